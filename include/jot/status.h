@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Status codes and the message that goes with the last failure.
+//
+// Every function that can fail for a reason outside the caller's code returns a jot_status and
+// leaves its outputs untouched when it is not JOT_OK.  Operations on traced values return values
+// instead: their first error sticks to the trace and comes out of the call that asked for it.
+#ifndef JOT_STATUS_H
+#define JOT_STATUS_H
+
+#if defined(__cplusplus)
+#define JOT_BEGIN_C extern "C" {
+#define JOT_END_C }
+#else
+#define JOT_BEGIN_C
+#define JOT_END_C
+#endif
+
+#if defined(__GNUC__)
+#define JOT_API __attribute__((visibility("default")))
+#define JOT_MUST_USE __attribute__((warn_unused_result))
+#define JOT_UNUSED __attribute__((unused))
+#else
+#define JOT_API
+#define JOT_MUST_USE
+#define JOT_UNUSED
+#endif
+
+typedef enum jot_status {
+    JOT_OK = 0,
+    JOT_ERR_ARGUMENT, // an argument is outside what the function takes
+    JOT_ERR_SHAPE,    // shapes do not fit together
+    JOT_ERR_DTYPE,    // the operation is not defined for the element type
+    JOT_ERR_STALE,    // a handle outlived its trace
+    JOT_ERR_TRACE,    // the traced code is not a function: missing output, early exit, ...
+    JOT_ERR_MEMORY,   // out of memory
+    JOT_ERR_LIBRARY,  // a library that the call needs is missing or failed
+    JOT_ERR_DEVICE,   // the device is missing or lost
+    JOT_ERR_IO,       // a file could not be read or written
+    JOT_ERR_INTERNAL, // a fault of jot itself
+} jot_status;
+
+JOT_BEGIN_C
+
+// The message of the last failure on this thread: what was wrong and what would be right.  Never
+// NULL; empty when nothing failed yet.  Borrowed until the next failing call of the thread.
+JOT_API const char *jot_error_message(void);
+
+// The name of a status, such as "JOT_ERR_SHAPE".
+JOT_API const char *jot_status_name(jot_status status);
+
+JOT_END_C
+
+#endif

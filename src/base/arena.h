@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is freed whole.  Graphs, nests and everything a pass makes live in an arena.
+//
+// An arena never returns NULL.  When memory is out it leaves by the guard of the thread: a public
+// entry point opens one with arena_guard_open, and what it owns is released there.  Code between
+// owns nothing but arena memory, so leaving it by longjmp loses nothing.
+//
+//     struct arena_guard guard;
+//     if (!arena_guard_open(&guard)) { ...release...; return status_out_of_memory(); }
+//     ...
+//     arena_guard_close(&guard);
+//
+// Thread-safety: an arena belongs to one thread at a time.
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+
+struct arena_guard {
+    jmp_buf leave;
+    struct arena_guard *outer;
+};
+
+struct arena_mark {
+    void *block;
+    size_t used;
+};
+
+struct arena *arena_create(void);         // NULL when memory is out
+void arena_release(struct arena *a);      // NULL is fine
+size_t arena_bytes(const struct arena *a); // handed out so far
+
+// Zeroed, aligned for any type.
+void *arena_allocate(struct arena *a, size_t bytes);
+void *arena_copy(struct arena *a, const void *data, size_t bytes);
+char *arena_text(struct arena *a, const char *text); // a copy of a string
+
+// Forgets everything allocated after the mark.
+struct arena_mark arena_mark(const struct arena *a);
+void arena_rewind(struct arena *a, struct arena_mark mark);
+
+#define arena_new(a, T) ((T *)arena_allocate((a), sizeof(T)))
+#define arena_array(a, T, n) ((T *)arena_allocate((a), sizeof(T) * (size_t)(n)))
+
+// True the first time; false when memory ran out inside, the guard then being closed.
+#define arena_guard_open(g) (arena_guard_push(g), setjmp((g)->leave) == 0)
+void arena_guard_push(struct arena_guard *g);
+void arena_guard_close(struct arena_guard *g);
+// Leaves by the innermost guard of the thread; there must be one.
+_Noreturn void arena_exhausted(void);
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+// Fixed memory, so that running out of it can still be told.
+static _Thread_local char message[1024];
+static _Thread_local jot_status last;
+
+const char *jot_error_message(void) { return message; }
+
+jot_status status_last(void) { return last; }
+
+jot_status status_fail(jot_status status, const char *format, ...)
+{
+    char text[sizeof message]; // an argument may be the old message
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(message, text, sizeof text);
+    return last = status;
+}
+
+jot_status status_out_of_memory(void) { return status_fail(JOT_ERR_MEMORY, "out of memory"); }
+
+const char *jot_status_name(jot_status status)
+{
+    static const char *const names[] = {
+        [JOT_OK] = "JOT_OK",
+        [JOT_ERR_ARGUMENT] = "JOT_ERR_ARGUMENT",
+        [JOT_ERR_SHAPE] = "JOT_ERR_SHAPE",
+        [JOT_ERR_DTYPE] = "JOT_ERR_DTYPE",
+        [JOT_ERR_STALE] = "JOT_ERR_STALE",
+        [JOT_ERR_TRACE] = "JOT_ERR_TRACE",
+        [JOT_ERR_MEMORY] = "JOT_ERR_MEMORY",
+        [JOT_ERR_LIBRARY] = "JOT_ERR_LIBRARY",
+        [JOT_ERR_DEVICE] = "JOT_ERR_DEVICE",
+        [JOT_ERR_IO] = "JOT_ERR_IO",
+        [JOT_ERR_INTERNAL] = "JOT_ERR_INTERNAL",
+    };
+    return (unsigned)status < sizeof names / sizeof *names ? names[status] : "?";
+}

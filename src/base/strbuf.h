@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that grows, in an arena.  Always ends in a zero byte.
+#ifndef BASE_STRBUF_H
+#define BASE_STRBUF_H
+
+#include "base/arena.h"
+
+struct strbuf {
+    struct arena *arena;
+    char *text;
+    size_t length, capacity;
+};
+
+struct strbuf strbuf_make(struct arena *a);
+void strbuf_add(struct strbuf *s, const char *text);
+void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n);
+__attribute__((format(printf, 2, 3))) void strbuf_printf(struct strbuf *s, const char *format, ...);
+
+#endif
