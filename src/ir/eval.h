@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference evaluator: slow, obvious, every op and dtype, the arithmetic of docs/numerics.md.
+// It folds constants and it is the oracle of every backend.
+#ifndef IR_EVAL_H
+#define IR_EVAL_H
+
+#include "ir/graph.h"
+
+// Dense row-major elements of the type; zero-size tensors may have data NULL.
+struct ir_tensor {
+    struct ir_type type;
+    void *data;
+};
+
+// Runs g on in[n_params]; out[outputs] receive tensors allocated in the arena.
+jot_status ir_eval(struct arena *arena, const struct ir_graph *g, const struct ir_tensor *in,
+                   struct ir_tensor *out);
+
+// One node on given operands.
+jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const struct ir_node *n,
+                        const struct ir_tensor *in, struct ir_tensor *out);
+
+// The same for a node that is not in a graph: op, attributes, result types.
+jot_status ir_eval_op(struct arena *arena, struct ir_module *m, enum ir_op op,
+                      const struct ir_attrs *attrs, int n_in, const struct ir_tensor *in, int n_out,
+                      const struct ir_type *types, struct ir_tensor *out);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result types of changes of index.
+#include "ir/infer.h"
+
+bool infer_broadcast_in_dim(struct ir_infer *call)
+{
+    int rank;
+    struct ir_type t = infer_in(call, 0);
+    const int64_t *from = infer_dims(call, 0);
+    const int64_t *dims = ir_attr_ints(call->attrs, IR_KEY_dims, &rank);
+    const int64_t *axes = infer_ints(call, IR_KEY_axes, t.rank);
+    if (!axes || !infer_result_dims(call, ir_dtype(t), rank, dims))
+        return false;
+    if (!infer_axes(call, call->types[0], t.rank, axes))
+        return false;
+    for (int i = 0; i < t.rank; i++) {
+        if (from[i] != 1 && from[i] != dims[axes[i]])
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "%s does not broadcast to %s: axis %d is %lld and would be %lld",
+                              infer_text(call, t), infer_text(call, call->types[0]), i,
+                              (long long)from[i], (long long)dims[axes[i]]);
+    }
+    return true;
+}
+
+bool infer_reshape(struct ir_infer *call)
+{
+    int rank;
+    struct ir_module *m = call->b->module;
+    struct ir_type t = infer_in(call, 0);
+    const int64_t *dims = ir_attr_ints(call->attrs, IR_KEY_dims, &rank);
+    if (!infer_result_dims(call, ir_dtype(t), rank, dims))
+        return false;
+    int64_t have = ir_count(m, t), want = ir_count(m, call->types[0]);
+    if (have != want)
+        return infer_fail(call, JOT_ERR_SHAPE, "%s has %lld elements and %s has %lld",
+                          infer_text(call, t), (long long)have,
+                          infer_text(call, call->types[0]), (long long)want);
+    return true;
+}
+
+bool infer_transpose(struct ir_infer *call)
+{
+    struct ir_type t = infer_in(call, 0);
+    const int64_t *axes = infer_ints(call, IR_KEY_axes, t.rank), *from = infer_dims(call, 0);
+    int64_t dims[IR_MAX_RANK];
+    uint32_t seen = 0;
+    if (!axes)
+        return false;
+    for (int i = 0; i < t.rank; i++) {
+        if (!infer_axis(call, t, axes[i]))
+            return false;
+        if (seen >> axes[i] & 1)
+            return infer_fail(
+                call, JOT_ERR_SHAPE,
+                "axis %lld of %s is listed twice: a transpose lists each axis once",
+                (long long)axes[i], infer_text(call, t));
+        seen |= UINT32_C(1) << axes[i];
+        dims[i] = from[axes[i]];
+    }
+    return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+bool infer_rev(struct ir_infer *call)
+{
+    int n;
+    const int64_t *axes = ir_attr_ints(call->attrs, IR_KEY_axes, &n);
+    return infer_axes(call, infer_in(call, 0), n, axes) &&
+           infer_result(call, infer_in(call, 0));
+}
+
+bool infer_slice(struct ir_infer *call)
+{
+    struct ir_type t = infer_in(call, 0);
+    const int64_t *starts = infer_ints(call, IR_KEY_starts, t.rank);
+    const int64_t *limits = infer_ints(call, IR_KEY_limits, t.rank);
+    const int64_t *strides = infer_ints(call, IR_KEY_strides, t.rank),
+                  *from = infer_dims(call, 0);
+    int64_t dims[IR_MAX_RANK];
+    if (!starts || !limits || !strides)
+        return false;
+    for (int i = 0; i < t.rank; i++) {
+        if (starts[i] < 0 || starts[i] > limits[i] || limits[i] > from[i])
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "slice %lld to %lld of axis %d of %s: bounds are 0 to %lld",
+                              (long long)starts[i], (long long)limits[i], i,
+                              infer_text(call, t), (long long)from[i]);
+        if (strides[i] < 1)
+            return infer_fail(
+                call, JOT_ERR_SHAPE,
+                "stride %lld along axis %d of %s: strides are positive; rev reverses",
+                (long long)strides[i], i, infer_text(call, t));
+        int64_t span = limits[i] - starts[i];
+        dims[i] = span / strides[i] + (span % strides[i] != 0);
+    }
+    return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+// extent + low + high + interior between the elements, or false when that overflows.
+static bool padded(int64_t extent, int64_t low, int64_t high, int64_t interior, int64_t *out)
+{
+    int64_t between;
+    return !__builtin_mul_overflow(extent > 0 ? extent - 1 : 0, interior, &between) &&
+           !__builtin_add_overflow(extent, between, out) &&
+           !__builtin_add_overflow(*out, low, out) && !__builtin_add_overflow(*out, high, out);
+}
+
+bool infer_pad(struct ir_infer *call)
+{
+    struct ir_type t = infer_in(call, 0), value = infer_in(call, 1);
+    const int64_t *low = infer_ints(call, IR_KEY_low, t.rank);
+    const int64_t *high = infer_ints(call, IR_KEY_high, t.rank);
+    const int64_t *interior = infer_ints(call, IR_KEY_interior, t.rank);
+    const int64_t *from = infer_dims(call, 0);
+    int64_t dims[IR_MAX_RANK];
+    if (!low || !high || !interior || !infer_one_dtype(call, 0))
+        return false;
+    if (value.rank != 0)
+        return infer_fail(call, JOT_ERR_SHAPE, "pad with %s: the padding value is one scalar",
+                          infer_text(call, value));
+    for (int i = 0; i < t.rank; i++) {
+        if (interior[i] < 0)
+            return infer_fail(
+                call, JOT_ERR_SHAPE,
+                "interior padding %lld of axis %d of %s is negative: slice with a "
+                "stride instead",
+                (long long)interior[i], i, infer_text(call, t));
+        if (!padded(from[i], low[i], high[i], interior[i], &dims[i]))
+            return infer_fail(call, JOT_ERR_SHAPE, "padding of axis %d of %s overflows", i,
+                              infer_text(call, t));
+        if (dims[i] < 0)
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "padding %lld and %lld leaves %lld of axis %d of %s: at most the "
+                              "axis can be cut off",
+                              (long long)low[i], (long long)high[i], (long long)dims[i], i,
+                              infer_text(call, t));
+    }
+    return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
+bool infer_concatenate(struct ir_infer *call)
+{
+    int64_t axis, dims[IR_MAX_RANK];
+    if (call->n_in < 1)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "concatenate takes at least 1 operand");
+    struct ir_type t = infer_in(call, 0);
+    if (!infer_int(call, IR_KEY_axis, &axis) || !infer_axis(call, t, axis) ||
+        !infer_one_dtype(call, 0))
+        return false;
+    memcpy(dims, infer_dims(call, 0), (size_t)t.rank * sizeof *dims);
+    for (int i = 1; i < call->n_in; i++) {
+        struct ir_type u = infer_in(call, i);
+        const int64_t *more = infer_dims(call, i);
+        if (u.rank != t.rank)
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "concatenating %s and %s: they have %d and %d "
+                              "axes",
+                              infer_text(call, t), infer_text(call, u), t.rank, u.rank);
+        for (int k = 0; k < t.rank; k++) {
+            if (k != axis && more[k] != dims[k])
+                return infer_fail(
+                    call, JOT_ERR_SHAPE,
+                    "concatenating %s and %s along axis %lld: axis %d is %lld in one "
+                    "and %lld in the other",
+                    infer_text(call, t), infer_text(call, u), (long long)axis, k,
+                    (long long)dims[k], (long long)more[k]);
+        }
+        if (__builtin_add_overflow(dims[axis], more[axis], &dims[axis]))
+            return infer_fail(call, JOT_ERR_SHAPE, "concatenating along axis %lld overflows",
+                              (long long)axis);
+    }
+    return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}

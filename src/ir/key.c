@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key of a function for caches that outlive the process: its content as bytes, hashed.
+//
+// Numbers of functions and of interned things depend on what else a module holds, so bodies come
+// in by their own keys and types and attributes by what they say.
+#include "ir/graph.h"
+
+static void add(struct strbuf *s, const void *data, size_t bytes) { strbuf_add_bytes(s, data, bytes); }
+
+static void add_number(struct strbuf *s, uint64_t x) { add(s, &x, sizeof x); }
+
+static void add_type(struct strbuf *s, const struct ir_module *m, struct ir_type t)
+{
+    add_number(s, (uint64_t)t.dtype | (uint64_t)t.rank << 8 | (uint64_t)t.varies << 16);
+    add(s, ir_dims(m, t), sizeof(int64_t) * t.rank);
+}
+
+static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct ir_attrs *a)
+{
+    for (uint32_t i = 0; a && i < a->count; i++) {
+        const struct ir_field *f = &a->fields[i];
+        add_number(s, (uint64_t)f->key << 32 | f->count);
+        enum ir_key_kind kind = ir_key_table[f->key].kind;
+        if (kind == IR_KIND_BYTES || kind == IR_KIND_TEXT) {
+            add(s, f->bytes, f->count);
+            continue;
+        }
+        for (uint32_t k = 0; k < f->count; k++) {
+            if (kind == IR_KIND_FUNCTIONS) {
+                struct hash128 body = ir_graph_key(ir_function(m, (uint32_t)f->ints[k]));
+                add(s, &body, sizeof body);
+            } else {
+                add_number(s, (uint64_t)f->ints[k]);
+            }
+        }
+    }
+}
+
+struct hash128 ir_graph_key(const struct ir_graph *g)
+{
+    struct strbuf s = strbuf_make(g->module->arena);
+    add_number(&s, g->n_params);
+    ir_for_each_node(g, n)
+    {
+        add_number(&s, (uint64_t)n->op << 32 | n->n_in);
+        add(&s, ir_operands(g, n), sizeof(ir_id) * n->n_in);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            add_type(&s, g->module, ir_type_of(g, n->out + i));
+        add_attrs(&s, g->module, n->attrs);
+    }
+    add(&s, g->outputs.at, sizeof(ir_id) * g->outputs.count);
+    return hash128_bytes(s.text, s.length);
+}

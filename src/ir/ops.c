@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops.h"
+
+#include <string.h>
+
+#define V IR_VARIADIC
+const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
+#define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex)    \
+    [IR_##name] = {#name,  in,   out,  IR_CLASS_##class, #domain, #types,                      \
+                   #shape, #jvp, #transp, #batch, __builtin_strcmp(#complex, "none") != 0},
+#include "ir/ops.def"
+#undef OP
+};
+#undef V
+
+int ir_op_find(const char *name, size_t length)
+{
+    for (int op = 0; op < IR_OP_COUNT; op++)
+        if (strlen(ir_op_table[op].name) == length && !memcmp(ir_op_table[op].name, name, length))
+            return op;
+    return -1;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about ops, derived from ops.def.
+#ifndef IR_OPS_H
+#define IR_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum ir_op {
+#define OP(name, ...) IR_##name,
+#include "ir/ops.def"
+#undef OP
+    IR_OP_COUNT
+};
+
+enum ir_class {
+    IR_CLASS_CONST,
+    IR_CLASS_PARAM,
+    IR_CLASS_MAP,        // elementwise; operands broadcast (see infer_same)
+    IR_CLASS_LAYOUT,     // a change of index
+    IR_CLASS_REDUCE,     // folds listed axes with the scalar
+    IR_CLASS_ARG,        // index of the winning element along an axis
+    IR_CLASS_CONTRACT,   // sums of products
+    IR_CLASS_CUMULATIVE, // prefix folds along an axis
+    IR_CLASS_CALL,       // nodes with bodies
+    IR_CLASS_HINT,       // identities that passes read
+};
+
+#define IR_VARIADIC (-1)
+
+struct ir_op_info {
+    const char *name;
+    int8_t in, out; // IR_VARIADIC: any number
+    enum ir_class op_class;
+    const char *domain, *types;
+    const char *shape, *jvp, *transpose, *batch; // the words of the columns
+    bool has_complex; // defined on complex operands
+};
+
+extern const struct ir_op_info ir_op_table[IR_OP_COUNT];
+
+static inline const struct ir_op_info *ir_op_get(enum ir_op op) { return &ir_op_table[op]; }
+static inline enum ir_class ir_op_class(enum ir_op op) { return ir_op_table[op].op_class; }
+// The op called so, or -1.
+int ir_op_find(const char *name, size_t length);
+
+#endif

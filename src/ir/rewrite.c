@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Identities and constant folding.
+//
+// A rule is a small function from a node that is about to be made to an equal value, or IR_NONE.
+// Each must hold for every value of its dtype: -0, NaN and infinities included.
+#include "ir/rewrite.h"
+
+#include "ir/eval.h"
+
+#include <math.h>
+
+#define FOLD_BYTES 4096
+
+static const struct ir_node *maker(const struct ir_rewrite *r, int i)
+{
+    return ir_node_of(r->b->graph, r->in[i]);
+}
+
+static bool same_type(const struct ir_rewrite *r, int i)
+{
+    return ir_type_equal(ir_type_in(r->b, r->in[i]), r->type);
+}
+
+// The number that fills operand i, when it is a constant of one element, perhaps broadcast.
+static bool is_splat(const struct ir_rewrite *r, int i, double *out_x)
+{
+    const struct ir_graph *g = r->b->graph;
+    const struct ir_node *n = maker(r, i);
+    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
+        n = ir_node_of(g, ir_operand(g, n, 0));
+    if (n->op != IR_const || ir_type_of(g, n->out).rank != 0)
+        return false;
+    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    switch (ir_dtype_of(g, n->out)) {
+    case JOT_F32:
+        *out_x = *(const float *)data;
+        return true;
+    case JOT_F64:
+        *out_x = *(const double *)data;
+        return true;
+    case JOT_I32:
+        *out_x = *(const int32_t *)data;
+        return true;
+    case JOT_BOOL:
+        *out_x = *(const uint8_t *)data;
+        return true;
+    case JOT_F16:
+        *out_x = dtype_f16_to_f32(*(const uint16_t *)data);
+        return true;
+    case JOT_BF16:
+        *out_x = dtype_bf16_to_f32(*(const uint16_t *)data);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_number(const struct ir_rewrite *r, int i, double number)
+{
+    double x;
+    return is_splat(r, i, &x) && x == number && signbit(x) == signbit(number);
+}
+
+// x * 1 = x, x / 1 = x.
+static ir_id drop_one(struct ir_rewrite *r)
+{
+    if (is_number(r, 1, 1) && same_type(r, 0))
+        return r->in[0];
+    if (r->op == IR_mul && is_number(r, 0, 1) && same_type(r, 1))
+        return r->in[1];
+    return IR_NONE;
+}
+
+// mul_z(1, y) = y: the seed of a gradient.  The other way round -0 would become 0.
+static ir_id drop_seed(struct ir_rewrite *r)
+{
+    return is_number(r, 0, 1) && same_type(r, 1) ? r->in[1] : IR_NONE;
+}
+
+// x + (-0) = x and x - 0 = x for floats; x + 0 = x for integers.
+static ir_id drop_zero(struct ir_rewrite *r)
+{
+    double zero = dtype_is_integer(ir_dtype(r->type)) || r->op == IR_sub ? 0.0 : -0.0;
+    if (is_number(r, 1, zero) && same_type(r, 0))
+        return r->in[0];
+    if (r->op == IR_add && is_number(r, 0, zero) && same_type(r, 1))
+        return r->in[1];
+    return IR_NONE;
+}
+
+// -(-x) = x, and the same for not and conj.
+static ir_id undo_twice(struct ir_rewrite *r)
+{
+    const struct ir_node *n = maker(r, 0);
+    return n->op == r->op ? ir_operand(r->b->graph, n, 0) : IR_NONE;
+}
+
+// select(true, x, y) = x, select(p, x, x) = x.
+static ir_id choose(struct ir_rewrite *r)
+{
+    double p;
+    if (is_splat(r, 0, &p)) {
+        int i = p != 0 ? 1 : 2;
+        if (same_type(r, i))
+            return r->in[i];
+    }
+    return r->in[1] == r->in[2] && same_type(r, 1) ? r->in[1] : IR_NONE;
+}
+
+// A reshape, broadcast or convert that changes nothing.
+static ir_id drop_identity(struct ir_rewrite *r) { return same_type(r, 0) ? r->in[0] : IR_NONE; }
+
+// reshape(reshape(x)) = reshape(x)
+static ir_id merge_reshape(struct ir_rewrite *r)
+{
+    if (same_type(r, 0))
+        return r->in[0];
+    const struct ir_node *n = maker(r, 0);
+    if (n->op != IR_reshape)
+        return IR_NONE;
+    return ir_reshape(r->b, ir_operand(r->b->graph, n, 0), r->type.rank,
+                      ir_dims(r->b->module, r->type));
+}
+
+// transpose(x, identity) = x, transpose(transpose(x, p), q) = transpose(x, p[q])
+static ir_id merge_transpose(struct ir_rewrite *r)
+{
+    int rank;
+    const int64_t *axes = ir_attr_ints(r->attrs, IR_KEY_axes, &rank);
+    bool identity = true;
+    for (int i = 0; i < rank; i++)
+        identity = identity && axes[i] == i;
+    if (identity)
+        return r->in[0];
+    const struct ir_node *n = maker(r, 0);
+    if (n->op != IR_transpose)
+        return IR_NONE;
+    int inner_rank;
+    const int64_t *inner = ir_attr_ints(n->attrs, IR_KEY_axes, &inner_rank);
+    int64_t both[IR_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        both[i] = inner[axes[i]];
+    return ir_transpose(r->b, ir_operand(r->b->graph, n, 0), both);
+}
+
+// broadcast(broadcast(x, p), q) = broadcast(x, q[p])
+static ir_id merge_broadcast(struct ir_rewrite *r)
+{
+    if (same_type(r, 0))
+        return r->in[0];
+    const struct ir_node *n = maker(r, 0);
+    if (n->op != IR_broadcast_in_dim)
+        return IR_NONE;
+    int inner_rank, rank;
+    const int64_t *inner = ir_attr_ints(n->attrs, IR_KEY_axes, &inner_rank);
+    const int64_t *axes = ir_attr_ints(r->attrs, IR_KEY_axes, &rank);
+    int64_t both[IR_MAX_RANK];
+    for (int i = 0; i < inner_rank; i++)
+        both[i] = axes[inner[i]];
+    return ir_broadcast_in_dim(r->b, ir_operand(r->b->graph, n, 0), r->type.rank,
+                               ir_dims(r->b->module, r->type), both);
+}
+
+// A slice of everything.
+static ir_id drop_slice(struct ir_rewrite *r)
+{
+    int rank;
+    const int64_t *strides = ir_attr_ints(r->attrs, IR_KEY_strides, &rank);
+    bool unit = true;
+    for (int i = 0; i < rank; i++)
+        unit = unit && strides[i] == 1;
+    return unit && same_type(r, 0) ? r->in[0] : IR_NONE;
+}
+
+// concatenate(x) = x
+static ir_id drop_concatenate(struct ir_rewrite *r) { return r->n_in == 1 ? r->in[0] : IR_NONE; }
+
+typedef ir_id rule(struct ir_rewrite *r);
+
+static rule *const identities[IR_OP_COUNT] = {
+    [IR_mul] = drop_one,          [IR_div] = drop_one,
+    [IR_add] = drop_zero,         [IR_sub] = drop_zero,
+    [IR_neg] = undo_twice,        [IR_not] = undo_twice,
+    [IR_conj] = undo_twice,       [IR_select] = choose,
+    [IR_convert] = drop_identity, [IR_reshape] = merge_reshape,
+    [IR_transpose] = merge_transpose, [IR_broadcast_in_dim] = merge_broadcast,
+    [IR_slice] = drop_slice,      [IR_concatenate] = drop_concatenate,
+    [IR_mul_z] = drop_seed,
+};
+
+// What transforms make themselves: products with 1 and sums with -0.
+static rule *const zeros_and_ones[IR_OP_COUNT] = {
+    [IR_mul] = drop_one, [IR_mul_z] = drop_seed,
+    [IR_div] = drop_one, [IR_add] = drop_zero,
+    [IR_sub] = drop_zero, [IR_convert] = drop_identity, [IR_reshape] = drop_identity,
+};
+
+static bool is_foldable(const struct ir_rewrite *r)
+{
+    enum ir_class c = ir_op_class(r->op);
+    if (r->n_in == 0 || c == IR_CLASS_CALL || c == IR_CLASS_HINT || r->op == IR_broadcast_in_dim)
+        return false;
+    struct ir_module *m = r->b->module;
+    if ((uint64_t)ir_count(m, r->type) > FOLD_BYTES / jot_dtype_size(ir_dtype(r->type)))
+        return false;
+    for (int i = 0; i < r->n_in; i++)
+        if (maker(r, i)->op != IR_const)
+            return false;
+    return true;
+}
+
+static ir_id fold(struct ir_rewrite *r)
+{
+    struct ir_builder *b = r->b;
+    struct ir_tensor *in = arena_array(b->module->arena, struct ir_tensor, r->n_in), out = {0};
+    for (int i = 0; i < r->n_in; i++) {
+        in[i].type = ir_type_in(b, r->in[i]);
+        in[i].data = (void *)(uintptr_t)ir_field_find(maker(r, i)->attrs, IR_KEY_data)->bytes;
+    }
+    if (ir_eval_op(b->module->arena, b->module, r->op, r->attrs, r->n_in, in, 1, &r->type, &out) !=
+        JOT_OK)
+        return IR_NONE;
+    return ir_const(b, r->type, out.data);
+}
+
+ir_id ir_rewrite(struct ir_rewrite *r)
+{
+    unsigned flags = r->b->flags;
+    rule *simplify = flags & IR_BUILD_IDENTITIES ? identities[r->op]
+                     : flags & IR_BUILD_ZEROS    ? zeros_and_ones[r->op]
+                                                 : NULL;
+    ir_id simpler = simplify ? simplify(r) : IR_NONE;
+    if (simpler != IR_NONE)
+        return simpler;
+    return flags & IR_BUILD_FOLD && is_foldable(r) ? fold(r) : IR_NONE;
+}

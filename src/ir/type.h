@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The type of a value: element type, static shape, and the named axes it varies over.
+//
+// A type is eight bytes, passed and compared by value.  Its shape is a number in the shape table
+// of the module, so types of one module are equal exactly when their bits are.
+#ifndef IR_TYPE_H
+#define IR_TYPE_H
+
+#include "base/dtype.h"
+#include "base/strbuf.h"
+
+#include <string.h>
+
+#define IR_MAX_RANK 32
+
+struct ir_module;
+
+struct ir_type {
+    uint32_t shape;  // in the module's shape table
+    uint8_t dtype;   // enum jot_dtype
+    uint8_t rank;
+    uint16_t varies; // set of named axes; empty outside parallel maps
+};
+
+static inline bool ir_type_equal(struct ir_type a, struct ir_type b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+static inline jot_dtype ir_dtype(struct ir_type t) { return (jot_dtype)t.dtype; }
+
+// The type with the given extents; dims may be NULL for rank 0.
+struct ir_type ir_type_make(struct ir_module *m, jot_dtype dtype, int rank, const int64_t *dims);
+// The same shape with another element type.
+struct ir_type ir_type_with(struct ir_type t, jot_dtype dtype);
+// The extents, rank of them; valid as long as the module.
+const int64_t *ir_dims(const struct ir_module *m, struct ir_type t);
+// The number of elements.
+int64_t ir_count(const struct ir_module *m, struct ir_type t);
+// "f32[2,3]"
+void ir_type_print(struct strbuf *s, const struct ir_module *m, struct ir_type t);
+// The same, in the module's arena.
+const char *ir_type_text(struct ir_module *m, struct ir_type t);
+
+#endif
