@@ -38,22 +38,26 @@ static int64_t walk_step(struct walk *w)
     return at;
 }
 
+// Operand k of the next element.
+static struct eval_number next_operand(const struct eval_call *c, struct walk *w, int k)
+{
+    jot_dtype d = ir_dtype(c->in[k].type);
+    int64_t at = walk_step(w);
+    return scalar_is_on_storage(c->op) ? eval_load(d, c->in[k].data, at)
+                                       : eval_load_wide(d, c->in[k].data, at);
+}
+
 jot_status eval_map(const struct eval_call *c)
 {
     jot_dtype result = ir_dtype(c->out[0].type);
     jot_dtype last = ir_dtype(c->in[c->n_in - 1].type);
     struct machine m = {.dtype = last, .attrs = c->attrs};
-    bool is_on_storage = scalar_is_on_storage(c->op);
     struct walk *walks = walks_make(c);
     int64_t count = eval_count(c, c->out[0].type);
+    struct eval_number x[3] = {0};
     for (int64_t i = 0; i < count; i++) {
-        struct eval_number x[3] = {0};
-        for (int k = 0; k < c->n_in; k++) {
-            jot_dtype d = ir_dtype(c->in[k].type);
-            int64_t at = walk_step(&walks[k]);
-            x[k] = is_on_storage ? eval_load(d, c->in[k].data, at)
-                                 : eval_load_wide(d, c->in[k].data, at);
-        }
+        for (int k = 0; k < c->n_in; k++)
+            x[k] = next_operand(c, &walks[k], k);
         struct eval_number r = c->op == IR_convert ? eval_convert(last, result, x[0])
                                                    : eval_scalar(&m, c->op, x[0], x[1], x[2]);
         eval_store(result, c->out[0].data, i, r);

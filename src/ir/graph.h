@@ -95,7 +95,7 @@ static inline const struct ir_node *ir_node_of(const struct ir_graph *g, ir_id v
 }
 static inline const ir_id *ir_operands(const struct ir_graph *g, const struct ir_node *n)
 {
-    return g->operands.at + n->in;
+    return n->n_in ? g->operands.at + n->in : NULL;
 }
 static inline ir_id ir_operand(const struct ir_graph *g, const struct ir_node *n, uint32_t i)
 {

@@ -38,24 +38,12 @@ BEYOND(cos)
 BEYOND(tan)
 
 #define DEFINE_1_TOTAL(name)                                                                   \
-    float math_##name##_f32(float x)                                                           \
-    {                                                                                          \
-        return name##_32(x);                                                                   \
-    }                                                                                          \
-    double math_##name##_f64(double x)                                                         \
-    {                                                                                          \
-        return name##_64(x);                                                                   \
-    }
+    float math_##name##_f32(float x) { return name##_32(x); }                                  \
+    double math_##name##_f64(double x) { return name##_64(x); }
 
 #define DEFINE_2_TOTAL(name)                                                                   \
-    float math_##name##_f32(float x, float y)                                                  \
-    {                                                                                          \
-        return name##_32(x, y);                                                                \
-    }                                                                                          \
-    double math_##name##_f64(double x, double y)                                               \
-    {                                                                                          \
-        return name##_64(x, y);                                                                \
-    }
+    float math_##name##_f32(float x, float y) { return name##_32(x, y); }                      \
+    double math_##name##_f64(double x, double y) { return name##_64(x, y); }
 
 #define DEFINE_1_RANGED(name)                                                                  \
     float math_##name##_f32(float x)                                                           \

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling functions and running them, and the lazy scope that needs neither.
+//
+//     jot_executable *df = jot_jit(jot_grad(jot_fn(energy), 0, 1));
+//     jot_array *g[2];
+//     if (jot_call(df, JOT_IN(w, alpha, x), JOT_OUT(g)) != JOT_OK)
+//         fprintf(stderr, "%s\n", jot_error_message());
+//     jot_arrays_release(JOT_OUT(g));
+//     jot_executable_release(df);
+#ifndef JOT_COMPILE_H
+#define JOT_COMPILE_H
+
+#include "jot/array.h"
+#include "jot/transform.h"
+
+JOT_BEGIN_C
+
+// ---- compiled functions ----
+
+// Counted.  Thread-safety: may be called from several threads at once; a first call with new types
+// traces and compiles while others wait.
+typedef struct jot_executable jot_executable;
+
+// Zero is the default of every field.
+typedef struct jot_jit_options {
+    const char *name; // in messages and dumps, instead of that of the C function; copied
+    // Arguments whose arrays the call may overwrite, a list that ends with JOT_END: the memory of
+    // an array that nobody else holds becomes that of a result, and the array must only be released
+    // afterwards.
+    const int *donate;
+    // Bytes that the traced function reads besides its arguments (what ctx points to, a global).
+    // They are compared at each call: when they have changed the function is traced again.
+    const void *static_data;
+    size_t static_size;
+    size_t size; // of this struct, set by the macro; 0 is this version
+} jot_jit_options;
+
+// NULL with a message when f is not sound or memory is out.  Tracing waits for the first call.
+JOT_API JOT_MUST_USE jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options);
+JOT_API jot_executable *jot_executable_retain(jot_executable *f);
+JOT_API void jot_executable_release(jot_executable *f); // NULL is fine
+
+// How often the function has been traced and compiled so far.
+JOT_API size_t jot_executable_versions(const jot_executable *f);
+
+// What was made for the types of the last call, as text: "trace" is the graph as it was traced and
+// transformed, "simplify" after simplification; later stages are those of the backend.  NULL with a
+// message before the first call or when there is no such stage.  Borrowed until the next call.
+JOT_API const char *jot_executable_text(jot_executable *f, const char *stage);
+JOT_API const char *jot_executable_graph(jot_executable *f); // jot_executable_text(f, "trace")
+
+typedef struct jot_array_piece {
+    jot_array **at;
+    size_t n;
+} jot_array_piece;
+
+// Runs f on the arrays of JOT_IN(...).  On JOT_OK every output is a new reference; on failure out
+// is untouched.  Numbers of arrays that do not fit are JOT_ERR_ARGUMENT; what is wrong in the
+// traced code is reported with its place.
+//     jot_call(f, JOT_IN(params, x, y), JOT_OUT(grad))
+JOT_API JOT_MUST_USE jot_status jot_call(jot_executable *f, const char *where,
+                                         const jot_array_piece *in, size_t n_out, jot_array **out);
+
+// The same for arrays in one list.
+JOT_API JOT_MUST_USE jot_status jot_call_list(jot_executable *f, size_t n_in, jot_array *const *in,
+                                              size_t n_out, jot_array **out);
+
+// ---- checking derivatives ----
+
+enum jot_mode {
+    JOT_FORWARD = 1 << 0, // jvp against central differences
+    JOT_REVERSE = 1 << 1, // vjp against jvp's numbers
+};
+
+// Compares the derivatives of f at the arrays, along random directions, with central differences,
+// up to the given order.  Arrays that are not floating or complex stay fixed.  JOT_ERR_ARGUMENT with
+// the two numbers when they differ by more than tolerance, relative to their size; 0 is a tolerance
+// by dtype (1e-5 for f64, 2e-3 for f32).
+JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at,
+                                                     int order, unsigned modes, double tolerance);
+
+// ---- the lazy scope ----
+
+// Between opening and closing a scope, operations outside of any function build a graph;
+// evaluating a value compiles what it needs, or finds it compiled already: floating C numbers are
+// inputs, so a learning rate that changes does not compile again.
+//
+//     jot_scope *s = jot_scope_open();
+//     jot_value b = jot_add(jot_sin(array), 1.0);
+//     if (jot_eval(b, &result) != JOT_OK) ...
+//     jot_scope_close(s);
+typedef struct jot_scope jot_scope;
+
+JOT_API JOT_MUST_USE jot_scope *jot_scope_open_at(const char *where); // NULL when memory is out
+JOT_API void jot_scope_close(jot_scope *s);                           // NULL is fine
+
+// The array of a value; *out is a new reference, and may be NULL when only the evaluation counts.
+JOT_API JOT_MUST_USE jot_status jot_eval(jot_value v, jot_array **out);
+// The same for n values at once.
+JOT_API JOT_MUST_USE jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out);
+// The number itself; NaN with a message on failure.
+JOT_API double jot_item(jot_value v);
+// Writes "name = [...]" to stdout, or the error.
+JOT_API void jot_print_value(jot_value v, const char *name);
+// Evaluates v, forgets everything else of the innermost scope, and renews the handles in v: for
+// long loops.
+JOT_API JOT_MUST_USE jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v);
+
+JOT_END_C
+
+// ---------------------------------------------------------------------------------------
+// The convenient layer.
+
+// jot_jit(f)  jot_jit(f, .name = "step")
+#if defined(__cplusplus)
+#define jot_jit(f) jot_jit_with((f), nullptr)
+#else
+#define jot_jit(...)                                                                           \
+    jot_jit_with(JOT_FIRST_(__VA_ARGS__, 0),                                                   \
+                 &(jot_jit_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_jit_options))})
+#endif
+
+// Arrays given to and taken from a compiled function.  Each argument is a jot_array * variable, or
+// a struct or C array of them.
+#define JOT_OUT(x) sizeof(x) / sizeof(jot_array *), JOT_ARRAYS_AT_(x)
+#define JOT_ARRAY_PIECE_(x) {JOT_ARRAYS_AT_(x), sizeof(x) / sizeof(jot_array *)}
+#if defined(__cplusplus)
+template <size_t count> using jot_array_pieces_ = jot_list_<jot_array_piece, count>;
+template <class T> inline jot_array **jot_arrays_at_(T &x)
+{
+    static_assert(!std::is_arithmetic<T>::value && !std::is_same<T, jot_value>::value &&
+                      sizeof(T) % sizeof(jot_array *) == 0,
+                  "a jot_array *, or a struct or array of them, is expected");
+    return reinterpret_cast<jot_array **>(&x);
+}
+#define JOT_ARRAYS_AT_(x) jot_arrays_at_(x)
+#define JOT_IN(...)                                                                            \
+    JOT_HERE,                                                                                  \
+        jot_array_pieces_<JOT_PICK16_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, \
+                                      5, 4, 3, 2, 0)>{                                         \
+            {JOT_EACH_(JOT_ARRAY_PIECE_, __VA_ARGS__), {nullptr, 0}}}                          \
+            .v
+#else
+// A number or a value in the place of an array becomes a pointer of the wrong type.
+struct jot_expects_arrays;
+#define JOT_ARRAYS_AT_(x)                                                                      \
+    _Generic((x),                                                                              \
+        int: (struct jot_expects_arrays *)0,                                                   \
+        float: (struct jot_expects_arrays *)0,                                                 \
+        double: (struct jot_expects_arrays *)0,                                                \
+        jot_value: (struct jot_expects_arrays *)0,                                             \
+        default: (jot_array **)(void *)&(x))
+#define JOT_IN(...)                                                                            \
+    JOT_HERE, ((const jot_array_piece[]){JOT_EACH_(JOT_ARRAY_PIECE_, __VA_ARGS__), {NULL, 0}})
+#endif
+
+// Takes over the result of a step: releases what is in dst and moves src there.
+#define jot_arrays_replace(dst, src) jot_arrays_move(JOT_OUT(dst), JOT_OUT(src))
+
+// jot_check_grads(f, 2, JOT_FORWARD | JOT_REVERSE, 0, x, y)
+#if !defined(__cplusplus)
+#define jot_check_grads(f, order, modes, tolerance, ...)                                       \
+    jot_check_grads_list(                                                                      \
+        (f), JOT_PICK16_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), \
+        ((jot_array *const[]){__VA_ARGS__}), (order), (modes), (tolerance))
+#endif
+
+#define jot_scope_open() jot_scope_open_at(JOT_HERE)
+#if !defined(JOT_PLAIN)
+#define jot_print(x) jot_print_value(JOT_V(x), #x)
+#endif
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// jot: JAX for C.
+//
+// A C function over jot_value handles is traced into a graph; the graph is differentiated,
+// vectorised and compiled.
+//
+//     static jot_value energy(jot_value w, jot_value alpha, jot_value x)
+//     {
+//         return jot_mean(jot_mul(jot_dot(x, w), jot_exp(jot_neg(jot_dot(x, alpha)))));
+//     }
+//
+//     jot_executable *df = jot_jit(jot_grad(jot_fn(energy), 0, 1));
+//     jot_array *g[2];
+//     if (jot_call(df, JOT_IN(w, alpha, x), JOT_OUT(g)) != JOT_OK)
+//         fprintf(stderr, "%s\n", jot_error_message());
+//
+// Four rules carry the interface:
+//
+//   1. Where an operation takes a value, a C number, a bool or a jot_array * will do as well.
+//   2. A struct that holds nothing but jot_value is a tree: it goes wherever one value goes in
+//      jot_gradient, JOT_VMAP, ... and comes back with the same shape.
+//   3. Lists of axes and sizes stand at the end of the call, jot_sum(x, 0, 1); so do named options,
+//      jot_jit(f, .name = "step").
+//   4. The first mistake sticks, later operations do nothing, one check reports it.
+//
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, random.h, transform.h,
+// compile.h, device.h.
+#ifndef JOT_JOT_H
+#define JOT_JOT_H
+
+#include "jot/array.h"
+#include "jot/compile.h"
+#include "jot/device.h"
+#include "jot/dtype.h"
+#include "jot/ops.h"
+#include "jot/random.h"
+#include "jot/status.h"
+#include "jot/trace.h"
+#include "jot/transform.h"
+
+#endif

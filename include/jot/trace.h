@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values while a function is traced.
+//
+// A jot_value stands for an array that is computed later.  It is eight bytes, passed by value and
+// never freed.  Where an operation takes a value, a C number, a bool or a jot_array * will do too.
+// C numbers are weak: they take the type of what they meet, so x of f32 stays f32 in
+// jot_mul(x, 2.0).  Numbers do not convert at calls of your own functions: f(x, jot_from(2.0)).
+//
+// Each operation is an ordinary function.  A macro of the same name adds the conversion of numbers
+// and the place of the call; define JOT_PLAIN before including to leave the macros out, and
+// JOT_NO_TEXT to leave the text of calls out of the places.  (jot_add)(a, b), or jot_add where no
+// parenthesis follows, is the function itself.
+//
+// Errors are values.  An operation that fails gives a value that holds the message; operations on
+// it give it on.  A traced function fails if any operation in it failed, with the message of the
+// first; in a scope only what depends on the failure fails.
+//
+// Thread-safety: tracing belongs to the thread; values are of use to the thread that made them.
+#ifndef JOT_TRACE_H
+#define JOT_TRACE_H
+
+#include "jot/array.h"
+#include "jot/dtype.h"
+#include "jot/macros.h"
+#include "jot/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+#include <complex>
+#include <type_traits>
+#endif
+
+// All zero is "no value".  In a debugger: p jot_describe(x)
+#if defined(__cplusplus)
+struct jot_value {
+    uint32_t trace, id;
+    jot_value() = default;
+    template <class T, typename std::enable_if<std::is_arithmetic<T>::value, int>::type = 0>
+    jot_value(T x);
+    jot_value(std::complex<double> x);
+    jot_value(const jot_array *a);
+};
+#else
+typedef struct jot_value {
+    uint32_t trace, id;
+} jot_value;
+#endif
+
+JOT_BEGIN_C
+
+// ---- making values ----
+
+// From C numbers: weak, of rank 0.  i32, f32 and c64 unless what they meet says otherwise; bool is
+// bool.  A number that i32 cannot hold is an i64 or u64.
+JOT_API jot_value jot_from_int(int64_t x);
+JOT_API jot_value jot_from_uint(uint64_t x);
+JOT_API jot_value jot_from_double(double x);
+JOT_API jot_value jot_from_bool(bool x);
+JOT_API jot_value jot_from_complex(double re, double im);
+
+// The array as a value.  The trace, or what is compiled from it, keeps a reference.  The array
+// becomes a hidden input of the compiled function: its contents are not baked in.
+JOT_API jot_value jot_from_array(const jot_array *a);
+
+// ---- asking values ----
+
+// The element type, rank, extent of an axis (negative counts from the end) and number of elements.
+// JOT_BOOL, 0, 0 and 0 of a value that is in error.
+JOT_API jot_dtype jot_value_dtype(jot_value x);
+JOT_API int jot_value_rank(jot_value x);
+JOT_API int64_t jot_value_dim(jot_value x, int axis);
+JOT_API int64_t jot_value_size(jot_value x);
+
+// Whether the value is an error (or no value of the current traces).
+JOT_API bool jot_value_failed(jot_value x);
+
+// What the value is, for debuggers and messages.  Borrowed until the next call on this thread.
+JOT_API const char *jot_describe(jot_value v);
+
+// ---- places ----
+
+// Gives the place to everything recorded since the last call, and to the error in v if it has none.
+// `where` is "file:line" or "file:line: text" and must stay as long as the program: a literal.
+// Returns v.
+JOT_API JOT_MUST_USE jot_value jot_at(jot_value v, const char *where);
+JOT_API void jot_place(jot_value v, const char *where);
+
+JOT_END_C
+
+// ---------------------------------------------------------------------------------------
+// The convenient layer.
+
+// JOT_V(x): x as a value, whatever it is.
+#if defined(__cplusplus)
+
+template <class T, typename std::enable_if<std::is_arithmetic<T>::value, int>::type>
+inline jot_value::jot_value(T x)
+{
+    if constexpr (std::is_same<T, bool>::value)
+        *this = jot_from_bool(x);
+    else if constexpr (std::is_floating_point<T>::value)
+        *this = jot_from_double(static_cast<double>(x));
+    else if constexpr (std::is_signed<T>::value)
+        *this = jot_from_int(static_cast<int64_t>(x));
+    else
+        *this = jot_from_uint(static_cast<uint64_t>(x));
+}
+inline jot_value::jot_value(std::complex<double> x) { *this = jot_from_complex(x.real(), x.imag()); }
+inline jot_value::jot_value(const jot_array *a) { *this = jot_from_array(a); }
+
+#define JOT_V(x) jot_value(x)
+#define JOT_AUTO_ auto
+
+#else
+
+// An inline that a debugger steps over.
+#if defined(__GNUC__)
+__attribute__((always_inline, artificial))
+#endif
+static inline jot_value jot_from_value(jot_value v)
+{
+    return v;
+}
+// Read as two numbers, so that neither <complex.h> nor its macro I is needed.
+static inline jot_value jot_from_complex_(double _Complex z)
+{
+    return jot_from_complex(((double *)&z)[0], ((double *)&z)[1]);
+}
+
+#define JOT_DISPATCH_(x)                                                                       \
+    _Generic((x),                                                                              \
+        jot_value: jot_from_value,                                                             \
+        jot_array *: jot_from_array,                                                           \
+        const jot_array *: jot_from_array,                                                     \
+        _Bool: jot_from_bool,                                                                  \
+        char: jot_from_int,                                                                    \
+        signed char: jot_from_int,                                                             \
+        unsigned char: jot_from_int,                                                           \
+        short: jot_from_int,                                                                   \
+        unsigned short: jot_from_int,                                                          \
+        int: jot_from_int,                                                                     \
+        unsigned: jot_from_int,                                                                \
+        long: jot_from_int,                                                                    \
+        long long: jot_from_int,                                                               \
+        unsigned long: jot_from_uint,                                                          \
+        unsigned long long: jot_from_uint,                                                     \
+        float: jot_from_double,                                                                \
+        double: jot_from_double,                                                               \
+        long double: jot_from_double,                                                          \
+        float _Complex: jot_from_complex_,                                                     \
+        double _Complex: jot_from_complex_)(x)
+
+// The text of a nested _Generic doubles at every level; a variable of its own for each operand
+// keeps it linear.
+#if defined(__GNUC__) && !defined(JOT_NO_STATEMENT_EXPRESSIONS)
+#define JOT_AUTO_ __auto_type
+#define JOT_V_(x, t)                                                                           \
+    __extension__({                                                                            \
+        __auto_type t = (x);                                                                   \
+        JOT_DISPATCH_(t);                                                                      \
+    })
+#define JOT_V(x) JOT_V_(x, JOT_CAT(jot_v_, __COUNTER__))
+#else
+#define JOT_V(x) JOT_DISPATCH_(x)
+#endif
+
+#endif // C
+
+// A tree is a struct, or an array, that holds nothing but jot_value.  JOT_COUNT(x) is the number
+// of its values, JOT_LEAVES(x) a pointer to the first, JOT_TREE(x) both, as arguments.
+#if defined(__cplusplus)
+template <class T> constexpr size_t jot_count_()
+{
+    static_assert(sizeof(T) % sizeof(jot_value) == 0, "a tree holds only jot_value");
+    return sizeof(T) / sizeof(jot_value);
+}
+#define JOT_COUNT(x) jot_count_<typename std::remove_reference<decltype(x)>::type>()
+#define JOT_LEAVES(x) reinterpret_cast<jot_value *>(&(x))
+#define JOT_NO_ARRAY_(x) static_assert(true, "")
+#else
+#define JOT_COUNT(x)                                                                           \
+    (sizeof(struct {                                                                           \
+         _Static_assert(sizeof(x) % sizeof(jot_value) == 0, "a tree holds only jot_value");    \
+         int jot_;                                                                             \
+     }) * 0 +                                                                                  \
+     sizeof(x) / sizeof(jot_value))
+#define JOT_LEAVES(x) ((jot_value *)(void *)&(x))
+// Macros that return what they are given cannot return an array.
+#define JOT_NO_ARRAY_(x)                                                                       \
+    _Static_assert(_Generic((x), jot_value *: 0, const jot_value *: 0, default: 1),            \
+                   "an array of values cannot be returned: put it in a struct")
+#endif
+#define JOT_TREE(x) JOT_COUNT(x), JOT_LEAVES(x)
+
+// A struct of values, struct NAME, and its twin outside traces, struct NAME_arrays:
+//     JOT_STRUCT(mlp, w1, b1, w2, b2);
+#define JOT_STRUCT(NAME, ...)                                                                  \
+    struct NAME {                                                                              \
+        jot_value __VA_ARGS__;                                                                 \
+    };                                                                                         \
+    struct NAME##_arrays {                                                                     \
+        jot_array JOT_EACH_(JOT_STAR_, __VA_ARGS__);                                           \
+    }
+#define JOT_STAR_(x) *x
+
+#if !defined(JOT_PLAIN)
+
+#if defined(JOT_NO_TEXT)
+#define JOT_OP_(text, ...) jot_at(__VA_ARGS__, JOT_HERE)
+#else
+#define JOT_OP_(text, ...) jot_at(__VA_ARGS__, JOT_HERE ": " text)
+#endif
+
+// The text must be made where the argument is not yet expanded, so it is passed along.
+#define JOT_OP1_(f, t, a) JOT_OP_(#f "(" t ")", f(JOT_V(a)))
+#define JOT_OP2_(f, t, a, b) JOT_OP_(#f "(" t ")", f(JOT_V(a), JOT_V(b)))
+#define JOT_OP3_(f, t, a, b, c) JOT_OP_(#f "(" t ")", f(JOT_V(a), JOT_V(b), JOT_V(c)))
+// name(x, list...): f takes x and a list that LIST makes.
+#define JOT_OPL_(name, t, f, LIST, ...)                                                        \
+    JOT_OP_(name "(" t ")", f(JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                               \
+                              LIST(JOT_REST_(__VA_ARGS__, JOT_END))))
+
+// A value from a C number or an array.
+#define jot_from(x) JOT_OP_("jot_from(" #x ")", JOT_V(x))
+
+#endif // JOT_PLAIN
+
+#endif

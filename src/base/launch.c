@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a plan: a header with the counts, then the tables one after the other, each
+// 8-byte aligned, in the order of get_tables.
+#include "base/launch.h"
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define PLAN_FORMAT 1
+
+struct header {
+    char magic[8];
+    uint32_t format, header_bytes;
+    uint32_t input_count, output_count;
+    uint32_t buffer_count, operand_count;
+    uint32_t step_count, gemm_count;
+    uint32_t param_count, text_bytes;
+    uint64_t constant_bytes, arena_bytes;
+    uint64_t total_bytes;
+};
+
+static const char magic[8] = {'j', 'o', 't', 'p', 'l', 'a', 'n', 0};
+
+#define TABLE_COUNT 9
+
+// A table of a plan: where it is, how many elements of which size.
+struct table {
+    const void *at;
+    uint64_t count, element;
+};
+
+static void get_tables(const struct rt_plan *p, struct table tables[TABLE_COUNT])
+{
+    const struct table all[TABLE_COUNT] = {
+        {p->inputs, p->input_count, sizeof *p->inputs},
+        {p->outputs, p->output_count, sizeof *p->outputs},
+        {p->buffers, p->buffer_count, sizeof *p->buffers},
+        {p->steps, p->step_count, sizeof *p->steps},
+        {p->gemms, p->gemm_count, sizeof *p->gemms},
+        {p->operands, p->operand_count, sizeof *p->operands},
+        {p->params, p->param_count, sizeof *p->params},
+        {p->text, p->text_bytes, 1},
+        {p->constants, p->constant_bytes, 1},
+    };
+    memcpy(tables, all, sizeof all);
+}
+
+static void set_tables(struct rt_plan *p, const struct table tables[TABLE_COUNT])
+{
+    p->inputs = tables[0].at;
+    p->outputs = tables[1].at;
+    p->buffers = tables[2].at;
+    p->steps = tables[3].at;
+    p->gemms = tables[4].at;
+    p->operands = tables[5].at;
+    p->params = tables[6].at;
+    p->text = tables[7].at;
+    p->constants = tables[8].at;
+}
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + 7) & ~UINT64_C(7);
+}
+
+// ---- checking ----
+
+static jot_status bad(const char *what, uint32_t i, const char *fault)
+{
+    return status_fail(JOT_ERR_IO, "the launch plan is damaged: %s %u: %s", what, i, fault);
+}
+
+static bool is_range(uint64_t first, uint64_t count, uint64_t of)
+{
+    return first <= of && count <= of - first;
+}
+
+static jot_status check_buffers(const struct rt_plan *p)
+{
+    for (uint32_t i = 0; i < p->output_count; i++)
+        if (p->outputs[i].donated >= (int64_t)p->input_count || p->outputs[i].donated < -1)
+            return bad("output", i, "takes over no input");
+    for (uint32_t i = 0; i < p->buffer_count; i++) {
+        const struct rt_buffer *b = &p->buffers[i];
+        uint64_t room = 0;
+        if (b->place >= RT_PLACE_COUNT)
+            return bad("buffer", i, "is in no place");
+        if (b->place == RT_PLACE_INPUT && b->index < p->input_count)
+            room = p->inputs[b->index].bytes;
+        else if (b->place == RT_PLACE_OUTPUT && b->index < p->output_count)
+            room = p->outputs[b->index].bytes;
+        else if (b->place == RT_PLACE_CONSTANT && b->index == 0)
+            room = p->constant_bytes;
+        else if (b->place == RT_PLACE_ARENA && b->index == 0)
+            room = p->arena_bytes;
+        else
+            return bad("buffer", i, "has a wrong index");
+        if (!is_range(b->offset, b->bytes, room))
+            return bad("buffer", i, "lies outside its place");
+    }
+    return JOT_OK;
+}
+
+// One past the last element that a batch of matrices of `rows` rows touches; -1 on overflow.
+static int64_t extent_of(const struct rt_gemm *g, int64_t rows, int64_t columns, int64_t stride,
+                         const int64_t *batch_strides)
+{
+    if (rows == 0 || columns == 0)
+        return 0;
+    int64_t last, part;
+    if (__builtin_mul_overflow(rows - 1, stride, &last) ||
+        __builtin_add_overflow(last, columns, &last))
+        return -1;
+    for (int i = 0; i < RT_GEMM_BATCH_RANK; i++) {
+        if (g->batch[i] == 0)
+            return 0;
+        if (batch_strides[i] < 0 ||
+            __builtin_mul_overflow(g->batch[i] - 1, batch_strides[i], &part) ||
+            __builtin_add_overflow(last, part, &last))
+            return -1;
+    }
+    return last;
+}
+
+static jot_status check_gemm(const struct rt_plan *p, uint32_t i, const struct rt_gemm *g,
+                             const uint32_t *operands)
+{
+    if (g->dtype != JOT_F32 && g->dtype != JOT_F64 && g->dtype != JOT_C64 &&
+        g->dtype != JOT_C128)
+        return bad("step", i, "a matrix product of this dtype is not possible");
+    if (g->transpose_a > RT_TRANSPOSE_CONJUGATE || g->transpose_b > RT_TRANSPOSE_CONJUGATE)
+        return bad("step", i, "an unknown transposition");
+    bool is_negative = g->m < 0 || g->n < 0 || g->k < 0;
+    for (int axis = 0; axis < RT_GEMM_BATCH_RANK; axis++)
+        is_negative |= g->batch[axis] < 0;
+    if (is_negative)
+        return bad("step", i, "a negative extent");
+    int64_t rows_a = g->transpose_a ? g->k : g->m, columns_a = g->transpose_a ? g->m : g->k;
+    int64_t rows_b = g->transpose_b ? g->n : g->k, columns_b = g->transpose_b ? g->k : g->n;
+    if (g->lda < columns_a || g->ldb < columns_b || g->ldc < g->n)
+        return bad("step", i, "a leading dimension shorter than a row");
+    int64_t extents[3] = {extent_of(g, rows_a, columns_a, g->lda, g->stride_a),
+                          extent_of(g, rows_b, columns_b, g->ldb, g->stride_b),
+                          extent_of(g, g->m, g->n, g->ldc, g->stride_c)};
+    uint64_t element = dtype_get((jot_dtype)g->dtype)->bytes;
+    for (int operand = 0; operand < 3; operand++)
+        if (extents[operand] < 0 ||
+            (uint64_t)extents[operand] > p->buffers[operands[operand]].bytes / element)
+            return bad("step", i, "a matrix larger than its buffer");
+    return JOT_OK;
+}
+
+static jot_status check_step(const struct rt_plan *p, uint32_t i)
+{
+    const struct rt_step *s = &p->steps[i];
+    if (s->kind >= RT_STEP_KIND_COUNT)
+        return bad("step", i, "of no kind");
+    if (!is_range(s->operand_first, s->operand_count, p->operand_count))
+        return bad("step", i, "its operands lie outside the table");
+    if (!is_range(s->param_first, s->param_count, p->param_count))
+        return bad("step", i, "its params lie outside the table");
+    const uint32_t *operands = p->operands + s->operand_first;
+    bool has_name = s->name < p->text_bytes;
+    switch ((enum rt_step_kind)s->kind) {
+    case RT_STEP_KERNEL:
+        if (!has_name)
+            return bad("step", i, "its kernel has no name");
+        return s->total >= 0 && s->grain >= 1 ? JOT_OK
+                                              : bad("step", i, "a wrong total or grain");
+    case RT_STEP_LIBRARY:
+        return has_name ? JOT_OK : bad("step", i, "its routine has no name");
+    case RT_STEP_GEMM:
+        if (s->operand_count != 3 || s->index >= p->gemm_count)
+            return bad("step", i, "a matrix product needs three operands and its numbers");
+        return check_gemm(p, i, &p->gemms[s->index], operands);
+    case RT_STEP_COPY:
+        if (s->operand_count != 2 ||
+            p->buffers[operands[0]].bytes != p->buffers[operands[1]].bytes)
+            return bad("step", i, "a copy needs two operands of one size");
+        return JOT_OK;
+    case RT_STEP_JUMP_IF:
+    case RT_STEP_JUMP_IFN:
+        if (s->operand_count != 1 || p->buffers[operands[0]].bytes < 1)
+            return bad("step", i, "a conditional jump needs its flag");
+        return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
+    case RT_STEP_JUMP:
+        return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
+    case RT_STEP_CALLBACK: // the program knows how many there are
+    case RT_STEP_KIND_COUNT:
+        break;
+    }
+    return JOT_OK;
+}
+
+jot_status rt_plan_check(const struct rt_plan *p)
+{
+    JOT_TRY(check_buffers(p));
+    if (p->text_bytes && p->text[p->text_bytes - 1])
+        return status_fail(JOT_ERR_IO, "the launch plan is damaged: its names do not end");
+    for (uint32_t i = 0; i < p->operand_count; i++)
+        if (p->operands[i] >= p->buffer_count)
+            return bad("operand", i, "is no buffer");
+    for (uint32_t i = 0; i < p->step_count; i++)
+        JOT_TRY(check_step(p, i));
+    return JOT_OK;
+}
+
+// ---- bytes ----
+
+void rt_plan_write(const struct rt_plan *plan, struct arena *arena, const void **out_bytes,
+                   size_t *out_size)
+{
+    struct table tables[TABLE_COUNT];
+    get_tables(plan, tables);
+    struct header header = {.format = PLAN_FORMAT,
+                            .header_bytes = sizeof header,
+                            .input_count = plan->input_count,
+                            .output_count = plan->output_count,
+                            .buffer_count = plan->buffer_count,
+                            .operand_count = plan->operand_count,
+                            .step_count = plan->step_count,
+                            .gemm_count = plan->gemm_count,
+                            .param_count = plan->param_count,
+                            .text_bytes = plan->text_bytes,
+                            .constant_bytes = plan->constant_bytes,
+                            .arena_bytes = plan->arena_bytes,
+                            .total_bytes = sizeof header};
+    memcpy(header.magic, magic, sizeof magic);
+    for (int i = 0; i < TABLE_COUNT; i++)
+        header.total_bytes += padded(tables[i].count * tables[i].element);
+    char *bytes = arena_allocate(arena, header.total_bytes), *at = bytes + sizeof header;
+    memcpy(bytes, &header, sizeof header);
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        uint64_t size = tables[i].count * tables[i].element;
+        if (size)
+            memcpy(at, tables[i].at, size);
+        at += padded(size);
+    }
+    *out_bytes = bytes;
+    *out_size = header.total_bytes;
+}
+
+jot_status rt_plan_read(const void *bytes, size_t size, struct rt_plan *out_plan)
+{
+    struct header h;
+    if (size < sizeof h || (uintptr_t)bytes % 8)
+        return status_fail(JOT_ERR_IO, "the launch plan is damaged: too short or not aligned");
+    memcpy(&h, bytes, sizeof h);
+    if (memcmp(h.magic, magic, sizeof magic))
+        return status_fail(JOT_ERR_IO, "not a launch plan");
+    if (h.format != PLAN_FORMAT || h.header_bytes != sizeof h)
+        return status_fail(JOT_ERR_IO, "the launch plan has format %u, this library reads %d",
+                           h.format, PLAN_FORMAT);
+    struct rt_plan p = {.input_count = h.input_count,
+                        .output_count = h.output_count,
+                        .buffer_count = h.buffer_count,
+                        .operand_count = h.operand_count,
+                        .step_count = h.step_count,
+                        .gemm_count = h.gemm_count,
+                        .param_count = h.param_count,
+                        .text_bytes = h.text_bytes,
+                        .constant_bytes = h.constant_bytes,
+                        .arena_bytes = h.arena_bytes};
+    struct table tables[TABLE_COUNT];
+    get_tables(&p, tables);
+    uint64_t at = sizeof h;
+    for (int i = 0; i < TABLE_COUNT; i++) {
+        if (tables[i].count > size) // so that the product cannot overflow
+            return status_fail(JOT_ERR_IO, "the launch plan is damaged: it ends early");
+        uint64_t table_bytes = tables[i].count * tables[i].element;
+        if (!is_range(at, padded(table_bytes), size))
+            return status_fail(JOT_ERR_IO, "the launch plan is damaged: it ends early");
+        tables[i].at = (const char *)bytes + at;
+        at += padded(table_bytes);
+    }
+    if (h.total_bytes != size || at != size)
+        return status_fail(JOT_ERR_IO,
+                           "the launch plan is damaged: %" PRIu64
+                           " bytes, but its tables have %" PRIu64,
+                           (uint64_t)size, at);
+    set_tables(&p, tables);
+    JOT_TRY(rt_plan_check(&p));
+    *out_plan = p;
+    return JOT_OK;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launch plan: what a compiled program does, step by step, as plain data.
+//
+// A plan goes with one object file that holds its kernels.  It is flat, so that it can be
+// written to bytes and read back; every index in it is checked before anything runs.  The
+// scheduler and the code generator fill it, rt_program runs it.
+//
+// Buffers.  A step names its operands by buffer id.  A buffer is a range of bytes in one of
+// four places: an input of the call, an output of the call, the constants of the plan, or the
+// arena, which is memory of one call in flight (64-byte aligned, not zeroed).
+//
+// Steps run in order, each after the one before has ended.  Jumps make loops and branches.
+//
+//     kind      operands                does
+//     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of
+//     grain GEMM      a, b, c                 gemms[index]: c = alpha a b + beta c COPY to,
+//     from                copies; the two have the same size and do not overlap JUMP      -
+//     goes on at step `target` JUMP_IF   flag (1 byte)           goes on at step `target` when
+//     the flag is not 0 JUMP_IFN  flag (1 byte)           goes on at step `target` when the
+//     flag is 0 LIBRARY   what the routine says   calls the library routine `name` with its
+//     params CALLBACK  what the callback says  calls callback `index` of the program
+//
+// A target of step_count ends the program.
+//
+// Chunks.  Chunk i of a kernel covers [i * grain, min(total, (i + 1) * grain)).  Every chunk is
+// one call of the kernel, in any order and on any thread, so a kernel that leaves partial
+// results leaves them by chunk number and a later step of one chunk combines them: the number
+// of chunks depends on total and grain alone, never on the number of threads.  With total 0
+// nothing is called.  Without RT_STEP_PARALLEL the chunks run in order on the thread of the
+// caller; a step that is not worth waking a thread for (about 50 microseconds of work) should
+// not have it.
+#ifndef BASE_LAUNCH_H
+#define BASE_LAUNCH_H
+
+#include "jot/dtype.h"
+#include "jot/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+
+// A kernel of compiled code.  buffers: the operands of the step, in its order.  [begin, end): a
+// range of the outermost parallel index; chunk: its number.  scratch: scratch_bytes of the
+// step, of this worker alone, 64-byte aligned, not zeroed; NULL when the step asks for none.
+typedef void rt_kernel(void *const *buffers, int64_t begin, int64_t end, int64_t chunk,
+                       void *scratch);
+
+enum rt_place {
+    RT_PLACE_INPUT,
+    RT_PLACE_OUTPUT,
+    RT_PLACE_CONSTANT,
+    RT_PLACE_ARENA,
+    RT_PLACE_COUNT,
+};
+
+struct rt_buffer {
+    uint32_t place;  // enum rt_place
+    uint32_t index;  // which input or output; 0 otherwise
+    uint64_t offset; // in bytes from the start of the place
+    uint64_t bytes;
+};
+
+// What a caller must give for an input or an output.
+struct rt_argument {
+    uint64_t bytes;
+    // Outputs: the input whose memory it may take over when that input is donated and free, or
+    // -1.
+    int32_t donated;
+    uint32_t reserved; // 0
+};
+
+enum rt_step_kind {
+    RT_STEP_KERNEL,
+    RT_STEP_GEMM,
+    RT_STEP_COPY,
+    RT_STEP_JUMP,
+    RT_STEP_JUMP_IF,
+    RT_STEP_JUMP_IFN,
+    RT_STEP_LIBRARY,
+    RT_STEP_CALLBACK,
+    RT_STEP_KIND_COUNT,
+};
+
+enum rt_step_flag {
+    RT_STEP_PARALLEL = 1u << 0, // worth the thread pool
+};
+
+struct rt_step {
+    uint32_t kind;     // enum rt_step_kind
+    uint32_t flags;    // enum rt_step_flag
+    uint32_t name;     // KERNEL, LIBRARY: offset in text
+    uint32_t index;    // GEMM: of gemms; CALLBACK: of the program's callbacks
+    uint32_t target;   // jumps
+    uint32_t reserved; // 0
+    uint32_t operand_first, operand_count; // in operands
+    uint32_t param_first, param_count;     // in params; LIBRARY and CALLBACK
+    int64_t total, grain;                  // KERNEL: grain is at least 1
+    uint64_t scratch_bytes;                // KERNEL: per worker
+};
+
+enum rt_transpose {
+    RT_TRANSPOSE_NO,
+    RT_TRANSPOSE_YES,
+    RT_TRANSPOSE_CONJUGATE, // transposed and conjugated; for real types the same as YES
+};
+
+#define RT_GEMM_BATCH_RANK 4
+
+// c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c, row-major, repeated over a batch of up to
+// four axes.  Leading dimensions and strides count elements; a stride of 0 repeats a matrix
+// (not of c). op is a transposition: with TRANSPOSE_YES the memory of a is [k, m], its rows lda
+// apart. With beta 0 the old c is not read, so it may hold anything.
+struct rt_gemm {
+    uint32_t dtype; // jot_dtype: f32, f64, c64, c128
+    uint32_t transpose_a, transpose_b;
+    uint32_t reserved; // 0
+    int64_t m, n, k;
+    int64_t lda, ldb, ldc;
+    double alpha, beta;
+    int64_t batch[RT_GEMM_BATCH_RANK]; // extents; 1 where unused
+    int64_t stride_a[RT_GEMM_BATCH_RANK], stride_b[RT_GEMM_BATCH_RANK],
+        stride_c[RT_GEMM_BATCH_RANK];
+};
+
+struct rt_plan {
+    uint32_t input_count, output_count;
+    uint32_t buffer_count, operand_count;
+    uint32_t step_count, gemm_count;
+    uint32_t param_count, text_bytes;
+    uint64_t constant_bytes, arena_bytes;
+    const struct rt_argument *inputs, *outputs;
+    const struct rt_buffer *buffers;
+    const struct rt_step *steps;
+    const struct rt_gemm *gemms;
+    const uint32_t *operands; // buffer ids
+    const int64_t *params;
+    const char *text;      // names, each ending in a zero byte
+    const void *constants; // 8-byte aligned or better; copied to 64-byte aligned memory to run
+};
+
+// Whether every index, range and size of a plan is inside what it refers to.  JOT_ERR_IO with
+// the first fault otherwise.
+jot_status rt_plan_check(const struct rt_plan *plan);
+
+// The plan as bytes, in the arena.  The bytes mean the same on every machine of this byte
+// order.
+void rt_plan_write(const struct rt_plan *plan, struct arena *arena, const void **out_bytes,
+                   size_t *out_size);
+
+// Reads bytes of rt_plan_write.  The pointers of the plan borrow from `bytes`, which is 8-byte
+// aligned.  Any bytes are safe to give: what is not a plan is JOT_ERR_IO.
+jot_status rt_plan_read(const void *bytes, size_t size, struct rt_plan *out_plan);
+
+#endif
