@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/array.h"
+
+#include "base/dtype.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/host/blocks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define RECORD_BYTES ((sizeof(jot_array) + 63) / 64 * 64)
+#define ARRAY_BYTES_LIMIT ((int64_t)1 << 46)
+
+_Static_assert(RECORD_BYTES == 128, "two cache lines");
+
+jot_status rt_array_check(const char *what, int dtype, int64_t rank, const int64_t *dims)
+{
+    if (!dtype_is_valid(dtype))
+        return status_fail(JOT_ERR_ARGUMENT, "%s: %d is not a dtype", what, dtype);
+    if (rank < 0 || rank > RT_ARRAY_RANK_LIMIT)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: rank %" PRId64 ", but at most %d axes are possible", what, rank,
+                           RT_ARRAY_RANK_LIMIT);
+    int64_t bytes = dtype_get((jot_dtype)dtype)->bytes;
+    bool is_empty = false;
+    for (int64_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "%s: size %" PRId64 " of axis %" PRId64 " is negative", what,
+                               dims[i], i);
+        is_empty |= dims[i] == 0;
+    }
+    for (int64_t i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(bytes, dims[i] ? dims[i] : 1, &bytes) ||
+            (bytes > ARRAY_BYTES_LIMIT && !is_empty))
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "%s: the sizes up to axis %" PRId64 " (%" PRId64
+                               ") make more bytes than any memory has",
+                               what, i, dims[i]);
+    return JOT_OK;
+}
+
+static size_t size_of(int rank, const int64_t *dims)
+{
+    size_t size = 1;
+    for (int i = 0; i < rank; i++)
+        size *= (size_t)dims[i];
+    return size;
+}
+
+static jot_array *create_record(jot_dtype dtype, int rank, const int64_t *dims, size_t size,
+                                size_t block_bytes)
+{
+    int64_t *far_dims = NULL;
+    if (rank > RT_ARRAY_INLINE_RANK) {
+        far_dims = memory_allocate((size_t)rank * sizeof *far_dims);
+        if (!far_dims)
+            return status_out_of_memory(), NULL;
+    }
+    jot_array *a = rt_block_allocate(block_bytes);
+    if (!a) {
+        memory_release(far_dims);
+        return status_out_of_memory(), NULL;
+    }
+    atomic_init(&a->references, 1);
+    atomic_init(&a->exports, 0);
+    a->dtype = (uint8_t)dtype;
+    a->flags = 0;
+    a->rank = (uint16_t)rank;
+    a->size = size;
+    a->bytes = size * dtype_get(dtype)->bytes;
+    a->dims = far_dims ? far_dims : a->inline_dims;
+    a->release = NULL;
+    a->ctx = NULL;
+    for (int i = 0; i < rank; i++)
+        a->dims[i] = dims[i];
+    return a;
+}
+
+static void release_record(jot_array *a)
+{
+    size_t bytes = RECORD_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
+    if (a->dims != a->inline_dims)
+        memory_release(a->dims);
+    rt_block_release(a, bytes);
+}
+
+jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
+{
+    size_t size = size_of(rank, dims), bytes = size * dtype_get(dtype)->bytes;
+    bool is_inline = bytes <= RT_BLOCK_SMALL - RECORD_BYTES;
+    jot_array *a =
+        create_record(dtype, rank, dims, size, RECORD_BYTES + (is_inline ? bytes : 0));
+    if (!a)
+        return NULL;
+    if (is_inline) {
+        a->flags = RT_ARRAY_INLINE;
+        a->data = (char *)a + RECORD_BYTES;
+        return a;
+    }
+    a->data = rt_block_allocate(bytes);
+    if (!a->data) {
+        release_record(a);
+        status_fail(JOT_ERR_MEMORY, "out of memory: an array of %zu bytes", bytes);
+        return NULL;
+    }
+    return a;
+}
+
+jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
+                                const void *data, void (*release)(const void *, void *),
+                                void *ctx)
+{
+    jot_array *a = create_record(dtype, rank, dims, size_of(rank, dims), RECORD_BYTES);
+    if (!a)
+        return NULL;
+    a->flags = RT_ARRAY_BORROWED;
+    a->data = (void *)(uintptr_t)data;
+    a->release = release;
+    a->ctx = ctx;
+    return a;
+}
+
+bool rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims)
+{
+    int room = a->dims == a->inline_dims ? RT_ARRAY_INLINE_RANK : a->rank;
+    if (rank > room || size_of(rank, dims) * dtype_get(dtype)->bytes != a->bytes)
+        return false;
+    a->dtype = (uint8_t)dtype;
+    a->rank = (uint16_t)rank;
+    a->size = size_of(rank, dims);
+    for (int i = 0; i < rank; i++)
+        a->dims[i] = dims[i];
+    return true;
+}
+
+// ---- constructors of the API ----
+
+static jot_status read_dims(const char *what, int dtype, const int64_t *dims, int *out_rank)
+{
+    if (!dims)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: the list of sizes is NULL; for a scalar it is "
+                           "{JOT_END}",
+                           what);
+    int rank = 0;
+    while (rank <= RT_ARRAY_RANK_LIMIT && dims[rank] != JOT_END)
+        rank++;
+    if (rank > RT_ARRAY_RANK_LIMIT)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: no JOT_END after %d sizes, which is the highest rank", what,
+                           RT_ARRAY_RANK_LIMIT);
+    JOT_TRY(rt_array_check(what, dtype, rank, dims));
+    *out_rank = rank;
+    return JOT_OK;
+}
+
+jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims)
+{
+    int rank;
+    if (read_dims("jot_array_copy", (int)dtype, dims, &rank) != JOT_OK)
+        return NULL;
+    if (!data && size_of(rank, dims))
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy: the data is NULL"), NULL;
+    jot_array *a = rt_array_create(dtype, rank, dims);
+    if (!a || !a->size)
+        return a;
+    memcpy(a->data, data, a->bytes);
+    if (dtype == JOT_BOOL) {
+        unsigned char *at = a->data;
+        for (size_t i = 0; i < a->size; i++)
+            at[i] = at[i] != 0;
+    }
+    return a;
+}
+
+jot_array *jot_array_borrow(jot_dtype dtype, const void *data, const int64_t *dims,
+                            void (*release)(const void *data, void *ctx), void *ctx)
+{
+    int rank;
+    if (read_dims("jot_array_borrow", (int)dtype, dims, &rank) != JOT_OK)
+        return NULL;
+    if (!data)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_borrow: the data is NULL"), NULL;
+    unsigned alignment = dtype_get(dtype_real(dtype))->bytes;
+    if ((uintptr_t)data % alignment)
+        return status_fail(
+                   JOT_ERR_ARGUMENT,
+                   "jot_array_borrow: the data at %p is not aligned to %u bytes, as %s needs",
+                   data, alignment, jot_dtype_name(dtype)),
+               NULL;
+    return rt_array_create_over(dtype, rank, dims, data, release, ctx);
+}
+
+// The bytes of one element; false when an integer type cannot hold the value.
+static bool encode(jot_dtype dtype, double value, unsigned char *out)
+{
+    const struct dtype_info *info = dtype_get(dtype);
+    memset(out, 0, 16);
+    if (info->kind == 'b') {
+        out[0] = value != 0;
+    } else if (info->kind == 'i') {
+        double limit = ldexp(1, info->bits - 1);
+        if (!(value >= -limit && value < limit) || value != trunc(value))
+            return false;
+        int64_t x = (int64_t)value;
+        memcpy(out, &x, info->bytes); // little-endian: the low bytes come first
+    } else if (info->kind == 'u') {
+        if (!(value >= 0 && value < ldexp(1, info->bits)) || value != trunc(value))
+            return false;
+        uint64_t x = (uint64_t)value;
+        memcpy(out, &x, info->bytes);
+    } else if (dtype == JOT_F16 || dtype == JOT_BF16) {
+        uint16_t x = dtype == JOT_F16 ? dtype_f16_from_f64(value) : dtype_bf16_from_f64(value);
+        memcpy(out, &x, 2);
+    } else if (dtype_real(dtype) == JOT_F32) {
+        float x = (float)value;
+        memcpy(out, &x, 4);
+    } else {
+        memcpy(out, &value, 8);
+    }
+    return true;
+}
+
+jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
+{
+    int rank;
+    unsigned char element[16];
+    if (read_dims("jot_array_full", (int)dtype, dims, &rank) != JOT_OK)
+        return NULL;
+    if (!encode(dtype, value, element))
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_full: %s cannot hold %.17g",
+                           jot_dtype_name(dtype), value),
+               NULL;
+    jot_array *a = rt_array_create(dtype, rank, dims);
+    if (!a || !a->size)
+        return a;
+    size_t bytes = dtype_get(dtype)->bytes, done = bytes;
+    memcpy(a->data, element, bytes);
+    // Doubling copies: the part that is done is the source of the next.
+    for (; done < a->bytes; done *= 2) {
+        size_t part = done < a->bytes - done ? done : a->bytes - done;
+        memcpy((char *)a->data + done, a->data, part);
+    }
+    return a;
+}
+
+jot_array *jot_array_retain(jot_array *a)
+{
+    if (a)
+        atomic_fetch_add_explicit(&a->references, 1, memory_order_relaxed);
+    return a;
+}
+
+void jot_array_release(jot_array *a)
+{
+    if (!a || atomic_fetch_sub_explicit(&a->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (a->flags & RT_ARRAY_BORROWED) {
+        if (a->release)
+            a->release(a->data, a->ctx);
+    } else if (!(a->flags & RT_ARRAY_INLINE)) {
+        rt_block_release(a->data, a->bytes);
+    }
+    release_record(a);
+}
+
+void jot_arrays_release(size_t n, jot_array **a)
+{
+    for (size_t i = 0; i < n; i++) {
+        jot_array_release(a[i]);
+        a[i] = NULL;
+    }
+}
+
+void jot_arrays_move(size_t n, jot_array **dst, size_t n_src, jot_array **src)
+{
+    if (n != n_src) {
+        status_fail(JOT_ERR_ARGUMENT, "jot_arrays_move: %zu arrays into %zu", n_src, n);
+        return;
+    }
+    if (dst == src)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        jot_array *old = dst[i];
+        dst[i] = src[i];
+        src[i] = NULL;
+        jot_array_release(old);
+    }
+}
+
+// ---- what an array is ----
+
+jot_dtype jot_array_dtype(const jot_array *a)
+{
+    return a ? (jot_dtype)a->dtype : JOT_BOOL;
+}
+int jot_array_rank(const jot_array *a)
+{
+    return a ? a->rank : 0;
+}
+size_t jot_array_size(const jot_array *a)
+{
+    return a ? a->size : 0;
+}
+size_t jot_array_bytes(const jot_array *a)
+{
+    return a ? a->bytes : 0;
+}
+const void *jot_array_data(const jot_array *a)
+{
+    return a ? a->data : NULL;
+}
+
+int64_t jot_array_dim(const jot_array *a, int axis)
+{
+    if (!a)
+        return 0;
+    if (axis < 0)
+        axis += a->rank;
+    return axis >= 0 && axis < a->rank ? a->dims[axis] : 0;
+}
+
+jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype, void *dst, size_t count)
+{
+    if (!a)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy_out: the array is NULL");
+    if (dtype != a->dtype)
+        return status_fail(JOT_ERR_DTYPE, "jot_array_copy_out: the array is %s, the buffer %s",
+                           jot_dtype_name((jot_dtype)a->dtype), jot_dtype_name(dtype));
+    if (count != a->size)
+        return status_fail(JOT_ERR_SHAPE,
+                           "jot_array_copy_out: the array has %zu elements, the buffer %zu",
+                           a->size, count);
+    if (!dst && count)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy_out: the buffer is NULL");
+    if (count)
+        memcpy(dst, a->data, a->bytes);
+    return JOT_OK;
+}
+
+double rt_element_to_f64(jot_dtype dtype, const void *element)
+{
+    const struct dtype_info *info = dtype_get(dtype);
+    if (info->kind == 'f' || info->kind == 'c') {
+        uint16_t half;
+        float single;
+        double x;
+        switch (dtype_real(dtype)) {
+        case JOT_F16:
+            memcpy(&half, element, 2);
+            return (double)dtype_f16_to_f32(half);
+        case JOT_BF16:
+            memcpy(&half, element, 2);
+            return (double)dtype_bf16_to_f32(half);
+        case JOT_F32:
+            memcpy(&single, element, 4);
+            return (double)single;
+        default:
+            memcpy(&x, element, 8);
+            return x;
+        }
+    }
+    uint64_t bits = 0;
+    memcpy(&bits, element, info->bytes);
+    if (info->kind != 'i')
+        return (double)bits;
+    unsigned unused = 64u - info->bits;
+    return (double)((int64_t)(bits << unused) >> unused);
+}
+
+double jot_array_item(const jot_array *a)
+{
+    if (!a || a->size != 1) {
+        if (a)
+            status_fail(JOT_ERR_SHAPE, "jot_array_item: the array has %zu elements, not one",
+                        a->size);
+        else
+            status_fail(JOT_ERR_ARGUMENT, "jot_array_item: the array is NULL");
+        return NAN;
+    }
+    return rt_element_to_f64((jot_dtype)a->dtype, a->data);
+}

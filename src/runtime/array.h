@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays from the inside: what the tracer, interop and programs need beyond the public calls.
+#ifndef RUNTIME_ARRAY_H
+#define RUNTIME_ARRAY_H
+
+#include "jot/array.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define RT_ARRAY_INLINE_RANK 8
+#define RT_ARRAY_RANK_LIMIT 64
+
+enum rt_array_flag {
+    RT_ARRAY_BORROWED = 1u << 0, // the data is the user's
+    RT_ARRAY_INLINE = 1u << 1,   // the data follows the record in one block
+};
+
+struct jot_array {
+    atomic_int references;
+    uint8_t dtype, flags; // enum rt_array_flag
+    uint16_t rank;
+    size_t size, bytes;
+    void *data;
+    int64_t *dims; // inline_dims up to RT_ARRAY_INLINE_RANK
+    void (*release)(const void *data, void *ctx);
+    void *ctx;
+    // Others that hold the data without a reference of ours that says so (an open export).
+    atomic_int exports;
+    int64_t inline_dims[RT_ARRAY_INLINE_RANK];
+};
+
+// A new array whose data is not set yet.  dims has `rank` sizes, which are known to be good:
+// the product with the element size fits.  NULL with a message when memory is out.  Allocates
+// from the data pool only; for small arrays that is a list of the thread.
+jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims);
+
+// The same over memory of somebody else; see jot_array_borrow.
+jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
+                                const void *data, void (*release)(const void *, void *),
+                                void *ctx);
+
+// Checks sizes that come from outside.  `what` is the name of the public function for the
+// message.
+jot_status rt_array_check(const char *what, int dtype, int64_t rank, const int64_t *dims);
+
+static inline const int64_t *rt_array_dims(const jot_array *a)
+{
+    return a->dims;
+}
+
+// Whether the caller, who holds one reference, may write the data in place: nobody else can see
+// it.
+static inline bool rt_array_is_unique(const jot_array *a)
+{
+    return atomic_load_explicit(&a->references, memory_order_acquire) == 1 &&
+           atomic_load_explicit(&a->exports, memory_order_acquire) == 0 &&
+           !(a->flags & RT_ARRAY_BORROWED);
+}
+
+// Gives a unique array another type, so that the result of a call takes over the memory of a
+// donated input.  False, and nothing done, when the new type needs another number of bytes or
+// more room for its sizes than the record has.
+bool rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
+
+// One element rounded to double; the real part of a complex one.
+double rt_element_to_f64(jot_dtype dtype, const void *element);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products on the host, by OpenBLAS, which is loaded at the first use.
+//
+// OpenBLAS runs serial; tiles of the result go to jot's own threads.  The tiles depend on the
+// shape alone, so the bits do not depend on the number of threads.
+//
+// Thread-safety: any thread.
+#ifndef RUNTIME_HOST_BLAS_H
+#define RUNTIME_HOST_BLAS_H
+
+#include "base/launch.h"
+
+struct rt_pool;
+
+// Loads the library.  JOT_ERR_LIBRARY with what to install when there is none.
+jot_status rt_blas_open(void);
+
+// Name and kernels of the loaded library, for cache keys and reports; "" when there is none.
+const char *rt_blas_version(void);
+
+// c = alpha op(a) op(b) + beta c, as struct rt_gemm says; its numbers are known to be good.
+// JOT_ERR_SHAPE for extents beyond what the library's 32-bit integers hold.
+jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *gemm, const void *a,
+                   const void *b, void *c);
+
+#endif

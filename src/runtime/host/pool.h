@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread pool: a parallel loop over chunks.
+//
+// The caller takes part as worker 0, the pool's threads come in as 1, 2, ... of the loop, and
+// all pull chunk numbers from one counter.  Nothing spins.  A loop inside a chunk of another, a
+// loop that finds the pool busy with another caller, and any loop in the child of a fork run on
+// their caller alone, so no combination of callers can wait for one another.
+//
+// Thread-safety: any thread may run loops; resizing waits for the loop that has the threads.
+#ifndef RUNTIME_HOST_POOL_H
+#define RUNTIME_HOST_POOL_H
+
+#include "jot/status.h"
+
+#include <stdint.h>
+
+struct rt_pool;
+
+typedef void rt_pool_body(void *ctx, int64_t chunk, int worker);
+
+// NULL when memory is out.  Threads start with the first loop that can use them.
+struct rt_pool *rt_pool_create(int size);
+void rt_pool_release(struct rt_pool *pool); // NULL is fine
+
+// The pool that calls use, made at the first call.  Never released.
+struct rt_pool *rt_pool_default(void);
+
+// Workers, the caller included.
+int rt_pool_size(const struct rt_pool *pool);
+
+// Calls body(ctx, i, worker) for each i in [0, chunks), and returns when all have ended.  Calls
+// that overlap in time have different workers, in [0, workers); the loop uses no more than
+// that.
+void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ctx,
+                 int64_t chunks);
+
+#endif

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/host/blas.h"
+#include "runtime/host/blocks.h"
+#include "runtime/host/pool.h"
+#include "runtime/loader.h"
+#include "runtime/symbols.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+// A copy is spread over the pool in parts of this size.
+#define COPY_GRAIN ((int64_t)1 << 20)
+
+// What one call needs: its arena, the addresses of all operands, and scratch of each worker.
+struct instance {
+    struct instance *next;
+    char *arena, *scratch;
+    size_t scratch_bytes;
+    int workers; // that there is scratch for
+    void **operands;
+};
+
+// An operand that has another address in each call.
+struct patch {
+    uint32_t operand, index;
+    uint64_t offset;
+    bool is_output;
+};
+
+struct step {
+    union {
+        rt_kernel *kernel;
+        rt_routine *routine;
+        const struct rt_callback *callback;
+        const struct rt_gemm *gemm;
+    };
+    int64_t total, grain, chunks;
+    const int64_t *params;
+    uint32_t param_count, operand_first, target;
+    uint8_t kind;
+    bool is_parallel, has_scratch;
+};
+
+struct rt_program {
+    struct rt_plan plan; // borrows from plan_bytes
+    void *plan_bytes;
+    struct rt_code *code;
+    struct step *steps;
+    struct patch *patches;
+    uint32_t patch_count;
+    struct rt_callback *callbacks;
+    uint32_t callback_count;
+    char *constants;
+    size_t scratch_stride; // of each worker; 0 when no step asks for any
+    bool has_parallel_scratch;
+    _Atomic(struct instance *) first; // the one kept for the next call
+    pthread_mutex_t lock;
+    struct instance *others;
+};
+
+// ---- loading ----
+
+static void *resolve(void *ctx, const char *name)
+{
+    (void)ctx;
+    return rt_symbol_find(name);
+}
+
+static jot_status bind_step(struct rt_program *p, uint32_t i)
+{
+    const struct rt_step *from = &p->plan.steps[i];
+    struct step *s = &p->steps[i];
+    const char *name = p->plan.text + from->name;
+    *s = (struct step){.kind = (uint8_t)from->kind,
+                       .total = from->total,
+                       .grain = from->grain,
+                       .params = p->plan.params + from->param_first,
+                       .param_count = from->param_count,
+                       .operand_first = from->operand_first,
+                       .target = from->target,
+                       .is_parallel = from->flags & RT_STEP_PARALLEL,
+                       .has_scratch = from->scratch_bytes > 0};
+    switch ((enum rt_step_kind)from->kind) {
+    case RT_STEP_KERNEL: {
+        void *address = p->code ? rt_code_find(p->code, name) : NULL;
+        if (!address)
+            return status_fail(JOT_ERR_IO, "the object file has no kernel %s", name);
+        memcpy(&s->kernel, &address, sizeof address);
+        s->chunks = from->total / from->grain + (from->total % from->grain != 0);
+        if (from->scratch_bytes > (size_t)1 << 40)
+            return status_fail(JOT_ERR_IO,
+                               "kernel %s asks for more scratch than any memory has", name);
+        size_t scratch = ((size_t)from->scratch_bytes + 63) & ~(size_t)63;
+        p->scratch_stride = scratch > p->scratch_stride ? scratch : p->scratch_stride;
+        p->has_parallel_scratch |= scratch && s->is_parallel;
+        break;
+    }
+    case RT_STEP_GEMM:
+        s->gemm = &p->plan.gemms[from->index];
+        JOT_TRY(rt_blas_open());
+        break;
+    case RT_STEP_COPY:
+        s->total = (int64_t)p->plan.buffers[p->plan.operands[from->operand_first]].bytes;
+        break;
+    case RT_STEP_LIBRARY:
+        s->routine = rt_routine_find(name);
+        if (!s->routine)
+            return status_fail(JOT_ERR_LIBRARY, "this library has no routine %s", name);
+        break;
+    case RT_STEP_CALLBACK:
+        if (from->index >= p->callback_count)
+            return status_fail(JOT_ERR_ARGUMENT, "the program calls callback %u, but has %u",
+                               from->index, p->callback_count);
+        s->callback = &p->callbacks[from->index];
+        break;
+    default:
+        break;
+    }
+    return JOT_OK;
+}
+
+static void list_patches(struct rt_program *p)
+{
+    for (uint32_t i = 0; i < p->plan.operand_count; i++) {
+        const struct rt_buffer *b = &p->plan.buffers[p->plan.operands[i]];
+        if (b->place == RT_PLACE_INPUT || b->place == RT_PLACE_OUTPUT)
+            p->patches[p->patch_count++] =
+                (struct patch){.operand = i,
+                               .index = b->index,
+                               .offset = b->offset,
+                               .is_output = b->place == RT_PLACE_OUTPUT};
+    }
+}
+
+static jot_status load(struct rt_program *p, const void *object, size_t object_size,
+                       const void *plan, size_t plan_size, const struct rt_callback *callbacks)
+{
+    p->plan_bytes = memory_allocate(plan_size);
+    if (!p->plan_bytes)
+        return status_out_of_memory();
+    memcpy(p->plan_bytes, plan, plan_size);
+    JOT_TRY(rt_plan_read(p->plan_bytes, plan_size, &p->plan));
+    if (object_size)
+        JOT_TRY(rt_code_load(object, object_size, resolve, NULL, &p->code));
+    p->steps = memory_allocate(p->plan.step_count * sizeof *p->steps);
+    p->patches = memory_allocate(p->plan.operand_count * sizeof *p->patches);
+    p->callbacks = memory_allocate(p->callback_count * sizeof *p->callbacks);
+    p->constants = rt_block_allocate(p->plan.constant_bytes);
+    if (!p->steps || !p->patches || !p->callbacks || !p->constants)
+        return status_out_of_memory();
+    if (p->callback_count)
+        memcpy(p->callbacks, callbacks, p->callback_count * sizeof *p->callbacks);
+    if (p->plan.constant_bytes)
+        memcpy(p->constants, p->plan.constants, p->plan.constant_bytes);
+    list_patches(p);
+    for (uint32_t i = 0; i < p->plan.step_count; i++)
+        JOT_TRY(bind_step(p, i));
+    return JOT_OK;
+}
+
+jot_status rt_program_load(const void *object, size_t object_size, const void *plan,
+                           size_t plan_size, const struct rt_callback *callbacks,
+                           uint32_t callback_count, struct rt_program **out_program)
+{
+    struct rt_program *p = memory_allocate_zeroed(sizeof *p);
+    if (!p)
+        return status_out_of_memory();
+    p->callback_count = callback_count;
+    pthread_mutex_init(&p->lock, NULL);
+    jot_status status = load(p, object, object_size, plan, plan_size, callbacks);
+    if (status == JOT_OK)
+        *out_program = p;
+    else
+        rt_program_release(p);
+    return status;
+}
+
+const struct rt_plan *rt_program_plan(const struct rt_program *program)
+{
+    return &program->plan;
+}
+
+// ---- instances ----
+
+static void release_instance(struct rt_program *p, struct instance *instance)
+{
+    rt_block_release(instance->arena, p->plan.arena_bytes);
+    rt_block_release(instance->scratch, instance->scratch_bytes);
+    memory_release(instance->operands);
+    memory_release(instance);
+}
+
+void rt_program_release(struct rt_program *p)
+{
+    if (!p)
+        return;
+    struct instance *first = atomic_load(&p->first);
+    if (first)
+        release_instance(p, first);
+    while (p->others) {
+        struct instance *instance = p->others;
+        p->others = instance->next;
+        release_instance(p, instance);
+    }
+    rt_block_release(p->constants, p->plan.constant_bytes);
+    rt_code_release(p->code);
+    memory_release(p->callbacks);
+    memory_release(p->patches);
+    memory_release(p->steps);
+    memory_release(p->plan_bytes);
+    pthread_mutex_destroy(&p->lock);
+    memory_release(p);
+}
+
+static struct instance *create_instance(struct rt_program *p)
+{
+    struct instance *instance = memory_allocate_zeroed(sizeof *instance);
+    if (!instance)
+        return NULL;
+    instance->operands = memory_allocate_zeroed(p->plan.operand_count * sizeof(void *));
+    instance->arena = rt_block_allocate(p->plan.arena_bytes);
+    if (!instance->operands || !instance->arena) {
+        release_instance(p, instance);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < p->plan.operand_count; i++) {
+        const struct rt_buffer *b = &p->plan.buffers[p->plan.operands[i]];
+        if (b->place == RT_PLACE_CONSTANT)
+            instance->operands[i] = p->constants + b->offset;
+        else if (b->place == RT_PLACE_ARENA)
+            instance->operands[i] = instance->arena + b->offset;
+    }
+    return instance;
+}
+
+// Scratch for as many workers as the pool has at the time.
+static bool grow_scratch(const struct rt_program *p, struct instance *instance)
+{
+    int workers = p->has_parallel_scratch ? rt_pool_size(rt_pool_default()) : 1;
+    if (instance->workers >= workers)
+        return true;
+    rt_block_release(instance->scratch, instance->scratch_bytes);
+    instance->workers = 0;
+    instance->scratch_bytes = p->scratch_stride * (size_t)workers;
+    instance->scratch = rt_block_allocate(instance->scratch_bytes);
+    if (!instance->scratch)
+        return false;
+    instance->workers = workers;
+    return true;
+}
+
+static void put_back(struct rt_program *p, struct instance *instance)
+{
+    struct instance *expected = NULL;
+    if (atomic_compare_exchange_strong_explicit(&p->first, &expected, instance,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&p->lock);
+    instance->next = p->others;
+    p->others = instance;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static struct instance *take(struct rt_program *p)
+{
+    struct instance *instance = atomic_exchange_explicit(&p->first, NULL, memory_order_acq_rel);
+    if (!instance) {
+        pthread_mutex_lock(&p->lock);
+        instance = p->others;
+        if (instance)
+            p->others = instance->next;
+        pthread_mutex_unlock(&p->lock);
+    }
+    if (!instance)
+        instance = create_instance(p);
+    if (instance && p->scratch_stride && !grow_scratch(p, instance)) {
+        put_back(p, instance);
+        return NULL;
+    }
+    return instance;
+}
+
+// ---- running ----
+
+struct launch {
+    const struct rt_program *program;
+    const struct step *step;
+    void *const *operands;
+    char *scratch;
+};
+
+static void run_chunk(void *ctx, int64_t chunk, int worker)
+{
+    const struct launch *l = ctx;
+    const struct step *s = l->step;
+    int64_t begin = chunk * s->grain;
+    int64_t end = s->total - begin < s->grain ? s->total : begin + s->grain;
+    void *scratch =
+        s->has_scratch ? l->scratch + (size_t)worker * l->program->scratch_stride : NULL;
+    s->kernel(l->operands, begin, end, chunk, scratch);
+}
+
+static void run_kernel(const struct rt_program *p, const struct instance *instance,
+                       const struct step *s)
+{
+    void *const *operands = instance->operands + s->operand_first;
+    if (s->chunks == 1) {
+        s->kernel(operands, 0, s->total, 0, s->has_scratch ? instance->scratch : NULL);
+        return;
+    }
+    struct launch l = {
+        .program = p, .step = s, .operands = operands, .scratch = instance->scratch};
+    if (s->is_parallel) {
+        rt_pool_run(rt_pool_default(), s->has_scratch ? instance->workers : INT_MAX, run_chunk,
+                    &l, s->chunks);
+        return;
+    }
+    for (int64_t chunk = 0; chunk < s->chunks; chunk++)
+        run_chunk(&l, chunk, 0);
+}
+
+static void copy_part(void *ctx, int64_t part, int worker)
+{
+    const struct launch *l = ctx;
+    (void)worker;
+    int64_t at = part * COPY_GRAIN, left = l->step->total - at;
+    memcpy((char *)l->operands[0] + at, (const char *)l->operands[1] + at,
+           (size_t)(left < COPY_GRAIN ? left : COPY_GRAIN));
+}
+
+static void run_copy(const struct instance *instance, const struct step *s)
+{
+    struct launch l = {.step = s, .operands = instance->operands + s->operand_first};
+    int64_t parts = s->total / COPY_GRAIN + (s->total % COPY_GRAIN != 0);
+    if (l.operands[0] == l.operands[1]) // a donated input that stays where it is
+        return;
+    if (s->is_parallel && parts > 1)
+        rt_pool_run(rt_pool_default(), INT_MAX, copy_part, &l, parts);
+    else if (s->total)
+        memcpy(l.operands[0], l.operands[1], (size_t)s->total);
+}
+
+static jot_status run_steps(const struct rt_program *p, const struct instance *instance)
+{
+    for (uint32_t at = 0; at < p->plan.step_count;) {
+        const struct step *s = &p->steps[at++];
+        void *const *operands = instance->operands + s->operand_first;
+        switch ((enum rt_step_kind)s->kind) {
+        case RT_STEP_KERNEL:
+            run_kernel(p, instance, s);
+            break;
+        case RT_STEP_GEMM:
+            JOT_TRY(rt_gemm(s->is_parallel ? rt_pool_default() : NULL, s->gemm, operands[0],
+                            operands[1], operands[2]));
+            break;
+        case RT_STEP_COPY:
+            run_copy(instance, s);
+            break;
+        case RT_STEP_JUMP:
+            at = s->target;
+            break;
+        case RT_STEP_JUMP_IF:
+            at = *(const unsigned char *)operands[0] ? s->target : at;
+            break;
+        case RT_STEP_JUMP_IFN:
+            at = *(const unsigned char *)operands[0] ? at : s->target;
+            break;
+        case RT_STEP_LIBRARY:
+            JOT_TRY(s->routine(operands, s->params, s->param_count));
+            break;
+        case RT_STEP_CALLBACK:
+            JOT_TRY(s->callback->call(s->callback->ctx, operands, s->params));
+            break;
+        case RT_STEP_KIND_COUNT:
+            break;
+        }
+    }
+    return JOT_OK;
+}
+
+jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
+                          void *const *outputs)
+{
+    struct instance *instance = take(program);
+    if (!instance)
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < program->patch_count; i++) {
+        const struct patch *patch = &program->patches[i];
+        char *base =
+            patch->is_output ? outputs[patch->index] : (char *)(uintptr_t)inputs[patch->index];
+        instance->operands[patch->operand] = base + patch->offset;
+    }
+    jot_status status = run_steps(program, instance);
+    put_back(program, instance);
+    return status;
+}
