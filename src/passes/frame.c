@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops around a group: parallel points, and a fold that results accumulate over.
+//
+// Every dear value of a group and every result says which loops it depends on.  Points are the
+// loops that all of them have: then each is computed once a point, and folds run inside.  Where
+// that leaves too little, the results that are folds themselves may accumulate over an outer loop:
+//
+//     u[n] = sum_k x[n,k] w[k]              fold n {
+//     g[k] = sum_n f(u[n]) x[n,k]             fold k { ... } -> %u
+//                                             map k { put g[k] reduce_sum= ... in @n }
+//                                           }
+#include "passes/schedule_internal.h"
+
+static struct atoms leaves_of(struct schedule *s, struct atoms a)
+{
+    return axes_leaves(s, axes_dependence(s, a));
+}
+
+// The group with the atoms of its constraints up to date.  A copy: unions may be taken back.
+static struct group refreshed(struct schedule *s, const struct group *g)
+{
+    struct group fresh = *g;
+    fresh.constraints.at = arena_array(s->scratch, struct constraint, g->constraints.count);
+    fresh.constraints.capacity = g->constraints.count;
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        struct constraint c = g->constraints.at[i];
+        c.kept = leaves_of(s, c.kept);
+        c.folded = axes_leaves(s, c.folded);
+        fresh.constraints.at[i] = c;
+    }
+    return fresh;
+}
+
+static int64_t product_of(int64_t a, int64_t b)
+{
+    int64_t p;
+    return __builtin_mul_overflow(a, b, &p) ? INT64_MAX : p;
+}
+
+static int64_t work_of(const struct schedule *s, const struct constraint *c)
+{
+    return product_of(axes_product(s, c->kept), axes_product(s, c->folded));
+}
+
+// No loop is both kept and folded, and none counts twice: unions of atoms can do that.
+static bool are_loops_distinct(const struct constraint *c)
+{
+    for (uint32_t i = 0; i < c->kept.count; i++)
+        for (uint32_t k = 0; k < c->folded.count; k++)
+            if (c->kept.at[i] == c->folded.at[k])
+                return false;
+    for (uint32_t i = 0; i < c->kept.count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (c->kept.at[i] == c->kept.at[k])
+                return false;
+    for (uint32_t i = 0; i < c->folded.count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (c->folded.at[i] == c->folded.at[k])
+                return false;
+    return true;
+}
+
+static bool is_scalar_work(const struct constraint *c)
+{
+    return c->kind == CONSTRAINT_EXPENSIVE && !c->kept.count;
+}
+
+static struct atoms common_loops(struct schedule *s, const struct group *g)
+{
+    struct atoms points = {0};
+    bool first = true;
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        if (is_scalar_work(c))
+            continue;
+        points = first ? c->kept : axes_intersect(s, points, c->kept);
+        first = false;
+    }
+    return points;
+}
+
+static const struct constraint *find_reduce(const struct group *g, ir_id v)
+{
+    for (uint32_t i = 0; i < g->constraints.count; i++)
+        if (g->constraints.at[i].kind == CONSTRAINT_REDUCE && g->constraints.at[i].value == v)
+            return &g->constraints.at[i];
+    return NULL;
+}
+
+static bool overlap(const struct schedule *s, struct atoms a, struct atoms b)
+{
+    for (uint32_t i = 0; i < a.count; i++)
+        if (axes_contain(s, b, a.at[i]))
+            return true;
+    return false;
+}
+
+// The reduction inside which a dear value would be computed anew for every element of a kept axis
+// that it does not depend on, or NULL.
+static const struct constraint *find_repetition(struct schedule *s, const struct group *g,
+                                                struct atoms points)
+{
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
+        if (!outer || !overlap(s, c->kept, outer->folded))
+            continue;
+        if (!axes_include(s, c->kept, axes_minus(s, outer->kept, points)))
+            return outer;
+    }
+    return NULL;
+}
+
+// Whether the reduction can accumulate element by element over `fold`.
+static bool is_terminal(struct schedule *s, const struct constraint *c, struct atoms points,
+                        struct atoms fold, int64_t *bytes)
+{
+    jot_dtype d = ir_dtype_of(s->g, c->value);
+    if (c->kind != CONSTRAINT_REDUCE || !c->is_root || c->is_used || dtype_is_half(d) ||
+        ir_op_class((enum ir_op)ir_node_of(s->g, c->value)->op) == IR_CLASS_ARG ||
+        !axes_equal(s, c->folded, fold))
+        return false;
+    struct atoms inner = axes_minus(s, c->kept, points);
+    *bytes = product_of(*bytes, 1) +
+             product_of(axes_product(s, inner), COST_ACCUMULATORS * dtype_get(d)->bytes);
+    return inner.count && *bytes <= COST_LOCAL_BYTES;
+}
+
+// Whether everything can be computed around and inside of the fold.
+static bool fits_fold(struct schedule *s, const struct group *g, struct atoms points,
+                      struct atoms fold, const char **reason)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        if (!axes_include(s, c->kept, points) && !is_scalar_work(c))
+            return false;
+        if (axes_include(s, c->kept, fold))
+            continue;
+        if (overlap(s, c->kept, fold))
+            return false;
+        bool is_whole = axes_include(s, points, c->kept);
+        if (c->kind != CONSTRAINT_REDUCE && is_whole)
+            continue; // before or after the fold
+        if (c->kind == CONSTRAINT_REDUCE && is_whole &&
+            ((axes_equal(s, c->folded, fold) && !c->is_inside) || points.count))
+            continue;
+        if (is_terminal(s, c, points, fold, &bytes))
+            continue;
+        *reason = bytes > COST_LOCAL_BYTES ? "accumulators too large"
+                                           : "reduced over an axis that another value needs";
+        return false;
+    }
+    return true;
+}
+
+static bool is_fold_candidate(const struct constraint *c, struct atoms points,
+                              const struct schedule *s)
+{
+    return c->kind == CONSTRAINT_REDUCE && c->folded.count &&
+           ((c->is_root && !c->is_used) || axes_include(s, points, c->kept));
+}
+
+// A fold over which all results that need one accumulate.
+static bool find_fold(struct schedule *s, const struct group *g, struct atoms points,
+                      struct atoms *out, const char **reason)
+{
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        if (!is_fold_candidate(c, points, s))
+            continue;
+        if (fits_fold(s, g, points, c->folded, reason)) {
+            *out = c->folded;
+            return true;
+        }
+        // Other candidates have other loops, and this reduction would not fit into them.
+        if (!points.count && (c->is_root || !c->kept.count))
+            return false;
+    }
+    return false;
+}
+
+bool group_frame(struct schedule *s, struct group *group, const char **reason)
+{
+    struct group fresh = refreshed(s, group), *g = &fresh;
+    struct atoms fold = {0};
+    int64_t work = 0;
+    *reason = "reduced over an axis that another value needs";
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *c = &g->constraints.at[i];
+        if (!are_loops_distinct(c))
+            return false;
+        work = work_of(s, c) > work ? work_of(s, c) : work;
+    }
+    struct atoms points = common_loops(s, g);
+    int64_t n_points = axes_product(s, points);
+    bool is_single = g->constraints.count == 1;
+    if (work > COST_ALONE) {
+        if (n_points < COST_POINTS && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
+            points = (struct atoms){0};
+        } else if (!points.count && !is_single) {
+            return false;
+        } else if (n_points < COST_POINTS && !is_single &&
+                   !axes_equal(s, points, axes_leaves(s, g->points))) {
+            *reason = "too few parallel points";
+            return false;
+        }
+        if (!fold.count && find_repetition(s, g, points) &&
+            !find_fold(s, g, points, &fold, reason)) {
+            *reason = "would be computed for every element of an axis that it does not have";
+            return false;
+        }
+    }
+    *group = fresh;
+    group->points = points;
+    group->fold = fold;
+    return true;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions that a library does: where their matrices lie in memory.
+//
+// The axes of an operand are batch, free and contracted ones.  Memory that is seen through
+// transposes and reshapes will do as long as the free axes count with one stride, the contracted
+// ones with another, and one of the two strides is 1.
+#include "passes/schedule_internal.h"
+
+bool node_is_folding(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return c == IR_CLASS_REDUCE || c == IR_CLASS_ARG || c == IR_CLASS_CONTRACT;
+}
+
+bool node_is_index(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return c == IR_CLASS_LAYOUT || c == IR_CLASS_CONST || c == IR_CLASS_HINT;
+}
+
+const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count)
+{
+    if (n->op == IR_dot_general)
+        return ir_attr_ints(n->attrs, i ? IR_KEY_rhs_contract : IR_KEY_lhs_contract, count);
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_REDUCE)
+        return ir_attr_ints(n->attrs, IR_KEY_axes, count);
+    return ir_attr_ints(n->attrs, IR_KEY_axis, count);
+}
+
+struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n)
+{
+    static const enum ir_key batch_keys[2] = {IR_KEY_lhs_batch, IR_KEY_rhs_batch};
+    static const enum ir_key contract_keys[2] = {IR_KEY_lhs_contract, IR_KEY_rhs_contract};
+    struct dot_shape d = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t set = 0;
+        d.batch[i] = ir_attr_ints(n->attrs, batch_keys[i], &d.n_batch);
+        d.contract[i] = ir_attr_ints(n->attrs, contract_keys[i], &d.n_contract);
+        for (int k = 0; k < d.n_batch; k++)
+            set |= UINT32_C(1) << d.batch[i][k];
+        for (int k = 0; k < d.n_contract; k++)
+            set |= UINT32_C(1) << d.contract[i][k];
+        for (int a = 0; a < ir_rank_of(s->g, ir_operand(s->g, n, i)); a++)
+            if (!(set >> a & 1))
+                d.free[i][d.n_free[i]++] = a;
+    }
+    return d;
+}
+
+// A value as strided memory of another value.
+struct strided {
+    ir_id base;
+    const int64_t *dims;
+    int64_t strides[IR_MAX_RANK];
+};
+
+static struct strided strided_of(const struct schedule *s, ir_id v)
+{
+    struct strided x = {.dims = ir_dims_of(s->g, v)};
+    int rank = ir_rank_of(s->g, v), place[IR_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        place[i] = i; // axis of v that axis i of the value looked at is
+    const struct ir_node *n = ir_node_of(s->g, v);
+    while (n->op == IR_transpose && !s->is_output[v]) {
+        int count, before[IR_MAX_RANK];
+        const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
+        memcpy(before, place, sizeof before);
+        for (int i = 0; i < rank; i++)
+            place[axes[i]] = before[i];
+        v = ir_operand(s->g, n, 0);
+        n = ir_node_of(s->g, v);
+    }
+    int64_t stride = 1;
+    for (int i = rank; i-- > 0;) {
+        x.strides[place[i]] = stride;
+        stride *= ir_dims_of(s->g, v)[i];
+    }
+    while (n->op == IR_reshape && !s->is_output[v]) {
+        v = ir_operand(s->g, n, 0);
+        n = ir_node_of(s->g, v);
+    }
+    x.base = v;
+    return x;
+}
+
+// The axes as one: extent and stride.
+static bool merge_axes(const struct strided *x, int n, const int64_t *axes, int64_t *out_extent,
+                       int64_t *out_stride)
+{
+    int64_t extent = 1, stride = 1;
+    for (int i = n; i-- > 0;) {
+        int64_t dim = x->dims[axes[i]];
+        if (dim == 1)
+            continue;
+        if (extent == 1)
+            stride = x->strides[axes[i]];
+        else if (x->strides[axes[i]] != stride * extent)
+            return false;
+        extent *= dim;
+    }
+    *out_extent = extent;
+    *out_stride = stride;
+    return true;
+}
+
+// Rows and columns of a matrix: the leading dimension, and whether it lies transposed.
+static bool place_matrix(int64_t rows, int64_t row_stride, int64_t columns, int64_t column_stride,
+                         bool *transpose, int64_t *leading)
+{
+    *transpose = column_stride != 1;
+    *leading = *transpose ? column_stride : row_stride;
+    return (*transpose ? row_stride : column_stride) == 1 && *leading >= (*transpose ? rows : columns);
+}
+
+static bool place_batch(const struct strided x[2], const struct dot_shape *d,
+                        struct nest_gemm *out)
+{
+    int n = 0;
+    int64_t stride = out->m * out->n;
+    for (int i = 0; i < 4; i++)
+        out->batch[i] = 1;
+    for (int i = d->n_batch; i-- > 0;) {
+        int64_t extent = x[0].dims[d->batch[0][i]];
+        int64_t sa = x[0].strides[d->batch[0][i]], sb = x[1].strides[d->batch[1][i]];
+        if (extent == 1)
+            continue;
+        int last = 3 - (n - 1);
+        if (n && sa == out->stride_a[last] * out->batch[last] &&
+            sb == out->stride_b[last] * out->batch[last]) {
+            out->batch[last] *= extent;
+        } else {
+            if (n == 4)
+                return false;
+            last = 3 - n++;
+            out->batch[last] = extent;
+            out->stride_a[last] = sa;
+            out->stride_b[last] = sb;
+            out->stride_c[last] = stride;
+        }
+        stride *= extent;
+    }
+    return true;
+}
+
+bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
+                 ir_id base[2])
+{
+    if (n->op != IR_dot_general || s->options->no_gemm)
+        return false;
+    struct dot_shape d = dot_shape_of(s, n);
+    struct strided x[2];
+    int64_t free_extent[2], free_stride[2], k[2], k_stride[2];
+    struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out)};
+    for (uint32_t i = 0; i < 2; i++) {
+        x[i] = strided_of(s, ir_operand(s->g, n, i));
+        base[i] = x[i].base;
+        if (!merge_axes(&x[i], d.n_free[i], d.free[i], &free_extent[i], &free_stride[i]) ||
+            !merge_axes(&x[i], d.n_contract, d.contract[i], &k[i], &k_stride[i]))
+            return false;
+    }
+    g.m = free_extent[0];
+    g.n = free_extent[1];
+    g.k = k[0];
+    g.ldc = g.n;
+    if (!cost_is_gemm(g.dtype, g.m, g.n, g.k) ||
+        !place_matrix(g.m, free_stride[0], g.k, k_stride[0], &g.transpose_a, &g.lda) ||
+        !place_matrix(g.k, k_stride[1], g.n, free_stride[1], &g.transpose_b, &g.ldb) ||
+        !place_batch(x, &d, &g))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (g.batch[i] == 0)
+            return false;
+    *out = g;
+    return true;
+}

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides in which kernel each value is computed.
+//
+// Values are visited from the last to the first, so that everybody who wants a value is known: a
+// demand says which group wants it and at which coordinates (axes.c).  Changes of index and cheap
+// values are computed wherever they are wanted, their demands go on to their operands.  Any other
+// value joins the group that wants it if all demands are at one place and the loops of the group
+// allow it (frame.c); groups that want it at the same place are merged first.  What fits nowhere
+// gets memory and a group of its own.
+//
+// Groups have ranks, larger for those whose results others read.  A group is merged or gets a
+// result only when the ranks stay in order, which rules out cycles without a search.
+#include "passes/schedule_internal.h"
+
+uint32_t group_root(const struct schedule *s, uint32_t g)
+{
+    while (s->groups.at[g].same != g)
+        g = s->groups.at[g].same;
+    return g;
+}
+
+static struct group *group_at(struct schedule *s, uint32_t g) { return &s->groups.at[g]; }
+
+// ---- Demands
+
+static void want(struct schedule *s, ir_id v, struct demand d)
+{
+    if (s->g->values.at[v].node < s->g->n_params && d.view.rank == 0 &&
+        s->first_demand[v] != NONE && s->demands.at[s->first_demand[v]].group == d.group)
+        return; // scalar parameters of large graphs
+    d.next = s->first_demand[v];
+    vec_push(s->scratch, &s->demands, d);
+    s->first_demand[v] = s->demands.count - 1;
+}
+
+// The demands on a value, those of one group at one place only once.
+typedef VEC(struct demand) demand_list;
+
+static bool is_new_demand(struct schedule *s, const demand_list *l, const struct demand *d)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].group == d->group && l->at[i].outer == d->outer &&
+            axes_view_equal(s, l->at[i].view, d->view) &&
+            axes_equal(s, l->at[i].context, d->context))
+            return false;
+    return true;
+}
+
+static demand_list demands_on(struct schedule *s, ir_id v)
+{
+    demand_list l = {0};
+    for (uint32_t i = s->first_demand[v]; i != NONE; i = s->demands.at[i].next) {
+        struct demand d = s->demands.at[i];
+        d.group = group_root(s, d.group);
+        if (l.count > 2 * COST_DEMANDS || is_new_demand(s, &l, &d))
+            vec_push(s->scratch, &l, d);
+    }
+    return l;
+}
+
+static struct atoms join_sets(struct schedule *s, struct atoms a, struct atoms b)
+{
+    return axes_concat(s, a, axes_minus(s, b, a));
+}
+
+// Passes the demand on v on to the operands of its node.
+static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    struct demand to = *d;
+    if (value_count(s, v) == 0)
+        return;
+    if (node_is_index(n))
+        to.depth++;
+    else
+        to.depth = 0;
+    if (n->op == IR_barrier || n->op == IR_stop_gradient || n->op == IR_variable) {
+        want(s, ir_operand(s->g, n, v - n->out), to);
+        return;
+    }
+    if (!node_is_index(n))
+        to.context = axes_of_view(s, d->view);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        to.view = n->op == IR_pad && i == 1 ? (struct view){0}
+                                            : axes_operand_view(s, n, i, d->view);
+        want(s, ir_operand(s->g, n, i), to);
+    }
+}
+
+static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct view view)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        struct demand to = {.group = group, .outer = v};
+        to.view = axes_folded_view(s, n, i, view, s->folded_of[v]);
+        to.context = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
+        want(s, ir_operand(s->g, n, i), to);
+    }
+}
+
+// ---- Groups
+
+static uint32_t new_group(struct schedule *s, enum group_kind kind, const demand_list *l)
+{
+    uint32_t g = s->groups.count;
+    struct group group = {.same = g, .kind = kind, .feeder = UINT32_MAX};
+    for (uint32_t i = 0; i < l->count; i++)
+        if (group_at(s, l->at[i].group)->rank >= group.rank)
+            group.rank = group_at(s, l->at[i].group)->rank + 1;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (group_at(s, l->at[i].group)->feeder > group.rank)
+            group_at(s, l->at[i].group)->feeder = group.rank;
+    vec_push(s->scratch, &s->groups, group);
+    return g;
+}
+
+static int ops_of(const struct schedule *s, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    (void)s;
+    return node_is_index(n) ? n->op == IR_pad || n->op == IR_concatenate : 1;
+}
+
+
+static void add_list(struct schedule *s, struct group *to, const struct group *from)
+{
+    for (uint32_t i = 0; i < from->constraints.count; i++)
+        vec_push(s->scratch, &to->constraints, from->constraints.at[i]);
+}
+
+// Whether the two groups can run at the same time: no result goes from one to the other.
+static bool align_ranks(const struct group *a, const struct group *b, uint32_t *rank)
+{
+    *rank = a->rank > b->rank ? a->rank : b->rank;
+    return (a->rank == *rank || *rank < a->feeder) && (b->rank == *rank || *rank < b->feeder);
+}
+
+static bool merge_groups(struct schedule *s, const struct demand *x, const struct demand *y)
+{
+    struct group *a = group_at(s, x->group), *b = group_at(s, y->group);
+    struct atoms united;
+    uint32_t rank;
+    const char *reason;
+    if (a->kind != GROUP_KERNEL || b->kind != GROUP_KERNEL || s->options->separate ||
+        a->ops + b->ops > COST_KERNEL_OPS || !align_ranks(a, b, &rank) ||
+        !axes_unify(s, x->view, y->view, &united))
+        return false;
+    struct group merged = *a;
+    memset(&merged.constraints, 0, sizeof merged.constraints);
+    add_list(s, &merged, a);
+    add_list(s, &merged, b);
+    if (!group_frame(s, &merged, &reason)) {
+        axes_separate(s, united);
+        return false;
+    }
+    merged.rank = rank;
+    merged.feeder = a->feeder < b->feeder ? a->feeder : b->feeder;
+    merged.ops += b->ops;
+    for (uint32_t i = 0; i < b->roots.count; i++)
+        vec_push(s->scratch, &merged.roots, b->roots.at[i]);
+    for (uint32_t i = 0; i < b->reduced.count; i++)
+        vec_push(s->scratch, &merged.reduced, b->reduced.at[i]);
+    *a = merged;
+    b->same = x->group;
+    return true;
+}
+
+// One group that wants a value at two places may want it at one: loops of folds that are done one
+// after the other are made the same.
+static bool unite_in_group(struct schedule *s, const struct demand *x, const struct demand *y)
+{
+    struct group *g = group_at(s, x->group);
+    struct atoms united;
+    const char *reason;
+    if (g->kind != GROUP_KERNEL || !axes_unify(s, x->view, y->view, &united))
+        return false;
+    if (group_frame(s, g, &reason))
+        return true;
+    axes_separate(s, united);
+    group_frame(s, g, &reason);
+    return false;
+}
+
+// The demands after groups were merged and loops united.  A value that is only read (reads) asks
+// for no union inside of a group.
+static demand_list gather(struct schedule *s, ir_id v, bool reads)
+{
+    demand_list l = demands_on(s, v);
+    if (l.count < 2 || l.count > COST_DEMANDS || s->options->separate)
+        return l;
+    bool changed = false;
+    for (uint32_t i = 1; i < l.count; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            uint32_t a = group_root(s, l.at[k].group), b = group_root(s, l.at[i].group);
+            struct demand x = l.at[k], y = l.at[i];
+            x.group = a;
+            y.group = b;
+            if (a != b ? merge_groups(s, &x, &y)
+                       : !reads && !axes_view_equal(s, x.view, y.view) &&
+                             unite_in_group(s, &x, &y))
+                changed = true;
+        }
+    return changed ? demands_on(s, v) : l;
+}
+
+// ---- Joining
+
+static struct constraint constraint_of(struct schedule *s, ir_id v, const struct demand *d)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = d->outer};
+    c.kept = axes_dependence(s, axes_of_view(s, d->view));
+    if (node_is_folding(n)) {
+        c.kind = CONSTRAINT_REDUCE;
+        c.is_used = true;
+        c.folded = s->folded_of[v];
+        c.is_inside = !axes_include(s, c.kept, axes_leaves(s, axes_dependence(s, d->context)));
+    }
+    return c;
+}
+
+// Whether an equal or stronger constraint is there.
+static bool is_constrained(struct schedule *s, struct group *g, const struct constraint *c)
+{
+    for (uint32_t i = 0; i < g->constraints.count; i++) {
+        const struct constraint *old = &g->constraints.at[i];
+        if (old->kind == CONSTRAINT_EXPENSIVE && old->outer == c->outer &&
+            axes_equal(s, old->kept, c->kept))
+            return true;
+    }
+    return false;
+}
+
+static bool is_plain(struct schedule *s, struct view v)
+{
+    struct atoms a = axes_of_view(s, v);
+    for (uint32_t i = 0; i < a.count; i++) {
+        if (s->atoms.at[a.at[i]].is_derived)
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (a.at[i] == a.at[k])
+                return false;
+    }
+    return true;
+}
+
+// The same place by all demands: one group, one view.
+static bool are_one_place(struct schedule *s, const demand_list *l)
+{
+    for (uint32_t i = 1; i < l->count; i++)
+        if (l->at[i].group != l->at[0].group ||
+            !axes_view_equal(s, l->at[i].view, l->at[0].view))
+            return false;
+    return l->count > 0;
+}
+
+// Lets group g, the one at l->at[0], compute v; stores it too if as_root.
+static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same, bool as_root,
+                 const char **reason)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    struct group *g = group_at(s, l->at[0].group);
+    uint32_t before = g->constraints.count;
+    *reason = "kernel is full";
+    if (g->kind != GROUP_KERNEL || g->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
+        return false;
+    *reason = "read at other places than it is written";
+    if (as_root && !is_plain(s, l->at[0].view))
+        return false;
+    bool folds = node_is_folding(n);
+    if (folds)
+        s->folded_of[v] = axes_fold_atoms(s, n);
+    for (uint32_t i = 0; i < n_same; i++) {
+        struct constraint c = constraint_of(s, v, &l->at[i]);
+        if (folds || (cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)) &&
+                      !is_constrained(s, g, &c)))
+            vec_push(s->scratch, &g->constraints, c);
+    }
+    if (as_root)
+        vec_push(s->scratch, &g->constraints,
+                 (struct constraint){.kind = CONSTRAINT_ROOT,
+                                     .value = v,
+                                     .outer = IR_NONE,
+                                     .kept = axes_of_view(s, l->at[0].view)});
+    if (g->constraints.count != before && !group_frame(s, g, reason)) {
+        g->constraints.count = before;
+        return false;
+    }
+    g->ops += (uint32_t)ops_of(s, v);
+    if (folds)
+        vec_push(s->scratch, &g->reduced, v);
+    if (as_root)
+        vec_push(s->scratch, &g->roots, v);
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = l->at[0].group;
+    s->view_of[v] = l->at[0].view;
+    s->is_stored[v] |= as_root;
+    for (uint32_t i = 0; i < n_same; i++) {
+        if (folds) {
+            pass_on_fold(s, v, l->at[0].group, l->at[0].view);
+            break;
+        }
+        pass_on(s, v, &l->at[i]);
+    }
+    return true;
+}
+
+// Demands of one group first, at one place; returns how many, 0 when the group has several places.
+static uint32_t sort_out(struct schedule *s, demand_list *l, uint32_t g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].group == g) {
+            struct demand d = l->at[n];
+            l->at[n++] = l->at[i];
+            l->at[i] = d;
+        }
+    for (uint32_t i = 1; i < n; i++)
+        if (!axes_view_equal(s, l->at[i].view, l->at[0].view))
+            return 0;
+    return n;
+}
+
+// Stores v from within one of the groups that want it; the others load it.
+static bool join_and_store(struct schedule *s, ir_id v, demand_list *l, const char **reason)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        uint32_t g = l->at[i].group, rank = group_at(s, g)->rank;
+        bool ranks_fit = true;
+        for (uint32_t k = 0; k < l->count; k++)
+            if (l->at[k].group != g && group_at(s, l->at[k].group)->rank >= rank)
+                rank = group_at(s, l->at[k].group)->rank + 1;
+        ranks_fit = rank == group_at(s, g)->rank || rank < group_at(s, g)->feeder;
+        if (!ranks_fit)
+            continue;
+        demand_list copy = {0};
+        for (uint32_t k = 0; k < l->count; k++)
+            vec_push(s->scratch, &copy, l->at[k]);
+        uint32_t n = sort_out(s, &copy, g);
+        if (!n || !join(s, v, &copy, n, true, reason))
+            continue;
+        group_at(s, g)->rank = rank;
+        for (uint32_t k = n; k < copy.count; k++)
+            if (group_at(s, copy.at[k].group)->feeder > rank)
+                group_at(s, copy.at[k].group)->feeder = rank;
+        return true;
+    }
+    return false;
+}
+
+// ---- Groups of their own
+
+static bool node_is_scan(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
+}
+
+static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const char *reason)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    uint32_t g = new_group(s, GROUP_KERNEL, l);
+    struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, v)};
+    struct constraint c = {.kind = CONSTRAINT_ROOT, .value = v, .outer = IR_NONE};
+    d.context = axes_of_view(s, d.view);
+    c.kept = d.context;
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = g;
+    s->view_of[v] = d.view;
+    s->is_stored[v] = true;
+    if (node_is_folding(n)) {
+        c.kind = CONSTRAINT_REDUCE;
+        c.is_root = true;
+        c.folded = s->folded_of[v] = axes_fold_atoms(s, n);
+        vec_push(s->scratch, &group_at(s, g)->reduced, v);
+    } else if (node_is_scan(n)) {
+        c.folded = d.view.dims[ir_attr_int(n->attrs, IR_KEY_axis)];
+        c.kept = axes_minus(s, c.kept, c.folded);
+    }
+    struct group *group = group_at(s, g);
+    vec_push(s->scratch, &group->constraints, c);
+    vec_push(s->scratch, &group->roots, v);
+    group->ops = 1;
+    group->reason = reason;
+    const char *unused;
+    group_frame(s, group, &unused);
+    if (node_is_folding(n))
+        pass_on_fold(s, v, g, d.view);
+    else
+        pass_on(s, v, &d);
+}
+
+static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
+{
+    struct nest_gemm gemm;
+    ir_id base[2];
+    const struct ir_node *n = ir_node_of(s->g, v);
+    if (!gemm_of_dot(s, n, &gemm, base))
+        return false;
+    uint32_t g = new_group(s, GROUP_GEMM, l);
+    vec_push(s->scratch, &group_at(s, g)->roots, v);
+    group_at(s, g)->reason = "library call";
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = g;
+    s->is_stored[v] = true;
+    for (int i = 0; i < 2; i++) {
+        s->is_forced[base[i]] = true;
+        want(s, base[i],
+             (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
+    }
+    return true;
+}
+
+// ---- Values
+
+static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
+{
+    if (s->options->separate || s->cheap[v] > COST_REPEAT_OPS)
+        return false;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (group_at(s, l->at[i].group)->kind != GROUP_KERNEL ||
+            group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
+            return false;
+    return true;
+}
+
+static void repeat(struct schedule *s, ir_id v, const demand_list *l)
+{
+    s->decision[v] = DECIDE_REPEAT;
+    for (uint32_t i = 0; i < l->count; i++) {
+        group_at(s, l->at[i].group)->ops += (uint32_t)ops_of(s, v);
+        pass_on(s, v, &l->at[i]);
+    }
+}
+
+static bool is_chain_short(const struct schedule *s, const demand_list *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].depth >= COST_CHAIN || s->groups.at[l->at[i].group].ops >= COST_KERNEL_OPS)
+            return false;
+    return true;
+}
+
+static void decide_index(struct schedule *s, ir_id v)
+{
+    demand_list l = demands_on(s, v);
+    if (ir_node_of(s->g, v)->op == IR_const && !s->is_output[v])
+        s->decision[v] = DECIDE_REPEAT;
+    else if (s->is_output[v] || s->is_forced[v])
+        store_alone(s, v, &l, "result");
+    else if (!is_chain_short(s, &l))
+        store_alone(s, v, &l, "kernel is full");
+    else
+        repeat(s, v, &l);
+}
+
+static void decide_value(struct schedule *s, ir_id v)
+{
+    const char *reason = "result";
+    bool stored = s->is_output[v] || s->is_forced[v];
+    if (node_is_scan(ir_node_of(s->g, v))) {
+        demand_list all = demands_on(s, v);
+        store_alone(s, v, &all, "prefix sum");
+        return;
+    }
+    demand_list l = gather(s, v, false);
+    if (store_by_library(s, v, &l))
+        return;
+    if (l.count && !s->options->separate) {
+        if (are_one_place(s, &l) && join(s, v, &l, l.count, stored, &reason))
+            return;
+        if (!stored && l.count > 1 && may_repeat(s, v, &l)) {
+            repeat(s, v, &l);
+            return;
+        }
+        if (!are_one_place(s, &l)) {
+            reason = "wanted at several places";
+            if (l.count <= COST_DEMANDS && join_and_store(s, v, &l, &reason))
+                return;
+        }
+    }
+    store_alone(s, v, &l, reason);
+}
+
+// Groups that read the same parameter over the same loops become one.
+static void merge_readers(struct schedule *s, ir_id v)
+{
+    if (value_count(s, v) >= COST_MERGE)
+        gather(s, v, true);
+}
+
+// What repeating a value costs, counted from dear values and folds.
+static void count_cheap(struct schedule *s)
+{
+    ir_for_each_node(s->g, n) {
+        int sum = node_is_index(n) ? ops_of(s, n->out) : 1;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            int x = s->cheap[ir_operand(s->g, n, i)];
+            sum += x == COST_NEVER ? 0 : x;
+        }
+        bool is_dear = node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
+                       cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, n->out));
+        if (n->op == IR_param || n->op == IR_const)
+            sum = 0;
+        for (uint32_t k = 0; k < n->n_out; k++)
+            s->cheap[n->out + k] =
+                is_dear ? COST_NEVER : (uint8_t)(sum > COST_NEVER - 1 ? COST_NEVER - 1 : sum);
+    }
+}
+
+void group_values(struct schedule *s)
+{
+    count_cheap(s);
+    for (uint32_t i = 0; i < s->g->outputs.count; i++)
+        s->is_output[s->g->outputs.at[i]] = true;
+    for (uint32_t i = s->g->nodes.count; i-- > 0;) {
+        const struct ir_node *n = &s->g->nodes.at[i];
+        for (uint32_t k = n->n_out; k-- > 0;) {
+            ir_id v = n->out + k;
+            if (s->first_demand[v] == NONE && !s->is_output[v])
+                continue;
+            if (n->op == IR_param)
+                merge_readers(s, v);
+            else if (node_is_index(n))
+                decide_index(s, v);
+            else
+                decide_value(s, v);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jacobians: the linear part of a function, mapped over a basis.
+//
+// jacfwd pushes a basis of each input forward, jacrev pulls a basis of each result back.  The
+// basis is an identity matrix made of two iotas; simplify turns contractions with it into layout.
+#include "base/status.h"
+#include "passes/rules/rules.h"
+#include "passes/transform.h"
+
+struct jacobian {
+    struct ir_builder *b;
+    const struct ir_graph *g;
+    const bool *wrt;
+    uint32_t n_wrt;
+    ir_id *x;   // parameters
+    ir_id *out; // by result and input of wrt
+};
+
+// The unit vectors of a type, along a leading axis.
+static ir_id make_basis(struct ir_builder *b, struct ir_type t)
+{
+    struct ir_module *m = b->module;
+    int64_t n = ir_count(m, t), square[] = {n, n}, dims[IR_MAX_RANK + 1] = {n};
+    for (int i = 0; i < t.rank; i++)
+        dims[i + 1] = ir_dims(m, t)[i];
+    struct ir_type index = ir_type_make(m, n > INT32_MAX ? JOT_I64 : JOT_I32, 2, square);
+    ir_id one = ir_eq(b, ir_iota(b, index, 0), ir_iota(b, index, 1));
+    return ir_reshape(b, ir_convert(b, one, ir_dtype(t)), t.rank + 1, dims);
+}
+
+// The type of a derivative: the result's axes, then the input's.
+static int derivative_dims(struct ir_module *m, struct ir_type y, struct ir_type x,
+                           int64_t *dims)
+{
+    for (int i = 0; i < y.rank; i++)
+        dims[i] = ir_dims(m, y)[i];
+    for (int i = 0; i < x.rank; i++)
+        dims[y.rank + i] = ir_dims(m, x)[i];
+    return y.rank + x.rank;
+}
+
+static struct ir_type derivative_type(struct ir_builder *b, struct ir_type y, struct ir_type x,
+                                      jot_dtype dtype)
+{
+    int64_t dims[2 * IR_MAX_RANK];
+    int rank = derivative_dims(b->module, y, x, dims);
+    if (rank > IR_MAX_RANK) {
+        ir_fail(b, JOT_ERR_SHAPE, "a derivative of %s in %s has %d axes: at most %d",
+                ir_type_text(b->module, y), ir_type_text(b->module, x), rank, IR_MAX_RANK);
+        rank = 0;
+    }
+    return ir_type_make(b->module, dtype, rank, dims);
+}
+
+// v: the mapped axis, then the axes of y, brought to the shape of the derivative.
+static ir_id shape_forward(struct ir_builder *b, ir_id v, struct ir_type y, struct ir_type x)
+{
+    int64_t axes[IR_MAX_RANK];
+    struct ir_type t = derivative_type(b, y, x, ir_dtype(y));
+    for (int i = 0; i <= y.rank; i++)
+        axes[i] = i < y.rank ? i + 1 : 0;
+    return ir_reshape(b, ir_transpose(b, v, axes), t.rank, ir_dims(b->module, t));
+}
+
+// Residuals of a split function, computed in b: in[] receives them.
+static void make_residuals(struct ir_builder *b, const struct pass_split *s, const ir_id *x,
+                           ir_id *in)
+{
+    struct ir_module *m = b->module;
+    const struct ir_graph *forward = ir_function(m, s->forward);
+    ir_id *y = pass_no_values(m, forward->outputs.count);
+    ir_inline(b, forward, x, y);
+    for (uint32_t i = 0; i < s->n_residuals; i++)
+        in[i] = s->residuals[i].from == PASS_RESIDUAL_INPUT ? x[s->residuals[i].index]
+                                                            : y[s->residuals[i].index];
+}
+
+// Mapped over its last input only.
+static jot_status map_last(struct ir_module *m, uint32_t f, int64_t size, uint32_t *out_f)
+{
+    uint32_t n = ir_function(m, f)->n_params;
+    bool *mask = arena_array(m->arena, bool, n + 1);
+    mask[n - 1] = true;
+    return pass_vmap_all(m, f, mask, size, out_f);
+}
+
+// The derivatives in input i, which is number k of wrt.
+static jot_status push_basis(struct jacobian *j, uint32_t f, uint32_t i, uint32_t k)
+{
+    struct ir_builder *b = j->b;
+    struct ir_module *m = b->module;
+    struct ir_type x = ir_type_of(j->g, i);
+    bool *only = arena_array(m->arena, bool, j->g->n_params + 1);
+    only[i] = true;
+    struct pass_split s;
+    uint32_t mapped;
+    JOT_TRY(pass_linearize(m, f, only, &s));
+    JOT_TRY(map_last(m, s.linear, ir_count(m, x), &mapped));
+    ir_id *in = pass_no_values(m, s.n_residuals + 1);
+    ir_id *t = pass_no_values(m, j->g->outputs.count);
+    make_residuals(b, &s, j->x, in);
+    in[s.n_residuals] = make_basis(b, x);
+    ir_inline(b, ir_function(m, mapped), in, t);
+    for (uint32_t o = 0; o < j->g->outputs.count; o++)
+        if (s.linear_out[o])
+            j->out[o * j->n_wrt + k] =
+                shape_forward(b, *t++, ir_type_of(j->g, j->g->outputs.at[o]), x);
+    return pass_builder_status(b);
+}
+
+// The derivatives of result o.
+static jot_status pull_basis(struct jacobian *j, uint32_t f, uint32_t o)
+{
+    struct ir_builder *b = j->b;
+    struct ir_module *m = b->module;
+    struct ir_type y = ir_type_of(j->g, j->g->outputs.at[o]);
+    struct pass_split s;
+    JOT_TRY(pass_linearize(m, f, j->wrt, &s));
+    if (!s.linear_out[o])
+        return JOT_OK;
+    const struct ir_graph *linear = ir_function(m, s.linear);
+    bool *linear_in = arena_array(m->arena, bool, linear->n_params + 1);
+    bool *ct_in = arena_array(m->arena, bool, linear->outputs.count + 1);
+    bool *nonzero = arena_array(m->arena, bool, linear->n_params + 1);
+    uint32_t place = 0, transposed, mapped;
+    for (uint32_t i = 0; i < o; i++)
+        place += s.linear_out[i];
+    ct_in[place] = true;
+    for (uint32_t i = s.n_residuals; i < linear->n_params; i++)
+        linear_in[i] = true;
+    JOT_TRY(pass_transpose_function(m, s.linear, linear_in, ct_in, &transposed, nonzero));
+    JOT_TRY(map_last(m, transposed, ir_count(m, y), &mapped));
+    ir_id *in = pass_no_values(m, s.n_residuals + 1);
+    ir_id *t = pass_no_values(m, linear->n_params);
+    make_residuals(b, &s, j->x, in);
+    in[s.n_residuals] = make_basis(b, y);
+    ir_inline(b, ir_function(m, mapped), in, t);
+    for (uint32_t i = 0, k = 0; i < j->g->n_params; i++) {
+        if (!j->wrt[i])
+            continue;
+        struct ir_type x = ir_type_of(j->g, i), d = derivative_type(b, y, x, ir_dtype(x));
+        if (nonzero[s.n_residuals + k])
+            j->out[o * j->n_wrt + k] =
+                ir_convert(b, ir_reshape(b, *t++, d.rank, ir_dims(m, d)), ir_dtype(y));
+        k++;
+    }
+    return pass_builder_status(b);
+}
+
+static jot_status build(struct ir_module *m, uint32_t f, const bool *wrt, bool reverse,
+                        uint32_t *out_f)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS | IR_BUILD_CSE);
+    struct jacobian j = {.b = &b, .g = g, .wrt = wrt};
+    j.x = pass_no_values(m, g->n_params);
+    pass_copy_params(&b, g, NULL, true, j.x);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        j.n_wrt += wrt[i];
+    j.out = pass_no_values(m, g->outputs.count * j.n_wrt);
+    for (uint32_t i = 0, k = 0; i < g->n_params && !reverse; i++)
+        if (wrt[i])
+            JOT_TRY(push_basis(&j, f, i, k++));
+    for (uint32_t o = 0; o < g->outputs.count && reverse; o++)
+        if (pass_is_inexact(ir_type_of(g, g->outputs.at[o])))
+            JOT_TRY(pull_basis(&j, f, o));
+    for (uint32_t o = 0; o < g->outputs.count; o++) {
+        struct ir_type y = ir_type_of(g, g->outputs.at[o]);
+        for (uint32_t i = 0, k = 0; i < g->n_params && pass_is_inexact(y); i++) {
+            if (!wrt[i])
+                continue;
+            ir_id d = j.out[o * j.n_wrt + k++];
+            if (d == IR_NONE)
+                d = ir_zeros(&b, derivative_type(&b, y, ir_type_of(g, i), ir_dtype(y)));
+            ir_output(&b, d);
+        }
+    }
+    return pass_finish(&b, out_f);
+}
+
+jot_status pass_jacfwd(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f)
+{
+    return build(m, f, wrt, false, out_f);
+}
+
+jot_status pass_jacrev(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f)
+{
+    return build(m, f, wrt, true, out_f);
+}
+
+jot_status pass_hessian(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f)
+{
+    uint32_t gradient;
+    JOT_TRY(pass_grad(m, f, wrt, &gradient));
+    return pass_jacfwd(m, gradient, wrt, out_f);
+}
+
+// The derivative of y in x, from the linear function L(known..., dx) -> dy of value.c.
+ir_id pass_jacobian_of_linear(struct ir_builder *b, uint32_t linear, uint32_t n_known,
+                              ir_id *in, struct ir_type y, struct ir_type x)
+{
+    struct ir_module *m = b->module;
+    bool reverse = ir_count(m, y) <= ir_count(m, x);
+    uint32_t f = linear, mapped;
+    jot_status status = reverse ? pass_transpose(m, linear, n_known, &f) : JOT_OK;
+    struct ir_type from = reverse ? y : x;
+    if (status == JOT_OK)
+        status = map_last(m, f, ir_count(m, from), &mapped);
+    if (status != JOT_OK) {
+        rule_fail_nested(b, status);
+        return IR_NONE;
+    }
+    ir_id t = IR_NONE;
+    in[n_known] = make_basis(b, from);
+    ir_inline(b, ir_function(m, mapped), in, &t);
+    if (!reverse)
+        return shape_forward(b, t, y, x);
+    struct ir_type d = derivative_type(b, y, x, ir_dtype(x));
+    return ir_convert(b, ir_reshape(b, t, d.rank, ir_dims(m, d)), ir_dtype(y));
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests: kernels as printable trees of loops.
+//
+// A nest is a list of buffers, a list of axes and a tree of statements.  Scalars are SSA values;
+// what an op means on them is the op table's business.  An index is an affine form over axes (and
+// integer values, for data-dependent access) that counts elements of a buffer, so a buffer is a
+// flat array and a layout is a matter of coefficients.
+//
+//     kernel softmax(x: f32[1048576], y: out f32[1048576]) {
+//       par r < 512 {
+//         fold c < 2048 {
+//           %0 = load x[2048*r + c] : f32
+//           yield reduce_max %0
+//         } -> %1 : f32
+//         ...
+//
+// Statements
+//   op       %v = add %a, %b : f32               a MAP op of the table on scalars
+//   const    %v = const 0x3f800000 : f32         the bits of the element
+//   index    %v = index 2*r + c : i32            an affine form as an integer value
+//   load     %v = load x[...] if %g : f32        with a guard that is false: zero, nothing is read
+//   put      put y[...] = %v if %g               stores one element
+//            put y[...] reduce_sum= %v in @n     accumulates over the fold loop n (below)
+//   par      par i < N, j < M { }                independent points, the kernel's parallel domain
+//   map      map i < N { }                       independent points of an inner axis
+//   fold     fold i < N, j < M { ... yield reduce_sum %v, fma %a %b } -> %s, %t
+//   scan     scan i < N [reverse] { ... yield reduce_sum %v -> %r ... }   %r is the running value
+//   seq      seq t < T carry %x = %x0 { ... yield %x1 } -> %x2            a loop over time
+//   while    while carry %x = %x0 { ... } do { ... yield %x1 } -> %x2
+//   if       if %p { yield %a } else { yield %b } -> %r
+//   local    local t: f32[N] @ point             storage of one point (tile, block, ...)
+//   tile     tile n < N by P at p { }            points in groups of P that share locals; p (may be
+//                                                absent) is the place in the group, n mod P
+//   contract contract c[20*i + j] = a[20*n + i], b[20*n + j] for i < 20, j < 20 over n
+//   barrier  barrier tile
+//
+// A fold visits its axes as one sequence, first axis slowest, and combines in the order that
+// docs/numerics.md fixes: blocks of 4096, 64 strided accumulators in a block, a fixed fold,
+// pairwise over blocks.  A put with a combiner names the fold loop it accumulates over: the
+// elements it gets in the course of that loop are combined in the same order, and the result is
+// stored when the loop ends (old contents do not count).  Its index uses no axis of that loop.
+// Combiners are the reduce ops, `fma` (two values, sum of products by fused multiply-add), and
+// argmax and argmin (one value; results value and i64 position in the fold's sequence).
+// The position of a value that an accumulating put gets is that of the fold's iteration; a guard
+// that is false leaves the position out.  A put with a value in its index stores every element of
+// the buffer; those that got nothing become the neutral element.
+//
+// A contract is c = sum of a b by fused multiply-add in the order of a fold.  `over k < K` has an
+// axis of its own; inside a tile it is done once a group.  `over n`, the enclosing tile's axis,
+// runs over all points of the tile and is stored when that loop ends, as an accumulating put.
+//
+// A while ends its first block with the test, `yield %p`.  A local lives for one iteration of the
+// innermost par, map, fold, scan or tile that holds all its uses; with the space tile or a larger
+// one the points of a group share it.  Points of a group run side by side: what one puts another
+// may read after a barrier only.  Any statement may end in `!7`, its place in the source.
+//
+// Who promises what: the verifier checks that values are defined before use and in scope, affine
+// indices stay inside their buffers where no guard stands, and each element of a buffer is put by
+// one point only.
+#ifndef PASSES_NEST_H
+#define PASSES_NEST_H
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "ir/ops.h"
+#include "jot/status.h"
+
+typedef uint32_t nest_id; // a value, an axis, a buffer or a statement
+#define NEST_NONE UINT32_MAX
+
+enum nest_kind {
+    NEST_OP,
+    NEST_CONST,
+    NEST_INDEX,
+    NEST_LOAD,
+    NEST_PUT,
+    NEST_PAR,
+    NEST_MAP,
+    NEST_FOLD,
+    NEST_SCAN,
+    NEST_YIELD, // inside a scan: combines, defines the running values
+    NEST_SEQ,
+    NEST_WHILE,
+    NEST_IF,
+    NEST_TILE,
+    NEST_CONTRACT,
+    NEST_BARRIER,
+    NEST_KIND_COUNT,
+};
+
+enum nest_role { NEST_IN, NEST_OUT, NEST_LOCAL };
+enum nest_space { NEST_POINT, NEST_TILE_SPACE, NEST_BLOCK, NEST_CLUSTER, NEST_GRID, NEST_MEMORY };
+
+struct nest_term {
+    int64_t factor;
+    nest_id id;      // an axis, or a value
+    bool is_value;
+};
+
+// constant + sum of factor * axis or value
+struct nest_index {
+    int64_t constant;
+    uint32_t count;
+    const struct nest_term *terms; // axes first, by increasing id
+};
+
+struct nest_buffer {
+    const char *name;
+    jot_dtype dtype;
+    int64_t count; // elements
+    enum nest_role role;
+    enum nest_space space; // of locals
+};
+
+struct nest_axis {
+    const char *name;
+    int64_t extent;
+};
+
+// One thing that a fold, a scan's yield or an accumulating put combines with.
+struct nest_combine {
+    uint16_t op;      // IR_reduce_*, IR_fma, IR_argmax, IR_argmin
+    uint16_t n;       // values it takes: 2 for fma, else 1
+    jot_dtype dtype;  // of the result; half types accumulate in f32
+    nest_id value[2];
+};
+
+struct nest_block {
+    VEC(nest_id) statements;
+};
+
+struct nest_statement {
+    enum nest_kind kind;
+    uint16_t op;        // OP: enum ir_op; PUT: the combiner, 0 (IR_param) for a plain store
+    jot_dtype dtype;    // of the result of OP, CONST, INDEX, LOAD
+    nest_id result;     // first result value, NEST_NONE for none
+    uint32_t n_results;
+    uint32_t n_in;      // OP operands, PUT value(s), carries' initial values, IF predicate
+    const nest_id *in;
+    int64_t bits[2];    // CONST: the element's bytes; OP: exponent, or exponent and mantissa bits
+    nest_id buffer;     // LOAD, PUT, CONTRACT's destination
+    struct nest_index index;
+    nest_id guard;      // LOAD, PUT: a bool value, or NEST_NONE
+    nest_id fold;       // PUT with a combiner: the fold statement it accumulates over
+    uint32_t n_axes;    // loops
+    const nest_id *axes;
+    int64_t tile;       // TILE: points a group
+    bool reverse;       // SCAN, SEQ
+    uint32_t body;      // block of loops, IF's first branch, WHILE's test
+    uint32_t other;     // IF's second branch, WHILE's step; NEST_NONE for none
+    nest_id first_carry; // SEQ, WHILE: values of the carries inside the body
+    uint32_t n_combines; // FOLD, YIELD
+    const struct nest_combine *combines;
+    uint32_t n_yields;  // SEQ, IF: values at the end of body (then of other)
+    const nest_id *yields;
+    uint32_t where;     // place in the module's source table, 0 none
+    enum nest_space space;             // BARRIER
+    nest_id source[2];                 // CONTRACT: buffers of the factors; its axes are its own,
+    struct nest_index source_index[2]; // the summed one last unless fold is the tile it sums over
+};
+
+struct nest_value {
+    jot_dtype dtype;
+    nest_id statement;
+};
+
+struct nest {
+    struct arena *arena;
+    const char *name;
+    VEC(struct nest_buffer) buffers;
+    VEC(struct nest_axis) axes;
+    VEC(struct nest_statement) statements;
+    VEC(struct nest_value) values;
+    VEC(struct nest_block) blocks; // block 0 is the body of the kernel
+};
+
+// Building.  Statements go to the end of the open block; open/close nest.
+struct nest_builder {
+    struct nest *nest;
+    VEC(uint32_t) open; // blocks, innermost last
+    uint32_t where;     // place in the source of the statements to come
+};
+
+struct nest_builder nest_builder_make(struct arena *arena, const char *name);
+nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
+                    enum nest_role role);
+nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
+                   enum nest_space space);
+nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent);
+nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n, const nest_id *in,
+                const int64_t bits[2]); // first result; threefry2x32 has two
+nest_id nest_const(struct nest_builder *b, jot_dtype dtype, const void *element);
+nest_id nest_index_value(struct nest_builder *b, struct nest_index index, jot_dtype dtype);
+nest_id nest_load(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id guard);
+void nest_put(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id value,
+              nest_id guard);
+void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id fold,
+                      const struct nest_combine *combine);
+void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
+                              nest_id fold, const struct nest_combine *combine, nest_id guard);
+// Opens a loop (PAR, MAP, FOLD, SCAN, TILE) and its block; returns the statement.
+nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const nest_id *axes);
+// Closes the innermost loop; a fold gives the first of its results (one per combine; two for
+// argmax and argmin).
+nest_id nest_close(struct nest_builder *b, int n_combines, const struct nest_combine *combines);
+// Inside a scan: the running values (inclusive of this element).
+nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *combines);
+// A scan from the last element to the first; to be closed by nest_close.
+nest_id nest_scan_reverse_open(struct nest_builder *b, nest_id axis);
+// place: an axis of extent `points`, or NEST_NONE; to be closed by nest_close.
+nest_id nest_tile_open(struct nest_builder *b, nest_id axis, int64_t points, nest_id place);
+
+// Loops with state.  Opening gives the first of the n values that the carries have inside, closing
+// the first of the n results; n may be 0 (then NEST_NONE).
+nest_id nest_seq_open(struct nest_builder *b, nest_id axis, bool reverse, int n,
+                      const nest_id *init);
+nest_id nest_seq_close(struct nest_builder *b, int n, const nest_id *next);
+nest_id nest_while_open(struct nest_builder *b, int n, const nest_id *init);
+void nest_while_do(struct nest_builder *b, nest_id test); // after the test, before the step
+nest_id nest_while_close(struct nest_builder *b, int n, const nest_id *next);
+// Closing without nest_if_else is for n = 0.
+void nest_if_open(struct nest_builder *b, nest_id predicate);
+void nest_if_else(struct nest_builder *b, int n, const nest_id *values);
+nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values);
+
+// buffer and index: destination, then the factors.  The summed axis is the last of axes, or that
+// of the tile when that is not NEST_NONE.
+void nest_contract(struct nest_builder *b, const nest_id buffer[3],
+                   const struct nest_index index[3], int n_axes, const nest_id *axes, nest_id tile);
+void nest_barrier(struct nest_builder *b, enum nest_space space);
+
+// Results of a combiner: two for argmax and argmin.
+static inline uint32_t nest_combine_results(uint16_t op)
+{
+    return op == IR_argmax || op == IR_argmin ? 2 : 1;
+}
+extern const char *const nest_space_names[NEST_MEMORY + 1];
+
+// Index forms, in the nest's arena; terms are merged and sorted.
+struct nest_index nest_index_make(struct arena *arena, int64_t constant, int n,
+                                  const struct nest_term *terms);
+int64_t nest_index_factor(const struct nest_index *x, nest_id axis); // 0 when absent
+
+// By buffer: the loop of which each iteration has a local of its own (see above), NEST_NONE for the
+// whole kernel and for buffers that are not locals.
+void nest_local_scopes(const struct nest *n, nest_id *out);
+
+// Text form, round trip.  The parser takes several kernels in one text.
+void nest_print(struct strbuf *s, const struct nest *n);
+jot_status nest_parse(struct arena *arena, const char *text, int *out_count,
+                      struct nest ***out_nests);
+// Number of faults, a line each in *report (may be NULL).
+int nest_verify(const struct nest *n, struct strbuf *report);
+// Content hash and equality (names, places in the source and the numbering do not count).
+uint64_t nest_hash(const struct nest *n);
+bool nest_equal(const struct nest *a, const struct nest *b);
+
+// A scheduled program: kernels and library calls over buffers, in order.  Its memory is planned:
+// temporaries have offsets in one arena.
+enum nest_place { NEST_INPUT, NEST_OUTPUT, NEST_CONSTANT, NEST_TEMPORARY };
+
+struct nest_memory {
+    enum nest_place place;
+    jot_dtype dtype;
+    int64_t count;
+    uint32_t index;     // INPUT, OUTPUT: which
+    const void *data;   // CONSTANT: its bytes
+    uint64_t offset;    // TEMPORARY: in the arena; CONSTANT: in the constant block
+    const char *name;   // for printing
+};
+
+enum nest_step_kind { NEST_STEP_KERNEL, NEST_STEP_GEMM, NEST_STEP_COPY };
+
+// c[batch, m, n] = alpha a b: strides in elements; a is [m, k] unless transpose_a, b is [k, n]
+// unless transpose_b.
+struct nest_gemm {
+    jot_dtype dtype;
+    bool transpose_a, transpose_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    int64_t batch[4], stride_a[4], stride_b[4], stride_c[4];
+};
+
+struct nest_step {
+    enum nest_step_kind kind;
+    uint32_t nest;             // KERNEL: number in program->nests
+    struct nest_gemm gemm;     // GEMM: memories a, b, c
+    uint32_t n_memories;       // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from
+    const uint32_t *memories;
+    const char *reason;        // why it is a step of its own, for the printed schedule
+};
+
+struct nest_program {
+    struct arena *arena;
+    const char *name;
+    uint32_t n_inputs, n_outputs;
+    VEC(struct nest *) nests;        // equal kernels appear once
+    VEC(struct nest_memory) memories;
+    VEC(struct nest_step) steps;
+    uint64_t arena_bytes, constant_bytes;
+    int32_t *donated; // per output: the donated input whose memory it takes, or -1
+};
+
+// Text form, exact round trip: everything a code generator needs.  The first line is "jot nest 1".
+void nest_program_print(struct strbuf *s, const struct nest_program *p);
+jot_status nest_program_parse(struct arena *arena, const char *text, struct nest_program **out);
+// Number of faults of the kernels, the steps and the memories; a line each in *report.
+int nest_program_verify(const struct nest_program *p, struct strbuf *report);
+
+#endif

@@ -1,0 +1,758 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of a nest: scopes, types, the shape of statements.  nest_verify_access.c has what
+// must hold of its buffers.
+#include "passes/nest_verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum value_state { VALUE_UNDEFINED, VALUE_IN_SCOPE, VALUE_OUT_OF_SCOPE };
+
+static const char *const kind_names[NEST_KIND_COUNT] = {
+    [NEST_OP] = "op",           [NEST_CONST] = "const", [NEST_INDEX] = "index",
+    [NEST_LOAD] = "load",       [NEST_PUT] = "put",     [NEST_PAR] = "par",
+    [NEST_MAP] = "map",         [NEST_FOLD] = "fold",   [NEST_SCAN] = "scan",
+    [NEST_YIELD] = "yield",     [NEST_SEQ] = "seq",     [NEST_WHILE] = "while",
+    [NEST_IF] = "if",           [NEST_TILE] = "tile",   [NEST_CONTRACT] = "contract",
+    [NEST_BARRIER] = "barrier",
+};
+
+// "put y" or "add".
+static void describe(const struct verifier *v, char *out, size_t size)
+{
+    if (v->statement >= v->nest->statements.count) {
+        snprintf(out, size, "body");
+        return;
+    }
+    const struct nest_statement *s = &v->nest->statements.at[v->statement];
+    const char *kind = (unsigned)s->kind < NEST_KIND_COUNT ? kind_names[s->kind] : "?";
+    if (s->kind == NEST_OP && s->op < IR_OP_COUNT)
+        snprintf(out, size, "%s", ir_op_get((enum ir_op)s->op)->name);
+    else if (s->buffer < v->nest->buffers.count)
+        snprintf(out, size, "%s %s", kind, v->nest->buffers.at[s->buffer].name);
+    else if (s->n_axes && s->axes[0] < v->nest->axes.count)
+        snprintf(out, size, "%s %s", kind, v->nest->axes.at[s->axes[0]].name);
+    else
+        snprintf(out, size, "%s", kind);
+}
+
+void nest_fault(struct verifier *v, const char *format, ...)
+{
+    v->faults++;
+    if (!v->report)
+        return;
+    char what[256], where[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    describe(v, where, sizeof where);
+    strbuf_printf(v->report, "kernel %s: %s: %s\n", v->nest->name, where, what);
+}
+
+// --- values
+
+static const char *dtype_text(int d)
+{
+    return dtype_is_valid(d) ? dtype_get((jot_dtype)d)->name : "no type";
+}
+
+static int dtype_of(const struct verifier *v, nest_id value)
+{
+    return value < v->nest->values.count ? (int)v->nest->values.at[value].dtype : -1;
+}
+
+static bool check_use(struct verifier *v, nest_id value)
+{
+    if (value >= v->nest->values.count) {
+        nest_fault(v, "there is no value %u", value);
+        return false;
+    }
+    if (v->value_state[value] == VALUE_IN_SCOPE)
+        return true;
+    nest_fault(v, "value %u is %s", value,
+               v->value_state[value] ? "used outside the block that defines it"
+                                     : "used before it is defined");
+    return false;
+}
+
+static void check_type(struct verifier *v, nest_id value, int dtype, const char *what)
+{
+    if (check_use(v, value) && dtype_of(v, value) != dtype)
+        nest_fault(v, "%s is %s, not %s", what, dtype_text(dtype_of(v, value)),
+                   dtype_text(dtype));
+}
+
+static void define(struct verifier *v, nest_id value, int dtype)
+{
+    if (value >= v->nest->values.count) {
+        nest_fault(v, "there is no value %u for its result", value);
+        return;
+    }
+    if (v->value_state[value] != VALUE_UNDEFINED)
+        nest_fault(v, "value %u is defined twice", value);
+    if (!dtype_is_valid(dtype) || dtype_of(v, value) != dtype)
+        nest_fault(v, "result %u is declared %s and computed as %s", value,
+                   dtype_text(dtype_of(v, value)), dtype_text(dtype));
+    if (v->nest->values.at[value].statement != v->statement)
+        nest_fault(v, "value %u does not name the statement that defines it", value);
+    v->value_state[value] = VALUE_IN_SCOPE;
+}
+
+static bool check_results(struct verifier *v, const struct nest_statement *s, uint32_t n)
+{
+    if (s->n_results == n)
+        return true;
+    nest_fault(v, "it has %u results, not %u", s->n_results, n);
+    return false;
+}
+
+static void check_index(struct verifier *v, const struct nest_index *x)
+{
+    const struct nest *n = v->nest;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (t->is_value) {
+            if (check_use(v, t->id) && !dtype_is_integer((jot_dtype)dtype_of(v, t->id)))
+                nest_fault(v, "value %u in an index is %s, not an integer", t->id,
+                           dtype_text(dtype_of(v, t->id)));
+        } else if (t->id >= n->axes.count) {
+            nest_fault(v, "there is no axis %u", t->id);
+        } else if (!v->axis_open[t->id]) {
+            nest_fault(v, "axis %s is used outside its loop", n->axes.at[t->id].name);
+        }
+        bool sorted = i == 0 || x->terms[i - 1].is_value < t->is_value ||
+                      (x->terms[i - 1].is_value == t->is_value && x->terms[i - 1].id < t->id);
+        if (!t->factor || !sorted)
+            nest_fault(v, "the terms of its index are not sorted and merged");
+    }
+}
+
+// --- ops
+
+static bool fits_types(const char *word, jot_dtype d)
+{
+    bool is_complex = dtype_is_complex(d), is_bool = dtype_is_bool(d);
+    static const char *const words[] = {"any",   "num",     "ordered", "real", "inexact",
+                                        "float", "integer", "bits",    "bool", "complex"};
+    const bool fits[] = {
+        true,
+        !is_bool,
+        !is_complex && !is_bool,
+        !is_complex,
+        dtype_is_inexact(d),
+        dtype_is_float(d),
+        dtype_is_integer(d),
+        dtype_is_integer(d) || is_bool,
+        is_bool,
+        is_complex,
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], word))
+            return fits[i];
+    return false;
+}
+
+// The type of the result of an op on operands of type d, by the word of its shape column; -1 for
+// what convert and bitcast may choose.
+static int result_type(const char *shape, jot_dtype d)
+{
+    if (!strcmp(shape, "predicate"))
+        return JOT_BOOL;
+    if (!strcmp(shape, "real"))
+        return dtype_real(d);
+    if (!strcmp(shape, "complex"))
+        return dtype_complex(d);
+    if (!strcmp(shape, "convert") || !strcmp(shape, "bitcast"))
+        return -1;
+    return d;
+}
+
+static void check_bits(struct verifier *v, const struct nest_statement *s, jot_dtype d)
+{
+    if (s->op == IR_integer_pow && s->bits[0] < 0 && dtype_is_integer(d))
+        nest_fault(v, "an integer has no negative powers");
+    if (s->op == IR_reduce_precision &&
+        (s->bits[0] < 1 || s->bits[0] > 11 || s->bits[1] < 0 || s->bits[1] > 52))
+        nest_fault(v, "there are 1 to 11 exponent and 0 to 52 mantissa bits");
+    if (s->op == IR_bitcast && dtype_is_valid((int)s->dtype) &&
+        dtype_get(d)->bytes != dtype_get(s->dtype)->bytes)
+        nest_fault(v, "a bitcast of %s to %s", dtype_text((int)d), dtype_text((int)s->dtype));
+    if (s->op == IR_threefry2x32 && d != JOT_U32)
+        nest_fault(v, "it takes u32");
+    if (s->op == IR_complex && d != JOT_F32 && d != JOT_F64)
+        nest_fault(v, "complex numbers have f32 or f64 parts");
+}
+
+static void check_op(struct verifier *v, const struct nest_statement *s)
+{
+    if (s->op >= IR_OP_COUNT || ir_op_class((enum ir_op)s->op) != IR_CLASS_MAP) {
+        nest_fault(v, "it is not elementwise");
+        return;
+    }
+    const struct ir_op_info *info = ir_op_get((enum ir_op)s->op);
+    if (s->n_in != (uint32_t)info->in) {
+        nest_fault(v, "it takes %d operands, not %u", info->in, s->n_in);
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (!check_use(v, s->in[i]))
+            return;
+    uint32_t first = s->op == IR_select;
+    if (first && dtype_of(v, s->in[0]) != JOT_BOOL)
+        nest_fault(v, "its first operand is %s, not bool", dtype_text(dtype_of(v, s->in[0])));
+    int d = dtype_of(v, s->in[first]);
+    for (uint32_t i = first; i < s->n_in; i++)
+        if (dtype_of(v, s->in[i]) != d)
+            nest_fault(v, "its operands are %s and %s", dtype_text(d),
+                       dtype_text(dtype_of(v, s->in[i])));
+    if (!dtype_is_valid(d) || !fits_types(info->types, (jot_dtype)d) ||
+        (dtype_is_complex((jot_dtype)d) && !info->has_complex && s->op != IR_convert)) {
+        nest_fault(v, "it does not take %s", dtype_text(d));
+        return;
+    }
+    int result = result_type(info->shape, (jot_dtype)d);
+    if (result >= 0 && result != (int)s->dtype)
+        nest_fault(v, "its result is %s, not %s", dtype_text(result),
+                   dtype_text((int)s->dtype));
+    check_bits(v, s, (jot_dtype)d);
+    if (check_results(v, s, (uint32_t)info->out))
+        for (uint32_t i = 0; i < s->n_results; i++)
+            define(v, s->result + i, (int)s->dtype);
+}
+
+// --- combiners
+
+static bool is_scan_op(uint16_t op)
+{
+    return op < IR_OP_COUNT && (ir_op_class((enum ir_op)op) == IR_CLASS_REDUCE ||
+                                ir_op_class((enum ir_op)op) == IR_CLASS_CUMULATIVE);
+}
+
+static bool is_put_op(uint16_t op)
+{
+    return op == IR_fma || (op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_REDUCE);
+}
+
+static bool is_fold_op(uint16_t op)
+{
+    return is_put_op(op) || (op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_ARG);
+}
+
+// A half accumulates in f32 and may stay so.
+static void check_accumulated(struct verifier *v, int from, int to)
+{
+    bool fits = from == to ||
+                (dtype_is_valid(from) && dtype_is_half((jot_dtype)from) && to == (int)JOT_F32);
+    if (!fits)
+        nest_fault(v, "combining %s gives %s, not %s", dtype_text(from), dtype_text(from),
+                   dtype_text(to));
+}
+
+static void check_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
+                          int result)
+{
+    if (n != (op == IR_fma ? 2u : 1u)) {
+        nest_fault(v, "%s combines %u values", ir_op_get((enum ir_op)op)->name, n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!check_use(v, values[i]))
+            return;
+    int d = dtype_of(v, values[0]);
+    if (n == 2 && dtype_of(v, values[1]) != d)
+        nest_fault(v, "its values are %s and %s", dtype_text(d),
+                   dtype_text(dtype_of(v, values[1])));
+    if (!dtype_is_valid(d) ||
+        !fits_types(op == IR_fma ? "num" : ir_op_get((enum ir_op)op)->types, (jot_dtype)d))
+        nest_fault(v, "%s does not take %s", ir_op_get((enum ir_op)op)->name, dtype_text(d));
+    check_accumulated(v, d, result);
+}
+
+static void check_combines(struct verifier *v, const struct nest_statement *s,
+                           bool (*allowed)(uint16_t))
+{
+    uint32_t results = 0;
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        const struct nest_combine *c = &s->combines[i];
+        if (!allowed(c->op)) {
+            nest_fault(v, "combiner %u is not one that it takes", i);
+            return;
+        }
+        check_combine(v, c->op, c->n, c->value, (int)c->dtype);
+        results += nest_combine_results(c->op);
+    }
+    check_results(v, s, results);
+}
+
+static void define_combines(struct verifier *v, const struct nest_statement *s)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < s->n_combines && at < s->n_results; i++) {
+        define(v, s->result + at++, (int)s->combines[i].dtype);
+        if (nest_combine_results(s->combines[i].op) == 2 && at < s->n_results)
+            define(v, s->result + at++, JOT_I64);
+    }
+}
+
+// --- buffers
+
+static bool is_sure(const struct verifier *v, const struct nest_statement *s)
+{
+    bool sure = s->guard == NEST_NONE;
+    for (uint32_t i = 0; i < v->path.count; i++) {
+        const struct nest_statement *outer = &v->nest->statements.at[v->path.at[i]];
+        sure &= outer->kind != NEST_IF && outer->kind != NEST_WHILE;
+        for (uint32_t j = 0; j < outer->n_axes; j++)
+            sure &= outer->axes[j] < v->nest->axes.count &&
+                    v->nest->axes.at[outer->axes[j]].extent > 0;
+    }
+    for (uint32_t j = 0; s->kind == NEST_CONTRACT && j < s->n_axes; j++)
+        sure &= v->nest->axes.at[s->axes[j]].extent > 0;
+    return sure;
+}
+
+static bool add_access(struct verifier *v, const struct nest_statement *s, nest_id buffer,
+                       const struct nest_index *index, bool is_put)
+{
+    if (buffer >= v->nest->buffers.count) {
+        nest_fault(v, "there is no buffer %u", buffer);
+        return false;
+    }
+    int before = v->faults;
+    check_index(v, index);
+    if (v->faults != before)
+        return true;
+    vec_push(v->arena, &v->accesses,
+             (struct nest_access){
+                 .statement = v->statement,
+                 .buffer = buffer,
+                 .index = index,
+                 .is_put = is_put,
+                 .is_sure = is_sure(v, s),
+                 .fold = is_put ? s->fold : NEST_NONE,
+                 .depth = v->path.count,
+                 .path = arena_copy(v->arena, v->path.at, v->path.count * sizeof(nest_id)),
+             });
+    return true;
+}
+
+static bool encloses(const struct verifier *v, nest_id statement)
+{
+    for (uint32_t i = 0; i < v->path.count; i++)
+        if (v->path.at[i] == statement)
+            return true;
+    return false;
+}
+
+static void check_load(struct verifier *v, const struct nest_statement *s)
+{
+    if (!add_access(v, s, s->buffer, &s->index, false))
+        return;
+    if (s->guard != NEST_NONE)
+        check_type(v, s->guard, JOT_BOOL, "its guard");
+    if (s->dtype != v->nest->buffers.at[s->buffer].dtype)
+        nest_fault(v, "the elements are %s, not %s",
+                   dtype_text((int)v->nest->buffers.at[s->buffer].dtype),
+                   dtype_text((int)s->dtype));
+    if (check_results(v, s, 1))
+        define(v, s->result, (int)s->dtype);
+}
+
+static void check_put(struct verifier *v, const struct nest_statement *s)
+{
+    if (!add_access(v, s, s->buffer, &s->index, true))
+        return;
+    const struct nest_buffer *b = &v->nest->buffers.at[s->buffer];
+    if (s->guard != NEST_NONE)
+        check_type(v, s->guard, JOT_BOOL, "its guard");
+    check_results(v, s, 0);
+    if (!s->op) {
+        if (s->n_in != 1)
+            nest_fault(v, "it puts %u values", s->n_in);
+        else
+            check_type(v, s->in[0], (int)b->dtype, "its value");
+        return;
+    }
+    if (!is_put_op(s->op)) {
+        nest_fault(v, "its combiner is not one that accumulates");
+        return;
+    }
+    check_combine(v, s->op, s->n_in, s->in, (int)b->dtype);
+    if (s->fold >= v->nest->statements.count || !encloses(v, s->fold) ||
+        v->nest->statements.at[s->fold].kind != NEST_FOLD)
+        nest_fault(v, "the loop it accumulates over is not a fold around it");
+}
+
+// --- loops
+
+static void check_block(struct verifier *v, uint32_t block,
+                        void (*at_end)(struct verifier *, nest_id), nest_id owner);
+
+static bool open_axes(struct verifier *v, const struct nest_statement *s)
+{
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        nest_id a = s->axes[i];
+        if (a >= v->nest->axes.count || v->axis_open[a]) {
+            nest_fault(v,
+                       a >= v->nest->axes.count ? "there is no axis %u"
+                                                : "axis %u is that of a loop around it",
+                       a);
+            while (i-- > 0)
+                v->axis_open[s->axes[i]] = 0;
+            return false;
+        }
+        if (v->nest->axes.at[a].extent < 0)
+            nest_fault(v, "axis %s has a negative extent", v->nest->axes.at[a].name);
+        v->axis_open[a] = 1;
+    }
+    return true;
+}
+
+static void close_axes(struct verifier *v, const struct nest_statement *s)
+{
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        v->axis_open[s->axes[i]] = 0;
+}
+
+static bool is_inside(const struct verifier *v, unsigned kinds)
+{
+    for (uint32_t i = 0; i < v->path.count; i++)
+        if (kinds >> v->nest->statements.at[v->path.at[i]].kind & 1)
+            return true;
+    return false;
+}
+
+#define BIT(kind) (1u << (kind))
+
+// Combiners are seen from inside the loop.
+static void end_fold(struct verifier *v, nest_id id)
+{
+    check_combines(v, &v->nest->statements.at[id], is_fold_op);
+}
+
+static void check_fold_extent(struct verifier *v, const struct nest_statement *s)
+{
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        for (uint32_t j = 0; nest_combine_results(s->combines[i].op) == 2 && j < s->n_axes; j++)
+            if (v->nest->axes.at[s->axes[j]].extent == 0)
+                nest_fault(v, "it finds the place of an element among none");
+}
+
+static void check_scan(struct verifier *v, const struct nest_statement *s)
+{
+    uint32_t yields = 0;
+    if (s->body < v->nest->blocks.count) {
+        const struct nest_block *b = &v->nest->blocks.at[s->body];
+        for (uint32_t i = 0; i < b->statements.count; i++)
+            yields += b->statements.at[i] < v->nest->statements.count &&
+                      v->nest->statements.at[b->statements.at[i]].kind == NEST_YIELD;
+    }
+    if (yields != 1 || s->n_axes != 1)
+        nest_fault(v, "a scan has one axis and one yield, not %u and %u", s->n_axes, yields);
+}
+
+static void check_tile(struct verifier *v, const struct nest_statement *s)
+{
+    if (s->n_axes < 1 || s->n_axes > 2 || s->tile < 1)
+        nest_fault(v, "a tile has one or two axes and groups of at least one point");
+    else if (s->n_axes == 2 && v->nest->axes.at[s->axes[1]].extent != s->tile)
+        nest_fault(v, "the axis of places has extent %lld in groups of %lld",
+                   (long long)v->nest->axes.at[s->axes[1]].extent, (long long)s->tile);
+    if (is_inside(v, BIT(NEST_TILE) | BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
+        nest_fault(v, "a tile is not inside a tile or an inner loop");
+}
+
+static void check_loop(struct verifier *v, const struct nest_statement *s)
+{
+    nest_id id = v->statement;
+    if (!open_axes(v, s))
+        return;
+    if (s->kind == NEST_PAR &&
+        is_inside(v, BIT(NEST_TILE) | BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN)))
+        nest_fault(v, "a par is not inside a tile or an inner loop");
+    if (s->kind == NEST_TILE)
+        check_tile(v, s);
+    if (s->kind == NEST_SCAN)
+        check_scan(v, s);
+    if (s->kind == NEST_FOLD && s->n_axes == 0)
+        nest_fault(v, "a fold has an axis");
+    if (s->kind == NEST_FOLD)
+        check_fold_extent(v, s);
+    if (s->kind != NEST_FOLD && (s->n_combines || s->n_results))
+        nest_fault(v, "it has no results");
+    check_block(v, s->body, s->kind == NEST_FOLD ? end_fold : NULL, id);
+    close_axes(v, s);
+    if (s->kind == NEST_FOLD)
+        define_combines(v, s);
+}
+
+static void check_yield(struct verifier *v, const struct nest_statement *s)
+{
+    bool in_scan =
+        v->path.count && v->nest->statements.at[vec_last(&v->path)].kind == NEST_SCAN;
+    if (!in_scan)
+        nest_fault(v, "a running value is that of the scan directly around it");
+    check_combines(v, s, is_scan_op);
+    define_combines(v, s);
+}
+
+// Yields from, from + 1, ... have the types of the n values.
+static void check_yields(struct verifier *v, const struct nest_statement *s, uint32_t from,
+                         uint32_t n, const nest_id *like)
+{
+    for (uint32_t i = 0; i < n && from + i < s->n_yields; i++)
+        check_type(v, s->yields[from + i], dtype_of(v, like[i]), "a value it yields");
+}
+
+static void end_seq(struct verifier *v, nest_id id)
+{
+    const struct nest_statement *s = &v->nest->statements.at[id];
+    check_yields(v, s, s->kind == NEST_WHILE ? 1 : 0, s->n_in, s->in);
+}
+
+static void end_test(struct verifier *v, nest_id id)
+{
+    const struct nest_statement *s = &v->nest->statements.at[id];
+    if (s->n_yields)
+        check_type(v, s->yields[0], JOT_BOOL, "its test");
+}
+
+static void define_carried(struct verifier *v, const struct nest_statement *s, nest_id first)
+{
+    for (uint32_t i = 0; i < s->n_in; i++)
+        define(v, first + i, dtype_of(v, s->in[i]));
+}
+
+static void hide(struct verifier *v, nest_id first, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (first + i < v->nest->values.count)
+            v->value_state[first + i] = VALUE_OUT_OF_SCOPE;
+}
+
+static void check_carry_loop(struct verifier *v, const struct nest_statement *s)
+{
+    nest_id id = v->statement;
+    bool is_while = s->kind == NEST_WHILE;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (!check_use(v, s->in[i]))
+            return;
+    if (s->n_yields != s->n_in + is_while || s->n_axes != !is_while) {
+        nest_fault(v, "it has %u carries, %u yields and %u axes", s->n_in, s->n_yields,
+                   s->n_axes);
+        return;
+    }
+    if (!open_axes(v, s))
+        return;
+    define_carried(v, s, s->first_carry);
+    check_block(v, s->body, is_while ? end_test : end_seq, id);
+    if (is_while)
+        check_block(v, s->other, end_seq, id);
+    hide(v, s->first_carry, s->n_in);
+    close_axes(v, s);
+    if (check_results(v, s, s->n_in))
+        define_carried(v, s, s->result);
+}
+
+static void end_first_branch(struct verifier *v, nest_id id)
+{
+    const struct nest_statement *s = &v->nest->statements.at[id];
+    for (uint32_t i = 0; i < s->n_results && i < s->n_yields; i++)
+        check_type(v, s->yields[i], dtype_of(v, s->result + i), "a value it yields");
+}
+
+static void end_second_branch(struct verifier *v, nest_id id)
+{
+    const struct nest_statement *s = &v->nest->statements.at[id];
+    for (uint32_t i = 0; i < s->n_results && s->n_results + i < s->n_yields; i++)
+        check_type(v, s->yields[s->n_results + i], dtype_of(v, s->result + i),
+                   "a value it yields");
+}
+
+static void check_if(struct verifier *v, const struct nest_statement *s)
+{
+    nest_id id = v->statement;
+    if (s->n_in == 1)
+        check_type(v, s->in[0], JOT_BOOL, "its predicate");
+    else
+        nest_fault(v, "it has %u predicates", s->n_in);
+    bool both = s->other != NEST_NONE;
+    if (s->n_yields != (both ? 2 : 0) * s->n_results || (!both && s->n_results)) {
+        nest_fault(v, "it has %u results and yields %u values in %d branches", s->n_results,
+                   s->n_yields, both ? 2 : 1);
+        return;
+    }
+    check_block(v, s->body, end_first_branch, id);
+    if (both)
+        check_block(v, s->other, end_second_branch, id);
+    for (uint32_t i = 0; i < s->n_results; i++)
+        define(v, s->result + i, dtype_of(v, s->result + i));
+}
+
+// --- tiles
+
+// Statements that all points of a group do together stand where all points come.
+static bool is_uniform(const struct verifier *v)
+{
+    return !is_inside(v, BIT(NEST_MAP) | BIT(NEST_FOLD) | BIT(NEST_SCAN) | BIT(NEST_IF) |
+                             BIT(NEST_WHILE));
+}
+
+static void check_contract(struct verifier *v, const struct nest_statement *s)
+{
+    const struct nest *n = v->nest;
+    bool over_tile = s->fold != NEST_NONE;
+    if (over_tile && (s->fold >= n->statements.count || !encloses(v, s->fold) ||
+                      n->statements.at[s->fold].kind != NEST_TILE))
+        nest_fault(v, "the loop it sums over is not a tile around it");
+    if (!over_tile && s->n_axes == 0)
+        nest_fault(v, "it has no axis to sum over");
+    if (is_inside(v, BIT(NEST_TILE)) && !is_uniform(v))
+        nest_fault(v, "not all points of the group come to it");
+    if (!open_axes(v, s))
+        return;
+    bool known = add_access(v, s, s->source[0], &s->source_index[0], false) &&
+                 add_access(v, s, s->source[1], &s->source_index[1], false) &&
+                 add_access(v, s, s->buffer, &s->index, true);
+    close_axes(v, s);
+    if (!known)
+        return;
+    int a = (int)n->buffers.at[s->source[0]].dtype, b = (int)n->buffers.at[s->source[1]].dtype;
+    if (a != b || a == JOT_BOOL)
+        nest_fault(v, "its factors are %s and %s", dtype_text(a), dtype_text(b));
+    check_accumulated(v, a, (int)n->buffers.at[s->buffer].dtype);
+}
+
+static void check_barrier(struct verifier *v, const struct nest_statement *s)
+{
+    if ((unsigned)s->space > NEST_MEMORY || s->space == NEST_POINT)
+        nest_fault(v, "there is nothing to wait for in one point");
+    else if (!is_uniform(v))
+        nest_fault(v, "not all points of the group come to it");
+    else if (is_inside(v, BIT(NEST_PAR)) && !is_inside(v, BIT(NEST_TILE)))
+        nest_fault(v, "the points of a par do not wait for each other");
+}
+
+// --- the walk
+
+static void check_statement(struct verifier *v, const struct nest_statement *s)
+{
+    switch (s->kind) {
+    case NEST_OP:
+        check_op(v, s);
+        break;
+    case NEST_CONST:
+        if (check_results(v, s, 1))
+            define(v, s->result, (int)s->dtype);
+        break;
+    case NEST_INDEX:
+        check_index(v, &s->index);
+        if (!dtype_is_valid((int)s->dtype) || !dtype_is_integer(s->dtype))
+            nest_fault(v, "an index is an integer, not %s", dtype_text((int)s->dtype));
+        if (check_results(v, s, 1))
+            define(v, s->result, (int)s->dtype);
+        break;
+    case NEST_LOAD:
+        check_load(v, s);
+        break;
+    case NEST_PUT:
+        check_put(v, s);
+        break;
+    case NEST_PAR:
+    case NEST_MAP:
+    case NEST_FOLD:
+    case NEST_SCAN:
+    case NEST_TILE:
+        check_loop(v, s);
+        break;
+    case NEST_YIELD:
+        check_yield(v, s);
+        break;
+    case NEST_SEQ:
+    case NEST_WHILE:
+        check_carry_loop(v, s);
+        break;
+    case NEST_IF:
+        check_if(v, s);
+        break;
+    case NEST_CONTRACT:
+        check_contract(v, s);
+        break;
+    case NEST_BARRIER:
+        check_barrier(v, s);
+        break;
+    default:
+        nest_fault(v, "there is no statement kind %d", (int)s->kind);
+        break;
+    }
+}
+
+// Values that the statements of a block define are gone behind it; what belongs to the end of the
+// block is looked at before.
+static void check_block(struct verifier *v, uint32_t block,
+                        void (*at_end)(struct verifier *, nest_id), nest_id owner)
+{
+    const struct nest *n = v->nest;
+    if (block >= n->blocks.count || v->block_seen[block]) {
+        nest_fault(v, "block %u is missing or that of another statement", block);
+        return;
+    }
+    v->block_seen[block] = 1;
+    if (owner != NEST_NONE)
+        vec_push(v->arena, &v->path, owner);
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        if (id >= n->statements.count || v->statement_seen[id]) {
+            nest_fault(v, "statement %u is missing or in two places", id);
+            continue;
+        }
+        v->statement_seen[id] = 1;
+        v->statement = id;
+        check_statement(v, &n->statements.at[id]);
+        v->statement = owner;
+    }
+    if (at_end)
+        at_end(v, owner);
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (b->statements.at[i] < n->statements.count)
+            hide(v, n->statements.at[b->statements.at[i]].result,
+                 n->statements.at[b->statements.at[i]].n_results);
+    if (owner != NEST_NONE)
+        v->path.count--;
+}
+
+static void check_buffers(struct verifier *v)
+{
+    for (uint32_t i = 0; i < v->nest->buffers.count; i++) {
+        const struct nest_buffer *b = &v->nest->buffers.at[i];
+        if (!dtype_is_valid((int)b->dtype) || b->count < 0 || (unsigned)b->role > NEST_LOCAL ||
+            (unsigned)b->space > NEST_MEMORY)
+            nest_fault(v, "buffer %s has no size, type or place", b->name);
+    }
+}
+
+int nest_verify(const struct nest *n, struct strbuf *report)
+{
+    struct arena_mark mark = arena_mark(n->arena);
+    bool shares = report && report->arena == n->arena; // The report grows where we allocate.
+    struct verifier v = {
+        .nest = n,
+        .arena = n->arena,
+        .report = report,
+        .statement = NEST_NONE,
+        .value_state = arena_allocate(n->arena, n->values.count + 1),
+        .axis_open = arena_allocate(n->arena, n->axes.count + 1),
+        .block_seen = arena_allocate(n->arena, n->blocks.count + 1),
+        .statement_seen = arena_allocate(n->arena, n->statements.count + 1),
+    };
+    check_buffers(&v);
+    if (!v.faults)
+        check_block(&v, 0, NULL, NEST_NONE);
+    if (!v.faults)
+        nest_verify_accesses(&v);
+    if (!shares)
+        arena_rewind(n->arena, mark);
+    return v.faults;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph -> graph transforms.
+//
+// A transform takes a function of a module by its number and gives another one.  Results are
+// memoised in the module on (function, transform, mask), and a call inside a function becomes a
+// call of the transformed function, so nested and shared calls stay linear in size.
+//
+// Masks are arrays of bool, one per parameter or per result.  Tangents and cotangents exist for
+// float and complex values only and have their type; a tangent or cotangent known to be zero is
+// no value at all (IR_NONE), never a tensor of zeros.
+//
+// Transforms fail with a status and the message of the thread; outputs are then untouched.
+// Thread-safety: as the module, one thread at a time.
+#ifndef PASSES_PASSES_H
+#define PASSES_PASSES_H
+
+#include "ir/build.h"
+
+// Forward mode.  (x...) -> (y...) becomes
+//     (x..., dx of the inputs in nonzero_in...) -> (y..., dy of the results in out_nonzero...)
+// out_nonzero (one per result, may be NULL) tells which results have a tangent at all.
+jot_status pass_jvp(struct ir_module *m, uint32_t f, const bool *nonzero_in, uint32_t *out_f,
+                    bool *out_nonzero);
+
+// Where the linear part of a function finds a value of the other part.
+enum pass_residual_from {
+    PASS_RESIDUAL_INPUT,  // it is input `index` of the function
+    PASS_RESIDUAL_OUTPUT, // it is result `index` of forward
+};
+struct pass_residual {
+    enum pass_residual_from from;
+    uint32_t index;
+};
+
+// A function in two parts:
+//     forward: inputs that are not linear -> results that do not depend on linear ones,
+//              further residuals
+//     linear:  residuals, linear inputs   -> results that depend on linear inputs
+struct pass_split {
+    uint32_t forward, linear;
+    uint32_t n_residuals;
+    const struct pass_residual *residuals; // n_residuals, in the module's arena
+    const bool *linear_out;                // by result of the function
+};
+
+// Parts of f, a function that is linear in the inputs of linear_in (for fixed others).
+jot_status pass_split(struct ir_module *m, uint32_t f, const bool *linear_in,
+                      struct pass_split *out);
+
+// The same of pass_jvp(f): forward: x -> y, residuals; linear: residuals, dx -> dy.  linear_out
+// is here by result of f and says which dy there are.
+jot_status pass_linearize(struct ir_module *m, uint32_t f, const bool *nonzero_in,
+                          struct pass_split *out);
+
+// f(residuals..., v...) is linear in v.  The result maps (residuals..., cotangents of the float
+// and complex results...) to the cotangents of v.
+jot_status pass_transpose(struct ir_module *m, uint32_t f, uint32_t n_residuals,
+                          uint32_t *out_f);
+
+// Reverse mode, in one graph:
+//     (x..., cotangents of the float and complex results...) -> (y..., cotangents of wrt...)
+jot_status pass_vjp(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+
+// (x...) -> (y..., gradient of result 0 in each input of wrt...).  Result 0 must be a real float
+// scalar; other results are carried along.
+jot_status pass_value_and_grad(struct ir_module *m, uint32_t f, const bool *wrt,
+                               uint32_t *out_f);
+// The gradients alone.
+jot_status pass_grad(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+
+// (x...) -> derivatives of every float or complex result in every input of wrt, results outermost;
+// a derivative has the shape of the result followed by that of the input.
+jot_status pass_jacfwd(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+jot_status pass_jacrev(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+// pass_jacfwd of pass_grad.
+jot_status pass_hessian(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+
+// Maps f over a leading axis of the inputs in batched_in; out_batched (may be NULL) tells which
+// results have it.  size may be 0.
+jot_status pass_vmap(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
+                     uint32_t *out_f, bool *out_batched);
+
+// The same with the mapped axis anywhere: in_axes by input of f, out_axes by result; negative axes
+// count from the end of the mapped value, PASS_NO_AXIS is none.  A result without the axis is
+// broadcast to an out axis; PASS_NO_AXIS for a result that has it is an error.
+#define PASS_NO_AXIS INT32_MIN
+jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axes,
+                          const int32_t *out_axes, int64_t size, uint32_t *out_f);
+
+// Derivatives of values of a graph under construction.  x are parameters or `variable` nodes and
+// dx values of their types (IR_NONE: zero).  Values that do not depend on x are constants.
+// Results are values of b; errors stick to b and give false.
+
+// The gradient of y, a real scalar, in each x; zeros where y does not depend on it.
+bool pass_gradient_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, ir_id *out);
+// The cotangents of each x for that of y.
+bool pass_pullback_in(struct ir_builder *b, ir_id y, ir_id ct, int n, const ir_id *x,
+                      ir_id *out);
+// The directional derivative of y.
+bool pass_tangent_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, const ir_id *dx,
+                     ir_id *out);
+// The derivative of y in x, with the shape of y followed by that of x.
+bool pass_jacobian_in(struct ir_builder *b, ir_id y, ir_id x, ir_id *out);
+
+// Forms fma from a multiplication with one use whose use is an addition or subtraction, in f32
+// and f64.  For the traced graph, before any transform (docs/numerics.md, 1).
+uint32_t pass_form_fma(struct ir_module *m, uint32_t f);
+
+// Calls (of every kind) with small bodies, or of functions called once, become their bodies, while
+// the result has at most max_nodes nodes.  After all differentiation.
+uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
+
+// Nodes that no output needs, and results of calls that nothing reads, go; canonical order.
+uint32_t pass_dce(struct ir_module *m, uint32_t f);
+
+// Exact simplification to a fixpoint: folding, identities, common nodes, dead nodes.  After all
+// differentiation and mapping: it erases `variable`, `stop_gradient` and derivative rules.
+uint32_t pass_simplify(struct ir_module *m, uint32_t f);
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivative rules of elementwise arithmetic and elementary functions.
+//
+// The formula stands first: d f is the tangent of the result, dx and dy those of the operands, f
+// the result itself.  In a transpose, ct is the cotangent of the result, and products with it are
+// mul_z: a cotangent that is structurally zero stays zero whatever it meets.
+#include "passes/rules/rules.h"
+
+#define B c->b
+#define X c->x[0]
+#define Y c->x[1]
+#define DX c->dx[0]
+#define DY c->dx[1]
+#define F c->y[0]
+
+static ir_id num(struct jvp *c, double x) { return ir_scalar_like(B, X, x); }
+static ir_id square(struct jvp *c, ir_id x) { return ir_mul(B, x, x); }
+
+// Adds slope * t to the tangent of the result.
+static void add_product(struct jvp *c, ir_id t, ir_id slope)
+{
+    c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, t, slope));
+}
+
+// d f = f(d...): zeros stand for missing tangents.
+void jvp_linear(struct jvp *c)
+{
+    struct ir_type type = ir_type_in(B, F);
+    if ((c->n.op == IR_add || c->n.op == IR_sub) && (DX == IR_NONE || DY == IR_NONE)) {
+        ir_id t = DX != IR_NONE ? DX : c->n.op == IR_add ? DY : ir_neg(B, DY);
+        c->dy[0] = rule_broadcast_to(B, t, type);
+        return;
+    }
+    ir_id *t = arena_array(B->module->arena, ir_id, c->n.n_in);
+    for (uint32_t i = 0; i < c->n.n_in; i++)
+        t[i] = c->dx[i] != IR_NONE ? c->dx[i] : rule_zeros_like(B, c->x[i]);
+    c->dy[0] = ir_build(B, c->n.op, (int)c->n.n_in, t, c->n.attrs);
+}
+
+// d f(x, y) = f(dx, y) + f(x, dy)
+void jvp_bilinear(struct jvp *c)
+{
+    for (int i = 0; i < 2; i++) {
+        ir_id in[] = {i == 0 ? DX : X, i == 1 ? DY : Y};
+        if (c->dx[i] != IR_NONE)
+            c->dy[0] = rule_sum(B, c->dy[0], ir_build(B, c->n.op, 2, in, c->n.attrs));
+    }
+}
+
+// d exp(x) = dx exp(x)
+void jvp_exp(struct jvp *c) { add_product(c, DX, F); }
+
+// d 2^x = dx log(2) 2^x
+void jvp_exp2(struct jvp *c)
+{
+    add_product(c, DX, ir_mul(B, num(c, 0.69314718055994530942), F));
+}
+
+// d expm1(x) = dx (expm1(x) + 1)
+void jvp_expm1(struct jvp *c) { add_product(c, DX, ir_add(B, F, num(c, 1))); }
+
+// d log(x) = dx / x
+void jvp_log(struct jvp *c) { c->dy[0] = ir_div(B, DX, X); }
+
+// d log1p(x) = dx / (x + 1)
+void jvp_log1p(struct jvp *c) { c->dy[0] = ir_div(B, DX, ir_add(B, X, num(c, 1))); }
+
+// d sqrt(x) = dx (1/2 / sqrt(x))
+void jvp_sqrt(struct jvp *c) { add_product(c, DX, ir_div(B, num(c, 0.5), F)); }
+
+// d rsqrt(x) = dx (-1/2 (rsqrt(x) / x))
+void jvp_rsqrt(struct jvp *c) { add_product(c, DX, ir_mul(B, num(c, -0.5), ir_div(B, F, X))); }
+
+// d cbrt(x) = dx 1/3 cbrt(x)^-2
+void jvp_cbrt(struct jvp *c)
+{
+    add_product(c, DX, ir_mul(B, num(c, 1.0 / 3), ir_integer_pow(B, F, -2)));
+}
+
+// d sin(x) = dx cos(x)
+void jvp_sin(struct jvp *c) { add_product(c, DX, ir_cos(B, X)); }
+
+// d cos(x) = -(dx sin(x))
+void jvp_cos(struct jvp *c) { c->dy[0] = ir_neg(B, ir_mul(B, DX, ir_sin(B, X))); }
+
+// d tan(x) = dx (1 + tan(x)^2)
+void jvp_tan(struct jvp *c) { add_product(c, DX, ir_add(B, num(c, 1), square(c, F))); }
+
+// d asin(x) = dx rsqrt(1 - x^2)
+void jvp_asin(struct jvp *c)
+{
+    add_product(c, DX, ir_rsqrt(B, ir_sub(B, num(c, 1), square(c, X))));
+}
+
+// d acos(x) = -(dx rsqrt(1 - x^2))
+void jvp_acos(struct jvp *c)
+{
+    jvp_asin(c);
+    c->dy[0] = ir_neg(B, c->dy[0]);
+}
+
+// d atan(x) = dx / (1 + x^2)
+void jvp_atan(struct jvp *c) { c->dy[0] = ir_div(B, DX, ir_add(B, num(c, 1), square(c, X))); }
+
+// d sinh(x) = dx cosh(x)
+void jvp_sinh(struct jvp *c) { add_product(c, DX, ir_cosh(B, X)); }
+
+// d cosh(x) = dx sinh(x)
+void jvp_cosh(struct jvp *c) { add_product(c, DX, ir_sinh(B, X)); }
+
+// d tanh(x) = (dx + dx tanh(x)) (1 - tanh(x)), which cancels least.
+void jvp_tanh(struct jvp *c)
+{
+    c->dy[0] = ir_mul(B, ir_add(B, DX, ir_mul(B, DX, F)), ir_sub(B, num(c, 1), F));
+}
+
+// d asinh(x) = dx rsqrt(x^2 + 1)
+void jvp_asinh(struct jvp *c)
+{
+    add_product(c, DX, ir_rsqrt(B, ir_add(B, square(c, X), num(c, 1))));
+}
+
+// d acosh(x) = dx rsqrt(x^2 - 1)
+void jvp_acosh(struct jvp *c)
+{
+    add_product(c, DX, ir_rsqrt(B, ir_sub(B, square(c, X), num(c, 1))));
+}
+
+// d atanh(x) = 1/(1 + x) (dx / (1 - x))
+void jvp_atanh(struct jvp *c)
+{
+    ir_id one = num(c, 1);
+    add_product(c, ir_div(B, DX, ir_sub(B, one, X)), ir_div(B, one, ir_add(B, one, X)));
+}
+
+// d logistic(x) = dx logistic(x) (1 - logistic(x))
+void jvp_logistic(struct jvp *c) { add_product(c, DX, ir_mul(B, F, ir_sub(B, num(c, 1), F))); }
+
+// d erf_inv(x) = dx sqrt(pi)/2 exp(erf_inv(x)^2)
+void jvp_erf_inv(struct jvp *c)
+{
+    add_product(c, DX, ir_mul(B, num(c, 0.88622692545275801365), ir_exp(B, square(c, F))));
+}
+
+// d x^n = dx n x^(n-1); x^0 is constant.
+void jvp_integer_pow(struct jvp *c)
+{
+    int64_t n = ir_attr_int(c->n.attrs, IR_KEY_exponent);
+    if (n == 1)
+        c->dy[0] = DX;
+    else if (n != 0)
+        add_product(c, DX,
+                    ir_mul(B, num(c, (double)n), n == 2 ? X : ir_integer_pow(B, X, n - 1)));
+}
+
+// d |x| = dx if x >= 0, -dx if not; complex: Re(dx conj(x) / |x|), and 0 at 0
+void jvp_abs(struct jvp *c)
+{
+    if (!dtype_is_complex(ir_dtype(ir_type_in(B, X)))) {
+        c->dy[0] = ir_select(B, ir_ge(B, X, num(c, 0)), DX, ir_neg(B, DX));
+        return;
+    }
+    ir_id size = ir_convert(B, rule_replace_zero(B, F), ir_dtype(ir_type_in(B, X)));
+    c->dy[0] = ir_real(B, ir_mul(B, DX, ir_div(B, ir_conj(B, X), size)));
+}
+
+// d (x / y) = dx / y + (-dy x) y^-2
+void jvp_div(struct jvp *c)
+{
+    if (DX != IR_NONE)
+        c->dy[0] = ir_div(B, DX, Y);
+    if (DY != IR_NONE)
+        add_product(c, ir_mul(B, ir_neg(B, DY), X), ir_integer_pow(B, Y, -2));
+}
+
+// d rem(x, y) = dx - dy sign(x/y) floor(|x/y|)
+void jvp_rem(struct jvp *c)
+{
+    c->dy[0] = rule_broadcast_to(B, DX, ir_type_in(B, F));
+    if (DY == IR_NONE)
+        return;
+    ir_id q = ir_div(B, X, Y);
+    add_product(c, ir_neg(B, DY), ir_mul(B, ir_sign(B, q), ir_floor(B, ir_abs(B, q))));
+}
+
+// d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0
+void jvp_pow(struct jvp *c)
+{
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_mul(B, Y, ir_pow(B, X, ir_sub(B, Y, num(c, 1)))));
+    if (DY != IR_NONE)
+        add_product(c, DY, ir_mul(B, ir_log(B, rule_replace_zero(B, X)), F));
+}
+
+// d atan2(x, y) = dx y/(x^2 + y^2) - dy x/(x^2 + y^2)
+void jvp_atan2(struct jvp *c)
+{
+    ir_id r = ir_add(B, square(c, X), square(c, Y));
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_div(B, Y, r));
+    if (DY != IR_NONE)
+        add_product(c, DY, ir_div(B, ir_neg(B, X), r));
+}
+
+// d fma(x, y, z) = dx y + x dy + dz
+void jvp_fma(struct jvp *c)
+{
+    if (DX != IR_NONE)
+        add_product(c, DX, Y);
+    if (DY != IR_NONE)
+        add_product(c, DY, X);
+    if (c->dx[2] != IR_NONE)
+        c->dy[0] = rule_sum(B, c->dy[0], rule_broadcast_to(B, c->dx[2], ir_type_in(B, F)));
+}
+
+// d convert(x) = convert(dx) between floats and complex numbers; anything else is constant.
+void jvp_convert(struct jvp *c) { c->dy[0] = ir_convert(B, DX, ir_dtype(ir_type_in(B, F))); }
+
+// -- Transposes -------------------------------------------------------------------------------
+
+#define CT c->ct[0]
+
+void transpose_neg(struct transpose *c) { transpose_give(c, 0, ir_neg(B, CT)); }
+
+void transpose_add(struct transpose *c)
+{
+    transpose_give(c, 0, CT);
+    transpose_give(c, 1, CT);
+}
+
+void transpose_sub(struct transpose *c)
+{
+    transpose_give(c, 0, CT);
+    if (transpose_is_linear(c, 1))
+        transpose_give(c, 1, ir_neg(B, CT));
+}
+
+// Also of mul_z, whose first operand annihilates: x -> mul_z(x, y) and y -> mul_z(x, y).
+void transpose_mul(struct transpose *c)
+{
+    if (transpose_is_linear(c, 0) && transpose_is_linear(c, 1)) {
+        transpose_none(c);
+        return;
+    }
+    if (transpose_is_linear(c, 0))
+        transpose_give(c, 0, ir_mul_z(B, CT, Y));
+    else if (c->n->op == IR_mul_z)
+        transpose_give(c, 1, ir_mul_z(B, X, CT));
+    else
+        transpose_give(c, 1, ir_mul_z(B, CT, X));
+}
+
+// A constant number other than 0.
+static bool is_nonzero_number(const struct ir_builder *b, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(b->graph, v);
+    if (n->op != IR_const || ir_type_in(b, v).rank != 0)
+        return false;
+    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
+    for (uint32_t i = 0; i < data->count; i++)
+        if (((const uint8_t *)data->bytes)[i] & 0x7f) // a sign alone is -0
+            return true;
+    return false;
+}
+
+// x is linear in x / y.  Division by a number that cannot be zero needs no guard.
+void transpose_div(struct transpose *c)
+{
+    if (transpose_is_linear(c, 1)) {
+        transpose_none(c);
+        return;
+    }
+    if (is_nonzero_number(B, Y))
+        transpose_give(c, 0, ir_div(B, CT, Y));
+    else
+        transpose_give(c, 0, ir_mul_z(B, CT, ir_div(B, ir_scalar_like(B, Y, 1), Y)));
+}
+
+// Back to the type of the operand: a real operand takes the real part.
+void transpose_convert(struct transpose *c)
+{
+    transpose_give(c, 0, ir_convert(B, CT, ir_dtype(transpose_type(c, 0))));
+}
+
+void transpose_reduce_precision(struct transpose *c)
+{
+    transpose_give(c, 0, ir_build(B, IR_reduce_precision, 1, &CT, c->n->attrs));
+}
+
+// Complex numbers transpose without conjugation.
+
+// ct + 0i
+void transpose_real(struct transpose *c)
+{
+    transpose_give(c, 0, ir_complex(B, CT, ir_scalar_like(B, CT, 0)));
+}
+
+// 0 - ct i
+void transpose_imag(struct transpose *c)
+{
+    transpose_give(c, 0, ir_complex(B, ir_scalar_like(B, CT, 0), ir_neg(B, CT)));
+}
+
+void transpose_conj(struct transpose *c) { transpose_give(c, 0, ir_conj(B, CT)); }
+
+// (Re ct, -Im ct)
+void transpose_complex(struct transpose *c)
+{
+    if (transpose_is_linear(c, 0))
+        transpose_give(c, 0, ir_real(B, CT));
+    if (transpose_is_linear(c, 1))
+        transpose_give(c, 1, ir_neg(B, ir_imag(B, CT)));
+}
+
+void transpose_identity(struct transpose *c) { transpose_give(c, 0, CT); }

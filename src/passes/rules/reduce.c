@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of folds, prefix folds and the indices of winners.
+#include "passes/rules/rules.h"
+
+#define B c->b
+
+// A value with its tangent.
+struct dual {
+    ir_id v, t;
+};
+
+// op(l, r) and its tangent, by the rule of op.
+static struct dual dual_op(struct ir_builder *b, enum ir_op op, struct dual l, struct dual r)
+{
+    ir_id x[] = {l.v, r.v}, dx[] = {l.t, r.t};
+    ir_id y = ir_map2(b, op, l.v, r.v), dy = IR_NONE;
+    if (y == IR_NONE)
+        return (struct dual){IR_NONE, IR_NONE};
+    struct jvp rule = {.b = b,
+                       .g = b->graph,
+                       .n = {.op = (uint16_t)op, .n_in = 2, .n_out = 1},
+                       .x = x,
+                       .dx = dx,
+                       .y = &y,
+                       .dy = &dy};
+    jvp_rules[op](&rule);
+    return (struct dual){y, dy};
+}
+
+typedef struct dual combine(struct ir_builder *b, struct dual l, struct dual r);
+
+static struct dual combine_mul(struct ir_builder *b, struct dual l, struct dual r)
+{
+    return dual_op(b, IR_mul, l, r);
+}
+static struct dual combine_max(struct ir_builder *b, struct dual l, struct dual r)
+{
+    return dual_op(b, IR_max, l, r);
+}
+static struct dual combine_min(struct ir_builder *b, struct dual l, struct dual r)
+{
+    return dual_op(b, IR_min, l, r);
+}
+
+// f = log(exp(l) + exp(r)), d f = dl exp(l - f) + dr exp(r - f); where f is infinite, l - 0 and
+// r - 0 stand in for the differences of infinities.
+static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct dual r)
+{
+    ir_id most = ir_max(b, l.v, r.v), gap = ir_sub(b, l.v, r.v);
+    ir_id sum = ir_add(b, most, ir_log1p(b, ir_exp(b, ir_neg(b, ir_abs(b, gap)))));
+    ir_id f = ir_select(b, ir_ne(b, gap, gap), ir_add(b, l.v, r.v), sum);
+    if (f == IR_NONE)
+        return (struct dual){IR_NONE, IR_NONE};
+    ir_id shift = ir_select(b, ir_is_finite(b, f), f, ir_scalar_like(b, f, 0));
+    ir_id wl = ir_exp(b, ir_sub(b, l.v, shift)), wr = ir_exp(b, ir_sub(b, r.v, shift));
+    return (struct dual){f, ir_add(b, ir_mul(b, l.t, wl), ir_mul(b, r.t, wr))};
+}
+
+static int64_t extent(struct ir_builder *b, ir_id v, int axis)
+{
+    return ir_dims(b->module, ir_type_in(b, v))[axis];
+}
+
+static ir_id cut(struct ir_builder *b, ir_id v, int axis, int64_t start, int64_t limit,
+                 int64_t stride)
+{
+    if (v == IR_NONE)
+        return IR_NONE;
+    int rank = ir_type_in(b, v).rank;
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], strides[IR_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        limits[i] = ir_dims(b->module, ir_type_in(b, v))[i];
+        strides[i] = 1;
+    }
+    starts[axis] = start;
+    limits[axis] = limit;
+    strides[axis] = stride;
+    return ir_slice(b, v, starts, limits, strides);
+}
+
+static struct dual cut_dual(struct ir_builder *b, struct dual d, int axis, int64_t start,
+                            int64_t limit, int64_t stride)
+{
+    return (struct dual){cut(b, d.v, axis, start, limit, stride),
+                         cut(b, d.t, axis, start, limit, stride)};
+}
+
+static ir_id join(struct ir_builder *b, ir_id x, ir_id y, int axis)
+{
+    return ir_concatenate(b, 2, (ir_id[]){x, y}, axis);
+}
+
+static struct dual join_dual(struct ir_builder *b, struct dual x, struct dual y, int axis)
+{
+    return (struct dual){join(b, x.v, y.v, axis), join(b, x.t, y.t, axis)};
+}
+
+// x0 y0 x1 y1 ... along the axis; x has as many elements as y or one more.
+static ir_id interleave(struct ir_builder *b, ir_id x, ir_id y, int axis)
+{
+    if (x == IR_NONE || y == IR_NONE)
+        return IR_NONE;
+    struct ir_type t = ir_type_in(b, y);
+    int64_t n = extent(b, y, axis), more = extent(b, x, axis) - n;
+    int64_t apart[IR_MAX_RANK + 1], together[IR_MAX_RANK];
+    for (int i = 0; i < t.rank; i++) {
+        together[i] = ir_dims(b->module, t)[i] * (i == axis ? 2 : 1);
+        apart[i < axis + 1 ? i : i + 1] = ir_dims(b->module, t)[i];
+    }
+    apart[axis + 1] = 1;
+    ir_id head = more ? cut(b, x, axis, 0, n, 1) : x;
+    ir_id both = join(b, ir_reshape(b, head, t.rank + 1, apart),
+                      ir_reshape(b, y, t.rank + 1, apart), axis + 1);
+    ir_id mixed = ir_reshape(b, both, t.rank, together);
+    return more ? join(b, mixed, cut(b, x, axis, n, n + 1, 1), axis) : mixed;
+}
+
+// All prefix folds along an axis: pairs are folded, the folds of pairs scanned, and the places
+// between filled in.  Work O(n), nodes and depth of recursion O(log n).
+static struct dual scan(struct ir_builder *b, combine *f, struct dual x, int axis)
+{
+    if (b->status != JOT_OK)
+        return x;
+    int64_t n = extent(b, x.v, axis);
+    if (n < 2)
+        return x;
+    struct dual pairs = f(b, cut_dual(b, x, axis, 0, n - 1, 2), cut_dual(b, x, axis, 1, n, 2));
+    struct dual odd = scan(b, f, pairs, axis), even = cut_dual(b, x, axis, 0, 1, 1);
+    if (b->status != JOT_OK)
+        return x;
+    if (n > 2) {
+        struct dual before = n % 2 ? odd : cut_dual(b, odd, axis, 0, n / 2 - 1, 1);
+        even = join_dual(b, even, f(b, before, cut_dual(b, x, axis, 2, n, 2)), axis);
+    }
+    return (struct dual){interleave(b, even.v, odd.v, axis),
+                         interleave(b, even.t, odd.t, axis)};
+}
+
+// The tangent of a prefix fold is that of its scan.
+static void jvp_scan(struct jvp *c, combine *f)
+{
+    int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis);
+    bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
+    struct dual x = {c->x[0], c->dx[0]};
+    if (reverse)
+        x = (struct dual){ir_rev(B, x.v, 1, &axis), ir_rev(B, x.t, 1, &axis)};
+    ir_id t = scan(B, f, x, (int)axis).t;
+    c->dy[0] = reverse ? ir_rev(B, t, 1, &axis) : t;
+}
+
+void jvp_cumprod(struct jvp *c) { jvp_scan(c, combine_mul); }
+void jvp_cummax(struct jvp *c) { jvp_scan(c, combine_max); }
+void jvp_cummin(struct jvp *c) { jvp_scan(c, combine_min); }
+void jvp_cumlogsumexp(struct jvp *c) { jvp_scan(c, combine_logaddexp); }
+
+// The listed axes of x as one leading axis.
+static ir_id gather_axes(struct ir_builder *b, ir_id x, int n, const int64_t *axes)
+{
+    struct ir_type t = ir_type_in(b, x);
+    const int64_t *from = ir_dims(b->module, t);
+    int64_t order[IR_MAX_RANK], dims[IR_MAX_RANK + 1] = {1};
+    int kept = 0;
+    for (int i = 0, next = 0; i < t.rank; i++) {
+        if (next < n && axes[next] == i) {
+            order[next++] = i;
+            dims[0] *= from[i];
+        } else {
+            order[n + kept++] = i;
+            dims[kept] = from[i];
+        }
+    }
+    return ir_reshape(b, ir_transpose(b, x, order), kept + 1, dims);
+}
+
+// A binary tree of products, halves by halves; never a division, so zeros are no trouble.
+void jvp_reduce_prod(struct jvp *c)
+{
+    int n_axes;
+    const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n_axes);
+    struct dual x = {gather_axes(B, c->x[0], n_axes, axes),
+                     gather_axes(B, c->dx[0], n_axes, axes)};
+    if (B->status != JOT_OK || extent(B, x.v, 0) == 0)
+        return;
+    for (int64_t n = extent(B, x.v, 0); n > 1 && B->status == JOT_OK; n = n / 2 + n % 2) {
+        int64_t half = n / 2;
+        struct dual y =
+            combine_mul(B, cut_dual(B, x, 0, 0, half, 1), cut_dual(B, x, 0, half, 2 * half, 1));
+        x = n % 2 ? join_dual(B, y, cut_dual(B, x, 0, n - 1, n, 1), 0) : y;
+    }
+    struct ir_type t = ir_type_in(B, c->y[0]);
+    c->dy[0] = ir_reshape(B, x.t, t.rank, ir_dims(B->module, t));
+}
+
+// With the listed axes kept, of extent 1.
+static ir_id keep_axes(struct ir_builder *b, ir_id y, struct ir_type operand, int n,
+                       const int64_t *axes)
+{
+    int64_t dims[IR_MAX_RANK];
+    memcpy(dims, ir_dims(b->module, operand), sizeof *dims * operand.rank);
+    for (int i = 0; i < n; i++)
+        dims[axes[i]] = 1;
+    return ir_reshape(b, y, operand.rank, dims);
+}
+
+// The tangents of all winners, divided equally; also of reduce_min.
+void jvp_reduce_max(struct jvp *c)
+{
+    int n;
+    const int64_t *axes = ir_attr_ints(c->n.attrs, IR_KEY_axes, &n);
+    struct ir_type t = ir_type_in(B, c->x[0]);
+    if (ir_count(B->module, t) == 0)
+        return; // nobody wins
+    ir_id wins = ir_eq(B, c->x[0], keep_axes(B, c->y[0], t, n, axes));
+    ir_id count = ir_reduce(B, IR_reduce_sum, ir_convert(B, wins, ir_dtype(t)), n, axes);
+    ir_id won = ir_select(B, wins, c->dx[0], ir_scalar_like(B, c->x[0], 0));
+    c->dy[0] = ir_div(B, ir_reduce(B, IR_reduce_sum, won, n, axes), count);
+}
+
+// Each element of the sum sees the whole cotangent.
+void transpose_reduce_sum(struct transpose *c)
+{
+    int n;
+    const int64_t *axes = ir_attr_ints(c->n->attrs, IR_KEY_axes, &n);
+    struct ir_type t = transpose_type(c, 0);
+    int64_t kept[IR_MAX_RANK];
+    int n_kept = 0;
+    for (int i = 0, next = 0; i < t.rank; i++) {
+        if (next < n && axes[next] == i)
+            next++;
+        else
+            kept[n_kept++] = i;
+    }
+    transpose_give(c, 0, ir_broadcast_in_dim(B, c->ct[0], t.rank, ir_dims(B->module, t), kept));
+}
+
+// From the other end.
+void transpose_cumsum(struct transpose *c)
+{
+    bool reverse = ir_attr_int_or(c->n->attrs, IR_KEY_reverse, 0) != 0;
+    int axis = (int)ir_attr_int(c->n->attrs, IR_KEY_axis);
+    transpose_give(c, 0, ir_cumulative(B, IR_cumsum, c->ct[0], axis, !reverse));
+}
+
+void batch_reduce(struct batch *c)
+{
+    int n;
+    const int64_t *axes = ir_attr_ints(c->n->attrs, IR_KEY_axes, &n);
+    int64_t moved[IR_MAX_RANK];
+    for (int i = 0; i < n; i++)
+        moved[i] = axes[i] + 1;
+    c->y[0] = ir_reduce(B, c->n->op, c->x[0], n, moved);
+}
+
+void batch_arg(struct batch *c)
+{
+    c->y[0] = ir_arg(B, c->n->op, c->x[0], (int)ir_attr_int(c->n->attrs, IR_KEY_axis) + 1,
+                     (jot_dtype)ir_attr_int(c->n->attrs, IR_KEY_dtype));
+}
+
+void batch_cumulative(struct batch *c)
+{
+    c->y[0] =
+        ir_cumulative(B, c->n->op, c->x[0], (int)ir_attr_int(c->n->attrs, IR_KEY_axis) + 1,
+                      ir_attr_int_or(c->n->attrs, IR_KEY_reverse, 0) != 0);
+}

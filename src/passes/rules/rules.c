@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of rules, and what several families of rules share.
+#include "passes/rules/rules.h"
+
+#include "base/status.h"
+
+jvp_rule *const jvp_rules[IR_OP_COUNT] = {
+#define OP(name, in, out, op_class, domain, types, shape, jvp, ...) [IR_##name] = jvp_##jvp,
+#include "ir/ops.def"
+#undef OP
+};
+
+transpose_rule *const transpose_rules[IR_OP_COUNT] = {
+#define OP(name, in, out, op_class, domain, types, shape, jvp, transpose, ...)                 \
+    [IR_##name] = transpose_##transpose,
+#include "ir/ops.def"
+#undef OP
+};
+
+batch_rule *const batch_rules[IR_OP_COUNT] = {
+#define OP(name, in, out, op_class, domain, types, shape, jvp, transpose, batch, ...)          \
+    [IR_##name] = batch_##batch,
+#include "ir/ops.def"
+#undef OP
+};
+
+void jvp_none(struct jvp *c)
+{
+    ir_fail(c->b, JOT_ERR_ARGUMENT, "%s has no derivative", ir_op_get(c->n.op)->name);
+}
+
+void jvp_zero(struct jvp *c) { (void)c; }
+
+void transpose_none(struct transpose *c)
+{
+    ir_fail(c->b, JOT_ERR_ARGUMENT,
+            "%s of a tangent: a derivative rule must be linear in the tangents",
+            ir_op_get(c->n->op)->name);
+}
+
+void batch_none(struct batch *c)
+{
+    ir_fail(c->b, JOT_ERR_ARGUMENT, "%s cannot be mapped", ir_op_get(c->n->op)->name);
+}
+
+ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type)
+{
+    static const int64_t axes[IR_MAX_RANK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                              11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                              22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    if (t == IR_NONE || ir_type_in(b, t).shape == type.shape)
+        return t;
+    return ir_broadcast_in_dim(b, t, type.rank, ir_dims(b->module, type), axes);
+}
+
+ir_id rule_zeros_like(struct ir_builder *b, ir_id v)
+{
+    return v == IR_NONE ? IR_NONE : ir_zeros(b, ir_type_in(b, v));
+}
+
+ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y)
+{
+    return x == IR_NONE ? y : y == IR_NONE ? x : ir_add(b, x, y);
+}
+
+ir_id rule_replace_zero(struct ir_builder *b, ir_id x)
+{
+    return ir_select(b, ir_eq(b, x, ir_scalar_like(b, x, 0)), ir_scalar_like(b, x, 1), x);
+}
+
+void rule_fail_nested(struct ir_builder *b, jot_status status)
+{
+    ir_fail(b, status, "%s", jot_error_message());
+}
+
+bool transpose_is_linear(const struct transpose *c, uint32_t i)
+{
+    return c->linear[ir_operand(c->g, c->n, i)];
+}
+
+struct ir_type transpose_type(const struct transpose *c, uint32_t i)
+{
+    return ir_type_of(c->g, ir_operand(c->g, c->n, i));
+}
+
+ir_id transpose_instantiate(struct transpose *c, uint32_t i)
+{
+    return c->ct[i] != IR_NONE ? c->ct[i] : ir_zeros(c->b, ir_type_of(c->g, c->n->out + i));
+}
+
+// Sums over the axes along which a value of the type was broadcast to ct by the MAP rule.
+static ir_id unbroadcast(struct ir_builder *b, ir_id ct, struct ir_type type)
+{
+    struct ir_type have = ir_type_in(b, ct);
+    if (have.shape == type.shape)
+        return ct;
+    const int64_t *from = ir_dims(b->module, have), *to = ir_dims(b->module, type);
+    int64_t axes[IR_MAX_RANK];
+    int n = 0;
+    for (int i = 0; i < have.rank; i++)
+        if (type.rank == 0 || from[i] != to[i])
+            axes[n++] = i;
+    return ir_reshape(b, ir_reduce(b, IR_reduce_sum, ct, n, axes), type.rank, to);
+}
+
+void transpose_give(struct transpose *c, uint32_t i, ir_id ct)
+{
+    if (ct == IR_NONE || !transpose_is_linear(c, i))
+        return;
+    ir_id v = ir_operand(c->g, c->n, i);
+    ct = unbroadcast(c->b, ct, ir_type_of(c->g, v));
+    c->cotangent[v] = rule_sum(c->b, c->cotangent[v], ct);
+}

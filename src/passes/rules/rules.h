@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivative and batching rules of ops, named by the words of ops.def, and what they work on.
+//
+// A rule sees one node of the source graph at a time.  Values in x, dx, y, ct are of the graph
+// being built (b); IR_NONE is a tangent or cotangent that is zero.
+#ifndef PASSES_RULES_RULES_H
+#define PASSES_RULES_RULES_H
+
+#include "ir/build.h"
+
+// Tangents of the results of a node.  A rule is called only if some operand has a tangent and some
+// result is float or complex; it sets dy.  Nodes of class CALL set y too (nested says whether it
+// is read); all others find their results in y.  For class MAP dy may be smaller than the result:
+// it is broadcast afterwards.
+struct jvp {
+    struct ir_builder *b;
+    const struct ir_graph *g; // that holds the node
+    struct ir_node n;         // a copy: g may be the graph that grows
+    ir_id *x, *dx;            // operands and tangents
+    ir_id *y, *dy;            // results and tangents
+};
+
+// Cotangents of the linear operands of a node of a graph in which each node is either linear or
+// not.  Called only if ct of some result is not zero.
+struct transpose {
+    struct ir_builder *b;
+    const struct ir_graph *g; // a finished graph: types of operands and results
+    const struct ir_node *n;
+    const bool *linear; // by value of g
+    ir_id *x;           // operands that are not linear; IR_NONE for the others
+    const ir_id *ct;    // of the results
+    ir_id *cotangent;   // by value of g, sums so far
+};
+
+// Adds to the cotangent of operand i, summing over the axes along which the operand was broadcast.
+// Does nothing for operands that are not linear and for IR_NONE.
+void transpose_give(struct transpose *c, uint32_t i, ir_id ct);
+bool transpose_is_linear(const struct transpose *c, uint32_t i);
+struct ir_type transpose_type(const struct transpose *c, uint32_t i); // of operand i
+// The cotangent of result i, zeros made where it is IR_NONE.
+ir_id transpose_instantiate(struct transpose *c, uint32_t i);
+
+// A node over a leading axis, called only if some operand has it.  Sets y and y_batched.
+struct batch {
+    struct ir_builder *b;
+    const struct ir_graph *g; // a finished graph: types without the axis
+    const struct ir_node *n;
+    int64_t size;
+    ir_id *x;
+    bool *batched;
+    ir_id *y;
+    bool *y_batched; // true for all results unless the rule says otherwise
+};
+
+struct ir_type batch_type(const struct batch *c, uint32_t i); // of operand i without the axis
+// Operand i with the axis, repeated if it has none.
+ir_id batch_materialise(struct batch *c, uint32_t i);
+// v with a leading axis of the size, repeated.
+ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
+
+typedef void jvp_rule(struct jvp *c);
+typedef void transpose_rule(struct transpose *c);
+typedef void batch_rule(struct batch *c);
+
+extern jvp_rule *const jvp_rules[IR_OP_COUNT];
+extern transpose_rule *const transpose_rules[IR_OP_COUNT];
+extern batch_rule *const batch_rules[IR_OP_COUNT];
+
+#define OP(name, in, out, op_class, domain, types, shape, jvp, transpose, batch, ...)          \
+    jvp_rule jvp_##jvp;                                                                        \
+    transpose_rule transpose_##transpose;                                                      \
+    batch_rule batch_##batch;
+#include "ir/ops.def"
+#undef OP
+
+// Helpers of several families.
+
+// t broadcast to the shape of type, by the MAP rule (rank 0, or size-1 axes).
+ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type);
+// Zeros of the type of v.
+ir_id rule_zeros_like(struct ir_builder *b, ir_id v);
+// x + y, where IR_NONE is zero.
+ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y);
+// x with zeros replaced by 1.
+ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
+// Fails with the message of the thread.
+void rule_fail_nested(struct ir_builder *b, jot_status status);
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph to a program: calls become their bodies, values are grouped into kernels and library
+// calls (group.c), kernels are written (nest_from_graph.c), equal ones once, and memory is planned
+// (plan.c).
+#include "passes/schedule_internal.h"
+
+#include "base/status.h"
+#include "ir/build.h"
+
+#include <stdlib.h>
+
+// ---- Calls
+
+static bool has_calls(const struct ir_graph *g)
+{
+    ir_for_each_node(g, n)
+        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
+            return true;
+    return false;
+}
+
+// One level of calls inlined.
+static struct ir_graph *inline_level(const struct ir_graph *g)
+{
+    struct ir_module *m = g->module;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
+    ir_id *map = arena_array(m->arena, ir_id, g->values.count);
+    VEC(ir_id) in = {0};
+    ir_for_each_node(g, n) {
+        in.count = 0;
+        for (uint32_t i = 0; i < n->n_in; i++)
+            vec_push(m->arena, &in, map[ir_operand(g, n, i)]);
+        b.where = n->where;
+        if (n->op == IR_param) {
+            map[n->out] = ir_param(&b, ir_type_of(g, n->out));
+        } else if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL) {
+            ir_inline(&b, ir_body(g, n, 0), in.at, map + n->out);
+        } else {
+            ir_id first = ir_rebuild(&b, g, n, in.at);
+            for (uint32_t k = 0; k < n->n_out; k++)
+                map[n->out + k] = first + k;
+        }
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    struct ir_graph *out = ir_finish(&b);
+    return out ? ir_canonical(out) : NULL;
+}
+
+// ---- Memories
+
+static uint32_t add_memory(struct schedule *s, struct nest_memory m)
+{
+    vec_push(s->program->arena, &s->program->memories, m);
+    return s->program->memories.count - 1;
+}
+
+static const char *name_of(struct schedule *s, const char *kind, uint32_t i)
+{
+    struct strbuf b = strbuf_make(s->program->arena);
+    strbuf_printf(&b, "%s%u", kind, i);
+    return b.text;
+}
+
+static uint32_t output_index(const struct ir_graph *g, ir_id v)
+{
+    uint32_t i = 0;
+    while (g->outputs.at[i] != v)
+        i++;
+    return i;
+}
+
+uint32_t schedule_memory(struct schedule *s, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    if (s->memory_of[v] != NONE)
+        return s->memory_of[v];
+    struct nest_memory m = {.dtype = ir_dtype_of(s->g, v), .count = value_count(s, v)};
+    if (n->op == IR_const && !s->is_output[v]) {
+        m.place = NEST_CONSTANT;
+        m.data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+        m.name = name_of(s, "c", v);
+    } else {
+        m.place = NEST_TEMPORARY;
+        m.name = name_of(s, "t", v);
+    }
+    return s->memory_of[v] = add_memory(s, m);
+}
+
+// Parameters, then outputs that are stored by a step.
+static void add_arguments(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    for (uint32_t i = 0; i < g->n_params; i++)
+        s->memory_of[i] = add_memory(s, (struct nest_memory){.place = NEST_INPUT,
+                                                             .dtype = ir_dtype_of(g, i),
+                                                             .count = value_count(s, i),
+                                                             .index = i,
+                                                             .name = name_of(s, "x", i)});
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        ir_id v = g->outputs.at[i];
+        if (v < g->n_params || output_index(g, v) != i)
+            continue;
+        s->memory_of[v] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
+                                                             .dtype = ir_dtype_of(g, v),
+                                                             .count = value_count(s, v),
+                                                             .index = i,
+                                                             .name = name_of(s, "y", i)});
+    }
+}
+
+// ---- Steps
+
+static void add_step(struct schedule *s, struct nest_step step)
+{
+    vec_push(s->program->arena, &s->program->steps, step);
+}
+
+struct kernel_table {
+    struct hash_table table;
+};
+
+static uint32_t find_nest(struct schedule *s, struct kernel_table *t, struct nest *nest)
+{
+    uint64_t h = nest_hash(nest);
+    for (struct hash_probe p = hash_probe(&t->table, h); hash_next(&t->table, &p);)
+        if (nest_equal(s->program->nests.at[p.id], nest))
+            return p.id;
+    vec_push(s->program->arena, &s->program->nests, nest);
+    hash_insert(s->scratch, &t->table, h, s->program->nests.count - 1);
+    return s->program->nests.count - 1;
+}
+
+static bool is_empty(const struct schedule *s, const struct group *g)
+{
+    for (uint32_t i = 0; i < g->roots.count; i++)
+        if (value_count(s, g->roots.at[i]) != 0)
+            return false;
+    return true;
+}
+
+static void add_kernel_step(struct schedule *s, struct kernel_table *t, uint32_t group)
+{
+    struct group *g = &s->groups.at[group];
+    struct strbuf name = strbuf_make(s->program->arena);
+    if (is_empty(s, g))
+        return;
+    strbuf_printf(&name, "k%u_%s", s->program->nests.count,
+                  ir_op_get((enum ir_op)ir_node_of(s->g, g->roots.at[0])->op)->name);
+    struct kernel k = nest_from_group(s, group, name.text);
+    add_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
+                                   .nest = find_nest(s, t, k.nest),
+                                   .n_memories = k.n_memories,
+                                   .memories = k.memories,
+                                   .reason = g->reason});
+}
+
+static void add_gemm_step(struct schedule *s, uint32_t group)
+{
+    struct group *g = &s->groups.at[group];
+    struct nest_step step = {.kind = NEST_STEP_GEMM, .n_memories = 3, .reason = g->reason};
+    ir_id v = g->roots.at[0], base[2];
+    uint32_t *memories = arena_array(s->program->arena, uint32_t, 3);
+    gemm_of_dot(s, ir_node_of(s->g, v), &step.gemm, base);
+    memories[0] = schedule_memory(s, base[0]);
+    memories[1] = schedule_memory(s, base[1]);
+    memories[2] = schedule_memory(s, v);
+    step.memories = memories;
+    add_step(s, step);
+}
+
+static void add_copies(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        ir_id v = g->outputs.at[i];
+        if (v >= g->n_params && output_index(g, v) == i)
+            continue;
+        uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
+        memories[1] = s->memory_of[v];
+        memories[0] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
+                                                         .dtype = ir_dtype_of(g, v),
+                                                         .count = value_count(s, v),
+                                                         .index = i,
+                                                         .name = name_of(s, "y", i)});
+        if (value_count(s, v) != 0)
+            add_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
+                                           .n_memories = 2,
+                                           .memories = memories,
+                                           .reason = v < g->n_params
+                                                         ? "the output is an input"
+                                                         : "the output is another output"});
+    }
+}
+
+struct ordered {
+    uint32_t rank, group;
+    ir_id first;
+};
+
+// Groups of higher rank first: they are read by those of lower rank only.
+static int compare_order(const void *a, const void *b)
+{
+    const struct ordered *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank > y->rank ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void add_steps(struct schedule *s)
+{
+    struct kernel_table t = {0};
+    VEC(struct ordered) order = {0};
+    for (uint32_t i = 0; i < s->groups.count; i++)
+        if (group_root(s, i) == i)
+            vec_push(s->scratch, &order,
+                     (struct ordered){s->groups.at[i].rank, i, s->groups.at[i].roots.at[0]});
+    if (order.count)
+        qsort(order.at, order.count, sizeof *order.at, compare_order);
+    s->n_bound = s->atoms.count;
+    s->bound = arena_array(s->scratch, uint32_t, s->n_bound);
+    memset(s->bound, 0xff, s->n_bound * sizeof *s->bound);
+    for (uint32_t i = 0; i < order.count; i++) {
+        if (s->groups.at[order.at[i].group].kind == GROUP_GEMM)
+            add_gemm_step(s, order.at[i].group);
+        else
+            add_kernel_step(s, &t, order.at[i].group);
+    }
+    add_copies(s);
+}
+
+static void make_tables(struct schedule *s)
+{
+    uint32_t n = s->g->values.count;
+    struct arena *a = s->scratch;
+    s->first_demand = arena_array(a, uint32_t, n);
+    s->decision = arena_array(a, uint8_t, n);
+    s->group_of = arena_array(a, uint32_t, n);
+    s->view_of = arena_array(a, struct view, n);
+    s->folded_of = arena_array(a, struct atoms, n);
+    s->is_stored = arena_array(a, bool, n);
+    s->is_forced = arena_array(a, bool, n);
+    s->is_output = arena_array(a, bool, n);
+    s->cheap = arena_array(a, uint8_t, n);
+    s->memory_of = arena_array(a, uint32_t, n);
+    s->stage = arena_array(a, uint32_t, n);
+    s->computed = arena_array(a, uint8_t, n);
+    memset(s->first_demand, 0xff, n * sizeof *s->first_demand);
+    memset(s->memory_of, 0xff, n * sizeof *s->memory_of);
+    memset(s->stage, 0xff, n * sizeof *s->stage);
+    for (uint32_t i = 0; i < s->g->n_params; i++)
+        s->is_stored[i] = true;
+}
+
+static void schedule(struct schedule *s)
+{
+    make_tables(s);
+    group_values(s);
+    add_arguments(s);
+    add_steps(s);
+    plan_memory(s->program, s->options->donated);
+}
+
+jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
+                         const struct schedule_options *options, struct nest_program **out)
+{
+    static const struct schedule_options defaults;
+    while (has_calls(g)) {
+        g = inline_level(g);
+        if (!g)
+            return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
+    }
+    struct schedule s = {.arena = arena, .g = g, .options = options ? options : &defaults};
+    s.program = arena_new(arena, struct nest_program);
+    s.program->arena = arena;
+    s.program->name = arena_text(arena, g->name ? g->name : "program");
+    s.program->n_inputs = g->n_params;
+    s.program->n_outputs = g->outputs.count;
+    s.scratch = arena_create();
+    if (!s.scratch)
+        return status_out_of_memory();
+    // The scratch arena is owned here, so leaving for want of memory passes by.
+    struct arena *scratch = s.scratch;
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        arena_release(scratch);
+        return status_out_of_memory();
+    }
+    schedule(&s);
+    arena_guard_close(&guard);
+    arena_release(scratch);
+    *out = s.program;
+    return JOT_OK;
+}
+
+void schedule_print(struct strbuf *s, const struct nest_program *p)
+{
+    static const char *const kinds[] = {"kernel", "gemm", "copy"};
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *step = &p->steps.at[i];
+        strbuf_printf(s, "# step %u: %s", i, kinds[step->kind]);
+        if (step->kind == NEST_STEP_KERNEL)
+            strbuf_printf(s, " %s", p->nests.at[step->nest]->name);
+        strbuf_printf(s, " (%s)\n", step->reason ? step->reason : "");
+    }
+    nest_program_print(s, p);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph to kernels: grouping, loops, memory.
+//
+//     struct nest_program *p;
+//     JOT_TRY(pass_schedule(arena, graph, &(struct schedule_options){0}, &p));
+//
+// The graph is canonical and simplified; calls that are left in it are inlined.  Inputs of the
+// program are the parameters, outputs are the outputs.  The program lives in the arena and
+// borrows nothing of the graph but the data of constants, which live as long as the module.
+#ifndef PASSES_SCHEDULE_H
+#define PASSES_SCHEDULE_H
+
+#include "ir/graph.h"
+#include "passes/nest.h"
+
+struct schedule_options {
+    bool separate;       // every value in a kernel of its own, nothing fused: for tests
+    bool no_gemm;        // products stay in kernels
+    const bool *donated; // by input, may be NULL: its memory may be overwritten
+};
+
+jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
+                         const struct schedule_options *options, struct nest_program **out);
+
+// Places the temporaries and constants of a program and decides which outputs take the memory of
+// donated inputs (donated may be NULL).
+void plan_memory(struct nest_program *p, const bool *donated);
+
+// Replays the steps on the memory plan: a temporary that is read before it is written or after
+// something else was put in its place is a fault, and so is a write to an input that is still
+// read.  Returns the number of faults, a line each in *report (may be NULL).
+int plan_verify(const struct nest_program *p, struct strbuf *report);
+
+// Who has what memory when, and which copies are made and why (JOT_DUMP=memory).
+void plan_print(struct strbuf *s, const struct nest_program *p);
+
+// The steps with their reasons, then the kernels (JOT_DUMP=schedule).
+void schedule_print(struct strbuf *s, const struct nest_program *p);
+
+#endif

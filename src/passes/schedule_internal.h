@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the scheduler share: axes.c, group.c, emit.c, nest_from_graph.c, schedule.c.
+#ifndef PASSES_SCHEDULE_INTERNAL_H
+#define PASSES_SCHEDULE_INTERNAL_H
+
+#include "passes/cost.h"
+#include "passes/schedule.h"
+
+#define NONE UINT32_MAX
+#define COST_NEVER 255
+
+// ---- Axes (axes.c)
+//
+// An axis of a value is a sequence of atoms, slowest first; an axis of extent 1 has none.  Each
+// atom is a loop of one group, or derived: a coordinate that is another function of such loops.
+typedef uint32_t atom_id;
+
+struct atom {
+    int64_t extent;
+    atom_id same;      // the atom it was united with, or itself
+    atom_id high, low; // its parts when it was split, or NONE
+    bool is_derived;
+    uint32_t n_from;
+    const atom_id *from; // derived: what it depends on
+};
+
+struct atoms {
+    uint32_t count;
+    const atom_id *at;
+};
+
+// The coordinates at which a value is wanted.
+struct view {
+    uint32_t rank;
+    const struct atoms *dims;
+};
+
+// ---- Groups (group.c, frame.c)
+
+enum decision {
+    DECIDE_NOTHING, // nobody wants it
+    DECIDE_REPEAT,  // computed wherever it is wanted
+    DECIDE_MEMBER,  // computed in one group at one view
+};
+
+enum group_kind { GROUP_KERNEL, GROUP_GEMM };
+
+enum constraint_kind { CONSTRAINT_ROOT, CONSTRAINT_REDUCE, CONSTRAINT_EXPENSIVE };
+
+// What a value asks of the loops of its group.
+struct constraint {
+    enum constraint_kind kind;
+    ir_id value;
+    ir_id outer;         // the reduction it is computed for, or IR_NONE
+    bool is_inside;      // REDUCE: wanted inside loops that it does not depend on
+    bool is_root;        // REDUCE: its result is stored as it is
+    bool is_used;        // REDUCE: somebody in the group reads it
+    struct atoms kept;   // loops that the value depends on
+    struct atoms folded; // REDUCE
+};
+
+struct group {
+    uint32_t same; // the group it was merged into, or itself
+    enum group_kind kind;
+    uint32_t rank;   // larger than that of every group that reads its results
+    uint32_t feeder; // smallest rank of the groups whose results it reads
+    uint32_t ops;
+    VEC(struct constraint) constraints;
+    VEC(ir_id) roots;   // values it stores
+    VEC(ir_id) reduced; // reductions computed in it
+    struct atoms points; // parallel loops
+    struct atoms fold;   // the loop of accumulating puts, may be empty
+    const char *reason;
+};
+
+struct demand {
+    uint32_t next;
+    uint32_t group;
+    ir_id outer;
+    uint32_t depth; // of changes of index
+    struct view view;
+    struct atoms context; // loops around the place where it is wanted
+};
+
+struct schedule {
+    struct arena *arena;   // of the program
+    struct arena *scratch; // goes when the schedule is done
+    const struct ir_graph *g;
+    const struct schedule_options *options;
+    struct nest_program *program;
+    VEC(struct atom) atoms;
+    VEC(struct group) groups;
+    VEC(struct demand) demands;
+    uint32_t *first_demand; // by value
+    uint8_t *decision;      // by value
+    uint32_t *group_of;     // by value: members
+    struct view *view_of;   // by value: members
+    struct atoms *folded_of; // by value: reductions
+    bool *is_stored;        // by value: it has memory
+    bool *is_forced;        // by value: it must have memory of its own
+    bool *is_output;
+    uint8_t *cheap;         // by value: ops that repeating it costs, COST_NEVER for dear ones
+    uint32_t *memory_of;    // by value
+    // Of the kernel that is being written; see nest_from_graph.c.
+    uint32_t *bound;  // by atom: the index form of its loop, NONE outside
+    uint32_t *stage;  // by value: folds one after the other that it takes, or NONE
+    uint8_t *computed; // by value: inner loops in which it is computed
+    uint32_t n_bound;
+};
+
+atom_id axes_atom(struct schedule *s, int64_t extent);
+atom_id axes_root(const struct schedule *s, atom_id a);
+// The parts of the atoms, in order.
+struct atoms axes_leaves(struct schedule *s, struct atoms x);
+// All atoms of a view, in the order of its axes.
+struct atoms axes_of_view(struct schedule *s, struct view v);
+// What the leaves of the atoms depend on: derived atoms replaced by what they come from.
+struct atoms axes_dependence(struct schedule *s, struct atoms x);
+struct atoms axes_concat(struct schedule *s, struct atoms a, struct atoms b);
+struct atoms axes_intersect(struct schedule *s, struct atoms a, struct atoms b);
+struct atoms axes_minus(struct schedule *s, struct atoms a, struct atoms b);
+bool axes_contain(const struct schedule *s, struct atoms set, atom_id a);
+bool axes_include(const struct schedule *s, struct atoms set, struct atoms part);
+bool axes_equal(struct schedule *s, struct atoms a, struct atoms b); // as sequences
+int64_t axes_product(const struct schedule *s, struct atoms a);
+
+// A view of new atoms, one for each axis longer than 1.
+struct view axes_fresh_view(struct schedule *s, ir_id v);
+bool axes_view_equal(struct schedule *s, struct view a, struct view b);
+// Makes the atoms of b those of a; false, and nothing is done, when they do not fit.
+// axes_separate takes it back, last unions first.
+bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *out_united);
+void axes_separate(struct schedule *s, struct atoms united);
+// Operand i of an index-only or elementwise node seen from a view of its result.  *plain says that
+// every element of the operand's view is an atom again.
+struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint32_t i,
+                              struct view result);
+// The operand of a node that folds, with `folded` along the folded axes.
+struct view axes_folded_view(struct schedule *s, const struct ir_node *n, uint32_t i,
+                             struct view result, struct atoms folded);
+// The atoms of the folded axes, new.
+struct atoms axes_fold_atoms(struct schedule *s, const struct ir_node *n);
+
+// ---- Facts about nodes
+
+static inline int64_t value_count(const struct schedule *s, ir_id v)
+{
+    return ir_count(s->g->module, ir_type_of(s->g, v));
+}
+bool node_is_folding(const struct ir_node *n); // REDUCE, ARG, CONTRACT
+bool node_is_index(const struct ir_node *n);   // a change of index, const, iota, hint
+// The axes of operand i that a folding node folds, in the order of the sequence.
+const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count);
+
+struct dot_shape {
+    int n_batch, n_contract, n_free[2];
+    const int64_t *batch[2], *contract[2];
+    int64_t free[2][IR_MAX_RANK];
+};
+struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n);
+
+uint32_t group_root(const struct schedule *s, uint32_t g);
+// Chooses the loops of a group anew from its constraints (frame.c); false, and nothing is done,
+// when no choice is good.  *reason says why.
+bool group_frame(struct schedule *s, struct group *g, const char **reason);
+// Decides for every value where it is computed.
+void group_values(struct schedule *s);
+
+// ---- Kernels (nest_from_graph.c)
+
+// The kernel of a group and its memories.
+struct kernel {
+    struct nest *nest;
+    uint32_t n_memories;
+    uint32_t *memories;
+};
+struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *name);
+// The memory of a stored value, a parameter or a constant.
+uint32_t schedule_memory(struct schedule *s, ir_id v);
+
+// ---- Library calls (gemm.c)
+// The library call of a dot_general that is large enough and whose operands lie right; false
+// otherwise.  base[i] is the value whose memory is used for operand i.
+bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
+                 ir_id base[2]);
+
+#endif

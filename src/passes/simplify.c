@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact simplification: what the builder does with every flag on, and rewrites that need the end
+// of differentiation or a look at more than one node.
+//
+//     v = variable x                                    v is x
+//     p = convert (eq (iota 0) (iota 1)); y = dot p a   becomes   y is a
+//
+// Needs all differentiation and mapping done: it erases `variable`, `stop_gradient` and the
+// derivative rules of calls.  Keeps parameters and results.
+#include "base/status.h"
+#include "passes/transform.h"
+
+enum { ROUNDS = 4 };
+
+struct simplifier {
+    struct ir_builder *b;
+    const struct ir_graph *g;
+    ir_id *map;
+};
+
+static const struct ir_node *maker(const struct ir_builder *b, ir_id v)
+{
+    return ir_node_of(b->graph, v);
+}
+
+static ir_id operand(const struct ir_builder *b, const struct ir_node *n, uint32_t i)
+{
+    return ir_operand(b->graph, n, i);
+}
+
+// A slice of a concatenation that is exactly one of the joined operands.
+static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, const ir_id *in)
+{
+    struct ir_builder *b = s->b;
+    const struct ir_node *join = maker(b, in[0]);
+    if (join->op != IR_concatenate)
+        return IR_NONE;
+    int rank, axis = (int)ir_attr_int(join->attrs, IR_KEY_axis);
+    const int64_t *starts = ir_attr_ints(n->attrs, IR_KEY_starts, &rank);
+    const int64_t *strides = ir_attr_ints(n->attrs, IR_KEY_strides, &rank);
+    for (int i = 0; i < rank; i++)
+        if (strides[i] != 1)
+            return IR_NONE;
+    int64_t at = 0;
+    uint32_t i = 0;
+    for (; i < join->n_in && at < starts[axis]; i++)
+        at += ir_dims(b->module, ir_type_in(b, operand(b, join, i)))[axis];
+    // Empty operands may stand before the one that is meant.
+    for (; i < join->n_in && at == starts[axis]; i++) {
+        ir_id x = operand(b, join, i);
+        if (ir_type_equal(ir_type_in(b, x), ir_type_of(s->g, n->out)))
+            return x;
+        at += ir_dims(b->module, ir_type_in(b, x))[axis];
+    }
+    return IR_NONE;
+}
+
+// The body, simplified, without rules.
+static ir_id simplify_call(struct simplifier *s, const struct ir_node *n, const ir_id *in)
+{
+    uint32_t f = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0];
+    f = pass_simplify(s->b->module, f);
+    enum ir_op op = n->op == IR_checkpoint ? IR_checkpoint : IR_call;
+    return ir_call(s->b, op, 1, &f, (int)n->n_in, in);
+}
+
+static void simplify_node(struct simplifier *s, const struct ir_node *n)
+{
+    struct ir_builder *b = s->b;
+    ir_id few[8], *in = n->n_in <= 8 ? few : pass_no_values(b->module, n->n_in);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = s->map[ir_operand(s->g, n, i)];
+    b->where = n->where;
+    ir_id y = IR_NONE;
+    if (n->op == IR_variable || n->op == IR_stop_gradient)
+        y = in[0];
+    else if (n->op == IR_dot_general)
+        y = pass_contract_basis(b, n, in, ir_type_of(s->g, n->out));
+    else if (n->op == IR_slice)
+        y = cut_concatenation(s, n, in);
+    else if (ir_op_class(n->op) == IR_CLASS_CALL)
+        y = simplify_call(s, n, in);
+    if (y == IR_NONE)
+        y = ir_rebuild(b, s->g, n, in);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        s->map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
+}
+
+static uint32_t round_of(struct ir_module *m, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
+    struct simplifier s = {.b = &b, .g = g, .map = pass_no_values(m, g->values.count)};
+    pass_copy_params(&b, g, NULL, true, s.map);
+    for (uint32_t i = g->n_params; i < g->nodes.count; i++)
+        simplify_node(&s, &g->nodes.at[i]);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, s.map[g->outputs.at[i]]);
+    uint32_t made = ir_finish_function(&b);
+    return made == IR_NONE ? f
+                           : made; // a rewrite that does not type is our fault, not the user's
+}
+
+static bool has_call(const struct ir_graph *g)
+{
+    ir_for_each_node (g, n)
+        if (ir_op_class(n->op) == IR_CLASS_CALL)
+            return true;
+    return false;
+}
+
+uint32_t pass_simplify(struct ir_module *m, uint32_t f)
+{
+    struct memo_key key = {.kind = MEMO_SIMPLIFY, .f = f};
+    const uint32_t *known = pass_memo_find(m, &key);
+    if (known)
+        return *known;
+    uint32_t *made = arena_new(m->arena, uint32_t), before = IR_NONE;
+    *made = f;
+    for (int i = 0; i < ROUNDS && *made != before; i++) {
+        before = *made;
+        *made = round_of(m, *made);
+        if (has_call(ir_function(m, *made)))
+            *made = pass_dce(m, *made);
+    }
+    pass_memo_add(m, &key, made);
+    return *made;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function that is linear in some inputs, in two: what does not depend on them, and the rest.
+//
+//     f(x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
+// becomes
+//     forward(x) { y = sin x; c = cos x; return y, c }
+//     linear(c, dx) { dy = mul dx c; return dy }
+//
+// Values that linear nodes read are the residuals.  Constants are made again, and so is what only
+// changes the index of a residual: then its source is kept.  Inputs and results are not kept
+// twice.  Residuals that come out of calls are packed into one vector for each element type when
+// they are many: a tower of calls would hand up twice as many at every level.
+//
+// Needs nothing.  Keeps the order of nodes.
+#include "base/status.h"
+#include "passes/transform.h"
+
+// How the linear part gets a value that is not linear.
+enum supply {
+    UNUSED,
+    REMADE,   // by the same node
+    RESIDUAL, // as a parameter
+};
+
+static bool node_is_linear(const struct unzipped *u, const struct ir_node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (u->linear[n->out + i])
+            return true;
+    return false;
+}
+
+// Changes of index that keep every element of the operand: no smaller than their source.
+static bool is_remade(enum ir_op op)
+{
+    return op == IR_const || op == IR_iota || op == IR_broadcast_in_dim || op == IR_reshape ||
+           op == IR_transpose || op == IR_rev;
+}
+
+// Values made of constants alone.
+static bool *find_constant(const struct ir_graph *g)
+{
+    bool *constant = arena_array(g->module->arena, bool, g->values.count + 1);
+    ir_for_each_node (g, n) {
+        enum ir_class c = ir_op_class(n->op);
+        bool all = c == IR_CLASS_CONST || c == IR_CLASS_LAYOUT || c == IR_CLASS_MAP;
+        for (uint32_t i = 0; i < n->n_in; i++)
+            all = all && constant[ir_operand(g, n, i)];
+        for (uint32_t i = 0; i < n->n_out; i++)
+            constant[n->out + i] = all;
+    }
+    return constant;
+}
+
+struct cut {
+    const struct unzipped *u;
+    const struct ir_graph *g; // of u
+    enum supply *supply;      // by value: of those that are not linear
+    bool *live;               // by value: linear ones that results need
+    bool *packed;             // by value: residuals that share a vector
+};
+
+enum { MANY = 16 }; // residuals from calls
+
+static void choose_packed(struct cut *c)
+{
+    const struct ir_graph *g = c->g;
+    uint32_t count = 0;
+    bool *is_result = arena_array(g->module->arena, bool, g->values.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        is_result[g->outputs.at[i]] = true;
+    for (ir_id v = 0; v < g->values.count; v++) {
+        c->packed[v] = c->supply[v] == RESIDUAL && !is_result[v] &&
+                       ir_op_class(ir_node_of(g, v)->op) == IR_CLASS_CALL;
+        count += c->packed[v];
+    }
+    if (count <= MANY)
+        memset(c->packed, 0, g->values.count * sizeof *c->packed);
+}
+
+static int64_t packed_count(const struct cut *c, int dtype)
+{
+    int64_t n = 0;
+    for (ir_id v = 0; v < c->g->values.count; v++)
+        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
+            n += ir_count(c->g->module, ir_type_of(c->g, v));
+    return n;
+}
+
+static bool any_packed(const struct cut *c, int dtype)
+{
+    for (ir_id v = 0; v < c->g->values.count; v++)
+        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
+            return true;
+    return false;
+}
+
+static ir_id pack(const struct cut *c, struct ir_builder *b, const ir_id *map, int dtype)
+{
+    ir_id *flat = pass_no_values(b->module, c->g->values.count);
+    int n = 0;
+    for (ir_id v = 0; v < c->g->values.count; v++) {
+        int64_t count = ir_count(b->module, ir_type_of(c->g, v));
+        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
+            flat[n++] = ir_reshape(b, map[v], 1, &count);
+    }
+    return ir_concatenate(b, n, flat, 0);
+}
+
+static void unpack(const struct cut *c, struct ir_builder *b, ir_id whole, int dtype,
+                   ir_id *map)
+{
+    int64_t at = 0;
+    for (ir_id v = 0; v < c->g->values.count; v++) {
+        struct ir_type t = ir_type_of(c->g, v);
+        if (!c->packed[v] || (int)t.dtype != dtype)
+            continue;
+        int64_t end = at + ir_count(b->module, t);
+        map[v] =
+            ir_reshape(b, ir_slice(b, whole, &at, &end, NULL), t.rank, ir_dims(b->module, t));
+        at = end;
+    }
+}
+
+static struct cut choose_residuals(const struct unzipped *u)
+{
+    const struct ir_graph *g = u->g;
+    struct arena *arena = g->module->arena;
+    struct cut c = {.u = u,
+                    .g = g,
+                    .supply = arena_array(arena, enum supply, g->values.count + 1),
+                    .live = arena_array(arena, bool, g->values.count + 1),
+                    .packed = arena_array(arena, bool, g->values.count + 1)};
+    bool *constant = find_constant(g);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        c.live[g->outputs.at[i]] = u->linear[g->outputs.at[i]];
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool wanted = false;
+        if (node_is_linear(u, n)) {
+            for (uint32_t i = 0; i < n->n_out; i++)
+                wanted = wanted || c.live[n->out + i];
+        } else {
+            bool remade = n->n_out == 1 && (is_remade(n->op) || constant[n->out]);
+            for (uint32_t i = 0; i < n->n_out; i++) {
+                if (c.supply[n->out + i] == UNUSED)
+                    continue;
+                c.supply[n->out + i] = remade ? REMADE : RESIDUAL;
+                wanted = remade;
+            }
+        }
+        for (uint32_t i = 0; wanted && i < n->n_in; i++) {
+            ir_id v = ir_operand(g, n, i);
+            if (u->linear[v])
+                c.live[v] = true;
+            else
+                c.supply[v] = RESIDUAL;
+        }
+    }
+    choose_packed(&c);
+    return c;
+}
+
+static jot_status build_forward(const struct cut *c, const bool *linear_in,
+                                struct pass_split *s)
+{
+    const struct ir_graph *g = c->g;
+    struct ir_module *m = g->module;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    uint32_t *place = pass_no_values(m, g->values.count); // among the results
+    pass_copy_params(&b, g, linear_in, false, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++)
+        if (!node_is_linear(c->u, &g->nodes.at[at]))
+            pass_copy_node(&b, g, &g->nodes.at[at], map);
+    uint32_t n_out = 0;
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        ir_id v = g->outputs.at[i];
+        if (c->u->linear[v])
+            continue;
+        ir_output(&b, map[v]);
+        if (place[v] == IR_NONE)
+            place[v] = n_out;
+        n_out++;
+    }
+    struct pass_residual *residuals =
+        arena_array(m->arena, struct pass_residual, g->values.count + DTYPE_COUNT);
+    s->n_residuals = 0;
+    for (ir_id v = 0; v < g->values.count; v++) {
+        if (c->supply[v] != RESIDUAL || c->packed[v])
+            continue;
+        struct pass_residual r = {PASS_RESIDUAL_INPUT, v};
+        if (v >= g->n_params) {
+            if (place[v] == IR_NONE) {
+                ir_output(&b, map[v]);
+                place[v] = n_out++;
+            }
+            r = (struct pass_residual){PASS_RESIDUAL_OUTPUT, place[v]};
+        }
+        residuals[s->n_residuals++] = r;
+    }
+    for (int d = 0; d < DTYPE_COUNT; d++) {
+        if (!any_packed(c, d))
+            continue;
+        ir_output(&b, pack(c, &b, map, d));
+        residuals[s->n_residuals++] = (struct pass_residual){PASS_RESIDUAL_OUTPUT, n_out++};
+    }
+    s->residuals = residuals;
+    return pass_finish(&b, &s->forward);
+}
+
+static jot_status build_linear(const struct cut *c, const bool *linear_in, struct pass_split *s)
+{
+    const struct ir_graph *g = c->g;
+    struct ir_module *m = g->module;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    for (ir_id v = 0; v < g->values.count; v++)
+        if (c->supply[v] == RESIDUAL && !c->packed[v])
+            map[v] = ir_param(&b, ir_type_of(g, v));
+    ir_id whole[DTYPE_COUNT];
+    for (int d = 0; d < DTYPE_COUNT; d++)
+        if (any_packed(c, d))
+            whole[d] = ir_param(
+                &b, ir_type_make(m, (jot_dtype)d, 1, (const int64_t[]){packed_count(c, d)}));
+    pass_copy_params(&b, g, linear_in, true, map);
+    for (int d = 0; d < DTYPE_COUNT; d++)
+        if (any_packed(c, d))
+            unpack(c, &b, whole[d], d, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool wanted = false;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            wanted = wanted || c->live[n->out + i] || c->supply[n->out + i] == REMADE;
+        if (wanted)
+            pass_copy_node(&b, g, n, map);
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        if (c->u->linear[g->outputs.at[i]])
+            ir_output(&b, map[g->outputs.at[i]]);
+    return pass_finish(&b, &s->linear);
+}
+
+// A linear part split again is itself: all its inputs but the linear ones are residuals.
+static void remember_linear(struct ir_module *m, const struct pass_split *s)
+{
+    const struct ir_graph *g = ir_function(m, s->linear);
+    bool *mask = arena_array(m->arena, bool, g->n_params + 1);
+    for (uint32_t i = s->n_residuals; i < g->n_params; i++)
+        mask[i] = true;
+    struct memo_key key = {.kind = MEMO_SPLIT, .f = s->linear, .n = g->n_params, .mask = mask};
+    if (pass_memo_find(m, &key))
+        return;
+    struct pass_split *again = arena_new(m->arena, struct pass_split);
+    struct pass_residual *residuals =
+        arena_array(m->arena, struct pass_residual, s->n_residuals + 1);
+    bool *linear_out = arena_array(m->arena, bool, g->outputs.count + 1);
+    for (uint32_t i = 0; i < s->n_residuals; i++)
+        residuals[i] = (struct pass_residual){PASS_RESIDUAL_INPUT, i};
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        linear_out[i] = true;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *ids = pass_no_values(m, g->n_params);
+    pass_copy_params(&b, g, mask, false, ids);
+    *again = (struct pass_split){.linear = s->linear,
+                                 .n_residuals = s->n_residuals,
+                                 .residuals = residuals,
+                                 .linear_out = linear_out,
+                                 .forward = ir_finish_function(&b)};
+    pass_memo_add(m, &key, again);
+}
+
+jot_status pass_split(struct ir_module *m, uint32_t f, const bool *linear_in,
+                      struct pass_split *out)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = MEMO_SPLIT, .f = f, .n = g->n_params, .mask = linear_in};
+    const struct pass_split *known = pass_memo_find(m, &key);
+    if (!known) {
+        struct pass_split *s = arena_new(m->arena, struct pass_split);
+        struct unzipped u;
+        JOT_TRY(pass_unzip(m, g, linear_in, NULL, &u));
+        struct cut c = choose_residuals(&u);
+        JOT_TRY(build_forward(&c, linear_in, s));
+        JOT_TRY(build_linear(&c, linear_in, s));
+        bool *linear_out = arena_array(m->arena, bool, g->outputs.count + 1);
+        for (uint32_t i = 0; i < g->outputs.count; i++)
+            linear_out[i] = u.linear[u.g->outputs.at[i]];
+        s->linear_out = linear_out;
+        pass_memo_add(m, &key, s);
+        remember_linear(m, s);
+        known = s;
+    }
+    *out = *known;
+    return JOT_OK;
+}
+
+jot_status pass_linearize(struct ir_module *m, uint32_t f, const bool *nonzero_in,
+                          struct pass_split *out)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    uint32_t joint;
+    bool *nonzero = arena_array(m->arena, bool, g->outputs.count + 1);
+    JOT_TRY(pass_jvp(m, f, nonzero_in, &joint, nonzero));
+    const struct ir_graph *j = ir_function(m, joint);
+    bool *linear_in = arena_array(m->arena, bool, j->n_params + 1);
+    for (uint32_t i = g->n_params; i < j->n_params; i++)
+        linear_in[i] = true;
+    struct pass_split s;
+    JOT_TRY(pass_split(m, joint, linear_in, &s));
+    const bool *linear_out = s.linear_out + g->outputs.count;
+    bool *out_mask = arena_array(m->arena, bool, g->outputs.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        out_mask[i] = nonzero[i] && *linear_out++;
+    s.linear_out = out_mask;
+    *out = s;
+    return JOT_OK;
+}

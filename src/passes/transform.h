@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the transforms share with each other and with the rules.
+#ifndef PASSES_TRANSFORM_H
+#define PASSES_TRANSFORM_H
+
+#include "passes/passes.h"
+
+// -- Memo -------------------------------------------------------------------------------------
+
+enum memo_kind {
+    MEMO_JVP,
+    MEMO_SPLIT,
+    MEMO_TRANSPOSE,
+    MEMO_VJP,
+    MEMO_VMAP,
+    MEMO_RESTRICT,
+    MEMO_INLINE,
+    MEMO_SIMPLIFY,
+};
+struct memo_key {
+    enum memo_kind kind;
+    uint32_t f;
+    int64_t number; // what the mask does not say
+    uint32_t n;
+    const bool *mask;
+};
+// The result kept for the key, or NULL.
+const void *pass_memo_find(const struct ir_module *m, const struct memo_key *key);
+// Keeps a result, which lives in the module's arena.  The mask is copied.
+void pass_memo_add(struct ir_module *m, const struct memo_key *key, const void *result);
+
+// -- Graphs -----------------------------------------------------------------------------------
+
+static inline bool pass_is_inexact(struct ir_type t) { return dtype_is_inexact(ir_dtype(t)); }
+
+// Fails with the message of a builder.
+jot_status pass_builder_status(const struct ir_builder *b);
+// The built graph as a function, or the builder's failure.
+jot_status pass_finish(struct ir_builder *b, uint32_t *out_f);
+// A parameter for each parameter of g whose mask is `which` (mask NULL: all); their ids in out[]
+// by parameter of g, others untouched.
+void pass_copy_params(struct ir_builder *b, const struct ir_graph *g, const bool *mask,
+                      bool which, ir_id *out);
+// The node of g again, over the values of map; its results go to map.
+void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                    ir_id *map);
+// n values, all IR_NONE.
+ir_id *pass_no_values(struct ir_module *m, uint32_t n);
+
+// -- Forward mode -----------------------------------------------------------------------------
+
+// Pushes tangents through nodes, in order.  primal and tangent are by value of g.  With in_place
+// g is the graph that b builds and values stand for themselves.
+struct jvp_sweep {
+    struct ir_builder *b;
+    const struct ir_graph *g;
+    ir_id *primal, *tangent;
+    bool in_place;
+};
+void pass_jvp_sweep_node(struct jvp_sweep *s, uint32_t node);
+
+// The graph of pass_jvp as it was built: value v of g is value primal[v] of it.
+jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const bool *nonzero_in,
+                          struct ir_graph **out_g, ir_id *primal, bool *out_nonzero);
+
+// -- Splitting --------------------------------------------------------------------------------
+
+// g with each node either linear (all results depend linearly on linear inputs) or not: mixed calls
+// are split.  map, if not NULL, gives the values of g in it.
+struct unzipped {
+    struct ir_graph *g;
+    bool *linear; // by value
+};
+jot_status pass_unzip(struct ir_module *m, const struct ir_graph *g, const bool *linear_in,
+                      ir_id *map, struct unzipped *out);
+
+// -- Reverse mode -----------------------------------------------------------------------------
+
+// Pulls cotangents back through the linear nodes of g.  The caller sets value for the known
+// values it has (at least the parameters that are not linear), cotangent for results, and needed
+// for values that it wants built beside those that linear nodes read.  Afterwards cotangent holds
+// those of the linear parameters.
+struct transpose_sweep {
+    struct ir_builder *b;
+    const struct ir_graph *g;
+    const bool *linear;
+    ir_id *value, *cotangent;
+    bool *needed;
+};
+void pass_transpose_sweep(struct transpose_sweep *s);
+
+// (inputs not in linear_in..., cotangents of results in ct_in...) -> cotangents of the linear
+// inputs; out_nonzero tells, by input of f, which there are.
+jot_status pass_transpose_function(struct ir_module *m, uint32_t f, const bool *linear_in,
+                                   const bool *ct_in, uint32_t *out_f, bool *out_nonzero);
+
+// -- Mapping ----------------------------------------------------------------------------------
+
+// pass_vmap with all results mapped.
+jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
+                         uint32_t *out_f);
+
+// -- Simplification ---------------------------------------------------------------------------
+
+// A dot_general node over in, of the type, when one operand is the basis of a Jacobian; or IR_NONE.
+ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                          struct ir_type type);
+
+// -- Jacobians --------------------------------------------------------------------------------
+
+// The derivative of y in x from a function (known..., dx) -> dy that is linear in dx.  in holds
+// the known values and has room for one more.
+ir_id pass_jacobian_of_linear(struct ir_builder *b, uint32_t linear, uint32_t n_known,
+                              ir_id *in, struct ir_type y, struct ir_type x);
+
+#endif

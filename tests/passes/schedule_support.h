@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the scheduler share: a scheduled program checked and run against the evaluator.
+#ifndef TESTS_SCHEDULE_SUPPORT_H
+#define TESTS_SCHEDULE_SUPPORT_H
+
+#include "pass_support.h"
+#include "passes/schedule.h"
+#include "support/nest_eval.h"
+
+static inline const char *schedule_text(const struct nest_program *p)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    schedule_print(&s, p);
+    return s.text;
+}
+
+static inline struct nest_program *schedule_with(uint32_t f, const struct schedule_options *o)
+{
+    struct nest_program *p;
+    require(pass_schedule(module->arena, graph(f), o, &p));
+    return p;
+}
+
+static inline struct nest_program *schedule(uint32_t f) { return schedule_with(f, NULL); }
+
+// Every rule of kernels, programs and plans.
+static inline void check_program(uint32_t f, const struct nest_program *p)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    int faults = nest_program_verify(p, &report) + plan_verify(p, &report);
+    ck_assert_msg(faults == 0, "%s\n%s\n%s", report.text, ir_graph_text(graph(f)),
+                  schedule_text(p));
+}
+
+static inline size_t tensor_bytes(struct ir_type t)
+{
+    return (size_t)ir_count(module, t) * dtype_get(ir_dtype(t))->bytes;
+}
+
+// The program gives the bits of the evaluator.
+static inline void check_run(uint32_t f, const struct nest_program *p,
+                             const struct ir_tensor *in)
+{
+    const struct ir_graph *g = graph(f);
+    void **inputs = arena_array(module->arena, void *, g->n_params + 1);
+    void **outputs = arena_array(module->arena, void *, g->outputs.count + 1);
+    struct ir_tensor *want = evaluate(f, in);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        inputs[i] = in[i].data;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        outputs[i] = arena_allocate(module->arena, tensor_bytes(want[i].type) + 16);
+    jot_status status = nest_program_eval(p, inputs, outputs);
+    ck_assert_msg(status == JOT_OK, "seed %" PRIu64 ": %s\n%s\n%s", seed, jot_error_message(),
+                  ir_graph_text(g), schedule_text(p));
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        struct ir_tensor got = {want[i].type, outputs[i]};
+        bool equal = bits_equal(got, want[i]);
+        bool close = equal || distance(got, want[i]) == 0;
+        ck_assert_msg(close, "seed %" PRIu64 ": output %u differs by %g\n%s\n%s", seed, i,
+                      distance(got, want[i]), ir_graph_text(g), schedule_text(p));
+    }
+}
+
+// Inputs drawn for the parameters of a function.
+static inline struct ir_tensor *draw_inputs(uint32_t f, uint64_t draw_seed)
+{
+    const struct ir_graph *g = graph(f);
+    struct ir_tensor *in = arena_array(module->arena, struct ir_tensor, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        in[i] = opcase_draw(module, ir_type_of(g, i), "SMALL", &draw_seed);
+    return in;
+}
+
+static inline uint32_t count_kind(const struct nest *n, enum nest_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t b = 0; b < n->blocks.count; b++)
+        for (uint32_t i = 0; i < n->blocks.at[b].statements.count; i++)
+            count += n->statements.at[n->blocks.at[b].statements.at[i]].kind == kind;
+    return count;
+}
+
+static inline uint32_t count_ops(const struct nest *n, enum ir_op op)
+{
+    uint32_t count = 0;
+    for (uint32_t b = 0; b < n->blocks.count; b++)
+        for (uint32_t i = 0; i < n->blocks.at[b].statements.count; i++) {
+            const struct nest_statement *s =
+                &n->statements.at[n->blocks.at[b].statements.at[i]];
+            count += s->kind == NEST_OP && s->op == op;
+        }
+    return count;
+}
+
+// Loads of the program's memory m in a kernel step.
+static inline uint32_t count_loads(const struct nest_program *p, uint32_t step, uint32_t memory)
+{
+    const struct nest_step *t = &p->steps.at[step];
+    const struct nest *n = p->nests.at[t->nest];
+    uint32_t count = 0, operand = 0;
+    for (uint32_t b = 0; b < n->buffers.count; b++) {
+        if (n->buffers.at[b].role == NEST_LOCAL || t->memories[operand++] != memory)
+            continue;
+        for (uint32_t k = 0; k < n->blocks.count; k++)
+            for (uint32_t i = 0; i < n->blocks.at[k].statements.count; i++) {
+                const struct nest_statement *s =
+                    &n->statements.at[n->blocks.at[k].statements.at[i]];
+                count += s->kind == NEST_LOAD && s->buffer == b;
+            }
+    }
+    return count;
+}
+
+#endif

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every class of fault that the verifier finds, in a nest that has it, and near misses that have
+// none.
+#include "nest_support.h"
+
+static struct arena *arena;
+
+static void setup(void) { arena = arena_create(); }
+static void teardown(void) { arena_release(arena); }
+
+// Buffers and constants for the statements of a body.
+static struct nest *parse_body(const char *body)
+{
+    struct strbuf s = strbuf_make(arena);
+    strbuf_add(&s, "kernel f(x: f32[64], i: i32[64], g: bool[64], h: f16[64], y: out f32[64], "
+                   "z: out f16[64], w: out i64[64]) {\n"
+                   "  local t: f32[64] @ point\n  local s: f32[64] @ tile\n"
+                   "  local m: f32[64] @ memory\n"
+                   "  %0 = const 0x3f800000 : f32\n  %1 = const 0x00000001 : i32\n"
+                   "  %2 = const 0x01 : bool\n  %3 = const 0x0000000000000001 : i64\n"
+                   "  %4 = const 0x3c00 : f16\n");
+    strbuf_add(&s, body);
+    strbuf_add(&s, "}\n");
+    return parse_nest(arena, s.text);
+}
+
+struct fault {
+    const char *body, *message; // a message of NULL: there is none
+};
+
+static void check_fault(const struct fault *f)
+{
+    struct nest *n = parse_body(f->body);
+    struct strbuf report = strbuf_make(arena);
+    int faults = nest_verify(n, &report);
+    ck_assert_int_eq(faults, nest_verify(n, NULL));
+    if (!f->message) {
+        ck_assert_msg(faults == 0, "%s%s", report.text, f->body);
+        return;
+    }
+    ck_assert_msg(faults > 0, "no fault found, not '%s', in\n%s", f->message, f->body);
+    ck_assert_msg(strstr(report.text, f->message), "not '%s' but\n%s", f->message, report.text);
+}
+
+#define FAULT_TEST(name, ...)                                                                  \
+    static const struct fault name##_faults[] = {__VA_ARGS__};                                 \
+    START_TEST(name) { check_fault(&name##_faults[_i]); }                                      \
+    END_TEST
+
+#define MAP "map a < 8 {\n"
+#define END "}\n"
+
+FAULT_TEST(scopes,
+           {MAP "%5 = load x[a] : f32\n" END "put y[0] = %5\n", "used outside the block"},
+           {"map a < 8 {\n" END "%5 = index 1 : i32\n", NULL},
+           {"seq a < 3 carry %5 = %0 {\nyield %5\n} -> %6\nput y[0] = %5\n", "used outside"},
+           {"if %2 {\n%5 = neg %0 : f32\n} else {\nput y[0] = %5\n}\n", "used outside"},
+           {"map a < 8 {\n%5 = index %1 + a : i32\n}\n", NULL},
+           {"map a < 8 {\n%5 = index %0 + a : i32\n}\n", "not an integer"})
+
+FAULT_TEST(ops, {"%5 = add %0, %1 : f32\n", "its operands are f32 and i32"},
+           {"%5 = add %0, %0 : f64\n", "its result is f32, not f64"},
+           {"%5 = add %0 : f32\n", "it takes 2 operands, not 1"},
+           {"%5 = add %2, %2 : bool\n", "does not take bool"},
+           {"%5 = exp %1 : i32\n", "does not take i32"},
+           {"%5 = eq %0, %0 : f32\n", "its result is bool, not f32"},
+           {"%5 = eq %0, %0 : bool\n", NULL},
+           {"%5 = select %0, %0, %0 : f32\n", "first operand is f32, not bool"},
+           {"%5 = select %2, %0, %0 : f32\n", NULL},
+           {"%5 = select %2, %0, %1 : f32\n", "its operands are f32 and i32"},
+           {"%5 = convert %0 : i64\n", NULL}, {"%5 = bitcast %0 : i32\n", NULL},
+           {"%5 = bitcast %0 : i64\n", "a bitcast of f32 to i64"},
+           {"%5 = integer_pow %1 {-2, 0} : i32\n", "no negative powers"},
+           {"%5 = reduce_precision %0 {0, 10} : f32\n", "1 to 11 exponent"},
+           {"%5 = complex %0, %0 : c64\n", NULL},
+           {"%5 = complex %4, %4 : c64\n", "f32 or f64 parts"},
+           {"%5, %6 = threefry2x32 %1, %1, %1, %1 : i32\n", "it takes u32"},
+           {"%5 = reduce_sum %0 : f32\n", "not elementwise"},
+           {"%5 = index 1 : f32\n", "an index is an integer"})
+
+FAULT_TEST(ranges, {"map a < 64 {\n%5 = load x[a] : f32\n}\n", NULL},
+           {"map a < 65 {\n%5 = load x[a] : f32\n}\n", "x[64] is read"},
+           {"map a < 64 {\n%5 = load x[a - 1] : f32\n}\n", "x[-1] is read"},
+           {"map a < 64 {\n%5 = load x[-a + 63] : f32\n}\n", NULL},
+           {"map a < 64 {\n%5 = load x[-a + 62] : f32\n}\n", "x[-1] is read"},
+           {"map a < 64 {\n%5 = load x[a + 1] if %2 : f32\n}\n", NULL},
+           {"map a < 64 {\nif %2 {\n%5 = load x[a + 1] : f32\n}\n}\n", NULL},
+           {"map a < 64 {\n%5 = load x[a + %1] : f32\n}\n", NULL},
+           {"map a < 0 {\n%5 = load x[a + 100] : f32\n}\n", NULL},
+           {"map a < 8, b < 8 {\nput y[8*a + b] = %0\n}\n", NULL},
+           {"map a < 8, b < 8 {\nput y[9*a + b] = %0\n}\n", "y[70] is put"},
+           {"tile a < 64 by 8 at p {\nput y[a] = %0\n%5 = load x[a - p] : f32\n}\n", NULL},
+           {"tile a < 64 by 8 at p {\nput y[a] = %0\n%5 = load x[a - p + 8] : f32\n}\n",
+            "x[64]"},
+           {"tile a < 10 by 8 at p {\n%5 = load x[4*a - 3*p] : f32\n}\n", NULL},
+           {"tile a < 10 by 8 at p {\n%5 = load x[8*a - 7*p] : f32\n}\n", "x[65]"})
+
+FAULT_TEST(types, {"put y[0] = %1\n", "its value is i32, not f32"},
+           {"put y[0] = %0 if %1\n", "its guard is i32, not bool"},
+           {"put x[0] = %0\n", "x is an input"},
+           {"%5 = load x[0] if %0 : f32\n", "its guard is f32, not bool"},
+           {"if %0 {\n}\n", "its predicate is f32"},
+           {"if %2 {\nyield %0\n} else {\nyield %1\n} -> %5\n", "a value it yields is"},
+           {"seq a < 3 carry %5 = %0 {\nyield %1\n} -> %6\n",
+            "a value it yields is i32, not f32"},
+           {"seq a < 3 carry %5 = %0 {\n}\n", "1 carries, 0 yields"},
+           {"while {\nyield %0\n} do {\n}\n", "its test is f32"},
+           {"while carry %5 = %0 {\nyield %2\n} do {\nyield %1\n} -> %6\n",
+            "a value it yields is i32"})
+
+FAULT_TEST(
+    one_point, {"map a < 8, b < 8 {\nput y[a + b] = %0\n}\n", "several iterations put"},
+    {"map a < 8 {\nput y[0] = %0\n}\n", "every iteration of a loop puts"},
+    {"map a < 1 {\nput y[0] = %0\n}\n", NULL}, {"map a < 8 {\nput y[0] = %0 if %2\n}\n", NULL},
+    {"map a < 8, b < 4 {\nput y[a + 8*b] = %0\n}\n", NULL},
+    {"map a < 8, b < 4 {\nput y[a + 7*b] = %0\n}\n", "several iterations put"},
+    {"map a < 3, b < 2 {\nput y[2*a + 3*b] = %0\n}\n", NULL},
+    {"map a < 4, b < 3 {\nput y[2*a + 3*b] = %0\n}\n", "several iterations put"},
+    {"map a < 8 {\nput y[%1] = %0\n}\n", NULL}, {"seq a < 8 {\nput y[0] = %0\n}\n", NULL},
+    {"fold a < 8 {\nput y[0] = %0\nyield reduce_sum %0\n} -> %5 : f32\n", "every iteration"},
+    {"par a < 8 {\nmap b < 8 {\nput t[b] = %0\n}\n%5 = load t[0] : f32\nput y[a] = %5\n}\n",
+     NULL},
+    {"par a < 8 {\nmap b < 8 {\nput y[b] = %0\n}\n}\n", "every iteration"},
+    {"tile a < 64 by 8 at p {\nput s[p] = %0\n%5 = load s[p] : f32\nput y[a] = %5\n}\n", NULL},
+    {"tile a < 64 by 8 at p {\nput s[0] = %0\n%5 = load s[0] : f32\nput y[a] = %5\n}\n",
+     "every"},
+    {"tile a < 64 by 8 at p {\nput y[p] = %0\n}\n", "every iteration"},
+    {"tile a < 64 by 8 at p {\nput t[0] = %0\n%5 = load t[0] : f32\nput y[a] = %5\n}\n", NULL},
+    {"par a < 8 {\nput t[a] = %0\n}\npar b < 8 {\n%5 = load t[b] : f32\nput y[b] = %5\n}\n",
+     "belongs to a point"})
+
+FAULT_TEST(
+    accumulation, {"fold n < 9 {\nmap k < 8 {\nput y[k] reduce_sum= %0 in @n\n}\n}\n", NULL},
+    {"fold n < 9 {\nmap k < 8 {\nput y[k + n] reduce_sum= %0 in @n\n}\n}\n", "uses axis n"},
+    {"fold n < 9 {\nmap k < 8 {\nput y[0] reduce_sum= %0 in @n\n}\n}\n", "every iteration"},
+    {"map n < 9 {\nput y[0] reduce_sum= %0 in @n\n}\n", "is not a fold around it"},
+    {"fold n < 9 {\nput y[0] exp= %0 in @n\n}\n", "not one that accumulates"},
+    {"fold n < 9 {\nput y[0] fma= %0 in @n\n}\n", "fma combines 1 values"},
+    {"fold n < 9 {\nput y[0] fma= %0, %0 in @n\n}\n", NULL},
+    {"fold n < 9 {\nput y[0] reduce_sum= %1 in @n\n}\n", "combining i32 gives i32, not f32"},
+    {"fold n < 9 {\nput y[0] reduce_sum= %4 in @n\n}\n", NULL},
+    {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n\n%5 = load m[0] : f32\n}\n",
+     "read in the loop that accumulates it"},
+    {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n\n}\n%5 = load m[0] : f32\n", NULL},
+    {"par r < 4 {\nfold n < 9 {\nput y[%1] reduce_sum= %0 in @n\n}\n}\n", "stores the whole"},
+    {"par r < 4 {\nfold n < 9 {\nput t[%1] reduce_sum= %0 in @n\n}\n%5 = load t[0] : f32\n"
+     "put y[r] = %5\n}\n",
+     NULL})
+
+FAULT_TEST(
+    hazards, {"%5 = load t[0] : f32\n", "read before anything is put"},
+    {"seq a < 3 {\n%5 = load m[0] : f32\nput m[0] = %5\n}\n", NULL},
+    {"map a < 8 {\nput m[a] = %0\n}\nmap b < 7 {\n%5 = load m[b + 1] : f32\n}\n", NULL},
+    {"map a < 8 {\nput m[a] = %0\n}\nmap a < 7 {\n%5 = load m[a + 1] : f32\nput m[a] = %5\n}\n",
+     "another iteration of a puts into m"},
+    {"map a < 8 {\nput m[a] = %0\n%5 = load m[a] : f32\n}\n", NULL},
+    {"map a < 8 {\nput m[a] = %0\n}\nmap a < 8 {\n%5 = load m[0] : f32\nput m[a] = %5\n}\n",
+     "another iteration of a puts into m"},
+    {"map a < 8 {\nput m[2*a] = %0\n}\nmap a < 8 {\n%5 = load m[2*a] : f32\n"
+     "put m[2*a + 1] = %5\n}\n",
+     NULL},
+    {"fold a < 8 {\nput y[a] = %0\n%5 = load y[-a + 7] : f32\nyield reduce_sum %5\n} -> %6 : "
+     "f32\n",
+     "another iteration of a puts into y"},
+    {"map a < 8 {\n%5 = load y[a] : f32\n}\n", "read before anything is put"})
+
+FAULT_TEST(
+    folds, {"fold a < 8 {\nyield reduce_sum %4\n} -> %5 : f16\n", NULL},
+    {"fold a < 8 {\nyield reduce_sum %4\n} -> %5 : f32\n", NULL},
+    {"fold a < 8 {\nyield reduce_sum %0\n} -> %5 : f64\n", "combining f32 gives f32, not f64"},
+    {"fold a < 8 {\nyield reduce_sum %2\n} -> %5 : bool\n", "reduce_sum does not take bool"},
+    {"fold a < 8 {\nyield add %0\n} -> %5 : f32\n", "not one that it takes"},
+    {"fold a < 8 {\nyield fma %0 %1\n} -> %5 : f32\n", "its values are f32 and i32"},
+    {"fold a < 0 {\nyield argmax %0\n} -> %5 : f32, %6 : i64\n", "among none"},
+    {"fold a < 0 {\nyield reduce_sum %0\n} -> %5 : f32\n", NULL},
+    {"scan a < 8 {\nyield reduce_sum %0 -> %5 : f32\nput y[a] = %5\n}\n", NULL},
+    {"scan a < 8 {\nyield cummax %0 -> %5 : f32\nput y[a] = %5\n}\n", NULL},
+    {"scan a < 8 {\nyield argmax %0 -> %5 : f32, %6 : i64\n}\n", "not one that it takes"},
+    {"scan a < 8 {\n}\n", "one axis and one yield"},
+    {"scan a < 8, b < 2 {\nyield reduce_sum %0 -> %5 : f32\n}\n", "one axis and one yield"})
+
+FAULT_TEST(places, {"map a < 8 {\npar b < 8 {\n}\n}\n", "a par is not inside"},
+           {"seq a < 8 {\npar b < 8 {\nput y[b] = %0\n}\nbarrier grid\n}\n", NULL},
+           {"map a < -1 {\n}\n", "a negative extent"},
+           {"map a < 8 {\ntile b < 8 by 4 {\n}\n}\n", "a tile is not inside"},
+           {"tile b < 8 by 0 {\n}\n", "groups of at least one point"},
+           {"tile b < 8 by 4 {\nmap a < 2 {\nbarrier tile\n}\n}\n",
+            "not all points of the group"},
+           {"tile b < 8 by 4 {\nseq a < 2 {\nbarrier tile\n}\n}\n", NULL},
+           {"tile b < 8 by 4 {\nif %2 {\nbarrier tile\n}\n}\n", "not all points of the group"},
+           {"par b < 8 {\nbarrier block\n}\n", "do not wait for each other"},
+           {"barrier point\n", "nothing to wait for"})
+
+FAULT_TEST(contracts,
+           {"contract y[8*i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n", NULL},
+           {"contract y[8*i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 9\n", "x["},
+           {"contract y[8*i + j] = x[8*i + k], i[8*k + j] for i < 8, j < 8 over k < 8\n",
+            "f32 and i32"},
+           {"contract y[8*i + j] = h[8*i + k], h[8*k + j] for i < 8, j < 8 over k < 8\n", NULL},
+           {"contract z[8*i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n",
+            "not f16"},
+           {"contract y[8*i + k] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n",
+            "sums over"},
+           {"contract y[i + j] = x[8*i + k], x[8*k + j] for i < 8, j < 8 over k < 8\n",
+            "several iter"},
+           {"tile n < 64 by 8 {\ncontract y[0] = x[n], x[n] over n\n}\n", NULL},
+           {"tile n < 64 by 8 {\ncontract y[n] = x[n], x[n] over n\n}\n", "uses axis n"},
+           {"tile n < 64 by 8 {\ncontract s[k] = x[n], x[k] for k < 8 over j < 8\n}\n",
+            "uses axis n of a point"},
+           {"map n < 8 {\ncontract y[0] = x[n], x[n] over n\n}\n", "not a tile around it"})
+
+// What no text can say.
+START_TEST(built_faults)
+{
+    struct nest *n = parse_body("map a < 8 {\n%5 = load x[a] : f32\nput y[a] = %5\n}\n");
+    struct nest_statement *load = NULL;
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        if (n->statements.at[i].kind == NEST_LOAD)
+            load = &n->statements.at[i];
+    check_faultless(arena, n);
+    struct strbuf s = strbuf_make(arena);
+    struct nest_statement saved = *load;
+    load->buffer = 99;
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    load->dtype = JOT_F64;
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    load->result = NEST_NONE;
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    load->result = 0; // A constant has it.
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    load->guard = 1000;
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    load->kind = NEST_KIND_COUNT;
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    const struct nest_term unsorted[] = {{.factor = 0, .id = 0}};
+    load->index = (struct nest_index){.count = 1, .terms = unsorted};
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+    *load = saved;
+    check_faultless(arena, n);
+    // A statement in two places.
+    vec_push(arena, &n->blocks.at[0].statements, (nest_id)(load - n->statements.at));
+    ck_assert_int_gt(nest_verify(n, &s), 0);
+}
+END_TEST
+
+START_TEST(programs)
+{
+    static const struct {
+        const char *steps, *message;
+    } cases[] = {
+        {"step kernel 0 (0, 1)", NULL},
+        {"step kernel 1 (0, 1)", "runs kernel 1 of 1"},
+        {"step kernel 0 (0)", "has 1 memories for 2 buffers"},
+        {"step kernel 0 (0, 9)", "uses memory 9 of 5"},
+        {"step kernel 0 (1, 0)", "writes memory 0"},
+        {"step kernel 0 (2, 1)", "memory 2 of 1 f32 is buffer x of 4 f32"},
+        {"step copy (1, 0)", NULL},
+        {"step copy (1, 2)", "copies 1 f32 to 4 f32"},
+        {"step copy (0, 1)", "only read"},
+        {"step gemm f32 m 2 n 2 k 2 lda 2 ldb 2 ldc 2 batch 1 1 1 1 stride_a 0 0 0 0 stride_b "
+         "0 0 "
+         "0 0 stride_c 0 0 0 0 (0, 4, 1)",
+         NULL},
+        {"step gemm f32 m 2 n 2 k 2 lda 3 ldb 2 ldc 2 batch 1 1 1 1 stride_a 0 0 0 0 stride_b "
+         "0 0 "
+         "0 0 stride_c 0 0 0 0 (0, 4, 1)",
+         "matrix a is not inside"},
+        {"step gemm f32 m 2 n 2 k 2 lda 2 ldb 2 ldc 2 batch 1 1 2 1 stride_a 0 0 0 0 stride_b "
+         "0 0 "
+         "1 0 stride_c 0 0 0 0 (0, 4, 1)",
+         "matrix b is not inside"},
+    };
+    const char *text = "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1\n  arena 16\n"
+                       "  constants 4\n  memory input 0 : f32[4]\n  memory output 0 : f32[4]\n"
+                       "  memory constant at 0 : f32[1] = 00000000\n"
+                       "  memory temporary at 4 : f32[3]\n  memory temporary at 0 : f32[4]\n"
+                       "  %s\n}\nkernel f(x: f32[4], y: out f32[4]) {\n  par i < 4 {\n"
+                       "    %%0 = load x[i] : f32\n    put y[i] = %%0\n  }\n}\n";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct strbuf s = strbuf_make(arena), report = strbuf_make(arena);
+        strbuf_printf(&s, text, cases[i].steps);
+        struct nest_program *p;
+        ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s",
+                      jot_error_message());
+        int faults = nest_program_verify(p, &report);
+        ck_assert_msg((faults > 0) == (cases[i].message != NULL), "%s%s", s.text, report.text);
+        ck_assert_msg(!faults || strstr(report.text, cases[i].message), "%s", report.text);
+        p->memories.at[3].offset = 8;
+        ck_assert_int_gt(nest_program_verify(p, NULL), 0);
+    }
+}
+END_TEST
+
+#define ADD(name)                                                                              \
+    tcase_add_loop_test(t, name, 0, (int)(sizeof name##_faults / sizeof *name##_faults))
+
+int main(void)
+{
+    Suite *s = suite_create("nest_verify");
+    TCase *t = tcase_create("faults");
+    tcase_add_checked_fixture(t, setup, teardown);
+    ADD(scopes);
+    ADD(ops);
+    ADD(ranges);
+    ADD(types);
+    ADD(one_point);
+    ADD(accumulation);
+    ADD(hazards);
+    ADD(folds);
+    ADD(places);
+    ADD(contracts);
+    tcase_add_test(t, built_faults);
+    tcase_add_test(t, programs);
+    suite_add_tcase(s, t);
+    return run_suite(s);
+}

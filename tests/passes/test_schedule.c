@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduling: programs are right, and what should be one kernel is one kernel.
+#include "schedule_examples.h"
+
+// ---- Every op
+
+static void check_opcase(const struct opcase *c, const struct schedule_options *o)
+{
+    uint32_t f = opcase_function(module, c);
+    struct nest_program *p = schedule_with(f, o);
+    check_program(f, p);
+    check_run(f, p, c->in);
+}
+
+static void check_opcases(const struct schedule_options *o, int d)
+{
+    struct opcases cases = opcases_make(module, (jot_dtype)d, seed);
+    for (uint32_t i = 0; i < cases.count; i++)
+        check_opcase(&cases.at[i], o);
+}
+
+START_TEST(every_op_runs_alone)
+{
+    check_opcases(&(struct schedule_options){.separate = true}, _i);
+}
+END_TEST
+
+START_TEST(every_op_runs) { check_opcases(NULL, _i); }
+END_TEST
+
+// ---- Programs
+
+static struct nest_program *check_example(uint32_t f, uint32_t steps)
+{
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    ck_assert_msg(p->steps.count == steps, "%u steps, not %u\n%s\n%s", p->steps.count, steps,
+                  ir_graph_text(graph(f)), schedule_text(p));
+    return p;
+}
+
+// The same program small enough for the interpreter, fused and not.
+static void check_small(uint32_t f)
+{
+    struct ir_tensor *in = draw_inputs(f, seed);
+    const struct schedule_options options[] = {{0}, {.separate = true}, {.no_gemm = true}};
+    for (int i = 0; i < 3; i++) {
+        struct nest_program *p = schedule_with(f, &options[i]);
+        check_program(f, p);
+        check_run(f, p, in);
+    }
+}
+
+START_TEST(softmax_is_one_kernel)
+{
+    struct nest_program *p = check_example(example_softmax(2048, 2048), 1);
+    const struct nest *n = p->nests.at[0];
+    ck_assert_uint_eq(count_kind(n, NEST_FOLD), 2);
+    ck_assert_uint_eq(count_kind(n, NEST_MAP), 1);
+    ck_assert_uint_eq(count_loads(p, 0, 0), 2); // the row of exponentials is kept
+    ck_assert_uint_eq(count_ops(n, IR_exp), 1);
+    check_small(example_softmax(70, 500));
+    check_small(example_softmax(3, 5));
+}
+END_TEST
+
+START_TEST(softmax_gradient_is_one_kernel)
+{
+    struct nest_program *p = check_example(example_softmax_gradient(2048, 2048), 1);
+    ck_assert_uint_eq(count_ops(p->nests.at[0], IR_exp), 1);
+    check_small(example_softmax_gradient(70, 500));
+    check_small(example_softmax_gradient(4, 9));
+}
+END_TEST
+
+START_TEST(layer_norm_is_one_kernel)
+{
+    check_example(example_layer_norm(2048, 2048), 1);
+    check_example(example_layer_norm_gradient(2048, 2048), 1);
+    check_small(example_layer_norm(70, 500));
+    check_small(example_layer_norm_gradient(70, 500));
+}
+END_TEST
+
+START_TEST(chain_and_mean_are_one_kernel)
+{
+    struct nest_program *p = check_example(example_chain_mean(1000), 1);
+    const struct nest *n = p->nests.at[0];
+    ck_assert_uint_eq(count_kind(n, NEST_FOLD), 1);
+    ck_assert_uint_eq(count_kind(n, NEST_PAR), 0);
+    check_small(example_chain_mean(70));
+}
+END_TEST
+
+START_TEST(energy_gradient_reads_once)
+{
+    struct nest_program *p = check_example(example_energy_gradient(100000, 100), 1);
+    const struct nest *n = p->nests.at[0];
+    ck_assert_uint_eq(count_kind(n, NEST_FOLD), 2); // over samples; both products of a row in one
+    ck_assert_uint_eq(count_kind(n, NEST_MAP), 1);
+    ck_assert_uint_eq(count_loads(p, 0, 2), 2); // in the products, and in the results
+    check_small(example_energy_gradient(5000, 10));
+    check_small(example_energy_gradient(10, 4));
+}
+END_TEST
+
+START_TEST(reductions_are_one_kernel)
+{
+    for (int axis = -1; axis < 2; axis++) {
+        check_example(example_reduce(IR_reduce_sum, 4096, 4096, axis), 1);
+        check_small(example_reduce(IR_reduce_sum, 130, 333, axis));
+    }
+    check_example(example_reduce(IR_argmax, 4096, 4096, 1), 1);
+    check_small(example_reduce(IR_argmax, 130, 333, 1));
+    check_small(example_reduce(IR_reduce_sum, 20000, 3, 0));
+    check_small(example_reduce(IR_reduce_sum, 3, 20000, 0));
+}
+END_TEST
+
+START_TEST(index_changes_are_free)
+{
+    check_example(example_transpose_add(4096), 1);
+    check_small(example_transpose_add(100));
+    check_example(example_vmap_dot(10000, 4), 1);
+    check_small(example_vmap_dot(10000, 4));
+    check_example(example_heat(256, 1), 1);
+    check_example(example_heat(256, 3), 3);
+    check_small(example_heat(30, 3));
+    check_small(example_rosenbrock_hessian(40));
+}
+END_TEST
+
+START_TEST(library_products)
+{
+    struct nest_program *p = check_example(example_matmul_bias_relu(1024), 2);
+    ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
+    p = check_example(example_per_sample(4096, 64), 2);
+    ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
+    check_small(example_matmul_bias_relu(40));
+    check_small(example_per_sample(40, 40));
+    check_small(example_mlp_step(64, 48));
+}
+END_TEST
+
+START_TEST(prefix_sums)
+{
+    check_example(example_cumsum(1 << 20), 1);
+    check_small(example_cumsum(5000));
+}
+END_TEST
+
+START_TEST(pairs)
+{
+    struct nest_program *p = schedule(example_nbody_gradient(1024));
+    ck_assert_uint_le(p->steps.count, 2);
+    check_small(example_nbody_gradient(60));
+    check_small(example_nbody_gradient(130));
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_test(t, softmax_is_one_kernel);
+    tcase_add_test(t, softmax_gradient_is_one_kernel);
+    tcase_add_test(t, layer_norm_is_one_kernel);
+    tcase_add_test(t, chain_and_mean_are_one_kernel);
+    tcase_add_test(t, energy_gradient_reads_once);
+    tcase_add_test(t, reductions_are_one_kernel);
+    tcase_add_test(t, index_changes_are_free);
+    tcase_add_test(t, library_products);
+    tcase_add_test(t, prefix_sums);
+    tcase_add_test(t, pairs);
+    tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
+    tcase_add_loop_test(t, every_op_runs, 0, DTYPE_COUNT);
+}
+
+int main(void) { return support_run("schedule", add_tests); }

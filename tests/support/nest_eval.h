@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// An interpreter of nests: what a kernel means, slowly.
+//
+// It finds reads of elements that nothing wrote, places outside a buffer, outputs that are not
+// complete, and points that read or overwrite what another point wrote without a barrier between.
+// Arithmetic is that of the evaluator; folds have the order of docs/numerics.md.
+#ifndef SUPPORT_NEST_EVAL_H
+#define SUPPORT_NEST_EVAL_H
+
+#include "passes/nest.h"
+
+// buffers: one per IN and OUT buffer of the nest, in order.  The message of the thread says what
+// is wrong.
+jot_status nest_eval(const struct nest *n, void *const *buffers);
+
+// Runs the steps.  inputs and outputs by number; the memory of a donated input is not touched.
+jot_status nest_program_eval(const struct nest_program *p, void *const *inputs,
+                             void *const *outputs);
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nest_eval_memory.h"
+
+static const struct nest_buffer *buffer_of(const struct machine_state *m, nest_id b)
+{
+    return &m->nest->buffers.at[b];
+}
+
+struct instance *instance_of(struct machine_state *m, struct lane *l, nest_id buffer)
+{
+    bool own = l->locals && l->locals[buffer].data;
+    return own ? &l->locals[buffer] : &m->shared[buffer];
+}
+
+void instance_make(struct machine_state *m, struct instance *i, nest_id buffer)
+{
+    const struct nest_buffer *b = buffer_of(m, buffer);
+    size_t n = (size_t)b->count;
+    if (b->role == NEST_LOCAL)
+        i->data = arena_allocate(m->arena, n * dtype_get(b->dtype)->bytes + 1);
+    if (b->role != NEST_IN)
+        i->elements = arena_array(m->arena, struct element, n + 1);
+}
+
+void instance_forget(const struct machine_state *m, struct instance *i, nest_id buffer)
+{
+    memset(i->elements, 0, (size_t)buffer_of(m, buffer)->count * sizeof *i->elements);
+}
+
+jot_status check_place(const struct machine_state *m, nest_id buffer, int64_t at)
+{
+    const struct nest_buffer *b = buffer_of(m, buffer);
+    if (at >= 0 && at < b->count)
+        return JOT_OK;
+    return status_fail(JOT_ERR_INTERNAL, "kernel %s: %s[%lld] is outside its %lld elements",
+                       m->nest->name, b->name, (long long)at, (long long)b->count);
+}
+
+static void *address(const struct machine_state *m, const struct instance *i, nest_id buffer,
+                     int64_t at)
+{
+    return i->data + (size_t)at * dtype_get(buffer_of(m, buffer)->dtype)->bytes;
+}
+
+// Whether what `other` did is not ordered with what is done now.
+static bool races(const struct machine_state *m, struct toucher other)
+{
+    if (!m->in_points || other.group < m->first_group)
+        return false;
+    if (other.group != m->now.group)
+        return true;
+    return other.phase == m->now.phase && other.lane != m->now.lane;
+}
+
+jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
+                      void **out)
+{
+    JOT_TRY(check_place(m, buffer, at));
+    struct instance *i = instance_of(m, l, buffer);
+    *out = address(m, i, buffer, at);
+    if (!i->elements)
+        return JOT_OK;
+    struct element *e = &i->elements[at];
+    const char *name = buffer_of(m, buffer)->name;
+    if (!e->is_written)
+        return status_fail(JOT_ERR_INTERNAL, "kernel %s: %s[%lld] is read and nothing wrote it",
+                           m->nest->name, name, (long long)at);
+    if (i == &m->shared[buffer] && races(m, e->writer))
+        return status_fail(JOT_ERR_INTERNAL,
+                           "kernel %s: %s[%lld] is read while another point writes it",
+                           m->nest->name, name, (long long)at);
+    // A reader that is not the last one is forgotten, but for a race within the phase: the lane of
+    // no point stands for several.
+    bool several = e->is_read && e->reader.phase == m->now.phase &&
+                   e->reader.group == m->now.group && e->reader.lane != m->now.lane;
+    e->is_read = true;
+    e->reader = m->now;
+    if (several)
+        e->reader.lane = UINT32_MAX;
+    return JOT_OK;
+}
+
+jot_status touch_write(struct machine_state *m, struct lane *l, nest_id buffer, int64_t at,
+                       void **out)
+{
+    JOT_TRY(check_place(m, buffer, at));
+    struct instance *i = instance_of(m, l, buffer);
+    *out = address(m, i, buffer, at);
+    struct element *e = &i->elements[at];
+    const char *name = buffer_of(m, buffer)->name;
+    bool shared = i == &m->shared[buffer];
+    if (shared && e->is_written && races(m, e->writer))
+        return status_fail(JOT_ERR_INTERNAL, "kernel %s: two points write %s[%lld]",
+                           m->nest->name, name, (long long)at);
+    if (shared && e->is_read && races(m, e->reader))
+        return status_fail(JOT_ERR_INTERNAL,
+                           "kernel %s: %s[%lld] is written while another point reads it",
+                           m->nest->name, name, (long long)at);
+    e->is_written = true;
+    e->writer = m->now;
+    return JOT_OK;
+}
+
+// --- accumulations
+
+static void find_accumulating(struct machine_state *m, uint32_t block, nest_id loop,
+                              int64_t length)
+{
+    if (block == NEST_NONE)
+        return;
+    const struct nest_block *b = &m->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = &m->nest->statements.at[id];
+        bool accumulates = (s->kind == NEST_PUT && s->op) || s->kind == NEST_CONTRACT;
+        if (accumulates && s->fold == loop)
+            vec_push(m->arena, &m->accumulations,
+                     (struct accumulation){
+                         .statement = id,
+                         .loop = loop,
+                         .length = length,
+                         .folds = arena_array(m->arena, struct eval_fold *,
+                                              m->nest->buffers.at[s->buffer].count + 1),
+                     });
+        find_accumulating(m, s->body, loop, length);
+        find_accumulating(m, s->other, loop, length);
+    }
+}
+
+void accumulations_open(struct machine_state *m, nest_id loop, int64_t length)
+{
+    find_accumulating(m, m->nest->statements.at[loop].body, loop, length);
+}
+
+struct accumulation *accumulation_find(struct machine_state *m, nest_id statement)
+{
+    for (uint32_t i = m->accumulations.count; i-- > 0;)
+        if (m->accumulations.at[i].statement == statement)
+            return &m->accumulations.at[i];
+    return NULL;
+}
+
+static int64_t block_length(const struct accumulation *a, int64_t block)
+{
+    int64_t left = a->length - block * EVAL_BLOCK;
+    return left < EVAL_BLOCK ? left : EVAL_BLOCK;
+}
+
+static void advance(struct accumulation *a, struct eval_fold *f, int64_t block)
+{
+    while (f->n_blocks < block) {
+        eval_fold_close_block(f, block_length(a, f->n_blocks));
+        eval_fold_open_block(f);
+    }
+}
+
+struct eval_number *accumulation_lane(struct machine_state *m, struct accumulation *a,
+                                      int64_t at, enum ir_op op, jot_dtype d)
+{
+    struct eval_fold **f = &a->folds[at];
+    if (!*f) {
+        *f = arena_new(m->arena, struct eval_fold);
+        **f = eval_fold_make(m->arena, op == IR_fma ? IR_reduce_sum : op, d, a->length);
+        eval_fold_open_block(*f);
+    }
+    advance(a, *f, a->position / EVAL_BLOCK);
+    return &(*f)->lanes[a->position % EVAL_BLOCK % EVAL_LANES];
+}
+
+static bool is_data_dependent(const struct nest_statement *s)
+{
+    return s->index.count && s->index.terms[s->index.count - 1].is_value;
+}
+
+static jot_status store_results(struct machine_state *m, struct lane *l, struct accumulation *a)
+{
+    const struct nest_statement *s = &m->nest->statements.at[a->statement];
+    const struct nest_buffer *b = &m->nest->buffers.at[s->buffer];
+    int64_t blocks = (a->length + EVAL_BLOCK - 1) / EVAL_BLOCK;
+    enum ir_op op =
+        s->op == IR_fma || s->kind == NEST_CONTRACT ? IR_reduce_sum : (enum ir_op)s->op;
+    struct eval_fold empty = eval_fold_make(m->arena, op, b->dtype, 1);
+    for (int64_t i = 0; i < b->count; i++) {
+        struct eval_fold *f = a->folds[i];
+        if (!f && !is_data_dependent(s))
+            continue;
+        void *to;
+        JOT_TRY(touch_write(m, l, s->buffer, i, &to));
+        if (f) {
+            advance(a, f, blocks - 1);
+            eval_fold_close_block(f, block_length(a, blocks - 1));
+        }
+        eval_store(b->dtype, to, 0, eval_fold_finish(f ? f : &empty));
+    }
+    return JOT_OK;
+}
+
+jot_status accumulations_close(struct machine_state *m, struct lane *l, nest_id loop)
+{
+    while (m->accumulations.count && vec_last(&m->accumulations).loop == loop) {
+        struct accumulation a = vec_last(&m->accumulations);
+        m->accumulations.count--;
+        JOT_TRY(store_results(m, l, &a));
+    }
+    return JOT_OK;
+}
+
+void multiply_add(struct eval_number *sum, struct eval_number a, struct eval_number b,
+                  bool is_complex)
+{
+    sum->re = FMA(a.re, b.re, sum->re);
+    if (!is_complex)
+        return;
+    sum->re = FMA(NEG(a.im), b.im, sum->re);
+    sum->im = FMA(a.re, b.im, sum->im);
+    sum->im = FMA(a.im, b.re, sum->im);
+}

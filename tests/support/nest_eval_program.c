@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs: their steps on a memory plan, library calls by plain loops.
+#include "nest_eval.h"
+#include "nest_eval_memory.h"
+
+struct program_run {
+    struct arena *arena;
+    const struct nest_program *p;
+    unsigned char *temporaries;
+    void **inputs, **outputs; // donated inputs and their outputs are one memory
+};
+
+static void *memory_at(const struct program_run *r, uint32_t memory)
+{
+    const struct nest_memory *m = &r->p->memories.at[memory];
+    switch (m->place) {
+    case NEST_INPUT:
+        return r->inputs[m->index];
+    case NEST_OUTPUT:
+        return r->outputs[m->index];
+    case NEST_CONSTANT:
+        return arena_copy(r->arena, m->data, (size_t)m->count * dtype_get(m->dtype)->bytes);
+    default:
+        return r->temporaries + m->offset;
+    }
+}
+
+static int64_t at(int64_t row, int64_t column, int64_t ld, bool transpose)
+{
+    return transpose ? column * ld + row : row * ld + column;
+}
+
+static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64_t base[3],
+                     void *const data[3])
+{
+    bool is_complex = dtype_is_complex(g->dtype);
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) {
+            for (int64_t k = 0; k < g->k; k++) {
+                if (k % EVAL_BLOCK == 0)
+                    eval_fold_open_block(f);
+                multiply_add(&f->lanes[k % EVAL_BLOCK % EVAL_LANES],
+                             eval_load_wide(g->dtype, data[0],
+                                            base[0] + at(i, k, g->lda, g->transpose_a)),
+                             eval_load_wide(g->dtype, data[1],
+                                            base[1] + at(k, j, g->ldb, g->transpose_b)),
+                             is_complex);
+                if (k + 1 == g->k || (k + 1) % EVAL_BLOCK == 0)
+                    eval_fold_close_block(f, k % EVAL_BLOCK + 1);
+            }
+            eval_store(g->dtype, data[2], base[2] + at(i, j, g->ldc, false),
+                       eval_fold_finish(f));
+        }
+}
+
+static void run_gemm(const struct program_run *r, const struct nest_step *s)
+{
+    const struct nest_gemm *g = &s->gemm;
+    struct eval_fold f = eval_fold_make(r->arena, IR_reduce_sum, g->dtype, g->k);
+    void *data[3];
+    for (int i = 0; i < 3; i++)
+        data[i] = memory_at(r, s->memories[i]);
+    int64_t batches = g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3];
+    for (int64_t b = 0; b < batches; b++) {
+        int64_t base[3] = {0}, left = b;
+        for (int axis = 3; axis >= 0; axis--) {
+            int64_t i = left % g->batch[axis];
+            left /= g->batch[axis];
+            base[0] += i * g->stride_a[axis];
+            base[1] += i * g->stride_b[axis];
+            base[2] += i * g->stride_c[axis];
+        }
+        multiply(g, &f, base, data);
+    }
+}
+
+static jot_status run_step(const struct program_run *r, const struct nest_step *s)
+{
+    if (s->kind == NEST_STEP_GEMM) {
+        run_gemm(r, s);
+        return JOT_OK;
+    }
+    void **data = arena_array(r->arena, void *, s->n_memories + 1);
+    for (uint32_t i = 0; i < s->n_memories; i++)
+        data[i] = memory_at(r, s->memories[i]);
+    if (s->kind == NEST_STEP_KERNEL)
+        return nest_eval(r->p->nests.at[s->nest], data);
+    const struct nest_memory *m = &r->p->memories.at[s->memories[0]];
+    memmove(data[0], data[1], (size_t)m->count * dtype_get(m->dtype)->bytes);
+    return JOT_OK;
+}
+
+static size_t bytes_of(const struct nest_program *p, enum nest_place place, uint32_t index)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        size_t size = (size_t)m->count * dtype_get(m->dtype)->bytes;
+        if (m->place == place && m->index == index && size > bytes)
+            bytes = size;
+    }
+    return bytes;
+}
+
+// A donated input is copied into memory that its output has, too.
+static void share_donated(struct program_run *r, void *const *inputs)
+{
+    const struct nest_program *p = r->p;
+    for (uint32_t o = 0; p->donated && o < p->n_outputs; o++) {
+        if (p->donated[o] < 0)
+            continue;
+        uint32_t i = (uint32_t)p->donated[o];
+        size_t in = bytes_of(p, NEST_INPUT, i), out = bytes_of(p, NEST_OUTPUT, o);
+        void *memory = arena_allocate(r->arena, (in > out ? in : out) + 1);
+        if (in)
+            memcpy(memory, inputs[i], in);
+        r->inputs[i] = r->outputs[o] = memory;
+    }
+}
+
+static jot_status run(struct arena *arena, const struct nest_program *p, void *const *inputs,
+                      void *const *outputs)
+{
+    struct program_run r = {
+        .arena = arena,
+        .p = p,
+        .temporaries = arena_allocate(arena, (size_t)p->arena_bytes + 1),
+        .inputs = arena_copy(arena, inputs, p->n_inputs * sizeof(void *)),
+        .outputs = arena_copy(arena, outputs, p->n_outputs * sizeof(void *)),
+    };
+    memset(r.temporaries, 0xff, (size_t)p->arena_bytes); // NaN, should anybody read it
+    share_donated(&r, inputs);
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        JOT_TRY(run_step(&r, &p->steps.at[i]));
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        if (r.outputs[o] != outputs[o])
+            memcpy(outputs[o], r.outputs[o], bytes_of(p, NEST_OUTPUT, o));
+    return JOT_OK;
+}
+
+jot_status nest_program_eval(const struct nest_program *p, void *const *inputs,
+                             void *const *outputs)
+{
+    struct arena *arena = arena_create();
+    jot_status status = run(arena, p, inputs, outputs);
+    arena_release(arena);
+    return status;
+}

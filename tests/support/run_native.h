@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduled programs compiled and run, for tests that compare them with an oracle.
+#ifndef SUPPORT_RUN_NATIVE_H
+#define SUPPORT_RUN_NATIVE_H
+
+#include "passes/nest.h"
+#include "runtime/program.h"
+
+// The program as machine code.  The caller releases it.
+jot_status run_native_load(struct arena *arena, const struct nest_program *p,
+                           struct rt_program **out);
+// Compiles, runs and releases.
+jot_status run_native(struct arena *arena, const struct nest_program *p, void *const *inputs,
+                      void *const *outputs);
+
+// A program of one kernel: its IN buffers are the inputs, its OUT buffers the outputs.
+struct nest_program *run_native_wrap(struct arena *arena, struct nest *n);
+
+// Bytes of a memory of a program.
+uint64_t run_native_bytes(const struct nest_memory *m);
+
+#endif
