@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores: an affine index becomes a plain, contiguous, strided or gathered access by its
+// factor along the vector axis.
+#include "codegen/lower.h"
+
+#define SMALL_BYTES 8192 // what may live in the frame
+
+LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
+{
+    return v ? cg_splat(&l->m, v, l->lanes) : NULL;
+}
+
+struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v)
+{
+    return (struct cg_value){cg_wide(l, v.re), cg_wide(l, v.im)};
+}
+
+LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
+{
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
+    LLVMValueRef first = LLVMGetFirstInstruction(l->entry);
+    if (first)
+        LLVMPositionBuilderBefore(b, first);
+    else
+        LLVMPositionBuilderAtEnd(b, l->entry);
+    LLVMTypeRef all = count == 1 ? type : LLVMArrayType2(type, count);
+    LLVMValueRef at = LLVMBuildAlloca(b, all, "");
+    LLVMSetAlignment(at, 64);
+    LLVMDisposeBuilder(b);
+    return at;
+}
+
+LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
+{
+    if (bytes <= SMALL_BYTES)
+        return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
+    LLVMValueRef at = cg_int(l->module, (int64_t)l->scratch_bytes);
+    l->scratch_bytes += (bytes + 63) / 64 * 64;
+    // In the entry block, for it is used wherever the memory is.
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
+    LLVMValueRef memory =
+        LLVMBuildInBoundsGEP2(b, l->module->i8, l->scratch_argument, &at, 1, "");
+    LLVMDisposeBuilder(b);
+    return memory;
+}
+
+LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef i)
+{
+    return LLVMBuildInBoundsGEP2(l->m.b, type, base, &i, 1, "");
+}
+
+LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
+{
+    struct cg_buffer *state = &l->buffers[buffer];
+    if (state->base)
+        return state->base;
+    const struct nest_buffer *info = &l->nest->buffers.at[buffer];
+    if (info->role != NEST_LOCAL)
+        return NULL; // kernel.c loads those of arguments on entry
+    const struct nest_statement *top = l->top == NEST_NONE ? NULL : cg_statement(l, l->top);
+    for (uint32_t i = 0; top && i < top->n_axes; i++)
+        state->expanded = state->expanded || top->axes[i] == l->vector_axis;
+    uint64_t lanes = state->expanded ? l->lanes : 1;
+    state->base = cg_scratch(l, (uint64_t)info->count * dtype_get(info->dtype)->bytes * lanes);
+    return state->base;
+}
+
+static LLVMValueRef add(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildAdd(l->m.b, a, b, "");
+}
+
+static LLVMValueRef times(struct cg_lowering *l, LLVMValueRef a, int64_t factor)
+{
+    if (factor == 1)
+        return a;
+    LLVMValueRef f = cg_splat(&l->m, cg_int(l->module, factor), cg_lanes_of(a));
+    return LLVMBuildMul(l->m.b, a, f, "");
+}
+
+static LLVMValueRef widen_to_i64(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+{
+    LLVMTypeRef type = cg_with_lanes(l->module->i64, cg_lanes_of(v));
+    if (dtype_get(d)->bytes == 8)
+        return v;
+    return dtype_is_signed(d) ? LLVMBuildSExt(l->m.b, v, type, "")
+                              : LLVMBuildZExt(l->m.b, v, type, "");
+}
+
+// An index split into what is the same in all lanes, the factor along the vector axis, and what
+// differs otherwise (a vector of i64, or NULL).
+struct parts {
+    LLVMValueRef uniform;
+    int64_t factor;
+    LLVMValueRef varying;
+};
+
+static struct parts split_index(struct cg_lowering *l, const struct nest_index *x)
+{
+    struct parts p = {.uniform = cg_int(l->module, x->constant)};
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (!t->is_value) {
+            p.uniform = add(l, p.uniform, times(l, l->axes[t->id], t->factor));
+            if (t->id == l->vector_axis)
+                p.factor = t->factor;
+            continue;
+        }
+        LLVMValueRef v =
+            widen_to_i64(l, l->values[t->id].re, l->nest->values.at[t->id].dtype);
+        if (cg_lanes_of(v) == 1)
+            p.uniform = add(l, p.uniform, times(l, v, t->factor));
+        else
+            p.varying = p.varying ? add(l, p.varying, times(l, v, t->factor))
+                                  : times(l, v, t->factor);
+    }
+    return p;
+}
+
+// How far each lane is from lane 0 by the factor, in units of `unit` elements: 32 bits when they
+// fit, for twice as many lanes are gathered at once then.
+static LLVMValueRef strided_offsets(struct cg_lowering *l, const struct parts *p, int64_t unit)
+{
+    int64_t step = p->factor * unit, reach = step * (int64_t)l->lanes;
+    bool narrow = reach < INT32_MAX && reach > INT32_MIN;
+    return cg_sequence(l->module, narrow ? l->module->i32 : l->module->i64, l->lanes, 0, step);
+}
+
+// The index of each lane, as a vector of i64.
+static LLVMValueRef lane_offsets(struct cg_lowering *l, const struct parts *p)
+{
+    LLVMValueRef all = cg_splat(&l->m, p->uniform, l->lanes);
+    if (p->factor)
+        all = add(l, all, cg_sequence(l->module, l->module->i64, l->lanes, 0, p->factor));
+    return p->varying ? add(l, all, p->varying) : all;
+}
+
+LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d)
+{
+    struct parts p = split_index(l, x);
+    LLVMTypeRef lane = cg_lane_type(l->module, d);
+    bool narrow = dtype_get(d)->bytes < 8;
+    if (l->lanes == 1 || (!p.factor && !p.varying))
+        return narrow ? LLVMBuildTrunc(l->m.b, p.uniform, lane, "") : p.uniform;
+    if (p.varying || !narrow) {
+        LLVMValueRef all = lane_offsets(l, &p);
+        return narrow ? LLVMBuildTrunc(l->m.b, all, LLVMVectorType(lane, l->lanes), "") : all;
+    }
+    // Truncated first: the arithmetic wraps to the same bits in the narrow type.
+    LLVMValueRef base = cg_splat(&l->m, LLVMBuildTrunc(l->m.b, p.uniform, lane, ""), l->lanes);
+    return add(l, base, cg_sequence(l->module, lane, l->lanes, 0, p.factor));
+}
+
+static LLVMValueRef and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return LLVMBuildAnd(l->m.b, a, b, "");
+}
+
+static LLVMValueRef reversed(struct cg_lowering *l, LLVMValueRef v)
+{
+    unsigned n = cg_lanes_of(v);
+    LLVMValueRef order = cg_sequence(l->module, l->module->i32, n, (int64_t)n - 1, -1);
+    return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)), order, "");
+}
+
+static LLVMValueRef overloaded(struct cg_lowering *l, const char *name, LLVMTypeRef a,
+                               LLVMTypeRef b, int n, LLVMValueRef *arguments)
+{
+    LLVMTypeRef types[] = {a, b};
+    unsigned id = LLVMLookupIntrinsicID(name, __builtin_strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, types, 2);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, types, 2);
+    return LLVMBuildCall2(l->m.b, type, f, arguments, (unsigned)n, "");
+}
+
+// `unit` consecutive elements of `type` for each of the lanes at a factor of one unit.
+static LLVMValueRef load_contiguous(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
+                                    unsigned lanes, unsigned align, LLVMValueRef mask)
+{
+    LLVMTypeRef type = cg_with_lanes(lane, lanes);
+    if (!mask) {
+        LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+        LLVMSetAlignment(v, align);
+        return v;
+    }
+    LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), mask,
+                                LLVMConstNull(type)};
+    return overloaded(l, "llvm.masked.load", type, l->module->ptr, 4, arguments);
+}
+
+static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
+                             LLVMValueRef mask)
+{
+    if (!mask) {
+        LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
+        return;
+    }
+    LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0), mask};
+    overloaded(l, "llvm.masked.store", LLVMTypeOf(v), l->module->ptr, 4, arguments);
+}
+
+static LLVMValueRef full_mask(struct cg_lowering *l, LLVMValueRef mask)
+{
+    return mask ? mask : LLVMConstAllOnes(LLVMVectorType(l->module->i1, l->lanes));
+}
+
+static LLVMValueRef pointers(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                             LLVMValueRef offsets)
+{
+    return LLVMBuildGEP2(l->m.b, lane, base, &offsets, 1, "");
+}
+
+static LLVMValueRef gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                           LLVMValueRef offsets, unsigned align, LLVMValueRef mask)
+{
+    LLVMTypeRef type = LLVMVectorType(lane, l->lanes);
+    LLVMValueRef at = pointers(l, lane, base, offsets);
+    LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), full_mask(l, mask),
+                                LLVMConstNull(type)};
+    return overloaded(l, "llvm.masked.gather", type, LLVMTypeOf(at), 4, arguments);
+}
+
+static void scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                    LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
+{
+    LLVMValueRef at = pointers(l, lane, base, offsets);
+    LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0), full_mask(l, mask)};
+    overloaded(l, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4, arguments);
+}
+
+static LLVMValueRef from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+{
+    if (d != JOT_BOOL)
+        return v;
+    return LLVMBuildICmp(l->m.b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+static LLVMValueRef to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+{
+    if (d != JOT_BOOL)
+        return v;
+    return LLVMBuildZExt(l->m.b, v, cg_with_lanes(l->module->i8, cg_lanes_of(v)), "");
+}
+
+// Even or odd lanes of a vector of pairs.
+static LLVMValueRef every_other(struct cg_lowering *l, LLVMValueRef v, unsigned first)
+{
+    LLVMValueRef order =
+        cg_sequence(l->module, l->module->i32, cg_lanes_of(v) / 2, first, 2);
+    return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)), order, "");
+}
+
+static LLVMValueRef interleave(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
+{
+    unsigned n = cg_lanes_of(a);
+    LLVMValueRef order[256];
+    for (unsigned i = 0; i < n; i++) {
+        order[2 * i] = LLVMConstInt(l->module->i32, i, 0);
+        order[2 * i + 1] = LLVMConstInt(l->module->i32, i + n, 0);
+    }
+    return LLVMBuildShuffleVector(l->m.b, a, b, LLVMConstVector(order, 2 * n), "");
+}
+
+// One element; a false guard reads element 0 of a spare and gives zero.
+static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
+                                unsigned align, LLVMValueRef guard, bool is_complex)
+{
+    if (guard) {
+        LLVMValueRef spare = cg_alloca(l, LLVMArrayType2(lane, 2), 1);
+        at = LLVMBuildSelect(l->m.b, guard, at, spare, "");
+        LLVMBuildStore(l->m.b, LLVMConstNull(LLVMArrayType2(lane, 2)), spare);
+    }
+    struct cg_value v = {LLVMBuildLoad2(l->m.b, lane, at, ""), NULL};
+    LLVMSetAlignment(v.re, align);
+    if (is_complex) {
+        v.im = LLVMBuildLoad2(l->m.b, lane, cg_at(l, lane, at, cg_int(l->module, 1)), "");
+        LLVMSetAlignment(v.im, align);
+    }
+    return v;
+}
+
+// Elements 2 or 4 apart: what lies between is loaded too and dropped, up to the last that counts.
+static bool is_interleaved(struct cg_lowering *l, const struct parts *p, LLVMValueRef mask)
+{
+    return !p->varying && !mask && (p->factor == 2 || p->factor == 4) && l->lanes <= 64;
+}
+
+static LLVMValueRef load_interleaved(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
+                                     const struct parts *p, unsigned align)
+{
+    unsigned count = l->lanes * (unsigned)p->factor;
+    LLVMValueRef bits[256];
+    for (unsigned i = 0; i < count; i++)
+        bits[i] = LLVMConstInt(l->module->i1, i <= (l->lanes - 1) * (unsigned)p->factor, 0);
+    LLVMValueRef v =
+        load_contiguous(l, lane, at, count, align, LLVMConstVector(bits, count));
+    for (int64_t f = p->factor; f > 1; f /= 2)
+        v = every_other(l, v, 0);
+    return v;
+}
+
+static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                                   const struct parts *p, unsigned align, LLVMValueRef mask,
+                                   bool is_complex)
+{
+    int64_t unit = is_complex ? 2 : 1;
+    LLVMValueRef start = times(l, p->uniform, unit);
+    bool backward = p->factor == -1;
+    if (!p->varying && (p->factor == 1 || backward)) {
+        if (backward) {
+            start = add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            mask = mask ? reversed(l, mask) : NULL;
+        }
+        LLVMValueRef wide_mask = mask && is_complex ? interleave(l, mask, mask) : mask;
+        LLVMValueRef all = load_contiguous(l, lane, cg_at(l, lane, base, start),
+                                           l->lanes * (unsigned)unit, align, wide_mask);
+        struct cg_value v = {all, NULL};
+        if (is_complex)
+            v = (struct cg_value){every_other(l, all, 0), every_other(l, all, 1)};
+        if (backward)
+            v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
+        return v;
+    }
+    if (is_interleaved(l, p, mask) && !is_complex)
+        return (struct cg_value){load_interleaved(l, lane, cg_at(l, lane, base, start), p, align),
+                                 NULL};
+    LLVMValueRef offsets;
+    if (p->varying) {
+        offsets = times(l, lane_offsets(l, p), unit);
+    } else {
+        base = cg_at(l, lane, base, start);
+        offsets = strided_offsets(l, p, unit);
+    }
+    struct cg_value v = {gather(l, lane, base, offsets, align, mask), NULL};
+    if (is_complex)
+        v.im = gather(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask);
+    return v;
+}
+
+struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
+                           const struct nest_index *x, LLVMValueRef guard)
+{
+    LLVMTypeRef lane = cg_memory_type(l->module, d);
+    unsigned align = dtype_get(dtype_real(d))->bytes;
+    bool is_complex = dtype_is_complex(d);
+    struct parts p = split_index(l, x);
+    struct cg_value v;
+    bool uniform = !p.factor && !p.varying && (!guard || cg_lanes_of(guard) == 1);
+    if (l->lanes == 1 || uniform) {
+        LLVMValueRef at = cg_at(l, lane, base, times(l, p.uniform, is_complex ? 2 : 1));
+        v = load_one(l, lane, at, align, guard, is_complex);
+    } else {
+        LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
+        v = load_vector(l, lane, base, &p, align, mask, is_complex);
+    }
+    v.re = from_memory(l, v.re, d);
+    return v;
+}
+
+static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                         const struct parts *p, unsigned align, LLVMValueRef mask,
+                         struct cg_value v)
+{
+    int64_t unit = v.im ? 2 : 1;
+    if (!p->varying && (p->factor == 1 || p->factor == -1)) {
+        LLVMValueRef start = times(l, p->uniform, unit);
+        if (p->factor == -1) {
+            start = add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
+            mask = mask ? reversed(l, mask) : NULL;
+        }
+        LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
+        LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
+        store_contiguous(l, all, cg_at(l, lane, base, start), align, wide_mask);
+        return;
+    }
+    LLVMValueRef offsets;
+    if (p->varying) {
+        offsets = times(l, lane_offsets(l, p), unit);
+    } else {
+        base = cg_at(l, lane, base, times(l, p->uniform, unit));
+        offsets = strided_offsets(l, p, unit);
+    }
+    scatter(l, lane, base, offsets, align, mask, v.re);
+    if (v.im)
+        scatter(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask, v.im);
+}
+
+static void store_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base, LLVMValueRef i,
+                      unsigned align, struct cg_value v)
+{
+    LLVMValueRef at = cg_at(l, lane, base, times(l, i, v.im ? 2 : 1));
+    LLVMSetAlignment(LLVMBuildStore(l->m.b, v.re, at), align);
+    if (v.im)
+        LLVMSetAlignment(
+            LLVMBuildStore(l->m.b, v.im, cg_at(l, lane, at, cg_int(l->module, 1))), align);
+}
+
+void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d, const struct nest_index *x,
+                 LLVMValueRef guard, struct cg_value v)
+{
+    LLVMTypeRef lane = cg_memory_type(l->module, d);
+    unsigned align = dtype_get(dtype_real(d))->bytes;
+    struct parts p = split_index(l, x);
+    v.re = to_memory(l, v.re, d);
+    bool same_place = l->lanes > 1 && !p.factor && !p.varying;
+    if (l->lanes > 1 && !same_place) {
+        LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
+        store_vector(l, lane, base, &p, align, mask, cg_wide_value(l, v));
+        return;
+    }
+    if (cg_lanes_of(v.re) > 1) // every lane stores the same element: the first speaks
+        v = (struct cg_value){cg_extract(&l->m, v.re, 0, 1),
+                              v.im ? cg_extract(&l->m, v.im, 0, 1) : NULL};
+    if (guard && cg_lanes_of(guard) > 1)
+        guard = cg_extract(&l->m, guard, 0, 1);
+    struct cg_branch branch = {0};
+    if (guard)
+        branch = cg_if_open(l, guard);
+    store_one(l, lane, base, p.uniform, align, v);
+    if (guard)
+        cg_if_close(l, &branch);
+}
+
+// Rows of a staged tile are further apart than their length, so that lanes do not meet in one set
+// of the cache.
+#define STAGE_ROW (CG_TILE + 16)
+
+bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across)
+{
+    if (s->kind != NEST_LOAD || s->guard != NEST_NONE ||
+        dtype_is_complex(s->dtype) || l->nest->buffers.at[s->buffer].role != NEST_IN)
+        return false;
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
+    int64_t along = nest_index_factor(&s->index, l->vector_axis);
+    return nest_index_factor(&s->index, across) == 1 && (along > 16 || along < -16);
+}
+
+void cg_stage(struct cg_lowering *l, nest_id statement)
+{
+    const struct nest_statement *s = &l->nest->statements.at[statement];
+    LLVMBuilderRef b = l->m.b;
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMTypeRef lane = cg_memory_type(l->module, d);
+    unsigned align = dtype_get(d)->bytes;
+    if (!l->staged[statement])
+        l->staged[statement] =
+            cg_scratch(l, (uint64_t)l->lanes * STAGE_ROW * dtype_get(d)->bytes);
+    nest_id across = l->tile_axis;
+    l->axes[across] = l->tile_begin;
+    struct parts p = split_index(l, &s->index);
+    LLVMValueRef count = LLVMBuildSub(b, l->tile_end, l->tile_begin, "");
+    LLVMTypeRef i32 = l->module->i32;
+    LLVMValueRef mask = LLVMBuildICmp(
+        b, LLVMIntULT, cg_sequence(l->module, i32, CG_TILE, 0, 1),
+        cg_splat(&l->m, LLVMBuildTrunc(b, count, i32, ""), CG_TILE), "");
+    struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->lanes),
+                                      cg_int(l->module, 1));
+    LLVMValueRef from = add(l, p.uniform, times(l, row.index, p.factor));
+    LLVMValueRef v = load_contiguous(
+        l, lane, cg_at(l, lane, cg_buffer_base(l, s->buffer), from), CG_TILE, align, mask);
+    store_contiguous(l, v, cg_at(l, lane, l->staged[statement], times(l, row.index, STAGE_ROW)),
+                     align, NULL);
+    cg_loop_close(l, &row);
+}
+
+static struct cg_value load_staged(struct cg_lowering *l, const struct nest_statement *s,
+                                   LLVMValueRef rows, nest_id across)
+{
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMTypeRef lane = cg_memory_type(l->module, d);
+    LLVMValueRef column = LLVMBuildSub(l->m.b, l->axes[across], l->tile_begin, "");
+    LLVMValueRef offsets =
+        cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
+    LLVMValueRef v = gather(l, lane, cg_at(l, lane, rows, column), offsets,
+                            dtype_get(d)->bytes, NULL);
+    return (struct cg_value){from_memory(l, v, d), NULL};
+}
+
+// A local with an element for each lane is contiguous along the lanes whatever its index says.
+static bool is_expanded(struct cg_lowering *l, nest_id buffer)
+{
+    return cg_buffer_base(l, buffer) && l->buffers[buffer].expanded;
+}
+
+static LLVMValueRef expanded_at(struct cg_lowering *l, const struct nest_statement *s,
+                                unsigned part, LLVMTypeRef *out_type)
+{
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    int64_t parts = dtype_is_complex(d) ? 2 : 1;
+    struct parts p = split_index(l, &s->index);
+    *out_type = cg_with_lanes(cg_memory_type(l->module, d), l->lanes);
+    LLVMValueRef row = add(l, times(l, p.uniform, parts), cg_int(l->module, part));
+    return cg_at(l, *out_type, l->buffers[s->buffer].base, row);
+}
+
+struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
+{
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
+    if (l->nest->buffers.at[s->buffer].count == 0)
+        return (struct cg_value){LLVMConstNull(cg_lane_type(l->module, d)),
+                                 dtype_is_complex(d) ? LLVMConstNull(cg_lane_type(l->module, d))
+                                                     : NULL};
+    nest_id id = (nest_id)(s - l->nest->statements.at);
+    if (l->staged[id] && l->across_axis != NEST_NONE)
+        return load_staged(l, s, l->staged[id], l->across_axis);
+    if (!is_expanded(l, s->buffer))
+        return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
+    LLVMTypeRef type;
+    LLVMValueRef at = expanded_at(l, s, 0, &type);
+    struct cg_value v = {from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
+    if (dtype_is_complex(d))
+        v.im = LLVMBuildLoad2(l->m.b, type, expanded_at(l, s, 1, &type), "");
+    return v;
+}
+
+void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v)
+{
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
+    if (!is_expanded(l, s->buffer)) {
+        cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
+        return;
+    }
+    LLVMTypeRef type;
+    v = cg_wide_value(l, v);
+    LLVMBuildStore(l->m.b, to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
+    if (v.im)
+        LLVMBuildStore(l->m.b, v.im, expanded_at(l, s, 1, &type));
+}

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accumulators of folds, in the order that docs/numerics.md fixes: 64 strided accumulators fold to
+// one by halves, blocks combine pairwise.
+//
+// Memory that only constant offsets reach is promoted to registers by LLVM, so a fold along the
+// vector axis keeps its accumulators in vector registers.
+#include "codegen/lower.h"
+
+#include <llvm-c/Target.h>
+
+static LLVMTypeRef part_type(struct cg_lowering *l, const struct cg_accumulator *a)
+{
+    return cg_memory_type(l->module, a->dtype);
+}
+
+static unsigned part_bytes(const struct cg_accumulator *a)
+{
+    return dtype_get(dtype_real(a->dtype))->bytes;
+}
+
+static bool is_arg(const struct cg_accumulator *a)
+{
+    return a->op == IR_argmax || a->op == IR_argmin;
+}
+
+// What stands in memory of the three: real part, imaginary part, position.
+struct triple {
+    LLVMValueRef v[3];
+};
+
+static int part_count(const struct cg_accumulator *a)
+{
+    return is_arg(a) ? 3 : dtype_is_complex(a->dtype) ? 2 : 1;
+}
+
+static bool has_part(const struct cg_accumulator *a, int part)
+{
+    return part != 1 || dtype_is_complex(a->dtype);
+}
+
+static LLVMTypeRef lane_type(struct cg_lowering *l, const struct cg_accumulator *a, int part)
+{
+    return part == 2 ? l->module->i64 : part_type(l, a);
+}
+
+static LLVMValueRef load_lanes(struct cg_lowering *l, LLVMTypeRef lane, unsigned lanes,
+                               LLVMValueRef at)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_with_lanes(lane, lanes), at, "");
+    LLVMSetAlignment(v, LLVMABISizeOfType(LLVMGetModuleDataLayout(l->module->module), lane));
+    return v;
+}
+
+static void store_lanes(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef v, LLVMValueRef at)
+{
+    LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at),
+                     LLVMABISizeOfType(LLVMGetModuleDataLayout(l->module->module), lane));
+}
+
+// `lanes` lanes from lane `i` of memory of one-lane elements.
+static struct triple load_all(struct cg_lowering *l, const struct cg_accumulator *a,
+                              const LLVMValueRef base[3], LLVMValueRef i, unsigned lanes)
+{
+    struct triple t = {{0}};
+    for (int part = 0; part < part_count(a); part++)
+        if (has_part(a, part)) {
+            LLVMTypeRef lane = lane_type(l, a, part);
+            t.v[part] = load_lanes(l, lane, lanes, cg_at(l, lane, base[part], i));
+        }
+    return t;
+}
+
+static void store_all(struct cg_lowering *l, const struct cg_accumulator *a,
+                      const LLVMValueRef base[3], LLVMValueRef i, const struct triple *t)
+{
+    for (int part = 0; part < part_count(a); part++)
+        if (has_part(a, part)) {
+            LLVMTypeRef lane = lane_type(l, a, part);
+            store_lanes(l, lane, t->v[part], cg_at(l, lane, base[part], i));
+        }
+}
+
+static struct cg_value to_value(struct cg_lowering *l, const struct cg_accumulator *a,
+                                const struct triple *t)
+{
+    LLVMValueRef re = t->v[0];
+    if (a->dtype == JOT_BOOL)
+        re = LLVMBuildICmp(l->m.b, LLVMIntNE, re, LLVMConstNull(LLVMTypeOf(re)), "");
+    return (struct cg_value){re, t->v[1]};
+}
+
+static void from_value(struct cg_lowering *l, const struct cg_accumulator *a, struct cg_value v,
+                       struct triple *t)
+{
+    t->v[0] = v.re;
+    t->v[1] = v.im;
+    if (a->dtype == JOT_BOOL)
+        t->v[0] = LLVMBuildZExt(l->m.b, v.re, cg_with_lanes(l->module->i8, cg_lanes_of(v.re)), "");
+}
+
+// The winner of argmax and argmin; of equals the one that came first.
+static struct triple combine_arg(struct cg_lowering *l, const struct cg_accumulator *a,
+                                 const struct triple *x, const struct triple *y)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, y->v[0], x->v[0]);
+    LLVMValueRef loses = cg_wins(&l->m, a->op, a->dtype, x->v[0], y->v[0]);
+    LLVMValueRef earlier = LLVMBuildICmp(b, LLVMIntSLT, y->v[2], x->v[2], "");
+    LLVMValueRef tie = LLVMBuildAnd(b, LLVMBuildNot(b, loses, ""), earlier, "");
+    LLVMValueRef take = LLVMBuildOr(b, wins, tie, "");
+    struct triple r = {{LLVMBuildSelect(b, take, y->v[0], x->v[0], ""), NULL,
+                        LLVMBuildSelect(b, take, y->v[2], x->v[2], "")}};
+    return r;
+}
+
+static struct triple combine(struct cg_lowering *l, const struct cg_accumulator *a,
+                             const struct triple *x, const struct triple *y)
+{
+    if (is_arg(a))
+        return combine_arg(l, a, x, y);
+    struct cg_value v =
+        cg_combine(&l->m, a->op, a->dtype, to_value(l, a, x), to_value(l, a, y));
+    struct triple r = {{0}};
+    from_value(l, a, v, &r);
+    return r;
+}
+
+static void bases(const struct cg_accumulator *a, LLVMValueRef out[3])
+{
+    out[0] = a->re;
+    out[1] = a->im;
+    out[2] = a->position;
+}
+
+// Rows start on cache lines when they are long: vectors that cross lines cost twice.
+static int64_t padded(const struct cg_accumulator *a)
+{
+    return a->own_axis || a->lanes > 1 || a->count < 16 ? a->count : (a->count + 15) / 16 * 16;
+}
+
+void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
+{
+    a->stride = padded(a);
+    uint64_t lanes = (uint64_t)a->rows * (uint64_t)a->stride * a->lanes;
+    a->re = cg_scratch(l, lanes * part_bytes(a));
+    if (dtype_is_complex(a->dtype))
+        a->im = cg_scratch(l, lanes * part_bytes(a));
+    if (is_arg(a))
+        a->position = cg_scratch(l, lanes * 8);
+}
+
+static struct triple identity(struct cg_lowering *l, const struct cg_accumulator *a, unsigned lanes)
+{
+    enum ir_op op = a->op == IR_argmax ? IR_reduce_max : a->op == IR_argmin ? IR_reduce_min : a->op;
+    struct triple t = {{0}};
+    from_value(l, a, cg_identity(l->module, op, a->dtype, lanes), &t);
+    return t;
+}
+
+// Calls body on every run of lanes [0, total): whole vectors, then single lanes.
+typedef void run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes);
+
+static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *body, void *ctx)
+{
+    int64_t whole = total / width * width;
+    if (whole == width) {
+        body(l, ctx, cg_int(l->module, 0), width);
+    } else if (whole) {
+        struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, whole),
+                                           cg_int(l->module, width));
+        body(l, ctx, loop.index, width);
+        cg_loop_close(l, &loop);
+    }
+    for (int64_t at = whole; width > 1 && at < total;) {
+        unsigned rest = width;
+        while (rest > total - at)
+            rest /= 2;
+        body(l, ctx, cg_int(l->module, at), rest);
+        at += rest;
+    }
+}
+
+struct reset {
+    const struct cg_accumulator *a;
+    LLVMValueRef first_position;
+};
+
+static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct reset *r = ctx;
+    struct triple t = identity(l, r->a, lanes);
+    if (is_arg(r->a)) {
+        // The row of a lane is its place among the accumulators: that element comes first to it.
+        LLVMValueRef row = at;
+        if (r->a->lanes > 1)
+            row = LLVMBuildUDiv(l->m.b, at, cg_int(l->module, r->a->lanes), "");
+        LLVMValueRef first = LLVMBuildAdd(l->m.b, row, r->first_position, "");
+        t.v[2] = cg_splat(&l->m, first, lanes);
+        if (r->a->lanes == 1 && lanes > 1)
+            t.v[2] = LLVMBuildAdd(l->m.b, t.v[2],
+                                  cg_sequence(l->module, l->module->i64, lanes, 0, 1), "");
+    }
+    LLVMValueRef base[3];
+    bases(r->a, base);
+    store_all(l, r->a, base, at, &t);
+}
+
+void cg_accumulator_reset(struct cg_lowering *l, const struct cg_accumulator *a,
+                          LLVMValueRef first_position)
+{
+    struct reset r = {a, first_position};
+    unsigned width = a->lanes > 1 ? a->lanes : a->rows < 16 ? a->rows : 16;
+    if (a->own_axis)
+        width = a->rows;
+    for_runs(l, (int64_t)a->rows * a->stride * a->lanes, width, reset_run, &r);
+}
+
+static struct triple updated(struct cg_lowering *l, const struct cg_accumulator *a,
+                             const struct triple *old, struct cg_value v, struct cg_value v2,
+                             LLVMValueRef position, LLVMValueRef mask)
+{
+    struct triple fresh = {{0}};
+    if (a->op == IR_fma) {
+        struct cg_value sum =
+            cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);
+        from_value(l, a, sum, &fresh);
+    } else {
+        struct triple element = {{0}};
+        from_value(l, a, v, &element);
+        element.v[2] = position;
+        fresh = combine(l, a, old, &element);
+    }
+    for (int part = 0; mask && part < 3; part++)
+        if (fresh.v[part])
+            fresh.v[part] = LLVMBuildSelect(l->m.b, mask, fresh.v[part], old->v[part], "");
+    return fresh;
+}
+
+// The destination is contiguous or otherwise spread along the vector axis: an ordinary access to
+// the row of this accumulator.
+static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,
+                           const struct nest_index *x, struct cg_value v, struct cg_value v2,
+                           LLVMValueRef guard)
+{
+    LLVMValueRef row =
+        LLVMBuildMul(l->m.b, slot, cg_int(l->module, a->stride), "");
+    LLVMTypeRef lane = part_type(l, a);
+    jot_dtype part = dtype_real(a->dtype);
+    LLVMValueRef re = cg_at(l, lane, a->re, row), im = a->im ? cg_at(l, lane, a->im, row) : NULL;
+    struct cg_value old = {cg_load_at(l, re, part, x, guard).re,
+                           im ? cg_load_at(l, im, part, x, guard).re : NULL};
+    struct triple before = {{0}};
+    from_value(l, a, cg_wide_value(l, old), &before);
+    struct triple t = updated(l, a, &before, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
+    struct cg_value fresh = to_value(l, a, &t);
+    cg_store_at(l, re, part, x, guard, (struct cg_value){fresh.re, NULL});
+    if (im)
+        cg_store_at(l, im, part, x, guard, (struct cg_value){fresh.im, NULL});
+}
+
+void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,
+                   const struct nest_index *x, struct cg_value v, struct cg_value v2,
+                   LLVMValueRef position, LLVMValueRef guard)
+{
+    bool other_axis = !a->own_axis && a->lanes != l->lanes;
+    if (x && other_axis) {
+        accumulate_row(l, a, slot, x, v, v2, guard);
+        return;
+    }
+    LLVMValueRef destination = x ? cg_index_value(l, x, JOT_I64) : cg_int(l->module, 0);
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef at;
+    if (a->own_axis)
+        at = LLVMBuildAdd(b, LLVMBuildMul(b, destination, cg_int(l->module, a->rows), ""), slot, "");
+    else
+        at = LLVMBuildAdd(b, LLVMBuildMul(b, slot, cg_int(l->module, a->stride), ""), destination,
+                          "");
+    if (!a->own_axis && a->lanes > 1)
+        at = LLVMBuildMul(b, at, cg_int(l->module, a->lanes), "");
+    LLVMValueRef base[3], mask = a->own_axis ? l->mask : NULL;
+    bases(a, base);
+    if (guard)
+        mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
+    struct triple old = load_all(l, a, base, at, l->lanes);
+    struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
+                                  cg_wide(l, position), mask);
+    store_all(l, a, base, at, &fresh);
+}
+
+static struct triple half_of(struct cg_lowering *l, const struct triple *t, unsigned first,
+                             unsigned n)
+{
+    struct triple r = {{0}};
+    for (int part = 0; part < 3; part++)
+        if (t->v[part])
+            r.v[part] = cg_extract(&l->m, t->v[part], first, n);
+    return r;
+}
+
+struct finish {
+    const struct cg_accumulator *a;
+    int64_t half;
+    LLVMValueRef to[3], to_at;
+};
+
+// All lanes of one destination stand together: halves of one vector.
+static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct finish *f = ctx;
+    const struct cg_accumulator *a = f->a;
+    (void)lanes;
+    LLVMValueRef from[3];
+    bases(a, from);
+    LLVMValueRef first = LLVMBuildMul(l->m.b, at, cg_int(l->module, a->rows), "");
+    struct triple t = load_all(l, a, from, first, a->rows);
+    for (unsigned half = a->rows / 2; half; half /= 2) {
+        struct triple low = half_of(l, &t, 0, half), high = half_of(l, &t, half, half);
+        t = combine(l, a, &low, &high);
+    }
+    store_all(l, a, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+}
+
+static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct finish *f = ctx;
+    LLVMValueRef base[3];
+    bases(f->a, base);
+    LLVMValueRef other = LLVMBuildAdd(
+        l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
+    struct triple low = load_all(l, f->a, base, at, lanes);
+    struct triple high = load_all(l, f->a, base, other, lanes);
+    struct triple r = combine(l, f->a, &low, &high);
+    store_all(l, f->a, base, at, &r);
+}
+
+static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct finish *f = ctx;
+    LLVMValueRef base[3];
+    bases(f->a, base);
+    struct triple t = load_all(l, f->a, base, at, lanes);
+    store_all(l, f->a, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+}
+
+void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a,
+                           const struct cg_results *to, LLVMValueRef row)
+{
+    int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
+    struct finish f = {.a = a, .to = {to->re, to->im, to->position}};
+    f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
+    bool together = a->own_axis || (a->lanes == 1 && a->count == 1);
+    if (together) {
+        for_runs(l, a->count, 1, finish_lanes, &f);
+        return;
+    }
+    unsigned width = a->lanes > 1 ? a->lanes : 16;
+    for (f.half = a->rows / 2; f.half; f.half /= 2)
+        for_runs(l, f.half * a->stride * a->lanes, width, halve_run, &f);
+    for_runs(l, row_lanes, width, copy_run, &f);
+}
+
+struct cg_results cg_results_make(struct cg_lowering *l, const struct cg_accumulator *a,
+                                  int64_t rows)
+{
+    uint64_t lanes = (uint64_t)(rows * a->count) * (a->own_axis ? 1 : a->lanes);
+    struct cg_results r = {0};
+    r.re = cg_scratch(l, lanes * part_bytes(a));
+    if (dtype_is_complex(a->dtype))
+        r.im = cg_scratch(l, lanes * part_bytes(a));
+    if (is_arg(a))
+        r.position = cg_scratch(l, lanes * 8);
+    return r;
+}
+
+struct tree {
+    const struct cg_accumulator *a;
+    LLVMValueRef base[3], to, from; // lane offsets of the rows
+    bool copies;                    // an odd row passes up unchanged
+};
+
+static void tree_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct tree *t = ctx;
+    int64_t row_lanes = t->a->own_axis ? t->a->count : t->a->count * t->a->lanes;
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef from = LLVMBuildAdd(b, t->from, at, "");
+    struct triple r = load_all(l, t->a, t->base, from, lanes);
+    if (!t->copies) {
+        LLVMValueRef next = LLVMBuildAdd(b, from, cg_int(l->module, row_lanes), "");
+        struct triple other = load_all(l, t->a, t->base, next, lanes);
+        r = combine(l, t->a, &r, &other);
+    }
+    store_all(l, t->a, t->base, LLVMBuildAdd(b, t->to, at, ""), &r);
+}
+
+void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
+                        const struct cg_results *r, int64_t rows)
+{
+    int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
+    unsigned width = !a->own_axis && a->lanes > 1 ? a->lanes : row_lanes < 16 ? 1 : 16;
+    struct tree t = {.a = a, .base = {r->re, r->im, r->position}};
+    for (; rows > 1; rows = (rows + 1) / 2) {
+        struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows / 2),
+                                           cg_int(l->module, 1));
+        t.copies = false;
+        t.to = LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, row_lanes), "");
+        t.from = LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, 2 * row_lanes), "");
+        for_runs(l, row_lanes, width, tree_run, &t);
+        cg_loop_close(l, &loop);
+        if (rows % 2) {
+            t.copies = true;
+            t.to = cg_int(l->module, rows / 2 * row_lanes);
+            t.from = cg_int(l->module, (rows - 1) * row_lanes);
+            for_runs(l, row_lanes, width, tree_run, &t);
+        }
+    }
+}
+
+struct cg_value cg_result_load(struct cg_lowering *l, const struct cg_accumulator *a,
+                               const struct cg_results *r, LLVMValueRef i)
+{
+    unsigned lanes = a->own_axis ? 1 : a->lanes;
+    LLVMValueRef base[3] = {r->re, r->im, r->position};
+    LLVMValueRef at = LLVMBuildMul(l->m.b, i, cg_int(l->module, lanes), "");
+    struct triple t = load_all(l, a, base, at, lanes);
+    struct cg_value v = to_value(l, a, &t);
+    if (is_arg(a))
+        v.im = t.v[2];
+    return v;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which axis becomes vector lanes: an estimate of the work of each choice, in scalar operations.
+#include "codegen/lower.h"
+
+#include <string.h>
+
+#define VECTOR 16.0      // lanes that an operation does at once, roughly
+#define LOOP_OVERHEAD 8.0
+#define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
+#define SHORT_AXIS 8     // below this an axis is not worth lanes
+
+static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
+static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
+                        nest_id *out_axis);
+
+static double op_weight(enum ir_op op)
+{
+    switch (op) {
+    case IR_exp: case IR_log: case IR_tanh: case IR_exp2: case IR_logistic: case IR_log1p:
+    case IR_expm1: case IR_sin: case IR_cos: case IR_tan: case IR_erf_inv: case IR_atan:
+        return 16;
+    case IR_pow: case IR_asin: case IR_acos: case IR_sinh: case IR_cosh: case IR_asinh:
+    case IR_acosh: case IR_atanh: case IR_atan2: case IR_cbrt: case IR_threefry2x32:
+        return 60;
+    case IR_div: case IR_sqrt: case IR_rsqrt: case IR_rem:
+        return 6;
+    default:
+        return 1;
+    }
+}
+
+static double access_cost(const struct nest_index *x, nest_id axis)
+{
+    if (axis == NEST_NONE)
+        return 1;
+    int64_t factor = nest_index_factor(x, axis);
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].is_value)
+            return 1.2;
+    if (factor == 0)
+        return 0.5 / VECTOR;
+    if (factor == 1 || factor == -1)
+        return 1 / VECTOR;
+    return factor >= -4 && factor <= 4 ? 0.4 : 1.2;
+}
+
+static double statement_cost(const struct cg_lowering *l, const struct nest_statement *s,
+                             nest_id axis)
+{
+    double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
+    switch (s->kind) {
+    case NEST_OP:
+        return op_weight(s->op) * lane;
+    case NEST_LOAD:
+        return access_cost(&s->index, axis);
+    case NEST_PUT:
+        return access_cost(&s->index, axis) * (s->op ? 2 : 1);
+    case NEST_CONST:
+    case NEST_INDEX:
+        return 0.5 * lane;
+    case NEST_MAP:
+    case NEST_PAR:
+    case NEST_FOLD:
+    case NEST_SCAN:
+        if (axis == NEST_NONE)
+            return best_cost(l, s, NULL);
+        return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 * lane) +
+               (s->kind == NEST_FOLD ? 8 * lane : 0);
+    default:
+        return lane;
+    }
+}
+
+static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis)
+{
+    double cost = 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        cost += statement_cost(l, cg_statement(l, b->statements.at[i]), axis);
+    return cost;
+}
+
+static bool has_loops(const struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
+        if (kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN)
+            return true;
+    }
+    return false;
+}
+
+// The elements of a fold or a scan that vector lanes may be: the last axis of a fold, none of a
+// scan, whose order is strict.
+static bool may_be_lanes(const struct nest_statement *s, uint32_t i)
+{
+    if (s->kind == NEST_SCAN)
+        return false;
+    return s->kind != NEST_FOLD || i + 1 == s->n_axes;
+}
+
+static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
+                        nest_id *out_axis)
+{
+    double all = (double)cg_extent(l, s), best = -1;
+    nest_id chosen = NEST_NONE;
+    if (has_loops(l, s->body) || s->kind == NEST_SCAN) {
+        best = all * (block_cost(l, s->body, NEST_NONE) + 2);
+    }
+    for (uint32_t i = s->n_axes; i-- > 0;) {
+        int64_t extent = l->nest->axes.at[s->axes[i]].extent;
+        if (!may_be_lanes(s, i) || extent == 0)
+            continue;
+        double trips = (double)((extent + 15) / 16 * 16);
+        if (extent < SHORT_AXIS)
+            trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
+        double cost = all / (double)extent *
+                      (trips * block_cost(l, s->body, s->axes[i]) + LOOP_OVERHEAD +
+                       (s->kind == NEST_FOLD ? FOLD_OVERHEAD : 0));
+        if (best < 0 || cost < best) {
+            best = cost;
+            chosen = s->axes[i];
+        }
+    }
+    if (out_axis)
+        *out_axis = chosen;
+    return best < 0 ? all * block_cost(l, s->body, NEST_NONE) : best;
+}
+
+// The widest element and the number of vector operations of a body.
+static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes, double *ops)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
+            unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
+            *bytes = wide > *bytes ? wide : *bytes;
+        }
+        *ops += s->kind == NEST_OP ? op_weight(s->op) : 1;
+        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN)
+            measure(l, s->body, bytes, ops);
+    }
+}
+
+nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned *lanes)
+{
+    const struct nest_statement *s = cg_statement(l, statement);
+    nest_id axis;
+    best_cost(l, s, &axis);
+    *lanes = 1;
+    if (axis == NEST_NONE)
+        return axis;
+    unsigned bytes = 1;
+    double ops = 0;
+    measure(l, s->body, &bytes, &ops);
+    unsigned width = bytes == 8 ? 32 : 64;
+    if (ops > 600)
+        width /= 2;
+    if (ops > 1500)
+        width /= 2;
+    width = width * l->module->vector_bytes / 64;
+    int64_t extent = l->nest->axes.at[axis].extent;
+    while ((int64_t)width / 2 >= extent && width > 2)
+        width /= 2;
+    *lanes = width;
+    return axis;
+}
+
+double cg_loop_cost(const struct cg_lowering *l, nest_id s)
+{
+    return best_cost(l, cg_statement(l, s), NULL);
+}

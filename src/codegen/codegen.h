@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code generator: a scheduled program and a target in, object bytes and a launch plan out.
+//
+// It is a shared object of its own that holds LLVM and shares no symbol with libjot; the one symbol
+// it exports is jot_codegen_entry.  What crosses the boundary is plain data.
+#ifndef CODEGEN_CODEGEN_H
+#define CODEGEN_CODEGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CG_ABI_VERSION 1
+
+enum cg_want {
+    CG_WANT_LLVM = 1u << 0,     // the LLVM text too
+    CG_WANT_ASSEMBLY = 1u << 1, // the assembly too
+};
+
+struct cg_request {
+    uint32_t abi_version;
+    uint32_t want;
+    const char *program; // text of a nest_program (passes/nest.h)
+    const char *target;  // a CPU name and features ("skylake-avx512", "+fma"), NULL: this machine
+};
+
+// Filled by the entry; all memory is the response's and goes with release.
+struct cg_response {
+    int status;          // jot_status
+    const char *message; // when status is not JOT_OK
+    const void *object;
+    size_t object_size;
+    const void *plan; // rt_plan bytes
+    size_t plan_size;
+    const char *llvm, *assembly; // NULL unless wanted
+    void (*release)(struct cg_response *response);
+    void *memory;
+};
+
+typedef void cg_entry(const struct cg_request *request, struct cg_response *response);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the emitters of this folder share: the LLVM state, scalar values of any lane count, and
+// the ops on them.
+#ifndef CODEGEN_EMIT_H
+#define CODEGEN_EMIT_H
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "ir/ops.h"
+
+#include <llvm-c/Core.h>
+
+struct ir_attrs;
+
+// One LLVM module in the making.
+struct cg_module {
+    struct arena *arena;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
+    unsigned vector_bytes; // of the target's registers
+};
+
+// The scalar machine of ir/scalar.h on LLVM values of any lane count: the type of a value says
+// how many lanes it has, so one lane is a plain LLVM scalar.
+struct machine {
+    jot_dtype dtype; // of the last operand of the op, as it is stored
+    const struct ir_attrs *attrs;
+    struct cg_module *module;
+    LLVMBuilderRef b;
+};
+
+// A value of a nest: bool is i1, a half type its 16 bits, a complex number two parts.
+struct cg_value {
+    LLVMValueRef re, im; // im NULL unless complex
+};
+
+// types.c
+LLVMTypeRef cg_lane_type(const struct cg_module *m, jot_dtype d);   // i1 for bool; the part's type
+LLVMTypeRef cg_memory_type(const struct cg_module *m, jot_dtype d); // i8 for bool; the part's type
+LLVMTypeRef cg_with_lanes(LLVMTypeRef lane, unsigned lanes);
+unsigned cg_lanes_of(LLVMValueRef v);
+LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes); // of one lane
+LLVMValueRef cg_int(const struct cg_module *m, int64_t x);                // an i64
+LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overload, int n,
+                          LLVMValueRef *arguments);
+// Constant vector first, first + step, ... of i64 or i32.
+LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes, int64_t first,
+                         int64_t step);
+// Lanes first .. first + count - 1 of v.
+LLVMValueRef cg_extract(struct machine *m, LLVMValueRef v, unsigned first, unsigned count);
+
+// scalar.c
+// The op on operands of equal lane counts; bits as in struct nest_statement.  out has room for
+// two results.
+void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
+           const struct cg_value *in, const int64_t bits[2], struct cg_value *out);
+struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from, jot_dtype to);
+// The element with these bytes, splat.
+struct cg_value cg_constant(const struct cg_module *m, jot_dtype d, const void *element,
+                            unsigned lanes);
+// The neutral element of a combiner.
+struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype d, unsigned lanes);
+// Combines two values of one combiner, both of dtype d.
+struct cg_value cg_combine(struct machine *m, enum ir_op op, jot_dtype d, struct cg_value a,
+                           struct cg_value b);
+// acc + a * b in the order of the fma combiner.
+struct cg_value cg_combine_fma(struct machine *m, jot_dtype d, struct cg_value acc,
+                               struct cg_value a, struct cg_value b);
+// Whether a takes the place of b as the winner of argmax or argmin.
+LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef a,
+                     LLVMValueRef b);
+struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a, struct cg_value b);
+
+// math.c: elementary functions on f32 or f64 lanes.
+LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
+
+#endif

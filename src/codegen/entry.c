@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/arena.h"
+#include "base/status.h"
+#include "codegen/codegen.h"
+#include "codegen/module.h"
+#include "codegen/plan.h"
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+static void release(struct cg_response *response)
+{
+    arena_release(response->memory);
+    response->memory = NULL;
+}
+
+static jot_status lower_all(struct cg_module *m, struct arena *arena,
+                            const struct nest_program *program, struct cg_kernel *kernels)
+{
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+    return JOT_OK;
+}
+
+static jot_status compile(const struct cg_request *request, struct arena *arena,
+                          struct cg_response *response)
+{
+    struct nest_program *program;
+    JOT_TRY(nest_program_parse(arena, request->program, &program));
+    struct cg_kernel *kernels = arena_array(arena, struct cg_kernel, program->nests.count + 1);
+    struct cg_object object = {0};
+    if (program->nests.count) {
+        struct cg_target *target;
+        JOT_TRY(cg_target_find(request->target, &target));
+        struct cg_module m;
+        JOT_TRY(cg_module_make(target, arena, &m));
+        jot_status s = lower_all(&m, arena, program, kernels);
+        if (s == JOT_OK)
+            s = cg_module_compile(&m, target, request->want, &object);
+        cg_module_finish(&m);
+        JOT_TRY(s);
+    }
+    JOT_TRY(cg_plan_write(arena, program, kernels, &response->plan, &response->plan_size));
+    response->object = object.bytes;
+    response->object_size = object.size;
+    response->llvm = object.llvm;
+    response->assembly = object.assembly;
+    return JOT_OK;
+}
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response)
+{
+    *response = (struct cg_response){.release = release};
+    struct arena *arena = arena_create();
+    struct arena_guard guard;
+    if (request->abi_version != CG_ABI_VERSION) {
+        response->status = status_fail(JOT_ERR_LIBRARY,
+                                       "the code generator is of version %u, libjot of %u",
+                                       CG_ABI_VERSION, request->abi_version);
+    } else if (!arena || !arena_guard_open(&guard)) {
+        response->status = status_out_of_memory();
+    } else {
+        response->status = compile(request, arena, response);
+        arena_guard_close(&guard);
+    }
+    response->message = response->status == JOT_OK ? NULL : jot_error_message();
+    response->memory = arena;
+}

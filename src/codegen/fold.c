@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds: a body run over a sequence, its values combined in the fixed order.
+//
+// When the fold's own last axis is the vector axis, lane l of a window of `rows` elements is
+// accumulator l.  A window that several rows of the last axis share is visited once for each of
+// them, under a mask.  Otherwise elements come one by one, element i to accumulator i mod 64.
+#include "codegen/lower.h"
+
+#define UNROLL 16 // sequences up to this length are written out
+#define GROUP_BYTES 24576
+
+static unsigned power_of_two(int64_t n, unsigned limit)
+{
+    unsigned p = 1;
+    while (p < limit && p < n)
+        p *= 2;
+    return p;
+}
+
+static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold, nest_id *puts,
+                         uint32_t *n)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (s->kind == NEST_PUT && s->op != 0 && s->fold == fold)
+            puts[(*n)++] = id;
+        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_IF ||
+            s->kind == NEST_SCAN)
+            collect_puts(l, s->body, fold, puts, n);
+        if (s->kind == NEST_IF && s->other != NEST_NONE)
+            collect_puts(l, s->other, fold, puts, n);
+    }
+}
+
+// The loops between the fold and one of its puts, outermost first; false when it is not below.
+static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, nest_id *path, int *n)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (id == put)
+            return true;
+        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN) {
+            path[(*n)++] = id;
+            if (path_to(l, s->body, put, path, n))
+                return true;
+            (*n)--;
+        }
+        if (s->kind == NEST_IF && (path_to(l, s->body, put, path, n) ||
+                                   (s->other != NEST_NONE && path_to(l, s->other, put, path, n))))
+            return true;
+    }
+    return false;
+}
+
+static bool is_inner_axis(const struct cg_lowering *l, const nest_id *path, int n, nest_id axis)
+{
+    for (int i = 0; i < n; i++)
+        for (uint32_t k = 0; k < cg_statement(l, path[i])->n_axes; k++)
+            if (cg_statement(l, path[i])->axes[k] == axis)
+                return true;
+    return false;
+}
+
+// The part of a put's index that moves inside the fold, starting from 0, and how far it reaches.
+static struct nest_index inner_index(const struct cg_lowering *l, const struct cg_fold_plan *p,
+                                     nest_id put, int64_t *count)
+{
+    nest_id path[64];
+    int n = 0;
+    path_to(l, cg_statement(l, p->statement)->body, put, path, &n);
+    const struct nest_index *x = &cg_statement(l, put)->index;
+    struct nest_term *terms = arena_array(l->arena, struct nest_term, x->count + 1);
+    uint32_t kept = 0;
+    int64_t low = 0, high = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        if (x->terms[i].is_value) {
+            // Any place of the buffer: the whole of it is accumulated.
+            *count = l->nest->buffers.at[cg_statement(l, put)->buffer].count;
+            return *x;
+        }
+        if (!is_inner_axis(l, path, n, x->terms[i].id))
+            continue;
+        int64_t reach = x->terms[i].factor * (l->nest->axes.at[x->terms[i].id].extent - 1);
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+        terms[kept++] = x->terms[i];
+    }
+    *count = high - low + 1;
+    return (struct nest_index){.constant = -low, .count = kept, .terms = terms};
+}
+
+static jot_dtype put_dtype(const struct cg_lowering *l, nest_id put)
+{
+    jot_dtype d = l->nest->buffers.at[cg_statement(l, put)->buffer].dtype;
+    return dtype_is_half(d) ? JOT_F32 : d;
+}
+
+static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, unsigned rows)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    struct cg_fold *f = &p->state;
+    nest_id *puts = arena_array(l->arena, nest_id, l->nest->statements.count);
+    collect_puts(l, s->body, p->statement, puts, &f->n_puts);
+    f->puts = puts;
+    f->n_combines = s->n_combines;
+    f->accumulators =
+        arena_array(l->arena, struct cg_accumulator, f->n_combines + f->n_puts + 1);
+    for (uint32_t i = 0; i < f->n_combines + f->n_puts; i++) {
+        struct cg_accumulator *a = &f->accumulators[i];
+        *a = (struct cg_accumulator){.own_axis = f->own_axis,
+                                     .lanes = f->own_axis ? 1 : l->lanes,
+                                     .rows = rows,
+                                     .count = 1};
+        if (i < f->n_combines) {
+            a->op = s->combines[i].op;
+            a->dtype = s->combines[i].dtype;
+        } else {
+            nest_id put = puts[i - f->n_combines];
+            a->op = cg_statement(l, put)->op;
+            a->dtype = put_dtype(l, put);
+            inner_index(l, p, put, &a->count);
+        }
+        cg_accumulator_make(l, a);
+    }
+}
+
+struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t result_rows)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    struct cg_fold_plan p = {.statement = id, .vector_axis = NEST_NONE, .lanes = 1};
+    p.length = cg_extent(l, s);
+    p.blocks = p.length > CG_FOLD_BLOCK ? (p.length + CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK : 1;
+    unsigned rows = power_of_two(p.length, CG_FOLD_LANES);
+    if (l->lanes == 1 && p.length > 1)
+        p.vector_axis = cg_choose_axis(l, id, &p.lanes);
+    p.state = (struct cg_fold){.statement = id, .own_axis = p.vector_axis != NEST_NONE};
+    if (p.state.own_axis) {
+        int64_t last = l->nest->axes.at[p.vector_axis].extent;
+        p.windowed = s->n_axes > 1 && last != p.length && last % rows != 0;
+        if (p.lanes > rows)
+            p.lanes = rows;
+    }
+    make_accumulators(l, &p, rows);
+    uint32_t n = p.state.n_combines + p.state.n_puts;
+    p.results = arena_array(l->arena, struct cg_results, n + 1);
+    for (uint32_t i = 0; result_rows && i < n; i++)
+        p.results[i] = cg_results_make(l, &p.state.accumulators[i], result_rows);
+    return p;
+}
+
+// The values that a fold yields go to its accumulators.
+static void yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef position)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        const struct nest_combine *c = &s->combines[i];
+        struct cg_value v[2] = {{0}};
+        for (uint32_t k = 0; k < c->n; k++)
+            v[k] = cg_convert(&l->m, l->values[c->value[k]],
+                              l->nest->values.at[c->value[k]].dtype, c->dtype);
+        cg_accumulate(l, &p->state.accumulators[i], p->state.slot, NULL, v[0], v[1], position,
+                      NULL);
+    }
+}
+
+static void element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef position)
+{
+    cg_lower_block(l, cg_statement(l, p->statement)->body);
+    yield(l, p, position);
+}
+
+// Axes but the last from a place in the sequence; returns the place along the last.
+static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at)
+{
+    LLVMBuilderRef b = l->m.b;
+    for (uint32_t i = s->n_axes; i-- > 1;) {
+        LLVMValueRef extent = cg_int(l->module, l->nest->axes.at[s->axes[i]].extent);
+        l->axes[s->axes[i]] = LLVMBuildURem(b, at, extent, "");
+        at = LLVMBuildUDiv(b, at, extent, "");
+    }
+    l->axes[s->axes[0]] = at;
+    return l->axes[s->axes[s->n_axes - 1]];
+}
+
+// The lanes of one window that belong to the sequence places [low, high).
+static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned first,
+                                LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef lane = l->module->i64;
+    LLVMValueRef place = LLVMBuildAdd(b, cg_splat(&l->m, at, l->lanes),
+                                      cg_sequence(l->module, lane, l->lanes, first, 1), "");
+    LLVMValueRef above =
+        LLVMBuildICmp(b, LLVMIntSGE, place, cg_splat(&l->m, low, l->lanes), "");
+    LLVMValueRef below =
+        LLVMBuildICmp(b, LLVMIntSLT, place, cg_splat(&l->m, high, l->lanes), "");
+    return LLVMBuildAnd(b, above, below, "");
+}
+
+// One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
+// axis; low and high are NULL when every lane counts.
+static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
+                   LLVMValueRef base, LLVMValueRef low, LLVMValueRef high)
+{
+    LLVMBuilderRef b = l->m.b;
+    unsigned rows = CG_FOLD_LANES < p->length ? CG_FOLD_LANES : power_of_two(p->length, 64);
+    for (unsigned q = 0; q < rows; q += p->lanes) {
+        LLVMValueRef offset = cg_int(l->module, q);
+        l->axes[p->vector_axis] = LLVMBuildAdd(b, base, offset, "");
+        p->state.slot = offset;
+        l->mask = low ? window_mask(l, at, q, low, high) : NULL;
+        LLVMValueRef first = LLVMBuildAdd(b, at, offset, "");
+        LLVMValueRef position =
+            LLVMBuildAdd(b, cg_splat(&l->m, first, l->lanes),
+                         cg_sequence(l->module, l->module->i64, l->lanes, 0, 1), "");
+        element(l, p, position);
+        l->mask = NULL;
+    }
+}
+
+// A window of a sequence whose rows end inside windows: once for every row that it meets.
+static void shared_window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
+                          int64_t rows)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    LLVMBuilderRef b = l->m.b;
+    int64_t extent = l->nest->axes.at[p->vector_axis].extent;
+    LLVMValueRef e = cg_int(l->module, extent), one = cg_int(l->module, 1);
+    LLVMValueRef stop = LLVMBuildAdd(b, at, cg_int(l->module, rows), "");
+    LLVMValueRef length = cg_int(l->module, p->length);
+    LLVMValueRef clipped = LLVMBuildSelect(
+        b, LLVMBuildICmp(b, LLVMIntSLT, stop, length, ""), stop, length, "");
+    LLVMValueRef first = LLVMBuildUDiv(b, at, e, "");
+    LLVMValueRef last = LLVMBuildUDiv(
+        b, LLVMBuildAdd(b, clipped, cg_int(l->module, extent - 1), ""), e, "");
+    struct cg_loop loop = cg_loop_open(l, first, last, one);
+    LLVMValueRef low = LLVMBuildMul(b, loop.index, e, "");
+    LLVMValueRef high = LLVMBuildAdd(b, low, e, "");
+    set_axes(l, s, low);
+    window(l, p, at, LLVMBuildSub(b, at, low, ""), low, high);
+    cg_loop_close(l, &loop);
+}
+
+static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                           LLVMValueRef last)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    LLVMBuilderRef b = l->m.b;
+    int64_t rows = power_of_two(p->length, CG_FOLD_LANES);
+    l->vector_axis = p->vector_axis;
+    l->lanes = p->lanes;
+    LLVMValueRef step = cg_int(l->module, rows);
+    if (p->windowed) {
+        struct cg_loop loop = cg_loop_open(l, first, last, step);
+        shared_window(l, p, loop.index, rows);
+        cg_loop_close(l, &loop);
+    } else {
+        int64_t rest = p->length % rows;
+        LLVMValueRef whole_end = cg_int(l->module, p->length - rest);
+        LLVMValueRef whole = LLVMBuildSelect(
+            b, LLVMBuildICmp(b, LLVMIntSLT, last, whole_end, ""), last, whole_end, "");
+        if (p->length >= rows) {
+            struct cg_loop loop = cg_loop_open(l, first, whole, step);
+            window(l, p, loop.index, set_axes(l, s, loop.index), NULL, NULL);
+            cg_loop_close(l, &loop);
+        }
+        if (rest) {
+            LLVMValueRef has_rest = LLVMBuildICmp(b, LLVMIntSGT, last, whole_end, "");
+            struct cg_branch branch = {0};
+            bool asks = !LLVMIsConstant(has_rest);
+            if (asks)
+                branch = cg_if_open(l, has_rest);
+            window(l, p, whole_end, set_axes(l, s, whole_end), cg_int(l->module, 0),
+                   cg_int(l->module, p->length));
+            if (asks)
+                cg_if_close(l, &branch);
+        }
+    }
+    l->vector_axis = NEST_NONE;
+    l->lanes = 1;
+}
+
+static void place_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
+{
+    set_axes(l, cg_statement(l, p->statement), at);
+    p->state.slot = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_LANES - 1), "");
+    element(l, p, at);
+}
+
+static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < p->state.n_combines + p->state.n_puts; i++) {
+        const struct cg_accumulator *a = &p->state.accumulators[i];
+        bytes += (uint64_t)(a->rows * a->stride) * a->lanes * dtype_get(a->dtype)->bytes;
+    }
+    return bytes;
+}
+
+// Eight accumulators at a time through the whole block, when all 64 would not stay in the nearest
+// cache.  Each of them still gets its elements in order.
+static void grouped_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                          LLVMValueRef last)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef eight = cg_int(l->module, 8), all = cg_int(l->module, CG_FOLD_LANES);
+    struct cg_loop group = cg_loop_open(l, cg_int(l->module, 0), all, eight);
+    LLVMValueRef start = LLVMBuildAdd(b, first, group.index, "");
+    struct cg_loop turn = cg_loop_open(l, start, last, all);
+    LLVMValueRef stop = LLVMBuildAdd(b, turn.index, eight, "");
+    stop = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, stop, last, ""), stop, last, "");
+    struct cg_loop one = cg_loop_open(l, turn.index, stop, cg_int(l->module, 1));
+    place_element(l, p, one.index);
+    cg_loop_close(l, &one);
+    cg_loop_close(l, &turn);
+    cg_loop_close(l, &group);
+}
+
+static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                        LLVMValueRef last)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    if (p->length <= UNROLL) {
+        for (int64_t i = 0; i < p->length; i++) {
+            LLVMValueRef at = cg_int(l->module, i);
+            set_axes(l, s, at);
+            p->state.slot = at;
+            element(l, p, at);
+        }
+        return;
+    }
+    if (accumulator_bytes(p) > GROUP_BYTES && p->length > CG_FOLD_BLOCK / 2) {
+        grouped_block(l, p, first, last);
+        return;
+    }
+    struct cg_loop loop = cg_loop_open(l, first, last, cg_int(l->module, 1));
+    place_element(l, p, loop.index);
+    cg_loop_close(l, &loop);
+}
+
+void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,
+                   LLVMValueRef row)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_fold *f = &p->state;
+    LLVMValueRef size = cg_int(l->module, CG_FOLD_BLOCK), n = cg_int(l->module, p->length);
+    LLVMValueRef first = LLVMBuildMul(b, block, size, "");
+    LLVMValueRef last = LLVMBuildAdd(b, first, size, "");
+    last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
+    uint32_t count = f->n_combines + f->n_puts;
+    for (uint32_t i = 0; i < count; i++)
+        cg_accumulator_reset(l, &f->accumulators[i], first);
+    f->outer = l->fold;
+    l->fold = f;
+    if (p->length > 0) {
+        if (f->own_axis)
+            own_axis_block(l, p, first, last);
+        else
+            plain_block(l, p, first, last);
+    }
+    l->fold = f->outer;
+    for (uint32_t i = 0; i < count; i++)
+        cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row);
+}
+
+// Stores what an accumulating put gathered: once over the loops between the fold and the put.
+static void store_put(struct cg_lowering *l, struct cg_fold_plan *p, uint32_t i)
+{
+    nest_id put = p->state.puts[i];
+    const struct nest_statement *s = cg_statement(l, put);
+    const struct cg_accumulator *a = &p->state.accumulators[p->state.n_combines + i];
+    nest_id path[64];
+    int n = 0, depth = 0;
+    path_to(l, cg_statement(l, p->statement)->body, put, path, &n);
+    int64_t count;
+    struct nest_index inner = inner_index(l, p, put, &count);
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMValueRef base = cg_buffer_base(l, s->buffer);
+    struct cg_loop loops[64];
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
+    bool any_place = inner.terms == s->index.terms;
+    if (any_place) {
+        loops[depth++] = cg_loop_open(l, zero, cg_int(l->module, count), one);
+    } else {
+        for (int k = 0; k < n; k++)
+            for (uint32_t j = 0; j < cg_statement(l, path[k])->n_axes; j++) {
+                nest_id axis = cg_statement(l, path[k])->axes[j];
+                if (!nest_index_factor(&inner, axis))
+                    continue;
+                loops[depth] = cg_loop_open(
+                    l, zero, cg_int(l->module, l->nest->axes.at[axis].extent), one);
+                l->axes[axis] = loops[depth++].index;
+            }
+    }
+    LLVMValueRef at = any_place ? loops[0].index : cg_index_value(l, &inner, JOT_I64);
+    struct cg_value v =
+        cg_convert(&l->m, cg_result_load(l, a, &p->results[p->state.n_combines + i], at),
+                   a->dtype, d);
+    if (any_place) {
+        LLVMTypeRef lane = cg_memory_type(l->module, d);
+        LLVMBuildStore(l->m.b, v.re, cg_at(l, lane, base, at));
+    } else {
+        cg_store_at(l, base, d, &s->index, NULL, v);
+    }
+    while (depth)
+        cg_loop_close(l, &loops[--depth]);
+}
+
+void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
+{
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    nest_id result = s->result;
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        const struct cg_accumulator *a = &p->state.accumulators[i];
+        struct cg_value v = cg_result_load(l, a, &p->results[i], cg_int(l->module, 0));
+        bool has_position = a->op == IR_argmax || a->op == IR_argmin;
+        if (has_position) {
+            l->values[result++] = (struct cg_value){v.re, NULL};
+            l->values[result++] = (struct cg_value){v.im, NULL};
+        } else {
+            l->values[result++] = v;
+        }
+    }
+    for (uint32_t i = 0; i < p->state.n_puts; i++)
+        store_put(l, p, i);
+}
+
+void cg_lower_fold(struct cg_lowering *l, nest_id id)
+{
+    struct cg_fold_plan p = cg_fold_plan_make(l, id, cg_extent(l, cg_statement(l, id)) > 0
+                                                         ? (cg_extent(l, cg_statement(l, id)) +
+                                                            CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK
+                                                         : 1);
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
+    if (p.blocks == 1) {
+        cg_fold_block(l, &p, zero, zero);
+    } else {
+        struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, p.blocks), one);
+        cg_fold_block(l, &p, loop.index, loop.index);
+        cg_loop_close(l, &loop);
+        for (uint32_t i = 0; i < p.state.n_combines + p.state.n_puts; i++)
+            cg_results_combine(l, &p.state.accumulators[i], &p.results[i], p.blocks);
+    }
+    cg_fold_results(l, &p);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// A nest as functions of the kernel ABI, and how they are to be run.
+//
+// One loop of independent points is split over chunks of one of its axes.  A fold at the top is
+// split over its blocks of 4096: each chunk leaves the results of its blocks in memory, and a
+// second function of one chunk combines them in the fixed tree and goes on with what follows, so
+// the bits do not depend on how many threads there are.  Anything else is one function, run once.
+#include "codegen/lower.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PARALLEL_COST 150000.0 // scalar operations, about 50 microseconds
+#define CHUNK_COST 60000.0
+#define MAX_CHUNKS 64
+
+static bool is_loop(enum nest_kind kind)
+{
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN;
+}
+
+static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
+                                         const struct nest *nest, const char *symbol)
+{
+    LLVMTypeRef p = module->ptr, i = module->i64;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(module->context),
+                                        (LLVMTypeRef[]){p, i, i, i, p}, 5, 0);
+    struct cg_lowering l = {.module = module,
+                            .arena = arena,
+                            .nest = nest,
+                            .top = NEST_NONE,
+                            .vector_axis = NEST_NONE,
+                            .tile_axis = NEST_NONE,
+                            .across_axis = NEST_NONE,
+                            .lanes = 1};
+    l.function = LLVMAddFunction(module->module, symbol, type);
+    l.buffers_argument = LLVMGetParam(l.function, 0);
+    l.scratch_argument = LLVMGetParam(l.function, 4);
+    l.entry = LLVMAppendBasicBlockInContext(module->context, l.function, "entry");
+    l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
+    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(module->context, l.function, "start");
+    LLVMPositionBuilderAtEnd(l.m.b, l.entry);
+    LLVMBuildBr(l.m.b, start);
+    LLVMPositionBuilderAtEnd(l.m.b, start);
+    l.values = arena_array(arena, struct cg_value, nest->values.count + 1);
+    l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
+    l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
+    l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
+    return l;
+}
+
+static LLVMValueRef operand(struct cg_lowering *l, uint32_t i)
+{
+    LLVMValueRef at = cg_at(l, l->module->ptr, l->buffers_argument, cg_int(l->module, i));
+    return LLVMBuildLoad2(l->m.b, l->module->ptr, at, "");
+}
+
+// The arguments of the nest; returns how many there are.
+static uint32_t bind_buffers(struct cg_lowering *l)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        if (l->nest->buffers.at[i].role != NEST_LOCAL)
+            l->buffers[i].base = operand(l, n++);
+    return n;
+}
+
+static void end_function(struct cg_lowering *l)
+{
+    LLVMBuildRetVoid(l->m.b);
+    LLVMDisposeBuilder(l->m.b);
+}
+
+static void lower_simple(struct cg_lowering *l, const struct nest_block *body, uint32_t from,
+                         uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        cg_lower_statement(l, body->statements.at[i]);
+}
+
+// The axis that chunks divide: the first that is long enough, else the longest.
+static nest_id split_axis(const struct nest *nest, const struct nest_statement *s)
+{
+    nest_id longest = s->axes[0];
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        if (nest->axes.at[s->axes[i]].extent >= MAX_CHUNKS)
+            return s->axes[i];
+        if (nest->axes.at[s->axes[i]].extent > nest->axes.at[longest].extent)
+            longest = s->axes[i];
+    }
+    return longest;
+}
+
+static const char *symbol_name(struct arena *arena, int number, const char *suffix)
+{
+    char text[64];
+    snprintf(text, sizeof text, "jot_kernel_%d%s", number, suffix);
+    return arena_text(arena, text);
+}
+
+static int64_t chunk_size(int64_t total, double cost, int64_t unit)
+{
+    double chunks = cost / CHUNK_COST;
+    if (chunks > MAX_CHUNKS)
+        chunks = MAX_CHUNKS;
+    if (chunks < 1)
+        chunks = 1;
+    int64_t grain = (int64_t)((double)total / chunks);
+    grain = (grain + unit - 1) / unit * unit;
+    return grain < unit ? unit : grain;
+}
+
+static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t total, double cost,
+                     int64_t unit)
+{
+    step->symbol = symbol;
+    step->total = total;
+    step->parallel = cost > PARALLEL_COST;
+    step->grain = step->parallel ? chunk_size(total, cost, unit) : total > 0 ? total : 1;
+}
+
+static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    nest_id split = split_axis(l->nest, s);
+    l->top = loop;
+    cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
+    set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
+             cg_loop_cost(l, loop), 64);
+}
+
+// Bytes of one row of the results of an accumulator.
+static uint64_t result_bytes(const struct cg_accumulator *a, int64_t rows)
+{
+    uint64_t elements = (uint64_t)(rows * a->count);
+    bool is_arg = a->op == IR_argmax || a->op == IR_argmin;
+    uint64_t bytes = elements * dtype_get(dtype_real(a->dtype))->bytes;
+    bytes = (bytes + 63) / 64 * 64;
+    if (dtype_is_complex(a->dtype))
+        bytes *= 2;
+    return bytes + (is_arg ? (elements * 8 + 63) / 64 * 64 : 0);
+}
+
+// Results of all blocks in the memory of the step, one accumulator after the other.
+static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef memory)
+{
+    uint64_t at = 0;
+    LLVMTypeRef byte = l->module->i8;
+    for (uint32_t i = 0; i < p->state.n_combines + p->state.n_puts; i++) {
+        const struct cg_accumulator *a = &p->state.accumulators[i];
+        uint64_t part = (uint64_t)(p->blocks * a->count) * dtype_get(dtype_real(a->dtype))->bytes;
+        part = (part + 63) / 64 * 64;
+        struct cg_results *r = &p->results[i];
+        r->re = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
+        if (dtype_is_complex(a->dtype))
+            r->im = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
+        if (a->op == IR_argmax || a->op == IR_argmin)
+            r->position = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
+        at += result_bytes(a, p->blocks);
+    }
+    return at;
+}
+
+static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
+                              int number, struct cg_kernel *out)
+{
+    nest_id fold = body->statements.at[at];
+    double cost = cg_loop_cost(l, fold);
+    l->top = fold;
+    lower_simple(l, body, 0, at);
+    uint32_t n_operands = 0;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        n_operands += l->nest->buffers.at[i].role != NEST_LOCAL;
+    struct cg_fold_plan p = cg_fold_plan_make(l, fold, 0);
+    out->partial_bytes = place_results(l, &p, operand(l, n_operands));
+    struct cg_loop loop = cg_loop_open(l, LLVMGetParam(l->function, 1),
+                                       LLVMGetParam(l->function, 2), cg_int(l->module, 1));
+    cg_fold_block(l, &p, loop.index, loop.index);
+    cg_loop_close(l, &loop);
+    end_function(l);
+    out->steps[0].scratch_bytes = l->scratch_bytes;
+    set_step(&out->steps[0], out->steps[0].symbol, p.blocks, cost, 1);
+    if (l->status != JOT_OK)
+        return;
+
+    struct cg_kernel_step *last = &out->steps[out->n_steps++];
+    last->symbol = symbol_name(l->arena, number, "_end");
+    struct cg_lowering end = begin_function(l->module, l->arena, l->nest, last->symbol);
+    end.top = fold;
+    bind_buffers(&end);
+    lower_simple(&end, body, 0, at);
+    struct cg_fold_plan q = cg_fold_plan_make(&end, fold, 0);
+    place_results(&end, &q, operand(&end, n_operands));
+    for (uint32_t i = 0; i < q.state.n_combines + q.state.n_puts; i++)
+        cg_results_combine(&end, &q.state.accumulators[i], &q.results[i], q.blocks);
+    cg_fold_results(&end, &q);
+    lower_simple(&end, body, at + 1, body->statements.count);
+    end_function(&end);
+    *last = (struct cg_kernel_step){.symbol = last->symbol, .total = 1, .grain = 1};
+    last->scratch_bytes = end.scratch_bytes;
+    l->status = end.status;
+    l->message = end.message;
+}
+
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, const struct nest *nest,
+                           int number, struct cg_kernel *out)
+{
+    *out = (struct cg_kernel){.n_steps = 1};
+    out->steps[0] = (struct cg_kernel_step){
+        .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1};
+    struct cg_lowering l = begin_function(module, arena, nest, out->steps[0].symbol);
+    bind_buffers(&l);
+    const struct nest_block *body = &nest->blocks.at[0];
+    uint32_t loops = 0, at = 0;
+    for (uint32_t i = 0; i < body->statements.count; i++)
+        if (is_loop(cg_statement(&l, body->statements.at[i])->kind)) {
+            loops++;
+            at = i;
+        }
+    const struct nest_statement *only =
+        loops == 1 ? cg_statement(&l, body->statements.at[at]) : NULL;
+    bool ends = at + 1 == body->statements.count;
+    if (only && only->kind == NEST_FOLD && cg_extent(&l, only) > CG_FOLD_BLOCK &&
+        cg_loop_cost(&l, body->statements.at[at]) > PARALLEL_COST) {
+        lower_fold_kernel(&l, body, at, number, out);
+    } else {
+        if (only && ends && (only->kind == NEST_PAR || only->kind == NEST_MAP)) {
+            lower_simple(&l, body, 0, at);
+            lower_points_kernel(&l, body->statements.at[at], out);
+        } else {
+            l.top = loops ? body->statements.at[at] : NEST_NONE;
+            lower_simple(&l, body, 0, body->statements.count);
+        }
+        end_function(&l);
+        out->steps[0].scratch_bytes = l.scratch_bytes;
+    }
+    if (l.status != JOT_OK)
+        return status_fail(l.status, "%s: %s", nest->name, l.message);
+    return JOT_OK;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lower.h"
+
+static LLVMBasicBlockRef new_block(struct cg_lowering *l)
+{
+    return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
+}
+
+struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end,
+                            LLVMValueRef step)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_loop loop = {.body = new_block(l), .exit = new_block(l), .end = end, .step = step};
+    loop.before = LLVMGetInsertBlock(b);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), loop.body, loop.exit);
+    LLVMPositionBuilderAtEnd(b, loop.body);
+    loop.index = LLVMBuildPhi(b, l->module->i64, "");
+    LLVMAddIncoming(loop.index, &begin, &loop.before, 1);
+    return loop;
+}
+
+void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef next = LLVMBuildNSWAdd(b, loop->index, loop->step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body, loop->exit);
+    LLVMAddIncoming(loop->index, &next, &latch, 1);
+    LLVMPositionBuilderAtEnd(b, loop->exit);
+}
+
+struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition)
+{
+    LLVMBasicBlockRef then = new_block(l);
+    struct cg_branch branch = {.exit = new_block(l)};
+    LLVMBuildCondBr(l->m.b, condition, then, branch.exit);
+    LLVMPositionBuilderAtEnd(l->m.b, then);
+    return branch;
+}
+
+void cg_if_close(struct cg_lowering *l, struct cg_branch *branch)
+{
+    LLVMBuildBr(l->m.b, branch->exit);
+    LLVMPositionBuilderAtEnd(l->m.b, branch->exit);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elementary functions as LLVM code: the templates of base/math on LLVM values.
+//
+// Where the straight-line form of a function does not hold for some lane, a cold block computes the
+// vector again through the scalar functions of the library, lane by lane.  Lanes in range have the
+// same bits either way.
+#include "codegen/emit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define V LLVMValueRef
+#define I LLVMValueRef
+#define B LLVMValueRef
+#define M_ struct machine *machine,
+#define M_ARG machine,
+
+
+
+static LLVMValueRef call1(struct machine *m, const char *name, LLVMValueRef x)
+{
+    return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);
+}
+
+static LLVMValueRef call2(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
+{
+    return cg_intrinsic(m, name, LLVMTypeOf(x), 2, (LLVMValueRef[]){x, y});
+}
+
+static LLVMValueRef call3(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
+{
+    return cg_intrinsic(m, "llvm.fma", LLVMTypeOf(x), 3, (LLVMValueRef[]){x, y, z});
+}
+
+// Constants take their lane count from the first parameter, which every template calls x or a.
+// The builder knows it: templates are entered through enter().
+static _Thread_local unsigned lanes_now;
+
+#define FLOAT_LANE (MATH_BITS == 32 ? machine->module->f32 : machine->module->f64)
+#define INT_LANE (MATH_BITS == 32 ? machine->module->i32 : machine->module->i64)
+
+#define K(c) cg_splat(machine, LLVMConstReal(FLOAT_LANE, (double)(c)), lanes_now)
+#define KI(c) cg_splat(machine, LLVMConstInt(INT_LANE, (unsigned long long)(c), 1), lanes_now)
+#define ADD(a, c) LLVMBuildFAdd(machine->b, a, c, "")
+#define SUB(a, c) LLVMBuildFSub(machine->b, a, c, "")
+#define MUL(a, c) LLVMBuildFMul(machine->b, a, c, "")
+#define DIV(a, c) LLVMBuildFDiv(machine->b, a, c, "")
+#define SQRT(a) call1(machine, "llvm.sqrt", a)
+#define FMA(a, c, d) call3(machine, a, c, d)
+#define NEG(a) LLVMBuildFNeg(machine->b, a, "")
+#define ABS(a) call1(machine, "llvm.fabs", a)
+#define COPYSIGN(a, s) call2(machine, "llvm.copysign", a, s)
+#define RINT(a) call1(machine, "llvm.rint", a)
+#define LT(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLT, a, c, "")
+#define LE(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLE, a, c, "")
+#define GT(a, c) LLVMBuildFCmp(machine->b, LLVMRealOGT, a, c, "")
+#define GE(a, c) LLVMBuildFCmp(machine->b, LLVMRealOGE, a, c, "")
+#define EQ(a, c) LLVMBuildFCmp(machine->b, LLVMRealOEQ, a, c, "")
+#define NE(a, c) LLVMBuildFCmp(machine->b, LLVMRealUNE, a, c, "")
+#define BAND(a, c) LLVMBuildAnd(machine->b, a, c, "")
+#define BOR(a, c) LLVMBuildOr(machine->b, a, c, "")
+#define BNOT(a) LLVMBuildNot(machine->b, a, "")
+#define SELECT(p, x, y) LLVMBuildSelect(machine->b, p, x, y, "")
+#define SELECTI(p, x, y) LLVMBuildSelect(machine->b, p, x, y, "")
+#define BITS(a) LLVMBuildBitCast(machine->b, a, cg_with_lanes(INT_LANE, lanes_now), "")
+#define FLOAT_OF_BITS(i) LLVMBuildBitCast(machine->b, i, cg_with_lanes(FLOAT_LANE, lanes_now), "")
+#define IADD(i, j) LLVMBuildAdd(machine->b, i, j, "")
+#define ISUB(i, j) LLVMBuildSub(machine->b, i, j, "")
+#define IAND(i, j) LLVMBuildAnd(machine->b, i, j, "")
+#define IOR(i, j) LLVMBuildOr(machine->b, i, j, "")
+#define IXOR(i, j) LLVMBuildXor(machine->b, i, j, "")
+#define ISHL(i, n) LLVMBuildShl(machine->b, i, KI(n), "")
+#define IUSHR(i, n) LLVMBuildLShr(machine->b, i, KI(n), "")
+#define ILT(i, j) LLVMBuildICmp(machine->b, LLVMIntSLT, i, j, "")
+#define IEQ(i, j) LLVMBuildICmp(machine->b, LLVMIntEQ, i, j, "")
+#define INE(i, j) LLVMBuildICmp(machine->b, LLVMIntNE, i, j, "")
+
+#define MATH_BITS 32
+#include "base/math/elementary.inc"
+#undef MATH_BITS
+#define MATH_BITS 64
+#include "base/math/elementary.inc"
+#undef MATH_BITS
+
+typedef LLVMValueRef unary(struct machine *m, LLVMValueRef x);
+typedef LLVMValueRef binary(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+
+struct form {
+    const char *name;
+    unary *unary[2];        // by width: 32, 64
+    binary *binary[2];
+    unary *out_of_range[2]; // NULL: total
+};
+
+#define ARITY_1(name) .unary = {name##_32, name##_64}
+#define ARITY_2(name) .binary = {name##_32, name##_64}
+#define RANGE_TOTAL(name) .out_of_range = {NULL, NULL}
+#define RANGE_RANGED(name) .out_of_range = {name##_out_of_range_32, name##_out_of_range_64}
+
+static const struct form forms[] = {
+#define MATH(name, arity, range) {#name, ARITY_##arity(name), RANGE_##range(name)},
+#include "base/math/math.def"
+#undef MATH
+};
+
+static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wide, int arity,
+                                    LLVMTypeRef *out_type)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "math_%s_%s", name, wide ? "f64" : "f32");
+    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
+    *out_type = LLVMFunctionType(lane, (LLVMTypeRef[]){lane, lane}, (unsigned)arity, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
+    return f ? f : LLVMAddFunction(m->module->module, symbol, *out_type);
+}
+
+static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool wide, LLVMValueRef x)
+{
+    LLVMTypeRef type;
+    LLVMValueRef f = scalar_function(m, name, wide, 1, &type);
+    unsigned lanes = cg_lanes_of(x);
+    if (lanes == 1)
+        return LLVMBuildCall2(m->b, type, f, &x, 1, "");
+    LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(x));
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef lane = cg_extract(m, x, i, 1);
+        LLVMValueRef y = LLVMBuildCall2(m->b, type, f, &lane, 1, "");
+        all = LLVMBuildInsertElement(m->b, all, y, LLVMConstInt(m->module->i32, i, 0), "");
+    }
+    return all;
+}
+
+// A function of the module that does a whole vector through the scalar function, kept out of line.
+static LLVMValueRef cold_function(struct machine *m, const char *name, bool wide, LLVMTypeRef vector,
+                                  LLVMTypeRef *out_type)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "cold_%s_%s_%u", name, wide ? "f64" : "f32",
+             LLVMGetVectorSize(vector));
+    // By pointer: the vector is wider than what registers pass.
+    *out_type = LLVMFunctionType(LLVMVoidTypeInContext(m->module->context),
+                                 (LLVMTypeRef[]){m->module->ptr}, 1, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
+    if (f)
+        return f;
+    f = LLVMAddFunction(m->module->module, symbol, *out_type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    LLVMBasicBlockRef entry = LLVMAppendBasicBlockInContext(m->module->context, f, "");
+    LLVMBasicBlockRef loop = LLVMAppendBasicBlockInContext(m->module->context, f, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(m->module->context, f, "");
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(m->module->context);
+    struct machine inner = {.module = m->module, .b = b};
+    LLVMPositionBuilderAtEnd(b, entry);
+    LLVMBuildBr(b, loop);
+    LLVMPositionBuilderAtEnd(b, loop);
+    LLVMValueRef i = LLVMBuildPhi(b, m->module->i64, "");
+    LLVMTypeRef lane = LLVMGetElementType(vector);
+    LLVMValueRef at = LLVMBuildGEP2(b, lane, LLVMGetParam(f, 0), &i, 1, "");
+    LLVMBuildStore(b, call_lane_by_lane(&inner, name, wide, LLVMBuildLoad2(b, lane, at, "")), at);
+    LLVMValueRef next = LLVMBuildAdd(b, i, cg_int(m->module, 1), "");
+    LLVMValueRef more = LLVMBuildICmp(
+        b, LLVMIntULT, next, cg_int(m->module, LLVMGetVectorSize(vector)), "");
+    LLVMBuildCondBr(b, more, loop, done);
+    LLVMAddIncoming(i, (LLVMValueRef[]){cg_int(m->module, 0), next},
+                    (LLVMBasicBlockRef[]){entry, loop}, 2);
+    LLVMPositionBuilderAtEnd(b, done);
+    LLVMBuildRetVoid(b);
+    LLVMDisposeBuilder(b);
+    return f;
+}
+
+static void mark_unlikely(struct machine *m, LLVMValueRef branch)
+{
+    LLVMContextRef c = m->module->context;
+    LLVMMetadataRef weights[] = {
+        LLVMMDStringInContext2(c, "branch_weights", 14),
+        LLVMValueAsMetadata(LLVMConstInt(m->module->i32, 1, 0)),
+        LLVMValueAsMetadata(LLVMConstInt(m->module->i32, 1000000, 0)),
+    };
+    LLVMMetadataRef node = LLVMMDNodeInContext2(c, weights, 3);
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(c, "prof", 4),
+                    LLVMMetadataAsValue(c, node));
+}
+
+// y where every lane of the mask is clear, else the vector again through the scalar function.
+static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form, bool wide,
+                                      LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
+{
+    LLVMContextRef c = m->module->context;
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(m->b);
+    LLVMValueRef f = LLVMGetBasicBlockParent(from);
+    LLVMBasicBlockRef cold = LLVMAppendBasicBlockInContext(c, f, "cold");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, f, "warm");
+    LLVMTypeRef word = LLVMIntTypeInContext(c, cg_lanes_of(x));
+    LLVMValueRef any = LLVMBuildICmp(m->b, LLVMIntNE, LLVMBuildBitCast(m->b, mask, word, ""),
+                                     LLVMConstNull(word), "");
+    mark_unlikely(m, LLVMBuildCondBr(m->b, any, cold, done));
+
+    LLVMPositionBuilderAtEnd(m->b, cold);
+    LLVMBuilderRef entry = LLVMCreateBuilderInContext(c);
+    LLVMBasicBlockRef first = LLVMGetEntryBasicBlock(f);
+    LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(first));
+    LLVMValueRef slot = LLVMBuildAlloca(entry, LLVMTypeOf(x), "");
+    LLVMDisposeBuilder(entry);
+    LLVMTypeRef type;
+    LLVMValueRef redo = cold_function(m, form->name, wide, LLVMTypeOf(x), &type);
+    LLVMBuildStore(m->b, x, slot);
+    LLVMBuildCall2(m->b, type, redo, &slot, 1, "");
+    LLVMValueRef again = LLVMBuildLoad2(m->b, LLVMTypeOf(x), slot, "");
+    LLVMBuildBr(m->b, done);
+
+    LLVMPositionBuilderAtEnd(m->b, done);
+    LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(x), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){y, again}, (LLVMBasicBlockRef[]){from, cold}, 2);
+    return phi;
+}
+
+LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
+{
+    const struct form *form = forms;
+    while (strcmp(form->name, name) != 0)
+        form++;
+    LLVMTypeRef lane = LLVMTypeOf(x);
+    if (LLVMGetTypeKind(lane) == LLVMVectorTypeKind)
+        lane = LLVMGetElementType(lane);
+    bool wide = LLVMGetTypeKind(lane) == LLVMDoubleTypeKind;
+    unsigned outer = lanes_now;
+    lanes_now = cg_lanes_of(x);
+    LLVMValueRef result;
+    if (form->binary[wide])
+        result = form->binary[wide](m, x, y);
+    else if (form->out_of_range[wide] && lanes_now == 1)
+        result = call_lane_by_lane(m, name, wide, x);
+    else
+        result = form->unary[wide](m, x);
+    if (form->out_of_range[wide] && lanes_now > 1)
+        result = redo_out_of_range(m, form, wide, x, result, form->out_of_range[wide](m, x));
+    lanes_now = outer;
+    return result;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/module.h"
+
+#include "base/status.h"
+#include "codegen/codegen.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <string.h>
+
+// Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
+// becomes registers, repeated values one.
+#define PASSES "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
+
+struct cg_target {
+    LLVMTargetMachineRef machine;
+    LLVMTargetDataRef layout;
+    char *triple;
+    unsigned vector_bytes;
+};
+
+static pthread_once_t initialised = PTHREAD_ONCE_INIT;
+
+static void initialise(void)
+{
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+}
+
+// A target machine is not for several threads at once, so each has its own.
+static _Thread_local struct cg_target host;
+static _Thread_local char *host_text;
+
+static jot_status make_target(const char *cpu, const char *features, struct cg_target *t)
+{
+    t->triple = LLVMGetDefaultTargetTriple();
+    LLVMTargetRef target;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(t->triple, &target, &error)) {
+        jot_status s = status_fail(JOT_ERR_LIBRARY, "LLVM has no target %s: %s", t->triple, error);
+        LLVMDisposeMessage(error);
+        return s;
+    }
+    t->machine = LLVMCreateTargetMachine(target, t->triple, cpu, features, LLVMCodeGenLevelDefault,
+                                         LLVMRelocPIC, LLVMCodeModelSmall);
+    if (!t->machine)
+        return status_fail(JOT_ERR_LIBRARY, "LLVM makes no code for the CPU %s", cpu);
+    t->layout = LLVMCreateTargetDataLayout(t->machine);
+    t->vector_bytes = strstr(features, "+avx512f") ? 64 : strstr(features, "+avx2") ? 32 : 16;
+    return JOT_OK;
+}
+
+jot_status cg_target_find(const char *text, struct cg_target **out_target)
+{
+    pthread_once(&initialised, initialise);
+    if (host.machine && ((!text && !host_text) || (text && host_text && !strcmp(text, host_text)))) {
+        *out_target = &host;
+        return JOT_OK;
+    }
+    if (host.machine) {
+        LLVMDisposeTargetMachine(host.machine);
+        LLVMDisposeTargetData(host.layout);
+        LLVMDisposeMessage(host.triple);
+        LLVMDisposeMessage(host_text);
+        host = (struct cg_target){0};
+        host_text = NULL;
+    }
+    char *cpu = NULL, *features = NULL;
+    jot_status status;
+    if (text) {
+        char copy[4096] = {0};
+        strncpy(copy, text, sizeof copy - 1);
+        char *rest = strchr(copy, ' ');
+        if (rest)
+            *rest++ = 0;
+        status = make_target(copy, rest ? rest : "", &host);
+        host_text = LLVMCreateMessage(text);
+    } else {
+        cpu = LLVMGetHostCPUName();
+        features = LLVMGetHostCPUFeatures();
+        status = make_target(cpu, features, &host);
+        LLVMDisposeMessage(cpu);
+        LLVMDisposeMessage(features);
+    }
+    if (status == JOT_OK)
+        *out_target = &host;
+    return status;
+}
+
+jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)
+{
+    LLVMContextRef c = LLVMContextCreate();
+    *out = (struct cg_module){.arena = arena,
+                              .context = c,
+                              .module = LLVMModuleCreateWithNameInContext("jot", c),
+                              .i1 = LLVMInt1TypeInContext(c),
+                              .i8 = LLVMInt8TypeInContext(c),
+                              .i16 = LLVMInt16TypeInContext(c),
+                              .i32 = LLVMInt32TypeInContext(c),
+                              .i64 = LLVMInt64TypeInContext(c),
+                              .f32 = LLVMFloatTypeInContext(c),
+                              .f64 = LLVMDoubleTypeInContext(c),
+                              .ptr = LLVMPointerTypeInContext(c, 0),
+                              .vector_bytes = target->vector_bytes};
+    LLVMSetTarget(out->module, target->triple);
+    LLVMSetModuleDataLayout(out->module, target->layout);
+    return JOT_OK;
+}
+
+void cg_module_finish(struct cg_module *m)
+{
+    LLVMDisposeModule(m->module);
+    LLVMContextDispose(m->context);
+}
+
+static void set_function_attributes(struct cg_module *m)
+{
+    static const struct {
+        const char *name, *value;
+    } all[] = {{"prefer-vector-width", "512"}, {"no-trapping-math", "true"}};
+    for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f))
+            continue;
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            LLVMAddAttributeAtIndex(
+                f, LLVMAttributeFunctionIndex,
+                LLVMCreateStringAttribute(m->context, all[i].name, (unsigned)strlen(all[i].name),
+                                          all[i].value, (unsigned)strlen(all[i].value)));
+    }
+}
+
+static jot_status simplify(struct cg_module *m, struct cg_target *target)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(m->module, PASSES, target->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return JOT_OK;
+    char *text = LLVMGetErrorMessage(error);
+    jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return s;
+}
+
+static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGenFileType kind,
+                       const void **out_bytes, size_t *out_size)
+{
+    char *error = NULL;
+    LLVMMemoryBufferRef buffer;
+    if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, m->module, kind, &error, &buffer)) {
+        jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return s;
+    }
+    *out_size = LLVMGetBufferSize(buffer);
+    char *copy = arena_allocate(m->arena, *out_size + 1);
+    memcpy(copy, LLVMGetBufferStart(buffer), *out_size);
+    *out_bytes = copy;
+    LLVMDisposeMemoryBuffer(buffer);
+    return JOT_OK;
+}
+
+jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
+                             struct cg_object *out)
+{
+    *out = (struct cg_object){0};
+    set_function_attributes(m);
+#ifndef NDEBUG
+    char *error = NULL;
+    if (LLVMVerifyModule(m->module, LLVMReturnStatusAction, &error)) {
+        jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM refuses the code: %s", error);
+        LLVMDisposeMessage(error);
+        return s;
+    }
+    LLVMDisposeMessage(error);
+#endif
+    JOT_TRY(simplify(m, target));
+    if (want & CG_WANT_LLVM) {
+        char *text = LLVMPrintModuleToString(m->module);
+        out->llvm = arena_text(m->arena, text);
+        LLVMDisposeMessage(text);
+    }
+    if (want & CG_WANT_ASSEMBLY) {
+        // Emission changes a module, so the assembly is made from a copy.
+        struct cg_module copy = *m;
+        copy.module = LLVMCloneModule(m->module);
+        const void *text;
+        size_t size;
+        jot_status s = emit(&copy, target, LLVMAssemblyFile, &text, &size);
+        LLVMDisposeModule(copy.module);
+        JOT_TRY(s);
+        out->assembly = text;
+    }
+    return emit(m, target, LLVMObjectFile, &out->bytes, &out->size);
+}

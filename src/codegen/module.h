@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// One LLVM module from its creation to object bytes.
+#ifndef CODEGEN_MODULE_H
+#define CODEGEN_MODULE_H
+
+#include "codegen/emit.h"
+#include "jot/status.h"
+
+struct cg_target;
+
+// The target of the text, or this machine for NULL.  Made once a process for each.
+jot_status cg_target_find(const char *text, struct cg_target **out_target);
+
+jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);
+void cg_module_finish(struct cg_module *m);
+
+// Verifies, simplifies and compiles.  The bytes are in the arena; texts only where wanted.
+struct cg_object {
+    const void *bytes;
+    size_t size;
+    const char *llvm, *assembly;
+};
+jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
+                             struct cg_object *out);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the steps of a scheduled program to the launch plan of the runtime.
+#include "codegen/plan.h"
+
+#include "base/status.h"
+#include "base/vec.h"
+#include "base/launch.h"
+
+struct draft {
+    struct arena *arena;
+    const struct nest_program *program;
+    VEC(struct rt_buffer) buffers;
+    VEC(struct rt_step) steps;
+    VEC(struct rt_gemm) gemms;
+    VEC(uint32_t) operands;
+    VEC(char) text;
+    uint64_t arena_bytes;
+};
+
+static uint32_t add_text(struct draft *d, const char *text)
+{
+    uint32_t at = d->text.count;
+    for (const char *c = text;; c++) {
+        vec_push(d->arena, &d->text, *c);
+        if (!*c)
+            return at;
+    }
+}
+
+static void add_memories(struct draft *d)
+{
+    static const uint32_t places[] = {[NEST_INPUT] = RT_PLACE_INPUT,
+                                      [NEST_OUTPUT] = RT_PLACE_OUTPUT,
+                                      [NEST_CONSTANT] = RT_PLACE_CONSTANT,
+                                      [NEST_TEMPORARY] = RT_PLACE_ARENA};
+    for (uint32_t i = 0; i < d->program->memories.count; i++) {
+        const struct nest_memory *m = &d->program->memories.at[i];
+        vec_push(d->arena, &d->buffers,
+                 (struct rt_buffer){.place = places[m->place],
+                                    .index = m->index,
+                                    .offset = m->offset,
+                                    .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype)});
+    }
+}
+
+// Partial results live after the program's own temporaries; steps run one after another, so all
+// kernels share one place.
+static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
+{
+    uint64_t start = (d->program->arena_bytes + 63) / 64 * 64;
+    if (start + bytes > d->arena_bytes)
+        d->arena_bytes = start + bytes;
+    vec_push(d->arena, &d->buffers,
+             (struct rt_buffer){.place = RT_PLACE_ARENA, .offset = start, .bytes = bytes});
+    return d->buffers.count - 1;
+}
+
+static void add_operands(struct draft *d, struct rt_step *s, const struct nest_step *from)
+{
+    s->operand_first = d->operands.count;
+    for (uint32_t i = 0; i < from->n_memories; i++)
+        vec_push(d->arena, &d->operands, from->memories[i]);
+    s->operand_count = from->n_memories;
+}
+
+static void add_kernel(struct draft *d, const struct nest_step *from, const struct cg_kernel *k)
+{
+    uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
+    for (int i = 0; i < k->n_steps; i++) {
+        const struct cg_kernel_step *step = &k->steps[i];
+        struct rt_step s = {.kind = RT_STEP_KERNEL,
+                            .flags = step->parallel ? RT_STEP_PARALLEL : 0,
+                            .name = add_text(d, step->symbol),
+                            .total = step->total,
+                            .grain = step->grain,
+                            .scratch_bytes = step->scratch_bytes};
+        add_operands(d, &s, from);
+        if (k->partial_bytes) {
+            vec_push(d->arena, &d->operands, partial);
+            s.operand_count++;
+        }
+        vec_push(d->arena, &d->steps, s);
+    }
+}
+
+static void add_gemm(struct draft *d, const struct nest_step *from)
+{
+    const struct nest_gemm *g = &from->gemm;
+    struct rt_gemm gemm = {.dtype = g->dtype,
+                           .transpose_a = g->transpose_a,
+                           .transpose_b = g->transpose_b,
+                           .m = g->m,
+                           .n = g->n,
+                           .k = g->k,
+                           .lda = g->lda,
+                           .ldb = g->ldb,
+                           .ldc = g->ldc,
+                           .alpha = 1};
+    for (int i = 0; i < RT_GEMM_BATCH_RANK; i++) {
+        gemm.batch[i] = g->batch[i];
+        gemm.stride_a[i] = g->stride_a[i];
+        gemm.stride_b[i] = g->stride_b[i];
+        gemm.stride_c[i] = g->stride_c[i];
+    }
+    struct rt_step s = {.kind = RT_STEP_GEMM, .index = d->gemms.count, .grain = 1};
+    vec_push(d->arena, &d->gemms, gemm);
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static void add_copy(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {.kind = RT_STEP_COPY, .grain = 1};
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static struct rt_argument *arguments(struct draft *d, enum nest_place place, uint32_t n)
+{
+    struct rt_argument *all = arena_array(d->arena, struct rt_argument, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        all[i].donated = -1;
+    for (uint32_t i = 0; i < d->program->memories.count; i++) {
+        const struct nest_memory *m = &d->program->memories.at[i];
+        if (m->place == place && m->index < n)
+            all[m->index].bytes = (uint64_t)m->count * jot_dtype_size(m->dtype);
+    }
+    if (place == NEST_OUTPUT && d->program->donated)
+        for (uint32_t i = 0; i < n; i++)
+            all[i].donated = d->program->donated[i];
+    return all;
+}
+
+static void *constants(struct draft *d)
+{
+    char *all = arena_allocate(d->arena, d->program->constant_bytes + 1);
+    for (uint32_t i = 0; i < d->program->memories.count; i++) {
+        const struct nest_memory *m = &d->program->memories.at[i];
+        if (m->place == NEST_CONSTANT && m->count)
+            memcpy(all + m->offset, m->data, (size_t)m->count * jot_dtype_size(m->dtype));
+    }
+    return all;
+}
+
+jot_status cg_plan_write(struct arena *arena, const struct nest_program *program,
+                         const struct cg_kernel *kernels, const void **out_bytes, size_t *out_size)
+{
+    struct draft d = {.arena = arena, .program = program, .arena_bytes = program->arena_bytes};
+    add_memories(&d);
+    for (uint32_t i = 0; i < program->steps.count; i++) {
+        const struct nest_step *s = &program->steps.at[i];
+        if (s->kind == NEST_STEP_KERNEL)
+            add_kernel(&d, s, &kernels[s->nest]);
+        else if (s->kind == NEST_STEP_GEMM)
+            add_gemm(&d, s);
+        else
+            add_copy(&d, s);
+    }
+    struct rt_plan plan = {.input_count = program->n_inputs,
+                           .output_count = program->n_outputs,
+                           .buffer_count = d.buffers.count,
+                           .operand_count = d.operands.count,
+                           .step_count = d.steps.count,
+                           .gemm_count = d.gemms.count,
+                           .text_bytes = d.text.count,
+                           .constant_bytes = program->constant_bytes,
+                           .arena_bytes = d.arena_bytes,
+                           .inputs = arguments(&d, NEST_INPUT, program->n_inputs),
+                           .outputs = arguments(&d, NEST_OUTPUT, program->n_outputs),
+                           .buffers = d.buffers.at,
+                           .steps = d.steps.at,
+                           .gemms = d.gemms.at,
+                           .operands = d.operands.at,
+                           .text = d.text.at,
+                           .constants = constants(&d)};
+    rt_plan_write(&plan, arena, out_bytes, out_size);
+    return JOT_OK;
+}

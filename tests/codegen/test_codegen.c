@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code against the interpreter of nests, bit for bit: folds of every combiner, dtype and
+// awkward length, in every mapping to vector lanes.
+#include "support/nest_eval.h"
+#include "support/run_native.h"
+
+#include "base/hash.h"
+#include "base/status.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct arena *arena;
+static uint64_t seed;
+
+static void setup(void)
+{
+    const char *text = getenv("JOT_TEST_SEED");
+    seed = text ? strtoull(text, NULL, 0) : 1;
+    arena = arena_create();
+}
+
+static void teardown(void) { arena_release(arena); }
+
+static uint64_t next(void)
+{
+    seed += UINT64_C(0x9e3779b97f4a7c15);
+    return hash_mix(seed);
+}
+
+static double uniform(void) { return (double)(next() >> 11) * 0x1p-53; }
+
+static void fill(jot_dtype d, int64_t count, void *data)
+{
+    unsigned char *at = data;
+    jot_dtype part = dtype_real(d);
+    size_t size = dtype_get(part)->bytes;
+    if (dtype_is_complex(d))
+        count *= 2;
+    for (int64_t i = 0; i < count; i++, at += size) {
+        float f = (float)(uniform() * 4 - 2);
+        double g = uniform() * 4 - 2;
+        uint16_t half = part == JOT_BF16 ? dtype_bf16_from_f32(f) : dtype_f16_from_f32(f);
+        uint64_t bits = next() % 5 == 0 ? next() % 3 : next();
+        uint8_t truth = bits & 1;
+        memcpy(at, part == JOT_BOOL ? (void *)&truth
+                   : part == JOT_F32 ? (void *)&f
+                   : part == JOT_F64 ? (void *)&g
+                   : dtype_is_half(part) ? (void *)&half : (void *)&bits,
+               size);
+    }
+}
+
+static void *memory_of(const struct nest_memory *m)
+{
+    uint64_t bytes = run_native_bytes(m);
+    return arena_allocate(arena, bytes + 64);
+}
+
+// NaN of any kind equals NaN.
+static bool same(jot_dtype d, int64_t count, const void *a, const void *b)
+{
+    size_t size = dtype_get(dtype_real(d))->bytes;
+    if (dtype_is_complex(d))
+        count *= 2;
+    const unsigned char *x = a, *y = b;
+    for (int64_t i = 0; i < count; i++, x += size, y += size) {
+        if (!memcmp(x, y, size))
+            continue;
+        float f[2];
+        double g[2];
+        if (dtype_real(d) == JOT_F32) {
+            memcpy(f, x, 4);
+            memcpy(f + 1, y, 4);
+            if (f[0] != f[0] && f[1] != f[1])
+                continue;
+            fprintf(stderr, "element %lld: %a, expected %a\n", (long long)i, (double)f[0],
+                    (double)f[1]);
+        } else if (dtype_real(d) == JOT_F64) {
+            memcpy(g, x, 8);
+            memcpy(g + 1, y, 8);
+            if (g[0] != g[0] && g[1] != g[1])
+                continue;
+            fprintf(stderr, "element %lld: %a, expected %a\n", (long long)i, g[0], g[1]);
+        } else if (dtype_is_half(d)) {
+            uint16_t h[2];
+            memcpy(h, x, 2);
+            memcpy(h + 1, y, 2);
+            float (*wide)(uint16_t) = d == JOT_F16 ? dtype_f16_to_f32 : dtype_bf16_to_f32;
+            if (wide(h[0]) != wide(h[0]) && wide(h[1]) != wide(h[1]))
+                continue;
+        }
+        return false;
+    }
+    return true;
+}
+
+static void check_nest(struct nest *n)
+{
+    struct strbuf report = strbuf_make(arena);
+    if (nest_verify(n, &report)) {
+        nest_print(&report, n);
+        ck_abort_msg("%s", report.text);
+    }
+    struct nest_program *p = run_native_wrap(arena, n);
+    void *buffers[16], *in[16], *out[16], *expected[16];
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        buffers[i] = memory_of(m);
+        if (m->place == NEST_INPUT) {
+            fill(m->dtype, m->count, buffers[i]);
+            in[m->index] = buffers[i];
+        } else {
+            expected[m->index] = buffers[i];
+            out[m->index] = memory_of(m);
+        }
+    }
+    ck_assert_msg(nest_eval(n, buffers) == JOT_OK, "interpreter: %s", jot_error_message());
+    ck_assert_msg(run_native(arena, p, in, out) == JOT_OK, "%s", jot_error_message());
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        if (m->place == NEST_OUTPUT &&
+            !same(m->dtype, m->count, out[m->index], expected[m->index])) {
+            struct strbuf s = strbuf_make(arena);
+            nest_print(&s, n);
+            ck_abort_msg("bits differ:\n%s", s.text);
+        }
+    }
+}
+
+static struct nest_index form(struct nest_builder *b, int64_t constant, int n,
+                              const struct nest_term *terms)
+{
+    return nest_index_make(b->nest->arena, constant, n, terms);
+}
+
+#define AXIS(axis, by) ((struct nest_term){.factor = (by), .id = (axis)})
+
+static bool takes(enum ir_op op, jot_dtype d)
+{
+    switch (op) {
+    case IR_reduce_sum:
+    case IR_reduce_prod:
+    case IR_fma:
+        return d != JOT_BOOL;
+    case IR_reduce_and:
+    case IR_reduce_or:
+    case IR_reduce_xor:
+        return d == JOT_BOOL || dtype_is_integer(d);
+    default:
+        return !dtype_is_complex(d);
+    }
+}
+
+static const enum ir_op combiners[] = {IR_reduce_sum, IR_reduce_prod, IR_reduce_max, IR_reduce_min,
+                                       IR_reduce_and, IR_reduce_or,   IR_reduce_xor, IR_fma,
+                                       IR_argmax,     IR_argmin};
+#define COMBINERS ((int)(sizeof combiners / sizeof *combiners))
+
+static jot_dtype result_dtype(enum ir_op op, jot_dtype d)
+{
+    bool wide = op == IR_reduce_sum || op == IR_reduce_prod || op == IR_fma;
+    return wide && dtype_is_half(d) ? JOT_F32 : d;
+}
+
+// y[i] = fold of x[i, j] over j, where j runs over one or two axes.
+struct shape {
+    int64_t rows, outer, inner, row_stride, outer_stride, inner_stride;
+};
+
+static void check_fold(enum ir_op op, jot_dtype d, const struct shape *s)
+{
+    struct nest_builder b = nest_builder_make(arena, "fold");
+    int64_t count = s->rows * s->outer * s->inner;
+    nest_id x = nest_buffer(&b, "x", d, count, NEST_IN);
+    bool is_arg = op == IR_argmax || op == IR_argmin;
+    jot_dtype r = result_dtype(op, d);
+    nest_id y = nest_buffer(&b, "y", r, s->rows, NEST_OUT);
+    nest_id at = is_arg ? nest_buffer(&b, "at", JOT_I64, s->rows, NEST_OUT) : NEST_NONE;
+    nest_id i = nest_axis(&b, "i", s->rows), j = nest_axis(&b, "j", s->outer),
+            k = nest_axis(&b, "k", s->inner);
+    nest_open(&b, NEST_PAR, 1, &i);
+    nest_open(&b, NEST_FOLD, 2, (nest_id[]){j, k});
+    struct nest_index from =
+        form(&b, 0, 3, (struct nest_term[]){AXIS(i, s->row_stride), AXIS(j, s->outer_stride),
+                                            AXIS(k, s->inner_stride)});
+    nest_id v = nest_load(&b, x, from, NEST_NONE);
+    struct nest_combine c = {.op = (uint16_t)op, .n = op == IR_fma ? 2 : 1, .dtype = r};
+    c.value[0] = c.value[1] = v;
+    nest_id result = nest_close(&b, 1, &c);
+    struct nest_index to = form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)});
+    nest_put(&b, y, to, result, NEST_NONE);
+    if (is_arg)
+        nest_put(&b, at, to, result + 1, NEST_NONE);
+    nest_close(&b, 0, NULL);
+    check_nest(b.nest);
+}
+
+static void check_fold_lengths(enum ir_op op, jot_dtype d)
+{
+    static const int64_t lengths[] = {1, 2, 3, 7, 16, 40, 63, 64, 65, 100, 200, 4096, 4100, 9000};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        int64_t n = lengths[i];
+        // Contiguous along the fold.
+        check_fold(op, d, &(struct shape){3, 1, n, n, 0, 1});
+        // Contiguous along the points.
+        if (n <= 4100)
+            check_fold(op, d, &(struct shape){35, n, 1, 1, 35, 0});
+    }
+    // Two axes: adjoining, apart, and with rows that end inside windows.
+    check_fold(op, d, &(struct shape){2, 5, 64, 320, 64, 1});
+    check_fold(op, d, &(struct shape){2, 7, 30, 30, 60, 1});
+    check_fold(op, d, &(struct shape){2, 3, 5, 5, 10, 1});
+    check_fold(op, d, &(struct shape){2, 90, 70, 70, 140, 1});
+    check_fold(op, d, &(struct shape){40, 3, 9, 27, 9, 1});
+}
+
+START_TEST(folds)
+{
+    enum ir_op op = combiners[_i % COMBINERS];
+    jot_dtype d = (jot_dtype)(_i / COMBINERS);
+    if (takes(op, d) && !((op == IR_argmax || op == IR_argmin) && d == JOT_BOOL))
+        check_fold_lengths(op, d);
+}
+END_TEST
+
+// g[k] accumulates over n inside the kernel, and the whole sum of x besides.
+static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
+{
+    struct nest_builder b = nest_builder_make(arena, "accumulate");
+    jot_dtype r = result_dtype(IR_reduce_sum, d);
+    nest_id x = nest_buffer(&b, "x", d, n * k, NEST_IN);
+    nest_id w = nest_buffer(&b, "w", d, n, NEST_IN);
+    nest_id g = nest_buffer(&b, "g", r, k, NEST_OUT);
+    nest_id h = nest_buffer(&b, "h", r, k, NEST_OUT);
+    nest_id total = nest_buffer(&b, "total", r, 1, NEST_OUT);
+    nest_id i = nest_axis(&b, "i", n), j = nest_axis(&b, "j", k), l = nest_axis(&b, "l", k);
+    nest_id fold = nest_open(&b, NEST_FOLD, 1, &i);
+    nest_open(&b, NEST_FOLD, 1, &l);
+    nest_id row = nest_load(
+        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(l, 1)}), NEST_NONE);
+    struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {row}};
+    nest_id inner = nest_close(&b, 1, &sum);
+    nest_id weight = nest_load(&b, w, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), NEST_NONE);
+    nest_open(&b, NEST_MAP, 1, &j);
+    nest_id v = nest_load(
+        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(j, 1)}), NEST_NONE);
+    struct nest_index to = form(&b, 0, 1, (struct nest_term[]){AXIS(j, 1)});
+    struct nest_combine fma = {.op = IR_fma, .n = 2, .dtype = r, .value = {v, weight}};
+    nest_put_combine(&b, g, to, fold, &fma);
+    struct nest_combine plain = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {v}};
+    nest_put_combine(&b, h, to, fold, &plain);
+    nest_close(&b, 0, NULL);
+    struct nest_combine all = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {inner}};
+    nest_id result = nest_close(&b, 1, &all);
+    nest_put(&b, total, form(&b, 0, 0, NULL), result, NEST_NONE);
+    check_nest(b.nest);
+}
+
+START_TEST(accumulations)
+{
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16};
+    static const int64_t sizes[][2] = {{1, 1},  {5, 3},    {64, 4},   {70, 20},
+                                       {1000, 33}, {5000, 3}, {9000, 40}, {40000, 100}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_accumulation(dtypes[_i], sizes[i][0], sizes[i][1]);
+}
+END_TEST
+
+START_TEST(large_fold)
+{
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16, JOT_C128, JOT_BOOL};
+    jot_dtype d = dtypes[_i];
+    enum ir_op op = d == JOT_BOOL ? IR_reduce_xor : IR_reduce_sum;
+    int64_t lengths[] = {1000000, 4096 * 50, 123457};
+    for (int i = 0; i < 3; i++) {
+        struct nest_builder b = nest_builder_make(arena, "all");
+        jot_dtype r = result_dtype(op, d);
+        nest_id x = nest_buffer(&b, "x", d, lengths[i], NEST_IN);
+        nest_id y = nest_buffer(&b, "y", r, 1, NEST_OUT);
+        nest_id a = nest_axis(&b, "a", lengths[i]);
+        nest_open(&b, NEST_FOLD, 1, &a);
+        nest_id v = nest_load(&b, x, form(&b, 0, 1, (struct nest_term[]){AXIS(a, 1)}), NEST_NONE);
+        struct nest_combine c = {.op = (uint16_t)op, .n = 1, .dtype = r, .value = {v}};
+        nest_id result = nest_close(&b, 1, &c);
+        nest_put(&b, y, form(&b, 0, 0, NULL), result, NEST_NONE);
+        check_nest(b.nest);
+    }
+}
+END_TEST
+
+// Reversed, strided, guarded and data-dependent access.
+START_TEST(access)
+{
+    jot_dtype d = (jot_dtype)_i;
+    int64_t n = 150;
+    for (int pattern = 0; pattern < 5; pattern++) {
+        struct nest_builder b = nest_builder_make(arena, "access");
+        nest_id x = nest_buffer(&b, "x", d, 3 * n, NEST_IN);
+        nest_id which = nest_buffer(&b, "which", JOT_U8, n, NEST_IN);
+        nest_id y = nest_buffer(&b, "y", d, 2 * n, NEST_OUT);
+        nest_id z = nest_buffer(&b, "z", d, n, NEST_OUT);
+        nest_id i = nest_axis(&b, "i", n);
+        nest_open(&b, NEST_PAR, 1, &i);
+        struct nest_index from[] = {
+            form(&b, n - 1, 1, (struct nest_term[]){AXIS(i, -1)}),
+            form(&b, 1, 1, (struct nest_term[]){AXIS(i, 3)}),
+            form(&b, 7, 0, NULL),
+            form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}),
+            form(&b, 0, 1, (struct nest_term[]){AXIS(i, 2)}),
+        };
+        nest_id guard = NEST_NONE;
+        struct nest_index at = from[pattern];
+        if (pattern == 3) { // x[which[i]] where i is below 100
+            nest_id w = nest_load(&b, which, from[3], NEST_NONE);
+            nest_id place = nest_index_value(&b, from[3], JOT_I32);
+            nest_id limit = nest_const(&b, JOT_I32, &(int32_t){100});
+            guard = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){place, limit}, NULL);
+            at = form(&b, 0, 1,
+                      (struct nest_term[]){{.factor = 1, .id = w, .is_value = true}});
+        }
+        nest_id v = nest_load(&b, x, at, guard);
+        nest_put(&b, z, from[3], v, NEST_NONE);
+        nest_put(&b, y, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 2)}), v, NEST_NONE);
+        nest_put(&b, y, form(&b, 1, 1, (struct nest_term[]){AXIS(i, 2)}), v, NEST_NONE);
+        nest_close(&b, 0, NULL);
+        check_nest(b.nest);
+    }
+}
+END_TEST
+
+// Rows with a local array that two loops share.
+START_TEST(locals)
+{
+    jot_dtype d = _i ? JOT_F64 : JOT_F32;
+    int64_t shapes[][2] = {{3, 100}, {40, 5}, {2, 5000}, {200, 3}};
+    for (int k = 0; k < 4; k++) {
+        int64_t rows = shapes[k][0], n = shapes[k][1];
+        struct nest_builder b = nest_builder_make(arena, "rows");
+        nest_id x = nest_buffer(&b, "x", d, rows * n, NEST_IN);
+        nest_id y = nest_buffer(&b, "y", d, rows * n, NEST_OUT);
+        nest_id t = nest_buffer(&b, "t", d, n, NEST_LOCAL);
+        nest_id r = nest_axis(&b, "r", rows), c = nest_axis(&b, "c", n), e = nest_axis(&b, "e", n),
+                g = nest_axis(&b, "g", n);
+        nest_open(&b, NEST_PAR, 1, &r);
+        nest_open(&b, NEST_MAP, 1, &c);
+        nest_id v = nest_load(
+            &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(r, n), AXIS(c, 1)}), NEST_NONE);
+        nest_id w = nest_op(&b, IR_tanh, d, 1, &v, NULL);
+        nest_put(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(c, 1)}), w, NEST_NONE);
+        nest_close(&b, 0, NULL);
+        nest_open(&b, NEST_FOLD, 1, &e);
+        nest_id u = nest_load(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(e, 1)}), NEST_NONE);
+        struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {u}};
+        nest_id s = nest_close(&b, 1, &sum);
+        nest_open(&b, NEST_MAP, 1, &g);
+        nest_id q = nest_load(
+            &b, t, form(&b, n - 1, 1, (struct nest_term[]){AXIS(g, -1)}), NEST_NONE);
+        nest_id o = nest_op(&b, IR_div, d, 2, (nest_id[]){q, s}, NULL);
+        nest_put(&b, y, form(&b, 0, 2, (struct nest_term[]){AXIS(r, n), AXIS(g, 1)}), o, NEST_NONE);
+        nest_close(&b, 0, NULL);
+        nest_close(&b, 0, NULL);
+        check_nest(b.nest);
+    }
+}
+END_TEST
+
+START_TEST(scans)
+{
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I16, JOT_C64};
+    jot_dtype d = dtypes[_i % 4];
+    int64_t n = _i < 4 ? 77 : 1;
+    struct nest_builder b = nest_builder_make(arena, "scan");
+    nest_id x = nest_buffer(&b, "x", d, 40 * n, NEST_IN);
+    nest_id y = nest_buffer(&b, "y", d, 40 * n, NEST_OUT);
+    nest_id r = nest_axis(&b, "r", 40), c = nest_axis(&b, "c", n);
+    nest_open(&b, NEST_PAR, 1, &r);
+    nest_open(&b, NEST_SCAN, 1, &c);
+    struct nest_index at = form(&b, 0, 2, (struct nest_term[]){AXIS(r, 1), AXIS(c, 40)});
+    nest_id v = nest_load(&b, x, at, NEST_NONE);
+    struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {v}};
+    nest_id running = nest_yield(&b, 1, &sum);
+    nest_put(&b, y, at, running, NEST_NONE);
+    nest_close(&b, 0, NULL);
+    nest_close(&b, 0, NULL);
+    check_nest(b.nest);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("codegen");
+    TCase *c = tcase_create("bits");
+    tcase_set_timeout(c, 300);
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, folds, 0, COMBINERS * DTYPE_COUNT);
+    tcase_add_loop_test(c, accumulations, 0, 5);
+    tcase_add_loop_test(c, large_fold, 0, 6);
+    tcase_add_loop_test(c, access, 0, DTYPE_COUNT);
+    tcase_add_loop_test(c, locals, 0, 2);
+    tcase_add_loop_test(c, scans, 0, 8);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}
