@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tracing function values, and calls of them.
+#include "trace/function.h"
+
+// A function of the module that needs nothing but its arguments, by what it was traced from.
+struct memo_key {
+    jot_callee callee, rule[2];
+    uint16_t rule_kind, n_transforms;
+    bool keeps_weak;
+    jot_transform transform[JOT_MAX_TRANSFORMS];
+};
+
+struct trace_memo {
+    struct memo_key key;
+    int n_in;
+    const struct ir_type *types;
+    const bool *weak;
+    struct traced traced;
+    struct trace_memo *next;
+};
+
+// Padding is zero in both, for the key is built on zeroed memory and copied whole.
+static void make_key(const jot_function *f, int level, const bool *weak, struct memo_key *key)
+{
+    memset(key, 0, sizeof *key);
+    key->callee = f->callee;
+    key->callee.where = NULL;
+    key->rule[0] = f->rule[0];
+    key->rule[1] = f->rule[1];
+    key->rule_kind = f->rule_kind;
+    key->n_transforms = (uint16_t)level;
+    key->keeps_weak = weak != NULL;
+    for (int i = 0; i < level; i++) {
+        const jot_transform *t = &f->transform[i];
+        key->transform[i].kind = t->kind;
+        key->transform[i].n = t->n;
+        key->transform[i].n_out = t->n_out;
+        memcpy(key->transform[i].axis, t->axis, sizeof t->axis);
+        memcpy(key->transform[i].out_axis, t->out_axis, sizeof t->out_axis);
+    }
+}
+
+static bool same_callee(const jot_callee *a, const jot_callee *b)
+{
+    return a->body == b->body && a->plain == b->plain && a->ctx == b->ctx &&
+           a->arg_leaves == b->arg_leaves && a->result_leaves == b->result_leaves &&
+           a->n_args == b->n_args && a->n_results == b->n_results;
+}
+
+static bool same_key(const struct memo_key *a, const struct memo_key *b)
+{
+    if (!same_callee(&a->callee, &b->callee) || !same_callee(&a->rule[0], &b->rule[0]) ||
+        !same_callee(&a->rule[1], &b->rule[1]) || a->rule_kind != b->rule_kind ||
+        a->n_transforms != b->n_transforms || a->keeps_weak != b->keeps_weak)
+        return false;
+    for (int i = 0; i < a->n_transforms; i++) {
+        const jot_transform *s = &a->transform[i], *t = &b->transform[i];
+        if (s->kind != t->kind || s->n != t->n || s->n_out != t->n_out ||
+            memcmp(s->axis, t->axis, sizeof s->axis) ||
+            memcmp(s->out_axis, t->out_axis, sizeof s->out_axis))
+            return false;
+    }
+    return true;
+}
+
+static struct trace_memo *find_memo(const struct memo_key *key, int n_in,
+                                    const struct ir_type *types, const bool *weak)
+{
+    for (struct trace_memo *m = trace_top()->root->memo; m; m = m->next) {
+        bool same = m->n_in == n_in && same_key(&m->key, key);
+        for (int i = 0; same && i < n_in; i++)
+            same = ir_type_equal(m->types[i], types[i]) && (!weak || m->weak[i] == weak[i]);
+        if (same)
+            return m;
+    }
+    return NULL;
+}
+
+static void add_memo(const struct memo_key *key, int n_in, const struct ir_type *types,
+                     const bool *weak, const struct traced *traced)
+{
+    struct trace *root = trace_top()->root;
+    struct arena *arena = root->module->arena;
+    struct trace_memo *m = arena_new(arena, struct trace_memo);
+    m->key = *key;
+    m->n_in = n_in;
+    m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
+    m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
+    m->traced = *traced;
+    m->next = root->memo;
+    root->memo = m;
+}
+
+// The results as values of the graph, converted to what the user sees unless numbers stay numbers.
+static void collect(struct trace *t, int n, const jot_value *out, bool keep_weak, ir_id *ids,
+                    bool *weak)
+{
+    (void)t;
+    for (int i = 0; i < n; i++) {
+        const struct trace_slot *s = trace_slot_of(out[i]);
+        weak[i] = keep_weak && s->weak && s->kind == TRACE_VALUE;
+        ids[i] = weak[i] ? s->id : trace_strong(out[i]);
+    }
+}
+
+// What the user sees of a weak parameter.
+static jot_dtype seen_dtype(struct ir_type t, bool weak)
+{
+    jot_dtype d = ir_dtype(t);
+    return !weak ? d : d == JOT_F64 ? JOT_F32 : d == JOT_C128 ? JOT_C64 : d;
+}
+
+static bool trace_callee(const jot_callee *c, const struct ir_type *types, const bool *weak,
+                         struct traced *out)
+{
+    struct trace *outer = trace_top();
+    struct arena *arena = outer->module->arena;
+    int n_in = callee_in(c), n_out = callee_out(c);
+    jot_value *v = arena_array(arena, jot_value, n_in + n_out + 1);
+    ir_id *ids = arena_array(arena, ir_id, n_out + 1);
+    struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
+    for (int i = 0; i < n_in; i++)
+        v[i] = trace_param(types[i], weak && weak[i], seen_dtype(types[i], weak && weak[i]));
+    jot_place((jot_value){0, 0}, c->where);
+    callee_call(c, v, v + n_in);
+    *out = (struct traced){.n_out = n_out, .weak = arena_array(arena, bool, n_out + 1)};
+    uint32_t n_hidden = 0, *hidden = NULL;
+    if (!t->error) {
+        collect(t, n_out, v + n_in, weak != NULL, ids, out->weak);
+        out->function = trace_close(t, n_out, ids, &n_hidden, &hidden);
+    }
+    bool ok = !t->error;
+    out->n_hidden = (int)n_hidden;
+    out->hidden = arena_array(arena, jot_value, n_hidden + 1);
+    for (uint32_t i = 0; i < n_hidden; i++)
+        out->hidden[i] = t->hidden.at[hidden[i]].outer;
+    trace_end(t);
+    return ok;
+}
+
+// The types before the outermost transform.  False with an error when an axis is not there.
+static bool inner_types(const jot_function *f, int level, const struct ir_type *types,
+                        struct ir_type *out)
+{
+    const jot_transform *t = &f->transform[level - 1];
+    struct ir_module *m = trace_top()->module;
+    int n = function_in(f, level - 1);
+    memcpy(out, types, sizeof *out * (size_t)n);
+    if (t->kind != TRACE_VMAP)
+        return true;
+    for (int i = 0, arg = 0, leaf = 0; i < n; i++, leaf++) {
+        while (arg < f->callee.n_args && leaf >= callee_leaves(&f->callee, arg)) {
+            arg++;
+            leaf = 0;
+        }
+        int axis = t->n && arg < t->n ? t->axis[arg] : 0;
+        if (axis == TRACE_AXIS_NONE)
+            continue;
+        int rank = types[i].rank, at = axis < 0 ? axis + rank : axis;
+        if (at < 0 || at >= rank) {
+            jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE, "argument %d of %s is %s: no axis %d",
+                                 arg, f->callee.name, ir_type_text(m, types[i]), axis),
+                      t->where);
+            return false;
+        }
+        int64_t dims[IR_MAX_RANK];
+        const int64_t *old = ir_dims(m, types[i]);
+        for (int k = 0; k < rank - 1; k++)
+            dims[k] = old[k + (k >= at)];
+        out[i] = ir_type_make(m, ir_dtype(types[i]), rank - 1, dims);
+    }
+    return true;
+}
+
+bool function_trace(const jot_function *f, int level, const struct ir_type *types, const bool *weak,
+                    struct traced *out)
+{
+    int n_in = function_in(f, level);
+    struct memo_key key;
+    make_key(f, level, weak, &key);
+    struct trace_memo *known = find_memo(&key, n_in, types, weak);
+    if (known) {
+        *out = known->traced;
+        return true;
+    }
+    if (level == 0) {
+        if (!trace_callee(&f->callee, types, weak, out) ||
+            (f->rule_kind && !function_add_rule(f, types, out)))
+            return false;
+    } else {
+        struct ir_type *inner =
+            arena_array(trace_top()->module->arena, struct ir_type, function_in(f, level - 1) + 1);
+        if (!inner_types(f, level, types, inner) ||
+            !function_trace(f, level - 1, inner, NULL, out) ||
+            !function_transform(f, level, types, out))
+            return false;
+    }
+    if (out->n_hidden == 0)
+        add_memo(&key, n_in, types, weak, out);
+    return true;
+}
+
+bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in, ir_id *out)
+{
+    struct trace *top = trace_top();
+    struct ir_builder *b = &top->b;
+    struct ir_graph *g = ir_function(top->module, t->function);
+    ir_id *operands = arena_array(top->module->arena, ir_id, n_in + t->n_hidden + 1);
+    memcpy(operands, in, sizeof *in * (size_t)n_in);
+    for (int i = 0; i < t->n_hidden; i++)
+        operands[n_in + i] = trace_slot_of(t->hidden[i])->id;
+    if (t->n_hidden) {
+        ir_inline(b, g, operands, out);
+    } else {
+        ir_id first = ir_call(b, IR_call, 1, &t->function, n_in, operands);
+        for (int i = 0; i < t->n_out; i++)
+            out[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
+    }
+    if (b->status == JOT_OK)
+        return true;
+    trace_result(name, IR_NONE, false);
+    return false;
+}
+
+static bool apply(const jot_function *f, const jot_value *values, jot_value *out)
+{
+    struct trace *top = trace_top();
+    struct arena *arena = top->module->arena;
+    int n_in = function_in(f, f->n_transforms), n_out = function_out(f, f->n_transforms);
+    bool keep_weak = f->n_transforms == 0 && !f->rule_kind;
+    jot_value error, *v = arena_array(arena, jot_value, n_in + 1);
+    memcpy(v, values, sizeof *v * (size_t)n_in);
+    if (!trace_ready("jot_apply", n_in, v, &error))
+        return false;
+    ir_id *in = arena_array(arena, ir_id, n_in + 1), *ids = arena_array(arena, ir_id, n_out + 1);
+    struct ir_type *types = arena_array(arena, struct ir_type, n_in + 1);
+    bool *weak = arena_array(arena, bool, n_in + 1);
+    for (int i = 0; i < n_in; i++) {
+        const struct trace_slot *s = trace_slot_of(v[i]);
+        weak[i] = keep_weak && s->weak && s->kind == TRACE_VALUE;
+        in[i] = weak[i] ? s->id : trace_strong(v[i]);
+        types[i] = ir_type_in(&top->b, in[i]);
+    }
+    struct traced traced;
+    if (!function_trace(f, f->n_transforms, types, keep_weak ? weak : NULL, &traced) ||
+        !traced_emit("jot_apply", &traced, n_in, in, ids))
+        return false;
+    for (int i = 0; i < n_out; i++)
+        out[i] = trace_value(ids[i], traced.weak[i]);
+    return true;
+}
+
+void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, jot_value *out)
+{
+    jot_value e = {0, 1};
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        e = trace_out_of_memory();
+        for (size_t i = 0; i < n_out; i++)
+            out[i] = e;
+        return;
+    }
+    const char *problem = function_problem(&f);
+    bool ok = false;
+    if (!trace_ready("jot_apply", 0, NULL, &e))
+        ;
+    else if (problem)
+        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s", problem);
+    else if ((int)n_in != function_in(&f, f.n_transforms) ||
+             (int)n_out != function_out(&f, f.n_transforms))
+        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s takes %d values and gives %d, not %zu and %zu",
+                       f.callee.name, function_in(&f, f.n_transforms),
+                       function_out(&f, f.n_transforms), n_in, n_out);
+    else if (apply(&f, in, out))
+        ok = true;
+    else
+        e = trace_top()->is_broken ? (jot_value){trace_top()->serial, 0}
+                                   : trace_fail_again(trace_top()->root->latest);
+    for (size_t i = 0; !ok && i < n_out; i++)
+        out[i] = e;
+    arena_guard_close(&guard);
+}

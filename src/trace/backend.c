@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code, or the reference evaluator when JOT_BACKEND asks for it.
+#include "trace/backend.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/eval.h"
+#include "trace/native.h"
+
+#include <stdlib.h>
+
+struct backend_program {
+    const struct ir_graph *graph;
+    struct native_program *native; // NULL: evaluated
+};
+
+static bool wants_evaluator(void)
+{
+    const char *name = getenv("JOT_BACKEND");
+    return name && !strcmp(name, "eval");
+}
+
+jot_status backend_compile(struct ir_module *m, uint32_t function,
+                           const struct backend_options *options, struct backend_program **out)
+{
+    struct backend_program *p = memory_allocate_zeroed(sizeof *p);
+    if (!p)
+        return status_out_of_memory();
+    p->graph = ir_function(m, function);
+    jot_status status =
+        wants_evaluator() ? JOT_OK : native_compile(m, function, options, &p->native);
+    if (status != JOT_OK)
+        memory_release(p);
+    else
+        *out = p;
+    return status;
+}
+
+void backend_release(struct backend_program *p)
+{
+    if (!p)
+        return;
+    native_release(p->native);
+    memory_release(p);
+}
+
+const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena)
+{
+    return p->native ? native_text(p->native, stage, arena) : NULL;
+}
+
+static jot_status run(struct arena *arena, const struct ir_graph *g, jot_array *const *in,
+                      jot_array **out)
+{
+    uint32_t n_out = g->outputs.count;
+    struct ir_tensor *args = arena_array(arena, struct ir_tensor, g->n_params + 1);
+    struct ir_tensor *results = arena_array(arena, struct ir_tensor, n_out + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        args[i] = (struct ir_tensor){.type = ir_type_of(g, i), .data = in[i]->data};
+    JOT_TRY(ir_eval(arena, g, args, results));
+    for (uint32_t i = 0; i < n_out; i++) {
+        struct ir_type t = results[i].type;
+        out[i] = rt_array_create(ir_dtype(t), t.rank, ir_dims(g->module, t));
+        if (!out[i]) {
+            jot_arrays_release(i, out);
+            return JOT_ERR_MEMORY;
+        }
+        if (out[i]->bytes)
+            memcpy(out[i]->data, results[i].data, out[i]->bytes);
+    }
+    return JOT_OK;
+}
+
+jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out)
+{
+    if (p->native)
+        return native_run(p->native, in, out);
+    struct arena *arena = arena_create();
+    if (!arena)
+        return status_out_of_memory();
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        arena_release(arena);
+        return status_out_of_memory();
+    }
+    jot_array **made = arena_array(arena, jot_array *, p->graph->outputs.count + 1);
+    jot_status status = run(arena, p->graph, in, made);
+    if (status == JOT_OK)
+        memcpy(out, made, sizeof *out * p->graph->outputs.count);
+    arena_guard_close(&guard);
+    arena_release(arena);
+    return status;
+}

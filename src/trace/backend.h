@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What turns a finished function into something that runs.
+//
+// The environment variable JOT_BACKEND chooses: "eval" is the reference evaluator.
+#ifndef TRACE_BACKEND_H
+#define TRACE_BACKEND_H
+
+#include "ir/graph.h"
+#include "runtime/array.h"
+
+struct backend_program;
+
+struct backend_options {
+    const char *name;
+    const bool *donated; // by input, or NULL
+};
+
+// Compiles a function of the module, which is complete and stays unchanged.  The program borrows
+// the module: it is released before the module is.  Runs inside a guard.
+jot_status backend_compile(struct ir_module *m, uint32_t function,
+                           const struct backend_options *options, struct backend_program **out);
+void backend_release(struct backend_program *p); // NULL is fine
+
+// Runs the program on arrays that have the types of the function's parameters.  On JOT_OK out
+// receives new references; on failure it is untouched.  May be called from several threads.
+jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out);
+
+// The text of a stage of the program, such as "schedule" or "llvm", allocated in the arena; NULL
+// when the backend has no such stage.
+const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena);
+
+#endif

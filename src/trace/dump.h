@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Printing what a stage made: JOT_DUMP=trace,transform or JOT_DUMP=all, to stderr.
+#ifndef TRACE_DUMP_H
+#define TRACE_DUMP_H
+
+#include "ir/graph.h"
+
+bool dump_wants(const char *stage);
+// Prints text under a title line; the one place of the library that writes to stderr.
+void dump_text(const char *stage, const char *name, const char *text);
+void dump_function(const char *stage, const struct ir_module *m, uint32_t function);
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How public operations are made: operands are imported, brought to one type, and recorded.
+//
+// Functions here run inside a guard.  `name` is the public name, for messages.
+#ifndef TRACE_EMIT_H
+#define TRACE_EMIT_H
+
+#include "trace/tracer.h"
+
+#include "jot/ops.h"
+
+#define TRACE_MAX_OPERANDS 4
+
+struct trace_promoted {
+    jot_dtype seen;  // what the user sees
+    jot_dtype dtype; // in the graph: wider when everything is a C number
+    bool weak;
+};
+
+// The least common type of the values (all imported), as operations with the given word in the
+// types column of ops.def take it.  False with an error.
+bool trace_promote(const char *name, const char *types, int n, const jot_value *v,
+                   struct trace_promoted *out, jot_value *out_error);
+
+// A pointwise op of the table, with promotion and broadcasting.
+jot_value trace_map(enum ir_op op, const char *name, int n, const jot_value *v);
+
+// v[0..n-1] with axes of size 1 put in front so that all have one rank, except for scalars.  False
+// with an error when they do not broadcast.
+bool trace_align(const char *name, int n, const jot_value *v, ir_id *ids, jot_value *out_error);
+
+// Reads a list of axes that ends with JOT_END: normalised, each once.  An empty list with
+// `all_when_empty` is all axes.  Without `out_keep`, JOT_KEEPDIMS is an error.
+bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool all_when_empty,
+                int *out_n, int64_t *out_axes, bool *out_keep, jot_value *out_error);
+// One axis of x, normalised; false with an error.
+bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis, jot_value *out_error);
+// Reads sizes that end with JOT_END, each at least `least`.
+bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
+                 int64_t *out_dims, jot_value *out_error);
+
+// A result with the weakness of x.
+jot_value trace_like(const char *name, jot_value x, ir_id id);
+// The id of x in the graph, as wide as it is kept there.
+ir_id trace_graph_id(jot_value x);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Function values from the inside: counting, tracing and transforming them.
+#ifndef TRACE_FUNCTION_H
+#define TRACE_FUNCTION_H
+
+#include "trace/tracer.h"
+
+#include "jot/transform.h"
+
+enum trace_transform {
+    TRACE_GRAD,
+    TRACE_VALUE_AND_GRAD,
+    TRACE_JVP,
+    TRACE_VJP,
+    TRACE_JACFWD,
+    TRACE_JACREV,
+    TRACE_HESSIAN,
+    TRACE_VMAP,
+    TRACE_CHECKPOINT,
+};
+
+enum trace_rule { TRACE_RULE_NONE, TRACE_RULE_JVP, TRACE_RULE_VJP };
+
+#define TRACE_AXIS_NONE INT8_MIN // of a mapped argument
+#define TRACE_AXIS_BAD INT8_MAX  // does not fit its byte
+
+extern const char *const trace_transform_names[];
+
+// What is wrong with f, place included, or NULL.  In a buffer of the thread.
+const char *function_problem(const jot_function *f);
+
+// Values in argument `arg`, before it, in all arguments, in all results of a C function.
+int callee_leaves(const jot_callee *c, int arg);
+int callee_first(const jot_callee *c, int arg);
+int callee_in(const jot_callee *c);
+int callee_out(const jot_callee *c);
+// Values that f takes and gives after `level` of its transforms.
+int function_in(const jot_function *f, int level);
+int function_out(const jot_function *f, int level);
+// Which values a transform that lists arguments is about: mask by value before it.  Returns their
+// number; with an empty list all arguments, or argument 0.
+int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *mask);
+
+// Calls the C function in the innermost trace, which is its own; out receives handles of it, errors
+// where it did not set them.
+void callee_call(const jot_callee *c, const jot_value *in, jot_value *out);
+
+// A function of the module with the values it uses besides its arguments, as handles of the trace
+// around it; they are its last parameters.
+struct traced {
+    uint32_t function;
+    int n_hidden, n_out;
+    jot_value *hidden;
+    bool *weak; // by result: what a C number gave
+};
+
+// Traces f with the first `level` of its transforms on values of the given types.  weak is by value
+// or NULL; then results are strong too.  False with an error in the innermost trace.
+bool function_trace(const jot_function *f, int level, const struct ir_type *types, const bool *weak,
+                    struct traced *out);
+
+// What a transform makes of a traced function (transform.c).  types are those after it.
+bool function_transform(const jot_function *f, int level, const struct ir_type *types,
+                        struct traced *t);
+// What custom rules make of it (rule.c).
+bool function_add_rule(const jot_function *f, const struct ir_type *types, struct traced *t);
+
+// Emits a call of the traced function: n_in values of the graph, then the hidden ones.
+bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in, ir_id *out);
+
+static inline struct ir_type traced_out_type(const struct traced *t, int i)
+{
+    const struct ir_graph *g = ir_function(trace_top()->module, t->function);
+    return ir_type_of(g, g->outputs.at[i]);
+}
+
+// Wraps what a transform made so that parameters and results come in the order of the user.
+struct rewrap {
+    struct ir_builder b;
+    uint32_t inner;
+    int n_in;
+    ir_id *in; // operands of the call of inner
+};
+
+#endif

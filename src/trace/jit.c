@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled functions: one version for each set of input types, found by comparing.
+#include "base/memory.h"
+#include "trace/backend.h"
+#include "trace/dump.h"
+#include "trace/function.h"
+
+#include "jot/compile.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#define INPUTS_ON_STACK 128
+
+struct input_type {
+    jot_dtype dtype;
+    int rank;
+    const int64_t *dims; // in the version's module
+};
+
+struct version {
+    struct version *next;
+    struct ir_module *module;
+    uint32_t function;
+    struct backend_program *program;
+    int n_hidden;
+    struct input_type *types; // of the inputs of the user
+    jot_array **hidden;       // references
+    void *statics;            // what static_data was
+};
+
+struct jot_executable {
+    atomic_int references;
+    jot_function f;
+    int n_in, n_out, n_versions;
+    bool *donated; // by input, or NULL
+    const void *static_data;
+    size_t static_size;
+    pthread_mutex_t lock;            // of what follows
+    _Atomic(struct version *) first; // all versions, newest first
+    _Atomic(struct version *) last;  // used by the last call
+    char *text;
+    char name[64];
+};
+
+// ---------------------------------------------------------------------------------------
+// Making and releasing
+
+static jot_status read_donations(struct jot_executable *e, const int *list)
+{
+    if (!list || *list == JOT_END)
+        return JOT_OK;
+    e->donated = memory_allocate_zeroed((size_t)e->n_in + 1);
+    if (!e->donated)
+        return status_out_of_memory();
+    const jot_callee *c = &e->f.callee;
+    for (; *list != JOT_END; list++) {
+        if (*list < 0 || *list >= c->n_args)
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "jot_jit: donate: no argument %d: %s takes %d (numbered from 0)",
+                               *list, c->name, c->n_args);
+        for (int i = 0; i < callee_leaves(c, *list); i++)
+            e->donated[callee_first(c, *list) + i] = true;
+    }
+    return JOT_OK;
+}
+
+static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
+{
+    e->n_in = function_in(&e->f, e->f.n_transforms);
+    e->n_out = function_out(&e->f, e->f.n_transforms);
+    if (!o)
+        return JOT_OK;
+    if (o->name) {
+        snprintf(e->name, sizeof e->name, "%s", o->name);
+        e->f.callee.name = e->name;
+    }
+    e->static_data = o->static_data;
+    e->static_size = o->static_data ? o->static_size : 0;
+    return read_donations(e, o->donate);
+}
+
+jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
+{
+    const char *problem = function_problem(&f);
+    if (problem) {
+        status_fail(JOT_ERR_ARGUMENT, "%s", problem);
+        return NULL;
+    }
+    struct jot_executable *e = memory_allocate_zeroed(sizeof *e);
+    if (!e) {
+        status_out_of_memory();
+        return NULL;
+    }
+    e->f = f;
+    atomic_init(&e->references, 1);
+    pthread_mutex_init(&e->lock, NULL);
+    if (set_up(e, options) == JOT_OK)
+        return e;
+    jot_executable_release(e);
+    return NULL;
+}
+
+jot_executable *jot_executable_retain(jot_executable *e)
+{
+    if (e)
+        atomic_fetch_add(&e->references, 1);
+    return e;
+}
+
+static void release_version(struct version *v)
+{
+    backend_release(v->program);
+    for (int i = 0; i < v->n_hidden; i++)
+        jot_array_release(v->hidden[i]);
+    memory_release(v->statics);
+    ir_module_release(v->module);
+    memory_release(v);
+}
+
+void jot_executable_release(jot_executable *e)
+{
+    if (!e || atomic_fetch_sub(&e->references, 1) != 1)
+        return;
+    for (struct version *v = e->first, *next; v; v = next) {
+        next = v->next;
+        release_version(v);
+    }
+    pthread_mutex_destroy(&e->lock);
+    memory_release(e->donated);
+    memory_release(e->text);
+    memory_release(e);
+}
+
+size_t jot_executable_versions(const jot_executable *e) { return e ? (size_t)e->n_versions : 0; }
+
+// ---------------------------------------------------------------------------------------
+// Finding the version
+
+static bool fits(const jot_executable *e, const struct version *v, jot_array *const *in)
+{
+    for (int i = 0; i < e->n_in; i++) {
+        const struct input_type *t = &v->types[i];
+        const jot_array *a = in[i];
+        if (a->dtype != t->dtype || a->rank != t->rank)
+            return false;
+        for (int k = 0; k < t->rank; k++)
+            if (a->dims[k] != t->dims[k])
+                return false;
+    }
+    return !e->static_size || !memcmp(v->statics, e->static_data, e->static_size);
+}
+
+static struct version *find(jot_executable *e, jot_array *const *in)
+{
+    struct version *v = atomic_load_explicit(&e->last, memory_order_acquire);
+    if (v && fits(e, v, in))
+        return v;
+    for (v = atomic_load_explicit(&e->first, memory_order_acquire); v; v = v->next)
+        if (fits(e, v, in)) {
+            atomic_store_explicit(&e->last, v, memory_order_release);
+            return v;
+        }
+    return NULL;
+}
+
+// The arrays that the traced function uses, in the order of its last parameters.
+static void keep_hidden(const struct trace *root, const struct traced *traced, struct version *v)
+{
+    v->hidden = arena_array(root->module->arena, jot_array *, traced->n_hidden + 1);
+    for (int i = 0; i < traced->n_hidden; i++) {
+        ir_id id = root->slots.at[traced->hidden[i].id].id;
+        for (uint32_t k = 0; k < root->hidden.count; k++)
+            if (root->hidden.at[k].id == id)
+                v->hidden[i] = jot_array_retain(root->hidden.at[k].array);
+    }
+    v->n_hidden = traced->n_hidden;
+}
+
+static jot_status build(jot_executable *e, jot_array *const *in, struct trace *root,
+                        struct version *v)
+{
+    struct arena *arena = root->module->arena;
+    struct ir_type *types = arena_array(arena, struct ir_type, e->n_in + 1);
+    v->types = arena_array(arena, struct input_type, e->n_in + 1);
+    for (int i = 0; i < e->n_in; i++) {
+        if (in[i]->rank > IR_MAX_RANK)
+            return status_fail(JOT_ERR_SHAPE, "jot_call: input %d of %s has %d axes: at most %d", i,
+                               e->f.callee.name, in[i]->rank, IR_MAX_RANK);
+        types[i] = ir_type_make(root->module, (jot_dtype)in[i]->dtype, in[i]->rank, in[i]->dims);
+        v->types[i] = (struct input_type){.dtype = (jot_dtype)in[i]->dtype,
+                                          .rank = in[i]->rank,
+                                          .dims = ir_dims(root->module, types[i])};
+    }
+    struct traced traced = {0};
+    bool ok = function_trace(&e->f, e->f.n_transforms, types, NULL, &traced);
+    if (!ok || root->error)
+        return root->error ? trace_report(root->error) : status_last();
+    keep_hidden(root, &traced, v);
+    v->function = traced.function;
+    dump_function("transform", root->module, v->function);
+    bool *donated = arena_array(arena, bool, e->n_in + v->n_hidden + 1);
+    for (int i = 0; i < e->n_in && e->donated; i++)
+        donated[i] = e->donated[i];
+    struct backend_options options = {.name = e->f.callee.name, .donated = donated};
+    return backend_compile(root->module, v->function, &options, &v->program);
+}
+
+static jot_status guarded_build(jot_executable *e, jot_array *const *in, struct trace *root,
+                                struct version *v)
+{
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard))
+        return status_out_of_memory();
+    jot_status status = build(e, in, root, v);
+    arena_guard_close(&guard);
+    return status;
+}
+
+// Gives the module to the version and lets go of the arrays that the trace held.
+static void end_root(struct trace *root, struct version *v)
+{
+    for (uint32_t i = 0; i < root->hidden.count; i++)
+        jot_array_release(root->hidden.at[i].array);
+    v->module = root->module;
+    trace_end(root);
+}
+
+static jot_status add_version(jot_executable *e, jot_array *const *in, const char *where,
+                              struct version **out)
+{
+    struct version *v = memory_allocate_zeroed(sizeof *v);
+    void *statics = memory_allocate(e->static_size + 1);
+    struct trace *root = v && statics ? trace_open_root(TRACE_ROOT, e->f.callee.name, where) : NULL;
+    if (!root) {
+        memory_release(v);
+        memory_release(statics);
+        return status_out_of_memory();
+    }
+    v->statics = statics;
+    if (e->static_size)
+        memcpy(statics, e->static_data, e->static_size);
+    jot_status status = guarded_build(e, in, root, v);
+    if (status != JOT_OK) {
+        backend_release(v->program);
+        for (int i = 0; i < v->n_hidden; i++)
+            jot_array_release(v->hidden[i]);
+        trace_abandon(root);
+        memory_release(statics);
+        memory_release(v);
+        return status;
+    }
+    end_root(root, v);
+    v->next = e->first;
+    e->n_versions++;
+    atomic_store_explicit(&e->first, v, memory_order_release);
+    atomic_store_explicit(&e->last, v, memory_order_release);
+    *out = v;
+    return JOT_OK;
+}
+
+static jot_status find_or_add(jot_executable *e, jot_array *const *in, const char *where,
+                              struct version **out)
+{
+    *out = find(e, in);
+    if (*out)
+        return JOT_OK;
+    pthread_mutex_lock(&e->lock);
+    *out = find(e, in);
+    jot_status status = *out ? JOT_OK : add_version(e, in, where, out);
+    pthread_mutex_unlock(&e->lock);
+    return status;
+}
+
+// ---------------------------------------------------------------------------------------
+// Calling
+
+// " (why)" when the last failure of the thread is that of a constructor, which gave the NULL.
+static const char *null_because(char *buffer, size_t size)
+{
+    static const char *const constructors[] = {"jot_array_copy",  "jot_array_from",
+                                               "jot_array_fill",  "jot_array_full",
+                                               "jot_array_borrow", "jot_jit",
+                                               "jot_grad",        "jot_vmap"};
+    const char *message = jot_error_message();
+    buffer[0] = 0;
+    for (size_t i = 0; i < sizeof constructors / sizeof *constructors; i++)
+        if (!strncmp(message, constructors[i], strlen(constructors[i])))
+            snprintf(buffer, size, " (%s)", message);
+    return buffer;
+}
+
+static jot_status check_inputs(const jot_executable *e, const char *where, size_t n_in,
+                               jot_array *const *in, size_t n_out)
+{
+    char why[600];
+    if ((int)n_in != e->n_in || (int)n_out != e->n_out)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu", where,
+                           e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
+    for (size_t i = 0; i < n_in; i++)
+        if (!in[i])
+            return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s", where,
+                               i, e->f.callee.name, null_because(why, sizeof why));
+    return JOT_OK;
+}
+
+static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_array **in,
+                       size_t n_out, jot_array **out)
+{
+    JOT_TRY(check_inputs(e, where, n_in, in, n_out));
+    struct version *v;
+    JOT_TRY(find_or_add(e, in, where, &v));
+    if (v->n_hidden == 0)
+        return backend_run(v->program, in, out);
+    jot_array *few[INPUTS_ON_STACK];
+    size_t n = n_in + (size_t)v->n_hidden;
+    jot_array **all = n <= INPUTS_ON_STACK ? few : memory_allocate(n * sizeof *all);
+    if (!all)
+        return status_out_of_memory();
+    memcpy(all, in, n_in * sizeof *all);
+    memcpy(all + n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
+    jot_status status = backend_run(v->program, all, out);
+    if (all != few)
+        memory_release(all);
+    return status;
+}
+
+static jot_status fail_null(const char *where)
+{
+    char why[600];
+    return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the function is NULL%s", where,
+                       null_because(why, sizeof why));
+}
+
+jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in, size_t n_out,
+                    jot_array **out)
+{
+    if (!e)
+        return fail_null(where);
+    size_t n_in = 0;
+    for (const jot_array_piece *p = in; p->at; p++)
+        n_in += p->n;
+    jot_array *few[INPUTS_ON_STACK];
+    jot_array **all = n_in <= INPUTS_ON_STACK ? few : memory_allocate(n_in * sizeof *all);
+    if (!all)
+        return status_out_of_memory();
+    size_t n = 0;
+    for (const jot_array_piece *p = in; p->at; p++)
+        for (size_t i = 0; i < p->n; i++)
+            all[n++] = p->at[i];
+    jot_status status = call(e, where, n_in, all, n_out, out);
+    if (all != few)
+        memory_release(all);
+    return status;
+}
+
+jot_status jot_call_list(jot_executable *e, size_t n_in, jot_array *const *in, size_t n_out,
+                         jot_array **out)
+{
+    if (!e)
+        return fail_null("jot_call_list");
+    return call(e, "jot_call_list", n_in, (jot_array **)(uintptr_t)in, n_out, out);
+}
+
+// ---------------------------------------------------------------------------------------
+// Text
+
+static const char *version_text(const struct version *v, const char *stage, struct arena *arena)
+{
+    if (!strcmp(stage, "trace")) {
+        struct strbuf s = strbuf_make(arena);
+        ir_graph_print(&s, ir_function(v->module, v->function));
+        return s.text;
+    }
+    return backend_text(v->program, stage, arena);
+}
+
+static char *copy_text(const struct version *v, const char *stage)
+{
+    struct arena *arena = arena_create();
+    struct arena_guard guard;
+    if (!arena || !arena_guard_open(&guard)) {
+        arena_release(arena);
+        status_out_of_memory();
+        return NULL;
+    }
+    const char *text = version_text(v, stage, arena);
+    char *copy = text ? memory_allocate(strlen(text) + 1) : NULL;
+    if (copy)
+        memcpy(copy, text, strlen(text) + 1);
+    else if (text)
+        status_out_of_memory();
+    else
+        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: there is no stage '%s'", stage);
+    arena_guard_close(&guard);
+    arena_release(arena);
+    return copy;
+}
+
+const char *jot_executable_text(jot_executable *e, const char *stage)
+{
+    struct version *v = e ? e->last : NULL;
+    if (!v) {
+        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s", e ? "not called yet" : "the function is NULL");
+        return NULL;
+    }
+    char *text = copy_text(v, stage);
+    if (!text)
+        return NULL;
+    pthread_mutex_lock(&e->lock);
+    memory_release(e->text);
+    e->text = text;
+    pthread_mutex_unlock(&e->lock);
+    return text;
+}
+
+const char *jot_executable_graph(jot_executable *e) { return jot_executable_text(e, "trace"); }

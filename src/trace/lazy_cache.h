@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of lazy scopes, found by the structure of what they compute.  They belong to the
+// process and outlive the scope: a loop that opens a scope each time compiles once.
+#ifndef TRACE_LAZY_CACHE_H
+#define TRACE_LAZY_CACHE_H
+
+#include "trace/backend.h"
+
+// Runs the function, which needs no arrays but its parameters.  Inside a guard.
+jot_status lazy_run(const struct ir_graph *g, jot_array *const *in, jot_array **out);
+// Forgets all programs that are not running.
+void lazy_forget(void);
+// Programs compiled so far.
+size_t lazy_compiled(void);
+
+#endif

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the disk cache keeps of a program is the object and the launch plan; with both, neither the
+// scheduler nor LLVM is needed.
+#include "trace/native.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+#include "runtime/cache.h"
+#include "runtime/host/cpu.h"
+#include "runtime/program.h"
+#include "trace/codegen_loader.h"
+#include "trace/dump.h"
+
+
+
+#define INLINE_LIMIT 100000
+#define FEW 32
+
+// Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
+#define NUMERICS_VERSION "jot 0.1 numerics 1 cost 1"
+
+struct output_type {
+    jot_dtype dtype;
+    int rank;
+    const int64_t *dims;
+    int donated; // the input whose memory it may take, or -1
+};
+
+struct native_program {
+    struct rt_program *program;
+    struct ir_module *module;
+    uint32_t function; // as it is compiled
+    const bool *donated;
+    uint32_t n_in, n_out;
+    struct output_type *outputs; // in the module's arena
+};
+
+struct code {
+    const void *object, *plan;
+    size_t object_size, plan_size;
+};
+
+static struct hash128 program_key(const struct native_program *p)
+{
+    const struct ir_graph *g = ir_function(p->module, p->function);
+    struct strbuf s = strbuf_make(p->module->arena);
+    char cpu[256];
+    rt_cpu_text(cpu, sizeof cpu);
+    struct hash128 content = ir_graph_key(g);
+    strbuf_printf(&s, "%s|%s|%s|", NUMERICS_VERSION, cpu, codegen_identity());
+    strbuf_add_bytes(&s, &content, sizeof content);
+    for (uint32_t i = 0; i < p->n_in; i++)
+        strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");
+    return hash128_bytes(s.text, s.length);
+}
+
+static jot_status schedule(struct native_program *p, struct arena *arena,
+                           struct nest_program **out)
+{
+    struct schedule_options options = {.donated = p->donated};
+    return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
+}
+
+static jot_status generate(struct native_program *p, struct arena *arena, unsigned want,
+                           struct cg_response *out)
+{
+    struct nest_program *nests;
+    JOT_TRY(schedule(p, arena, &nests));
+    struct strbuf text = strbuf_make(arena);
+    nest_program_print(&text, nests);
+    cg_entry *entry;
+    JOT_TRY(codegen_load(&entry));
+    struct cg_request request = {
+        .abi_version = CG_ABI_VERSION, .want = want, .program = text.text};
+    entry(&request, out);
+    if (out->status == JOT_OK)
+        return JOT_OK;
+    jot_status status = status_fail((jot_status)out->status, "%s", out->message);
+    out->release(out);
+    return status;
+}
+
+// An entry of the cache: the size of the object, the object padded to 8 bytes, the plan.
+static void store(struct arena *arena, struct hash128 key, const struct code *c)
+{
+    struct strbuf s = strbuf_make(arena);
+    uint64_t size = c->object_size;
+    strbuf_add_bytes(&s, &size, sizeof size);
+    strbuf_add_bytes(&s, c->object, c->object_size);
+    strbuf_add_bytes(&s, "\0\0\0\0\0\0\0", (8 - c->object_size % 8) % 8);
+    strbuf_add_bytes(&s, c->plan, c->plan_size);
+    rt_cache_store(rt_cache_default(), key, s.text, s.length);
+}
+
+static bool unpack(const struct rt_cache_entry *e, struct code *c)
+{
+    uint64_t size;
+    if (e->size < sizeof size)
+        return false;
+    memcpy(&size, e->bytes, sizeof size);
+    uint64_t padded = size + (8 - size % 8) % 8;
+    if (size > e->size || padded + sizeof size > e->size)
+        return false;
+    const char *at = e->bytes;
+    *c = (struct code){.object = at + sizeof size,
+                       .object_size = size,
+                       .plan = at + sizeof size + padded,
+                       .plan_size = e->size - sizeof size - padded};
+    return true;
+}
+
+static jot_status load(struct native_program *p, const struct code *c)
+{
+    return rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0, &p->program);
+}
+
+static bool load_cached(struct native_program *p, struct hash128 key)
+{
+    struct rt_cache_entry e;
+    if (!rt_cache_find(rt_cache_default(), key, &e))
+        return false;
+    struct code c;
+    bool loaded = unpack(&e, &c) && load(p, &c) == JOT_OK;
+    rt_cache_entry_release(&e);
+    return loaded;
+}
+
+static jot_status compile(struct native_program *p, struct arena *arena)
+{
+    struct hash128 key = program_key(p);
+    if (load_cached(p, key))
+        return JOT_OK;
+    struct cg_response r;
+    JOT_TRY(generate(p, arena, 0, &r));
+    struct code c = {r.object, r.plan, r.object_size, r.plan_size};
+    jot_status status = load(p, &c);
+    if (status == JOT_OK)
+        store(arena, key, &c);
+    r.release(&r);
+    return status;
+}
+
+static void describe_outputs(struct native_program *p)
+{
+    const struct ir_graph *g = ir_function(p->module, p->function);
+    p->n_in = g->n_params;
+    p->n_out = g->outputs.count;
+    p->outputs = arena_array(p->module->arena, struct output_type, p->n_out + 1);
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        struct ir_type t = ir_type_of(g, g->outputs.at[i]);
+        p->outputs[i] = (struct output_type){ir_dtype(t), t.rank, ir_dims(p->module, t), -1};
+    }
+}
+
+static void dump(struct native_program *p, struct arena *arena)
+{
+    static const char *const stages[] = {"schedule", "memory", "llvm", "code"};
+    dump_function("simplify", p->module, p->function);
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (dump_wants(stages[i])) {
+            const char *text = native_text(p, stages[i], arena);
+            dump_text(stages[i], ir_function(p->module, p->function)->name,
+                      text ? text : jot_error_message());
+        }
+}
+
+jot_status native_compile(struct ir_module *m, uint32_t function,
+                          const struct backend_options *options, struct native_program **out)
+{
+    struct native_program *p = memory_allocate_zeroed(sizeof *p);
+    struct arena *arena = p ? arena_create() : NULL;
+    struct arena_guard guard;
+    if (!arena || !arena_guard_open(&guard)) {
+        arena_release(arena);
+        memory_release(p);
+        return status_out_of_memory();
+    }
+    p->module = m;
+    p->function = pass_simplify(m, pass_inline(m, pass_simplify(m, function), INLINE_LIMIT));
+    p->donated = options->donated;
+    describe_outputs(p);
+    dump(p, arena);
+    jot_status status = compile(p, arena);
+    for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
+        p->outputs[i].donated = rt_program_plan(p->program)->outputs[i].donated;
+    arena_guard_close(&guard);
+    arena_release(arena);
+    if (status != JOT_OK)
+        native_release(p);
+    else
+        *out = p;
+    return status;
+}
+
+void native_release(struct native_program *p)
+{
+    if (!p)
+        return;
+    rt_program_release(p->program);
+    memory_release(p);
+}
+
+// The array of an output: the donated input itself where that is allowed, else a new one.
+static jot_array *make_output(const struct output_type *t, jot_array *const *in)
+{
+    if (t->donated >= 0) {
+        jot_array *a = in[t->donated];
+        if (rt_array_is_unique(a) && rt_array_retype(a, t->dtype, t->rank, t->dims))
+            return jot_array_retain(a);
+    }
+    return rt_array_create(t->dtype, t->rank, t->dims);
+}
+
+static jot_status run(struct native_program *p, jot_array *const *in, jot_array **out,
+                      const void **inputs, void **outputs)
+{
+    for (uint32_t i = 0; i < p->n_in; i++)
+        inputs[i] = in[i]->data;
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        out[i] = make_output(&p->outputs[i], in);
+        if (!out[i]) {
+            jot_arrays_release(i, out);
+            return JOT_ERR_MEMORY;
+        }
+        outputs[i] = out[i]->data;
+    }
+    jot_status status = rt_program_run(p->program, inputs, outputs);
+    if (status != JOT_OK)
+        jot_arrays_release(p->n_out, out);
+    return status;
+}
+
+jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
+{
+    const void *few_inputs[FEW];
+    void *few_outputs[FEW];
+    jot_array *few_arrays[FEW];
+    if (p->n_in <= FEW && p->n_out <= FEW) {
+        JOT_TRY(run(p, in, few_arrays, few_inputs, few_outputs));
+        for (uint32_t i = 0; i < p->n_out; i++)
+            out[i] = few_arrays[i];
+        return JOT_OK;
+    }
+    void **all = memory_allocate(sizeof(void *) * (p->n_in + 2 * (size_t)p->n_out));
+    if (!all)
+        return status_out_of_memory();
+    jot_array **arrays = (jot_array **)all + p->n_in + p->n_out;
+    jot_status status = run(p, in, arrays, (const void **)all, all + p->n_in);
+    for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
+        out[i] = arrays[i];
+    memory_release(all);
+    return status;
+}
+
+static const char *code_text(struct native_program *p, unsigned want, struct arena *arena)
+{
+    struct cg_response r;
+    if (generate(p, arena, want, &r) != JOT_OK)
+        return NULL;
+    const char *text = want == CG_WANT_LLVM ? r.llvm : r.assembly;
+    text = arena_text(arena, text ? text : "");
+    r.release(&r);
+    return text;
+}
+
+const char *native_text(struct native_program *p, const char *stage, struct arena *arena)
+{
+    struct strbuf s = strbuf_make(arena);
+    if (!strcmp(stage, "graph")) {
+        ir_graph_print(&s, ir_function(p->module, p->function));
+        return s.text;
+    }
+    if (!strcmp(stage, "llvm"))
+        return code_text(p, CG_WANT_LLVM, arena);
+    if (!strcmp(stage, "code"))
+        return code_text(p, CG_WANT_ASSEMBLY, arena);
+    struct nest_program *nests;
+    if (schedule(p, arena, &nests) != JOT_OK)
+        return NULL;
+    if (!strcmp(stage, "schedule"))
+        schedule_print(&s, nests);
+    else if (!strcmp(stage, "memory"))
+        plan_print(&s, nests);
+    else
+        return NULL;
+    return s.text;
+}

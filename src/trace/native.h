@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions as machine code: from the disk cache, else scheduled and compiled.
+#ifndef TRACE_NATIVE_H
+#define TRACE_NATIVE_H
+
+#include "trace/backend.h"
+
+struct native_program;
+
+jot_status native_compile(struct ir_module *m, uint32_t function,
+                          const struct backend_options *options, struct native_program **out);
+void native_release(struct native_program *p); // NULL is fine
+jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out);
+// Stages: graph, schedule, memory, llvm, assembly.
+const char *native_text(struct native_program *p, const char *stage, struct arena *arena);
+
+#endif

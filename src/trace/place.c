@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places of calls, and questions about values.
+#include "trace/tracer.h"
+
+#include <stdio.h>
+
+static void place_all(struct trace *t, const char *where)
+{
+    char buffer[320];
+    uint32_t place = 0;
+    struct ir_graph *g = t->b.graph;
+    for (uint32_t i = t->placed_nodes; i < g->nodes.count; i++) {
+        if (g->nodes.at[i].where)
+            continue;
+        if (!place)
+            place = ir_where_make(t->module, trace_shorten(where, buffer, sizeof buffer));
+        g->nodes.at[i].where = place;
+    }
+    for (uint32_t i = t->placed_slots; i < t->slots.count; i++)
+        if (!t->slots.at[i].where)
+            t->slots.at[i].where = where;
+    t->placed_nodes = g->nodes.count;
+    t->placed_slots = t->slots.count;
+}
+
+// The one error of the trace that has no place yet is that of the operation that just failed.
+static void place_error(struct trace *t, jot_value v, const char *where)
+{
+    if (v.trace != t->serial || v.id >= t->slots.count || v.id == 0)
+        return;
+    const struct trace_slot *s = &t->slots.at[v.id];
+    if (s->kind == TRACE_ERROR && !s->error->where)
+        ((struct trace_error *)(uintptr_t)s->error)->where = where;
+}
+
+static void place(jot_value v, const char *where)
+{
+    struct trace *t = trace_top();
+    if (!t) {
+        if (v.trace == 0 && trace_message_wants_place()) {
+            const char *text = strstr(jot_error_message(), ": ");
+            status_fail(status_last(), "%s%s", where, text ? text : "");
+        }
+        return;
+    }
+    if (t->is_broken)
+        return;
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        trace_out_of_memory();
+        return;
+    }
+    place_all(t, where);
+    place_error(t, v, where);
+    arena_guard_close(&guard);
+}
+
+jot_value jot_at(jot_value v, const char *where)
+{
+    place(v, where);
+    return v;
+}
+
+void jot_place(jot_value v, const char *where) { place(v, where); }
+
+// The open trace that v is of, when it has such a value.
+static struct trace *find(jot_value v)
+{
+    for (struct trace *t = trace_top(); t; t = t->below)
+        if (t->serial == v.trace && v.id < t->slots.count)
+            return t;
+    return NULL;
+}
+
+static void describe_number(const struct trace_slot *s, char *buffer, size_t size)
+{
+    const char *dtype = jot_dtype_name((jot_dtype)s->dtype);
+    const struct trace_number *n = s->number;
+    if (n->kind == 'f')
+        snprintf(buffer, size, "%s %.17g", dtype, n->f);
+    else if (n->kind == 'c')
+        snprintf(buffer, size, "%s %.17g%+.17gi", dtype, n->f, n->imag);
+    else if (n->kind == 'u')
+        snprintf(buffer, size, "%s %llu", dtype, (unsigned long long)n->u);
+    else
+        snprintf(buffer, size, "%s %lld", dtype, (long long)n->i);
+}
+
+static int add_type(const struct trace *t, const struct trace_slot *s, char *buffer, size_t size)
+{
+    struct ir_type type = ir_type_of(t->b.graph, s->id);
+    const int64_t *dims = ir_dims(t->module, type);
+    int n = snprintf(buffer, size, "%s[", jot_dtype_name((jot_dtype)s->dtype));
+    for (int i = 0; i < type.rank && n < (int)size; i++)
+        n += snprintf(buffer + n, size - (size_t)n, i ? ",%lld" : "%lld", (long long)dims[i]);
+    if (n < (int)size)
+        n += snprintf(buffer + n, size - (size_t)n, "]");
+    return n < (int)size ? n : (int)size - 1;
+}
+
+static void describe_node(const struct trace *t, const struct trace_slot *s, char *buffer,
+                          size_t size)
+{
+    const struct ir_graph *g = t->b.graph;
+    const struct ir_node *node = ir_node_of(g, s->id);
+    int n = snprintf(buffer, size, "%%%u: ", s->id);
+    n += add_type(t, s, buffer + n, size - (size_t)n);
+    n += snprintf(buffer + n, size - (size_t)n, " = %s", ir_op_get(node->op)->name);
+    for (uint32_t i = 0; i < node->n_in && n < (int)size; i++)
+        n += snprintf(buffer + n, size - (size_t)n, " %%%u", ir_operand(g, node, i));
+    if (s->where && n < (int)size)
+        snprintf(buffer + n, size - (size_t)n, "   %s", s->where);
+}
+
+const char *jot_describe(jot_value v)
+{
+    static _Thread_local char buffer[768];
+    struct trace *t = find(v);
+    if (!t) {
+        if (v.trace)
+            snprintf(buffer, sizeof buffer, "stale {%u, %u}", v.trace, v.id);
+        else
+            snprintf(buffer, sizeof buffer, "none");
+        return buffer;
+    }
+    const struct trace_slot *s = &t->slots.at[v.id];
+    if (s->kind == TRACE_ERROR)
+        snprintf(buffer, sizeof buffer, "error: %s: %s", s->error->where ? s->error->where : s->error->op,
+                 s->error->text);
+    else if (s->kind == TRACE_NUMBER)
+        describe_number(s, buffer, sizeof buffer);
+    else
+        describe_node(t, s, buffer, sizeof buffer);
+    return buffer;
+}
+
+// ---------------------------------------------------------------------------------------
+// Questions
+
+// The slot of a value that questions can be asked of, here or in an enclosing trace.  A handle that
+// is not one makes the usual error.
+static const struct trace_slot *ask(const char *op, jot_value v, struct trace **out_trace)
+{
+    struct trace *t = find(v);
+    if (!t) {
+        struct arena_guard guard;
+        if (!arena_guard_open(&guard)) {
+            trace_out_of_memory();
+            return NULL;
+        }
+        jot_value error;
+        trace_ready(op, 1, &v, &error);
+        arena_guard_close(&guard);
+        return NULL;
+    }
+    *out_trace = t;
+    const struct trace_slot *s = &t->slots.at[v.id];
+    return s->kind == TRACE_ERROR ? NULL : s;
+}
+
+jot_dtype jot_value_dtype(jot_value x)
+{
+    struct trace *t;
+    const struct trace_slot *s = ask("jot_value_dtype", x, &t);
+    return s ? (jot_dtype)s->dtype : JOT_BOOL;
+}
+
+int jot_value_rank(jot_value x)
+{
+    struct trace *t;
+    const struct trace_slot *s = ask("jot_value_rank", x, &t);
+    return s && s->kind == TRACE_VALUE ? ir_rank_of(t->b.graph, s->id) : 0;
+}
+
+int64_t jot_value_dim(jot_value x, int axis)
+{
+    struct trace *t;
+    const struct trace_slot *s = ask("jot_value_dim", x, &t);
+    if (!s)
+        return 0;
+    int rank = s->kind == TRACE_VALUE ? ir_rank_of(t->b.graph, s->id) : 0;
+    int at = axis < 0 ? axis + rank : axis;
+    return at >= 0 && at < rank ? ir_dims_of(t->b.graph, s->id)[at] : 0;
+}
+
+int64_t jot_value_size(jot_value x)
+{
+    struct trace *t;
+    const struct trace_slot *s = ask("jot_value_size", x, &t);
+    if (!s)
+        return 0;
+    return s->kind == TRACE_VALUE ? ir_count(t->module, ir_type_of(t->b.graph, s->id)) : 1;
+}
+
+bool jot_value_failed(jot_value x)
+{
+    struct trace *t = find(x);
+    return !t || t->slots.at[x.id].kind == TRACE_ERROR;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers: threefry2x32 with 20 rounds (Salmon et al. 2011) in the counter layout of
+// jax.random with jax_threefry_partitionable.
+//
+// Element n of a result (row-major, 64 bits) has the counter (high word of n, low word of n).
+// 32-bit numbers are the xor of the two words that come out, 64-bit ones both, narrower ones the
+// low bits.
+#include "trace/emit.h"
+
+#include "jot/random.h"
+
+#include <math.h>
+
+static bool is_key(const char *name, jot_value *key, jot_value *out_error)
+{
+    if (!trace_ready(name, 1, key, out_error))
+        return false;
+    struct ir_type t = trace_type(*key);
+    if (ir_dtype(t) == JOT_U32 && t.rank == 1 && ir_dims(trace_top()->module, t)[0] == 2)
+        return true;
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "the key is %s, not u32[2]: make one with "
+                                                    "jot_random_key",
+                            trace_type_text(*key));
+    return false;
+}
+
+static ir_id key_word(ir_id key, int64_t i)
+{
+    struct ir_builder *b = trace_builder();
+    return ir_reshape(b, ir_slice(b, key, &i, (int64_t[]){i + 1}, NULL), 0, NULL);
+}
+
+// The two words for n consecutive counters.
+struct words {
+    ir_id high, low;
+};
+
+static struct words hash_counters(ir_id key, ir_id counter_high, ir_id counter_low)
+{
+    struct ir_builder *b = trace_builder();
+    ir_id in[] = {key_word(key, 0), key_word(key, 1), counter_high, counter_low};
+    ir_id out = ir_build(b, IR_threefry2x32, 4, in, NULL);
+    return (struct words){out, out == IR_NONE ? out : out + 1};
+}
+
+static struct words random_words(ir_id key, int64_t n)
+{
+    struct ir_builder *b = trace_builder();
+    struct ir_module *m = b->module;
+    if (n <= (int64_t)UINT32_MAX + 1) {
+        ir_id low = ir_iota(b, ir_type_make(m, JOT_U32, 1, &n), 0);
+        return hash_counters(key, ir_scalar_int(b, JOT_U32, 0), low);
+    }
+    ir_id wide = ir_iota(b, ir_type_make(m, JOT_U64, 1, &n), 0);
+    ir_id high = ir_shr_logical(b, wide, ir_scalar_int(b, JOT_U64, 32));
+    return hash_counters(key, ir_convert(b, high, JOT_U32), ir_convert(b, wide, JOT_U32));
+}
+
+static jot_value key_of_seed(jot_value seed)
+{
+    const char *name = "jot_random_key";
+    jot_value error;
+    if (!trace_ready(name, 1, &seed, &error))
+        return error;
+    struct ir_type t = trace_type(seed);
+    struct ir_builder *b = trace_builder();
+    if (t.rank || !dtype_is_integer(ir_dtype(t)))
+        return trace_fail(name, JOT_ERR_ARGUMENT, "the seed is %s, not one integer",
+                          trace_type_text(seed));
+    const struct trace_number *n = trace_number_of(seed);
+    jot_dtype d = n ? (n->kind == 'u' ? JOT_U64 : JOT_I64) : ir_dtype(t);
+    ir_id id = trace_operand(seed, d), one = IR_NONE, parts[2];
+    // A seed of 32 bits or less has no upper word.
+    parts[1] = ir_convert(b, id, JOT_U32);
+    if (dtype_get(d)->bytes == 8)
+        one = ir_shr_logical(b, id, ir_scalar_int(b, d, 32));
+    parts[0] = one == IR_NONE ? ir_scalar_int(b, JOT_U32, 0) : ir_convert(b, one, JOT_U32);
+    for (int i = 0; i < 2; i++)
+        parts[i] = ir_reshape(b, parts[i], 1, (int64_t[]){1});
+    return trace_result(name, ir_concatenate(b, 2, parts, 0), false);
+}
+
+jot_value jot_random_key(jot_value seed) { TRACE_RETURN(key_of_seed(seed)); }
+
+static ir_id side_by_side(struct words w, int64_t n)
+{
+    struct ir_builder *b = trace_builder();
+    const int64_t dims[] = {n, 1};
+    ir_id columns[] = {ir_reshape(b, w.high, 2, dims), ir_reshape(b, w.low, 2, dims)};
+    return ir_concatenate(b, 2, columns, 1);
+}
+
+static jot_value split(jot_value key, int64_t n)
+{
+    jot_value error;
+    if (!is_key("jot_random_split", &key, &error))
+        return error;
+    if (n < 0)
+        return trace_fail("jot_random_split", JOT_ERR_ARGUMENT, "%lld keys", (long long)n);
+    return trace_result("jot_random_split",
+                        side_by_side(random_words(trace_graph_id(key), n), n), false);
+}
+
+jot_value jot_random_split(jot_value key, int64_t n) { TRACE_RETURN(split(key, n)); }
+
+static jot_value fold_in(jot_value key, jot_value data)
+{
+    const char *name = "jot_random_fold_in";
+    jot_value error;
+    if (!is_key(name, &key, &error) || !trace_ready(name, 1, &data, &error))
+        return error;
+    struct ir_type t = trace_type(data);
+    if (t.rank || !dtype_is_integer(ir_dtype(t)))
+        return trace_fail(name, JOT_ERR_ARGUMENT, "the data is %s, not one integer",
+                          trace_type_text(data));
+    struct ir_builder *b = trace_builder();
+    ir_id id = ir_convert(b, trace_strong(data), JOT_U32);
+    ir_id at = ir_reshape(b, id, 1, (int64_t[]){1});
+    struct words w = hash_counters(trace_graph_id(key), ir_scalar_int(b, JOT_U32, 0), at);
+    return trace_result(name, ir_reshape(b, side_by_side(w, 1), 1, (int64_t[]){2}), false);
+}
+
+jot_value jot_random_fold_in(jot_value key, jot_value data) { TRACE_RETURN(fold_in(key, data)); }
+
+// ---------------------------------------------------------------------------------------
+// Numbers
+
+struct request {
+    jot_value key;
+    int rank;
+    int64_t dims[IR_MAX_RANK], count;
+};
+
+static bool open_request(const char *name, jot_value key, const int64_t *dims, struct request *r,
+                         jot_value *out_error)
+{
+    r->key = key;
+    if (!is_key(name, &r->key, out_error) ||
+        !trace_sizes(name, dims, 0, &r->rank, r->dims, out_error))
+        return false;
+    r->count = 1;
+    for (int i = 0; i < r->rank; i++)
+        r->count *= r->dims[i];
+    return true;
+}
+
+// Random integers of the unsigned dtype, with the shape of the request.
+static ir_id bits(const struct request *r, jot_dtype dtype)
+{
+    struct ir_builder *b = trace_builder();
+    struct words w = random_words(trace_graph_id(r->key), r->count);
+    ir_id x;
+    if (dtype == JOT_U64) {
+        ir_id high = ir_shl(b, ir_convert(b, w.high, JOT_U64), ir_scalar_int(b, JOT_U64, 32));
+        x = ir_or(b, high, ir_convert(b, w.low, JOT_U64));
+    } else {
+        x = ir_convert(b, ir_xor(b, w.high, w.low), dtype);
+    }
+    return ir_reshape(b, x, r->rank, r->dims);
+}
+
+static jot_value random_bits(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    struct request r;
+    jot_value error;
+    if (!open_request("jot_random_bits", key, dims, &r, &error))
+        return error;
+    if (!dtype_is_valid((int)dtype) || !dtype_is_unsigned(dtype))
+        return trace_fail("jot_random_bits", JOT_ERR_DTYPE, "%s: it gives u8, u16, u32 or u64",
+                          jot_dtype_name(dtype));
+    return trace_result("jot_random_bits", bits(&r, dtype), false);
+}
+
+jot_value jot_random_bits_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    TRACE_RETURN(random_bits(key, dtype, dims));
+}
+
+// Random mantissas make floats in [1, 2), of which 1 is taken away.
+struct float_layout {
+    jot_dtype dtype, bits, random;
+    int shift;
+    int64_t one;
+};
+
+static const struct float_layout *find_layout(jot_dtype dtype)
+{
+    static const struct float_layout layouts[] = {
+        {JOT_F32, JOT_U32, JOT_U32, 9, 0x3f800000},
+        {JOT_F64, JOT_U64, JOT_U64, 12, 0x3ff0000000000000},
+        {JOT_F16, JOT_U16, JOT_U16, 6, 0x3c00},
+        {JOT_BF16, JOT_U16, JOT_U8, 1, 0x3f80},
+    };
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].dtype == dtype)
+            return &layouts[i];
+    return NULL;
+}
+
+// low and high have the dtype and rank 0.
+static ir_id uniform_between(const struct request *r, const struct float_layout *f, ir_id low,
+                             ir_id high)
+{
+    struct ir_builder *b = trace_builder();
+    ir_id x = ir_convert(b, bits(r, f->random), f->bits);
+    x = ir_shr_logical(b, x, ir_scalar_int(b, f->bits, f->shift));
+    x = ir_bitcast(b, ir_or(b, x, ir_scalar_int(b, f->bits, f->one)), f->dtype);
+    x = ir_sub(b, x, ir_scalar(b, f->dtype, 1));
+    return ir_max(b, low, ir_add(b, ir_mul(b, x, ir_sub(b, high, low)), low));
+}
+
+static bool open_floats(const char *name, jot_value key, jot_dtype dtype, const int64_t *dims,
+                        struct request *r, const struct float_layout **f, jot_value *out_error)
+{
+    if (!open_request(name, key, dims, r, out_error))
+        return false;
+    *f = find_layout(dtype);
+    if (!*f)
+        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: it gives floats", jot_dtype_name(dtype));
+    return *f != NULL;
+}
+
+static jot_value uniform(const char *name, jot_value key, jot_dtype dtype, jot_value low,
+                         jot_value high, const int64_t *dims)
+{
+    struct request r;
+    const struct float_layout *f;
+    jot_value v[] = {low, high}, error;
+    if (!open_floats(name, key, dtype, dims, &r, &f, &error) || !trace_ready(name, 2, v, &error))
+        return error;
+    for (int i = 0; i < 2; i++)
+        if (trace_type(v[i]).rank)
+            return trace_fail(name, JOT_ERR_SHAPE, "a bound is %s, not one number",
+                              trace_type_text(v[i]));
+    ir_id x = uniform_between(&r, f, trace_operand(v[0], dtype), trace_operand(v[1], dtype));
+    return trace_result(name, x, false);
+}
+
+jot_value jot_random_uniform_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    jot_value low = jot_from_int(0), high = jot_from_int(1);
+    TRACE_RETURN(uniform("jot_random_uniform", key, dtype, low, high, dims));
+}
+
+jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low, jot_value high,
+                                     const int64_t *dims)
+{
+    TRACE_RETURN(uniform("jot_random_uniform_in", key, dtype, low, high, dims));
+}
+
+static jot_value normal(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    struct request r;
+    const struct float_layout *f;
+    jot_value error;
+    if (!open_floats("jot_random_normal", key, dtype, dims, &r, &f, &error))
+        return error;
+    struct ir_builder *b = trace_builder();
+    // The open interval (-1, 1): its ends have no finite image.
+    ir_id low = ir_nextafter(b, ir_scalar(b, dtype, -1), ir_scalar(b, dtype, 0));
+    ir_id u = uniform_between(&r, f, low, ir_scalar(b, dtype, 1));
+    ir_id x = ir_mul(b, ir_scalar(b, dtype, M_SQRT2), ir_erf_inv(b, u));
+    return trace_result("jot_random_normal", x, false);
+}
+
+jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    TRACE_RETURN(normal(key, dtype, dims));
+}
+
+jot_value jot_random_bernoulli_dims(jot_value key, double p, const int64_t *dims)
+{
+    return jot_less(jot_random_uniform_dims(key, JOT_F32, dims), jot_from_double(p));
+}
+
+jot_value jot_random_exponential_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    return jot_neg(jot_log1p(jot_neg(jot_random_uniform_dims(key, dtype, dims))));
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lazy scope: operations outside of functions.
+#include "base/memory.h"
+#include "trace/lazy_cache.h"
+#include "trace/tracer.h"
+
+#include "jot/compile.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct jot_scope {
+    struct trace *t;
+};
+
+jot_scope *jot_scope_open_at(const char *where)
+{
+    struct jot_scope *s = memory_allocate(sizeof *s);
+    if (!s) {
+        status_out_of_memory();
+        return NULL;
+    }
+    s->t = trace_open_root(TRACE_SCOPE, "scope", where);
+    if (s->t)
+        return s;
+    memory_release(s);
+    return NULL;
+}
+
+void jot_scope_close(jot_scope *s)
+{
+    if (!s)
+        return;
+    trace_abandon(s->t);
+    memory_release(s);
+}
+
+// ---------------------------------------------------------------------------------------
+// Evaluation
+
+static jot_status check_place(const char *op)
+{
+    if (!trace_top())
+        return status_fail(JOT_ERR_TRACE, "%s: no scope is open", op);
+    if (trace_top()->kind != TRACE_SCOPE)
+        return status_fail(JOT_ERR_TRACE,
+                           "%s: a value has no number while it is traced: return it, or evaluate "
+                           "outside",
+                           op);
+    return JOT_OK;
+}
+
+static jot_array *array_of_number(const struct trace *t, const struct trace_hidden *h)
+{
+    struct ir_type type = ir_type_of(t->b.graph, h->id);
+    jot_dtype d = ir_dtype(type);
+    const int64_t scalar[] = {JOT_END};
+    if (!dtype_is_complex(d))
+        return jot_array_fill(d, h->scalar[0], scalar);
+    float narrow[2] = {(float)h->scalar[0], (float)h->scalar[1]};
+    return jot_array_copy(d, d == JOT_C128 ? (const void *)h->scalar : narrow, scalar);
+}
+
+// The array that the value of the graph stands for already, or NULL.
+static jot_array *known_array(const struct trace *t, ir_id id)
+{
+    const struct ir_node *n = ir_node_of(t->b.graph, id);
+    for (uint32_t i = 0; n->op == IR_param && i < t->hidden.count; i++)
+        if (t->hidden.at[i].id == id)
+            return t->hidden.at[i].array;
+    return NULL;
+}
+
+struct evaluation {
+    struct trace *t;
+    struct arena *arena; // of the module of the scope
+    int n;
+    ir_id *ids;
+    uint32_t n_in;
+    jot_array **in, **out;
+};
+
+static jot_status run(struct evaluation *e)
+{
+    uint32_t *hidden;
+    uint32_t f = trace_close(e->t, e->n, e->ids, &e->n_in, &hidden);
+    if (f == IR_NONE)
+        return trace_report(e->t->latest);
+    e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
+    for (uint32_t i = 0; i < e->n_in; i++) {
+        const struct trace_hidden *h = &e->t->hidden.at[hidden[i]];
+        e->in[i] = h->array ? jot_array_retain(h->array) : array_of_number(e->t, h);
+        if (!e->in[i])
+            return status_last();
+    }
+    return lazy_run(ir_function(e->t->module, f), e->in, e->out);
+}
+
+static jot_status evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
+{
+    struct trace *t = trace_top();
+    struct evaluation e = {.t = t, .arena = t->module->arena, .n = (int)n};
+    e.ids = arena_array(e.arena, ir_id, n + 1);
+    e.out = arena_array(e.arena, jot_array *, n + 1);
+    bool all_known = true;
+    for (size_t i = 0; i < n; i++) {
+        jot_value v = trace_import(op, values[i]);
+        if (trace_is_error(v))
+            return trace_report(trace_slot_of(v)->error);
+        e.ids[i] = trace_strong(v);
+        jot_array *known = known_array(t, e.ids[i]);
+        all_known &= known != NULL;
+        e.out[i] = known;
+    }
+    if (all_known) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = jot_array_retain(e.out[i]);
+        return JOT_OK;
+    }
+    jot_status status = run(&e);
+    for (uint32_t i = 0; e.in && i < e.n_in; i++)
+        jot_array_release(e.in[i]);
+    if (status != JOT_OK)
+        return status;
+    memcpy(out, e.out, sizeof *out * n);
+    return JOT_OK;
+}
+
+// What has been evaluated is an array from now on.
+static void remember(size_t n, const jot_value *values, jot_array *const *arrays)
+{
+    struct trace *t = trace_top();
+    for (size_t i = 0; i < n; i++) {
+        jot_value v = values[i];
+        if (v.trace != t->serial || t->slots.at[v.id].kind != TRACE_VALUE)
+            continue;
+        jot_value a = jot_from_array(arrays[i]);
+        if (a.trace == t->serial && t->slots.at[a.id].kind == TRACE_VALUE) {
+            t->slots.at[v.id].id = t->slots.at[a.id].id;
+            t->slots.at[v.id].weak = false;
+        }
+    }
+}
+
+static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_array **out)
+{
+    JOT_TRY(check_place(op));
+    if (trace_top()->is_broken)
+        return status_out_of_memory();
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        trace_out_of_memory();
+        return JOT_ERR_MEMORY;
+    }
+    jot_status status = evaluate(op, n, v, out);
+    arena_guard_close(&guard);
+    if (status == JOT_OK)
+        remember(n, v, out);
+    return status;
+}
+
+jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out)
+{
+    return eval_named("jot_eval", n, v, out);
+}
+
+jot_status jot_eval(jot_value v, jot_array **out)
+{
+    jot_array *a;
+    JOT_TRY(eval_named("jot_eval", 1, &v, &a));
+    if (out)
+        *out = a;
+    else
+        jot_array_release(a);
+    return JOT_OK;
+}
+
+double jot_item(jot_value v)
+{
+    jot_array *a;
+    if (eval_named("jot_item", 1, &v, &a) != JOT_OK)
+        return NAN;
+    double x = jot_array_item(a);
+    jot_array_release(a);
+    return x;
+}
+
+void jot_print_value(jot_value v, const char *name)
+{
+    jot_array *a;
+    if (eval_named("jot_print", 1, &v, &a) != JOT_OK) {
+        printf("%s: %s\n", name, jot_error_message());
+        return;
+    }
+    printf("%s =%s", name, jot_array_rank(a) > 1 ? "\n" : " ");
+    jot_array_print(a);
+    jot_array_release(a);
+}
+
+jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
+{
+    if (!s || trace_top() != s->t)
+        return status_fail(JOT_ERR_TRACE, "jot_scope_keep: not the innermost scope");
+    jot_array **arrays = memory_allocate((n + 1) * sizeof *arrays);
+    if (!arrays)
+        return status_out_of_memory();
+    jot_status status = eval_named("jot_scope_keep", n, v, arrays);
+    struct trace *t = status == JOT_OK ? trace_replace_scope(s->t) : NULL;
+    if (t) {
+        s->t = t;
+        for (size_t i = 0; i < n; i++)
+            v[i] = jot_from_array(arrays[i]);
+    } else if (status == JOT_OK) {
+        status = JOT_ERR_MEMORY;
+    }
+    for (size_t i = 0; status == JOT_OK && i < n; i++)
+        jot_array_release(arrays[i]);
+    memory_release(arrays);
+    return status;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stack of traces of a thread, and how a trace becomes a function.
+#include "trace/tracer.h"
+
+#include "base/bitset.h"
+#include "trace/ended.h"
+
+static _Thread_local struct trace *top;
+static _Thread_local uint32_t last_serial;
+
+struct trace *trace_top(void) { return top; }
+
+uint32_t trace_next_serial(void)
+{
+    // 0 is "no value" and the largest marks guard slots; neither is ever given out.
+    last_serial++;
+    if (last_serial >= TRACE_GUARD_SERIAL)
+        last_serial = 1;
+    return last_serial;
+}
+
+static const struct trace_error out_of_memory = {
+    .status = JOT_ERR_MEMORY, .op = "jot", .text = "out of memory"};
+
+static void start(struct trace *t, enum trace_kind kind, const char *name, const char *where)
+{
+    t->kind = kind;
+    t->name = arena_text(t->module->arena, name);
+    t->where = where;
+    t->b = ir_builder_make(t->module, t->name, IR_BUILD_PLAIN);
+    vec_push(t->module->arena, &t->slots,
+             (struct trace_slot){.kind = TRACE_ERROR, .error = &out_of_memory});
+    t->placed_slots = 1;
+    t->serial = trace_next_serial();
+    t->below = top;
+    top = t;
+}
+
+struct trace *trace_open_root(enum trace_kind kind, const char *name, const char *where)
+{
+    struct ir_module *m = ir_module_create();
+    if (!m)
+        return status_out_of_memory(), NULL;
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        ir_module_release(m);
+        return status_out_of_memory(), NULL;
+    }
+    struct trace *t = arena_new(m->arena, struct trace);
+    t->module = m;
+    t->root = t;
+    start(t, kind, name, where);
+    arena_guard_close(&guard);
+    return t;
+}
+
+struct trace *trace_open_nested(enum trace_kind kind, const char *name, const char *where)
+{
+    struct trace *parent = top, *t = arena_new(parent->module->arena, struct trace);
+    t->module = parent->module;
+    t->parent = parent;
+    t->root = parent->root;
+    start(t, kind, name, where);
+    return t;
+}
+
+void trace_end(struct trace *t)
+{
+    ended_add(t);
+    top = t->below;
+    if (t->parent && t->error) {
+        t->root->latest = t->error;
+        if (!t->parent->error)
+            t->parent->error = t->error;
+    }
+    if (t->parent && t->is_broken)
+        t->parent->is_broken = true;
+}
+
+static void release_root(struct trace *root)
+{
+    for (uint32_t i = 0; i < root->hidden.count; i++)
+        jot_array_release(root->hidden.at[i].array);
+    ir_module_release(root->module);
+}
+
+void trace_abandon(struct trace *root)
+{
+    while (top != root) {
+        struct trace *inner = top;
+        trace_end(inner);
+        if (inner->root == inner) // a scope that a traced function left open
+            release_root(inner);
+    }
+    trace_end(root);
+    release_root(root);
+}
+
+struct trace *trace_replace_scope(struct trace *old)
+{
+    struct trace *t = trace_open_root(TRACE_SCOPE, old->name, old->where);
+    if (!t)
+        return NULL;
+    t->below = old->below;
+    ended_add(old);
+    release_root(old);
+    return t;
+}
+
+jot_value trace_param(struct ir_type type, bool weak, jot_dtype dtype)
+{
+    return trace_value_as(ir_param(&top->b, type), weak, dtype);
+}
+
+// ---------------------------------------------------------------------------------------
+// Closing
+
+struct closing {
+    struct trace *t;
+    const struct ir_graph *g;
+    struct arena *scratch;
+    struct ir_builder b;
+    ir_id *map;        // by value of g; IR_NONE until made
+    uint32_t *hidden;  // by value of g that is a hidden parameter: its number plus 1
+    VEC(uint32_t) used; // hidden parameters in the order of their first use
+};
+
+// What a value stands for: a variable is only a name, and has done its work when the trace ends.
+static ir_id resolve(const struct ir_graph *g, ir_id v)
+{
+    while (ir_node_of(g, v)->op == IR_variable)
+        v = ir_operand(g, ir_node_of(g, v), 0);
+    return v;
+}
+
+typedef void visit(struct closing *c, uint32_t node);
+
+// Calls visit for every node that outs need, operands first, depth first by operand position.
+static void walk(struct closing *c, int n_out, const ir_id *outs, visit *f)
+{
+    const struct ir_graph *g = c->g;
+    struct bitset open = bitset_make(c->scratch, g->nodes.count),
+                  done = bitset_make(c->scratch, g->nodes.count);
+    uint32_t *stack = arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)n_out + 1);
+    for (int o = 0; o < n_out; o++) {
+        uint32_t depth = 0;
+        stack[depth++] = g->values.at[resolve(g, outs[o])].node;
+        while (depth) {
+            uint32_t at = stack[depth - 1];
+            if (bitset_has(&done, at)) {
+                depth--;
+                continue;
+            }
+            if (bitset_has(&open, at)) {
+                bitset_set(&done, at);
+                f(c, at);
+                depth--;
+                continue;
+            }
+            bitset_set(&open, at);
+            const struct ir_node *n = &g->nodes.at[at];
+            for (uint32_t i = n->n_in; i-- > 0;) {
+                uint32_t operand = g->values.at[resolve(g, ir_operand(g, n, i))].node;
+                if (!bitset_has(&open, operand))
+                    stack[depth++] = operand;
+            }
+        }
+    }
+}
+
+static void find_hidden(struct closing *c, uint32_t node)
+{
+    const struct ir_node *n = &c->g->nodes.at[node];
+    if (n->op == IR_param && c->hidden[n->out])
+        vec_push(c->t->module->arena, &c->used, c->hidden[n->out] - 1);
+}
+
+static void rebuild(struct closing *c, uint32_t node)
+{
+    const struct ir_node *n = &c->g->nodes.at[node];
+    if (n->op == IR_param)
+        return;
+    ir_id *in = arena_array(c->scratch, ir_id, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = c->map[resolve(c->g, ir_operand(c->g, n, i))];
+    ir_id made = ir_rebuild(&c->b, c->g, n, in);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        c->map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
+}
+
+static uint32_t close_into(struct closing *c, int n_out, const ir_id *outs)
+{
+    struct trace *t = c->t;
+    const struct ir_graph *g = c->g;
+    c->map = arena_array(c->scratch, ir_id, g->values.count + 1);
+    c->hidden = arena_array(c->scratch, uint32_t, g->values.count + 1);
+    for (uint32_t i = 0; i < t->hidden.count; i++)
+        c->hidden[t->hidden.at[i].id] = i + 1;
+    walk(c, n_out, outs, find_hidden);
+
+    c->b = ir_builder_make(t->module, t->name, IR_BUILD_PLAIN);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        c->map[i] = ir_param(&c->b, ir_type_of(g, i));
+    for (uint32_t i = 0; i < c->used.count; i++) {
+        ir_id at = t->hidden.at[c->used.at[i]].id;
+        c->map[at] = ir_param(&c->b, ir_type_of(g, at));
+    }
+    walk(c, n_out, outs, rebuild);
+    for (int i = 0; i < n_out; i++)
+        ir_output(&c->b, c->map[resolve(g, outs[i])]);
+    return ir_finish_function(&c->b);
+}
+
+uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *out_n_hidden,
+                     uint32_t **out_hidden)
+{
+    struct closing c = {.t = t, .g = t->b.graph, .scratch = arena_create()};
+    if (!c.scratch)
+        arena_exhausted();
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        arena_release(c.scratch);
+        arena_exhausted();
+    }
+    uint32_t f = close_into(&c, n_out, outs);
+    if (f == IR_NONE)
+        trace_fail(t->name, c.b.status, "%s", c.b.message ? c.b.message : "no function");
+    arena_guard_close(&guard);
+    arena_release(c.scratch);
+    *out_n_hidden = c.used.count;
+    *out_hidden = c.used.at;
+    return f;
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces: what the operations of this thread are recorded into.
+//
+// Traces form a stack.  A root trace (of a compiled function, or a scope) owns a module; a nested
+// one (the body of a function value or of a block) records a graph of its own in the same module
+// and may use values of the traces around it, which become hidden parameters.  So do arrays, and
+// the numbers of a scope.
+//
+// A handle is a slot of its trace: a value of the graph, a C number that has no type yet, or an
+// error.  Slot 0 of every trace is the error "out of memory", so that failing needs no memory.
+//
+// Memory: every public operation runs inside a guard (TRACE_RETURN).  What runs out of memory
+// breaks its trace: all later operations there give slot 0.
+#ifndef TRACE_TRACER_H
+#define TRACE_TRACER_H
+
+#include "base/status.h"
+#include "ir/build.h"
+
+#define JOT_PLAIN
+#include "jot/trace.h"
+
+enum trace_kind {
+    TRACE_ROOT,     // holds the module while a function is compiled; records nothing itself
+    TRACE_SCOPE,    // the same for a lazy scope, and records
+    TRACE_FUNCTION, // the body of a function value
+    TRACE_BLOCK,    // the body of a block
+};
+
+struct trace_error {
+    jot_status status;
+    const char *where; // NULL until known
+    const char *op;    // "jot_add"
+    const char *text;
+};
+
+// A C number that has not met a type.
+struct trace_number {
+    char kind; // b i u f c
+    union {
+        int64_t i;
+        uint64_t u;
+        double f;
+    };
+    double imag;
+};
+
+enum trace_slot_kind { TRACE_VALUE, TRACE_NUMBER, TRACE_ERROR };
+
+struct trace_slot {
+    uint8_t kind;  // enum trace_slot_kind
+    uint8_t dtype; // what the user sees; a weak value may be wider in the graph
+    bool weak;
+    ir_id id;          // VALUE
+    const char *where; // a literal of the user, NULL until known
+    union {
+        const struct trace_error *error;
+        const struct trace_number *number;
+    };
+};
+
+enum trace_hidden_kind { TRACE_CAPTURED, TRACE_ARRAY, TRACE_SCALAR };
+
+// A parameter found while tracing.
+struct trace_hidden {
+    uint8_t kind; // enum trace_hidden_kind
+    ir_id id;     // its place in the graph
+    jot_value outer;     // CAPTURED: handle in the parent
+    jot_array *array;    // ARRAY: a reference that the trace owns
+    double scalar[2];    // SCALAR: the number
+};
+
+struct trace {
+    enum trace_kind kind;
+    uint32_t serial;
+    struct trace *below, *parent, *root;
+    const char *name, *where;
+    struct ir_module *module;
+    struct ir_builder b;
+    VEC(struct trace_slot) slots;
+    VEC(struct trace_hidden) hidden;
+    struct hash_table hidden_table;
+    struct trace_memo *memo; // root: functions traced so far
+    uint32_t placed_slots, placed_nodes; // have their place
+    const struct trace_error *error; // the first
+    const struct trace_error *latest; // root: of it and the traces inside it
+    int rule_depth;                  // root: derivative rules being traced inside each other
+    bool is_broken;                  // memory ran out
+};
+
+// The innermost trace of the thread, or NULL.
+struct trace *trace_top(void);
+
+// Opens a root trace with a module of its own; NULL when memory is out.
+struct trace *trace_open_root(enum trace_kind kind, const char *name, const char *where);
+// Opens a trace inside the innermost one.
+struct trace *trace_open_nested(enum trace_kind kind, const char *name, const char *where);
+// Ends the innermost trace, remembering the places of its values for messages about stale handles,
+// and passes its first error on to the parent.  The module of a root goes to the caller.
+void trace_end(struct trace *t);
+// Ends a root trace with all that is open inside it, and frees what it owns.  Needs no memory.
+void trace_abandon(struct trace *root);
+// An empty scope in the place of one, which is freed: all its handles become stale.  NULL when memory
+// is out, and then nothing has changed.
+struct trace *trace_replace_scope(struct trace *old);
+// Frees what is remembered of ended traces on this thread.
+void trace_forget_ended(void);
+
+// An own parameter of the innermost trace; before anything else is recorded.
+jot_value trace_param(struct ir_type type, bool weak, jot_dtype dtype);
+
+// The function that computes outs of the trace from its own parameters and those of its hidden
+// parameters that it needs, which are left in *out_hidden (indexes into t->hidden).  IR_NONE on
+// failure, which is then the trace's error.
+uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *out_n_hidden,
+                     uint32_t **out_hidden);
+
+// ---- handles (value.c) ----
+
+// The handle as one of the innermost trace: itself, a captured one, or an error.
+jot_value trace_import(const char *op, jot_value v);
+// Imports each; false with the result to give when one is an error or nothing is being traced.
+bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error);
+const struct trace_slot *trace_slot_of(jot_value v); // of the innermost trace
+bool trace_is_error(jot_value v);
+
+jot_value trace_value(ir_id id, bool weak);             // a strong or weak value of the graph
+jot_value trace_value_as(ir_id id, bool weak, jot_dtype seen);
+// The result of a builder call: a value, or the builder's message as an error of op.
+jot_value trace_result(const char *op, ir_id id, bool weak);
+
+// A new error of the innermost trace, or of the thread when there is none.
+__attribute__((format(printf, 3, 4))) jot_value trace_fail(const char *op, jot_status status,
+                                                           const char *format, ...);
+// The status and message of the thread as an error.
+jot_value trace_fail_status(const char *op);
+// The same error again, in the innermost trace.
+jot_value trace_fail_again(const struct trace_error *e);
+jot_value trace_out_of_memory(void);
+// The error as status and message of the thread.
+jot_status trace_report(const struct trace_error *e);
+
+// The value in the graph, of the given dtype: numbers become constants (parameters in a scope).
+ir_id trace_operand(jot_value v, jot_dtype dtype);
+// The value in the graph with the dtype the user sees.
+ir_id trace_strong(jot_value v);
+struct ir_type trace_type(jot_value v); // with the dtype the user sees
+const char *trace_type_text(jot_value v);
+// The number of a handle, if it is one (not seen in a scope through nested traces).
+const struct trace_number *trace_number_of(jot_value v);
+
+static inline struct ir_builder *trace_builder(void) { return &trace_top()->b; }
+
+// "qmc.c:8: jot_dot(x, w)"; an over-long call is shortened to "qmc.c:8: jot_dot(...)".
+const char *trace_shorten(const char *where, char *buffer, size_t size);
+// Whether the last failure happened with nothing being traced and has no place yet.  Asking once
+// is answering.
+bool trace_message_wants_place(void);
+
+#define TRACE_RETURN(expression)                                                               \
+    do {                                                                                       \
+        struct arena_guard guard_;                                                             \
+        if (!arena_guard_open(&guard_))                                                        \
+            return trace_out_of_memory();                                                      \
+        jot_value result_ = (expression);                                                      \
+        arena_guard_close(&guard_);                                                            \
+        return result_;                                                                        \
+    } while (0)
+
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each transform of a function value does with the traced function: masks for the passes,
+// and parameters and results in the order that the user sees.
+//
+// Hidden parameters come last in a traced function, before and after every transform.  They are
+// constants: never differentiated and never mapped.
+#include "trace/function.h"
+
+#include "passes/passes.h"
+
+struct work {
+    const jot_function *f;
+    const jot_transform *t;
+    const char *name;
+    int level;
+    struct traced *traced;
+    struct ir_module *m;
+    const struct ir_type *types; // of the parameters after the transform
+    int n_in, n_out;             // before it, without hidden parameters
+    bool *mask;                  // by parameter before it, hidden ones too
+};
+
+static bool fail(const struct work *w, jot_value error)
+{
+    jot_place(error, w->t->where);
+    return false;
+}
+
+static bool check(const struct work *w, jot_status status)
+{
+    return status == JOT_OK || fail(w, trace_fail_status(w->name));
+}
+
+static const char *type_text(const struct work *w, struct ir_type t)
+{
+    return ir_type_text(w->m, t);
+}
+
+// The argument that value i belongs to.
+static int argument_of(const jot_function *f, int i)
+{
+    int arg = 0;
+    while (arg + 1 < f->callee.n_args && i >= callee_first(&f->callee, arg + 1))
+        arg++;
+    return arg;
+}
+
+static bool needs_floats(const struct work *w)
+{
+    for (int i = 0; i < w->n_in; i++)
+        if (w->mask[i] && !dtype_is_inexact(ir_dtype(w->types[i])))
+            return fail(w, trace_fail(w->name, JOT_ERR_DTYPE,
+                                      "argument %d of %s is %s: only floats have derivatives: "
+                                      "convert it first",
+                                      argument_of(w->f, i), w->f->callee.name,
+                                      type_text(w, w->types[i])));
+    return true;
+}
+
+static bool needs_real_scalar(const struct work *w)
+{
+    if (w->n_out != 1)
+        return fail(w, trace_fail(w->name, JOT_ERR_SHAPE, "%s has %d outputs, not one",
+                                  w->f->callee.name, w->n_out));
+    struct ir_type t = traced_out_type(w->traced, 0);
+    if (!dtype_is_float(ir_dtype(t)))
+        return fail(w, trace_fail("jot_gradient", JOT_ERR_DTYPE,
+                                  "the value to differentiate is %s, not a real float",
+                                  type_text(w, t)));
+    if (t.rank)
+        return fail(w, trace_fail("jot_gradient", JOT_ERR_SHAPE,
+                                  "the value to differentiate is %s, not a scalar: reduce it "
+                                  "first, or take jot_jacobian",
+                                  type_text(w, t)));
+    return true;
+}
+
+typedef jot_status pass(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+
+static bool by_mask(struct work *w, pass *p, bool scalar)
+{
+    transform_mask(w->f, w->level, false, w->mask);
+    return needs_floats(w) && (!scalar || needs_real_scalar(w)) &&
+           check(w, p(w->m, w->traced->function, w->mask, &w->traced->function));
+}
+
+// ---------------------------------------------------------------------------------------
+// Wrappers
+
+// A call of `inner` in a new function whose parameters are those after the transform.
+struct wrapper {
+    struct ir_builder b;
+    ir_id *param, *hidden; // own parameters, hidden ones
+    ir_id *operands;       // of the call, to be filled
+    int n_operands;
+};
+
+static struct wrapper open_wrapper(const struct work *w, int n_own)
+{
+    struct arena *arena = w->m->arena;
+    struct wrapper r = {.b = ir_builder_make(w->m, ir_function(w->m, w->traced->function)->name,
+                                             IR_BUILD_PLAIN)};
+    const struct ir_graph *g = ir_function(w->m, w->traced->function);
+    r.param = arena_array(arena, ir_id, n_own + 1);
+    r.hidden = arena_array(arena, ir_id, w->traced->n_hidden + 1);
+    r.operands = arena_array(arena, ir_id, 2 * n_own + w->traced->n_hidden + 1);
+    for (int i = 0; i < n_own; i++)
+        r.param[i] = ir_param(&r.b, w->types[i]);
+    for (int i = 0; i < w->traced->n_hidden; i++)
+        r.hidden[i] = ir_param(&r.b, ir_type_of(g, (ir_id)(w->n_in + i)));
+    // Every inner function starts with the arguments and what is hidden.
+    for (int i = 0; i < w->n_in; i++)
+        r.operands[r.n_operands++] = r.param[i];
+    for (int i = 0; i < w->traced->n_hidden; i++)
+        r.operands[r.n_operands++] = r.hidden[i];
+    return r;
+}
+
+static bool finish_wrapper(struct work *w, struct wrapper *r)
+{
+    uint32_t f = ir_finish_function(&r->b);
+    if (f == IR_NONE)
+        return fail(w, trace_fail(w->name, JOT_ERR_INTERNAL, "%s", r->b.message));
+    w->traced->function = f;
+    return true;
+}
+
+// ---------------------------------------------------------------------------------------
+// Forward and reverse mode
+
+static bool jvp(struct work *w)
+{
+    int n_listed = transform_mask(w->f, w->level, true, w->mask);
+    struct wrapper r = open_wrapper(w, w->n_in + n_listed);
+    for (int i = 0, k = w->n_in; i < w->n_in; i++) {
+        if (!w->mask[i])
+            continue;
+        struct ir_type have = w->types[k], want = w->types[i];
+        if (dtype_is_inexact(ir_dtype(want)) && !ir_type_equal(have, want))
+            return fail(w, trace_fail(w->name, JOT_ERR_SHAPE,
+                                      "the tangent of argument %d of %s is %s, but the argument is %s",
+                                      argument_of(w->f, i), w->f->callee.name, type_text(w, have),
+                                      type_text(w, want)));
+        w->mask[i] = dtype_is_inexact(ir_dtype(want));
+        if (w->mask[i])
+            r.operands[r.n_operands++] = r.param[k];
+        k++;
+    }
+    uint32_t inner;
+    bool *nonzero = arena_array(w->m->arena, bool, w->n_out + 1);
+    if (!check(w, pass_jvp(w->m, w->traced->function, w->mask, &inner, nonzero)))
+        return false;
+    ir_id y = ir_call(&r.b, IR_call, 1, &inner, r.n_operands, r.operands);
+    for (int i = 0; i < w->n_out; i++)
+        ir_output(&r.b, y == IR_NONE ? y : y + (ir_id)i);
+    ir_id dy = y + (ir_id)w->n_out;
+    for (int i = 0; i < w->n_out; i++)
+        ir_output(&r.b, nonzero[i] ? dy++ : ir_zeros(&r.b, traced_out_type(w->traced, i)));
+    return finish_wrapper(w, &r);
+}
+
+static bool vjp(struct work *w)
+{
+    transform_mask(w->f, w->level, true, w->mask);
+    if (!needs_floats(w))
+        return false;
+    struct wrapper r = open_wrapper(w, w->n_in + w->n_out);
+    for (int i = 0; i < w->n_out; i++) {
+        struct ir_type have = w->types[w->n_in + i], want = traced_out_type(w->traced, i);
+        if (!dtype_is_inexact(ir_dtype(want)))
+            continue;
+        if (!ir_type_equal(have, want))
+            return fail(w, trace_fail(w->name, JOT_ERR_SHAPE,
+                                      "the cotangent of result %d of %s is %s, but the result is %s",
+                                      i, w->f->callee.name, type_text(w, have), type_text(w, want)));
+        r.operands[r.n_operands++] = r.param[w->n_in + i];
+    }
+    uint32_t inner;
+    if (!check(w, pass_vjp(w->m, w->traced->function, w->mask, &inner)))
+        return false;
+    ir_id y = ir_call(&r.b, IR_call, 1, &inner, r.n_operands, r.operands);
+    int n = function_out(w->f, w->level);
+    for (int i = 0; i < n; i++)
+        ir_output(&r.b, y == IR_NONE ? y : y + (ir_id)i);
+    return finish_wrapper(w, &r);
+}
+
+// ---------------------------------------------------------------------------------------
+// Maps
+
+static bool map_sizes(const struct work *w, const int32_t *axes, int64_t *out_size)
+{
+    int first = -1;
+    for (int i = 0; i < w->n_in; i++) {
+        if (axes[i] == PASS_NO_AXIS)
+            continue;
+        int at = axes[i] < 0 ? axes[i] + w->types[i].rank : axes[i];
+        int64_t size = ir_dims(w->m, w->types[i])[at];
+        if (first >= 0 && size != *out_size)
+            return fail(w, trace_fail("jot_vmap", JOT_ERR_SHAPE,
+                                      "arguments %d and %d of %s have %lld and %lld along the "
+                                      "mapped axis: %s and %s",
+                                      argument_of(w->f, first), argument_of(w->f, i),
+                                      w->f->callee.name, (long long)*out_size, (long long)size,
+                                      type_text(w, w->types[first]), type_text(w, w->types[i])));
+        if (first < 0)
+            first = i;
+        *out_size = size;
+    }
+    if (first < 0)
+        return fail(w, trace_fail("jot_vmap", JOT_ERR_ARGUMENT, "no argument of %s is mapped",
+                                  w->f->callee.name));
+    return true;
+}
+
+static bool vmap(struct work *w)
+{
+    struct arena *arena = w->m->arena;
+    int n_hidden = w->traced->n_hidden;
+    int32_t *in_axes = arena_array(arena, int32_t, w->n_in + n_hidden + 1);
+    int32_t *out_axes = arena_array(arena, int32_t, w->n_out + 1);
+    for (int i = 0; i < w->n_in + n_hidden; i++) {
+        int arg = argument_of(w->f, i), axis = w->t->n && arg < w->t->n ? w->t->axis[arg] : 0;
+        in_axes[i] = i >= w->n_in || axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
+    }
+    if (w->t->n_out && w->t->n_out != w->n_out)
+        return fail(w, trace_fail("jot_vmap", JOT_ERR_ARGUMENT,
+                                  "%d axes for the %d results of %s", w->t->n_out, w->n_out,
+                                  w->f->callee.name));
+    for (int i = 0; i < w->n_out; i++) {
+        int axis = w->t->n_out ? w->t->out_axis[i] : 0;
+        out_axes[i] = axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
+    }
+    int64_t size = 0;
+    return map_sizes(w, in_axes, &size) &&
+           check(w, pass_vmap_axes(w->m, w->traced->function, in_axes, out_axes, size,
+                                   &w->traced->function));
+}
+
+static bool checkpoint(struct work *w)
+{
+    struct wrapper r = open_wrapper(w, w->n_in);
+    ir_id y = ir_call(&r.b, IR_checkpoint, 1, &w->traced->function, r.n_operands, r.operands);
+    for (int i = 0; i < w->n_out; i++)
+        ir_output(&r.b, y == IR_NONE ? y : y + (ir_id)i);
+    return finish_wrapper(w, &r);
+}
+
+bool function_transform(const jot_function *f, int level, const struct ir_type *types,
+                        struct traced *t)
+{
+    struct ir_module *m = trace_top()->module;
+    struct work w = {.f = f,
+                     .t = &f->transform[level - 1],
+                     .level = level,
+                     .traced = t,
+                     .m = m,
+                     .types = types,
+                     .n_in = function_in(f, level - 1),
+                     .n_out = t->n_out};
+    w.name = trace_transform_names[w.t->kind];
+    w.mask = arena_array(m->arena, bool, w.n_in + t->n_hidden + 1);
+    bool ok = false;
+    switch ((enum trace_transform)w.t->kind) {
+    case TRACE_GRAD:
+        ok = by_mask(&w, pass_grad, true);
+        break;
+    case TRACE_VALUE_AND_GRAD:
+        ok = by_mask(&w, pass_value_and_grad, true);
+        break;
+    case TRACE_JACFWD:
+        ok = by_mask(&w, pass_jacfwd, false);
+        break;
+    case TRACE_JACREV:
+        ok = by_mask(&w, pass_jacrev, false);
+        break;
+    case TRACE_HESSIAN:
+        ok = by_mask(&w, pass_hessian, true);
+        break;
+    case TRACE_JVP:
+        ok = jvp(&w);
+        break;
+    case TRACE_VJP:
+        ok = vjp(&w);
+        break;
+    case TRACE_VMAP:
+        ok = vmap(&w);
+        break;
+    case TRACE_CHECKPOINT:
+        ok = checkpoint(&w);
+        break;
+    }
+    t->n_out = function_out(f, level);
+    t->weak = arena_array(m->arena, bool, t->n_out + 1);
+    if (ok && (int)ir_function(m, t->function)->outputs.count != t->n_out)
+        return fail(&w, trace_fail(w.name, JOT_ERR_DTYPE,
+                                   "a result of %s is not a float: it has no derivative",
+                                   f->callee.name));
+    return ok;
+}

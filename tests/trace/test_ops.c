@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and values of the operations, in a lazy scope.
+#include "trace_support.h"
+
+static jot_scope *scope;
+
+static void setup(void) { scope = jot_scope_open(); }
+static void teardown(void) { jot_scope_close(scope); }
+
+static jot_value range(jot_dtype d, int64_t n) { return jot_arange(d, n); }
+
+START_TEST(test_numbers_are_weak)
+{
+    jot_value x = jot_full(JOT_BF16, 1, 3), i = range(JOT_I32, 4), u = jot_full(JOT_U8, 7, 2);
+    CHECK_TYPE(jot_mul(x, 2.0), "bf16[3]");
+    CHECK_TYPE(jot_mul(x, 2), "bf16[3]");
+    CHECK_TYPE(jot_add(u, 1), "u8[2]");
+    CHECK_TYPE(jot_mul(i, 2.5), "f32[4]");
+    CHECK_TYPE(jot_mul(i, x = jot_full(JOT_F16, 1)), "f16[4]");
+    CHECK_TYPE(jot_add(i, true), "i32[4]");
+    CHECK_TYPE(jot_add(jot_full(JOT_U32, 1), jot_full(JOT_I32, 1)), "i64[]");
+    CHECK_TYPE(jot_add(jot_full(JOT_U64, 1), jot_full(JOT_I32, 1)), "f32[]");
+    CHECK_TYPE(jot_add(jot_full(JOT_F16, 1), jot_full(JOT_BF16, 1)), "f32[]");
+    CHECK_TYPE(jot_add(jot_full(JOT_F64, 1), jot_full(JOT_C64, 1)), "c128[]");
+    ck_assert_int_eq(jot_value_dtype(jot_from(INT64_C(1) << 40)), JOT_I64);
+    // Arithmetic on numbers alone is as precise as in C until it meets a type.
+    jot_value tenth = jot_mul(jot_from(0.2), 0.5);
+    CHECK_EXACT(jot_mul(tenth, jot_full(JOT_F64, 1)), 0.2 * 0.5);
+    CHECK_EXACT(tenth, (float)0.1);
+    // A weak value keeps its weakness through operations.
+    CHECK_TYPE(jot_mul(jot_mul(i, 2.5), jot_full(JOT_F16, 1)), "f16[4]");
+    ck_assert_int_eq(jot_value_dtype(tenth), JOT_F32);
+}
+END_TEST
+
+START_TEST(test_division)
+{
+    jot_value a = jot_from(jot_array_from(((const int[]){7, -7, 7, -7, 5}), 5));
+    jot_value b = jot_from(jot_array_from(((const int[]){2, 2, -2, -2, 0}), 5));
+    CHECK_TYPE(jot_div(a, b), "f32[5]");
+    CHECK_EXACT(jot_div(a, b), 3.5, -3.5, -3.5, 3.5, INFINITY);
+    CHECK_EXACT(jot_floor_divide(a, b), 3, -4, -4, 3, -1);
+    CHECK_EXACT(jot_rem(a, b), 1, -1, 1, -1, 5);
+    CHECK_EXACT(jot_mod(a, b), 1, 1, -1, -1, 5);
+    CHECK_EXACT(jot_floor_divide(jot_mul(a, 1.0), 2), 3, -4, 3, -4, 2);
+    CHECK_EXACT(jot_mod(jot_mul(a, 1.0), -2), -1, -1, -1, -1, -1);
+    CHECK_TYPE(jot_div(jot_full(JOT_I64, 1), 2), "f64[]");
+}
+END_TEST
+
+START_TEST(test_powers)
+{
+    jot_value i = range(JOT_I32, 4), x = jot_mul(i, 1.0);
+    CHECK_TYPE(jot_power(i, 3), "i32[4]");
+    CHECK_EXACT(jot_power(i, 3), 0, 1, 8, 27);
+    CHECK_EXACT(jot_power(x, 2), 0, 1, 4, 9);
+    CHECK(jot_power(x, 0.5), 1e-6, 0, 1, sqrt(2), sqrt(3));
+    CHECK(jot_power(2, x), 1e-6, 1, 2, 4, 8);
+    CHECK_EXACT(jot_integer_pow(x, -1), INFINITY, 1, 0.5, 1 / 3.f);
+    CHECK(jot_hypot(jot_mul(x, 3e30), jot_mul(x, 4e30)), 1e-6, 0, 5e30, 1e31, 1.5e31);
+}
+END_TEST
+
+START_TEST(test_compare_and_logic)
+{
+    jot_value i = range(JOT_I32, 4), x = jot_div(jot_sub(i, 1), jot_sub(i, 2));
+    CHECK_TYPE(jot_less(i, 2.5), "bool[4]");
+    CHECK_EXACT(jot_less(i, 2.5), 1, 1, 1, 0);
+    CHECK_EXACT(jot_logical_and(i, jot_not_equal(i, 2)), 0, 1, 0, 1);
+    CHECK_EXACT(jot_logical_not(i), 1, 0, 0, 0);
+    CHECK_EXACT(jot_is_inf(x), 0, 0, 1, 0);
+    CHECK_EXACT(jot_is_finite(i), 1, 1, 1, 1);
+    CHECK_EXACT(jot_is_nan(jot_sub(x, x)), 0, 0, 1, 0);
+    CHECK_TYPE(jot_where(jot_greater(i, 1), i, 0.5), "f32[4]");
+    CHECK_EXACT(jot_where(jot_greater(i, 1), i, 0.5), 0.5, 0.5, 2, 3);
+    CHECK_EXACT(jot_add(jot_equal(i, 0), jot_equal(i, 1)), 1, 1, 0, 0);
+    CHECK_EXACT(jot_any(jot_equal(i, 3)), 1);
+    CHECK_EXACT(jot_all(i), 0);
+    CHECK_EXACT(jot_left_shift(i, 2), 0, 4, 8, 12);
+    CHECK_EXACT(jot_right_shift(jot_neg(i), 1), 0, -1, -1, -2);
+    CHECK_EXACT(jot_bitwise_not(i), -1, -2, -3, -4);
+    CHECK_EXACT(jot_popcount(i), 0, 1, 1, 2);
+}
+END_TEST
+
+START_TEST(test_rounding)
+{
+    jot_value x = jot_from(jot_array_from(((const double[]){-2.5, -0.5, 0.5, 1.5, 2.4}), 5));
+    CHECK_EXACT(jot_round(x), -2, 0, 0, 2, 2);
+    CHECK_EXACT(jot_round_away(x), -3, -1, 1, 2, 2);
+    CHECK_EXACT(jot_floor(x), -3, -1, 0, 1, 2);
+    CHECK_EXACT(jot_ceil(x), -2, 0, 1, 2, 3);
+    CHECK_TYPE(jot_floor(range(JOT_I32, 3)), "i32[3]");
+    CHECK_EXACT(jot_clip(x, -1, 1), -1, -0.5, 0.5, 1, 1);
+    CHECK_EXACT(jot_convert(x, JOT_I32), -2, 0, 0, 1, 2);
+    CHECK_EXACT(jot_convert(x, JOT_BOOL), 1, 1, 1, 1, 1);
+}
+END_TEST
+
+START_TEST(test_reductions)
+{
+    jot_value i = jot_reshape(range(JOT_I32, 6), 2, 3), b = jot_greater(i, 2);
+    jot_value x = jot_convert(i, JOT_F64), none = jot_zeros(JOT_F32, 0);
+    CHECK_EXACT(jot_sum(i), 15);
+    CHECK_EXACT(jot_sum(i, 0), 3, 5, 7);
+    CHECK_TYPE(jot_sum(i, -1, JOT_KEEPDIMS), "i32[2,1]");
+    CHECK_TYPE(jot_sum(b), "i32[]");
+    CHECK_TYPE(jot_sum(jot_full(JOT_U8, 200, 3)), "u32[]");
+    CHECK_EXACT(jot_sum(jot_full(JOT_U8, 200, 3)), 600);
+    CHECK_EXACT(jot_prod(jot_add(i, 1), 1), 6, 120);
+    CHECK_TYPE(jot_mean(i), "f32[]");
+    CHECK_EXACT(jot_mean(i, 0), 1.5, 2.5, 3.5);
+    CHECK_TYPE(jot_mean(jot_full(JOT_F16, 60000, 4)), "f16[]");
+    CHECK_EXACT(jot_convert(jot_mean(jot_full(JOT_F16, 60000, 4)), JOT_F32), 60000);
+    CHECK(jot_var(x), 1e-15, 35.0 / 12);
+    CHECK(jot_std(x, 1), 1e-15, sqrt(2.0 / 3), sqrt(2.0 / 3));
+    CHECK(jot_norm(x), 1e-15, sqrt(55));
+    CHECK_EXACT(jot_max(i, 1, JOT_KEEPDIMS), 2, 5);
+    CHECK_EXACT(jot_min(i), 0);
+    CHECK_EXACT(jot_argmax(i), 5);
+    CHECK_EXACT(jot_argmax(jot_neg(i), 1), 0, 0);
+    CHECK_EXACT(jot_sum(none), 0);
+    CHECK_EXACT(jot_prod(none), 1);
+    CHECK_EXACT(jot_max(none), -INFINITY);
+    CHECK_EXACT(jot_cumsum(i, 1), 0, 1, 3, 3, 7, 12);
+    CHECK_EXACT(jot_cumsum(i), 0, 1, 3, 6, 10, 15);
+    CHECK_EXACT(jot_cummax(jot_mod(i, 4), 1), 0, 1, 2, 3, 3, 3);
+    CHECK(jot_logsumexp(jot_mul(x, 1000)), 1e-12, 5000);
+    CHECK_EXACT(jot_logsumexp(jot_full(JOT_F64, -INFINITY, 3)), -INFINITY);
+    CHECK(jot_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, 0.25, 0.25, 0.25, 0.25);
+    CHECK(jot_log_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, -log(4), -log(4), -log(4), -log(4));
+}
+END_TEST
+
+START_TEST(test_shapes)
+{
+    jot_value i = jot_reshape(range(JOT_I32, 6), 2, 3), v = range(JOT_I32, 4);
+    CHECK_TYPE(jot_reshape(i, 3, -1), "i32[3,2]");
+    CHECK_TYPE(jot_reshape(i, -1), "i32[6]");
+    CHECK_EXACT(jot_transpose(i), 0, 3, 1, 4, 2, 5);
+    CHECK_TYPE(jot_transpose(jot_zeros(JOT_F32, 2, 3, 4), 1, 2, 0), "f32[3,4,2]");
+    CHECK_TYPE(jot_move_axis(jot_zeros(JOT_F32, 2, 3, 4), 0, -1), "f32[3,4,2]");
+    CHECK_TYPE(jot_move_axis(jot_zeros(JOT_F32, 2, 3, 4), 2, 0), "f32[4,2,3]");
+    CHECK_TYPE(jot_swap_axes(jot_zeros(JOT_F32, 2, 3, 4), 0, 2), "f32[4,3,2]");
+    CHECK_TYPE(jot_expand_dims(i, 0, -1), "i32[1,2,3,1]");
+    CHECK_TYPE(jot_squeeze(jot_zeros(JOT_F32, 1, 2, 1)), "f32[2]");
+    CHECK_TYPE(jot_squeeze(jot_zeros(JOT_F32, 1, 2, 1), -1), "f32[1,2]");
+    CHECK_EXACT(jot_flip(i), 5, 4, 3, 2, 1, 0);
+    CHECK_EXACT(jot_flip(i, 1), 2, 1, 0, 5, 4, 3);
+    CHECK_EXACT(jot_slice(v, 0, 1, 3), 1, 2);
+    CHECK_EXACT(jot_slice(v, 0, -3, JOT_END), 1, 2, 3);
+    CHECK_EXACT(jot_slice(v, 0, JOT_END, JOT_END, -1), 3, 2, 1, 0);
+    CHECK_EXACT(jot_slice(v, 0, 3, 0, -2), 3, 1);
+    CHECK_EXACT(jot_slice(v, 0, 0, 100, 3), 0, 3);
+    CHECK_TYPE(jot_slice(v, 0, 3, 1), "i32[0]");
+    CHECK_EXACT(jot_take(i, 1), 3, 4, 5);
+    CHECK_EXACT(jot_take(i, -1, 1), 2, 5);
+    CHECK_EXACT(jot_concatenate(0, v, jot_take(i, 0)), 0, 1, 2, 3, 0, 1, 2);
+    CHECK_EXACT(jot_stack(1, jot_take(i, 0), jot_take(i, 1)), 0, 3, 1, 4, 2, 5);
+    CHECK_TYPE(jot_stack(0, 1, 2.5), "f32[2]");
+    CHECK_EXACT(jot_pad(v, -1, 0, 1, -2), -1, 0, 1);
+    CHECK_EXACT(jot_roll(v, 1, 0), 3, 0, 1, 2);
+    CHECK_EXACT(jot_roll(v, -5, 0), 1, 2, 3, 0);
+    CHECK_EXACT(jot_repeat(jot_slice(v, 0, 0, 2), 2, 0), 0, 0, 1, 1);
+    CHECK_EXACT(jot_tile(jot_slice(v, 0, 0, 2), 2, 2), 0, 1, 0, 1, 0, 1, 0, 1);
+    CHECK_EXACT(jot_broadcast_to(jot_take(i, 0), 2, 3), 0, 1, 2, 0, 1, 2);
+    CHECK_EXACT(jot_eye(JOT_I32, 2, 3), 1, 0, 0, 0, 1, 0);
+    CHECK_EXACT(jot_tril(i, 0), 0, 0, 0, 3, 4, 0);
+    CHECK_EXACT(jot_triu(i, 1), 0, 1, 2, 0, 0, 5);
+    CHECK_EXACT(jot_linspace(JOT_F64, 0, 1, 5), 0, 0.25, 0.5, 0.75, 1);
+    jot_value parts[2];
+    jot_split(v, 0, parts);
+    CHECK_EXACT(parts[1], 2, 3);
+    CHECK_EXACT(jot_full_like(v, 7), 7, 7, 7, 7);
+    ck_assert_int_eq(jot_value_rank(i), 2);
+    ck_assert_int_eq((int)jot_value_dim(i, -1), 3);
+    ck_assert_int_eq((int)jot_value_size(i), 6);
+}
+END_TEST
+
+START_TEST(test_products)
+{
+    jot_value a = jot_reshape(range(JOT_F64, 6), 2, 3), b = jot_reshape(range(JOT_F64, 6), 3, 2);
+    jot_value v = range(JOT_F64, 3), c = jot_reshape(range(JOT_F64, 12), 2, 3, 2);
+    CHECK_EXACT(jot_dot(a, b), 10, 13, 28, 40);
+    CHECK_EXACT(jot_dot(a, v), 5, 14);
+    CHECK_EXACT(jot_dot(v, v), 5);
+    CHECK_EXACT(jot_dot(2, v), 0, 2, 4);
+    CHECK_TYPE(jot_dot(a, c), "f64[2,2,2]");
+    CHECK_EXACT(jot_matmul(a, c), 10, 13, 28, 40, 28, 31, 100, 112);
+    CHECK_EXACT(jot_matmul(v, b), 10, 13);
+    CHECK_EXACT(jot_matmul(v, c), 10, 13, 28, 31);
+    CHECK_TYPE(jot_matmul(c, jot_zeros(JOT_F64, 5, 1, 2, 4)), "f64[5,2,3,4]");
+    CHECK_EXACT(jot_outer(v, jot_arange(JOT_F64, 2)), 0, 0, 0, 1, 0, 2);
+    CHECK_EXACT(jot_vdot(a, a), 55);
+    CHECK_EXACT(jot_tensordot(a, a, 2), 55);
+    CHECK_TYPE(jot_dot(a, jot_convert(b, JOT_F32)), "f64[2,2]");
+    jot_value z = jot_complex(v, 1.0);
+    CHECK_TYPE(z, "c128[3]");
+    CHECK_EXACT(jot_real(jot_vdot(z, z)), 8);
+    CHECK_EXACT(jot_imag(jot_mul(z, z)), 0, 2, 4);
+    CHECK(jot_angle(z), 1e-15, M_PI / 2, M_PI / 4, atan(0.5));
+    CHECK_EXACT(jot_abs(jot_complex(3.0, jot_full(JOT_F64, 4))), 5);
+}
+END_TEST
+
+START_TEST(test_activations)
+{
+    jot_value x = jot_from(jot_array_from(((const double[]){-1, 0, 2}), 3));
+    CHECK_EXACT(jot_relu(x), 0, 0, 2);
+    CHECK(jot_sigmoid(x), 1e-15, 1 / (1 + exp(1)), 0.5, 1 / (1 + exp(-2)));
+    CHECK(jot_silu(x), 1e-15, -1 / (1 + exp(1)), 0, 2 / (1 + exp(-2)));
+    CHECK(jot_softplus(x), 1e-15, log1p(exp(-1)), log(2), log1p(exp(2)));
+    CHECK(jot_gelu(x), 1e-12, -0.15880800939172324, 0, 1.954597694087775);
+    CHECK_EXACT(jot_logaddexp(jot_full(JOT_F64, -INFINITY), -INFINITY), -INFINITY);
+}
+END_TEST
+
+// The plain functions take lists; ops have addresses.
+START_TEST(test_plain)
+{
+    jot_value (*op)(jot_value, jot_value) = jot_add;
+    jot_value a = jot_from(1), b = (jot_add)(a, a);
+    CHECK_EXACT(op(a, b), 3);
+    CHECK_EXACT(jot_sum_axes(jot_ones(JOT_I32, 2, 2), (const int[]){0, JOT_END}), 2, 2);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, test_numbers_are_weak);
+    tcase_add_test(t, test_division);
+    tcase_add_test(t, test_powers);
+    tcase_add_test(t, test_compare_and_logic);
+    tcase_add_test(t, test_rounding);
+    tcase_add_test(t, test_reductions);
+    tcase_add_test(t, test_shapes);
+    tcase_add_test(t, test_products);
+    tcase_add_test(t, test_activations);
+    tcase_add_test(t, test_plain);
+}
+
+int main(void) { return run_suite("trace/ops", add); }
