@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/isolate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds, int fd)
+{
+    alarm((unsigned)seconds);
+    struct arena *arena = arena_create();
+    struct strbuf text = strbuf_make(arena);
+    work(ctx, &text);
+    for (size_t at = 0; at < text.length;) {
+        ssize_t n = write(fd, text.text + at, text.length - at);
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    _exit(0);
+}
+
+bool isolate_run(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
+                 struct strbuf *report)
+{
+    int ends[2];
+    fflush(NULL);
+    if (pipe(ends) != 0) {
+        strbuf_add(report, "no pipe for a child\n");
+        return false;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        child(work, ctx, seconds, ends[1]);
+    }
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        strbuf_add(report, "no child\n");
+        return false;
+    }
+    char chunk[4096];
+    for (ssize_t n; (n = read(ends[0], chunk, sizeof chunk)) > 0;)
+        strbuf_add_bytes(report, chunk, (size_t)n);
+    close(ends[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    if (WIFSIGNALED(status))
+        strbuf_printf(report, "ended by signal %d (%s)\n", WTERMSIG(status),
+                      strsignal(WTERMSIG(status)));
+    else
+        strbuf_printf(report, "exited with %d\n", WEXITSTATUS(status));
+    return false;
+}

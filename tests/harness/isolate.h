@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running something that may crash in a process of its own.
+#ifndef HARNESS_ISOLATE_H
+#define HARNESS_ISOLATE_H
+
+#include "base/strbuf.h"
+
+#include <stdbool.h>
+
+// Calls work(ctx, report) in a child and appends what it put in the report.  True when the child
+// ended by itself; false when a signal or the time limit ended it, which the report then says.
+bool isolate_run(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
+                 struct strbuf *report);
+
+#endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/native.h"
+
+#include "base/status.h"
+#include "harness/isolate.h"
+#include "jot/device.h"
+#include "support/nest_eval.h"
+#include "support/run_native.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { KERNELS_A_PROGRAM = 96, SECONDS = 100, REPORTED = 12 };
+
+struct native native_make(struct ir_module *m, struct strbuf *report)
+{
+    return (struct native){.module = m, .report = report};
+}
+
+// ---- Comparing
+
+static size_t tensor_bytes(const struct ir_module *m, struct ir_type t)
+{
+    return (size_t)ir_count(m, t) * jot_dtype_size(ir_dtype(t));
+}
+
+// The number that element i of the parts of a tensor is; NaN for what is no float.
+static double part(jot_dtype d, const void *data, int64_t i)
+{
+    const char *at = (const char *)data + i * (int64_t)jot_dtype_size(d);
+    double x = NAN;
+    float y;
+    uint16_t half;
+    if (d == JOT_F64) {
+        memcpy(&x, at, sizeof x);
+    } else if (d == JOT_F32) {
+        memcpy(&y, at, sizeof y);
+        x = (double)y;
+    } else if (dtype_is_half(d)) {
+        memcpy(&half, at, sizeof half);
+        x = (double)(d == JOT_F16 ? dtype_f16_to_f32(half) : dtype_bf16_to_f32(half));
+    }
+    return x;
+}
+
+bool native_same(const struct ir_module *m, struct ir_tensor got, struct ir_tensor want,
+                 double tolerance, struct strbuf *report)
+{
+    jot_dtype d = dtype_real(ir_dtype(want.type));
+    size_t size = jot_dtype_size(d);
+    int64_t count = ir_count(m, want.type) * (dtype_is_complex(ir_dtype(want.type)) ? 2 : 1);
+    if (!ir_type_equal(got.type, want.type)) {
+        if (report)
+            strbuf_add(report, "  types differ\n");
+        return false;
+    }
+    double largest = 0;
+    for (int64_t i = 0; tolerance > 0 && i < count; i++)
+        largest = fmax(largest, fabs(part(d, want.data, i)));
+    for (int64_t i = 0; i < count; i++) {
+        const char *a = (const char *)got.data + (size_t)i * size;
+        const char *b = (const char *)want.data + (size_t)i * size;
+        if (!memcmp(a, b, size))
+            continue;
+        double x = part(d, got.data, i), y = part(d, want.data, i);
+        if (dtype_is_float(d) && ((x != x && y != y) || fabs(x - y) <= tolerance * largest))
+            continue;
+        if (report) {
+            strbuf_printf(report, "  element %lld is ", (long long)i);
+            for (size_t k = size; k-- > 0;)
+                strbuf_printf(report, "%02x", (unsigned char)a[k]);
+            strbuf_add(report, ", expected ");
+            for (size_t k = size; k-- > 0;)
+                strbuf_printf(report, "%02x", (unsigned char)b[k]);
+            if (dtype_is_float(d))
+                strbuf_printf(report, " (%a, expected %a)", x, y);
+            strbuf_add(report, "\n");
+        }
+        return false;
+    }
+    return true;
+}
+
+// ---- Programs side by side
+
+static uint64_t aligned(uint64_t x) { return (x + 63) / 64 * 64; }
+
+static void append(struct nest_program *to, const struct nest_program *p)
+{
+    uint32_t first = to->memories.count, first_nest = to->nests.count;
+    uint64_t arena_at = aligned(to->arena_bytes), constants_at = aligned(to->constant_bytes);
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        struct nest_memory m = p->memories.at[i];
+        if (m.place == NEST_INPUT)
+            m.index += to->n_inputs;
+        else if (m.place == NEST_OUTPUT)
+            m.index += to->n_outputs;
+        else
+            m.offset += m.place == NEST_CONSTANT ? constants_at : arena_at;
+        vec_push(to->arena, &to->memories, m);
+    }
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        struct nest *n = arena_copy(to->arena, p->nests.at[i], sizeof *n);
+        struct strbuf name = strbuf_make(to->arena);
+        strbuf_printf(&name, "k%u_%s", to->nests.count, n->name);
+        n->name = name.text;
+        vec_push(to->arena, &to->nests, n);
+    }
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        struct nest_step s = p->steps.at[i];
+        uint32_t *memories = arena_array(to->arena, uint32_t, s.n_memories + 1);
+        for (uint32_t k = 0; k < s.n_memories; k++)
+            memories[k] = s.memories[k] + first;
+        s.memories = memories;
+        s.nest += s.kind == NEST_STEP_KERNEL ? first_nest : 0;
+        vec_push(to->arena, &to->steps, s);
+    }
+    to->n_inputs += p->n_inputs;
+    to->n_outputs += p->n_outputs;
+    to->arena_bytes = arena_at + p->arena_bytes;
+    to->constant_bytes = constants_at + p->constant_bytes;
+}
+
+struct nest_program *native_merge(struct arena *arena, uint32_t n,
+                                  struct nest_program *const *programs)
+{
+    struct nest_program *to = arena_new(arena, struct nest_program);
+    to->arena = arena;
+    to->name = "together";
+    for (uint32_t i = 0; i < n; i++)
+        append(to, programs[i]);
+    to->donated = arena_array(arena, int32_t, to->n_outputs + 1);
+    for (uint32_t i = 0; i < to->n_outputs; i++)
+        to->donated[i] = -1;
+    return to;
+}
+
+// ---- Running
+
+static void explain(struct strbuf *report, const struct native_case *c)
+{
+    struct strbuf text = strbuf_make(c->g->module->arena);
+    schedule_print(&text, c->program);
+    strbuf_printf(report, "%s", ir_graph_text(c->g));
+    if (text.length < 20000)
+        strbuf_add(report, text.text);
+}
+
+// What a child is to do.
+struct batch {
+    struct ir_module *module;
+    const struct native_case *cases;
+    uint32_t count;
+};
+
+static void check_outputs(const struct batch *b, void *const *out, int n_threads,
+                          struct strbuf *report)
+{
+    for (uint32_t i = 0, k = 0; i < b->count; i++) {
+        const struct native_case *c = &b->cases[i];
+        struct strbuf detail = strbuf_make(b->module->arena);
+        bool same = true;
+        for (uint32_t o = 0; o < c->g->outputs.count; o++, k++) {
+            struct ir_tensor got = {c->want[o].type, out[k]};
+            if (same && !native_same(b->module, got, c->want[o], c->how.tolerance, &detail)) {
+                strbuf_printf(report, "! %s%s: output %u of machine code, %d threads\n%s", c->what,
+                              c->how.separate ? " (separate)" : "", o, n_threads, detail.text);
+                explain(report, c);
+                same = false;
+            }
+        }
+    }
+}
+
+static void run_batch(void *ctx, struct strbuf *report)
+{
+    const struct batch *b = ctx;
+    struct arena *arena = b->module->arena;
+    struct nest_program **programs = arena_array(arena, struct nest_program *, b->count + 1);
+    uint32_t n_in = 0, n_out = 0;
+    bool threads = false;
+    for (uint32_t i = 0; i < b->count; i++) {
+        programs[i] = b->cases[i].program;
+        n_in += b->cases[i].g->n_params;
+        n_out += b->cases[i].g->outputs.count;
+        threads |= b->cases[i].how.threads;
+    }
+    void **in = arena_array(arena, void *, n_in + 1), **out = arena_array(arena, void *, n_out + 1);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < b->count; i++)
+        for (uint32_t p = 0; p < b->cases[i].g->n_params; p++)
+            in[k++] = b->cases[i].in[p].data;
+    struct rt_program *program;
+    if (run_native_load(arena, native_merge(arena, b->count, programs), &program) != JOT_OK) {
+        strbuf_printf(report, "! %s and %u more: %s\n", b->cases->what, b->count - 1,
+                      jot_error_message());
+        if (b->count == 1)
+            explain(report, b->cases);
+        return;
+    }
+    static const int numbers[] = {1, 2, 7};
+    for (int t = 0; t < (threads ? 3 : 1); t++) {
+        k = 0;
+        for (uint32_t i = 0; i < b->count; i++)
+            for (uint32_t o = 0; o < b->cases[i].g->outputs.count; o++) {
+                size_t bytes = tensor_bytes(b->module, b->cases[i].want[o].type);
+                out[k] = arena_allocate(arena, bytes + 64);
+                memset(out[k++], 0xa5, bytes);
+            }
+        jot_status status = jot_set_threads(numbers[t]);
+        if (status == JOT_OK)
+            status = rt_program_run(program, (const void *const *)in, out);
+        if (status != JOT_OK)
+            strbuf_printf(report, "! %s: %s\n", b->cases->what, jot_error_message());
+        else
+            check_outputs(b, out, numbers[t], report);
+    }
+    rt_program_release(program);
+}
+
+// Lines that say that something failed.
+static int failures_in(const char *text)
+{
+    int n = *text == '!';
+    for (; (text = strchr(text, '\n')) != NULL; text++)
+        n += text[1] == '!';
+    return n;
+}
+
+static void run_alone(struct native *n, const struct native_case *c)
+{
+    struct batch one = {n->module, c, 1};
+    struct strbuf text = strbuf_make(n->module->arena);
+    bool ended = isolate_run(run_batch, &one, SECONDS, &text);
+    int failures = failures_in(text.text);
+    if (ended && !failures)
+        return;
+    n->failures += failures ? failures : 1;
+    if (!ended)
+        strbuf_printf(n->report, "! %s\n", c->what);
+    strbuf_add(n->report, text.text);
+    if (!ended)
+        explain(n->report, c);
+}
+
+static void flush(struct native *n)
+{
+    struct batch all = {n->module, n->cases.at, n->cases.count};
+    if (all.count == 0)
+        return;
+    struct strbuf text = strbuf_make(n->module->arena);
+    bool ended = isolate_run(run_batch, &all, SECONDS, &text);
+    if (!ended || failures_in(text.text)) {
+        int before = n->failures;
+        for (uint32_t i = 0; i < all.count && n->failures < REPORTED; i++)
+            run_alone(n, &all.cases[i]);
+        if (n->failures == before) {
+            n->failures++;
+            strbuf_printf(n->report, "! fails only together with others: %s", text.text);
+        }
+    }
+    n->done += all.count;
+    n->cases.count = 0;
+    n->weight = 0;
+}
+
+int native_finish(struct native *n)
+{
+    flush(n);
+    return n->failures;
+}
+
+// ---- Adding
+
+static void fail(struct native *n, const struct native_case *c, const char *stage,
+                 const char *message)
+{
+    n->failures++;
+    strbuf_printf(n->report, "! %s%s: %s: %s\n", c->what, c->how.separate ? " (separate)" : "",
+                  stage, message);
+    if (c->program)
+        explain(n->report, c);
+    else
+        strbuf_add(n->report, ir_graph_text(c->g));
+}
+
+static void interpret(struct native *n, const struct native_case *c)
+{
+    struct arena *arena = n->module->arena;
+    void **in = arena_array(arena, void *, c->g->n_params + 1);
+    void **out = arena_array(arena, void *, c->g->outputs.count + 1);
+    for (uint32_t i = 0; i < c->g->n_params; i++)
+        in[i] = c->in[i].data;
+    for (uint32_t i = 0; i < c->g->outputs.count; i++)
+        out[i] = arena_allocate(arena, tensor_bytes(n->module, c->want[i].type) + 64);
+    if (nest_program_eval(c->program, in, out) != JOT_OK) {
+        fail(n, c, "interpreter of nests", jot_error_message());
+        return;
+    }
+    for (uint32_t i = 0; i < c->g->outputs.count; i++) {
+        struct strbuf detail = strbuf_make(arena);
+        struct ir_tensor got = {c->want[i].type, out[i]};
+        if (!native_same(n->module, got, c->want[i], c->how.tolerance, &detail)) {
+            fail(n, c, "interpreter of nests", detail.text);
+            return;
+        }
+    }
+}
+
+void native_add(struct native *n, const char *what, uint32_t f, const struct ir_tensor *in,
+                const struct native_how *how)
+{
+    if (n->failures >= REPORTED)
+        return;
+    struct arena *arena = n->module->arena;
+    struct native_case c = {.what = what, .g = ir_function(n->module, f), .how = *how};
+    c.in = arena_copy(arena, in, c.g->n_params * sizeof *in);
+    struct ir_tensor *want = arena_array(arena, struct ir_tensor, c.g->outputs.count + 1);
+    c.want = want;
+    if (ir_eval(arena, c.g, in, want) != JOT_OK) {
+        fail(n, &c, "evaluator", jot_error_message());
+        return;
+    }
+    struct schedule_options options = {.separate = how->separate, .no_gemm = !how->gemm};
+    if (pass_schedule(arena, c.g, &options, &c.program) != JOT_OK) {
+        fail(n, &c, "schedule", jot_error_message());
+        return;
+    }
+    struct strbuf faults = strbuf_make(arena);
+    if (nest_program_verify(c.program, &faults) + plan_verify(c.program, &faults)) {
+        fail(n, &c, "faults of the program", faults.text);
+        return;
+    }
+    if (how->interpret)
+        interpret(n, &c);
+    vec_push(arena, &n->cases, c);
+    n->weight += c.program->nests.count;
+    if (n->weight >= KERNELS_A_PROGRAM)
+        flush(n);
+}

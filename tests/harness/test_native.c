@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code and the interpreter of nests against the evaluator, bit for bit: every op in every
+// dtype alone, its derivatives and its map, library products, and large arrays on many threads.
+#include "harness/native.h"
+#include "passes/pass_support.h"
+
+static struct strbuf report;
+
+static struct native begin(void)
+{
+    report = strbuf_make(module->arena);
+    return native_make(module, &report);
+}
+
+static void end(struct native *n)
+{
+    int failures = native_finish(n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ", %d failures\n%.60000s", seed, failures,
+                  report.text);
+}
+
+static const char *label(const char *transform, const char *what)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s, "%s of %s", transform, what);
+    return s.text;
+}
+
+// -- Every op ---------------------------------------------------------------------------------
+
+static void check_ops(int d, const struct native_how *how)
+{
+    struct native n = begin();
+    struct opcases cases = opcases_make(module, (jot_dtype)d, seed);
+    for (uint32_t i = 0; i < cases.count; i++)
+        native_add(&n, cases.at[i].text, opcase_function(module, &cases.at[i]), cases.at[i].in,
+                   how);
+    end(&n);
+}
+
+START_TEST(every_op)
+{
+    check_ops(_i, &(struct native_how){.interpret = true});
+}
+END_TEST
+
+START_TEST(every_op_alone)
+{
+    check_ops(_i, &(struct native_how){.separate = true});
+}
+END_TEST
+
+// -- Transforms -------------------------------------------------------------------------------
+
+static const jot_dtype derivable[] = {JOT_F64, JOT_F32, JOT_C128, JOT_C64, JOT_F16, JOT_BF16};
+
+static bool *inexact_inputs(const struct ir_graph *g)
+{
+    bool *mask = arena_array(module->arena, bool, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        mask[i] = dtype_is_inexact(ir_dtype_of(g, i));
+    return mask;
+}
+
+static bool has_inexact_output(const struct ir_graph *g, uint32_t i)
+{
+    return dtype_is_inexact(ir_dtype_of(g, g->outputs.at[i]));
+}
+
+// f of the case's operands and of whatever else it takes, drawn.
+static void add_transformed(struct native *n, const char *what, uint32_t f,
+                            const struct opcase *c, uint64_t *state)
+{
+    static const struct native_how how = {.gemm = false};
+    uint32_t s = pass_simplify(module, pass_inline(module, f, 100000));
+    const struct ir_graph *g = graph(s);
+    struct ir_tensor *in = arena_array(module->arena, struct ir_tensor, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        in[i] = i < (uint32_t)c->n_in ? c->in[i] : draw(ir_type_of(g, i), state);
+    native_add(n, what, s, in, &how);
+}
+
+START_TEST(tangents)
+{
+    struct native n = begin();
+    uint64_t state = seed;
+    struct opcases cases = opcases_make(module, derivable[_i], seed);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        const struct opcase *c = &cases.at[i];
+        uint32_t f = opcase_function(module, c), j;
+        bool *mask = inexact_inputs(graph(f));
+        require(pass_jvp(module, f, mask, &j, NULL));
+        if (j != f)
+            add_transformed(&n, label("jvp", c->text), j, c, &state);
+    }
+    end(&n);
+}
+END_TEST
+
+START_TEST(cotangents)
+{
+    struct native n = begin();
+    uint64_t state = seed + 1;
+    struct opcases cases = opcases_make(module, derivable[_i], seed);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        const struct opcase *c = &cases.at[i];
+        uint32_t f = opcase_function(module, c), back;
+        const struct ir_graph *g = graph(f);
+        if (c->n_in == 0 || !has_inexact_output(g, 0))
+            continue;
+        require(pass_vjp(module, f, inexact_inputs(g), &back));
+        add_transformed(&n, label("vjp", c->text), back, c, &state);
+    }
+    end(&n);
+}
+END_TEST
+
+START_TEST(maps)
+{
+    struct native n = begin();
+    uint64_t state = seed + 2;
+    jot_dtype d = (jot_dtype)_i;
+    struct opcases cases = opcases_make(module, d, seed);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        const struct opcase *c = &cases.at[i];
+        uint32_t f = opcase_function(module, c), mapped;
+        uint64_t mask = c->n_in == 0 ? 0 : 1 + (state >> 40) % ((1u << c->n_in) - 1);
+        require(pass_vmap(module, f, mask_of((uint32_t)c->n_in, mask), 3, &mapped, NULL));
+        struct opcase wide = *c;
+        const char *domain = ir_op_get(c->op)->domain;
+        if (!strcmp(domain, "NONE"))
+            domain = "ANY";
+        for (int k = 0; k < c->n_in; k++) {
+            struct ir_type t = ir_type_of(graph(mapped), (ir_id)k);
+            wide.in[k] = opcase_draw(module, t, domain, &state);
+        }
+        add_transformed(&n, label("vmap", c->text), mapped, &wide, &state);
+    }
+    end(&n);
+}
+END_TEST
+
+// -- Products by the library ------------------------------------------------------------------
+
+struct product {
+    int rank[2];
+    int64_t dims[2][4];
+    struct ir_dot dot;
+};
+#define AXES(...) ((const int64_t[]){__VA_ARGS__})
+
+static const struct product products[] = {
+    {{2, 2}, {{64, 48}, {48, 80}}, {0, 1, NULL, NULL, AXES(1), AXES(0), 0}},
+    {{2, 2}, {{48, 65}, {80, 48}}, {0, 1, NULL, NULL, AXES(0), AXES(1), 0}},
+    {{2, 1}, {{300, 200}, {200}}, {0, 1, NULL, NULL, AXES(1), AXES(0), 0}},
+    {{3, 3}, {{3, 40, 50}, {3, 50, 60}}, {1, 1, AXES(0), AXES(0), AXES(2), AXES(1), 0}},
+    {{3, 3}, {{40, 3, 50}, {50, 61, 3}}, {1, 1, AXES(1), AXES(2), AXES(2), AXES(0), 0}},
+    {{3, 2}, {{8, 30, 70}, {70, 33}}, {0, 1, NULL, NULL, AXES(2), AXES(0), 0}},
+};
+enum { PRODUCTS = sizeof products / sizeof *products };
+
+static void check_products(bool gemm)
+{
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_C64, JOT_C128};
+    struct native n = begin();
+    uint64_t state = seed + 3;
+    for (int i = 0; i < PRODUCTS * 4; i++) {
+        const struct product *p = &products[i / 4];
+        jot_dtype d = dtypes[i % 4];
+        struct ir_builder b = ir_builder_make(module, "product", IR_BUILD_PLAIN);
+        ir_id v[2];
+        struct ir_tensor in[2];
+        for (int k = 0; k < 2; k++) {
+            v[k] = ir_param(&b, ir_type_make(module, d, p->rank[k], p->dims[k]));
+            in[k] = draw(ir_type_in(&b, v[k]), &state);
+        }
+        ir_output(&b, ir_dot_general(&b, v[0], v[1], &p->dot));
+        struct native_how how = {.gemm = gemm, .threads = true};
+        if (gemm)
+            how.tolerance = dtype_real(d) == JOT_F32 ? 1e-5 : 1e-12;
+        native_add(&n, "product", done(&b), in, &how);
+    }
+    end(&n);
+}
+
+START_TEST(library_products)
+{
+    check_products(true);
+}
+END_TEST
+
+START_TEST(own_products)
+{
+    check_products(false);
+}
+END_TEST
+
+// -- Large arrays -----------------------------------------------------------------------------
+
+// Functions whose kernels are worth several threads, or have sums of several blocks.
+static const char *const large[] = {
+    "jot ir 1\nfunction @0 map(%0: f32[70001]) {\n  %1 = exp %0 : f32[70001]\n  %2 = tanh %1 : f32[70001]\n"
+    "  return %2\n}\n",
+    "jot ir 1\nfunction @0 total(%0: f32[300000]) {\n  %1 = sin %0 : f32[300000]\n"
+    "  %2 = reduce_sum %1 {axes=[0]} : f32[]\n  return %2\n}\n",
+    "jot ir 1\nfunction @0 columns(%0: f64[5003,37]) {\n  %1 = reduce_sum %0 {axes=[0]} : f64[37]\n"
+    "  %2 = reduce_max %0 {axes=[0]} : f64[37]\n  return %1, %2\n}\n",
+    "jot ir 1\nfunction @0 rows(%0: f32[129,1030]) {\n  %1 = reduce_sum %0 {axes=[1]} : f32[129]\n"
+    "  %2 = argmax %0 {dtype=i32, axis=1} : i32[129]\n  return %1, %2\n}\n",
+    "jot ir 1\nfunction @0 running(%0: f32[300,301]) {\n  %1 = cumsum %0 {axis=1, reverse=0} : f32[300,301]\n"
+    "  %2 = cumsum %1 {axis=0, reverse=1} : f32[300,301]\n  return %2\n}\n",
+    "jot ir 1\nfunction @0 turned(%0: f32[301,257]) {\n  %1 = transpose %0 {axes=[1,0]} : f32[257,301]\n"
+    "  %2 = rev %1 {axes=[1]} : f32[257,301]\n  %3 = exp %2 : f32[257,301]\n  return %3\n}\n",
+    "jot ir 1\nfunction @0 half(%0: f16[9000]) {\n  %1 = mul %0, %0 : f16[9000]\n"
+    "  %2 = reduce_sum %1 {axes=[0]} : f16[]\n  return %1, %2\n}\n",
+    "jot ir 1\nfunction @0 whole(%0: i32[100000]) {\n  %1 = popcount %0 : i32[100000]\n"
+    "  %2 = reduce_sum %1 {axes=[0]} : i32[]\n  return %1, %2\n}\n",
+};
+
+START_TEST(large_arrays)
+{
+    struct native n = begin();
+    uint64_t state = seed + 4;
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        uint32_t f = parse(large[i]);
+        struct ir_tensor in = draw(ir_type_of(graph(f), 0), &state);
+        native_add(&n, graph(f)->name, f, &in, &(struct native_how){.threads = true});
+        native_add(&n, graph(f)->name, f, &in,
+                   &(struct native_how){.threads = true, .separate = true});
+        bool mask = dtype_is_inexact(ir_dtype_of(graph(f), 0));
+        if (!mask)
+            continue;
+        uint32_t back;
+        require(pass_vjp(module, f, &mask, &back));
+        back = pass_simplify(module, back);
+        struct ir_tensor all[4] = {in};
+        for (uint32_t k = 1; k < graph(back)->n_params; k++)
+            all[k] = draw(ir_type_of(graph(back), k), &state);
+        native_add(&n, label("vjp", graph(f)->name), back, all,
+                   &(struct native_how){.threads = true});
+    }
+    end(&n);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, every_op, 0, DTYPE_COUNT);
+    tcase_add_loop_test(t, every_op_alone, 0, DTYPE_COUNT);
+    tcase_add_loop_test(t, tangents, 0, 6);
+    tcase_add_loop_test(t, cotangents, 0, 6);
+    tcase_add_loop_test(t, maps, 0, DTYPE_COUNT);
+    tcase_add_test(t, library_products);
+    tcase_add_test(t, own_products);
+    tcase_add_test(t, large_arrays);
+}
+
+int main(void)
+{
+    return support_run("native", add_tests);
+}
