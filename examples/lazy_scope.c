@@ -53,6 +53,7 @@ int main(void)
     double first = ((const double *)jot_array_data(r))[0];
     jot_scope_close(s);
     jot_array_release(r), jot_array_release(array);
-    return fabs(slope - 2) < 1e-5 && fabs(offset + 3) < 1e-5 && fabs(first - 1 - sin(1)) < 1e-15 ? 0
-                                                                                                : 1;
+    return fabs(slope - 2) < 1e-5 && fabs(offset + 3) < 1e-5 && fabs(first - 1 - sin(1)) < 1e-15
+               ? 0
+               : 1;
 }

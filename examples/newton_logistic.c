@@ -72,7 +72,8 @@ int main(void)
         size = 0;
         for (int i = 0; i < N; i++)
             size = fmax(size, fabs(g[i]));
-        printf("step %d: loss %.12f, largest slope %.1e\n", step, jot_array_item(first[0]), size);
+        printf("step %d: loss %.12f, largest slope %.1e\n", step, jot_array_item(first[0]),
+               size);
         solve(h, g);
         for (int i = 0; i < N; i++)
             w[i] -= g[i];

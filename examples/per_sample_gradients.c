@@ -49,7 +49,8 @@ int main(void)
     double worst = 0, largest = 0;
     for (int i = 0; i < SAMPLES; i++) {
         double row[INPUTS], norm = 0;
-        jot_array *xi = jot_array_from(samples[i], INPUTS), *yi = jot_array_from(&labels[i]), *gi[2];
+        jot_array *xi = jot_array_from(samples[i], INPUTS), *yi = jot_array_from(&labels[i]),
+                  *gi[2];
         must(jot_call(one, JOT_IN(w, b, xi, yi), JOT_OUT(gi)));
         must(jot_array_read(gi[0], row, INPUTS));
         for (int k = 0; k < INPUTS; k++) {

@@ -40,7 +40,8 @@ static void must(jot_status status)
 
 int main(void)
 {
-    struct mlp_arrays net = {.b1 = jot_array_full(JOT_F32, 0, 16), .b2 = jot_array_full(JOT_F32, 0, 1)};
+    struct mlp_arrays net = {.b1 = jot_array_full(JOT_F32, 0, 16),
+                             .b2 = jot_array_full(JOT_F32, 0, 1)};
     jot_array *x, *y, *l;
     jot_scope *s = jot_scope_open();
     jot_value keys = jot_random_split(jot_random_key(0), 2);

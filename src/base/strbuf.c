@@ -24,7 +24,8 @@ struct strbuf strbuf_make(struct arena *a)
 void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n)
 {
     reserve(s, s->length + n);
-    memcpy(s->text + s->length, bytes, n);
+    if (n) // bytes may then be NULL
+        memcpy(s->text + s->length, bytes, n);
     s->length += n;
     s->text[s->length] = 0;
 }

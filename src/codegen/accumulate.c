@@ -38,9 +38,11 @@ static bool has_part(const struct cg_accumulator *a, int part)
     return part != 1 || dtype_is_complex(a->dtype);
 }
 
-static LLVMTypeRef lane_type(struct cg_lowering *l, const struct cg_accumulator *a, int part)
+// Positions count from the start of the block, so 32 bits hold them; results keep whole ones.
+static LLVMTypeRef lane_type(struct cg_lowering *l, const struct cg_accumulator *a, int part,
+                             bool is_result)
 {
-    return part == 2 ? l->module->i64 : part_type(l, a);
+    return part != 2 ? part_type(l, a) : is_result ? l->module->i64 : l->module->i32;
 }
 
 static LLVMValueRef load_lanes(struct cg_lowering *l, LLVMTypeRef lane, unsigned lanes,
@@ -59,23 +61,24 @@ static void store_lanes(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef v,
 
 // `lanes` lanes from lane `i` of memory of one-lane elements.
 static struct triple load_all(struct cg_lowering *l, const struct cg_accumulator *a,
-                              const LLVMValueRef base[3], LLVMValueRef i, unsigned lanes)
+                              bool is_result, const LLVMValueRef base[3], LLVMValueRef i,
+                              unsigned lanes)
 {
     struct triple t = {{0}};
     for (int part = 0; part < part_count(a); part++)
         if (has_part(a, part)) {
-            LLVMTypeRef lane = lane_type(l, a, part);
+            LLVMTypeRef lane = lane_type(l, a, part, is_result);
             t.v[part] = load_lanes(l, lane, lanes, cg_at(l, lane, base[part], i));
         }
     return t;
 }
 
-static void store_all(struct cg_lowering *l, const struct cg_accumulator *a,
+static void store_all(struct cg_lowering *l, const struct cg_accumulator *a, bool is_result,
                       const LLVMValueRef base[3], LLVMValueRef i, const struct triple *t)
 {
     for (int part = 0; part < part_count(a); part++)
         if (has_part(a, part)) {
-            LLVMTypeRef lane = lane_type(l, a, part);
+            LLVMTypeRef lane = lane_type(l, a, part, is_result);
             store_lanes(l, lane, t->v[part], cg_at(l, lane, base[part], i));
         }
 }
@@ -146,7 +149,7 @@ void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
     if (dtype_is_complex(a->dtype))
         a->im = cg_scratch(l, lanes * part_bytes(a));
     if (is_arg(a))
-        a->position = cg_scratch(l, lanes * 8);
+        a->position = cg_scratch(l, lanes * 4);
 }
 
 static struct triple identity(struct cg_lowering *l, const struct cg_accumulator *a, unsigned lanes)
@@ -180,39 +183,31 @@ static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *
     }
 }
 
-struct reset {
-    const struct cg_accumulator *a;
-    LLVMValueRef first_position;
-};
-
 static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
-    const struct reset *r = ctx;
-    struct triple t = identity(l, r->a, lanes);
-    if (is_arg(r->a)) {
+    const struct cg_accumulator *a = ctx;
+    struct triple t = identity(l, a, lanes);
+    if (is_arg(a)) {
         // The row of a lane is its place among the accumulators: that element comes first to it.
-        LLVMValueRef row = at;
-        if (r->a->lanes > 1)
-            row = LLVMBuildUDiv(l->m.b, at, cg_int(l->module, r->a->lanes), "");
-        LLVMValueRef first = LLVMBuildAdd(l->m.b, row, r->first_position, "");
-        t.v[2] = cg_splat(&l->m, first, lanes);
-        if (r->a->lanes == 1 && lanes > 1)
+        LLVMValueRef row = LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
+        if (a->lanes > 1)
+            row = LLVMBuildUDiv(l->m.b, row, LLVMConstInt(l->module->i32, a->lanes, 0), "");
+        t.v[2] = cg_splat(&l->m, row, lanes);
+        if (a->lanes == 1 && lanes > 1)
             t.v[2] = LLVMBuildAdd(l->m.b, t.v[2],
-                                  cg_sequence(l->module, l->module->i64, lanes, 0, 1), "");
+                                  cg_sequence(l->module, l->module->i32, lanes, 0, 1), "");
     }
     LLVMValueRef base[3];
-    bases(r->a, base);
-    store_all(l, r->a, base, at, &t);
+    bases(a, base);
+    store_all(l, a, false, base, at, &t);
 }
 
-void cg_accumulator_reset(struct cg_lowering *l, const struct cg_accumulator *a,
-                          LLVMValueRef first_position)
+void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
 {
-    struct reset r = {a, first_position};
     unsigned width = a->lanes > 1 ? a->lanes : a->rows < 16 ? a->rows : 16;
     if (a->own_axis)
         width = a->rows;
-    for_runs(l, (int64_t)a->rows * a->stride * a->lanes, width, reset_run, &r);
+    for_runs(l, (int64_t)a->rows * a->stride * a->lanes, width, reset_run, a);
 }
 
 static struct triple updated(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -220,14 +215,18 @@ static struct triple updated(struct cg_lowering *l, const struct cg_accumulator 
                              LLVMValueRef position, LLVMValueRef mask)
 {
     struct triple fresh = {{0}};
-    if (a->op == IR_fma) {
+    if (is_arg(a)) {
+        // Elements come in order, so an equal one never takes the place.
+        LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, v.re, old->v[0]);
+        fresh.v[0] = LLVMBuildSelect(l->m.b, wins, v.re, old->v[0], "");
+        fresh.v[2] = LLVMBuildSelect(l->m.b, wins, position, old->v[2], "");
+    } else if (a->op == IR_fma) {
         struct cg_value sum =
             cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);
         from_value(l, a, sum, &fresh);
     } else {
         struct triple element = {{0}};
         from_value(l, a, v, &element);
-        element.v[2] = position;
         fresh = combine(l, a, old, &element);
     }
     for (int part = 0; mask && part < 3; part++)
@@ -281,10 +280,10 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     bases(a, base);
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
-    struct triple old = load_all(l, a, base, at, l->lanes);
+    struct triple old = load_all(l, a, false, base, at, l->lanes);
     struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
                                   cg_wide(l, position), mask);
-    store_all(l, a, base, at, &fresh);
+    store_all(l, a, false, base, at, &fresh);
 }
 
 static struct triple half_of(struct cg_lowering *l, const struct triple *t, unsigned first,
@@ -300,8 +299,19 @@ static struct triple half_of(struct cg_lowering *l, const struct triple *t, unsi
 struct finish {
     const struct cg_accumulator *a;
     int64_t half;
-    LLVMValueRef to[3], to_at;
+    LLVMValueRef to[3], to_at, first_position;
 };
+
+// From a place in the block to a place in the sequence.
+static void whole_position(struct cg_lowering *l, const struct finish *f, struct triple *t)
+{
+    if (!t->v[2])
+        return;
+    unsigned lanes = cg_lanes_of(t->v[2]);
+    LLVMValueRef wide =
+        LLVMBuildZExt(l->m.b, t->v[2], cg_with_lanes(l->module->i64, lanes), "");
+    t->v[2] = LLVMBuildAdd(l->m.b, wide, cg_splat(&l->m, f->first_position, lanes), "");
+}
 
 // All lanes of one destination stand together: halves of one vector.
 static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -312,12 +322,13 @@ static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsi
     LLVMValueRef from[3];
     bases(a, from);
     LLVMValueRef first = LLVMBuildMul(l->m.b, at, cg_int(l->module, a->rows), "");
-    struct triple t = load_all(l, a, from, first, a->rows);
+    struct triple t = load_all(l, a, false, from, first, a->rows);
     for (unsigned half = a->rows / 2; half; half /= 2) {
         struct triple low = half_of(l, &t, 0, half), high = half_of(l, &t, half, half);
         t = combine(l, a, &low, &high);
     }
-    store_all(l, a, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+    whole_position(l, f, &t);
+    store_all(l, a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
 static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -327,10 +338,10 @@ static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
     bases(f->a, base);
     LLVMValueRef other = LLVMBuildAdd(
         l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
-    struct triple low = load_all(l, f->a, base, at, lanes);
-    struct triple high = load_all(l, f->a, base, other, lanes);
+    struct triple low = load_all(l, f->a, false, base, at, lanes);
+    struct triple high = load_all(l, f->a, false, base, other, lanes);
     struct triple r = combine(l, f->a, &low, &high);
-    store_all(l, f->a, base, at, &r);
+    store_all(l, f->a, false, base, at, &r);
 }
 
 static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -338,15 +349,19 @@ static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     const struct finish *f = ctx;
     LLVMValueRef base[3];
     bases(f->a, base);
-    struct triple t = load_all(l, f->a, base, at, lanes);
-    store_all(l, f->a, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+    struct triple t = load_all(l, f->a, false, base, at, lanes);
+    whole_position(l, f, &t);
+    store_all(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
 void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a,
-                           const struct cg_results *to, LLVMValueRef row)
+                           const struct cg_results *to, LLVMValueRef row,
+                           LLVMValueRef first_position)
 {
     int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
-    struct finish f = {.a = a, .to = {to->re, to->im, to->position}};
+    struct finish f = {.a = a,
+                       .to = {to->re, to->im, to->position},
+                       .first_position = first_position};
     f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
     bool together = a->own_axis || (a->lanes == 1 && a->count == 1);
     if (together) {
@@ -384,13 +399,13 @@ static void tree_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     int64_t row_lanes = t->a->own_axis ? t->a->count : t->a->count * t->a->lanes;
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef from = LLVMBuildAdd(b, t->from, at, "");
-    struct triple r = load_all(l, t->a, t->base, from, lanes);
+    struct triple r = load_all(l, t->a, true, t->base, from, lanes);
     if (!t->copies) {
         LLVMValueRef next = LLVMBuildAdd(b, from, cg_int(l->module, row_lanes), "");
-        struct triple other = load_all(l, t->a, t->base, next, lanes);
+        struct triple other = load_all(l, t->a, true, t->base, next, lanes);
         r = combine(l, t->a, &r, &other);
     }
-    store_all(l, t->a, t->base, LLVMBuildAdd(b, t->to, at, ""), &r);
+    store_all(l, t->a, true, t->base, LLVMBuildAdd(b, t->to, at, ""), &r);
 }
 
 void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -422,7 +437,7 @@ struct cg_value cg_result_load(struct cg_lowering *l, const struct cg_accumulato
     unsigned lanes = a->own_axis ? 1 : a->lanes;
     LLVMValueRef base[3] = {r->re, r->im, r->position};
     LLVMValueRef at = LLVMBuildMul(l->m.b, i, cg_int(l->module, lanes), "");
-    struct triple t = load_all(l, a, base, at, lanes);
+    struct triple t = load_all(l, a, true, base, at, lanes);
     struct cg_value v = to_value(l, a, &t);
     if (is_arg(a))
         v.im = t.v[2];

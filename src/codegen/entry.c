@@ -16,8 +16,10 @@ static void release(struct cg_response *response)
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             const struct nest_program *program, struct cg_kernel *kernels)
 {
-    for (uint32_t i = 0; i < program->nests.count; i++)
+    for (uint32_t i = 0; i < program->nests.count; i++) {
+        nest_collapse(program->nests.at[i]);
         JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+    }
     return JOT_OK;
 }
 

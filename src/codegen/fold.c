@@ -201,6 +201,12 @@ static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned
     return LLVMBuildAnd(b, above, below, "");
 }
 
+static LLVMValueRef place_in_block(struct cg_lowering *l, LLVMValueRef at)
+{
+    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_BLOCK - 1), "");
+    return LLVMBuildTrunc(l->m.b, place, l->module->i32, "");
+}
+
 // One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
 // axis; low and high are NULL when every lane counts.
 static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
@@ -213,10 +219,10 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, offset, "");
         p->state.slot = offset;
         l->mask = low ? window_mask(l, at, q, low, high) : NULL;
-        LLVMValueRef first = LLVMBuildAdd(b, at, offset, "");
+        LLVMValueRef first = place_in_block(l, LLVMBuildAdd(b, at, offset, ""));
         LLVMValueRef position =
             LLVMBuildAdd(b, cg_splat(&l->m, first, l->lanes),
-                         cg_sequence(l->module, l->module->i64, l->lanes, 0, 1), "");
+                         cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), "");
         element(l, p, position);
         l->mask = NULL;
     }
@@ -288,7 +294,7 @@ static void place_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
 {
     set_axes(l, cg_statement(l, p->statement), at);
     p->state.slot = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_LANES - 1), "");
-    element(l, p, at);
+    element(l, p, place_in_block(l, at));
 }
 
 static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
@@ -329,7 +335,7 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
             LLVMValueRef at = cg_int(l->module, i);
             set_axes(l, s, at);
             p->state.slot = at;
-            element(l, p, at);
+            element(l, p, place_in_block(l, at));
         }
         return;
     }
@@ -353,7 +359,7 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
     last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     uint32_t count = f->n_combines + f->n_puts;
     for (uint32_t i = 0; i < count; i++)
-        cg_accumulator_reset(l, &f->accumulators[i], first);
+        cg_accumulator_reset(l, &f->accumulators[i]);
     f->outer = l->fold;
     l->fold = f;
     if (p->length > 0) {
@@ -364,7 +370,7 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
     }
     l->fold = f->outer;
     for (uint32_t i = 0; i < count; i++)
-        cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row);
+        cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row, first);
 }
 
 // Stores what an accumulating put gathered: once over the loops between the fold and the put.

@@ -107,23 +107,26 @@ struct cg_accumulator {
     bool own_axis;
     unsigned lanes;    // of an element in memory
     unsigned rows;     // accumulators that can be in use: at most CG_FOLD_LANES
-    LLVMValueRef re, im, position; // memory; position for argmax and argmin: i64
+    // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
+    LLVMValueRef re, im, position;
 };
 void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a);
-void cg_accumulator_reset(struct cg_lowering *l, const struct cg_accumulator *a,
-                          LLVMValueRef first_position);
-// Combines element(s) into accumulator `slot`; x for a put says where, NULL for a combine.
+void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a);
+// Combines element(s) into accumulator `slot`; x for a put says where, NULL for a combine.  The
+// position, in the block, is an i32 for each lane.
 void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,
                    const struct nest_index *x, struct cg_value v, struct cg_value v2,
                    LLVMValueRef position, LLVMValueRef guard);
-// Folds the accumulators to one and writes it to row `row` of results.
+// Folds the accumulators to one and writes it to row `row` of results; first_position is that of
+// the block.
 struct cg_results {
     LLVMValueRef re, im, position; // memory of count elements a row
 };
 struct cg_results cg_results_make(struct cg_lowering *l, const struct cg_accumulator *a,
                                   int64_t rows);
 void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a,
-                           const struct cg_results *to, LLVMValueRef row);
+                           const struct cg_results *to, LLVMValueRef row,
+                           LLVMValueRef first_position);
 // Pairwise tree over rows; the result stands in row 0.
 void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
                         const struct cg_results *r, int64_t rows);

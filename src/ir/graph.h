@@ -124,7 +124,7 @@ static inline struct ir_graph *ir_body(const struct ir_graph *g, const struct ir
 }
 
 #define ir_for_each_node(g, n)                                                                 \
-    for (const struct ir_node *n = (g)->nodes.at, *n##_end_ = n + (g)->nodes.count;            \
+    for (const struct ir_node *n = (g)->nodes.at, *n##_end_ = n ? n + (g)->nodes.count : n;    \
          n < n##_end_; n++)
 
 // The set that holds one place; 0 for NULL.  The text is copied.

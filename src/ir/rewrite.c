@@ -77,6 +77,15 @@ static ir_id drop_seed(struct ir_rewrite *r)
     return is_number(r, 0, 1) && same_type(r, 1) ? r->in[1] : IR_NONE;
 }
 
+// A cotangent that is a number other than 0 annihilates nothing: mul_z(c, x) = c * x.
+static ir_id plain_product(struct ir_rewrite *r)
+{
+    double x;
+    if (!is_splat(r, 0, &x) || x == 0)
+        return IR_NONE;
+    return ir_mul(r->b, r->in[0], r->in[1]);
+}
+
 // x + (-0) = x and x - 0 = x for floats; x + 0 = x for integers.
 static ir_id drop_zero(struct ir_rewrite *r)
 {
@@ -179,13 +188,13 @@ typedef ir_id rule(struct ir_rewrite *r);
 
 static rule *const identities[IR_OP_COUNT] = {
     [IR_mul] = drop_one,          [IR_div] = drop_one,
+    [IR_mul_z] = plain_product,
     [IR_add] = drop_zero,         [IR_sub] = drop_zero,
     [IR_neg] = undo_twice,        [IR_not] = undo_twice,
     [IR_conj] = undo_twice,       [IR_select] = choose,
     [IR_convert] = drop_identity, [IR_reshape] = merge_reshape,
     [IR_transpose] = merge_transpose, [IR_broadcast_in_dim] = merge_broadcast,
     [IR_slice] = drop_slice,      [IR_concatenate] = drop_concatenate,
-    [IR_mul_z] = drop_seed,
 };
 
 // What transforms make themselves: products with 1 and sums with -0.

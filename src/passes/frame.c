@@ -26,6 +26,7 @@ static struct group refreshed(struct schedule *s, const struct group *g)
         struct constraint c = g->constraints.at[i];
         c.kept = leaves_of(s, c.kept);
         c.folded = axes_leaves(s, c.folded);
+        c.context = leaves_of(s, c.context);
         fresh.constraints.at[i] = c;
     }
     return fresh;
@@ -95,20 +96,42 @@ static bool overlap(const struct schedule *s, struct atoms a, struct atoms b)
     return false;
 }
 
-// The reduction inside which a dear value would be computed anew for every element of a kept axis
-// that it does not depend on, or NULL.
-static const struct constraint *find_repetition(struct schedule *s, const struct group *g,
-                                                struct atoms points)
+// The loops for each of whose elements the value would be computed anew, although it does not
+// depend on them.  Loops around a value are the points, then those that the reduction it is for
+// keeps (or those of a result), then those that the reduction folds; it is computed in the
+// outermost of these that has all that it needs.
+static struct atoms repeated_over(struct schedule *s, const struct group *g,
+                                  const struct constraint *c, struct atoms points)
 {
+    const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
+    struct atoms loops = axes_minus(s, outer ? outer->kept : c->context, points);
+    bool is_inner = overlap(s, c->kept, loops);
+    if (outer && overlap(s, c->kept, outer->folded)) {
+        loops = axes_concat(s, loops, outer->folded);
+        is_inner = true;
+    }
+    return is_inner && c->kind != CONSTRAINT_ROOT ? axes_minus(s, loops, c->kept)
+                                                  : (struct atoms){0};
+}
+
+// Whether some value would be computed too often; small loops may be written out instead.
+static bool is_repeated(struct schedule *s, const struct group *g, struct atoms points,
+                        struct atoms *out_unrolled)
+{
+    struct atoms unrolled = {0};
+    int64_t tiny = s->options->large ? 0 : COST_TINY;
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
-        const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
-        if (!outer || !overlap(s, c->kept, outer->folded))
+        struct atoms over = repeated_over(s, g, c, points);
+        if (!over.count || product_of(work_of(s, c), axes_product(s, over)) <= tiny)
             continue;
-        if (!axes_include(s, c->kept, axes_minus(s, outer->kept, points)))
-            return outer;
+        const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
+        unrolled = axes_concat(s, unrolled, axes_minus(s, over, unrolled));
+        if (!outer || axes_product(s, unrolled) > COST_UNROLL || overlap(s, over, outer->folded))
+            return true;
     }
-    return NULL;
+    *out_unrolled = unrolled;
+    return false;
 }
 
 // Whether the reduction can accumulate element by element over `fold`.
@@ -183,7 +206,7 @@ static bool find_fold(struct schedule *s, const struct group *g, struct atoms po
 bool group_frame(struct schedule *s, struct group *group, const char **reason)
 {
     struct group fresh = refreshed(s, group), *g = &fresh;
-    struct atoms fold = {0};
+    struct atoms fold = {0}, unrolled = {0};
     int64_t work = 0;
     *reason = "reduced over an axis that another value needs";
     for (uint32_t i = 0; i < g->constraints.count; i++) {
@@ -194,25 +217,27 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     }
     struct atoms points = common_loops(s, g);
     int64_t n_points = axes_product(s, points);
+    int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    if (work > COST_ALONE) {
-        if (n_points < COST_POINTS && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
+    if (work > (s->options->large ? 0 : COST_ALONE)) {
+        if (n_points < enough && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
             points = (struct atoms){0};
         } else if (!points.count && !is_single) {
             return false;
-        } else if (n_points < COST_POINTS && !is_single &&
+        } else if (n_points < enough && !is_single &&
                    !axes_equal(s, points, axes_leaves(s, g->points))) {
             *reason = "too few parallel points";
             return false;
         }
-        if (!fold.count && find_repetition(s, g, points) &&
-            !find_fold(s, g, points, &fold, reason)) {
-            *reason = "would be computed for every element of an axis that it does not have";
-            return false;
-        }
+    }
+    if (!fold.count && is_repeated(s, g, points, &unrolled) &&
+        !find_fold(s, g, points, &fold, reason)) {
+        *reason = "would be computed for every element of an axis that it does not have";
+        return false;
     }
     *group = fresh;
     group->points = points;
     group->fold = fold;
+    group->unrolled = fold.count ? (struct atoms){0} : unrolled;
     return true;
 }

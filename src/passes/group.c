@@ -210,6 +210,7 @@ static struct constraint constraint_of(struct schedule *s, ir_id v, const struct
     const struct ir_node *n = ir_node_of(s->g, v);
     struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = d->outer};
     c.kept = axes_dependence(s, axes_of_view(s, d->view));
+    c.context = d->context;
     if (node_is_folding(n)) {
         c.kind = CONSTRAINT_REDUCE;
         c.is_used = true;
@@ -225,7 +226,7 @@ static bool is_constrained(struct schedule *s, struct group *g, const struct con
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *old = &g->constraints.at[i];
         if (old->kind == CONSTRAINT_EXPENSIVE && old->outer == c->outer &&
-            axes_equal(s, old->kept, c->kept))
+            axes_equal(s, old->kept, c->kept) && axes_equal(s, old->context, c->context))
             return true;
     }
     return false;
@@ -281,7 +282,8 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
                  (struct constraint){.kind = CONSTRAINT_ROOT,
                                      .value = v,
                                      .outer = IR_NONE,
-                                     .kept = axes_of_view(s, l->at[0].view)});
+                                     .kept = axes_of_view(s, l->at[0].view),
+                                     .context = axes_of_view(s, l->at[0].view)});
     if (g->constraints.count != before && !group_frame(s, g, reason)) {
         g->constraints.count = before;
         return false;
@@ -362,7 +364,7 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
     struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, v)};
     struct constraint c = {.kind = CONSTRAINT_ROOT, .value = v, .outer = IR_NONE};
     d.context = axes_of_view(s, d.view);
-    c.kept = d.context;
+    c.kept = c.context = d.context;
     s->decision[v] = DECIDE_MEMBER;
     s->group_of[v] = g;
     s->view_of[v] = d.view;
@@ -484,7 +486,7 @@ static void decide_value(struct schedule *s, ir_id v)
 // Groups that read the same parameter over the same loops become one.
 static void merge_readers(struct schedule *s, ir_id v)
 {
-    if (value_count(s, v) >= COST_MERGE)
+    if (value_count(s, v) >= (s->options->large ? 2 : COST_MERGE))
         gather(s, v, true);
 }
 

@@ -247,6 +247,9 @@ int64_t nest_index_factor(const struct nest_index *x, nest_id axis); // 0 when a
 // whole kernel and for buffers that are not locals.
 void nest_local_scopes(const struct nest *n, nest_id *out);
 
+// Makes one axis of neighbouring axes of a loop that every index walks as one (nest_collapse.c).
+void nest_collapse(struct nest *n);
+
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);
 jot_status nest_parse(struct arena *arena, const char *text, int *out_count,

@@ -422,7 +422,7 @@ static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
     struct fold_part first = parts->at[0];
     for (uint32_t i = 0; i < w->g->reduced.count; i++) {
         ir_id v = w->g->reduced.at[i];
-        if (v == first.v || is_terminal(w, v) || stage_of(w, v) != stage_of(w, first.v))
+        if (v == first.v || is_terminal(w, v) || folds_one(w, v) || stage_of(w, v) != stage_of(w, first.v))
             continue;
         struct atoms leaves = axes_leaves(s, s->folded_of[v]);
         form_id *at = arena_array(s->scratch, form_id, IR_MAX_RANK);
@@ -563,12 +563,47 @@ static uint32_t fold_axes(struct writer *w, ir_id v, struct atoms leaves, bool h
     return count;
 }
 
+// A fold of one element as an op: the element, after the neutral one where that can show (-0).
+// Types whose folds round elsewhere keep their loop.
+static nest_id fold_one(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    jot_dtype d = ir_dtype_of(w->s->g, v);
+    form_id folded[IR_MAX_RANK] = {0};
+    if (dtype_is_half(d) || dtype_is_complex(d) ||
+        ir_op_class((enum ir_op)n->op) == IR_CLASS_ARG)
+        return NEST_NONE;
+    struct nest_combine c = combine_of(w, v, at, guard, folded);
+    nest_id in[3] = {c.value[0], c.value[1], zero_of(w, d)};
+    if (c.op == IR_fma && dtype_is_float(d))
+        return emit_op(&w->e, IR_fma, d, 3, in, NULL);
+    if (c.op == IR_fma)
+        return emit_op(&w->e, IR_mul, d, 2, in, NULL);
+    in[1] = in[2];
+    return c.op == IR_reduce_sum ? emit_op(&w->e, IR_add, d, 2, in, NULL) : in[0];
+}
+
+static bool folds_one(const struct writer *w, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    int count;
+    const int64_t *axes = node_folded_axes(n, 0, &count);
+    const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
+    for (int i = 0; i < count; i++)
+        if (dims[axes[i]] != 1)
+            return false;
+    return true;
+}
+
 #define MAX_LEAVES 256
 
 static nest_id emit_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     struct schedule *s = w->s;
     fold_parts parts = {0};
+    nest_id one = folds_one(w, v) ? fold_one(w, v, at, guard) : NEST_NONE;
+    if (one != NEST_NONE)
+        return one;
     bool natural = guard == NEST_NONE && is_natural(w, v, at);
     struct atoms leaves = natural ? axes_leaves(s, s->folded_of[v]) : (struct atoms){0};
     scope_id scope = scope_of(w, v, at, guard), back = w->e.at;
@@ -620,17 +655,41 @@ static struct atoms inner_atoms(struct writer *w, ir_id v)
     return axes_minus(w->s, axes_of_view(w->s, w->s->view_of[v]), w->g->points);
 }
 
+static bool uses_axis(const struct writer *w, ir_id v, const form_id *at, nest_id axis)
+{
+    for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
+        if (nest_index_factor(&w->e.forms.at[at[i]].index, axis))
+            return true;
+    return false;
+}
+
+// Whether the value was computed once for each of its coordinates, in an inner loop.
+static bool is_inner(const struct writer *w, ir_id v, const form_id *at, nest_id result)
+{
+    scope_id scope = w->e.value_scope.at[result];
+    if (scope != scope_of(w, v, at, NEST_NONE) || scope == w->point)
+        return false;
+    for (; scope != w->point; scope = w->e.scopes.at[scope].parent) {
+        if (scope == 0)
+            return false;
+        const struct nest_statement *loop =
+            &w->e.b.nest->statements.at[w->e.scopes.at[scope].loop];
+        for (uint32_t i = 0; i < loop->n_axes; i++)
+            if (!uses_axis(w, v, at, loop->axes[i]))
+                return false;
+    }
+    return true;
+}
+
 // Counts a computation of a dear member in an inner loop.
 static void count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                               nest_id result)
 {
     struct schedule *s = w->s;
     const struct ir_node *n = ir_node_of(s->g, v);
-    if (guard != NEST_NONE || w->g->fold.count || n->n_out != 1 ||
-        !cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)) || !is_natural(w, v, at))
-        return;
-    scope_id scope = w->e.value_scope.at[result];
-    if (w->e.scopes.at[scope].depth <= w->e.scopes.at[w->point].depth)
+    bool is_dear = node_is_folding(n) || cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
+    if (guard != NEST_NONE || w->g->fold.count || n->n_out != 1 || !is_dear ||
+        !is_natural(w, v, at) || !is_inner(w, v, at, result))
         return;
     if (!s->computed[v])
         vec_push(s->scratch, &w->counted, v);
@@ -757,8 +816,7 @@ static nest_id value_at(struct writer *w, ir_id v, const form_id *at, nest_id gu
     nest_id result = compute(w, v, at, guard);
     remember(w, v, at, guard, result);
     count_computation(w, v, at, guard, result);
-    if (row && guard == NEST_NONE &&
-        w->e.scopes.at[w->e.value_scope.at[result]].depth > w->e.scopes.at[w->point].depth)
+    if (row && guard == NEST_NONE && is_inner(w, v, at, result))
         fill_row(w, row, result);
     return result;
 }
@@ -948,9 +1006,16 @@ static void emit_scan(struct writer *w, ir_id v)
     emit_open(&w->e, outside, NEST_SCAN, 1, &scan);
     w->e.b.nest->statements.at[w->e.scopes.at[w->e.at].loop].reverse =
         ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
-    form_id place = emit_form_axis(&w->e, scan);
-    struct binding undo_scan[1];
-    bind(w, along, &place, undo_scan);
+    form_id along_forms[MAX_LEAVES], place = emit_form_axis(&w->e, scan);
+    struct binding undo_scan[MAX_LEAVES];
+    // The loop is one axis, whatever atoms it is seen as.
+    for (uint32_t i = along.count; i-- > 0;) {
+        along_forms[i] = place;
+        if (i)
+            emit_form_divide(&w->e, place, s->atoms.at[along.at[i]].extent, &place,
+                             &along_forms[i]);
+    }
+    bind(w, along, along_forms, undo_scan);
     for (int i = 0; i < rank; i++)
         form_of_atoms(w, s->view_of[v].dims[i], &at[i]);
     jot_dtype d = ir_dtype_of(s->g, v);

@@ -113,9 +113,10 @@ static void check_index(struct verifier *v, const struct nest_index *x)
     for (uint32_t i = 0; i < x->count; i++) {
         const struct nest_term *t = &x->terms[i];
         if (t->is_value) {
-            if (check_use(v, t->id) && !dtype_is_integer((jot_dtype)dtype_of(v, t->id)))
+            int d = dtype_of(v, t->id);
+            if (check_use(v, t->id) && (d < 0 || !dtype_is_integer((jot_dtype)d)))
                 nest_fault(v, "value %u in an index is %s, not an integer", t->id,
-                           dtype_text(dtype_of(v, t->id)));
+                           dtype_text(d));
         } else if (t->id >= n->axes.count) {
             nest_fault(v, "there is no axis %u", t->id);
         } else if (!v->axis_open[t->id]) {

@@ -88,7 +88,8 @@ jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axe
                           const int32_t *out_axes, int64_t size, uint32_t *out_f);
 
 // Derivatives of values of a graph under construction.  x are parameters or `variable` nodes and
-// dx values of their types (IR_NONE: zero).  Values that do not depend on x are constants.
+// dx values of their types (IR_NONE: zero).  Values that do not depend on x are constants, and the
+// x are independent of each other, even when one is computed from another.
 // Results are values of b; errors stick to b and give false.
 
 // The gradient of y, a real scalar, in each x; zeros where y does not depend on it.

@@ -62,14 +62,6 @@ static const char *name_of(struct schedule *s, const char *kind, uint32_t i)
     return b.text;
 }
 
-static uint32_t output_index(const struct ir_graph *g, ir_id v)
-{
-    uint32_t i = 0;
-    while (g->outputs.at[i] != v)
-        i++;
-    return i;
-}
-
 uint32_t schedule_memory(struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
@@ -99,7 +91,7 @@ static void add_arguments(struct schedule *s)
                                                              .name = name_of(s, "x", i)});
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
-        if (v < g->n_params || output_index(g, v) != i)
+        if (s->memory_of[v] != NONE)
             continue;
         s->memory_of[v] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
                                                              .dtype = ir_dtype_of(g, v),
@@ -174,7 +166,8 @@ static void add_copies(struct schedule *s)
     const struct ir_graph *g = s->g;
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
-        if (v >= g->n_params && output_index(g, v) == i)
+        const struct nest_memory *m = &s->program->memories.at[s->memory_of[v]];
+        if (m->place == NEST_OUTPUT && m->index == i)
             continue;
         uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
         memories[1] = s->memory_of[v];

@@ -57,6 +57,7 @@ struct constraint {
     bool is_used;        // REDUCE: somebody in the group reads it
     struct atoms kept;   // loops that the value depends on
     struct atoms folded; // REDUCE
+    struct atoms context; // loops around the place where it is wanted
 };
 
 struct group {
@@ -70,6 +71,7 @@ struct group {
     VEC(ir_id) reduced; // reductions computed in it
     struct atoms points; // parallel loops
     struct atoms fold;   // the loop of accumulating puts, may be empty
+    struct atoms unrolled; // inner loops that are written out
     const char *reason;
 };
 

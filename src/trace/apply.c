@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracing function values, and calls of them.
+#include "trace/dump.h"
 #include "trace/function.h"
 
 // A function of the module that needs nothing but its arguments, by what it was traced from.
@@ -187,6 +188,7 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
         if (!trace_callee(&f->callee, types, weak, out) ||
             (f->rule_kind && !function_add_rule(f, types, out)))
             return false;
+        dump_function("trace", trace_top()->module, out->function);
     } else {
         struct ir_type *inner =
             arena_array(trace_top()->module->arena, struct ir_type, function_in(f, level - 1) + 1);

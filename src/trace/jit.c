@@ -342,6 +342,7 @@ jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece 
     for (const jot_array_piece *p = in; p->at; p++)
         n_in += p->n;
     jot_array *few[INPUTS_ON_STACK];
+    few[0] = NULL;
     jot_array **all = n_in <= INPUTS_ON_STACK ? few : memory_allocate(n_in * sizeof *all);
     if (!all)
         return status_out_of_memory();
@@ -405,12 +406,12 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s", e ? "not called yet" : "the function is NULL");
         return NULL;
     }
-    char *text = copy_text(v, stage);
-    if (!text)
-        return NULL;
     pthread_mutex_lock(&e->lock);
-    memory_release(e->text);
-    e->text = text;
+    char *text = copy_text(v, stage);
+    if (text) {
+        memory_release(e->text);
+        e->text = text;
+    }
     pthread_mutex_unlock(&e->lock);
     return text;
 }

@@ -268,7 +268,7 @@ static const char *code_text(struct native_program *p, unsigned want, struct are
 const char *native_text(struct native_program *p, const char *stage, struct arena *arena)
 {
     struct strbuf s = strbuf_make(arena);
-    if (!strcmp(stage, "graph")) {
+    if (!strcmp(stage, "simplify")) {
         ir_graph_print(&s, ir_function(p->module, p->function));
         return s.text;
     }

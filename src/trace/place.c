@@ -4,16 +4,28 @@
 
 #include <stdio.h>
 
-static void place_all(struct trace *t, const char *where)
+static uint32_t find_place(struct trace *t, const char *where)
 {
     char buffer[320];
+    struct trace *root = t->root;
+    size_t at = hash_mix((uintptr_t)where) % TRACE_PLACES_KNOWN;
+    if (root->places[at].literal != where) {
+        root->places[at].place =
+            ir_where_make(t->module, trace_shorten(where, buffer, sizeof buffer));
+        root->places[at].literal = where;
+    }
+    return root->places[at].place;
+}
+
+static void place_all(struct trace *t, const char *where)
+{
     uint32_t place = 0;
     struct ir_graph *g = t->b.graph;
     for (uint32_t i = t->placed_nodes; i < g->nodes.count; i++) {
         if (g->nodes.at[i].where)
             continue;
         if (!place)
-            place = ir_where_make(t->module, trace_shorten(where, buffer, sizeof buffer));
+            place = find_place(t, where);
         g->nodes.at[i].where = place;
     }
     for (uint32_t i = t->placed_slots; i < t->slots.count; i++)

@@ -31,7 +31,8 @@ bool trace_promote(const char *name, const char *types, int n, const jot_value *
     bool weak = first->weak, is_all_weak = first->weak, is_scalar = trace_type(v[0]).rank == 0;
     for (int i = 1; i < n; i++) {
         const struct trace_slot *s = trace_slot_of(v[i]);
-        d = dtype_promote(d, weak, (jot_dtype)s->dtype, s->weak, &weak);
+        if (d != (jot_dtype)s->dtype || weak != s->weak) // else the lattice has nothing to say
+            d = dtype_promote(d, weak, (jot_dtype)s->dtype, s->weak, &weak);
         is_all_weak &= s->weak;
         is_scalar &= trace_type(v[i]).rank == 0;
     }

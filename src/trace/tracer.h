@@ -20,6 +20,8 @@
 #define JOT_PLAIN
 #include "jot/trace.h"
 
+#define TRACE_PLACES_KNOWN 64
+
 enum trace_kind {
     TRACE_ROOT,     // holds the module while a function is compiled; records nothing itself
     TRACE_SCOPE,    // the same for a lazy scope, and records
@@ -81,6 +83,11 @@ struct trace {
     VEC(struct trace_hidden) hidden;
     struct hash_table hidden_table;
     struct trace_memo *memo; // root: functions traced so far
+    // root: places by the address of the literal, lately used
+    struct {
+        const char *literal;
+        uint32_t place;
+    } places[TRACE_PLACES_KNOWN];
     uint32_t placed_slots, placed_nodes; // have their place
     const struct trace_error *error; // the first
     const struct trace_error *latest; // root: of it and the traces inside it

@@ -33,7 +33,7 @@ only src/base 'base/|jot/(status|dtype)\.h'
 only src/ir 'ir/|base/|jot/(status|dtype)\.h'
 only src/passes 'passes/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
-only src/codegen 'codegen/|runtime/plan\.h|passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/codegen 'codegen/|passes/|ir/|base/|jot/(status|dtype)\.h'
 only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/codegen\.h|runtime/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'

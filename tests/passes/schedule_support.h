@@ -23,13 +23,22 @@ static inline struct nest_program *schedule_with(uint32_t f, const struct schedu
 
 static inline struct nest_program *schedule(uint32_t f) { return schedule_with(f, NULL); }
 
+// Fails the test when it does not hold; the texts may be longer than Check allows.
+static inline void require_of(bool holds, const char *what, uint32_t f,
+                              const struct nest_program *p)
+{
+    if (!holds)
+        fprintf(stderr, "seed %" PRIu64 ": %s\n%s\n%s\n", seed, what, ir_graph_text(graph(f)),
+                schedule_text(p));
+    ck_assert_msg(holds, "see above");
+}
+
 // Every rule of kernels, programs and plans.
 static inline void check_program(uint32_t f, const struct nest_program *p)
 {
     struct strbuf report = strbuf_make(module->arena);
     int faults = nest_program_verify(p, &report) + plan_verify(p, &report);
-    ck_assert_msg(faults == 0, "%s\n%s\n%s", report.text, ir_graph_text(graph(f)),
-                  schedule_text(p));
+    require_of(faults == 0, report.text, f, p);
 }
 
 static inline size_t tensor_bytes(struct ir_type t)
@@ -50,14 +59,11 @@ static inline void check_run(uint32_t f, const struct nest_program *p,
     for (uint32_t i = 0; i < g->outputs.count; i++)
         outputs[i] = arena_allocate(module->arena, tensor_bytes(want[i].type) + 16);
     jot_status status = nest_program_eval(p, inputs, outputs);
-    ck_assert_msg(status == JOT_OK, "seed %" PRIu64 ": %s\n%s\n%s", seed, jot_error_message(),
-                  ir_graph_text(g), schedule_text(p));
+    require_of(status == JOT_OK, jot_error_message(), f, p);
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         struct ir_tensor got = {want[i].type, outputs[i]};
-        bool equal = bits_equal(got, want[i]);
-        bool close = equal || distance(got, want[i]) == 0;
-        ck_assert_msg(close, "seed %" PRIu64 ": output %u differs by %g\n%s\n%s", seed, i,
-                      distance(got, want[i]), ir_graph_text(g), schedule_text(p));
+        require_of(bits_equal(got, want[i]) || distance(got, want[i]) == 0,
+                   "the evaluator gives something else", f, p);
     }
 }
 

@@ -386,6 +386,25 @@ START_TEST(checkpoint_recomputes)
 }
 END_TEST
 
+// A function that returns one value twice, and an input: cotangents of both add up.
+START_TEST(results_may_repeat)
+{
+    struct ir_builder b = ir_builder_make(module, "twice", IR_BUILD_PLAIN);
+    ir_id x = ir_param(&b, F64_SCALAR), y = ir_sin(&b, x);
+    for (int i = 0; i < 2; i++)
+        ir_output(&b, y);
+    ir_output(&b, x);
+    uint32_t f = done(&b), g;
+    b = ir_builder_make(module, "caller", IR_BUILD_PLAIN);
+    x = ir_param(&b, F64_SCALAR);
+    y = ir_call(&b, IR_call, 1, &f, 1, &x);
+    ir_id sum = ir_add(&b, y, ir_mul(&b, y + 1, ir_scalar(&b, JOT_F64, 2)));
+    ir_output(&b, ir_add(&b, sum, ir_mul(&b, y + 2, ir_scalar(&b, JOT_F64, 5))));
+    require(pass_grad(module, done(&b), mask_of(1, 1), &g));
+    close_to(number(*evaluate(g, (struct ir_tensor[]){scalar_f64(0.3)})), 3 * cos(0.3) + 5);
+}
+END_TEST
+
 // f_0 = sin, f_k(x) = f_{k-1}(f_{k-1}(x) * 0.9)
 static uint32_t tower(int depth)
 {
@@ -469,6 +488,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, rules_may_call);
     tcase_add_test(t, rules_must_be_linear);
     tcase_add_test(t, checkpoint_recomputes);
+    tcase_add_test(t, results_may_repeat);
     tcase_add_test(t, shared_calls_stay_linear);
     tcase_add_test(t, towers_differentiate);
     tcase_add_test(t, calls_lose_what_nothing_reads);

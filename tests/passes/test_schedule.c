@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduling: programs are right, and what should be one kernel is one kernel.
-#include "schedule_examples.h"
+#include "schedule_random.h"
 
 // ---- Every op
 
@@ -34,8 +34,7 @@ static struct nest_program *check_example(uint32_t f, uint32_t steps)
 {
     struct nest_program *p = schedule(f);
     check_program(f, p);
-    ck_assert_msg(p->steps.count == steps, "%u steps, not %u\n%s\n%s", p->steps.count, steps,
-                  ir_graph_text(graph(f)), schedule_text(p));
+    require_of(p->steps.count == steps, "it has another number of steps", f, p);
     return p;
 }
 
@@ -43,8 +42,9 @@ static struct nest_program *check_example(uint32_t f, uint32_t steps)
 static void check_small(uint32_t f)
 {
     struct ir_tensor *in = draw_inputs(f, seed);
-    const struct schedule_options options[] = {{0}, {.separate = true}, {.no_gemm = true}};
-    for (int i = 0; i < 3; i++) {
+    const struct schedule_options options[] = {
+        {0}, {.separate = true}, {.no_gemm = true}, {.large = true}};
+    for (int i = 0; i < 4; i++) {
         struct nest_program *p = schedule_with(f, &options[i]);
         check_program(f, p);
         check_run(f, p, in);
@@ -158,8 +158,19 @@ START_TEST(pairs)
 }
 END_TEST
 
+START_TEST(random_programs)
+{
+    for (uint64_t i = 0; i < 150; i++) {
+        uint64_t state = seed + (uint64_t)_i * 1000 + i;
+        uint32_t f = random_program_of(state, 5 + (int)(i % 30));
+        check_small(f);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
     tcase_add_test(t, softmax_gradient_is_one_kernel);
     tcase_add_test(t, layer_norm_is_one_kernel);

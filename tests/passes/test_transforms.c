@@ -219,6 +219,37 @@ START_TEST(jacobians_agree)
 }
 END_TEST
 
+// A basis [8,2,2,2] contracted along some of its axes, from either side, and what it simplifies to.
+START_TEST(bases_are_changes_of_index)
+{
+    uint64_t state = seed;
+    for (int bits = 1; bits < 8; bits++) {
+        for (int side = 0; side < 2; side++) {
+            struct ir_builder b = ir_builder_make(module, "basis", IR_BUILD_PLAIN);
+            struct ir_type square = type_of_dims(JOT_I32, 2, (int64_t[]){8, 8});
+            int64_t other_dims[] = {3, 2, 2, 2}, mine[3], theirs[3];
+            int n = 0;
+            for (int i = 0; i < 3; i++)
+                if (bits >> i & 1) {
+                    theirs[n] = 1 + (i + 1) % 3; // out of order
+                    mine[n++] = i + 1;
+                }
+            ir_id x = ir_param(&b, type_of_dims(JOT_F64, 4, other_dims));
+            ir_id p = ir_eq(&b, ir_iota(&b, square, 0), ir_iota(&b, square, 1));
+            p = ir_reshape(&b, ir_convert(&b, p, JOT_F64), 4, (int64_t[]){8, 2, 2, 2});
+            struct ir_dot dot = {.n_contract = n,
+                                 .lhs_contract = side ? theirs : mine,
+                                 .rhs_contract = side ? mine : theirs};
+            ir_output(&b, ir_dot_general(&b, side ? x : p, side ? p : x, &dot));
+            uint32_t f = done(&b), s = pass_simplify(module, f);
+            ck_assert_int_eq(count_op(s, IR_dot_general), 0);
+            struct ir_tensor in = draw(type_of_dims(JOT_F64, 4, other_dims), &state);
+            ck_assert_msg(distance(*evaluate(f, &in), *evaluate(s, &in)) == 0, "axes %d", bits);
+        }
+    }
+}
+END_TEST
+
 // (1 - a)^2 + 100 (b - a^2)^2 of a vector (a, b)
 static ir_id rosenbrock(struct ir_builder *b, ir_id x)
 {
@@ -520,6 +551,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, ties_are_shared);
     tcase_add_test(t, products_with_zeros);
     tcase_add_test(t, jacobians_agree);
+    tcase_add_test(t, bases_are_changes_of_index);
     tcase_add_test(t, hessians);
     tcase_add_test(t, gradients_want_real_scalars);
     tcase_add_test(t, values_differentiate);

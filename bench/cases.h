@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured work: functions over arrays, with their inputs and what they are to reach.
+#ifndef JOT_BENCH_CASES_H
+#define JOT_BENCH_CASES_H
+
+#include <jot/jot.h>
+
+// Gives on a failure.
+#define TRY(expression)                                                                   \
+    do {                                                                                       \
+        jot_status try_ = (expression);                                                        \
+        if (try_ != JOT_OK)                                                                    \
+            return try_;                                                                       \
+    } while (0)
+
+enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8 };
+
+enum fill {
+    NORMAL, // scale times normal numbers of the stream
+    SIGN,   // the sign of normal numbers of the stream
+    LABEL,  // 0, 1, 2, ... modulo scale, in i32
+    FULL,   // scale everywhere
+    KEY,    // the random key that scale is the seed of
+};
+
+struct input {
+    enum fill fill;
+    int stream; // so that inputs are independent
+    double scale;
+    int64_t dims[5]; // ends with JOT_END
+};
+
+struct bench_case {
+    const char *name;
+    jot_function (*function)(void);
+    double reach; // times as fast as JAX
+    int n_out;
+    struct input in[MAX_INPUTS];
+    int n_in;
+};
+
+extern const struct bench_case bench_cases[];
+extern const int n_bench_cases;
+
+// The inputs of a case.  On failure nothing is kept and a message is left.
+jot_status bench_inputs(const struct bench_case *c, jot_array **in);
+
+#endif

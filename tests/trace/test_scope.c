@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lazy scope: evaluation, programs found again, forgetting.
+#include "trace_support.h"
+
+#include "base/memory.h"
+#include "trace/lazy_cache.h"
+#include "trace/tracer.h"
+
+START_TEST(test_eval)
+{
+    const double data[3] = {1, 2, 3};
+    jot_array *a = jot_array_from(data, 3), *r;
+    jot_scope *s = jot_scope_open();
+    jot_value b = jot_add(jot_sin(a), 1.0);
+    must(jot_eval(b, &r));
+    check_numbers(r, 3, (const double[]){sin(1) + 1, sin(2) + 1, sin(3) + 1}, 1e-15);
+    // What is evaluated is an array: the same one comes back.
+    jot_array *again;
+    must(jot_eval(b, &again));
+    ck_assert_ptr_eq(r, again);
+    ck_assert_double_eq_tol(jot_item(jot_sum(b)), sin(1) + sin(2) + sin(3) + 3, 1e-14);
+    must(jot_eval(b, NULL));
+    jot_array *both[2];
+    jot_value two[2] = {jot_sum(b), jot_max(b)};
+    must(jot_eval_tree(2, two, both));
+    ck_assert_double_eq(jot_array_item(both[1]), sin(2) + 1);
+    jot_arrays_release(2, both);
+    jot_array_release(again);
+    jot_array_release(r);
+    jot_array_release(a);
+    jot_scope_close(s);
+}
+END_TEST
+
+// Numbers are inputs: other numbers find the same program, also inside blocks and derivatives.
+START_TEST(test_numbers_do_not_compile)
+{
+    jot_array *a = jot_array_full(JOT_F64, 2, 3);
+    size_t after_first = 0;
+    for (int i = 0; i < 5; i++) {
+        jot_scope *s = jot_scope_open();
+        jot_value x = jot_variable(jot_from(a)), r;
+        JOT_VMAP ((x), (r)) {
+            r = jot_mul(jot_mul(x, x), 0.5 + i);
+        }
+        jot_value g = jot_gradient(jot_sum(r), x);
+        ck_assert_double_eq(jot_item(jot_max(g)), 4 * (0.5 + i));
+        jot_scope_close(s);
+        if (i == 0)
+            after_first = lazy_compiled();
+    }
+    ck_assert_int_eq((int)lazy_compiled(), (int)after_first);
+    jot_array_release(a);
+}
+END_TEST
+
+START_TEST(test_keep)
+{
+    struct {
+        jot_value a, b;
+    } now;
+    jot_scope *s = jot_scope_open();
+    now.a = jot_full(JOT_F64, 1);
+    now.b = jot_full(JOT_F64, 0, 2);
+    jot_value old = jot_add(now.a, 1);
+    for (int i = 0; i < 20; i++) {
+        now.b = jot_add(now.b, now.a);
+        now.a = jot_mul(now.a, 1.0 + 0.001 * (i % 3));
+        must(jot_scope_keep(s, JOT_TREE(now)));
+    }
+    CHECK(jot_take(now.b, 0), 0, jot_item(jot_take(now.b, 1)));
+    ck_assert(isnan(jot_item(old)));
+    ck_assert(strstr(jot_error_message(), "jot_scope_keep") != NULL);
+    jot_scope_close(s);
+}
+END_TEST
+
+static jot_scope *opened;
+static jot_value evaluates(jot_value x)
+{
+    ck_assert(isnan(jot_item(x)));
+    ck_assert(strstr(jot_error_message(), "a value has no number while it is traced") != NULL);
+    return x;
+}
+
+static jot_value from_scope;
+static jot_value uses_scope(jot_value x) { return jot_add(x, from_scope); }
+
+START_TEST(test_scope_and_functions)
+{
+    opened = jot_scope_open();
+    from_scope = jot_full(JOT_F64, 1);
+    jot_array *x = jot_array_full(JOT_F64, 1), *y;
+    jot_executable *e = jot_jit(jot_fn(evaluates)), *f = jot_jit(jot_fn(uses_scope));
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    jot_array_release(y);
+    ck_assert_int_eq(jot_call(f, JOT_IN(x), JOT_OUT(y)), JOT_ERR_STALE);
+    ck_assert(strstr(jot_error_message(), "a value of the scope (traced at") != NULL);
+    // A function value applied in a scope may use what is there.
+    jot_value in = jot_from(x), out;
+    jot_apply(jot_fn(uses_scope), 1, &in, 1, &out);
+    ck_assert_double_eq(jot_item(out), 2);
+    jot_array_release(x);
+    jot_executable_release(e);
+    jot_executable_release(f);
+    jot_scope_close(opened);
+    ck_assert(isnan(jot_item(out)));
+    ck_assert(strstr(jot_error_message(), "no scope is open") != NULL);
+}
+END_TEST
+
+static jot_status whole_life(void)
+{
+    jot_status status = JOT_ERR_MEMORY;
+    jot_scope *s = jot_scope_open();
+    if (!s)
+        return status;
+    jot_array *r;
+    jot_value x = jot_add(jot_arange(JOT_F64, 5), 0.5), y = jot_softmax(x, 0);
+    status = jot_eval(y, &r);
+    if (status == JOT_OK) {
+        jot_array_release(r);
+        status = jot_scope_keep(s, 1, &y);
+    }
+    jot_scope_close(s);
+    lazy_forget();
+    return status;
+}
+
+START_TEST(test_failing_allocation)
+{
+    must(whole_life());
+    trace_forget_ended();
+    int64_t before = memory_live_blocks();
+    jot_status s = JOT_ERR_MEMORY;
+    for (uint64_t n = 1; n < 4000 && s != JOT_OK; n++) {
+        memory_fail_after(n);
+        s = whole_life();
+        memory_fail_after(0);
+        ck_assert_msg(s == JOT_OK || s == JOT_ERR_MEMORY, "allocation %d: %s", (int)n,
+                      jot_error_message());
+        ck_assert_ptr_null(trace_top());
+        trace_forget_ended();
+        ck_assert_msg(memory_live_blocks() == before, "allocation %d leaves %d blocks", (int)n,
+                      (int)(memory_live_blocks() - before));
+    }
+    ck_assert_int_eq(s, JOT_OK);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_test(t, test_eval);
+    tcase_add_test(t, test_numbers_do_not_compile);
+    tcase_add_test(t, test_keep);
+    tcase_add_test(t, test_scope_and_functions);
+    tcase_add_test(t, test_failing_allocation);
+}
+
+int main(void) { return run_suite("trace/scope", add); }
