@@ -36,7 +36,8 @@ typedef struct jot_jit_options {
 } jot_jit_options;
 
 // NULL with a message when f is not sound or memory is out.  Tracing waits for the first call.
-JOT_API JOT_MUST_USE jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options);
+JOT_API JOT_MUST_USE jot_executable *jot_jit_with(jot_function f,
+                                                  const jot_jit_options *options);
 JOT_API jot_executable *jot_executable_retain(jot_executable *f);
 JOT_API void jot_executable_release(jot_executable *f); // NULL is fine
 
@@ -60,11 +61,13 @@ typedef struct jot_array_piece {
 // traced code is reported with its place.
 //     jot_call(f, JOT_IN(params, x, y), JOT_OUT(grad))
 JOT_API JOT_MUST_USE jot_status jot_call(jot_executable *f, const char *where,
-                                         const jot_array_piece *in, size_t n_out, jot_array **out);
+                                         const jot_array_piece *in, size_t n_out,
+                                         jot_array **out);
 
 // The same for arrays in one list.
-JOT_API JOT_MUST_USE jot_status jot_call_list(jot_executable *f, size_t n_in, jot_array *const *in,
-                                              size_t n_out, jot_array **out);
+JOT_API JOT_MUST_USE jot_status jot_call_list(jot_executable *f, size_t n_in,
+                                              jot_array *const *in, size_t n_out,
+                                              jot_array **out);
 
 // ---- checking derivatives ----
 
@@ -77,8 +80,9 @@ enum jot_mode {
 // up to the given order.  Arrays that are not floating or complex stay fixed.  JOT_ERR_ARGUMENT with
 // the two numbers when they differ by more than tolerance, relative to their size; 0 is a tolerance
 // by dtype (1e-5 for f64, 2e-3 for f32).
-JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at,
-                                                     int order, unsigned modes, double tolerance);
+JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n,
+                                                     jot_array *const *at, int order,
+                                                     unsigned modes, double tolerance);
 
 // ---- the lazy scope ----
 
@@ -162,7 +166,8 @@ struct jot_expects_arrays;
 #if !defined(__cplusplus)
 #define jot_check_grads(f, order, modes, tolerance, ...)                                       \
     jot_check_grads_list(                                                                      \
-        (f), JOT_PICK16_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), \
+        (f),                                                                                   \
+        JOT_PICK16_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),    \
         ((jot_array *const[]){__VA_ARGS__}), (order), (modes), (tolerance))
 #endif
 

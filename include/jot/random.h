@@ -31,7 +31,8 @@ JOT_API jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const i
 // true with probability p.
 JOT_API jot_value jot_random_bernoulli_dims(jot_value key, double p, const int64_t *dims);
 // Floats with density e^-x.
-JOT_API jot_value jot_random_exponential_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+JOT_API jot_value jot_random_exponential_dims(jot_value key, jot_dtype dtype,
+                                              const int64_t *dims);
 
 JOT_END_C
 
@@ -50,7 +51,8 @@ JOT_END_C
 #define jot_random_bits(key, ...) JOT_RANDOM_(bits, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_uniform(key, ...)                                                           \
     JOT_RANDOM_(uniform, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
-#define jot_random_normal(key, ...) JOT_RANDOM_(normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_normal(key, ...)                                                            \
+    JOT_RANDOM_(normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_bernoulli(key, ...)                                                         \
     JOT_RANDOM_(bernoulli, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_exponential(key, ...)                                                       \

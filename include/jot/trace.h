@@ -108,7 +108,10 @@ inline jot_value::jot_value(T x)
     else
         *this = jot_from_uint(static_cast<uint64_t>(x));
 }
-inline jot_value::jot_value(std::complex<double> x) { *this = jot_from_complex(x.real(), x.imag()); }
+inline jot_value::jot_value(std::complex<double> x)
+{
+    *this = jot_from_complex(x.real(), x.imag());
+}
 inline jot_value::jot_value(const jot_array *a) { *this = jot_from_array(a); }
 
 #define JOT_V(x) jot_value(x)
@@ -120,7 +123,8 @@ inline jot_value::jot_value(const jot_array *a) { *this = jot_from_array(a); }
 #if defined(__GNUC__)
 __attribute__((always_inline, artificial))
 #endif
-static inline jot_value jot_from_value(jot_value v)
+static inline jot_value
+jot_from_value(jot_value v)
 {
     return v;
 }
@@ -220,8 +224,8 @@ template <class T> constexpr size_t jot_count_()
 #define JOT_OP3_(f, t, a, b, c) JOT_OP_(#f "(" t ")", f(JOT_V(a), JOT_V(b), JOT_V(c)))
 // name(x, list...): f takes x and a list that LIST makes.
 #define JOT_OPL_(name, t, f, LIST, ...)                                                        \
-    JOT_OP_(name "(" t ")", f(JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                               \
-                              LIST(JOT_REST_(__VA_ARGS__, JOT_END))))
+    JOT_OP_(name "(" t ")",                                                                    \
+            f(JOT_V(JOT_FIRST_(__VA_ARGS__, 0)), LIST(JOT_REST_(__VA_ARGS__, JOT_END))))
 
 // A value from a C number or an array.
 #define jot_from(x) JOT_OP_("jot_from(" #x ")", JOT_V(x))

@@ -17,6 +17,11 @@
 
 #include "jot/trace.h"
 
+#if defined(__cplusplus)
+#include <cstring>
+#include <tuple>
+#endif
+
 // The uniform signature: reads in[0 .. n_in-1], sets all of out[0 .. n_out-1].
 typedef void jot_body(const jot_value *in, jot_value *out, void *ctx);
 
@@ -32,9 +37,9 @@ typedef struct jot_transform {
 // A C function: what to call and how its arguments and results are grouped.
 typedef struct jot_callee {
     const char *name, *where;
-    jot_body *body;      // uniform signature, or NULL
-    void (*plain)(void); // jot_value f(jot_value, ...), n_args of them
-    void *ctx;           // borrowed
+    jot_body *body;                             // uniform signature, or NULL
+    void (*plain)(void);                        // jot_value f(jot_value, ...), n_args of them
+    void *ctx;                                  // borrowed
     const uint16_t *arg_leaves, *result_leaves; // values in each; NULL: one
     int16_t n_args, n_results;
 } jot_callee;
@@ -106,8 +111,8 @@ JOT_API jot_function jot_checkpoint_of(jot_function f, const char *where);
 JOT_API jot_function jot_custom_jvp_of(jot_function f, jot_function rule, const char *where);
 // forward takes the arguments of f and gives its results, then whatever backward needs; backward
 // takes that, then the cotangents of the results, and gives those of all arguments.
-JOT_API jot_function jot_custom_vjp_of(jot_function f, jot_function forward, jot_function backward,
-                                       const char *where);
+JOT_API jot_function jot_custom_vjp_of(jot_function f, jot_function forward,
+                                       jot_function backward, const char *where);
 
 // ---- derivatives of values ----
 // Of what has been computed in the current trace, in x: parameters of the innermost traced function
@@ -120,7 +125,8 @@ JOT_API void jot_gradient_tree(jot_value y, size_t n, jot_value *x);
 // The same; an error when y was computed from what x was before jot_variable.
 JOT_API void jot_gradient_of(jot_value y, size_t n, jot_value *x);
 // How y moves when each x[i] moves by dx[i].
-JOT_API jot_value jot_tangent_tree(jot_value y, size_t n, const jot_value *x, const jot_value *dx);
+JOT_API jot_value jot_tangent_tree(jot_value y, size_t n, const jot_value *x,
+                                   const jot_value *dx);
 // The shape of y, then that of x.
 JOT_API jot_value jot_jacobian_of(jot_value y, jot_value x);
 
@@ -143,9 +149,40 @@ JOT_END_C
 
 #if defined(__cplusplus)
 
+// The uniform signature of a C++ function over values and structs of values.
+template <auto function> struct jot_wrapped_;
+template <class Result, class... Argument, Result (*function)(Argument...)>
+struct jot_wrapped_<function> {
+    static constexpr uint16_t leaves[] = {static_cast<uint16_t>(jot_count_<Argument>())...,
+                                          static_cast<uint16_t>(jot_count_<Result>())};
+    template <class T> static T take(const jot_value *&at)
+    {
+        T x;
+        std::memcpy(&x, at, sizeof x);
+        at += jot_count_<T>();
+        return x;
+    }
+    static void body(const jot_value *in, jot_value *out, void *)
+    {
+        std::tuple<Argument...> arguments{take<Argument>(in)...};
+        Result result = std::apply(function, arguments);
+        std::memcpy(out, &result, sizeof result);
+    }
+    static jot_function make(const char *name, const char *where)
+    {
+        return jot_function_trees(name, where, body, sizeof...(Argument), leaves, 1,
+                                  leaves + sizeof...(Argument), nullptr);
+    }
+};
+
+// Defines NAME, the function value of F; the types may be written as in C, but are known.
+#define JOT_FUNCTION(NAME, F, ...)                                                             \
+    JOT_UNUSED static const jot_function NAME = jot_wrapped_<F>::make(#F, JOT_HERE)
+
 // A function value from a C function of jot_value arguments.
 #define jot_fn(f) jot_fn_(#f, JOT_HERE, f)
-template <class... T> inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(T...))
+template <class... T>
+inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(T...))
 {
     return jot_function_plain(name, where, static_cast<int>(sizeof...(T)),
                               reinterpret_cast<void (*)()>(f));
@@ -154,6 +191,7 @@ template <class... T> inline jot_function jot_fn_(const char *name, const char *
 #else
 
 // A function value from a C function of one to eight jot_value arguments.
+// clang-format off
 #define jot_fn(f)                                                                              \
     jot_function_plain(                                                                        \
         #f, JOT_HERE,                                                                          \
@@ -169,6 +207,7 @@ template <class... T> inline jot_function jot_fn_(const char *name, const char *
             jot_value (*)(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value,    \
                           jot_value, jot_value): 8),                                           \
         (void (*)(void))(f))
+// clang-format on
 
 // Defines NAME, the function value of F, a C function over values and structs of values:
 //     JOT_FUNCTION(step_fn, step, struct mlp, struct mlp, jot_value, jot_value);
@@ -291,8 +330,7 @@ template <class... T> inline jot_function jot_fn_(const char *name, const char *
         JOT_AUTO_ d = (dx);                                                                    \
         jot_at(jot_tangent_tree(JOT_V(y), JOT_TREE(v), JOT_LEAVES(d)), JOT_HERE ": " text);    \
     })
-#define jot_jacobian(y, x)                                                                     \
-    JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of((y), (x)))
+#define jot_jacobian(y, x) JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of((y), (x)))
 
 // The gradient of f(x, ...) in its first argument, a value or a tree; f is any C function.
 #define JOT_GRAD(f, ...)                                                                       \
@@ -341,6 +379,7 @@ template <class... T> inline jot_function jot_fn_(const char *name, const char *
 #else
 #define JOT_ON_EXIT_(f)
 #endif
+// clang-format off
 #define JOT_PIECE_(x) {&(x), JOT_COUNT(x), #x}
 #define JOT_PIECES_(...) {JOT_EACH_(JOT_PIECE_, __VA_ARGS__), {NULL, 0, NULL}}
 #define JOT_NO_PIECES_(...) {{NULL, 0, NULL}}
@@ -353,19 +392,21 @@ template <class... T> inline jot_function jot_fn_(const char *name, const char *
     JOT_LIST4_(JOT_COMMA_ first(), JOT_NO_PIECES_, JOT_PIECES_, 0)(__VA_ARGS__)
 #define JOT_LIST4_(...) JOT_LIST5_(__VA_ARGS__)
 #define JOT_LIST5_(a, b, c, ...) c
+// clang-format on
 
 #define JOT_BLOCK_(k, begin)                                                                   \
-    for (JOT_ON_EXIT_(jot_block_leave) jot_block *JOT_CAT(jot_b_, k) = begin;                  \
+    for (JOT_ON_EXIT_(jot_block_leave) jot_block * JOT_CAT(jot_b_, k) = begin;                 \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)
 
 #define JOT_VMAP(in, out) JOT_VMAP_(__COUNTER__, in, out)
 #define JOT_VMAP_(k, in, out)                                                                  \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(in), JOT_CAT(jot_r_, k)[] = JOT_LIST_(out), \
-                   *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                                   \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(in),                                       \
+                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(out),                      \
+                                   *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
-        JOT_BLOCK_(k, jot_vmap_begin(JOT_CAT(jot_c_, k), JOT_CAT(jot_r_, k),                   \
-                                     JOT_HERE ": JOT_VMAP"))                                   \
-            while (jot_block_next(JOT_CAT(jot_b_, k)))
+        JOT_BLOCK_(                                                                            \
+            k, jot_vmap_begin(JOT_CAT(jot_c_, k), JOT_CAT(jot_r_, k), JOT_HERE ": JOT_VMAP"))  \
+    while (jot_block_next(JOT_CAT(jot_b_, k)))
 
 #endif // JOT_PLAIN
 

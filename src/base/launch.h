@@ -12,13 +12,14 @@
 // Steps run in order, each after the one before has ended.  Jumps make loops and branches.
 //
 //     kind      operands                does
-//     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of
-//     grain GEMM      a, b, c                 gemms[index]: c = alpha a b + beta c COPY to,
-//     from                copies; the two have the same size and do not overlap JUMP      -
-//     goes on at step `target` JUMP_IF   flag (1 byte)           goes on at step `target` when
-//     the flag is not 0 JUMP_IFN  flag (1 byte)           goes on at step `target` when the
-//     flag is 0 LIBRARY   what the routine says   calls the library routine `name` with its
-//     params CALLBACK  what the callback says  calls callback `index` of the program
+//     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of grain
+//     GEMM      a, b, c                 gemms[index]: c = alpha a b + beta c
+//     COPY      to, from                copies; the two have the same size and do not overlap
+//     JUMP      -                       goes on at step `target`
+//     JUMP_IF   flag (1 byte)           goes on at step `target` when the flag is not 0
+//     JUMP_IFN  flag (1 byte)           goes on at step `target` when the flag is 0
+//     LIBRARY   what the routine says   calls the library routine `name` with its params
+//     CALLBACK  what the callback says  calls callback `index` of the program
 //
 // A target of step_count ends the program.
 //

@@ -339,12 +339,6 @@ static void threefry(struct machine *m, const struct cg_value *in, struct cg_val
     out[1] = (struct cg_value){counter[1], NULL};
 }
 
-// The attributes that templates read, from the numbers a nest keeps of them.
-struct number_attrs {
-    struct ir_attrs head;
-    struct ir_field fields[3];
-};
-
 void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
            const struct cg_value *in, const int64_t bits[2], struct cg_value *out)
 {
@@ -352,12 +346,14 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
     bool is_complex = dtype_is_complex(result);
     for (int i = 0; i < n; i++)
         is_complex = is_complex || dtype_is_complex(dtypes[i]);
-    struct number_attrs attrs = {.head = {.count = 3}};
+    // The attributes that templates read, from the numbers a nest keeps of them.
     struct ir_field fields[] = {IR_INTS(exponent, 1, bits), IR_INTS(exponent_bits, 1, bits),
                                 IR_INTS(mantissa_bits, 1, bits + 1)};
-    memcpy((char *)&attrs + offsetof(struct ir_attrs, fields), fields, sizeof fields);
+    _Alignas(struct ir_attrs) char attrs[sizeof(struct ir_attrs) + sizeof fields];
+    memcpy(attrs, &(struct ir_attrs){.count = 3}, sizeof(struct ir_attrs));
+    memcpy(attrs + offsetof(struct ir_attrs, fields), fields, sizeof fields);
     m->dtype = d;
-    m->attrs = &attrs.head;
+    m->attrs = (const struct ir_attrs *)(const void *)attrs;
     if (op == IR_convert) {
         *out = cg_convert(m, in[0], d, result);
     } else if (op == IR_bitcast) {

@@ -35,14 +35,11 @@
 //   K_LIKE(v, c)         the constant c of the type of v: rounded from double, or an integer in
 //                        two's complement.
 //   ADD SUB MUL (x, y)   floats: one IEEE operation, round to nearest even, denormals kept,
-//   never
-//                        contracted.  Integers wrap.
+//                        never contracted.  Integers wrap.
 //   DIV(x, y)            floats: one IEEE operation.  Integers round to zero; x / 0 has all
-//   bits
-//                        set; lowest / -1 is lowest.
+//                        bits set; lowest / -1 is lowest.
 //   REM(x, y)            floats: C fmod, exact.  Integers: the sign of x; x rem 0 is x; x rem
-//   -1
-//                        is 0.
+//                        -1 is 0.
 //   NEG(x)               floats: the sign bit.  Integers wrap.
 //   ABS(x)               likewise; the absolute value of the lowest integer is itself.
 //   FLOOR CEIL ROUND_EVEN (x)   floats; keep the sign of zero.
@@ -55,8 +52,7 @@
 //                        signedness, false < true.
 //   AND OR XOR NOT       bits of integers; logic on bool.
 //   SHL SHR_LOGICAL SHR_ARITH (x, y)   y as an unsigned number; by the width or more gives 0,
-//   or
-//                        the sign for SHR_ARITH.
+//                        or the sign for SHR_ARITH.
 //   POPCOUNT CLZ (x)     bits set; zeros above the highest bit set, the width if none is.
 //   MATH1(name, x)       floats: math_<name>_f32 or _f64 of base/math/math.h, bit for bit.
 //   MATH2(name, x, y)    likewise.

@@ -28,7 +28,11 @@ scope_id emit_deeper(const struct emitter *e, scope_id a, scope_id b)
 
 bool emit_sees(const struct emitter *e, scope_id scope)
 {
-    scope_id s = e->at;
+    return emit_sees_from(e, e->at, scope);
+}
+
+bool emit_sees_from(const struct emitter *e, scope_id s, scope_id scope)
+{
     while (e->scopes.at[s].depth > e->scopes.at[scope].depth)
         s = e->scopes.at[s].parent;
     return s == scope;
@@ -194,7 +198,12 @@ static void divide_values(struct emitter *e, form_id x, int64_t divisor, form_id
                           form_id *out_rest)
 {
     int64_t high = e->forms.at[x].high;
-    nest_id in[2] = {emit_index(e, x, JOT_I64), emit_const(e, JOT_I64, &divisor)};
+    int64_t zero = 0;
+    nest_id in[2] = {emit_index(e, x, JOT_I64), emit_const(e, JOT_I64, &zero)};
+    // Before the first element, where a guard stands: the results keep to their ranges.
+    if (e->forms.at[x].low < 0)
+        in[0] = emit_op(e, IR_max, JOT_I64, 2, in, NULL);
+    in[1] = emit_const(e, JOT_I64, &divisor);
     nest_id q = emit_op(e, IR_div, JOT_I64, 2, in, NULL);
     nest_id r = emit_op(e, IR_rem, JOT_I64, 2, in, NULL);
     e->value_extent.at[q] = high < 0 ? 1 : high / divisor + 1;

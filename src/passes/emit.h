@@ -74,6 +74,7 @@ bool emit_form_is_constant(const struct emitter *e, form_id x, int64_t *out);
 scope_id emit_deeper(const struct emitter *e, scope_id a, scope_id b);
 // Whether code at the current place sees what is in the scope.
 bool emit_sees(const struct emitter *e, scope_id scope);
+bool emit_sees_from(const struct emitter *e, scope_id from, scope_id scope);
 // A loop in the scope `parent`; becomes the current scope.
 scope_id emit_open(struct emitter *e, scope_id parent, enum nest_kind kind, int n_axes,
                    const nest_id *axes);

@@ -434,6 +434,56 @@ static void repeat(struct schedule *s, ir_id v, const demand_list *l)
     }
 }
 
+// Whether a value is so much larger than what it is made of that computing it again is better than
+// storing and loading it.
+static bool is_expanded(const struct schedule *s, ir_id v)
+{
+    int64_t bytes = value_count(s, v) * dtype_get(ir_dtype_of(s->g, v))->bytes;
+    return s->cone_ops[v] <= COST_REPEAT_EXPANDED &&
+           bytes >= (s->options->large ? 64 : COST_LARGE_BYTES) &&
+           s->cone_bytes[v] <= bytes / COST_EXPANSION;
+}
+
+// Computes a dear value at every place where it is wanted, if the groups allow it at each.
+static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    const char *reason;
+    if (l->count > 2 || n->n_out != 1 || !is_expanded(s, v))
+        return false;
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct group *g = group_at(s, l->at[i].group);
+        if (g->kind != GROUP_KERNEL || g->ops + 2 > COST_KERNEL_OPS)
+            return false;
+        struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
+        c.kept = axes_dependence(s, axes_of_view(s, l->at[i].view));
+        c.context = l->at[i].context;
+        if (s->cheap[v] != COST_NEVER || is_constrained(s, g, &c))
+            continue;
+        vec_push(s->scratch, &g->constraints, c);
+        if (!group_frame(s, g, &reason)) {
+            g->constraints.count--;
+            return false;
+        }
+    }
+    if (!node_is_folding(n)) {
+        repeat(s, v, l);
+        return true;
+    }
+    s->decision[v] = DECIDE_REPEAT;
+    for (uint32_t i = 0; i < l->count; i++) {
+        struct demand to = l->at[i];
+        group_at(s, to.group)->ops++;
+        struct atoms folded = axes_fold_atoms(s, n);
+        to.context = join_sets(s, axes_of_view(s, l->at[i].view), folded);
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            to.view = axes_folded_view(s, n, k, l->at[i].view, folded);
+            want(s, ir_operand(s->g, n, k), to);
+        }
+    }
+    return true;
+}
+
 static bool is_chain_short(const struct schedule *s, const demand_list *l)
 {
     for (uint32_t i = 0; i < l->count; i++)
@@ -474,6 +524,8 @@ static void decide_value(struct schedule *s, ir_id v)
             repeat(s, v, &l);
             return;
         }
+        if (!stored && l.count > 1 && repeat_expanded(s, v, &l))
+            return;
         if (!are_one_place(s, &l)) {
             reason = "wanted at several places";
             if (l.count <= COST_DEMANDS && join_and_store(s, v, &l, &reason))
@@ -509,9 +561,37 @@ static void count_cheap(struct schedule *s)
     }
 }
 
+// Ops and parameters behind every value.
+static void count_cones(struct schedule *s)
+{
+    ir_for_each_node(s->g, n) {
+        int64_t ops = 1, bytes = 0;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            ir_id x = ir_operand(s->g, n, i);
+            ops += s->cone_ops[x];
+            if (__builtin_add_overflow(bytes, s->cone_bytes[x], &bytes))
+                bytes = INT64_MAX;
+        }
+        if (n->op == IR_param || n->op == IR_const) {
+            ops = 0;
+            bytes = value_count(s, n->out) * dtype_get(ir_dtype_of(s->g, n->out))->bytes;
+        } else if (node_is_folding(n)) {
+            int64_t folded = axes_product(s, axes_fold_atoms(s, n));
+            ops = folded > COST_REPEAT_EXPANDED ? COST_NEVER : ops * folded;
+        } else if (node_is_scan(n)) {
+            ops = COST_NEVER;
+        }
+        for (uint32_t k = 0; k < n->n_out; k++) {
+            s->cone_ops[n->out + k] = (uint8_t)(ops > COST_NEVER ? COST_NEVER : ops);
+            s->cone_bytes[n->out + k] = bytes;
+        }
+    }
+}
+
 void group_values(struct schedule *s)
 {
     count_cheap(s);
+    count_cones(s);
     for (uint32_t i = 0; i < s->g->outputs.count; i++)
         s->is_output[s->g->outputs.at[i]] = true;
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {

@@ -140,6 +140,32 @@ static void unbind(struct writer *w, uint32_t n, const struct binding *undo)
         w->s->bound[undo[i].atom] = undo[i].before;
 }
 
+// Places of the loops that are written out, counted in row-major order.
+static uint32_t unrolled_places(const struct writer *w)
+{
+    return (uint32_t)axes_product(w->s, w->g->unrolled);
+}
+
+static void bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
+{
+    struct atoms a = w->g->unrolled;
+    form_id forms[COST_UNROLL];
+    for (uint32_t i = a.count; i-- > 0;) {
+        int64_t extent = w->s->atoms.at[a.at[i]].extent;
+        forms[i] = emit_form_constant(&w->e, place % extent);
+        place /= (uint32_t)extent;
+    }
+    bind(w, a, forms, undo);
+}
+
+static bool overlaps(const struct writer *w, struct atoms a, struct atoms b)
+{
+    for (uint32_t i = 0; i < a.count; i++)
+        if (axes_contain(w->s, b, a.at[i]))
+            return true;
+    return false;
+}
+
 // ---- Changes of index
 
 static nest_id at_operand(struct writer *w, const struct ir_node *n, uint32_t i,
@@ -387,6 +413,7 @@ struct fold_part {
     const form_id *at;
     nest_id guard;
     struct atoms leaves; // of its folded axes, none when v is not computed at its own view
+    uint32_t place;      // of the loops that are written out, NONE: where they are bound
 };
 
 static scope_id scope_of(const struct writer *w, ir_id v, const form_id *at, nest_id guard)
@@ -413,24 +440,68 @@ static bool is_terminal(const struct writer *w, ir_id v)
            axes_minus(w->s, axes_of_view(w->s, w->s->view_of[v]), w->g->points).count;
 }
 
+static bool folds_one(const struct writer *w, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    int count;
+    const int64_t *axes = node_folded_axes(n, 0, &count);
+    const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
+    for (int i = 0; i < count; i++)
+        if (dims[axes[i]] != 1)
+            return false;
+    return true;
+}
+
 typedef VEC(struct fold_part) fold_parts;
 
-// The other reductions of the group that can be done in the same loop.
-static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
+// Loops that wait for the current one to be written have their atoms bound, but are not around it.
+static bool are_seen(const struct writer *w, ir_id v, const form_id *at, scope_id from)
+{
+    for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
+        if (!emit_sees_from(&w->e, from, w->e.forms.at[at[i]].scope))
+            return false;
+    return true;
+}
+
+static bool is_part(const struct writer *w, const fold_parts *parts, ir_id v, const form_id *at)
+{
+    size_t bytes = (size_t)ir_rank_of(w->s->g, v) * sizeof *at;
+    for (uint32_t i = 0; i < parts->count; i++)
+        if (parts->at[i].v == v && (!bytes || !memcmp(parts->at[i].at, at, bytes)))
+            return true;
+    return false;
+}
+
+// Adds reduction v at its own place to the fold loop that is to be opened in the scope.
+static void add_sibling(struct writer *w, fold_parts *parts, scope_id scope, ir_id v,
+                        uint32_t place)
 {
     struct schedule *s = w->s;
-    struct fold_part first = parts->at[0];
+    struct atoms leaves = axes_leaves(s, s->folded_of[v]);
+    form_id *at = arena_array(s->scratch, form_id, IR_MAX_RANK);
+    if (!same_extents(s, leaves, parts->at[0].leaves) || !form_of_view(w, s->view_of[v], at))
+        return;
+    if (scope_of(w, v, at, NEST_NONE) != scope || !are_seen(w, v, at, scope) ||
+        is_part(w, parts, v, at) || find_value(w, v, at, NEST_NONE) != NEST_NONE)
+        return;
+    vec_push(s->scratch, parts, (struct fold_part){v, at, NEST_NONE, leaves, place});
+}
+
+// The other reductions of the group that can be done in the same loop, and the same one for all
+// loops that are written out.
+static void add_siblings(struct writer *w, fold_parts *parts, scope_id scope)
+{
     for (uint32_t i = 0; i < w->g->reduced.count; i++) {
         ir_id v = w->g->reduced.at[i];
-        if (v == first.v || is_terminal(w, v) || folds_one(w, v) || stage_of(w, v) != stage_of(w, first.v))
+        if (is_terminal(w, v) || folds_one(w, v) ||
+            stage_of(w, v) != stage_of(w, parts->at[0].v))
             continue;
-        struct atoms leaves = axes_leaves(s, s->folded_of[v]);
-        form_id *at = arena_array(s->scratch, form_id, IR_MAX_RANK);
-        if (!same_extents(s, leaves, first.leaves) || !form_of_view(w, s->view_of[v], at))
-            continue;
-        if (scope_of(w, v, at, NEST_NONE) != scope || find_value(w, v, at, NEST_NONE) != NEST_NONE)
-            continue;
-        vec_push(s->scratch, parts, (struct fold_part){v, at, NEST_NONE, leaves});
+        for (uint32_t place = 0; place < unrolled_places(w); place++) {
+            struct binding undo[COST_UNROLL];
+            bind_unrolled(w, place, undo);
+            add_sibling(w, parts, scope, v, place);
+            unbind(w, w->g->unrolled.count, undo);
+        }
     }
 }
 
@@ -583,18 +654,6 @@ static nest_id fold_one(struct writer *w, ir_id v, const form_id *at, nest_id gu
     return c.op == IR_reduce_sum ? emit_op(&w->e, IR_add, d, 2, in, NULL) : in[0];
 }
 
-static bool folds_one(const struct writer *w, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(w->s->g, v);
-    int count;
-    const int64_t *axes = node_folded_axes(n, 0, &count);
-    const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
-    for (int i = 0; i < count; i++)
-        if (dims[axes[i]] != 1)
-            return false;
-    return true;
-}
-
 #define MAX_LEAVES 256
 
 static nest_id emit_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
@@ -608,7 +667,7 @@ static nest_id emit_fold(struct writer *w, ir_id v, const form_id *at, nest_id g
     struct atoms leaves = natural ? axes_leaves(s, s->folded_of[v]) : (struct atoms){0};
     scope_id scope = scope_of(w, v, at, guard), back = w->e.at;
     nest_id axes[MAX_LEAVES];
-    vec_push(s->scratch, &parts, (struct fold_part){v, at, guard, leaves});
+    vec_push(s->scratch, &parts, (struct fold_part){v, at, guard, leaves, NONE});
     if (natural)
         add_siblings(w, &parts, scope);
 
@@ -625,8 +684,13 @@ static nest_id emit_fold(struct writer *w, ir_id v, const form_id *at, nest_id g
     for (uint32_t i = 0; i < parts.count; i++) {
         struct fold_part *p = &parts.at[i];
         form_id folded[IR_MAX_RANK];
+        struct binding undo_place[COST_UNROLL];
         deal_axes(w, ir_node_of(s->g, p->v), n_axes, axes, folded);
+        if (p->place != NONE)
+            bind_unrolled(w, p->place, undo_place);
         combines[i] = combine_of(w, p->v, p->at, p->guard, folded);
+        if (p->place != NONE)
+            unbind(w, w->g->unrolled.count, undo_place);
     }
     unbind(w, leaves.count * parts.count, undo);
     nest_id result = emit_close(&w->e, back, (int)parts.count, combines), mine = NEST_NONE;
@@ -717,6 +781,18 @@ static void choose_rows(struct writer *w, struct writer *again)
     }
 }
 
+// Whether the loop that fills the row runs before the current place.
+static bool is_filled(const struct writer *w, const struct row *r)
+{
+    scope_id scope = r->loop;
+    if (scope == NONE || emit_sees(&w->e, scope))
+        return false;
+    for (; !emit_sees(&w->e, scope); scope = w->e.scopes.at[scope].parent)
+        if (w->e.scopes.at[scope].is_open)
+            return false;
+    return true;
+}
+
 static form_id place_in_row(struct writer *w, ir_id v)
 {
     form_id f = 0;
@@ -800,18 +876,30 @@ static nest_id compute(struct writer *w, ir_id v, const form_id *at, nest_id gua
     }
 }
 
+// Whether the coordinates exist whatever a guard says.
+static bool is_in_range(const struct writer *w, ir_id v, const form_id *at)
+{
+    const int64_t *dims = ir_dims_of(w->s->g, v);
+    for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
+        if (w->e.forms.at[at[i]].low < 0 || w->e.forms.at[at[i]].high >= dims[i])
+            return false;
+    return true;
+}
+
 static nest_id value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     struct schedule *s = w->s;
     if (value_count(s, v) == 0)
         return zero_of(w, ir_dtype_of(s->g, v)); // in loops that do not run
+    if (guard != NEST_NONE && is_in_range(w, v, at))
+        guard = NEST_NONE;
     nest_id known = find_value(w, v, at, guard);
     if (known != NEST_NONE)
         return known;
     if (s->is_stored[v] && !is_member(w, v))
         return load_value(w, v, at, guard);
     struct row *row = w->rows.count && is_natural(w, v, at) ? row_of(w, v) : NULL;
-    if (row && row->loop != NONE && !w->e.scopes.at[row->loop].is_open)
+    if (row && is_filled(w, row))
         return emit_load(&w->e, row->local, place_in_row(w, v), NEST_NONE);
     nest_id result = compute(w, v, at, guard);
     remember(w, v, at, guard, result);
@@ -852,11 +940,18 @@ static void put_terminal(struct writer *w, ir_id v, nest_id fold)
     emit_put_combine(&w->e, output_of(w, v), linear_of(w, v, at), fold, &c);
 }
 
+// Loops that are not written for each result.
+static struct atoms outer_loops(struct writer *w)
+{
+    struct atoms around = axes_concat(w->s, w->g->points, w->g->fold);
+    return axes_concat(w->s, around, w->g->unrolled);
+}
+
 // The results of a group that have the same inner loops, in those loops.
 static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id fold)
 {
     struct schedule *s = w->s;
-    struct atoms outer = axes_concat(s, w->g->points, w->g->fold);
+    struct atoms outer = outer_loops(w);
     struct atoms inner = axes_minus(s, axes_of_view(s, s->view_of[roots[0]]), outer);
     scope_id back = w->e.at;
     nest_id *axes = arena_array(s->scratch, nest_id, inner.count);
@@ -877,12 +972,19 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
         bind(w, own, loop, undo + n_bound);
         n_bound += own.count;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct ir_node *node = ir_node_of(s->g, roots[i]);
-        if (fold != NEST_NONE && node_is_folding(node) && is_terminal(w, roots[i]))
-            put_terminal(w, roots[i], fold);
-        else
-            put_root(w, roots[i]);
+    for (uint32_t place = 0; place < unrolled_places(w); place++) {
+        struct binding undo_place[COST_UNROLL];
+        bind_unrolled(w, place, undo_place);
+        for (uint32_t i = 0; i < n; i++) {
+            const struct ir_node *node = ir_node_of(s->g, roots[i]);
+            if (place && !overlaps(w, axes_of_view(s, s->view_of[roots[i]]), w->g->unrolled))
+                continue;
+            if (fold != NEST_NONE && node_is_folding(node) && is_terminal(w, roots[i]))
+                put_terminal(w, roots[i], fold);
+            else
+                put_root(w, roots[i]);
+        }
+        unbind(w, w->g->unrolled.count, undo_place);
     }
     unbind(w, n_bound, undo);
     if (inner.count)
@@ -896,21 +998,35 @@ static bool is_after(struct writer *w, ir_id v)
     return !axes_include(w->s, axes_leaves(w->s, depends), w->g->fold) && !is_terminal(w, v);
 }
 
+// Whether loops can be those of the atoms, given the atoms that they already are, `bound`, sets of
+// the same size one after the other.
+static bool may_share(struct schedule *s, struct atoms own, struct atoms *bound)
+{
+    for (uint32_t i = 0; i + own.count <= bound->count; i += own.count ? own.count : 1)
+        if (!own.count || !memcmp(bound->at + i, own.at, own.count * sizeof *own.at))
+            return true;
+    for (uint32_t i = 0; i < own.count; i++)
+        if (axes_contain(s, *bound, own.at[i]))
+            return false;
+    *bound = axes_concat(s, *bound, own);
+    return true;
+}
+
 // All roots of the list, those with equal inner loops together.
 static void put_all(struct writer *w, uint32_t count, const ir_id *roots, nest_id fold)
 {
     struct schedule *s = w->s;
-    struct atoms outer = axes_concat(s, w->g->points, w->g->fold);
+    struct atoms outer = outer_loops(w);
     bool *done = arena_array(s->scratch, bool, count);
     ir_id *some = arena_array(s->scratch, ir_id, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t n = 0;
         if (done[i])
             continue;
-        struct atoms a = axes_minus(s, axes_of_view(s, s->view_of[roots[i]]), outer);
+        struct atoms a = axes_minus(s, axes_of_view(s, s->view_of[roots[i]]), outer), bound = a;
         for (uint32_t k = i; k < count; k++) {
             struct atoms b = axes_minus(s, axes_of_view(s, s->view_of[roots[k]]), outer);
-            if (done[k] || !same_extents(s, a, b))
+            if (done[k] || !same_extents(s, a, b) || !may_share(s, b, &bound))
                 continue;
             done[k] = true;
             some[n++] = roots[k];
@@ -1093,6 +1209,10 @@ static struct writer writer_make(struct schedule *s, uint32_t group, const char 
 
 struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *name)
 {
+    struct group *g = &s->groups.at[group];
+    g->points = axes_leaves(s, g->points);
+    g->fold = axes_leaves(s, g->fold);
+    g->unrolled = axes_leaves(s, g->unrolled);
     struct writer w = writer_make(s, group, name), again = writer_make(s, group, name);
     emit_kernel(&w);
     choose_rows(&w, &again);

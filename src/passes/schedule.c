@@ -235,6 +235,8 @@ static void make_tables(struct schedule *s)
     s->is_forced = arena_array(a, bool, n);
     s->is_output = arena_array(a, bool, n);
     s->cheap = arena_array(a, uint8_t, n);
+    s->cone_ops = arena_array(a, uint8_t, n);
+    s->cone_bytes = arena_array(a, int64_t, n);
     s->memory_of = arena_array(a, uint32_t, n);
     s->stage = arena_array(a, uint32_t, n);
     s->computed = arena_array(a, uint8_t, n);

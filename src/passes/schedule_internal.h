@@ -102,6 +102,8 @@ struct schedule {
     bool *is_forced;        // by value: it must have memory of its own
     bool *is_output;
     uint8_t *cheap;         // by value: ops that repeating it costs, COST_NEVER for dear ones
+    uint8_t *cone_ops;      // by value: ops from parameters on, COST_NEVER for too many
+    int64_t *cone_bytes;    // by value: of the parameters it is made of
     uint32_t *memory_of;    // by value
     // Of the kernel that is being written; see nest_from_graph.c.
     uint32_t *bound;  // by atom: the index form of its loop, NONE outside

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracing function values, and calls of them.
+#include "passes/passes.h"
 #include "trace/dump.h"
 #include "trace/function.h"
 
@@ -93,10 +94,8 @@ static void add_memo(const struct memo_key *key, int n_in, const struct ir_type 
 }
 
 // The results as values of the graph, converted to what the user sees unless numbers stay numbers.
-static void collect(struct trace *t, int n, const jot_value *out, bool keep_weak, ir_id *ids,
-                    bool *weak)
+static void collect(int n, const jot_value *out, bool keep_weak, ir_id *ids, bool *weak)
 {
-    (void)t;
     for (int i = 0; i < n; i++) {
         const struct trace_slot *s = trace_slot_of(out[i]);
         weak[i] = keep_weak && s->weak && s->kind == TRACE_VALUE;
@@ -127,8 +126,11 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     *out = (struct traced){.n_out = n_out, .weak = arena_array(arena, bool, n_out + 1)};
     uint32_t n_hidden = 0, *hidden = NULL;
     if (!t->error) {
-        collect(t, n_out, v + n_in, weak != NULL, ids, out->weak);
+        collect(n_out, v + n_in, weak != NULL, ids, out->weak);
         out->function = trace_close(t, n_out, ids, &n_hidden, &hidden);
+        // Before any transform, so that a value has the same bits with and without its gradient.
+        if (!t->error)
+            out->function = pass_form_fma(outer->module, out->function);
     }
     bool ok = !t->error;
     out->n_hidden = (int)n_hidden;
@@ -159,8 +161,9 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
             continue;
         int rank = types[i].rank, at = axis < 0 ? axis + rank : axis;
         if (at < 0 || at >= rank) {
-            jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE, "argument %d of %s is %s: no axis %d",
-                                 arg, f->callee.name, ir_type_text(m, types[i]), axis),
+            jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE,
+                                 "argument %d of %s is %s: no axis %d", arg, f->callee.name,
+                                 ir_type_text(m, types[i]), axis),
                       t->where);
             return false;
         }
@@ -173,8 +176,8 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
     return true;
 }
 
-bool function_trace(const jot_function *f, int level, const struct ir_type *types, const bool *weak,
-                    struct traced *out)
+bool function_trace(const jot_function *f, int level, const struct ir_type *types,
+                    const bool *weak, struct traced *out)
 {
     int n_in = function_in(f, level);
     struct memo_key key;
@@ -190,8 +193,8 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
             return false;
         dump_function("trace", trace_top()->module, out->function);
     } else {
-        struct ir_type *inner =
-            arena_array(trace_top()->module->arena, struct ir_type, function_in(f, level - 1) + 1);
+        struct ir_type *inner = arena_array(trace_top()->module->arena, struct ir_type,
+                                            function_in(f, level - 1) + 1);
         if (!inner_types(f, level, types, inner) ||
             !function_trace(f, level - 1, inner, NULL, out) ||
             !function_transform(f, level, types, out))
@@ -202,7 +205,8 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
     return true;
 }
 
-bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in, ir_id *out)
+bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in,
+                 ir_id *out)
 {
     struct trace *top = trace_top();
     struct ir_builder *b = &top->b;
@@ -234,7 +238,8 @@ static bool apply(const jot_function *f, const jot_value *values, jot_value *out
     memcpy(v, values, sizeof *v * (size_t)n_in);
     if (!trace_ready("jot_apply", n_in, v, &error))
         return false;
-    ir_id *in = arena_array(arena, ir_id, n_in + 1), *ids = arena_array(arena, ir_id, n_out + 1);
+    ir_id *in = arena_array(arena, ir_id, n_in + 1),
+          *ids = arena_array(arena, ir_id, n_out + 1);
     struct ir_type *types = arena_array(arena, struct ir_type, n_in + 1);
     bool *weak = arena_array(arena, bool, n_in + 1);
     for (int i = 0; i < n_in; i++) {
@@ -270,9 +275,10 @@ void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, j
         e = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s", problem);
     else if ((int)n_in != function_in(&f, f.n_transforms) ||
              (int)n_out != function_out(&f, f.n_transforms))
-        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s takes %d values and gives %d, not %zu and %zu",
-                       f.callee.name, function_in(&f, f.n_transforms),
-                       function_out(&f, f.n_transforms), n_in, n_out);
+        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT,
+                       "%s takes %d values and gives %d, not %zu and %zu", f.callee.name,
+                       function_in(&f, f.n_transforms), function_out(&f, f.n_transforms), n_in,
+                       n_out);
     else if (apply(&f, in, out))
         ok = true;
     else

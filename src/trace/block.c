@@ -46,8 +46,8 @@ static struct block_leaves flatten(const jot_piece *list, struct block_leaf *roo
     return l;
 }
 
-static jot_block *create(const struct block_kind *kind, const jot_piece *in, const jot_piece *out,
-                         const char *where)
+static jot_block *create(const struct block_kind *kind, const jot_piece *in,
+                         const jot_piece *out, const char *where)
 {
     size_t n = count_values(in) + count_values(out);
     jot_block *b = memory_allocate_zeroed(sizeof *b + n * sizeof(struct block_leaf));
@@ -304,8 +304,8 @@ static bool finish_vmap(jot_block *b, struct traced *body, ir_id *out)
         in[i] = trace_strong(b->in.at[i].outer);
     for (int i = 0; i < body->n_hidden; i++)
         in_axes[n + i] = PASS_NO_AXIS;
-    if (pass_vmap_axes(t->module, body->function, in_axes, out_axes, b->length, &body->function) !=
-        JOT_OK) {
+    if (pass_vmap_axes(t->module, body->function, in_axes, out_axes, b->length,
+                       &body->function) != JOT_OK) {
         trace_fail_status(b->kind->name);
         return false;
     }

@@ -122,7 +122,8 @@ static jot_status check_list(const struct list *l)
     return JOT_OK;
 }
 
-static jot_status random_list(struct checker *c, size_t n, jot_array *const *at, struct list *out)
+static jot_status random_list(struct checker *c, size_t n, jot_array *const *at,
+                              struct list *out)
 {
     JOT_TRY(make_list(n, out));
     for (size_t i = 0; i < n; i++)
@@ -230,16 +231,18 @@ static jot_status compare_forward(const struct checker *c, double step, const st
             }
         }
         if (!(worst <= size * tolerance_of(c, (jot_dtype)u->dtype)))
-            return status_fail(JOT_ERR_ARGUMENT,
-                               "jot_check_grads: result %zu: the tangent is %.9g, the difference "
-                               "%.9g",
-                               k, at_worst[0], at_worst[1]);
+            return status_fail(
+                JOT_ERR_ARGUMENT,
+                "jot_check_grads: result %zu: the tangent is %.9g, the difference "
+                "%.9g",
+                k, at_worst[0], at_worst[1]);
     }
     return JOT_OK;
 }
 
-static jot_status check_forward(struct checker *c, jot_function f, size_t n, jot_array *const *at,
-                                const struct list *t, const struct list *jvp)
+static jot_status check_forward(struct checker *c, jot_function f, size_t n,
+                                jot_array *const *at, const struct list *t,
+                                const struct list *jvp)
 {
     double step = step_of(n, at);
     struct list up = {0}, down = {0};
@@ -284,8 +287,9 @@ static jot_function moving_vjp(jot_function f, size_t n, jot_array *const *at)
     return jot_vjp_of(f, "jot_check_grads", args);
 }
 
-static jot_status check_reverse(struct checker *c, jot_function f, size_t n, jot_array *const *at,
-                                const struct list *t, const struct list *jvp)
+static jot_status check_reverse(struct checker *c, jot_function f, size_t n,
+                                jot_array *const *at, const struct list *t,
+                                const struct list *jvp)
 {
     size_t n_out = jvp->n / 2;
     // The arguments that a transform has added have no numbers, so they cannot be left out.

@@ -43,8 +43,8 @@ jot_value jot_floor_divide(jot_value x, jot_value y)
     if (!is_integer(x) || !is_integer(y))
         return jot_floor(jot_div(jot_sub(x, jot_mod(x, y)), y));
     jot_value q = integer_quotient(x, y);
-    jot_value down = jot_logical_and(jot_not_equal(y, jot_from_int(0)),
-                                     differs_in_sign(jot_rem(x, y), y));
+    jot_value down =
+        jot_logical_and(jot_not_equal(y, jot_from_int(0)), differs_in_sign(jot_rem(x, y), y));
     return jot_where(down, jot_sub(q, jot_from_int(1)), q);
 }
 
@@ -98,10 +98,12 @@ jot_value jot_clip(jot_value x, jot_value low, jot_value high)
 
 jot_value jot_hypot(jot_value x, jot_value y)
 {
-    jot_value a = jot_abs(x), b = jot_abs(y), big = jot_maximum(a, b), small = jot_minimum(a, b);
+    jot_value a = jot_abs(x), b = jot_abs(y), big = jot_maximum(a, b),
+              small = jot_minimum(a, b);
     jot_value is_zero = jot_equal(big, jot_from_int(0));
     jot_value r = jot_div(small, jot_where(is_zero, jot_ones_like(big), big));
-    return jot_where(is_zero, big, jot_mul(big, jot_sqrt(jot_add(jot_from_int(1), jot_square(r)))));
+    return jot_where(is_zero, big,
+                     jot_mul(big, jot_sqrt(jot_add(jot_from_int(1), jot_square(r)))));
 }
 
 // ---------------------------------------------------------------------------------------
@@ -122,8 +124,7 @@ jot_value jot_gelu(jot_value x)
     jot_value cube = jot_integer_pow(x, 3);
     jot_value inner = jot_mul(jot_from_double(sqrt(2 / M_PI)),
                               jot_add(x, jot_mul(jot_from_double(0.044715), cube)));
-    jot_value cdf =
-        jot_mul(jot_from_double(0.5), jot_add(jot_from_int(1), jot_tanh(inner)));
+    jot_value cdf = jot_mul(jot_from_double(0.5), jot_add(jot_from_int(1), jot_tanh(inner)));
     return jot_mul(x, cdf);
 }
 
@@ -144,10 +145,10 @@ static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_valu
 
 jot_value jot_logaddexp(jot_value x, jot_value y)
 {
-    jot_function f = jot_function_plain("jot_logaddexp", "jot_logaddexp", 2,
-                                        (void (*)(void))logaddexp);
-    jot_function rule = jot_function_plain("jot_logaddexp", "jot_logaddexp", 4,
-                                           (void (*)(void))logaddexp_rule);
+    jot_function f =
+        jot_function_plain("jot_logaddexp", "jot_logaddexp", 2, (void (*)(void))logaddexp);
+    jot_function rule =
+        jot_function_plain("jot_logaddexp", "jot_logaddexp", 4, (void (*)(void))logaddexp_rule);
     jot_value in[] = {x, y}, out;
     if (is_integer(x) && is_integer(y) && !jot_value_failed(x))
         in[0] = jot_convert(x, dtype_to_inexact(jot_value_dtype(x)));
@@ -166,8 +167,8 @@ static jot_value truth(const char *name, jot_value x)
     if (trace_slot_of(x)->dtype == JOT_BOOL)
         return x;
     ir_id id = trace_graph_id(x);
-    return trace_result(name, ir_ne(trace_builder(), id, ir_scalar_like(trace_builder(), id, 0)),
-                        false);
+    return trace_result(
+        name, ir_ne(trace_builder(), id, ir_scalar_like(trace_builder(), id, 0)), false);
 }
 
 static jot_value truth_map(enum ir_op op, const char *name, jot_value x, jot_value y)
@@ -193,7 +194,8 @@ jot_value jot_logical_xor(jot_value x, jot_value y)
 
 jot_value jot_logical_not(jot_value x)
 {
-    TRACE_RETURN(trace_map(IR_not, "jot_logical_not", 1, (jot_value[]){truth("jot_logical_not", x)}));
+    TRACE_RETURN(
+        trace_map(IR_not, "jot_logical_not", 1, (jot_value[]){truth("jot_logical_not", x)}));
 }
 
 jot_value jot_is_nan(jot_value x) { return jot_not_equal(x, x); }
@@ -219,7 +221,8 @@ static jot_value where(jot_value predicate, jot_value x, jot_value y)
                    trace_operand(v[2], p.dtype)};
     if (!trace_align("jot_where", 3, v, ids, &error))
         return error;
-    return trace_result("jot_where", ir_select(trace_builder(), ids[0], ids[1], ids[2]), p.weak);
+    return trace_result("jot_where", ir_select(trace_builder(), ids[0], ids[1], ids[2]),
+                        p.weak);
 }
 
 jot_value jot_where(jot_value predicate, jot_value x, jot_value y)
@@ -249,7 +252,8 @@ static jot_value convert(const char *name, jot_value x, jot_dtype dtype)
     jot_dtype from = (jot_dtype)trace_slot_of(x)->dtype;
     ir_id id;
     if (trace_number_of(x))
-        id = trace_operand(x, dtype_is_complex(from) && !dtype_is_complex(dtype) ? from : dtype);
+        id =
+            trace_operand(x, dtype_is_complex(from) && !dtype_is_complex(dtype) ? from : dtype);
     else
         id = trace_graph_id(x);
     if (dtype_is_complex(ir_dtype(ir_type_in(trace_builder(), id))) && !dtype_is_complex(dtype))
@@ -257,15 +261,22 @@ static jot_value convert(const char *name, jot_value x, jot_dtype dtype)
     return trace_result(name, ir_convert(trace_builder(), id, dtype), false);
 }
 
-jot_value jot_convert(jot_value x, jot_dtype dtype) { TRACE_RETURN(convert("jot_convert", x, dtype)); }
-jot_value jot_astype(jot_value x, jot_dtype dtype) { TRACE_RETURN(convert("jot_astype", x, dtype)); }
+jot_value jot_convert(jot_value x, jot_dtype dtype)
+{
+    TRACE_RETURN(convert("jot_convert", x, dtype));
+}
+jot_value jot_astype(jot_value x, jot_dtype dtype)
+{
+    TRACE_RETURN(convert("jot_astype", x, dtype));
+}
 
 static jot_value bitcast(jot_value x, jot_dtype dtype)
 {
     jot_value error;
     if (!trace_ready("jot_bitcast", 1, &x, &error))
         return error;
-    return trace_result("jot_bitcast", ir_bitcast(trace_builder(), trace_strong(x), dtype), false);
+    return trace_result("jot_bitcast", ir_bitcast(trace_builder(), trace_strong(x), dtype),
+                        false);
 }
 
 jot_value jot_bitcast(jot_value x, jot_dtype dtype) { TRACE_RETURN(bitcast(x, dtype)); }
@@ -311,7 +322,8 @@ static jot_value stop_gradient(jot_value x)
     jot_value error;
     if (!trace_ready("jot_stop_gradient", 1, &x, &error))
         return error;
-    return trace_like("jot_stop_gradient", x, ir_stop_gradient(trace_builder(), trace_graph_id(x)));
+    return trace_like("jot_stop_gradient", x,
+                      ir_stop_gradient(trace_builder(), trace_graph_id(x)));
 }
 
 jot_value jot_stop_gradient(jot_value x) { TRACE_RETURN(stop_gradient(x)); }

@@ -11,13 +11,14 @@ static bool check_name(const char *op, size_t i, jot_value v, jot_value *out_err
     struct trace *t = trace_top();
     if (v.trace != t->serial || v.id >= t->slots.count) {
         jot_value seen = trace_import(op, v);
-        *out_error = trace_is_error(seen)
-                         ? seen
-                         : trace_fail(op, JOT_ERR_ARGUMENT,
-                                      "value %zu to differentiate in comes from outside this "
-                                      "block: write x = jot_variable(x) in the block and compute "
-                                      "with that",
-                                      i);
+        *out_error =
+            trace_is_error(seen)
+                ? seen
+                : trace_fail(op, JOT_ERR_ARGUMENT,
+                             "value %zu to differentiate in comes from outside this "
+                             "block: write x = jot_variable(x) in the block and compute "
+                             "with that",
+                             i);
         return false;
     }
     const struct trace_slot *s = trace_slot_of(v);
@@ -27,15 +28,17 @@ static bool check_name(const char *op, size_t i, jot_value v, jot_value *out_err
     }
     enum ir_op node = s->kind == TRACE_VALUE ? ir_node_of(t->b.graph, s->id)->op : IR_const;
     if (node != IR_variable && (node != IR_param || s->id >= t->b.graph->n_params)) {
-        *out_error = trace_fail(op, JOT_ERR_ARGUMENT,
-                                "value %zu to differentiate in is a computed %s (%s), not an "
-                                "argument: write x = jot_variable(x) first and compute with that",
-                                i, trace_type_text(v), s->where ? s->where : ir_op_get(node)->name);
+        *out_error =
+            trace_fail(op, JOT_ERR_ARGUMENT,
+                       "value %zu to differentiate in is a computed %s (%s), not an "
+                       "argument: write x = jot_variable(x) first and compute with that",
+                       i, trace_type_text(v), s->where ? s->where : ir_op_get(node)->name);
         return false;
     }
     if (!dtype_is_inexact((jot_dtype)s->dtype)) {
-        *out_error = trace_fail(op, JOT_ERR_DTYPE, "value %zu to differentiate in is %s, not floating",
-                                i, trace_type_text(v));
+        *out_error =
+            trace_fail(op, JOT_ERR_DTYPE, "value %zu to differentiate in is %s, not floating",
+                       i, trace_type_text(v));
         return false;
     }
     return true;
@@ -47,8 +50,9 @@ static bool check(const char *op, jot_value *y, size_t n, const jot_value *x, ir
     if (!trace_ready(op, 1, y, out_error))
         return false;
     if (!dtype_is_inexact((jot_dtype)trace_slot_of(*y)->dtype)) {
-        *out_error = trace_fail(op, JOT_ERR_DTYPE, "the value to differentiate is %s, not floating",
-                                trace_type_text(*y));
+        *out_error =
+            trace_fail(op, JOT_ERR_DTYPE, "the value to differentiate is %s, not floating",
+                       trace_type_text(*y));
         return false;
     }
     for (size_t i = 0; i < n; i++) {
@@ -105,9 +109,10 @@ static jot_value gradient(const char *op, jot_value y, size_t n, jot_value *x)
                           "take jot_jacobian",
                           trace_type_text(y));
     if (dtype_is_complex(ir_dtype(t)))
-        return trace_fail(op, JOT_ERR_DTYPE,
-                          "the value to differentiate is %s: take its real part, or jot_abs of it",
-                          trace_type_text(y));
+        return trace_fail(
+            op, JOT_ERR_DTYPE,
+            "the value to differentiate is %s: take its real part, or jot_abs of it",
+            trace_type_text(y));
     if (!pass_gradient_in(trace_builder(), trace_strong(y), (int)n, ids, out))
         return pass_error(op);
     for (size_t i = 0; i < n; i++)

@@ -11,7 +11,8 @@ bool dump_wants(const char *stage)
     while (list && *list) {
         const char *end = strchr(list, ',');
         size_t length = end ? (size_t)(end - list) : strlen(list);
-        if ((length == n && !memcmp(list, stage, n)) || (length == 3 && !memcmp(list, "all", 3)))
+        if ((length == n && !memcmp(list, stage, n)) ||
+            (length == 3 && !memcmp(list, "all", 3)))
             return true;
         list = end ? end + 1 : NULL;
     }

@@ -34,7 +34,8 @@ bool trace_align(const char *name, int n, const jot_value *v, ir_id *ids, jot_va
 bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool all_when_empty,
                 int *out_n, int64_t *out_axes, bool *out_keep, jot_value *out_error);
 // One axis of x, normalised; false with an error.
-bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis, jot_value *out_error);
+bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
+                jot_value *out_error);
 // Reads sizes that end with JOT_END, each at least `least`.
 bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
                  int64_t *out_dims, jot_value *out_error);

@@ -9,10 +9,14 @@
 #define GUARD_SLOTS 8
 
 const char *const trace_transform_names[] = {
-    [TRACE_GRAD] = "jot_grad",       [TRACE_VALUE_AND_GRAD] = "jot_value_and_grad",
-    [TRACE_JVP] = "jot_jvp",         [TRACE_VJP] = "jot_vjp",
-    [TRACE_JACFWD] = "jot_jacfwd",   [TRACE_JACREV] = "jot_jacrev",
-    [TRACE_HESSIAN] = "jot_hessian", [TRACE_VMAP] = "jot_vmap",
+    [TRACE_GRAD] = "jot_grad",
+    [TRACE_VALUE_AND_GRAD] = "jot_value_and_grad",
+    [TRACE_JVP] = "jot_jvp",
+    [TRACE_VJP] = "jot_vjp",
+    [TRACE_JACFWD] = "jot_jacfwd",
+    [TRACE_JACREV] = "jot_jacrev",
+    [TRACE_HESSIAN] = "jot_hessian",
+    [TRACE_VMAP] = "jot_vmap",
     [TRACE_CHECKPOINT] = "jot_checkpoint",
 };
 
@@ -39,7 +43,8 @@ jot_function jot_function_uniform(const char *name, const char *where, jot_body 
     return jot_function_trees(name, where, f, n_in, NULL, n_out, NULL, ctx);
 }
 
-jot_function jot_function_plain(const char *name, const char *where, int n_args, void (*f)(void))
+jot_function jot_function_plain(const char *name, const char *where, int n_args,
+                                void (*f)(void))
 {
     return (jot_function){.callee = {.name = name,
                                      .where = where,
@@ -52,9 +57,9 @@ static uint8_t read_list(const int *list, int8_t *axis)
 {
     int n = 0;
     for (; list && *list != JOT_END && n < JOT_MAX_ARGUMENTS; list++)
-        axis[n++] = *list == JOT_NONE                   ? TRACE_AXIS_NONE
+        axis[n++] = *list == JOT_NONE             ? TRACE_AXIS_NONE
                     : *list < -120 || *list > 120 ? TRACE_AXIS_BAD
-                                                        : (int8_t)*list;
+                                                  : (int8_t)*list;
     return (uint8_t)n;
 }
 
@@ -159,7 +164,10 @@ jot_function jot_custom_vjp_of(jot_function f, jot_function forward, jot_functio
 // ---------------------------------------------------------------------------------------
 // Counting
 
-int callee_leaves(const jot_callee *c, int arg) { return c->arg_leaves ? c->arg_leaves[arg] : 1; }
+int callee_leaves(const jot_callee *c, int arg)
+{
+    return c->arg_leaves ? c->arg_leaves[arg] : 1;
+}
 
 int callee_first(const jot_callee *c, int arg)
 {
@@ -253,21 +261,26 @@ static const char *rule_problem(const jot_function *f, char *text, size_t size)
     const char *name = f->rule_kind == TRACE_RULE_VJP ? "jot_custom_vjp" : "jot_custom_jvp";
     int in = callee_in(c), out = callee_out(c);
     if (f->rule_kind == RULE_ON_TRANSFORMED)
-        snprintf(text, size, "%s: a derivative rule goes on %s before any transform", f->rule_where,
-                 c->name);
+        snprintf(text, size, "%s: a derivative rule goes on %s before any transform",
+                 f->rule_where, c->name);
     else if (f->rule_kind == RULE_TRANSFORMED)
-        snprintf(text, size, "%s: the rules of %s must not be transformed", f->rule_where, c->name);
+        snprintf(text, size, "%s: the rules of %s must not be transformed", f->rule_where,
+                 c->name);
     else if (f->rule_kind == TRACE_RULE_JVP && (callee_in(r) != 2 * in || callee_out(r) != out))
-        snprintf(text, size, "%s: %s: %s takes %d values and gives %d, but the rule of %s needs %d "
-                             "and %d",
-                 f->rule_where, name, r->name, callee_in(r), callee_out(r), c->name, 2 * in, out);
+        snprintf(text, size,
+                 "%s: %s: %s takes %d values and gives %d, but the rule of %s needs %d "
+                 "and %d",
+                 f->rule_where, name, r->name, callee_in(r), callee_out(r), c->name, 2 * in,
+                 out);
     else if (f->rule_kind == TRACE_RULE_VJP && (callee_in(r) != in || callee_out(r) < out))
-        snprintf(text, size, "%s: %s: %s takes %d values and gives %d, but %s takes %d and gives %d",
+        snprintf(text, size,
+                 "%s: %s: %s takes %d values and gives %d, but %s takes %d and gives %d",
                  f->rule_where, name, r->name, callee_in(r), callee_out(r), c->name, in, out);
     else if (f->rule_kind == TRACE_RULE_VJP &&
              (callee_in(r + 1) != callee_out(r) || callee_out(r + 1) != in))
-        snprintf(text, size, "%s: %s: %s takes %d values and gives %d, not %d and %d", f->rule_where,
-                 name, r[1].name, callee_in(r + 1), callee_out(r + 1), callee_out(r), in);
+        snprintf(text, size, "%s: %s: %s takes %d values and gives %d, not %d and %d",
+                 f->rule_where, name, r[1].name, callee_in(r + 1), callee_out(r + 1),
+                 callee_out(r), in);
     else
         return NULL;
     return text;
@@ -300,8 +313,8 @@ const char *function_problem(const jot_function *f)
     if (!c->body && !c->plain)
         return "a jot_function that was never set";
     if (c->plain && (c->n_args < 1 || c->n_args > 8))
-        return snprintf(text, sizeof text, "%s: %s takes %d values: jot_fn is for 1 to 8", c->where,
-                        c->name, c->n_args),
+        return snprintf(text, sizeof text, "%s: %s takes %d values: jot_fn is for 1 to 8",
+                        c->where, c->name, c->n_args),
                text;
     if (f->n_transforms > JOT_MAX_TRANSFORMS)
         return snprintf(text, sizeof text, "%s: %s: more than %d transforms, one on the other",
@@ -338,7 +351,8 @@ static jot_value call_plain(const jot_callee *c, const jot_value *v)
     case 7:
         return ((V(*)(V, V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
     default:
-        return ((V(*)(V, V, V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
+        return ((V(*)(V, V, V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6],
+                                                 v[7]);
     }
 }
 
@@ -378,7 +392,8 @@ void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
     close_what_is_open(t);
     for (int k = 0; k < n_out; k++) {
         if (o[k].trace == 0 && o[k].id == 0)
-            out[k] = trace_fail(c->name, JOT_ERR_TRACE, "output %d of %d was not set", k, n_out);
+            out[k] =
+                trace_fail(c->name, JOT_ERR_TRACE, "output %d of %d was not set", k, n_out);
         else
             out[k] = trace_import(c->name, o[k]);
         if (trace_is_error(out[k]))

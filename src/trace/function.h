@@ -56,8 +56,8 @@ struct traced {
 
 // Traces f with the first `level` of its transforms on values of the given types.  weak is by value
 // or NULL; then results are strong too.  False with an error in the innermost trace.
-bool function_trace(const jot_function *f, int level, const struct ir_type *types, const bool *weak,
-                    struct traced *out);
+bool function_trace(const jot_function *f, int level, const struct ir_type *types,
+                    const bool *weak, struct traced *out);
 
 // What a transform makes of a traced function (transform.c).  types are those after it.
 bool function_transform(const jot_function *f, int level, const struct ir_type *types,
@@ -66,20 +66,13 @@ bool function_transform(const jot_function *f, int level, const struct ir_type *
 bool function_add_rule(const jot_function *f, const struct ir_type *types, struct traced *t);
 
 // Emits a call of the traced function: n_in values of the graph, then the hidden ones.
-bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in, ir_id *out);
+bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in,
+                 ir_id *out);
 
 static inline struct ir_type traced_out_type(const struct traced *t, int i)
 {
     const struct ir_graph *g = ir_function(trace_top()->module, t->function);
     return ir_type_of(g, g->outputs.at[i]);
 }
-
-// Wraps what a transform made so that parameters and results come in the order of the user.
-struct rewrap {
-    struct ir_builder b;
-    uint32_t inner;
-    int n_in;
-    ir_id *in; // operands of the call of inner
-};
 
 #endif

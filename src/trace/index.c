@@ -84,14 +84,18 @@ static jot_value take(jot_value x, int64_t index, int axis)
     int64_t at;
     if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis, &at, &error))
         return error;
-    int64_t n = ir_dims(trace_top()->module, trace_type(x))[at], i = index < 0 ? index + n : index;
+    int64_t n = ir_dims(trace_top()->module, trace_type(x))[at],
+            i = index < 0 ? index + n : index;
     if (i < 0 || i >= n)
-        return trace_fail(name, JOT_ERR_ARGUMENT, "index %lld of axis %lld of %s", (long long)index,
-                          (long long)at, trace_type_text(x));
+        return trace_fail(name, JOT_ERR_ARGUMENT, "index %lld of axis %lld of %s",
+                          (long long)index, (long long)at, trace_type_text(x));
     return trace_like(name, x, drop_axis(slice_along(trace_graph_id(x), at, i, i + 1, 1), at));
 }
 
-jot_value jot_take_axis(jot_value x, int64_t index, int axis) { TRACE_RETURN(take(x, index, axis)); }
+jot_value jot_take_axis(jot_value x, int64_t index, int axis)
+{
+    TRACE_RETURN(take(x, index, axis));
+}
 
 static jot_value pad(jot_value x, jot_value value, int axis, int64_t low, int64_t high)
 {
@@ -117,8 +121,8 @@ jot_value jot_pad_axis(jot_value x, jot_value value, int axis, int64_t low, int6
 }
 
 // Operands of one dtype, as values of the graph.
-static bool bring_together(const char *name, size_t n, const jot_value *x, jot_value *v, ir_id *ids,
-                           struct trace_promoted *p, jot_value *out_error)
+static bool bring_together(const char *name, size_t n, const jot_value *x, jot_value *v,
+                           ir_id *ids, struct trace_promoted *p, jot_value *out_error)
 {
     if (n == 0) {
         *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "nothing to put together");
@@ -151,7 +155,8 @@ static jot_value concatenate(int axis, size_t n, const jot_value *x)
         struct ir_type a = trace_type(v[0]), b = trace_type(v[i]);
         bool same = a.rank == b.rank;
         for (int k = 0; same && k < a.rank; k++)
-            same = k == at || ir_dims(trace_top()->module, a)[k] == ir_dims(trace_top()->module, b)[k];
+            same = k == at ||
+                   ir_dims(trace_top()->module, a)[k] == ir_dims(trace_top()->module, b)[k];
         if (!same)
             return trace_fail(name, JOT_ERR_SHAPE, "%s and %s differ in more than axis %lld",
                               trace_type_text(v[0]), trace_type_text(v[i]), (long long)at);
@@ -193,7 +198,10 @@ static jot_value stack(int axis, size_t n, const jot_value *x)
     return trace_result(name, ir_concatenate(b, (int)n, ids, at), p.weak);
 }
 
-jot_value jot_stack_list(int axis, size_t n, const jot_value *x) { TRACE_RETURN(stack(axis, n, x)); }
+jot_value jot_stack_list(int axis, size_t n, const jot_value *x)
+{
+    TRACE_RETURN(stack(axis, n, x));
+}
 
 static jot_value part(jot_value x, int axis, size_t n, size_t i)
 {
@@ -227,6 +235,7 @@ jot_value jot_roll(jot_value x, int64_t shift, int axis)
     int64_t by = n ? (shift % n + n) % n : 0;
     if (by == 0)
         return jot_slice_axis(x, axis, 0, JOT_END, 1);
-    jot_value parts[] = {jot_slice_axis(x, axis, n - by, n, 1), jot_slice_axis(x, axis, 0, n - by, 1)};
+    jot_value parts[] = {jot_slice_axis(x, axis, n - by, n, 1),
+                         jot_slice_axis(x, axis, 0, n - by, 1)};
     return jot_concatenate_list(axis, 2, parts);
 }

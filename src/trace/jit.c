@@ -80,17 +80,26 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
     return read_donations(e, o->donate);
 }
 
+// The hash of the message of the last jot_jit that failed, to tell whether it explains a NULL.
+static _Thread_local uint64_t failed_jit;
+
+static jot_executable *remember_failure(void)
+{
+    failed_jit = hash_bytes(0, jot_error_message(), strlen(jot_error_message()));
+    return NULL;
+}
+
 jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
 {
     const char *problem = function_problem(&f);
     if (problem) {
         status_fail(JOT_ERR_ARGUMENT, "%s", problem);
-        return NULL;
+        return remember_failure();
     }
     struct jot_executable *e = memory_allocate_zeroed(sizeof *e);
     if (!e) {
         status_out_of_memory();
-        return NULL;
+        return remember_failure();
     }
     e->f = f;
     atomic_init(&e->references, 1);
@@ -98,7 +107,7 @@ jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
     if (set_up(e, options) == JOT_OK)
         return e;
     jot_executable_release(e);
-    return NULL;
+    return remember_failure();
 }
 
 jot_executable *jot_executable_retain(jot_executable *e)
@@ -132,7 +141,10 @@ void jot_executable_release(jot_executable *e)
     memory_release(e);
 }
 
-size_t jot_executable_versions(const jot_executable *e) { return e ? (size_t)e->n_versions : 0; }
+size_t jot_executable_versions(const jot_executable *e)
+{
+    return e ? (size_t)e->n_versions : 0;
+}
 
 // ---------------------------------------------------------------------------------------
 // Finding the version
@@ -165,7 +177,8 @@ static struct version *find(jot_executable *e, jot_array *const *in)
 }
 
 // The arrays that the traced function uses, in the order of its last parameters.
-static void keep_hidden(const struct trace *root, const struct traced *traced, struct version *v)
+static void keep_hidden(const struct trace *root, const struct traced *traced,
+                        struct version *v)
 {
     v->hidden = arena_array(root->module->arena, jot_array *, traced->n_hidden + 1);
     for (int i = 0; i < traced->n_hidden; i++) {
@@ -185,9 +198,11 @@ static jot_status build(jot_executable *e, jot_array *const *in, struct trace *r
     v->types = arena_array(arena, struct input_type, e->n_in + 1);
     for (int i = 0; i < e->n_in; i++) {
         if (in[i]->rank > IR_MAX_RANK)
-            return status_fail(JOT_ERR_SHAPE, "jot_call: input %d of %s has %d axes: at most %d", i,
+            return status_fail(JOT_ERR_SHAPE,
+                               "jot_call: input %d of %s has %d axes: at most %d", i,
                                e->f.callee.name, in[i]->rank, IR_MAX_RANK);
-        types[i] = ir_type_make(root->module, (jot_dtype)in[i]->dtype, in[i]->rank, in[i]->dims);
+        types[i] =
+            ir_type_make(root->module, (jot_dtype)in[i]->dtype, in[i]->rank, in[i]->dims);
         v->types[i] = (struct input_type){.dtype = (jot_dtype)in[i]->dtype,
                                           .rank = in[i]->rank,
                                           .dims = ir_dims(root->module, types[i])};
@@ -231,7 +246,8 @@ static jot_status add_version(jot_executable *e, jot_array *const *in, const cha
 {
     struct version *v = memory_allocate_zeroed(sizeof *v);
     void *statics = memory_allocate(e->static_size + 1);
-    struct trace *root = v && statics ? trace_open_root(TRACE_ROOT, e->f.callee.name, where) : NULL;
+    struct trace *root =
+        v && statics ? trace_open_root(TRACE_ROOT, e->f.callee.name, where) : NULL;
     if (!root) {
         memory_release(v);
         memory_release(statics);
@@ -278,15 +294,15 @@ static jot_status find_or_add(jot_executable *e, jot_array *const *in, const cha
 // " (why)" when the last failure of the thread is that of a constructor, which gave the NULL.
 static const char *null_because(char *buffer, size_t size)
 {
-    static const char *const constructors[] = {"jot_array_copy",  "jot_array_from",
-                                               "jot_array_fill",  "jot_array_full",
-                                               "jot_array_borrow", "jot_jit",
-                                               "jot_grad",        "jot_vmap"};
+    static const char *const constructors[] = {"jot_array_copy", "jot_array_full",
+                                               "jot_array_borrow"};
     const char *message = jot_error_message();
-    buffer[0] = 0;
+    bool explains = failed_jit && hash_bytes(0, message, strlen(message)) == failed_jit;
     for (size_t i = 0; i < sizeof constructors / sizeof *constructors; i++)
-        if (!strncmp(message, constructors[i], strlen(constructors[i])))
-            snprintf(buffer, size, " (%s)", message);
+        explains |= !strncmp(message, constructors[i], strlen(constructors[i]));
+    buffer[0] = 0;
+    if (explains)
+        snprintf(buffer, size, " (%s)", message);
     return buffer;
 }
 
@@ -296,12 +312,12 @@ static jot_status check_inputs(const jot_executable *e, const char *where, size_
     char why[600];
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
         return status_fail(JOT_ERR_ARGUMENT,
-                           "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu", where,
-                           e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
+                           "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu",
+                           where, e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
     for (size_t i = 0; i < n_in; i++)
         if (!in[i])
-            return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s", where,
-                               i, e->f.callee.name, null_because(why, sizeof why));
+            return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s",
+                               where, i, e->f.callee.name, null_because(why, sizeof why));
     return JOT_OK;
 }
 
@@ -333,8 +349,8 @@ static jot_status fail_null(const char *where)
                        null_because(why, sizeof why));
 }
 
-jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in, size_t n_out,
-                    jot_array **out)
+jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in,
+                    size_t n_out, jot_array **out)
 {
     if (!e)
         return fail_null(where);
@@ -403,7 +419,8 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
 {
     struct version *v = e ? e->last : NULL;
     if (!v) {
-        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s", e ? "not called yet" : "the function is NULL");
+        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s",
+                    e ? "not called yet" : "the function is NULL");
         return NULL;
     }
     pthread_mutex_lock(&e->lock);

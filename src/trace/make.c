@@ -84,7 +84,8 @@ static jot_value arange(jot_dtype dtype, int64_t n)
     if (n < 0)
         return trace_fail("jot_arange", JOT_ERR_ARGUMENT, "%lld elements", (long long)n);
     struct ir_builder *b = trace_builder();
-    return trace_result("jot_arange", ir_iota(b, ir_type_make(b->module, dtype, 1, &n), 0), false);
+    return trace_result("jot_arange", ir_iota(b, ir_type_make(b->module, dtype, 1, &n), 0),
+                        false);
 }
 
 jot_value jot_arange(jot_dtype dtype, int64_t n) { TRACE_RETURN(arange(dtype, n)); }
@@ -124,12 +125,15 @@ static jot_value check_matrix(const char *name, jot_value x)
     jot_value error;
     if (!trace_ready(name, 1, &x, &error))
         return error;
-    return trace_type(x).rank >= 2 ? x
-                                   : trace_fail(name, JOT_ERR_SHAPE, "%s is no matrix",
-                                                trace_type_text(x));
+    return trace_type(x).rank >= 2
+               ? x
+               : trace_fail(name, JOT_ERR_SHAPE, "%s is no matrix", trace_type_text(x));
 }
 
-static jot_value guarded_check(const char *name, jot_value x) { TRACE_RETURN(check_matrix(name, x)); }
+static jot_value guarded_check(const char *name, jot_value x)
+{
+    TRACE_RETURN(check_matrix(name, x));
+}
 
 jot_value jot_eye(jot_dtype dtype, int64_t n, int64_t m)
 {

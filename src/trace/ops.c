@@ -42,10 +42,7 @@
 #define BODY(arity, op, ...) BODY_(arity, op, __VA_ARGS__)
 #define BODY_(arity, op, state, name) BODY_##state##_##arity(op, name)
 #define BODY_PUBLIC_1(op, name)                                                                \
-    jot_value jot_##name(jot_value x)                                                          \
-    {                                                                                          \
-        TRACE_RETURN(trace_map(IR_##op, "jot_" #name, 1, &x));                                 \
-    }
+    jot_value jot_##name(jot_value x) { TRACE_RETURN(trace_map(IR_##op, "jot_" #name, 1, &x)); }
 #define BODY_PUBLIC_2(op, name)                                                                \
     jot_value jot_##name(jot_value x, jot_value y)                                             \
     {                                                                                          \

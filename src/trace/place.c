@@ -98,7 +98,8 @@ static void describe_number(const struct trace_slot *s, char *buffer, size_t siz
         snprintf(buffer, size, "%s %lld", dtype, (long long)n->i);
 }
 
-static int add_type(const struct trace *t, const struct trace_slot *s, char *buffer, size_t size)
+static int add_type(const struct trace *t, const struct trace_slot *s, char *buffer,
+                    size_t size)
 {
     struct ir_type type = ir_type_of(t->b.graph, s->id);
     const int64_t *dims = ir_dims(t->module, type);
@@ -137,8 +138,8 @@ const char *jot_describe(jot_value v)
     }
     const struct trace_slot *s = &t->slots.at[v.id];
     if (s->kind == TRACE_ERROR)
-        snprintf(buffer, sizeof buffer, "error: %s: %s", s->error->where ? s->error->where : s->error->op,
-                 s->error->text);
+        snprintf(buffer, sizeof buffer, "error: %s: %s",
+                 s->error->where ? s->error->where : s->error->op, s->error->text);
     else if (s->kind == TRACE_NUMBER)
         describe_number(s, buffer, sizeof buffer);
     else

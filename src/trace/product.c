@@ -39,14 +39,15 @@ static jot_value fail_sizes(const char *name, const struct product *p, int64_t a
 }
 
 // The sum over n pairs of axes; free axes of x, then those of y.
-static jot_value contract(const char *name, const struct product *p, int n, const int64_t *x_axes,
-                          const int64_t *y_axes)
+static jot_value contract(const char *name, const struct product *p, int n,
+                          const int64_t *x_axes, const int64_t *y_axes)
 {
     for (int i = 0; i < n; i++)
         if (p->dims[0][x_axes[i]] != p->dims[1][y_axes[i]])
             return fail_sizes(name, p, p->dims[0][x_axes[i]], p->dims[1][y_axes[i]]);
     struct ir_dot d = {.n_contract = n, .lhs_contract = x_axes, .rhs_contract = y_axes};
-    return trace_result(name, ir_dot_general(trace_builder(), p->ids[0], p->ids[1], &d), p->p.weak);
+    return trace_result(name, ir_dot_general(trace_builder(), p->ids[0], p->ids[1], &d),
+                        p->p.weak);
 }
 
 static jot_value dot(jot_value x, jot_value y)
@@ -113,7 +114,8 @@ static jot_value matmul(jot_value x, jot_value y)
     int n_matrix[] = {rx > 1 ? 2 : 1, 2};
     int64_t batch[IR_MAX_RANK], axes[IR_MAX_RANK];
     if (!common_batch(&p, n_matrix, &n, batch))
-        return trace_fail(name, JOT_ERR_SHAPE, "%s · %s: the axes before the matrices do not broadcast",
+        return trace_fail(name, JOT_ERR_SHAPE,
+                          "%s · %s: the axes before the matrices do not broadcast",
                           trace_type_text(p.v[0]), trace_type_text(p.v[1]));
     int64_t inner_x = p.dims[0][rx - 1], inner_y = p.dims[1][ry - 2];
     if (inner_x != inner_y)
@@ -121,8 +123,12 @@ static jot_value matmul(jot_value x, jot_value y)
     for (int i = 0; i < n; i++)
         axes[i] = i;
     int64_t cx = n + n_matrix[0] - 1, cy = n;
-    struct ir_dot d = {.n_batch = n, .lhs_batch = axes, .rhs_batch = axes,
-                       .n_contract = 1, .lhs_contract = &cx, .rhs_contract = &cy};
+    struct ir_dot d = {.n_batch = n,
+                       .lhs_batch = axes,
+                       .rhs_batch = axes,
+                       .n_contract = 1,
+                       .lhs_contract = &cx,
+                       .rhs_contract = &cy};
     ir_id a = spread_batch(p.ids[0], n, batch, n_matrix[0]);
     ir_id b = spread_batch(p.ids[1], n, batch, n_matrix[1]);
     return trace_result(name, ir_dot_general(trace_builder(), a, b, &d), p.p.weak);
@@ -147,7 +153,10 @@ static jot_value tensordot(jot_value x, jot_value y, int n)
     return contract("jot_tensordot", &p, n, x_axes, y_axes);
 }
 
-jot_value jot_tensordot(jot_value x, jot_value y, int axes) { TRACE_RETURN(tensordot(x, y, axes)); }
+jot_value jot_tensordot(jot_value x, jot_value y, int axes)
+{
+    TRACE_RETURN(tensordot(x, y, axes));
+}
 
 static jot_value tensordot_axes(jot_value x, jot_value y, const int *x_list, const int *y_list)
 {

@@ -64,11 +64,11 @@ static bool fail_broadcast(const char *name, jot_value a, jot_value b, jot_value
         int64_t x = da[ta.rank - k], y = db[tb.rank - k];
         if (x == y || x == 1 || y == 1)
             continue;
-        *out_error = trace_fail(name, JOT_ERR_SHAPE,
-                                "%s and %s do not broadcast: axis %d is %lld in one and %lld in "
-                                "the other",
-                                trace_type_text(a), trace_type_text(b), most - k, (long long)x,
-                                (long long)y);
+        *out_error = trace_fail(
+            name, JOT_ERR_SHAPE,
+            "%s and %s do not broadcast: axis %d is %lld in one and %lld in "
+            "the other",
+            trace_type_text(a), trace_type_text(b), most - k, (long long)x, (long long)y);
         return false;
     }
     return true;
@@ -158,16 +158,17 @@ jot_value trace_map(enum ir_op op, const char *name, int n, const jot_value *val
 // ---------------------------------------------------------------------------------------
 // Lists
 
-bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis, jot_value *out_error)
+bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
+                jot_value *out_error)
 {
     int rank = trace_type(x).rank, at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank) {
         const char *text = trace_type_text(x);
         *out_error =
-            rank == 0
-                ? trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s, which has none", axis, text)
-                : trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s: axes are %d to %d", axis, text,
-                             -rank, rank - 1);
+            rank == 0 ? trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s, which has none",
+                                   axis, text)
+                      : trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s: axes are %d to %d",
+                                   axis, text, -rank, rank - 1);
         return false;
     }
     *out_axis = at;
@@ -191,8 +192,8 @@ bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool a
             return false;
         }
         if (seen >> at & 1) {
-            *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s is listed twice", *axes,
-                                    trace_type_text(x));
+            *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s is listed twice",
+                                    *axes, trace_type_text(x));
             return false;
         }
         seen |= UINT64_C(1) << at;

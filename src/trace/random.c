@@ -18,8 +18,9 @@ static bool is_key(const char *name, jot_value *key, jot_value *out_error)
     struct ir_type t = trace_type(*key);
     if (ir_dtype(t) == JOT_U32 && t.rank == 1 && ir_dims(trace_top()->module, t)[0] == 2)
         return true;
-    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "the key is %s, not u32[2]: make one with "
-                                                    "jot_random_key",
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                            "the key is %s, not u32[2]: make one with "
+                            "jot_random_key",
                             trace_type_text(*key));
     return false;
 }
@@ -120,7 +121,10 @@ static jot_value fold_in(jot_value key, jot_value data)
     return trace_result(name, ir_reshape(b, side_by_side(w, 1), 1, (int64_t[]){2}), false);
 }
 
-jot_value jot_random_fold_in(jot_value key, jot_value data) { TRACE_RETURN(fold_in(key, data)); }
+jot_value jot_random_fold_in(jot_value key, jot_value data)
+{
+    TRACE_RETURN(fold_in(key, data));
+}
 
 // ---------------------------------------------------------------------------------------
 // Numbers
@@ -131,8 +135,8 @@ struct request {
     int64_t dims[IR_MAX_RANK], count;
 };
 
-static bool open_request(const char *name, jot_value key, const int64_t *dims, struct request *r,
-                         jot_value *out_error)
+static bool open_request(const char *name, jot_value key, const int64_t *dims,
+                         struct request *r, jot_value *out_error)
 {
     r->key = key;
     if (!is_key(name, &r->key, out_error) ||
@@ -216,7 +220,8 @@ static bool open_floats(const char *name, jot_value key, jot_dtype dtype, const 
         return false;
     *f = find_layout(dtype);
     if (!*f)
-        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: it gives floats", jot_dtype_name(dtype));
+        *out_error =
+            trace_fail(name, JOT_ERR_DTYPE, "%s: it gives floats", jot_dtype_name(dtype));
     return *f != NULL;
 }
 
@@ -226,7 +231,8 @@ static jot_value uniform(const char *name, jot_value key, jot_dtype dtype, jot_v
     struct request r;
     const struct float_layout *f;
     jot_value v[] = {low, high}, error;
-    if (!open_floats(name, key, dtype, dims, &r, &f, &error) || !trace_ready(name, 2, v, &error))
+    if (!open_floats(name, key, dtype, dims, &r, &f, &error) ||
+        !trace_ready(name, 2, v, &error))
         return error;
     for (int i = 0; i < 2; i++)
         if (trace_type(v[i]).rank)
@@ -242,8 +248,8 @@ jot_value jot_random_uniform_dims(jot_value key, jot_dtype dtype, const int64_t 
     TRACE_RETURN(uniform("jot_random_uniform", key, dtype, low, high, dims));
 }
 
-jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low, jot_value high,
-                                     const int64_t *dims)
+jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low,
+                                     jot_value high, const int64_t *dims)
 {
     TRACE_RETURN(uniform("jot_random_uniform_in", key, dtype, low, high, dims));
 }

@@ -89,8 +89,8 @@ static jot_value truth(enum ir_op op, const char *name, jot_value x, const int *
     jot_dtype d = (jot_dtype)trace_slot_of(x)->dtype;
     if (d != JOT_BOOL) {
         ir_id in = trace_strong(x);
-        x = trace_result(name, ir_ne(trace_builder(), in, ir_scalar_like(trace_builder(), in, 0)),
-                         false);
+        x = trace_result(
+            name, ir_ne(trace_builder(), in, ir_scalar_like(trace_builder(), in, 0)), false);
     }
     return trace_is_error(x) ? x : reduce_as(op, name, x, JOT_BOOL, axes);
 }
@@ -129,7 +129,10 @@ static jot_value mean(const char *name, jot_value x, const int *axes)
     return trace_result(name, r.keep ? keep_axes(y, t, &r) : y, false);
 }
 
-jot_value jot_mean_axes(jot_value x, const int *axes) { TRACE_RETURN(mean("jot_mean", x, axes)); }
+jot_value jot_mean_axes(jot_value x, const int *axes)
+{
+    TRACE_RETURN(mean("jot_mean", x, axes));
+}
 
 // The axes of a list with JOT_KEEPDIMS at the end; room for a list and two more.
 static void with_keepdims(const int *axes, int *out)
@@ -259,7 +262,8 @@ static jot_value running(enum ir_op op, const char *name, jot_value x, const int
         d = dtype_to_inexact(d);
     ir_id in = trace_operand(x, d);
     return trace_result(
-        name, ir_cumulative(trace_builder(), op, n ? in : flatten(in), n ? (int)axis[0] : 0, false),
+        name,
+        ir_cumulative(trace_builder(), op, n ? in : flatten(in), n ? (int)axis[0] : 0, false),
         false);
 }
 

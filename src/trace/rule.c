@@ -42,8 +42,8 @@ static struct ir_builder open_wrapper(struct ruled *r, const char *name)
 }
 
 // Inlines a part on the given operands and its own hidden parameters.
-static void inline_part(struct ruled *r, struct ir_builder *b, int which, int n, ir_id *operands,
-                        ir_id *out)
+static void inline_part(struct ruled *r, struct ir_builder *b, int which, int n,
+                        ir_id *operands, ir_id *out)
 {
     const struct traced *t = part(r, which);
     for (int i = 0; i < t->n_hidden; i++)
@@ -99,8 +99,8 @@ static bool check_results(const struct ruled *r, const struct traced *t, int n,
         struct ir_type have = traced_out_type(t, i);
         if (!ir_type_equal(have, want[i]) && dtype_is_inexact(ir_dtype(want[i]))) {
             jot_place(trace_fail(what, JOT_ERR_SHAPE, "%s gives %s as value %d, not %s",
-                                 ir_function(r->m, t->function)->name, ir_type_text(r->m, have), i,
-                                 ir_type_text(r->m, want[i])),
+                                 ir_function(r->m, t->function)->name, ir_type_text(r->m, have),
+                                 i, ir_type_text(r->m, want[i])),
                       r->f->rule_where);
             return false;
         }

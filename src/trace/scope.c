@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lazy scope: operations outside of functions.
 #include "base/memory.h"
+#include "passes/passes.h"
 #include "trace/lazy_cache.h"
 #include "trace/tracer.h"
 
@@ -43,10 +44,11 @@ static jot_status check_place(const char *op)
     if (!trace_top())
         return status_fail(JOT_ERR_TRACE, "%s: no scope is open", op);
     if (trace_top()->kind != TRACE_SCOPE)
-        return status_fail(JOT_ERR_TRACE,
-                           "%s: a value has no number while it is traced: return it, or evaluate "
-                           "outside",
-                           op);
+        return status_fail(
+            JOT_ERR_TRACE,
+            "%s: a value has no number while it is traced: return it, or evaluate "
+            "outside",
+            op);
     return JOT_OK;
 }
 
@@ -93,6 +95,7 @@ static jot_status run(struct evaluation *e)
         if (!e->in[i])
             return status_last();
     }
+    f = pass_form_fma(e->t->module, f);
     return lazy_run(ir_function(e->t->module, f), e->in, e->out);
 }
 

@@ -25,8 +25,8 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
         dims[left] = known ? count / known : 0;
     if (left >= 0 ? known * dims[left] != count : known != count)
         return trace_fail(name, JOT_ERR_SHAPE, "%s has %lld elements, the sizes %s%lld",
-                          trace_type_text(x), (long long)count, left >= 0 ? "a multiple of " : "",
-                          (long long)known);
+                          trace_type_text(x), (long long)count,
+                          left >= 0 ? "a multiple of " : "", (long long)known);
     return trace_like(name, x, ir_reshape(b, trace_graph_id(x), rank, dims));
 }
 
@@ -91,7 +91,8 @@ static jot_value swap_axes(jot_value x, int a, int b)
         return error;
     for (int i = 0; i < trace_type(x).rank; i++)
         axes[i] = i == from ? to : i == to ? from : i;
-    return trace_like("jot_swap_axes", x, ir_transpose(trace_builder(), trace_graph_id(x), axes));
+    return trace_like("jot_swap_axes", x,
+                      ir_transpose(trace_builder(), trace_graph_id(x), axes));
 }
 
 jot_value jot_swap_axes(jot_value x, int a, int b) { TRACE_RETURN(swap_axes(x, a, b)); }
@@ -113,7 +114,8 @@ static jot_value move_axis(jot_value x, int from_axis, int to_axis)
         next += next == from;
         axes[i] = next++;
     }
-    return trace_like("jot_move_axis", x, ir_transpose(trace_builder(), trace_graph_id(x), axes));
+    return trace_like("jot_move_axis", x,
+                      ir_transpose(trace_builder(), trace_graph_id(x), axes));
 }
 
 jot_value jot_move_axis(jot_value x, int from, int to) { TRACE_RETURN(move_axis(x, from, to)); }
@@ -145,7 +147,10 @@ static jot_value expand_dims(jot_value x, const int *list)
     return trace_like(name, x, ir_reshape(b, trace_graph_id(x), rank, dims));
 }
 
-jot_value jot_expand_dims_axes(jot_value x, const int *axes) { TRACE_RETURN(expand_dims(x, axes)); }
+jot_value jot_expand_dims_axes(jot_value x, const int *axes)
+{
+    TRACE_RETURN(expand_dims(x, axes));
+}
 
 static jot_value squeeze(jot_value x, const int *list)
 {
@@ -247,4 +252,7 @@ static jot_value repeat(jot_value x, int64_t count, int axis)
     return repeat_axes("jot_repeat", x, trace_type(x).rank, counts, false);
 }
 
-jot_value jot_repeat(jot_value x, int64_t count, int axis) { TRACE_RETURN(repeat(x, count, axis)); }
+jot_value jot_repeat(jot_value x, int64_t count, int axis)
+{
+    TRACE_RETURN(repeat(x, count, axis));
+}

@@ -120,8 +120,8 @@ struct closing {
     const struct ir_graph *g;
     struct arena *scratch;
     struct ir_builder b;
-    ir_id *map;        // by value of g; IR_NONE until made
-    uint32_t *hidden;  // by value of g that is a hidden parameter: its number plus 1
+    ir_id *map;         // by value of g; IR_NONE until made
+    uint32_t *hidden;   // by value of g that is a hidden parameter: its number plus 1
     VEC(uint32_t) used; // hidden parameters in the order of their first use
 };
 
@@ -141,7 +141,8 @@ static void walk(struct closing *c, int n_out, const ir_id *outs, visit *f)
     const struct ir_graph *g = c->g;
     struct bitset open = bitset_make(c->scratch, g->nodes.count),
                   done = bitset_make(c->scratch, g->nodes.count);
-    uint32_t *stack = arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)n_out + 1);
+    uint32_t *stack =
+        arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)n_out + 1);
     for (int o = 0; o < n_out; o++) {
         uint32_t depth = 0;
         stack[depth++] = g->values.at[resolve(g, outs[o])].node;

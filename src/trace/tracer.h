@@ -65,11 +65,11 @@ enum trace_hidden_kind { TRACE_CAPTURED, TRACE_ARRAY, TRACE_SCALAR };
 
 // A parameter found while tracing.
 struct trace_hidden {
-    uint8_t kind; // enum trace_hidden_kind
-    ir_id id;     // its place in the graph
-    jot_value outer;     // CAPTURED: handle in the parent
-    jot_array *array;    // ARRAY: a reference that the trace owns
-    double scalar[2];    // SCALAR: the number
+    uint8_t kind;     // enum trace_hidden_kind
+    ir_id id;         // its place in the graph
+    jot_value outer;  // CAPTURED: handle in the parent
+    jot_array *array; // ARRAY: a reference that the trace owns
+    double scalar[2]; // SCALAR: the number
 };
 
 struct trace {
@@ -89,10 +89,10 @@ struct trace {
         uint32_t place;
     } places[TRACE_PLACES_KNOWN];
     uint32_t placed_slots, placed_nodes; // have their place
-    const struct trace_error *error; // the first
-    const struct trace_error *latest; // root: of it and the traces inside it
-    int rule_depth;                  // root: derivative rules being traced inside each other
-    bool is_broken;                  // memory ran out
+    const struct trace_error *error;     // the first
+    const struct trace_error *latest;    // root: of it and the traces inside it
+    int rule_depth; // root: derivative rules being traced inside each other
+    bool is_broken; // memory ran out
 };
 
 // The innermost trace of the thread, or NULL.
@@ -131,7 +131,7 @@ bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error);
 const struct trace_slot *trace_slot_of(jot_value v); // of the innermost trace
 bool trace_is_error(jot_value v);
 
-jot_value trace_value(ir_id id, bool weak);             // a strong or weak value of the graph
+jot_value trace_value(ir_id id, bool weak); // a strong or weak value of the graph
 jot_value trace_value_as(ir_id id, bool weak, jot_dtype seen);
 // The result of a builder call: a value, or the builder's message as an error of op.
 jot_value trace_result(const char *op, ir_id id, bool weak);

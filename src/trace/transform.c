@@ -137,10 +137,11 @@ static bool jvp(struct work *w)
             continue;
         struct ir_type have = w->types[k], want = w->types[i];
         if (dtype_is_inexact(ir_dtype(want)) && !ir_type_equal(have, want))
-            return fail(w, trace_fail(w->name, JOT_ERR_SHAPE,
-                                      "the tangent of argument %d of %s is %s, but the argument is %s",
-                                      argument_of(w->f, i), w->f->callee.name, type_text(w, have),
-                                      type_text(w, want)));
+            return fail(
+                w, trace_fail(w->name, JOT_ERR_SHAPE,
+                              "the tangent of argument %d of %s is %s, but the argument is %s",
+                              argument_of(w->f, i), w->f->callee.name, type_text(w, have),
+                              type_text(w, want)));
         w->mask[i] = dtype_is_inexact(ir_dtype(want));
         if (w->mask[i])
             r.operands[r.n_operands++] = r.param[k];
@@ -170,9 +171,10 @@ static bool vjp(struct work *w)
         if (!dtype_is_inexact(ir_dtype(want)))
             continue;
         if (!ir_type_equal(have, want))
-            return fail(w, trace_fail(w->name, JOT_ERR_SHAPE,
-                                      "the cotangent of result %d of %s is %s, but the result is %s",
-                                      i, w->f->callee.name, type_text(w, have), type_text(w, want)));
+            return fail(
+                w, trace_fail(w->name, JOT_ERR_SHAPE,
+                              "the cotangent of result %d of %s is %s, but the result is %s", i,
+                              w->f->callee.name, type_text(w, have), type_text(w, want)));
         r.operands[r.n_operands++] = r.param[w->n_in + i];
     }
     uint32_t inner;
@@ -197,12 +199,13 @@ static bool map_sizes(const struct work *w, const int32_t *axes, int64_t *out_si
         int at = axes[i] < 0 ? axes[i] + w->types[i].rank : axes[i];
         int64_t size = ir_dims(w->m, w->types[i])[at];
         if (first >= 0 && size != *out_size)
-            return fail(w, trace_fail("jot_vmap", JOT_ERR_SHAPE,
-                                      "arguments %d and %d of %s have %lld and %lld along the "
-                                      "mapped axis: %s and %s",
-                                      argument_of(w->f, first), argument_of(w->f, i),
-                                      w->f->callee.name, (long long)*out_size, (long long)size,
-                                      type_text(w, w->types[first]), type_text(w, w->types[i])));
+            return fail(w,
+                        trace_fail("jot_vmap", JOT_ERR_SHAPE,
+                                   "arguments %d and %d of %s have %lld and %lld along the "
+                                   "mapped axis: %s and %s",
+                                   argument_of(w->f, first), argument_of(w->f, i),
+                                   w->f->callee.name, (long long)*out_size, (long long)size,
+                                   type_text(w, w->types[first]), type_text(w, w->types[i])));
         if (first < 0)
             first = i;
         *out_size = size;
@@ -224,9 +227,9 @@ static bool vmap(struct work *w)
         in_axes[i] = i >= w->n_in || axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
     }
     if (w->t->n_out && w->t->n_out != w->n_out)
-        return fail(w, trace_fail("jot_vmap", JOT_ERR_ARGUMENT,
-                                  "%d axes for the %d results of %s", w->t->n_out, w->n_out,
-                                  w->f->callee.name));
+        return fail(w,
+                    trace_fail("jot_vmap", JOT_ERR_ARGUMENT, "%d axes for the %d results of %s",
+                               w->t->n_out, w->n_out, w->f->callee.name));
     for (int i = 0; i < w->n_out; i++) {
         int axis = w->t->n_out ? w->t->out_axis[i] : 0;
         out_axes[i] = axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;

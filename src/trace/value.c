@@ -38,10 +38,9 @@ bool trace_is_error(jot_value v) { return trace_slot_of(v)->kind == TRACE_ERROR;
 
 jot_value trace_value_as(ir_id id, bool weak, jot_dtype seen)
 {
-    return push(trace_top(), (struct trace_slot){.kind = TRACE_VALUE,
-                                                 .dtype = (uint8_t)seen,
-                                                 .weak = weak,
-                                                 .id = id});
+    return push(trace_top(),
+                (struct trace_slot){
+                    .kind = TRACE_VALUE, .dtype = (uint8_t)seen, .weak = weak, .id = id});
 }
 
 // What the user sees of a weak value of the graph, which is kept wider.
@@ -107,10 +106,7 @@ jot_value trace_fail_status(const char *op)
     return trace_fail(op, status_last(), "%s", jot_error_message());
 }
 
-jot_value trace_fail_again(const struct trace_error *e)
-{
-    return push_error(trace_top(), e);
-}
+jot_value trace_fail_again(const struct trace_error *e) { return push_error(trace_top(), e); }
 
 jot_value trace_out_of_memory(void)
 {
@@ -173,35 +169,39 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
     const char *here = name_of(t->kind, t->name);
     for (const struct trace *p = t; p; p = p->below)
         if (p->serial == v.trace) {
-            snprintf(text, sizeof text,
-                     "a value of %s (traced at %s) cannot be used inside %s (traced at %s): pass "
-                     "it as an argument",
-                     name_of(p->kind, p->name), p->where, here, t->where);
+            snprintf(
+                text, sizeof text,
+                "a value of %s (traced at %s) cannot be used inside %s (traced at %s): pass "
+                "it as an argument",
+                name_of(p->kind, p->name), p->where, here, t->where);
             return fail_in(t, op, JOT_ERR_STALE, text);
         }
     const struct ended_trace *e = ended_find(v.trace);
     if (!e) {
-        snprintf(text, sizeof text, "not a value of this thread's traces {%u, %u}", v.trace, v.id);
+        snprintf(text, sizeof text, "not a value of this thread's traces {%u, %u}", v.trace,
+                 v.id);
         return fail_in(t, op, JOT_ERR_STALE, text);
     }
     const char *made = e->made && v.id < e->count && e->made[v.id] ? e->made[v.id] : e->where;
     char short_made[320];
     made = trace_shorten(made, short_made, sizeof short_made);
     if (e->kind == TRACE_BLOCK)
-        snprintf(text, sizeof text,
-                 "the value made at %s is used outside the %s (%s): list the variable in the %s "
-                 "to bring it out",
-                 made, e->name, e->where, e->name);
+        snprintf(
+            text, sizeof text,
+            "the value made at %s is used outside the %s (%s): list the variable in the %s "
+            "to bring it out",
+            made, e->name, e->where, e->name);
     else if (e->kind == TRACE_SCOPE)
         snprintf(text, sizeof text,
                  "the value made at %s is of a scope that was closed, or was not listed in "
                  "jot_scope_keep",
                  made);
     else
-        snprintf(text, sizeof text,
-                 "the value made at %s, while tracing %s, is used while tracing %s: pass it as an "
-                 "argument",
-                 made, name_of(e->kind, e->name), here);
+        snprintf(
+            text, sizeof text,
+            "the value made at %s, while tracing %s, is used while tracing %s: pass it as an "
+            "argument",
+            made, name_of(e->kind, e->name), here);
     return fail_in(t, op, JOT_ERR_STALE, text);
 }
 
@@ -211,10 +211,8 @@ static ir_id placeholder(struct trace *t, struct ir_type type)
     struct ir_graph *g = t->b.graph;
     vec_reserve(arena, &g->values, g->values.count + 1);
     vec_push(arena, &g->nodes,
-             (struct ir_node){.op = IR_param,
-                              .n_out = 1,
-                              .in = g->operands.count,
-                              .out = g->values.count});
+             (struct ir_node){
+                 .op = IR_param, .n_out = 1, .in = g->operands.count, .out = g->values.count});
     vec_push(arena, &g->values, (struct ir_value){.type = type, .node = g->nodes.count - 1});
     return g->values.count - 1;
 }
@@ -242,7 +240,8 @@ static jot_value capture(struct trace *t, const char *op, jot_value v)
     if (s.kind == TRACE_NUMBER)
         return push(t, s);
     uint64_t hash = hash_combine(TRACE_CAPTURED, s.id);
-    for (struct hash_probe p = hash_probe(&t->hidden_table, hash); hash_next(&t->hidden_table, &p);)
+    for (struct hash_probe p = hash_probe(&t->hidden_table, hash);
+         hash_next(&t->hidden_table, &p);)
         if (t->hidden.at[p.id].kind == TRACE_CAPTURED &&
             slot_in(t->parent, t->hidden.at[p.id].outer)->id == s.id) {
             s.id = t->hidden.at[p.id].id;
@@ -261,9 +260,10 @@ static jot_value import_into(struct trace *t, const char *op, jot_value v)
         return v;
     char text[200];
     if (v.trace == 0)
-        return v.id == 0
-                   ? fail_in(t, op, JOT_ERR_ARGUMENT, "a jot_value that was never set (all zero)")
-                   : fail_in(t, op, JOT_ERR_STALE, "a value made when nothing was being traced");
+        return v.id == 0 ? fail_in(t, op, JOT_ERR_ARGUMENT,
+                                   "a jot_value that was never set (all zero)")
+                         : fail_in(t, op, JOT_ERR_STALE,
+                                   "a value made when nothing was being traced");
     if (v.trace == TRACE_GUARD_SERIAL) {
         snprintf(text, sizeof text, "reads input %u of %s, which takes %u (numbered from 0)",
                  v.id & 0xffff, function_of(t)->name, v.id >> 16);
@@ -280,9 +280,10 @@ jot_value trace_import(const char *op, jot_value v) { return import_into(trace_t
 bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error)
 {
     if (!records(trace_top())) {
-        *out_error = trace_fail(op, JOT_ERR_TRACE,
-                                "nothing is being traced: call it in a traced function or open a "
-                                "scope");
+        *out_error =
+            trace_fail(op, JOT_ERR_TRACE,
+                       "nothing is being traced: call it in a traced function or open a "
+                       "scope");
         return false;
     }
     if (trace_top()->is_broken) {
@@ -318,7 +319,8 @@ static jot_value from_number(jot_dtype dtype, struct trace_number n)
 jot_value jot_from_int(int64_t x)
 {
     bool is_small = x >= INT32_MIN && x <= INT32_MAX;
-    TRACE_RETURN(from_number(is_small ? JOT_I32 : JOT_I64, (struct trace_number){.kind = 'i', .i = x}));
+    TRACE_RETURN(
+        from_number(is_small ? JOT_I32 : JOT_I64, (struct trace_number){.kind = 'i', .i = x}));
 }
 
 jot_value jot_from_uint(uint64_t x)
@@ -353,7 +355,9 @@ static ir_id constant(struct ir_builder *b, const struct trace_number *n, jot_dt
 {
     struct ir_type type = ir_type_make(b->module, dtype, 0, NULL);
     if (dtype_is_complex(dtype)) {
-        double re = n->kind == 'f' || n->kind == 'c' ? n->f : n->kind == 'u' ? (double)n->u : (double)n->i;
+        double re = n->kind == 'f' || n->kind == 'c' ? n->f
+                    : n->kind == 'u'                 ? (double)n->u
+                                                     : (double)n->i;
         double pair[2] = {re, n->imag};
         float narrow[2] = {(float)re, (float)n->imag};
         return ir_const(b, type, dtype == JOT_C128 ? (void *)pair : (void *)narrow);
@@ -375,17 +379,21 @@ static ir_id scalar_parameter(struct trace *t, const struct trace_number *n, jot
     for (struct hash_probe p = hash_probe(&root->hidden_table, hash);
          hash_next(&root->hidden_table, &p);) {
         ir_id id = root->hidden.at[p.id].id;
-        found = push(root, (struct trace_slot){
-                               .kind = TRACE_VALUE, .dtype = (uint8_t)dtype, .id = id});
+        found = push(
+            root, (struct trace_slot){.kind = TRACE_VALUE, .dtype = (uint8_t)dtype, .id = id});
     }
     if (found.trace == 0) {
         struct trace_hidden h = {.kind = TRACE_SCALAR, .scalar = {n->f, n->imag}};
-        found = add_hidden(root, hash, h, ir_type_make(root->module, dtype, 0, NULL), false, dtype);
+        found =
+            add_hidden(root, hash, h, ir_type_make(root->module, dtype, 0, NULL), false, dtype);
     }
     return slot_in(t, import_into(t, "jot_from", found))->id;
 }
 
-static bool is_floating(const struct trace_number *n) { return n->kind == 'f' || n->kind == 'c'; }
+static bool is_floating(const struct trace_number *n)
+{
+    return n->kind == 'f' || n->kind == 'c';
+}
 
 ir_id trace_operand(jot_value v, jot_dtype dtype)
 {
@@ -410,7 +418,10 @@ struct ir_type trace_type(jot_value v)
     return ir_type_with(ir_type_of(t->b.graph, s->id), (jot_dtype)s->dtype);
 }
 
-const char *trace_type_text(jot_value v) { return ir_type_text(trace_top()->module, trace_type(v)); }
+const char *trace_type_text(jot_value v)
+{
+    return ir_type_text(trace_top()->module, trace_type(v));
+}
 
 static jot_value from_array(const jot_array *a)
 {
@@ -428,8 +439,8 @@ static jot_value from_array(const jot_array *a)
     for (struct hash_probe p = hash_probe(&root->hidden_table, hash);
          hash_next(&root->hidden_table, &p);)
         if (root->hidden.at[p.id].array == a)
-            return trace_import("jot_from", push(root, (struct trace_slot){
-                                                           .kind = TRACE_VALUE,
+            return trace_import(
+                "jot_from", push(root, (struct trace_slot){.kind = TRACE_VALUE,
                                                            .dtype = (uint8_t)dtype,
                                                            .id = root->hidden.at[p.id].id}));
     struct trace_hidden h = {.kind = TRACE_ARRAY, .array = (jot_array *)(uintptr_t)a};

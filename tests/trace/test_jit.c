@@ -85,7 +85,8 @@ START_TEST(test_captured_arrays)
 {
     const double data[2] = {1, 10};
     table = jot_array_from(data, 2);
-    jot_executable *e = jot_jit(jot_fn(with_table)), *de = jot_jit(jot_grad(jot_fn(with_table)));
+    jot_executable *e = jot_jit(jot_fn(with_table)),
+                   *de = jot_jit(jot_grad(jot_fn(with_table)));
     jot_array *x = jot_array_full(JOT_F64, 1, 2), *g;
     ck_assert_double_eq(item_of(e, x), 22);
     ck_assert_ptr_null(strstr(jot_executable_graph(e), "const"));

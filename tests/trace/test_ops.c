@@ -128,7 +128,8 @@ START_TEST(test_reductions)
     CHECK(jot_logsumexp(jot_mul(x, 1000)), 1e-12, 5000);
     CHECK_EXACT(jot_logsumexp(jot_full(JOT_F64, -INFINITY, 3)), -INFINITY);
     CHECK(jot_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, 0.25, 0.25, 0.25, 0.25);
-    CHECK(jot_log_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, -log(4), -log(4), -log(4), -log(4));
+    CHECK(jot_log_softmax(jot_full(JOT_F64, 1000, 4), 0), 1e-15, -log(4), -log(4), -log(4),
+          -log(4));
 }
 END_TEST
 
@@ -180,7 +181,8 @@ END_TEST
 
 START_TEST(test_products)
 {
-    jot_value a = jot_reshape(range(JOT_F64, 6), 2, 3), b = jot_reshape(range(JOT_F64, 6), 3, 2);
+    jot_value a = jot_reshape(range(JOT_F64, 6), 2, 3),
+              b = jot_reshape(range(JOT_F64, 6), 3, 2);
     jot_value v = range(JOT_F64, 3), c = jot_reshape(range(JOT_F64, 12), 2, 3, 2);
     CHECK_EXACT(jot_dot(a, b), 10, 13, 28, 40);
     CHECK_EXACT(jot_dot(a, v), 5, 14);

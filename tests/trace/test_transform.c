@@ -10,11 +10,12 @@ static jot_value wave(jot_value x, jot_value y) { return jot_sin(jot_mul(x, jot_
 static jot_value rosenbrock(jot_value x)
 {
     jot_value a = jot_take(x, 0), b = jot_take(x, 1);
-    return jot_add(jot_square(jot_sub(1, a)), jot_mul(100, jot_square(jot_sub(b, jot_square(a)))));
+    return jot_add(jot_square(jot_sub(1, a)),
+                   jot_mul(100, jot_square(jot_sub(b, jot_square(a)))));
 }
 
-static void call_and_check(jot_function f, size_t n_in, jot_array *const *in, int n_out, int which,
-                           int n, const double *want, double tolerance)
+static void call_and_check(jot_function f, size_t n_in, jot_array *const *in, int n_out,
+                           int which, int n, const double *want, double tolerance)
 {
     jot_executable *e = jot_jit(f);
     ck_assert_msg(e != NULL, "%s", jot_error_message());
@@ -60,7 +61,11 @@ START_TEST(test_jvp_and_vjp)
     CALL(jot_vjp(jot_fn(wave)), three, 3, 2, 1e-14, 2 * C * E * X);
     CALL(jot_vjp(jot_fn(wave), 1), three, 2, 1, 1e-14, 2 * C * E * X);
     // jvp of vjp: the derivative of the cotangent of x in x is -2 E^2 sin(x E) for dx = 1.
-    jot_array *six[] = {in[0], in[1], in[2], jot_array_full(JOT_F64, 1), jot_array_full(JOT_F64, 0),
+    jot_array *six[] = {in[0],
+                        in[1],
+                        in[2],
+                        jot_array_full(JOT_F64, 1),
+                        jot_array_full(JOT_F64, 0),
                         jot_array_full(JOT_F64, 0)};
     CALL(jot_jvp(jot_vjp(jot_fn(wave))), six, 6, 4, 1e-14, -2 * E * E * sin(X * E));
     jot_arrays_release(4, in);
@@ -100,7 +105,8 @@ START_TEST(test_vmap_axes)
     CALL(jot_vmap(jot_fn(inner_product), -1, JOT_NONE), in, 1, 0, 0, 531, 642);
     // Gradients of each sample, stacked along the second axis.
     jot_function each = jot_grad(jot_fn(inner_product), 1);
-    CALL(jot_vmap_axes(each, JOT_AXES(1, JOT_NONE), JOT_AXES(1)), in, 1, 0, 0, 1, 2, 3, 4, 5, 6);
+    CALL(jot_vmap_axes(each, JOT_AXES(1, JOT_NONE), JOT_AXES(1)), in, 1, 0, 0, 1, 2, 3, 4, 5,
+         6);
     CALL(jot_vmap(each, 1, JOT_NONE), in, 1, 0, 0, 1, 3, 5, 2, 4, 6);
     jot_arrays_release(2, in);
 }
@@ -173,7 +179,8 @@ JOT_FUNCTION(loss_fn, loss, jot_value, struct pair, jot_value);
 START_TEST(test_struct_arguments)
 {
     const double xs[2] = {1, 2};
-    jot_array *in[] = {jot_array_full(JOT_F64, 3), jot_array_full(JOT_F64, 1), jot_array_from(xs, 2)};
+    jot_array *in[] = {jot_array_full(JOT_F64, 3), jot_array_full(JOT_F64, 1),
+                       jot_array_from(xs, 2)};
     CALL(jot_grad(loss_fn), in, 2, 0, 0, 36);
     CALL(jot_grad(loss_fn), in, 2, 1, 0, 22);
     CALL(jot_value_and_grad(loss_fn, 1), in, 2, 0, 0, 65);
@@ -231,7 +238,8 @@ static jot_value softened_rule(jot_value x, jot_value dx)
 
 START_TEST(test_custom_jvp)
 {
-    jot_array *x[] = {jot_array_full(JOT_F64, 0.01)}, *two[] = {x[0], jot_array_full(JOT_F64, 3)};
+    jot_array *x[] = {jot_array_full(JOT_F64, 0.01)},
+              *two[] = {x[0], jot_array_full(JOT_F64, 3)};
     jot_function f = jot_custom_jvp(jot_fn(softened), jot_fn(softened_rule));
     CALL(f, x, 1, 0, 1e-15, 0.1);
     CALL(jot_grad(f), x, 1, 0, 1e-15, 1);
@@ -241,7 +249,8 @@ START_TEST(test_custom_jvp)
     CALL(jot_vmap(jot_grad(f)), row, 1, 0, 1e-15, 1, 1, 1);
     jot_arrays_release(1, row);
     jot_arrays_release(2, two);
-    ck_assert_ptr_null(jot_jit(jot_custom_jvp(jot_grad(jot_fn(softened)), jot_fn(softened_rule))));
+    ck_assert_ptr_null(
+        jot_jit(jot_custom_jvp(jot_grad(jot_fn(softened)), jot_fn(softened_rule))));
     ck_assert(strstr(jot_error_message(), "before any transform") != NULL);
     ck_assert_ptr_null(jot_jit(jot_custom_jvp(jot_fn(softened), jot_fn(softened))));
 }
@@ -258,8 +267,7 @@ static jot_value clipped(jot_value x) { return jot_mul(x, x); }
 START_TEST(test_custom_vjp)
 {
     jot_array *x[] = {jot_array_full(JOT_F64, 5)};
-    jot_function f =
-        jot_custom_vjp(jot_fn(clipped), clip_forward_fn, jot_fn(clip_backward));
+    jot_function f = jot_custom_vjp(jot_fn(clipped), clip_forward_fn, jot_fn(clip_backward));
     CALL(f, x, 1, 0, 0, 25);
     CALL(jot_grad(f), x, 1, 0, 0, 1);
     jot_array *rows[] = {jot_array_from(((const double[]){5, 0.25}), 2)};

@@ -13,7 +13,8 @@
 #define must(expression) ck_assert_msg((expression) == JOT_OK, "%s", jot_error_message())
 
 // Calls f on arrays and compares the numbers of its first result.
-static inline void check_numbers(const jot_array *a, int n, const double *want, double tolerance)
+static inline void check_numbers(const jot_array *a, int n, const double *want,
+                                 double tolerance)
 {
     ck_assert_msg(a != NULL, "%s", jot_error_message());
     ck_assert_int_eq((int)jot_array_size(a), n);

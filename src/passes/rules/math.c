@@ -250,6 +250,21 @@ void transpose_mul(struct transpose *c)
         transpose_give(c, 1, ir_mul_z(B, CT, X));
 }
 
+// x y + z, linear in one of the factors at most.
+void transpose_fma(struct transpose *c)
+{
+    if (transpose_is_linear(c, 0) && transpose_is_linear(c, 1)) {
+        transpose_none(c);
+        return;
+    }
+    if (transpose_is_linear(c, 0))
+        transpose_give(c, 0, ir_mul_z(B, CT, Y));
+    if (transpose_is_linear(c, 1))
+        transpose_give(c, 1, ir_mul_z(B, CT, X));
+    if (transpose_is_linear(c, 2))
+        transpose_give(c, 2, CT);
+}
+
 // A constant number other than 0.
 static bool is_nonzero_number(const struct ir_builder *b, ir_id v)
 {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory plans: temporaries share memory, donated inputs are taken over, and the check finds
+// plans that are wrong.
+#include "schedule_examples.h"
+
+static uint64_t bytes_of_temporaries(const struct nest_program *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (p->memories.at[i].place == NEST_TEMPORARY)
+            sum += (uint64_t)p->memories.at[i].count * dtype_get(p->memories.at[i].dtype)->bytes;
+    return sum;
+}
+
+START_TEST(temporaries_share_memory)
+{
+    uint32_t f = example_heat(64, 12);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    ck_assert_uint_eq(p->steps.count, 12);
+    ck_assert_uint_eq(bytes_of_temporaries(p), 11 * 64 * 64 * 4);
+    ck_assert_uint_eq(p->arena_bytes, 2 * 64 * 64 * 4); // a stencil cannot be done in place
+}
+END_TEST
+
+START_TEST(elementwise_kernels_work_in_place)
+{
+    struct ir_builder b = begin("chain");
+    ir_id x = ir_param(&b, F32(1000));
+    for (int i = 0; i < 5; i++)
+        x = ir_sin(&b, x);
+    ir_output(&b, x);
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){.separate = true});
+    check_program(f, p);
+    ck_assert_uint_eq(p->steps.count, 5);
+    ck_assert_uint_eq(p->arena_bytes, 4032);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
+static struct nest_program *donated_to(uint32_t f)
+{
+    bool donated[8] = {true, true, true, true, true, true, true, true};
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){.donated = donated});
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    return p;
+}
+
+START_TEST(donated_inputs_are_taken_over)
+{
+    ck_assert_int_eq(donated_to(example_softmax(70, 500))->donated[0], 0);
+    ck_assert_int_eq(donated_to(example_layer_norm(70, 500))->donated[0], 0);
+    // Elements are read after others are written.
+    ck_assert_int_eq(donated_to(example_transpose_add(30))->donated[0], -1);
+    ck_assert_int_eq(donated_to(example_heat(20, 1))->donated[0], -1);
+}
+END_TEST
+
+START_TEST(outputs_may_be_inputs_or_equal)
+{
+    struct ir_builder b = begin("copies");
+    ir_id x = ir_param(&b, F32(10)), y = ir_exp(&b, x);
+    ir_output(&b, y);
+    ir_output(&b, x);
+    ir_output(&b, y);
+    uint32_t f = done(&b);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    ck_assert_uint_eq(p->steps.count, 3);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
+START_TEST(wrong_plans_are_found)
+{
+    uint32_t f = example_heat(64, 4);
+    struct nest_program *p = schedule(f);
+    ck_assert_int_eq(plan_verify(p, NULL), 0);
+    // All temporaries in one place: a stencil then reads what it has overwritten.
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (p->memories.at[i].place == NEST_TEMPORARY)
+            p->memories.at[i].offset = 0;
+    ck_assert_int_gt(plan_verify(p, NULL), 0);
+
+    p = schedule(f);
+    struct nest_step first = p->steps.at[0];
+    p->steps.at[0] = p->steps.at[1];
+    p->steps.at[1] = first;
+    ck_assert_int_gt(plan_verify(p, NULL), 0);
+
+    p = schedule(f);
+    p->donated[0] = 0;
+    ck_assert_int_eq(plan_verify(p, NULL), 0); // the input is read by the first step only
+    p = schedule(example_heat(64, 1));
+    p->donated[0] = 0;
+    ck_assert_int_gt(plan_verify(p, NULL), 0);
+
+    p = schedule(f);
+    p->steps.count--;
+    ck_assert_int_gt(plan_verify(p, NULL), 0);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_test(t, temporaries_share_memory);
+    tcase_add_test(t, elementwise_kernels_work_in_place);
+    tcase_add_test(t, donated_inputs_are_taken_over);
+    tcase_add_test(t, outputs_may_be_inputs_or_equal);
+    tcase_add_test(t, wrong_plans_are_found);
+}
+
+int main(void) { return support_run("plan", add_tests); }
