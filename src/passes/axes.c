@@ -375,8 +375,8 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
     const int64_t *axes;
     switch ((enum ir_op)n->op) {
     case IR_slice:
-        return int_at(n, IR_KEY_starts, axis) == 0 && int_at(n, IR_KEY_limits, axis) == extent &&
-               int_at(n, IR_KEY_strides, axis) == 1;
+        return int_at(n, IR_KEY_starts, axis) == 0 &&
+               int_at(n, IR_KEY_limits, axis) == extent && int_at(n, IR_KEY_strides, axis) == 1;
     case IR_pad:
         return int_at(n, IR_KEY_low, axis) == 0 && int_at(n, IR_KEY_high, axis) == 0 &&
                int_at(n, IR_KEY_interior, axis) == 0;
@@ -443,8 +443,8 @@ static void place_folded(struct schedule *s, struct atoms *out, const int64_t *d
             take(s, &rest, dims[axes[i]], &out[axes[i]]);
 }
 
-static void place_dot(struct schedule *s, const struct ir_node *n, uint32_t i, struct view result,
-                      struct atoms *out)
+static void place_dot(struct schedule *s, const struct ir_node *n, uint32_t i,
+                      struct view result, struct atoms *out)
 {
     struct dot_shape d = dot_shape_of(s, n);
     int next = d.n_batch + (i ? d.n_free[0] : 0);

@@ -15,24 +15,26 @@
 #define COST_VERSION 1
 
 enum cost_constant {
-    COST_LOAD = 1,             // an element from the first-level cache
-    COST_EXPENSIVE = 6,        // an op of this cost is worth a store and a load
-    COST_KERNEL_OPS = 150,     // scalar ops of one kernel
-    COST_REPEAT_OPS = 3,       // cheap ops that may be repeated in several kernels
-    COST_REPEAT_EXPANDED = 40, // the same for values much larger than what they are made of
-    COST_EXPANSION = 16,       // what "much larger" is
-    COST_CHAIN = 48,           // changes of index in a row that are looked through
-    COST_DEMANDS = 8,          // kernels that a value is considered for
-    COST_POINTS = 64,          // parallel points that are enough
-    COST_ALONE = 32768,        // work that needs no parallel points
-    COST_TINY = 4096,          // work that may be repeated
-    COST_LOCAL_BYTES = 256 * 1024,       // of a row, or of the accumulators of a kernel
-    COST_MERGE = 4096,                   // elements whose second reading is worth avoiding
-    COST_LARGE_BYTES = 1024 * 1024,      // what is expected to fall out of the nearest caches
-    COST_ACCUMULATORS = 64,              // partial results of a sum (docs/numerics.md)
-    COST_GEMM_WORK = 32768,              // multiplications of a product that pay for a library call
+    COST_LOAD = 1,         // an element from the first-level cache
+    COST_EXPENSIVE = 6,    // an op of this cost is worth a store and a load
+    COST_KERNEL_OPS = 150, // scalar ops of one kernel
+    COST_REPEAT_OPS = 3,   // cheap ops that may be repeated in several kernels
+    COST_REPEAT_EXPANDED =
+        160,             // ops, shared ones counted at each use, that may be repeated for
+                         // values much larger than what they are made of
+    COST_EXPANSION = 16, // what "much larger" is
+    COST_CHAIN = 48,     // changes of index in a row that are looked through
+    COST_DEMANDS = 8,    // kernels that a value is considered for
+    COST_POINTS = 64,    // parallel points that are enough
+    COST_ALONE = 32768,  // work that needs no parallel points
+    COST_TINY = 4096,    // work that may be repeated
+    COST_LOCAL_BYTES = 256 * 1024,  // of a row, or of the accumulators of a kernel
+    COST_MERGE = 4096,              // elements whose second reading is worth avoiding
+    COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
+    COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
+    COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,
-    COST_UNROLL = 4,                     // extent of an axis that is written out
+    COST_UNROLL = 4, // extent of an axis that is written out
 };
 
 // Of one scalar of an elementwise op.

@@ -13,7 +13,8 @@ static void set_scope(struct emitter *e, nest_id value, scope_id scope)
 
 struct emitter emit_make(struct arena *arena, struct arena *scratch, const char *name)
 {
-    struct emitter e = {.arena = arena, .scratch = scratch, .b = nest_builder_make(arena, name)};
+    struct emitter e = {
+        .arena = arena, .scratch = scratch, .b = nest_builder_make(arena, name)};
     vec_push(scratch, &e.scopes, (struct scope){.parent = NONE, .loop = NONE, .is_open = true});
     emit_form(&e, 0, 0, NULL);
     return e;
@@ -208,7 +209,8 @@ static void divide_values(struct emitter *e, form_id x, int64_t divisor, form_id
     nest_id r = emit_op(e, IR_rem, JOT_I64, 2, in, NULL);
     e->value_extent.at[q] = high < 0 ? 1 : high / divisor + 1;
     e->value_extent.at[r] = divisor;
-    *out_quotient = emit_form(e, 0, 1, &(struct nest_term){.factor = 1, .id = q, .is_value = true});
+    *out_quotient =
+        emit_form(e, 0, 1, &(struct nest_term){.factor = 1, .id = q, .is_value = true});
     *out_rest = emit_form(e, 0, 1, &(struct nest_term){.factor = 1, .id = r, .is_value = true});
 }
 
@@ -277,7 +279,8 @@ static struct emit_known blank(enum nest_kind kind, jot_dtype dtype)
 static nest_id find_known(struct emitter *e, struct emit_known *k, uint64_t *h)
 {
     *h = known_hash(k);
-    for (struct hash_probe p = hash_probe(&e->known_table, *h); hash_next(&e->known_table, &p);) {
+    for (struct hash_probe p = hash_probe(&e->known_table, *h);
+         hash_next(&e->known_table, &p);) {
         const struct emit_known *old = &e->known.at[p.id];
         if (known_equal(old, k) && emit_sees(e, old->scope))
             return old->result;

@@ -79,7 +79,8 @@ bool emit_sees_from(const struct emitter *e, scope_id from, scope_id scope);
 scope_id emit_open(struct emitter *e, scope_id parent, enum nest_kind kind, int n_axes,
                    const nest_id *axes);
 // Ends the current loop, going back to the scope `back`; the first result, or NEST_NONE.
-nest_id emit_close(struct emitter *e, scope_id back, int n, const struct nest_combine *combines);
+nest_id emit_close(struct emitter *e, scope_id back, int n,
+                   const struct nest_combine *combines);
 nest_id emit_axis(struct emitter *e, int64_t extent);
 
 nest_id emit_op(struct emitter *e, enum ir_op op, jot_dtype dtype, int n, const nest_id *in,

@@ -43,6 +43,13 @@ static int64_t work_of(const struct schedule *s, const struct constraint *c)
     return product_of(axes_product(s, c->kept), axes_product(s, c->folded));
 }
 
+// The same in units of cost.
+static int64_t dear_work_of(const struct schedule *s, const struct constraint *c)
+{
+    int cost = cost_of_op((enum ir_op)ir_node_of(s->g, c->value)->op, ir_dtype_of(s->g, c->value));
+    return product_of(work_of(s, c), cost);
+}
+
 // No loop is both kept and folded, and none counts twice: unions of atoms can do that.
 static bool are_loops_distinct(const struct constraint *c)
 {
@@ -114,6 +121,16 @@ static struct atoms repeated_over(struct schedule *s, const struct group *g,
                                                   : (struct atoms){0};
 }
 
+// How many times the whole of a value would be computed: what it is computed for may be repeated
+// too, so the counts of nested reductions multiply.
+static int64_t repeats_of(struct schedule *s, const struct group *g, const struct constraint *c,
+                          struct atoms points)
+{
+    int64_t repeats = axes_product(s, repeated_over(s, g, c, points));
+    const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
+    return outer ? product_of(repeats, repeats_of(s, g, outer, points)) : repeats;
+}
+
 // Whether some value would be computed too often; small loops may be written out instead.
 static bool is_repeated(struct schedule *s, const struct group *g, struct atoms points,
                         struct atoms *out_unrolled)
@@ -123,11 +140,12 @@ static bool is_repeated(struct schedule *s, const struct group *g, struct atoms 
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         struct atoms over = repeated_over(s, g, c, points);
-        if (!over.count || product_of(work_of(s, c), axes_product(s, over)) <= tiny)
+        if (!over.count || product_of(dear_work_of(s, c), repeats_of(s, g, c, points)) <= tiny)
             continue;
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
         unrolled = axes_concat(s, unrolled, axes_minus(s, over, unrolled));
-        if (!outer || axes_product(s, unrolled) > COST_UNROLL || overlap(s, over, outer->folded))
+        if (!outer || axes_product(s, unrolled) > COST_UNROLL ||
+            overlap(s, over, outer->folded))
             return true;
     }
     *out_unrolled = unrolled;

@@ -104,12 +104,13 @@ static bool merge_axes(const struct strided *x, int n, const int64_t *axes, int6
 }
 
 // Rows and columns of a matrix: the leading dimension, and whether it lies transposed.
-static bool place_matrix(int64_t rows, int64_t row_stride, int64_t columns, int64_t column_stride,
-                         bool *transpose, int64_t *leading)
+static bool place_matrix(int64_t rows, int64_t row_stride, int64_t columns,
+                         int64_t column_stride, bool *transpose, int64_t *leading)
 {
     *transpose = column_stride != 1;
     *leading = *transpose ? column_stride : row_stride;
-    return (*transpose ? row_stride : column_stride) == 1 && *leading >= (*transpose ? rows : columns);
+    return (*transpose ? row_stride : column_stride) == 1 &&
+           *leading >= (*transpose ? rows : columns);
 }
 
 static bool place_batch(const struct strided x[2], const struct dot_shape *d,

@@ -81,8 +81,8 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
     if (!node_is_index(n))
         to.context = axes_of_view(s, d->view);
     for (uint32_t i = 0; i < n->n_in; i++) {
-        to.view = n->op == IR_pad && i == 1 ? (struct view){0}
-                                            : axes_operand_view(s, n, i, d->view);
+        to.view =
+            n->op == IR_pad && i == 1 ? (struct view){0} : axes_operand_view(s, n, i, d->view);
         want(s, ir_operand(s->g, n, i), to);
     }
 }
@@ -120,7 +120,6 @@ static int ops_of(const struct schedule *s, ir_id v)
     (void)s;
     return node_is_index(n) ? n->op == IR_pad || n->op == IR_concatenate : 1;
 }
-
 
 static void add_list(struct schedule *s, struct group *to, const struct group *from)
 {
@@ -256,13 +255,13 @@ static bool are_one_place(struct schedule *s, const demand_list *l)
 }
 
 // Lets group g, the one at l->at[0], compute v; stores it too if as_root.
-static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same, bool as_root,
-                 const char **reason)
+static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same,
+                 bool as_root, const char **reason)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
     uint32_t before = g->constraints.count;
-    *reason = "kernel is full";
+    *reason = g->kind == GROUP_KERNEL ? "kernel is full" : "operand of a library call";
     if (g->kind != GROUP_KERNEL || g->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
         return false;
     *reason = "read at other places than it is written";
@@ -406,8 +405,9 @@ static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
     s->is_stored[v] = true;
     for (int i = 0; i < 2; i++) {
         s->is_forced[base[i]] = true;
-        want(s, base[i],
-             (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
+        want(
+            s, base[i],
+            (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
     }
     return true;
 }
@@ -455,7 +455,8 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
         struct group *g = group_at(s, l->at[i].group);
         if (g->kind != GROUP_KERNEL || g->ops + 2 > COST_KERNEL_OPS)
             return false;
-        struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
+        struct constraint c = {
+            .kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
         c.kept = axes_dependence(s, axes_of_view(s, l->at[i].view));
         c.context = l->at[i].context;
         if (s->cheap[v] != COST_NEVER || is_constrained(s, g, &c))
@@ -545,7 +546,7 @@ static void merge_readers(struct schedule *s, ir_id v)
 // What repeating a value costs, counted from dear values and folds.
 static void count_cheap(struct schedule *s)
 {
-    ir_for_each_node(s->g, n) {
+    ir_for_each_node (s->g, n) {
         int sum = node_is_index(n) ? ops_of(s, n->out) : 1;
         for (uint32_t i = 0; i < n->n_in; i++) {
             int x = s->cheap[ir_operand(s->g, n, i)];
@@ -564,8 +565,8 @@ static void count_cheap(struct schedule *s)
 // Ops and parameters behind every value.
 static void count_cones(struct schedule *s)
 {
-    ir_for_each_node(s->g, n) {
-        int64_t ops = 1, bytes = 0;
+    ir_for_each_node (s->g, n) {
+        int64_t ops = !node_is_index(n), bytes = 0;
         for (uint32_t i = 0; i < n->n_in; i++) {
             ir_id x = ir_operand(s->g, n, i);
             ops += s->cone_ops[x];

@@ -49,7 +49,7 @@ static nest_id buffer_number(const struct nest *n, uint32_t operand)
 struct access {
     nest_id statement;
     uint32_t depth;
-    uint32_t path[MAX_DEPTH]; // loops around it
+    uint32_t path[MAX_DEPTH];      // loops around it
     uint32_t order[MAX_DEPTH + 1]; // places in the blocks
 };
 
@@ -336,7 +336,8 @@ static bool may_donate(const struct planner *q, uint32_t input, uint32_t output)
 {
     const struct nest_program *p = q->p;
     uint32_t step = q->first[output];
-    if (step == UINT32_MAX || bytes_of(&p->memories.at[input]) != bytes_of(&p->memories.at[output]))
+    if (step == UINT32_MAX ||
+        bytes_of(&p->memories.at[input]) != bytes_of(&p->memories.at[output]))
         return false;
     bool is_read = false;
     for (uint32_t i = 0; i < p->steps.count; i++) {
@@ -398,7 +399,7 @@ struct replay {
     const struct nest_program *p;
     struct strbuf *report;
     int faults;
-    bool *is_whole; // by memory: it holds what was written to it
+    bool *is_whole;     // by memory: it holds what was written to it
     VEC(uint32_t) held; // temporaries that are whole
 };
 
@@ -497,7 +498,8 @@ void plan_print(struct strbuf *s, const struct nest_program *p)
         const struct nest_step *t = &p->steps.at[i];
         strbuf_printf(s, "step %u:", i);
         for (uint32_t k = 0; k < t->n_memories; k++)
-            strbuf_printf(s, " %s %u", is_written(p, t, k) ? "writes" : "reads", t->memories[k]);
+            strbuf_printf(s, " %s %u", is_written(p, t, k) ? "writes" : "reads",
+                          t->memories[k]);
         if (t->kind == NEST_STEP_COPY)
             strbuf_printf(s, ": a copy, because %s", t->reason);
         strbuf_add(s, "\n");

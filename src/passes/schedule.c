@@ -13,7 +13,7 @@
 
 static bool has_calls(const struct ir_graph *g)
 {
-    ir_for_each_node(g, n)
+    ir_for_each_node (g, n)
         if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
             return true;
     return false;
@@ -26,7 +26,7 @@ static struct ir_graph *inline_level(const struct ir_graph *g)
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
     ir_id *map = arena_array(m->arena, ir_id, g->values.count);
     VEC(ir_id) in = {0};
-    ir_for_each_node(g, n) {
+    ir_for_each_node (g, n) {
         in.count = 0;
         for (uint32_t i = 0; i < n->n_in; i++)
             vec_push(m->arena, &in, map[ir_operand(g, n, i)]);

@@ -51,12 +51,12 @@ enum constraint_kind { CONSTRAINT_ROOT, CONSTRAINT_REDUCE, CONSTRAINT_EXPENSIVE 
 struct constraint {
     enum constraint_kind kind;
     ir_id value;
-    ir_id outer;         // the reduction it is computed for, or IR_NONE
-    bool is_inside;      // REDUCE: wanted inside loops that it does not depend on
-    bool is_root;        // REDUCE: its result is stored as it is
-    bool is_used;        // REDUCE: somebody in the group reads it
-    struct atoms kept;   // loops that the value depends on
-    struct atoms folded; // REDUCE
+    ir_id outer;          // the reduction it is computed for, or IR_NONE
+    bool is_inside;       // REDUCE: wanted inside loops that it does not depend on
+    bool is_root;         // REDUCE: its result is stored as it is
+    bool is_used;         // REDUCE: somebody in the group reads it
+    struct atoms kept;    // loops that the value depends on
+    struct atoms folded;  // REDUCE
     struct atoms context; // loops around the place where it is wanted
 };
 
@@ -67,10 +67,10 @@ struct group {
     uint32_t feeder; // smallest rank of the groups whose results it reads
     uint32_t ops;
     VEC(struct constraint) constraints;
-    VEC(ir_id) roots;   // values it stores
-    VEC(ir_id) reduced; // reductions computed in it
-    struct atoms points; // parallel loops
-    struct atoms fold;   // the loop of accumulating puts, may be empty
+    VEC(ir_id) roots;      // values it stores
+    VEC(ir_id) reduced;    // reductions computed in it
+    struct atoms points;   // parallel loops
+    struct atoms fold;     // the loop of accumulating puts, may be empty
     struct atoms unrolled; // inner loops that are written out
     const char *reason;
 };
@@ -93,21 +93,21 @@ struct schedule {
     VEC(struct atom) atoms;
     VEC(struct group) groups;
     VEC(struct demand) demands;
-    uint32_t *first_demand; // by value
-    uint8_t *decision;      // by value
-    uint32_t *group_of;     // by value: members
-    struct view *view_of;   // by value: members
+    uint32_t *first_demand;  // by value
+    uint8_t *decision;       // by value
+    uint32_t *group_of;      // by value: members
+    struct view *view_of;    // by value: members
     struct atoms *folded_of; // by value: reductions
-    bool *is_stored;        // by value: it has memory
-    bool *is_forced;        // by value: it must have memory of its own
+    bool *is_stored;         // by value: it has memory
+    bool *is_forced;         // by value: it must have memory of its own
     bool *is_output;
-    uint8_t *cheap;         // by value: ops that repeating it costs, COST_NEVER for dear ones
-    uint8_t *cone_ops;      // by value: ops from parameters on, COST_NEVER for too many
-    int64_t *cone_bytes;    // by value: of the parameters it is made of
-    uint32_t *memory_of;    // by value
+    uint8_t *cheap;      // by value: ops that repeating it costs, COST_NEVER for dear ones
+    uint8_t *cone_ops;   // by value: ops from parameters on, COST_NEVER for too many
+    int64_t *cone_bytes; // by value: of the parameters it is made of
+    uint32_t *memory_of; // by value
     // Of the kernel that is being written; see nest_from_graph.c.
-    uint32_t *bound;  // by atom: the index form of its loop, NONE outside
-    uint32_t *stage;  // by value: folds one after the other that it takes, or NONE
+    uint32_t *bound;   // by atom: the index form of its loop, NONE outside
+    uint32_t *stage;   // by value: folds one after the other that it takes, or NONE
     uint8_t *computed; // by value: inner loops in which it is computed
     uint32_t n_bound;
 };

@@ -175,7 +175,8 @@ static jot_status check_symbols(const struct object *o)
 // Unwind tables would have to be registered; nothing unwinds through kernels.
 static bool is_loaded(const struct object *o, const Elf64_Shdr *s)
 {
-    if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || s->sh_type == SHT_X86_64_UNWIND)
+    if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || s->sh_type == SHT_NULL ||
+        s->sh_type == SHT_X86_64_UNWIND)
         return false;
     Elf64_Shdr names;
     if (s->sh_type != SHT_PROGBITS || o->header.e_shstrndx >= o->section_count)

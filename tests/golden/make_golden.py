@@ -17,7 +17,9 @@ A file is lines of words:
     random FUNCTION DTYPE SEED ARGUMENT ... TYPE HEX
 
 XLA takes denormal operands for zero on the CPU and makes no denormal results, so no operand here
-is denormal, and denormals.golden comes from NumPy.
+is denormal, and denormals.golden comes from NumPy.  XLA's elementary functions are off by up to
+hundreds of units in the last place, so finite results of these are NumPy's in a wider type, rounded,
+after a check that JAX means the same; what is NaN, infinite or zero is JAX's word.
 """
 import os
 import sys
@@ -156,18 +158,23 @@ def values_of(name):
 
 
 UNARY = {
-    # name: function, bound in ULP for f32 and f64 (the sum of jot's and XLA's own), f16 and bf16
+    # name: function, bound in ULP; half types have 1
     "neg": (lax.neg, 0), "sign": (lax.sign, 0), "abs": (lax.abs, 0), "floor": (lax.floor, 0),
     "ceil": (lax.ceil, 0),
     "round_even": (lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), 0),
     "round_away": (lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), 0),
     "is_finite": (lax.is_finite, 0),
-    "exp": (lax.exp, 4), "exp2": (lax.exp2, 4), "expm1": (lax.expm1, 4), "log": (lax.log, 4),
-    "log1p": (lax.log1p, 4), "sqrt": (lax.sqrt, 1), "rsqrt": (lax.rsqrt, 3),
-    "cbrt": (lax.cbrt, 4), "sin": (lax.sin, 4), "cos": (lax.cos, 4), "tan": (lax.tan, 6),
-    "asin": (lax.asin, 6), "acos": (lax.acos, 6), "atan": (lax.atan, 4), "sinh": (lax.sinh, 8),
-    "cosh": (lax.cosh, 8), "tanh": (lax.tanh, 8), "asinh": (lax.asinh, 6), "acosh": (lax.acosh, 6),
-    "atanh": (lax.atanh, 6), "logistic": (lax.logistic, 6), "erf_inv": (lax.erf_inv, 8),
+    "exp": (lax.exp, 2), "exp2": (lax.exp2, 2), "expm1": (lax.expm1, 2), "log": (lax.log, 2),
+    "log1p": (lax.log1p, 2), "sqrt": (lax.sqrt, 0.5), "rsqrt": (lax.rsqrt, 2),
+    "cbrt": (lax.cbrt, 4), "sin": (lax.sin, 2), "cos": (lax.cos, 2), "tan": (lax.tan, 4),
+    "asin": (lax.asin, 4), "acos": (lax.acos, 4), "atan": (lax.atan, 4), "sinh": (lax.sinh, 4),
+    "cosh": (lax.cosh, 4), "tanh": (lax.tanh, 2), "asinh": (lax.asinh, 4), "acosh": (lax.acosh, 4),
+    "atanh": (lax.atanh, 4), "logistic": (lax.logistic, 4), "erf_inv": (lax.erf_inv, 8),
+}
+WIDE = {
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)), "erf_inv": None,
 }
 BINARY = {
     "add": (lax.add, 0), "sub": (lax.sub, 0), "mul": (lax.mul, 0), "div": (lax.div, 0),
@@ -183,18 +190,39 @@ COMPLEX_UNARY = ["neg", "sign", "abs", "exp", "exp2", "expm1", "log", "log1p", "
 def how(ulp, name):
     if ulp == 0:
         return "exact"
-    return "ulp %d" % (1 if name in ("f16", "bf16") else ulp)
+    return "ulp %g" % (1 if name in ("f16", "bf16") else ulp)
+
+
+# y with its finite numbers from NumPy in a wider type.
+def widened(op, y, *operands):
+    wide = WIDE.get(op) or getattr(np, op, None)
+    if wide is None or y.dtype.kind == "c":
+        return y
+    t = np.longdouble if y.dtype == np.float64 else np.float64
+    with np.errstate(all="ignore"):
+        z = wide(*[np.asarray(x).astype(t) for x in operands])
+        rounded = z.astype(y.dtype)
+        tiny = float(ml_dtypes.finfo(y.dtype).tiny)
+        ok = np.isfinite(y) & np.isfinite(rounded) & (np.abs(z) >= tiny)
+        coarse = {2: 0.5, 4: 1e-4, 8: 1e-9}[y.dtype.itemsize]
+        a, b = y[ok].astype(t), z[ok]
+        assert np.all(np.abs(a - b) <= coarse * np.abs(b)), (op, a, b)
+        return np.where(ok, rounded, y).astype(y.dtype)
 
 
 def unary(f, op, name, ulp, function):
     x = values_of(name)
     y = np.asarray(function(jnp.asarray(x)))
+    if ulp:
+        y = widened(op, y, x)
     f.test("%s_%s" % (op, name), how(ulp, name), "%s %%0 : %s" % (op, type_of(y)), [x], y)
 
 
 def binary(f, op, name, ulp, function, v, w=None):
     x, y = np.reshape(v, (-1, 1)), np.reshape(v if w is None else w, (1, -1))
     z = np.asarray(function(*jnp.broadcast_arrays(jnp.asarray(x), jnp.asarray(y))))
+    if ulp:
+        z = widened(op, z, *np.broadcast_arrays(x, y))
     f.test("%s_%s" % (op, name), how(ulp, name), "%s %%0, %%1 : %s" % (op, type_of(z)), [x, y], z)
 
 
@@ -210,7 +238,8 @@ def floats():
         x = values_of(name)
         for n in (-3, -1, 0, 1, 2, 3, 5):
             # XLA multiplies in another order, so large powers differ in the last place.
-            f.test("integer_pow_%d_%s" % (n, name), how(0 if 0 <= n < 3 else 4, name),
+            bound = "exact" if 0 <= n < 3 else "ulp 4"
+            f.test("integer_pow_%d_%s" % (n, name), bound,
                    "integer_pow %%0 {exponent=%d} : %s" % (n, type_of(x)), [x],
                    lambda v, n=n: lax.integer_pow(v, n))
         low, high = cast([-1.0], name), cast([2.0], name)
@@ -298,7 +327,10 @@ def converts():
                      -2147483648.0, 4294967296.0, 9.3e18, -9.3e18, 1.9e19, 2.0 ** 63, 2.0 ** 64]
             x = np.concatenate([x[:40], no_denormals(cast(edges, a))])
         for b in NAMES:
-            y = np.asarray(lax.convert_element_type(jnp.asarray(x), NAMES[b]))
+            y = jnp.asarray(x)
+            if a in COMPLEX and b in FLOATS + INTEGERS:
+                y = y.real
+            y = np.asarray(y.astype(NAMES[b]))
             f.test("convert_%s_%s" % (a, b), "exact",
                    "convert %%0 {dtype=%s} : %s" % (b, type_of(y)), [x], y)
     f.write()
@@ -472,7 +504,11 @@ def derivatives():
         x = cast([0.0, -0.0, 0.25, -0.25, 0.5, 2.0, -2.0, 1.0, -1.0, 0.999, 30.0, -30.0], name)
         for op, (function, ulp) in UNARY.items():
             if op != "is_finite":
-                vjps(f, "vjp_%s_%s" % (op, name), "ulp 16", op + " %%0 : %(t)s", [x], function)
+                # 1 - y and exp(y^2) make a unit of y many.
+                bound = {"logistic": 64, "erf_inv": 128}.get(op, 16)
+                some = x[np.abs(x) < 10] if op == "logistic" else x
+                vjps(f, "vjp_%s_%s" % (op, name), "ulp %d" % bound, op + " %%0 : %(t)s", [some],
+                     function)
         v = cast([0.0, -0.0, 1, -1, 2, -2.5, 3, 0.5], name)
         a, b = np.repeat(v, len(v)), np.tile(v, len(v))
         for op in ("add", "sub", "mul", "div", "rem", "pow", "max", "min", "atan2"):
@@ -494,10 +530,6 @@ def derivatives():
                       ("cummin", lax.cummin), ("cumlogsumexp", lax.cumlogsumexp)):
             vjps(f, "vjp_%s_%s" % (op, name), "ulp 32", op + " %%0 {axis=1, reverse=0} : %(t)s",
                  [finite], lambda z, g=g: g(z, 1))
-        p = np.array([True, False, True, False])
-        y, pull = jax.vjp(lambda s, t: lax.select(jnp.asarray(p), s, t), *map(jnp.asarray, rows[:2]
-                                                                           [:, :4]))
-        del y, pull
     for name in COMPLEX:
         bound = "close %g" % (2e-5 if name == "c64" else 2e-13)
         part = [0.5, -0.5, 2.0, -1.5, 0.1]

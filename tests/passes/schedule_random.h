@@ -71,7 +71,8 @@ static inline ir_id random_reduce(struct random_program *r, ir_id x)
     for (int i = 0; i < rank; i++)
         if (random_below(r, 2))
             axes[n++] = i;
-    static const enum ir_op ops[] = {IR_reduce_sum, IR_reduce_max, IR_reduce_sum, IR_reduce_min};
+    static const enum ir_op ops[] = {IR_reduce_sum, IR_reduce_max, IR_reduce_sum,
+                                     IR_reduce_min};
     ir_id y = ir_reduce(&r->b, ops[random_below(r, 4)], x, n, axes);
     if (n == 0 || random_below(r, 2))
         return y;
@@ -146,7 +147,8 @@ static inline ir_id random_dot(struct random_program *r, ir_id x)
     int n = 0;
     for (int i = 0; i < rank_x && n < 2; i++)
         for (int k = 0; k < rank_y && n < 2; k++)
-            if (dx[i] == dy[k] && (n == 0 || (ax[0] != i && ay[0] != k)) && random_below(r, 3)) {
+            if (dx[i] == dy[k] && (n == 0 || (ax[0] != i && ay[0] != k)) &&
+                random_below(r, 3)) {
                 ax[n] = i;
                 ay[n++] = k;
                 break;

@@ -8,7 +8,8 @@ static uint64_t bytes_of_temporaries(const struct nest_program *p)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->memories.count; i++)
         if (p->memories.at[i].place == NEST_TEMPORARY)
-            sum += (uint64_t)p->memories.at[i].count * dtype_get(p->memories.at[i].dtype)->bytes;
+            sum +=
+                (uint64_t)p->memories.at[i].count * dtype_get(p->memories.at[i].dtype)->bytes;
     return sum;
 }
 

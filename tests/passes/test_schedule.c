@@ -28,6 +28,25 @@ END_TEST
 START_TEST(every_op_runs) { check_opcases(NULL, _i); }
 END_TEST
 
+START_TEST(every_gradient_runs)
+{
+    struct opcases cases = opcases_make(module, JOT_F64, seed);
+    for (uint32_t i = 0; i < cases.count; i++) {
+        uint32_t f = opcase_function(module, &cases.at[i]), back;
+        bool wrt[OPCASE_OPERANDS] = {0};
+        for (uint32_t k = 0; k < graph(f)->n_params; k++)
+            wrt[k] = dtype_is_inexact(ir_dtype_of(graph(f), k));
+        require(pass_vjp(module, f, wrt, &back));
+        back = pass_simplify(module, pass_inline(module, back, 10000));
+        struct ir_tensor *in = draw_inputs(back, seed + i);
+        memcpy(in, cases.at[i].in, (size_t)cases.at[i].n_in * sizeof *in);
+        struct nest_program *p = schedule_with(back, &(struct schedule_options){.large = _i});
+        check_program(back, p);
+        check_run(back, p, in);
+    }
+}
+END_TEST
+
 // ---- Programs
 
 static struct nest_program *check_example(uint32_t f, uint32_t steps)
@@ -96,7 +115,8 @@ START_TEST(energy_gradient_reads_once)
 {
     struct nest_program *p = check_example(example_energy_gradient(100000, 100), 1);
     const struct nest *n = p->nests.at[0];
-    ck_assert_uint_eq(count_kind(n, NEST_FOLD), 2); // over samples; both products of a row in one
+    ck_assert_uint_eq(count_kind(n, NEST_FOLD),
+                      2); // over samples; both products of a row in one
     ck_assert_uint_eq(count_kind(n, NEST_MAP), 1);
     ck_assert_uint_eq(count_loads(p, 0, 2), 2); // in the products, and in the results
     check_small(example_energy_gradient(5000, 10));
@@ -151,8 +171,10 @@ END_TEST
 
 START_TEST(pairs)
 {
-    struct nest_program *p = schedule(example_nbody_gradient(1024));
-    ck_assert_uint_le(p->steps.count, 2);
+    // Both sums in one loop, nothing of the size of all pairs, no root for each coordinate.
+    struct nest_program *p = check_example(example_nbody_gradient(1024), 1);
+    ck_assert_uint_eq(p->arena_bytes, 0);
+    ck_assert_uint_eq(count_ops(p->nests.at[0], IR_sqrt), 2);
     check_small(example_nbody_gradient(60));
     check_small(example_nbody_gradient(130));
 }
@@ -168,8 +190,28 @@ START_TEST(random_programs)
 }
 END_TEST
 
+// The number of steps and kernels grows with the graph and not faster; equal kernels appear once.
+START_TEST(long_programs)
+{
+    struct ir_builder b = begin("long");
+    ir_id x = ir_param(&b, F32(1024)), y = ir_param(&b, F32(1024));
+    for (int i = 0; i < 20000; i++) {
+        ir_id z = ir_add(&b, x, y);
+        x = y;
+        y = i % 5 ? z : ir_sin(&b, z);
+    }
+    ir_output(&b, y);
+    uint32_t f = done(&b);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    ck_assert_uint_le(p->steps.count, 24000 / 100);
+    ck_assert_uint_le(p->nests.count, 8);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, long_programs);
     tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
     tcase_add_test(t, softmax_gradient_is_one_kernel);
@@ -183,6 +225,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, every_op_runs, 0, DTYPE_COUNT);
+    tcase_add_loop_test(t, every_gradient_runs, 0, 2);
 }
 
 int main(void) { return support_run("schedule", add_tests); }

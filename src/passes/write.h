@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of nest_from_graph.c share: a kernel while it is written.
+#ifndef PASSES_WRITE_H
+#define PASSES_WRITE_H
+
+#include "passes/emit.h"
+
+#define MAX_LEAVES 256 // atoms of one loop
+
+struct known_value {
+    ir_id v;
+    nest_id guard;
+    const form_id *at;
+    nest_id result;
+};
+
+struct row { // the local copy of a value
+    ir_id v;
+    nest_id local;
+    scope_id loop; // that fills it, NONE so far
+};
+
+struct writer {
+    struct schedule *s;
+    struct emitter e;
+    uint32_t group;
+    struct group *g;
+    scope_id point; // the scope of the parallel loop
+    VEC(struct known_value) values;
+    struct hash_table value_table;
+    VEC(struct row) rows;
+    VEC(uint32_t) memories; // by buffer that is no local
+    VEC(nest_id) buffers;   // the same, their numbers
+    VEC(ir_id) counted;     // values with a count in s->computed
+    VEC(ir_id) staged;      // values with a number in s->stage
+};
+
+// What an atom was bound to before.
+struct binding {
+    atom_id atom;
+    form_id before;
+};
+
+// write_loops.c
+nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role);
+form_id write_linear_of(struct writer *w, ir_id v, const form_id *at);
+nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard);
+nest_id write_zero_of(struct writer *w, jot_dtype d);
+bool write_form_of_atoms(struct writer *w, struct atoms a, form_id *out);
+bool write_form_of_view(struct writer *w, struct view v, form_id *at);
+bool write_is_member(const struct writer *w, ir_id v);
+bool write_is_natural(struct writer *w, ir_id v, const form_id *at);
+void write_bind(struct writer *w, struct atoms leaves, const form_id *forms,
+                struct binding *undo);
+void write_unbind(struct writer *w, uint32_t n, const struct binding *undo);
+uint32_t write_unrolled_places(const struct writer *w);
+void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo);
+bool write_overlaps(const struct writer *w, struct atoms a, struct atoms b);
+
+// write_index.c
+nest_id write_at_operand(struct writer *w, const struct ir_node *n, uint32_t i,
+                         const form_id *at, nest_id guard);
+nest_id write_broadcast(struct writer *w, const struct ir_node *n, const form_id *at,
+                        nest_id guard);
+nest_id write_transpose(struct writer *w, const struct ir_node *n, const form_id *at,
+                        nest_id guard);
+nest_id write_rev(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard);
+nest_id write_slice(struct writer *w, const struct ir_node *n, const form_id *at,
+                    nest_id guard);
+nest_id write_reshape(struct writer *w, const struct ir_node *n, const form_id *at,
+                      nest_id guard);
+nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard);
+nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_id *at,
+                          nest_id guard);
+nest_id write_iota(struct writer *w, const struct ir_node *n, const form_id *at);
+nest_id write_constant(struct writer *w, const struct ir_node *n, const form_id *at,
+                       nest_id guard);
+
+// write_value.c
+nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
+void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
+                    nest_id result);
+nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard);
+
+// write_fold.c
+uint32_t write_stage_of(struct writer *w, ir_id v);
+scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
+bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b);
+bool write_is_terminal(const struct writer *w, ir_id v);
+uint16_t write_combiner_of(enum ir_op op, jot_dtype d);
+nest_id write_widened(struct writer *w, nest_id x, jot_dtype d);
+struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *at,
+                                     nest_id guard, const form_id *folded);
+void write_deal_axes(struct writer *w, const struct ir_node *n, uint32_t n_axes,
+                     const nest_id *axes, form_id *out);
+nest_id write_result_of(struct writer *w, ir_id v, const struct nest_combine *c,
+                        nest_id result);
+nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard);
+
+// write_row.c
+struct row *write_row_of(struct writer *w, ir_id v);
+bool write_is_inner(const struct writer *w, ir_id v, const form_id *at, nest_id result);
+void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
+                             nest_id result);
+void write_choose_rows(struct writer *w, struct writer *again);
+bool write_is_filled(const struct writer *w, const struct row *r);
+form_id write_place_in_row(struct writer *w, ir_id v);
+void write_fill_row(struct writer *w, struct row *r, nest_id value);
+
+#endif

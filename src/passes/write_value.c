@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A value at coordinates: found, loaded, or computed from its operands.
+#include "passes/write.h"
+
+// ---- Elementwise ops
+
+static nest_id write_map(struct writer *w, const struct ir_node *n, uint32_t result,
+                         const form_id *at, nest_id guard)
+{
+    const struct ir_graph *g = w->s->g;
+    const int64_t *dims = ir_dims_of(g, n->out);
+    nest_id in[4];
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(g, n, i);
+        const int64_t *from_dims = ir_dims_of(g, x);
+        form_id from[IR_MAX_RANK];
+        for (int k = 0; k < ir_rank_of(g, x); k++)
+            from[k] = from_dims[k] == 1 && dims[k] != 1 ? 0 : at[k];
+        in[i] = write_value_at(w, x, from, guard);
+    }
+    if (n->op == IR_convert && ir_dtype_of(g, n->out) == ir_dtype_of(g, ir_operand(g, n, 0)))
+        return in[0];
+    int64_t bits[2] = {0};
+    if (n->op == IR_integer_pow)
+        bits[0] = ir_attr_int(n->attrs, IR_KEY_exponent);
+    if (n->op == IR_reduce_precision) {
+        bits[0] = ir_attr_int(n->attrs, IR_KEY_exponent_bits);
+        bits[1] = ir_attr_int(n->attrs, IR_KEY_mantissa_bits);
+    }
+    return emit_op(&w->e, (enum ir_op)n->op, ir_dtype_of(g, n->out), (int)n->n_in, in, bits) +
+           result;
+}
+
+// ---- Values
+
+static uint64_t value_hash(const struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    uint64_t h = hash_combine(hash_mix(v), guard);
+    for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
+        h = hash_combine(h, at[i]);
+    return h;
+}
+
+nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    uint64_t h = value_hash(w, v, at, guard);
+    size_t bytes = (size_t)ir_rank_of(w->s->g, v) * sizeof *at;
+    for (struct hash_probe p = hash_probe(&w->value_table, h);
+         hash_next(&w->value_table, &p);) {
+        const struct known_value *k = &w->values.at[p.id];
+        if (k->v == v && k->guard == guard && (!bytes || !memcmp(k->at, at, bytes)) &&
+            emit_sees(&w->e, w->e.value_scope.at[k->result]))
+            return k->result;
+    }
+    return NEST_NONE;
+}
+
+void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id result)
+{
+    size_t bytes = (size_t)ir_rank_of(w->s->g, v) * sizeof *at;
+    const form_id *copy = bytes ? arena_copy(w->s->scratch, at, bytes) : NULL;
+    vec_push(w->s->scratch, &w->values, (struct known_value){v, guard, copy, result});
+    hash_insert(w->s->scratch, &w->value_table, value_hash(w, v, at, guard),
+                w->values.count - 1);
+}
+
+static nest_id compute(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    switch ((enum ir_op)n->op) {
+    case IR_const:
+        return write_constant(w, n, at, guard);
+    case IR_iota:
+        return write_iota(w, n, at);
+    case IR_broadcast_in_dim:
+        return write_broadcast(w, n, at, guard);
+    case IR_reshape:
+        return write_reshape(w, n, at, guard);
+    case IR_transpose:
+        return write_transpose(w, n, at, guard);
+    case IR_rev:
+        return write_rev(w, n, at, guard);
+    case IR_slice:
+        return write_slice(w, n, at, guard);
+    case IR_pad:
+        return write_pad(w, n, at, guard);
+    case IR_concatenate:
+        return write_concatenate(w, n, at, guard);
+    case IR_stop_gradient:
+    case IR_variable:
+    case IR_barrier:
+        return write_at_operand(w, n, v - n->out, at, guard);
+    default:
+        return node_is_folding(n) ? write_fold(w, v, at, guard)
+                                  : write_map(w, n, v - n->out, at, guard);
+    }
+}
+
+// Whether the coordinates exist whatever a guard says.
+static bool is_in_range(const struct writer *w, ir_id v, const form_id *at)
+{
+    const int64_t *dims = ir_dims_of(w->s->g, v);
+    for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
+        if (w->e.forms.at[at[i]].low < 0 || w->e.forms.at[at[i]].high >= dims[i])
+            return false;
+    return true;
+}
+
+nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    struct schedule *s = w->s;
+    if (value_count(s, v) == 0)
+        return write_zero_of(w, ir_dtype_of(s->g, v)); // in loops that do not run
+    if (guard != NEST_NONE && is_in_range(w, v, at))
+        guard = NEST_NONE;
+    nest_id known = write_find_value(w, v, at, guard);
+    if (known != NEST_NONE)
+        return known;
+    if (s->is_stored[v] && !write_is_member(w, v))
+        return write_load_value(w, v, at, guard);
+    struct row *row = w->rows.count && write_is_natural(w, v, at) ? write_row_of(w, v) : NULL;
+    if (row && write_is_filled(w, row))
+        return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
+    nest_id result = compute(w, v, at, guard);
+    write_remember(w, v, at, guard, result);
+    write_count_computation(w, v, at, guard, result);
+    if (row && guard == NEST_NONE && write_is_inner(w, v, at, result))
+        write_fill_row(w, row, result);
+    return result;
+}
