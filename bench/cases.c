@@ -3,15 +3,9 @@
 
 // ---- calls ----
 
-static jot_value scalar_add(jot_value x)
-{
-    return jot_add(x, 1.0);
-}
+static jot_value scalar_add(jot_value x) { return jot_add(x, 1.0); }
 
-static jot_function dispatch_scalar_add(void)
-{
-    return jot_fn(scalar_add);
-}
+static jot_function dispatch_scalar_add(void) { return jot_fn(scalar_add); }
 
 struct twenty {
     jot_value at[20];
@@ -27,10 +21,7 @@ static jot_value sum_of_all(struct twenty x)
 
 JOT_FUNCTION(sum_of_all_fn, sum_of_all, jot_value, struct twenty);
 
-static jot_function dispatch_20_args(void)
-{
-    return sum_of_all_fn;
-}
+static jot_function dispatch_20_args(void) { return sum_of_all_fn; }
 
 // ---- elementwise ----
 
@@ -41,52 +32,28 @@ static jot_value chain(jot_value x)
     return jot_mean(x);
 }
 
-static jot_function chain_mean(void)
-{
-    return jot_fn(chain);
-}
+static jot_function chain_mean(void) { return jot_fn(chain); }
 
-static jot_value scaled_sum(jot_value x, jot_value y)
-{
-    return jot_add(jot_mul(2.5, x), y);
-}
+static jot_value scaled_sum(jot_value x, jot_value y) { return jot_add(jot_mul(2.5, x), y); }
 
-static jot_function axpy(void)
-{
-    return jot_fn(scaled_sum);
-}
+static jot_function axpy(void) { return jot_fn(scaled_sum); }
 
-static jot_value gelu_of(jot_value x)
-{
-    return jot_gelu(x);
-}
+static jot_value gelu_of(jot_value x) { return jot_gelu(x); }
 
-static jot_function gelu(void)
-{
-    return jot_fn(gelu_of);
-}
+static jot_function gelu(void) { return jot_fn(gelu_of); }
 
 // ---- rows ----
 
-static jot_value softmax_of_rows(jot_value x)
-{
-    return jot_softmax(x, -1);
-}
+static jot_value softmax_of_rows(jot_value x) { return jot_softmax(x, -1); }
 
-static jot_function softmax(void)
-{
-    return jot_fn(softmax_of_rows);
-}
+static jot_function softmax(void) { return jot_fn(softmax_of_rows); }
 
 static jot_value squares_of_softmax(jot_value x)
 {
     return jot_sum(jot_integer_pow(jot_softmax(x, -1), 2));
 }
 
-static jot_function softmax_grad(void)
-{
-    return jot_grad(jot_fn(squares_of_softmax));
-}
+static jot_function softmax_grad(void) { return jot_grad(jot_fn(squares_of_softmax)); }
 
 static jot_value normalised_rows(jot_value x)
 {
@@ -94,42 +61,27 @@ static jot_value normalised_rows(jot_value x)
     return jot_mul(centred, jot_rsqrt(jot_add(jot_var(x, -1, JOT_KEEPDIMS), 1e-5)));
 }
 
-static jot_function layernorm(void)
-{
-    return jot_fn(normalised_rows);
-}
+static jot_function layernorm(void) { return jot_fn(normalised_rows); }
 
 static jot_value energy(jot_value w, jot_value a, jot_value x)
 {
     return jot_mean(jot_mul(jot_dot(x, w), jot_exp(jot_neg(jot_dot(x, a)))));
 }
 
-static jot_function qmc_grad(void)
-{
-    return jot_grad(jot_fn(energy), 0, 1);
-}
+static jot_function qmc_grad(void) { return jot_grad(jot_fn(energy), 0, 1); }
 
 // ---- products ----
 
-static jot_value product(jot_value a, jot_value b)
-{
-    return jot_matmul(a, b);
-}
+static jot_value product(jot_value a, jot_value b) { return jot_matmul(a, b); }
 
-static jot_function gemm(void)
-{
-    return jot_fn(product);
-}
+static jot_function gemm(void) { return jot_fn(product); }
 
 static jot_value layer(jot_value a, jot_value b, jot_value c)
 {
     return jot_relu(jot_add(jot_matmul(a, b), c));
 }
 
-static jot_function gemm_bias_relu(void)
-{
-    return jot_fn(layer);
-}
+static jot_function gemm_bias_relu(void) { return jot_fn(layer); }
 
 struct network {
     jot_value w[3], b[3];
@@ -153,12 +105,10 @@ static struct network network_step(struct network p, jot_value x, jot_value y)
     return p;
 }
 
-JOT_FUNCTION(network_step_fn, network_step, struct network, struct network, jot_value, jot_value);
+JOT_FUNCTION(network_step_fn, network_step, struct network, struct network, jot_value,
+             jot_value);
 
-static jot_function mlp_sgd_step(void)
-{
-    return network_step_fn;
-}
+static jot_function mlp_sgd_step(void) { return network_step_fn; }
 
 // ---- second derivatives and maps ----
 
@@ -167,10 +117,7 @@ static jot_value logistic_loss(jot_value w, jot_value x, jot_value y)
     return jot_mean(jot_logaddexp(0.0, jot_mul(jot_neg(y), jot_dot(x, w))));
 }
 
-static jot_function hessian_logreg(void)
-{
-    return jot_hessian(jot_fn(logistic_loss));
-}
+static jot_function hessian_logreg(void) { return jot_hessian(jot_fn(logistic_loss)); }
 
 static jot_value rosenbrock(jot_value x)
 {
@@ -179,20 +126,14 @@ static jot_value rosenbrock(jot_value x)
     return jot_sum(jot_add(jot_mul(100.0, bend), jot_integer_pow(jot_sub(1, low), 2)));
 }
 
-static jot_function hessian_rosenbrock(void)
-{
-    return jot_hessian(jot_fn(rosenbrock));
-}
+static jot_function hessian_rosenbrock(void) { return jot_hessian(jot_fn(rosenbrock)); }
 
 static jot_value neuron(jot_value x, jot_value w, jot_value b)
 {
     return jot_add(jot_dot(x, w), b);
 }
 
-static jot_function vmap_dot(void)
-{
-    return jot_vmap(jot_fn(neuron), 0, JOT_NONE, JOT_NONE);
-}
+static jot_function vmap_dot(void) { return jot_vmap(jot_fn(neuron), 0, JOT_NONE, JOT_NONE); }
 
 static jot_value sample_loss(jot_value p, jot_value x)
 {
@@ -211,94 +152,43 @@ static jot_value gravity(jot_value p)
     return jot_neg(jot_sum(jot_div(1.0, jot_sqrt(r2))));
 }
 
-static jot_function nbody_grad(void)
-{
-    return jot_grad(jot_fn(gravity));
-}
+static jot_function nbody_grad(void) { return jot_grad(jot_fn(gravity)); }
 
 // ---- reductions and moves ----
 
-static jot_value sum_of_rows(jot_value x)
-{
-    return jot_sum(x, 1);
-}
+static jot_value sum_of_rows(jot_value x) { return jot_sum(x, 1); }
 
-static jot_function sum_axis1(void)
-{
-    return jot_fn(sum_of_rows);
-}
+static jot_function sum_axis1(void) { return jot_fn(sum_of_rows); }
 
-static jot_value sum_of_columns(jot_value x)
-{
-    return jot_sum(x, 0);
-}
+static jot_value sum_of_columns(jot_value x) { return jot_sum(x, 0); }
 
-static jot_function sum_axis0(void)
-{
-    return jot_fn(sum_of_columns);
-}
+static jot_function sum_axis0(void) { return jot_fn(sum_of_columns); }
 
-static jot_value sum_of_elements(jot_value x)
-{
-    return jot_sum(x);
-}
+static jot_value sum_of_elements(jot_value x) { return jot_sum(x); }
 
-static jot_function sum_all(void)
-{
-    return jot_fn(sum_of_elements);
-}
+static jot_function sum_all(void) { return jot_fn(sum_of_elements); }
 
-static jot_value largest_of_rows(jot_value x)
-{
-    return jot_argmax(x, 1);
-}
+static jot_value largest_of_rows(jot_value x) { return jot_argmax(x, 1); }
 
-static jot_function argmax_axis1(void)
-{
-    return jot_fn(largest_of_rows);
-}
+static jot_function argmax_axis1(void) { return jot_fn(largest_of_rows); }
 
-static jot_value symmetric_part(jot_value x)
-{
-    return jot_add(jot_transpose(x), x);
-}
+static jot_value symmetric_part(jot_value x) { return jot_add(jot_transpose(x), x); }
 
-static jot_function transpose_add(void)
-{
-    return jot_fn(symmetric_part);
-}
+static jot_function transpose_add(void) { return jot_fn(symmetric_part); }
 
-static jot_value running_sum(jot_value x)
-{
-    return jot_cumsum(x);
-}
+static jot_value running_sum(jot_value x) { return jot_cumsum(x); }
 
-static jot_function cumsum_1d(void)
-{
-    return jot_fn(running_sum);
-}
+static jot_function cumsum_1d(void) { return jot_fn(running_sum); }
 
 // ---- random numbers ----
 
-static jot_value normals(jot_value key)
-{
-    return jot_random_normal(key, JOT_F32, 1 << 22);
-}
+static jot_value normals(jot_value key) { return jot_random_normal(key, JOT_F32, 1 << 22); }
 
-static jot_function rng_normal(void)
-{
-    return jot_fn(normals);
-}
+static jot_function rng_normal(void) { return jot_fn(normals); }
 
-static jot_value uniforms(jot_value key)
-{
-    return jot_random_uniform(key, JOT_F32, 1 << 22);
-}
+static jot_value uniforms(jot_value key) { return jot_random_uniform(key, JOT_F32, 1 << 22); }
 
-static jot_function rng_uniform(void)
-{
-    return jot_fn(uniforms);
-}
+static jot_function rng_uniform(void) { return jot_fn(uniforms); }
 
 // ---- the table ----
 

@@ -6,7 +6,7 @@
 #include <jot/jot.h>
 
 // Gives on a failure.
-#define TRY(expression)                                                                   \
+#define TRY(expression)                                                                        \
     do {                                                                                       \
         jot_status try_ = (expression);                                                        \
         if (try_ != JOT_OK)                                                                    \

@@ -84,7 +84,7 @@ static void nested(const jot_value *in, jot_value *out, void *ctx)
 struct family {
     const char *name;
     jot_body *body;
-    int n_in;      // 0: as many as a quarter of the size
+    int n_in; // 0: as many as a quarter of the size
     bool is_graded, is_matrix;
 };
 
@@ -109,8 +109,8 @@ static jot_status measure(const struct family *f, int n, struct row *r)
     for (int i = 0; i < n_in; i++)
         in[i] = f->is_matrix && i == 1 ? jot_array_full(JOT_F32, 0.1, WIDTH, WIDTH)
                                        : jot_array_full(JOT_F32, 0.5 + i * 1e-3, WIDTH);
-    jot_function traced = jot_function_trees(f->name, f->name, f->body, 1, &in_leaves, 1,
-                                             &out_leaves, &n);
+    jot_function traced =
+        jot_function_trees(f->name, f->name, f->body, 1, &in_leaves, 1, &out_leaves, &n);
     double start = seconds();
     jot_executable *e = jot_jit(f->is_graded ? jot_grad(traced) : traced, .name = f->name);
     jot_status status = jot_call_list(e, (size_t)n_in, in, (size_t)n_out, out);
@@ -129,10 +129,7 @@ static jot_status measure(const struct family *f, int n, struct row *r)
     return status;
 }
 
-static bool grows_fast(size_t a, size_t b)
-{
-    return a > 1000 && (double)b > 2.5 * (double)a;
-}
+static bool grows_fast(size_t a, size_t b) { return a > 1000 && (double)b > 2.5 * (double)a; }
 
 static int print_row(const struct family *f, int n, const struct row *r, const struct row *last)
 {
@@ -154,10 +151,10 @@ static int print_row(const struct family *f, int n, const struct row *r, const s
 int main(int argc, char **argv)
 {
     static const struct family families[] = {
-        {"chain", chain, 1, false, false},         {"chain_grad", chain, 1, true, false},
-        {"tree", tree, 0, false, false},           {"tree_grad", tree, 0, true, false},
-        {"recurrent", recurrent, 3, false, true},  {"recurrent_grad", recurrent, 3, true, true},
-        {"nested", nested, 1, false, false},       {"nested_grad", nested, 1, true, false},
+        {"chain", chain, 1, false, false},        {"chain_grad", chain, 1, true, false},
+        {"tree", tree, 0, false, false},          {"tree_grad", tree, 0, true, false},
+        {"recurrent", recurrent, 3, false, true}, {"recurrent_grad", recurrent, 3, true, true},
+        {"nested", nested, 1, false, false},      {"nested_grad", nested, 1, true, false},
     };
     int largest = argc > 1 ? atoi(argv[1]) : 4000, failed = 0;
     printf("%-16s %7s %9s %9s %11s %11s %10s\n", "family", "size", "traced", "simple",

@@ -241,7 +241,8 @@ static int serve(void)
 static int print_table(int n, char **wanted)
 {
     int failures = 0;
-    printf("%-26s %12s %12s %10s %10s\n", "case", "median us", "least us", "cold ms", "warm ms");
+    printf("%-26s %12s %12s %10s %10s\n", "case", "median us", "least us", "cold ms",
+           "warm ms");
     for (int i = 0; i < n_bench_cases; i++) {
         const char *name = bench_cases[i].name;
         bool is_wanted = false;

@@ -53,7 +53,10 @@ void arena_release(struct arena *a)
     memory_release(a);
 }
 
-size_t arena_bytes(const struct arena *a) { return a->last ? a->last->before + a->last->used : 0; }
+size_t arena_bytes(const struct arena *a)
+{
+    return a->last ? a->last->before + a->last->used : 0;
+}
 
 static void add_block(struct arena *a, size_t bytes)
 {
@@ -85,7 +88,10 @@ void *arena_copy(struct arena *a, const void *data, size_t bytes)
     return bytes ? memcpy(at, data, bytes) : at;
 }
 
-char *arena_text(struct arena *a, const char *text) { return arena_copy(a, text, strlen(text) + 1); }
+char *arena_text(struct arena *a, const char *text)
+{
+    return arena_copy(a, text, strlen(text) + 1);
+}
 
 struct arena_mark arena_mark(const struct arena *a)
 {

@@ -31,8 +31,8 @@ struct arena_mark {
     size_t used;
 };
 
-struct arena *arena_create(void);         // NULL when memory is out
-void arena_release(struct arena *a);      // NULL is fine
+struct arena *arena_create(void);          // NULL when memory is out
+void arena_release(struct arena *a);       // NULL is fine
 size_t arena_bytes(const struct arena *a); // handed out so far
 
 // Zeroed, aligned for any type.

@@ -12,7 +12,8 @@ struct bitset {
 
 static inline struct bitset bitset_make(struct arena *a, uint32_t bits)
 {
-    return (struct bitset){.words = arena_array(a, uint64_t, (bits + 63) / 64 + 1), .bits = bits};
+    return (struct bitset){.words = arena_array(a, uint64_t, (bits + 63) / 64 + 1),
+                           .bits = bits};
 }
 static inline bool bitset_has(const struct bitset *s, uint32_t i)
 {

@@ -10,7 +10,10 @@ const struct dtype_info dtype_table[DTYPE_COUNT] = {
 #undef DTYPE
 };
 
-const char *jot_dtype_name(jot_dtype d) { return dtype_is_valid((int)d) ? dtype_table[d].name : "?"; }
+const char *jot_dtype_name(jot_dtype d)
+{
+    return dtype_is_valid((int)d) ? dtype_table[d].name : "?";
+}
 
 size_t jot_dtype_size(jot_dtype d) { return dtype_is_valid((int)d) ? dtype_table[d].bytes : 0; }
 

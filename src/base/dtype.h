@@ -31,7 +31,10 @@ static inline bool dtype_is_integer(jot_dtype d)
     return dtype_is_signed(d) || dtype_is_unsigned(d);
 }
 // Float or complex: what a derivative can be taken in.
-static inline bool dtype_is_inexact(jot_dtype d) { return dtype_is_float(d) || dtype_is_complex(d); }
+static inline bool dtype_is_inexact(jot_dtype d)
+{
+    return dtype_is_float(d) || dtype_is_complex(d);
+}
 static inline bool dtype_is_half(jot_dtype d) { return d == JOT_F16 || d == JOT_BF16; }
 // The type of the parts of a complex number; any other type is its own.
 static inline jot_dtype dtype_real(jot_dtype d) { return (jot_dtype)dtype_table[d].real; }

@@ -46,7 +46,8 @@ struct hash_probe {
 };
 static inline struct hash_probe hash_probe(const struct hash_table *t, uint64_t h)
 {
-    return (struct hash_probe){.hash = h, .at = t->capacity ? (uint32_t)h & (t->capacity - 1) : 0};
+    return (struct hash_probe){.hash = h,
+                               .at = t->capacity ? (uint32_t)h & (t->capacity - 1) : 0};
 }
 // Moves to the next entry with the same hash; false at the end.
 static inline int hash_next(const struct hash_table *t, struct hash_probe *p)

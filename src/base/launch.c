@@ -63,10 +63,7 @@ static void set_tables(struct rt_plan *p, const struct table tables[TABLE_COUNT]
     p->constants = tables[8].at;
 }
 
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + 7) & ~UINT64_C(7);
-}
+static uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~UINT64_C(7); }
 
 // ---- checking ----
 

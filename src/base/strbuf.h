@@ -14,6 +14,7 @@ struct strbuf {
 struct strbuf strbuf_make(struct arena *a);
 void strbuf_add(struct strbuf *s, const char *text);
 void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n);
-__attribute__((format(printf, 2, 3))) void strbuf_printf(struct strbuf *s, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void strbuf_printf(struct strbuf *s, const char *format,
+                                                         ...);
 
 #endif

@@ -107,13 +107,12 @@ static struct parts split_index(struct cg_lowering *l, const struct nest_index *
                 p.factor = t->factor;
             continue;
         }
-        LLVMValueRef v =
-            widen_to_i64(l, l->values[t->id].re, l->nest->values.at[t->id].dtype);
+        LLVMValueRef v = widen_to_i64(l, l->values[t->id].re, l->nest->values.at[t->id].dtype);
         if (cg_lanes_of(v) == 1)
             p.uniform = add(l, p.uniform, times(l, v, t->factor));
         else
-            p.varying = p.varying ? add(l, p.varying, times(l, v, t->factor))
-                                  : times(l, v, t->factor);
+            p.varying =
+                p.varying ? add(l, p.varying, times(l, v, t->factor)) : times(l, v, t->factor);
     }
     return p;
 }
@@ -191,8 +190,8 @@ static LLVMValueRef load_contiguous(struct cg_lowering *l, LLVMTypeRef lane, LLV
     return overloaded(l, "llvm.masked.load", type, l->module->ptr, 4, arguments);
 }
 
-static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
-                             LLVMValueRef mask)
+static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
+                             unsigned align, LLVMValueRef mask)
 {
     if (!mask) {
         LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
@@ -227,7 +226,8 @@ static void scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                     LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
 {
     LLVMValueRef at = pointers(l, lane, base, offsets);
-    LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0), full_mask(l, mask)};
+    LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0),
+                                full_mask(l, mask)};
     overloaded(l, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4, arguments);
 }
 
@@ -248,8 +248,7 @@ static LLVMValueRef to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d
 // Even or odd lanes of a vector of pairs.
 static LLVMValueRef every_other(struct cg_lowering *l, LLVMValueRef v, unsigned first)
 {
-    LLVMValueRef order =
-        cg_sequence(l->module, l->module->i32, cg_lanes_of(v) / 2, first, 2);
+    LLVMValueRef order = cg_sequence(l->module, l->module->i32, cg_lanes_of(v) / 2, first, 2);
     return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)), order, "");
 }
 
@@ -295,8 +294,7 @@ static LLVMValueRef load_interleaved(struct cg_lowering *l, LLVMTypeRef lane, LL
     LLVMValueRef bits[256];
     for (unsigned i = 0; i < count; i++)
         bits[i] = LLVMConstInt(l->module->i1, i <= (l->lanes - 1) * (unsigned)p->factor, 0);
-    LLVMValueRef v =
-        load_contiguous(l, lane, at, count, align, LLVMConstVector(bits, count));
+    LLVMValueRef v = load_contiguous(l, lane, at, count, align, LLVMConstVector(bits, count));
     for (int64_t f = p->factor; f > 1; f /= 2)
         v = every_other(l, v, 0);
     return v;
@@ -325,8 +323,8 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
         return v;
     }
     if (is_interleaved(l, p, mask) && !is_complex)
-        return (struct cg_value){load_interleaved(l, lane, cg_at(l, lane, base, start), p, align),
-                                 NULL};
+        return (struct cg_value){
+            load_interleaved(l, lane, cg_at(l, lane, base, start), p, align), NULL};
     LLVMValueRef offsets;
     if (p->varying) {
         offsets = times(l, lane_offsets(l, p), unit);
@@ -336,7 +334,8 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
     }
     struct cg_value v = {gather(l, lane, base, offsets, align, mask), NULL};
     if (is_complex)
-        v.im = gather(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask);
+        v.im =
+            gather(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask);
     return v;
 }
 
@@ -386,21 +385,22 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
     }
     scatter(l, lane, base, offsets, align, mask, v.re);
     if (v.im)
-        scatter(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask, v.im);
+        scatter(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask,
+                v.im);
 }
 
-static void store_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base, LLVMValueRef i,
-                      unsigned align, struct cg_value v)
+static void store_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                      LLVMValueRef i, unsigned align, struct cg_value v)
 {
     LLVMValueRef at = cg_at(l, lane, base, times(l, i, v.im ? 2 : 1));
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v.re, at), align);
     if (v.im)
-        LLVMSetAlignment(
-            LLVMBuildStore(l->m.b, v.im, cg_at(l, lane, at, cg_int(l->module, 1))), align);
+        LLVMSetAlignment(LLVMBuildStore(l->m.b, v.im, cg_at(l, lane, at, cg_int(l->module, 1))),
+                         align);
 }
 
-void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d, const struct nest_index *x,
-                 LLVMValueRef guard, struct cg_value v)
+void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
+                 const struct nest_index *x, LLVMValueRef guard, struct cg_value v)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(dtype_real(d))->bytes;
@@ -431,8 +431,8 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d, const st
 
 bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across)
 {
-    if (s->kind != NEST_LOAD || s->guard != NEST_NONE ||
-        dtype_is_complex(s->dtype) || l->nest->buffers.at[s->buffer].role != NEST_IN)
+    if (s->kind != NEST_LOAD || s->guard != NEST_NONE || dtype_is_complex(s->dtype) ||
+        l->nest->buffers.at[s->buffer].role != NEST_IN)
         return false;
     for (uint32_t i = 0; i < s->index.count; i++)
         if (s->index.terms[i].is_value)
@@ -456,9 +456,9 @@ void cg_stage(struct cg_lowering *l, nest_id statement)
     struct parts p = split_index(l, &s->index);
     LLVMValueRef count = LLVMBuildSub(b, l->tile_end, l->tile_begin, "");
     LLVMTypeRef i32 = l->module->i32;
-    LLVMValueRef mask = LLVMBuildICmp(
-        b, LLVMIntULT, cg_sequence(l->module, i32, CG_TILE, 0, 1),
-        cg_splat(&l->m, LLVMBuildTrunc(b, count, i32, ""), CG_TILE), "");
+    LLVMValueRef mask =
+        LLVMBuildICmp(b, LLVMIntULT, cg_sequence(l->module, i32, CG_TILE, 0, 1),
+                      cg_splat(&l->m, LLVMBuildTrunc(b, count, i32, ""), CG_TILE), "");
     struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->lanes),
                                       cg_int(l->module, 1));
     LLVMValueRef from = add(l, p.uniform, times(l, row.index, p.factor));
@@ -475,10 +475,9 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     LLVMValueRef column = LLVMBuildSub(l->m.b, l->axes[across], l->tile_begin, "");
-    LLVMValueRef offsets =
-        cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
-    LLVMValueRef v = gather(l, lane, cg_at(l, lane, rows, column), offsets,
-                            dtype_get(d)->bytes, NULL);
+    LLVMValueRef offsets = cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
+    LLVMValueRef v =
+        gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
     return (struct cg_value){from_memory(l, v, d), NULL};
 }
 

@@ -53,7 +53,8 @@ static LLVMValueRef load_lanes(struct cg_lowering *l, LLVMTypeRef lane, unsigned
     return v;
 }
 
-static void store_lanes(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef v, LLVMValueRef at)
+static void store_lanes(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef v,
+                        LLVMValueRef at)
 {
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at),
                      LLVMABISizeOfType(LLVMGetModuleDataLayout(l->module->module), lane));
@@ -98,7 +99,8 @@ static void from_value(struct cg_lowering *l, const struct cg_accumulator *a, st
     t->v[0] = v.re;
     t->v[1] = v.im;
     if (a->dtype == JOT_BOOL)
-        t->v[0] = LLVMBuildZExt(l->m.b, v.re, cg_with_lanes(l->module->i8, cg_lanes_of(v.re)), "");
+        t->v[0] =
+            LLVMBuildZExt(l->m.b, v.re, cg_with_lanes(l->module->i8, cg_lanes_of(v.re)), "");
 }
 
 // The winner of argmax and argmin; of equals the one that came first.
@@ -152,9 +154,12 @@ void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
         a->position = cg_scratch(l, lanes * 4);
 }
 
-static struct triple identity(struct cg_lowering *l, const struct cg_accumulator *a, unsigned lanes)
+static struct triple identity(struct cg_lowering *l, const struct cg_accumulator *a,
+                              unsigned lanes)
 {
-    enum ir_op op = a->op == IR_argmax ? IR_reduce_max : a->op == IR_argmin ? IR_reduce_min : a->op;
+    enum ir_op op = a->op == IR_argmax   ? IR_reduce_max
+                    : a->op == IR_argmin ? IR_reduce_min
+                                         : a->op;
     struct triple t = {{0}};
     from_value(l, a, cg_identity(l->module, op, a->dtype, lanes), &t);
     return t;
@@ -221,8 +226,7 @@ static struct triple updated(struct cg_lowering *l, const struct cg_accumulator 
         fresh.v[0] = LLVMBuildSelect(l->m.b, wins, v.re, old->v[0], "");
         fresh.v[2] = LLVMBuildSelect(l->m.b, wins, position, old->v[2], "");
     } else if (a->op == IR_fma) {
-        struct cg_value sum =
-            cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);
+        struct cg_value sum = cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);
         from_value(l, a, sum, &fresh);
     } else {
         struct triple element = {{0}};
@@ -237,20 +241,21 @@ static struct triple updated(struct cg_lowering *l, const struct cg_accumulator 
 
 // The destination is contiguous or otherwise spread along the vector axis: an ordinary access to
 // the row of this accumulator.
-static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,
-                           const struct nest_index *x, struct cg_value v, struct cg_value v2,
-                           LLVMValueRef guard)
+static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a,
+                           LLVMValueRef slot, const struct nest_index *x, struct cg_value v,
+                           struct cg_value v2, LLVMValueRef guard)
 {
-    LLVMValueRef row =
-        LLVMBuildMul(l->m.b, slot, cg_int(l->module, a->stride), "");
+    LLVMValueRef row = LLVMBuildMul(l->m.b, slot, cg_int(l->module, a->stride), "");
     LLVMTypeRef lane = part_type(l, a);
     jot_dtype part = dtype_real(a->dtype);
-    LLVMValueRef re = cg_at(l, lane, a->re, row), im = a->im ? cg_at(l, lane, a->im, row) : NULL;
+    LLVMValueRef re = cg_at(l, lane, a->re, row),
+                 im = a->im ? cg_at(l, lane, a->im, row) : NULL;
     struct cg_value old = {cg_load_at(l, re, part, x, guard).re,
                            im ? cg_load_at(l, im, part, x, guard).re : NULL};
     struct triple before = {{0}};
     from_value(l, a, cg_wide_value(l, old), &before);
-    struct triple t = updated(l, a, &before, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
+    struct triple t =
+        updated(l, a, &before, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
     struct cg_value fresh = to_value(l, a, &t);
     cg_store_at(l, re, part, x, guard, (struct cg_value){fresh.re, NULL});
     if (im)
@@ -270,10 +275,11 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef at;
     if (a->own_axis)
-        at = LLVMBuildAdd(b, LLVMBuildMul(b, destination, cg_int(l->module, a->rows), ""), slot, "");
-    else
-        at = LLVMBuildAdd(b, LLVMBuildMul(b, slot, cg_int(l->module, a->stride), ""), destination,
+        at = LLVMBuildAdd(b, LLVMBuildMul(b, destination, cg_int(l->module, a->rows), ""), slot,
                           "");
+    else
+        at = LLVMBuildAdd(b, LLVMBuildMul(b, slot, cg_int(l->module, a->stride), ""),
+                          destination, "");
     if (!a->own_axis && a->lanes > 1)
         at = LLVMBuildMul(b, at, cg_int(l->module, a->lanes), "");
     LLVMValueRef base[3], mask = a->own_axis ? l->mask : NULL;
@@ -336,8 +342,8 @@ static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
     const struct finish *f = ctx;
     LLVMValueRef base[3];
     bases(f->a, base);
-    LLVMValueRef other = LLVMBuildAdd(
-        l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
+    LLVMValueRef other =
+        LLVMBuildAdd(l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
     struct triple low = load_all(l, f->a, false, base, at, lanes);
     struct triple high = load_all(l, f->a, false, base, other, lanes);
     struct triple r = combine(l, f->a, &low, &high);
@@ -359,9 +365,8 @@ void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a
                            LLVMValueRef first_position)
 {
     int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
-    struct finish f = {.a = a,
-                       .to = {to->re, to->im, to->position},
-                       .first_position = first_position};
+    struct finish f = {
+        .a = a, .to = {to->re, to->im, to->position}, .first_position = first_position};
     f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
     bool together = a->own_axis || (a->lanes == 1 && a->count == 1);
     if (together) {

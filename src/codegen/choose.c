@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define VECTOR 16.0      // lanes that an operation does at once, roughly
+#define VECTOR 16.0 // lanes that an operation does at once, roughly
 #define LOOP_OVERHEAD 8.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
-#define SHORT_AXIS 8     // below this an axis is not worth lanes
+#define SHORT_AXIS 8       // below this an axis is not worth lanes
 
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
@@ -16,13 +16,35 @@ static double best_cost(const struct cg_lowering *l, const struct nest_statement
 static double op_weight(enum ir_op op)
 {
     switch (op) {
-    case IR_exp: case IR_log: case IR_tanh: case IR_exp2: case IR_logistic: case IR_log1p:
-    case IR_expm1: case IR_sin: case IR_cos: case IR_tan: case IR_erf_inv: case IR_atan:
+    case IR_exp:
+    case IR_log:
+    case IR_tanh:
+    case IR_exp2:
+    case IR_logistic:
+    case IR_log1p:
+    case IR_expm1:
+    case IR_sin:
+    case IR_cos:
+    case IR_tan:
+    case IR_erf_inv:
+    case IR_atan:
         return 16;
-    case IR_pow: case IR_asin: case IR_acos: case IR_sinh: case IR_cosh: case IR_asinh:
-    case IR_acosh: case IR_atanh: case IR_atan2: case IR_cbrt: case IR_threefry2x32:
+    case IR_pow:
+    case IR_asin:
+    case IR_acos:
+    case IR_sinh:
+    case IR_cosh:
+    case IR_asinh:
+    case IR_acosh:
+    case IR_atanh:
+    case IR_atan2:
+    case IR_cbrt:
+    case IR_threefry2x32:
         return 60;
-    case IR_div: case IR_sqrt: case IR_rsqrt: case IR_rem:
+    case IR_div:
+    case IR_sqrt:
+    case IR_rsqrt:
+    case IR_rem:
         return 6;
     default:
         return 1;

@@ -20,7 +20,8 @@ struct cg_request {
     uint32_t abi_version;
     uint32_t want;
     const char *program; // text of a nest_program (passes/nest.h)
-    const char *target;  // a CPU name and features ("skylake-avx512", "+fma"), NULL: this machine
+    const char
+        *target; // a CPU name and features ("skylake-avx512", "+fma"), NULL: this machine
 };
 
 // Filled by the entry; all memory is the response's and goes with release.

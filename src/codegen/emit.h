@@ -36,8 +36,10 @@ struct cg_value {
 };
 
 // types.c
-LLVMTypeRef cg_lane_type(const struct cg_module *m, jot_dtype d);   // i1 for bool; the part's type
-LLVMTypeRef cg_memory_type(const struct cg_module *m, jot_dtype d); // i8 for bool; the part's type
+LLVMTypeRef cg_lane_type(const struct cg_module *m,
+                         jot_dtype d); // i1 for bool; the part's type
+LLVMTypeRef cg_memory_type(const struct cg_module *m,
+                           jot_dtype d); // i8 for bool; the part's type
 LLVMTypeRef cg_with_lanes(LLVMTypeRef lane, unsigned lanes);
 unsigned cg_lanes_of(LLVMValueRef v);
 LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes); // of one lane
@@ -45,8 +47,8 @@ LLVMValueRef cg_int(const struct cg_module *m, int64_t x);                // an 
 LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overload, int n,
                           LLVMValueRef *arguments);
 // Constant vector first, first + step, ... of i64 or i32.
-LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes, int64_t first,
-                         int64_t step);
+LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes,
+                         int64_t first, int64_t step);
 // Lanes first .. first + count - 1 of v.
 LLVMValueRef cg_extract(struct machine *m, LLVMValueRef v, unsigned first, unsigned count);
 
@@ -60,7 +62,8 @@ struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from,
 struct cg_value cg_constant(const struct cg_module *m, jot_dtype d, const void *element,
                             unsigned lanes);
 // The neutral element of a combiner.
-struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype d, unsigned lanes);
+struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype d,
+                            unsigned lanes);
 // Combines two values of one combiner, both of dtype d.
 struct cg_value cg_combine(struct machine *m, enum ir_op op, jot_dtype d, struct cg_value a,
                            struct cg_value b);
@@ -70,9 +73,18 @@ struct cg_value cg_combine_fma(struct machine *m, jot_dtype d, struct cg_value a
 // Whether a takes the place of b as the winner of argmax or argmin.
 LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef a,
                      LLVMValueRef b);
-struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a, struct cg_value b);
+struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
+                          struct cg_value b);
+
+// x, a vector of f32 or f64, divided by one number y; the bits of the division.
+LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
+// A rarely taken block for the condition, from open to close; close gives quick or slow.
+LLVMBasicBlockRef cg_cold_open(struct machine *m, LLVMValueRef condition,
+                               LLVMBasicBlockRef *out_from);
+LLVMValueRef cg_cold_close(struct machine *m, LLVMBasicBlockRef warm, LLVMBasicBlockRef from,
+                           LLVMValueRef quick, LLVMValueRef slow);
 
 #endif

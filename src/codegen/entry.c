@@ -55,9 +55,9 @@ JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_respo
     struct arena *arena = arena_create();
     struct arena_guard guard;
     if (request->abi_version != CG_ABI_VERSION) {
-        response->status = status_fail(JOT_ERR_LIBRARY,
-                                       "the code generator is of version %u, libjot of %u",
-                                       CG_ABI_VERSION, request->abi_version);
+        response->status =
+            status_fail(JOT_ERR_LIBRARY, "the code generator is of version %u, libjot of %u",
+                        CG_ABI_VERSION, request->abi_version);
     } else if (!arena || !arena_guard_open(&guard)) {
         response->status = status_out_of_memory();
     } else {

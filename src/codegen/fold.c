@@ -17,8 +17,8 @@ static unsigned power_of_two(int64_t n, unsigned limit)
     return p;
 }
 
-static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold, nest_id *puts,
-                         uint32_t *n)
+static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
+                         nest_id *puts, uint32_t *n)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
@@ -35,7 +35,8 @@ static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fo
 }
 
 // The loops between the fold and one of its puts, outermost first; false when it is not below.
-static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, nest_id *path, int *n)
+static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, nest_id *path,
+                    int *n)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
@@ -49,8 +50,9 @@ static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, ne
                 return true;
             (*n)--;
         }
-        if (s->kind == NEST_IF && (path_to(l, s->body, put, path, n) ||
-                                   (s->other != NEST_NONE && path_to(l, s->other, put, path, n))))
+        if (s->kind == NEST_IF &&
+            (path_to(l, s->body, put, path, n) ||
+             (s->other != NEST_NONE && path_to(l, s->other, put, path, n))))
             return true;
     }
     return false;
@@ -174,7 +176,8 @@ static void element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef 
 }
 
 // Axes but the last from a place in the sequence; returns the place along the last.
-static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at)
+static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement *s,
+                             LLVMValueRef at)
 {
     LLVMBuilderRef b = l->m.b;
     for (uint32_t i = s->n_axes; i-- > 1;) {
@@ -238,11 +241,11 @@ static void shared_window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
     LLVMValueRef e = cg_int(l->module, extent), one = cg_int(l->module, 1);
     LLVMValueRef stop = LLVMBuildAdd(b, at, cg_int(l->module, rows), "");
     LLVMValueRef length = cg_int(l->module, p->length);
-    LLVMValueRef clipped = LLVMBuildSelect(
-        b, LLVMBuildICmp(b, LLVMIntSLT, stop, length, ""), stop, length, "");
+    LLVMValueRef clipped =
+        LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, stop, length, ""), stop, length, "");
     LLVMValueRef first = LLVMBuildUDiv(b, at, e, "");
-    LLVMValueRef last = LLVMBuildUDiv(
-        b, LLVMBuildAdd(b, clipped, cg_int(l->module, extent - 1), ""), e, "");
+    LLVMValueRef last =
+        LLVMBuildUDiv(b, LLVMBuildAdd(b, clipped, cg_int(l->module, extent - 1), ""), e, "");
     struct cg_loop loop = cg_loop_open(l, first, last, one);
     LLVMValueRef low = LLVMBuildMul(b, loop.index, e, "");
     LLVMValueRef high = LLVMBuildAdd(b, low, e, "");
@@ -403,9 +406,8 @@ static void store_put(struct cg_lowering *l, struct cg_fold_plan *p, uint32_t i)
             }
     }
     LLVMValueRef at = any_place ? loops[0].index : cg_index_value(l, &inner, JOT_I64);
-    struct cg_value v =
-        cg_convert(&l->m, cg_result_load(l, a, &p->results[p->state.n_combines + i], at),
-                   a->dtype, d);
+    struct cg_value v = cg_convert(
+        &l->m, cg_result_load(l, a, &p->results[p->state.n_combines + i], at), a->dtype, d);
     if (any_place) {
         LLVMTypeRef lane = cg_memory_type(l->module, d);
         LLVMBuildStore(l->m.b, v.re, cg_at(l, lane, base, at));
@@ -437,10 +439,11 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
 
 void cg_lower_fold(struct cg_lowering *l, nest_id id)
 {
-    struct cg_fold_plan p = cg_fold_plan_make(l, id, cg_extent(l, cg_statement(l, id)) > 0
-                                                         ? (cg_extent(l, cg_statement(l, id)) +
-                                                            CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK
-                                                         : 1);
+    struct cg_fold_plan p = cg_fold_plan_make(
+        l, id,
+        cg_extent(l, cg_statement(l, id)) > 0
+            ? (cg_extent(l, cg_statement(l, id)) + CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK
+            : 1);
     LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
     if (p.blocks == 1) {
         cg_fold_block(l, &p, zero, zero);

@@ -40,7 +40,8 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
     l.scratch_argument = LLVMGetParam(l.function, 4);
     l.entry = LLVMAppendBasicBlockInContext(module->context, l.function, "entry");
     l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
-    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(module->context, l.function, "start");
+    LLVMBasicBlockRef start =
+        LLVMAppendBasicBlockInContext(module->context, l.function, "start");
     LLVMPositionBuilderAtEnd(l.m.b, l.entry);
     LLVMBuildBr(l.m.b, start);
     LLVMPositionBuilderAtEnd(l.m.b, start);
@@ -112,8 +113,8 @@ static int64_t chunk_size(int64_t total, double cost, int64_t unit)
     return grain < unit ? unit : grain;
 }
 
-static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t total, double cost,
-                     int64_t unit)
+static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t total,
+                     double cost, int64_t unit)
 {
     step->symbol = symbol;
     step->total = total;
@@ -144,13 +145,15 @@ static uint64_t result_bytes(const struct cg_accumulator *a, int64_t rows)
 }
 
 // Results of all blocks in the memory of the step, one accumulator after the other.
-static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef memory)
+static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p,
+                              LLVMValueRef memory)
 {
     uint64_t at = 0;
     LLVMTypeRef byte = l->module->i8;
     for (uint32_t i = 0; i < p->state.n_combines + p->state.n_puts; i++) {
         const struct cg_accumulator *a = &p->state.accumulators[i];
-        uint64_t part = (uint64_t)(p->blocks * a->count) * dtype_get(dtype_real(a->dtype))->bytes;
+        uint64_t part =
+            (uint64_t)(p->blocks * a->count) * dtype_get(dtype_real(a->dtype))->bytes;
         part = (part + 63) / 64 * 64;
         struct cg_results *r = &p->results[i];
         r->re = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
@@ -204,8 +207,8 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     l->message = end.message;
 }
 
-jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, const struct nest *nest,
-                           int number, struct cg_kernel *out)
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
+                           const struct nest *nest, int number, struct cg_kernel *out)
 {
     *out = (struct cg_kernel){.n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){

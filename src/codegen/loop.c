@@ -10,7 +10,8 @@ struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValue
                             LLVMValueRef step)
 {
     LLVMBuilderRef b = l->m.b;
-    struct cg_loop loop = {.body = new_block(l), .exit = new_block(l), .end = end, .step = step};
+    struct cg_loop loop = {
+        .body = new_block(l), .exit = new_block(l), .end = end, .step = step};
     loop.before = LLVMGetInsertBlock(b);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), loop.body, loop.exit);
     LLVMPositionBuilderAtEnd(b, loop.body);
@@ -24,7 +25,8 @@ void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef next = LLVMBuildNSWAdd(b, loop->index, loop->step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body, loop->exit);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body,
+                    loop->exit);
     LLVMAddIncoming(loop->index, &next, &latch, 1);
     LLVMPositionBuilderAtEnd(b, loop->exit);
 }

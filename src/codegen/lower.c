@@ -20,9 +20,21 @@ int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
     return n;
 }
 
+// A vector divided by what is the same in all lanes.
+static bool divides_by_uniform(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    return s->op == IR_div && (s->dtype == JOT_F32 || s->dtype == JOT_F64) &&
+           cg_lanes_of(l->values[s->in[0]].re) >= 8 && cg_lanes_of(l->values[s->in[1]].re) == 1;
+}
+
 static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cg_value in[4], out[2];
+    if (divides_by_uniform(l, s)) {
+        LLVMValueRef x = l->values[s->in[0]].re, y = l->values[s->in[1]].re;
+        l->values[s->result] = (struct cg_value){cg_divide_by_uniform(&l->m, x, y), NULL};
+        return;
+    }
     jot_dtype dtypes[4];
     bool varies = false;
     for (uint32_t i = 0; i < s->n_in; i++) {
@@ -62,13 +74,15 @@ static void lower_put(struct cg_lowering *l, nest_id id, const struct nest_state
     const struct cg_accumulator *a = &f->accumulators[f->n_combines + i];
     struct cg_value v[2] = {{0}};
     for (uint32_t k = 0; k < s->n_in; k++)
-        v[k] = cg_convert(&l->m, l->values[s->in[k]], l->nest->values.at[s->in[k]].dtype, a->dtype);
+        v[k] = cg_convert(&l->m, l->values[s->in[k]], l->nest->values.at[s->in[k]].dtype,
+                          a->dtype);
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     cg_accumulate(l, a, f->slot, &s->index, v[0], v[1], NULL, guard);
 }
 
 static struct cg_value merge(struct cg_lowering *l, jot_dtype d, struct cg_value a,
-                             LLVMBasicBlockRef from_a, struct cg_value b, LLVMBasicBlockRef from_b)
+                             LLVMBasicBlockRef from_a, struct cg_value b,
+                             LLVMBasicBlockRef from_b)
 {
     struct cg_value r = {0};
     LLVMBasicBlockRef from[] = {from_a, from_b};
@@ -177,9 +191,9 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
         for (uint32_t i = 0; i < yield->n_combines; i++) {
             const struct nest_combine *c = &yield->combines[i];
             struct cg_value v = cg_wide_value(l, l->values[c->value[0]]);
-            struct cg_value old = {
-                LLVMBuildLoad2(b, LLVMTypeOf(v.re), places[i].re, ""),
-                v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), places[i].im, "") : NULL};
+            struct cg_value old = {LLVMBuildLoad2(b, LLVMTypeOf(v.re), places[i].re, ""),
+                                   v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), places[i].im, "")
+                                        : NULL};
             struct cg_value fresh = cg_combine(&l->m, c->op, c->dtype, old, v);
             LLVMBuildStore(b, fresh.re, places[i].re);
             if (fresh.im)
@@ -247,8 +261,7 @@ static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
     for (uint32_t i = 0; !l->mask && i < body->statements.count; i++)
         if (cg_may_stage(l, cg_statement(l, body->statements.at[i]), l->tile_axis))
             cg_stage(l, body->statements.at[i]);
-    struct cg_loop point =
-        cg_loop_open(l, l->tile_begin, l->tile_end, cg_int(l->module, 1));
+    struct cg_loop point = cg_loop_open(l, l->tile_begin, l->tile_end, cg_int(l->module, 1));
     nest_id axis = l->tile_axis;
     l->axes[axis] = point.index;
     l->tile_axis = NEST_NONE;
@@ -268,8 +281,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     l->lanes = lanes;
     LLVMValueRef step = cg_int(l->module, lanes);
     LLVMValueRef length = LLVMBuildSub(b, end, begin, "");
-    LLVMValueRef rest =
-        LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
+    LLVMValueRef rest = LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
     bool has_whole = !LLVMIsConstant(length) || LLVMConstIntGetSExtValue(length) >= lanes;
     if (has_whole) {
@@ -334,11 +346,11 @@ static struct range range_of(struct cg_lowering *l, nest_id axis, nest_id split,
 
 // Vectors along `axis`, and inside them the points of one tile of `across`.
 static void lower_tiled(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
-                        unsigned lanes, struct range vectors, nest_id across, struct range points)
+                        unsigned lanes, struct range vectors, nest_id across,
+                        struct range points)
 {
     LLVMBuilderRef b = l->m.b;
-    struct cg_loop tile =
-        cg_loop_open(l, points.begin, points.end, cg_int(l->module, CG_TILE));
+    struct cg_loop tile = cg_loop_open(l, points.begin, points.end, cg_int(l->module, CG_TILE));
     LLVMValueRef stop = LLVMBuildAdd(b, tile.index, cg_int(l->module, CG_TILE), "");
     LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntSLT, stop, points.end, "");
     l->tile_axis = across;

@@ -17,15 +17,15 @@
 struct cg_accumulator;
 
 struct cg_buffer {
-    LLVMValueRef base;      // NULL until first used
-    bool expanded;          // a local with an element for each lane: [count][lanes]
+    LLVMValueRef base; // NULL until first used
+    bool expanded;     // a local with an element for each lane: [count][lanes]
 };
 
 // A fold whose body is being lowered.
 struct cg_fold {
     nest_id statement;
-    bool own_axis;        // the vector axis is the fold's last: lane l is accumulator l
-    LLVMValueRef slot;    // which accumulator this element goes to: lane offset or row, an i64
+    bool own_axis;     // the vector axis is the fold's last: lane l is accumulator l
+    LLVMValueRef slot; // which accumulator this element goes to: lane offset or row, an i64
     struct cg_accumulator *accumulators; // of the combines, then of the accumulating puts
     uint32_t n_combines, n_puts;
     const nest_id *puts;
@@ -43,15 +43,15 @@ struct cg_lowering {
     LLVMValueRef *axes;      // per axis: its i64 index, or that of lane 0
     struct cg_buffer *buffers;
     uint64_t scratch_bytes;
-    nest_id top;             // the outermost loop being lowered, or NEST_NONE
-    nest_id vector_axis;     // NEST_NONE: scalar
-    unsigned lanes;          // 1: scalar
-    LLVMValueRef mask;       // lanes that count; NULL: all
-    struct cg_fold *fold;    // innermost in progress
-    nest_id across_axis;     // the axis of the tile whose points are being lowered, or NEST_NONE
-    nest_id tile_axis;       // its points go inside the loop over vectors; NEST_NONE: none
+    nest_id top;          // the outermost loop being lowered, or NEST_NONE
+    nest_id vector_axis;  // NEST_NONE: scalar
+    unsigned lanes;       // 1: scalar
+    LLVMValueRef mask;    // lanes that count; NULL: all
+    struct cg_fold *fold; // innermost in progress
+    nest_id across_axis;  // the axis of the tile whose points are being lowered, or NEST_NONE
+    nest_id tile_axis;    // its points go inside the loop over vectors; NEST_NONE: none
     LLVMValueRef tile_begin, tile_end;
-    LLVMValueRef *staged;    // per statement: a load's rows of the tile, copied together, or NULL
+    LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
     jot_status status;
     const char *message;
 };
@@ -65,8 +65,8 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
 // The same on memory at base with elements of dtype d.
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                            const struct nest_index *x, LLVMValueRef guard);
-void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d, const struct nest_index *x,
-                 LLVMValueRef guard, struct cg_value v);
+void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
+                 const struct nest_index *x, LLVMValueRef guard, struct cg_value v);
 // Copies what a transposed load reads in a tile to memory where it is close together: row i is what
 // lane i reads.  cg_load then takes it from there.
 #define CG_TILE 64
@@ -102,11 +102,11 @@ void cg_if_close(struct cg_lowering *l, struct cg_branch *branch);
 struct cg_accumulator {
     enum ir_op op;
     jot_dtype dtype;
-    int64_t count;     // destinations: 1 for a combine
-    int64_t stride;    // elements from row to row, in the other layout
+    int64_t count;  // destinations: 1 for a combine
+    int64_t stride; // elements from row to row, in the other layout
     bool own_axis;
-    unsigned lanes;    // of an element in memory
-    unsigned rows;     // accumulators that can be in use: at most CG_FOLD_LANES
+    unsigned lanes; // of an element in memory
+    unsigned rows;  // accumulators that can be in use: at most CG_FOLD_LANES
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
 };
@@ -148,7 +148,7 @@ struct cg_fold_plan {
     int64_t length, blocks;
     nest_id vector_axis; // the fold's own last axis, or NEST_NONE
     unsigned lanes;
-    bool windowed;       // several axes whose last is no multiple of 64
+    bool windowed; // several axes whose last is no multiple of 64
     struct cg_fold state;
     struct cg_results *results; // per accumulator
 };
@@ -184,7 +184,7 @@ struct cg_kernel {
     struct cg_kernel_step steps[2];
     uint64_t partial_bytes; // memory between the two, the operand after the nest's own
 };
-jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, const struct nest *nest,
-                           int number, struct cg_kernel *out);
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
+                           const struct nest *nest, int number, struct cg_kernel *out);
 
 #endif

@@ -16,8 +16,6 @@
 #define M_ struct machine *machine,
 #define M_ARG machine,
 
-
-
 static LLVMValueRef call1(struct machine *m, const char *name, LLVMValueRef x)
 {
     return cg_intrinsic(m, name, LLVMTypeOf(x), 1, &x);
@@ -64,7 +62,8 @@ static _Thread_local unsigned lanes_now;
 #define SELECT(p, x, y) LLVMBuildSelect(machine->b, p, x, y, "")
 #define SELECTI(p, x, y) LLVMBuildSelect(machine->b, p, x, y, "")
 #define BITS(a) LLVMBuildBitCast(machine->b, a, cg_with_lanes(INT_LANE, lanes_now), "")
-#define FLOAT_OF_BITS(i) LLVMBuildBitCast(machine->b, i, cg_with_lanes(FLOAT_LANE, lanes_now), "")
+#define FLOAT_OF_BITS(i)                                                                       \
+    LLVMBuildBitCast(machine->b, i, cg_with_lanes(FLOAT_LANE, lanes_now), "")
 #define IADD(i, j) LLVMBuildAdd(machine->b, i, j, "")
 #define ISUB(i, j) LLVMBuildSub(machine->b, i, j, "")
 #define IAND(i, j) LLVMBuildAnd(machine->b, i, j, "")
@@ -88,7 +87,7 @@ typedef LLVMValueRef binary(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 
 struct form {
     const char *name;
-    unary *unary[2];        // by width: 32, 64
+    unary *unary[2]; // by width: 32, 64
     binary *binary[2];
     unary *out_of_range[2]; // NULL: total
 };
@@ -115,7 +114,8 @@ static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wi
     return f ? f : LLVMAddFunction(m->module->module, symbol, *out_type);
 }
 
-static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool wide, LLVMValueRef x)
+static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool wide,
+                                      LLVMValueRef x)
 {
     LLVMTypeRef type;
     LLVMValueRef f = scalar_function(m, name, wide, 1, &type);
@@ -132,8 +132,8 @@ static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool 
 }
 
 // A function of the module that does a whole vector through the scalar function, kept out of line.
-static LLVMValueRef cold_function(struct machine *m, const char *name, bool wide, LLVMTypeRef vector,
-                                  LLVMTypeRef *out_type)
+static LLVMValueRef cold_function(struct machine *m, const char *name, bool wide,
+                                  LLVMTypeRef vector, LLVMTypeRef *out_type)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "cold_%s_%s_%u", name, wide ? "f64" : "f32",
@@ -157,10 +157,11 @@ static LLVMValueRef cold_function(struct machine *m, const char *name, bool wide
     LLVMValueRef i = LLVMBuildPhi(b, m->module->i64, "");
     LLVMTypeRef lane = LLVMGetElementType(vector);
     LLVMValueRef at = LLVMBuildGEP2(b, lane, LLVMGetParam(f, 0), &i, 1, "");
-    LLVMBuildStore(b, call_lane_by_lane(&inner, name, wide, LLVMBuildLoad2(b, lane, at, "")), at);
+    LLVMBuildStore(b, call_lane_by_lane(&inner, name, wide, LLVMBuildLoad2(b, lane, at, "")),
+                   at);
     LLVMValueRef next = LLVMBuildAdd(b, i, cg_int(m->module, 1), "");
-    LLVMValueRef more = LLVMBuildICmp(
-        b, LLVMIntULT, next, cg_int(m->module, LLVMGetVectorSize(vector)), "");
+    LLVMValueRef more =
+        LLVMBuildICmp(b, LLVMIntULT, next, cg_int(m->module, LLVMGetVectorSize(vector)), "");
     LLVMBuildCondBr(b, more, loop, done);
     LLVMAddIncoming(i, (LLVMValueRef[]){cg_int(m->module, 0), next},
                     (LLVMBasicBlockRef[]){entry, loop}, 2);
@@ -183,37 +184,56 @@ static void mark_unlikely(struct machine *m, LLVMValueRef branch)
                     LLVMMetadataAsValue(c, node));
 }
 
+LLVMBasicBlockRef cg_cold_open(struct machine *m, LLVMValueRef condition,
+                               LLVMBasicBlockRef *out_from)
+{
+    LLVMContextRef c = m->module->context;
+    *out_from = LLVMGetInsertBlock(m->b);
+    LLVMValueRef f = LLVMGetBasicBlockParent(*out_from);
+    LLVMBasicBlockRef cold = LLVMAppendBasicBlockInContext(c, f, "cold");
+    LLVMBasicBlockRef warm = LLVMAppendBasicBlockInContext(c, f, "warm");
+    mark_unlikely(m, LLVMBuildCondBr(m->b, condition, cold, warm));
+    LLVMPositionBuilderAtEnd(m->b, cold);
+    return warm;
+}
+
+LLVMValueRef cg_cold_close(struct machine *m, LLVMBasicBlockRef warm, LLVMBasicBlockRef from,
+                           LLVMValueRef quick, LLVMValueRef slow)
+{
+    LLVMBasicBlockRef cold = LLVMGetInsertBlock(m->b);
+    LLVMBuildBr(m->b, warm);
+    LLVMPositionBuilderAtEnd(m->b, warm);
+    LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(quick), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){quick, slow}, (LLVMBasicBlockRef[]){from, cold}, 2);
+    return phi;
+}
+
+// Memory in the frame of the function that is being built.
+static LLVMValueRef frame_slot(struct machine *m, LLVMTypeRef type)
+{
+    LLVMValueRef f = LLVMGetBasicBlockParent(LLVMGetInsertBlock(m->b));
+    LLVMBuilderRef entry = LLVMCreateBuilderInContext(m->module->context);
+    LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f)));
+    LLVMValueRef slot = LLVMBuildAlloca(entry, type, "");
+    LLVMDisposeBuilder(entry);
+    return slot;
+}
+
 // y where every lane of the mask is clear, else the vector again through the scalar function.
 static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form, bool wide,
                                       LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
 {
-    LLVMContextRef c = m->module->context;
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(m->b);
-    LLVMValueRef f = LLVMGetBasicBlockParent(from);
-    LLVMBasicBlockRef cold = LLVMAppendBasicBlockInContext(c, f, "cold");
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, f, "warm");
-    LLVMTypeRef word = LLVMIntTypeInContext(c, cg_lanes_of(x));
+    LLVMTypeRef word = LLVMIntTypeInContext(m->module->context, cg_lanes_of(x));
     LLVMValueRef any = LLVMBuildICmp(m->b, LLVMIntNE, LLVMBuildBitCast(m->b, mask, word, ""),
                                      LLVMConstNull(word), "");
-    mark_unlikely(m, LLVMBuildCondBr(m->b, any, cold, done));
-
-    LLVMPositionBuilderAtEnd(m->b, cold);
-    LLVMBuilderRef entry = LLVMCreateBuilderInContext(c);
-    LLVMBasicBlockRef first = LLVMGetEntryBasicBlock(f);
-    LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(first));
-    LLVMValueRef slot = LLVMBuildAlloca(entry, LLVMTypeOf(x), "");
-    LLVMDisposeBuilder(entry);
+    LLVMBasicBlockRef from, warm = cg_cold_open(m, any, &from);
+    LLVMValueRef slot = frame_slot(m, LLVMTypeOf(x));
     LLVMTypeRef type;
     LLVMValueRef redo = cold_function(m, form->name, wide, LLVMTypeOf(x), &type);
     LLVMBuildStore(m->b, x, slot);
     LLVMBuildCall2(m->b, type, redo, &slot, 1, "");
     LLVMValueRef again = LLVMBuildLoad2(m->b, LLVMTypeOf(x), slot, "");
-    LLVMBuildBr(m->b, done);
-
-    LLVMPositionBuilderAtEnd(m->b, done);
-    LLVMValueRef phi = LLVMBuildPhi(m->b, LLVMTypeOf(x), "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){y, again}, (LLVMBasicBlockRef[]){from, cold}, 2);
-    return phi;
+    return cg_cold_close(m, warm, from, y, again);
 }
 
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)

@@ -41,12 +41,14 @@ static jot_status make_target(const char *cpu, const char *features, struct cg_t
     LLVMTargetRef target;
     char *error = NULL;
     if (LLVMGetTargetFromTriple(t->triple, &target, &error)) {
-        jot_status s = status_fail(JOT_ERR_LIBRARY, "LLVM has no target %s: %s", t->triple, error);
+        jot_status s =
+            status_fail(JOT_ERR_LIBRARY, "LLVM has no target %s: %s", t->triple, error);
         LLVMDisposeMessage(error);
         return s;
     }
-    t->machine = LLVMCreateTargetMachine(target, t->triple, cpu, features, LLVMCodeGenLevelDefault,
-                                         LLVMRelocPIC, LLVMCodeModelSmall);
+    t->machine =
+        LLVMCreateTargetMachine(target, t->triple, cpu, features, LLVMCodeGenLevelDefault,
+                                LLVMRelocPIC, LLVMCodeModelSmall);
     if (!t->machine)
         return status_fail(JOT_ERR_LIBRARY, "LLVM makes no code for the CPU %s", cpu);
     t->layout = LLVMCreateTargetDataLayout(t->machine);
@@ -57,7 +59,8 @@ static jot_status make_target(const char *cpu, const char *features, struct cg_t
 jot_status cg_target_find(const char *text, struct cg_target **out_target)
 {
     pthread_once(&initialised, initialise);
-    if (host.machine && ((!text && !host_text) || (text && host_text && !strcmp(text, host_text)))) {
+    if (host.machine &&
+        ((!text && !host_text) || (text && host_text && !strcmp(text, host_text)))) {
         *out_target = &host;
         return JOT_OK;
     }
@@ -126,10 +129,10 @@ static void set_function_attributes(struct cg_module *m)
         if (LLVMIsDeclaration(f))
             continue;
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-            LLVMAddAttributeAtIndex(
-                f, LLVMAttributeFunctionIndex,
-                LLVMCreateStringAttribute(m->context, all[i].name, (unsigned)strlen(all[i].name),
-                                          all[i].value, (unsigned)strlen(all[i].value)));
+            LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                                    LLVMCreateStringAttribute(
+                                        m->context, all[i].name, (unsigned)strlen(all[i].name),
+                                        all[i].value, (unsigned)strlen(all[i].value)));
     }
 }
 
@@ -151,7 +154,8 @@ static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGe
 {
     char *error = NULL;
     LLVMMemoryBufferRef buffer;
-    if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, m->module, kind, &error, &buffer)) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, m->module, kind, &error,
+                                            &buffer)) {
         jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
         LLVMDisposeMessage(error);
         return s;

@@ -2,9 +2,9 @@
 // From the steps of a scheduled program to the launch plan of the runtime.
 #include "codegen/plan.h"
 
+#include "base/launch.h"
 #include "base/status.h"
 #include "base/vec.h"
-#include "base/launch.h"
 
 struct draft {
     struct arena *arena;
@@ -143,7 +143,8 @@ static void *constants(struct draft *d)
 }
 
 jot_status cg_plan_write(struct arena *arena, const struct nest_program *program,
-                         const struct cg_kernel *kernels, const void **out_bytes, size_t *out_size)
+                         const struct cg_kernel *kernels, const void **out_bytes,
+                         size_t *out_size)
 {
     struct draft d = {.arena = arena, .program = program, .arena_bytes = program->arena_bytes};
     add_memories(&d);

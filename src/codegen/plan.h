@@ -7,6 +7,7 @@
 
 // The launch plan of a scheduled program whose nests were lowered to these kernels, as bytes.
 jot_status cg_plan_write(struct arena *arena, const struct nest_program *program,
-                         const struct cg_kernel *kernels, const void **out_bytes, size_t *out_size);
+                         const struct cg_kernel *kernels, const void **out_bytes,
+                         size_t *out_size);
 
 #endif

@@ -2,9 +2,9 @@
 // The scalar machine of ir/scalar.h on LLVM values: what each op of the table does to its lanes.
 //
 // No fast-math flag is ever set, so every operation is the IEEE one and nothing is contracted.
+#include "ir/scalar.h"
 #include "codegen/emit.h"
 #include "ir/attr.h"
-#include "ir/scalar.h"
 
 #include <assert.h>
 #include <math.h>
@@ -27,7 +27,9 @@ static unsigned width_of(LLVMValueRef v)
     if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
         t = LLVMGetElementType(t);
     LLVMTypeKind kind = LLVMGetTypeKind(t);
-    return kind == LLVMFloatTypeKind ? 32 : kind == LLVMDoubleTypeKind ? 64 : LLVMGetIntTypeWidth(t);
+    return kind == LLVMFloatTypeKind    ? 32
+           : kind == LLVMDoubleTypeKind ? 64
+                                        : LLVMGetIntTypeWidth(t);
 }
 
 static LLVMTypeRef int_type(struct machine *m, unsigned bits, LLVMValueRef like)
@@ -99,9 +101,48 @@ static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
         unsafe = LLVMBuildOr(m->b, by_zero, overflow, "");
     }
     LLVMValueRef safe = choose(m, unsafe, one, y);
-    LLVMValueRef quotient = is_signed(m) ? LLVMBuildSDiv(m->b, x, safe, "")
-                                         : LLVMBuildUDiv(m->b, x, safe, "");
+    LLVMValueRef quotient =
+        is_signed(m) ? LLVMBuildSDiv(m->b, x, safe, "") : LLVMBuildUDiv(m->b, x, safe, "");
     return choose(m, by_zero, ones, quotient);
+}
+
+// x / y where all lanes divide by the same number: a multiplication by its reciprocal and two
+// corrections give the correctly rounded quotient while nothing comes near the ends of the range
+// (Markstein 1990).  Vectors with other lanes, and other divisors, are divided.
+LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMBuilderRef b = m->b;
+    unsigned lanes = cg_lanes_of(x);
+    bool wide = width_of(x) == 64;
+    double far = wide ? 0x1p300 : 0x1p60, near = wide ? 0x1p200 : 0x1p40;
+    LLVMValueRef one = number_like(m, y, 1), size_y = call1(m, "llvm.fabs", y);
+    LLVMValueRef bad_y = LLVMBuildNot(
+        b, LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size_y, number_like(m, y, 1 / near), ""),
+                        LLVMBuildFCmp(b, LLVMRealOLE, size_y, number_like(m, y, near), ""), ""),
+        "");
+    LLVMValueRef r = cg_splat(m, LLVMBuildFDiv(b, one, y, ""), lanes);
+    LLVMValueRef divisor = cg_splat(m, y, lanes);
+    LLVMValueRef q = LLVMBuildFMul(b, x, r, ""), refined = q;
+    for (int i = 0; i < 2; i++) {
+        LLVMValueRef rest = call3(m, "llvm.fma", LLVMBuildFNeg(b, refined, ""), divisor, x);
+        refined = call3(m, "llvm.fma", rest, r, refined);
+    }
+    LLVMValueRef size = call1(m, "llvm.fabs", x);
+    LLVMValueRef is_zero =
+        LLVMBuildFCmp(b, LLVMRealOEQ, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    LLVMValueRef inside = LLVMBuildAnd(
+        b, LLVMBuildFCmp(b, LLVMRealOGE, size, number_like(m, x, 1 / far), ""),
+        LLVMBuildFCmp(b, LLVMRealOLE, size, number_like(m, x, far), ""), "");
+    LLVMValueRef good = LLVMBuildOr(b, inside, is_zero, "");
+    LLVMTypeRef word = LLVMIntTypeInContext(m->module->context, lanes);
+    LLVMValueRef any = LLVMBuildICmp(b, LLVMIntNE, LLVMBuildBitCast(b, good, word, ""),
+                                     LLVMConstAllOnes(word), "");
+    LLVMValueRef quick = LLVMBuildSelect(b, is_zero, q, refined, "");
+    LLVMValueRef slow = LLVMBuildOr(b, any, bad_y, "");
+    LLVMBasicBlockRef from;
+    LLVMBasicBlockRef cold = cg_cold_open(m, slow, &from);
+    LLVMValueRef divided = LLVMBuildFDiv(b, x, divisor, "");
+    return cg_cold_close(m, cold, from, quick, divided);
 }
 
 static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef y)
@@ -111,11 +152,11 @@ static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef
     LLVMValueRef one = int_like(m, x, 1);
     LLVMValueRef by_zero = int_compare(m, LLVMIntEQ, y, int_like(m, y, 0)), unsafe = by_zero;
     if (is_signed(m))
-        unsafe = LLVMBuildOr(
-            m->b, by_zero, int_compare(m, LLVMIntEQ, y, int_like(m, y, UINT64_MAX)), "");
+        unsafe = LLVMBuildOr(m->b, by_zero,
+                             int_compare(m, LLVMIntEQ, y, int_like(m, y, UINT64_MAX)), "");
     LLVMValueRef safe = choose(m, unsafe, one, y);
-    LLVMValueRef rest = is_signed(m) ? LLVMBuildSRem(m->b, x, safe, "")
-                                     : LLVMBuildURem(m->b, x, safe, "");
+    LLVMValueRef rest =
+        is_signed(m) ? LLVMBuildSRem(m->b, x, safe, "") : LLVMBuildURem(m->b, x, safe, "");
     return choose(m, by_zero, x, rest);
 }
 
@@ -155,8 +196,8 @@ static LLVMValueRef shift(struct machine *m, enum shift kind, LLVMValueRef x, LL
     LLVMValueRef by = choose(m, inside, y, int_like(m, y, kind == ARITHMETIC ? width - 1 : 0));
     if (kind == ARITHMETIC)
         return LLVMBuildAShr(m->b, x, by, "");
-    LLVMValueRef shifted = kind == LEFT ? LLVMBuildShl(m->b, x, by, "")
-                                        : LLVMBuildLShr(m->b, x, by, "");
+    LLVMValueRef shifted =
+        kind == LEFT ? LLVMBuildShl(m->b, x, by, "") : LLVMBuildLShr(m->b, x, by, "");
     return choose(m, inside, shifted, int_like(m, x, 0));
 }
 
@@ -219,7 +260,8 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define F32_OF_F64(x) LLVMBuildFPTrunc(m->b, x, float_type(m, 32, x), "")
 #define F64_OF_F32(x) LLVMBuildFPExt(m->b, x, float_type(m, 64, x), "")
 
-static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z)
+static LLVMValueRef multiply_add(struct machine *m, LLVMValueRef x, LLVMValueRef y,
+                                 LLVMValueRef z)
 {
     return is_float(x) ? call3(m, "llvm.fma", x, y, z) : ADD(MUL(x, y), z);
 }
@@ -256,7 +298,8 @@ static LLVMValueRef int_from_float(struct machine *m, LLVMValueRef x, jot_dtype 
     return LLVMBuildCall2(m->b, type, f, &x, 1, "");
 }
 
-static LLVMValueRef int_from_int(struct machine *m, LLVMValueRef x, jot_dtype from, jot_dtype to)
+static LLVMValueRef int_from_int(struct machine *m, LLVMValueRef x, jot_dtype from,
+                                 jot_dtype to)
 {
     unsigned have = width_of(x), want = dtype_get(to)->bits;
     LLVMTypeRef type = int_type(m, want, x);
@@ -277,10 +320,12 @@ static LLVMValueRef float_from(struct machine *m, LLVMValueRef x, jot_dtype from
                                      : LLVMBuildUIToFP(m->b, x, type, "");
     if (width_of(x) == dtype_get(to)->bits)
         return x;
-    return to == JOT_F64 ? LLVMBuildFPExt(m->b, x, type, "") : LLVMBuildFPTrunc(m->b, x, type, "");
+    return to == JOT_F64 ? LLVMBuildFPExt(m->b, x, type, "")
+                         : LLVMBuildFPTrunc(m->b, x, type, "");
 }
 
-static LLVMValueRef convert_real(struct machine *m, LLVMValueRef x, jot_dtype from, jot_dtype to)
+static LLVMValueRef convert_real(struct machine *m, LLVMValueRef x, jot_dtype from,
+                                 jot_dtype to)
 {
     if (from == to)
         return x;
@@ -307,7 +352,8 @@ struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from,
             LLVMBuildOr(m->b, is_not_zero(m, x.re), is_not_zero(m, x.im), ""), NULL};
     struct cg_value y = {convert_real(m, x.re, part_from, part_to), NULL};
     if (dtype_is_complex(to))
-        y.im = x.im ? convert_real(m, x.im, part_from, part_to) : LLVMConstNull(LLVMTypeOf(y.re));
+        y.im =
+            x.im ? convert_real(m, x.im, part_from, part_to) : LLVMConstNull(LLVMTypeOf(y.re));
     return y;
 }
 
@@ -317,7 +363,8 @@ static LLVMValueRef bitcast(struct machine *m, LLVMValueRef x, jot_dtype from, j
         x = LLVMBuildZExt(m->b, x, int_type(m, 8, x), "");
     if (to == JOT_BOOL)
         return is_not_zero(m, x);
-    return LLVMBuildBitCast(m->b, x, cg_with_lanes(cg_lane_type(m->module, to), cg_lanes_of(x)), "");
+    return LLVMBuildBitCast(m->b, x, cg_with_lanes(cg_lane_type(m->module, to), cg_lanes_of(x)),
+                            "");
 }
 
 static void complex_op(struct machine *m, enum ir_op op, jot_dtype result, int n,
@@ -366,7 +413,8 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         scalar x[3] = {NULL, NULL, NULL};
         bool widen = dtype_is_half(d) && !scalar_is_on_storage(op);
         for (int i = 0; i < n; i++)
-            x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i]) : in[i].re;
+            x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i])
+                                                     : in[i].re;
         scalar y = scalar_table[op](m, x[0], x[1], x[2]);
         if (widen && dtype_is_half(result))
             y = round_half(m, y, result);
@@ -375,8 +423,8 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
     m->attrs = NULL;
 }
 
-static LLVMValueRef constant_part(const struct cg_module *module, jot_dtype d, const void *element,
-                                  unsigned lanes)
+static LLVMValueRef constant_part(const struct cg_module *module, jot_dtype d,
+                                  const void *element, unsigned lanes)
 {
     struct machine m = {.module = (struct cg_module *)(uintptr_t)module};
     uint64_t bits = 0;
@@ -402,7 +450,8 @@ struct cg_value cg_constant(const struct cg_module *m, jot_dtype d, const void *
     return v;
 }
 
-struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype d, unsigned lanes)
+struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype d,
+                            unsigned lanes)
 {
     uint64_t words[2] = {0};
     words[0] = scalar_identity(op == IR_fma ? IR_reduce_sum : op, d);
@@ -441,7 +490,8 @@ struct cg_value cg_combine_fma(struct machine *m, jot_dtype d, struct cg_value a
     return y;
 }
 
-LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef a, LLVMValueRef b)
+LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef a,
+                     LLVMValueRef b)
 {
     m->dtype = d;
     if (dtype_is_half(d)) {
@@ -451,7 +501,8 @@ LLVMValueRef cg_wins(struct machine *m, enum ir_op op, jot_dtype d, LLVMValueRef
     return scalar_table[op](m, a, b, NULL);
 }
 
-struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a, struct cg_value b)
+struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
+                          struct cg_value b)
 {
     return (struct cg_value){choose(m, p, a.re, b.re), a.im ? choose(m, p, a.im, b.im) : NULL};
 }

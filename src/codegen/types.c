@@ -8,7 +8,10 @@ static LLVMTypeRef number_type(const struct cg_module *m, jot_dtype d)
     const struct dtype_info *info = dtype_get(dtype_real(d));
     if (info->kind == 'f')
         return info->bytes == 8 ? m->f64 : info->bytes == 4 ? m->f32 : m->i16;
-    return info->bytes == 8 ? m->i64 : info->bytes == 4 ? m->i32 : info->bytes == 2 ? m->i16 : m->i8;
+    return info->bytes == 8   ? m->i64
+           : info->bytes == 4 ? m->i32
+           : info->bytes == 2 ? m->i16
+                              : m->i8;
 }
 
 LLVMTypeRef cg_lane_type(const struct cg_module *m, jot_dtype d)
@@ -64,8 +67,8 @@ LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overl
     return LLVMBuildCall2(m->b, type, f, arguments, (unsigned)n, "");
 }
 
-LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes, int64_t first,
-                         int64_t step)
+LLVMValueRef cg_sequence(const struct cg_module *m, LLVMTypeRef lane, unsigned lanes,
+                         int64_t first, int64_t step)
 {
     (void)m;
     LLVMValueRef all[256];

@@ -30,7 +30,8 @@ static bool fields_equal(const struct ir_attrs *a, int count, const struct ir_fi
     return true;
 }
 
-const struct ir_attrs *ir_attrs_make(struct ir_module *m, int count, const struct ir_field *fields)
+const struct ir_attrs *ir_attrs_make(struct ir_module *m, int count,
+                                     const struct ir_field *fields)
 {
     if (count == 0)
         return NULL;
@@ -50,8 +51,8 @@ const struct ir_attrs *ir_attrs_make(struct ir_module *m, int count, const struc
         if (fields_equal(m->attrs.at[p.id], count, sorted))
             return m->attrs.at[p.id];
 
-    struct ir_attrs *a = arena_allocate(
-        m->arena, sizeof(struct ir_attrs) + sizeof(struct ir_field) * (size_t)count);
+    struct ir_attrs *a = arena_allocate(m->arena, sizeof(struct ir_attrs) +
+                                                      sizeof(struct ir_field) * (size_t)count);
     a->hash = hash;
     a->id = m->attrs.count;
     a->count = (uint32_t)count;

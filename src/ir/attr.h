@@ -50,14 +50,19 @@ struct ir_attrs {
 };
 
 // The interned list with these fields, in any order; data is copied.  NULL when count is 0.
-const struct ir_attrs *ir_attrs_make(struct ir_module *m, int count, const struct ir_field *fields);
+const struct ir_attrs *ir_attrs_make(struct ir_module *m, int count,
+                                     const struct ir_field *fields);
 
 #define IR_INTS(k, n, list) {.key = IR_KEY_##k, .count = (uint32_t)(n), .ints = (list)}
-#define IR_INT(k, x) {.key = IR_KEY_##k, .count = 1, .ints = (const int64_t[]){(int64_t)(x)}}
+#define IR_INT(k, x)                                                                           \
+    {                                                                                          \
+        .key = IR_KEY_##k, .count = 1, .ints = (const int64_t[]) { (int64_t)(x) }              \
+    }
 #define IR_BYTES(k, n, data) {.key = IR_KEY_##k, .count = (uint32_t)(n), .bytes = (data)}
 // ir_attrs(m, IR_INT(axis, 0), IR_INTS(dims, rank, dims))
 #define ir_attrs(m, ...)                                                                       \
-    ir_attrs_make((m), (int)(sizeof((struct ir_field[]){__VA_ARGS__}) / sizeof(struct ir_field)), \
+    ir_attrs_make((m),                                                                         \
+                  (int)(sizeof((struct ir_field[]){__VA_ARGS__}) / sizeof(struct ir_field)),   \
                   (const struct ir_field[]){__VA_ARGS__})
 
 // The field of a key, or NULL.  a may be NULL.

@@ -68,7 +68,10 @@ void ir_output(struct ir_builder *b, ir_id v)
         vec_push(b->module->arena, &b->graph->outputs, v);
 }
 
-struct ir_graph *ir_finish(struct ir_builder *b) { return b->status == JOT_OK ? b->graph : NULL; }
+struct ir_graph *ir_finish(struct ir_builder *b)
+{
+    return b->status == JOT_OK ? b->graph : NULL;
+}
 
 uint32_t ir_finish_function(struct ir_builder *b)
 {
@@ -83,7 +86,8 @@ static bool is_shareable(enum ir_op op)
     return c != IR_CLASS_CALL && c != IR_CLASS_PARAM && op != IR_variable && op != IR_barrier;
 }
 
-static uint64_t hash_node(enum ir_op op, int n_in, const ir_id *in, const struct ir_attrs *attrs)
+static uint64_t hash_node(enum ir_op op, int n_in, const ir_id *in,
+                          const struct ir_attrs *attrs)
 {
     uint64_t h = hash_combine(op, attrs ? attrs->id + UINT64_C(1) : 0);
     return hash_bytes(h, in, sizeof *in * (size_t)n_in);
@@ -109,11 +113,11 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
         return IR_NONE;
     for (int i = 0; i < n_in; i++)
         if (in[i] == IR_NONE)
-            return ir_fail(b, JOT_ERR_INTERNAL, "%s: operand %d has no value", ir_op_get(op)->name,
-                           i);
+            return ir_fail(b, JOT_ERR_INTERNAL, "%s: operand %d has no value",
+                           ir_op_get(op)->name, i);
     struct ir_type one;
-    struct ir_infer call = {.b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .n_out = 1,
-                            .types = &one};
+    struct ir_infer call = {
+        .b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .n_out = 1, .types = &one};
     if (!ir_infer(&call))
         return IR_NONE;
     struct ir_rewrite rewrite = {
@@ -144,7 +148,10 @@ ir_id ir_rebuild(struct ir_builder *b, const struct ir_graph *g, const struct ir
     return ir_build(b, n->op, (int)n->n_in, in, n->attrs);
 }
 
-ir_id ir_map1(struct ir_builder *b, enum ir_op op, ir_id x) { return ir_build(b, op, 1, &x, NULL); }
+ir_id ir_map1(struct ir_builder *b, enum ir_op op, ir_id x)
+{
+    return ir_build(b, op, 1, &x, NULL);
+}
 
 ir_id ir_map2(struct ir_builder *b, enum ir_op op, ir_id x, ir_id y)
 {
@@ -161,7 +168,8 @@ ir_id ir_const(struct ir_builder *b, struct ir_type type, const void *data)
     struct ir_module *m = b->module;
     size_t bytes = (size_t)ir_count(m, type) * jot_dtype_size(ir_dtype(type));
     return ir_build(b, IR_const, 0, NULL,
-                    ir_attrs(m, IR_INT(dtype, type.dtype), IR_INTS(dims, type.rank, ir_dims(m, type)),
+                    ir_attrs(m, IR_INT(dtype, type.dtype),
+                             IR_INTS(dims, type.rank, ir_dims(m, type)),
                              IR_BYTES(data, bytes, data)));
 }
 
@@ -242,7 +250,8 @@ ir_id ir_scalar_like(struct ir_builder *b, ir_id v, double x)
 ir_id ir_full(struct ir_builder *b, struct ir_type type, double x)
 {
     ir_id one = ir_scalar(b, ir_dtype(type), x);
-    return type.rank ? ir_broadcast_in_dim(b, one, type.rank, ir_dims(b->module, type), NULL) : one;
+    return type.rank ? ir_broadcast_in_dim(b, one, type.rank, ir_dims(b->module, type), NULL)
+                     : one;
 }
 
 ir_id ir_iota(struct ir_builder *b, struct ir_type type, int axis)
@@ -313,8 +322,8 @@ ir_id ir_slice(struct ir_builder *b, ir_id x, const int64_t *starts, const int64
                              IR_INTS(strides, rank, strides ? strides : ones)));
 }
 
-ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low, const int64_t *high,
-             const int64_t *interior)
+ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low,
+             const int64_t *high, const int64_t *interior)
 {
     if (x == IR_NONE || value == IR_NONE)
         return IR_NONE;
@@ -382,9 +391,9 @@ ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, 
                      int n_in, const ir_id *in)
 {
     int64_t functions[] = {forward, backward};
-    return ir_build(b, IR_linear_call, n_in, in,
-                    ir_attrs(b->module, IR_INTS(functions, 2, functions),
-                             IR_INT(counts, n_residuals)));
+    return ir_build(
+        b, IR_linear_call, n_in, in,
+        ir_attrs(b->module, IR_INTS(functions, 2, functions), IR_INT(counts, n_residuals)));
 }
 
 void ir_inline(struct ir_builder *b, const struct ir_graph *f, const ir_id *in, ir_id *out)

@@ -19,11 +19,11 @@
 
 // What a builder does beside recording.
 enum ir_build_flags {
-    IR_BUILD_PLAIN = 0,          // every call its own node: the tracer, the parser
-    IR_BUILD_ZEROS = 1u << 0,    // drops additions of 0 and products with 1 that transforms make
+    IR_BUILD_PLAIN = 0,       // every call its own node: the tracer, the parser
+    IR_BUILD_ZEROS = 1u << 0, // drops additions of 0 and products with 1 that transforms make
     IR_BUILD_IDENTITIES = 1u << 1, // rewrites that are exact for every value
-    IR_BUILD_FOLD = 1u << 2,     // evaluates ops on constants, results up to 4 KiB
-    IR_BUILD_CSE = 1u << 3,      // finds equal nodes
+    IR_BUILD_FOLD = 1u << 2,       // evaluates ops on constants, results up to 4 KiB
+    IR_BUILD_CSE = 1u << 3,        // finds equal nodes
     IR_BUILD_ALL = 15,
 };
 
@@ -31,7 +31,7 @@ struct ir_builder {
     struct ir_graph *graph;
     struct ir_module *module;
     unsigned flags;
-    uint32_t where; // given to every node made
+    uint32_t where;          // given to every node made
     struct hash_table nodes; // for IR_BUILD_CSE
     jot_status status;       // JOT_OK until something failed
     const char *message;     // in the module's arena, NULL until something failed
@@ -129,8 +129,8 @@ ir_id ir_transpose(struct ir_builder *b, ir_id x, const int64_t *axes);
 ir_id ir_rev(struct ir_builder *b, ir_id x, int n, const int64_t *axes);
 ir_id ir_slice(struct ir_builder *b, ir_id x, const int64_t *starts, const int64_t *limits,
                const int64_t *strides);
-ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low, const int64_t *high,
-             const int64_t *interior);
+ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low,
+             const int64_t *high, const int64_t *interior);
 ir_id ir_concatenate(struct ir_builder *b, int n, const ir_id *x, int axis);
 // op is one of the REDUCE row; axes need not be sorted.  No axes: x itself.
 ir_id ir_reduce(struct ir_builder *b, enum ir_op op, ir_id x, int n, const int64_t *axes);
@@ -162,7 +162,7 @@ struct ir_infer {
     int n_in;
     const ir_id *in;
     const struct ir_attrs *attrs;
-    int n_out;            // to be set
+    int n_out;             // to be set
     struct ir_type *types; // to be set; room for one, or allocated by the rule
 };
 bool ir_infer(struct ir_infer *call);

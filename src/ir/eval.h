@@ -22,7 +22,7 @@ jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const str
 
 // The same for a node that is not in a graph: op, attributes, result types.
 jot_status ir_eval_op(struct arena *arena, struct ir_module *m, enum ir_op op,
-                      const struct ir_attrs *attrs, int n_in, const struct ir_tensor *in, int n_out,
-                      const struct ir_type *types, struct ir_tensor *out);
+                      const struct ir_attrs *attrs, int n_in, const struct ir_tensor *in,
+                      int n_out, const struct ir_type *types, struct ir_tensor *out);
 
 #endif

@@ -16,10 +16,7 @@ struct eval_view eval_view_dense(const struct ir_module *m, struct ir_type t)
     return v;
 }
 
-static size_t element_bytes(struct ir_type t)
-{
-    return dtype_get(ir_dtype(t))->bytes;
-}
+static size_t element_bytes(struct ir_type t) { return dtype_get(ir_dtype(t))->bytes; }
 
 static int64_t view_count(const struct eval_view *v)
 {

@@ -38,10 +38,7 @@ static inline scalar scalar_from_f64(double x)
     return (scalar){u, JOT_F64};
 }
 
-static inline scalar scalar_from_bool(bool p)
-{
-    return (scalar){p, JOT_BOOL};
-}
+static inline scalar scalar_from_bool(bool p) { return (scalar){p, JOT_BOOL}; }
 
 static inline float scalar_f32(scalar x)
 {
@@ -84,10 +81,7 @@ static inline scalar scalar_from_bits(jot_dtype d, uint64_t bits)
     }
 }
 
-static inline int scalar_width(scalar x)
-{
-    return dtype_get(x.dtype)->bits;
-}
+static inline int scalar_width(scalar x) { return dtype_get(x.dtype)->bits; }
 
 // The bits of an integer without the extension.
 static inline uint64_t scalar_low_bits(scalar x)
@@ -234,10 +228,7 @@ static inline scalar machine_min(scalar x, scalar y)
     return machine_lt(y, x).bits ? y : x;
 }
 
-static inline scalar machine_select(scalar p, scalar x, scalar y)
-{
-    return p.bits ? x : y;
-}
+static inline scalar machine_select(scalar p, scalar x, scalar y) { return p.bits ? x : y; }
 
 // Extended integers stay extended under these.
 static inline scalar machine_and(scalar x, scalar y)
@@ -252,10 +243,7 @@ static inline scalar machine_xor(scalar x, scalar y)
 {
     return (scalar){x.bits ^ y.bits, x.dtype};
 }
-static inline scalar machine_not(scalar x)
-{
-    return scalar_from_bits(x.dtype, ~x.bits);
-}
+static inline scalar machine_not(scalar x) { return scalar_from_bits(x.dtype, ~x.bits); }
 
 static inline scalar machine_shl(scalar x, scalar y)
 {

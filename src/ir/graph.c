@@ -36,8 +36,7 @@ void ir_module_release(struct ir_module *m)
 uint64_t ir_graph_hash(const struct ir_graph *g)
 {
     uint64_t h = hash_combine(g->n_params, g->nodes.count);
-    ir_for_each_node(g, n)
-    {
+    ir_for_each_node (g, n) {
         h = hash_combine(h, n->op);
         h = hash_combine(h, (uint64_t)(uintptr_t)(n->attrs ? n->attrs->hash : 0));
         for (uint32_t i = 0; i < n->n_in; i++)
@@ -50,8 +49,8 @@ uint64_t ir_graph_hash(const struct ir_graph *g)
     return hash_bytes(h, g->outputs.at, sizeof(ir_id) * g->outputs.count);
 }
 
-static bool nodes_equal(const struct ir_graph *a, const struct ir_node *x, const struct ir_graph *b,
-                        const struct ir_node *y)
+static bool nodes_equal(const struct ir_graph *a, const struct ir_node *x,
+                        const struct ir_graph *b, const struct ir_node *y)
 {
     if (x->op != y->op || x->n_in != y->n_in || x->n_out != y->n_out || x->attrs != y->attrs)
         return false;
@@ -93,7 +92,8 @@ uint32_t ir_function_add(struct ir_module *m, struct ir_graph *g)
 static uint32_t intern_where(struct ir_module *m, const char *text, uint32_t next)
 {
     uint64_t hash = hash_bytes(next, text, strlen(text));
-    for (struct hash_probe p = hash_probe(&m->where_table, hash); hash_next(&m->where_table, &p);) {
+    for (struct hash_probe p = hash_probe(&m->where_table, hash);
+         hash_next(&m->where_table, &p);) {
         const struct ir_where *w = &m->wheres.at[p.id];
         if (w->next == next && !strcmp(w->text, text))
             return p.id;

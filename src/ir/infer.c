@@ -8,30 +8,15 @@ struct type_word {
     const char *takes, *advice;
 };
 
-static bool is_any(jot_dtype d)
-{
-    return dtype_is_valid((int)d);
-}
+static bool is_any(jot_dtype d) { return dtype_is_valid((int)d); }
 
-static bool is_num(jot_dtype d)
-{
-    return d != JOT_BOOL;
-}
+static bool is_num(jot_dtype d) { return d != JOT_BOOL; }
 
-static bool is_real(jot_dtype d)
-{
-    return !dtype_is_complex(d);
-}
+static bool is_real(jot_dtype d) { return !dtype_is_complex(d); }
 
-static bool is_ordered(jot_dtype d)
-{
-    return !dtype_is_complex(d) && d != JOT_BOOL;
-}
+static bool is_ordered(jot_dtype d) { return !dtype_is_complex(d) && d != JOT_BOOL; }
 
-static bool is_bits(jot_dtype d)
-{
-    return dtype_is_integer(d) || d == JOT_BOOL;
-}
+static bool is_bits(jot_dtype d) { return dtype_is_integer(d) || d == JOT_BOOL; }
 
 // One for each word of the types column.
 static const struct type_word types_any = {is_any, "anything", ""};

@@ -5,7 +5,10 @@
 // in by their own keys and types and attributes by what they say.
 #include "ir/graph.h"
 
-static void add(struct strbuf *s, const void *data, size_t bytes) { strbuf_add_bytes(s, data, bytes); }
+static void add(struct strbuf *s, const void *data, size_t bytes)
+{
+    strbuf_add_bytes(s, data, bytes);
+}
 
 static void add_number(struct strbuf *s, uint64_t x) { add(s, &x, sizeof x); }
 
@@ -40,8 +43,7 @@ struct hash128 ir_graph_key(const struct ir_graph *g)
 {
     struct strbuf s = strbuf_make(g->module->arena);
     add_number(&s, g->n_params);
-    ir_for_each_node(g, n)
-    {
+    ir_for_each_node (g, n) {
         add_number(&s, (uint64_t)n->op << 32 | n->n_in);
         add(&s, ir_operands(g, n), sizeof(ir_id) * n->n_in);
         for (uint32_t i = 0; i < n->n_out; i++)

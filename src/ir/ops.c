@@ -6,8 +6,17 @@
 #define V IR_VARIADIC
 const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
 #define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex)    \
-    [IR_##name] = {#name,  in,   out,  IR_CLASS_##class, #domain, #types,                      \
-                   #shape, #jvp, #transp, #batch, __builtin_strcmp(#complex, "none") != 0},
+    [IR_##name] = {#name,                                                                      \
+                   in,                                                                         \
+                   out,                                                                        \
+                   IR_CLASS_##class,                                                           \
+                   #domain,                                                                    \
+                   #types,                                                                     \
+                   #shape,                                                                     \
+                   #jvp,                                                                       \
+                   #transp,                                                                    \
+                   #batch,                                                                     \
+                   __builtin_strcmp(#complex, "none") != 0},
 #include "ir/ops.def"
 #undef OP
 };
@@ -16,7 +25,8 @@ const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
 int ir_op_find(const char *name, size_t length)
 {
     for (int op = 0; op < IR_OP_COUNT; op++)
-        if (strlen(ir_op_table[op].name) == length && !memcmp(ir_op_table[op].name, name, length))
+        if (strlen(ir_op_table[op].name) == length &&
+            !memcmp(ir_op_table[op].name, name, length))
             return op;
     return -1;
 }

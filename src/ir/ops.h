@@ -35,7 +35,7 @@ struct ir_op_info {
     enum ir_class op_class;
     const char *domain, *types;
     const char *shape, *jvp, *transpose, *batch; // the words of the columns
-    bool has_complex; // defined on complex operands
+    bool has_complex;                            // defined on complex operands
 };
 
 extern const struct ir_op_info ir_op_table[IR_OP_COUNT];

@@ -117,7 +117,10 @@ static ir_id choose(struct ir_rewrite *r)
 }
 
 // A reshape, broadcast or convert that changes nothing.
-static ir_id drop_identity(struct ir_rewrite *r) { return same_type(r, 0) ? r->in[0] : IR_NONE; }
+static ir_id drop_identity(struct ir_rewrite *r)
+{
+    return same_type(r, 0) ? r->in[0] : IR_NONE;
+}
 
 // reshape(reshape(x)) = reshape(x)
 static ir_id merge_reshape(struct ir_rewrite *r)
@@ -182,32 +185,43 @@ static ir_id drop_slice(struct ir_rewrite *r)
 }
 
 // concatenate(x) = x
-static ir_id drop_concatenate(struct ir_rewrite *r) { return r->n_in == 1 ? r->in[0] : IR_NONE; }
+static ir_id drop_concatenate(struct ir_rewrite *r)
+{
+    return r->n_in == 1 ? r->in[0] : IR_NONE;
+}
 
 typedef ir_id rule(struct ir_rewrite *r);
 
 static rule *const identities[IR_OP_COUNT] = {
-    [IR_mul] = drop_one,          [IR_div] = drop_one,
+    [IR_mul] = drop_one,
+    [IR_div] = drop_one,
     [IR_mul_z] = plain_product,
-    [IR_add] = drop_zero,         [IR_sub] = drop_zero,
-    [IR_neg] = undo_twice,        [IR_not] = undo_twice,
-    [IR_conj] = undo_twice,       [IR_select] = choose,
-    [IR_convert] = drop_identity, [IR_reshape] = merge_reshape,
-    [IR_transpose] = merge_transpose, [IR_broadcast_in_dim] = merge_broadcast,
-    [IR_slice] = drop_slice,      [IR_concatenate] = drop_concatenate,
+    [IR_add] = drop_zero,
+    [IR_sub] = drop_zero,
+    [IR_neg] = undo_twice,
+    [IR_not] = undo_twice,
+    [IR_conj] = undo_twice,
+    [IR_select] = choose,
+    [IR_convert] = drop_identity,
+    [IR_reshape] = merge_reshape,
+    [IR_transpose] = merge_transpose,
+    [IR_broadcast_in_dim] = merge_broadcast,
+    [IR_slice] = drop_slice,
+    [IR_concatenate] = drop_concatenate,
 };
 
 // What transforms make themselves: products with 1 and sums with -0.
 static rule *const zeros_and_ones[IR_OP_COUNT] = {
-    [IR_mul] = drop_one, [IR_mul_z] = drop_seed,
-    [IR_div] = drop_one, [IR_add] = drop_zero,
-    [IR_sub] = drop_zero, [IR_convert] = drop_identity, [IR_reshape] = drop_identity,
+    [IR_mul] = drop_one,          [IR_mul_z] = drop_seed, [IR_div] = drop_one,
+    [IR_add] = drop_zero,         [IR_sub] = drop_zero,   [IR_convert] = drop_identity,
+    [IR_reshape] = drop_identity,
 };
 
 static bool is_foldable(const struct ir_rewrite *r)
 {
     enum ir_class c = ir_op_class(r->op);
-    if (r->n_in == 0 || c == IR_CLASS_CALL || c == IR_CLASS_HINT || r->op == IR_broadcast_in_dim)
+    if (r->n_in == 0 || c == IR_CLASS_CALL || c == IR_CLASS_HINT ||
+        r->op == IR_broadcast_in_dim)
         return false;
     struct ir_module *m = r->b->module;
     if ((uint64_t)ir_count(m, r->type) > FOLD_BYTES / jot_dtype_size(ir_dtype(r->type)))
@@ -226,8 +240,8 @@ static ir_id fold(struct ir_rewrite *r)
         in[i].type = ir_type_in(b, r->in[i]);
         in[i].data = (void *)(uintptr_t)ir_field_find(maker(r, i)->attrs, IR_KEY_data)->bytes;
     }
-    if (ir_eval_op(b->module->arena, b->module, r->op, r->attrs, r->n_in, in, 1, &r->type, &out) !=
-        JOT_OK)
+    if (ir_eval_op(b->module->arena, b->module, r->op, r->attrs, r->n_in, in, 1, &r->type,
+                   &out) != JOT_OK)
         return IR_NONE;
     return ir_const(b, r->type, out.data);
 }

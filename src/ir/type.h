@@ -16,8 +16,8 @@
 struct ir_module;
 
 struct ir_type {
-    uint32_t shape;  // in the module's shape table
-    uint8_t dtype;   // enum jot_dtype
+    uint32_t shape; // in the module's shape table
+    uint8_t dtype;  // enum jot_dtype
     uint8_t rank;
     uint16_t varies; // set of named axes; empty outside parallel maps
 };
@@ -29,7 +29,8 @@ static inline bool ir_type_equal(struct ir_type a, struct ir_type b)
 static inline jot_dtype ir_dtype(struct ir_type t) { return (jot_dtype)t.dtype; }
 
 // The type with the given extents; dims may be NULL for rank 0.
-struct ir_type ir_type_make(struct ir_module *m, jot_dtype dtype, int rank, const int64_t *dims);
+struct ir_type ir_type_make(struct ir_module *m, jot_dtype dtype, int rank,
+                            const int64_t *dims);
 // The same shape with another element type.
 struct ir_type ir_type_with(struct ir_type t, jot_dtype dtype);
 // The extents, rank of them; valid as long as the module.

@@ -91,11 +91,18 @@ enum nest_kind {
 };
 
 enum nest_role { NEST_IN, NEST_OUT, NEST_LOCAL };
-enum nest_space { NEST_POINT, NEST_TILE_SPACE, NEST_BLOCK, NEST_CLUSTER, NEST_GRID, NEST_MEMORY };
+enum nest_space {
+    NEST_POINT,
+    NEST_TILE_SPACE,
+    NEST_BLOCK,
+    NEST_CLUSTER,
+    NEST_GRID,
+    NEST_MEMORY
+};
 
 struct nest_term {
     int64_t factor;
-    nest_id id;      // an axis, or a value
+    nest_id id; // an axis, or a value
     bool is_value;
 };
 
@@ -121,9 +128,9 @@ struct nest_axis {
 
 // One thing that a fold, a scan's yield or an accumulating put combines with.
 struct nest_combine {
-    uint16_t op;      // IR_reduce_*, IR_fma, IR_argmax, IR_argmin
-    uint16_t n;       // values it takes: 2 for fma, else 1
-    jot_dtype dtype;  // of the result; half types accumulate in f32
+    uint16_t op;     // IR_reduce_*, IR_fma, IR_argmax, IR_argmin
+    uint16_t n;      // values it takes: 2 for fma, else 1
+    jot_dtype dtype; // of the result; half types accumulate in f32
     nest_id value[2];
 };
 
@@ -133,32 +140,33 @@ struct nest_block {
 
 struct nest_statement {
     enum nest_kind kind;
-    uint16_t op;        // OP: enum ir_op; PUT: the combiner, 0 (IR_param) for a plain store
-    jot_dtype dtype;    // of the result of OP, CONST, INDEX, LOAD
-    nest_id result;     // first result value, NEST_NONE for none
+    uint16_t op;     // OP: enum ir_op; PUT: the combiner, 0 (IR_param) for a plain store
+    jot_dtype dtype; // of the result of OP, CONST, INDEX, LOAD
+    nest_id result;  // first result value, NEST_NONE for none
     uint32_t n_results;
-    uint32_t n_in;      // OP operands, PUT value(s), carries' initial values, IF predicate
+    uint32_t n_in; // OP operands, PUT value(s), carries' initial values, IF predicate
     const nest_id *in;
-    int64_t bits[2];    // CONST: the element's bytes; OP: exponent, or exponent and mantissa bits
-    nest_id buffer;     // LOAD, PUT, CONTRACT's destination
+    int64_t bits[2]; // CONST: the element's bytes; OP: exponent, or exponent and mantissa bits
+    nest_id buffer;  // LOAD, PUT, CONTRACT's destination
     struct nest_index index;
-    nest_id guard;      // LOAD, PUT: a bool value, or NEST_NONE
-    nest_id fold;       // PUT with a combiner: the fold statement it accumulates over
-    uint32_t n_axes;    // loops
+    nest_id guard;   // LOAD, PUT: a bool value, or NEST_NONE
+    nest_id fold;    // PUT with a combiner: the fold statement it accumulates over
+    uint32_t n_axes; // loops
     const nest_id *axes;
-    int64_t tile;       // TILE: points a group
-    bool reverse;       // SCAN, SEQ
-    uint32_t body;      // block of loops, IF's first branch, WHILE's test
-    uint32_t other;     // IF's second branch, WHILE's step; NEST_NONE for none
+    int64_t tile;        // TILE: points a group
+    bool reverse;        // SCAN, SEQ
+    uint32_t body;       // block of loops, IF's first branch, WHILE's test
+    uint32_t other;      // IF's second branch, WHILE's step; NEST_NONE for none
     nest_id first_carry; // SEQ, WHILE: values of the carries inside the body
     uint32_t n_combines; // FOLD, YIELD
     const struct nest_combine *combines;
-    uint32_t n_yields;  // SEQ, IF: values at the end of body (then of other)
+    uint32_t n_yields; // SEQ, IF: values at the end of body (then of other)
     const nest_id *yields;
-    uint32_t where;     // place in the module's source table, 0 none
-    enum nest_space space;             // BARRIER
-    nest_id source[2];                 // CONTRACT: buffers of the factors; its axes are its own,
-    struct nest_index source_index[2]; // the summed one last unless fold is the tile it sums over
+    uint32_t where;        // place in the module's source table, 0 none
+    enum nest_space space; // BARRIER
+    nest_id source[2];     // CONTRACT: buffers of the factors; its axes are its own,
+    struct nest_index
+        source_index[2]; // the summed one last unless fold is the tile it sums over
 };
 
 struct nest_value {
@@ -189,15 +197,17 @@ nest_id nest_buffer(struct nest_builder *b, const char *name, jot_dtype dtype, i
 nest_id nest_local(struct nest_builder *b, const char *name, jot_dtype dtype, int64_t count,
                    enum nest_space space);
 nest_id nest_axis(struct nest_builder *b, const char *name, int64_t extent);
-nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n, const nest_id *in,
+nest_id nest_op(struct nest_builder *b, enum ir_op op, jot_dtype dtype, int n,
+                const nest_id *in,
                 const int64_t bits[2]); // first result; threefry2x32 has two
 nest_id nest_const(struct nest_builder *b, jot_dtype dtype, const void *element);
 nest_id nest_index_value(struct nest_builder *b, struct nest_index index, jot_dtype dtype);
-nest_id nest_load(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id guard);
+nest_id nest_load(struct nest_builder *b, nest_id buffer, struct nest_index index,
+                  nest_id guard);
 void nest_put(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id value,
               nest_id guard);
-void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index, nest_id fold,
-                      const struct nest_combine *combine);
+void nest_put_combine(struct nest_builder *b, nest_id buffer, struct nest_index index,
+                      nest_id fold, const struct nest_combine *combine);
 void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nest_index index,
                               nest_id fold, const struct nest_combine *combine, nest_id guard);
 // Opens a loop (PAR, MAP, FOLD, SCAN, TILE) and its block; returns the statement.
@@ -228,7 +238,8 @@ nest_id nest_if_close(struct nest_builder *b, int n, const nest_id *values);
 // buffer and index: destination, then the factors.  The summed axis is the last of axes, or that
 // of the tile when that is not NEST_NONE.
 void nest_contract(struct nest_builder *b, const nest_id buffer[3],
-                   const struct nest_index index[3], int n_axes, const nest_id *axes, nest_id tile);
+                   const struct nest_index index[3], int n_axes, const nest_id *axes,
+                   nest_id tile);
 void nest_barrier(struct nest_builder *b, enum nest_space space);
 
 // Results of a combiner: two for argmax and argmin.
@@ -268,10 +279,10 @@ struct nest_memory {
     enum nest_place place;
     jot_dtype dtype;
     int64_t count;
-    uint32_t index;     // INPUT, OUTPUT: which
-    const void *data;   // CONSTANT: its bytes
-    uint64_t offset;    // TEMPORARY: in the arena; CONSTANT: in the constant block
-    const char *name;   // for printing
+    uint32_t index;   // INPUT, OUTPUT: which
+    const void *data; // CONSTANT: its bytes
+    uint64_t offset;  // TEMPORARY: in the arena; CONSTANT: in the constant block
+    const char *name; // for printing
 };
 
 enum nest_step_kind { NEST_STEP_KERNEL, NEST_STEP_GEMM, NEST_STEP_COPY };
@@ -287,18 +298,19 @@ struct nest_gemm {
 
 struct nest_step {
     enum nest_step_kind kind;
-    uint32_t nest;             // KERNEL: number in program->nests
-    struct nest_gemm gemm;     // GEMM: memories a, b, c
-    uint32_t n_memories;       // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from
+    uint32_t nest;         // KERNEL: number in program->nests
+    struct nest_gemm gemm; // GEMM: memories a, b, c
+    uint32_t
+        n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from
     const uint32_t *memories;
-    const char *reason;        // why it is a step of its own, for the printed schedule
+    const char *reason; // why it is a step of its own, for the printed schedule
 };
 
 struct nest_program {
     struct arena *arena;
     const char *name;
     uint32_t n_inputs, n_outputs;
-    VEC(struct nest *) nests;        // equal kernels appear once
+    VEC(struct nest *) nests; // equal kernels appear once
     VEC(struct nest_memory) memories;
     VEC(struct nest_step) steps;
     uint64_t arena_bytes, constant_bytes;

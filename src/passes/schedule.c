@@ -253,6 +253,7 @@ static void schedule(struct schedule *s)
     group_values(s);
     add_arguments(s);
     add_steps(s);
+    layout_products(s->program);
     plan_memory(s->program, s->options->donated);
 }
 

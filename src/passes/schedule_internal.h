@@ -188,4 +188,9 @@ uint32_t schedule_memory(struct schedule *s, ir_id v);
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2]);
 
+// ---- Layouts (layout.c)
+
+// Stores operands of library products the way the kernel that makes them writes best.
+void layout_products(struct nest_program *p);
+
 #endif

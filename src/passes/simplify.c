@@ -4,6 +4,7 @@
 //
 //     v = variable x                                    v is x
 //     p = convert (eq (iota 0) (iota 1)); y = dot p a   becomes   y is a
+//     t = dot a b; y = transpose t [1,0]                becomes   y = dot b a
 //
 // Needs all differentiation and mapping done: it erases `variable`, `stop_gradient` and the
 // derivative rules of calls.  Keeps parameters and results.
@@ -16,6 +17,7 @@ struct simplifier {
     struct ir_builder *b;
     const struct ir_graph *g;
     ir_id *map;
+    uint32_t *uses; // by value of g
 };
 
 static const struct ir_node *maker(const struct ir_builder *b, ir_id v)
@@ -55,6 +57,35 @@ static ir_id cut_concatenation(struct simplifier *s, const struct ir_node *n, co
     return IR_NONE;
 }
 
+// A product that only its transpose reads: when the free axes of the operands trade places, so can
+// the operands.  Each element is the same sum in the same order.
+static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const ir_id *in)
+{
+    struct ir_builder *b = s->b;
+    const struct ir_node *dot = maker(b, in[0]);
+    if (dot->op != IR_dot_general || s->uses[ir_operand(s->g, n, 0)] != 1)
+        return IR_NONE;
+    int rank, n_batch, n_contract;
+    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &rank);
+    struct ir_dot d = {.lhs_batch = ir_attr_ints(dot->attrs, IR_KEY_rhs_batch, &n_batch),
+                       .rhs_batch = ir_attr_ints(dot->attrs, IR_KEY_lhs_batch, &n_batch),
+                       .lhs_contract = ir_attr_ints(dot->attrs, IR_KEY_rhs_contract, &n_contract),
+                       .rhs_contract = ir_attr_ints(dot->attrs, IR_KEY_lhs_contract, &n_contract),
+                       .precision = (int)ir_attr_int_or(dot->attrs, IR_KEY_precision, 0)};
+    d.n_batch = n_batch;
+    d.n_contract = n_contract;
+    // Several contracted axes are summed in the order of the first operand.
+    if (n_contract > 1)
+        return IR_NONE;
+    int free_y = ir_type_in(b, operand(b, dot, 1)).rank - n_batch - n_contract;
+    for (int i = 0; i < rank; i++) {
+        int first = i < n_batch + free_y ? i - n_batch + (rank - free_y) : i - free_y;
+        if (axes[i] != (i < n_batch ? i : first))
+            return IR_NONE;
+    }
+    return ir_dot_general(b, operand(b, dot, 1), operand(b, dot, 0), &d);
+}
+
 // The body, simplified, without rules.
 static ir_id simplify_call(struct simplifier *s, const struct ir_node *n, const ir_id *in)
 {
@@ -76,6 +107,8 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         y = in[0];
     else if (n->op == IR_dot_general)
         y = pass_contract_basis(b, n, in, ir_type_of(s->g, n->out));
+    else if (n->op == IR_transpose)
+        y = swap_factors(s, n, in);
     else if (n->op == IR_slice)
         y = cut_concatenation(s, n, in);
     else if (ir_op_class(n->op) == IR_CLASS_CALL)
@@ -90,7 +123,14 @@ static uint32_t round_of(struct ir_module *m, uint32_t f)
 {
     const struct ir_graph *g = ir_function(m, f);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
-    struct simplifier s = {.b = &b, .g = g, .map = pass_no_values(m, g->values.count)};
+    struct simplifier s = {.b = &b,
+                           .g = g,
+                           .map = pass_no_values(m, g->values.count),
+                           .uses = arena_array(m->arena, uint32_t, g->values.count + 1)};
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        s.uses[g->operands.at[i]]++;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        s.uses[g->outputs.at[i]]++;
     pass_copy_params(&b, g, NULL, true, s.map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         simplify_node(&s, &g->nodes.at[i]);

@@ -293,26 +293,11 @@ void jot_arrays_move(size_t n, jot_array **dst, size_t n_src, jot_array **src)
 
 // ---- what an array is ----
 
-jot_dtype jot_array_dtype(const jot_array *a)
-{
-    return a ? (jot_dtype)a->dtype : JOT_BOOL;
-}
-int jot_array_rank(const jot_array *a)
-{
-    return a ? a->rank : 0;
-}
-size_t jot_array_size(const jot_array *a)
-{
-    return a ? a->size : 0;
-}
-size_t jot_array_bytes(const jot_array *a)
-{
-    return a ? a->bytes : 0;
-}
-const void *jot_array_data(const jot_array *a)
-{
-    return a ? a->data : NULL;
-}
+jot_dtype jot_array_dtype(const jot_array *a) { return a ? (jot_dtype)a->dtype : JOT_BOOL; }
+int jot_array_rank(const jot_array *a) { return a ? a->rank : 0; }
+size_t jot_array_size(const jot_array *a) { return a ? a->size : 0; }
+size_t jot_array_bytes(const jot_array *a) { return a ? a->bytes : 0; }
+const void *jot_array_data(const jot_array *a) { return a ? a->data : NULL; }
 
 int64_t jot_array_dim(const jot_array *a, int axis)
 {

@@ -44,10 +44,7 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
 // message.
 jot_status rt_array_check(const char *what, int dtype, int64_t rank, const int64_t *dims);
 
-static inline const int64_t *rt_array_dims(const jot_array *a)
-{
-    return a->dims;
-}
+static inline const int64_t *rt_array_dims(const jot_array *a) { return a->dims; }
 
 // Whether the caller, who holds one reference, may write the data in place: nobody else can see
 // it.

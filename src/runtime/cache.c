@@ -129,10 +129,7 @@ void rt_cache_close(struct rt_cache *cache)
     memory_release(cache);
 }
 
-const char *rt_cache_reason(const struct rt_cache *cache)
-{
-    return cache->reason;
-}
+const char *rt_cache_reason(const struct rt_cache *cache) { return cache->reason; }
 
 static uint64_t limit_asked(void)
 {

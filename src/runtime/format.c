@@ -35,10 +35,7 @@ static void put(struct sink *out, const char *text, size_t n)
     out->length += n;
 }
 
-static void put_text(struct sink *out, const char *text)
-{
-    put(out, text, strlen(text));
-}
+static void put_text(struct sink *out, const char *text) { put(out, text, strlen(text)); }
 
 static void put_spaces(struct sink *out, int n)
 {

@@ -4,8 +4,8 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static void look(void)
         take(asked);
         return;
     }
-    static const char *const beside[] = {"/jot/" FILE_NAME, "/" FILE_NAME, "/codegen/" FILE_NAME,
-                                         "/../src/codegen/" FILE_NAME,
+    static const char *const beside[] = {"/jot/" FILE_NAME, "/" FILE_NAME,
+                                         "/codegen/" FILE_NAME, "/../src/codegen/" FILE_NAME,
                                          "/../../src/codegen/" FILE_NAME};
     Dl_info self;
     if (dladdr((void *)(uintptr_t)codegen_load, &self) && self.dli_fname) {
@@ -72,9 +72,9 @@ static jot_status load(void)
     if (entry)
         return JOT_OK;
     if (!place.path[0])
-        return status_fail(JOT_ERR_LIBRARY,
-                           "the code generator " FILE_NAME " was not found beside libjot: install "
-                           "it there or name it in JOT_CODEGEN");
+        return status_fail(JOT_ERR_LIBRARY, "the code generator " FILE_NAME
+                                            " was not found beside libjot: install "
+                                            "it there or name it in JOT_CODEGEN");
     void *library = dlopen(place.path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return status_fail(JOT_ERR_LIBRARY,

@@ -13,8 +13,6 @@
 #include "trace/codegen_loader.h"
 #include "trace/dump.h"
 
-
-
 #define INLINE_LIMIT 100000
 #define FEW 32
 
@@ -113,7 +111,8 @@ static bool unpack(const struct rt_cache_entry *e, struct code *c)
 
 static jot_status load(struct native_program *p, const struct code *c)
 {
-    return rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0, &p->program);
+    return rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0,
+                           &p->program);
 }
 
 static bool load_cached(struct native_program *p, struct hash128 key)

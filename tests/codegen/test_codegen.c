@@ -45,10 +45,12 @@ static void fill(jot_dtype d, int64_t count, void *data)
         uint16_t half = part == JOT_BF16 ? dtype_bf16_from_f32(f) : dtype_f16_from_f32(f);
         uint64_t bits = next() % 5 == 0 ? next() % 3 : next();
         uint8_t truth = bits & 1;
-        memcpy(at, part == JOT_BOOL ? (void *)&truth
-                   : part == JOT_F32 ? (void *)&f
-                   : part == JOT_F64 ? (void *)&g
-                   : dtype_is_half(part) ? (void *)&half : (void *)&bits,
+        memcpy(at,
+               part == JOT_BOOL      ? (void *)&truth
+               : part == JOT_F32     ? (void *)&f
+               : part == JOT_F64     ? (void *)&g
+               : dtype_is_half(part) ? (void *)&half
+                                     : (void *)&bits,
                size);
     }
 }
@@ -154,9 +156,9 @@ static bool takes(enum ir_op op, jot_dtype d)
     }
 }
 
-static const enum ir_op combiners[] = {IR_reduce_sum, IR_reduce_prod, IR_reduce_max, IR_reduce_min,
-                                       IR_reduce_and, IR_reduce_or,   IR_reduce_xor, IR_fma,
-                                       IR_argmax,     IR_argmin};
+static const enum ir_op combiners[] = {
+    IR_reduce_sum, IR_reduce_prod, IR_reduce_max, IR_reduce_min, IR_reduce_and,
+    IR_reduce_or,  IR_reduce_xor,  IR_fma,        IR_argmax,     IR_argmin};
 #define COMBINERS ((int)(sizeof combiners / sizeof *combiners))
 
 static jot_dtype result_dtype(enum ir_op op, jot_dtype d)
@@ -184,8 +186,9 @@ static void check_fold(enum ir_op op, jot_dtype d, const struct shape *s)
     nest_open(&b, NEST_PAR, 1, &i);
     nest_open(&b, NEST_FOLD, 2, (nest_id[]){j, k});
     struct nest_index from =
-        form(&b, 0, 3, (struct nest_term[]){AXIS(i, s->row_stride), AXIS(j, s->outer_stride),
-                                            AXIS(k, s->inner_stride)});
+        form(&b, 0, 3,
+             (struct nest_term[]){AXIS(i, s->row_stride), AXIS(j, s->outer_stride),
+                                  AXIS(k, s->inner_stride)});
     nest_id v = nest_load(&b, x, from, NEST_NONE);
     struct nest_combine c = {.op = (uint16_t)op, .n = op == IR_fma ? 2 : 1, .dtype = r};
     c.value[0] = c.value[1] = v;
@@ -200,7 +203,8 @@ static void check_fold(enum ir_op op, jot_dtype d, const struct shape *s)
 
 static void check_fold_lengths(enum ir_op op, jot_dtype d)
 {
-    static const int64_t lengths[] = {1, 2, 3, 7, 16, 40, 63, 64, 65, 100, 200, 4096, 4100, 9000};
+    static const int64_t lengths[] = {1,  2,  3,   7,   16,   40,   63,
+                                      64, 65, 100, 200, 4096, 4100, 9000};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         int64_t n = lengths[i];
         // Contiguous along the fold.
@@ -239,14 +243,15 @@ static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
     nest_id i = nest_axis(&b, "i", n), j = nest_axis(&b, "j", k), l = nest_axis(&b, "l", k);
     nest_id fold = nest_open(&b, NEST_FOLD, 1, &i);
     nest_open(&b, NEST_FOLD, 1, &l);
-    nest_id row = nest_load(
-        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(l, 1)}), NEST_NONE);
+    nest_id row = nest_load(&b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(l, 1)}),
+                            NEST_NONE);
     struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {row}};
     nest_id inner = nest_close(&b, 1, &sum);
-    nest_id weight = nest_load(&b, w, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), NEST_NONE);
+    nest_id weight =
+        nest_load(&b, w, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), NEST_NONE);
     nest_open(&b, NEST_MAP, 1, &j);
-    nest_id v = nest_load(
-        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(j, 1)}), NEST_NONE);
+    nest_id v = nest_load(&b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(j, 1)}),
+                          NEST_NONE);
     struct nest_index to = form(&b, 0, 1, (struct nest_term[]){AXIS(j, 1)});
     struct nest_combine fma = {.op = IR_fma, .n = 2, .dtype = r, .value = {v, weight}};
     nest_put_combine(&b, g, to, fold, &fma);
@@ -262,7 +267,7 @@ static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
 START_TEST(accumulations)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16};
-    static const int64_t sizes[][2] = {{1, 1},  {5, 3},    {64, 4},   {70, 20},
+    static const int64_t sizes[][2] = {{1, 1},     {5, 3},    {64, 4},    {70, 20},
                                        {1000, 33}, {5000, 3}, {9000, 40}, {40000, 100}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_accumulation(dtypes[_i], sizes[i][0], sizes[i][1]);
@@ -282,7 +287,8 @@ START_TEST(large_fold)
         nest_id y = nest_buffer(&b, "y", r, 1, NEST_OUT);
         nest_id a = nest_axis(&b, "a", lengths[i]);
         nest_open(&b, NEST_FOLD, 1, &a);
-        nest_id v = nest_load(&b, x, form(&b, 0, 1, (struct nest_term[]){AXIS(a, 1)}), NEST_NONE);
+        nest_id v =
+            nest_load(&b, x, form(&b, 0, 1, (struct nest_term[]){AXIS(a, 1)}), NEST_NONE);
         struct nest_combine c = {.op = (uint16_t)op, .n = 1, .dtype = r, .value = {v}};
         nest_id result = nest_close(&b, 1, &c);
         nest_put(&b, y, form(&b, 0, 0, NULL), result, NEST_NONE);
@@ -318,8 +324,7 @@ START_TEST(access)
             nest_id place = nest_index_value(&b, from[3], JOT_I32);
             nest_id limit = nest_const(&b, JOT_I32, &(int32_t){100});
             guard = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){place, limit}, NULL);
-            at = form(&b, 0, 1,
-                      (struct nest_term[]){{.factor = 1, .id = w, .is_value = true}});
+            at = form(&b, 0, 1, (struct nest_term[]){{.factor = 1, .id = w, .is_value = true}});
         }
         nest_id v = nest_load(&b, x, at, guard);
         nest_put(&b, z, from[3], v, NEST_NONE);
@@ -342,8 +347,8 @@ START_TEST(locals)
         nest_id x = nest_buffer(&b, "x", d, rows * n, NEST_IN);
         nest_id y = nest_buffer(&b, "y", d, rows * n, NEST_OUT);
         nest_id t = nest_buffer(&b, "t", d, n, NEST_LOCAL);
-        nest_id r = nest_axis(&b, "r", rows), c = nest_axis(&b, "c", n), e = nest_axis(&b, "e", n),
-                g = nest_axis(&b, "g", n);
+        nest_id r = nest_axis(&b, "r", rows), c = nest_axis(&b, "c", n),
+                e = nest_axis(&b, "e", n), g = nest_axis(&b, "g", n);
         nest_open(&b, NEST_PAR, 1, &r);
         nest_open(&b, NEST_MAP, 1, &c);
         nest_id v = nest_load(
@@ -352,18 +357,74 @@ START_TEST(locals)
         nest_put(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(c, 1)}), w, NEST_NONE);
         nest_close(&b, 0, NULL);
         nest_open(&b, NEST_FOLD, 1, &e);
-        nest_id u = nest_load(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(e, 1)}), NEST_NONE);
+        nest_id u =
+            nest_load(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(e, 1)}), NEST_NONE);
         struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {u}};
         nest_id s = nest_close(&b, 1, &sum);
         nest_open(&b, NEST_MAP, 1, &g);
-        nest_id q = nest_load(
-            &b, t, form(&b, n - 1, 1, (struct nest_term[]){AXIS(g, -1)}), NEST_NONE);
+        nest_id q =
+            nest_load(&b, t, form(&b, n - 1, 1, (struct nest_term[]){AXIS(g, -1)}), NEST_NONE);
         nest_id o = nest_op(&b, IR_div, d, 2, (nest_id[]){q, s}, NULL);
-        nest_put(&b, y, form(&b, 0, 2, (struct nest_term[]){AXIS(r, n), AXIS(g, 1)}), o, NEST_NONE);
+        nest_put(&b, y, form(&b, 0, 2, (struct nest_term[]){AXIS(r, n), AXIS(g, 1)}), o,
+                 NEST_NONE);
         nest_close(&b, 0, NULL);
         nest_close(&b, 0, NULL);
         check_nest(b.nest);
     }
+}
+END_TEST
+
+// Division by one number for all lanes, at every distance from the ends of the range.
+START_TEST(divisions)
+{
+    enum { N = 4096, DIVISORS = 200 };
+    jot_dtype d = _i ? JOT_F64 : JOT_F32;
+    struct nest_builder b = nest_builder_make(arena, "divide");
+    nest_id x = nest_buffer(&b, "x", d, N, NEST_IN), y = nest_buffer(&b, "y", d, 1, NEST_IN);
+    nest_id z = nest_buffer(&b, "z", d, N, NEST_OUT), i = nest_axis(&b, "i", N);
+    nest_id divisor = nest_load(&b, y, form(&b, 0, 0, NULL), NEST_NONE);
+    nest_open(&b, NEST_PAR, 1, &i);
+    struct nest_index at = form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)});
+    nest_id v = nest_load(&b, x, at, NEST_NONE);
+    nest_put(&b, z, at, nest_op(&b, IR_div, d, 2, (nest_id[]){v, divisor}, NULL), NEST_NONE);
+    nest_close(&b, 0, NULL);
+    struct rt_program *program;
+    ck_assert_int_eq(run_native_load(arena, run_native_wrap(arena, b.nest), &program), JOT_OK);
+    size_t size = jot_dtype_size(d);
+    char *in = arena_allocate(arena, N * 8), *out = arena_allocate(arena, N * 8);
+    char *expected = arena_allocate(arena, N * 8);
+    for (int k = 0; k < DIVISORS; k++) {
+        uint64_t by = next();
+        bool tame = k % 4 != 0; // exponents near 1, so that the quick way is taken
+        for (int e = 0; e < N; e++) {
+            uint64_t bits = next();
+            if (tame)
+                bits = size == 4 ? (bits & 0x87ffffff) | 0x3c000000
+                                 : (bits & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3ff) << 52;
+            if (bits % 50 == 0)
+                bits = (uint64_t)(bits % 100 == 0) << (8 * size - 1);
+            memcpy(in + e * (int)size, &bits, size);
+        }
+        if (tame)
+            by = size == 4 ? (by & 0x87ffffff) | 0x3c000000
+                           : (by & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3fe) << 52;
+        const void *inputs[] = {in, &by};
+        void *outputs[] = {out};
+        ck_assert_int_eq(rt_program_run(program, inputs, outputs), JOT_OK);
+        for (int e = 0; e < N; e++) {
+            float f[2];
+            double g[2];
+            memcpy(f, in + e * 4, 4);
+            memcpy(f + 1, &by, 4);
+            memcpy(g, in + e * (int)size, size);
+            memcpy(g + 1, &by, 8);
+            f[0] /= f[1];
+            g[0] /= g[1];
+            memcpy(expected + e * (int)size, size == 4 ? (void *)f : (void *)g, size);
+        }
+        ck_assert(same(d, N, out, expected));
+    }
+    rt_program_release(program);
 }
 END_TEST
 
@@ -400,6 +461,7 @@ int main(void)
     tcase_add_loop_test(c, large_fold, 0, 6);
     tcase_add_loop_test(c, access, 0, DTYPE_COUNT);
     tcase_add_loop_test(c, locals, 0, 2);
+    tcase_add_loop_test(c, divisions, 0, 2);
     tcase_add_loop_test(c, scans, 0, 8);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

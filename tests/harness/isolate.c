@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds, int fd)
+static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
+                  int fd)
 {
     alarm((unsigned)seconds);
     struct arena *arena = arena_create();

@@ -163,8 +163,9 @@ static void check_outputs(const struct batch *b, void *const *out, int n_threads
         for (uint32_t o = 0; o < c->g->outputs.count; o++, k++) {
             struct ir_tensor got = {c->want[o].type, out[k]};
             if (same && !native_same(b->module, got, c->want[o], c->how.tolerance, &detail)) {
-                strbuf_printf(report, "! %s%s: output %u of machine code, %d threads\n%s", c->what,
-                              c->how.separate ? " (separate)" : "", o, n_threads, detail.text);
+                strbuf_printf(report, "! %s%s: output %u of machine code, %d threads\n%s",
+                              c->what, c->how.separate ? " (separate)" : "", o, n_threads,
+                              detail.text);
                 explain(report, c);
                 same = false;
             }
@@ -185,7 +186,8 @@ static void run_batch(void *ctx, struct strbuf *report)
         n_out += b->cases[i].g->outputs.count;
         threads |= b->cases[i].how.threads;
     }
-    void **in = arena_array(arena, void *, n_in + 1), **out = arena_array(arena, void *, n_out + 1);
+    void **in = arena_array(arena, void *, n_in + 1),
+         **out = arena_array(arena, void *, n_out + 1);
     uint32_t k = 0;
     for (uint32_t i = 0; i < b->count; i++)
         for (uint32_t p = 0; p < b->cases[i].g->n_params; p++)

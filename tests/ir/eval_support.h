@@ -111,10 +111,7 @@ static inline uint64_t random_bits(void)
     random_state ^= random_state >> 27;
     return random_state * UINT64_C(2685821657736338717);
 }
-static inline double random_unit(void)
-{
-    return (double)(random_bits() >> 11) * 0x1p-53;
-}
+static inline double random_unit(void) { return (double)(random_bits() >> 11) * 0x1p-53; }
 
 // Within `limit` units in the last place of the long double result.
 static inline void check_close(const char *name, long double truth, double got, int digits,

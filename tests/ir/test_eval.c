@@ -24,10 +24,7 @@ static void make_pairs(void)
     }
 }
 
-static double true_sign(double x)
-{
-    return x > 0 ? 1 : x < 0 ? -1 : x;
-}
+static double true_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 static double true_max(double x, double y)
 {
     if (x != x || y != y)
@@ -36,42 +33,15 @@ static double true_max(double x, double y)
         return signbit(x) && signbit(y) ? -0.0 : 0.0;
     return x > y ? x : y;
 }
-static double true_min(double x, double y)
-{
-    return -true_max(-x, -y);
-}
-static double true_add(double x, double y)
-{
-    return x + y;
-}
-static double true_sub(double x, double y)
-{
-    return x - y;
-}
-static double true_mul(double x, double y)
-{
-    return x * y;
-}
-static double true_div(double x, double y)
-{
-    return x / y;
-}
-static double true_mul_z(double x, double y)
-{
-    return x == 0 ? 0 : x * y;
-}
-static double true_neg(double x)
-{
-    return -x;
-}
-static double true_rsqrt(double x)
-{
-    return 1 / sqrt(x);
-}
-static float true_rsqrtf(float x)
-{
-    return 1 / sqrtf(x);
-}
+static double true_min(double x, double y) { return -true_max(-x, -y); }
+static double true_add(double x, double y) { return x + y; }
+static double true_sub(double x, double y) { return x - y; }
+static double true_mul(double x, double y) { return x * y; }
+static double true_div(double x, double y) { return x / y; }
+static double true_mul_z(double x, double y) { return x == 0 ? 0 : x * y; }
+static double true_neg(double x) { return -x; }
+static double true_rsqrt(double x) { return 1 / sqrt(x); }
+static float true_rsqrtf(float x) { return 1 / sqrtf(x); }
 
 START_TEST(test_exact_unary)
 {
@@ -169,14 +139,8 @@ START_TEST(test_compare)
 }
 END_TEST
 
-static long double logistic_l(long double x)
-{
-    return 1 / (1 + expl(-x));
-}
-static long double exp2_l(long double x)
-{
-    return exp2l(x);
-}
+static long double logistic_l(long double x) { return 1 / (1 + expl(-x)); }
+static long double exp2_l(long double x) { return exp2l(x); }
 
 static const struct {
     enum ir_op op;
@@ -487,7 +451,4 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_integer_pow);
 }
 
-int main(void)
-{
-    return run_suite("eval", add_tests);
-}
+int main(void) { return run_suite("eval", add_tests); }

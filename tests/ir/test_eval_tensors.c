@@ -508,7 +508,4 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_bad_arguments);
 }
 
-int main(void)
-{
-    return run_suite("eval_tensors", add_tests);
-}
+int main(void) { return run_suite("eval_tensors", add_tests); }

@@ -183,10 +183,7 @@ static void set_up(void)
     ck_assert_ptr_nonnull(module);
 }
 
-static void tear_down(void)
-{
-    ir_module_release(module);
-}
+static void tear_down(void) { ir_module_release(module); }
 
 // Reads "f32[2,3]" and the blanks behind it.
 static struct ir_type read_type(const char **at)

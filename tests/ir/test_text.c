@@ -155,10 +155,7 @@ static void set_up(void)
     ck_assert_ptr_nonnull(module);
 }
 
-static void tear_down(void)
-{
-    ir_module_release(module);
-}
+static void tear_down(void) { ir_module_release(module); }
 
 static struct ir_graph *parse(struct ir_module *m, const char *text)
 {
@@ -281,10 +278,7 @@ static uint64_t random_next(void)
     return hash_mix(random_state);
 }
 
-static uint64_t random_below(uint64_t n)
-{
-    return random_next() % n;
-}
+static uint64_t random_below(uint64_t n) { return random_next() % n; }
 
 static void seed_random(void)
 {

@@ -34,10 +34,7 @@ static void set_up(void)
                      JOT_OK);
 }
 
-static void tear_down(void)
-{
-    ir_module_release(module);
-}
+static void tear_down(void) { ir_module_release(module); }
 
 enum { ADD = 2, BARRIER = 3, REV = 4, CALL = 5, CONVERT = 6 }; // node numbers
 
@@ -46,60 +43,30 @@ static void swap_operands_backwards(void)
     graph->operands.at[graph->nodes.at[ADD].in + 1] = 5;
 }
 
-static void use_itself(void)
-{
-    graph->operands.at[graph->nodes.at[ADD].in] = 2;
-}
+static void use_itself(void) { graph->operands.at[graph->nodes.at[ADD].in] = 2; }
 
-static void use_nothing(void)
-{
-    graph->operands.at[graph->nodes.at[ADD].in] = IR_NONE;
-}
+static void use_nothing(void) { graph->operands.at[graph->nodes.at[ADD].in] = IR_NONE; }
 
-static void operands_out_of_range(void)
-{
-    graph->nodes.at[ADD].in = 7;
-}
+static void operands_out_of_range(void) { graph->nodes.at[ADD].in = 7; }
 
-static void operand_count_overflows(void)
-{
-    graph->nodes.at[ADD].n_in = UINT32_MAX;
-}
+static void operand_count_overflows(void) { graph->nodes.at[ADD].n_in = UINT32_MAX; }
 
-static void drop_operand(void)
-{
-    graph->nodes.at[ADD].n_in = 1;
-}
+static void drop_operand(void) { graph->nodes.at[ADD].n_in = 1; }
 
-static void other_result_type(void)
-{
-    graph->values.at[2].type = graph->values.at[1].type;
-}
+static void other_result_type(void) { graph->values.at[2].type = graph->values.at[1].type; }
 
 static void other_dtype(void)
 {
     graph->values.at[7].type = ir_type_with(graph->values.at[7].type, JOT_F32);
 }
 
-static void bad_dtype(void)
-{
-    graph->values.at[7].type.dtype = 77;
-}
+static void bad_dtype(void) { graph->values.at[7].type.dtype = 77; }
 
-static void bad_shape(void)
-{
-    graph->values.at[7].type.shape = 1000;
-}
+static void bad_shape(void) { graph->values.at[7].type.shape = 1000; }
 
-static void bad_rank(void)
-{
-    graph->values.at[7].type.rank = 2;
-}
+static void bad_rank(void) { graph->values.at[7].type.rank = 2; }
 
-static void bad_op(void)
-{
-    graph->nodes.at[ADD].op = 9999;
-}
+static void bad_op(void) { graph->nodes.at[ADD].op = 9999; }
 
 static void late_parameter(void)
 {
@@ -107,45 +74,24 @@ static void late_parameter(void)
     n->op = IR_param;
 }
 
-static void parameter_is_other_op(void)
-{
-    graph->nodes.at[1].op = IR_neg;
-}
+static void parameter_is_other_op(void) { graph->nodes.at[1].op = IR_neg; }
 
-static void too_many_parameters(void)
-{
-    graph->n_params = 99;
-}
+static void too_many_parameters(void) { graph->n_params = 99; }
 
-static void result_elsewhere(void)
-{
-    graph->nodes.at[CONVERT].out = 6;
-}
+static void result_elsewhere(void) { graph->nodes.at[CONVERT].out = 6; }
 
-static void results_out_of_range(void)
-{
-    graph->nodes.at[CONVERT].n_out = 3;
-}
+static void results_out_of_range(void) { graph->nodes.at[CONVERT].n_out = 3; }
 
-static void value_of_other_node(void)
-{
-    graph->values.at[7].node = BARRIER;
-}
+static void value_of_other_node(void) { graph->values.at[7].node = BARRIER; }
 
 static void value_without_node(void)
 {
     vec_push(module->arena, &graph->values, graph->values.at[0]);
 }
 
-static void output_out_of_range(void)
-{
-    graph->outputs.at[1] = 8;
-}
+static void output_out_of_range(void) { graph->outputs.at[1] = 8; }
 
-static void place_out_of_range(void)
-{
-    graph->nodes.at[ADD].where = 12;
-}
+static void place_out_of_range(void) { graph->nodes.at[ADD].where = 12; }
 
 static struct ir_attrs *copy_attrs(const struct ir_attrs *a)
 {
@@ -162,10 +108,7 @@ static void other_attrs(void)
     graph->nodes.at[REV].attrs = ir_attrs(module, IR_INTS(axes, 1, ((int64_t[]){1})));
 }
 
-static void no_attrs(void)
-{
-    graph->nodes.at[CONVERT].attrs = NULL;
-}
+static void no_attrs(void) { graph->nodes.at[CONVERT].attrs = NULL; }
 
 static void two_numbers(void)
 {
@@ -187,10 +130,7 @@ static void unordered_attrs(void)
     graph->nodes.at[REV].attrs = a;
 }
 
-static void drop_result(void)
-{
-    graph->nodes.at[BARRIER].n_out = 1;
-}
+static void drop_result(void) { graph->nodes.at[BARRIER].n_out = 1; }
 
 static void unknown_function(void)
 {
@@ -211,10 +151,7 @@ static void self_recursion(void)
     inner->nodes.at[1].attrs = ir_attrs(module, IR_INT(functions, 0));
 }
 
-static void broken_signature(void)
-{
-    ir_function(module, 1)->outputs.at[0] = 9;
-}
+static void broken_signature(void) { ir_function(module, 1)->outputs.at[0] = 9; }
 
 static void two_faults(void)
 {

@@ -14,14 +14,8 @@ static int64_t counter;                        // .bss
 static int64_t seven = 7;                      // .data
 static char big[100000] __attribute__((used)); // more .bss
 
-static int64_t one(void)
-{
-    return 1;
-}
-static int64_t two(void)
-{
-    return 2;
-}
+static int64_t one(void) { return 1; }
+static int64_t two(void) { return 2; }
 int64_t (*const functions[])(void) = {one, two}; // addresses in read-only data
 
 int64_t use_sections(int64_t i)
@@ -32,10 +26,7 @@ int64_t use_sections(int64_t i)
 }
 
 #if !defined(NO_OUTSIDE) // symbols that only the test of the loader can give
-double use_outside(double x)
-{
-    return jot_test_outside(x) + jot_test_constant;
-}
+double use_outside(double x) { return jot_test_outside(x) + jot_test_constant; }
 #endif
 
 int64_t use_switch(int64_t i)
@@ -60,10 +51,7 @@ int64_t use_switch(int64_t i)
     }
 }
 
-void use_memcpy(char *to, const char *from, size_t n)
-{
-    memcpy(to, from, n);
-}
+void use_memcpy(char *to, const char *from, size_t n) { memcpy(to, from, n); }
 
 // y = x + 1
 void add_one(operands b, int64_t begin, int64_t end, int64_t chunk, void *scratch)

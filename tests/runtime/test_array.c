@@ -20,14 +20,8 @@
 
 static size_t live_at_start;
 
-static void note_use(void)
-{
-    live_at_start = jot_memory().blocks;
-}
-static void check_use(void)
-{
-    ck_assert_uint_eq(jot_memory().blocks, live_at_start);
-}
+static void note_use(void) { live_at_start = jot_memory().blocks; }
+static void check_use(void) { ck_assert_uint_eq(jot_memory().blocks, live_at_start); }
 
 START_TEST(copies_data)
 {

@@ -26,15 +26,9 @@ static unsigned seed;
         }                                                                                      \
     } while (0)
 
-static int below(int n)
-{
-    return rand() % n;
-}
+static int below(int n) { return rand() % n; }
 
-static size_t bytes_of(uint32_t dtype)
-{
-    return jot_dtype_size((jot_dtype)dtype);
-}
+static size_t bytes_of(uint32_t dtype) { return jot_dtype_size((jot_dtype)dtype); }
 
 static double complex get(uint32_t dtype, const void *at, int64_t i)
 {

@@ -29,10 +29,7 @@ static void remove_folder(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-static struct hash128 key_of(uint64_t n)
-{
-    return hash128_bytes(&n, sizeof n);
-}
+static struct hash128 key_of(uint64_t n) { return hash128_bytes(&n, sizeof n); }
 
 static void store_text(struct rt_cache *cache, uint64_t key, const char *text)
 {

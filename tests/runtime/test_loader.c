@@ -16,10 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double outside(double x)
-{
-    return 2 * x;
-}
+static double outside(double x) { return 2 * x; }
 static const double constant = 0.5;
 
 static void *resolve(void *ctx, const char *name)

@@ -60,7 +60,8 @@ struct nest_program *run_native_wrap(struct arena *arena, struct nest *n)
         count++;
     }
     vec_push(arena, &p->steps,
-             (struct nest_step){.kind = NEST_STEP_KERNEL, .n_memories = count, .memories = memories});
+             (struct nest_step){
+                 .kind = NEST_STEP_KERNEL, .n_memories = count, .memories = memories});
     p->donated = arena_array(arena, int32_t, p->n_outputs + 1);
     for (uint32_t i = 0; i < p->n_outputs; i++)
         p->donated[i] = -1;

@@ -142,10 +142,7 @@ jot_status rt_blas_open(void)
     return blas.fault[0] ? status_fail(JOT_ERR_LIBRARY, "%s", blas.fault) : JOT_OK;
 }
 
-const char *rt_blas_version(void)
-{
-    return rt_blas_open() == JOT_OK ? blas.version : "";
-}
+const char *rt_blas_version(void) { return rt_blas_open() == JOT_OK ? blas.version : ""; }
 
 // ---- one tile ----
 
@@ -239,10 +236,7 @@ struct tiling {
     int64_t matrices, tiles, tiles_per_chunk;
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static void run_tile(const struct tiling *t, int64_t tile)
 {

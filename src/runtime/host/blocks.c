@@ -80,15 +80,9 @@ static size_t bin_bytes(unsigned bin)
     return ((size_t)5 + quarter) << (log - 2);
 }
 
-static bool is_large(unsigned bin)
-{
-    return bin_bytes(bin) > CUT_LIMIT;
-}
+static bool is_large(unsigned bin) { return bin_bytes(bin) > CUT_LIMIT; }
 
-static size_t mapped_bytes(unsigned bin)
-{
-    return (bin_bytes(bin) + PAGE - 1) & ~(PAGE - 1);
-}
+static size_t mapped_bytes(unsigned bin) { return (bin_bytes(bin) + PAGE - 1) & ~(PAGE - 1); }
 
 static void add(atomic_int_fast64_t *count, int64_t n)
 {
@@ -232,10 +226,7 @@ static void leave_thread(void *unused)
     pthread_mutex_unlock(&pool.lock);
 }
 
-static void make_key(void)
-{
-    pthread_key_create(&local_key, leave_thread);
-}
+static void make_key(void) { pthread_key_create(&local_key, leave_thread); }
 
 static void enter_thread(void)
 {

@@ -46,14 +46,8 @@ static struct {
     jot_parallel_for loop;
 } hook;
 
-static void count_fork(void)
-{
-    atomic_fetch_add(&fork_epoch, 1);
-}
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, count_fork);
-}
+static void count_fork(void) { atomic_fetch_add(&fork_epoch, 1); }
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 static int default_size(void)
 {
@@ -261,10 +255,7 @@ void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ct
 
 // ---- the public settings ----
 
-int jot_threads(void)
-{
-    return rt_pool_size(rt_pool_default());
-}
+int jot_threads(void) { return rt_pool_size(rt_pool_default()); }
 
 jot_status jot_set_threads(int n)
 {
