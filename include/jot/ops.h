@@ -115,6 +115,9 @@ JOT_API jot_value jot_sqrt(jot_value x);
 JOT_API jot_value jot_rsqrt(jot_value x);
 JOT_API jot_value jot_cbrt(jot_value x);
 
+// sin(pi x) / (pi x), 1 at 0.  Real floating types; integers are converted.
+JOT_API jot_value jot_sinc(jot_value x);
+
 // Trigonometric functions and their inverses, in radians.
 JOT_API jot_value jot_sin(jot_value x);
 JOT_API jot_value jot_cos(jot_value x);
@@ -470,6 +473,7 @@ template <class... T> jot_list_<jot_value, sizeof...(T)> jot_values_(T... x)
 #define jot_sqrt(x) JOT_OP1_(jot_sqrt, #x, x)
 #define jot_rsqrt(x) JOT_OP1_(jot_rsqrt, #x, x)
 #define jot_cbrt(x) JOT_OP1_(jot_cbrt, #x, x)
+#define jot_sinc(x) JOT_OP1_(jot_sinc, #x, x)
 #define jot_sin(x) JOT_OP1_(jot_sin, #x, x)
 #define jot_cos(x) JOT_OP1_(jot_cos, #x, x)
 #define jot_tan(x) JOT_OP1_(jot_tan, #x, x)

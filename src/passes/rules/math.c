@@ -59,6 +59,26 @@ void jvp_exp2(struct jvp *c)
 // d expm1(x) = dx (expm1(x) + 1)
 void jvp_expm1(struct jvp *c) { add_product(c, DX, ir_add(B, F, num(c, 1))); }
 
+// d sinc(x) = dx (cos(pi x) - sinc(x)) / x, and near 0, where that cancels, its Taylor polynomial
+// -pi^2 x/3 + pi^4 x^3/30 - ..., which has derivatives of its own.
+void jvp_sinc(struct jvp *c)
+{
+    const double pi = 3.14159265358979323846;
+    ir_id z = ir_mul(B, num(c, pi), X), zz = ir_mul(B, z, z), near = num(c, 0);
+    double factorial = 1;
+    for (int k = 1; k <= 19; k++)
+        factorial *= k;
+    for (int k = 9; k >= 1; k--) { // 2k / (2k + 1)! (-1)^k z^(2k - 1)
+        near = ir_add(B, ir_mul(B, near, zz), num(c, (k % 2 ? -2.0 : 2.0) * k / factorial));
+        factorial /= (2 * k + 1) * (2 * k);
+    }
+    near = ir_mul(B, ir_mul(B, near, z), num(c, pi));
+    ir_id is_near = ir_lt(B, ir_abs(B, X), num(c, 0.25));
+    ir_id safe = ir_select(B, is_near, ir_full(B, ir_type_in(B, X), 1), X);
+    ir_id far = ir_div(B, ir_sub(B, ir_cos(B, ir_mul(B, num(c, pi), safe)), F), safe);
+    add_product(c, DX, ir_select(B, is_near, near, far));
+}
+
 // d log(x) = dx / x
 void jvp_log(struct jvp *c) { c->dy[0] = ir_div(B, DX, X); }
 
