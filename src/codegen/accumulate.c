@@ -222,8 +222,10 @@ static struct triple updated(struct cg_lowering *l, const struct cg_accumulator 
     struct triple fresh = {{0}};
     if (is_arg(a)) {
         // Elements come in order, so an equal one never takes the place.
-        LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, v.re, old->v[0]);
-        fresh.v[0] = LLVMBuildSelect(l->m.b, wins, v.re, old->v[0], "");
+        struct triple element = {{0}};
+        from_value(l, a, v, &element);
+        LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, element.v[0], old->v[0]);
+        fresh.v[0] = LLVMBuildSelect(l->m.b, wins, element.v[0], old->v[0], "");
         fresh.v[2] = LLVMBuildSelect(l->m.b, wins, position, old->v[2], "");
     } else if (a->op == IR_fma) {
         struct cg_value sum = cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);

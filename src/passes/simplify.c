@@ -74,8 +74,9 @@ static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const i
                        .precision = (int)ir_attr_int_or(dot->attrs, IR_KEY_precision, 0)};
     d.n_batch = n_batch;
     d.n_contract = n_contract;
-    // Several contracted axes are summed in the order of the first operand.
-    if (n_contract > 1)
+    // Several contracted axes are summed in the order of the first operand, and the two products of
+    // an imaginary part in that of the factors.
+    if (n_contract > 1 || dtype_is_complex(ir_dtype_of(s->g, n->out)))
         return IR_NONE;
     int free_y = ir_type_in(b, operand(b, dot, 1)).rank - n_batch - n_contract;
     for (int i = 0; i < rank; i++) {

@@ -85,7 +85,7 @@ static void check_line(char **w)
                       (long long)i);
         double a = number(d, jot_array_data(got), i), b = number(d, want.data, i);
         double eps = d == JOT_F64 ? 0x1p-52 : d == JOT_F32 ? 0x1p-23 : d == JOT_F16 ? 0x1p-10 : 0x1p-7;
-        ck_assert_msg(fabs(a - b) <= 16 * eps * fabs(b), "%s %s of seed %s: element %lld is %.9g, expected %.9g",
+        ck_assert_msg(fabs(a - b) <= 64 * eps * fabs(b), "%s %s of seed %s: element %lld is %.9g, expected %.9g",
                       function, w[2], w[3], (long long)i, a, b);
     }
     jot_array_release(got);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs: making them, what must hold of each, and making a bad one small.
+#ifndef RANDOM_PROGRAMS_H
+#define RANDOM_PROGRAMS_H
+
+#include "ir/build.h"
+#include "ir/eval.h"
+
+// A function over all ops of the op table.  Derivable ones have f64 parameters, are the same for
+// NaN-free operands everywhere, and stay of moderate size.
+uint32_t program_make(struct ir_module *m, uint64_t seed, bool is_derivable);
+// Operands for it; some of them special values unless is_derivable.
+struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, uint64_t seed,
+                                 bool is_derivable);
+
+enum program_property {
+    PROGRAM_VERIFIES = 1u << 0,    // no faults, and the evaluator runs it
+    PROGRAM_PRINTS = 1u << 1,      // the text parses to the same graph
+    PROGRAM_CANONICAL = 1u << 2,   // canonical order is stable and keeps the bits
+    PROGRAM_SIMPLIFIES = 1u << 3,  // simplification keeps the bits
+    PROGRAM_SCHEDULES = 1u << 4,   // the interpreter of nests gives the bits
+    PROGRAM_SEPARATE = 1u << 5,    // the same with every value in a kernel of its own
+    PROGRAM_NATIVE = 1u << 6,      // machine code of both gives the bits
+    PROGRAM_TRANSPOSES = 1u << 7,  // <w, J v> = <J' w, v>
+    PROGRAM_MAPS = 1u << 8,        // vmap is a loop
+    PROGRAM_COMMUTES = 1u << 9,    // grad . vmap = vmap . grad
+    PROGRAM_FAULT = 1u << 10,      // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 11,
+};
+extern const char *const program_property_names[PROGRAM_PROPERTIES];
+
+// The first of the properties that does not hold, or 0; *why says what is wrong.
+unsigned program_check(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+                       unsigned properties, struct strbuf *why);
+
+// A smaller function of which the property does not hold either.
+uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+                        unsigned property);
+
+#endif
