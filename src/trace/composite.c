@@ -89,7 +89,6 @@ jot_value jot_pow(jot_value x, jot_value y) { TRACE_RETURN(power(x, y)); }
 
 jot_value jot_square(jot_value x) { return jot_mul(x, x); }
 jot_value jot_reciprocal(jot_value x) { return jot_div(jot_from_int(1), x); }
-jot_value jot_log2(jot_value x) { return jot_div(jot_log(x), jot_from_double(M_LN2)); }
 jot_value jot_log10(jot_value x) { return jot_div(jot_log(x), jot_from_double(M_LN10)); }
 jot_value jot_clip(jot_value x, jot_value low, jot_value high)
 {

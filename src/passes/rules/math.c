@@ -82,6 +82,12 @@ void jvp_sinc(struct jvp *c)
 // d log(x) = dx / x
 void jvp_log(struct jvp *c) { c->dy[0] = ir_div(B, DX, X); }
 
+// d log2(x) = dx / (log(2) x)
+void jvp_log2(struct jvp *c)
+{
+    c->dy[0] = ir_div(B, DX, ir_mul(B, num(c, 0.69314718055994530942), X));
+}
+
 // d log1p(x) = dx / (x + 1)
 void jvp_log1p(struct jvp *c) { c->dy[0] = ir_div(B, DX, ir_add(B, X, num(c, 1))); }
 
