@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delta debugging on graphs (Zeller and Hildebrandt 2002): edits that make a program smaller are
+// tried in turn, and one that keeps the failure is kept, until none is left.
+#include "random/programs.h"
+
+#include "harness/isolate.h"
+#include "passes/passes.h"
+
+enum { SECONDS = 20, MOST_CHECKS = 1500 };
+
+enum edit_kind {
+    EDIT_KEEP_OUTPUT,   // output a alone
+    EDIT_OUTPUT_INPUT,  // output 0 becomes operand a of its node
+    EDIT_TO_OPERAND,    // value a becomes operand b of its node
+    EDIT_TO_PARAM,      // value a becomes a parameter
+    EDIT_TO_CONSTANT,   // value a becomes ones
+    EDIT_SHRINK,        // extent a becomes b everywhere
+    EDIT_INLINE,
+};
+
+struct edit {
+    enum edit_kind kind;
+    int64_t a, b;
+};
+
+struct reducer {
+    struct ir_module *m;
+    uint64_t seed;
+    bool is_derivable;
+    unsigned property;
+    uint32_t f;
+    int checks;
+};
+
+// -- Applying an edit -------------------------------------------------------------------------
+
+struct rebuild {
+    struct ir_builder b;
+    const struct ir_graph *g;
+    struct edit e;
+    bool *live; // by value
+    ir_id *map; // by value
+};
+
+static bool is_replaced(const struct rebuild *r, const struct ir_node *n)
+{
+    bool replaces = r->e.kind == EDIT_TO_PARAM || r->e.kind == EDIT_TO_CONSTANT ||
+                    r->e.kind == EDIT_TO_OPERAND;
+    return replaces && n->out == (ir_id)r->e.a;
+}
+
+static void mark_live(struct rebuild *r, uint32_t n_outputs, const ir_id *outputs)
+{
+    const struct ir_graph *g = r->g;
+    for (uint32_t i = 0; i < n_outputs; i++)
+        r->live[outputs[i]] = true;
+    for (uint32_t k = g->nodes.count; k-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[k];
+        bool is_live = false;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            is_live |= r->live[n->out + i];
+        for (uint32_t i = 0; is_live && i < n->n_in; i++)
+            if (!is_replaced(r, n) || (r->e.kind == EDIT_TO_OPERAND && i == r->e.b))
+                r->live[ir_operand(g, n, i)] = true;
+    }
+}
+
+static int64_t shrunk(const struct edit *e, int64_t n)
+{
+    return e->kind == EDIT_SHRINK && n == e->a ? e->b : n;
+}
+
+static struct ir_type shrunk_type(struct rebuild *r, struct ir_type t)
+{
+    int64_t dims[IR_MAX_RANK];
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = shrunk(&r->e, ir_dims(r->b.module, t)[i]);
+    return ir_type_make(r->b.module, ir_dtype(t), t.rank, dims);
+}
+
+static const struct ir_attrs *shrunk_attrs(struct rebuild *r, const struct ir_attrs *a)
+{
+    if (!a || r->e.kind != EDIT_SHRINK)
+        return a;
+    struct ir_field *fields = arena_array(r->b.module->arena, struct ir_field, a->count);
+    for (uint32_t i = 0; i < a->count; i++) {
+        fields[i] = a->fields[i];
+        if (fields[i].key != IR_KEY_dims && fields[i].key != IR_KEY_limits)
+            continue;
+        int64_t *ints = arena_array(r->b.module->arena, int64_t, fields[i].count + 1);
+        for (uint32_t k = 0; k < fields[i].count; k++)
+            ints[k] = shrunk(&r->e, fields[i].ints[k]);
+        fields[i].ints = ints;
+    }
+    return ir_attrs_make(r->b.module, (int)a->count, fields);
+}
+
+static void rebuild_node(struct rebuild *r, const struct ir_node *n)
+{
+    const struct ir_graph *g = r->g;
+    ir_id v, *in = arena_array(r->b.module->arena, ir_id, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = r->map[ir_operand(g, n, i)];
+    if (is_replaced(r, n) && r->e.kind == EDIT_TO_PARAM)
+        return;
+    if (is_replaced(r, n))
+        v = r->e.kind == EDIT_TO_OPERAND ? in[r->e.b] : ir_full(&r->b, ir_type_of(g, n->out), 1);
+    else if (n->op == IR_const && r->e.kind == EDIT_SHRINK)
+        v = ir_full(&r->b, shrunk_type(r, ir_type_of(g, n->out)), 1);
+    else if (n->op == IR_const)
+        v = ir_rebuild(&r->b, g, n, in);
+    else
+        v = ir_build(&r->b, (enum ir_op)n->op, (int)n->n_in, in, shrunk_attrs(r, n->attrs));
+    for (uint32_t i = 0; i < n->n_out; i++)
+        r->map[n->out + i] = v == IR_NONE ? IR_NONE : v + i;
+}
+
+// The edited function, or IR_NONE when the edit does not fit.
+static uint32_t apply(struct reducer *d, struct edit e)
+{
+    struct ir_module *m = d->m;
+    const struct ir_graph *g = ir_function(m, d->f);
+    if (e.kind == EDIT_INLINE)
+        return pass_inline(m, d->f, 100000);
+    struct rebuild r = {ir_builder_make(m, g->name, IR_BUILD_PLAIN), g, e, NULL, NULL};
+    r.live = arena_array(m->arena, bool, g->values.count + 1);
+    r.map = arena_array(m->arena, ir_id, g->values.count + 1);
+    memset(r.map, 0xff, g->values.count * sizeof *r.map);
+    ir_id output = g->outputs.at[e.kind == EDIT_KEEP_OUTPUT ? e.a : 0];
+    if (e.kind == EDIT_OUTPUT_INPUT)
+        output = ir_operand(g, ir_node_of(g, output), (uint32_t)e.a);
+    bool is_one = e.kind == EDIT_KEEP_OUTPUT || e.kind == EDIT_OUTPUT_INPUT;
+    uint32_t n_outputs = is_one ? 1 : g->outputs.count;
+    const ir_id *outputs = is_one ? &output : g->outputs.at;
+    mark_live(&r, n_outputs, outputs);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        if (r.live[i])
+            r.map[i] = ir_param(&r.b, shrunk_type(&r, ir_type_of(g, i)));
+    if (e.kind == EDIT_TO_PARAM)
+        r.map[e.a] = ir_param(&r.b, ir_type_of(g, (ir_id)e.a));
+    for (uint32_t k = g->n_params; k < g->nodes.count; k++) {
+        const struct ir_node *n = &g->nodes.at[k];
+        bool is_live = false;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            is_live |= r.live[n->out + i];
+        if (is_live)
+            rebuild_node(&r, n);
+        if (r.b.status != JOT_OK)
+            return IR_NONE;
+    }
+    for (uint32_t i = 0; i < n_outputs; i++)
+        ir_output(&r.b, r.map[outputs[i]]);
+    return r.b.status == JOT_OK ? ir_finish_function(&r.b) : IR_NONE;
+}
+
+// -- Searching --------------------------------------------------------------------------------
+
+struct trial {
+    const struct reducer *d;
+    uint32_t f;
+};
+
+static void try_in_child(void *ctx, struct strbuf *report)
+{
+    const struct trial *t = ctx;
+    struct strbuf why = strbuf_make(t->d->m->arena);
+    unsigned failed = program_check(t->d->m, t->f, t->d->seed, t->d->is_derivable,
+                                    t->d->property, &why);
+    strbuf_add(report, failed == t->d->property ? "!" : ".");
+}
+
+static bool still_fails(struct reducer *d, uint32_t f)
+{
+    struct trial t = {d, f};
+    struct strbuf report = strbuf_make(d->m->arena);
+    d->checks++;
+    bool ended = isolate_run(try_in_child, &t, SECONDS, &report);
+    return !ended || report.text[0] == '!';
+}
+
+// How large a function is; an edit that does not make it smaller would be tried for ever.
+static int64_t size_of(const struct ir_module *m, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    int64_t size = g->outputs.count + g->n_params;
+    ir_for_each_node(g, n)
+    {
+        size += 1000 * (n->op != IR_param && n->op != IR_const) + 10 * (n->op == IR_const);
+        for (uint32_t i = 0; i < n->n_out; i++) {
+            struct ir_type t = ir_type_of(g, n->out + i);
+            for (int k = 0; k < t.rank; k++)
+                size += 1 + (ir_dims(m, t)[k] > 1) + (ir_dims(m, t)[k] > 9);
+        }
+        if (ir_field_find(n->attrs, IR_KEY_functions))
+            size += 100000;
+    }
+    return size;
+}
+
+static bool improve(struct reducer *d, struct edit e)
+{
+    uint32_t f = d->checks < MOST_CHECKS ? apply(d, e) : IR_NONE;
+    if (f == IR_NONE || size_of(d->m, f) >= size_of(d->m, d->f) || !still_fails(d, f))
+        return false;
+    d->f = f;
+    return true;
+}
+
+static bool improve_node(struct reducer *d, const struct ir_node *n)
+{
+    const struct ir_graph *g = ir_function(d->m, d->f);
+    if (n->op == IR_param)
+        return false;
+    for (uint32_t i = 0; n->n_out == 1 && i < n->n_in; i++)
+        if (ir_type_equal(ir_type_of(g, ir_operand(g, n, i)), ir_type_of(g, n->out)) &&
+            improve(d, (struct edit){EDIT_TO_OPERAND, n->out, i}))
+            return true;
+    if (n->n_out != 1 || n->op == IR_const)
+        return false;
+    return improve(d, (struct edit){EDIT_TO_CONSTANT, n->out, 0}) ||
+           improve(d, (struct edit){EDIT_TO_PARAM, n->out, 0});
+}
+
+static bool improve_extents(struct reducer *d)
+{
+    const struct ir_graph *g = ir_function(d->m, d->f);
+    for (uint32_t v = 0; v < g->values.count; v++) {
+        struct ir_type t = ir_type_of(g, v);
+        for (int i = 0; i < t.rank; i++) {
+            int64_t n = ir_dims(d->m, t)[i];
+            const int64_t smaller[] = {1, 2, 3, n / 2};
+            for (int k = 0; k < 4; k++)
+                if (smaller[k] < n && smaller[k] > 0 &&
+                    improve(d, (struct edit){EDIT_SHRINK, n, smaller[k]}))
+                    return true;
+        }
+    }
+    return false;
+}
+
+static bool improve_somehow(struct reducer *d)
+{
+    const struct ir_graph *g = ir_function(d->m, d->f);
+    for (uint32_t i = 0; i < g->outputs.count && g->outputs.count > 1; i++)
+        if (improve(d, (struct edit){EDIT_KEEP_OUTPUT, i, 0}))
+            return true;
+    const struct ir_node *last = ir_node_of(g, g->outputs.at[0]);
+    for (uint32_t i = 0; i < last->n_in; i++)
+        if (improve(d, (struct edit){EDIT_OUTPUT_INPUT, i, 0}))
+            return true;
+    if (improve(d, (struct edit){EDIT_INLINE, 0, 0}))
+        return true;
+    for (uint32_t k = g->nodes.count; k-- > 0;)
+        if (improve_node(d, &g->nodes.at[k]))
+            return true;
+    return improve_extents(d);
+}
+
+uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+                        unsigned property)
+{
+    struct reducer d = {m, seed, is_derivable, property, f, 0};
+    while (improve_somehow(&d))
+        continue;
+    return d.f;
+}

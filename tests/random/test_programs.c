@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs: what must hold of every program, checked on many, by two processes.
+//
+//     JOT_TEST_SEED=7 JOT_TEST_COUNT=100000 test_programs
+//     JOT_TEST_ONE=12345 test_programs      one program, and the smallest that fails like it
+#include "harness/isolate.h"
+#include "random/programs.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORKERS = 2, CHUNK = 50, SECONDS = 120, REPORTED = 3 };
+
+static uint64_t seed, count = 10000;
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static bool is_derivable(uint64_t program)
+{
+    return program % 4 == 3;
+}
+
+static unsigned properties_of(uint64_t program)
+{
+    unsigned p = PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_SIMPLIFIES;
+    if (is_derivable(program))
+        p |= PROGRAM_TRANSPOSES | PROGRAM_MAPS | PROGRAM_COMMUTES;
+    if (program % 3 == 0)
+        p |= PROGRAM_SCHEDULES;
+    if (program % 9 == 1)
+        p |= PROGRAM_SEPARATE;
+    if (program % 16 == 2 || program % 32 == 7)
+        p |= PROGRAM_NATIVE;
+    return p;
+}
+
+// -- One program ------------------------------------------------------------------------------
+
+static void describe(struct ir_module *m, uint64_t program, uint32_t f, unsigned property,
+                     const char *why, struct strbuf *report)
+{
+    int k = 0;
+    while (property >> k > 1)
+        k++;
+    const struct ir_graph *g = ir_function(m, f);
+    strbuf_printf(report, "! program %" PRIu64 ": \"%s\" does not hold\n%s%.4000s\n", program,
+                  program_property_names[k], ir_graph_text(g), why);
+    uint64_t own = hash_combine(seed, program);
+    uint32_t small = program_reduce(m, f, own, is_derivable(program), property);
+    strbuf_printf(report, "the same, reduced:\n%s", ir_graph_text(ir_function(m, small)));
+    struct strbuf last = strbuf_make(m->arena);
+    struct strbuf *into = &last;
+    program_check(m, small, own, is_derivable(program), property, into);
+    strbuf_printf(report, "%.3000s\n", last.text);
+}
+
+static bool check_one(uint64_t program, unsigned properties, struct strbuf *report)
+{
+    struct ir_module *m = ir_module_create();
+    uint64_t own = hash_combine(seed, program);
+    uint32_t f = program_make(m, own, is_derivable(program));
+    struct strbuf why = strbuf_make(m->arena);
+    unsigned failed = program_check(m, f, own, is_derivable(program), properties, &why);
+    if (failed)
+        describe(m, program, f, failed, why.text, report);
+    ir_module_release(m);
+    return failed == 0;
+}
+
+// A program that ends its process: which property does it, and the smallest that does.
+static void check_crash(uint64_t program, struct strbuf *report);
+
+struct range {
+    uint64_t first, end;
+    unsigned only; // properties, 0: those of the program
+};
+
+static void check_range(void *ctx, struct strbuf *report)
+{
+    const struct range *r = ctx;
+    int failures = 0;
+    for (uint64_t i = r->first; i < r->end && failures < REPORTED; i++)
+        failures += !check_one(i, r->only ? r->only : properties_of(i), report);
+}
+
+static void check_crash(uint64_t program, struct strbuf *report)
+{
+    for (unsigned p = 1; p < PROGRAM_FAULT; p <<= 1) {
+        if (!(properties_of(program) & p) && p != PROGRAM_VERIFIES)
+            continue;
+        struct strbuf own = strbuf_make(report->arena);
+        struct range one = {program, program + 1, p};
+        if (isolate_run(check_range, &one, SECONDS, &own)) {
+            strbuf_add(report, own.text);
+            continue;
+        }
+        struct ir_module *m = ir_module_create();
+        uint32_t f = program_make(m, hash_combine(seed, program), is_derivable(program));
+        describe(m, program, f, p, own.text, report);
+        ir_module_release(m);
+        return;
+    }
+}
+
+static void check_chunk(uint64_t first, uint64_t end, struct strbuf *report)
+{
+    struct range all = {first, end, 0};
+    struct strbuf text = strbuf_make(report->arena);
+    if (isolate_run(check_range, &all, SECONDS, &text)) {
+        strbuf_add(report, text.text);
+        return;
+    }
+    for (uint64_t i = first; i < end; i++) {
+        struct range one = {i, i + 1, 0};
+        struct strbuf own = strbuf_make(report->arena);
+        if (isolate_run(check_range, &one, SECONDS, &own))
+            strbuf_add(report, own.text);
+        else
+            check_crash(i, report);
+    }
+}
+
+// -- All --------------------------------------------------------------------------------------
+
+static void work(int worker, FILE *to)
+{
+    struct arena *arena = arena_create();
+    struct strbuf report = strbuf_make(arena);
+    uint64_t chunks = (count + CHUNK - 1) / CHUNK;
+    for (uint64_t i = (uint64_t)worker; i < chunks && report.length < 20000; i += WORKERS) {
+        uint64_t end = (i + 1) * CHUNK;
+        check_chunk(i * CHUNK, end < count ? end : count, &report);
+    }
+    fputs(report.text, to);
+    fclose(to);
+    arena_release(arena);
+}
+
+START_TEST(programs_hold)
+{
+    FILE *reports[WORKERS];
+    pid_t children[WORKERS];
+    fflush(NULL);
+    for (int i = 0; i < WORKERS; i++) {
+        reports[i] = tmpfile();
+        ck_assert_ptr_nonnull(reports[i]);
+        children[i] = fork();
+        if (children[i] == 0) {
+            work(i, reports[i]);
+            _exit(0);
+        }
+    }
+    bool is_good = true;
+    for (int i = 0; i < WORKERS; i++) {
+        int status = 0;
+        waitpid(children[i], &status, 0);
+        is_good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        rewind(reports[i]);
+        char line[4096];
+        while (fgets(line, sizeof line, reports[i])) {
+            fputs(line, stderr);
+            is_good = false;
+        }
+        fclose(reports[i]);
+    }
+    ck_assert_msg(is_good, "JOT_TEST_SEED=%" PRIu64 ", %" PRIu64 " programs", seed, count);
+}
+END_TEST
+
+// A compiler that is wrong on purpose is found, and what is left of the programs is small.
+START_TEST(failures_become_small)
+{
+    int found = 0;
+    for (uint64_t program = 0; found < 6 && program < 2000; program++) {
+        struct ir_module *m = ir_module_create();
+        uint64_t own = hash_combine(seed, program);
+        uint32_t f = program_make(m, own, is_derivable(program));
+        struct strbuf why = strbuf_make(m->arena);
+        if (program_check(m, f, own, is_derivable(program), PROGRAM_FAULT, &why)) {
+            found++;
+            uint32_t small = program_reduce(m, f, own, is_derivable(program), PROGRAM_FAULT);
+            const struct ir_graph *g = ir_function(m, small);
+            ck_assert_msg(g->nodes.count <= 8, "%u nodes of %u are left\n%s", g->nodes.count,
+                          ir_function(m, f)->nodes.count, ir_graph_text(g));
+        }
+        ir_module_release(m);
+    }
+    ck_assert_int_eq(found, 6);
+}
+END_TEST
+
+int main(void)
+{
+    seed = number_from("JOT_TEST_SEED", 20240601);
+    count = number_from("JOT_TEST_COUNT", 10000);
+    printf("seed %" PRIu64 ", %" PRIu64 " programs\n", seed, count);
+    if (getenv("JOT_TEST_ONE")) {
+        struct arena *arena = arena_create();
+        struct strbuf report = strbuf_make(arena);
+        uint64_t program = number_from("JOT_TEST_ONE", 0);
+        struct ir_module *m = ir_module_create();
+        uint32_t f = program_make(m, hash_combine(seed, program), is_derivable(program));
+        fputs(ir_graph_text(ir_function(m, f)), stdout);
+        check_chunk(program, program + 1, &report);
+        fputs(report.text, stdout);
+        return report.length != 0;
+    }
+    Suite *s = suite_create("programs");
+    TCase *t = tcase_create("programs");
+    tcase_set_timeout(t, 900);
+    tcase_add_test(t, failures_become_small);
+    tcase_add_test(t, programs_hold);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
