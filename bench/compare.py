@@ -10,7 +10,6 @@ The ratio is the median over rounds of JAX's median call over jot's; `reach` is 
 import argparse
 import os
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
@@ -64,10 +63,15 @@ def environment(folder):
     return env
 
 
+def remove_files(folder, ending=""):
+    for name in os.listdir(folder):
+        if name.endswith(ending):
+            os.remove(os.path.join(folder, name))
+
+
 def compare(jot, jax, name, reach, options, folder):
     jot.ask("prepare", name)
-    shutil.rmtree(folder + "/cache", ignore_errors=True)
-    os.mkdir(folder + "/cache", 0o700)
+    remove_files(folder + "/cache")
     cold, warm = jot.numbers("compile")[0], jot.numbers("compile")[0]
     jot.ask("save", folder)
     jax_cold = jax.numbers("prepare", name, folder)[0]
@@ -100,6 +104,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         env = environment(folder)
+        os.mkdir(env["JOT_CACHE_DIR"], 0o700)
         jot, jax = Peer([options.jot_bench], env), Peer(worker, env)
         print(f"{cpu_name()}, {jax.ask('version')}, {platform.platform()}")
         print("times in us, compilation in ms; deviation over the largest result")
@@ -110,9 +115,7 @@ def main():
         for name, reach in jot.list():
             if options.names and not any(n in name for n in options.names):
                 continue
-            for old in os.listdir(folder):
-                if old.endswith(".npy"):
-                    os.remove(os.path.join(folder, old))
+            remove_files(folder, ".npy")
             try:
                 compare(jot, jax, name, reach, options, folder)
             except RuntimeError as e:

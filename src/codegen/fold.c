@@ -124,7 +124,7 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
             nest_id put = puts[i - f->n_combines];
             a->op = cg_statement(l, put)->op;
             a->dtype = put_dtype(l, put);
-            inner_index(l, p, put, &a->count);
+            a->index = inner_index(l, p, put, &a->count);
         }
         cg_accumulator_make(l, a);
     }

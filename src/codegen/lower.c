@@ -77,7 +77,7 @@ static void lower_put(struct cg_lowering *l, nest_id id, const struct nest_state
         v[k] = cg_convert(&l->m, l->values[s->in[k]], l->nest->values.at[s->in[k]].dtype,
                           a->dtype);
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
-    cg_accumulate(l, a, f->slot, &s->index, v[0], v[1], NULL, guard);
+    cg_accumulate(l, a, f->slot, &a->index, v[0], v[1], NULL, guard);
 }
 
 static struct cg_value merge(struct cg_lowering *l, jot_dtype d, struct cg_value a,

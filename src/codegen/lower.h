@@ -107,6 +107,7 @@ struct cg_accumulator {
     bool own_axis;
     unsigned lanes; // of an element in memory
     unsigned rows;  // accumulators that can be in use: at most CG_FOLD_LANES
+    struct nest_index index; // of a put: its place among the destinations
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
 };

@@ -154,13 +154,14 @@ static void split_checkpoint(struct unzip *u, const struct ir_node *n)
         ir_fail(b, status, "%s", jot_error_message());
         return;
     }
-    ir_id *in = arena_array(m->arena, ir_id, n->n_in + 1), known = IR_NONE;
+    ir_id *in = arena_array(m->arena, ir_id, n->n_in + 1), known = IR_NONE, linear = IR_NONE;
     b->where = n->where;
     int count = pick(u, n, false, in);
     if (any_known)
         known = ir_call(b, IR_checkpoint, 1, &known_f, count, in);
     count += pick(u, n, true, in + count);
-    ir_id linear = ir_call(b, IR_checkpoint, 1, &linear_f, count, in);
+    if (ir_function(m, linear_f)->outputs.count)
+        linear = ir_call(b, IR_checkpoint, 1, &linear_f, count, in);
     if (b->status == JOT_OK)
         set_results(u, n, linear_out, known, linear);
 }

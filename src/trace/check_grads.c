@@ -364,7 +364,7 @@ jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at, 
         return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: %s takes %d arrays, not %zu",
                            f.callee.name, function_in(&f, f.n_transforms), n);
     for (size_t i = 0; i < n; i++)
-        if (!at[i])
+        if (!at || !at[i])
             return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: array %zu is NULL", i);
     struct checker c = {.tolerance = tolerance, .modes = modes, .state = 1};
     return check_order(&c, f, n, at, order);

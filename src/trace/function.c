@@ -312,6 +312,8 @@ const char *function_problem(const jot_function *f)
     const jot_callee *c = &f->callee;
     if (!c->body && !c->plain)
         return "a jot_function that was never set";
+    if (!c->name || !c->where)
+        return "a jot_function without a name or a place: both are texts";
     if (c->plain && (c->n_args < 1 || c->n_args > 8))
         return snprintf(text, sizeof text, "%s: %s takes %d values: jot_fn is for 1 to 8",
                         c->where, c->name, c->n_args),

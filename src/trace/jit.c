@@ -32,7 +32,8 @@ struct version {
 struct jot_executable {
     atomic_int references;
     jot_function f;
-    int n_in, n_out, n_versions;
+    int n_in, n_out;
+    atomic_int n_versions;
     bool *donated; // by input, or NULL
     const void *static_data;
     size_t static_size;
@@ -306,14 +307,18 @@ static const char *null_because(char *buffer, size_t size)
     return buffer;
 }
 
-static jot_status check_inputs(const jot_executable *e, const char *where, size_t n_in,
-                               jot_array *const *in, size_t n_out)
+static jot_status check_lists(const jot_executable *e, const char *where, size_t n_in,
+                               jot_array *const *in, size_t n_out,
+                               jot_array *const *out)
 {
     char why[600];
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
         return status_fail(JOT_ERR_ARGUMENT,
                            "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu",
                            where, e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
+    if ((n_in && !in) || (n_out && !out))
+        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the list of %s of %s is NULL", where,
+                           n_in && !in ? "inputs" : "outputs", e->f.callee.name);
     for (size_t i = 0; i < n_in; i++)
         if (!in[i])
             return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s",
@@ -324,7 +329,7 @@ static jot_status check_inputs(const jot_executable *e, const char *where, size_
 static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_array **in,
                        size_t n_out, jot_array **out)
 {
-    JOT_TRY(check_inputs(e, where, n_in, in, n_out));
+    JOT_TRY(check_lists(e, where, n_in, in, n_out, out));
     struct version *v;
     JOT_TRY(find_or_add(e, in, where, &v));
     if (v->n_hidden == 0)
@@ -355,7 +360,7 @@ jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece 
     if (!e)
         return fail_null(where);
     size_t n_in = 0;
-    for (const jot_array_piece *p = in; p->at; p++)
+    for (const jot_array_piece *p = in; p && p->at; p++)
         n_in += p->n;
     jot_array *few[INPUTS_ON_STACK];
     few[0] = NULL;
@@ -363,7 +368,7 @@ jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece 
     if (!all)
         return status_out_of_memory();
     size_t n = 0;
-    for (const jot_array_piece *p = in; p->at; p++)
+    for (const jot_array_piece *p = in; p && p->at; p++)
         for (size_t i = 0; i < p->n; i++)
             all[n++] = p->at[i];
     jot_status status = call(e, where, n_in, all, n_out, out);
@@ -418,9 +423,11 @@ static char *copy_text(const struct version *v, const char *stage)
 const char *jot_executable_text(jot_executable *e, const char *stage)
 {
     struct version *v = e ? e->last : NULL;
-    if (!v) {
+    if (!v || !stage) {
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s",
-                    e ? "not called yet" : "the function is NULL");
+                    !e         ? "the function is NULL"
+                    : !v       ? "not called yet"
+                               : "the name of the stage is NULL");
         return NULL;
     }
     pthread_mutex_lock(&e->lock);

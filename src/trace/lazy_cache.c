@@ -98,10 +98,11 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key, struct e
     return status;
 }
 
-jot_status lazy_run(const struct ir_graph *g, jot_array *const *in, jot_array **out)
+jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *const *in,
+                    jot_array **out)
 {
     struct entry *e;
-    JOT_TRY(acquire(g, ir_graph_key(g), &e));
+    JOT_TRY(acquire(g, key, &e));
     jot_status status = backend_run(e->program, in, out);
     pthread_mutex_lock(&lock);
     e->users--;

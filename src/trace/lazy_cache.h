@@ -6,8 +6,10 @@
 
 #include "trace/backend.h"
 
-// Runs the function, which needs no arrays but its parameters.  Inside a guard.
-jot_status lazy_run(const struct ir_graph *g, jot_array *const *in, jot_array **out);
+// Runs the function, which needs no arrays but its parameters; key is its ir_graph_key.  Needs no
+// guard.
+jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *const *in,
+                    jot_array **out);
 // Forgets all programs that are not running.
 void lazy_forget(void);
 // Programs compiled so far.

@@ -80,16 +80,21 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
     return status;
 }
 
-// An entry of the cache: the size of the object, the object padded to 8 bytes, the plan.
-static void store(struct arena *arena, struct hash128 key, const struct code *c)
+// An entry of the cache: the size of the object, the object padded to 8 bytes, the plan.  Not in an
+// arena, which would leave here, with the program loaded, when memory is out.
+static void store(struct hash128 key, const struct code *c)
 {
-    struct strbuf s = strbuf_make(arena);
     uint64_t size = c->object_size;
-    strbuf_add_bytes(&s, &size, sizeof size);
-    strbuf_add_bytes(&s, c->object, c->object_size);
-    strbuf_add_bytes(&s, "\0\0\0\0\0\0\0", (8 - c->object_size % 8) % 8);
-    strbuf_add_bytes(&s, c->plan, c->plan_size);
-    rt_cache_store(rt_cache_default(), key, s.text, s.length);
+    size_t plan_at = sizeof size + c->object_size + (8 - c->object_size % 8) % 8;
+    char *bytes = memory_allocate_zeroed(plan_at + c->plan_size);
+    if (!bytes)
+        return;
+    memcpy(bytes, &size, sizeof size);
+    if (c->object_size)
+        memcpy(bytes + sizeof size, c->object, c->object_size);
+    memcpy(bytes + plan_at, c->plan, c->plan_size);
+    rt_cache_store(rt_cache_default(), key, bytes, plan_at + c->plan_size);
+    memory_release(bytes);
 }
 
 static bool unpack(const struct rt_cache_entry *e, struct code *c)
@@ -111,8 +116,16 @@ static bool unpack(const struct rt_cache_entry *e, struct code *c)
 
 static jot_status load(struct native_program *p, const struct code *c)
 {
-    return rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0,
-                           &p->program);
+    struct rt_program *program;
+    JOT_TRY(rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0,
+                            &program));
+    const struct rt_plan *plan = rt_program_plan(program);
+    if (plan->input_count != p->n_in || plan->output_count != p->n_out) {
+        rt_program_release(program);
+        return status_fail(JOT_ERR_IO, "the program is not that of this function");
+    }
+    p->program = program;
+    return JOT_OK;
 }
 
 static bool load_cached(struct native_program *p, struct hash128 key)
@@ -136,7 +149,7 @@ static jot_status compile(struct native_program *p, struct arena *arena)
     struct code c = {r.object, r.plan, r.object_size, r.plan_size};
     jot_status status = load(p, &c);
     if (status == JOT_OK)
-        store(arena, key, &c);
+        store(key, &c);
     r.release(&r);
     return status;
 }
@@ -201,12 +214,23 @@ void native_release(struct native_program *p)
     memory_release(p);
 }
 
+// The caller holds one reference to an array, and may give it as several inputs.
+static bool is_given_once(const struct native_program *p, jot_array *const *in, int at)
+{
+    for (uint32_t i = 0; i < p->n_in; i++)
+        if ((int)i != at && in[i] == in[at])
+            return false;
+    return true;
+}
+
 // The array of an output: the donated input itself where that is allowed, else a new one.
-static jot_array *make_output(const struct output_type *t, jot_array *const *in)
+static jot_array *make_output(const struct native_program *p, const struct output_type *t,
+                              jot_array *const *in)
 {
     if (t->donated >= 0) {
         jot_array *a = in[t->donated];
-        if (rt_array_is_unique(a) && rt_array_retype(a, t->dtype, t->rank, t->dims))
+        if (rt_array_is_unique(a) && is_given_once(p, in, t->donated) &&
+            rt_array_retype(a, t->dtype, t->rank, t->dims))
             return jot_array_retain(a);
     }
     return rt_array_create(t->dtype, t->rank, t->dims);
@@ -218,7 +242,7 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
     for (uint32_t i = 0; i < p->n_in; i++)
         inputs[i] = in[i]->data;
     for (uint32_t i = 0; i < p->n_out; i++) {
-        out[i] = make_output(&p->outputs[i], in);
+        out[i] = make_output(p, &p->outputs[i], in);
         if (!out[i]) {
             jot_arrays_release(i, out);
             return JOT_ERR_MEMORY;

@@ -12,6 +12,7 @@
 
 struct jot_scope {
     struct trace *t;
+    uint32_t serial; // of t, which is gone when a function or scope around it ended first
 };
 
 jot_scope *jot_scope_open_at(const char *where)
@@ -22,17 +23,33 @@ jot_scope *jot_scope_open_at(const char *where)
         return NULL;
     }
     s->t = trace_open_root(TRACE_SCOPE, "scope", where);
-    if (s->t)
-        return s;
-    memory_release(s);
-    return NULL;
+    if (!s->t) {
+        memory_release(s);
+        return NULL;
+    }
+    s->serial = s->t->serial;
+    return s;
+}
+
+static jot_value fail_close(void)
+{
+    TRACE_RETURN(trace_fail("jot_scope_close", JOT_ERR_TRACE,
+                            "a function is being traced inside the scope: close it afterwards"));
 }
 
 void jot_scope_close(jot_scope *s)
 {
     if (!s)
         return;
-    trace_abandon(s->t);
+    struct trace *t = trace_top(), *function = NULL;
+    for (; t && t->serial != s->serial; t = t->below)
+        function = t->kind == TRACE_SCOPE ? function : t;
+    if (t && function) {
+        fail_close();
+        return;
+    }
+    if (t)
+        trace_abandon(t);
     memory_release(s);
 }
 
@@ -88,6 +105,9 @@ static jot_status run(struct evaluation *e)
     uint32_t f = trace_close(e->t, e->n, e->ids, &e->n_in, &hidden);
     if (f == IR_NONE)
         return trace_report(e->t->latest);
+    // Whatever needs the arena comes before the references, which leaving it would lose.
+    f = pass_form_fma(e->t->module, f);
+    struct hash128 key = ir_graph_key(ir_function(e->t->module, f));
     e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
     for (uint32_t i = 0; i < e->n_in; i++) {
         const struct trace_hidden *h = &e->t->hidden.at[hidden[i]];
@@ -95,8 +115,7 @@ static jot_status run(struct evaluation *e)
         if (!e->in[i])
             return status_last();
     }
-    f = pass_form_fma(e->t->module, f);
-    return lazy_run(ir_function(e->t->module, f), e->in, e->out);
+    return lazy_run(ir_function(e->t->module, f), key, e->in, e->out);
 }
 
 static jot_status evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
@@ -208,16 +227,18 @@ jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
     if (!arrays)
         return status_out_of_memory();
     jot_status status = eval_named("jot_scope_keep", n, v, arrays);
-    struct trace *t = status == JOT_OK ? trace_replace_scope(s->t) : NULL;
-    if (t) {
-        s->t = t;
-        for (size_t i = 0; i < n; i++)
+    if (status == JOT_OK) {
+        struct trace *t = trace_replace_scope(s->t);
+        if (t) {
+            s->t = t;
+            s->serial = t->serial;
+        } else {
+            status = JOT_ERR_MEMORY;
+        }
+        for (size_t i = 0; t && i < n; i++)
             v[i] = jot_from_array(arrays[i]);
-    } else if (status == JOT_OK) {
-        status = JOT_ERR_MEMORY;
+        jot_arrays_release(n, arrays);
     }
-    for (size_t i = 0; status == JOT_OK && i < n; i++)
-        jot_array_release(arrays[i]);
     memory_release(arrays);
     return status;
 }

@@ -84,14 +84,19 @@ static void release_root(struct trace *root)
     ir_module_release(root->module);
 }
 
-void trace_abandon(struct trace *root)
+void trace_end_inside(struct trace *t)
 {
-    while (top != root) {
+    while (top != t) {
         struct trace *inner = top;
         trace_end(inner);
-        if (inner->root == inner) // a scope that a traced function left open
+        if (inner->root == inner) // a scope that was left open
             release_root(inner);
     }
+}
+
+void trace_abandon(struct trace *root)
+{
+    trace_end_inside(root);
     trace_end(root);
     release_root(root);
 }

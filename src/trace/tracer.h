@@ -105,6 +105,8 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
 // Ends the innermost trace, remembering the places of its values for messages about stale handles,
 // and passes its first error on to the parent.  The module of a root goes to the caller.
 void trace_end(struct trace *t);
+// Ends what is open inside t.  Needs no memory.
+void trace_end_inside(struct trace *t);
 // Ends a root trace with all that is open inside it, and frees what it owns.  Needs no memory.
 void trace_abandon(struct trace *root);
 // An empty scope in the place of one, which is freed: all its handles become stale.  NULL when memory
