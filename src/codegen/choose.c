@@ -7,6 +7,8 @@
 #define VECTOR 16.0 // lanes that an operation does at once, roughly
 #define LOOP_OVERHEAD 8.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
+#define QUICK_WORK 1e7 // scalar operations, under a millisecond
+#define LONG_WORK 2e8
 #define SHORT_AXIS 8       // below this an axis is not worth lanes
 
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
@@ -166,6 +168,16 @@ static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes
     }
 }
 
+// How many lanes of 4 bytes: several vectors at once hide the latency of short bodies; long ones
+// have independent work of their own, and compiling them costs by the vector.  A loop that is soon
+// done is not worth much compiling.
+static unsigned lanes_in_flight(double ops, double work)
+{
+    if (ops <= 30 || (ops <= 600 && work > LONG_WORK))
+        return 64;
+    return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
+}
+
 nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned *lanes)
 {
     const struct nest_statement *s = cg_statement(l, statement);
@@ -177,10 +189,8 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned 
     unsigned bytes = 1;
     double ops = 0;
     measure(l, s->body, &bytes, &ops);
-    unsigned width = bytes == 8 ? 32 : 64;
-    if (ops > 600)
-        width /= 2;
-    if (ops > 1500)
+    unsigned width = lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
+    if (bytes == 8)
         width /= 2;
     width = width * l->module->vector_bytes / 64;
     int64_t extent = l->nest->axes.at[axis].extent;

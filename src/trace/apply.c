@@ -123,12 +123,6 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
         v[i] = trace_param(types[i], weak && weak[i], seen_dtype(types[i], weak && weak[i]));
     jot_place((jot_value){0, 0}, c->where);
     callee_call(c, v, v + n_in);
-    if (trace_top() != t) {
-        const char *where = trace_top()->where;
-        trace_end_inside(t);
-        trace_fail(c->name, JOT_ERR_TRACE, "left a scope open (%s): close it before returning",
-                   where);
-    }
     *out = (struct traced){.n_out = n_out, .weak = arena_array(arena, bool, n_out + 1)};
     uint32_t n_hidden = 0, *hidden = NULL;
     if (!t->error) {

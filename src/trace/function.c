@@ -358,13 +358,17 @@ static jot_value call_plain(const jot_callee *c, const jot_value *v)
     }
 }
 
-static void close_what_is_open(const struct trace *t)
+static void close_what_is_open(const jot_callee *c, struct trace *t)
 {
-    while (trace_top() != t) {
-        struct trace *open = trace_top();
-        trace_fail(open->name, JOT_ERR_TRACE, "left by return or goto");
-        trace_end(open);
-    }
+    if (trace_top() == t)
+        return;
+    const char *where = trace_top()->where;
+    bool is_scope = trace_top()->kind == TRACE_SCOPE;
+    trace_end_inside(t);
+    jot_place(trace_fail(c->name, JOT_ERR_TRACE,
+                         "leaves %s open (%s): close it before returning",
+                         is_scope ? "a scope" : "a block", where),
+              c->where);
 }
 
 static void check_guards(const jot_callee *c, int n_out, const jot_value *out)
@@ -391,7 +395,7 @@ void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
         c->body(i, o, c->ctx);
     else
         o[0] = call_plain(c, i);
-    close_what_is_open(t);
+    close_what_is_open(c, t);
     for (int k = 0; k < n_out; k++) {
         if (o[k].trace == 0 && o[k].id == 0)
             out[k] =

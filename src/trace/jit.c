@@ -104,7 +104,11 @@ jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
     }
     e->f = f;
     atomic_init(&e->references, 1);
-    pthread_mutex_init(&e->lock, NULL);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&e->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
     if (set_up(e, options) == JOT_OK)
         return e;
     jot_executable_release(e);
@@ -282,7 +286,10 @@ static jot_status find_or_add(jot_executable *e, jot_array *const *in, const cha
     *out = find(e, in);
     if (*out)
         return JOT_OK;
-    pthread_mutex_lock(&e->lock);
+    if (pthread_mutex_lock(&e->lock))
+        return status_fail(JOT_ERR_TRACE,
+                           "%s: jot_call: %s is being traced and cannot be called by itself",
+                           where, e->f.callee.name);
     *out = find(e, in);
     jot_status status = *out ? JOT_OK : add_version(e, in, where, out);
     pthread_mutex_unlock(&e->lock);
@@ -308,8 +315,7 @@ static const char *null_because(char *buffer, size_t size)
 }
 
 static jot_status check_lists(const jot_executable *e, const char *where, size_t n_in,
-                               jot_array *const *in, size_t n_out,
-                               jot_array *const *out)
+                              jot_array *const *in, size_t n_out, jot_array *const *out)
 {
     char why[600];
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
@@ -317,8 +323,8 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
                            "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu",
                            where, e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
     if ((n_in && !in) || (n_out && !out))
-        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the list of %s of %s is NULL", where,
-                           n_in && !in ? "inputs" : "outputs", e->f.callee.name);
+        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the list of %s of %s is NULL",
+                           where, n_in && !in ? "inputs" : "outputs", e->f.callee.name);
     for (size_t i = 0; i < n_in; i++)
         if (!in[i])
             return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s",
@@ -425,12 +431,15 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
     struct version *v = e ? e->last : NULL;
     if (!v || !stage) {
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s",
-                    !e         ? "the function is NULL"
-                    : !v       ? "not called yet"
-                               : "the name of the stage is NULL");
+                    !e   ? "the function is NULL"
+                    : !v ? "not called yet"
+                         : "the name of the stage is NULL");
         return NULL;
     }
-    pthread_mutex_lock(&e->lock);
+    if (pthread_mutex_lock(&e->lock)) {
+        status_fail(JOT_ERR_TRACE, "jot_executable_text: %s is being traced", e->f.callee.name);
+        return NULL;
+    }
     char *text = copy_text(v, stage);
     if (text) {
         memory_release(e->text);

@@ -117,8 +117,8 @@ static bool unpack(const struct rt_cache_entry *e, struct code *c)
 static jot_status load(struct native_program *p, const struct code *c)
 {
     struct rt_program *program;
-    JOT_TRY(rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0,
-                            &program));
+    JOT_TRY(
+        rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0, &program));
     const struct rt_plan *plan = rt_program_plan(program);
     if (plan->input_count != p->n_in || plan->output_count != p->n_out) {
         rt_program_release(program);

@@ -33,8 +33,9 @@ jot_scope *jot_scope_open_at(const char *where)
 
 static jot_value fail_close(void)
 {
-    TRACE_RETURN(trace_fail("jot_scope_close", JOT_ERR_TRACE,
-                            "a function is being traced inside the scope: close it afterwards"));
+    TRACE_RETURN(
+        trace_fail("jot_scope_close", JOT_ERR_TRACE,
+                   "a function is being traced inside the scope: close it afterwards"));
 }
 
 void jot_scope_close(jot_scope *s)
@@ -167,6 +168,9 @@ static void remember(size_t n, const jot_value *values, jot_array *const *arrays
 static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_array **out)
 {
     JOT_TRY(check_place(op));
+    if (n && (!v || !out))
+        return status_fail(JOT_ERR_ARGUMENT, "%s: the list of %s is NULL", op,
+                           v ? "arrays" : "values");
     if (trace_top()->is_broken)
         return status_out_of_memory();
     struct arena_guard guard;

@@ -162,7 +162,10 @@ START_TEST(programs_hold)
     for (int i = 0; i < WORKERS; i++) {
         int status = 0;
         waitpid(children[i], &status, 0);
-        is_good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+            fprintf(stderr, "worker %d ended with status %#x\n", i, (unsigned)status);
+            is_good = false;
+        }
         rewind(reports[i]);
         char line[4096];
         while (fgets(line, sizeof line, reports[i])) {

@@ -221,9 +221,9 @@ static void multiply(const struct rt_gemm *g, int m, int n, const void *a, const
 // ---- tiles over the pool ----
 
 // A tile packs its operands anew, so few large tiles waste least and many small ones spread
-// best. Their number grows with the square root of the work: 4 for 512^3, 8 for 1024^3, 32 for
-// 2048^3, which loses about 5 % to one call on one thread.
-#define TILE_WORK 6e7
+// best. Their number grows with the square root of the work: 2 for 512^3, 4 for 1024^3, 16 for
+// 2048^3, which loses a few percent to one call on one thread.
+#define TILE_WORK 1.2e8
 #define TILE_SIDE 128
 #define CHUNK_WORK 4e6
 
@@ -276,7 +276,7 @@ static void choose_tiles(struct tiling *t)
     const struct rt_gemm *g = t->gemm;
     double flops = 2.0 * (double)g->k * (dtype_is_complex((jot_dtype)g->dtype) ? 4 : 1);
     int64_t m = g->m, n = g->n;
-    double limit = 6.1e3 * sqrt(flops * (double)m * (double)n);
+    double limit = 1.22e4 * sqrt(flops * (double)m * (double)n);
     limit = limit < TILE_WORK ? TILE_WORK : limit;
     while (flops * (double)m * (double)n > limit) {
         if (m >= n && m >= 2 * TILE_SIDE)
