@@ -135,6 +135,11 @@ static LLVMValueRef lane_offsets(struct cg_lowering *l, const struct parts *p)
     return p->varying ? add(l, all, p->varying) : all;
 }
 
+LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x)
+{
+    return split_index(l, x).uniform;
+}
+
 LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d)
 {
     struct parts p = split_index(l, x);

@@ -145,7 +145,8 @@ static int64_t padded(const struct cg_accumulator *a)
 
 void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
 {
-    a->stride = padded(a);
+    if (a->stride == 0)
+        a->stride = padded(a);
     uint64_t lanes = (uint64_t)a->rows * (uint64_t)a->stride * a->lanes;
     a->re = cg_scratch(l, lanes * part_bytes(a));
     if (dtype_is_complex(a->dtype))
@@ -188,6 +189,12 @@ static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *
     }
 }
 
+// Vectors that a row consists of.
+static unsigned row_width(const struct cg_accumulator *a)
+{
+    return a->stride % 64 == 0 ? 64 : 16;
+}
+
 static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
     const struct cg_accumulator *a = ctx;
@@ -209,6 +216,11 @@ static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
 
 void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
 {
+    if (a->one_row) {
+        for (int64_t at = 0; at < a->stride; at += row_width(a))
+            reset_run(l, a, cg_int(l->module, at), row_width(a));
+        return;
+    }
     unsigned width = a->lanes > 1 ? a->lanes : a->rows < 16 ? a->rows : 16;
     if (a->own_axis)
         width = a->rows;
@@ -269,6 +281,16 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                    LLVMValueRef position, LLVMValueRef guard)
 {
     bool other_axis = !a->own_axis && a->lanes != l->lanes;
+    if (a->one_row) {
+        // Rows are padded to whole vectors, so no mask keeps the row out of registers.
+        LLVMValueRef at = cg_index_first(l, x), base[3];
+        bases(a, base);
+        struct triple old = load_all(l, a, false, base, at, l->lanes);
+        struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL,
+                                      NULL);
+        store_all(l, a, false, base, at, &fresh);
+        return;
+    }
     if (x && other_axis) {
         accumulate_row(l, a, slot, x, v, v2, guard);
         return;
@@ -292,6 +314,39 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
                                   cg_wide(l, position), mask);
     store_all(l, a, false, base, at, &fresh);
+}
+
+struct keep {
+    const struct cg_accumulator *a;
+    LLVMValueRef all[3], row;
+};
+
+static void keep_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
+{
+    const struct keep *k = ctx;
+    LLVMValueRef base[3];
+    bases(k->a, base);
+    struct triple t = load_all(l, k->a, false, base, at, lanes);
+    store_all(l, k->a, false, k->all, LLVMBuildAdd(l->m.b, k->row, at, ""), &t);
+}
+
+void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a, LLVMValueRef all[2])
+{
+    all[0] = a->re;
+    all[1] = a->im;
+    a->re = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
+    if (a->im)
+        a->im = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
+    a->one_row = true;
+}
+
+void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
+                             const LLVMValueRef all[2], LLVMValueRef slot)
+{
+    struct keep k = {.a = a, .all = {all[0], all[1], NULL}};
+    k.row = LLVMBuildMul(l->m.b, slot, cg_int(l->module, a->stride), "");
+    for (int64_t at = 0; at < a->stride; at += row_width(a))
+        keep_run(l, &k, cg_int(l->module, at), row_width(a));
 }
 
 static struct triple half_of(struct cg_lowering *l, const struct triple *t, unsigned first,

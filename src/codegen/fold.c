@@ -101,6 +101,26 @@ static jot_dtype put_dtype(const struct cg_lowering *l, nest_id put)
     return dtype_is_half(d) ? JOT_F32 : d;
 }
 
+// The lanes that a put's destinations are stored by, when they are one row that one map walks; 0
+// when they are not.
+static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan *p, nest_id put)
+{
+    nest_id path[64];
+    int n = 0;
+    path_to(l, cg_statement(l, p->statement)->body, put, path, &n);
+    const struct nest_statement *s = cg_statement(l, put), *map = n ? cg_statement(l, path[0]) : s;
+    if (l->lanes != 1 || p->state.own_axis || n != 1 || map->kind != NEST_MAP ||
+        map->n_axes != 1 || s->guard != NEST_NONE ||
+        nest_index_factor(&s->index, map->axes[0]) != 1)
+        return 0;
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return 0;
+    unsigned lanes;
+    nest_id axis = cg_choose_axis(l, path[0], &lanes);
+    return axis == map->axes[0] ? lanes : 0;
+}
+
 static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, unsigned rows)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
@@ -126,6 +146,8 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
             a->dtype = put_dtype(l, put);
             a->index = inner_index(l, p, put, &a->count);
         }
+        if (i >= f->n_combines && row_lanes(l, p, f->puts[i - f->n_combines]) == 64)
+            a->stride = (a->count + 63) / 64 * 64;
         cg_accumulator_make(l, a);
     }
 }
@@ -310,6 +332,51 @@ static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
     return bytes;
 }
 
+#define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold
+
+// Whether every put has a row that registers may hold.
+static bool rows_fit_registers(const struct cg_lowering *l, const struct cg_fold_plan *p)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < p->state.n_puts; i++) {
+        const struct cg_accumulator *a = &p->state.accumulators[p->state.n_combines + i];
+        unsigned lanes = row_lanes(l, p, p->state.puts[i]);
+        if (lanes != 64 && lanes != 16)
+            return false;
+        if (a->stride % lanes != 0)
+            return false;
+        bytes += a->stride * dtype_get(a->dtype)->bytes;
+    }
+    return p->state.n_puts > 0 && bytes <= ROW_BYTES;
+}
+
+// One accumulator after the other, its rows in registers.
+static void row_by_row(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                       LLVMValueRef last)
+{
+    struct cg_fold *f = &p->state;
+    LLVMValueRef(*all)[2] = arena_allocate(l->arena, sizeof *all * f->n_puts);
+    struct cg_accumulator *puts = f->accumulators + f->n_combines;
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_one_row(l, &puts[i], all[i]);
+    LLVMValueRef lanes = cg_int(l->module, CG_FOLD_LANES), one = cg_int(l->module, 1);
+    struct cg_loop slot = cg_loop_open(l, cg_int(l->module, 0), lanes, one);
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_reset(l, &puts[i]);
+    LLVMValueRef start = LLVMBuildAdd(l->m.b, first, slot.index, "");
+    struct cg_loop turn = cg_loop_open(l, start, last, lanes);
+    place_element(l, p, turn.index);
+    cg_loop_close(l, &turn);
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_keep_row(l, &puts[i], (const LLVMValueRef *)all[i], slot.index);
+    cg_loop_close(l, &slot);
+    for (uint32_t i = 0; i < f->n_puts; i++) {
+        puts[i].one_row = false;
+        puts[i].re = all[i][0];
+        puts[i].im = all[i][1];
+    }
+}
+
 // Eight accumulators at a time through the whole block, when all 64 would not stay in the nearest
 // cache.  Each of them still gets its elements in order.
 static void grouped_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
@@ -340,6 +407,11 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
             p->state.slot = at;
             element(l, p, place_in_block(l, at));
         }
+        return;
+    }
+    // In one block, whose elements stay near; memory beyond streams better in order.
+    if (p->blocks == 1 && p->length > 2 * CG_FOLD_LANES && rows_fit_registers(l, p)) {
+        row_by_row(l, p, first, last);
         return;
     }
     if (accumulator_bytes(p) > GROUP_BYTES && p->length > CG_FOLD_BLOCK / 2) {

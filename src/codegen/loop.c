@@ -6,10 +6,21 @@ static LLVMBasicBlockRef new_block(struct cg_lowering *l)
     return LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
 }
 
+// Known to turn exactly once: no loop then, so that its index is a constant.
+static bool turns_once(LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step)
+{
+    if (!LLVMIsConstant(begin) || !LLVMIsConstant(end) || !LLVMIsConstant(step))
+        return false;
+    int64_t first = LLVMConstIntGetSExtValue(begin), last = LLVMConstIntGetSExtValue(end);
+    return first < last && first + LLVMConstIntGetSExtValue(step) >= last;
+}
+
 struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end,
                             LLVMValueRef step)
 {
     LLVMBuilderRef b = l->m.b;
+    if (turns_once(begin, end, step))
+        return (struct cg_loop){.index = begin};
     struct cg_loop loop = {
         .body = new_block(l), .exit = new_block(l), .end = end, .step = step};
     loop.before = LLVMGetInsertBlock(b);
@@ -23,6 +34,8 @@ struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValue
 void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
 {
     LLVMBuilderRef b = l->m.b;
+    if (!loop->body)
+        return;
     LLVMValueRef next = LLVMBuildNSWAdd(b, loop->index, loop->step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body,

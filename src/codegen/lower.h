@@ -59,6 +59,8 @@ struct cg_lowering {
 // access.c
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v); // splat to the lanes now
 struct cg_value cg_wide_value(struct cg_lowering *l, struct cg_value v);
+// The index at lane 0.
+LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x);
 LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d);
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
@@ -108,6 +110,7 @@ struct cg_accumulator {
     unsigned lanes; // of an element in memory
     unsigned rows;  // accumulators that can be in use: at most CG_FOLD_LANES
     struct nest_index index; // of a put: its place among the destinations
+    bool one_row;            // the memory is the row of one accumulator, others are kept aside
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
 };
@@ -118,6 +121,11 @@ void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a);
 void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef slot,
                    const struct nest_index *x, struct cg_value v, struct cg_value v2,
                    LLVMValueRef position, LLVMValueRef guard);
+// One row of an accumulator of puts, for a while: to[0] and to[1] receive the memory of all rows,
+// which cg_accumulator_keep_row writes one row of.
+void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a, LLVMValueRef all[2]);
+void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
+                             const LLVMValueRef all[2], LLVMValueRef slot);
 // Folds the accumulators to one and writes it to row `row` of results; first_position is that of
 // the block.
 struct cg_results {

@@ -18,7 +18,25 @@ static void add_type(struct strbuf *s, const struct ir_module *m, struct ir_type
     add(s, ir_dims(m, t), sizeof(int64_t) * t.rank);
 }
 
-static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct ir_attrs *a)
+// The keys of functions, by number; all zero until known.
+struct keys {
+    struct hash128 *of;
+};
+
+static struct hash128 key_of(const struct ir_graph *g, struct keys *known);
+
+static struct hash128 body_key(const struct ir_module *m, uint32_t f, struct keys *known)
+{
+    if (!known->of)
+        known->of = arena_array(m->arena, struct hash128, m->functions.count);
+    struct hash128 *k = &known->of[f];
+    if (!k->lo && !k->hi)
+        *k = key_of(ir_function(m, f), known);
+    return *k;
+}
+
+static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct ir_attrs *a,
+                      struct keys *known)
 {
     for (uint32_t i = 0; a && i < a->count; i++) {
         const struct ir_field *f = &a->fields[i];
@@ -30,7 +48,7 @@ static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct 
         }
         for (uint32_t k = 0; k < f->count; k++) {
             if (kind == IR_KIND_FUNCTIONS) {
-                struct hash128 body = ir_graph_key(ir_function(m, (uint32_t)f->ints[k]));
+                struct hash128 body = body_key(m, (uint32_t)f->ints[k], known);
                 add(s, &body, sizeof body);
             } else {
                 add_number(s, (uint64_t)f->ints[k]);
@@ -39,7 +57,7 @@ static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct 
     }
 }
 
-struct hash128 ir_graph_key(const struct ir_graph *g)
+static struct hash128 key_of(const struct ir_graph *g, struct keys *known)
 {
     struct strbuf s = strbuf_make(g->module->arena);
     add_number(&s, g->n_params);
@@ -48,8 +66,14 @@ struct hash128 ir_graph_key(const struct ir_graph *g)
         add(&s, ir_operands(g, n), sizeof(ir_id) * n->n_in);
         for (uint32_t i = 0; i < n->n_out; i++)
             add_type(&s, g->module, ir_type_of(g, n->out + i));
-        add_attrs(&s, g->module, n->attrs);
+        add_attrs(&s, g->module, n->attrs, known);
     }
     add(&s, g->outputs.at, sizeof(ir_id) * g->outputs.count);
     return hash128_bytes(s.text, s.length);
+}
+
+struct hash128 ir_graph_key(const struct ir_graph *g)
+{
+    struct keys known = {NULL};
+    return key_of(g, &known);
 }

@@ -359,8 +359,16 @@ nest_id emit_load(struct emitter *e, nest_id buffer, form_id x, nest_id guard)
     return add_known(e, &k, h, nest_load(&e->b, buffer, e->forms.at[x].index, guard));
 }
 
+// A buffer without elements has no place to put anything, however its loops are shared.
+static bool is_empty(const struct emitter *e, nest_id buffer)
+{
+    return e->b.nest->buffers.at[buffer].count == 0;
+}
+
 void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value)
 {
+    if (is_empty(e, buffer))
+        return;
     enter(e, e->at);
     nest_put(&e->b, buffer, e->forms.at[x].index, value, NEST_NONE);
 }
@@ -368,6 +376,8 @@ void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value)
 void emit_put_combine(struct emitter *e, nest_id buffer, form_id x, nest_id fold,
                       const struct nest_combine *combine)
 {
+    if (is_empty(e, buffer))
+        return;
     enter(e, e->at);
     nest_put_combine(&e->b, buffer, e->forms.at[x].index, fold, combine);
 }

@@ -260,8 +260,10 @@ static bool apply(const jot_function *f, const jot_value *values, jot_value *out
 void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, jot_value *out)
 {
     jot_value e = {0, 1};
+    struct trace *outer = trace_top();
     struct arena_guard guard;
     if (!arena_guard_open(&guard)) {
+        trace_end_inside(outer);
         e = trace_out_of_memory();
         for (size_t i = 0; i < n_out; i++)
             out[i] = e;

@@ -282,8 +282,14 @@ static const char *code_text(struct native_program *p, unsigned want, struct are
     struct cg_response r;
     if (generate(p, arena, want, &r) != JOT_OK)
         return NULL;
+    struct arena_guard guard;
+    if (!arena_guard_open(&guard)) {
+        r.release(&r);
+        arena_exhausted();
+    }
     const char *text = want == CG_WANT_LLVM ? r.llvm : r.assembly;
     text = arena_text(arena, text ? text : "");
+    arena_guard_close(&guard);
     r.release(&r);
     return text;
 }

@@ -3,7 +3,7 @@
 // (for single precision) and quad (for double precision) functions.
 //
 // JOT_EXHAUSTIVE=1 tries every single-precision argument and 1e8 double-precision ones, which
-// takes hours. JOT_SEED=n sets the seed.
+// takes hours. JOT_TEST_SEED=n sets the seed.
 #include "base/math/math.h"
 
 #include <check.h>
@@ -518,14 +518,14 @@ END_TEST
 
 static void start_random_numbers(void)
 {
-    const char *text = getenv("JOT_SEED");
+    const char *text = getenv("JOT_TEST_SEED");
     seed = text == NULL ? 20 : strtoull(text, NULL, 0);
 }
 
 int main(void)
 {
     start_random_numbers();
-    printf("JOT_SEED=%" PRIu64 "\n", seed);
+    printf("JOT_TEST_SEED=%" PRIu64 "\n", seed);
     fflush(stdout);
 
     Suite *suite = suite_create("math");

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MOST_ELEMENTS = 700, MOST_NODES = 24 };
+enum { MOST_ELEMENTS = 700, MOST_NODES = 24, MOST_AXES = 6 };
 
 struct maker {
     struct ir_builder b;
@@ -33,9 +33,10 @@ static ir_id pick(struct maker *k)
     return k->pool.at[chance(k, 2) && n > 3 ? n - 1 - draw(k, 3) : draw(k, n)];
 }
 
+// Of a value that failed: any type; the program is given up in the end.
 static struct ir_type type_in(struct maker *k, ir_id v)
 {
-    return ir_type_in(&k->b, v);
+    return ir_type_in(&k->b, v == IR_NONE ? 0 : v);
 }
 
 static jot_dtype dtype_in(struct maker *k, ir_id v)
@@ -222,11 +223,11 @@ static ir_id make_layout(struct maker *k)
     ir_id x = pick(k);
     struct ir_type t = type_in(k, x);
     const int64_t *dims = dims_in(k, x);
-    int64_t a[8], c[8], e[8];
+    int64_t a[MOST_AXES + 1], c[MOST_AXES + 1], e[MOST_AXES + 1];
     struct ir_builder *b = &k->b;
     switch (draw(k, 8)) {
     case 0: // a new axis
-        if (count_in(k, x) > 200)
+        if (count_in(k, x) > 200 || t.rank == MOST_AXES)
             return IR_NONE;
         for (int i = 0, at = (int)draw(k, t.rank + 1u); i <= t.rank; i++) {
             a[i] = i < at ? dims[i] : i == at ? (int64_t)(1 + draw(k, 5)) : dims[i - 1];
@@ -242,7 +243,7 @@ static ir_id make_layout(struct maker *k)
         }
         if (t.rank == 0)
             return ir_reshape(b, x, 1, (int64_t[]){1});
-        for (int64_t p = 2; p < 8; p++)
+        for (int64_t p = 2; p < 8 && t.rank < MOST_AXES; p++)
             if (dims[0] % p == 0) {
                 a[0] = p, a[1] = dims[0] / p;
                 memcpy(a + 2, dims + 1, (t.rank - 1u) * sizeof *a);
@@ -310,7 +311,7 @@ static ir_id make_fold(struct maker *k, enum ir_class op_class)
     if (!opcase_takes(op, d) || t.rank == 0)
         return IR_NONE;
     x = as_dtype(k, x, d);
-    int64_t axes[4], axis = (int64_t)draw(k, t.rank);
+    int64_t axes[MOST_AXES], axis = (int64_t)draw(k, t.rank);
     if (op_class == IR_CLASS_CUMULATIVE) {
         x = op == IR_cumprod ? shaped(k, IR_sin, x) : x;
         return ir_cumulative(&k->b, op, x, (int)axis, chance(k, 2));
@@ -320,7 +321,7 @@ static ir_id make_fold(struct maker *k, enum ir_class op_class)
                    ? IR_NONE
                    : ir_arg(&k->b, op, x, (int)axis, JOT_I32);
     int n = 0;
-    for (int i = 0; i < t.rank && n < 4; i++)
+    for (int i = 0; i < t.rank; i++)
         if (i == axis || chance(k, 2))
             axes[n++] = i;
     if (op == IR_reduce_prod && dtype_is_float(d))
@@ -338,7 +339,7 @@ static ir_id make_dot(struct maker *k)
     for (int64_t i = 0; i < t.rank; i++)
         for (int64_t j = 0; j < u.rank; j++) {
             int64_t n = ir_dims(k->m, t)[i];
-            if (n != ir_dims(k->m, u)[j] || n == 0)
+            if (n != ir_dims(k->m, u)[j] || n == 0 || t.rank + u.rank - 2 > MOST_AXES)
                 continue;
             if (ir_count(k->m, t) / n * (ir_count(k->m, u) / n) > MOST_ELEMENTS)
                 continue;

@@ -48,6 +48,56 @@ START_TEST(test_versions)
 }
 END_TEST
 
+static jot_value mirrored(jot_value x, jot_value y)
+{
+    return jot_add(jot_mul(x, 2), jot_flip(y));
+}
+
+// One array in two places is not written while the other place is read.
+START_TEST(test_donated_twice)
+{
+    enum { N = 1000 };
+    static float data[N];
+    for (int i = 0; i < N; i++)
+        data[i] = (float)i;
+    const int donate[] = {0, JOT_END};
+    jot_executable *e = jot_jit(jot_fn(mirrored), .donate = donate);
+    jot_array *x = jot_array_from(data, N), *y = NULL;
+    must(jot_call(e, JOT_IN(x, x), JOT_OUT(y)));
+    for (int i = 0; i < N; i++)
+        ck_assert_float_eq(((const float *)jot_array_data(y))[i], (float)(2 * i + N - 1 - i));
+    jot_array_release(x);
+    jot_array_release(y);
+    jot_executable_release(e);
+}
+END_TEST
+
+static jot_executable *itself;
+static jot_value calls_itself(jot_value x)
+{
+    jot_array *a = jot_array_full(JOT_F64, 1, 3), *y = NULL;
+    ck_assert_int_eq(jot_call(itself, JOT_IN(a), JOT_OUT(y)), JOT_ERR_TRACE);
+    ck_assert(strstr(jot_error_message(), "cannot be called by itself") != NULL);
+    jot_array_release(a);
+    return x;
+}
+
+START_TEST(test_misused_calls)
+{
+    jot_array *x = jot_array_full(JOT_F64, 1, 3), *y = NULL;
+    itself = jot_jit(jot_fn(calls_itself));
+    must(jot_call(itself, JOT_IN(x), JOT_OUT(y)));
+    ck_assert_int_eq(jot_call_list(itself, 1, NULL, 1, &y), JOT_ERR_ARGUMENT);
+    ck_assert(strstr(jot_error_message(), "the list of inputs") != NULL);
+    ck_assert_int_eq(jot_call_list(itself, 1, &x, 1, NULL), JOT_ERR_ARGUMENT);
+    ck_assert(strstr(jot_error_message(), "the list of outputs") != NULL);
+    ck_assert_ptr_null(jot_executable_text(itself, NULL));
+    jot_array_release(x);
+    jot_array_release(y);
+    jot_executable_release(itself);
+}
+END_TEST
+
 struct config {
     int power;
 };
@@ -211,6 +261,8 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, test_versions);
+    tcase_add_test(t, test_donated_twice);
+    tcase_add_test(t, test_misused_calls);
     tcase_add_test(t, test_static_bytes);
     tcase_add_test(t, test_captured_arrays);
     tcase_add_test(t, test_same_source_same_graph);

@@ -109,6 +109,39 @@ START_TEST(test_scope_and_functions)
 }
 END_TEST
 
+static jot_value leaves_open(jot_value x)
+{
+    opened = jot_scope_open();
+    return x;
+}
+
+static jot_value closes_outer(jot_value x)
+{
+    jot_scope_close(opened);
+    return x;
+}
+
+START_TEST(test_order_of_closing)
+{
+    jot_array *x = jot_array_full(JOT_F64, 1), *y = NULL;
+    jot_executable *e = jot_jit(jot_fn(leaves_open)), *f = jot_jit(jot_fn(closes_outer));
+    ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_TRACE);
+    ck_assert(strstr(jot_error_message(), "leaves a scope open") != NULL);
+    jot_scope_close(opened);
+    opened = jot_scope_open();
+    ck_assert_int_eq(jot_call(f, JOT_IN(x), JOT_OUT(y)), JOT_ERR_TRACE);
+    ck_assert(strstr(jot_error_message(), "being traced inside the scope") != NULL);
+    // A scope ends with the one around it.
+    jot_scope *inner = jot_scope_open();
+    jot_scope_close(opened);
+    ck_assert_ptr_null(trace_top());
+    jot_scope_close(inner);
+    jot_array_release(x);
+    jot_executable_release(e);
+    jot_executable_release(f);
+}
+END_TEST
+
 static jot_status whole_life(void)
 {
     jot_status status = JOT_ERR_MEMORY;
@@ -154,6 +187,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_numbers_do_not_compile);
     tcase_add_test(t, test_keep);
     tcase_add_test(t, test_scope_and_functions);
+    tcase_add_test(t, test_order_of_closing);
     tcase_add_test(t, test_failing_allocation);
 }
 
