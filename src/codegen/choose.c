@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which axis becomes vector lanes: an estimate of the work of each choice, in scalar operations.
 #include "codegen/lower.h"
+#include "passes/cost.h"
 
 #include <string.h>
 
@@ -14,44 +15,6 @@
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
                         nest_id *out_axis);
-
-static double op_weight(enum ir_op op)
-{
-    switch (op) {
-    case IR_exp:
-    case IR_log:
-    case IR_tanh:
-    case IR_exp2:
-    case IR_logistic:
-    case IR_log1p:
-    case IR_expm1:
-    case IR_sin:
-    case IR_cos:
-    case IR_tan:
-    case IR_erf_inv:
-    case IR_atan:
-        return 16;
-    case IR_pow:
-    case IR_asin:
-    case IR_acos:
-    case IR_sinh:
-    case IR_cosh:
-    case IR_asinh:
-    case IR_acosh:
-    case IR_atanh:
-    case IR_atan2:
-    case IR_cbrt:
-    case IR_threefry2x32:
-        return 60;
-    case IR_div:
-    case IR_sqrt:
-    case IR_rsqrt:
-    case IR_rem:
-        return 6;
-    default:
-        return 1;
-    }
-}
 
 static double access_cost(const struct nest_index *x, nest_id axis)
 {
@@ -74,7 +37,7 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
     double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
     switch (s->kind) {
     case NEST_OP:
-        return op_weight(s->op) * lane;
+        return cost_of_op(s->op, s->dtype) * lane;
     case NEST_LOAD:
         return access_cost(&s->index, axis);
     case NEST_PUT:
@@ -162,7 +125,7 @@ static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes
             unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
             *bytes = wide > *bytes ? wide : *bytes;
         }
-        *ops += s->kind == NEST_OP ? op_weight(s->op) : 1;
+        *ops += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN)
             measure(l, s->body, bytes, ops);
     }

@@ -35,9 +35,16 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
         JOT_TRY(cg_target_find(request->target, &target));
         struct cg_module m;
         JOT_TRY(cg_module_make(target, arena, &m));
+        // A guard of its own, for LLVM's memory is not the arena's.
+        struct arena_guard guard;
+        if (!arena_guard_open(&guard)) {
+            cg_module_finish(&m);
+            return status_out_of_memory();
+        }
         jot_status s = lower_all(&m, arena, program, kernels);
         if (s == JOT_OK)
             s = cg_module_compile(&m, target, request->want, &object);
+        arena_guard_close(&guard);
         cg_module_finish(&m);
         JOT_TRY(s);
     }

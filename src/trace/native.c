@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 #include "runtime/cache.h"
@@ -17,7 +18,7 @@
 #define FEW 32
 
 // Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
-#define NUMERICS_VERSION "jot 0.1 numerics 1 cost 1"
+#define NUMERICS_VERSION "jot 0.1 numerics 1"
 
 struct output_type {
     jot_dtype dtype;
@@ -47,7 +48,8 @@ static struct hash128 program_key(const struct native_program *p)
     char cpu[256];
     rt_cpu_text(cpu, sizeof cpu);
     struct hash128 content = ir_graph_key(g);
-    strbuf_printf(&s, "%s|%s|%s|", NUMERICS_VERSION, cpu, codegen_identity());
+    strbuf_printf(&s, "%s|cost %d|%s|%s|", NUMERICS_VERSION, COST_VERSION, cpu,
+                  codegen_identity());
     strbuf_add_bytes(&s, &content, sizeof content);
     for (uint32_t i = 0; i < p->n_in; i++)
         strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Seeded faults that the tests must find.
+
+    tests/mutants/run.py              all of them
+    tests/mutants/run.py --sample 5   five, others every day
+    tests/mutants/run.py NAME ...     some by name
+    tests/mutants/run.py --list
+
+The tree is copied and built once; then each fault is put in, what it touches is built again, and
+the tests that are named beside it are run, one of which must fail.  --build DIRECTORY keeps the
+copy and its build for the next time.
+"""
+import argparse
+import datetime
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# name, file, tests, then pairs of text that occurs once and what takes its place.
+MUTANTS = [
+    # Meaning of operations.
+    ("max drops NaN", "src/ir/eval_machine.h", ["golden/golden"],
+     """static inline scalar machine_max(scalar x, scalar y)
+{
+    if (machine_ne(x, x).bits)
+        return x;
+    if (machine_ne(y, y).bits)
+        return y;""",
+     """static inline scalar machine_max(scalar x, scalar y)
+{
+    if (machine_ne(x, x).bits)
+        return y;
+    if (machine_ne(y, y).bits)
+        return x;"""),
+    ("slices start one late", "src/ir/eval_layout.c", ["ir/eval_tensors", "golden/golden"],
+     "start += starts[a] * in.steps[a];",
+     "start += (starts[a] + (starts[a] > 0)) * in.steps[a];"),
+    ("prefix sums forget reverse", "src/ir/eval_reduce.c", ["ir/eval_tensors", "golden/golden"],
+     "bool is_reverse = ir_attr_int_or(c->attrs, IR_KEY_reverse, 0);",
+     "bool is_reverse = false;"),
+    ("bf16 rounds ties up", "src/base/dtype.c", ["golden/golden"],
+     "(u + 0x7fff + (u >> 16 & 1)) >> 16", "(u + 0x8000) >> 16"),
+    ("u32 and i32 give u32", "src/base/dtype.c", ["golden/golden"],
+     "[JOT_U32] = 1u << JOT_I64 | 1u << JOT_U64", "[JOT_U32] = 1u << JOT_U64"),
+    # Building and rewriting graphs.
+    ("equal nodes in spite of attributes", "src/ir/build.c", ["random/programs"],
+     "uint64_t h = hash_combine(op, attrs ? attrs->id + UINT64_C(1) : 0);",
+     "uint64_t h = hash_combine(op, 0);\n    (void)attrs;",
+     "if (n->op == op && n->attrs == attrs && (int)n->n_in == n_in &&",
+     "if (n->op == op && op != IR_const && (int)n->n_in == n_in &&"),
+    ("x + 0 is x", "src/ir/rewrite.c", ["random/programs", "passes/rules", "passes/transforms"],
+     "r->op == IR_sub ? 0.0 : -0.0", "r->op == IR_sub ? 0.0 : 0.0"),
+    ("two transpositions in the wrong order", "src/ir/rewrite.c", ["random/programs"],
+     "both[i] = inner[axes[i]];", "both[i] = axes[inner[i]];"),
+    # Derivatives.
+    ("transposed permutation", "src/passes/rules/layout.c", ["passes/rules"],
+     "inverse[axes[i]] = i;", "inverse[i] = axes[i];"),
+    ("no sum over broadcast axes", "src/passes/rules/layout.c", ["passes/rules"],
+     "if (!kept || dims[next] != wide[i])", "if (!kept && dims[next] != wide[i])"),
+    ("d cos without its sign", "src/passes/rules/math.c", ["passes/rules", "golden/golden"],
+     "c->dy[0] = ir_neg(B, ir_mul(B, DX, ir_sin(B, X)));",
+     "c->dy[0] = ir_mul(B, DX, ir_sin(B, X));"),
+    ("ties of max count twice", "src/passes/rules/compare.c", ["passes/transforms", "golden/golden"],
+     "num(c, 0.5), num(c, 1)", "num(c, 1), num(c, 1)"),
+    ("clamp slopes on its boundary", "src/passes/rules/compare.c", ["golden/golden"],
+     "ir_gt(B, x, low), ir_lt(B, x, high)", "ir_ge(B, x, low), ir_lt(B, x, high)"),
+    ("contracted axes put back in the wrong order", "src/passes/rules/contract.c", ["passes/rules"],
+     "place += z->contract[k] < z->contract[i];", "place += k < i;"),
+    # Elementary functions.
+    ("cosine in the wrong quadrant", "src/base/math/trig.inc", ["golden/golden", "base/math"],
+     "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(1)));",
+     "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(3)));"),
+    ("pi with a wrong last part", "src/base/math/trig.inc", ["base/math", "golden/golden"],
+     "K(-0x1.4442dp-24)", "K(-0x1.4442cp-24)"),
+    # Kernels and machine code.
+    ("machine code drops NaN in max", "src/codegen/scalar.c", ["golden/golden"],
+     'larger ? "llvm.maximum" : "llvm.minimum"', 'larger ? "llvm.maxnum" : "llvm.minnum"'),
+    ("no mask on the tail", "src/codegen/fold.c", ["codegen/codegen"],
+     'return LLVMBuildAnd(b, above, below, "");', "return above;"),
+    ("half as many accumulators", "src/ir/eval_fold.h", ["codegen/codegen"],
+     "#define EVAL_LANES 64", "#define EVAL_LANES 32"),
+    ("the later of two winners", "src/codegen/accumulate.c", ["codegen/codegen"],
+     'LLVMBuildICmp(b, LLVMIntSLT, y->v[2], x->v[2], "")',
+     'LLVMBuildICmp(b, LLVMIntSGT, y->v[2], x->v[2], "")'),
+    ("a matrix read the wrong way round", "src/passes/gemm.c", ["passes/schedule", "harness/native"],
+     "*transpose = column_stride != 1;", "*transpose = column_stride == 1 && row_stride != 1;"),
+    # Run time and tracing.
+    ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],
+     "s->chunks = from->total / from->grain + (from->total % from->grain != 0);",
+     "s->chunks = from->total / from->grain + (from->total < from->grain);"),
+    ("half of the cache key", "src/runtime/cache.c", ["runtime/cache"],
+     '"%016" PRIx64 "%016" PRIx64 SUFFIX, key.hi, key.lo', '"%016" PRIx64 "%016" PRIx64 SUFFIX, key.lo, key.lo',
+     "h->key_hi == key.hi && h->size", "h->size"),
+    ("a cache key without donation", "src/trace/native.c", ["trace/jit", "trace/native"],
+     'strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");', 'strbuf_add(&s, ".");'),
+    ("words of split keys change places", "src/trace/random.c", ["golden/random"],
+     "ir_id columns[] = {ir_reshape(b, w.high, 2, dims), ir_reshape(b, w.low, 2, dims)};",
+     "ir_id columns[] = {ir_reshape(b, w.low, 2, dims), ir_reshape(b, w.high, 2, dims)};"),
+]
+
+
+def run(arguments, **options):
+    return subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+
+
+def copy_tree(to):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
+                            stdout=subprocess.PIPE, check=True).stdout.decode().split("\0")
+    for name in filter(None, listed):
+        source, target = os.path.join(ROOT, name), os.path.join(to, name)
+        if not os.path.isfile(source):
+            continue
+        # Files that have not changed keep their times, so that they are not built again.
+        if os.path.isfile(target) and open(source, "rb").read() == open(target, "rb").read():
+            continue
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(source, target)
+        shutil.copymode(source, target)
+
+
+def targets_of(tests):
+    return ["tests/test_" + t.replace("/", "_") for t in tests]
+
+
+def set_up(tree, build, mutants):
+    copy_tree(tree)
+    if not os.path.exists(os.path.join(build, "build.ninja")):
+        result = run(["meson", "setup", build, "-Dbuildtype=debug", "-Doptimization=1"], cwd=tree)
+        if result.returncode:
+            sys.exit(result.stdout)
+    known = run(["meson", "introspect", build, "--tests"]).stdout
+    tests = sorted({t for m in mutants for t in m[2] if '"%s"' % t in known})
+    result = run(["ninja", "-C", build] + targets_of(tests) + ["src/libjot-codegen.so"]
+                 if os.path.exists(os.path.join(build, "src", "libjot-codegen.so"))
+                 else ["ninja", "-C", build])
+    if result.returncode:
+        sys.exit(result.stdout)
+    return known
+
+
+# What found the fault, or None.
+def kill(mutant, tree, build, known):
+    name, file, tests = mutant[:3]
+    path = os.path.join(tree, file)
+    with open(path, encoding="utf-8") as f:
+        good = f.read()
+    bad = good
+    for find, replace in zip(mutant[3::2], mutant[4::2]):
+        if bad.count(find) != 1:
+            sys.exit("%s: %d places in %s read\n%s" % (name, bad.count(find), file, find))
+        bad = bad.replace(find, replace)
+    try:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(bad)
+        for test in tests:
+            if '"%s"' % test not in known:
+                continue
+            result = run(["ninja", "-C", build] + targets_of([test]) +
+                         (["src/codegen/libjot-codegen.so"] if test.startswith("trace") else []))
+            if result.returncode:
+                sys.exit("%s does not build:\n%s" % (name, result.stdout))
+            environment = dict(os.environ, JOT_TEST_COUNT="2000", JOT_TEST_SEED="20240601")
+            result = run(["meson", "test", "-C", build, "--no-rebuild", test], env=environment)
+            if result.returncode:
+                return test
+        return None
+    finally:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(good)
+
+
+def choose(arguments):
+    if arguments.names:
+        unknown = set(arguments.names) - {m[0] for m in MUTANTS}
+        if unknown:
+            sys.exit("no such mutant: " + ", ".join(sorted(unknown)))
+        return [m for m in MUTANTS if m[0] in arguments.names]
+    if not arguments.sample:
+        return MUTANTS
+    first = datetime.date.today().toordinal() * arguments.sample
+    return [MUTANTS[(first + i) % len(MUTANTS)] for i in range(arguments.sample)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--build")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    mutants = choose(arguments)
+    if arguments.list:
+        print("\n".join(m[0] for m in mutants))
+        return
+    place = os.path.abspath(arguments.build) if arguments.build else tempfile.mkdtemp()
+    tree, build = os.path.join(place, "tree"), os.path.join(place, "build")
+    os.makedirs(tree, exist_ok=True)
+    alive = []
+    try:
+        known = set_up(tree, build, mutants)
+        for mutant in mutants:
+            test = kill(mutant, tree, build, known)
+            print("%-45s %s" % (mutant[0], "found by " + test if test else "NOT FOUND"), flush=True)
+            if not test:
+                alive.append(mutant[0])
+    finally:
+        if not arguments.build:
+            shutil.rmtree(place)
+    if alive:
+        sys.exit("%d of %d mutants live" % (len(alive), len(mutants)))
+    print("all %d mutants are found" % len(mutants))
+
+
+if __name__ == "__main__":
+    main()
