@@ -286,8 +286,8 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
         LLVMValueRef at = cg_index_first(l, x), base[3];
         bases(a, base);
         struct triple old = load_all(l, a, false, base, at, l->lanes);
-        struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL,
-                                      NULL);
+        struct triple fresh =
+            updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
         store_all(l, a, false, base, at, &fresh);
         return;
     }
@@ -330,7 +330,8 @@ static void keep_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     store_all(l, k->a, false, k->all, LLVMBuildAdd(l->m.b, k->row, at, ""), &t);
 }
 
-void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a, LLVMValueRef all[2])
+void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a,
+                            LLVMValueRef all[2])
 {
     all[0] = a->re;
     all[1] = a->im;

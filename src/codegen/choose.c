@@ -8,9 +8,9 @@
 #define VECTOR 16.0 // lanes that an operation does at once, roughly
 #define LOOP_OVERHEAD 8.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
-#define QUICK_WORK 1e7 // scalar operations, under a millisecond
+#define QUICK_WORK 1e7     // scalar operations, under a millisecond
 #define LONG_WORK 2e8
-#define SHORT_AXIS 8       // below this an axis is not worth lanes
+#define SHORT_AXIS 8 // below this an axis is not worth lanes
 
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,

@@ -103,12 +103,14 @@ static jot_dtype put_dtype(const struct cg_lowering *l, nest_id put)
 
 // The lanes that a put's destinations are stored by, when they are one row that one map walks; 0
 // when they are not.
-static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan *p, nest_id put)
+static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan *p,
+                          nest_id put)
 {
     nest_id path[64];
     int n = 0;
     path_to(l, cg_statement(l, p->statement)->body, put, path, &n);
-    const struct nest_statement *s = cg_statement(l, put), *map = n ? cg_statement(l, path[0]) : s;
+    const struct nest_statement *s = cg_statement(l, put),
+                                *map = n ? cg_statement(l, path[0]) : s;
     if (l->lanes != 1 || p->state.own_axis || n != 1 || map->kind != NEST_MAP ||
         map->n_axes != 1 || s->guard != NEST_NONE ||
         nest_index_factor(&s->index, map->axes[0]) != 1)

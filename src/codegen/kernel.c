@@ -48,6 +48,7 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
     l.values = arena_array(arena, struct cg_value, nest->values.count + 1);
     l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
     l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
+    l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
     l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
     return l;
 }

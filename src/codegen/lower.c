@@ -254,7 +254,58 @@ void cg_lower_block(struct cg_lowering *l, uint32_t block)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
-        cg_lower_statement(l, b->statements.at[i]);
+        if (!l->hoisted[b->statements.at[i]])
+            cg_lower_statement(l, b->statements.at[i]);
+}
+
+// Whether the statement is the same for every point of the axes: it has no effect, and all that it
+// reads is known outside the block or was hoisted before it.
+static bool is_uniform(const struct cg_lowering *l, const struct nest_statement *s,
+                       const bool *varies, const nest_id *axes, int n_axes)
+{
+    bool reads = s->kind == NEST_LOAD;
+    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX && !reads)
+        return false;
+    if (reads && l->nest->buffers.at[s->buffer].role != NEST_IN)
+        return false;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (varies[s->in[i]])
+            return false;
+    if (reads && s->guard != NEST_NONE && varies[s->guard])
+        return false;
+    for (uint32_t i = 0; i < s->index.count; i++) {
+        const struct nest_term *t = &s->index.terms[i];
+        if (t->is_value && varies[t->id])
+            return false;
+        for (int k = 0; !t->is_value && k < n_axes; k++)
+            if (t->id == axes[k])
+                return false;
+    }
+    return true;
+}
+
+// Lowers before a loop what is the same for all its points.
+static void hoist(struct cg_lowering *l, uint32_t block, const nest_id *axes, int n_axes)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    bool *varies = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool uniform = is_uniform(l, s, varies, axes, n_axes);
+        if (uniform)
+            cg_lower_statement(l, id);
+        l->hoisted[id] = uniform;
+        for (uint32_t k = 0; !uniform && k < s->n_results; k++)
+            varies[s->result + k] = true;
+    }
+}
+
+static void forget_hoisted(struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        l->hoisted[b->statements.at[i]] = false;
 }
 
 // The body at one place of the vector axis, for every point of the tile if there is one.
@@ -392,12 +443,15 @@ void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValue
     struct range along = {0};
     if (axis != NEST_NONE)
         along = range_of(l, axis, split, split_range);
+    if (axis != NEST_NONE)
+        hoist(l, s->body, (nest_id[]){axis, across}, 2);
     if (axis == NEST_NONE)
         cg_lower_block(l, s->body);
     else if (across == NEST_NONE)
         lower_lanes(l, s, axis, lanes, along.begin, along.end);
     else
         lower_tiled(l, s, axis, lanes, along, across, range_of(l, across, split, split_range));
+    forget_hoisted(l, s->body);
     while (depth)
         cg_loop_close(l, &loops[--depth]);
 }

@@ -51,6 +51,7 @@ struct cg_lowering {
     nest_id across_axis;  // the axis of the tile whose points are being lowered, or NEST_NONE
     nest_id tile_axis;    // its points go inside the loop over vectors; NEST_NONE: none
     LLVMValueRef tile_begin, tile_end;
+    bool *hoisted;        // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
     jot_status status;
     const char *message;
@@ -107,8 +108,8 @@ struct cg_accumulator {
     int64_t count;  // destinations: 1 for a combine
     int64_t stride; // elements from row to row, in the other layout
     bool own_axis;
-    unsigned lanes; // of an element in memory
-    unsigned rows;  // accumulators that can be in use: at most CG_FOLD_LANES
+    unsigned lanes;          // of an element in memory
+    unsigned rows;           // accumulators that can be in use: at most CG_FOLD_LANES
     struct nest_index index; // of a put: its place among the destinations
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
@@ -123,7 +124,8 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                    LLVMValueRef position, LLVMValueRef guard);
 // One row of an accumulator of puts, for a while: to[0] and to[1] receive the memory of all rows,
 // which cg_accumulator_keep_row writes one row of.
-void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a, LLVMValueRef all[2]);
+void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a,
+                            LLVMValueRef all[2]);
 void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
                              const LLVMValueRef all[2], LLVMValueRef slot);
 // Folds the accumulators to one and writes it to row `row` of results; first_position is that of

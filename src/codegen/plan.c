@@ -103,10 +103,8 @@ static void add_gemm(struct draft *d, const struct nest_step *from)
         gemm.stride_c[i] = g->stride_c[i];
     }
     // The run time decides how many tiles there are, and runs a single one on the calling thread.
-    struct rt_step s = {.kind = RT_STEP_GEMM,
-                        .flags = RT_STEP_PARALLEL,
-                        .index = d->gemms.count,
-                        .grain = 1};
+    struct rt_step s = {
+        .kind = RT_STEP_GEMM, .flags = RT_STEP_PARALLEL, .index = d->gemms.count, .grain = 1};
     vec_push(d->arena, &d->gemms, gemm);
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);

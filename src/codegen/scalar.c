@@ -117,8 +117,9 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
     double far = wide ? 0x1p300 : 0x1p60, near = wide ? 0x1p200 : 0x1p40;
     LLVMValueRef one = number_like(m, y, 1), size_y = call1(m, "llvm.fabs", y);
     LLVMValueRef bad_y = LLVMBuildNot(
-        b, LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size_y, number_like(m, y, 1 / near), ""),
-                        LLVMBuildFCmp(b, LLVMRealOLE, size_y, number_like(m, y, near), ""), ""),
+        b,
+        LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size_y, number_like(m, y, 1 / near), ""),
+                     LLVMBuildFCmp(b, LLVMRealOLE, size_y, number_like(m, y, near), ""), ""),
         "");
     LLVMValueRef r = cg_splat(m, LLVMBuildFDiv(b, one, y, ""), lanes);
     LLVMValueRef divisor = cg_splat(m, y, lanes);
@@ -128,11 +129,10 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
         refined = call3(m, "llvm.fma", rest, r, refined);
     }
     LLVMValueRef size = call1(m, "llvm.fabs", x);
-    LLVMValueRef is_zero =
-        LLVMBuildFCmp(b, LLVMRealOEQ, x, LLVMConstNull(LLVMTypeOf(x)), "");
-    LLVMValueRef inside = LLVMBuildAnd(
-        b, LLVMBuildFCmp(b, LLVMRealOGE, size, number_like(m, x, 1 / far), ""),
-        LLVMBuildFCmp(b, LLVMRealOLE, size, number_like(m, x, far), ""), "");
+    LLVMValueRef is_zero = LLVMBuildFCmp(b, LLVMRealOEQ, x, LLVMConstNull(LLVMTypeOf(x)), "");
+    LLVMValueRef inside =
+        LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, size, number_like(m, x, 1 / far), ""),
+                     LLVMBuildFCmp(b, LLVMRealOLE, size, number_like(m, x, far), ""), "");
     LLVMValueRef good = LLVMBuildOr(b, inside, is_zero, "");
     LLVMTypeRef word = LLVMIntTypeInContext(m->module->context, lanes);
     LLVMValueRef any = LLVMBuildICmp(b, LLVMIntNE, LLVMBuildBitCast(b, good, word, ""),

@@ -46,7 +46,8 @@ static int64_t work_of(const struct schedule *s, const struct constraint *c)
 // The same in units of cost.
 static int64_t dear_work_of(const struct schedule *s, const struct constraint *c)
 {
-    int cost = cost_of_op((enum ir_op)ir_node_of(s->g, c->value)->op, ir_dtype_of(s->g, c->value));
+    int cost =
+        cost_of_op((enum ir_op)ir_node_of(s->g, c->value)->op, ir_dtype_of(s->g, c->value));
     return product_of(work_of(s, c), cost);
 }
 

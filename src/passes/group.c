@@ -496,7 +496,7 @@ static bool is_chain_short(const struct schedule *s, const demand_list *l)
 static void decide_index(struct schedule *s, ir_id v)
 {
     demand_list l = demands_on(s, v);
-    if (ir_node_of(s->g, v)->op == IR_const && !s->is_output[v])
+    if (ir_node_of(s->g, v)->op == IR_const)
         s->decision[v] = DECIDE_REPEAT;
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, "result");
@@ -593,8 +593,10 @@ void group_values(struct schedule *s)
 {
     count_cheap(s);
     count_cones(s);
+    // A result that is a constant is copied: no kernel makes it.
     for (uint32_t i = 0; i < s->g->outputs.count; i++)
-        s->is_output[s->g->outputs.at[i]] = true;
+        if (ir_node_of(s->g, s->g->outputs.at[i])->op != IR_const)
+            s->is_output[s->g->outputs.at[i]] = true;
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &s->g->nodes.at[i];
         for (uint32_t k = n->n_out; k-- > 0;) {

@@ -79,11 +79,11 @@ static bool products_agree(const struct nest_program *p, uint32_t m, int64_t row
         for (int k = 0; k < 2; k++) {
             if (s->memories[k] != m)
                 continue;
-            int64_t width = k == 0 ? (g->transpose_a ? g->m : g->k)
-                                   : (g->transpose_b ? g->k : g->n);
+            int64_t width =
+                k == 0 ? (g->transpose_a ? g->m : g->k) : (g->transpose_b ? g->k : g->n);
             int64_t leading = k == 0 ? g->lda : g->ldb;
-            if (width != row || leading != row || g->batch[0] * g->batch[1] * g->batch[2] *
-                                                          g->batch[3] != 1)
+            if (width != row || leading != row ||
+                g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] != 1)
                 return false;
         }
     }

@@ -68,7 +68,7 @@ uint32_t schedule_memory(struct schedule *s, ir_id v)
     if (s->memory_of[v] != NONE)
         return s->memory_of[v];
     struct nest_memory m = {.dtype = ir_dtype_of(s->g, v), .count = value_count(s, v)};
-    if (n->op == IR_const && !s->is_output[v]) {
+    if (n->op == IR_const) {
         m.place = NEST_CONSTANT;
         m.data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
         m.name = name_of(s, "c", v);
@@ -91,7 +91,7 @@ static void add_arguments(struct schedule *s)
                                                              .name = name_of(s, "x", i)});
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
-        if (s->memory_of[v] != NONE)
+        if (s->memory_of[v] != NONE || ir_node_of(g, v)->op == IR_const)
             continue;
         s->memory_of[v] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
                                                              .dtype = ir_dtype_of(g, v),
@@ -166,11 +166,15 @@ static void add_copies(struct schedule *s)
     const struct ir_graph *g = s->g;
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
-        const struct nest_memory *m = &s->program->memories.at[s->memory_of[v]];
+        uint32_t from = schedule_memory(s, v);
+        const struct nest_memory *m = &s->program->memories.at[from];
         if (m->place == NEST_OUTPUT && m->index == i)
             continue;
+        const char *reason = m->place == NEST_INPUT      ? "the output is an input"
+                             : m->place == NEST_CONSTANT ? "the output is a constant"
+                                                         : "the output is another output";
         uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
-        memories[1] = s->memory_of[v];
+        memories[1] = from;
         memories[0] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
                                                          .dtype = ir_dtype_of(g, v),
                                                          .count = value_count(s, v),
@@ -180,9 +184,7 @@ static void add_copies(struct schedule *s)
             add_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
                                            .n_memories = 2,
                                            .memories = memories,
-                                           .reason = v < g->n_params
-                                                         ? "the output is an input"
-                                                         : "the output is another output"});
+                                           .reason = reason});
     }
 }
 

@@ -67,11 +67,12 @@ static ir_id swap_factors(struct simplifier *s, const struct ir_node *n, const i
         return IR_NONE;
     int rank, n_batch, n_contract;
     const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &rank);
-    struct ir_dot d = {.lhs_batch = ir_attr_ints(dot->attrs, IR_KEY_rhs_batch, &n_batch),
-                       .rhs_batch = ir_attr_ints(dot->attrs, IR_KEY_lhs_batch, &n_batch),
-                       .lhs_contract = ir_attr_ints(dot->attrs, IR_KEY_rhs_contract, &n_contract),
-                       .rhs_contract = ir_attr_ints(dot->attrs, IR_KEY_lhs_contract, &n_contract),
-                       .precision = (int)ir_attr_int_or(dot->attrs, IR_KEY_precision, 0)};
+    struct ir_dot d = {
+        .lhs_batch = ir_attr_ints(dot->attrs, IR_KEY_rhs_batch, &n_batch),
+        .rhs_batch = ir_attr_ints(dot->attrs, IR_KEY_lhs_batch, &n_batch),
+        .lhs_contract = ir_attr_ints(dot->attrs, IR_KEY_rhs_contract, &n_contract),
+        .rhs_contract = ir_attr_ints(dot->attrs, IR_KEY_lhs_contract, &n_contract),
+        .precision = (int)ir_attr_int_or(dot->attrs, IR_KEY_precision, 0)};
     d.n_batch = n_batch;
     d.n_contract = n_contract;
     // Several contracted axes are summed in the order of the first operand, and the two products of

@@ -35,7 +35,9 @@ static void look(void)
 {
     const char *asked = getenv("JOT_CODEGEN");
     if (asked && *asked) {
-        take(asked);
+        // Kept even when it is not there, so that the loader says what is wrong with it.
+        if (!take(asked))
+            snprintf(place.path, sizeof place.path, "%s", asked);
         return;
     }
     static const char *const beside[] = {"/jot/" FILE_NAME, "/" FILE_NAME,

@@ -399,8 +399,9 @@ START_TEST(divisions)
         for (int e = 0; e < N; e++) {
             uint64_t bits = next();
             if (tame)
-                bits = size == 4 ? (bits & 0x87ffffff) | 0x3c000000
-                                 : (bits & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3ff) << 52;
+                bits = size == 4
+                           ? (bits & 0x87ffffff) | 0x3c000000
+                           : (bits & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3ff) << 52;
             if (bits % 50 == 0)
                 bits = (uint64_t)(bits % 100 == 0) << (8 * size - 1);
             memcpy(in + e * (int)size, &bits, size);

@@ -7,10 +7,7 @@
 
 // -- Tensors ----------------------------------------------------------------------------------
 
-static int digit(char c)
-{
-    return c <= '9' ? c - '0' : c - 'a' + 10;
-}
+static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
 
 struct ir_tensor golden_tensor(struct ir_module *m, const char *type, const char *digits)
 {
@@ -23,7 +20,8 @@ struct ir_tensor golden_tensor(struct ir_module *m, const char *type, const char
         dims[rank++] = strtoll(c, (char **)&c, 10);
     jot_dtype d = (jot_dtype)found;
     struct ir_tensor x = {ir_type_make(m, d, rank, dims), NULL};
-    size_t part = jot_dtype_size(dtype_real(d)), bytes = (size_t)ir_count(m, x.type) * jot_dtype_size(d);
+    size_t part = jot_dtype_size(dtype_real(d)),
+           bytes = (size_t)ir_count(m, x.type) * jot_dtype_size(d);
     ck_assert_uint_eq(strcmp(digits, "-") ? strlen(digits) : 0, 2 * bytes);
     unsigned char *at = x.data = arena_allocate(m->arena, bytes + 1);
     for (size_t i = 0; i < bytes; i++) { // the highest byte of an element first

@@ -7,8 +7,9 @@
 
 #include <fnmatch.h>
 
-static const char *const files[] = {"floats",     "integers", "complex",     "converts",  "denormals",
-                                    "reductions", "layouts",  "derivatives", "transforms"};
+static const char *const files[] = {"floats",   "integers",    "complex",
+                                    "converts", "denormals",   "reductions",
+                                    "layouts",  "derivatives", "transforms"};
 enum { FILES = sizeof files / sizeof *files };
 
 // -- Where jot means to differ ----------------------------------------------------------------
@@ -30,10 +31,7 @@ static bool is_below_the_cut(const struct difference *d)
     return is_negative_zero && fabs(d->got + d->want) <= 1e-6 * fabs(d->want);
 }
 
-static bool are_zeros(const struct difference *d)
-{
-    return d->got == 0 && d->want == 0;
-}
+static bool are_zeros(const struct difference *d) { return d->got == 0 && d->want == 0; }
 
 static const struct exception {
     const char *tests; // a pattern of names
@@ -43,8 +41,9 @@ static const struct exception {
     {"sqrt_c*", "the sign of a zero chooses the side of the cut, as C99 says; XLA drops it",
      is_below_the_cut},
     {"a@(sin|cos|sinh|cosh)_c*", "the same", is_below_the_cut},
-    {"vjp_cum@(prod|max|min)_f*", "gradients of running folds are sums in another order; the sign "
-                                  "of a sum that is zero is not promised",
+    {"vjp_cum@(prod|max|min)_f*",
+     "gradients of running folds are sums in another order; the sign "
+     "of a sum that is zero is not promised",
      are_zeros},
 };
 
@@ -80,7 +79,8 @@ static bool part_matches(const struct golden_test *t, jot_dtype d, const void *g
                          const void *want, int64_t i, double scale)
 {
     size_t size = jot_dtype_size(d);
-    if (!memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size, size))
+    if (!memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size,
+                size))
         return true;
     if (!dtype_is_float(d))
         return false;
@@ -103,7 +103,8 @@ static bool part_matches(const struct golden_test *t, jot_dtype d, const void *g
     return false;
 }
 
-static void compare(const struct golden_test *t, int o, struct ir_tensor got, struct strbuf *report)
+static void compare(const struct golden_test *t, int o, struct ir_tensor got,
+                    struct strbuf *report)
 {
     struct ir_tensor want = t->out[o];
     if (!ir_type_equal(got.type, want.type)) {
@@ -127,7 +128,8 @@ static void compare(const struct golden_test *t, int o, struct ir_tensor got, st
         strbuf_printf(report, "%s: output %d, part %lld: ", t->name, o, (long long)i);
         if (dtype_is_float(d)) {
             double x = number(d, got.data, i), y = number(d, want.data, i);
-            strbuf_printf(report, "%.9g, expected %.9g (%g ulp)", x, y, fabs(x - y) / ulp_of(d, y));
+            strbuf_printf(report, "%.9g, expected %.9g (%g ulp)", x, y,
+                          fabs(x - y) / ulp_of(d, y));
         } else {
             long long a = 0, b = 0;
             memcpy(&a, (char *)got.data + i * (int64_t)jot_dtype_size(d), jot_dtype_size(d));
@@ -139,7 +141,8 @@ static void compare(const struct golden_test *t, int o, struct ir_tensor got, st
             if (!dtype_is_inexact(ir_dtype(in.type)))
                 continue;
             int64_t rank2 = in.type.rank == 2 && ir_count(module, in.type) < count;
-            int64_t columns = want.type.rank ? ir_dims(module, want.type)[want.type.rank - 1] : 1;
+            int64_t columns =
+                want.type.rank ? ir_dims(module, want.type)[want.type.rank - 1] : 1;
             int64_t at = i / parts;
             if (rank2)
                 at = ir_dims(module, in.type)[0] == 1 ? at % columns : at / columns;
@@ -284,10 +287,7 @@ static int dtype_named(const char *name)
 }
 
 // A weak result is a C number, whose width is the default's: only its kind counts.
-static char kind_of(int d)
-{
-    return dtype_get((jot_dtype)d)->kind;
-}
+static char kind_of(int d) { return dtype_get((jot_dtype)d)->kind; }
 
 START_TEST(types_promote_as_in_jax)
 {
@@ -314,7 +314,4 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, machine_code_agrees, 0, FILES);
 }
 
-int main(void)
-{
-    return support_run("golden", add_tests);
-}
+int main(void) { return support_run("golden", add_tests); }

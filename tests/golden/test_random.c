@@ -34,8 +34,8 @@ static double number(jot_dtype d, const void *data, int64_t i)
     return (double)(d == JOT_F16 ? dtype_f16_to_f32(half) : dtype_bf16_to_f32(half));
 }
 
-static jot_value value_of(const char *function, jot_dtype d, jot_value key, const char *arguments,
-                          const int64_t *dims)
+static jot_value value_of(const char *function, jot_dtype d, jot_value key,
+                          const char *arguments, const int64_t *dims)
 {
     if (!strcmp(function, "key"))
         return key;
@@ -84,9 +84,13 @@ static void check_line(char **w)
         ck_assert_msg(!is_exact, "%s %s of seed %s: element %lld", function, w[2], w[3],
                       (long long)i);
         double a = number(d, jot_array_data(got), i), b = number(d, want.data, i);
-        double eps = d == JOT_F64 ? 0x1p-52 : d == JOT_F32 ? 0x1p-23 : d == JOT_F16 ? 0x1p-10 : 0x1p-7;
-        ck_assert_msg(fabs(a - b) <= 64 * eps * fabs(b), "%s %s of seed %s: element %lld is %.9g, expected %.9g",
-                      function, w[2], w[3], (long long)i, a, b);
+        double eps = d == JOT_F64   ? 0x1p-52
+                     : d == JOT_F32 ? 0x1p-23
+                     : d == JOT_F16 ? 0x1p-10
+                                    : 0x1p-7;
+        ck_assert_msg(fabs(a - b) <= 64 * eps * fabs(b),
+                      "%s %s of seed %s: element %lld is %.9g, expected %.9g", function, w[2],
+                      w[3], (long long)i, a, b);
     }
     jot_array_release(got);
 }

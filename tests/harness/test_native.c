@@ -45,10 +45,7 @@ static void check_ops(int d, const struct native_how *how)
     end(&n);
 }
 
-START_TEST(every_op)
-{
-    check_ops(_i, &(struct native_how){.interpret = true});
-}
+START_TEST(every_op) { check_ops(_i, &(struct native_how){.interpret = true}); }
 END_TEST
 
 // -- Transforms -------------------------------------------------------------------------------
@@ -182,33 +179,32 @@ static void check_products(bool gemm)
     end(&n);
 }
 
-START_TEST(library_products)
-{
-    check_products(true);
-}
+START_TEST(library_products) { check_products(true); }
 END_TEST
 
-START_TEST(own_products)
-{
-    check_products(false);
-}
+START_TEST(own_products) { check_products(false); }
 END_TEST
 
 // -- Large arrays -----------------------------------------------------------------------------
 
 // Functions whose kernels are worth several threads, or have sums of several blocks.
 static const char *const large[] = {
-    "jot ir 1\nfunction @0 map(%0: f32[70001]) {\n  %1 = exp %0 : f32[70001]\n  %2 = tanh %1 : f32[70001]\n"
+    "jot ir 1\nfunction @0 map(%0: f32[70001]) {\n  %1 = exp %0 : f32[70001]\n  %2 = tanh %1 : "
+    "f32[70001]\n"
     "  return %2\n}\n",
     "jot ir 1\nfunction @0 total(%0: f32[300000]) {\n  %1 = sin %0 : f32[300000]\n"
     "  %2 = reduce_sum %1 {axes=[0]} : f32[]\n  return %2\n}\n",
-    "jot ir 1\nfunction @0 columns(%0: f64[5003,37]) {\n  %1 = reduce_sum %0 {axes=[0]} : f64[37]\n"
+    "jot ir 1\nfunction @0 columns(%0: f64[5003,37]) {\n  %1 = reduce_sum %0 {axes=[0]} : "
+    "f64[37]\n"
     "  %2 = reduce_max %0 {axes=[0]} : f64[37]\n  return %1, %2\n}\n",
-    "jot ir 1\nfunction @0 rows(%0: f32[129,1030]) {\n  %1 = reduce_sum %0 {axes=[1]} : f32[129]\n"
+    "jot ir 1\nfunction @0 rows(%0: f32[129,1030]) {\n  %1 = reduce_sum %0 {axes=[1]} : "
+    "f32[129]\n"
     "  %2 = argmax %0 {dtype=i32, axis=1} : i32[129]\n  return %1, %2\n}\n",
-    "jot ir 1\nfunction @0 running(%0: f32[300,301]) {\n  %1 = cumsum %0 {axis=1, reverse=0} : f32[300,301]\n"
+    "jot ir 1\nfunction @0 running(%0: f32[300,301]) {\n  %1 = cumsum %0 {axis=1, reverse=0} : "
+    "f32[300,301]\n"
     "  %2 = cumsum %1 {axis=0, reverse=1} : f32[300,301]\n  return %2\n}\n",
-    "jot ir 1\nfunction @0 turned(%0: f32[301,257]) {\n  %1 = transpose %0 {axes=[1,0]} : f32[257,301]\n"
+    "jot ir 1\nfunction @0 turned(%0: f32[301,257]) {\n  %1 = transpose %0 {axes=[1,0]} : "
+    "f32[257,301]\n"
     "  %2 = rev %1 {axes=[1]} : f32[257,301]\n  %3 = exp %2 : f32[257,301]\n  return %3\n}\n",
     "jot ir 1\nfunction @0 half(%0: f16[9000]) {\n  %1 = mul %0, %0 : f16[9000]\n"
     "  %2 = reduce_sum %1 {axes=[0]} : f16[]\n  return %1, %2\n}\n",
@@ -253,7 +249,4 @@ static void add_tests(TCase *t)
     tcase_add_test(t, large_arrays);
 }
 
-int main(void)
-{
-    return support_run("native", add_tests);
-}
+int main(void) { return support_run("native", add_tests); }

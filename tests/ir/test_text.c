@@ -184,6 +184,27 @@ static void check_round_trip(const struct ir_graph *g)
     ir_module_release(other);
 }
 
+// An elementwise op without attributes, on operands of the first dtype that it takes.
+static bool round_trips_alone(enum ir_op op)
+{
+    const struct ir_op_info *info = ir_op_get(op);
+    if (info->op_class != IR_CLASS_MAP || info->in < 1 || info->in > 4)
+        return false;
+    for (int d = DTYPE_COUNT - 1; d >= 0; d--) {
+        struct ir_builder b = ir_builder_make(module, info->name, IR_BUILD_PLAIN);
+        ir_id in[4];
+        for (int i = 0; i < info->in; i++)
+            in[i] = ir_param(&b, ir_type_make(module, (jot_dtype)d, 1, (int64_t[]){3}));
+        ir_id y = ir_build(&b, op, info->in, in, NULL);
+        if (y == IR_NONE)
+            continue;
+        ir_output(&b, y);
+        check_round_trip(ir_finish(&b));
+        return true;
+    }
+    return false;
+}
+
 START_TEST(every_op_round_trips)
 {
     struct ir_graph *g = parse(module, whole);
@@ -195,7 +216,8 @@ START_TEST(every_op_round_trips)
     ir_for_each_node (g, n)
         seen[n->op] = true;
     for (int op = 0; op < IR_OP_COUNT; op++)
-        ck_assert_msg(seen[op], "the text lacks %s", ir_op_get((enum ir_op)op)->name);
+        ck_assert_msg(seen[op] || round_trips_alone((enum ir_op)op), "the text lacks %s",
+                      ir_op_get((enum ir_op)op)->name);
 }
 END_TEST
 

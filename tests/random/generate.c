@@ -21,10 +21,7 @@ static uint64_t draw(struct maker *k, uint64_t n)
     return (uint64_t)(opcase_random(&k->state) * (double)n);
 }
 
-static bool chance(struct maker *k, uint64_t one_in)
-{
-    return draw(k, one_in) == 0;
-}
+static bool chance(struct maker *k, uint64_t one_in) { return draw(k, one_in) == 0; }
 
 static ir_id pick(struct maker *k)
 {
@@ -39,20 +36,11 @@ static struct ir_type type_in(struct maker *k, ir_id v)
     return ir_type_in(&k->b, v == IR_NONE ? 0 : v);
 }
 
-static jot_dtype dtype_in(struct maker *k, ir_id v)
-{
-    return ir_dtype(type_in(k, v));
-}
+static jot_dtype dtype_in(struct maker *k, ir_id v) { return ir_dtype(type_in(k, v)); }
 
-static const int64_t *dims_in(struct maker *k, ir_id v)
-{
-    return ir_dims(k->m, type_in(k, v));
-}
+static const int64_t *dims_in(struct maker *k, ir_id v) { return ir_dims(k->m, type_in(k, v)); }
 
-static int64_t count_in(struct maker *k, ir_id v)
-{
-    return ir_count(k->m, type_in(k, v));
-}
+static int64_t count_in(struct maker *k, ir_id v) { return ir_count(k->m, type_in(k, v)); }
 
 // -- Types ------------------------------------------------------------------------------------
 
@@ -84,8 +72,8 @@ static struct ir_type draw_type(struct maker *k, jot_dtype d)
 
 static ir_id constant(struct maker *k, jot_dtype d)
 {
-    static const double values[] = {0, 1, 2, -1, 0.5, 3};
-    double x = values[draw(k, 6)];
+    static const double values[] = {0, 1, 2, -1, 0.5, 3, -0.0};
+    double x = values[draw(k, 7)];
     if (d == JOT_BOOL || dtype_is_unsigned(d))
         x = fabs(x) > 1 && d == JOT_BOOL ? 1 : fabs(x);
     return ir_scalar(&k->b, d, x);
@@ -103,7 +91,7 @@ static ir_id as_dtype(struct maker *k, ir_id x, jot_dtype d)
 static ir_id partner(struct maker *k, ir_id x, jot_dtype d)
 {
     struct ir_type t = type_in(k, x);
-    for (int attempt = 0; attempt < 6; attempt++) {
+    for (int attempt = chance(k, 5) ? 6 : 0; attempt < 6; attempt++) {
         ir_id y = pick(k);
         struct ir_type u = type_in(k, y), both[] = {t, ir_type_with(u, ir_dtype(t))}, out;
         if (k->is_derivable && dtype_in(k, y) != d)
@@ -296,7 +284,8 @@ static ir_id make_layout(struct maker *k)
     default:
         if (t.rank == 0 || k->is_derivable)
             return IR_NONE;
-        return ir_iota(b, ir_type_with(t, chance(k, 2) ? JOT_I32 : JOT_F32), (int)draw(k, t.rank));
+        return ir_iota(b, ir_type_with(t, chance(k, 2) ? JOT_I32 : JOT_F32),
+                       (int)draw(k, t.rank));
     }
 }
 
@@ -456,17 +445,17 @@ uint32_t program_make(struct ir_module *m, uint64_t seed, bool is_derivable)
 struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, uint64_t seed,
                                  bool is_derivable)
 {
-    static const double specials[] = {NAN, INFINITY, -INFINITY, -0.0, 1e300};
+    static const double specials[] = {-0.0, NAN, -0.0, INFINITY, -0.0, -INFINITY, 0, 1e300};
     struct ir_tensor *in = arena_array(m->arena, struct ir_tensor, g->n_params + 1);
     for (uint32_t i = 0; i < g->n_params; i++) {
         uint64_t state = hash_combine(seed, i);
         in[i] = opcase_draw(m, ir_type_of(g, i), "ANY", &state);
         jot_dtype d = ir_dtype_of(g, i);
         int64_t n = ir_count(m, in[i].type);
-        bool is_wild = !is_derivable && opcase_random(&state) < 0.25;
+        bool is_wild = !is_derivable && opcase_random(&state) < 0.5;
         for (int64_t at = 0; is_wild && at < n; at++) {
-            double x = specials[(int)(opcase_random(&state) * 5)];
-            if (opcase_random(&state) > 0.1)
+            double x = specials[(int)(opcase_random(&state) * 8)];
+            if (opcase_random(&state) > 0.2)
                 continue;
             if (d == JOT_F64)
                 ((double *)in[i].data)[at] = x;

@@ -14,17 +14,17 @@ struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, 
                                  bool is_derivable);
 
 enum program_property {
-    PROGRAM_VERIFIES = 1u << 0,    // no faults, and the evaluator runs it
-    PROGRAM_PRINTS = 1u << 1,      // the text parses to the same graph
-    PROGRAM_CANONICAL = 1u << 2,   // canonical order is stable and keeps the bits
-    PROGRAM_SIMPLIFIES = 1u << 3,  // simplification keeps the bits
-    PROGRAM_SCHEDULES = 1u << 4,   // the interpreter of nests gives the bits
-    PROGRAM_SEPARATE = 1u << 5,    // the same with every value in a kernel of its own
-    PROGRAM_NATIVE = 1u << 6,      // machine code of both gives the bits
-    PROGRAM_TRANSPOSES = 1u << 7,  // <w, J v> = <J' w, v>
-    PROGRAM_MAPS = 1u << 8,        // vmap is a loop
-    PROGRAM_COMMUTES = 1u << 9,    // grad . vmap = vmap . grad
-    PROGRAM_FAULT = 1u << 10,      // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_VERIFIES = 1u << 0,   // no faults, and the evaluator runs it
+    PROGRAM_PRINTS = 1u << 1,     // the text parses to the same graph
+    PROGRAM_CANONICAL = 1u << 2,  // canonical order is stable and keeps the bits
+    PROGRAM_SIMPLIFIES = 1u << 3, // simplification keeps the bits
+    PROGRAM_SCHEDULES = 1u << 4,  // the interpreter of nests gives the bits
+    PROGRAM_SEPARATE = 1u << 5,   // the same with every value in a kernel of its own
+    PROGRAM_NATIVE = 1u << 6,     // machine code of both gives the bits
+    PROGRAM_TRANSPOSES = 1u << 7, // <w, J v> = <J' w, v>
+    PROGRAM_MAPS = 1u << 8,       // vmap is a loop
+    PROGRAM_COMMUTES = 1u << 9,   // grad . vmap = vmap . grad
+    PROGRAM_FAULT = 1u << 10,     // agrees with a copy that is wrong: fails on purpose
     PROGRAM_PROPERTIES = 11,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];

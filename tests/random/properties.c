@@ -34,7 +34,8 @@ static bool refuse(struct checker *c, const char *what)
     return false;
 }
 
-static struct ir_tensor *run(struct checker *c, const struct ir_graph *g, const struct ir_tensor *in)
+static struct ir_tensor *run(struct checker *c, const struct ir_graph *g,
+                             const struct ir_tensor *in)
 {
     struct ir_tensor *out = arena_array(c->m->arena, struct ir_tensor, g->outputs.count + 1);
     if (ir_eval(c->m->arena, g, in, out) == JOT_OK)
@@ -220,7 +221,8 @@ static struct ir_tensor stacked(struct checker *c, int64_t n, const struct ir_te
     memcpy(dims + 1, ir_dims(c->m, t), t.rank * sizeof *dims);
     struct ir_tensor x = zeros(c, ir_type_make(c->m, ir_dtype(t), t.rank + 1, dims));
     for (int64_t i = 0; i < n; i++)
-        memcpy((char *)x.data + (size_t)i * bytes_of(c->m, t), lanes[i].data, bytes_of(c->m, t));
+        memcpy((char *)x.data + (size_t)i * bytes_of(c->m, t), lanes[i].data,
+               bytes_of(c->m, t));
     return x;
 }
 
@@ -243,7 +245,8 @@ static bool close_lanes(struct checker *c, struct ir_tensor got, struct ir_tenso
 static bool is_moderate(const struct checker *c, const struct ir_tensor *x, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        for (int64_t k = 0; ir_dtype(x[i].type) == JOT_F64 && k < ir_count(c->m, x[i].type); k++)
+        for (int64_t k = 0; ir_dtype(x[i].type) == JOT_F64 && k < ir_count(c->m, x[i].type);
+             k++)
             if (!(fabs(((const double *)x[i].data)[k]) < 1e6))
                 return false;
     return true;
@@ -294,7 +297,8 @@ static bool commutes(struct checker *c)
         pass_vmap(c->m, c->f, all, 2, &map, mapped_out) != JOT_OK ||
         pass_vjp(c->m, map, mask, &back_of_map) != JOT_OK)
         return refuse(c, "transforms");
-    const struct ir_graph *a = ir_function(c->m, map_of_back), *b = ir_function(c->m, back_of_map);
+    const struct ir_graph *a = ir_function(c->m, map_of_back),
+                          *b = ir_function(c->m, back_of_map);
     if (a->n_params != b->n_params)
         return true; // a result without the axis has one cotangent
     struct ir_tensor in[32];
@@ -336,8 +340,7 @@ static bool agrees_with_wrong_copy(struct checker *c)
     const struct ir_graph *g = ir_function(c->m, pass_inline(c->m, c->f, 100000));
     struct ir_builder b = ir_builder_make(c->m, "wrong", IR_BUILD_PLAIN);
     ir_id *map = arena_array(c->m->arena, ir_id, g->values.count + 1);
-    ir_for_each_node(g, n)
-    {
+    ir_for_each_node (g, n) {
         ir_id in[64];
         if (n->n_in > 64)
             return true;

@@ -9,12 +9,12 @@
 enum { SECONDS = 20, MOST_CHECKS = 1500 };
 
 enum edit_kind {
-    EDIT_KEEP_OUTPUT,   // output a alone
-    EDIT_OUTPUT_INPUT,  // output 0 becomes operand a of its node
-    EDIT_TO_OPERAND,    // value a becomes operand b of its node
-    EDIT_TO_PARAM,      // value a becomes a parameter
-    EDIT_TO_CONSTANT,   // value a becomes ones
-    EDIT_SHRINK,        // extent a becomes b everywhere
+    EDIT_KEEP_OUTPUT,  // output a alone
+    EDIT_OUTPUT_INPUT, // output 0 becomes operand a of its node
+    EDIT_TO_OPERAND,   // value a becomes operand b of its node
+    EDIT_TO_PARAM,     // value a becomes a parameter
+    EDIT_TO_CONSTANT,  // value a becomes ones
+    EDIT_SHRINK,       // extent a becomes b everywhere
     EDIT_INLINE,
 };
 
@@ -104,7 +104,8 @@ static void rebuild_node(struct rebuild *r, const struct ir_node *n)
     if (is_replaced(r, n) && r->e.kind == EDIT_TO_PARAM)
         return;
     if (is_replaced(r, n))
-        v = r->e.kind == EDIT_TO_OPERAND ? in[r->e.b] : ir_full(&r->b, ir_type_of(g, n->out), 1);
+        v = r->e.kind == EDIT_TO_OPERAND ? in[r->e.b]
+                                         : ir_full(&r->b, ir_type_of(g, n->out), 1);
     else if (n->op == IR_const && r->e.kind == EDIT_SHRINK)
         v = ir_full(&r->b, shrunk_type(r, ir_type_of(g, n->out)), 1);
     else if (n->op == IR_const)
@@ -164,8 +165,8 @@ static void try_in_child(void *ctx, struct strbuf *report)
 {
     const struct trial *t = ctx;
     struct strbuf why = strbuf_make(t->d->m->arena);
-    unsigned failed = program_check(t->d->m, t->f, t->d->seed, t->d->is_derivable,
-                                    t->d->property, &why);
+    unsigned failed =
+        program_check(t->d->m, t->f, t->d->seed, t->d->is_derivable, t->d->property, &why);
     strbuf_add(report, failed == t->d->property ? "!" : ".");
 }
 
@@ -183,8 +184,7 @@ static int64_t size_of(const struct ir_module *m, uint32_t f)
 {
     const struct ir_graph *g = ir_function(m, f);
     int64_t size = g->outputs.count + g->n_params;
-    ir_for_each_node(g, n)
-    {
+    ir_for_each_node (g, n) {
         size += 1000 * (n->op != IR_param && n->op != IR_const) + 10 * (n->op == IR_const);
         for (uint32_t i = 0; i < n->n_out; i++) {
             struct ir_type t = ir_type_of(g, n->out + i);

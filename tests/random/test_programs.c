@@ -23,10 +23,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static bool is_derivable(uint64_t program)
-{
-    return program % 4 == 3;
-}
+static bool is_derivable(uint64_t program) { return program % 4 == 3; }
 
 static unsigned properties_of(uint64_t program)
 {

@@ -79,7 +79,6 @@ static inline void check_numbers(const jot_array *a, int n, const double *want,
 
 static inline int run_suite(const char *name, void (*add)(TCase *))
 {
-    setenv("JOT_BACKEND", "eval", 0);
     Suite *s = suite_create(name);
     TCase *t = tcase_create(name);
     tcase_set_timeout(t, 60);
