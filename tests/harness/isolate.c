@@ -4,13 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+// What runs away is stopped before it takes the machine with it.
+#define MOST_MEMORY ((rlim_t)4 << 30)
 
 static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
                   int fd)
 {
     alarm((unsigned)seconds);
+    setrlimit(RLIMIT_DATA, &(struct rlimit){MOST_MEMORY, MOST_MEMORY});
     struct arena *arena = arena_create();
     struct strbuf text = strbuf_make(arena);
     work(ctx, &text);
