@@ -97,6 +97,31 @@ static bool simplifies(struct checker *c)
            same_graph(c, "simplified", ir_function(c->m, pass_simplify(c->m, c->f)));
 }
 
+// Statements that a block executes.
+static double work_of(const struct nest *n, uint32_t block)
+{
+    double work = 0;
+    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[n->blocks.at[block].statements.at[i]];
+        double times = 1;
+        for (uint32_t k = 0; k < s->n_axes; k++)
+            times *= (double)n->axes.at[s->axes[k]].extent;
+        bool is_loop = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD ||
+                       s->kind == NEST_SCAN || s->kind == NEST_TILE;
+        work += is_loop ? 1 + times * work_of(n, s->body) : 1;
+    }
+    return work;
+}
+
+// Whether running it takes no longer than a test may.
+static bool is_quick(const struct nest_program *p, double limit)
+{
+    double work = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        work += work_of(p->nests.at[i], 0);
+    return work < limit;
+}
+
 static uint32_t final_function(struct checker *c)
 {
     return pass_simplify(c->m, pass_inline(c->m, c->f, 100000));
@@ -113,6 +138,8 @@ static bool schedules(struct checker *c, bool separate)
         schedule_print(c->why, p);
         return false;
     }
+    if (!is_quick(p, 2e6))
+        return true;
     void **in = arena_array(c->m->arena, void *, g->n_params + 1);
     void **data = arena_array(c->m->arena, void *, g->outputs.count + 1);
     struct ir_tensor *out = arena_array(c->m->arena, struct ir_tensor, g->outputs.count + 1);
@@ -136,7 +163,12 @@ static bool runs_native(struct checker *c)
 {
     struct native n = native_make(c->m, c->why);
     uint32_t f = final_function(c);
-    native_add(&n, "program", f, c->in, &(struct native_how){.separate = false});
+    struct nest_program *p;
+    struct schedule_options options = {.no_gemm = true};
+    if (pass_schedule(c->m->arena, ir_function(c->m, f), &options, &p) != JOT_OK)
+        return refuse(c, "schedule");
+    if (is_quick(p, 1e9))
+        native_add(&n, "program", f, c->in, &(struct native_how){.separate = false});
     native_add(&n, "program", f, c->in, &(struct native_how){.separate = true});
     return native_finish(&n) == 0;
 }
