@@ -63,7 +63,8 @@ bool native_same(const struct ir_module *m, struct ir_tensor got, struct ir_tens
         if (!memcmp(a, b, size))
             continue;
         double x = part(d, got.data, i), y = part(d, want.data, i);
-        if (dtype_is_float(d) && ((x != x && y != y) || fabs(x - y) <= tolerance * largest))
+        bool is_close = tolerance > 0 && fabs(x - y) <= tolerance * largest;
+        if (dtype_is_float(d) && ((x != x && y != y) || is_close))
             continue;
         if (report) {
             strbuf_printf(report, "  element %lld is ", (long long)i);

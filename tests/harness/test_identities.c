@@ -5,7 +5,8 @@
 #include "harness/native.h"
 #include "passes/pass_support.h"
 
-static const double numbers[] = {0, -0.0, 1, -1, 2, 0.5, INFINITY, -INFINITY, NAN, 0x1p-1040, 1e300};
+static const double numbers[] = {0,        -0.0,      1,   -1,        2,    0.5,
+                                 INFINITY, -INFINITY, NAN, 0x1p-1040, 1e300};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
 static double number(jot_dtype d, int i)
@@ -30,7 +31,8 @@ static struct ir_tensor specials(jot_dtype d)
             struct ir_builder b = ir_builder_make(module, "number", IR_BUILD_PLAIN);
             int which = (int)(k ? i / NUMBERS : i % NUMBERS);
             ir_id v = ir_scalar(&b, part, number(part, which));
-            const void *bytes = ir_field_find(ir_node_of(b.graph, v)->attrs, IR_KEY_data)->bytes;
+            const void *bytes =
+                ir_field_find(ir_node_of(b.graph, v)->attrs, IR_KEY_data)->bytes;
             memcpy((char *)x.data + (size_t)(is_complex ? 2 * i + k : i) * size, bytes, size);
         }
     return x;
@@ -44,8 +46,8 @@ static void check(enum ir_op op, jot_dtype d, unsigned mask, int constant, struc
     bool is_choice = op == IR_select;
     ir_id v = ir_param(&b, x.type), in[4];
     for (int i = 0; i < n; i++)
-        in[i] = mask >> i & 1 ? ir_scalar(&b, is_choice && i == 0 ? JOT_BOOL : d,
-                                          number(is_choice && i == 0 ? JOT_BOOL : d, constant))
+        in[i] = mask >> i & 1         ? ir_scalar(&b, is_choice && i == 0 ? JOT_BOOL : d,
+                                                  number(is_choice && i == 0 ? JOT_BOOL : d, constant))
                 : is_choice && i == 0 ? ir_ne(&b, v, ir_scalar(&b, d, 0))
                                       : v;
     ir_output(&b, ir_build(&b, op, n, in, NULL));
@@ -77,7 +79,4 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, constants_keep_the_bits, 0, DTYPE_COUNT);
 }
 
-int main(void)
-{
-    return support_run("identities", add_tests);
-}
+int main(void) { return support_run("identities", add_tests); }

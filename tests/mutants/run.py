@@ -134,7 +134,11 @@ def set_up(tree, build, mutants):
         result = run(["meson", "setup", build, "-Dbuildtype=debug", "-Doptimization=1"], cwd=tree)
         if result.returncode:
             sys.exit(result.stdout)
+    run(["ninja", "-C", build, "build.ninja"])
     known = run(["meson", "introspect", build, "--tests"]).stdout
+    for mutant in mutants:
+        if not any('"%s"' % t in known for t in mutant[2]):
+            sys.exit("%s: no such test: %s" % (mutant[0], ", ".join(mutant[2])))
     tests = sorted({t for m in mutants for t in m[2] if '"%s"' % t in known})
     make(build, tests)
     for test in tests:

@@ -102,7 +102,8 @@ static double work_of(const struct nest *n, uint32_t block)
 {
     double work = 0;
     for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[n->blocks.at[block].statements.at[i]];
+        const struct nest_statement *s =
+            &n->statements.at[n->blocks.at[block].statements.at[i]];
         double times = 1;
         for (uint32_t k = 0; k < s->n_axes; k++)
             times *= (double)n->axes.at[s->axes[k]].extent;

@@ -34,7 +34,7 @@ static unsigned properties_of(uint64_t program)
         p |= PROGRAM_SCHEDULES;
     if (program % 9 == 1)
         p |= PROGRAM_SEPARATE;
-    if (program % 16 == 2 || program % 32 == 7)
+    if (program % 8 == 2 || program % 16 == 7)
         p |= PROGRAM_NATIVE;
     return p;
 }

@@ -30,10 +30,7 @@ START_TEST(test_donation_is_part_of_the_key)
 }
 END_TEST
 
-static void add_tests(TCase *t)
-{
-    tcase_add_test(t, test_donation_is_part_of_the_key);
-}
+static void add_tests(TCase *t) { tcase_add_test(t, test_donation_is_part_of_the_key); }
 
 int main(void)
 {
