@@ -74,7 +74,7 @@ static struct eval_number dot(struct eval_fold *f, int64_t n, const struct eval_
         struct eval_number *lanes = eval_fold_open_block(f);
         for (int64_t k = first; k < end; k++)
             accumulate(&lanes[k % EVAL_LANES], &a[k], &b[k], is_complex);
-        eval_fold_close_block(f, end - first);
+        eval_fold_close_block(f);
     }
     return eval_fold_finish(f);
 }

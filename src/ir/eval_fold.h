@@ -5,7 +5,7 @@
 //     for each block of EVAL_BLOCK of the n elements:
 //         struct eval_number *lanes = eval_fold_open_block(&f);
 //         ... element i of the block goes to lanes[i % EVAL_LANES] ...
-//         eval_fold_close_block(&f, number of elements in the block);
+//         eval_fold_close_block(&f);
 //     struct eval_number result = eval_fold_finish(&f);     // f can be used again
 #ifndef IR_EVAL_FOLD_H
 #define IR_EVAL_FOLD_H
@@ -19,6 +19,7 @@ struct eval_fold {
     enum ir_op op;
     struct machine machine;
     struct eval_number identity;
+    int n_lanes; // those that fold: the rest of lanes stays the identity
     struct eval_number lanes[EVAL_LANES];
     struct eval_number *blocks;
     int64_t n_blocks;
@@ -26,7 +27,7 @@ struct eval_fold {
 
 struct eval_fold eval_fold_make(struct arena *arena, enum ir_op op, jot_dtype d, int64_t n);
 struct eval_number *eval_fold_open_block(struct eval_fold *f);
-void eval_fold_close_block(struct eval_fold *f, int64_t used);
+void eval_fold_close_block(struct eval_fold *f);
 struct eval_number eval_fold_finish(struct eval_fold *f);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds.  Sums and products have one shape, given by the number of elements alone: blocks of
-// 4096, in a block 64 accumulators that take elements in turn, a fixed fold of the 64, and
-// pairs of block results.  Half types accumulate in f32.
+// 4096, in a block 64 accumulators that take elements in turn (of fewer elements the next power
+// of two), a fixed fold of the accumulators, and pairs of block results.  Half types accumulate
+// in f32.
 #include "ir/eval_fold.h"
 
 static struct eval_number identity(enum ir_op op, jot_dtype d)
@@ -13,9 +14,13 @@ static struct eval_number identity(enum ir_op op, jot_dtype d)
 struct eval_fold eval_fold_make(struct arena *arena, enum ir_op op, jot_dtype d, int64_t n)
 {
     int64_t blocks = (n + EVAL_BLOCK - 1) / EVAL_BLOCK;
+    int lanes = 1;
+    while (lanes < EVAL_LANES && lanes < n)
+        lanes *= 2;
     return (struct eval_fold){.op = op,
                               .machine = {.dtype = d},
                               .identity = identity(op, d),
+                              .n_lanes = lanes,
                               .blocks = arena_array(arena, struct eval_number, blocks)};
 }
 
@@ -32,20 +37,11 @@ static struct eval_number combine(struct eval_fold *f, struct eval_number x,
     return eval_scalar(&f->machine, f->op, x, y, y);
 }
 
-// Lanes past `used` hold the identity.  For real numbers it changes nothing but -0 to +0, so
-// that taking it in once will do.
-void eval_fold_close_block(struct eval_fold *f, int64_t used)
+void eval_fold_close_block(struct eval_fold *f)
 {
-    int half = EVAL_LANES / 2;
-    if (!dtype_is_complex(f->machine.dtype))
-        while (half >= used && half)
-            half /= 2;
-    bool is_cut = half < EVAL_LANES / 2;
-    for (; half; half /= 2)
+    for (int half = f->n_lanes / 2; half; half /= 2)
         for (int i = 0; i < half; i++)
             f->lanes[i] = combine(f, f->lanes[i], f->lanes[i + half]);
-    if (is_cut)
-        f->lanes[0] = combine(f, f->lanes[0], f->identity);
     f->blocks[f->n_blocks++] = f->lanes[0];
 }
 
@@ -99,7 +95,7 @@ static struct eval_number fold(struct eval_fold *f, const struct ir_tensor *x, i
             lanes[i % EVAL_LANES] = combine(f, lanes[i % EVAL_LANES], e);
             at = eval_view_next(folded, index, at);
         }
-        eval_fold_close_block(f, end);
+        eval_fold_close_block(f);
     }
     return eval_fold_finish(f);
 }

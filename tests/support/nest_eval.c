@@ -248,7 +248,7 @@ static void combine_iteration(struct machine_state *m, struct lane *l,
             eval_fold_open_block(&state[k].fold);
         take(m, l, &state[k], &s->combines[k], i);
         if (!arg && (i + 1 == n || (i + 1) % EVAL_BLOCK == 0))
-            eval_fold_close_block(&state[k].fold, i % EVAL_BLOCK + 1);
+            eval_fold_close_block(&state[k].fold);
     }
 }
 
@@ -428,7 +428,7 @@ static jot_status contract_own(struct machine_state *m, struct lane *l,
                 eval_fold_open_block(&f);
             JOT_TRY(contract_term(m, l, s, &f.lanes[k % EVAL_BLOCK % EVAL_LANES]));
             if (k + 1 == length || (k + 1) % EVAL_BLOCK == 0)
-                eval_fold_close_block(&f, k % EVAL_BLOCK + 1);
+                eval_fold_close_block(&f);
         }
         void *to;
         l->axes[s->axes[kept]] = 0;

@@ -140,16 +140,10 @@ struct accumulation *accumulation_find(struct machine_state *m, nest_id statemen
     return NULL;
 }
 
-static int64_t block_length(const struct accumulation *a, int64_t block)
-{
-    int64_t left = a->length - block * EVAL_BLOCK;
-    return left < EVAL_BLOCK ? left : EVAL_BLOCK;
-}
-
-static void advance(struct accumulation *a, struct eval_fold *f, int64_t block)
+static void advance(struct eval_fold *f, int64_t block)
 {
     while (f->n_blocks < block) {
-        eval_fold_close_block(f, block_length(a, f->n_blocks));
+        eval_fold_close_block(f);
         eval_fold_open_block(f);
     }
 }
@@ -163,7 +157,7 @@ struct eval_number *accumulation_lane(struct machine_state *m, struct accumulati
         **f = eval_fold_make(m->arena, op == IR_fma ? IR_reduce_sum : op, d, a->length);
         eval_fold_open_block(*f);
     }
-    advance(a, *f, a->position / EVAL_BLOCK);
+    advance(*f, a->position / EVAL_BLOCK);
     return &(*f)->lanes[a->position % EVAL_BLOCK % EVAL_LANES];
 }
 
@@ -187,8 +181,8 @@ static jot_status store_results(struct machine_state *m, struct lane *l, struct 
         void *to;
         JOT_TRY(touch_write(m, l, s->buffer, i, &to));
         if (f) {
-            advance(a, f, blocks - 1);
-            eval_fold_close_block(f, block_length(a, blocks - 1));
+            advance(f, blocks - 1);
+            eval_fold_close_block(f);
         }
         eval_store(b->dtype, to, 0, eval_fold_finish(f ? f : &empty));
     }

@@ -46,7 +46,7 @@ static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64
                                             base[1] + at(k, j, g->ldb, g->transpose_b)),
                              is_complex);
                 if (k + 1 == g->k || (k + 1) % EVAL_BLOCK == 0)
-                    eval_fold_close_block(f, k % EVAL_BLOCK + 1);
+                    eval_fold_close_block(f);
             }
             eval_store(g->dtype, data[2], base[2] + at(i, j, g->ldc, false),
                        eval_fold_finish(f));
