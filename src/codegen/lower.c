@@ -195,12 +195,13 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
                                    v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), places[i].im, "")
                                         : NULL};
             struct cg_value fresh = cg_combine(&l->m, c->op, c->dtype, old, v);
-            if (c->op == IR_reduce_prod && v.im) {
-                // No complex number times infinity is the infinity.
+            if ((c->op == IR_reduce_prod && v.im) || c->op == IR_cumlogsumexp) {
+                // No complex number times infinity is the infinity, and no logaddexp gives -0.
                 LLVMValueRef first =
                     LLVMBuildICmp(b, LLVMIntEQ, loop.index, cg_int(l->module, 0), "");
                 fresh.re = LLVMBuildSelect(b, first, v.re, fresh.re, "");
-                fresh.im = LLVMBuildSelect(b, first, v.im, fresh.im, "");
+                if (v.im)
+                    fresh.im = LLVMBuildSelect(b, first, v.im, fresh.im, "");
             }
             LLVMBuildStore(b, fresh.re, places[i].re);
             if (fresh.im)

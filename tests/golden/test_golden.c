@@ -41,6 +41,9 @@ static const struct exception {
     {"sqrt_c*", "the sign of a zero chooses the side of the cut, as C99 says; XLA drops it",
      is_below_the_cut},
     {"a@(sin|cos|sinh|cosh)_c*", "the same", is_below_the_cut},
+    {"cumsum_*",
+     "a running sum starts with its first element, so that -0 stays; XLA adds it to 0",
+     are_zeros},
     {"vjp_cum@(prod|max|min)_f*",
      "gradients of running folds are sums in another order; the sign "
      "of a sum that is zero is not promised",
