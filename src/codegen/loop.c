@@ -53,6 +53,14 @@ struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition)
     return branch;
 }
 
+void cg_else_open(struct cg_lowering *l, struct cg_branch *branch)
+{
+    LLVMBasicBlockRef otherwise = branch->exit;
+    branch->exit = new_block(l);
+    LLVMBuildBr(l->m.b, branch->exit);
+    LLVMPositionBuilderAtEnd(l->m.b, otherwise);
+}
+
 void cg_if_close(struct cg_lowering *l, struct cg_branch *branch)
 {
     LLVMBuildBr(l->m.b, branch->exit);

@@ -344,9 +344,13 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
     bool has_whole = !LLVMIsConstant(length) || LLVMConstIntGetSExtValue(length) >= lanes;
     if (has_whole) {
+        struct cg_onehot *onehot = cg_onehot_make(l, s->body);
         struct cg_loop loop = cg_loop_open(l, begin, whole, step);
         l->axes[axis] = loop.index;
-        lower_tile(l, s);
+        if (onehot)
+            cg_onehot_lower(l, s->body, onehot);
+        else
+            lower_tile(l, s);
         cg_loop_close(l, &loop);
     }
     if (!LLVMIsConstant(rest) || LLVMConstIntGetSExtValue(rest) != 0) {

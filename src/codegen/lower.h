@@ -91,11 +91,12 @@ struct cg_loop {
 struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end,
                             LLVMValueRef step);
 void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop);
-// if (condition) { ... }
+// if (condition) { ... }, or with an else
 struct cg_branch {
     LLVMBasicBlockRef exit;
 };
 struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition);
+void cg_else_open(struct cg_lowering *l, struct cg_branch *branch);
 void cg_if_close(struct cg_lowering *l, struct cg_branch *branch);
 
 // accumulate.c: the accumulators of one combine or one accumulating put.
@@ -168,6 +169,11 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
                    LLVMValueRef row);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
+
+// onehot.c: a body whose lanes differ only where an index equals some number.  Made before the loop
+// over vectors, NULL when the body is not of this kind.
+struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block);
+void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_onehot *onehot);
 
 // choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the loop, or
 // NEST_NONE to leave it to the loops inside.  *lanes is how many.

@@ -451,6 +451,40 @@ START_TEST(scans)
 }
 END_TEST
 
+// Rows whose lanes differ only where the index equals a number of the row: narrow types that wrap,
+// a falling index, and (pattern 3) a number that itself depends on the lane.
+START_TEST(one_hot)
+{
+    enum { ROWS = 30, N = 333 };
+    static const jot_dtype counts[] = {JOT_I32, JOT_U8, JOT_I64, JOT_I32};
+    jot_dtype d = counts[_i];
+    struct nest_builder b = nest_builder_make(arena, "one_hot");
+    nest_id which = nest_buffer(&b, "which", d, ROWS, NEST_IN);
+    nest_id x = nest_buffer(&b, "x", JOT_F32, ROWS, NEST_IN);
+    nest_id y = nest_buffer(&b, "y", JOT_F32, ROWS * N, NEST_OUT);
+    nest_id r = nest_axis(&b, "r", ROWS), c = nest_axis(&b, "c", N);
+    nest_open(&b, NEST_PAR, 2, (nest_id[]){r, c});
+    struct nest_index row = form(&b, 0, 1, (struct nest_term[]){AXIS(r, 1)});
+    nest_id v = nest_load(&b, x, row, NEST_NONE), w = nest_load(&b, which, row, NEST_NONE);
+    nest_id rising = nest_index_value(&b, form(&b, 0, 1, (struct nest_term[]){AXIS(c, 1)}), d);
+    nest_id falling =
+        nest_index_value(&b, form(&b, N - 1, 1, (struct nest_term[]){AXIS(c, -1)}), d);
+    nest_id diagonal =
+        nest_index_value(&b, form(&b, 60, 1, (struct nest_term[]){AXIS(r, 1)}), d);
+    nest_id p = nest_op(&b, IR_eq, JOT_BOOL, 2, (nest_id[]){rising, diagonal}, NULL);
+    nest_id other = w;
+    if (_i == 3)
+        other = nest_op(&b, IR_select, d, 3, (nest_id[]){p, w, diagonal}, NULL);
+    nest_id q = nest_op(&b, IR_eq, JOT_BOOL, 2, (nest_id[]){other, falling}, NULL);
+    nest_id f = nest_op(&b, IR_convert, JOT_F32, 1, &p, NULL);
+    nest_id g = nest_op(&b, IR_select, JOT_F32, 3, (nest_id[]){q, f, v}, NULL);
+    nest_id h = nest_op(&b, IR_add, JOT_F32, 2, (nest_id[]){g, f}, NULL);
+    nest_put(&b, y, form(&b, 0, 2, (struct nest_term[]){AXIS(r, N), AXIS(c, 1)}), h, NEST_NONE);
+    nest_close(&b, 0, NULL);
+    check_nest(b.nest);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codegen");
@@ -464,6 +498,7 @@ int main(void)
     tcase_add_loop_test(c, locals, 0, 2);
     tcase_add_loop_test(c, divisions, 0, 2);
     tcase_add_loop_test(c, scans, 0, 8);
+    tcase_add_loop_test(c, one_hot, 0, 4);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
