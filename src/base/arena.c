@@ -23,10 +23,11 @@ struct arena {
 
 static _Thread_local struct arena_guard *innermost;
 
-void arena_guard_push(struct arena_guard *g)
+jmp_buf *arena_guard_push(struct arena_guard *g)
 {
     g->outer = innermost;
     innermost = g;
+    return &g->leave;
 }
 
 void arena_guard_close(struct arena_guard *g) { innermost = g->outer; }

@@ -2,11 +2,11 @@
 // Memory that is freed whole.  Graphs, nests and everything a pass makes live in an arena.
 //
 // An arena never returns NULL.  When memory is out it leaves by the guard of the thread: a public
-// entry point opens one with arena_guard_open, and what it owns is released there.  Code between
+// entry point opens one with arena_guard_left, and what it owns is released there.  Code between
 // owns nothing but arena memory, so leaving it by longjmp loses nothing.
 //
 //     struct arena_guard guard;
-//     if (!arena_guard_open(&guard)) { ...release...; return status_out_of_memory(); }
+//     if (arena_guard_left(&guard)) { ...release...; return status_out_of_memory(); }
 //     ...
 //     arena_guard_close(&guard);
 //
@@ -47,9 +47,10 @@ void arena_rewind(struct arena *a, struct arena_mark mark);
 #define arena_new(a, T) ((T *)arena_allocate((a), sizeof(T)))
 #define arena_array(a, T, n) ((T *)arena_allocate((a), sizeof(T) * (size_t)(n)))
 
-// True the first time; false when memory ran out inside, the guard then being closed.
-#define arena_guard_open(g) (arena_guard_push(g), setjmp((g)->leave) == 0)
-void arena_guard_push(struct arena_guard *g);
+// Opens the guard.  False the first time; true when memory ran out inside, the guard then being
+// closed.  It is the whole condition of an `if`, perhaps after a `!`: C allows setjmp no more.
+#define arena_guard_left(g) setjmp(*arena_guard_push(g))
+jmp_buf *arena_guard_push(struct arena_guard *g);
 void arena_guard_close(struct arena_guard *g);
 // Leaves by the innermost guard of the thread; there must be one.
 _Noreturn void arena_exhausted(void);

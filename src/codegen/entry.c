@@ -37,7 +37,7 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
         JOT_TRY(cg_module_make(target, arena, &m));
         // A guard of its own, for LLVM's memory is not the arena's.
         struct arena_guard guard;
-        if (!arena_guard_open(&guard)) {
+        if (arena_guard_left(&guard)) {
             cg_module_finish(&m);
             return status_out_of_memory();
         }
@@ -56,21 +56,26 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
     return JOT_OK;
 }
 
+static jot_status guarded_compile(const struct cg_request *request, struct arena *arena,
+                                  struct cg_response *response)
+{
+    if (request->abi_version != CG_ABI_VERSION)
+        return status_fail(JOT_ERR_LIBRARY, "the code generator is of version %u, libjot of %u",
+                           CG_ABI_VERSION, request->abi_version);
+    struct arena_guard guard;
+    if (arena_guard_left(&guard))
+        return status_out_of_memory();
+    jot_status status = compile(request, arena, response);
+    arena_guard_close(&guard);
+    return status;
+}
+
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response)
 {
     *response = (struct cg_response){.release = release};
     struct arena *arena = arena_create();
-    struct arena_guard guard;
-    if (request->abi_version != CG_ABI_VERSION) {
-        response->status =
-            status_fail(JOT_ERR_LIBRARY, "the code generator is of version %u, libjot of %u",
-                        CG_ABI_VERSION, request->abi_version);
-    } else if (!arena || !arena_guard_open(&guard)) {
-        response->status = status_out_of_memory();
-    } else {
-        response->status = compile(request, arena, response);
-        arena_guard_close(&guard);
-    }
+    response->status =
+        arena ? guarded_compile(request, arena, response) : status_out_of_memory();
     response->message = response->status == JOT_OK ? NULL : jot_error_message();
     response->memory = arena;
 }

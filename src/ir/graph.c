@@ -15,8 +15,12 @@ struct ir_module *ir_module_create(void)
     if (!m)
         return NULL;
     m->arena = arena_create();
+    if (!m->arena) {
+        ir_module_release(m);
+        return NULL;
+    }
     struct arena_guard guard;
-    if (!m->arena || !arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         ir_module_release(m);
         return NULL;
     }
@@ -185,7 +189,7 @@ struct ir_graph *ir_canonical(const struct ir_graph *g)
     if (!scratch)
         arena_exhausted();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(scratch);
         arena_exhausted();
     }

@@ -307,7 +307,7 @@ int ir_verify(const struct ir_graph *g, struct strbuf *report)
     if (!scratch)
         arena_exhausted();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(scratch);
         arena_exhausted();
     }
