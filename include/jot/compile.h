@@ -45,7 +45,7 @@ JOT_API void jot_executable_release(jot_executable *f); // NULL is fine
 JOT_API size_t jot_executable_versions(const jot_executable *f);
 
 // What was made for the types of the last call, as text.  "trace" is the graph as it was traced and
-// transformed; then those of compiled code: "graph" (simplified), "schedule", "memory", "llvm",
+// transformed; then those of compiled code: "simplify", "schedule", "memory", "llvm",
 // "code".  NULL with a message before the first call or when there is no such stage.  Borrowed until
 // the next call of this function on the executable.
 JOT_API const char *jot_executable_text(jot_executable *f, const char *stage);

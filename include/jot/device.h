@@ -46,7 +46,8 @@ typedef struct jot_allocator {
 } jot_allocator;
 
 // Uses another allocator from here on; NULL goes back to jot's pool.  JOT_ERR_ARGUMENT while
-// there is an array or a program.  The struct is copied.
+// there is an array, an executable that has been called, or a scope that holds an array.  No other
+// thread may use jot at the time.  The struct is copied.
 JOT_API JOT_MUST_USE jot_status jot_set_allocator(const jot_allocator *allocator);
 
 typedef struct jot_memory_use {

@@ -23,9 +23,5 @@ static inline void bitset_set(struct bitset *s, uint32_t i)
 {
     s->words[i / 64] |= UINT64_C(1) << (i % 64);
 }
-static inline void bitset_clear(struct bitset *s, uint32_t i)
-{
-    s->words[i / 64] &= ~(UINT64_C(1) << (i % 64));
-}
 
 #endif

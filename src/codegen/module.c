@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/module.h"
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
 
@@ -10,6 +11,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
@@ -19,25 +21,26 @@
 struct cg_target {
     LLVMTargetMachineRef machine;
     LLVMTargetDataRef layout;
-    char *triple;
+    char *triple, *asked; // as it was asked for; "" is this machine
     unsigned vector_bytes;
 };
 
-static pthread_once_t initialised = PTHREAD_ONCE_INIT;
-
-static void initialise(void)
+static void release_target(void *target)
 {
-    LLVMInitializeNativeTarget();
-    LLVMInitializeNativeAsmPrinter();
+    struct cg_target *t = target;
+    if (!t)
+        return;
+    if (t->layout)
+        LLVMDisposeTargetData(t->layout);
+    if (t->machine)
+        LLVMDisposeTargetMachine(t->machine);
+    LLVMDisposeMessage(t->triple);
+    LLVMDisposeMessage(t->asked);
+    memory_release(t);
 }
-
-// A target machine is not for several threads at once, so each has its own.
-static _Thread_local struct cg_target host;
-static _Thread_local char *host_text;
 
 static jot_status make_target(const char *cpu, const char *features, struct cg_target *t)
 {
-    t->triple = LLVMGetDefaultTargetTriple();
     LLVMTargetRef target;
     char *error = NULL;
     if (LLVMGetTargetFromTriple(t->triple, &target, &error)) {
@@ -56,42 +59,61 @@ static jot_status make_target(const char *cpu, const char *features, struct cg_t
     return JOT_OK;
 }
 
+static jot_status make_host(struct cg_target *t)
+{
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    jot_status status = make_target(cpu, features, t);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return status;
+}
+
+// "CPU FEATURES"
+static jot_status make_asked(const char *text, struct cg_target *t)
+{
+    char copy[4096] = {0};
+    strncpy(copy, text, sizeof copy - 1);
+    char *rest = strchr(copy, ' ');
+    if (rest)
+        *rest++ = 0;
+    return make_target(copy, rest ? rest : "", t);
+}
+
+// A target machine is not for several threads at once, so each keeps one of its own until it ends.
+static pthread_key_t of_thread;
+static pthread_once_t initialised = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void initialise(void)
+{
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    has_key = pthread_key_create(&of_thread, release_target) == 0;
+}
+
 jot_status cg_target_find(const char *text, struct cg_target **out_target)
 {
     pthread_once(&initialised, initialise);
-    if (host.machine &&
-        ((!text && !host_text) || (text && host_text && !strcmp(text, host_text)))) {
-        *out_target = &host;
+    struct cg_target *old = has_key ? pthread_getspecific(of_thread) : NULL;
+    if (old && !strcmp(old->asked, text ? text : "")) {
+        *out_target = old;
         return JOT_OK;
     }
-    if (host.machine) {
-        LLVMDisposeTargetMachine(host.machine);
-        LLVMDisposeTargetData(host.layout);
-        LLVMDisposeMessage(host.triple);
-        LLVMDisposeMessage(host_text);
-        host = (struct cg_target){0};
-        host_text = NULL;
+    struct cg_target *t = has_key ? memory_allocate_zeroed(sizeof *t) : NULL;
+    if (!t)
+        return status_out_of_memory();
+    t->asked = LLVMCreateMessage(text ? text : "");
+    t->triple = LLVMGetDefaultTargetTriple();
+    jot_status status = text ? make_asked(text, t) : make_host(t);
+    if (status == JOT_OK && pthread_setspecific(of_thread, t))
+        status = status_out_of_memory();
+    if (status != JOT_OK) {
+        release_target(t);
+        return status;
     }
-    char *cpu = NULL, *features = NULL;
-    jot_status status;
-    if (text) {
-        char copy[4096] = {0};
-        strncpy(copy, text, sizeof copy - 1);
-        char *rest = strchr(copy, ' ');
-        if (rest)
-            *rest++ = 0;
-        status = make_target(copy, rest ? rest : "", &host);
-        host_text = LLVMCreateMessage(text);
-    } else {
-        cpu = LLVMGetHostCPUName();
-        features = LLVMGetHostCPUFeatures();
-        status = make_target(cpu, features, &host);
-        LLVMDisposeMessage(cpu);
-        LLVMDisposeMessage(features);
-    }
-    if (status == JOT_OK)
-        *out_target = &host;
-    return status;
+    release_target(old);
+    *out_target = t;
+    return JOT_OK;
 }
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)

@@ -8,7 +8,8 @@
 
 struct cg_target;
 
-// The target of the text, or this machine for NULL.  Made once a process for each.
+// The target "CPU FEATURES", or this machine for NULL.  It is the thread's, until the thread asks for
+// another or ends.
 jot_status cg_target_find(const char *text, struct cg_target **out_target);
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);

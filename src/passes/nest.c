@@ -207,13 +207,6 @@ nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const
     return open_body(b, s);
 }
 
-nest_id nest_scan_reverse_open(struct nest_builder *b, nest_id axis)
-{
-    nest_id id = nest_open(b, NEST_SCAN, 1, &axis);
-    b->nest->statements.at[id].reverse = true;
-    return id;
-}
-
 nest_id nest_tile_open(struct nest_builder *b, nest_id axis, int64_t points, nest_id place)
 {
     nest_id axes[] = {axis, place};

@@ -217,8 +217,6 @@ nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const
 nest_id nest_close(struct nest_builder *b, int n_combines, const struct nest_combine *combines);
 // Inside a scan: the running values (inclusive of this element).
 nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *combines);
-// A scan from the last element to the first; to be closed by nest_close.
-nest_id nest_scan_reverse_open(struct nest_builder *b, nest_id axis);
 // place: an axis of extent `points`, or NEST_NONE; to be closed by nest_close.
 nest_id nest_tile_open(struct nest_builder *b, nest_id axis, int64_t points, nest_id place);
 

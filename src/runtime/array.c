@@ -123,17 +123,19 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
     return a;
 }
 
-bool rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims)
+bool rt_array_can_retype(const jot_array *a, jot_dtype dtype, int rank, const int64_t *dims)
 {
     int room = a->dims == a->inline_dims ? RT_ARRAY_INLINE_RANK : a->rank;
-    if (rank > room || size_of(rank, dims) * dtype_get(dtype)->bytes != a->bytes)
-        return false;
+    return rank <= room && size_of(rank, dims) * dtype_get(dtype)->bytes == a->bytes;
+}
+
+void rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims)
+{
     a->dtype = (uint8_t)dtype;
     a->rank = (uint16_t)rank;
     a->size = size_of(rank, dims);
     for (int i = 0; i < rank; i++)
         a->dims[i] = dims[i];
-    return true;
 }
 
 // ---- constructors of the API ----

@@ -44,8 +44,6 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
 // message.
 jot_status rt_array_check(const char *what, int dtype, int64_t rank, const int64_t *dims);
 
-static inline const int64_t *rt_array_dims(const jot_array *a) { return a->dims; }
-
 // Whether the caller, who holds one reference, may write the data in place: nobody else can see
 // it.
 static inline bool rt_array_is_unique(const jot_array *a)
@@ -55,10 +53,11 @@ static inline bool rt_array_is_unique(const jot_array *a)
            !(a->flags & RT_ARRAY_BORROWED);
 }
 
-// Gives a unique array another type, so that the result of a call takes over the memory of a
-// donated input.  False, and nothing done, when the new type needs another number of bytes or
-// more room for its sizes than the record has.
-bool rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
+// Gives an array that nobody else uses another type, so that the result of a call takes over the
+// memory of a donated input.  Not possible when the new type needs another number of bytes or more
+// room for its sizes than the record has.
+bool rt_array_can_retype(const jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
+void rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims);
 
 // One element rounded to double; the real part of a complex one.
 double rt_element_to_f64(jot_dtype dtype, const void *element);

@@ -203,45 +203,58 @@ static void note_use(int file, const struct stat *info)
         futimens(file, NULL);
 }
 
-// NULL when the file cannot be used for a reason other than its content.
-static void *map_file(int file, struct stat *info)
+// What others could have written becomes no machine code here.
+static bool is_trusted(int file, struct stat *info)
 {
-    if (fstat(file, info) || !S_ISREG(info->st_mode) || info->st_uid != geteuid() ||
-        info->st_mode & 022 || info->st_size <= 0)
-        return NULL;
-    void *map =
-        mmap(NULL, (size_t)info->st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
-    return map == MAP_FAILED ? NULL : map;
+    return fstat(file, info) == 0 && S_ISREG(info->st_mode) && info->st_uid == geteuid() &&
+           !(info->st_mode & 022);
+}
+
+// Only what was read and found wrong is damaged: a lack of memory says nothing about the entry.
+enum verdict { HIT, MISS, DAMAGED };
+
+static enum verdict examine(int file, struct hash128 key, struct rt_cache_entry *out)
+{
+    struct stat info;
+    if (!is_trusted(file, &info))
+        return DAMAGED;
+    size_t n = (size_t)info.st_size;
+    if (n < HEADER_BYTES)
+        return DAMAGED;
+    void *map = memory_should_fail()
+                    ? MAP_FAILED
+                    : mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+    if (map == MAP_FAILED)
+        return MISS;
+    if (!is_whole(map, n, key)) {
+        munmap(map, n);
+        return DAMAGED;
+    }
+    note_use(file, &info);
+    *out = (struct rt_cache_entry){.bytes = (const char *)map + HEADER_BYTES,
+                                   .size = n - HEADER_BYTES,
+                                   .map = map,
+                                   .map_bytes = n};
+    return HIT;
 }
 
 bool rt_cache_find(struct rt_cache *cache, struct hash128 key, struct rt_cache_entry *out_entry)
 {
     char name[NAME_BYTES];
-    struct stat info;
     if (cache->directory < 0)
         return false;
     name_of(key, name);
     int file = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
-    info.st_size = 0;
-    void *map = map_file(file, &info);
-    size_t map_bytes = (size_t)info.st_size;
-    bool is_hit = map && is_whole(map, map_bytes, key);
-    if (is_hit)
-        note_use(file, &info);
+    struct rt_cache_entry e = {0};
+    enum verdict verdict = examine(file, key, &e);
     close(file);
-    if (is_hit) {
-        *out_entry = (struct rt_cache_entry){.bytes = (const char *)map + HEADER_BYTES,
-                                             .size = map_bytes - HEADER_BYTES,
-                                             .map = map,
-                                             .map_bytes = map_bytes};
-        return true;
-    }
-    if (map)
-        munmap(map, map_bytes);
-    unlinkat(cache->directory, name, 0);
-    return false;
+    if (verdict == HIT)
+        *out_entry = e;
+    if (verdict == DAMAGED)
+        unlinkat(cache->directory, name, 0);
+    return verdict == HIT;
 }
 
 void rt_cache_entry_release(struct rt_cache_entry *entry)

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
+#include "trace/environment.h"
 #include "trace/native.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static bool wants_evaluator(void)
 jot_status backend_compile(struct ir_module *m, uint32_t function,
                            const struct backend_options *options, struct backend_program **out)
 {
+    JOT_TRY(environment_check());
     struct backend_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return status_out_of_memory();
@@ -46,7 +48,11 @@ void backend_release(struct backend_program *p)
 
 const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena)
 {
-    return p->native ? native_text(p->native, stage, arena) : NULL;
+    if (p->native)
+        return native_text(p->native, stage, arena);
+    status_fail(JOT_ERR_ARGUMENT,
+                "jot_executable_text: the evaluator has no stage '%s', only trace", stage);
+    return NULL;
 }
 
 static jot_status run(struct arena *arena, const struct ir_graph *g, jot_array *const *in,
@@ -79,7 +85,7 @@ jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_arra
     if (!arena)
         return status_out_of_memory();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(arena);
         return status_out_of_memory();
     }

@@ -26,7 +26,7 @@ void backend_release(struct backend_program *p); // NULL is fine
 jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out);
 
 // The text of a stage of the program, such as "schedule" or "llvm", allocated in the arena; NULL
-// when the backend has no such stage.
+// with a message when the backend has no such stage or cannot make it.
 const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena);
 
 #endif

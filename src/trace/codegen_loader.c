@@ -2,6 +2,7 @@
 #include "trace/codegen_loader.h"
 
 #include "base/status.h"
+#include "runtime/host/linkage.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,17 +17,30 @@
 static struct {
     pthread_once_t once;
     char path[4096];
-    char identity[4096 + 64];
+    char identity[160];
 } place = {.once = PTHREAD_ONCE_INIT};
 
-static bool take(const char *path)
+// Adds what tells a version of a file from others to the identity; false when there is no file.
+static bool identify(const char *path)
 {
     struct stat info;
     if (stat(path, &info) != 0)
         return false;
+    size_t n = strlen(place.identity);
+    snprintf(place.identity + n, sizeof place.identity - n, "%lld %lld.%ld;",
+             (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    return true;
+}
+
+static bool take(const char *path)
+{
+    if (!identify(path))
+        return false;
     snprintf(place.path, sizeof place.path, "%s", path);
-    snprintf(place.identity, sizeof place.identity, "%lld %lld.%ld", (long long)info.st_size,
-             (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+#ifdef JOT_LLVM_PATH
+    // A new release of the shared LLVM leaves the module as it was, and makes other code.
+    identify(JOT_LLVM_PATH);
+#endif
     return true;
 }
 
@@ -73,6 +87,12 @@ static jot_status load(void)
 {
     if (entry)
         return JOT_OK;
+    if (!rt_has_dynamic_linker())
+        return status_fail(
+            JOT_ERR_LIBRARY,
+            "a program that is linked fully statically cannot load the code generator, and the "
+            "disk cache has no code for this function: link the C library dynamically (without "
+            "-static), or set JOT_BACKEND=eval for the slow evaluator");
     if (!place.path[0])
         return status_fail(JOT_ERR_LIBRARY, "the code generator " FILE_NAME
                                             " was not found beside libjot: install "

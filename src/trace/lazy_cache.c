@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/host/blocks.h"
 #include "trace/copy.h"
 
 #include <pthread.h>
@@ -13,11 +14,12 @@ struct entry {
     struct entry *next; // most recently used first
     struct hash128 key;
     struct ir_module *module;
-    struct backend_program *program;
-    int users; // calls in flight
+    struct backend_program *program; // NULL while a thread compiles it
+    int users;                       // calls in flight, and the thread that compiles
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t is_compiled = PTHREAD_COND_INITIALIZER;
 static struct entry *entries;
 static size_t n_compiled;
 
@@ -43,58 +45,90 @@ static void trim(size_t kept)
     }
 }
 
-static struct entry *find(struct hash128 key)
+static void add(struct entry *e)
 {
-    for (struct entry **at = &entries; *at; at = &(*at)->next) {
-        struct entry *e = *at;
-        if (e->key.lo != key.lo || e->key.hi != key.hi)
-            continue;
-        *at = e->next;
-        e->next = entries;
-        return entries = e;
-    }
-    return NULL;
+    e->next = entries;
+    entries = e;
 }
 
-static jot_status compile(const struct ir_graph *g, struct entry *e)
+static void take_out(struct entry *e)
 {
-    struct arena_guard guard;
-    if (!arena_guard_open(&guard))
+    struct entry **at = &entries;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+}
+
+static struct entry *find(struct hash128 key)
+{
+    struct entry *e = entries;
+    while (e && (e->key.lo != key.lo || e->key.hi != key.hi))
+        e = e->next;
+    if (e) {
+        take_out(e);
+        add(e);
+    }
+    return e;
+}
+
+static jot_status compile(const struct ir_graph *g, struct ir_module *m,
+                          struct backend_program **out)
+{
+    if (!m)
         return status_out_of_memory();
-    uint32_t f = copy_function(e->module, g);
+    struct arena_guard guard;
+    if (arena_guard_left(&guard))
+        return status_out_of_memory();
+    uint32_t f = copy_function(m, g);
     struct backend_options options = {.name = "scope"};
-    jot_status status = backend_compile(e->module, f, &options, &e->program);
+    jot_status status = backend_compile(m, f, &options, out);
     arena_guard_close(&guard);
     return status;
 }
 
-static jot_status add(const struct ir_graph *g, struct hash128 key, struct entry **out)
+// Compiles with the lock open, so that only those wait who want the same program.
+static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, struct entry **out)
 {
     struct entry *e = memory_allocate_zeroed(sizeof *e);
     if (!e)
         return status_out_of_memory();
     e->key = key;
+    e->users = 1;
+    add(e);
+    pthread_mutex_unlock(&lock);
+    struct backend_program *program = NULL;
     e->module = ir_module_create();
-    jot_status status = e->module ? compile(g, e) : status_out_of_memory();
+    jot_status status = compile(g, e->module, &program);
+    pthread_mutex_lock(&lock);
+    e->program = program;
+    pthread_cond_broadcast(&is_compiled);
     if (status != JOT_OK) {
+        take_out(e);
         release_entry(e);
         return status;
     }
     n_compiled++;
-    e->next = entries;
-    *out = entries = e;
+    *out = e;
     return JOT_OK;
 }
 
+// The entry with one more user.  Who waited for a program that could not be compiled tries itself,
+// and so has a message of its own.
 static jot_status acquire(const struct ir_graph *g, struct hash128 key, struct entry **out)
 {
+    jot_status status = JOT_OK;
     pthread_mutex_lock(&lock);
-    *out = find(key);
-    jot_status status = *out ? JOT_OK : add(g, key, out);
-    if (status == JOT_OK)
-        (*out)->users++;
+    rt_block_on_new_allocator(lazy_forget);
+    struct entry *e = find(key);
+    for (; e && !e->program; e = find(key))
+        pthread_cond_wait(&is_compiled, &lock);
+    if (e)
+        e->users++;
+    else
+        status = add_compiled(g, key, &e);
     trim(PROGRAMS_KEPT);
     pthread_mutex_unlock(&lock);
+    *out = e;
     return status;
 }
 
@@ -117,4 +151,10 @@ void lazy_forget(void)
     pthread_mutex_unlock(&lock);
 }
 
-size_t lazy_compiled(void) { return n_compiled; }
+size_t lazy_compiled(void)
+{
+    pthread_mutex_lock(&lock);
+    size_t n = n_compiled;
+    pthread_mutex_unlock(&lock);
+    return n;
+}

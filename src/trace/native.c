@@ -130,21 +130,24 @@ static jot_status load(struct native_program *p, const struct code *c)
     return JOT_OK;
 }
 
-static bool load_cached(struct native_program *p, struct hash128 key)
+// Leaves the program NULL when the cache has none that can be used.  What is wrong with the machine
+// instead, such as a library that is missing, would be wrong with a new one as well.
+static jot_status load_cached(struct native_program *p, struct hash128 key)
 {
     struct rt_cache_entry e;
-    if (!rt_cache_find(rt_cache_default(), key, &e))
-        return false;
     struct code c;
-    bool loaded = unpack(&e, &c) && load(p, &c) == JOT_OK;
+    if (!rt_cache_find(rt_cache_default(), key, &e))
+        return JOT_OK;
+    jot_status status = unpack(&e, &c) ? load(p, &c) : JOT_ERR_IO;
     rt_cache_entry_release(&e);
-    return loaded;
+    return status == JOT_ERR_IO ? JOT_OK : status;
 }
 
 static jot_status compile(struct native_program *p, struct arena *arena)
 {
     struct hash128 key = program_key(p);
-    if (load_cached(p, key))
+    JOT_TRY(load_cached(p, key));
+    if (p->program)
         return JOT_OK;
     struct cg_response r;
     JOT_TRY(generate(p, arena, 0, &r));
@@ -163,8 +166,11 @@ static void describe_outputs(struct native_program *p)
     p->n_out = g->outputs.count;
     p->outputs = arena_array(p->module->arena, struct output_type, p->n_out + 1);
     for (uint32_t i = 0; i < p->n_out; i++) {
-        struct ir_type t = ir_type_of(g, g->outputs.at[i]);
-        p->outputs[i] = (struct output_type){ir_dtype(t), t.rank, ir_dims(p->module, t), -1};
+        ir_id id = g->outputs.at[i];
+        p->outputs[i] = (struct output_type){.dtype = ir_dtype_of(g, id),
+                                             .rank = ir_rank_of(g, id),
+                                             .dims = ir_dims_of(g, id),
+                                             .donated = -1};
     }
 }
 
@@ -180,27 +186,43 @@ static void dump(struct native_program *p, struct arena *arena)
         }
 }
 
+static jot_status build(struct native_program *p, uint32_t function, struct arena *arena)
+{
+    struct ir_module *m = p->module;
+    p->function = pass_simplify(m, pass_inline(m, pass_simplify(m, function), INLINE_LIMIT));
+    describe_outputs(p);
+    dump(p, arena);
+    JOT_TRY(compile(p, arena));
+    for (uint32_t i = 0; i < p->n_out; i++)
+        p->outputs[i].donated = rt_program_plan(p->program)->outputs[i].donated;
+    return JOT_OK;
+}
+
+static jot_status guarded_build(struct native_program *p, uint32_t function)
+{
+    struct arena *arena = arena_create();
+    if (!arena)
+        return status_out_of_memory();
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        arena_release(arena);
+        return status_out_of_memory();
+    }
+    jot_status status = build(p, function, arena);
+    arena_guard_close(&guard);
+    arena_release(arena);
+    return status;
+}
+
 jot_status native_compile(struct ir_module *m, uint32_t function,
                           const struct backend_options *options, struct native_program **out)
 {
     struct native_program *p = memory_allocate_zeroed(sizeof *p);
-    struct arena *arena = p ? arena_create() : NULL;
-    struct arena_guard guard;
-    if (!arena || !arena_guard_open(&guard)) {
-        arena_release(arena);
-        memory_release(p);
+    if (!p)
         return status_out_of_memory();
-    }
     p->module = m;
-    p->function = pass_simplify(m, pass_inline(m, pass_simplify(m, function), INLINE_LIMIT));
     p->donated = options->donated;
-    describe_outputs(p);
-    dump(p, arena);
-    jot_status status = compile(p, arena);
-    for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
-        p->outputs[i].donated = rt_program_plan(p->program)->outputs[i].donated;
-    arena_guard_close(&guard);
-    arena_release(arena);
+    jot_status status = guarded_build(p, function);
     if (status != JOT_OK)
         native_release(p);
     else
@@ -232,7 +254,7 @@ static jot_array *make_output(const struct native_program *p, const struct outpu
     if (t->donated >= 0) {
         jot_array *a = in[t->donated];
         if (rt_array_is_unique(a) && is_given_once(p, in, t->donated) &&
-            rt_array_retype(a, t->dtype, t->rank, t->dims))
+            rt_array_can_retype(a, t->dtype, t->rank, t->dims))
             return jot_array_retain(a);
     }
     return rt_array_create(t->dtype, t->rank, t->dims);
@@ -252,9 +274,17 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
         outputs[i] = out[i]->data;
     }
     jot_status status = rt_program_run(p->program, inputs, outputs);
-    if (status != JOT_OK)
+    if (status != JOT_OK) {
         jot_arrays_release(p->n_out, out);
-    return status;
+        return status;
+    }
+    // Last of all, so that a call that fails leaves every array the type that it had.
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        const struct output_type *t = &p->outputs[i];
+        if (t->donated >= 0 && out[i] == in[t->donated])
+            rt_array_retype(out[i], t->dtype, t->rank, t->dims);
+    }
+    return JOT_OK;
 }
 
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
@@ -285,7 +315,7 @@ static const char *code_text(struct native_program *p, unsigned want, struct are
     if (generate(p, arena, want, &r) != JOT_OK)
         return NULL;
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         r.release(&r);
         arena_exhausted();
     }
@@ -307,14 +337,20 @@ const char *native_text(struct native_program *p, const char *stage, struct aren
         return code_text(p, CG_WANT_LLVM, arena);
     if (!strcmp(stage, "code"))
         return code_text(p, CG_WANT_ASSEMBLY, arena);
+    bool is_memory = !strcmp(stage, "memory");
+    if (!is_memory && strcmp(stage, "schedule")) {
+        status_fail(JOT_ERR_ARGUMENT,
+                    "jot_executable_text: there is no stage '%s': they are trace, simplify, "
+                    "schedule, memory, llvm and code",
+                    stage);
+        return NULL;
+    }
     struct nest_program *nests;
     if (schedule(p, arena, &nests) != JOT_OK)
         return NULL;
-    if (!strcmp(stage, "schedule"))
-        schedule_print(&s, nests);
-    else if (!strcmp(stage, "memory"))
+    if (is_memory)
         plan_print(&s, nests);
     else
-        return NULL;
+        schedule_print(&s, nests);
     return s.text;
 }

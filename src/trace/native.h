@@ -11,7 +11,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
                           const struct backend_options *options, struct native_program **out);
 void native_release(struct native_program *p); // NULL is fine
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out);
-// Stages: graph, schedule, memory, llvm, assembly.
+// Stages: simplify, schedule, memory, llvm, code.
 const char *native_text(struct native_program *p, const char *stage, struct arena *arena);
 
 #endif

@@ -226,9 +226,10 @@ START_TEST(moves_and_retypes)
     ck_assert(!dst[0] && !dst[1]);
     jot_array *a = jot_array_full(JOT_F32, 0, 2, 3);
     ck_assert(rt_array_is_unique(a));
-    ck_assert(rt_array_retype(a, JOT_I32, 1, (int64_t[]){6}));
+    ck_assert(rt_array_can_retype(a, JOT_I32, 1, (int64_t[]){6}));
+    rt_array_retype(a, JOT_I32, 1, (int64_t[]){6});
     ck_assert_int_eq(jot_array_dim(a, 0), 6);
-    ck_assert(!rt_array_retype(a, JOT_F64, 1, (int64_t[]){6}));
+    ck_assert(!rt_array_can_retype(a, JOT_F64, 1, (int64_t[]){6}));
     jot_array_retain(a);
     ck_assert(!rt_array_is_unique(a));
     jot_array_release(a);

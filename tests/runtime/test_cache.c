@@ -112,6 +112,19 @@ START_TEST(removes_damaged_entries)
 }
 END_TEST
 
+// A lack of memory is a miss, but says nothing about the entry.
+START_TEST(keeps_what_it_cannot_map)
+{
+    struct rt_cache *cache = rt_cache_open(directory, 1 << 20);
+    store_text(cache, 1, "some program");
+    memory_fail_after(1);
+    ck_assert(!holds(cache, 1, "some program"));
+    memory_fail_after(0);
+    ck_assert(holds(cache, 1, "some program"));
+    rt_cache_close(cache);
+}
+END_TEST
+
 START_TEST(refuses_what_others_can_reach)
 {
     char path[256];
@@ -333,6 +346,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, keeps_and_finds);
     tcase_add_test(tests, removes_damaged_entries);
+    tcase_add_test(tests, keeps_what_it_cannot_map);
     tcase_add_test(tests, refuses_what_others_can_reach);
     tcase_add_test(tests, lives_without_a_directory);
     tcase_add_test(tests, reads_what_it_cannot_write);

@@ -3,6 +3,8 @@
 // the function is the same.
 #include "trace_support.h"
 
+#include "base/memory.h"
+
 static jot_value doubled(jot_value x) { return jot_mul(x, 2); }
 
 static void call(const int *donate, jot_array **x, jot_array **y)
@@ -30,7 +32,45 @@ START_TEST(test_donation_is_part_of_the_key)
 }
 END_TEST
 
-static void add_tests(TCase *t) { tcase_add_test(t, test_donation_is_part_of_the_key); }
+static void counts(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = jot_convert(jot_mul(in[0], 2), JOT_I32);
+    out[1] = jot_sum(in[1]);
+}
+
+// The donated array becomes an i32 by a call that succeeds, and by no other.
+START_TEST(test_failure_leaves_the_type)
+{
+    const int donate[] = {0, JOT_END};
+    jot_executable *e = jot_jit(jot_function_make(counts, 2, 2, NULL), .donate = donate);
+    jot_array *x = jot_array_full(JOT_F32, 3, 100), *w = jot_array_full(JOT_F32, 1, 9), *y[2];
+    must(jot_call(e, JOT_IN(x, w), JOT_OUT(y)));
+    ck_assert_int_eq(jot_array_dtype(x), JOT_I32);
+    jot_arrays_release(2, y);
+    jot_array_release(x);
+    jot_status s = JOT_ERR_MEMORY;
+    for (uint64_t n = 1; n < 100 && s != JOT_OK; n++) {
+        x = jot_array_full(JOT_F32, 3, 100);
+        memory_fail_after(n);
+        s = jot_call(e, JOT_IN(x, w), JOT_OUT(y));
+        memory_fail_after(0);
+        ck_assert_int_eq(jot_array_dtype(x), s == JOT_OK ? JOT_I32 : JOT_F32);
+        if (s == JOT_OK)
+            jot_arrays_release(2, y);
+        jot_array_release(x);
+    }
+    ck_assert_int_eq(s, JOT_OK);
+    jot_array_release(w);
+    jot_executable_release(e);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_test(t, test_donation_is_part_of_the_key);
+    tcase_add_test(t, test_failure_leaves_the_type);
+}
 
 int main(void)
 {

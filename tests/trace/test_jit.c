@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled functions: versions, options, hidden inputs, threads, memory that runs out.
-#include "trace_support.h"
+#include "failing_allocation.h"
 
-#include "base/memory.h"
 #include "trace/tracer.h"
 
 #include <pthread.h>
@@ -236,26 +235,7 @@ static jot_status whole_life(void)
     return s;
 }
 
-// The n-th allocation fails, for every n: the status is JOT_ERR_MEMORY and nothing is lost.
-START_TEST(test_failing_allocation)
-{
-    must(whole_life());
-    trace_forget_ended();
-    int64_t before = memory_live_blocks();
-    jot_status s = JOT_ERR_MEMORY;
-    for (uint64_t n = 1; n < 4000 && s != JOT_OK; n++) {
-        memory_fail_after(n);
-        s = whole_life();
-        memory_fail_after(0);
-        ck_assert_msg(s == JOT_OK || s == JOT_ERR_MEMORY, "allocation %d: %s", (int)n,
-                      jot_error_message());
-        ck_assert_ptr_null(trace_top());
-        trace_forget_ended();
-        ck_assert_msg(memory_live_blocks() == before, "allocation %d leaves %d blocks", (int)n,
-                      (int)(memory_live_blocks() - before));
-    }
-    ck_assert_int_eq(s, JOT_OK);
-}
+START_TEST(test_failing_allocation) { check_failing_allocations(whole_life); }
 END_TEST
 
 static void add(TCase *t)

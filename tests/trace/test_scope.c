@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lazy scope: evaluation, programs found again, forgetting.
-#include "trace_support.h"
+#include "failing_allocation.h"
 
-#include "base/memory.h"
 #include "trace/lazy_cache.h"
 #include "trace/tracer.h"
+
+#include <jot/device.h>
+#include <pthread.h>
 
 START_TEST(test_eval)
 {
@@ -142,6 +144,75 @@ START_TEST(test_order_of_closing)
 }
 END_TEST
 
+static void *evaluate_both(void *own)
+{
+    double n = *(int *)own, x;
+    jot_scope *s = jot_scope_open();
+    jot_value common = jot_sum(jot_cos(jot_arange(JOT_F64, 7)));
+    x = jot_item(common);
+    ck_assert_double_eq_tol(x, 0.5 * (1 + sin(6.5) / sin(0.5)), 1e-14);
+    ck_assert_double_eq(jot_item(jot_sum(jot_arange(JOT_F64, (int64_t)n))), n * (n - 1) / 2);
+    jot_scope_close(s);
+    return NULL;
+}
+
+// What all threads want is compiled once, and none waits for ever.
+START_TEST(test_threads)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int own[THREADS];
+    size_t before = lazy_compiled();
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < THREADS; i++) {
+            own[i] = 3 + i;
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, evaluate_both, &own[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        ck_assert_uint_eq(lazy_compiled() - before, 1 + THREADS);
+    }
+}
+END_TEST
+
+static int user_blocks;
+
+static void *user_allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    user_blocks++;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void user_release(void *user, void *block, size_t bytes)
+{
+    (void)user, (void)bytes;
+    user_blocks--;
+    free(block);
+}
+
+// The programs of scopes that are closed are no hindrance, for nobody could release them.
+START_TEST(test_another_allocator)
+{
+    jot_allocator mine = {.allocate = user_allocate, .release = user_release};
+    jot_array *x = jot_array_full(JOT_F64, 1, 5), *y;
+    jot_scope *s = jot_scope_open();
+    must(jot_eval(jot_mul(x, 2), &y));
+    jot_array_release(x);
+    jot_array_release(y);
+    ck_assert_int_eq(jot_set_allocator(&mine), JOT_ERR_ARGUMENT);
+    ck_assert(strstr(jot_error_message(), "close all scopes") != NULL);
+    jot_scope_close(s);
+    must(jot_set_allocator(&mine));
+    s = jot_scope_open();
+    ck_assert_double_eq(jot_item(jot_mul(jot_full(JOT_F64, 4), 2)), 8);
+    ck_assert_int_gt(user_blocks, 0);
+    jot_scope_close(s);
+    must(jot_set_allocator(NULL));
+    ck_assert_int_eq(user_blocks, 0);
+}
+END_TEST
+
 static jot_status whole_life(void)
 {
     jot_status status = JOT_ERR_MEMORY;
@@ -160,25 +231,7 @@ static jot_status whole_life(void)
     return status;
 }
 
-START_TEST(test_failing_allocation)
-{
-    must(whole_life());
-    trace_forget_ended();
-    int64_t before = memory_live_blocks();
-    jot_status s = JOT_ERR_MEMORY;
-    for (uint64_t n = 1; n < 4000 && s != JOT_OK; n++) {
-        memory_fail_after(n);
-        s = whole_life();
-        memory_fail_after(0);
-        ck_assert_msg(s == JOT_OK || s == JOT_ERR_MEMORY, "allocation %d: %s", (int)n,
-                      jot_error_message());
-        ck_assert_ptr_null(trace_top());
-        trace_forget_ended();
-        ck_assert_msg(memory_live_blocks() == before, "allocation %d leaves %d blocks", (int)n,
-                      (int)(memory_live_blocks() - before));
-    }
-    ck_assert_int_eq(s, JOT_OK);
-}
+START_TEST(test_failing_allocation) { check_failing_allocations(whole_life); }
 END_TEST
 
 static void add(TCase *t)
@@ -188,6 +241,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_keep);
     tcase_add_test(t, test_scope_and_functions);
     tcase_add_test(t, test_order_of_closing);
+    tcase_add_test(t, test_threads);
+    tcase_add_test(t, test_another_allocator);
     tcase_add_test(t, test_failing_allocation);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "runtime/host/linkage.h"
 #include "runtime/host/pool.h"
 
 #include <dlfcn.h>
@@ -107,6 +108,13 @@ static bool find_symbols(void *library)
 
 static void load(void)
 {
+    if (!rt_has_dynamic_linker()) {
+        snprintf(
+            blas.fault, sizeof blas.fault,
+            "matrix products need OpenBLAS, which a program that is linked fully statically "
+            "cannot load: link the C library dynamically (without -static)");
+        return;
+    }
     // The library reads its variables once, while it is loaded.
     const char *core = getenv("OPENBLAS_CORETYPE") ? NULL : best_core();
     bool has_threads = getenv("OPENBLAS_NUM_THREADS") != NULL;

@@ -15,7 +15,8 @@ struct rt_pool;
 // Loads the library.  JOT_ERR_LIBRARY with what to install when there is none.
 jot_status rt_blas_open(void);
 
-// Name and kernels of the loaded library, for cache keys and reports; "" when there is none.
+// Name and kernels of the loaded library, for reports; "" when there is none.  Nothing compiled
+// depends on them: a program only says which product it needs.
 const char *rt_blas_version(void);
 
 // c = alpha op(a) op(b) + beta c, as struct rt_gemm says; its numbers are known to be good.

@@ -57,6 +57,7 @@ static struct {
     size_t small_mapped;
     struct jot_allocator allocator;
     atomic_bool has_allocator;
+    _Atomic(rt_block_hook *) forget;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct local local;
@@ -396,11 +397,16 @@ void jot_memory_trim(void)
     pthread_mutex_unlock(&pool.lock);
 }
 
+void rt_block_on_new_allocator(rt_block_hook *forget) { atomic_store(&pool.forget, forget); }
+
 jot_status jot_set_allocator(const jot_allocator *allocator)
 {
     if (allocator && (!allocator->allocate || !allocator->release))
         return status_fail(JOT_ERR_ARGUMENT, "jot_set_allocator: %s is NULL",
                            allocator->allocate ? "release" : "allocate");
+    rt_block_hook *forget = atomic_load(&pool.forget);
+    if (forget)
+        forget();
     pthread_mutex_lock(&pool.lock);
     size_t blocks = use_now().blocks;
     if (blocks == 0) {
@@ -412,7 +418,7 @@ jot_status jot_set_allocator(const jot_allocator *allocator)
         return status_fail(
             JOT_ERR_ARGUMENT,
             "jot_set_allocator: %zu blocks are in use: set the allocator before the "
-            "first array, or release all arrays and programs first",
+            "first array, or release all arrays and executables and close all scopes first",
             blocks);
     return JOT_OK;
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/environment.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Either words, with ", " between them, or a number from least.
+static const struct variable {
+    const char *name, *words;
+    bool is_list; // takes several words, with commas between them
+    unsigned long long least, most;
+} variables[] = {
+    {.name = "JOT_BACKEND", .words = "native, eval"},
+    {.name = "JOT_CACHE", .words = "on, off"},
+    {.name = "JOT_CACHE_BYTES", .most = UINT64_MAX},
+    {.name = "JOT_DUMP",
+     .words = "trace, transform, simplify, schedule, memory, llvm, code, all",
+     .is_list = true},
+    {.name = "JOT_PERF", .words = "0, 1"},
+    {.name = "JOT_THREADS", .least = 1, .most = 4096},
+};
+
+static bool is_word_of(const char *words, const char *text, size_t length)
+{
+    for (const char *at = words; at; at = strchr(at, ',')) {
+        at += strspn(at, ", ");
+        if (strcspn(at, ",") == length && !memcmp(at, text, length))
+            return true;
+    }
+    return false;
+}
+
+static jot_status check_words(const struct variable *v, const char *text)
+{
+    while (*text) {
+        size_t n = v->is_list ? strcspn(text, ",") : strlen(text);
+        if (!is_word_of(v->words, text, n))
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "the environment variable %s %s '%.*s', which is none of: %s",
+                               v->name, v->is_list ? "lists" : "is", (int)n, text, v->words);
+        text += n + (text[n] == ',');
+    }
+    return JOT_OK;
+}
+
+static jot_status check_number(const struct variable *v, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && !errno && n >= v->least && n <= v->most)
+        return JOT_OK;
+    return status_fail(
+        JOT_ERR_ARGUMENT,
+        "the environment variable %s is '%s', which is no number from %llu to %llu", v->name,
+        text, v->least, v->most);
+}
+
+jot_status environment_check(void)
+{
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const struct variable *v = &variables[i];
+        const char *text = secure_getenv(v->name);
+        if (text && *text)
+            JOT_TRY(v->words ? check_words(v, text) : check_number(v, text));
+    }
+    return JOT_OK;
+}
