@@ -12,13 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COST_VERSION 1
+#define COST_VERSION 2
 
 enum cost_constant {
-    COST_LOAD = 1,         // an element from the first-level cache
-    COST_EXPENSIVE = 6,    // an op of this cost is worth a store and a load
-    COST_KERNEL_OPS = 150, // scalar ops of one kernel
-    COST_REPEAT_OPS = 3,   // cheap ops that may be repeated in several kernels
+    COST_LOAD = 1,          // an element from the first-level cache
+    COST_EXPENSIVE = 6,     // an op of this cost is worth a store and a load
+    COST_KERNEL_OPS = 150,  // size of one kernel (cost_size_of_op)
+    COST_KERNEL_SLACK = 16, // and more for ops that end a chain (group.c)
+    COST_REPEAT_OPS = 3,    // cheap ops that may be repeated in several kernels
     COST_REPEAT_EXPANDED =
         160,             // ops, shared ones counted at each use, that may be repeated for
                          // values much larger than what they are made of
@@ -42,6 +43,12 @@ int cost_of_op(enum ir_op op, jot_dtype dtype);
 static inline bool cost_is_expensive(enum ir_op op, jot_dtype dtype)
 {
     return cost_of_op(op, dtype) >= COST_EXPENSIVE;
+}
+// What it adds to the size of a kernel: 1 for arithmetic, 3 for sin.  Less than the cost, for a long
+// kernel is still better than a store and a load.
+static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
+{
+    return 1 + cost_of_op(op, dtype) / 8;
 }
 // Whether a product of a batch of [m, k] and [k, n] is one for the library.
 bool cost_is_gemm(jot_dtype dtype, int64_t m, int64_t n, int64_t k);

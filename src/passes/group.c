@@ -117,8 +117,9 @@ static uint32_t new_group(struct schedule *s, enum group_kind kind, const demand
 static int ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
-    (void)s;
-    return node_is_index(n) ? n->op == IR_pad || n->op == IR_concatenate : 1;
+    if (node_is_index(n))
+        return n->op == IR_pad || n->op == IR_concatenate;
+    return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
 }
 
 static void add_list(struct schedule *s, struct group *to, const struct group *from)
@@ -254,6 +255,17 @@ static bool are_one_place(struct schedule *s, const demand_list *l)
     return l->count > 0;
 }
 
+// Whether all operands are there for others too, so that a kernel that computes the node need not
+// compute more.  Such nodes may overfill a kernel: in a gradient they lead from a kernel on the way
+// back to values of the way there, and where kernels end on the two ways has nothing in common.
+static bool ends_chain(const struct schedule *s, const struct ir_node *n)
+{
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (s->uses[ir_operand(s->g, n, i)] < 2)
+            return false;
+    return true;
+}
+
 // Lets group g, the one at l->at[0], compute v; stores it too if as_root.
 static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_same,
                  bool as_root, const char **reason)
@@ -262,7 +274,8 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     struct group *g = group_at(s, l->at[0].group);
     uint32_t before = g->constraints.count;
     *reason = g->kind == GROUP_KERNEL ? "kernel is full" : "operand of a library call";
-    if (g->kind != GROUP_KERNEL || g->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
+    uint32_t room = COST_KERNEL_OPS + (ends_chain(s, n) ? COST_KERNEL_SLACK : 0);
+    if (g->kind != GROUP_KERNEL || g->ops + (uint32_t)ops_of(s, v) > room)
         return false;
     *reason = "read at other places than it is written";
     if (as_root && !is_plain(s, l->at[0].view))
@@ -380,7 +393,7 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
     struct group *group = group_at(s, g);
     vec_push(s->scratch, &group->constraints, c);
     vec_push(s->scratch, &group->roots, v);
-    group->ops = 1;
+    group->ops = node_is_index(n) ? 1 : (uint32_t)ops_of(s, v);
     group->reason = reason;
     const char *unused;
     group_frame(s, group, &unused);
@@ -453,7 +466,7 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
         return false;
     for (uint32_t i = 0; i < l->count; i++) {
         struct group *g = group_at(s, l->at[i].group);
-        if (g->kind != GROUP_KERNEL || g->ops + 2 > COST_KERNEL_OPS)
+        if (g->kind != GROUP_KERNEL || g->ops + 1 + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
         struct constraint c = {
             .kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
@@ -589,8 +602,18 @@ static void count_cones(struct schedule *s)
     }
 }
 
+static void count_uses(struct schedule *s)
+{
+    for (uint32_t i = 0; i < s->g->operands.count; i++)
+        s->uses[s->g->operands.at[i]]++;
+    ir_for_each_node (s->g, n)
+        if (n->op == IR_param || n->op == IR_const)
+            s->uses[n->out] = 2;
+}
+
 void group_values(struct schedule *s)
 {
+    count_uses(s);
     count_cheap(s);
     count_cones(s);
     // A result that is a constant is copied: no kernel makes it.

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "ir/build.h"
+#include "passes/passes.h"
 
 #include <stdlib.h>
 
@@ -236,6 +237,7 @@ static void make_tables(struct schedule *s)
     s->is_stored = arena_array(a, bool, n);
     s->is_forced = arena_array(a, bool, n);
     s->is_output = arena_array(a, bool, n);
+    s->uses = arena_array(a, uint32_t, n);
     s->cheap = arena_array(a, uint8_t, n);
     s->cone_ops = arena_array(a, uint8_t, n);
     s->cone_bytes = arena_array(a, int64_t, n);
@@ -263,10 +265,16 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
                          const struct schedule_options *options, struct nest_program **out)
 {
     static const struct schedule_options defaults;
+    bool had_calls = has_calls(g);
     while (has_calls(g)) {
         g = inline_level(g);
         if (!g)
             return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
+    }
+    // What a body packs into a vector of residuals another one unpacks (split.c).
+    if (had_calls) {
+        uint32_t f = ir_function_add(g->module, (struct ir_graph *)(uintptr_t)g);
+        g = ir_function(g->module, pass_simplify(g->module, f));
     }
     struct schedule s = {.arena = arena, .g = g, .options = options ? options : &defaults};
     s.program = arena_new(arena, struct nest_program);
@@ -280,7 +288,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
     // The scratch arena is owned here, so leaving for want of memory passes by.
     struct arena *scratch = s.scratch;
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(scratch);
         return status_out_of_memory();
     }
