@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs grow with the functions they are made of: the lines of the graph as traced and as
 // simplified, the bytes of the schedule and of the assembly, and the time to the first result, for
-// chains, wide trees of parameters, unrolled recurrent networks, their gradients, and nested calls.
-// Sizes double from row to row; what grows by more than 2.5 times is marked, and fails.
+// chains, wide trees of parameters, unrolled recurrent networks, nested calls (of functions that use
+// values around them or not), and the gradients of all.  Sizes double from row to row; what grows
+// by more than 2.5 times is marked, and fails.  Equal kernels are one, so the size of the code
+// depends on how soon kernels repeat; it is not marked while it is small.
 //
-//     growth [LARGEST [FAMILY]]     the largest number of operations, 1000 unless told
+//     growth [LARGEST [FAMILY...]]     the largest number of operations, 1000 unless told
 #include <jot/jot.h>
 
 #include <stdio.h>
@@ -15,6 +17,7 @@
 enum { STAGES = 4, WIDTH = 8 };
 
 static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "code"};
+static const size_t small[STAGES] = {2000, 2000, 2000, 3 << 20};
 
 static double seconds(void)
 {
@@ -52,13 +55,16 @@ static void recurrent(const jot_value *in, jot_value *out, void *ctx)
 struct level {
     int depth;
     const struct level *below;
+    bool captures;
 };
+
+static jot_value outer;
 
 static void twice(const jot_value *in, jot_value *out, void *ctx)
 {
     const struct level *l = ctx;
     if (l->depth == 0) {
-        out[0] = jot_sin(jot_mul(in[0], in[0]));
+        out[0] = jot_sin(jot_mul(in[0], l->captures ? outer : in[0]));
         return;
     }
     jot_function f = jot_function_make(twice, 1, 1, (void *)(uintptr_t)l->below);
@@ -68,15 +74,26 @@ static void twice(const jot_value *in, jot_value *out, void *ctx)
 
 static struct level levels[16];
 
-static void nested(const jot_value *in, jot_value *out, void *ctx)
+static void tower(const jot_value *in, jot_value *out, int n, bool captures)
 {
     int depth = 0;
-    for (int n = *(const int *)ctx; n > 2; n /= 2)
+    for (; n > 2 && depth < 15; n /= 2)
         depth++;
     for (int i = 0; i < 16; i++)
-        levels[i] = (struct level){i, i ? &levels[i - 1] : NULL};
-    twice(in, out, &levels[depth < 15 ? depth : 15]);
+        levels[i] = (struct level){i, i ? &levels[i - 1] : NULL, captures};
+    outer = in[0];
+    twice(in, out, &levels[depth]);
     out[0] = jot_sum(out[0]);
+}
+
+static void nested(const jot_value *in, jot_value *out, void *ctx)
+{
+    tower(in, out, *(const int *)ctx, false);
+}
+
+static void captured(const jot_value *in, jot_value *out, void *ctx)
+{
+    tower(in, out, *(const int *)ctx, true);
 }
 
 // ---- measuring ----
@@ -129,7 +146,10 @@ static jot_status measure(const struct family *f, int n, struct row *r)
     return status;
 }
 
-static bool grows_fast(size_t a, size_t b) { return a > 1000 && (double)b > 2.5 * (double)a; }
+static bool grows_fast(size_t a, size_t b, size_t limit)
+{
+    return b > limit && (double)b > 2.5 * (double)a;
+}
 
 static int print_row(const struct family *f, int n, const struct row *r, const struct row *last)
 {
@@ -139,13 +159,21 @@ static int print_row(const struct family *f, int n, const struct row *r, const s
         printf(" %11zu", r->bytes[i]);
     printf(" %10.1f", 1e3 * r->first);
     for (int i = 0; last && i < STAGES; i++)
-        if (grows_fast(last->bytes[i], r->bytes[i])) {
+        if (grows_fast(last->bytes[i], r->bytes[i], small[i])) {
             printf("  %s grows %.1f times", stages[i],
                    (double)r->bytes[i] / (double)last->bytes[i]);
             bad = 1;
         }
     printf("\n");
     return bad;
+}
+
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+    bool named = argc <= 2;
+    for (int i = 2; i < argc; i++)
+        named = named || !strcmp(argv[i], name);
+    return named;
 }
 
 int main(int argc, char **argv)
@@ -155,6 +183,7 @@ int main(int argc, char **argv)
         {"tree", tree, 0, false, false},          {"tree_grad", tree, 0, true, false},
         {"recurrent", recurrent, 3, false, true}, {"recurrent_grad", recurrent, 3, true, true},
         {"nested", nested, 1, false, false},      {"nested_grad", nested, 1, true, false},
+        {"captured", captured, 1, false, false},  {"captured_grad", captured, 1, true, false},
     };
     setenv("JOT_CACHE", "off", 1);
     int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0;
@@ -162,10 +191,10 @@ int main(int argc, char **argv)
            "schedule B", "code B", "first ms");
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         struct row rows[3];
+        if (!is_wanted(families[i].name, argc, argv))
+            continue;
         for (int k = 0; k < 3; k++) {
             int n = largest >> (2 - k);
-            if (argc > 2 && strcmp(argv[2], families[i].name) != 0)
-                continue;
             if (measure(&families[i], n, &rows[k]) != JOT_OK) {
                 printf("%-16s %7d %s\n", families[i].name, n, jot_error_message());
                 failed = 1;

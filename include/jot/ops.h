@@ -355,6 +355,9 @@ JOT_API void jot_split_into(jot_value x, int axis, size_t n, jot_value *out);
 
 // ---- Making values ----
 
+// A C number that an integer dtype cannot hold is JOT_ERR_ARGUMENT, here and wherever else it would
+// take on that dtype; bool takes 0 as false and the rest as true, floats round.
+
 // One value everywhere:  jot_full(JOT_F32, 0.5, 2, 3)
 JOT_API jot_value jot_full_dims(jot_dtype dtype, jot_value value, const int64_t *dims);
 

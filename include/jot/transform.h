@@ -65,7 +65,8 @@ JOT_API jot_function jot_function_trees(const char *name, const char *where, jot
                                         const uint16_t *result_leaves, void *ctx);
 
 // Calls f on values while tracing.  A function that uses nothing but its arguments is traced once
-// for each set of types, and further uses refer to it.
+// for each set of types, and further uses refer to it.  One that uses values of traced functions
+// around it is traced again until it has twice in a row used the same ones.
 JOT_API void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
                        jot_value *out);
 

@@ -4,12 +4,20 @@
 #include "trace/dump.h"
 #include "trace/function.h"
 
-// A function of the module that needs nothing but its arguments, by what it was traced from.
+// A traced function by what it was traced from.
 struct memo_key {
     jot_callee callee, rule[2];
     uint16_t rule_kind, n_transforms;
     bool keeps_weak;
     jot_transform transform[JOT_MAX_TRANSFORMS];
+};
+
+// Whether a function must be traced again to know what it uses of the traces around it: the same
+// context may hold other values by then, in a loop over layers for example.
+enum memo_trust {
+    TRUST_NEXT,    // yes, it was traced once
+    TRUST_SETTLED, // no, it uses nothing or has twice used the same values
+    TRUST_NEVER,   // yes, its values have changed
 };
 
 struct trace_memo {
@@ -18,6 +26,7 @@ struct trace_memo {
     const struct ir_type *types;
     const bool *weak;
     struct traced traced;
+    enum memo_trust trust;
     struct trace_memo *next;
 };
 
@@ -78,19 +87,41 @@ static struct trace_memo *find_memo(const struct memo_key *key, int n_in,
     return NULL;
 }
 
-static void add_memo(const struct memo_key *key, int n_in, const struct ir_type *types,
-                     const bool *weak, const struct traced *traced)
+static bool is_open(const struct traced *traced)
+{
+    for (int i = 0; i < traced->n_hidden; i++)
+        if (!trace_is_open(traced->hidden[i]))
+            return false;
+    return true;
+}
+
+static bool uses_the_same(const struct traced *a, const struct traced *b)
+{
+    bool same = a->function == b->function && a->n_hidden == b->n_hidden &&
+                !memcmp(a->weak, b->weak, sizeof *a->weak * (size_t)a->n_out);
+    for (int i = 0; same && i < a->n_hidden; i++)
+        same = trace_is_same(a->hidden[i], b->hidden[i]);
+    return same;
+}
+
+static void remember(struct trace_memo *m, const struct memo_key *key, int n_in,
+                     const struct ir_type *types, const bool *weak, const struct traced *traced)
 {
     struct trace *root = trace_top()->root;
     struct arena *arena = root->module->arena;
-    struct trace_memo *m = arena_new(arena, struct trace_memo);
-    m->key = *key;
-    m->n_in = n_in;
-    m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
-    m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
+    if (!m) {
+        m = arena_new(arena, struct trace_memo);
+        m->key = *key;
+        m->n_in = n_in;
+        m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
+        m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
+        m->trust = traced->n_hidden ? TRUST_NEXT : TRUST_SETTLED;
+        m->next = root->memo;
+        root->memo = m;
+    } else if (m->trust == TRUST_NEXT && is_open(&m->traced)) {
+        m->trust = uses_the_same(&m->traced, traced) ? TRUST_SETTLED : TRUST_NEVER;
+    }
     m->traced = *traced;
-    m->next = root->memo;
-    root->memo = m;
 }
 
 // The results as values of the graph, converted to what the user sees unless numbers stay numbers.
@@ -136,7 +167,7 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     out->n_hidden = (int)n_hidden;
     out->hidden = arena_array(arena, jot_value, n_hidden + 1);
     for (uint32_t i = 0; i < n_hidden; i++)
-        out->hidden[i] = t->hidden.at[hidden[i]].outer;
+        out->hidden[i] = t->hidden.at[hidden[i]].source;
     trace_end(t);
     return ok;
 }
@@ -183,7 +214,7 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
     struct memo_key key;
     make_key(f, level, weak, &key);
     struct trace_memo *known = find_memo(&key, n_in, types, weak);
-    if (known) {
+    if (known && known->trust == TRUST_SETTLED && is_open(&known->traced)) {
         *out = known->traced;
         return true;
     }
@@ -200,8 +231,7 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
             !function_transform(f, level, types, out))
             return false;
     }
-    if (out->n_hidden == 0)
-        add_memo(&key, n_in, types, weak, out);
+    remember(known, &key, n_in, types, weak, out);
     return true;
 }
 
@@ -210,18 +240,13 @@ bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id
 {
     struct trace *top = trace_top();
     struct ir_builder *b = &top->b;
-    struct ir_graph *g = ir_function(top->module, t->function);
     ir_id *operands = arena_array(top->module->arena, ir_id, n_in + t->n_hidden + 1);
     memcpy(operands, in, sizeof *in * (size_t)n_in);
     for (int i = 0; i < t->n_hidden; i++)
-        operands[n_in + i] = trace_slot_of(t->hidden[i])->id;
-    if (t->n_hidden) {
-        ir_inline(b, g, operands, out);
-    } else {
-        ir_id first = ir_call(b, IR_call, 1, &t->function, n_in, operands);
-        for (int i = 0; i < t->n_out; i++)
-            out[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
-    }
+        operands[n_in + i] = trace_slot_of(trace_import(name, t->hidden[i]))->id;
+    ir_id first = ir_call(b, IR_call, 1, &t->function, n_in + t->n_hidden, operands);
+    for (int i = 0; i < t->n_out; i++)
+        out[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
     if (b->status == JOT_OK)
         return true;
     trace_result(name, IR_NONE, false);
@@ -262,7 +287,7 @@ void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, j
     jot_value e = {0, 1};
     struct trace *outer = trace_top();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         trace_end_inside(outer);
         e = trace_out_of_memory();
         for (size_t i = 0; i < n_out; i++)

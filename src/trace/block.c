@@ -93,7 +93,7 @@ static jot_block *begin(jot_block *b)
     struct arena_guard guard;
     if (!b)
         return NULL;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         b->error = trace_out_of_memory();
         b->is_inert = true;
         return b;
@@ -186,7 +186,7 @@ static bool close_block(jot_block *b)
 static void finish(jot_block *b)
 {
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         jot_value v = trace_out_of_memory();
         b->is_closed = true;
         while (trace_top() != b->outer)
@@ -227,7 +227,7 @@ void jot_block_leave(jot_block **p)
         struct arena_guard guard;
         while (trace_top() && trace_top() != b->trace && trace_top() != b->outer)
             trace_end(trace_top());
-        if (arena_guard_open(&guard)) {
+        if (!arena_guard_left(&guard)) {
             block_fail(b, JOT_ERR_TRACE,
                        "left by break, return or goto; a traced block has no early exit: use "
                        "JOT_WHILE or jot_where");
@@ -304,6 +304,8 @@ static bool finish_vmap(jot_block *b, struct traced *body, ir_id *out)
         in[i] = trace_strong(b->in.at[i].outer);
     for (int i = 0; i < body->n_hidden; i++)
         in_axes[n + i] = PASS_NO_AXIS;
+    // Before any transform, as for functions.
+    body->function = pass_form_fma(t->module, body->function);
     if (pass_vmap_axes(t->module, body->function, in_axes, out_axes, b->length,
                        &body->function) != JOT_OK) {
         trace_fail_status(b->kind->name);

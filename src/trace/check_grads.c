@@ -363,6 +363,14 @@ jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at, 
     if ((int)n != function_in(&f, f.n_transforms))
         return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: %s takes %d arrays, not %zu",
                            f.callee.name, function_in(&f, f.n_transforms), n);
+    if (order < 1 || f.n_transforms + order > JOT_MAX_TRANSFORMS)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "jot_check_grads: order %d: orders of %s are 1 to %d", order,
+                           f.callee.name, JOT_MAX_TRANSFORMS - f.n_transforms);
+    if (!modes || modes & ~(unsigned)(JOT_FORWARD | JOT_REVERSE))
+        return status_fail(
+            JOT_ERR_ARGUMENT,
+            "jot_check_grads: the modes are %#x, not JOT_FORWARD, JOT_REVERSE or both", modes);
     for (size_t i = 0; i < n; i++)
         if (!at || !at[i])
             return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: array %zu is NULL", i);

@@ -216,6 +216,9 @@ static jot_value where(jot_value predicate, jot_value x, jot_value y)
         return v[0];
     if (!trace_promote("jot_where", "any", 2, v + 1, &p, &error))
         return error;
+    if (!trace_fits("jot_where", v[1], p.dtype, &error) ||
+        !trace_fits("jot_where", v[2], p.dtype, &error))
+        return error;
     ir_id ids[] = {trace_graph_id(v[0]), trace_operand(v[1], p.dtype),
                    trace_operand(v[2], p.dtype)};
     if (!trace_align("jot_where", 3, v, ids, &error))

@@ -22,6 +22,10 @@ struct trace_promoted {
 bool trace_promote(const char *name, const char *types, int n, const jot_value *v,
                    struct trace_promoted *out, jot_value *out_error);
 
+// False with an error when v is a C number that an integer dtype cannot hold, or a real one not all
+// of.  Bool takes 0 as false and the rest as true; floats round.
+bool trace_fits(const char *name, jot_value v, jot_dtype dtype, jot_value *out_error);
+
 // A pointwise op of the table, with promotion and broadcasting.
 jot_value trace_map(enum ir_op op, const char *name, int n, const jot_value *v);
 

@@ -311,7 +311,8 @@ const char *function_problem(const jot_function *f)
     static _Thread_local char text[512];
     const jot_callee *c = &f->callee;
     if (!c->body && !c->plain)
-        return "a jot_function that was never set";
+        return "a jot_function that was never set: make it by jot_fn, JOT_FUNCTION or "
+               "jot_function_make";
     if (!c->name || !c->where)
         return "a jot_function without a name or a place: both are texts";
     if (c->plain && (c->n_args < 1 || c->n_args > 8))

@@ -45,7 +45,7 @@ int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *
 // where it did not set them.
 void callee_call(const jot_callee *c, const jot_value *in, jot_value *out);
 
-// A function of the module with the values it uses besides its arguments, as handles of the trace
+// A function of the module with the values it uses besides its arguments, as handles of traces
 // around it; they are its last parameters.
 struct traced {
     uint32_t function;

@@ -87,8 +87,13 @@ static jot_value take(jot_value x, int64_t index, int axis)
     int64_t n = ir_dims(trace_top()->module, trace_type(x))[at],
             i = index < 0 ? index + n : index;
     if (i < 0 || i >= n)
-        return trace_fail(name, JOT_ERR_ARGUMENT, "index %lld of axis %lld of %s",
-                          (long long)index, (long long)at, trace_type_text(x));
+        return n ? trace_fail(name, JOT_ERR_ARGUMENT,
+                              "index %lld of axis %lld of %s: indices are %lld to %lld",
+                              (long long)index, (long long)at, trace_type_text(x),
+                              (long long)-n, (long long)n - 1)
+                 : trace_fail(name, JOT_ERR_ARGUMENT,
+                              "index %lld of axis %lld of %s, which has no elements",
+                              (long long)index, (long long)at, trace_type_text(x));
     return trace_like(name, x, drop_axis(slice_along(trace_graph_id(x), at, i, i + 1, 1), at));
 }
 
@@ -111,6 +116,8 @@ static jot_value pad(jot_value x, jot_value value, int axis, int64_t low, int64_
     highs[at] = high;
     ir_id id = trace_graph_id(v[0]);
     jot_dtype d = ir_dtype(ir_type_in(trace_builder(), id));
+    if (!trace_fits(name, v[1], d, &error))
+        return error;
     return trace_like(name, v[0],
                       ir_pad(trace_builder(), id, trace_operand(v[1], d), lows, highs, NULL));
 }
@@ -132,8 +139,11 @@ static bool bring_together(const char *name, size_t n, const jot_value *x, jot_v
     if (!trace_ready(name, (int)n, v, out_error) ||
         !trace_promote(name, "any", (int)n, v, p, out_error))
         return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (!trace_fits(name, v[i], p->dtype, out_error))
+            return false;
         ids[i] = trace_operand(v[i], p->dtype);
+    }
     return true;
 }
 
@@ -186,6 +196,8 @@ static jot_value stack(int axis, size_t n, const jot_value *x)
     if (at < 0 || at > t.rank)
         return trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of a stack of %s: axes are %d to %d",
                           axis, trace_type_text(v[0]), -t.rank - 1, t.rank);
+    if (t.rank == IR_MAX_RANK)
+        return trace_fail(name, JOT_ERR_SHAPE, "%d axes: at most %d", t.rank + 1, IR_MAX_RANK);
     int64_t dims[IR_MAX_RANK];
     for (int i = 0; i <= t.rank; i++)
         dims[i] = i == at ? 1 : ir_dims(b->module, t)[i - (i > at)];

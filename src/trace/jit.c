@@ -29,6 +29,12 @@ struct version {
     void *statics;            // what static_data was
 };
 
+// Where a call is that tells no place.
+static const char list_call[] = "jot_call_list";
+
+// What follows the place in a message.
+static const char *of_call(const char *where) { return where == list_call ? "" : ": jot_call"; }
+
 struct jot_executable {
     atomic_int references;
     jot_function f;
@@ -57,9 +63,10 @@ static jot_status read_donations(struct jot_executable *e, const int *list)
     const jot_callee *c = &e->f.callee;
     for (; *list != JOT_END; list++) {
         if (*list < 0 || *list >= c->n_args)
-            return status_fail(JOT_ERR_ARGUMENT,
-                               "jot_jit: donate: no argument %d: %s takes %d (numbered from 0)",
-                               *list, c->name, c->n_args);
+            return status_fail(
+                JOT_ERR_ARGUMENT,
+                "%s: jot_jit: donate: no argument %d: %s takes %d (numbered from 0)", c->where,
+                *list, c->name, c->n_args);
         for (int i = 0; i < callee_leaves(c, *list); i++)
             e->donated[callee_first(c, *list) + i] = true;
     }
@@ -203,9 +210,9 @@ static jot_status build(jot_executable *e, jot_array *const *in, struct trace *r
     v->types = arena_array(arena, struct input_type, e->n_in + 1);
     for (int i = 0; i < e->n_in; i++) {
         if (in[i]->rank > IR_MAX_RANK)
-            return status_fail(JOT_ERR_SHAPE,
-                               "jot_call: input %d of %s has %d axes: at most %d", i,
-                               e->f.callee.name, in[i]->rank, IR_MAX_RANK);
+            return status_fail(JOT_ERR_SHAPE, "%s%s: input %d of %s has %d axes: at most %d",
+                               root->where, of_call(root->where), i, e->f.callee.name,
+                               in[i]->rank, IR_MAX_RANK);
         types[i] =
             ir_type_make(root->module, (jot_dtype)in[i]->dtype, in[i]->rank, in[i]->dims);
         v->types[i] = (struct input_type){.dtype = (jot_dtype)in[i]->dtype,
@@ -230,7 +237,7 @@ static jot_status guarded_build(jot_executable *e, jot_array *const *in, struct 
                                 struct version *v)
 {
     struct arena_guard guard;
-    if (!arena_guard_open(&guard))
+    if (arena_guard_left(&guard))
         return status_out_of_memory();
     jot_status status = build(e, in, root, v);
     arena_guard_close(&guard);
@@ -288,8 +295,8 @@ static jot_status find_or_add(jot_executable *e, jot_array *const *in, const cha
         return JOT_OK;
     if (pthread_mutex_lock(&e->lock))
         return status_fail(JOT_ERR_TRACE,
-                           "%s: jot_call: %s is being traced and cannot be called by itself",
-                           where, e->f.callee.name);
+                           "%s%s: %s is being traced and cannot be called by itself", where,
+                           of_call(where), e->f.callee.name);
     *out = find(e, in);
     jot_status status = *out ? JOT_OK : add_version(e, in, where, out);
     pthread_mutex_unlock(&e->lock);
@@ -320,15 +327,17 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
     char why[600];
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
         return status_fail(JOT_ERR_ARGUMENT,
-                           "%s: jot_call: %s takes %d arrays and gives %d, not %zu and %zu",
-                           where, e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
+                           "%s%s: %s takes %d arrays and gives %d, not %zu and %zu", where,
+                           of_call(where), e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
     if ((n_in && !in) || (n_out && !out))
-        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the list of %s of %s is NULL",
-                           where, n_in && !in ? "inputs" : "outputs", e->f.callee.name);
+        return status_fail(JOT_ERR_ARGUMENT, "%s%s: the list of %s of %s is NULL", where,
+                           of_call(where), n_in && !in ? "inputs" : "outputs",
+                           e->f.callee.name);
     for (size_t i = 0; i < n_in; i++)
         if (!in[i])
-            return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: input %zu of %s is NULL%s",
-                               where, i, e->f.callee.name, null_because(why, sizeof why));
+            return status_fail(JOT_ERR_ARGUMENT, "%s%s: input %zu of %s is NULL%s", where,
+                               of_call(where), i, e->f.callee.name,
+                               null_because(why, sizeof why));
     return JOT_OK;
 }
 
@@ -356,7 +365,7 @@ static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_ar
 static jot_status fail_null(const char *where)
 {
     char why[600];
-    return status_fail(JOT_ERR_ARGUMENT, "%s: jot_call: the function is NULL%s", where,
+    return status_fail(JOT_ERR_ARGUMENT, "%s%s: the function is NULL%s", where, of_call(where),
                        null_because(why, sizeof why));
 }
 
@@ -387,8 +396,8 @@ jot_status jot_call_list(jot_executable *e, size_t n_in, jot_array *const *in, s
                          jot_array **out)
 {
     if (!e)
-        return fail_null("jot_call_list");
-    return call(e, "jot_call_list", n_in, (jot_array **)(uintptr_t)in, n_out, out);
+        return fail_null(list_call);
+    return call(e, list_call, n_in, (jot_array **)(uintptr_t)in, n_out, out);
 }
 
 // ---------------------------------------------------------------------------------------
@@ -407,11 +416,12 @@ static const char *version_text(const struct version *v, const char *stage, stru
 static char *copy_text(const struct version *v, const char *stage)
 {
     struct arena *arena = arena_create();
+    if (!arena)
+        return status_out_of_memory(), NULL;
     struct arena_guard guard;
-    if (!arena || !arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(arena);
-        status_out_of_memory();
-        return NULL;
+        return status_out_of_memory(), NULL;
     }
     const char *text = version_text(v, stage, arena);
     char *copy = text ? memory_allocate(strlen(text) + 1) : NULL;
@@ -419,8 +429,6 @@ static char *copy_text(const struct version *v, const char *stage)
         memcpy(copy, text, strlen(text) + 1);
     else if (text)
         status_out_of_memory();
-    else
-        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: there is no stage '%s'", stage);
     arena_guard_close(&guard);
     arena_release(arena);
     return copy;
@@ -430,10 +438,13 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
 {
     struct version *v = e ? e->last : NULL;
     if (!v || !stage) {
-        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s",
-                    !e   ? "the function is NULL"
-                    : !v ? "not called yet"
-                         : "the name of the stage is NULL");
+        status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s%s",
+                    v   ? ""
+                    : e ? e->f.callee.name
+                        : "",
+                    v   ? "the name of the stage is NULL"
+                    : e ? " has not been called yet"
+                        : "the function is NULL");
         return NULL;
     }
     if (pthread_mutex_lock(&e->lock)) {

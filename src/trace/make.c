@@ -2,6 +2,8 @@
 // Values from nothing: constants, ranges, diagonals.
 #include "trace/emit.h"
 
+#include <math.h>
+
 static bool is_dtype(const char *name, jot_dtype dtype, jot_value *out_error)
 {
     if (dtype_is_valid((int)dtype))
@@ -21,6 +23,8 @@ static jot_value full(const char *name, jot_dtype dtype, jot_value value, const 
     if (trace_type(value).rank)
         return trace_fail(name, JOT_ERR_SHAPE, "the value is %s, not one number",
                           trace_type_text(value));
+    if (!trace_fits(name, value, dtype, &error))
+        return error;
     ir_id id = trace_operand(value, dtype);
     if (rank)
         id = ir_broadcast_in_dim(trace_builder(), id, rank, dims, NULL);
@@ -56,6 +60,8 @@ static jot_value like(const char *name, jot_value x, jot_value value)
     struct ir_type t = trace_type(v[0]);
     // A number like a number stays one: it has no type to take on.
     jot_dtype kept = ir_dtype(ir_type_in(b, trace_graph_id(v[0])));
+    if (!trace_fits(name, v[1], kept, &error))
+        return error;
     ir_id id = trace_operand(v[1], kept);
     if (t.rank)
         id = ir_broadcast_in_dim(b, id, t.rank, ir_dims(b->module, t), NULL);
@@ -76,24 +82,45 @@ jot_value jot_ones_like(jot_value x)
     TRACE_RETURN(like("jot_ones_like", x, one));
 }
 
-static jot_value arange(jot_dtype dtype, int64_t n)
+static jot_value arange(const char *name, jot_dtype dtype, int64_t n)
 {
-    jot_value error;
-    if (!trace_ready("jot_arange", 0, NULL, &error) || !is_dtype("jot_arange", dtype, &error))
+    jot_value error, last = jot_from_int(n - 1);
+    if (!trace_ready(name, 1, &last, &error) || !is_dtype(name, dtype, &error))
         return error;
     if (n < 0)
-        return trace_fail("jot_arange", JOT_ERR_ARGUMENT, "%lld elements", (long long)n);
+        return trace_fail(name, JOT_ERR_ARGUMENT, "the number of elements is %lld: negative",
+                          (long long)n);
+    if (n && !trace_fits(name, last, dtype, &error))
+        return error;
     struct ir_builder *b = trace_builder();
-    return trace_result("jot_arange", ir_iota(b, ir_type_make(b->module, dtype, 1, &n), 0),
-                        false);
+    return trace_result(name, ir_iota(b, ir_type_make(b->module, dtype, 1, &n), 0), false);
 }
 
-jot_value jot_arange(jot_dtype dtype, int64_t n) { TRACE_RETURN(arange(dtype, n)); }
+jot_value jot_arange(jot_dtype dtype, int64_t n)
+{
+    TRACE_RETURN(arange("jot_arange", dtype, n));
+}
+
+// The places, where both ends fit the dtype.
+static jot_value places(const char *name, jot_dtype dtype, double start, double stop, int64_t n)
+{
+    jot_value ends[] = {jot_from_double(trunc(start)), jot_from_double(trunc(stop))}, error;
+    if (!trace_ready(name, 2, ends, &error) || !is_dtype(name, dtype, &error) ||
+        (n > 0 && !trace_fits(name, ends[0], dtype, &error)) ||
+        (n > 1 && !trace_fits(name, ends[1], dtype, &error)))
+        return error;
+    return arange(name, JOT_F64, n);
+}
+
+static jot_value guarded_places(jot_dtype dtype, double start, double stop, int64_t n)
+{
+    TRACE_RETURN(places("jot_linspace", dtype, start, stop, n));
+}
 
 // start + i step, with the last element exactly stop.
 jot_value jot_linspace(jot_dtype dtype, double start, double stop, int64_t n)
 {
-    jot_value i = jot_arange(JOT_F64, n);
+    jot_value i = guarded_places(dtype, start, stop, n);
     if (n < 2)
         return jot_convert(jot_add(i, jot_from_double(start)), dtype);
     jot_value step = jot_from_double((stop - start) / (double)(n - 1));
@@ -103,10 +130,10 @@ jot_value jot_linspace(jot_dtype dtype, double start, double stop, int64_t n)
 }
 
 // column - row, of the shape (n, m).
-static jot_value diagonal_number(const char *name, int64_t n, int64_t m)
+static jot_value diagonal_number(const char *name, jot_dtype dtype, int64_t n, int64_t m)
 {
     jot_value error;
-    if (!trace_ready(name, 0, NULL, &error))
+    if (!trace_ready(name, 0, NULL, &error) || !is_dtype(name, dtype, &error))
         return error;
     struct ir_builder *b = trace_builder();
     const int64_t column[] = {1, m}, row[] = {n, 1};
@@ -115,9 +142,9 @@ static jot_value diagonal_number(const char *name, int64_t n, int64_t m)
     return trace_result(name, ir_sub(b, c, r), false);
 }
 
-static jot_value guarded_diagonal(const char *name, int64_t n, int64_t m)
+static jot_value guarded_diagonal(const char *name, jot_dtype dtype, int64_t n, int64_t m)
 {
-    TRACE_RETURN(diagonal_number(name, n, m));
+    TRACE_RETURN(diagonal_number(name, dtype, n, m));
 }
 
 static jot_value check_matrix(const char *name, jot_value x)
@@ -125,9 +152,10 @@ static jot_value check_matrix(const char *name, jot_value x)
     jot_value error;
     if (!trace_ready(name, 1, &x, &error))
         return error;
-    return trace_type(x).rank >= 2
-               ? x
-               : trace_fail(name, JOT_ERR_SHAPE, "%s is no matrix", trace_type_text(x));
+    return trace_type(x).rank >= 2 ? x
+                                   : trace_fail(name, JOT_ERR_SHAPE,
+                                                "%s is no matrix: at least two axes are needed",
+                                                trace_type_text(x));
 }
 
 static jot_value guarded_check(const char *name, jot_value x)
@@ -137,20 +165,22 @@ static jot_value guarded_check(const char *name, jot_value x)
 
 jot_value jot_eye(jot_dtype dtype, int64_t n, int64_t m)
 {
-    jot_value d = guarded_diagonal("jot_eye", n, m);
+    jot_value d = guarded_diagonal("jot_eye", dtype, n, m);
     return jot_convert(jot_equal(d, jot_from_int(0)), dtype);
 }
 
 jot_value jot_tril(jot_value x, int k)
 {
     x = guarded_check("jot_tril", x);
-    jot_value d = guarded_diagonal("jot_tril", jot_value_dim(x, -2), jot_value_dim(x, -1));
+    jot_value d =
+        guarded_diagonal("jot_tril", JOT_I32, jot_value_dim(x, -2), jot_value_dim(x, -1));
     return jot_where(jot_less_equal(d, jot_from_int(k)), x, jot_zeros_like(x));
 }
 
 jot_value jot_triu(jot_value x, int k)
 {
     x = guarded_check("jot_triu", x);
-    jot_value d = guarded_diagonal("jot_triu", jot_value_dim(x, -2), jot_value_dim(x, -1));
+    jot_value d =
+        guarded_diagonal("jot_triu", JOT_I32, jot_value_dim(x, -2), jot_value_dim(x, -1));
     return jot_where(jot_greater_equal(d, jot_from_int(k)), x, jot_zeros_like(x));
 }

@@ -58,7 +58,7 @@ static void place(jot_value v, const char *where)
     if (t->is_broken)
         return;
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         trace_out_of_memory();
         return;
     }
@@ -157,7 +157,7 @@ static const struct trace_slot *ask(const char *op, jot_value v, struct trace **
     struct trace *t = find(v);
     if (!t) {
         struct arena_guard guard;
-        if (!arena_guard_open(&guard)) {
+        if (arena_guard_left(&guard)) {
             trace_out_of_memory();
             return NULL;
         }

@@ -25,6 +25,8 @@ static bool open_product(const char *name, jot_value x, jot_value y, struct prod
     else if (!trace_promote(name, "num", 2, out->v, &out->p, out_error))
         return false;
     for (int i = 0; i < 2; i++) {
+        if (!trace_fits(name, out->v[i], out->p.dtype, out_error))
+            return false;
         out->ids[i] = trace_operand(out->v[i], out->p.dtype);
         out->types[i] = trace_type(out->v[i]);
         out->dims[i] = ir_dims(trace_top()->module, out->types[i]);

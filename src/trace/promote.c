@@ -2,6 +2,10 @@
 // Types of operands: promotion, NumPy broadcasting, lists of axes and sizes.
 #include "trace/emit.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
 static bool is_word(const char *a, const char *b) { return !strcmp(a, b); }
 
 // What is wrong with operands of dtype d for the word, or NULL.
@@ -40,7 +44,10 @@ bool trace_promote(const char *name, const char *types, int n, const jot_value *
         d = weak ? (dtype_is_inexact(d) ? d : JOT_F32) : dtype_to_inexact(d);
     const char *problem = refuse(types, d);
     if (problem) {
-        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: %s", trace_type_text(v[0]), problem);
+        int at = 0; // the operand that is to blame
+        while (at + 1 < n && !refuse(types, (jot_dtype)trace_slot_of(v[at])->dtype))
+            at++;
+        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: %s", trace_type_text(v[at]), problem);
         return false;
     }
     // Arithmetic on C numbers alone stays as precise as in C until it meets a type.
@@ -49,6 +56,37 @@ bool trace_promote(const char *name, const char *types, int n, const jot_value *
         kept = dtype_is_complex(d) ? JOT_C128 : JOT_F64;
     *out = (struct trace_promoted){.seen = d, .dtype = kept, .weak = weak};
     return true;
+}
+
+// Whether an integer dtype holds x exactly.
+static bool holds(const struct dtype_info *info, const struct trace_number *n)
+{
+    int64_t limit = INT64_C(1) << (info->bits < 64 ? info->bits - (info->kind == 'i') : 62);
+    if (n->kind == 'u')
+        return info->bits == 64 && info->kind == 'u';
+    if (n->kind == 'b' || n->kind == 'i')
+        return (info->kind == 'i' || n->i >= 0) &&
+               (info->bits == 64 || (n->i >= -limit && n->i < limit));
+    double top = ldexp(1, (int)info->bits - (info->kind == 'i'));
+    return n->f >= (info->kind == 'i' ? -top : 0) && n->f < top && n->f == trunc(n->f);
+}
+
+bool trace_fits(const char *name, jot_value v, jot_dtype dtype, jot_value *out_error)
+{
+    const struct trace_number *n = trace_number_of(v);
+    const struct dtype_info *info = dtype_get(dtype);
+    if (!n || dtype_is_bool(dtype) || dtype_is_complex(dtype) ||
+        (n->imag == 0 && (dtype_is_float(dtype) || holds(info, n))))
+        return true;
+    char text[64];
+    if (n->imag != 0)
+        snprintf(text, sizeof text, "%.17g + %.17gi", n->f, n->imag);
+    else if (n->kind == 'f' || n->kind == 'c')
+        snprintf(text, sizeof text, "%.17g", n->f);
+    else
+        snprintf(text, sizeof text, n->kind == 'u' ? "%" PRIu64 : "%" PRId64, n->i);
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%s cannot hold %s", info->name, text);
+    return false;
 }
 
 // ---------------------------------------------------------------------------------------
@@ -148,8 +186,11 @@ jot_value trace_map(enum ir_op op, const char *name, int n, const jot_value *val
     // Comparisons of numbers alone are no numbers.
     bool weak = p.weak && !is_word(info->shape, "predicate");
     ir_id ids[TRACE_MAX_OPERANDS];
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        if (!trace_fits(name, v[i], p.dtype, &error))
+            return error;
         ids[i] = trace_operand(v[i], p.dtype);
+    }
     if (!trace_align(name, n, v, ids, &error))
         return error;
     return trace_result(name, ir_build(trace_builder(), op, n, ids, NULL), weak);
@@ -158,17 +199,23 @@ jot_value trace_map(enum ir_op op, const char *name, int n, const jot_value *val
 // ---------------------------------------------------------------------------------------
 // Lists
 
+static void fail_axis(const char *name, jot_value x, int rank, int axis, jot_value *out_error)
+{
+    const char *text = trace_type_text(x);
+    *out_error =
+        rank == 0
+            ? trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s, which has none", axis, text)
+            : trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s%s: axes are %d to %d", axis,
+                         rank == trace_type(x).rank ? "" : "the result from ", text, -rank,
+                         rank - 1);
+}
+
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error)
 {
     int rank = trace_type(x).rank, at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank) {
-        const char *text = trace_type_text(x);
-        *out_error =
-            rank == 0 ? trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s, which has none",
-                                   axis, text)
-                      : trace_fail(name, JOT_ERR_ARGUMENT, "axis %d of %s: axes are %d to %d",
-                                   axis, text, -rank, rank - 1);
+        fail_axis(name, x, rank, axis, out_error);
         return false;
     }
     *out_axis = at;
@@ -188,7 +235,7 @@ bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool a
         }
         int at = *axes < 0 ? *axes + rank : *axes;
         if (at < 0 || at >= rank) {
-            trace_axis(name, x, *axes, &(int64_t){0}, out_error);
+            fail_axis(name, x, rank, *axes, out_error);
             return false;
         }
         if (seen >> at & 1) {
@@ -217,8 +264,9 @@ bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_
             return false;
         }
         if (dims[n] < least) {
-            *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "size %lld of axis %d",
-                                    (long long)dims[n], n);
+            *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                    "size %lld of axis %d is negative%s", (long long)dims[n], n,
+                                    least < 0 ? ", and not the -1 for what is left" : "");
             return false;
         }
         out_dims[n] = dims[n];

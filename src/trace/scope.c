@@ -60,7 +60,8 @@ void jot_scope_close(jot_scope *s)
 static jot_status check_place(const char *op)
 {
     if (!trace_top())
-        return status_fail(JOT_ERR_TRACE, "%s: no scope is open", op);
+        return status_fail(JOT_ERR_TRACE, "%s: no scope is open: open one by jot_scope_open",
+                           op);
     if (trace_top()->kind != TRACE_SCOPE)
         return status_fail(
             JOT_ERR_TRACE,
@@ -174,7 +175,7 @@ static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_a
     if (trace_top()->is_broken)
         return status_out_of_memory();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         trace_out_of_memory();
         return JOT_ERR_MEMORY;
     }
@@ -206,8 +207,11 @@ double jot_item(jot_value v)
     jot_array *a;
     if (eval_named("jot_item", 1, &v, &a) != JOT_OK)
         return NAN;
-    double x = jot_array_item(a);
+    size_t n = jot_array_size(a);
+    double x = n == 1 ? jot_array_item(a) : NAN;
     jot_array_release(a);
+    if (n != 1)
+        status_fail(JOT_ERR_SHAPE, "jot_item: the value has %zu elements, not one", n);
     return x;
 }
 
@@ -226,7 +230,9 @@ void jot_print_value(jot_value v, const char *name)
 jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
 {
     if (!s || trace_top() != s->t)
-        return status_fail(JOT_ERR_TRACE, "jot_scope_keep: not the innermost scope");
+        return status_fail(JOT_ERR_TRACE, "jot_scope_keep: %s",
+                           s ? "a scope or function inside this scope is still open"
+                             : "the scope is NULL");
     jot_array **arrays = memory_allocate((n + 1) * sizeof *arrays);
     if (!arrays)
         return status_out_of_memory();

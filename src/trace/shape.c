@@ -12,11 +12,15 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
         return error;
     for (int i = 0; i < rank; i++) {
         if (dims[i] >= 0) {
-            known *= dims[i];
+            if (__builtin_mul_overflow(known, dims[i], &known))
+                return trace_fail(name, JOT_ERR_SHAPE,
+                                  "the sizes up to axis %d make more than any memory has", i);
             continue;
         }
         if (left >= 0)
-            return trace_fail(name, JOT_ERR_ARGUMENT, "two sizes are -1");
+            return trace_fail(name, JOT_ERR_ARGUMENT,
+                              "the sizes of axes %d and %d are -1, which only one may be", left,
+                              i);
         left = i;
     }
     struct ir_builder *b = trace_builder();
@@ -49,7 +53,8 @@ static jot_value broadcast_to(jot_value x, const int64_t *sizes)
     for (int i = 0; i < t.rank; i++) {
         axes[i] = rank - t.rank + i;
         if (old[i] != 1 && old[i] != dims[axes[i]])
-            return trace_fail(name, JOT_ERR_SHAPE, "axis %d of %s cannot become %lld", i,
+            return trace_fail(name, JOT_ERR_SHAPE,
+                              "axis %d of %s cannot become %lld: only size 1 is repeated", i,
                               trace_type_text(x), (long long)dims[axes[i]]);
     }
     return trace_like(name, x, ir_broadcast_in_dim(b, trace_graph_id(x), rank, dims, axes));

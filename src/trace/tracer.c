@@ -42,7 +42,7 @@ struct trace *trace_open_root(enum trace_kind kind, const char *name, const char
     if (!m)
         return status_out_of_memory(), NULL;
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         ir_module_release(m);
         return status_out_of_memory(), NULL;
     }
@@ -224,7 +224,7 @@ uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *ou
     if (!c.scratch)
         arena_exhausted();
     struct arena_guard guard;
-    if (!arena_guard_open(&guard)) {
+    if (arena_guard_left(&guard)) {
         arena_release(c.scratch);
         arena_exhausted();
     }

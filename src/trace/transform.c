@@ -64,14 +64,14 @@ static bool needs_real_scalar(const struct work *w)
                                   w->f->callee.name, w->n_out));
     struct ir_type t = traced_out_type(w->traced, 0);
     if (!dtype_is_float(ir_dtype(t)))
-        return fail(w, trace_fail("jot_gradient", JOT_ERR_DTYPE,
-                                  "the value to differentiate is %s, not a real float",
+        return fail(w, trace_fail(w->name, JOT_ERR_DTYPE,
+                                  "the result of %s is %s, not a real float", w->f->callee.name,
                                   type_text(w, t)));
     if (t.rank)
-        return fail(w, trace_fail("jot_gradient", JOT_ERR_SHAPE,
-                                  "the value to differentiate is %s, not a scalar: reduce it "
-                                  "first, or take jot_jacobian",
-                                  type_text(w, t)));
+        return fail(w, trace_fail(w->name, JOT_ERR_SHAPE,
+                                  "the result of %s is %s, not a scalar: reduce it first%s",
+                                  w->f->callee.name, type_text(w, t),
+                                  w->t->kind == TRACE_GRAD ? ", or take jot_jacrev" : ""));
     return true;
 }
 

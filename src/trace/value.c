@@ -143,7 +143,7 @@ jot_status trace_report(const struct trace_error *e)
     // The place names the operation already, unless it is inside a composite or a transform.
     size_t n = strlen(e->op);
     bool same = (!strncmp(call, e->op, n) && (call[n] == '(' || call[n] == 0)) ||
-                !strncmp(call, "JOT_", 4);
+                !strncmp(call, "JOT_", 4) || !strcmp(e->op, "jot_from");
     return status_fail(e->status, "%s: %s%s%s", trace_shorten(e->where, buffer, sizeof buffer),
                        same ? "" : e->op, same ? "" : ": ", e->text);
 }
@@ -178,8 +178,11 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
         }
     const struct ended_trace *e = ended_find(v.trace);
     if (!e) {
-        snprintf(text, sizeof text, "not a value of this thread's traces {%u, %u}", v.trace,
-                 v.id);
+        snprintf(
+            text, sizeof text,
+            "not a value of what this thread traces {%u, %u}: it is of another thread or of a "
+            "trace that ended long ago, or no function made it",
+            v.trace, v.id);
         return fail_in(t, op, JOT_ERR_STALE, text);
     }
     const char *made = e->made && v.id < e->count && e->made[v.id] ? e->made[v.id] : e->where;
@@ -229,6 +232,21 @@ static jot_value add_hidden(struct trace *t, uint64_t hash, struct trace_hidden 
                        .kind = TRACE_VALUE, .dtype = (uint8_t)seen, .weak = weak, .id = h.id});
 }
 
+static const struct trace *find_open(const struct trace *t, jot_value v)
+{
+    while (t && (t->serial != v.trace || v.id >= t->slots.count))
+        t = t->parent;
+    return t;
+}
+
+bool trace_is_open(jot_value v) { return find_open(trace_top(), v) != NULL; }
+
+bool trace_is_same(jot_value a, jot_value b)
+{
+    const struct trace *t = find_open(trace_top(), a);
+    return t && a.trace == b.trace && slot_in(t, a)->id == slot_in(t, b)->id;
+}
+
 static jot_value import_into(struct trace *t, const char *op, jot_value v);
 
 static jot_value capture(struct trace *t, const char *op, jot_value v)
@@ -247,7 +265,7 @@ static jot_value capture(struct trace *t, const char *op, jot_value v)
             s.id = t->hidden.at[p.id].id;
             return push(t, s);
         }
-    struct trace_hidden h = {.kind = TRACE_CAPTURED, .outer = outer};
+    struct trace_hidden h = {.kind = TRACE_CAPTURED, .outer = outer, .source = v};
     return add_hidden(t, hash, h, ir_type_of(t->parent->b.graph, s.id), s.weak,
                       (jot_dtype)s.dtype);
 }
@@ -269,10 +287,7 @@ static jot_value import_into(struct trace *t, const char *op, jot_value v)
                  v.id & 0xffff, function_of(t)->name, v.id >> 16);
         return fail_in(t, op, JOT_ERR_ARGUMENT, text);
     }
-    const struct trace *p = t->parent;
-    while (p && p->serial != v.trace)
-        p = p->parent;
-    return p && v.id < p->slots.count ? capture(t, op, v) : fail_stale(t, op, v);
+    return find_open(t->parent, v) ? capture(t, op, v) : fail_stale(t, op, v);
 }
 
 jot_value trace_import(const char *op, jot_value v) { return import_into(trace_top(), op, v); }
@@ -429,7 +444,7 @@ static jot_value from_array(const jot_array *a)
     if (!trace_ready("jot_from", 0, NULL, &error))
         return error;
     if (!a)
-        return trace_fail("jot_from", JOT_ERR_ARGUMENT, "the array is NULL");
+        return trace_fail("jot_from", JOT_ERR_ARGUMENT, "an array is NULL");
     if (a->rank > IR_MAX_RANK)
         return trace_fail("jot_from", JOT_ERR_SHAPE, "an array of %d axes: at most %d", a->rank,
                           IR_MAX_RANK);

@@ -117,12 +117,14 @@ END_TEST
 static float ordered_dot(const float *x, const float *y, int64_t n)
 {
     float blocks[8] = {0};
-    int count = 0;
+    int count = 0, used = 1;
+    while (used < n && used < 64)
+        used *= 2;
     for (int64_t first = 0; first < n; first += 4096, count++) {
         float lanes[64] = {0};
         for (int64_t i = first; i < n && i < first + 4096; i++)
             lanes[(i - first) % 64] = fmaf(x[i], y[i], lanes[(i - first) % 64]);
-        for (int half = 32; half; half /= 2)
+        for (int half = used / 2; half; half /= 2)
             for (int i = 0; i < half; i++)
                 lanes[i] += lanes[i + half];
         blocks[count] = lanes[0];

@@ -33,6 +33,21 @@ static jot_value toolate(jot_value x, jot_value w) { jot_value y = jot_sum(jot_s
 static jot_value soft(jot_value x, jot_value w) { (void)w; return jot_softmax(x, 3); }
 static jot_value longtext(jot_value x, jot_value w) { return jot_add(jot_mul(jot_exp(jot_sin(jot_cos(jot_tanh(jot_add(x, jot_mul(2, x)))))), jot_add(x, 1)), w); }
 static jot_value counts(jot_value x, jot_value w) { (void)w; return jot_bitwise_and(x, 1); }
+static jot_value high(jot_value x, jot_value w) { (void)w; return jot_take(x, 2, 0); }
+static jot_value low(jot_value x, jot_value w) { (void)w; return jot_take(x, -4, 1); }
+static jot_value added(jot_value x, jot_value w) { (void)w; return jot_expand_dims(x, 3); }
+static jot_value second(jot_value x, jot_value w) { (void)w; return jot_less(1, jot_complex(x, x)); }
+static jot_value nothing(jot_value x, jot_value w) { (void)w; return jot_add(x, (jot_array *)NULL); }
+static jot_value full(jot_value x, jot_value w) { (void)x; (void)w; return jot_full(JOT_U8, 300); }
+static jot_value whole(jot_value x, jot_value w) { (void)x; (void)w; return jot_full(JOT_I32, 0.5, 2); }
+static jot_value like(jot_value x, jot_value w) { (void)x; (void)w; return jot_full_like(jot_zeros(JOT_U64), -1); }
+static jot_value range(jot_value x, jot_value w) { (void)x; (void)w; return jot_arange(JOT_I8, 129); }
+static jot_value steps(jot_value x, jot_value w) { (void)x; (void)w; return jot_linspace(JOT_U8, 0, 300, 4); }
+static jot_value padded(jot_value x, jot_value w) { (void)w; return jot_pad(jot_convert(x, JOT_I8), 128, 0, 1, 1); }
+static jot_value bound(jot_value x, jot_value w) { (void)w; return jot_clamp(0, jot_convert(x, JOT_U8), 256); }
+static jot_value chosen(jot_value x, jot_value w) { (void)w; return jot_where(jot_less(x, 1), 256, jot_convert(x, JOT_U8)); }
+static jot_value joined(jot_value x, jot_value w) { (void)w; return jot_stack(0, jot_convert(jot_sum(x), JOT_U8), -1); }
+static jot_value imaginary(jot_value x, jot_value w) { (void)x; (void)w; return jot_full(JOT_F32, jot_from_complex(1, 2)); }
 #line 100 "test_errors.c"
 
 static void check_failure(const char *want, jot_function f)
@@ -66,6 +81,82 @@ START_TEST(test_shapes)
                   jot_fn(longtext));
     check_failure("bad_run.c:29: jot_bitwise_and(x, 1): f32[2,3]: takes integers or bool",
                   jot_fn(counts));
+}
+END_TEST
+
+START_TEST(test_places_in_values)
+{
+    check_failure("bad_run.c:30: jot_take(x, 2, 0): index 2 of axis 0 of f32[2,3]: indices are -2 to 1",
+                  jot_fn(high));
+    check_failure("bad_run.c:31: jot_take(x, -4, 1): index -4 of axis 1 of f32[2,3]: indices are -3 to 2",
+                  jot_fn(low));
+    check_failure("bad_run.c:32: jot_expand_dims(x, 3): axis 3 of the result from f32[2,3]: axes are "
+                  "-3 to 2",
+                  jot_fn(added));
+    check_failure("bad_run.c:33: jot_less(1, jot_complex(x, x)): c64[2,3]: is not defined for complex "
+                  "numbers",
+                  jot_fn(second));
+    check_failure("bad_run.c:34: jot_add(x, (jot_array *)NULL): an array is NULL", jot_fn(nothing));
+}
+END_TEST
+
+// A number that an integer type cannot hold is refused wherever it would take on the type.
+START_TEST(test_numbers)
+{
+    check_failure("bad_run.c:35: jot_full(JOT_U8, 300): u8 cannot hold 300", jot_fn(full));
+    check_failure("bad_run.c:36: jot_full(JOT_I32, 0.5, 2): i32 cannot hold 0.5", jot_fn(whole));
+    check_failure("bad_run.c:37: jot_full_like(jot_zeros(JOT_U64), -1): u64 cannot hold -1", jot_fn(like));
+    check_failure("bad_run.c:38: jot_arange(JOT_I8, 129): i8 cannot hold 128", jot_fn(range));
+    check_failure("bad_run.c:39: jot_linspace(JOT_U8, 0, 300, 4): u8 cannot hold 300", jot_fn(steps));
+    check_failure("bad_run.c:40: jot_pad(jot_convert(x, JOT_I8), 128, 0, 1, 1): i8 cannot hold 128",
+                  jot_fn(padded));
+    check_failure("bad_run.c:41: jot_clamp(0, jot_convert(x, JOT_U8), 256): u8 cannot hold 256",
+                  jot_fn(bound));
+    check_failure("bad_run.c:42: jot_where(jot_less(x, 1), 256, jot_convert(x, JOT_U8)): u8 cannot hold "
+                  "256",
+                  jot_fn(chosen));
+    check_failure("bad_run.c:43: jot_stack(0, jot_convert(jot_sum(x), JOT_U8), -1): u8 cannot hold -1",
+                  jot_fn(joined));
+    check_failure("bad_run.c:44: jot_full(JOT_F32, jot_from_complex(1, 2)): f32 cannot hold 1 + 2i",
+                  jot_fn(imaginary));
+    jot_scope *s = jot_scope_open();
+    CHECK_EXACT(jot_full(JOT_U64, UINT64_MAX), 0x1p64);
+    CHECK_EXACT(jot_full(JOT_I64, INT64_MIN), -0x1p63);
+    CHECK_EXACT(jot_full(JOT_I32, -3.0), -3);
+    CHECK_EXACT(jot_full(JOT_BOOL, 0.5), 1);
+    CHECK_EXACT(jot_sub(jot_full(JOT_U32, UINT32_MAX), 1), 4294967294.0);
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(test_environment)
+{
+    static const struct {
+        const char *name, *value, *message;
+    } all[] = {
+        {"JOT_BACKEND", "evl", "is 'evl', which is none of: native, eval"},
+        {"JOT_CACHE", "no", "is 'no', which is none of: on, off"},
+        {"JOT_CACHE_BYTES", "1G", "is '1G', which is no number from 0 to 18446744073709551615"},
+        {"JOT_DUMP", "code,graph",
+         "lists 'graph', which is none of: trace, transform, simplify, schedule, memory, llvm, code, all"},
+        {"JOT_PERF", "yes", "is 'yes', which is none of: 0, 1"},
+        {"JOT_THREADS", "0", "is '0', which is no number from 1 to 4096"},
+    };
+    jot_array *x = jot_array_full(JOT_F32, 1, 2), *y = NULL;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char message[300];
+        snprintf(message, sizeof message, "the environment variable %s %s", all[i].name, all[i].message);
+        setenv(all[i].name, all[i].value, 1);
+        jot_executable *e = jot_jit(jot_fn(total_));
+        ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_ARGUMENT);
+        CHECK_MESSAGE(message);
+        unsetenv(all[i].name);
+        must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+        jot_array_release(y);
+        y = NULL;
+        jot_executable_release(e);
+    }
+    jot_array_release(x);
 }
 END_TEST
 
@@ -126,7 +217,7 @@ START_TEST(test_derivatives)
                   "this block: write x = jot_variable(x) in the block and compute with that",
                   jot_fn(outerx));
 #line 45 "bad_run.c"
-    check_failure("bad_run.c:45: jot_gradient: the value to differentiate is f32[2,3], not a scalar: reduce it first, or take jot_jacobian", jot_grad(jot_fn(nonscalar)));
+    check_failure("bad_run.c:45: jot_grad: the result of nonscalar is f32[2,3], not a scalar: reduce it first, or take jot_jacrev", jot_grad(jot_fn(nonscalar)));
     check_failure("bad_run.c:46: jot_grad: no argument 3: leak takes 2 (numbered from 0)", jot_grad(jot_vmap(jot_fn(leak), 0, 0), 3));
     check_failure("bad_run.c:47: jot_vmap: 1 axes for the 2 arguments of leak", jot_vmap(jot_fn(leak), 0));
     check_failure("bad_run.c:48: jot_vmap: arguments 0 and 1 of leak have 3 and 2 along the mapped axis: f32[2,3] and f32[2]", jot_vmap(jot_fn(leak), 1, 0));
@@ -172,6 +263,24 @@ START_TEST(test_calls)
     jot_executable *none_made = jot_jit(jot_grad(jot_fn(leak), 3));
     ck_assert(jot_call(none_made, JOT_IN(w, w), JOT_OUT(z)) == JOT_ERR_ARGUMENT);
     CHECK_MESSAGE("bad_run.c:68: jot_call: the function is NULL (bad_run.c:67: jot_grad: no argument 3: leak takes 2 (numbered from 0))");
+    ck_assert(jot_call_list(e, 1, &w, 1, &y) == JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE("jot_call_list: leak takes 2 arrays and gives 1, not 1 and 1");
+    ck_assert(jot_call_list(NULL, 1, &w, 1, &y) == JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE("jot_call_list: the function is NULL");
+    ck_assert_ptr_null(jot_jit(jot_fn(leak), .donate = (int[]){2, JOT_END}));
+    CHECK_MESSAGE("bad_run.c:74: jot_jit: donate: no argument 2: leak takes 2 (numbered from 0)");
+    ck_assert_ptr_null(jot_executable_text(e, "trace"));
+    CHECK_MESSAGE("jot_executable_text: leak has not been called yet");
+    jot_executable *good = jot_jit(jot_fn(total_));
+    must(jot_call(good, JOT_IN(w), JOT_OUT(y)));
+    ck_assert_ptr_null(jot_executable_text(good, "graph"));
+    ck_assert_ptr_nonnull(strchr(jot_error_message(), '\''));
+    jot_executable_release(good);
+    jot_array_release(y);
+    ck_assert_int_eq(jot_check_grads(jot_fn(total_), 9, JOT_FORWARD, 0, w), JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE("jot_check_grads: order 9: orders of total_ are 1 to 8");
+    ck_assert_int_eq(jot_check_grads(jot_fn(total_), 1, 0, 0, w), JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE("jot_check_grads: the modes are 0, not JOT_FORWARD, JOT_REVERSE or both");
 #line 300 "test_errors.c"
     jot_array_release(w);
     jot_executable_release(e);
@@ -206,6 +315,8 @@ START_TEST(test_scope_goes_on)
     CHECK_MESSAGE("bad_run.c:70: jot_add(w, jot_full(JOT_F32, 1, 3)): f32[2] and f32[3] do not "
                   "broadcast: axis 0 is 2 in one and 3 in the other");
     ck_assert_double_eq(jot_item(jot_sum(good)), 4);
+    ck_assert(isnan(jot_item(good)));
+    CHECK_MESSAGE("jot_item: the value has 2 elements, not one");
     jot_value worse = jot_add(bad, 1);
     ck_assert(isnan(jot_item(worse)));
     ck_assert(strstr(jot_error_message(), "bad_run.c:70") != NULL);
@@ -217,6 +328,9 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, test_shapes);
+    tcase_add_test(t, test_places_in_values);
+    tcase_add_test(t, test_numbers);
+    tcase_add_test(t, test_environment);
     tcase_add_test(t, test_handles);
     tcase_add_test(t, test_uniform_signature);
     tcase_add_test(t, test_second_output);

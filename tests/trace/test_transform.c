@@ -367,6 +367,70 @@ START_TEST(test_calls_capture)
 }
 END_TEST
 
+struct tower {
+    int depth;
+    jot_value scale;
+    bool is_local; // each level has a scale of its own
+};
+
+static void scale_twice(const jot_value *in, jot_value *out, void *ctx)
+{
+    struct tower *t = ctx;
+    times_traced++;
+    if (t->depth == 0) {
+        out[0] = jot_add(jot_mul(in[0], t[1].scale), 1);
+        return;
+    }
+    t->scale = t->is_local ? jot_mul(t[1].scale, 1) : t[1].scale;
+    jot_function f = jot_function_make(scale_twice, 1, 1, t - 1);
+    jot_value y;
+    jot_apply(f, 1, in, 1, &y);
+    jot_apply(f, 1, &y, 1, out);
+}
+
+static struct tower towers[15];
+
+static jot_value tower_of_captures(jot_value x)
+{
+    towers[13].scale = x;
+    jot_value one = jot_ones_like(x);
+    jot_apply(jot_function_make(scale_twice, 1, 1, &towers[12]), 1, &one, 1, &one);
+    return one;
+}
+
+static int lines_of(jot_executable *e)
+{
+    int n = 0;
+    for (const char *c = jot_executable_graph(e); *c; c++)
+        n += *c == '\n';
+    return n;
+}
+
+// The same with values of an outer function: they are operands of the calls, also of those on the
+// way back.
+START_TEST(test_calls_that_capture_stay_linear)
+{
+    jot_array *x[] = {jot_array_full(JOT_F64, 1)}, *y;
+    for (int is_local = 0; is_local < 2; is_local++)
+        for (int graded = 0; graded < 2; graded++) {
+            for (int i = 0; i < 15; i++)
+                towers[i] = (struct tower){.depth = i, .is_local = is_local};
+            jot_function f = jot_fn(tower_of_captures);
+            jot_executable *e = jot_jit(graded ? jot_grad(f) : f);
+            times_traced = 0;
+            must(jot_call_list(e, 1, x, 1, &y));
+            // 1 + ... + 1 with 4096 terms of x^k, and the first derivative.
+            double want = graded ? 4096. * 4097 / 2 : 4097;
+            check_numbers(y, 1, &want, 0);
+            ck_assert_int_le(times_traced, is_local ? 13 * 13 : 2 * 13);
+            ck_assert_int_le(lines_of(e), graded ? 40 * 13 : 8 * 13);
+            jot_array_release(y);
+            jot_executable_release(e);
+        }
+    jot_arrays_release(1, x);
+}
+END_TEST
+
 static jot_value scaled_by_two(jot_value x) { return jot_mul(2, x); }
 static jot_value wrong_rule(jot_value x, jot_value dx) { return jot_add(jot_mul(0, x), dx); }
 
@@ -401,6 +465,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_rule_with_captures);
     tcase_add_test(t, test_calls_stay_linear);
     tcase_add_test(t, test_calls_capture);
+    tcase_add_test(t, test_calls_that_capture_stay_linear);
     tcase_add_test(t, test_check_grads);
 }
 
