@@ -3,7 +3,9 @@
 // factor along the vector axis.
 #include "codegen/lower.h"
 
-#define SMALL_BYTES 8192 // what may live in the frame
+#define SMALL_BYTES 8192                   // what may live in the frame
+#define STREAMED_BYTES (INT64_C(32) << 20) // arrays that no cache holds until they are read
+#define CACHE_LINE 64
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 {
@@ -206,6 +208,37 @@ static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef
     overloaded(l, "llvm.masked.store", LLVMTypeOf(v), l->module->ptr, 4, arguments);
 }
 
+// Past the caches where the place is the start of a line: the line is not read first.
+static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
+                           unsigned align)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
+    place = LLVMBuildAnd(b, place, cg_int(l->module, CACHE_LINE - 1), "");
+    struct cg_branch starts =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
+    LLVMValueRef store = LLVMBuildStore(b, v, at);
+    LLVMSetAlignment(store, CACHE_LINE);
+    LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
+    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
+                    LLVMMetadataAsValue(l->module->context,
+                                        LLVMMDNodeInContext2(l->module->context, &one, 1)));
+    cg_else_open(l, &starts);
+    LLVMSetAlignment(LLVMBuildStore(b, v, at), align);
+    cg_if_close(l, &starts);
+    l->has_streamed = true;
+}
+
+void cg_end_streams(struct cg_lowering *l)
+{
+    if (!l->has_streamed)
+        return;
+    unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
+    LLVMValueRef fence = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, NULL, 0);
+    LLVMBuildCall2(l->m.b, type, fence, NULL, 0, "");
+}
+
 static LLVMValueRef full_mask(struct cg_lowering *l, LLVMValueRef mask)
 {
     return mask ? mask : LLVMConstAllOnes(LLVMVectorType(l->module->i1, l->lanes));
@@ -378,7 +411,11 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
         }
         LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
-        store_contiguous(l, all, cg_at(l, lane, base, start), align, wide_mask);
+        LLVMValueRef at = cg_at(l, lane, base, start);
+        if (l->streams && !mask && cg_lanes_of(all) * align % CACHE_LINE == 0)
+            store_streamed(l, all, at, align);
+        else
+            store_contiguous(l, all, at, align, wide_mask);
         return;
     }
     LLVMValueRef offsets;
@@ -529,7 +566,10 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     if (!is_expanded(l, s->buffer)) {
+        const struct nest_buffer *to = &l->nest->buffers.at[s->buffer];
+        l->streams = to->count * dtype_get(d)->bytes >= STREAMED_BYTES;
         cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
+        l->streams = false;
         return;
     }
     LLVMTypeRef type;

@@ -53,6 +53,8 @@ struct cg_lowering {
     LLVMValueRef tile_begin, tile_end;
     bool *hoisted;        // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
+    bool streams;         // the store being lowered is to an array that no cache holds
+    bool has_streamed;    // some store was
     jot_status status;
     const char *message;
 };
@@ -65,6 +67,8 @@ LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x);
 LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d);
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
+// Ends a function that may have streamed: other threads see what it stored.
+void cg_end_streams(struct cg_lowering *l);
 // The same on memory at base with elements of dtype d.
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                            const struct nest_index *x, LLVMValueRef guard);

@@ -429,6 +429,39 @@ START_TEST(divisions)
 }
 END_TEST
 
+// An array that goes past the caches, at the start of a cache line and elsewhere.
+START_TEST(streams)
+{
+    int64_t n = (INT64_C(1) << 23) + 77;
+    struct nest_builder b = nest_builder_make(arena, "stream");
+    nest_id x = nest_buffer(&b, "x", JOT_F32, n, NEST_IN),
+            y = nest_buffer(&b, "y", JOT_F32, n, NEST_OUT), i = nest_axis(&b, "i", n);
+    nest_open(&b, NEST_PAR, 1, &i);
+    struct nest_index at = form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)});
+    nest_id v = nest_load(&b, x, at, NEST_NONE);
+    nest_put(&b, y, at, nest_op(&b, IR_add, JOT_F32, 2, (nest_id[]){v, v}, NULL), NEST_NONE);
+    nest_close(&b, 0, NULL);
+    struct rt_program *program;
+    ck_assert_int_eq(run_native_load(arena, run_native_wrap(arena, b.nest), &program), JOT_OK);
+    size_t bytes = (size_t)n * sizeof(float);
+    float *from = malloc(bytes), *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    for (int64_t k = 0; k < n; k++)
+        from[k] = (float)(next() >> 40);
+    for (int offset = 0; offset < 2; offset++) {
+        float *to = memory + offset;
+        memset(memory, 0xff, bytes + 4);
+        const void *inputs[] = {from};
+        void *outputs[] = {to};
+        ck_assert_int_eq(rt_program_run(program, inputs, outputs), JOT_OK);
+        for (int64_t k = 0; k < n; k++)
+            ck_assert(to[k] == 2 * from[k]);
+    }
+    free(from);
+    free(memory);
+    rt_program_release(program);
+}
+END_TEST
+
 START_TEST(scans)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I16, JOT_C64};
@@ -497,6 +530,7 @@ int main(void)
     tcase_add_loop_test(c, access, 0, DTYPE_COUNT);
     tcase_add_loop_test(c, locals, 0, 2);
     tcase_add_loop_test(c, divisions, 0, 2);
+    tcase_add_test(c, streams);
     tcase_add_loop_test(c, scans, 0, 8);
     tcase_add_loop_test(c, one_hot, 0, 4);
     suite_add_tcase(s, c);
