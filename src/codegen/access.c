@@ -269,14 +269,14 @@ static void scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
     overloaded(l, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4, arguments);
 }
 
-static LLVMValueRef from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
 {
     if (d != JOT_BOOL)
         return v;
     return LLVMBuildICmp(l->m.b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
-static LLVMValueRef to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+LLVMValueRef cg_to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
 {
     if (d != JOT_BOOL)
         return v;
@@ -393,7 +393,7 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
         LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
         v = load_vector(l, lane, base, &p, align, mask, is_complex);
     }
-    v.re = from_memory(l, v.re, d);
+    v.re = cg_from_memory(l, v.re, d);
     return v;
 }
 
@@ -447,7 +447,7 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(dtype_real(d))->bytes;
     struct parts p = split_index(l, x);
-    v.re = to_memory(l, v.re, d);
+    v.re = cg_to_memory(l, v.re, d);
     bool same_place = l->lanes > 1 && !p.factor && !p.varying;
     if (l->lanes > 1 && !same_place) {
         LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
@@ -520,7 +520,7 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
     LLVMValueRef offsets = cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
     LLVMValueRef v =
         gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
-    return (struct cg_value){from_memory(l, v, d), NULL};
+    return (struct cg_value){cg_from_memory(l, v, d), NULL};
 }
 
 // A local with an element for each lane is contiguous along the lanes whatever its index says.
@@ -555,7 +555,7 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
         return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
     LLVMTypeRef type;
     LLVMValueRef at = expanded_at(l, s, 0, &type);
-    struct cg_value v = {from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
+    struct cg_value v = {cg_from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
     if (dtype_is_complex(d))
         v.im = LLVMBuildLoad2(l->m.b, type, expanded_at(l, s, 1, &type), "");
     return v;
@@ -574,7 +574,7 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     }
     LLVMTypeRef type;
     v = cg_wide_value(l, v);
-    LLVMBuildStore(l->m.b, to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
+    LLVMBuildStore(l->m.b, cg_to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
     if (v.im)
         LLVMBuildStore(l->m.b, v.im, expanded_at(l, s, 1, &type));
 }
