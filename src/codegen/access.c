@@ -3,7 +3,9 @@
 // factor along the vector axis.
 #include "codegen/lower.h"
 
-#define SMALL_BYTES 8192 // what may live in the frame
+#define SMALL_BYTES 8192                   // what may live in the frame
+#define STREAMED_BYTES (INT64_C(32) << 20) // arrays that no cache holds until they are read
+#define CACHE_LINE 64
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
 {
@@ -206,6 +208,37 @@ static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef
     overloaded(l, "llvm.masked.store", LLVMTypeOf(v), l->module->ptr, 4, arguments);
 }
 
+// Past the caches where the place is the start of a line: the line is not read first.
+static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
+                           unsigned align)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef place = LLVMBuildPtrToInt(b, at, l->module->i64, "");
+    place = LLVMBuildAnd(b, place, cg_int(l->module, CACHE_LINE - 1), "");
+    struct cg_branch starts =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
+    LLVMValueRef store = LLVMBuildStore(b, v, at);
+    LLVMSetAlignment(store, CACHE_LINE);
+    LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
+    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
+                    LLVMMetadataAsValue(l->module->context,
+                                        LLVMMDNodeInContext2(l->module->context, &one, 1)));
+    cg_else_open(l, &starts);
+    LLVMSetAlignment(LLVMBuildStore(b, v, at), align);
+    cg_if_close(l, &starts);
+    l->has_streamed = true;
+}
+
+void cg_end_streams(struct cg_lowering *l)
+{
+    if (!l->has_streamed)
+        return;
+    unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
+    LLVMValueRef fence = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, NULL, 0);
+    LLVMBuildCall2(l->m.b, type, fence, NULL, 0, "");
+}
+
 static LLVMValueRef full_mask(struct cg_lowering *l, LLVMValueRef mask)
 {
     return mask ? mask : LLVMConstAllOnes(LLVMVectorType(l->module->i1, l->lanes));
@@ -236,14 +269,14 @@ static void scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
     overloaded(l, "llvm.masked.scatter", LLVMTypeOf(v), LLVMTypeOf(at), 4, arguments);
 }
 
-static LLVMValueRef from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
 {
     if (d != JOT_BOOL)
         return v;
     return LLVMBuildICmp(l->m.b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
-static LLVMValueRef to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
+LLVMValueRef cg_to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
 {
     if (d != JOT_BOOL)
         return v;
@@ -360,7 +393,7 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
         LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
         v = load_vector(l, lane, base, &p, align, mask, is_complex);
     }
-    v.re = from_memory(l, v.re, d);
+    v.re = cg_from_memory(l, v.re, d);
     return v;
 }
 
@@ -378,7 +411,11 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
         }
         LLVMValueRef all = v.im ? interleave(l, v.re, v.im) : v.re;
         LLVMValueRef wide_mask = mask && v.im ? interleave(l, mask, mask) : mask;
-        store_contiguous(l, all, cg_at(l, lane, base, start), align, wide_mask);
+        LLVMValueRef at = cg_at(l, lane, base, start);
+        if (l->streams && !mask && cg_lanes_of(all) * align % CACHE_LINE == 0)
+            store_streamed(l, all, at, align);
+        else
+            store_contiguous(l, all, at, align, wide_mask);
         return;
     }
     LLVMValueRef offsets;
@@ -410,7 +447,7 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(dtype_real(d))->bytes;
     struct parts p = split_index(l, x);
-    v.re = to_memory(l, v.re, d);
+    v.re = cg_to_memory(l, v.re, d);
     bool same_place = l->lanes > 1 && !p.factor && !p.varying;
     if (l->lanes > 1 && !same_place) {
         LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
@@ -483,7 +520,7 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
     LLVMValueRef offsets = cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
     LLVMValueRef v =
         gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
-    return (struct cg_value){from_memory(l, v, d), NULL};
+    return (struct cg_value){cg_from_memory(l, v, d), NULL};
 }
 
 // A local with an element for each lane is contiguous along the lanes whatever its index says.
@@ -518,7 +555,7 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
         return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
     LLVMTypeRef type;
     LLVMValueRef at = expanded_at(l, s, 0, &type);
-    struct cg_value v = {from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
+    struct cg_value v = {cg_from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
     if (dtype_is_complex(d))
         v.im = LLVMBuildLoad2(l->m.b, type, expanded_at(l, s, 1, &type), "");
     return v;
@@ -529,12 +566,15 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     if (!is_expanded(l, s->buffer)) {
+        const struct nest_buffer *to = &l->nest->buffers.at[s->buffer];
+        l->streams = to->count * dtype_get(d)->bytes >= STREAMED_BYTES;
         cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
+        l->streams = false;
         return;
     }
     LLVMTypeRef type;
     v = cg_wide_value(l, v);
-    LLVMBuildStore(l->m.b, to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
+    LLVMBuildStore(l->m.b, cg_to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
     if (v.im)
         LLVMBuildStore(l->m.b, v.im, expanded_at(l, s, 1, &type));
 }

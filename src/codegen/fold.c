@@ -148,7 +148,9 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
             a->dtype = put_dtype(l, put);
             a->index = inner_index(l, p, put, &a->count);
         }
-        if (i >= f->n_combines && row_lanes(l, p, f->puts[i - f->n_combines]) == 64)
+        if (i >= f->n_combines)
+            a->row_lanes = row_lanes(l, p, f->puts[i - f->n_combines]);
+        if (a->row_lanes == 64)
             a->stride = (a->count + 63) / 64 * 64;
         cg_accumulator_make(l, a);
     }
@@ -176,6 +178,12 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     for (uint32_t i = 0; result_rows && i < n; i++)
         p.results[i] = cg_results_make(l, &p.state.accumulators[i], result_rows);
     return p;
+}
+
+static LLVMValueRef place_in_block(struct cg_lowering *l, LLVMValueRef at)
+{
+    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_BLOCK - 1), "");
+    return LLVMBuildTrunc(l->m.b, place, l->module->i32, "");
 }
 
 // The values that a fold yields go to its accumulators.
@@ -226,12 +234,6 @@ static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned
     LLVMValueRef below =
         LLVMBuildICmp(b, LLVMIntSLT, place, cg_splat(&l->m, high, l->lanes), "");
     return LLVMBuildAnd(b, above, below, "");
-}
-
-static LLVMValueRef place_in_block(struct cg_lowering *l, LLVMValueRef at)
-{
-    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_BLOCK - 1), "");
-    return LLVMBuildTrunc(l->m.b, place, l->module->i32, "");
 }
 
 // One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
@@ -317,10 +319,20 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
     l->lanes = 1;
 }
 
-static void place_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
+void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
     set_axes(l, cg_statement(l, p->statement), at);
     p->state.slot = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_LANES - 1), "");
+}
+
+void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
+{
+    yield(l, p, place_in_block(l, at));
+}
+
+void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
+{
+    cg_fold_place(l, p, at);
     element(l, p, place_in_block(l, at));
 }
 
@@ -332,51 +344,6 @@ static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
         bytes += (uint64_t)(a->rows * a->stride) * a->lanes * dtype_get(a->dtype)->bytes;
     }
     return bytes;
-}
-
-#define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold
-
-// Whether every put has a row that registers may hold.
-static bool rows_fit_registers(const struct cg_lowering *l, const struct cg_fold_plan *p)
-{
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < p->state.n_puts; i++) {
-        const struct cg_accumulator *a = &p->state.accumulators[p->state.n_combines + i];
-        unsigned lanes = row_lanes(l, p, p->state.puts[i]);
-        if (lanes != 64 && lanes != 16)
-            return false;
-        if (a->stride % lanes != 0)
-            return false;
-        bytes += a->stride * dtype_get(a->dtype)->bytes;
-    }
-    return p->state.n_puts > 0 && bytes <= ROW_BYTES;
-}
-
-// One accumulator after the other, its rows in registers.
-static void row_by_row(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
-                       LLVMValueRef last)
-{
-    struct cg_fold *f = &p->state;
-    LLVMValueRef(*all)[2] = arena_allocate(l->arena, sizeof *all * f->n_puts);
-    struct cg_accumulator *puts = f->accumulators + f->n_combines;
-    for (uint32_t i = 0; i < f->n_puts; i++)
-        cg_accumulator_one_row(l, &puts[i], all[i]);
-    LLVMValueRef lanes = cg_int(l->module, CG_FOLD_LANES), one = cg_int(l->module, 1);
-    struct cg_loop slot = cg_loop_open(l, cg_int(l->module, 0), lanes, one);
-    for (uint32_t i = 0; i < f->n_puts; i++)
-        cg_accumulator_reset(l, &puts[i]);
-    LLVMValueRef start = LLVMBuildAdd(l->m.b, first, slot.index, "");
-    struct cg_loop turn = cg_loop_open(l, start, last, lanes);
-    place_element(l, p, turn.index);
-    cg_loop_close(l, &turn);
-    for (uint32_t i = 0; i < f->n_puts; i++)
-        cg_accumulator_keep_row(l, &puts[i], (const LLVMValueRef *)all[i], slot.index);
-    cg_loop_close(l, &slot);
-    for (uint32_t i = 0; i < f->n_puts; i++) {
-        puts[i].one_row = false;
-        puts[i].re = all[i][0];
-        puts[i].im = all[i][1];
-    }
 }
 
 // Eight accumulators at a time through the whole block, when all 64 would not stay in the nearest
@@ -392,7 +359,7 @@ static void grouped_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVal
     LLVMValueRef stop = LLVMBuildAdd(b, turn.index, eight, "");
     stop = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, stop, last, ""), stop, last, "");
     struct cg_loop one = cg_loop_open(l, turn.index, stop, cg_int(l->module, 1));
-    place_element(l, p, one.index);
+    cg_fold_element(l, p, one.index);
     cg_loop_close(l, &one);
     cg_loop_close(l, &turn);
     cg_loop_close(l, &group);
@@ -411,17 +378,14 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
         }
         return;
     }
-    // In one block, whose elements stay near; memory beyond streams better in order.
-    if (p->blocks == 1 && p->length > 2 * CG_FOLD_LANES && rows_fit_registers(l, p)) {
-        row_by_row(l, p, first, last);
+    if (cg_fold_rows(l, p, first, last))
         return;
-    }
     if (accumulator_bytes(p) > GROUP_BYTES && p->length > CG_FOLD_BLOCK / 2) {
         grouped_block(l, p, first, last);
         return;
     }
     struct cg_loop loop = cg_loop_open(l, first, last, cg_int(l->module, 1));
-    place_element(l, p, loop.index);
+    cg_fold_element(l, p, loop.index);
     cg_loop_close(l, &loop);
 }
 

@@ -71,6 +71,7 @@ static uint32_t bind_buffers(struct cg_lowering *l)
 
 static void end_function(struct cg_lowering *l)
 {
+    cg_end_streams(l);
     LLVMBuildRetVoid(l->m.b);
     LLVMDisposeBuilder(l->m.b);
 }

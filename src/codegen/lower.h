@@ -53,6 +53,8 @@ struct cg_lowering {
     LLVMValueRef tile_begin, tile_end;
     bool *hoisted;        // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
+    bool streams;         // the store being lowered is to an array that no cache holds
+    bool has_streamed;    // some store was
     jot_status status;
     const char *message;
 };
@@ -65,6 +67,8 @@ LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x);
 LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d);
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
+// Ends a function that may have streamed: other threads see what it stored.
+void cg_end_streams(struct cg_lowering *l);
 // The same on memory at base with elements of dtype d.
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                            const struct nest_index *x, LLVMValueRef guard);
@@ -75,6 +79,9 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
 #define CG_TILE 64
 bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across);
 void cg_stage(struct cg_lowering *l, nest_id statement);
+// A bool is a byte in memory, a bit elsewhere.
+LLVMValueRef cg_from_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
+LLVMValueRef cg_to_memory(struct cg_lowering *l, LLVMValueRef v, jot_dtype d);
 LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer);
 // Memory of this worker; of the function's frame when it is small.
 LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes);
@@ -112,6 +119,7 @@ struct cg_accumulator {
     unsigned lanes;          // of an element in memory
     unsigned rows;           // accumulators that can be in use: at most CG_FOLD_LANES
     struct nest_index index; // of a put: its place among the destinations
+    unsigned row_lanes;      // of a put whose places are one row that one map walks, or 0
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
@@ -167,6 +175,14 @@ struct cg_fold_plan {
 struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id s, int64_t result_rows);
 void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef block,
                    LLVMValueRef row);
+// The element at a place of the sequence; in steps: its axes and accumulator, its body, its yield.
+void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
+void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
+void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at);
+// fold_rows.c: one block with the rows that it accumulates in registers; false when they do not
+// fit.
+bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                  LLVMValueRef last);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
 

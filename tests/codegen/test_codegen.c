@@ -274,6 +274,44 @@ START_TEST(accumulations)
 }
 END_TEST
 
+// A number between the loops of every element: expensive, chosen by a bool, of two stages.
+START_TEST(numbers_of_rows)
+{
+    static const int64_t sizes[][2] = {{129, 20}, {513, 20}, {1000, 33}, {1100, 64}};
+    jot_dtype d = _i % 2 ? JOT_F64 : JOT_F32;
+    int64_t n = sizes[_i / 2][0], columns = sizes[_i / 2][1];
+    struct nest_builder b = nest_builder_make(arena, "rows");
+    nest_id x = nest_buffer(&b, "x", d, n * columns, NEST_IN);
+    nest_id y = nest_buffer(&b, "y", d, columns, NEST_OUT);
+    nest_id z = nest_buffer(&b, "z", d, 1, NEST_OUT);
+    nest_id i = nest_axis(&b, "i", n), j = nest_axis(&b, "j", columns),
+            k = nest_axis(&b, "k", columns);
+    nest_id fold = nest_open(&b, NEST_FOLD, 1, &i);
+    nest_id number =
+        nest_index_value(&b, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), JOT_I32);
+    nest_id place = nest_op(&b, IR_convert, d, 1, &number, NULL);
+    nest_open(&b, NEST_FOLD, 1, &j);
+    nest_id u = nest_load(
+        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, columns), AXIS(j, 1)}), NEST_NONE);
+    struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {u}};
+    nest_id s = nest_close(&b, 1, &sum);
+    nest_id is_low = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){s, place}, NULL);
+    nest_id e = nest_op(&b, IR_tanh, d, 1, &s, NULL);
+    nest_id g = nest_op(&b, IR_select, d, 3, (nest_id[]){is_low, e, s}, NULL);
+    nest_open(&b, NEST_MAP, 1, &k);
+    nest_id v = nest_load(
+        &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, columns), AXIS(k, 1)}), NEST_NONE);
+    nest_id w = nest_op(&b, IR_mul, d, 2, (nest_id[]){v, g}, NULL);
+    struct nest_combine add = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {w}};
+    nest_put_combine(&b, y, form(&b, 0, 1, (struct nest_term[]){AXIS(k, 1)}), fold, &add);
+    nest_close(&b, 0, NULL);
+    struct nest_combine last = {.op = IR_reduce_max, .n = 1, .dtype = d, .value = {g}};
+    nest_id most = nest_close(&b, 1, &last);
+    nest_put(&b, z, form(&b, 0, 0, NULL), most, NEST_NONE);
+    check_nest(b.nest);
+}
+END_TEST
+
 START_TEST(large_fold)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16, JOT_C128, JOT_BOOL};
@@ -429,6 +467,39 @@ START_TEST(divisions)
 }
 END_TEST
 
+// An array that goes past the caches, at the start of a cache line and elsewhere.
+START_TEST(streams)
+{
+    int64_t n = (INT64_C(1) << 23) + 77;
+    struct nest_builder b = nest_builder_make(arena, "stream");
+    nest_id x = nest_buffer(&b, "x", JOT_F32, n, NEST_IN),
+            y = nest_buffer(&b, "y", JOT_F32, n, NEST_OUT), i = nest_axis(&b, "i", n);
+    nest_open(&b, NEST_PAR, 1, &i);
+    struct nest_index at = form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)});
+    nest_id v = nest_load(&b, x, at, NEST_NONE);
+    nest_put(&b, y, at, nest_op(&b, IR_add, JOT_F32, 2, (nest_id[]){v, v}, NULL), NEST_NONE);
+    nest_close(&b, 0, NULL);
+    struct rt_program *program;
+    ck_assert_int_eq(run_native_load(arena, run_native_wrap(arena, b.nest), &program), JOT_OK);
+    size_t bytes = (size_t)n * sizeof(float);
+    float *from = malloc(bytes), *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    for (int64_t k = 0; k < n; k++)
+        from[k] = (float)(next() >> 40);
+    for (int offset = 0; offset < 2; offset++) {
+        float *to = memory + offset;
+        memset(memory, 0xff, bytes + 4);
+        const void *inputs[] = {from};
+        void *outputs[] = {to};
+        ck_assert_int_eq(rt_program_run(program, inputs, outputs), JOT_OK);
+        for (int64_t k = 0; k < n; k++)
+            ck_assert(to[k] == 2 * from[k]);
+    }
+    free(from);
+    free(memory);
+    rt_program_release(program);
+}
+END_TEST
+
 START_TEST(scans)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I16, JOT_C64};
@@ -493,10 +564,12 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, folds, 0, COMBINERS * DTYPE_COUNT);
     tcase_add_loop_test(c, accumulations, 0, 5);
+    tcase_add_loop_test(c, numbers_of_rows, 0, 8);
     tcase_add_loop_test(c, large_fold, 0, 6);
     tcase_add_loop_test(c, access, 0, DTYPE_COUNT);
     tcase_add_loop_test(c, locals, 0, 2);
     tcase_add_loop_test(c, divisions, 0, 2);
+    tcase_add_test(c, streams);
     tcase_add_loop_test(c, scans, 0, 8);
     tcase_add_loop_test(c, one_hot, 0, 4);
     suite_add_tcase(s, c);

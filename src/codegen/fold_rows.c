@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds that accumulate rows, one accumulator after the other, its rows in registers.
+//
+//     fold i { fold k { ... } -> s; e = exp s; map j { put y[j] fma= x[i, j], e } }
+//
+// The elements of an accumulator are 64 apart.  When numbers between the loops inside (e) are
+// expensive, a tile of 16 elements goes through the body in three stages: what comes before them
+// for each element, the numbers for all 16 at once, then the rest for each element.
+#include "codegen/lower.h"
+#include "passes/cost.h"
+
+#define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold
+#define TILE 16
+
+enum stage { BEFORE, NUMBERS, AFTER };
+
+struct staged {
+    const struct nest_block *body;
+    enum stage *of_value, *of_statement; // the latter by place in the body
+    LLVMValueRef *memory;                // per value of the body: TILE of them
+};
+
+// -- Which statement belongs to which stage -----------------------------------------------------
+
+static enum stage later(enum stage a, enum stage b) { return a > b ? a : b; }
+
+static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block);
+
+// The stage of the latest value that a statement reads, with all that is inside it.
+static enum stage of_operands(const struct cg_lowering *l, const struct staged *t,
+                              const struct nest_statement *s)
+{
+    enum stage last = s->guard == NEST_NONE ? BEFORE : t->of_value[s->guard];
+    for (uint32_t i = 0; i < s->n_in; i++)
+        last = later(last, t->of_value[s->in[i]]);
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            last = later(last, t->of_value[s->index.terms[i].id]);
+    for (uint32_t i = 0; s->kind != NEST_FOLD && i < s->n_combines; i++)
+        for (uint32_t k = 0; k < s->combines[i].n; k++)
+            last = later(last, t->of_value[s->combines[i].value[k]]);
+    for (uint32_t i = 0; i < s->n_yields; i++)
+        last = later(last, t->of_value[s->yields[i]]);
+    bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
+                    s->kind == NEST_IF;
+    if (has_body)
+        last = later(last, of_block(l, t, s->body));
+    if (s->kind == NEST_IF && s->other != NEST_NONE)
+        last = later(last, of_block(l, t, s->other));
+    return last;
+}
+
+static enum stage of_block(const struct cg_lowering *l, const struct staged *t, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    enum stage last = BEFORE;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        last = later(last, of_operands(l, t, cg_statement(l, b->statements.at[i])));
+    return last;
+}
+
+// Memory that elements of the tile would share.
+static bool writes_locals(const struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN;
+        if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF ||
+            (has_body && writes_locals(l, s->body)))
+            return true;
+    }
+    return false;
+}
+
+// False when nothing is expensive, or values are not single numbers.
+static bool assign_stages(const struct cg_lowering *l, struct staged *t)
+{
+    bool pays = false;
+    for (uint32_t i = 0; i < t->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, t->body->statements.at[i]);
+        enum stage stage = of_operands(l, t, s);
+        if (s->kind == NEST_OP && stage == BEFORE && cost_is_expensive(s->op, s->dtype))
+            stage = NUMBERS;
+        if (s->kind == NEST_MAP || s->kind == NEST_PUT ||
+            (stage == NUMBERS && s->kind != NEST_OP))
+            stage = AFTER;
+        pays = pays || stage == NUMBERS;
+        t->of_statement[i] = stage;
+        for (uint32_t k = 0; k < s->n_results; k++) {
+            t->of_value[s->result + k] = stage;
+            if (dtype_is_complex(l->nest->values.at[s->result + k].dtype))
+                return false;
+        }
+    }
+    return pays;
+}
+
+// -- Lowering -----------------------------------------------------------------------------------
+
+static bool is_kept(const struct staged *t, const struct nest_statement *s, nest_id value)
+{
+    return s->kind != NEST_CONST && t->of_value[value] != AFTER;
+}
+
+// Lowers the statements of one stage, and keeps their values at element `at` of the tile.
+static void lower_stage(struct cg_lowering *l, const struct staged *t, enum stage stage,
+                        LLVMValueRef at)
+{
+    LLVMBuilderRef b = l->m.b;
+    for (uint32_t i = 0; i < t->body->statements.count; i++) {
+        nest_id id = t->body->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (l->hoisted[id] || t->of_statement[i] != stage)
+            continue;
+        cg_lower_statement(l, id);
+        for (uint32_t k = 0; k < s->n_results; k++) {
+            nest_id value = s->result + k;
+            if (!is_kept(t, s, value))
+                continue;
+            LLVMValueRef v = cg_wide(l, l->values[value].re);
+            LLVMTypeRef lane = cg_memory_type(l->module, l->nest->values.at[value].dtype);
+            v = cg_to_memory(l, v, l->nest->values.at[value].dtype);
+            if (!t->memory[value])
+                t->memory[value] = cg_alloca(l, LLVMArrayType2(lane, TILE), 1);
+            LLVMSetAlignment(LLVMBuildStore(b, v, cg_at(l, lane, t->memory[value], at)),
+                             dtype_get(l->nest->values.at[value].dtype)->bytes);
+        }
+    }
+}
+
+// The kept values of earlier stages at element `at` of the tile.
+static void reload(struct cg_lowering *l, const struct staged *t, enum stage stage,
+                   LLVMValueRef at)
+{
+    for (uint32_t i = 0; i < t->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, t->body->statements.at[i]);
+        for (uint32_t k = 0; t->of_statement[i] < stage && k < s->n_results; k++) {
+            nest_id value = s->result + k;
+            if (!t->memory[value])
+                continue;
+            jot_dtype d = l->nest->values.at[value].dtype;
+            LLVMTypeRef lane = cg_memory_type(l->module, d);
+            LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_with_lanes(lane, l->lanes),
+                                            cg_at(l, lane, t->memory[value], at), "");
+            LLVMSetAlignment(v, dtype_get(d)->bytes);
+            l->values[value] = (struct cg_value){cg_from_memory(l, v, d), NULL};
+        }
+    }
+}
+
+static struct staged *staged_make(struct cg_lowering *l, const struct cg_fold_plan *p)
+{
+    uint32_t body = cg_statement(l, p->statement)->body;
+    struct staged *t = arena_new(l->arena, struct staged);
+    t->body = &l->nest->blocks.at[body];
+    t->of_value = arena_array(l->arena, enum stage, l->nest->values.count + 1);
+    t->of_statement = arena_array(l->arena, enum stage, t->body->statements.count + 1);
+    t->memory = arena_array(l->arena, LLVMValueRef, l->nest->values.count + 1);
+    bool has_tiles = p->length >= TILE / 2 * CG_FOLD_LANES;
+    return has_tiles && !writes_locals(l, body) && assign_stages(l, t) ? t : NULL;
+}
+
+// The elements [first, last) of one accumulator, CG_FOLD_LANES apart.
+static void staged_elements(struct cg_lowering *l, struct cg_fold_plan *p,
+                            const struct staged *t, LLVMValueRef first, LLVMValueRef last)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef step = cg_int(l->module, CG_FOLD_LANES),
+                 reach = cg_int(l->module, TILE * CG_FOLD_LANES);
+    struct cg_loop tile = cg_loop_open(l, first, last, reach);
+    LLVMValueRef stop = LLVMBuildAdd(b, tile.index, reach, "");
+    stop = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, stop, last, ""), stop, last, "");
+    for (enum stage stage = BEFORE; stage <= AFTER; stage++) {
+        LLVMValueRef at = cg_int(l->module, 0);
+        if (stage == NUMBERS) {
+            l->lanes = TILE;
+            reload(l, t, stage, at);
+            lower_stage(l, t, stage, at);
+            l->lanes = 1;
+            continue;
+        }
+        struct cg_loop element = cg_loop_open(l, tile.index, stop, step);
+        at = LLVMBuildSub(b, element.index, tile.index, "");
+        at = LLVMBuildUDiv(b, at, step, "");
+        cg_fold_place(l, p, element.index);
+        reload(l, t, stage, at);
+        lower_stage(l, t, stage, at);
+        if (stage == AFTER)
+            cg_fold_yield(l, p, element.index);
+        cg_loop_close(l, &element);
+    }
+    cg_loop_close(l, &tile);
+}
+
+// Whether every put has a row that registers may hold.
+static bool fit_registers(const struct cg_fold_plan *p)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < p->state.n_puts; i++) {
+        const struct cg_accumulator *a = &p->state.accumulators[p->state.n_combines + i];
+        if ((a->row_lanes != 64 && a->row_lanes != 16) || a->stride % a->row_lanes != 0)
+            return false;
+        bytes += a->stride * dtype_get(a->dtype)->bytes;
+    }
+    return p->state.n_puts > 0 && bytes <= ROW_BYTES;
+}
+
+bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                  LLVMValueRef last)
+{
+    // In one block, whose elements stay near; memory beyond streams better in order.
+    if (p->blocks != 1 || p->length <= 2 * CG_FOLD_LANES || !fit_registers(p))
+        return false;
+    struct cg_fold *f = &p->state;
+    LLVMValueRef(*all)[2] = arena_allocate(l->arena, sizeof *all * f->n_puts);
+    struct cg_accumulator *puts = f->accumulators + f->n_combines;
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_one_row(l, &puts[i], all[i]);
+    const struct staged *t = staged_make(l, p);
+    LLVMValueRef lanes = cg_int(l->module, CG_FOLD_LANES), one = cg_int(l->module, 1);
+    struct cg_loop slot = cg_loop_open(l, cg_int(l->module, 0), lanes, one);
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_reset(l, &puts[i]);
+    LLVMValueRef start = LLVMBuildAdd(l->m.b, first, slot.index, "");
+    if (t) {
+        staged_elements(l, p, t, start, last);
+    } else {
+        struct cg_loop turn = cg_loop_open(l, start, last, lanes);
+        cg_fold_element(l, p, turn.index);
+        cg_loop_close(l, &turn);
+    }
+    for (uint32_t i = 0; i < f->n_puts; i++)
+        cg_accumulator_keep_row(l, &puts[i], (const LLVMValueRef *)all[i], slot.index);
+    cg_loop_close(l, &slot);
+    for (uint32_t i = 0; i < f->n_puts; i++) {
+        puts[i].one_row = false;
+        puts[i].re = all[i][0];
+        puts[i].im = all[i][1];
+    }
+    return true;
+}
