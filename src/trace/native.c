@@ -18,7 +18,7 @@
 #define FEW 32
 
 // Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
-#define NUMERICS_VERSION "jot 0.1 numerics 1"
+#define NUMERICS_VERSION "jot 0.1 numerics 2"
 
 struct output_type {
     jot_dtype dtype;

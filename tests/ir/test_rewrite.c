@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the builder does to one layout op after another: the values stay, and one op is left. The
+// identities of arithmetic are tested with the pass that uses them (harness/identities).
+#include "eval_support.h"
+
+// Two ops in a row on x f32[2,3,4], its elements numbered.
+typedef ir_id pair(struct ir_builder *b, ir_id x, int which);
+
+static const int64_t cube[] = {2, 3, 4};
+
+static void check_pair(pair *build, int which)
+{
+    float numbers[24];
+    for (int i = 0; i < 24; i++)
+        numbers[i] = (float)i;
+    struct ir_tensor x = tensor(JOT_F32, 3, cube, numbers),
+                     out[2] = {{.data = NULL}, {.data = NULL}};
+    for (int simple = 0; simple < 2; simple++) {
+        struct ir_builder b =
+            ir_builder_make(module, "pair", simple ? IR_BUILD_IDENTITIES : IR_BUILD_PLAIN);
+        ir_id in = ir_param(&b, x.type), v = build(&b, in, which);
+        ck_assert_msg(v != IR_NONE, "%s", b.message);
+        ir_output(&b, v);
+        struct ir_graph *g = ir_finish(&b);
+        ck_assert_ptr_nonnull(g);
+        if (simple && v != in)
+            ck_assert_int_eq(ir_operand(g, ir_node_of(g, v), 0), in);
+        ck_assert_int_eq(ir_eval(arena, g, &x, &out[simple]), JOT_OK);
+    }
+    ck_assert_msg(ir_type_equal(out[0].type, out[1].type), "pair %d: type", which);
+    ck_assert_msg(!memcmp(out[0].data, out[1].data,
+                          (size_t)ir_count(module, out[0].type) * sizeof(float)),
+                  "pair %d: values", which);
+}
+
+static const int64_t permutations[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                           {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+static ir_id two_transposes(struct ir_builder *b, ir_id x, int which)
+{
+    x = ir_transpose(b, x, permutations[which % 6]);
+    return ir_transpose(b, x, permutations[which / 6]);
+}
+
+// Leaves out another axis of the result each time.
+static ir_id broadcast(struct ir_builder *b, ir_id x, int missing)
+{
+    struct ir_type t = ir_type_in(b, x);
+    int64_t dims[IR_MAX_RANK] = {0}, axes[IR_MAX_RANK];
+    for (int i = 0; i < t.rank; i++) {
+        axes[i] = i + (i >= missing);
+        dims[axes[i]] = ir_dims(module, t)[i];
+    }
+    dims[missing] = 5;
+    return ir_broadcast_in_dim(b, x, t.rank + 1, dims, axes);
+}
+
+static ir_id two_broadcasts(struct ir_builder *b, ir_id x, int which)
+{
+    return broadcast(b, broadcast(b, x, which % 4), which / 4);
+}
+
+static ir_id two_reshapes(struct ir_builder *b, ir_id x, int which)
+{
+    static const int64_t shapes[][3] = {{2, 3, 4}, {4, 3, 2}, {1, 24, 1}, {6, 2, 2}};
+    x = ir_reshape(b, x, 3, shapes[which % 4]);
+    return ir_reshape(b, x, 3, shapes[which / 4]);
+}
+
+START_TEST(test_transposes) { check_pair(two_transposes, _i); }
+END_TEST
+
+START_TEST(test_broadcasts) { check_pair(two_broadcasts, _i); }
+END_TEST
+
+START_TEST(test_reshapes) { check_pair(two_reshapes, _i); }
+END_TEST
+
+START_TEST(test_ops_that_do_nothing)
+{
+    struct ir_builder b = ir_builder_make(module, "nothing", IR_BUILD_IDENTITIES);
+    ir_id x = ir_param(&b, ir_type_make(module, JOT_F32, 3, cube));
+    const int64_t zeros[3] = {0}, one_less[] = {2, 3, 3};
+    ck_assert_int_eq(ir_slice(&b, x, zeros, cube, NULL), x);
+    ck_assert_int_ne(ir_slice(&b, x, zeros, one_less, NULL), x);
+    ck_assert_int_ne(ir_slice(&b, x, zeros, cube, (int64_t[]){1, 2, 1}), x);
+    ck_assert_int_eq(ir_concatenate(&b, 1, &x, 1), x);
+    ck_assert_int_ne(ir_concatenate(&b, 2, (ir_id[]){x, x}, 1), x);
+    ck_assert_int_eq(ir_convert(&b, x, JOT_F32), x);
+    ck_assert_int_ne(ir_convert(&b, x, JOT_F64), x);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, test_transposes, 0, 36);
+    tcase_add_loop_test(t, test_broadcasts, 0, 20);
+    tcase_add_loop_test(t, test_reshapes, 0, 16);
+    tcase_add_test(t, test_ops_that_do_nothing);
+}
+
+int main(void) { return run_suite("rewrite", add_tests); }
