@@ -3,25 +3,27 @@
 """Seeded faults that the tests must find.
 
     tests/mutants/run.py              all of them
-    tests/mutants/run.py --sample 5   five, others every day
+    tests/mutants/run.py --sample 5   five, others for every commit
     tests/mutants/run.py NAME ...     some by name
     tests/mutants/run.py --list
 
-The tree is copied and built once; then each fault is put in, what it touches is built again, and
-the tests that are named beside it are run, one of which must fail.  --build DIRECTORY keeps the
-copy and its build for the next time.
+The tree is copied and built once; then each fault is put into the copy and what it touches is
+built again.  One test must fail: those named beside the fault run first, quick ones before slow
+ones, then all others.  --build DIRECTORY keeps the copy and its build for the next time.
 """
 import argparse
-import datetime
+import hashlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# name, file, tests, then pairs of text that occurs once and what takes its place.
+# name, file, likely killers, then pairs of text that occurs once and what takes its place.
 MUTANTS = [
     # Meaning of operations.
     ("max drops NaN", "src/ir/eval_machine.h", ["golden/golden"],
@@ -55,7 +57,7 @@ MUTANTS = [
      "if (n->op == op && op != IR_const && (int)n->n_in == n_in &&"),
     ("x + 0 is x", "src/ir/rewrite.c", ["harness/identities"],
      "r->op == IR_sub ? 0.0 : -0.0", "r->op == IR_sub ? 0.0 : 0.0"),
-    ("two transpositions in the wrong order", "src/ir/rewrite.c", ["random/programs"],
+    ("two transpositions in the wrong order", "src/ir/rewrite.c", ["ir/rewrite"],
      "both[i] = inner[axes[i]];", "both[i] = axes[inner[i]];"),
     # Derivatives.
     ("transposed permutation", "src/passes/rules/layout.c", ["passes/rules"],
@@ -72,7 +74,7 @@ MUTANTS = [
     ("contracted axes put back in the wrong order", "src/passes/rules/contract.c", ["passes/rules"],
      "place += z->contract[k] < z->contract[i];", "place += k < i;"),
     # Elementary functions.
-    ("cosine in the wrong quadrant", "src/base/math/trig.inc", ["golden/golden", "base/math"],
+    ("cosine in the wrong quadrant", "src/base/math/trig.inc", ["base/math", "golden/golden"],
      "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(1)));",
      "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(3)));"),
     ("pi with a wrong last part", "src/base/math/trig.inc", ["base/math", "golden/golden"],
@@ -82,7 +84,7 @@ MUTANTS = [
      'larger ? "llvm.maximum" : "llvm.minimum"', 'larger ? "llvm.maxnum" : "llvm.minnum"'),
     ("no mask on the tail", "src/codegen/fold.c", ["codegen/codegen"],
      'return LLVMBuildAnd(b, above, below, "");', "return above;"),
-    ("half as many accumulators", "src/ir/eval_fold.h", ["codegen/codegen"],
+    ("half as many accumulators", "src/ir/eval_fold.h", ["ir/eval_tensors", "codegen/codegen"],
      "#define EVAL_LANES 64", "#define EVAL_LANES 32"),
     ("the later of two winners", "src/codegen/accumulate.c", ["codegen/codegen"],
      'LLVMBuildICmp(b, LLVMIntSLT, y->v[2], x->v[2], "")',
@@ -124,31 +126,26 @@ def copy_tree(to):
         shutil.copymode(source, target)
 
 
-def targets_of(tests):
-    return ["tests/test_" + t.replace("/", "_") for t in tests]
+# The file with the fault in it, and without.
+def mutate(mutant, tree):
+    path = os.path.join(tree, mutant[1])
+    with open(path, encoding="utf-8") as f:
+        good = bad = f.read()
+    for find, replace in zip(mutant[3::2], mutant[4::2]):
+        if bad.count(find) != 1:
+            sys.exit("%s: %d places in %s read\n%s" % (mutant[0], bad.count(find), mutant[1], find))
+        bad = bad.replace(find, replace)
+    return path, good, bad
 
 
-def set_up(tree, build, mutants):
-    copy_tree(tree)
-    if not os.path.exists(os.path.join(build, "build.ninja")):
-        result = run(["meson", "setup", build, "-Dbuildtype=debug", "-Doptimization=1"], cwd=tree)
-        if result.returncode:
-            sys.exit(result.stdout)
-    run(["ninja", "-C", build, "build.ninja"])
-    known = run(["meson", "introspect", build, "--tests"]).stdout
-    for mutant in mutants:
-        if not any('"%s"' % t in known for t in mutant[2]):
-            sys.exit("%s: no such test: %s" % (mutant[0], ", ".join(mutant[2])))
-    tests = sorted({t for m in mutants for t in m[2] if '"%s"' % t in known})
-    make(build, tests)
-    for test in tests:
-        if not passes(build, test):
-            sys.exit("%s fails without any fault" % test)
-    return known
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
 
 
 def make(build, tests, name="the tree"):
-    result = run(["ninja", "-C", build, "src/codegen/libjot-codegen.so"] + targets_of(tests))
+    targets = ["tests/test_" + t.replace("/", "_") for t in tests]
+    result = run(["ninja", "-C", build, "src/codegen/libjot-codegen.so"] + targets)
     if result.returncode:
         sys.exit("%s does not build:\n%s" % (name, result.stdout))
 
@@ -160,32 +157,47 @@ def passes(build, test):
     return run(arguments, env=environment).returncode == 0
 
 
-# What found the fault, or None.
+# Returns all tests of code: a test of the tree looks at the sources alone.
+def set_up(tree, build, mutants):
+    copy_tree(tree)
+    for mutant in MUTANTS:
+        mutate(mutant, tree)
+    if not os.path.exists(os.path.join(build, "build.ninja")):
+        result = run(["meson", "setup", build, "-Dbuildtype=debug", "-Doptimization=1"], cwd=tree)
+        if result.returncode:
+            sys.exit(result.stdout)
+    result = run(["ninja", "-C", build, "build.ninja"])
+    if result.returncode:
+        sys.exit(result.stdout)
+    with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
+        known = [t["name"] for t in json.load(f) if "/test_" in t["cmd"][0]]
+    for mutant in MUTANTS:
+        unknown = set(mutant[2]) - set(known)
+        if unknown:
+            sys.exit("%s: no such test: %s" % (mutant[0], ", ".join(sorted(unknown))))
+    tests = sorted({t for m in mutants for t in m[2]})
+    make(build, tests)
+    for test in tests:
+        if not passes(build, test):
+            sys.exit("%s fails without any fault" % test)
+    return known
+
+
+# The test that found the fault, or None.
 def kill(mutant, tree, build, known):
-    name, file, tests = mutant[:3]
-    path = os.path.join(tree, file)
-    with open(path, encoding="utf-8") as f:
-        good = f.read()
-    bad = good
-    for find, replace in zip(mutant[3::2], mutant[4::2]):
-        if bad.count(find) != 1:
-            sys.exit("%s: %d places in %s read\n%s" % (name, bad.count(find), file, find))
-        bad = bad.replace(find, replace)
+    path, good, bad = mutate(mutant, tree)
     try:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(bad)
-        for test in tests:
-            if '"%s"' % test not in known:
-                continue
-            make(build, [test], name)
+        write(path, bad)
+        for test in mutant[2] + [t for t in known if t not in mutant[2]]:
+            make(build, [test], mutant[0])
             if not passes(build, test):
                 return test
         return None
     finally:
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(good)
+        write(path, good)
 
 
+# The commit orders the mutants that a sample is the first of.
 def choose(arguments):
     if arguments.names:
         unknown = set(arguments.names) - {m[0] for m in MUTANTS}
@@ -194,8 +206,10 @@ def choose(arguments):
         return [m for m in MUTANTS if m[0] in arguments.names]
     if not arguments.sample:
         return MUTANTS
-    first = datetime.date.today().toordinal() * arguments.sample
-    return [MUTANTS[(first + i) % len(MUTANTS)] for i in range(arguments.sample)]
+    commit = run(["git", "rev-parse", "HEAD"], cwd=ROOT).stdout.strip()
+    print("the sample of commit %s" % commit[:12], flush=True)
+    order = sorted(MUTANTS, key=lambda m: hashlib.sha256((commit + m[0]).encode()).digest())
+    return order[:arguments.sample]
 
 
 def main():
@@ -214,10 +228,16 @@ def main():
     os.makedirs(tree, exist_ok=True)
     alive = []
     try:
+        start = time.monotonic()
         known = set_up(tree, build, mutants)
+        print("%-45s %4.0f s" % ("the tree without faults", time.monotonic() - start), flush=True)
         for mutant in mutants:
+            start = time.monotonic()
             test = kill(mutant, tree, build, known)
-            print("%-45s %s" % (mutant[0], "found by " + test if test else "NOT FOUND"), flush=True)
+            found = "found by " + test if test else "NOT FOUND"
+            if test and test not in mutant[2]:
+                found += ", which is not named beside it"
+            print("%-45s %4.0f s  %s" % (mutant[0], time.monotonic() - start, found), flush=True)
             if not test:
                 alive.append(mutant[0])
     finally:
