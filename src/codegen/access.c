@@ -4,7 +4,7 @@
 #include "codegen/lower.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
-#define STREAMED_BYTES (INT64_C(32) << 20) // arrays that no cache holds until they are read
+#define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
 #define CACHE_LINE 64
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
@@ -551,8 +551,10 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     nest_id id = (nest_id)(s - l->nest->statements.at);
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
-    if (!is_expanded(l, s->buffer))
+    if (!is_expanded(l, s->buffer)) {
+        cg_prefetch(l, s);
         return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
+    }
     LLVMTypeRef type;
     LLVMValueRef at = expanded_at(l, s, 0, &type);
     struct cg_value v = {cg_from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};

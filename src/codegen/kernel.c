@@ -49,6 +49,7 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
     l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
     l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
     l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
+    l.prefetches = arena_array(arena, bool, nest->statements.count + 1);
     l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
     return l;
 }
@@ -129,6 +130,7 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     const struct nest_statement *s = cg_statement(l, loop);
     nest_id split = split_axis(l->nest, s);
     l->top = loop;
+    cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
     set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
              cg_loop_cost(l, loop), 64);

@@ -53,6 +53,8 @@ struct cg_lowering {
     LLVMValueRef tile_begin, tile_end;
     bool *hoisted;        // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
+    bool *prefetches;     // per statement: a load that asks for the same of the next row
+    nest_id row_axis;     // whose next point that is
     bool streams;         // the store being lowered is to an array that no cache holds
     bool has_streamed;    // some store was
     jot_status status;
@@ -185,6 +187,10 @@ bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef fi
                   LLVMValueRef last);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
+
+// prefetch.c: finds the loads of the parallel loop that ask for the next row, and lowers that.
+void cg_prefetch_find(struct cg_lowering *l, nest_id top);
+void cg_prefetch(struct cg_lowering *l, const struct nest_statement *load);
 
 // onehot.c: a body whose lanes differ only where an index equals some number.  Made before the loop
 // over vectors, NULL when the body is not of this kind.

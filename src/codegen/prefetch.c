@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are read more than once: what reads them last asks for the next row meanwhile.
+//
+//     par i { fold j { load x[n*i + j] ... } ; fold k { load x[n*i + k]; exp ... } }
+//
+// The first loop waits for memory and the second computes on what the nearest caches hold, while
+// memory has nothing to do.
+#include "codegen/lower.h"
+
+#define CACHE_LINE 64
+#define ROW_BYTES_LEAST 1024
+#define ROW_BYTES_MOST (256 * 1024)
+
+static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
+{
+    const struct nest_buffer *from = &l->nest->buffers.at[s->buffer];
+    int64_t bytes = nest_index_factor(&s->index, axis) * dtype_get(from->dtype)->bytes;
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && from->role == NEST_IN &&
+           bytes >= ROW_BYTES_LEAST && bytes <= ROW_BYTES_MOST;
+}
+
+// Notes for every buffer the last load of its rows, and whether another loop had read them.
+static void note_loads(struct cg_lowering *l, uint32_t block, nest_id axis, nest_id loop,
+                       nest_id *last, nest_id *first_loop)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool is_loop = s->kind == NEST_FOLD || s->kind == NEST_MAP;
+        if (is_loop)
+            note_loads(l, s->body, axis, loop == NEST_NONE ? id : loop, last, first_loop);
+        if (s->kind != NEST_LOAD || loop == NEST_NONE || !is_row(l, s, axis))
+            continue;
+        if (first_loop[s->buffer] == NEST_NONE)
+            first_loop[s->buffer] = loop;
+        else if (first_loop[s->buffer] != loop)
+            last[s->buffer] = id;
+    }
+}
+
+void cg_prefetch_find(struct cg_lowering *l, nest_id top)
+{
+    const struct nest_statement *s = cg_statement(l, top);
+    uint32_t n = l->nest->buffers.count;
+    nest_id *last = arena_array(l->arena, nest_id, n + 1),
+            *first_loop = arena_array(l->arena, nest_id, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        last[i] = first_loop[i] = NEST_NONE;
+    l->row_axis = s->axes[s->n_axes - 1];
+    note_loads(l, s->body, l->row_axis, NEST_NONE, last, first_loop);
+    for (uint32_t i = 0; i < n; i++)
+        if (last[i] != NEST_NONE)
+            l->prefetches[last[i]] = true;
+}
+
+void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (!l->prefetches[s - l->nest->statements.at] || l->lanes == 1 || l->mask ||
+        nest_index_factor(&s->index, l->vector_axis) != 1)
+        return;
+    LLVMBuilderRef b = l->m.b;
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    int64_t size = dtype_get(d)->bytes;
+    LLVMValueRef next =
+        LLVMBuildAdd(b, cg_index_first(l, &s->index),
+                     cg_int(l->module, nest_index_factor(&s->index, l->row_axis)), "");
+    LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
+    at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
+    unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
+    LLVMTypeRef overload = l->module->ptr, i32 = l->module->i32;
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, &overload, 1);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, &overload, 1);
+    for (int64_t byte = 0; byte < size * l->lanes; byte += CACHE_LINE) {
+        LLVMValueRef line = cg_int(l->module, byte);
+        LLVMValueRef arguments[] = {LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""),
+                                    LLVMConstInt(i32, 0, 0), LLVMConstInt(i32, 2, 0),
+                                    LLVMConstInt(i32, 1, 0)};
+        LLVMBuildCall2(b, type, f, arguments, 4, "");
+    }
+}
