@@ -127,7 +127,7 @@ static double time_first_call(double number)
 static void time_compilation(void)
 {
     enum { TRIES = 21 };
-    double sample[TRIES], fresh = (double)(time(NULL) % 1000000) * 1e-6;
+    double sample[TRIES], fresh = seconds() * 1e-9;
     time_first_call(0.5);
     for (int i = 0; i < TRIES; i++)
         sample[i] = time_first_call(1.0 + fresh + i);

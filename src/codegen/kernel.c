@@ -133,7 +133,7 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
     set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
-             cg_loop_cost(l, loop), 64);
+             cg_loop_cost(l, loop), CG_CHUNK);
 }
 
 // Bytes of one row of the results of an accumulator.

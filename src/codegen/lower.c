@@ -343,6 +343,8 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     LLVMValueRef rest = LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
     bool has_whole = !LLVMIsConstant(length) || LLVMConstIntGetSExtValue(length) >= lanes;
+    // Chunks are whole vectors, but for the last where the axis is none.
+    bool has_rest = l->nest->axes.at[axis].extent % lanes != 0 || CG_CHUNK % lanes != 0;
     if (has_whole) {
         struct cg_onehot *onehot = cg_onehot_make(l, s->body);
         struct cg_loop loop = cg_loop_open(l, begin, whole, step);
@@ -353,7 +355,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
             lower_tile(l, s);
         cg_loop_close(l, &loop);
     }
-    if (!LLVMIsConstant(rest) || LLVMConstIntGetSExtValue(rest) != 0) {
+    if (has_rest) {
         struct cg_branch branch = {0};
         if (!LLVMIsConstant(rest))
             branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(l->module, 0), ""));

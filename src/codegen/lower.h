@@ -13,6 +13,7 @@
 
 #define CG_FOLD_LANES 64
 #define CG_FOLD_BLOCK 4096
+#define CG_CHUNK 64 // chunks of a parallel loop begin and end at multiples, or at its end
 
 struct cg_accumulator;
 
