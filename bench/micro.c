@@ -4,6 +4,7 @@
 // a call that allocates, or a load that needs LLVM.
 #include <jot/jot.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,7 @@ static double time_first_call(double number)
 static void time_compilation(void)
 {
     enum { TRIES = 21 };
-    double sample[TRIES], fresh = seconds() * 1e-9;
+    double sample[TRIES], fresh = fmod(seconds(), 1);
     time_first_call(0.5);
     for (int i = 0; i < TRIES; i++)
         sample[i] = time_first_call(1.0 + fresh + i);
