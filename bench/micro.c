@@ -4,7 +4,6 @@
 // a call that allocates, or a load that needs LLVM.
 #include <jot/jot.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,7 @@ static double time_first_call(double number)
 static void time_compilation(void)
 {
     enum { TRIES = 21 };
-    double sample[TRIES], fresh = fmod(seconds(), 1);
+    double sample[TRIES], fresh = seconds() - (double)(long)seconds();
     time_first_call(0.5);
     for (int i = 0; i < TRIES; i++)
         sample[i] = time_first_call(1.0 + fresh + i);
