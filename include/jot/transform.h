@@ -10,8 +10,8 @@
 //     jot_function_make(body, 3, 1, ctx)                uniform signature, with a context
 //
 // Arguments are numbered from 0; a struct is one argument.  A function is traced once for each set
-// of types it is used with, so it must give the same for the same arguments, and what ctx points to
-// must not change.
+// of types it is used with, so it must give the same for the same arguments: numbers that ctx points
+// to must not change while it is in use.  Values of a trace around it may (jot_apply).
 #ifndef JOT_TRANSFORM_H
 #define JOT_TRANSFORM_H
 
@@ -66,7 +66,7 @@ JOT_API jot_function jot_function_trees(const char *name, const char *where, jot
 
 // Calls f on values while tracing.  A function that uses nothing but its arguments is traced once
 // for each set of types, and further uses refer to it.  One that uses values of traced functions
-// around it is traced again until it has twice in a row used the same ones.
+// around it is traced at every use; uses that make the same graph share it.
 JOT_API void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
                        jot_value *out);
 

@@ -12,21 +12,14 @@ struct memo_key {
     jot_transform transform[JOT_MAX_TRANSFORMS];
 };
 
-// Whether a function must be traced again to know what it uses of the traces around it: the same
-// context may hold other values by then, in a loop over layers for example.
-enum memo_trust {
-    TRUST_NEXT,    // yes, it was traced once
-    TRUST_SETTLED, // no, it uses nothing or has twice used the same values
-    TRUST_NEVER,   // yes, its values have changed
-};
-
+// Only of functions that use nothing of the traces around them: the same context may hold other
+// values by the next use, in a loop over layers for example.
 struct trace_memo {
     struct memo_key key;
     int n_in;
     const struct ir_type *types;
     const bool *weak;
     struct traced traced;
-    enum memo_trust trust;
     struct trace_memo *next;
 };
 
@@ -74,10 +67,10 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
     return true;
 }
 
-static struct trace_memo *find_memo(const struct memo_key *key, int n_in,
+static const struct trace_memo *find_memo(const struct memo_key *key, int n_in,
                                     const struct ir_type *types, const bool *weak)
 {
-    for (struct trace_memo *m = trace_top()->root->memo; m; m = m->next) {
+    for (const struct trace_memo *m = trace_top()->root->memo; m; m = m->next) {
         bool same = m->n_in == n_in && same_key(&m->key, key);
         for (int i = 0; same && i < n_in; i++)
             same = ir_type_equal(m->types[i], types[i]) && (!weak || m->weak[i] == weak[i]);
@@ -87,41 +80,19 @@ static struct trace_memo *find_memo(const struct memo_key *key, int n_in,
     return NULL;
 }
 
-static bool is_open(const struct traced *traced)
-{
-    for (int i = 0; i < traced->n_hidden; i++)
-        if (!trace_is_open(traced->hidden[i]))
-            return false;
-    return true;
-}
-
-static bool uses_the_same(const struct traced *a, const struct traced *b)
-{
-    bool same = a->function == b->function && a->n_hidden == b->n_hidden &&
-                !memcmp(a->weak, b->weak, sizeof *a->weak * (size_t)a->n_out);
-    for (int i = 0; same && i < a->n_hidden; i++)
-        same = trace_is_same(a->hidden[i], b->hidden[i]);
-    return same;
-}
-
-static void remember(struct trace_memo *m, const struct memo_key *key, int n_in,
-                     const struct ir_type *types, const bool *weak, const struct traced *traced)
+static void remember(const struct memo_key *key, int n_in, const struct ir_type *types,
+                     const bool *weak, const struct traced *traced)
 {
     struct trace *root = trace_top()->root;
     struct arena *arena = root->module->arena;
-    if (!m) {
-        m = arena_new(arena, struct trace_memo);
-        m->key = *key;
-        m->n_in = n_in;
-        m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
-        m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
-        m->trust = traced->n_hidden ? TRUST_NEXT : TRUST_SETTLED;
-        m->next = root->memo;
-        root->memo = m;
-    } else if (m->trust == TRUST_NEXT && is_open(&m->traced)) {
-        m->trust = uses_the_same(&m->traced, traced) ? TRUST_SETTLED : TRUST_NEVER;
-    }
+    struct trace_memo *m = arena_new(arena, struct trace_memo);
+    m->key = *key;
+    m->n_in = n_in;
+    m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
+    m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
     m->traced = *traced;
+    m->next = root->memo;
+    root->memo = m;
 }
 
 // The results as values of the graph, converted to what the user sees unless numbers stay numbers.
@@ -167,7 +138,7 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     out->n_hidden = (int)n_hidden;
     out->hidden = arena_array(arena, jot_value, n_hidden + 1);
     for (uint32_t i = 0; i < n_hidden; i++)
-        out->hidden[i] = t->hidden.at[hidden[i]].source;
+        out->hidden[i] = t->hidden.at[hidden[i]].outer;
     trace_end(t);
     return ok;
 }
@@ -213,8 +184,8 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
     int n_in = function_in(f, level);
     struct memo_key key;
     make_key(f, level, weak, &key);
-    struct trace_memo *known = find_memo(&key, n_in, types, weak);
-    if (known && known->trust == TRUST_SETTLED && is_open(&known->traced)) {
+    const struct trace_memo *known = find_memo(&key, n_in, types, weak);
+    if (known) {
         *out = known->traced;
         return true;
     }
@@ -231,7 +202,8 @@ bool function_trace(const jot_function *f, int level, const struct ir_type *type
             !function_transform(f, level, types, out))
             return false;
     }
-    remember(known, &key, n_in, types, weak, out);
+    if (out->n_hidden == 0)
+        remember(&key, n_in, types, weak, out);
     return true;
 }
 

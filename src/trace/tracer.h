@@ -68,7 +68,6 @@ struct trace_hidden {
     uint8_t kind;     // enum trace_hidden_kind
     ir_id id;         // its place in the graph
     jot_value outer;  // CAPTURED: handle in the parent
-    jot_value source; // CAPTURED: the handle that was used, of any trace around this one
     jot_array *array; // ARRAY: a reference that the trace owns
     double scalar[2]; // SCALAR: the number
 };
@@ -131,10 +130,6 @@ uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *ou
 jot_value trace_import(const char *op, jot_value v);
 // Imports each; false with the result to give when one is an error or nothing is being traced.
 bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error);
-// Whether it is of the innermost trace or one around it.
-bool trace_is_open(jot_value v);
-// Whether two handles of one open trace are the same value of the graph.
-bool trace_is_same(jot_value a, jot_value b);
 const struct trace_slot *trace_slot_of(jot_value v); // of the innermost trace
 bool trace_is_error(jot_value v);
 

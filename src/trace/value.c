@@ -239,14 +239,6 @@ static const struct trace *find_open(const struct trace *t, jot_value v)
     return t;
 }
 
-bool trace_is_open(jot_value v) { return find_open(trace_top(), v) != NULL; }
-
-bool trace_is_same(jot_value a, jot_value b)
-{
-    const struct trace *t = find_open(trace_top(), a);
-    return t && a.trace == b.trace && slot_in(t, a)->id == slot_in(t, b)->id;
-}
-
 static jot_value import_into(struct trace *t, const char *op, jot_value v);
 
 static jot_value capture(struct trace *t, const char *op, jot_value v)
@@ -265,7 +257,7 @@ static jot_value capture(struct trace *t, const char *op, jot_value v)
             s.id = t->hidden.at[p.id].id;
             return push(t, s);
         }
-    struct trace_hidden h = {.kind = TRACE_CAPTURED, .outer = outer, .source = v};
+    struct trace_hidden h = {.kind = TRACE_CAPTURED, .outer = outer};
     return add_hidden(t, hash, h, ir_type_of(t->parent->b.graph, s.id), s.weak,
                       (jot_dtype)s.dtype);
 }
