@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SAMPLES = 1000, PARAMETERS = 100 };
+enum { SAMPLES = 1000, PARAMETERS = 100, CALLS = 100 };
 
 static jot_value energy(jot_value w, jot_value alpha, jot_value x)
 {
@@ -34,7 +34,7 @@ static double seconds(void)
 }
 
 // Copies the numbers out and returns their norm.
-static double read(const jot_array *a, double *out)
+static double take(const jot_array *a, double *out)
 {
     const void *data = jot_array_data(a);
     double sum = 0;
@@ -73,11 +73,15 @@ int main(int argc, char **argv)
 {
     long seed = 0;
     jot_dtype dtype = JOT_F32;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!strcmp(argv[i], "--seed"))
-            seed = atol(argv[i + 1]);
-        if (!strcmp(argv[i], "--dtype") && !strcmp(argv[i + 1], "f64"))
-            dtype = JOT_F64;
+    for (int i = 1; i < argc; i += 2) {
+        const char *value = argv[i + 1] ? argv[i + 1] : "";
+        bool is_wide = !strcmp(value, "f64");
+        if (!strcmp(argv[i], "--seed") && *value && !value[strspn(value, "0123456789")])
+            seed = atol(value);
+        else if (!strcmp(argv[i], "--dtype") && (is_wide || !strcmp(value, "f32")))
+            dtype = is_wide ? JOT_F64 : JOT_F32;
+        else
+            return fprintf(stderr, "usage: %s [--seed N] [--dtype f32|f64]\n", argv[0]), 2;
     }
     jot_executable *f = jot_jit(jot_fn(energy)), *df = jot_jit(jot_grad(jot_fn(energy), 0, 1));
     jot_array *x, *e, *g[2];
@@ -89,25 +93,22 @@ int main(int argc, char **argv)
     must(jot_call(f, JOT_IN(w, alpha, x), JOT_OUT(e)));
     must(jot_call(df, JOT_IN(w, alpha, x), JOT_OUT(g)));
     double gradient[2 * PARAMETERS], difference[2 * PARAMETERS], worst = 0;
-    double dw = read(g[0], gradient), dalpha = read(g[1], gradient + PARAMETERS);
-    printf("energy      %.7g\n|dE/dw|     %.7g\n|dE/dalpha| %.7g\n", jot_array_item(e), dw,
-           dalpha);
+    double dw = take(g[0], gradient), dalpha = take(g[1], gradient + PARAMETERS);
+    printf("energy             %#.7g\nnorm of dE/dw      %#.7g\nnorm of dE/dalpha  %#.7g\n",
+           jot_array_item(e), dw, dalpha);
 
-    enum { CALLS = 100 };
     double start = seconds();
     for (int i = 0; i < CALLS; i++) {
         jot_arrays_release(JOT_OUT(g));
         must(jot_call(df, JOT_IN(w, alpha, x), JOT_OUT(g)));
     }
-    double compiled = (seconds() - start) / CALLS;
-    double h = dtype == JOT_F64 ? 1e-5 : 1e-2;
+    double compiled = (seconds() - start) / CALLS, h = dtype == JOT_F64 ? 1e-5 : 1e-2;
     start = seconds();
     for (int i = 0; i < 2 * PARAMETERS; i++)
         difference[i] = (energy_at(f, x, i, h) - energy_at(f, x, i, -h)) / (2 * h);
     double numeric = seconds() - start;
-    printf("gradient    %.3g us, finite differences %.3g us: %.0f times as long\n",
+    printf("gradient           %.3g us, finite differences %.3g us: %.0f times as long\n",
            1e6 * compiled, 1e6 * numeric, numeric / compiled);
-
     for (int i = 0; i < 2 * PARAMETERS; i++)
         worst = fmax(worst, fabs(gradient[i] - difference[i]));
     jot_arrays_release(JOT_OUT(g));

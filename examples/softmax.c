@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A softmax that cannot overflow, and what jot makes of it.
 //
-//     softmax [stage]       prints a stage of the compilation too, such as schedule, llvm or code
+//     softmax [stage]       prints another stage of the compilation too, such as llvm or code
 #include <jot/jot.h>
 
 #include <math.h>
@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     }
     jot_array_print(y);
     puts(jot_executable_graph(f));
+    puts(jot_executable_text(f, "schedule"));
     if (argc > 1) {
         const char *text = jot_executable_text(f, argv[1]);
         puts(text ? text : jot_error_message());

@@ -104,7 +104,9 @@ jot_status cg_target_find(const char *text, struct cg_target **out_target)
         return status_out_of_memory();
     t->asked = LLVMCreateMessage(text ? text : "");
     t->triple = LLVMGetDefaultTargetTriple();
-    jot_status status = text ? make_asked(text, t) : make_host(t);
+    jot_status status = !t->asked || !t->triple ? status_out_of_memory()
+                        : text                  ? make_asked(text, t)
+                                                : make_host(t);
     if (status == JOT_OK && pthread_setspecific(of_thread, t))
         status = status_out_of_memory();
     if (status != JOT_OK) {

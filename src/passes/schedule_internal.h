@@ -101,7 +101,7 @@ struct schedule {
     bool *is_stored;         // by value: it has memory
     bool *is_forced;         // by value: it must have memory of its own
     bool *is_output;
-    uint32_t *uses;      // by value: nodes that read it, 2 for what is in memory anyway
+    uint32_t *uses;      // by value: operands that are it, 2 for parameters and constants
     uint8_t *cheap;      // by value: ops that repeating it costs, COST_NEVER for dear ones
     uint8_t *cone_ops;   // by value: ops from parameters on, COST_NEVER for too many
     int64_t *cone_bytes; // by value: of the parameters it is made of

@@ -435,7 +435,7 @@ static jot_status keep_symbols(const struct object *o, struct rt_code *code)
 // The map that `perf report` reads names from; asked for by JOT_PERF=1.
 static void write_perf_map(const struct object *o)
 {
-    const char *asked = getenv("JOT_PERF");
+    const char *asked = secure_getenv("JOT_PERF");
     char path[64];
     if (!asked || strcmp(asked, "1"))
         return;

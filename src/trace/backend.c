@@ -17,7 +17,7 @@ struct backend_program {
 
 static bool wants_evaluator(void)
 {
-    const char *name = getenv("JOT_BACKEND");
+    const char *name = secure_getenv("JOT_BACKEND");
     return name && !strcmp(name, "eval");
 }
 

@@ -47,7 +47,7 @@ static bool take(const char *path)
 // $JOT_CODEGEN; beside this library, installed or in a build tree; where it was to be installed.
 static void look(void)
 {
-    const char *asked = getenv("JOT_CODEGEN");
+    const char *asked = secure_getenv("JOT_CODEGEN");
     if (asked && *asked) {
         // Kept even when it is not there, so that the loader says what is wrong with it.
         if (!take(asked))

@@ -6,7 +6,7 @@
 
 bool dump_wants(const char *stage)
 {
-    const char *list = getenv("JOT_DUMP");
+    const char *list = secure_getenv("JOT_DUMP");
     size_t n = strlen(stage);
     while (list && *list) {
         const char *end = strchr(list, ',');

@@ -84,7 +84,7 @@ jot_value jot_ones_like(jot_value x)
 
 static jot_value arange(const char *name, jot_dtype dtype, int64_t n)
 {
-    jot_value error, last = jot_from_int(n - 1);
+    jot_value error, last = jot_from_int(n > 0 ? n - 1 : 0);
     if (!trace_ready(name, 1, &last, &error) || !is_dtype(name, dtype, &error))
         return error;
     if (n < 0)

@@ -25,8 +25,11 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
     }
     struct ir_builder *b = trace_builder();
     int64_t count = ir_count(b->module, trace_type(x));
+    if (left >= 0 && known == 0)
+        return trace_fail(name, JOT_ERR_ARGUMENT,
+                          "the size of axis %d is -1, and beside a size of 0 it may be any", left);
     if (left >= 0)
-        dims[left] = known ? count / known : 0;
+        dims[left] = count / known;
     if (left >= 0 ? known * dims[left] != count : known != count)
         return trace_fail(name, JOT_ERR_SHAPE, "%s has %lld elements, the sizes %s%lld",
                           trace_type_text(x), (long long)count,

@@ -51,7 +51,7 @@ static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 static int default_size(void)
 {
-    const char *text = getenv("JOT_THREADS");
+    const char *text = secure_getenv("JOT_THREADS");
     if (text && *text) {
         char *end;
         long n = strtol(text, &end, 10);
