@@ -8,8 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What runs away is stopped before it takes the machine with it.
+// What runs away is stopped before it takes the machine with it.  The shadow memory of a sanitizer
+// is of the kind that the limit counts.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MOST_MEMORY RLIM_INFINITY
+#else
 #define MOST_MEMORY ((rlim_t)4 << 30)
+#endif
 
 static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
                   int fd)
