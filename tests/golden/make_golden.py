@@ -661,7 +661,8 @@ def randoms():
             line("bits", name, seed, "", jax.random.bits(key, (3, 5), NAMES[name]))
         for name in FLOATS:
             line("uniform", name, seed, "", jax.random.uniform(key, (4, 6), NAMES[name]))
-            line("normal", name, seed, "", jax.random.normal(key, (4, 6), NAMES[name]))
+            shape = (4, 6) if seed else (40, 25)
+            line("normal", name, seed, "", jax.random.normal(key, shape, NAMES[name]))
             line("exponential", name, seed, "", jax.random.exponential(key, (4, 6), NAMES[name]))
             line("uniform_in", name, seed, "-2,5", jax.random.uniform(key, (4, 6), NAMES[name], -2, 5))
         line("bernoulli", "bool", seed, "0.3", jax.random.bernoulli(key, np.float32(0.3), (4, 9)))

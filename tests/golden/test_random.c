@@ -76,20 +76,21 @@ static void check_line(char **w)
     ck_assert_int_eq((int)jot_array_dtype(got), (int)ir_dtype(want.type));
     ck_assert_int_eq((int64_t)jot_array_size(got), count);
     size_t size = jot_dtype_size(ir_dtype(want.type));
-    bool is_exact = strcmp(function, "normal") && strcmp(function, "exponential");
+    // JAX's logarithms are off by dozens of units; jot follows them in normal numbers, but for f64.
+    bool is_normal = !strcmp(function, "normal"),
+         is_exponential = !strcmp(function, "exponential");
+    bool is_exact = !is_exponential && !(is_normal && d == JOT_F64);
     for (int64_t i = 0; i < count; i++) {
         const char *x = (const char *)jot_array_data(got) + (size_t)i * size;
         if (!memcmp(x, (const char *)want.data + (size_t)i * size, size))
             continue;
-        ck_assert_msg(!is_exact, "%s %s of seed %s: element %lld", function, w[2], w[3],
-                      (long long)i);
         double a = number(d, jot_array_data(got), i), b = number(d, want.data, i);
         double eps = d == JOT_F64   ? 0x1p-52
                      : d == JOT_F32 ? 0x1p-23
                      : d == JOT_F16 ? 0x1p-10
                                     : 0x1p-7;
-        ck_assert_msg(fabs(a - b) <= 64 * eps * fabs(b),
-                      "%s %s of seed %s: element %lld is %.9g, expected %.9g", function, w[2],
+        ck_assert_msg(!is_exact && fabs(a - b) <= (is_normal ? 4 : 64) * eps * fabs(b),
+                      "%s %s of seed %s: element %lld is %.17g, expected %.17g", function, w[2],
                       w[3], (long long)i, a, b);
     }
     jot_array_release(got);
