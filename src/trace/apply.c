@@ -68,7 +68,7 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
 }
 
 static const struct trace_memo *find_memo(const struct memo_key *key, int n_in,
-                                    const struct ir_type *types, const bool *weak)
+                                          const struct ir_type *types, const bool *weak)
 {
     for (const struct trace_memo *m = trace_top()->root->memo; m; m = m->next) {
         bool same = m->n_in == n_in && same_key(&m->key, key);

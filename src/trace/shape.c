@@ -27,7 +27,8 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
     int64_t count = ir_count(b->module, trace_type(x));
     if (left >= 0 && known == 0)
         return trace_fail(name, JOT_ERR_ARGUMENT,
-                          "the size of axis %d is -1, and beside a size of 0 it may be any", left);
+                          "the size of axis %d is -1, and beside a size of 0 it may be any",
+                          left);
     if (left >= 0)
         dims[left] = count / known;
     if (left >= 0 ? known * dims[left] != count : known != count)
