@@ -88,7 +88,8 @@ JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n,
 
 // Between opening and closing a scope, operations outside of any function build a graph;
 // evaluating a value compiles what it needs, or finds it compiled already: floating C numbers are
-// inputs, so a learning rate that changes does not compile again.
+// inputs, so a learning rate that changes does not compile again. Integers are part of the program:
+// in a loop take new keys by jot_random_split, not from a seed that changes.
 //
 //     jot_scope *s = jot_scope_open();
 //     jot_value b = jot_add(jot_sin(array), 1.0);

@@ -111,7 +111,8 @@ JOT_API jot_function jot_checkpoint_of(jot_function f, const char *where);
 // the tangents of the results, in which it must be linear.  Goes on f before other transforms.
 JOT_API jot_function jot_custom_jvp_of(jot_function f, jot_function rule, const char *where);
 // forward takes the arguments of f and gives its results, then whatever backward needs; backward
-// takes that, then the cotangents of the results, and gives those of all arguments.
+// takes that, then the cotangents of the results, and gives those of all arguments.  Forward mode
+// has no use for the rule and differentiates f itself.
 JOT_API jot_function jot_custom_vjp_of(jot_function f, jot_function forward,
                                        jot_function backward, const char *where);
 

@@ -95,8 +95,8 @@ static void open_directory(struct rt_cache *cache, const char *path)
         refuse(cache, "the cache directory %s: %s", path, strerror(errno));
     else if (info.st_uid != geteuid())
         refuse(cache, "the cache directory %s belongs to another user", path);
-    else if (info.st_mode & 077)
-        refuse(cache, "the cache directory %s is open to others (mode %o, not 700)", path,
+    else if (info.st_mode & 022)
+        refuse(cache, "others may write to the cache directory %s (mode %o)", path,
                (unsigned)info.st_mode & 0777);
 }
 

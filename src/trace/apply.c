@@ -112,9 +112,27 @@ static jot_dtype seen_dtype(struct ir_type t, bool weak)
     return !weak ? d : d == JOT_F64 ? JOT_F32 : d == JOT_C128 ? JOT_C64 : d;
 }
 
+#define MOST_NESTED 500 // functions in each other; one that applies itself never ends
+
+static bool is_too_deep(const jot_callee *c)
+{
+    int depth = 0;
+    for (const struct trace *t = trace_top(); t; t = t->parent)
+        depth++;
+    if (depth < MOST_NESTED)
+        return false;
+    jot_place(trace_fail("jot_apply", JOT_ERR_TRACE,
+                         "%s is traced in %d functions: one applies itself without end",
+                         c->name, depth),
+              c->where);
+    return true;
+}
+
 static bool trace_callee(const jot_callee *c, const struct ir_type *types, const bool *weak,
                          struct traced *out)
 {
+    if (is_too_deep(c))
+        return false;
     struct trace *outer = trace_top();
     struct arena *arena = outer->module->arena;
     int n_in = callee_in(c), n_out = callee_out(c);

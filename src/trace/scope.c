@@ -62,13 +62,12 @@ static jot_status check_place(const char *op)
     if (!trace_top())
         return status_fail(JOT_ERR_TRACE, "%s: no scope is open: open one by jot_scope_open",
                            op);
-    if (trace_top()->kind != TRACE_SCOPE)
-        return status_fail(
-            JOT_ERR_TRACE,
-            "%s: a value has no number while it is traced: return it, or evaluate "
-            "outside",
-            op);
-    return JOT_OK;
+    if (trace_top()->kind == TRACE_SCOPE)
+        return JOT_OK;
+    // An error of the trace too: the caller may go on with what it takes for a number.
+    trace_fail(op, JOT_ERR_TRACE,
+               "a value has no number while it is traced: return it, or evaluate outside");
+    return trace_report(trace_top()->error);
 }
 
 static jot_array *array_of_number(const struct trace *t, const struct trace_hidden *h)

@@ -453,6 +453,33 @@ START_TEST(test_captures_may_change)
 }
 END_TEST
 
+static jot_value asks_for_a_number(jot_value x)
+{
+    return jot_item(jot_sum(x)) > 0 ? jot_mul(x, 2) : x;
+}
+
+static jot_value applies_itself(jot_value x)
+{
+    jot_apply(jot_fn(applies_itself), 1, &x, 1, &x);
+    return x;
+}
+
+START_TEST(test_functions_that_cannot_be_traced)
+{
+    static const char *const says[] = {"a value has no number while it is traced",
+                                       "applies itself without end"};
+    jot_function f[] = {jot_fn(asks_for_a_number), jot_fn(applies_itself)};
+    jot_array *x = jot_array_full(JOT_F64, 1), *y;
+    for (int i = 0; i < 2; i++) {
+        jot_executable *e = jot_jit(f[i]);
+        ck_assert(jot_call_list(e, 1, &x, 1, &y) != JOT_OK);
+        ck_assert_ptr_nonnull(strstr(jot_error_message(), says[i]));
+        jot_executable_release(e);
+    }
+    jot_array_release(x);
+}
+END_TEST
+
 static jot_value scaled_by_two(jot_value x) { return jot_mul(2, x); }
 static jot_value wrong_rule(jot_value x, jot_value dx) { return jot_add(jot_mul(0, x), dx); }
 
@@ -487,6 +514,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_rule_with_captures);
     tcase_add_test(t, test_calls_stay_linear);
     tcase_add_test(t, test_calls_capture);
+    tcase_add_test(t, test_functions_that_cannot_be_traced);
     tcase_add_test(t, test_captures_may_change);
     tcase_add_test(t, test_calls_that_capture_stay_linear);
     tcase_add_test(t, test_check_grads);
