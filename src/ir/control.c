@@ -24,7 +24,7 @@ struct ir_while ir_while_of(const struct ir_node *n)
     };
 }
 
-int ir_branches_of(const struct ir_node *n, const int64_t **out)
+int ir_bodies_of(const struct ir_node *n, const int64_t **out)
 {
     int count;
     *out = ir_attr_ints(n->attrs, IR_KEY_functions, &count);
@@ -61,6 +61,22 @@ ir_id ir_cond(struct ir_builder *b, int n, const uint32_t *branches, int n_in, c
         functions[i] = branches[i];
     return ir_build(b, IR_cond, n_in, in,
                     ir_attrs(b->module, IR_INTS(functions, n, functions)));
+}
+
+const struct ir_attrs *ir_with_functions(struct ir_module *m, const struct ir_attrs *a,
+                                         const uint32_t *functions)
+{
+    struct ir_field fields[IR_KEY_COUNT];
+    for (uint32_t i = 0; i < a->count; i++) {
+        fields[i] = a->fields[i];
+        if (fields[i].key != IR_KEY_functions)
+            continue;
+        int64_t *numbers = arena_array(m->arena, int64_t, fields[i].count);
+        for (uint32_t k = 0; k < fields[i].count; k++)
+            numbers[k] = functions[k];
+        fields[i].ints = numbers;
+    }
+    return ir_attrs_make(m, (int)a->count, fields);
 }
 
 // seen: by function of the module, so that shared ones are looked at once.

@@ -33,13 +33,17 @@ struct ir_while {
 
 struct ir_scan ir_scan_of(const struct ir_node *n);
 struct ir_while ir_while_of(const struct ir_node *n);
-// How many branches a cond has, and which: functions of the module.
-int ir_branches_of(const struct ir_node *n, const int64_t **out);
+// How many bodies a node has, and which: functions of the module.
+int ir_bodies_of(const struct ir_node *n, const int64_t **out);
 
 ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in);
 ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const ir_id *in);
 // in[0] is the index, i32[].
 ir_id ir_cond(struct ir_builder *b, int n, const uint32_t *branches, int n_in, const ir_id *in);
+
+// The attributes with other functions, as many.
+const struct ir_attrs *ir_with_functions(struct ir_module *m, const struct ir_attrs *a,
+                                         const uint32_t *functions);
 
 // Whether the graph, or a function that it uses, has a loop or a branch.
 bool ir_has_control(const struct ir_graph *g);

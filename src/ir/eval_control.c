@@ -147,7 +147,7 @@ jot_status eval_cond(const struct eval_call *c)
 {
     struct ir_node n = {.attrs = c->attrs};
     const int64_t *branches;
-    int32_t count = ir_branches_of(&n, &branches), index;
+    int32_t count = ir_bodies_of(&n, &branches), index;
     memcpy(&index, c->in[0].data, sizeof index);
     index = index < 0 ? 0 : index >= count ? count - 1 : index;
     return ir_eval(c->arena, ir_function(c->module, (uint32_t)branches[index]), c->in + 1,

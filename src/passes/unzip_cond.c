@@ -228,7 +228,7 @@ void unzip_cond(struct unzip *u, const struct ir_node *n)
                            .uses_operand = body_mask(m, n->n_in),
                            .uses_result = body_mask(m, n->n_out),
                            .y = pass_no_values(m, n->n_out)};
-    c.n = ir_branches_of(n, &c.branches);
+    c.n = ir_bodies_of(n, &c.branches);
     c.parts = arena_array(m->arena, struct pass_split, c.n);
     c.sources = arena_array(m->arena, struct source *, c.n);
     u->b->where = n->where;

@@ -63,7 +63,7 @@ static jot_status jvp_branches(struct jvp *c, int n, const int64_t *from, const 
 void jvp_cond(struct jvp *c)
 {
     const int64_t *from;
-    int n = ir_branches_of(&c->n, &from);
+    int n = ir_bodies_of(&c->n, &from);
     uint32_t *to = new_branches(B, n), n_in = c->n.n_in, n_out = c->n.n_out;
     bool *in = body_mask(B->module, n_in), *out = body_mask(B->module, n_out);
     for (uint32_t i = 1; i < n_in; i++)
@@ -116,7 +116,7 @@ static jot_status transpose_branches(struct transpose *c, int n, const int64_t *
 void transpose_cond(struct transpose *c)
 {
     const int64_t *from;
-    int n = ir_branches_of(c->n, &from);
+    int n = ir_bodies_of(c->n, &from);
     uint32_t *to = new_branches(B, n), n_in = c->n->n_in, n_out = c->n->n_out;
     bool *linear = body_mask(B->module, n_in), *nonzero = body_mask(B->module, n_in);
     bool *ct = body_mask(B->module, n_out);
@@ -226,7 +226,7 @@ static void select_branches(struct batch *c, int n, const bool *have, const uint
 void batch_cond(struct batch *c)
 {
     const int64_t *from;
-    int n = ir_branches_of(c->n, &from);
+    int n = ir_bodies_of(c->n, &from);
     uint32_t *to = new_branches(B, n);
     bool *have = body_mask(B->module, (uint32_t)n * c->n->n_out);
     jot_status status = map_branches(c, n, from, have, to);
