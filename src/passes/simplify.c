@@ -167,7 +167,7 @@ uint32_t pass_simplify(struct ir_module *m, uint32_t f)
         before = *made;
         *made = round_of(m, *made);
         if (has_bodies(ir_function(m, *made)))
-            *made = pass_dce(m, *made);
+            *made = pass_dce(m, pass_merge_control(m, *made));
     }
     pass_memo_add(m, &key, made);
     return *made;

@@ -64,6 +64,14 @@ static int sure_branch(const struct control *c)
     return *index < 0 ? 0 : *index >= c->n_bodies ? c->n_bodies - 1 : *index;
 }
 
+static bool same_result(const struct control *c, uint32_t i, uint32_t j)
+{
+    for (int k = 0; k < c->n_bodies; k++)
+        if (body(c, k)->outputs.at[i] != body(c, k)->outputs.at[j])
+            return false;
+    return true;
+}
+
 static void simplify_cond(struct control *c)
 {
     int sure = sure_branch(c);
@@ -72,7 +80,7 @@ static void simplify_cond(struct control *c)
         return;
     }
     keep(c);
-    // A result that is one operand in every branch.
+    // A result that is one operand in every branch, or another result.
     for (uint32_t i = 0; i < c->n->n_out; i++) {
         ir_id v = body(c, 0)->outputs.at[i];
         bool same = v < body(c, 0)->n_params;
@@ -80,6 +88,9 @@ static void simplify_cond(struct control *c)
             same = same && body(c, k)->outputs.at[i] == v;
         if (same)
             c->out[i] = c->in[1 + v];
+        for (uint32_t j = i; j-- > 0;)
+            if (same_result(c, i, j))
+                c->out[i] = c->out[j];
     }
 }
 
@@ -217,7 +228,7 @@ static void run_once(struct control *c, const struct ir_scan *s)
     }
 }
 
-// Rows out that are rows in, or a const in every trip.
+// Rows out that are rows in, or a const in every trip, or other rows out.
 static void take_plain_rows(struct control *c, const struct ir_scan *s)
 {
     uint32_t n_consts = (uint32_t)s->n_consts, first = n_consts + (uint32_t)s->n_carry;
@@ -227,6 +238,9 @@ static void take_plain_rows(struct control *c, const struct ir_scan *s)
             c->out[i] = c->in[v];
         else if (v < n_consts)
             c->out[i] = batch_repeat(c->b, c->in[v], s->length);
+        for (uint32_t k = (uint32_t)s->n_carry; k < i; k++)
+            if (body(c, 0)->outputs.at[k] == v)
+                c->out[i] = c->out[k];
     }
 }
 

@@ -111,6 +111,9 @@ ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const i
 void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                            ir_id *out);
 
+// f with loops over the same operands, and branches, in one where that is possible.
+uint32_t pass_merge_control(struct ir_module *m, uint32_t f);
+
 // -- Jacobians --------------------------------------------------------------------------------
 
 // The derivative of y in x from a function (known..., dx) -> dy that is linear in dx.  in holds

@@ -267,6 +267,42 @@ START_TEST(second_derivatives)
 }
 END_TEST
 
+START_TEST(complex_derivatives)
+{
+    uint32_t f = parse("jot ir 1\n"
+                       "function @0(%a: c128[2], %x: c128[2], %y: f64[2], %s: c128[2]) {\n"
+                       "  %p = mul %a, %x : c128[2]\n"
+                       "  %q = conj %s : c128[2]\n"
+                       "  %r = add %p, %q : c128[2]\n"
+                       "  %i = imag %r : f64[2]\n"
+                       "  %z = mul %i, %y : f64[2]\n"
+                       "  return %r, %z, %p\n"
+                       "}\n"
+                       "function @1(%a: c128[2], %x: c128[2], %y: f64[2], %s: c128[3,2]) {\n"
+                       "  %1, %2, %3 = scan %a, %x, %y, %s {reverse=0, length=3, n_consts=1, "
+                       "n_carry=2, functions=[@0]} : c128[2], f64[2], c128[3,2]\n"
+                       "  return %1, %2\n"
+                       "}\n"
+                       "function @2(%a: c128[2], %x: c128[2], %y: f64[2], %s: c128[3,2]) {\n"
+                       "  %p = mul %a, %x : c128[2]\n"
+                       "  return %p, %y\n"
+                       "}\n"
+                       "function @3 f(%i: i32[], %a: c128[2], %x: c128[2], %y: f64[2], %s: "
+                       "c128[3,2]) {\n"
+                       "  %1, %2 = cond %i, %a, %x, %y, %s {functions=[@1, @2]} : c128[2], "
+                       "f64[2]\n"
+                       "  return %1, %2\n"
+                       "}\n"),
+             n = graph(f)->n_params, g;
+    uint64_t state = seed;
+    for_each_mask(bits, inexact_bits(f))
+        check_derivatives("complex", f, mask_of(n, bits), true, &state);
+    require(pass_vjp(module, f, mask_of(n, inexact_bits(f)), &g));
+    check_derivatives("complex, twice", g, mask_of(graph(g)->n_params, inexact_bits(g)), true,
+                      &state);
+}
+END_TEST
+
 START_TEST(maps)
 {
     const struct program *p = &programs[_i];
@@ -349,8 +385,8 @@ static const struct {
     {"%p = mul %a, %x : f64[]\n return %p", 3, 1},
     // cos a is computed once, outside.
     {"%c = cos %a : f64[]\n %d = exp %c : f64[]\n %p = mul %d, %x : f64[]\n return %p", 2, 0},
-    // x before the trip and after it are one stack.
-    {"%p = mul %a, %x : f64[]\n %q = exp %p : f64[]\n return %q", 3, 1},
+    // x before the trip and after it are one stack, beside cos p.
+    {"%p = mul %a, %x : f64[]\n %m = sin %p : f64[]\n %q = exp %m : f64[]\n return %q", 3, 2},
     // cos x once, and sin x.
     {"%c = cos %x : f64[]\n %p = mul %a, %c : f64[]\n %q = mul %s, %c : f64[]\n "
      "%r = add %p, %q : f64[]\n return %r",
@@ -622,10 +658,37 @@ START_TEST(simple_loops_go)
 }
 END_TEST
 
+// The gradient of a value in the same graph: the loop runs once, and once back.
+START_TEST(gradients_in_place_share_the_loop)
+{
+    uint32_t f = parse(programs[0].text), c = parse(programs[7].text);
+    struct ir_builder b = ir_builder_make(module, "f", IR_BUILD_PLAIN);
+    ir_id index = ir_param(&b, type_of_dims(JOT_I32, 0, NULL)), in[4], out[2], ct[2];
+    for (uint32_t i = 0; i < 3; i++)
+        in[i] = ir_param(&b, ir_type_of(graph(f), i));
+    ir_id pair = ir_param(&b, F64(2)), x[2] = {in[0], in[1]};
+    ir_inline(&b, graph(f), in, out);
+    ir_id scan_y = out[0], branch[3] = {index, pair, scan_y};
+    ir_inline(&b, graph(c), branch, out);
+    ir_id y = ir_mul(&b, out[1], scan_y);
+    ck_assert_msg(pass_gradient_in(&b, y, 2, x, ct), "%s", b.message);
+    ir_output(&b, y);
+    ir_output(&b, ct[0]);
+    ir_output(&b, ct[1]);
+    f = done(&b);
+    uint64_t state = seed;
+    check_derivatives("in place", f, mask_of(5, 30), true, &state);
+    uint32_t s = pass_simplify(module, pass_inline(module, pass_simplify(module, f), 10000));
+    ck_assert_int_eq(count_op(s, IR_scan), 2);
+    ck_assert_int_eq(count_op(s, IR_cond), 2);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, derivatives, 0, PROGRAMS);
     tcase_add_loop_test(t, second_derivatives, 0, PROGRAMS);
+    tcase_add_test(t, complex_derivatives);
     tcase_add_loop_test(t, maps, 0, PROGRAMS);
     tcase_add_loop_test(t, maps_and_derivatives, 0, PROGRAMS);
     tcase_add_loop_test(t, residuals, 0, (int)(sizeof stores / sizeof stores[0]));
@@ -637,6 +700,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, frozen_lanes_spoil_nothing);
     tcase_add_test(t, unread_parts_go);
     tcase_add_test(t, simple_loops_go);
+    tcase_add_test(t, gradients_in_place_share_the_loop);
 }
 
 int main(void) { return support_run("control", add_tests); }
