@@ -684,6 +684,47 @@ START_TEST(gradients_in_place_share_the_loop)
 }
 END_TEST
 
+// Forward mode goes through a while without a bound, in place and over a basis, too.
+START_TEST(forward_mode_needs_no_bound)
+{
+    uint32_t f = parse(programs[9].text), forward;
+    struct ir_builder b = ir_builder_make(module, "f", IR_BUILD_PLAIN);
+    ir_id in[3], out[2], dy;
+    for (int i = 0; i < 3; i++)
+        in[i] = ir_param(&b, F64_SCALAR);
+    ir_inline(&b, graph(f), in, out);
+    ir_id one = ir_scalar(&b, JOT_F64, 1), dx[3] = {IR_NONE, one, IR_NONE};
+    ck_assert_msg(pass_tangent_in(&b, out[1], 3, in, dx, &dy), "%s", b.message);
+    ir_output(&b, dy);
+    uint32_t tangent = done(&b);
+    require(pass_jacfwd(module, f, mask_of(3, 2), &forward));
+    uint64_t state = seed;
+    struct ir_tensor *x = draw_inputs(f, &state), slope[3] = {x[0], scalar_f64(1), x[2]};
+    struct ir_tensor *want = tangents(f, mask_of(3, 2), x, slope);
+    ck_assert(distance(*evaluate(tangent, x), want[1]) < 1e-14);
+    struct ir_tensor *j = evaluate(forward, x);
+    ck_assert(distance(j[0], want[0]) < 1e-14 && distance(j[1], want[1]) < 1e-14);
+}
+END_TEST
+
+// Over a basis of the inputs, and over one of the results.
+START_TEST(jacobians)
+{
+    const struct program *p = &programs[_i];
+    uint32_t f = parse(p->text), n = graph(f)->n_params, forward, reverse;
+    const bool *mask = mask_of(n, inexact_bits(f));
+    uint64_t state = seed;
+    struct ir_tensor *x = draw_inputs(f, &state);
+    if (p->has_while)
+        return;
+    require(pass_jacfwd(module, f, mask, &forward));
+    require(pass_jacrev(module, f, mask, &reverse));
+    struct ir_tensor *a = evaluate(forward, x), *b = evaluate(reverse, x);
+    for (uint32_t i = 0; i < graph(forward)->outputs.count; i++)
+        ck_assert_msg(distance(a[i], b[i]) < 1e-10, "%s: %u", p->name, i);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, derivatives, 0, PROGRAMS);
@@ -701,6 +742,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, unread_parts_go);
     tcase_add_test(t, simple_loops_go);
     tcase_add_test(t, gradients_in_place_share_the_loop);
+    tcase_add_test(t, forward_mode_needs_no_bound);
+    tcase_add_loop_test(t, jacobians, 0, PROGRAMS);
 }
 
 int main(void) { return support_run("control", add_tests); }
