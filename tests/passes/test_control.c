@@ -633,6 +633,31 @@ START_TEST(simple_loops_go)
     ck_assert_int_eq(ir_scan_of(&n).n_consts, 2);
     ck_assert_int_eq(n.n_in, 4);
     ck_assert_int_eq(n.n_out, 2);
+    f = only("jot ir 1\n"
+             "function @0(%a: f64[], %b: f64[], %x: f64[], %y: f64[]) {\n"
+             "  %m = const {data=9} : f64[]\n"
+             "  %n = add %m, %y : f64[]\n"
+             "  %p = lt %x, %n : bool[]\n"
+             "  return %p\n"
+             "}\n"
+             "function @1(%a: f64[], %b: f64[], %x: f64[], %y: f64[]) {\n"
+             "  %p = abs %a : f64[]\n"
+             "  %q = abs %b : f64[]\n"
+             "  %r = add %p, %q : f64[]\n"
+             "  %one = const {data=1} : f64[]\n"
+             "  %s = add %r, %one : f64[]\n"
+             "  %t = add %x, %s : f64[]\n"
+             "  return %t, %y\n"
+             "}\n"
+             "function @2 f(%a: f64[], %x: f64[], %y: f64[]) {\n"
+             "  %1, %2 = while %a, %a, %x, %y {n_consts=2, functions=[@0, @1]} : f64[], f64[]\n"
+             "  return %1, %2\n"
+             "}\n",
+             3);
+    n = loop_of(f, IR_while);
+    ck_assert_int_eq(ir_while_of(&n).n_consts, 2);
+    ck_assert_int_eq(n.n_in, 3);
+    ck_assert_int_eq(n.n_out, 1);
     f = only(
         "jot ir 1\n"
         "function @0(%x: f64[], %s: f64[2]) {\n"

@@ -441,6 +441,51 @@ static ir_id make_index(struct maker *k)
                         : ir_convert(&k->b, ir_lt(&k->b, x, ir_scalar(&k->b, d, 1)), JOT_I32);
 }
 
+// (count, carries) -> count < n, and -> count + 1 and the carries of the part.
+static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_while *out)
+{
+    const struct ir_graph *f = ir_function(k->m, part);
+    struct ir_builder test = ir_builder_make(k->m, "test", IR_BUILD_PLAIN);
+    struct ir_builder step = ir_builder_make(k->m, "step", IR_BUILD_PLAIN);
+    ir_id in[5], y[5];
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        in[i] = ir_param(&step, ir_type_of(f, i));
+        ir_param(&test, ir_type_of(f, i));
+    }
+    ir_output(&test, ir_lt(&test, 0, ir_scalar_int(&test, JOT_I32, n)));
+    out->test = ir_finish_function(&test);
+    ir_output(&step, ir_add(&step, in[0], ir_scalar_int(&step, JOT_I32, 1)));
+    ir_inline(&step, f, in, y);
+    for (uint32_t i = 0; i < f->outputs.count; i++)
+        ir_output(&step, y[i]);
+    out->step = ir_finish_function(&step);
+}
+
+// A few trips, by a count that may come from a value; always bounded where it is differentiated.
+static ir_id make_while(struct maker *k)
+{
+    uint32_t n = 1 + (uint32_t)draw(k, 3);
+    int64_t most = (int64_t)draw(k, 4);
+    ir_id in[5];
+    struct ir_type types[5];
+    in[0] = chance(k, 2) ? make_index(k) : ir_scalar_int(&k->b, JOT_I32, 0);
+    if (in[0] == IR_NONE)
+        return IR_NONE;
+    types[0] = type_in(k, in[0]);
+    // Of i32 values there are all: none is so small that the loop is long.
+    in[0] = ir_max(&k->b, in[0], ir_scalar_int(&k->b, JOT_I32, 0));
+    pick_operands(k, n, in + 1, types + 1);
+    struct signature signature = {
+        .n_types = n + 1, .types = types, .n_results = n, .results = types + 1};
+    uint32_t part = make_part(k, &signature, 0);
+    if (part == IR_NONE)
+        return IR_NONE;
+    bool is_bounded = k->is_derivable || chance(k, 2);
+    struct ir_while l = {.max_trips = is_bounded ? most + (int64_t)draw(k, 2) : IR_NO_BOUND};
+    make_count(k, part, most, &l);
+    return add_results(k, ir_while(&k->b, &l, (int)n + 1, in));
+}
+
 static ir_id make_cond(struct maker *k)
 {
     uint32_t n = 1 + (uint32_t)draw(k, 3), branches[3];
@@ -469,11 +514,13 @@ static ir_id make_bodies(struct maker *k)
 {
     if (k->depth > 1)
         return IR_NONE;
-    switch (draw(k, 4)) {
+    switch (draw(k, 5)) {
     case 0:
         return make_scan(k);
     case 1:
         return make_cond(k);
+    case 2:
+        return make_while(k);
     default:
         return make_call(k);
     }
