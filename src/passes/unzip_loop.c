@@ -434,8 +434,8 @@ static void plain_trip(struct ir_builder *b, const struct ir_while *l, ir_id *x,
 }
 
 // A while of at most max_trips trips as a scan of exactly so many: once the test is false the
-// carries stay, so it stays false.  That the test is false after the last trip is not looked at
-// here: the place to look is the while of the primal, which the scan stands for, at run time.
+// carries stay, so it stays false.  A test that holds after the last trip is a status of the run of
+// a while, and not of the scan: the place for it is after the known loop.
 static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
                                const bool *linear, struct ir_scan *out)
 {
