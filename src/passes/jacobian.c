@@ -4,6 +4,8 @@
 // jacfwd pushes a basis of each input forward, jacrev pulls a basis of each result back.  The
 // basis is an identity matrix made of two iotas; simplify turns contractions with it into layout.
 #include "base/status.h"
+#include "ir/control.h"
+#include "passes/body.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -84,6 +86,50 @@ static jot_status map_last(struct ir_module *m, uint32_t f, int64_t size, uint32
     return pass_vmap_all(m, f, mask, size, out_f);
 }
 
+// A function (known..., dx) -> dy... that is mapped over dx.
+struct pushed {
+    uint32_t f, n_known;
+    ir_id *known;      // with room for one more
+    const bool *there; // by result: whether it has a tangent
+};
+
+static jot_status push_linear(struct jacobian *j, uint32_t f, const bool *only, int64_t size,
+                              struct pushed *out)
+{
+    struct ir_module *m = j->b->module;
+    struct pass_split s;
+    JOT_TRY(pass_linearize(m, f, only, &s));
+    JOT_TRY(map_last(m, s.linear, size, &out->f));
+    out->known = pass_no_values(m, s.n_residuals + 1);
+    make_residuals(j->b, &s, j->x, out->known);
+    out->n_known = s.n_residuals;
+    out->there = s.linear_out;
+    return JOT_OK;
+}
+
+// The same from the primal operands.  Loops are not separated: that stores residuals, or needs a
+// bound.
+static jot_status push_joint(struct jacobian *j, uint32_t f, const bool *only, int64_t size,
+                             struct pushed *out)
+{
+    struct ir_module *m = j->b->module;
+    uint32_t joint, tangents, n_out = j->g->outputs.count;
+    bool *there = body_mask(m, n_out);
+    JOT_TRY(pass_jvp(m, f, only, &joint, there));
+    struct body w = body_of(m, joint);
+    body_take_all(&w);
+    body_run(&w);
+    for (uint32_t i = n_out; i < w.f->outputs.count; i++)
+        body_give(&w, i);
+    JOT_TRY(pass_finish(&w.b, &tangents));
+    JOT_TRY(map_last(m, tangents, size, &out->f));
+    out->n_known = j->g->n_params;
+    out->known = pass_no_values(m, out->n_known + 1);
+    memcpy(out->known, j->x, out->n_known * sizeof *out->known);
+    out->there = there;
+    return JOT_OK;
+}
+
 // The derivatives in input i, which is number k of wrt.
 static jot_status push_basis(struct jacobian *j, uint32_t f, uint32_t i, uint32_t k)
 {
@@ -92,17 +138,13 @@ static jot_status push_basis(struct jacobian *j, uint32_t f, uint32_t i, uint32_
     struct ir_type x = ir_type_of(j->g, i);
     bool *only = arena_array(m->arena, bool, j->g->n_params + 1);
     only[i] = true;
-    struct pass_split s;
-    uint32_t mapped;
-    JOT_TRY(pass_linearize(m, f, only, &s));
-    JOT_TRY(map_last(m, s.linear, ir_count(m, x), &mapped));
-    ir_id *in = pass_no_values(m, s.n_residuals + 1);
+    struct pushed p;
     ir_id *t = pass_no_values(m, j->g->outputs.count);
-    make_residuals(b, &s, j->x, in);
-    in[s.n_residuals] = make_basis(b, x);
-    ir_inline(b, ir_function(m, mapped), in, t);
+    JOT_TRY((ir_has_control(j->g) ? push_joint : push_linear)(j, f, only, ir_count(m, x), &p));
+    p.known[p.n_known] = make_basis(b, x);
+    ir_inline(b, ir_function(m, p.f), p.known, t);
     for (uint32_t o = 0; o < j->g->outputs.count; o++)
-        if (s.linear_out[o])
+        if (p.there[o])
             j->out[o * j->n_wrt + k] =
                 shape_forward(b, *t++, ir_type_of(j->g, j->g->outputs.at[o]), x);
     return pass_builder_status(b);

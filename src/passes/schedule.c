@@ -5,7 +5,7 @@
 #include "passes/schedule_internal.h"
 
 #include "base/status.h"
-#include "ir/build.h"
+#include "ir/control.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>
@@ -266,6 +266,8 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
 {
     static const struct schedule_options defaults;
     bool had_calls = has_calls(g);
+    if (ir_has_control(g))
+        return status_fail(JOT_ERR_INTERNAL, "loops and branches have no kernels yet");
     while (has_calls(g)) {
         g = inline_level(g);
         if (!g)

@@ -104,6 +104,10 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = s->map[ir_operand(s->g, n, i)];
     b->where = n->where;
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL) {
+        pass_simplify_control(b, n, in, s->map + n->out);
+        return;
+    }
     ir_id y = IR_NONE;
     if (n->op == IR_variable || n->op == IR_stop_gradient)
         y = in[0];
@@ -143,10 +147,10 @@ static uint32_t round_of(struct ir_module *m, uint32_t f)
                            : made; // a rewrite that does not type is our fault, not the user's
 }
 
-static bool has_call(const struct ir_graph *g)
+static bool has_bodies(const struct ir_graph *g)
 {
     ir_for_each_node (g, n)
-        if (ir_op_class(n->op) == IR_CLASS_CALL)
+        if (ir_has_bodies((enum ir_op)n->op))
             return true;
     return false;
 }
@@ -162,8 +166,8 @@ uint32_t pass_simplify(struct ir_module *m, uint32_t f)
     for (int i = 0; i < ROUNDS && *made != before; i++) {
         before = *made;
         *made = round_of(m, *made);
-        if (has_call(ir_function(m, *made)))
-            *made = pass_dce(m, *made);
+        if (has_bodies(ir_function(m, *made)))
+            *made = pass_dce(m, pass_merge_control(m, *made));
     }
     pass_memo_add(m, &key, made);
     return *made;

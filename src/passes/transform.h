@@ -106,6 +106,14 @@ jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in
 ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                           struct ir_type type);
 
+// A loop or a branch over in, with simplified bodies, as few operands and results as may be, or none
+// of it; out receives what stands for its results.
+void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                           ir_id *out);
+
+// f with loops over the same operands, and branches, in one where that is possible.
+uint32_t pass_merge_control(struct ir_module *m, uint32_t f);
+
 // -- Jacobians --------------------------------------------------------------------------------
 
 // The derivative of y in x from a function (known..., dx) -> dy that is linear in dx.  in holds

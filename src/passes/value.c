@@ -10,6 +10,8 @@
 // Its tangents are separated, and the linear part goes back into the graph, reading the values
 // that are there already.
 #include "base/status.h"
+#include "ir/control.h"
+#include "passes/body.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -204,9 +206,27 @@ static bool check_values(struct ir_builder *b, ir_id y, int n, const ir_id *x)
     return true;
 }
 
-// False with b in order: y has no tangent at all.
+// The function (known..., dx...) -> dy that computes the values of f again beside their tangents.
+static bool make_joint(struct between *s, uint32_t joint, struct linear_part *out)
+{
+    struct ir_module *m = s->b->module;
+    struct body w = body_of(m, joint);
+    body_take_all(&w);
+    body_run(&w);
+    body_give(&w, 1);
+    out->n_known = s->g->n_params;
+    out->known = pass_no_values(m, w.f->n_params + 1);
+    memcpy(out->known, s->original, sizeof *out->known * out->n_known);
+    jot_status status = pass_finish(&w.b, &out->f);
+    if (status != JOT_OK)
+        rule_fail_nested(s->b, status);
+    return status == JOT_OK;
+}
+
+// False with b in order: y has no tangent at all.  Forward mode takes loops as they are: separating
+// them would store residuals, or need a bound.
 static bool linearize_value(struct ir_builder *b, ir_id y, int n, const ir_id *x,
-                            const bool *nonzero_in, struct linear_part *out)
+                            const bool *nonzero_in, bool forward, struct linear_part *out)
 {
     struct ir_module *m = b->module;
     struct between s = {.b = b};
@@ -220,6 +240,8 @@ static bool linearize_value(struct ir_builder *b, ir_id y, int n, const ir_id *x
     jot_status status = pass_jvp_graph(m, s.g, in, &joint, primal, &nonzero);
     if (status == JOT_OK && !nonzero)
         return false;
+    if (status == JOT_OK && forward && ir_has_control(s.g))
+        return make_joint(&s, ir_function_add(m, ir_canonical(joint)), out);
     struct unzipped u;
     ir_id *map = NULL;
     if (status == JOT_OK) {
@@ -268,7 +290,7 @@ bool pass_pullback_in(struct ir_builder *b, ir_id y, ir_id ct, int n, const ir_i
         return false;
     struct kept kept = begin(b);
     struct linear_part l;
-    if (linearize_value(b, y, n, x, NULL, &l)) {
+    if (linearize_value(b, y, n, x, NULL, false, &l)) {
         uint32_t back;
         jot_status status = pass_transpose(b->module, l.f, l.n_known, &back);
         l.known[l.n_known] = ct;
@@ -310,7 +332,7 @@ bool pass_tangent_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, const
     bool *nonzero = arena_array(b->module->arena, bool, n + 1);
     for (int i = 0; i < n; i++)
         nonzero[i] = dx[i] != IR_NONE;
-    if (linearize_value(b, y, n, x, nonzero, &l)) {
+    if (linearize_value(b, y, n, x, nonzero, true, &l)) {
         for (int i = 0; i < n; i++)
             if (dx[i] != IR_NONE)
                 l.known[l.n_known++] = dx[i];
@@ -328,7 +350,7 @@ bool pass_jacobian_in(struct ir_builder *b, ir_id y, ir_id x, ir_id *out)
     struct kept kept = begin(b);
     struct ir_type ty = ir_type_in(b, y), tx = ir_type_in(b, x);
     struct linear_part l;
-    if (linearize_value(b, y, 1, &x, NULL, &l)) {
+    if (linearize_value(b, y, 1, &x, NULL, false, &l)) {
         *out = pass_jacobian_of_linear(b, l.f, l.n_known, l.known, ty, tx);
     } else if (b->status == JOT_OK) {
         int64_t dims[2 * IR_MAX_RANK];
