@@ -82,8 +82,7 @@ uint32_t ir_finish_function(struct ir_builder *b)
 // Effects, recomputation and bodies keep their identity; so does a variable, which is a name.
 static bool is_shareable(enum ir_op op)
 {
-    enum ir_class c = ir_op_class(op);
-    return c != IR_CLASS_CALL && c != IR_CLASS_PARAM && op != IR_variable && op != IR_barrier;
+    return !ir_has_bodies(op) && op != IR_param && op != IR_variable && op != IR_barrier;
 }
 
 static uint64_t hash_node(enum ir_op op, int n_in, const ir_id *in,

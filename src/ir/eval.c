@@ -32,6 +32,8 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_reshape] = eval_copy, [IR_transpose] = eval_transpose,
     [IR_rev] = eval_rev,      [IR_slice] = eval_slice,
     [IR_pad] = eval_pad,      [IR_concatenate] = eval_concatenate,
+    [IR_scan] = eval_scan,    [IR_while] = eval_while,
+    [IR_cond] = eval_cond,
 };
 
 static void *allocate_elements(struct arena *arena, const struct ir_module *m, struct ir_type t)

@@ -204,7 +204,7 @@ bool ir_infer(struct ir_infer *call)
         return infer_fail(call, JOT_ERR_SHAPE, "%s with %d results: at most %d",
                           infer_name(call), call->n_out, UINT16_MAX);
     // What varies over a named axis makes every result vary over it; bodies say it themselves.
-    if (ir_op_class(call->op) != IR_CLASS_CALL && call->op != IR_barrier) {
+    if (!ir_has_bodies(call->op) && call->op != IR_barrier) {
         for (int i = 0; i < call->n_in; i++) {
             for (int k = 0; k < call->n_out; k++)
                 call->types[k].varies |= infer_in(call, i).varies;

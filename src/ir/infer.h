@@ -45,6 +45,9 @@ bool infer_int(struct ir_infer *call, enum ir_key key, int64_t *out);
 const int64_t *infer_ints(struct ir_infer *call, enum ir_key key, int count);
 bool infer_dtype(struct ir_infer *call, jot_dtype *out);
 
+// The n functions of the node.
+bool infer_functions(struct ir_infer *call, int n, struct ir_graph **out);
+
 // axis is one of t.
 bool infer_axis(struct ir_infer *call, struct ir_type t, int64_t axis);
 // The axes are among those of t and increase.
@@ -76,5 +79,8 @@ bool infer_dot_general(struct ir_infer *call);
 bool infer_barrier(struct ir_infer *call);
 bool infer_call(struct ir_infer *call);
 bool infer_linear_call(struct ir_infer *call);
+bool infer_scan(struct ir_infer *call);
+bool infer_while(struct ir_infer *call);
+bool infer_cond(struct ir_infer *call);
 
 #endif

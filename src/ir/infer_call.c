@@ -56,8 +56,7 @@ static bool match(struct ir_infer *call, const char *what, const char *side,
     return true;
 }
 
-// The n functions of the node.
-static bool find_functions(struct ir_infer *call, int n, struct ir_graph **out)
+bool infer_functions(struct ir_infer *call, int n, struct ir_graph **out)
 {
     const struct ir_module *m = call->b->module;
     const int64_t *ids = infer_ints(call, IR_KEY_functions, n);
@@ -148,7 +147,7 @@ bool infer_call(struct ir_infer *call)
     struct ir_module *m = call->b->module;
     struct ir_graph *f[3];
     int n = call->op == IR_custom_vjp ? 3 : call->op == IR_custom_jvp ? 2 : 1;
-    if (!find_functions(call, n, f))
+    if (!infer_functions(call, n, f))
         return false;
     struct signature in = params_of(m, f[0]), out = results_of(m, f[0]);
     if (!match_operands(call, &in))
@@ -164,7 +163,7 @@ bool infer_linear_call(struct ir_infer *call)
 {
     struct ir_module *m = call->b->module;
     struct ir_graph *f[2];
-    if (!find_functions(call, 2, f))
+    if (!infer_functions(call, 2, f))
         return false;
     const int64_t *counts = infer_ints(call, IR_KEY_counts, 1);
     if (!counts)

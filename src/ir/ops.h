@@ -23,7 +23,8 @@ enum ir_class {
     IR_CLASS_ARG,        // index of the winning element along an axis
     IR_CLASS_CONTRACT,   // sums of products
     IR_CLASS_CUMULATIVE, // prefix folds along an axis
-    IR_CLASS_CALL,       // nodes with bodies
+    IR_CLASS_CALL,       // nodes with bodies, the first of which gives the results
+    IR_CLASS_CONTROL,    // loops and branches: nodes with bodies of other types (control.h)
     IR_CLASS_HINT,       // identities that passes read
 };
 
@@ -42,6 +43,11 @@ extern const struct ir_op_info ir_op_table[IR_OP_COUNT];
 
 static inline const struct ir_op_info *ir_op_get(enum ir_op op) { return &ir_op_table[op]; }
 static inline enum ir_class ir_op_class(enum ir_op op) { return ir_op_table[op].op_class; }
+// Whether nodes of the op name functions of the module.
+static inline bool ir_has_bodies(enum ir_op op)
+{
+    return ir_op_class(op) == IR_CLASS_CALL || ir_op_class(op) == IR_CLASS_CONTROL;
+}
 // The op called so, or -1.
 int ir_op_find(const char *name, size_t length);
 

@@ -34,6 +34,24 @@ struct ir_type ir_type_with(struct ir_type t, jot_dtype dtype)
     return t;
 }
 
+struct ir_type ir_type_stack(struct ir_module *m, struct ir_type t, int64_t size)
+{
+    int64_t dims[IR_MAX_RANK + 1] = {size};
+    memcpy(dims + 1, ir_dims(m, t), sizeof *dims * t.rank);
+    struct ir_type stacked = ir_type_make(m, ir_dtype(t), t.rank + 1, dims);
+    stacked.varies = t.varies;
+    return stacked;
+}
+
+struct ir_type ir_type_row(struct ir_module *m, struct ir_type t)
+{
+    int64_t dims[IR_MAX_RANK];
+    memcpy(dims, ir_dims(m, t) + 1, sizeof *dims * (t.rank - 1u));
+    struct ir_type row = ir_type_make(m, ir_dtype(t), t.rank - 1, dims);
+    row.varies = t.varies;
+    return row;
+}
+
 const int64_t *ir_dims(const struct ir_module *m, struct ir_type t)
 {
     return m->shapes.at[t.shape] + 1;

@@ -33,6 +33,9 @@ struct ir_type ir_type_make(struct ir_module *m, jot_dtype dtype, int rank,
                             const int64_t *dims);
 // The same shape with another element type.
 struct ir_type ir_type_with(struct ir_type t, jot_dtype dtype);
+// The type with a leading axis of the size, at most IR_MAX_RANK axes in all; and without its first.
+struct ir_type ir_type_stack(struct ir_module *m, struct ir_type t, int64_t size);
+struct ir_type ir_type_row(struct ir_module *m, struct ir_type t);
 // The extents, rank of them; valid as long as the module.
 const int64_t *ir_dims(const struct ir_module *m, struct ir_type t);
 // The number of elements.

@@ -262,7 +262,7 @@ static void mark_used(const struct verifier *v, const struct ir_graph *g, struct
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const struct ir_attrs *a = g->nodes.at[i].attrs;
         uint32_t op = g->nodes.at[i].op;
-        if (!a || op >= IR_OP_COUNT || ir_op_class((enum ir_op)op) != IR_CLASS_CALL)
+        if (!a || op >= IR_OP_COUNT || !ir_has_bodies((enum ir_op)op))
             continue;
         const struct ir_field *f = ir_field_find(a, IR_KEY_functions);
         for (uint32_t k = 0; f && k < f->count; k++) {

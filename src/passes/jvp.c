@@ -24,7 +24,7 @@ static void check_tangent(struct jvp *c, uint32_t i)
 
 static void apply_rule(struct jvp_sweep *s, struct jvp *c)
 {
-    bool is_call = ir_op_class(c->n.op) == IR_CLASS_CALL;
+    bool is_call = ir_has_bodies(c->n.op);
     if (!is_call && !s->in_place) {
         ir_id y = ir_rebuild(c->b, c->g, &c->n, c->x);
         for (uint32_t i = 0; i < c->n.n_out; i++)

@@ -6,19 +6,14 @@
 // becomes
 //     f(x, dx) { y, c = call forward x; dy = call linear c dx; return y, dy }
 //
-// Only calls and barriers can be both.  A checkpoint is separated into two checkpoints without
+// Only nodes with bodies and barriers can be both; loops and branches are separated in unzip_loop.c
+// and unzip_cond.c.  A checkpoint is separated into two checkpoints without
 // residuals between them: the second computes again what it needs.
 //
 // Needs nothing.  Keeps the order of nodes.
-#include "base/status.h"
-#include "passes/transform.h"
+#include "passes/unzip.h"
 
-struct unzip {
-    struct ir_builder *b;
-    const struct ir_graph *g;
-    ir_id *map;
-    bool *linear; // by value of g
-};
+#include "base/status.h"
 
 static bool reads_linear(const struct unzip *u, const struct ir_node *n)
 {
@@ -40,7 +35,15 @@ static int pick(const struct unzip *u, const struct ir_node *n, bool linear, ir_
     return count;
 }
 
-static bool *linear_operands(const struct unzip *u, const struct ir_node *n)
+ir_id *unzip_operands(const struct unzip *u, const struct ir_node *n)
+{
+    ir_id *x = pass_no_values(u->b->module, n->n_in);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        x[i] = u->map[ir_operand(u->g, n, i)];
+    return x;
+}
+
+bool *unzip_linear_operands(const struct unzip *u, const struct ir_node *n)
 {
     bool *mask = arena_array(u->b->module->arena, bool, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
@@ -64,7 +67,7 @@ static void split_call(struct unzip *u, const struct ir_node *n)
     struct ir_builder *b = u->b;
     struct ir_module *m = b->module;
     uint32_t f = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0];
-    bool *mask = linear_operands(u, n);
+    bool *mask = unzip_linear_operands(u, n);
     struct pass_split s;
     jot_status status = pass_split(m, f, mask, &s);
     if (status != JOT_OK) {
@@ -130,7 +133,7 @@ static void split_checkpoint(struct unzip *u, const struct ir_node *n)
     struct ir_module *m = b->module;
     uint32_t f = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0];
     const struct ir_graph *g = ir_function(m, f);
-    bool *mask = linear_operands(u, n);
+    bool *mask = unzip_linear_operands(u, n);
     bool *linear_out = arena_array(m->arena, bool, n->n_out + 1);
     struct unzipped inner;
     ir_id *map = arena_array(m->arena, ir_id, g->values.count + 1);
@@ -177,7 +180,7 @@ static void split_barrier(struct unzip *u, const struct ir_node *n)
     count = pick(u, n, true, in);
     ir_id linear = ir_build(b, IR_barrier, count, in, NULL);
     if (b->status == JOT_OK)
-        set_results(u, n, linear_operands(u, n), known, linear);
+        set_results(u, n, unzip_linear_operands(u, n), known, linear);
 }
 
 static void unzip_node(struct unzip *u, const struct ir_node *n)
@@ -187,6 +190,12 @@ static void unzip_node(struct unzip *u, const struct ir_node *n)
         split_barrier(u, n);
     } else if (linear && n->op == IR_checkpoint) {
         split_checkpoint(u, n);
+    } else if (linear && n->op == IR_scan) {
+        unzip_scan(u, n);
+    } else if (linear && n->op == IR_while) {
+        unzip_while(u, n);
+    } else if (linear && n->op == IR_cond) {
+        unzip_cond(u, n);
     } else if (linear && ir_op_class(n->op) == IR_CLASS_CALL && n->op != IR_linear_call) {
         // Inside a derivative rule a custom rule is applied to a tangent: its function is linear.
         split_call(u, n);

@@ -72,6 +72,7 @@
 #define ROW_CONTRACT(op, in) ROW_OTHER(op)
 #define ROW_CUMULATIVE(op, in) ROW_OTHER(op)
 #define ROW_CALL(op, in) ROW_OTHER(op)
+#define ROW_CONTROL(op, in) ROW_OTHER(op)
 #define ROW_HINT(op, in) ROW_OTHER(op)
 #define ROW_MAP(op, in) ROW_MAP_##in(op)
 

@@ -30,10 +30,18 @@ static const char functions[] =
     "}\n"
     "function @4 nothing() {\n"
     "  return\n"
+    "}\n"
+    "function @5 test(%0: f32[4]) {\n"
+    "  %1 = const {data=true} : bool[]\n"
+    "  return %1\n"
+    "}\n"
+    "function @6 lanes(%0: f32[4]) {\n"
+    "  %1 = is_finite %0 : bool[4]\n"
+    "  return %1\n"
     "}\n";
 
 static const char main_function[] =
-    "function @5 main(%0: f32[4], %1: c64[2,3], %2: i32[], %3: u32[4], %4: bool[4], %5: "
+    "function @7 main(%0: f32[4], %1: c64[2,3], %2: i32[], %3: u32[4], %4: bool[4], %5: "
     "f64[2,3]) "
     "{\n"
     "  %6 = const {data=1.5} : f32[]\n"
@@ -142,6 +150,10 @@ static const char main_function[] =
     "  %109 = custom_vjp %0 {functions=[@0, @3, @2]} : f32[4]\n"
     "  %110 = linear_call %0, %0 {counts=[1], functions=[@2, @2]} : f32[4]\n"
     "  call {functions=[@4]}\n"
+    "  %111 = scan %0 {reverse=1, length=3, n_consts=0, n_carry=1, functions=[@0]} : f32[4]\n"
+    "  %112 = while %0 {n_consts=0, max_trips=7, functions=[@5, @0]} : f32[4]\n"
+    "  %113 = while %0 {n_consts=0, batched=1, functions=[@6, @1]} : f32[4]\n"
+    "  %114 = cond %2, %0 {functions=[@1, @0]} : f32[4]\n"
     "  return %109, %0, %110, %105\n"
     "}\n";
 

@@ -201,7 +201,7 @@ struct ir_tensor *tangents(uint32_t f, const bool *nonzero, const struct ir_tens
     uint32_t j;
     bool *out_nonzero = arena_array(module->arena, bool, g->outputs.count + 1);
     require(pass_jvp(module, f, nonzero, &j, out_nonzero));
-    struct ir_tensor in[16];
+    struct ir_tensor in[64];
     uint32_t n = g->n_params;
     memcpy(in, x, sizeof *in * n);
     for (uint32_t i = 0; i < g->n_params; i++)
@@ -272,7 +272,7 @@ void check_transpose(const char *what, uint32_t f, const bool *mask, const struc
                      uint64_t *state)
 {
     const struct ir_graph *g = graph(f);
-    struct ir_tensor *v = directions(g, mask, state), *jv = tangents(f, mask, x, v), in[16];
+    struct ir_tensor *v = directions(g, mask, state), *jv = tangents(f, mask, x, v), in[64];
     uint32_t back, n = g->n_params;
     require(pass_vjp(module, f, mask, &back));
     memcpy(in, x, sizeof *in * n);
@@ -313,7 +313,7 @@ void check_vmap(const char *what, uint32_t f, const bool *mask, int64_t size,
                 uint64_t *state)
 {
     const struct ir_graph *g = graph(f);
-    struct ir_tensor in[16], lanes[8];
+    struct ir_tensor in[64], lanes[8];
     for (uint32_t i = 0; i < g->n_params; i++) {
         in[i] = x[i];
         for (int64_t k = 0; k < size && mask[i]; k++)
@@ -324,7 +324,7 @@ void check_vmap(const char *what, uint32_t f, const bool *mask, int64_t size,
     uint32_t mapped;
     bool *batched = arena_array(module->arena, bool, g->outputs.count + 1);
     require(pass_vmap(module, f, mask, size, &mapped, batched));
-    struct ir_tensor *y = evaluate(mapped, in), one[16];
+    struct ir_tensor *y = evaluate(mapped, in), one[64];
     for (int64_t k = 0; k < size; k++) {
         for (uint32_t i = 0; i < g->n_params; i++)
             one[i] = mask[i] ? lane(in[i], k) : in[i];

@@ -435,6 +435,7 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_CLASS_CONST:
     case IR_CLASS_PARAM:
     case IR_CLASS_CALL:
+    case IR_CLASS_CONTROL:
         return;
     case IR_CLASS_LAYOUT:
     case IR_CLASS_CONTRACT:

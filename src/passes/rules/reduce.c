@@ -137,7 +137,7 @@ static struct dual scan(struct ir_builder *b, combine *f, struct dual x, int axi
 }
 
 // The tangent of a prefix fold is that of its scan.
-static void jvp_scan(struct jvp *c, combine *f)
+static void jvp_prefix(struct jvp *c, combine *f)
 {
     int64_t axis = ir_attr_int(c->n.attrs, IR_KEY_axis);
     bool reverse = ir_attr_int_or(c->n.attrs, IR_KEY_reverse, 0) != 0;
@@ -148,10 +148,10 @@ static void jvp_scan(struct jvp *c, combine *f)
     c->dy[0] = reverse ? ir_rev(B, t, 1, &axis) : t;
 }
 
-void jvp_cumprod(struct jvp *c) { jvp_scan(c, combine_mul); }
-void jvp_cummax(struct jvp *c) { jvp_scan(c, combine_max); }
-void jvp_cummin(struct jvp *c) { jvp_scan(c, combine_min); }
-void jvp_cumlogsumexp(struct jvp *c) { jvp_scan(c, combine_logaddexp); }
+void jvp_cumprod(struct jvp *c) { jvp_prefix(c, combine_mul); }
+void jvp_cummax(struct jvp *c) { jvp_prefix(c, combine_max); }
+void jvp_cummin(struct jvp *c) { jvp_prefix(c, combine_min); }
+void jvp_cumlogsumexp(struct jvp *c) { jvp_prefix(c, combine_logaddexp); }
 
 // The listed axes of x as one leading axis.
 static ir_id gather_axes(struct ir_builder *b, ir_id x, int n, const int64_t *axes)

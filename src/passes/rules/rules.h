@@ -9,7 +9,7 @@
 #include "ir/build.h"
 
 // Tangents of the results of a node.  A rule is called only if some operand has a tangent and some
-// result is float or complex; it sets dy.  Nodes of class CALL set y too; all others find their
+// result is float or complex; it sets dy.  Nodes with bodies set y too; all others find their
 // results in y.  For class MAP dy may be smaller than the result: it is broadcast afterwards.
 struct jvp {
     struct ir_builder *b;

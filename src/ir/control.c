@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/control.h"
+
+struct ir_scan ir_scan_of(const struct ir_node *n)
+{
+    return (struct ir_scan){
+        .body = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0],
+        .n_consts = (int)ir_attr_int(n->attrs, IR_KEY_n_consts),
+        .n_carry = (int)ir_attr_int(n->attrs, IR_KEY_n_carry),
+        .length = ir_attr_int(n->attrs, IR_KEY_length),
+        .reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0) != 0,
+    };
+}
+
+struct ir_while ir_while_of(const struct ir_node *n)
+{
+    const int64_t *functions = ir_field_find(n->attrs, IR_KEY_functions)->ints;
+    return (struct ir_while){
+        .test = (uint32_t)functions[0],
+        .step = (uint32_t)functions[1],
+        .n_consts = (int)ir_attr_int(n->attrs, IR_KEY_n_consts),
+        .batched = (int)ir_attr_int_or(n->attrs, IR_KEY_batched, 0),
+        .max_trips = ir_attr_int_or(n->attrs, IR_KEY_max_trips, IR_NO_BOUND),
+    };
+}
+
+int ir_branches_of(const struct ir_node *n, const int64_t **out)
+{
+    int count;
+    *out = ir_attr_ints(n->attrs, IR_KEY_functions, &count);
+    return count;
+}
+
+ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in)
+{
+    int64_t body = s->body;
+    return ir_build(b, IR_scan, n_in, in,
+                    ir_attrs(b->module, IR_INTS(functions, 1, &body),
+                             IR_INT(n_consts, s->n_consts), IR_INT(n_carry, s->n_carry),
+                             IR_INT(length, s->length), IR_INT(reverse, s->reverse)));
+}
+
+ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const ir_id *in)
+{
+    int64_t functions[] = {w->test, w->step};
+    int64_t batched = w->batched, max_trips = w->max_trips;
+    struct ir_field fields[4] = {IR_INTS(functions, 2, functions),
+                                 IR_INT(n_consts, w->n_consts)};
+    int n = 2;
+    if (batched)
+        fields[n++] = (struct ir_field)IR_INTS(batched, 1, &batched);
+    if (max_trips != IR_NO_BOUND)
+        fields[n++] = (struct ir_field)IR_INTS(max_trips, 1, &max_trips);
+    return ir_build(b, IR_while, n_in, in, ir_attrs_make(b->module, n, fields));
+}
+
+ir_id ir_cond(struct ir_builder *b, int n, const uint32_t *branches, int n_in, const ir_id *in)
+{
+    int64_t *functions = arena_array(b->module->arena, int64_t, n + 1);
+    for (int i = 0; i < n; i++)
+        functions[i] = branches[i];
+    return ir_build(b, IR_cond, n_in, in,
+                    ir_attrs(b->module, IR_INTS(functions, n, functions)));
+}
+
+// seen: by function of the module, so that shared ones are looked at once.
+static bool has_control(const struct ir_graph *g, bool *seen)
+{
+    ir_for_each_node (g, n) {
+        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
+            return true;
+        const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+        for (uint32_t i = 0; f && i < f->count; i++) {
+            if (seen[f->ints[i]])
+                continue;
+            seen[f->ints[i]] = true;
+            if (has_control(ir_function(g->module, (uint32_t)f->ints[i]), seen))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool ir_has_control(const struct ir_graph *g)
+{
+    return has_control(g, arena_array(g->module->arena, bool, g->module->functions.count + 1));
+}
