@@ -24,12 +24,13 @@
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, random.h, transform.h,
-// compile.h, device.h.
+// control.h, compile.h, device.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
 #include "jot/array.h"
 #include "jot/compile.h"
+#include "jot/control.h"
 #include "jot/device.h"
 #include "jot/dtype.h"
 #include "jot/ops.h"

@@ -2,6 +2,7 @@
 #include "trace/block.h"
 
 #include "base/memory.h"
+#include "passes/body.h"
 #include "passes/passes.h"
 
 #include <stdarg.h>
@@ -34,22 +35,23 @@ static size_t count_values(const jot_piece *list)
     return n;
 }
 
-static struct block_leaves flatten(const jot_piece *list, struct block_leaf *room)
+static struct block_leaves flatten(const jot_piece *list, struct block_leaf **room)
 {
-    struct block_leaves l = {.at = room};
+    struct block_leaves l = {.at = *room};
     for (const jot_piece *p = list; p && p->at; p++)
         for (size_t i = 0; i < p->n; i++) {
             jot_value *at = (jot_value *)p->at + i;
             l.at[l.count++] = (struct block_leaf){
                 .at = at, .outer = *at, .name = p->name, .index = i, .of = p->n};
         }
+    *room += l.count;
     return l;
 }
 
-static jot_block *create(const struct block_kind *kind, const jot_piece *in,
-                         const jot_piece *out, const char *where)
+jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
+                        const jot_piece *in, const jot_piece *out, const char *where)
 {
-    size_t n = count_values(in) + count_values(out);
+    size_t n = count_values(carry) + count_values(in) + count_values(out);
     jot_block *b = memory_allocate_zeroed(sizeof *b + n * sizeof(struct block_leaf));
     if (!b) {
         trace_out_of_memory();
@@ -59,15 +61,16 @@ static jot_block *create(const struct block_kind *kind, const jot_piece *in,
     b->kind = kind;
     b->where = where;
     b->outer = trace_top();
-    b->in = flatten(in, room);
-    b->out = flatten(out, room + b->in.count);
+    b->carry = flatten(carry, &room);
+    b->in = flatten(in, &room);
+    b->out = flatten(out, &room);
     return b;
 }
 
-static bool import_leaves(jot_block *b)
+static bool import_leaves(jot_block *b, struct block_leaves *leaves)
 {
-    for (int i = 0; i < b->in.count; i++) {
-        struct block_leaf *l = &b->in.at[i];
+    for (int i = 0; i < leaves->count; i++) {
+        struct block_leaf *l = &leaves->at[i];
         l->outer = trace_import(b->kind->name, l->outer);
         if (trace_is_error(l->outer)) {
             jot_place(l->outer, b->where);
@@ -85,10 +88,10 @@ static bool open_block(jot_block *b)
         jot_place(b->error, b->where);
         return false;
     }
-    return import_leaves(b) && b->kind->open(b);
+    return import_leaves(b, &b->carry) && import_leaves(b, &b->in) && b->kind->open(b);
 }
 
-static jot_block *begin(jot_block *b)
+jot_block *block_begin(jot_block *b)
 {
     struct arena_guard guard;
     if (!b)
@@ -104,37 +107,76 @@ static jot_block *begin(jot_block *b)
 }
 
 // ---------------------------------------------------------------------------------------
-// Closing
+// Parts
+
+struct ir_type block_row(struct ir_module *m, struct ir_type t)
+{
+    return ir_type_make(m, ir_dtype(t), t.rank - 1, ir_dims(m, t) + 1);
+}
+
+bool block_measure_rows(jot_block *b)
+{
+    struct ir_module *m = b->outer->module;
+    for (int i = 0; i < b->in.count; i++) {
+        struct block_leaf *l = &b->in.at[i];
+        const char *text = ir_type_text(m, l->type);
+        int64_t rows = l->type.rank ? ir_dims(m, l->type)[0] : 0;
+        if (l->type.rank == 0)
+            b->error = block_fail(b, JOT_ERR_SHAPE, "'%s' is %s: it has no rows",
+                                  block_leaf_name(l), text);
+        else if (b->length >= 0 && rows != b->length)
+            b->error = block_fail(b, JOT_ERR_SHAPE, "'%s' is %s, but there are %lld rows",
+                                  block_leaf_name(l), text, (long long)b->length);
+        if (l->type.rank == 0 || (b->length >= 0 && rows != b->length))
+            return false;
+        b->length = rows;
+    }
+    return true;
+}
+
+void block_open_part(jot_block *b)
+{
+    b->trace = trace_open_nested(TRACE_BLOCK, b->kind->name, b->where);
+}
+
+void block_bind(struct block_leaf *l, struct ir_type type)
+{
+    *l->at = trace_param(type, false, ir_dtype(type));
+}
+
+static bool is_listed(const struct block_leaves *l, const jot_value *at)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->at[i].at == at)
+            return true;
+    return false;
+}
+
+void block_clear_results(jot_block *b)
+{
+    for (int i = 0; i < b->out.count; i++)
+        if (!is_listed(&b->in, b->out.at[i].at) && !is_listed(&b->carry, b->out.at[i].at))
+            *b->out.at[i].at = (jot_value){0, 0};
+}
+
+static void restore(struct block_leaves *l)
+{
+    for (int i = 0; i < l->count; i++)
+        *l->at[i].at = l->at[i].outer;
+}
 
 static void set_results(jot_block *b, jot_value v)
 {
+    for (int i = 0; i < b->carry.count; i++)
+        *b->carry.at[i].at = v;
     for (int i = 0; i < b->out.count; i++)
         *b->out.at[i].at = v;
 }
 
-static void restore_inputs(jot_block *b)
+bool block_collect(jot_block *b, const struct block_leaves *leaves, ir_id *ids)
 {
-    for (int i = 0; i < b->in.count; i++)
-        *b->in.at[i].at = b->in.at[i].outer;
-}
-
-// Gives up: what the block gives back is the error that its trace met.
-static void poison(jot_block *b)
-{
-    const struct trace_error *e = NULL;
-    while (trace_top() != b->outer) {
-        e = trace_top()->error ? trace_top()->error : e;
-        trace_end(trace_top());
-    }
-    b->is_closed = true;
-    restore_inputs(b);
-    set_results(b, e ? trace_fail_again(e) : block_fail(b, JOT_ERR_TRACE, "abandoned"));
-}
-
-static bool collect_results(jot_block *b, ir_id *ids)
-{
-    for (int i = 0; i < b->out.count; i++) {
-        struct block_leaf *l = &b->out.at[i];
+    for (int i = 0; i < leaves->count; i++) {
+        const struct block_leaf *l = &leaves->at[i];
         if (l->at->trace == 0 && l->at->id == 0) {
             block_fail(b, JOT_ERR_TRACE, "'%s' was not set in the body", block_leaf_name(l));
             return false;
@@ -149,41 +191,183 @@ static bool collect_results(jot_block *b, ir_id *ids)
     return b->trace->error == NULL;
 }
 
-static bool close_block(jot_block *b)
+bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out)
 {
     struct trace *t = b->trace;
-    if (trace_top() != t) {
-        block_fail(b, JOT_ERR_TRACE, "a block inside it is still open");
-        return false;
-    }
     struct arena *arena = t->module->arena;
-    ir_id *ids = arena_array(arena, ir_id, b->out.count + 1);
     uint32_t n_hidden, *hidden;
-    if (!collect_results(b, ids))
+    *out = (struct traced){.n_out = n};
+    out->function = trace_close(t, n, ids, &n_hidden, &hidden);
+    if (out->function == IR_NONE)
         return false;
-    struct traced body = {.n_out = b->out.count};
-    body.function = trace_close(t, b->out.count, ids, &n_hidden, &hidden);
-    if (body.function == IR_NONE)
-        return false;
-    body.n_hidden = (int)n_hidden;
-    body.hidden = arena_array(arena, jot_value, n_hidden + 1);
+    // Before any transform, as for functions.
+    out->function = pass_form_fma(t->module, out->function);
+    out->n_hidden = (int)n_hidden;
+    out->hidden = arena_array(arena, jot_value, n_hidden + 1);
     for (uint32_t i = 0; i < n_hidden; i++)
-        body.hidden[i] = t->hidden.at[hidden[i]].outer;
+        out->hidden[i] = t->hidden.at[hidden[i]].outer;
     trace_end(t);
-    restore_inputs(b);
-    b->is_closed = true;
-    if (!b->kind->finish(b, &body, ids)) {
-        set_results(b, trace_fail_again(trace_top()->root->latest));
-        jot_place(b->out.count ? *b->out.at[0].at : (jot_value){0, 0}, b->where);
-        return true;
-    }
-    for (int i = 0; i < b->out.count; i++)
-        *b->out.at[i].at = trace_value(ids[i], false);
-    jot_place((jot_value){0, 0}, b->where);
+    b->trace = NULL;
+    restore(&b->carry);
+    restore(&b->in);
     return true;
 }
 
-static void finish(jot_block *b)
+// What started as a C number takes the type that the body makes of it.
+static bool adapt(struct block_leaf *l, struct ir_type made)
+{
+    const struct trace_slot *s = trace_slot_of(l->outer);
+    if (!s->weak || made.rank != l->type.rank || ir_dtype(made) == ir_dtype(l->type))
+        return false;
+    l->outer = trace_value(trace_operand(l->outer, ir_dtype(made)), false);
+    l->type = trace_type(l->outer);
+    return true;
+}
+
+enum block_progress block_check_carries(jot_block *b)
+{
+    struct trace *t = b->trace;
+    struct ir_module *m = t->module;
+    int n = b->carry.count;
+    struct ir_type *made = arena_array(m->arena, struct ir_type, n + 1);
+    bool differs = false;
+    for (int i = 0; i < n; i++) {
+        made[i] = trace_type(trace_import(b->kind->name, *b->carry.at[i].at));
+        differs = differs || !ir_type_equal(made[i], b->carry.at[i].type);
+    }
+    if (!differs)
+        return BLOCK_DONE;
+    trace_end(t);
+    b->trace = NULL;
+    for (int i = 0; i < n; i++) {
+        struct block_leaf *l = &b->carry.at[i];
+        if (ir_type_equal(made[i], l->type) || adapt(l, made[i]))
+            continue;
+        block_fail(b, JOT_ERR_SHAPE, "'%s' is %s before the step and %s after it",
+                   block_leaf_name(l), ir_type_text(m, l->type), ir_type_text(m, made[i]));
+        return BLOCK_FAILED;
+    }
+    restore(&b->carry);
+    restore(&b->in);
+    return BLOCK_AGAIN;
+}
+
+static int find_const(const struct block_consts *c, jot_value v)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->at[i].trace == v.trace && c->at[i].id == v.id)
+            return i;
+    return -1;
+}
+
+// The function with a parameter for each of the consts, then its own.
+static uint32_t consts_first(struct ir_module *m, const struct traced *t,
+                             const struct block_consts *c)
+{
+    struct body w = body_of(m, t->function);
+    uint32_t n_own = w.f->n_params - (uint32_t)t->n_hidden, made;
+    int *own = arena_array(m->arena, int, c->n + 1); // 1 + which hidden value it is
+    for (int i = 0; i < t->n_hidden; i++)
+        own[find_const(c, t->hidden[i])] = i + 1;
+    for (int i = 0; i < c->n; i++)
+        if (own[i])
+            body_take(&w, n_own + (uint32_t)own[i] - 1);
+        else
+            ir_param(&w.b, trace_type(c->at[i]));
+    for (uint32_t i = 0; i < n_own; i++)
+        body_take(&w, i);
+    body_run(&w);
+    for (uint32_t i = 0; i < w.f->outputs.count; i++)
+        body_give(&w, i);
+    return pass_finish(&w.b, &made) == JOT_OK ? made : IR_NONE;
+}
+
+bool block_share(jot_block *b, int n, struct traced *const *parts, uint32_t *functions,
+                 struct block_consts *out)
+{
+    struct ir_module *m = trace_top()->module;
+    int most = 0;
+    for (int i = 0; i < n; i++)
+        most += parts[i]->n_hidden;
+    *out = (struct block_consts){.at = arena_array(m->arena, jot_value, most + 1)};
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < parts[i]->n_hidden; k++)
+            if (find_const(out, parts[i]->hidden[k]) < 0)
+                out->at[out->n++] = parts[i]->hidden[k];
+    for (int i = 0; i < n; i++) {
+        functions[i] = consts_first(m, parts[i], out);
+        if (functions[i] == IR_NONE) {
+            jot_place(trace_fail_status(b->kind->name), b->where);
+            return false;
+        }
+    }
+    return true;
+}
+
+ir_id *block_operands(jot_block *b, const struct block_consts *c, int n_lists,
+                      const struct block_leaves *const *lists, int *out_n)
+{
+    int n = 0, most = c->n;
+    for (int i = 0; i < n_lists; i++)
+        most += lists[i]->count;
+    ir_id *in = arena_array(trace_top()->module->arena, ir_id, most + 1);
+    for (int i = 0; i < c->n; i++)
+        in[n++] = trace_slot_of(trace_import(b->kind->name, c->at[i]))->id;
+    for (int i = 0; i < n_lists; i++)
+        for (int k = 0; k < lists[i]->count; k++)
+            in[n++] = trace_strong(lists[i]->at[k].outer);
+    *out_n = n;
+    return in;
+}
+
+// ---------------------------------------------------------------------------------------
+// Closing
+
+// Gives up: what the block gives back is the error that its trace met.
+static void poison(jot_block *b)
+{
+    const struct trace_error *e = NULL;
+    while (trace_top() != b->outer) {
+        e = trace_top()->error ? trace_top()->error : e;
+        trace_end(trace_top());
+    }
+    if (!e)
+        e = b->outer->root->latest;
+    b->is_closed = true;
+    restore(&b->in);
+    set_results(b, e ? trace_fail_again(e) : block_fail(b, JOT_ERR_TRACE, "abandoned"));
+}
+
+static void give_results(jot_block *b, const ir_id *ids)
+{
+    b->is_closed = true;
+    restore(&b->in);
+    for (int i = 0; i < b->carry.count; i++)
+        *b->carry.at[i].at = trace_value(ids[i], false);
+    for (int i = 0; i < b->out.count; i++)
+        *b->out.at[i].at = trace_value(ids[b->carry.count + i], false);
+    jot_place((jot_value){0, 0}, b->where);
+}
+
+static enum block_progress close_part(jot_block *b)
+{
+    if (trace_top() != b->trace) {
+        block_fail(b, JOT_ERR_TRACE, "a block inside it is still open");
+        return BLOCK_FAILED;
+    }
+    ir_id *ids = arena_array(b->trace->module->arena, ir_id, b->carry.count + b->out.count + 1);
+    enum block_progress p = b->kind->close(b, ids);
+    if (p == BLOCK_DONE && trace_top()->b.status == JOT_OK)
+        give_results(b, ids);
+    else if (p == BLOCK_DONE) {
+        jot_place(trace_result(b->kind->name, IR_NONE, false), b->where);
+        p = BLOCK_FAILED;
+    }
+    return p;
+}
+
+// Whether the body runs again.
+static bool finish(jot_block *b)
 {
     struct arena_guard guard;
     if (arena_guard_left(&guard)) {
@@ -191,13 +375,15 @@ static void finish(jot_block *b)
         b->is_closed = true;
         while (trace_top() != b->outer)
             trace_end(trace_top());
-        restore_inputs(b);
+        restore(&b->in);
         set_results(b, v);
-        return;
+        return false;
     }
-    if (!close_block(b))
+    enum block_progress p = close_part(b);
+    if (p == BLOCK_FAILED)
         poison(b);
     arena_guard_close(&guard);
+    return p == BLOCK_AGAIN;
 }
 
 bool jot_block_next(jot_block *b)
@@ -208,13 +394,11 @@ bool jot_block_next(jot_block *b)
         b->has_run = true;
         return true;
     }
-    if (b->is_inert) {
-        b->is_closed = true;
-        restore_inputs(b);
-        set_results(b, b->error);
-    } else {
-        finish(b);
-    }
+    if (!b->is_inert)
+        return finish(b);
+    b->is_closed = true;
+    restore(&b->in);
+    set_results(b, b->error);
     return false;
 }
 
@@ -239,85 +423,4 @@ void jot_block_leave(jot_block **p)
     }
     memory_release(b);
     *p = NULL;
-}
-
-// ---------------------------------------------------------------------------------------
-// JOT_VMAP
-
-static struct ir_type row_of(const struct ir_module *m, struct ir_type t)
-{
-    return ir_type_make((struct ir_module *)(uintptr_t)m, ir_dtype(t), t.rank - 1,
-                        ir_dims(m, t) + 1);
-}
-
-// JOT_VMAP ((x), (x)) { x = ...; } is fine.
-static bool is_input(const jot_block *b, const jot_value *at)
-{
-    for (int i = 0; i < b->in.count; i++)
-        if (b->in.at[i].at == at)
-            return true;
-    return false;
-}
-
-static bool open_vmap(jot_block *b)
-{
-    struct ir_module *m = b->outer->module;
-    if (b->in.count == 0) {
-        b->error = block_fail(b, JOT_ERR_ARGUMENT, "no rows: list what is mapped");
-        return false;
-    }
-    for (int i = 0; i < b->in.count; i++) {
-        struct block_leaf *l = &b->in.at[i];
-        const char *text = ir_type_text(m, l->type);
-        int64_t rows = l->type.rank ? ir_dims(m, l->type)[0] : 0;
-        if (l->type.rank == 0)
-            b->error = block_fail(b, JOT_ERR_SHAPE, "'%s' is %s: it has no rows",
-                                  block_leaf_name(l), text);
-        else if (i > 0 && rows != b->length)
-            b->error = block_fail(b, JOT_ERR_SHAPE, "'%s' is %s, but there are %lld rows",
-                                  block_leaf_name(l), text, (long long)b->length);
-        if (l->type.rank == 0 || (i > 0 && rows != b->length))
-            return false;
-        b->length = rows;
-    }
-    b->trace = trace_open_nested(TRACE_BLOCK, b->kind->name, b->where);
-    for (int i = 0; i < b->in.count; i++) {
-        struct ir_type row = row_of(m, b->in.at[i].type);
-        *b->in.at[i].at = trace_param(row, false, ir_dtype(row));
-    }
-    jot_place((jot_value){0, 0}, b->where);
-    for (int i = 0; i < b->out.count; i++)
-        if (!is_input(b, b->out.at[i].at))
-            *b->out.at[i].at = (jot_value){0, 0};
-    return true;
-}
-
-static bool finish_vmap(jot_block *b, struct traced *body, ir_id *out)
-{
-    struct trace *t = trace_top();
-    struct arena *arena = t->module->arena;
-    int n = b->in.count;
-    int32_t *in_axes = arena_array(arena, int32_t, n + body->n_hidden + 1);
-    int32_t *out_axes = arena_array(arena, int32_t, b->out.count + 1);
-    ir_id *in = arena_array(arena, ir_id, n + 1);
-    for (int i = 0; i < n; i++)
-        in[i] = trace_strong(b->in.at[i].outer);
-    for (int i = 0; i < body->n_hidden; i++)
-        in_axes[n + i] = PASS_NO_AXIS;
-    // Before any transform, as for functions.
-    body->function = pass_form_fma(t->module, body->function);
-    if (pass_vmap_axes(t->module, body->function, in_axes, out_axes, b->length,
-                       &body->function) != JOT_OK) {
-        trace_fail_status(b->kind->name);
-        return false;
-    }
-    return traced_emit(b->kind->name, body, n, in, out);
-}
-
-static const struct block_kind vmap_kind = {
-    .name = "JOT_VMAP", .open = open_vmap, .finish = finish_vmap};
-
-jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where)
-{
-    return begin(create(&vmap_kind, in, out, where));
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks: bodies traced in place.
 //
-// A block macro is a loop that runs its body once.  Opening it opens a trace and rebinds the
-// variables of its lists; closing it makes a function of what the body recorded, hands that to the
-// kind of the block, and assigns the results to the variables.
+// A block macro is a loop that runs its body once, or a few times when the body has parts (the two
+// branches of JOT_IF) or must be seen again with other types.  Opening a part opens a trace and
+// rebinds the variables of its lists; closing it makes a function of what the part recorded; in the
+// end the kind of the block makes an op of the functions, and the results are assigned to the
+// variables.
 #ifndef TRACE_BLOCK_H
 #define TRACE_BLOCK_H
 
 #include "trace/function.h"
+
+#include "jot/control.h"
 
 // One value of a variable in a list.
 struct block_leaf {
@@ -22,20 +26,28 @@ struct block_leaves {
     int count;
 };
 
+enum block_progress { BLOCK_DONE, BLOCK_AGAIN, BLOCK_FAILED };
+
 struct block_kind {
     const char *name; // "JOT_VMAP"
-    // Checks the imported inputs and opens the trace of the body with rebound variables.
+    // Checks the imported inputs and opens the first part.  False with b->error set.
     bool (*open)(jot_block *b);
-    // Turns the body, closed, into results in the trace around the block.
-    bool (*finish)(jot_block *b, struct traced *body, ir_id *out);
+    // Ends a part whose body has run.  BLOCK_AGAIN when another part is open; BLOCK_DONE with the
+    // values of b->carry and b->out, in the trace around the block, in `results`.
+    enum block_progress (*close)(jot_block *b, ir_id *results);
 };
 
 struct jot_block {
     const struct block_kind *kind;
     const char *where;
-    struct trace *trace, *outer;
-    struct block_leaves in, out;
+    struct trace *trace, *outer; // the part that is open
+    struct block_leaves carry, in, out;
     int64_t length;
+    bool reverse;
+    jot_value number;   // JOT_FOR: trips; JOT_IF: the condition
+    jot_value index;    // JOT_FOR: inside the body
+    struct traced part; // closed before the one that is open
+    bool has_part, has_failed;
     bool is_inert;  // opening failed: the body runs, and its results are the error
     bool is_closed; // the end of the body was reached
     bool has_run;
@@ -47,5 +59,43 @@ const char *block_leaf_name(const struct block_leaf *l);
 // An error of the block, at its place.
 __attribute__((format(printf, 3, 4))) jot_value block_fail(jot_block *b, jot_status status,
                                                            const char *format, ...);
+
+jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
+                        const jot_piece *in, const jot_piece *out, const char *where);
+// Opens it: what begin functions return.
+jot_block *block_begin(jot_block *b);
+
+// The number of rows of the listed arrays in b->length, which may stand before (-1: it does not).
+// False with b->error set when they differ.
+bool block_measure_rows(jot_block *b);
+struct ir_type block_row(struct ir_module *m, struct ir_type t);
+
+// Opens the trace of a part, with no parameter yet.
+void block_open_part(jot_block *b);
+// Gives the variable a parameter of that type.
+void block_bind(struct block_leaf *l, struct ir_type type);
+// Variables of rows out that are not rows in as well have no value inside.
+void block_clear_results(jot_block *b);
+// The values of the lists as values of the open part, in order; false with an error.
+bool block_collect(jot_block *b, const struct block_leaves *l, ir_id *ids);
+// Closes the part into a function of n results.  Variables have the values from before the block.
+bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out);
+
+// Carries whose type the body changes: when it is the type of a C number that started it, that
+// number takes the other type and BLOCK_AGAIN asks to open the part anew; else BLOCK_FAILED with an
+// error.  Before the part is closed.
+enum block_progress block_check_carries(jot_block *b);
+
+// What hidden values several functions use, and the functions with all of them first, then their own
+// parameters.  False with an error.
+struct block_consts {
+    int n;
+    jot_value *at;
+};
+bool block_share(jot_block *b, int n, struct traced *const *parts, uint32_t *functions,
+                 struct block_consts *out);
+// The values in the innermost trace: the consts, then those of a list before the block.
+ir_id *block_operands(jot_block *b, const struct block_consts *c, int n_lists,
+                      const struct block_leaves *const *lists, int *out_n);
 
 #endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mass on a spring, 500 steps of 0.01 s, and the stiffness that puts it where it is wanted: the
+// gradient goes through the whole simulation.
+#include <jot/jot.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { STEPS = 500 };
+static const double DT = 0.01, TARGET = 0.5;
+
+// x(5 s) from x = 1 m at rest, with 1 kg and stiffness k, by the symplectic Euler method.
+static jot_value position(jot_value k)
+{
+    jot_value x = jot_from(1.0), v = jot_from(0.0);
+    JOT_FOR (i, STEPS, x, v) {
+        v = jot_sub(v, jot_mul(DT, jot_mul(k, x)));
+        x = jot_add(x, jot_mul(DT, v));
+    }
+    return x;
+}
+
+static jot_value misfit(jot_value k) { return jot_square(jot_sub(position(k), TARGET)); }
+
+static void must(jot_status status)
+{
+    if (status != JOT_OK) {
+        fprintf(stderr, "%s\n", jot_error_message());
+        exit(1);
+    }
+}
+
+static double number(jot_executable *f, jot_array *k)
+{
+    jot_array *y;
+    must(jot_call(f, JOT_IN(k), JOT_OUT(y)));
+    double value = jot_array_item(y);
+    jot_array_release(y);
+    return value;
+}
+
+int main(void)
+{
+    jot_executable *x = jot_jit(jot_fn(position)), *slope = jot_jit(jot_grad(jot_fn(misfit)));
+    double k = 1;
+    for (int i = 0; i < 200; i++) {
+        jot_array *at = jot_array_full(JOT_F64, k);
+        k -= 0.02 * number(slope, at);
+        jot_array_release(at);
+    }
+    jot_array *at = jot_array_full(JOT_F64, k);
+    double end = number(x, at), exact = cos(sqrt(k) * STEPS * DT);
+    printf("stiffness %.4f N/m, position after 5 s %.4f m (of the continuous spring %.4f m)\n",
+           k, end, exact);
+    jot_array_release(at);
+    jot_executable_release(x), jot_executable_release(slope);
+    return fabs(k - 1.0944) < 1e-4 && fabs(end - TARGET) < 1e-4 && fabs(end - exact) < 0.02 ? 0
+                                                                                            : 1;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// JOT_VMAP.
+#include "trace/block.h"
+
+#include "passes/passes.h"
+
+static bool open_vmap(jot_block *b)
+{
+    b->length = -1;
+    if (b->in.count == 0) {
+        b->error = block_fail(b, JOT_ERR_ARGUMENT, "no rows: list what is mapped");
+        return false;
+    }
+    if (!block_measure_rows(b))
+        return false;
+    block_open_part(b);
+    for (int i = 0; i < b->in.count; i++)
+        block_bind(&b->in.at[i], block_row(b->trace->module, b->in.at[i].type));
+    jot_place((jot_value){0, 0}, b->where);
+    block_clear_results(b);
+    return true;
+}
+
+static enum block_progress close_vmap(jot_block *b, ir_id *out)
+{
+    struct traced body;
+    if (!block_collect(b, &b->out, out) || !block_close_part(b, b->out.count, out, &body))
+        return BLOCK_FAILED;
+    struct trace *t = trace_top();
+    struct arena *arena = t->module->arena;
+    int n = b->in.count;
+    int32_t *in_axes = arena_array(arena, int32_t, n + body.n_hidden + 1);
+    int32_t *out_axes = arena_array(arena, int32_t, b->out.count + 1);
+    ir_id *in = arena_array(arena, ir_id, n + 1);
+    for (int i = 0; i < n; i++)
+        in[i] = trace_strong(b->in.at[i].outer);
+    for (int i = 0; i < body.n_hidden; i++)
+        in_axes[n + i] = PASS_NO_AXIS;
+    if (pass_vmap_axes(t->module, body.function, in_axes, out_axes, b->length,
+                       &body.function) != JOT_OK) {
+        jot_place(trace_fail_status(b->kind->name), b->where);
+        return BLOCK_FAILED;
+    }
+    return traced_emit(b->kind->name, &body, n, in, out) ? BLOCK_DONE : BLOCK_FAILED;
+}
+
+static const struct block_kind vmap_kind = {
+    .name = "JOT_VMAP", .open = open_vmap, .close = close_vmap};
+
+jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where)
+{
+    return block_begin(block_create(&vmap_kind, NULL, in, out, where));
+}
