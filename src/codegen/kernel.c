@@ -18,7 +18,8 @@
 
 static bool is_loop(enum nest_kind kind)
 {
-    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN;
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ;
 }
 
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
