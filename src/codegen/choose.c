@@ -39,7 +39,7 @@ static double access_cost(const struct nest_index *x, nest_id axis)
 static double put_cost(const struct nest_statement *s, nest_id axis)
 {
     if (axis != NEST_NONE && !s->op && has_values(&s->index))
-        return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 4;
+        return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 16;
     return access_cost(&s->index, axis) * (s->op ? 2 : 1);
 }
 
