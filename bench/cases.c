@@ -180,6 +180,19 @@ static jot_value running_sum(jot_value x) { return jot_cumsum(x); }
 
 static jot_function cumsum_1d(void) { return jot_fn(running_sum); }
 
+// ---- places ----
+
+static jot_value rows_at(jot_value x, jot_value i) { return jot_take(x, i); }
+
+static jot_function gather_rows(void) { return jot_fn(rows_at); }
+
+static jot_value sums_at(jot_value i, jot_value u)
+{
+    return jot_at_add(jot_zeros(JOT_F32, 16384), i, u);
+}
+
+static jot_function scatter_add(void) { return jot_fn(sums_at); }
+
 // ---- random numbers ----
 
 static jot_value normals(jot_value key) { return jot_random_normal(key, JOT_F32, 1 << 22); }
@@ -240,6 +253,10 @@ const struct bench_case bench_cases[] = {
     CASE("transpose_add_4096", transpose_add, 3, 1, 1, IN(60, 4096, 4096)),
     CASE("cumsum_1d", cumsum_1d, 5, 1, 1, IN(61, 1 << 22)),
     CASE("cumsum_1d_2^25", cumsum_1d, 5, 1, 1, IN(61, 1 << 25)),
+    CASE("gather_rows", gather_rows, 1.2, 1, 2, IN(63, 4096, 4096),
+         {PLACE, 64, 4096, DIMS(4096)}),
+    CASE("scatter_add", scatter_add, 4, 1, 2, {PLACE, 65, 16384, DIMS(1 << 22)},
+         IN(66, 1 << 22)),
     CASE("nbody_grad_1024", nbody_grad, 2, 1, 1, IN(62, 1024, 3)),
 };
 // clang-format on
@@ -255,6 +272,9 @@ static jot_value filled(const struct input *in)
         return jot_mul(in->scale, (jot_random_normal_dims)(stream, JOT_F32, in->dims));
     case SIGN:
         return jot_sign((jot_random_normal_dims)(stream, JOT_F32, in->dims));
+    case PLACE:
+        return jot_astype(
+            jot_mul(in->scale, (jot_random_uniform_dims)(stream, JOT_F32, in->dims)), JOT_I32);
     case LABEL:
         return jot_mod(jot_arange(JOT_I32, in->dims[0]), (int)in->scale);
     case FULL:

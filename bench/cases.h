@@ -19,6 +19,7 @@ enum fill {
     NORMAL, // scale times normal numbers of the stream
     SIGN,   // the sign of normal numbers of the stream
     LABEL,  // 0, 1, 2, ... modulo scale, in i32
+    PLACE,  // random, 0 to scale - 1, in i32
     FULL,   // scale everywhere
     KEY,    // the random key that scale is the seed of
 };

@@ -23,8 +23,8 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, random.h, transform.h,
-// control.h, compile.h, device.h.
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, indexing.h, random.h,
+// transform.h, control.h, compile.h, device.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -33,6 +33,7 @@
 #include "jot/control.h"
 #include "jot/device.h"
 #include "jot/dtype.h"
+#include "jot/indexing.h"
 #include "jot/ops.h"
 #include "jot/random.h"
 #include "jot/status.h"

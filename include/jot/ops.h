@@ -339,6 +339,12 @@ JOT_API jot_value jot_slice_axis(jot_value x, int axis, int64_t start, int64_t s
 // the end.  Outside the axis is an error (JOT_ERR_ARGUMENT).
 JOT_API jot_value jot_take_axis(jot_value x, int64_t index, int axis);
 
+// The elements of x at an array of integers along one axis, which becomes the axes of the array:
+// x[index].  Negative ones count from the end; outside of x an element is NaN, the lowest integer,
+// the highest unsigned one, or true.  jot_take is this for values and arrays, and jot_take_axis for
+// C numbers.
+JOT_API jot_value jot_take_values(jot_value x, jot_value index, int axis);
+
 // With low and high elements of the value added before and after along one axis; negative ones
 // take away.
 JOT_API jot_value jot_pad_axis(jot_value x, jot_value value, int axis, int64_t low,
@@ -426,6 +432,29 @@ template <class... T> jot_list_<jot_value, sizeof...(T)> jot_values_(T... x)
 #endif
 
 #if !defined(JOT_PLAIN)
+
+// Which function takes an index of the type.
+#if defined(__cplusplus)
+template <class Index> jot_value jot_take_(jot_value x, Index index, int axis)
+{
+    if constexpr (std::is_integral<Index>::value)
+        return jot_take_axis(x, static_cast<int64_t>(index), axis);
+    else
+        return jot_take_values(x, jot_value(index), axis);
+}
+#define JOT_TAKE_FUNCTION_(index) jot_take_
+#else
+static inline jot_value jot_take_array_(jot_value x, const jot_array *index, int axis)
+{
+    return jot_take_values(x, jot_from_array(index), axis);
+}
+#define JOT_TAKE_FUNCTION_(index)                                                              \
+    _Generic((index),                                                                          \
+        jot_value: jot_take_values,                                                            \
+        jot_array *: jot_take_array_,                                                          \
+        const jot_array *: jot_take_array_,                                                    \
+        default: jot_take_axis)
+#endif
 
 // name(x, axes...) and name(x, sizes...): t is the text of the arguments.
 #define JOT_AXES_OP_(name, t, ...)                                                             \
@@ -588,7 +617,7 @@ template <class... T> jot_list_<jot_value, sizeof...(T)> jot_values_(T... x)
             jot_slice_axis(JOT_V(x), (axis), (start), (stop), (step)))
 #define jot_take(...) JOT_TAKE_(#__VA_ARGS__, __VA_ARGS__, 0, 0)
 #define JOT_TAKE_(t, x, index, axis, ...)                                                      \
-    JOT_OP_("jot_take(" t ")", jot_take_axis(JOT_V(x), (index), (axis)))
+    JOT_OP_("jot_take(" t ")", JOT_TAKE_FUNCTION_(index)(JOT_V(x), (index), (axis)))
 #define jot_pad(x, value, axis, low, high)                                                     \
     JOT_OP_("jot_pad(" #x ", " #value ", " #axis ", " #low ", " #high ")",                     \
             jot_pad_axis(JOT_V(x), JOT_V(value), (axis), (low), (high)))

@@ -569,7 +569,8 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     if (!is_expanded(l, s->buffer)) {
         const struct nest_buffer *to = &l->nest->buffers.at[s->buffer];
-        l->streams = to->count * dtype_get(d)->bytes >= STREAMED_BYTES;
+        l->streams =
+            to->role != NEST_INOUT && to->count * dtype_get(d)->bytes >= STREAMED_BYTES;
         cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
         l->streams = false;
         return;

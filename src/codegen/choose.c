@@ -16,19 +16,31 @@ static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id ax
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
                         nest_id *out_axis);
 
+static bool has_values(const struct nest_index *x)
+{
+    return x->count && x->terms[x->count - 1].is_value;
+}
+
 static double access_cost(const struct nest_index *x, nest_id axis)
 {
     if (axis == NEST_NONE)
         return 1;
     int64_t factor = nest_index_factor(x, axis);
-    for (uint32_t i = 0; i < x->count; i++)
-        if (x->terms[i].is_value)
-            return 1.2;
+    if (has_values(x))
+        return 1.2;
     if (factor == 0)
         return 0.5 / VECTOR;
     if (factor == 1 || factor == -1)
         return 1 / VECTOR;
     return factor >= -4 && factor <= 4 ? 0.4 : 1.2;
+}
+
+// Lanes that put at places of their own take longer than one after the other.
+static double put_cost(const struct nest_statement *s, nest_id axis)
+{
+    if (axis != NEST_NONE && !s->op && has_values(&s->index))
+        return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 16;
+    return access_cost(&s->index, axis) * (s->op ? 2 : 1);
 }
 
 static double statement_cost(const struct cg_lowering *l, const struct nest_statement *s,
@@ -41,7 +53,7 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
     case NEST_LOAD:
         return access_cost(&s->index, axis);
     case NEST_PUT:
-        return access_cost(&s->index, axis) * (s->op ? 2 : 1);
+        return put_cost(s, axis);
     case NEST_CONST:
     case NEST_INDEX:
         return 0.5 * lane;
@@ -49,6 +61,7 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
     case NEST_PAR:
     case NEST_FOLD:
     case NEST_SCAN:
+    case NEST_SEQ:
         if (axis == NEST_NONE)
             return best_cost(l, s, NULL);
         return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 * lane) +
@@ -72,7 +85,8 @@ static bool has_loops(const struct cg_lowering *l, uint32_t block)
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
-        if (kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN)
+        if (kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN ||
+            kind == NEST_SEQ)
             return true;
     }
     return false;
@@ -82,7 +96,7 @@ static bool has_loops(const struct cg_lowering *l, uint32_t block)
 // scan, whose order is strict.
 static bool may_be_lanes(const struct nest_statement *s, uint32_t i)
 {
-    if (s->kind == NEST_SCAN)
+    if (s->kind == NEST_SCAN || s->kind == NEST_SEQ)
         return false;
     return s->kind != NEST_FOLD || i + 1 == s->n_axes;
 }
@@ -92,7 +106,7 @@ static double best_cost(const struct cg_lowering *l, const struct nest_statement
 {
     double all = (double)cg_extent(l, s), best = -1;
     nest_id chosen = NEST_NONE;
-    if (has_loops(l, s->body) || s->kind == NEST_SCAN) {
+    if (has_loops(l, s->body) || s->kind == NEST_SCAN || s->kind == NEST_SEQ) {
         best = all * (block_cost(l, s->body, NEST_NONE) + 2);
     }
     for (uint32_t i = s->n_axes; i-- > 0;) {
@@ -126,7 +140,8 @@ static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes
             *bytes = wide > *bytes ? wide : *bytes;
         }
         *ops += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN)
+        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
+            s->kind == NEST_SEQ)
             measure(l, s->body, bytes, ops);
     }
 }

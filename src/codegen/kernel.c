@@ -18,7 +18,8 @@
 
 static bool is_loop(enum nest_kind kind)
 {
-    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN;
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ;
 }
 
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
@@ -125,6 +126,16 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
     step->grain = step->parallel ? chunk_size(total, cost, unit) : total > 0 ? total : 1;
 }
 
+// Whether points are long: their own loops over time.
+static bool has_seq(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind == NEST_SEQ)
+            return true;
+    return false;
+}
+
 static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
 {
     const struct nest_statement *s = cg_statement(l, loop);
@@ -132,8 +143,10 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     l->top = loop;
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
+    unsigned lanes;
+    bool is_single = has_seq(l, s) && cg_choose_axis(l, loop, &lanes) != split;
     set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
-             cg_loop_cost(l, loop), CG_CHUNK);
+             cg_loop_cost(l, loop), is_single ? 1 : CG_CHUNK);
 }
 
 // Bytes of one row of the results of an accumulator.

@@ -243,6 +243,9 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
     case NEST_SCAN:
         lower_scan(l, s);
         break;
+    case NEST_SEQ:
+        cg_lower_seq(l, s);
+        break;
     case NEST_IF:
         lower_if(l, s);
         break;

@@ -192,6 +192,12 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
 // prefetch.c: finds the loads of the parallel loop that ask for the next row, and lowers that.
 void cg_prefetch_find(struct cg_lowering *l, nest_id top);
 void cg_prefetch(struct cg_lowering *l, const struct nest_statement *load);
+// Asks for what the load reads so many elements further on.
+void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *load,
+                       int64_t elements);
+
+// seq.c
+void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);
 
 // onehot.c: a body whose lanes differ only where an index equals some number.  Made before the loop
 // over vectors, NULL when the body is not of this kind.

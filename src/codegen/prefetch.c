@@ -57,17 +57,13 @@ void cg_prefetch_find(struct cg_lowering *l, nest_id top)
             l->prefetches[last[i]] = true;
 }
 
-void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
+void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, int64_t elements)
 {
-    if (!l->prefetches[s - l->nest->statements.at] || l->lanes == 1 || l->mask ||
-        nest_index_factor(&s->index, l->vector_axis) != 1)
-        return;
     LLVMBuilderRef b = l->m.b;
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     int64_t size = dtype_get(d)->bytes;
     LLVMValueRef next =
-        LLVMBuildAdd(b, cg_index_first(l, &s->index),
-                     cg_int(l->module, nest_index_factor(&s->index, l->row_axis)), "");
+        LLVMBuildAdd(b, cg_index_first(l, &s->index), cg_int(l->module, elements), "");
     LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
     at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
     unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
@@ -81,4 +77,11 @@ void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
                                     LLVMConstInt(i32, 1, 0)};
         LLVMBuildCall2(b, type, f, arguments, 4, "");
     }
+}
+
+void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (l->prefetches[s - l->nest->statements.at] && l->lanes > 1 && !l->mask &&
+        nest_index_factor(&s->index, l->vector_axis) == 1)
+        cg_prefetch_ahead(l, s, nest_index_factor(&s->index, l->row_axis));
 }

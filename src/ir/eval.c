@@ -23,16 +23,26 @@ static const eval_function class_functions[] = {
     [IR_CLASS_REDUCE] = eval_reduce,        [IR_CLASS_ARG] = eval_arg,
     [IR_CLASS_CONTRACT] = eval_dot_general, [IR_CLASS_CUMULATIVE] = eval_cumulative,
     [IR_CLASS_CALL] = eval_call_body,       [IR_CLASS_HINT] = eval_copy,
+    [IR_CLASS_UPDATE] = eval_scatter,
 };
 
 // Ops that their class does not say.
 static const eval_function op_functions[IR_OP_COUNT] = {
-    [IR_bitcast] = eval_copy, [IR_threefry2x32] = eval_threefry,
-    [IR_iota] = eval_iota,    [IR_broadcast_in_dim] = eval_broadcast_in_dim,
-    [IR_reshape] = eval_copy, [IR_transpose] = eval_transpose,
-    [IR_rev] = eval_rev,      [IR_slice] = eval_slice,
-    [IR_pad] = eval_pad,      [IR_concatenate] = eval_concatenate,
-    [IR_scan] = eval_scan,    [IR_while] = eval_while,
+    [IR_bitcast] = eval_copy,
+    [IR_threefry2x32] = eval_threefry,
+    [IR_iota] = eval_iota,
+    [IR_broadcast_in_dim] = eval_broadcast_in_dim,
+    [IR_reshape] = eval_copy,
+    [IR_transpose] = eval_transpose,
+    [IR_rev] = eval_rev,
+    [IR_slice] = eval_slice,
+    [IR_pad] = eval_pad,
+    [IR_concatenate] = eval_concatenate,
+    [IR_gather] = eval_gather,
+    [IR_dynamic_slice] = eval_dynamic_slice,
+    [IR_dynamic_update_slice] = eval_dynamic_update_slice,
+    [IR_scan] = eval_scan,
+    [IR_while] = eval_while,
     [IR_cond] = eval_cond,
 };
 

@@ -19,6 +19,8 @@ enum ir_class {
     IR_CLASS_PARAM,
     IR_CLASS_MAP,        // elementwise; operands broadcast (see infer_same)
     IR_CLASS_LAYOUT,     // a change of index
+    IR_CLASS_INDEX,      // elements at places that are data
+    IR_CLASS_UPDATE,     // an operand with such elements replaced or combined
     IR_CLASS_REDUCE,     // folds listed axes with the scalar
     IR_CLASS_ARG,        // index of the winning element along an axis
     IR_CLASS_CONTRACT,   // sums of products

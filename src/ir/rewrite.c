@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 
 #include "ir/eval.h"
+#include "ir/indexing.h"
 
 #include <math.h>
 
@@ -40,6 +41,9 @@ static bool is_splat(const struct ir_rewrite *r, int i, double *out_x)
         return true;
     case JOT_I32:
         *out_x = *(const int32_t *)data;
+        return true;
+    case JOT_I64:
+        *out_x = (double)*(const int64_t *)data;
         return true;
     case JOT_BOOL:
         *out_x = *(const uint8_t *)data;
@@ -190,6 +194,54 @@ static ir_id drop_concatenate(struct ir_rewrite *r)
     return r->n_in == 1 ? r->in[0] : IR_NONE;
 }
 
+static bool is_whole(const struct ir_rewrite *r, const int64_t *part)
+{
+    struct ir_type x = ir_type_in(r->b, r->in[0]);
+    for (int i = 0; i < x.rank; i++)
+        if (part[i] != ir_dims(r->b->module, x)[i])
+            return false;
+    return true;
+}
+
+// The starts of a window, operands from `first` on, as numbers inside of operand 0.
+static bool are_known_starts(const struct ir_rewrite *r, int first, const int64_t *part,
+                             int64_t *out)
+{
+    for (int i = first; i < r->n_in; i++) {
+        int64_t last =
+            ir_dims(r->b->module, ir_type_in(r->b, r->in[0]))[i - first] - part[i - first];
+        double x = 0;
+        if (last && !is_splat(r, i, &x))
+            return false;
+        out[i - first] = x<0 ? 0 : x>(double) last ? last : (int64_t)x;
+    }
+    return true;
+}
+
+// dynamic_slice(x, numbers) = slice(x), which is x when it is all of it.
+static ir_id settle_slice(struct ir_rewrite *r)
+{
+    const int64_t *part = ir_dims(r->b->module, r->type);
+    int64_t starts[IR_MAX_RANK], limits[IR_MAX_RANK];
+    if (!are_known_starts(r, 1, part, starts))
+        return IR_NONE;
+    for (int i = 0; i < r->type.rank; i++)
+        limits[i] = starts[i] + part[i];
+    return ir_slice(r->b, r->in[0], starts, limits, NULL);
+}
+
+// An update of everything.
+static ir_id settle_update(struct ir_rewrite *r)
+{
+    return is_whole(r, ir_dims(r->b->module, ir_type_in(r->b, r->in[1]))) ? r->in[1] : IR_NONE;
+}
+
+// An operand without updates.
+static ir_id drop_scatter(struct ir_rewrite *r)
+{
+    return ir_count(r->b->module, ir_type_in(r->b, r->in[2])) == 0 ? r->in[0] : IR_NONE;
+}
+
 typedef ir_id rule(struct ir_rewrite *r);
 
 static rule *const identities[IR_OP_COUNT] = {
@@ -208,6 +260,13 @@ static rule *const identities[IR_OP_COUNT] = {
     [IR_broadcast_in_dim] = merge_broadcast,
     [IR_slice] = drop_slice,
     [IR_concatenate] = drop_concatenate,
+    [IR_dynamic_slice] = settle_slice,
+    [IR_dynamic_update_slice] = settle_update,
+    [IR_scatter] = drop_scatter,
+    [IR_scatter_add] = drop_scatter,
+    [IR_scatter_mul] = drop_scatter,
+    [IR_scatter_min] = drop_scatter,
+    [IR_scatter_max] = drop_scatter,
 };
 
 // What transforms make themselves: products with 1 and sums with -0.

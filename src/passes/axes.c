@@ -5,6 +5,7 @@
 // ops, broadcasts and transposes keep atoms; a reshape splits them to common factors, so that a
 // merged axis keeps its identity and no index needs a division; a slice, a reversal or a padding
 // makes a derived atom: a coordinate that depends on the old ones but is none of them.
+#include "ir/indexing.h"
 #include "passes/schedule_internal.h"
 
 atom_id axes_atom(struct schedule *s, int64_t extent)
@@ -393,6 +394,49 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
     }
 }
 
+// Seen from the result of a gather or from the updates of a scatter.
+static void view_of_windows(struct schedule *s, const struct ir_node *n, uint32_t i,
+                            const int64_t *dims, struct view result, struct atoms *out)
+{
+    const struct ir_graph *g = s->g;
+    struct ir_type x = ir_type_of(g, ir_operand(g, n, 0));
+    struct ir_type indices = ir_type_of(g, ir_operand(g, n, 1));
+    ir_id y = n->op == IR_gather ? n->out : ir_operand(g, n, 2);
+    struct ir_window w = ir_window_of(g->module, n->attrs, x, indices, ir_type_of(g, y));
+    struct atoms place = {0};
+    for (int a = 0; a < w.index_rank; a++)
+        place = axes_concat(s, place, result.dims[w.index_axis[a]]);
+    if (i == 1) {
+        for (int a = 0; a < w.index_rank; a++)
+            out[a] = result.dims[w.index_axis[a]];
+        out[w.index_rank] = derive(s, dims[w.index_rank], (struct atoms){0});
+        return;
+    }
+    for (int d = 0; d < w.rank; d++) {
+        struct atoms along = {0};
+        if (w.along[d] >= 0)
+            along = result.dims[w.along[d]];
+        bool moves = w.component[d] >= 0 && dims[d] != w.size[d];
+        if (moves)
+            out[d] = derive(s, dims[d], axes_concat(s, place, along));
+        else
+            out[d] = w.is_batch[d] || w.size[d] == dims[d] ? along : derive(s, dims[d], along);
+    }
+}
+
+static void view_of_places(struct schedule *s, const struct ir_node *n, uint32_t i,
+                           const int64_t *dims, struct view result, struct atoms *out)
+{
+    uint32_t rank = (uint32_t)ir_rank_of(s->g, ir_operand(s->g, n, i));
+    if (n->op != IR_dynamic_slice && n->op != IR_dynamic_update_slice) {
+        view_of_windows(s, n, i, dims, result, out);
+        return;
+    }
+    const int64_t *have = ir_dims_of(s->g, n->out);
+    for (uint32_t d = 0; d < rank; d++) // starts have no axes
+        out[d] = dims[d] == have[d] ? result.dims[d] : derive(s, dims[d], result.dims[d]);
+}
+
 struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint32_t i,
                               struct view result)
 {
@@ -404,6 +448,11 @@ struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint3
     if (n->op == IR_reshape) {
         view_of_reshape(s, (int)rank, dims, ir_rank_of(s->g, n->out), ir_dims_of(s->g, n->out),
                         result, out);
+        return (struct view){.rank = rank, .dims = out};
+    }
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_INDEX ||
+        ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE) {
+        view_of_places(s, n, i, dims, result, out);
         return (struct view){.rank = rank, .dims = out};
     }
     const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);

@@ -365,12 +365,27 @@ static bool is_empty(const struct emitter *e, nest_id buffer)
     return e->b.nest->buffers.at[buffer].count == 0;
 }
 
-void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value)
+void emit_put_guarded(struct emitter *e, nest_id buffer, form_id x, nest_id value,
+                      nest_id guard)
 {
     if (is_empty(e, buffer))
         return;
     enter(e, e->at);
-    nest_put(&e->b, buffer, e->forms.at[x].index, value, NEST_NONE);
+    nest_put(&e->b, buffer, e->forms.at[x].index, value, guard);
+}
+
+void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value)
+{
+    emit_put_guarded(e, buffer, x, value, NEST_NONE);
+}
+
+nest_id emit_load_here(struct emitter *e, nest_id buffer, form_id x)
+{
+    enter(e, e->at);
+    nest_id result = nest_load(&e->b, buffer, e->forms.at[x].index, NEST_NONE);
+    set_scope(e, result, e->at);
+    e->ops++;
+    return result;
 }
 
 void emit_put_combine(struct emitter *e, nest_id buffer, form_id x, nest_id fold,

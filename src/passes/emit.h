@@ -90,6 +90,10 @@ nest_id emit_index(struct emitter *e, form_id x, jot_dtype dtype);
 nest_id emit_load(struct emitter *e, nest_id buffer, form_id x, nest_id guard);
 // In the current scope.
 void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value);
+void emit_put_guarded(struct emitter *e, nest_id buffer, form_id x, nest_id value,
+                      nest_id guard);
+// A load that stays where it is: of a buffer that the kernel writes.
+nest_id emit_load_here(struct emitter *e, nest_id buffer, form_id x);
 void emit_put_combine(struct emitter *e, nest_id buffer, form_id x, nest_id fold,
                       const struct nest_combine *combine);
 nest_id emit_yield(struct emitter *e, const struct nest_combine *combine);

@@ -15,7 +15,8 @@ bool node_is_folding(const struct ir_node *n)
 bool node_is_index(const struct ir_node *n)
 {
     enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_LAYOUT || c == IR_CLASS_CONST || c == IR_CLASS_HINT;
+    return c == IR_CLASS_LAYOUT || c == IR_CLASS_INDEX || c == IR_CLASS_CONST ||
+           c == IR_CLASS_HINT || n->op == IR_dynamic_update_slice;
 }
 
 const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count)

@@ -40,6 +40,7 @@ static bool is_new_demand(struct schedule *s, const demand_list *l, const struct
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (l->at[i].group == d->group && l->at[i].outer == d->outer &&
+            l->at[i].is_repeated == d->is_repeated &&
             axes_view_equal(s, l->at[i].view, d->view) &&
             axes_equal(s, l->at[i].context, d->context))
             return false;
@@ -63,6 +64,16 @@ static struct atoms join_sets(struct schedule *s, struct atoms a, struct atoms b
     return axes_concat(s, a, axes_minus(s, b, a));
 }
 
+// Whether elements of the operand are wanted much more often than there are any: by a gather of
+// more than the operand, and by the lanes outside of a small update.
+static bool repeats_operand(const struct schedule *s, const struct ir_node *n, uint32_t i)
+{
+    ir_id x = ir_operand(s->g, n, i);
+    return (n->op == IR_gather && i == 0 && value_count(s, n->out) > value_count(s, x)) ||
+           (n->op == IR_dynamic_update_slice && i == 1 &&
+            value_count(s, n->out) / 4 > value_count(s, x));
+}
+
 // Passes the demand on v on to the operands of its node.
 static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
 {
@@ -83,6 +94,7 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
     for (uint32_t i = 0; i < n->n_in; i++) {
         to.view =
             n->op == IR_pad && i == 1 ? (struct view){0} : axes_operand_view(s, n, i, d->view);
+        to.is_repeated = d->is_repeated || repeats_operand(s, n, i);
         want(s, ir_operand(s->g, n, i), to);
     }
 }
@@ -118,7 +130,7 @@ static int ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     if (node_is_index(n))
-        return n->op == IR_pad || n->op == IR_concatenate;
+        return n->op == IR_pad || n->op == IR_concatenate || n->op == IR_dynamic_update_slice;
     return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
 }
 
@@ -273,10 +285,17 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
     uint32_t before = g->constraints.count;
-    *reason = g->kind == GROUP_KERNEL ? "kernel is full" : "operand of a library call";
+    *reason = g->kind == GROUP_GEMM ? "operand of a library call" : "kernel is full";
     uint32_t room = COST_KERNEL_OPS + (ends_chain(s, n) ? COST_KERNEL_SLACK : 0);
-    if (g->kind != GROUP_KERNEL || g->ops + (uint32_t)ops_of(s, v) > room)
+    if (g->kind == GROUP_GEMM || g->ops + (uint32_t)ops_of(s, v) > room)
         return false;
+    // The loops of an update are given: it takes what may be computed in any.
+    if (g->kind == GROUP_UPDATE &&
+        (as_root || node_is_folding(n) ||
+         cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)))) {
+        *reason = "operand of an update";
+        return false;
+    }
     *reason = "read at other places than it is written";
     if (as_root && !is_plain(s, l->at[0].view))
         return false;
@@ -403,6 +422,63 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
         pass_on(s, v, &d);
 }
 
+static bool node_is_update(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+}
+
+// Whether v is computed from x.
+static bool depends_on(const struct schedule *s, ir_id v, ir_id x)
+{
+    const struct ir_graph *g = s->g;
+    bool *wanted = arena_array(s->scratch, bool, v + 1);
+    wanted[v] = true;
+    for (ir_id y = v; y > x; y--) {
+        const struct ir_node *n = ir_node_of(g, y);
+        for (uint32_t i = 0; wanted[y] && i < n->n_in; i++)
+            wanted[ir_operand(g, n, i)] = true;
+    }
+    return wanted[x];
+}
+
+static bool may_die(const struct schedule *s, ir_id x)
+{
+    return x >= s->g->n_params || (s->options->donated && s->options->donated[x]);
+}
+
+// A kernel that changes the operand where it is.  What is computed from the operand is stored
+// before, so that the kernel need not keep it.
+static void store_by_update(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    ir_id x = ir_operand(s->g, n, 0);
+    struct demand d = {.group = new_group(s, GROUP_UPDATE, l),
+                       .outer = IR_NONE,
+                       .view = axes_fresh_view(s, x)};
+    struct group *g = group_at(s, d.group);
+    uint32_t updates = n->op == IR_dynamic_update_slice ? 1 : 2;
+    vec_push(s->scratch, &g->roots, v);
+    g->reason = "update";
+    g->ops = 1;
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = d.group;
+    s->is_stored[v] = true;
+    s->is_forced[x] = true;
+    want(s, x, d);
+    s->view_of[v] = d.view = axes_fresh_view(s, ir_operand(s->g, n, updates));
+    d.context = axes_of_view(s, d.view);
+    g->points = write_update_frame(s, n, d.view).points;
+    for (uint32_t i = 1; i < n->n_in; i++) {
+        ir_id y = ir_operand(s->g, n, i);
+        struct demand to = d;
+        if (i != updates)
+            to.view = axes_operand_view(s, n, i, d.view);
+        s->is_forced[y] |= s->uses[x] > 1 && may_die(s, x) && y >= s->g->n_params && y > x &&
+                           value_count(s, y) < value_count(s, x) && depends_on(s, y, x);
+        want(s, y, to);
+    }
+}
+
 static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
@@ -432,7 +508,7 @@ static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
     if (s->options->separate || s->cheap[v] > COST_REPEAT_OPS)
         return false;
     for (uint32_t i = 0; i < l->count; i++)
-        if (group_at(s, l->at[i].group)->kind != GROUP_KERNEL ||
+        if (group_at(s, l->at[i].group)->kind == GROUP_GEMM ||
             group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
     return true;
@@ -511,12 +587,23 @@ static void decide_index(struct schedule *s, ir_id v)
     demand_list l = demands_on(s, v);
     if (ir_node_of(s->g, v)->op == IR_const)
         s->decision[v] = DECIDE_REPEAT;
+    else if ((s->is_output[v] || s->is_forced[v]) && node_is_update(ir_node_of(s->g, v)))
+        store_by_update(s, v, &l);
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, "result");
     else if (!is_chain_short(s, &l))
         store_alone(s, v, &l, "kernel is full");
     else
         repeat(s, v, &l);
+}
+
+// Whether some demand would compute elements several times that cost more than a load.
+static bool is_dear_to_repeat(const struct schedule *s, ir_id v, const demand_list *l)
+{
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].is_repeated)
+            return s->cheap[v] > COST_REPEAT_OPS;
+    return false;
 }
 
 static void decide_value(struct schedule *s, ir_id v)
@@ -531,6 +618,14 @@ static void decide_value(struct schedule *s, ir_id v)
     demand_list l = gather(s, v, false);
     if (store_by_library(s, v, &l))
         return;
+    if (node_is_update(ir_node_of(s->g, v))) {
+        store_by_update(s, v, &l);
+        return;
+    }
+    if (is_dear_to_repeat(s, v, &l)) {
+        store_alone(s, v, &l, "gathered from");
+        return;
+    }
     if (l.count && !s->options->separate) {
         if (are_one_place(s, &l) && join(s, v, &l, l.count, stored, &reason))
             return;
@@ -566,6 +661,7 @@ static void count_cheap(struct schedule *s)
             sum += x == COST_NEVER ? 0 : x;
         }
         bool is_dear = node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
+                       node_is_update(n) ||
                        cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, n->out));
         if (n->op == IR_param || n->op == IR_const)
             sum = 0;
@@ -592,7 +688,7 @@ static void count_cones(struct schedule *s)
         } else if (node_is_folding(n)) {
             int64_t folded = axes_product(s, axes_fold_atoms(s, n));
             ops = folded > COST_REPEAT_EXPANDED ? COST_NEVER : ops * folded;
-        } else if (node_is_scan(n)) {
+        } else if (node_is_scan(n) || node_is_update(n)) {
             ops = COST_NEVER;
         }
         for (uint32_t k = 0; k < n->n_out; k++) {

@@ -56,7 +56,7 @@
 //
 // Who promises what: the verifier checks that values are defined before use and in scope, affine
 // indices stay inside their buffers where no guard stands, and each element of a buffer is put by
-// one point only.
+// one point only.  A put whose index has values may miss some elements of an inout buffer.
 #ifndef PASSES_NEST_H
 #define PASSES_NEST_H
 
@@ -90,7 +90,12 @@ enum nest_kind {
     NEST_KIND_COUNT,
 };
 
-enum nest_role { NEST_IN, NEST_OUT, NEST_LOCAL };
+enum nest_role {
+    NEST_IN,
+    NEST_OUT,
+    NEST_INOUT, // holds something on entry, some of which is put anew
+    NEST_LOCAL
+};
 enum nest_space {
     NEST_POINT,
     NEST_TILE_SPACE,

@@ -269,7 +269,9 @@ static void emit_roots(struct writer *w)
     VEC(ir_id) inside = {0}, after = {0};
     for (uint32_t i = 0; i < w->g->roots.count; i++) {
         ir_id v = w->g->roots.at[i];
-        if (node_is_scan(ir_node_of(s->g, v)))
+        if (w->g->kind == GROUP_UPDATE)
+            write_update(w, v);
+        else if (node_is_scan(ir_node_of(s->g, v)))
             emit_scan(w, v);
         else if (w->g->fold.count && !is_after(w, v))
             vec_push(s->scratch, &inside, v);

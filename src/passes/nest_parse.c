@@ -164,6 +164,8 @@ static bool parse_buffer(struct parser *p, bool local)
         return false;
     if (!local && lex_keyword(l, "out"))
         role = NEST_OUT;
+    else if (!local && lex_keyword(l, "inout"))
+        role = NEST_INOUT;
     if (!lex_dtype(l, &dtype) || !lex_expect(l, "[") || !lex_signed(l, &count) ||
         !lex_expect(l, "]"))
         return false;

@@ -579,7 +579,9 @@ static void print_parameters(struct printer *p)
         if (b->role == NEST_LOCAL)
             continue;
         strbuf_printf(p->s, "%s%s: %s", first ? "" : ", ", p->buffer_names[i],
-                      b->role == NEST_OUT ? "out " : "");
+                      b->role == NEST_OUT     ? "out "
+                      : b->role == NEST_INOUT ? "inout "
+                                              : "");
         add_dtype(p, (int)b->dtype);
         strbuf_printf(p->s, "[%lld]", (long long)b->count);
         first = false;

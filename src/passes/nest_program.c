@@ -386,7 +386,7 @@ static void check_kernel(struct checker *c, uint32_t i)
             fault(c, "step %u: memory %u of %lld %s is buffer %s of %lld %s", i,
                   t->memories[k - 1], (long long)m->count, dtype_get(m->dtype)->name, b->name,
                   (long long)b->count, dtype_get(b->dtype)->name);
-        if (b->role == NEST_OUT && is_read_only(m))
+        if (b->role != NEST_IN && is_read_only(m))
             fault(c, "step %u writes memory %u, an %s", i, t->memories[k - 1],
                   place_names[m->place]);
     }

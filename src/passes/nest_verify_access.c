@@ -343,7 +343,7 @@ static void check_load(struct verifier *v, uint32_t i, uint32_t scope)
         if (put->fold == NEST_NONE)
             check_pair(v, put, a, scope);
     }
-    if (!written)
+    if (!written && b->role != NEST_INOUT)
         nest_fault(v, "%s is read before anything is put into it", b->name);
     if (inside)
         nest_fault(v, "%s is read in the loop that accumulates it", b->name);

@@ -29,7 +29,7 @@ static bool is_written(const struct nest_program *p, const struct nest_step *t, 
     const struct nest *n = p->nests.at[t->nest];
     for (uint32_t b = 0, k = 0; b < n->buffers.count; b++)
         if (n->buffers.at[b].role != NEST_LOCAL && k++ == i)
-            return n->buffers.at[b].role == NEST_OUT;
+            return n->buffers.at[b].role != NEST_IN;
     return false;
 }
 
@@ -39,6 +39,15 @@ static nest_id buffer_number(const struct nest *n, uint32_t operand)
         if (n->buffers.at[b].role != NEST_LOCAL && k++ == operand)
             return b;
     return NEST_NONE;
+}
+
+// Whether step t reads its operand i beside writing it.
+static bool is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    if (t->kind != NEST_STEP_KERNEL)
+        return false;
+    const struct nest *n = p->nests.at[t->nest];
+    return n->buffers.at[buffer_number(n, i)].role == NEST_INOUT;
 }
 
 // ---- Writing over an operand
@@ -177,6 +186,8 @@ static bool may_overwrite(struct arena *arena, const struct nest *n, nest_id fro
 static bool step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
                                uint32_t from, uint32_t to)
 {
+    if (t->kind == NEST_STEP_COPY)
+        return true; // nothing is left to be done
     if (t->kind != NEST_STEP_KERNEL)
         return false;
     const struct nest *n = p->nests.at[t->nest];
@@ -423,8 +434,8 @@ static void replay_reads(struct replay *r, uint32_t i)
 {
     const struct nest_step *t = &r->p->steps.at[i];
     for (uint32_t k = 0; k < t->n_memories; k++)
-        if (!is_written(r->p, t, k) && r->p->memories.at[t->memories[k]].count &&
-            !r->is_whole[t->memories[k]])
+        if ((!is_written(r->p, t, k) || is_updated(r->p, t, k)) &&
+            r->p->memories.at[t->memories[k]].count && !r->is_whole[t->memories[k]])
             report(r, i, t->memories[k], "is read when it does not hold its value");
 }
 

@@ -6,21 +6,36 @@
 
 #include "base/status.h"
 #include "ir/control.h"
+#include "ir/indexing.h"
 #include "passes/passes.h"
 
 #include <stdlib.h>
 
 // ---- Calls
 
+static int64_t parts_of(const struct ir_graph *g, const struct ir_node *n)
+{
+    if (n->op != IR_scatter_add)
+        return 1;
+    return ir_scatter_parts(
+        g->module, IR_scatter_add, n->attrs, ir_type_of(g, ir_operand(g, n, 0)),
+        ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, ir_operand(g, n, 2)));
+}
+
+static bool is_made_of_others(const struct ir_graph *g, const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL || parts_of(g, n) > 1;
+}
+
 static bool has_calls(const struct ir_graph *g)
 {
     ir_for_each_node (g, n)
-        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
+        if (is_made_of_others(g, n))
             return true;
     return false;
 }
 
-// One level of calls inlined.
+// One level of calls inlined, and scatters cut into parts.
 static struct ir_graph *inline_level(const struct ir_graph *g)
 {
     struct ir_module *m = g->module;
@@ -36,6 +51,8 @@ static struct ir_graph *inline_level(const struct ir_graph *g)
             map[n->out] = ir_param(&b, ir_type_of(g, n->out));
         } else if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL) {
             ir_inline(&b, ir_body(g, n, 0), in.at, map + n->out);
+        } else if (parts_of(g, n) > 1) {
+            map[n->out] = schedule_scatter_parts(&b, n, in.at, parts_of(g, n));
         } else {
             ir_id first = ir_rebuild(&b, g, n, in.at);
             for (uint32_t k = 0; k < n->n_out; k++)
@@ -162,6 +179,46 @@ static void add_gemm_step(struct schedule *s, uint32_t group)
     add_step(s, step);
 }
 
+static void add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *reason)
+{
+    uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
+    memories[0] = to;
+    memories[1] = from;
+    if (s->program->memories.at[to].count != 0)
+        add_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
+                                       .n_memories = 2,
+                                       .memories = memories,
+                                       .reason = reason});
+}
+
+// An operand that only an update reads is made in the memory of the result.
+static void share_updated(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    for (uint32_t i = g->nodes.count; i-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[i];
+        if (s->decision[n->out] != DECIDE_MEMBER ||
+            s->groups.at[group_root(s, s->group_of[n->out])].roots.at[0] != n->out ||
+            s->groups.at[group_root(s, s->group_of[n->out])].kind != GROUP_UPDATE)
+            continue;
+        ir_id x = ir_operand(g, n, 0);
+        if (x < g->n_params || ir_node_of(g, x)->op == IR_const || s->is_output[x] ||
+            s->uses[x] != 1)
+            continue;
+        s->memory_of[x] = schedule_memory(s, n->out);
+    }
+}
+
+// The kernel of an update, after what brings its operand to its memory.
+static void add_update_step(struct schedule *s, struct kernel_table *t, uint32_t group)
+{
+    ir_id v = s->groups.at[group].roots.at[0], x = ir_operand(s->g, ir_node_of(s->g, v), 0);
+    uint32_t to = schedule_memory(s, v), from = schedule_memory(s, x);
+    if (to != from)
+        add_copy(s, to, from, "an update keeps its operand");
+    add_kernel_step(s, t, group);
+}
+
 static void add_copies(struct schedule *s)
 {
     const struct ir_graph *g = s->g;
@@ -174,18 +231,12 @@ static void add_copies(struct schedule *s)
         const char *reason = m->place == NEST_INPUT      ? "the output is an input"
                              : m->place == NEST_CONSTANT ? "the output is a constant"
                                                          : "the output is another output";
-        uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
-        memories[1] = from;
-        memories[0] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
+        uint32_t to = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
                                                          .dtype = ir_dtype_of(g, v),
                                                          .count = value_count(s, v),
                                                          .index = i,
                                                          .name = name_of(s, "y", i)});
-        if (value_count(s, v) != 0)
-            add_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
-                                           .n_memories = 2,
-                                           .memories = memories,
-                                           .reason = reason});
+        add_copy(s, to, from, reason);
     }
 }
 
@@ -219,6 +270,8 @@ static void add_steps(struct schedule *s)
     for (uint32_t i = 0; i < order.count; i++) {
         if (s->groups.at[order.at[i].group].kind == GROUP_GEMM)
             add_gemm_step(s, order.at[i].group);
+        else if (s->groups.at[order.at[i].group].kind == GROUP_UPDATE)
+            add_update_step(s, &t, order.at[i].group);
         else
             add_kernel_step(s, &t, order.at[i].group);
     }
@@ -256,6 +309,7 @@ static void schedule(struct schedule *s)
     make_tables(s);
     group_values(s);
     add_arguments(s);
+    share_updated(s);
     add_steps(s);
     layout_products(s->program);
     plan_memory(s->program, s->options->donated);

@@ -3,6 +3,7 @@
 #ifndef PASSES_SCHEDULE_INTERNAL_H
 #define PASSES_SCHEDULE_INTERNAL_H
 
+#include "ir/build.h"
 #include "passes/cost.h"
 #include "passes/schedule.h"
 
@@ -43,7 +44,11 @@ enum decision {
     DECIDE_MEMBER,  // computed in one group at one view
 };
 
-enum group_kind { GROUP_KERNEL, GROUP_GEMM };
+enum group_kind {
+    GROUP_KERNEL,
+    GROUP_UPDATE, // one scatter or dynamic_update_slice, in the memory of its operand
+    GROUP_GEMM
+};
 
 enum constraint_kind { CONSTRAINT_ROOT, CONSTRAINT_REDUCE, CONSTRAINT_EXPENSIVE };
 
@@ -79,7 +84,8 @@ struct demand {
     uint32_t next;
     uint32_t group;
     ir_id outer;
-    uint32_t depth; // of changes of index
+    uint32_t depth;   // of changes of index
+    bool is_repeated; // an element may be wanted several times
     struct view view;
     struct atoms context; // loops around the place where it is wanted
 };
@@ -164,6 +170,15 @@ struct dot_shape {
 };
 struct dot_shape dot_shape_of(const struct schedule *s, const struct ir_node *n);
 
+// The loops of an update, by where the atoms of the view of its updates run: side by side, in
+// order, and inside of one update.
+struct update_frame {
+    ir_id updates;
+    struct atoms points, order, window;
+};
+struct update_frame write_update_frame(struct schedule *s, const struct ir_node *n,
+                                       struct view view);
+
 uint32_t group_root(const struct schedule *s, uint32_t g);
 // Chooses the loops of a group anew from its constraints (frame.c); false, and nothing is done,
 // when no choice is good.  *reason says why.
@@ -188,6 +203,12 @@ uint32_t schedule_memory(struct schedule *s, ir_id v);
 // otherwise.  base[i] is the value whose memory is used for operand i.
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2]);
+
+// ---- Scatters in parts (scatter_parts.c)
+
+// A scatter_add node over the operands `in`, in that many parts.
+ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                             int64_t parts);
 
 // ---- Layouts (layout.c)
 

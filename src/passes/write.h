@@ -3,6 +3,7 @@
 #ifndef PASSES_WRITE_H
 #define PASSES_WRITE_H
 
+#include "ir/indexing.h"
 #include "passes/emit.h"
 
 #define MAX_LEAVES 256 // atoms of one loop
@@ -75,6 +76,16 @@ nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_
 nest_id write_iota(struct writer *w, const struct ir_node *n, const form_id *at);
 nest_id write_constant(struct writer *w, const struct ir_node *n, const form_id *at,
                        nest_id guard);
+
+// write_place.c
+nest_id write_dynamic_slice(struct writer *w, const struct ir_node *n, const form_id *at,
+                            nest_id guard);
+nest_id write_dynamic_update_slice(struct writer *w, const struct ir_node *n, const form_id *at,
+                                   nest_id guard);
+nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *at,
+                     nest_id guard);
+// The loops of the kernel that updates the operand of v, in the loop over its points.
+void write_update(struct writer *w, ir_id v);
 
 // write_value.c
 nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard);

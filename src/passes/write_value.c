@@ -86,6 +86,12 @@ static nest_id compute(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return write_pad(w, n, at, guard);
     case IR_concatenate:
         return write_concatenate(w, n, at, guard);
+    case IR_dynamic_slice:
+        return write_dynamic_slice(w, n, at, guard);
+    case IR_dynamic_update_slice:
+        return write_dynamic_update_slice(w, n, at, guard);
+    case IR_gather:
+        return write_gather(w, n, at, guard);
     case IR_stop_gradient:
     case IR_variable:
     case IR_barrier:

@@ -210,6 +210,66 @@ static const char *const large[] = {
     "  %2 = reduce_sum %1 {axes=[0]} : f16[]\n  return %1, %2\n}\n",
     "jot ir 1\nfunction @0 whole(%0: i32[100000]) {\n  %1 = popcount %0 : i32[100000]\n"
     "  %2 = reduce_sum %1 {axes=[0]} : i32[]\n  return %1, %2\n}\n",
+    // Many updates into few elements, some of them outside: parts and a rest.
+    "jot ir 1\nfunction @0 few(%0: f32[70003]) {\n"
+    "  %1 = iota {dtype=i32, dims=[70003], axis=0} : i32[70003]\n"
+    "  %2 = const {data=7919} : i32[]\n  %3 = const {data=43} : i32[]\n  %4 = const {data=2} : "
+    "i32[]\n"
+    "  %5 = mul %1, %2 : i32[70003]\n  %6 = rem %5, %3 : i32[70003]\n  %7 = sub %6, %4 : "
+    "i32[70003]\n"
+    "  %8 = reshape %7 {dims=[70003, 1]} : i32[70003,1]\n"
+    "  %9 = const {data=-0} : f32[]\n  %10 = broadcast_in_dim %9 {dims=[40], axes=[]} : "
+    "f32[40]\n"
+    "  %11 = scatter_add %10, %8, %0 {collapsed_dims=[0], index_map=[0], mode=3} : f32[40]\n"
+    "  return %11\n}\n",
+    // As many as there are elements: 16 at once.
+    "jot ir 1\nfunction @0 many(%0: f32[3001]) {\n"
+    "  %1 = iota {dtype=i32, dims=[3001], axis=0} : i32[3001]\n"
+    "  %2 = const {data=611} : i32[]\n  %3 = const {data=3000} : i32[]\n  %4 = const {data=5} "
+    ": i32[]\n"
+    "  %5 = mul %1, %2 : i32[3001]\n  %6 = rem %5, %3 : i32[3001]\n  %7 = sub %6, %4 : "
+    "i32[3001]\n"
+    "  %8 = reshape %7 {dims=[3001, 1]} : i32[3001,1]\n"
+    "  %9 = exp %0 : f32[3001]\n  %10 = sin %0 : f32[3001]\n"
+    "  %11 = scatter_add %9, %8, %10 {collapsed_dims=[0], index_map=[0], mode=3} : f32[3001]\n"
+    "  %12 = scatter %9, %8, %0 {collapsed_dims=[0], index_map=[0], mode=0} : f32[3001]\n"
+    "  %13 = scatter_max %12, %8, %10 {collapsed_dims=[0], index_map=[0], mode=3} : f32[3001]\n"
+    "  return %11, %13\n}\n",
+    "jot ir 1\nfunction @0 rows(%0: f32[501,130]) {\n"
+    "  %1 = iota {dtype=i32, dims=[501], axis=0} : i32[501]\n"
+    "  %2 = const {data=77} : i32[]\n  %3 = const {data=40} : i32[]\n  %4 = const {data=1} : "
+    "i32[]\n"
+    "  %5 = mul %1, %2 : i32[501]\n  %6 = rem %5, %3 : i32[501]\n  %7 = sub %6, %4 : i32[501]\n"
+    "  %8 = reshape %7 {dims=[501, 1]} : i32[501,1]\n"
+    "  %9 = slice %0 {starts=[0, 0], limits=[40, 130], strides=[1, 1]} : f32[40,130]\n"
+    "  %10 = scatter_add %9, %8, %0 {offset_dims=[1], collapsed_dims=[0], index_map=[0], "
+    "mode=3} : f32[40,130]\n"
+    "  %11 = gather %10, %8 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, "
+    "130], mode=1} : f32[501,130]\n"
+    "  return %10, %11\n}\n",
+    "jot ir 1\nfunction @0 halves(%0: f16[300]) {\n"
+    "  %1 = iota {dtype=i32, dims=[300], axis=0} : i32[300]\n"
+    "  %2 = const {data=77} : i32[]\n  %3 = const {data=100} : i32[]\n  %4 = const {data=3} : "
+    "i32[]\n"
+    "  %5 = mul %1, %2 : i32[300]\n  %6 = rem %5, %3 : i32[300]\n  %7 = sub %6, %4 : i32[300]\n"
+    "  %8 = reshape %7 {dims=[300, 1]} : i32[300,1]\n"
+    "  %9 = slice %0 {starts=[0], limits=[99], strides=[1]} : f16[99]\n"
+    "  %10 = scatter_add %9, %8, %0 {collapsed_dims=[0], index_map=[0], mode=3} : f16[99]\n"
+    "  %11 = convert %0 {dtype=c64} : c64[300]\n  %12 = convert %9 {dtype=c64} : c64[99]\n"
+    "  %13 = scatter_mul %12, %8, %11 {collapsed_dims=[0], index_map=[0], mode=0, unique=1} : "
+    "c64[99]\n"
+    "  return %10, %13\n}\n",
+    // No two meet: side by side.
+    "jot ir 1\nfunction @0 apart(%0: f32[4096]) {\n"
+    "  %1 = iota {dtype=i32, dims=[4096], axis=0} : i32[4096]\n"
+    "  %2 = const {data=611} : i32[]\n  %3 = const {data=4096} : i32[]\n  %4 = const {data=7} "
+    ": i32[]\n"
+    "  %5 = mul %1, %2 : i32[4096]\n  %6 = rem %5, %3 : i32[4096]\n  %7 = sub %6, %4 : "
+    "i32[4096]\n"
+    "  %8 = reshape %7 {dims=[4096, 1]} : i32[4096,1]\n"
+    "  %9 = scatter_add %0, %8, %0 {collapsed_dims=[0], index_map=[0], mode=3, unique=1} : "
+    "f32[4096]\n"
+    "  return %9\n}\n",
 };
 
 START_TEST(large_arrays)

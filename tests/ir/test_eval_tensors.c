@@ -75,6 +75,52 @@ START_TEST(test_layout)
 }
 END_TEST
 
+// The places of numbers of a vector.
+static const struct ir_attrs *vector_places(int mode)
+{
+    static const int64_t zero = 0, one = 1;
+    return ir_attrs(module, IR_INTS(collapsed_dims, 1, &zero), IR_INTS(index_map, 1, &zero),
+                    IR_INTS(sizes, 1, &one), IR_INT(mode, mode));
+}
+
+START_TEST(test_gather_modes)
+{
+    const int32_t x[] = {10, 11, 12, 13}, i[] = {1, -1, 4, 3, INT32_MIN};
+    const uint64_t far[] = {2, UINT64_MAX};
+    struct ir_tensor t = tensor(JOT_I32, DIMS(4), x), at = tensor(JOT_I32, DIMS(5, 1), i);
+    const int32_t want[][5] = {{11, 10, 13, 13, 10},
+                               {11, INT32_MIN, INT32_MIN, 13, INT32_MIN},
+                               {11, 10, 13, 13, 10},
+                               {11, 0, 0, 13, 0}};
+    for (int mode = 0; mode < 4; mode++)
+        ck_assert_mem_eq(
+            run(IR_gather, vector_places(mode), 2, (struct ir_tensor[]){t, at}).data,
+            want[mode], sizeof want[mode]);
+    const int32_t *r = run(IR_gather, vector_places(0), 2,
+                           (struct ir_tensor[]){t, tensor(JOT_U64, DIMS(2, 1), far)})
+                           .data;
+    ck_assert_mem_eq(r, ((int32_t[]){12, 13}), 8);
+}
+END_TEST
+
+START_TEST(test_scatter_order)
+{
+    const int32_t x[] = {1, 2, 3, 4}, i[] = {2, 0, 2, 7, -1}, u[] = {10, 20, 30, 40, 50};
+    const enum ir_op ops[] = {IR_scatter, IR_scatter_add, IR_scatter_mul, IR_scatter_min,
+                              IR_scatter_max};
+    const int32_t drop[][4] = {
+        {20, 2, 30, 4}, {21, 2, 43, 4}, {20, 2, 900, 4}, {1, 2, 3, 4}, {20, 2, 30, 4}};
+    const int32_t clip[][4] = {
+        {50, 2, 30, 40}, {71, 2, 43, 44}, {1000, 2, 900, 160}, {1, 2, 3, 4}, {50, 2, 30, 40}};
+    struct ir_tensor in[] = {tensor(JOT_I32, DIMS(4), x), tensor(JOT_I32, DIMS(5, 1), i),
+                             tensor(JOT_I32, DIMS(5), u)};
+    for (int k = 0; k < 5; k++) {
+        ck_assert_mem_eq(run(ops[k], vector_places(3), 3, in).data, drop[k], 16);
+        ck_assert_mem_eq(run(ops[k], vector_places(0), 3, in).data, clip[k], 16);
+    }
+}
+END_TEST
+
 START_TEST(test_pad)
 {
     const int16_t x[] = {1, 2, 3, 4, 5, 6}, value = 9;
@@ -495,6 +541,8 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, test_broadcast);
     tcase_add_test(t, test_layout);
+    tcase_add_test(t, test_gather_modes);
+    tcase_add_test(t, test_scatter_order);
     tcase_add_test(t, test_pad);
     tcase_add_test(t, test_constants);
     tcase_add_loop_test(t, test_sum_order, 0, (int)(sizeof sizes / sizeof *sizes));

@@ -19,7 +19,7 @@
 #define DATA(n, text) {.key = IR_KEY_data, .count = (n), .bytes = (text)}
 #define WITH(...) {__VA_ARGS__}
 
-enum { MOST_FIELDS = 6 };
+enum { MOST_FIELDS = 8 };
 
 struct row {
     enum ir_op op;
@@ -144,6 +144,33 @@ static const struct row rows[] = {
     {IR_concatenate, "", "concatenate takes at least 1 operand", WITH(LIST(axis, 0))},
     {IR_concatenate, "f32[2] f64[2]", "f32 and f64 operands: convert one", WITH(LIST(axis, 0))},
     {IR_concatenate, "f32[]", "axis 0 of f32[]: it has no axes", WITH(LIST(axis, 0))},
+
+    // Places that are data.
+    {IR_dynamic_slice, "f32[5,4] i32[] i64[]", "f32[2,4]", WITH(LIST(sizes, 2, 4))},
+    {IR_dynamic_slice, "f32[5,4] i32[]", "dynamic_slice of f32[5,4] takes a start for each of its 2 axes, not 1", WITH(LIST(sizes, 2, 4))},
+    {IR_dynamic_slice, "f32[5] f32[]", "the start along axis 0 of f32[5] is f32[], not one integer", WITH(LIST(sizes, 2))},
+    {IR_dynamic_slice, "f32[5] i32[1]", "the start along axis 0 of f32[5] is i32[1], not one integer", WITH(LIST(sizes, 2))},
+    {IR_dynamic_slice, "f32[5] i32[]", "a window of 6 along axis 0 of f32[5]: at most 5", WITH(LIST(sizes, 6))},
+    {IR_dynamic_slice, "f32[5] i32[]", "dynamic_slice has 0 numbers in the attribute sizes and needs 1", {{0}}},
+    {IR_dynamic_update_slice, "f32[5,4] f32[2,4] i32[] i32[]", "f32[5,4]", {{0}}},
+    {IR_dynamic_update_slice, "f32[5] f64[2] i32[]", "an update of f32[5] by f64[2]: convert one", {{0}}},
+    {IR_dynamic_update_slice, "f32[5] f32[] i32[]", "an update of f32[5] by f32[], which needs 1 axes", {{0}}},
+    {IR_dynamic_update_slice, "f32[5] f32[6] i32[]", "a window of 6 along axis 0 of f32[5]: at most 5", {{0}}},
+    {IR_gather, "f32[5,4] i32[3,1]", "f32[3,4]", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0), LIST(sizes, 1, 4))},
+    {IR_gather, "f32[5,4] i32[7,2,2]", "f32[7,2,3,2]", WITH(LIST(offset_dims, 1, 2), LIST(index_map, 1, 0), LIST(sizes, 2, 3))},
+    {IR_gather, "f32[2,5] i32[2,3,1]", "f32[2,3]", WITH(LIST(collapsed_dims, 1), LIST(operand_batch, 0), LIST(index_batch, 0), LIST(index_map, 1), LIST(sizes, 1, 1))},
+    {IR_gather, "f32[5] f32[3,1]", "gather at f32[3,1]: indices are integers whose last axis holds the place of one window", WITH(LIST(collapsed_dims, 0), LIST(index_map, 0), LIST(sizes, 1))},
+    {IR_gather, "f32[5] i32[3,2]", "gather: index_map has 1 axes and the places of i32[3,2] have 2", WITH(LIST(collapsed_dims, 0), LIST(index_map, 0), LIST(sizes, 1))},
+    {IR_gather, "f32[5] i32[3,1]", "gather: a window of 2 along axis 0, which is dropped: 1", WITH(LIST(collapsed_dims, 0), LIST(index_map, 0), LIST(sizes, 2))},
+    {IR_gather, "f32[5] i32[3,1]", "gather: offset_dims has 0 axes and the window of f32[5] has 1", WITH(LIST(index_map, 0), LIST(sizes, 1))},
+    {IR_gather, "f32[5] i32[3,1]", "gather: axis 1 in index_map: axes are 0 to 0", WITH(LIST(collapsed_dims, 0), LIST(index_map, 1), LIST(sizes, 1))},
+    {IR_gather, "f32[2,5] i32[3,3,1]", "batch axis 0 of f32[2,5] and 0 of the indices i32[3,3,1]: 2 and 3", WITH(LIST(collapsed_dims, 1), LIST(operand_batch, 0), LIST(index_batch, 0), LIST(index_map, 1), LIST(sizes, 1, 1))},
+    {IR_gather, "f32[5] i32[3,1]", "gather: mode 4: modes are 0 to 3", WITH(LIST(collapsed_dims, 0), LIST(index_map, 0), LIST(sizes, 1), LIST(mode, 4))},
+    {IR_scatter_add, "f32[5,4] i32[3,1] f32[3,4]", "f32[5,4]", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0))},
+    {IR_scatter, "f32[5,4] i32[3,1] f32[3,5]", "a window of 5 along axis 1 of f32[5,4]: at most 4", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0))},
+    {IR_scatter, "f32[5,4] i32[3,1] f32[2,4]", "updates f32[2,4] at indices i32[3,1]: axis 0 is 2 and would be 3", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0))},
+    {IR_scatter, "f32[5,4] i32[3,1] f64[3,4]", "updates f64[3,4] of f32[5,4]: convert one", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0))},
+    {IR_scatter, "f32[5,4] i32[3,1] f32[3]", "updates f32[3] of f32[5,4] at i32[3,1]: they need 2 axes", WITH(LIST(offset_dims, 1), LIST(collapsed_dims, 0), LIST(index_map, 0))},
 
     // Folds.
     {IR_reduce_sum, "f32[2,3,4]", "f32[3]", WITH(LIST(axes, 0, 2))},

@@ -2,6 +2,7 @@
 // What the builder does to one layout op after another: the values stay, and one op is left. The
 // identities of arithmetic are tested with the pass that uses them (harness/identities).
 #include "eval_support.h"
+#include "ir/indexing.h"
 
 // Two ops in a row on x f32[2,3,4], its elements numbered.
 typedef ir_id pair(struct ir_builder *b, ir_id x, int which);
@@ -91,12 +92,35 @@ START_TEST(test_ops_that_do_nothing)
 }
 END_TEST
 
+// Starts that are numbers, and updates of everything or of nothing.
+START_TEST(test_known_places)
+{
+    struct ir_builder b = ir_builder_make(module, "places", IR_BUILD_IDENTITIES);
+    ir_id x = ir_param(&b, ir_type_make(module, JOT_F32, 3, cube));
+    ir_id i = ir_param(&b, ir_type_make(module, JOT_I32, 0, NULL));
+    ir_id far = ir_scalar_int(&b, JOT_I64, 100), before = ir_scalar_int(&b, JOT_I32, -5);
+    const int64_t part[] = {2, 1, 3}, starts[] = {0, 2, 0}, limits[] = {2, 3, 3};
+    ir_id y = ir_dynamic_slice(&b, x, (ir_id[]){i, far, before}, part);
+    const struct ir_node *n = ir_node_of(b.graph, y);
+    ck_assert_int_eq(n->op, IR_slice);
+    int count;
+    ck_assert_mem_eq(ir_attr_ints(n->attrs, IR_KEY_starts, &count), starts, sizeof starts);
+    ck_assert_mem_eq(ir_attr_ints(n->attrs, IR_KEY_limits, &count), limits, sizeof limits);
+    ck_assert_int_eq(ir_dynamic_slice(&b, x, (ir_id[]){i, i, i}, cube), x);
+    y = ir_dynamic_slice(&b, x, (ir_id[]){far, i, far}, part);
+    ck_assert_int_eq(ir_node_of(b.graph, y)->op, IR_dynamic_slice);
+    ck_assert_int_eq(ir_dynamic_update_slice(&b, x, x, (ir_id[]){i, i, i}), x);
+    ck_assert_int_ne(ir_dynamic_update_slice(&b, x, y, (ir_id[]){i, i, i}), x);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_transposes, 0, 36);
     tcase_add_loop_test(t, test_broadcasts, 0, 20);
     tcase_add_loop_test(t, test_reshapes, 0, 16);
     tcase_add_test(t, test_ops_that_do_nothing);
+    tcase_add_test(t, test_known_places);
 }
 
 int main(void) { return run_suite("rewrite", add_tests); }

@@ -62,7 +62,7 @@ jot_status touch_read(struct machine_state *m, struct lane *l, nest_id buffer, i
         return JOT_OK;
     struct element *e = &i->elements[at];
     const char *name = buffer_of(m, buffer)->name;
-    if (!e->is_written)
+    if (!e->is_written && buffer_of(m, buffer)->role != NEST_INOUT)
         return status_fail(JOT_ERR_INTERNAL, "kernel %s: %s[%lld] is read and nothing wrote it",
                            m->nest->name, name, (long long)at);
     if (i == &m->shared[buffer] && races(m, e->writer))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/opcases.h"
 
+#include "ir/indexing.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +87,7 @@ struct ir_tensor opcase_draw(struct ir_module *m, struct ir_type t, const char *
 struct maker {
     struct ir_module *m;
     jot_dtype dtype;
+    jot_dtype places; // of operands that say where
     uint64_t state;
     struct opcases cases;
 };
@@ -125,6 +128,19 @@ static const char *domain_of(enum ir_op op, int i)
     return is(d, "SHIFT") ? i == 1 ? "COUNT" : "ANY" : d;
 }
 
+// Whether operand i says where.
+static bool is_place(enum ir_op op, int i)
+{
+    switch (op) {
+    case IR_dynamic_slice:
+        return i >= 1;
+    case IR_dynamic_update_slice:
+        return i >= 2;
+    default:
+        return i == 1 && (op == IR_gather || ir_op_class(op) == IR_CLASS_UPDATE);
+    }
+}
+
 static void add_case(struct maker *k, enum ir_op op, const struct ir_attrs *attrs, int n,
                      const struct shape *shapes)
 {
@@ -133,6 +149,8 @@ static void add_case(struct maker *k, enum ir_op op, const struct ir_attrs *attr
     strbuf_add(&text, ir_op_get(op)->name);
     for (int i = 0; i < n; i++) {
         jot_dtype d = op == IR_select && i == 0 ? JOT_BOOL : k->dtype;
+        if (is_place(op, i))
+            d = k->places;
         struct ir_type t = ir_type_make(k->m, d, shapes[i].rank, shapes[i].dims);
         c.in[i] = opcase_draw(k->m, t, domain_of(op, i), &k->state);
         strbuf_printf(&text, " %s", ir_type_text(k->m, t));
@@ -370,9 +388,126 @@ static void add_dot_general(struct maker *k)
 #undef DOT
 }
 
+static void add_dynamic_slice(struct maker *k, enum ir_op op)
+{
+    const struct shape wholes[] = {SHAPE(5), SHAPE(6, 3), SHAPE(4, 5), SHAPE(3, 0), scalar};
+    const struct shape parts[] = {SHAPE(2), SHAPE(1, 3), SHAPE(3, 2), SHAPE(2, 0), scalar};
+    for (int i = 0; i < 5; i++) {
+        struct shape in[4] = {wholes[i], scalar, scalar, scalar};
+        int rank = wholes[i].rank;
+        const struct ir_attrs *sizes = ir_attrs(k->m, IR_INTS(sizes, rank, parts[i].dims));
+        if (op == IR_dynamic_slice) {
+            add_case(k, op, sizes, 1 + rank, in);
+            continue;
+        }
+        in[1] = parts[i];
+        add_case(k, op, NULL, 2 + rank, in);
+    }
+}
+
+// Operands, indices, windows (of a gather) or updates, and how they belong together.
+static const struct {
+    struct shape x, indices, sizes, updates;
+    int n[4];
+    int64_t offset[3], collapsed[3], operand_batch[2], index_batch[2], map[3];
+} windows[] = {
+    {{1, {5}}, {2, {7, 1}}, {1, {1}}, {1, {7}}, {0, 1, 0, 1}, {0}, {0}, {0}, {0}, {0}},
+    {{2, {5, 3}}, {2, {4, 1}}, {2, {1, 3}}, {2, {4, 3}}, {1, 1, 0, 1}, {1}, {0}, {0}, {0}, {0}},
+    {{2, {4, 5}}, {2, {3, 1}}, {2, {4, 1}}, {2, {4, 3}}, {1, 1, 0, 1}, {0}, {1}, {0}, {0}, {1}},
+    {{2, {4, 6}},
+     {3, {2, 3, 2}},
+     {2, {2, 3}},
+     {4, {2, 2, 3, 3}},
+     {2, 0, 0, 2},
+     {1, 3},
+     {0},
+     {0},
+     {0},
+     {1, 0}},
+    {{3, {2, 4, 3}},
+     {3, {2, 5, 1}},
+     {3, {1, 1, 2}},
+     {3, {2, 5, 2}},
+     {1, 1, 1, 1},
+     {2},
+     {1},
+     {0},
+     {0},
+     {1}},
+    {{3, {4, 2, 3}},
+     {3, {5, 3, 2}},
+     {3, {1, 2, 1}},
+     {3, {2, 5, 3}},
+     {1, 1, 1, 2},
+     {0},
+     {0},
+     {2},
+     {1},
+     {1, 0}},
+    {{1, {4}}, {1, {1}}, {1, {2}}, {1, {2}}, {1, 0, 0, 1}, {0}, {0}, {0}, {0}, {0}},
+    {{2, {3, 2}}, {2, {4, 0}}, {2, {1, 2}}, {2, {4, 2}}, {1, 1, 0, 0}, {1}, {0}, {0}, {0}, {0}},
+    {{1, {4}}, {2, {0, 1}}, {1, {1}}, {1, {0}}, {0, 1, 0, 1}, {0}, {0}, {0}, {0}, {0}},
+};
+enum { WINDOWS = sizeof windows / sizeof *windows };
+
+static const struct ir_attrs *window_attrs(struct maker *k, int i, int mode, bool gathers)
+{
+    const int *n = windows[i].n;
+    struct ir_field fields[] = {
+        IR_INTS(offset_dims, n[0], windows[i].offset),
+        IR_INTS(collapsed_dims, n[1], windows[i].collapsed),
+        IR_INTS(operand_batch, n[2], windows[i].operand_batch),
+        IR_INTS(index_batch, n[2], windows[i].index_batch),
+        IR_INTS(index_map, n[3], windows[i].map),
+        IR_INT(mode, mode),
+        IR_INTS(sizes, windows[i].sizes.rank, windows[i].sizes.dims),
+    };
+    return ir_attrs_make(k->m, gathers ? 7 : 6, fields);
+}
+
+// What fills has no difference quotient: not for the dtypes of those tests.
+static void add_gather(struct maker *k)
+{
+    bool fills = k->dtype != JOT_F64 && k->dtype != JOT_C128;
+    for (int i = 0; i < WINDOWS; i++)
+        for (int mode = 0; mode < IR_MODE_COUNT; mode++)
+            if (mode != IR_MODE_FILL || fills)
+                add_case(k, IR_gather, window_attrs(k, i, mode, true), 2,
+                         (struct shape[]){windows[i].x, windows[i].indices});
+}
+
+static void add_scatter(struct maker *k, enum ir_op op)
+{
+    if (op == IR_scatter_mul) { // has derivatives when indices do not repeat
+        const int64_t zero = 0;
+        add_case(k, op,
+                 ir_attrs(k->m, IR_INTS(collapsed_dims, 1, &zero), IR_INTS(index_map, 1, &zero),
+                          IR_INT(mode, 0), IR_INT(unique, 1)),
+                 3, (struct shape[]){SHAPE(6), SHAPE(3, 1), SHAPE(3)});
+        struct opcase *c = &k->cases.at[k->cases.count - 1];
+        size_t bytes = jot_dtype_size(k->places);
+        for (int64_t i = 0; i < 3; i++)
+            memcpy((char *)c->in[1].data + (size_t)i * bytes, &(int64_t){5 - 2 * i}, bytes);
+        return;
+    }
+    for (int i = 0; i < WINDOWS; i++)
+        for (int mode = 0; mode < IR_MODE_COUNT; mode++)
+            if (mode == IR_MODE_CLIP || mode == IR_MODE_DROP)
+                add_case(
+                    k, op, window_attrs(k, i, mode, false), 3,
+                    (struct shape[]){windows[i].x, windows[i].indices, windows[i].updates});
+}
+
 static void add_op(struct maker *k, enum ir_op op)
 {
     switch (op) {
+    case IR_dynamic_slice:
+    case IR_dynamic_update_slice:
+        add_dynamic_slice(k, op);
+        return;
+    case IR_gather:
+        add_gather(k);
+        return;
     case IR_integer_pow:
         add_integer_pow(k);
         return;
@@ -437,7 +572,11 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_CLASS_CALL:
     case IR_CLASS_CONTROL:
         return;
+    case IR_CLASS_UPDATE:
+        add_scatter(k, op);
+        return;
     case IR_CLASS_LAYOUT:
+    case IR_CLASS_INDEX:
     case IR_CLASS_CONTRACT:
         break;
     }
@@ -448,6 +587,7 @@ static void add_op(struct maker *k, enum ir_op op)
 struct opcases opcases_make(struct ir_module *m, jot_dtype dtype, uint64_t seed)
 {
     struct maker k = {.m = m, .dtype = dtype, .state = seed};
+    k.places = dtype_is_integer(dtype) ? dtype : dtype == JOT_F32 ? JOT_I64 : JOT_I32;
     for (int op = 0; op < IR_OP_COUNT; op++)
         if (opcase_takes((enum ir_op)op, dtype))
             add_op(&k, (enum ir_op)op);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places that are values: slices that start anywhere, rows by arrays of indices, and values with
+// such parts changed.
+//
+//     jot_value rows = jot_take(table, words);                  table[words]
+//     jot_value next = jot_at_add(counts, words, 1);            counts with 1 added at each
+//     jot_value part = jot_dynamic_slice(x, jot_stack(0, i, 0), 8, 4);
+//
+// An index is of any integer type.  Negative ones count from the end.  A value is never changed: an
+// update gives a new one, and compiled code writes into the memory of the old one where nothing
+// else needs it (a donated argument, a value used once).  Results do not depend on the number of
+// threads: of several values set at one place the last counts, and sums have one order.
+#ifndef JOT_INDEXING_H
+#define JOT_INDEXING_H
+
+#include "jot/ops.h"
+
+#include <stdbool.h>
+
+JOT_BEGIN_C
+
+// ---- Rows and elements ----
+
+// x[..., index[...], ...]: the index has the axes of x, of sizes that are equal or 1 but for the one
+// axis, along which it says where each element comes from.  Outside of x: as jot_take.
+JOT_API jot_value jot_take_along_axis(jot_value x, jot_value index, int axis);
+
+// x with the rows at the index along the axis set to y, or y added to them, ...:  x[index] = y,
+// x[index] += y.  y broadcasts to the shape of jot_take(x, index, axis) and must not need a wider
+// type than x.  An index that occurs several times counts several times; one outside of x is left
+// out.  The derivative of mul in y needs jot_scatter and its promise that none occurs twice.
+JOT_API jot_value jot_at_set_axis(jot_value x, jot_value index, jot_value y, int axis);
+JOT_API jot_value jot_at_add_axis(jot_value x, jot_value index, jot_value y, int axis);
+JOT_API jot_value jot_at_mul_axis(jot_value x, jot_value index, jot_value y, int axis);
+JOT_API jot_value jot_at_min_axis(jot_value x, jot_value index, jot_value y, int axis);
+JOT_API jot_value jot_at_max_axis(jot_value x, jot_value index, jot_value y, int axis);
+
+// ---- Slices ----
+
+// The part of the sizes of x that starts at starts[i] along axis i; one number will do for a value of
+// one axis.  A start is moved so that the part is inside of x.
+JOT_API jot_value jot_dynamic_slice_dims(jot_value x, jot_value starts, const int64_t *sizes);
+
+// x with y in place of the part of y's shape that starts there.
+JOT_API jot_value jot_dynamic_update_slice(jot_value x, jot_value y, jot_value starts);
+
+// ---- The general forms ----
+
+// What happens to a window that is not inside of x.
+enum jot_index_mode {
+    JOT_INDEX_CLIP,    // it is moved inside
+    JOT_INDEX_FILL,    // gathered as NaN, the lowest integer, the highest unsigned one, true
+    JOT_INDEX_PROMISE, // there is none
+    JOT_INDEX_DROP     // gathered as zeros; not scattered
+};
+
+enum jot_scatter_kind {
+    JOT_SCATTER_SET,
+    JOT_SCATTER_ADD,
+    JOT_SCATTER_MUL,
+    JOT_SCATTER_MIN,
+    JOT_SCATTER_MAX
+};
+
+// How the axes of x, of indices and of the windows belong together, as in StableHLO.  The last axis
+// of indices holds the place of one window of x: its element k is where the window starts along axis
+// map[k].  The result of a gather, and the updates of a scatter, have the other axes of indices, and
+// at `offset` those of the window that are not collapsed.  Lists end with JOT_END; NULL is none.
+// Negative indices are outside here.
+struct jot_index_dims {
+    const int *offset;        // axes of the result that run over the window
+    const int *collapsed;     // axes of x of which the window has 1, and the result none
+    const int *operand_batch; // axes of x that are paired with
+    const int *index_batch;   // these of indices
+    const int *map;
+    enum jot_index_mode mode;
+    bool unique; // promised: no two windows of a scatter meet
+};
+
+// sizes: those of the window, for each axis of x, ended by JOT_END.
+JOT_API jot_value jot_gather(jot_value x, jot_value indices, const struct jot_index_dims *dims,
+                             const int64_t *sizes);
+JOT_API jot_value jot_scatter(enum jot_scatter_kind kind, jot_value x, jot_value indices,
+                              jot_value updates, const struct jot_index_dims *dims);
+
+JOT_END_C
+
+#if !defined(JOT_PLAIN)
+
+// clang-format off
+#define jot_take_along_axis(x, index, axis)                                                    \
+    JOT_OP_("jot_take_along_axis(" #x ", " #index ", " #axis ")",                              \
+            jot_take_along_axis(JOT_V(x), JOT_V(index), (axis)))
+// jot_at_set(x, index, y) along axis 0, or jot_at_set(x, index, y, axis).
+#define jot_at_set(...) JOT_AT_(set, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define jot_at_add(...) JOT_AT_(add, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define jot_at_mul(...) JOT_AT_(mul, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define jot_at_min(...) JOT_AT_(min, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define jot_at_max(...) JOT_AT_(max, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define JOT_AT_(word, t, x, index, y, axis, ...)                                               \
+    JOT_OP_("jot_at_" #word "(" t ")",                                                         \
+            jot_at_##word##_axis(JOT_V(x), JOT_V(index), JOT_V(y), (axis)))
+#define jot_dynamic_slice(x, starts, ...)                                                      \
+    JOT_OP_("jot_dynamic_slice(" #x ", " #starts ", " #__VA_ARGS__ ")",                        \
+            jot_dynamic_slice_dims(JOT_V(x), JOT_V(starts), JOT_DIMS_(__VA_ARGS__, JOT_END)))
+#define jot_dynamic_update_slice(x, y, starts)                                                 \
+    JOT_OP_("jot_dynamic_update_slice(" #x ", " #y ", " #starts ")",                           \
+            jot_dynamic_update_slice(JOT_V(x), JOT_V(y), JOT_V(starts)))
+#define jot_gather(x, indices, dims, sizes)                                                    \
+    JOT_OP_("jot_gather(" #x ", " #indices ", " #dims ", " #sizes ")",                         \
+            jot_gather(JOT_V(x), JOT_V(indices), (dims), (sizes)))
+#define jot_scatter(kind, x, indices, updates, dims)                                           \
+    JOT_OP_("jot_scatter(" #kind ", " #x ", " #indices ", " #updates ", " #dims ")",           \
+            jot_scatter((kind), JOT_V(x), JOT_V(indices), JOT_V(updates), (dims)))
+// clang-format on
+
+#endif // JOT_PLAIN
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places that are data: elements read there, and kernels that update an operand there.
+//
+//     y = scatter_add(x, i, u)        kernel (i: i32[N], u: f32[W N], y: inout f32[W M]) {
+//                                       par w < W {
+//     the memory of y holds x             seq n < N {
+//     when the kernel begins                %p = load i[n], %g = 0 <= %p < M
+//                                           put y[W %p + w] = load y[W %p + w] + u[W n + w] if %g
+//                                         }}}
+//
+// Points of the parallel loop are what no two updates can meet in: axes of batches, and axes of the
+// window along which it always starts at 0.  The others run in order, so the result is the same on
+// any number of threads.
+#include "passes/write.h"
+
+static nest_id number(struct writer *w, int64_t x) { return emit_const(&w->e, JOT_I64, &x); }
+
+static nest_id pair(struct writer *w, enum ir_op op, jot_dtype d, nest_id a, nest_id b)
+{
+    return emit_op(&w->e, op, d, 2, (nest_id[]){a, b}, NULL);
+}
+
+// An integer of any type as an i64; what no i64 holds is the largest.
+static nest_id widened_place(struct writer *w, nest_id x)
+{
+    jot_dtype d = w->e.b.nest->values.at[x].dtype;
+    int64_t most = INT64_MAX;
+    if (d == JOT_U64)
+        x = pair(w, IR_min, d, x, emit_const(&w->e, d, &most));
+    return d == JOT_I64 ? x : emit_op(&w->e, IR_convert, JOT_I64, 1, &x, NULL);
+}
+
+// The integer, 0 to last, as a coordinate.
+static form_id place_form(struct writer *w, nest_id x, int64_t last)
+{
+    x = pair(w, IR_min, JOT_I64, pair(w, IR_max, JOT_I64, x, number(w, 0)), number(w, last));
+    w->e.value_extent.at[x] = last + 1;
+    return emit_form(&w->e, 0, 1, &(struct nest_term){.factor = 1, .id = x, .is_value = true});
+}
+
+// Where the windows of slices start: operand `first` + i of the node along axis i.
+static form_id slice_start(struct writer *w, const struct ir_node *n, uint32_t first, int axis,
+                           int64_t last, nest_id guard)
+{
+    if (last == 0)
+        return 0;
+    return place_form(
+        w, widened_place(w, write_at_operand(w, n, first + (uint32_t)axis, NULL, guard)), last);
+}
+
+nest_id write_dynamic_slice(struct writer *w, const struct ir_node *n, const form_id *at,
+                            nest_id guard)
+{
+    const struct ir_graph *g = w->s->g;
+    const int64_t *dims = ir_dims_of(g, ir_operand(g, n, 0)), *part = ir_dims_of(g, n->out);
+    form_id from[IR_MAX_RANK];
+    for (int i = 0; i < ir_rank_of(g, n->out); i++)
+        from[i] =
+            emit_form_add(&w->e, slice_start(w, n, 1, i, dims[i] - part[i], guard), 1, at[i]);
+    return write_at_operand(w, n, 0, from, guard);
+}
+
+// The update where its window is, the operand elsewhere.
+nest_id write_dynamic_update_slice(struct writer *w, const struct ir_node *n, const form_id *at,
+                                   nest_id guard)
+{
+    const struct ir_graph *g = w->s->g;
+    struct emitter *e = &w->e;
+    ir_id update = ir_operand(g, n, 1);
+    const int64_t *dims = ir_dims_of(g, n->out), *part = ir_dims_of(g, update);
+    form_id from[IR_MAX_RANK];
+    nest_id inside = NEST_NONE;
+    if (value_count(w->s, update) == 0)
+        return write_at_operand(w, n, 0, at, guard);
+    for (int i = 0; i < ir_rank_of(g, n->out); i++) {
+        from[i] = at[i];
+        if (part[i] == dims[i])
+            continue;
+        form_id start = slice_start(w, n, 2, i, dims[i] - part[i], guard);
+        from[i] = emit_form_add(e, start, -1, at[i]);
+        inside = emit_both(e, inside, emit_not_less(e, from[i], 0));
+        inside = emit_both(e, inside, emit_less(e, from[i], part[i]));
+        if (part[i] == 1)
+            from[i] = 0;
+    }
+    nest_id in[3] = {inside};
+    in[1] = write_value_at(w, update, from, emit_both(e, guard, inside));
+    if (inside == NEST_NONE)
+        return in[1];
+    in[2] = write_at_operand(w, n, 0, at, guard);
+    return emit_op(e, IR_select, ir_dtype_of(g, n->out), 3, in, NULL);
+}
+
+// ---- Gather and scatter
+
+static struct ir_window window_of(const struct writer *w, const struct ir_node *n)
+{
+    const struct ir_graph *g = w->s->g;
+    ir_id y = n->op == IR_gather ? n->out : ir_operand(g, n, 2);
+    return ir_window_of(g->module, n->attrs, ir_type_of(g, ir_operand(g, n, 0)),
+                        ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, y));
+}
+
+// The element of the operand that element `at` of the result or the updates is about.  *inside
+// becomes what must hold for the window to be inside of the operand, when it is not moved.
+static void find_element(struct writer *w, const struct ir_node *n, const struct ir_window *v,
+                         bool moves, const form_id *at, nest_id guard, form_id *from,
+                         nest_id *inside)
+{
+    struct emitter *e = &w->e;
+    const int64_t *dims = ir_dims_of(w->s->g, ir_operand(w->s->g, n, 0));
+    form_id place[IR_MAX_RANK];
+    *inside = NEST_NONE;
+    for (int a = 0; a < v->index_rank; a++)
+        place[a] = at[v->index_axis[a]];
+    for (int d = 0; d < v->rank; d++) {
+        int64_t last = dims[d] - v->size[d];
+        form_id start = 0;
+        if (v->component[d] >= 0 && (last || !moves)) {
+            place[v->index_rank] = emit_form_constant(e, v->component[d]);
+            nest_id x = widened_place(w, write_at_operand(w, n, 1, place, guard));
+            if (!moves) {
+                nest_id low = pair(w, IR_ge, JOT_BOOL, x, number(w, 0));
+                nest_id high = pair(w, IR_le, JOT_BOOL, x, number(w, last));
+                *inside = emit_both(e, *inside, emit_both(e, low, high));
+            }
+            start = last ? place_form(w, x, last) : 0;
+        }
+        from[d] = v->along[d] < 0 ? start : emit_form_add(e, start, 1, at[v->along[d]]);
+    }
+}
+
+nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *at,
+                     nest_id guard)
+{
+    struct ir_window v = window_of(w, n);
+    enum ir_index_mode mode = ir_gather_of(n->attrs).mode;
+    jot_dtype d = ir_dtype_of(w->s->g, n->out);
+    form_id from[IR_MAX_RANK];
+    unsigned char outside[16] = {0};
+    nest_id in[3];
+    find_element(w, n, &v, ir_mode_moves(mode), at, guard, from, &in[0]);
+    in[1] = write_at_operand(w, n, 0, from, guard);
+    if (in[0] == NEST_NONE)
+        return in[1];
+    if (mode == IR_MODE_FILL)
+        ir_fill_element(d, outside);
+    in[2] = emit_const(&w->e, d, outside);
+    return emit_op(&w->e, IR_select, d, 3, in, NULL);
+}
+
+// ---- Kernels that update
+
+static ir_id updates_of(const struct schedule *s, const struct ir_node *n)
+{
+    return ir_operand(s->g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
+}
+
+// Whether updates along the axis of the updates never meet.
+static bool is_free(const struct ir_node *n, const struct ir_window *v, int axis)
+{
+    struct ir_gather g = ir_gather_of(n->attrs);
+    if (g.unique && g.mode != IR_MODE_CLIP)
+        return true;
+    for (int d = 0; d < v->rank; d++)
+        if (v->along[d] == axis)
+            return v->is_batch[d] || v->component[d] < 0;
+    return false;
+}
+
+struct update_frame write_update_frame(struct schedule *s, const struct ir_node *n,
+                                       struct view view)
+{
+    struct update_frame f = {.updates = updates_of(s, n)};
+    if (n->op == IR_dynamic_update_slice) {
+        f.points = axes_of_view(s, view);
+        return f;
+    }
+    struct ir_type x = ir_type_of(s->g, ir_operand(s->g, n, 0));
+    struct ir_type indices = ir_type_of(s->g, ir_operand(s->g, n, 1));
+    struct ir_window v =
+        ir_window_of(s->g->module, n->attrs, x, indices, ir_type_of(s->g, f.updates));
+    uint32_t counts = 0;
+    for (int i = 0; i < v.index_rank; i++)
+        counts |= UINT32_C(1) << v.index_axis[i];
+    for (uint32_t d = 0; d < view.rank; d++) {
+        struct atoms a = axes_leaves(s, view.dims[d]);
+        if (is_free(n, &v, (int)d))
+            f.points = axes_concat(s, f.points, a);
+        else if (counts >> d & 1)
+            f.order = axes_concat(s, f.order, a);
+        else
+            f.window = axes_concat(s, f.window, a);
+    }
+    return f;
+}
+
+static void put_update(struct writer *w, const struct ir_node *n, const form_id *at)
+{
+    static const enum ir_op combiners[IR_OP_COUNT] = {[IR_scatter_add] = IR_add,
+                                                      [IR_scatter_mul] = IR_mul,
+                                                      [IR_scatter_min] = IR_min,
+                                                      [IR_scatter_max] = IR_max};
+    const struct ir_graph *g = w->s->g;
+    struct emitter *e = &w->e;
+    form_id to[IR_MAX_RANK];
+    nest_id inside = NEST_NONE;
+    if (n->op == IR_dynamic_update_slice) {
+        const int64_t *dims = ir_dims_of(g, n->out);
+        const int64_t *part = ir_dims_of(g, ir_operand(g, n, 1));
+        for (int i = 0; i < ir_rank_of(g, n->out); i++)
+            to[i] = emit_form_add(e, slice_start(w, n, 2, i, dims[i] - part[i], NEST_NONE), 1,
+                                  at[i]);
+    } else {
+        struct ir_window v = window_of(w, n);
+        bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
+        find_element(w, n, &v, moves, at, NEST_NONE, to, &inside);
+    }
+    nest_id value = write_value_at(w, updates_of(w->s, n), at, NEST_NONE);
+    nest_id buffer = write_buffer_of(w, schedule_memory(w->s, n->out), NEST_INOUT);
+    form_id place = write_linear_of(w, n->out, to);
+    if (combiners[n->op])
+        value = pair(w, combiners[n->op], ir_dtype_of(g, n->out),
+                     emit_load_here(e, buffer, place), value);
+    emit_put_guarded(e, buffer, place, value, inside);
+}
+
+void write_update(struct writer *w, ir_id v)
+{
+    struct schedule *s = w->s;
+    const struct ir_node *n = ir_node_of(s->g, v);
+    struct update_frame f = write_update_frame(s, n, s->view_of[v]);
+    struct atoms inner = axes_concat(s, f.order, f.window);
+    scope_id back = w->e.at, scopes[MAX_LEAVES];
+    nest_id axes[MAX_LEAVES];
+    form_id loop[MAX_LEAVES], at[IR_MAX_RANK];
+    struct binding undo[MAX_LEAVES];
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < inner.count; i++)
+        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
+    for (uint32_t i = 0; i < f.order.count; i++) {
+        scopes[depth++] = w->e.at;
+        emit_open(&w->e, w->e.at, NEST_SEQ, 1, &axes[i]);
+    }
+    if (f.window.count) {
+        scopes[depth++] = w->e.at;
+        emit_open(&w->e, w->e.at, NEST_MAP, (int)f.window.count, axes + f.order.count);
+    }
+    for (uint32_t i = 0; i < inner.count; i++)
+        loop[i] = emit_form_axis(&w->e, axes[i]);
+    write_bind(w, inner, loop, undo);
+    write_form_of_view(w, s->view_of[v], at);
+    put_update(w, n, at);
+    write_unbind(w, inner.count, undo);
+    while (depth--)
+        emit_close(&w->e, scopes[depth], 0, NULL);
+    w->e.at = back;
+}

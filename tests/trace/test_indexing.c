@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places that are values, through the API.  Wanted values are those of JAX 0.10.
+#include "trace_support.h"
+
+#include <time.h>
+
+static jot_scope *open_scope(void) { return jot_scope_open(); }
+
+START_TEST(taking)
+{
+    jot_scope *s = open_scope();
+    jot_value x = jot_reshape(jot_arange(JOT_F32, 12), 4, 3);
+    jot_value i = jot_stack(0, 2, -1, 0, 7, -5);
+    CHECK_TYPE(jot_take(x, i), "f32[5,3]");
+    CHECK_EXACT(jot_take(x, i), 6, 7, 8, 9, 10, 11, 0, 1, 2, NAN, NAN, NAN, NAN, NAN, NAN);
+    jot_value j = jot_reshape(jot_slice(i, 0, 0, 2), 1, 2);
+    CHECK_TYPE(jot_take(x, j, 1), "f32[4,1,2]");
+    CHECK_EXACT(jot_take(x, j, 1), 2, 2, 5, 5, 8, 8, 11, 11);
+    CHECK_EXACT(jot_take(jot_arange(JOT_I32, 3), i), 2, 2, 0, INT32_MIN, INT32_MIN);
+    CHECK_EXACT(jot_take(jot_arange(JOT_U32, 3), jot_astype(i, JOT_I8)), 2, 2, 0, UINT32_MAX,
+                UINT32_MAX);
+    CHECK_EXACT(jot_take(x, jot_argmax(jot_sum(x, 1))), 9, 10, 11);
+    CHECK_TYPE(jot_take(x, jot_zeros(JOT_I32, 0)), "f32[0,3]");
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(taking_along)
+{
+    jot_scope *s = open_scope();
+    jot_value x = jot_reshape(jot_arange(JOT_F32, 6), 2, 3);
+    jot_value i = jot_reshape(jot_stack(0, 2, 0, -1, 1), 2, 2);
+    CHECK_EXACT(jot_take_along_axis(x, i, 1), 2, 0, 5, 4);
+    CHECK_EXACT(jot_take_along_axis(x, jot_reshape(jot_stack(0, 2, 5), 1, 2), 1), 2, NAN, 5,
+                NAN);
+    CHECK_EXACT(jot_take_along_axis(x, jot_reshape(jot_stack(0, 1, 0, 1), 1, 3), 0), 3, 1, 5);
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(slices)
+{
+    jot_scope *s = open_scope();
+    jot_value x = jot_reshape(jot_arange(JOT_F32, 12), 4, 3);
+    CHECK_EXACT(jot_dynamic_slice(x, jot_stack(0, 1, 1), 2, 2), 4, 5, 7, 8);
+    CHECK_EXACT(jot_dynamic_slice(x, jot_stack(0, 9, -1), 2, 1), 8, 11);
+    jot_value v = jot_arange(JOT_F32, 5);
+    CHECK_EXACT(jot_dynamic_slice(v, jot_argmax(v), 2), 3, 4);
+    CHECK_EXACT(jot_dynamic_update_slice(v, jot_stack(0, 7.0, 8.0), -2), 0, 1, 2, 7, 8);
+    CHECK_EXACT(jot_dynamic_update_slice(v, jot_stack(0, 7.0, 8.0), jot_argmin(v)), 7, 8, 2, 3,
+                4);
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(updates)
+{
+    jot_scope *s = open_scope();
+    jot_value v = jot_add(jot_arange(JOT_F32, 4), 1);
+    jot_value i = jot_stack(0, 1, -1, 1, 9), y = jot_stack(0, 10.0, 20.0, 30.0, 40.0);
+    CHECK_EXACT(jot_at_set(v, i, y), 1, 30, 3, 20);
+    CHECK_EXACT(jot_at_add(v, i, y), 1, 42, 3, 24);
+    CHECK_EXACT(jot_at_mul(v, i, y), 1, 600, 3, 80);
+    CHECK_EXACT(jot_at_min(v, i, -1), 1, -1, 3, -1);
+    CHECK_EXACT(jot_at_max(v, i, y), 1, 30, 3, 20);
+    CHECK_EXACT(jot_at_set(v, 2, 0), 1, 2, 0, 4);
+    jot_value m = jot_zeros(JOT_I32, 2, 3);
+    CHECK_EXACT(jot_at_add(m, jot_stack(0, 0, 2), 1, 1), 1, 0, 1, 1, 0, 1);
+    CHECK_EXACT(jot_at_set(m, -1, jot_arange(JOT_I32, 3)), 0, 0, 0, 0, 1, 2);
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(general_forms)
+{
+    jot_scope *s = open_scope();
+    const int zero[] = {0, JOT_END}, one[] = {1, JOT_END};
+    const int64_t sizes[] = {1, 2, JOT_END};
+    struct jot_index_dims dims = {
+        .offset = one, .collapsed = zero, .map = (const int[]){0, 1, JOT_END}};
+    jot_value x = jot_reshape(jot_arange(JOT_F32, 12), 4, 3);
+    jot_value i = jot_reshape(jot_stack(0, 1, 0, 3, 2), 2, 2);
+    CHECK_EXACT(jot_gather(x, i, &dims, sizes), 3, 4, 10, 11);
+    dims.mode = JOT_INDEX_DROP;
+    CHECK_EXACT(jot_gather(x, i, &dims, sizes), 3, 4, 0, 0);
+    CHECK_EXACT(jot_scatter(JOT_SCATTER_ADD, x, i, jot_ones(JOT_F32, 2, 2), &dims), 0, 1, 2, 4,
+                5, 5, 6, 7, 8, 9, 10, 11);
+    jot_scope_close(s);
+}
+END_TEST
+
+static jot_value picked(jot_value x, jot_value i)
+{
+    return jot_sum(jot_integer_pow(jot_take(x, i), 2));
+}
+
+START_TEST(gradients)
+{
+    const float x[] = {1, 2, 3};
+    const int32_t i[] = {2, 0, 2, 5};
+    const double want[] = {2, 0, 12};
+    jot_array *a = jot_array_from(x, 3), *b = jot_array_from(i, 4), *g = NULL;
+    jot_executable *df = jot_jit(jot_grad(jot_fn(picked), 0));
+    must(jot_call(df, JOT_IN(a, b), JOT_OUT(g)));
+    check_numbers(g, 3, want, 0);
+    jot_array_release(a);
+    jot_array_release(b);
+    jot_array_release(g);
+    jot_executable_release(df);
+}
+END_TEST
+
+// ---- In place
+
+static jot_value with_one_more(jot_value x, jot_value i) { return jot_at_add(x, i, 1); }
+
+static jot_value with_a_part(jot_value x, jot_value i)
+{
+    return jot_dynamic_update_slice(x, jot_full(JOT_F32, 2.0, 3), i);
+}
+
+// What is put depends on what is there.
+static jot_value with_a_square(jot_value x, jot_value i)
+{
+    return jot_at_set(x, i, jot_integer_pow(jot_take(x, i), 2));
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The shortest of many calls; *array is that of the last.
+static double time_of(jot_executable *e, int64_t n, bool donated, jot_array **array)
+{
+    const int32_t place = 5;
+    double best = 1;
+    jot_array *x = jot_array_full(JOT_F32, 1, n), *i = jot_array_from(&place), *y = NULL;
+    for (int k = 0; k < 30; k++) {
+        const void *before = jot_array_data(x);
+        double start = now();
+        must(jot_call(e, JOT_IN(x, i), JOT_OUT(y)));
+        double took = now() - start;
+        best = took < best && k ? took : best;
+        if (donated)
+            ck_assert_ptr_eq(jot_array_data(y), before);
+        else
+            ck_assert_ptr_ne(jot_array_data(y), before);
+        jot_array_release(x);
+        x = y;
+    }
+    jot_array_release(i);
+    *array = x;
+    return best;
+}
+
+static void check_in_place(jot_function f, float want, float other)
+{
+    const int donate[] = {0, JOT_END};
+    for (int donated = 0; donated < 2; donated++) {
+        double time[2];
+        for (int large = 0; large < 2; large++) {
+            jot_executable *e = donated ? jot_jit(f, .donate = donate) : jot_jit(f);
+            jot_array *y;
+            time[large] = time_of(e, large ? 10000000 : 10000, donated, &y);
+            const float *data = jot_array_data(y);
+            ck_assert_float_eq(data[5], want);
+            ck_assert_float_eq(data[4], 1);
+            ck_assert_float_eq(data[6], other);
+            jot_array_release(y);
+            jot_executable_release(e);
+        }
+        // Copying the large one takes milliseconds.
+        if (donated)
+            ck_assert_msg(time[1] < 3 * time[0] + 1e-4, "%g s after %g s", time[1], time[0]);
+    }
+}
+
+START_TEST(in_place)
+{
+    check_in_place(jot_fn(with_one_more), 31, 1);
+    check_in_place(jot_fn(with_a_part), 2, 2);
+    check_in_place(jot_fn(with_a_square), 1, 1);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_test(t, taking);
+    tcase_add_test(t, taking_along);
+    tcase_add_test(t, slices);
+    tcase_add_test(t, updates);
+    tcase_add_test(t, general_forms);
+    tcase_add_test(t, gradients);
+    tcase_add_test(t, in_place);
+}
+
+int main(void) { return run_suite("trace/indexing", add_tests); }
