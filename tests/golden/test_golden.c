@@ -7,9 +7,9 @@
 
 #include <fnmatch.h>
 
-static const char *const files[] = {"floats",   "integers",    "complex",
-                                    "converts", "denormals",   "reductions",
-                                    "layouts",  "derivatives", "transforms"};
+static const char *const files[] = {"floats",      "integers",   "complex", "converts",
+                                    "denormals",   "reductions", "layouts", "indexing",
+                                    "derivatives", "transforms"};
 enum { FILES = sizeof files / sizeof *files };
 
 // -- Where jot means to differ ----------------------------------------------------------------

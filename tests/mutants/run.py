@@ -91,6 +91,12 @@ MUTANTS = [
      'LLVMBuildICmp(b, LLVMIntSGT, y->v[2], x->v[2], "")'),
     ("a matrix read the wrong way round", "src/passes/gemm.c", ["passes/schedule", "harness/native"],
      "*transpose = column_stride != 1;", "*transpose = column_stride == 1 && row_stride != 1;"),
+    ("updates that meet run side by side", "src/passes/write_place.c", ["passes/schedule"],
+     "return v->is_batch[d] || v->component[d] < 0;", "return true;"),
+    ("an operand in two memories is one", "src/passes/schedule.c", ["passes/schedule"],
+     "s->uses[x] != 1)", "s->uses[x] == 0)"),
+    ("updates outside are made too", "src/codegen/seq.c", ["harness/native"],
+     "LLVMBuildICmp(b, LLVMIntEQ, g,", "LLVMBuildICmp(b, LLVMIntNE, g,"),
     # Run time and tracing.
     ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],
      "s->chunks = from->total / from->grain + (from->total % from->grain != 0);",

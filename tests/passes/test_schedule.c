@@ -190,6 +190,97 @@ START_TEST(random_programs)
 }
 END_TEST
 
+// Programs over x: f32[100,64], i: i32[N,1], u: f32[50,64], and how many kernels and copies they
+// take, when nothing and when x is donated.
+static const struct {
+    const char *text;
+    uint32_t kernels, copies, donated_copies;
+} places[] = {
+    // A gather is part of what reads it, and of what computes the indices.
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = add %1, %1 : i32[50,1]\n"
+     "  %4 = gather %0, %3 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+     "mode=1} : f32[50,64]\n  %5 = mul %4, %2 : f32[50,64]\n"
+     "  %6 = reduce_sum %5 {axes=[1]} : f32[50]\n  return %6\n}\n",
+     1, 0, 0},
+    // What is dear and gathered more often than there are elements is computed before.
+    {"%0: f32[100,64], %1: i32[500,1], %2: f32[50,64]) {\n  %3 = exp %0 : f32[100,64]\n"
+     "  %4 = gather %3, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+     "mode=1} : f32[500,64]\n  return %4\n}\n",
+     2, 0, 0},
+    // Updates are in the memory of an operand that is not needed.
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n"
+     "  %3 = scatter_add %0, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n  return %3\n}\n",
+     1, 1, 0},
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n"
+     "  %3 = scatter_add %0, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n"
+     "  %4 = scatter_max %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n  return %4\n}\n",
+     2, 1, 0},
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
+     "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n  return %4\n}\n",
+     2, 0, 0},
+    // The operand is a result as well.
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
+     "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n  return %3, %4\n}\n",
+     2, 1, 1},
+    // Somebody reads the operand beside the result.
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
+     "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n"
+     "  %5 = gather %3, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+     "mode=1} : f32[50,64]\n"
+     "  %6 = gather %4, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+     "mode=1} : f32[50,64]\n  %7 = sub %5, %6 : f32[50,64]\n  return %7\n}\n",
+     3, 1, 1},
+    // Updates that are made of the operand are stored before it changes.
+    {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n"
+     "  %3 = gather %0, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+     "mode=1} : f32[50,64]\n  %4 = mul %3, %2 : f32[50,64]\n"
+     "  %5 = scatter %0, %1, %4 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
+     "f32[100,64]\n  return %5\n}\n",
+     0, 1, 0},
+};
+enum { PLACES = sizeof places / sizeof *places };
+
+static uint32_t count_steps(const struct nest_program *p, enum nest_step_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        const struct nest_memory *to = &p->memories.at[t->memories[0]];
+        bool is_nothing =
+            kind == NEST_STEP_COPY && to->place == NEST_OUTPUT &&
+            p->memories.at[t->memories[1]].place == NEST_INPUT &&
+            p->donated[to->index] == (int32_t)p->memories.at[t->memories[1]].index;
+        count += t->kind == kind && !is_nothing;
+    }
+    return count;
+}
+
+START_TEST(places_in_memory)
+{
+    struct strbuf text = strbuf_make(module->arena);
+    strbuf_printf(&text, "jot ir 1\nfunction @0 places(%s", places[_i].text);
+    uint32_t f = parse(text.text);
+    const bool donated[] = {true, false, false};
+    for (int d = 0; d < 2; d++) {
+        struct nest_program *p =
+            schedule_with(f, &(struct schedule_options){.donated = d ? donated : NULL});
+        check_program(f, p);
+        uint32_t copies = d ? places[_i].donated_copies : places[_i].copies;
+        require_of(count_steps(p, NEST_STEP_COPY) == copies, "copies", f, p);
+        require_of(!places[_i].kernels ||
+                       count_steps(p, NEST_STEP_KERNEL) == places[_i].kernels,
+                   "kernels", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // The number of steps and kernels grows with the graph and not faster; equal kernels appear once.
 START_TEST(long_programs)
 {
@@ -223,6 +314,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, prefix_sums);
     tcase_add_test(t, pairs);
+    tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, every_op_runs, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, every_gradient_runs, 0, 2);

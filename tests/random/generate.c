@@ -2,6 +2,7 @@
 #include "random/programs.h"
 
 #include "ir/control.h"
+#include "ir/indexing.h"
 #include "support/opcases.h"
 
 #include <math.h>
@@ -290,6 +291,75 @@ static ir_id make_layout(struct maker *k)
     }
 }
 
+// Places [n], some of them outside of an axis of the extent.  Derivable programs take them from
+// nowhere: a place that moves has no difference quotient.
+static ir_id make_places(struct maker *k, int64_t n, int64_t extent)
+{
+    struct ir_builder *b = &k->b;
+    ir_id x = pick(k);
+    if (!k->is_derivable && count_in(k, x) == n && !dtype_is_complex(dtype_in(k, x)))
+        return ir_reshape(b, ir_convert(b, x, chance(k, 2) ? JOT_I32 : JOT_I64), 1, &n);
+    ir_id i = ir_iota(b, ir_type_make(k->m, JOT_I32, 1, &n), 0);
+    i = ir_mul(b, i, ir_scalar_int(b, JOT_I32, (int64_t)draw(k, 100)));
+    i = ir_rem(b, i, ir_scalar_int(b, JOT_I32, extent + 2));
+    return ir_sub(b, i, ir_scalar_int(b, JOT_I32, (int64_t)draw(k, 3)));
+}
+
+static ir_id make_dynamic_slice(struct maker *k, ir_id x)
+{
+    struct ir_builder *b = &k->b;
+    struct ir_type t = type_in(k, x);
+    const int64_t *dims = dims_in(k, x);
+    int64_t sizes[MOST_AXES + 1], zeros[MOST_AXES + 1] = {0};
+    ir_id starts[MOST_AXES + 1], places = make_places(k, t.rank, dims[0]);
+    for (int64_t i = 0; i < t.rank; i++) {
+        int64_t end = i + 1;
+        sizes[i] = 1 + (int64_t)draw(k, (uint64_t)dims[i]);
+        starts[i] = ir_reshape(b, ir_slice(b, places, &i, &end, NULL), 0, NULL);
+    }
+    if (chance(k, 2))
+        return ir_dynamic_slice(b, x, starts, sizes);
+    ir_id part = ir_slice(b, x, zeros, sizes, NULL);
+    return ir_dynamic_update_slice(b, x, ir_rev(b, part, 1, zeros), starts);
+}
+
+// Rows along the first axis, and perhaps what they are put into.
+static ir_id make_places_map(struct maker *k)
+{
+    static const enum ir_op ops[] = {IR_scatter, IR_scatter_add, IR_scatter_min, IR_scatter_max,
+                                     IR_scatter_mul};
+    struct ir_builder *b = &k->b;
+    ir_id x = pick(k);
+    struct ir_type t = type_in(k, x);
+    int64_t offset[MOST_AXES + 1], sizes[MOST_AXES + 1], zero = 0;
+    if (t.rank == 0 || count_in(k, x) == 0 || count_in(k, x) / dims_in(k, x)[0] > 80)
+        return IR_NONE;
+    if (chance(k, 3))
+        return make_dynamic_slice(k, x);
+    const int64_t *dims = dims_in(k, x);
+    int64_t shape[] = {1 + (int64_t)draw(k, 8), 1};
+    for (int i = 0; i < t.rank; i++) {
+        sizes[i] = i ? dims[i] : 1;
+        offset[i] = i + 1;
+    }
+    struct ir_gather g = {.n_offset = t.rank - 1,
+                          .offset_dims = offset,
+                          .n_collapsed = 1,
+                          .collapsed_dims = &zero,
+                          .n_map = 1,
+                          .index_map = &zero,
+                          .sizes = sizes,
+                          .mode = (enum ir_index_mode)draw(k, IR_MODE_COUNT)};
+    if (k->is_derivable && g.mode == IR_MODE_FILL)
+        g.mode = IR_MODE_DROP;
+    ir_id places = ir_reshape(b, make_places(k, shape[0], dims[0]), 2, shape);
+    ir_id rows = ir_gather(b, x, places, &g);
+    enum ir_op op = ops[draw(k, k->is_derivable ? 2 : 5)];
+    if (chance(k, 2) || !opcase_takes(op, ir_dtype(t)))
+        return rows;
+    return ir_scatter(b, op, x, places, rows, &g);
+}
+
 static ir_id make_fold(struct maker *k, enum ir_class op_class)
 {
     enum ir_op op = draw_op(k, op_class);
@@ -536,7 +606,10 @@ static ir_id make_hint(struct maker *k)
 
 static ir_id make_node(struct maker *k)
 {
-    switch (draw(k, 16)) {
+    switch (draw(k, 18)) {
+    case 16:
+    case 17:
+        return make_places_map(k);
     case 0:
     case 1:
     case 2:
