@@ -6,8 +6,8 @@
 // becomes
 //     f(x, dx) { y, c = call forward x; dy = call linear c dx; return y, dy }
 //
-// Only nodes with bodies and barriers can be both; loops and branches are separated in unzip_loop.c
-// and unzip_cond.c.  A checkpoint is separated into two checkpoints without
+// Only nodes with bodies and barriers can be both; loops and branches are separated in unzip_loop.c,
+// unzip_while.c and unzip_cond.c.  A checkpoint is separated into two checkpoints without
 // residuals between them: the second computes again what it needs.
 //
 // Needs nothing.  Keeps the order of nodes.

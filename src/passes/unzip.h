@@ -18,6 +18,10 @@ void unzip_scan(struct unzip *u, const struct ir_node *n);
 void unzip_while(struct unzip *u, const struct ir_node *n);
 void unzip_cond(struct unzip *u, const struct ir_node *n);
 
+// The node n as the scan, which has its operands and results.
+struct ir_scan;
+void unzip_loop(struct unzip *u, const struct ir_node *n, const struct ir_scan *scan);
+
 // The operands of n, and which of them are linear.
 ir_id *unzip_operands(const struct unzip *u, const struct ir_node *n);
 bool *unzip_linear_operands(const struct unzip *u, const struct ir_node *n);

@@ -6,10 +6,11 @@
 //     x, cs = scan {known} [a | x0 | s]
 //     dx = scan {linear} [| dx0 | cs]
 //
-// Residuals, the known values that the linear body reads: consts and rows of the loop are handed on;
-// what depends on consts alone is computed once, outside; the value of a carry before each trip is
-// stacked once, and its value after is the same stack, moved by one trip; results that are stacked
-// already are used; all others become rows out of the known loop.
+// Residuals are known values that the linear body reads.  Consts and rows of the loop are handed on;
+// what depends on consts alone is computed once, outside; rows out are used.  What cheap elementwise
+// ops make of these is made again.  The rest becomes rows out of the known loop: either as it is, or
+// the carries before each trip from which it can be made, whichever is less.  The value of a carry
+// after each trip is the same stack, moved by one trip.
 //
 // A carry is linear when it is in some trip: the body is separated until no carry is added.
 #include "passes/unzip.h"
@@ -17,23 +18,7 @@
 #include "base/status.h"
 #include "ir/control.h"
 #include "passes/body.h"
-
-enum from {
-    FROM_CONST, // value: of the graph around the loop
-    FROM_ROWS,  // value: of the graph around the loop, with time as axis 0
-};
-
-struct residual {
-    enum from from;
-    ir_id value;
-};
-
-// A value of the known body that leaves it as a row: parameter or result `index`.
-struct stacked {
-    bool is_param;
-    uint32_t index;
-    ir_id rows; // once the loop is there
-};
+#include "passes/cost.h"
 
 struct split_loop {
     struct ir_builder *b;
@@ -45,10 +30,13 @@ struct split_loop {
     const ir_id *x;                      // operands
     bool *linear_in, *linear_out;        // by operand, by result
     struct pass_split s;
-    VEC(struct stacked) stacks;
-    ir_id known_y; // the first result of the known loop
-    struct residual *residuals;
-    ir_id *y; // results of the whole
+    bool *invariant;   // by value of the known body: depends on consts alone
+    bool *constant;    // by value: depends on nothing
+    bool *available;   // by value: can be made in the linear loop without being stored
+    bool *leaf;        // by value: handed to the linear loop
+    VEC(ir_id) stacks; // values of the known body that become rows out of the known loop
+    ir_id *value;      // by value: of the graph around the loop, of leaves
+    ir_id *y;          // results of the whole
 };
 
 // -- Separating the body ----------------------------------------------------------------------
@@ -78,50 +66,36 @@ static uint32_t known_result(const struct split_loop *l, uint32_t i)
     return body_count(l->s.linear_out, false, 0, i);
 }
 
-// -- Residuals --------------------------------------------------------------------------------
+// -- What is handed on ------------------------------------------------------------------------
 
-// Values of the known body that depend on consts alone.
-static bool *find_invariant(const struct split_loop *l)
+static void find_invariant(struct split_loop *l)
 {
     const struct ir_graph *g = l->known;
-    bool *invariant = body_mask(l->m, g->values.count);
     uint32_t n_consts = known_input(l, l->n_consts);
+    l->invariant = body_mask(l->m, g->values.count);
+    l->constant = body_mask(l->m, g->values.count);
     ir_for_each_node (g, n) {
-        bool all = n->op != IR_param || n->out < n_consts;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            all = all && invariant[ir_operand(g, n, i)];
-        for (uint32_t i = 0; i < n->n_out; i++)
-            invariant[n->out + i] = all;
+        bool invariant = n->op != IR_param || n->out < n_consts, constant = n->op != IR_param;
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            invariant = invariant && l->invariant[ir_operand(g, n, i)];
+            constant = constant && l->constant[ir_operand(g, n, i)];
+        }
+        for (uint32_t i = 0; i < n->n_out; i++) {
+            l->invariant[n->out + i] = invariant;
+            l->constant[n->out + i] = constant;
+        }
     }
-    return invariant;
 }
 
-// The values of the known body in wanted, computed outside the loop: all depend on consts alone.
-static ir_id *hoist(struct split_loop *l, bool *wanted)
+// The value of the known body that residual r is.
+static ir_id residual_value(const struct split_loop *l, uint32_t r)
 {
-    const struct ir_graph *g = l->known;
-    ir_id *map = pass_no_values(l->m, g->values.count);
-    body_pick(l->linear_in, false, 0, l->n_consts, l->x, map);
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool any = body_any(wanted + n->out, n->n_out);
-        for (uint32_t i = 0; any && i < n->n_in; i++)
-            wanted[ir_operand(g, n, i)] = true;
-    }
-    uint32_t where = l->b->where;
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        if (body_any(wanted + g->nodes.at[at].out, g->nodes.at[at].n_out))
-            pass_copy_node(l->b, g, &g->nodes.at[at], map);
-    l->b->where = where;
-    return map;
+    struct pass_residual from = l->s.residuals[r];
+    return from.from == PASS_RESIDUAL_INPUT ? known_input(l, from.index)
+                                            : l->known->outputs.at[from.index];
 }
 
-static ir_id known_value(const struct split_loop *l, bool is_param, uint32_t index)
-{
-    return is_param ? index : l->known->outputs.at[index];
-}
-
-// The row out of the body that is this value already, or n_out.
+// The row out of the body that is this value, or n_out.
 static uint32_t find_row_out(const struct split_loop *l, ir_id v)
 {
     for (uint32_t i = l->n_carry; i < l->n_out; i++)
@@ -130,34 +104,7 @@ static uint32_t find_row_out(const struct split_loop *l, ir_id v)
     return l->n_out;
 }
 
-static bool is_stacked(const struct split_loop *l, ir_id v)
-{
-    bool found = find_row_out(l, v) < l->n_out;
-    for (uint32_t i = 0; i < l->stacks.count && !found; i++)
-        found = known_value(l, l->stacks.at[i].is_param, l->stacks.at[i].index) == v;
-    return found;
-}
-
-static void stack(struct split_loop *l, bool is_param, uint32_t index)
-{
-    if (!is_stacked(l, known_value(l, is_param, index)))
-        vec_push(l->m->arena, &l->stacks,
-                 (struct stacked){.is_param = is_param, .index = index});
-}
-
-// The rows of a value of the known body, or IR_NONE.
-static ir_id find_rows(const struct split_loop *l, ir_id v)
-{
-    uint32_t row = find_row_out(l, v);
-    if (row < l->n_out)
-        return l->y[row];
-    for (uint32_t i = 0; i < l->stacks.count; i++)
-        if (known_value(l, l->stacks.at[i].is_param, l->stacks.at[i].index) == v)
-            return l->stacks.at[i].rows;
-    return IR_NONE;
-}
-
-// The known carry of which v is the value after a trip, or n_carry.
+// The carry of which v is the value after a trip, or n_carry.
 static uint32_t find_carry_after(const struct split_loop *l, ir_id v)
 {
     for (uint32_t i = 0; i < l->n_carry; i++)
@@ -166,24 +113,155 @@ static uint32_t find_carry_after(const struct split_loop *l, ir_id v)
     return l->n_carry;
 }
 
-// First carries before the trip; then all else, but for what these are after the trip.
-static void choose_stacks(struct split_loop *l, const bool *invariant)
+static bool is_carry_before(const struct split_loop *l, ir_id v)
 {
-    for (uint32_t r = 0; r < l->s.n_residuals; r++) {
-        struct pass_residual from = l->s.residuals[r];
-        if (from.from == PASS_RESIDUAL_INPUT && from.index >= l->n_consts &&
-            from.index < l->first_row)
-            stack(l, true, known_input(l, from.index));
+    return v >= known_input(l, l->n_consts) && v < known_input(l, l->first_row);
+}
+
+// Whether making the results again costs less than reading them.
+static bool is_cheap(const struct ir_graph *g, const struct ir_node *n)
+{
+    enum ir_op op = (enum ir_op)n->op;
+    return n->n_out == 1 &&
+           (op == IR_broadcast_in_dim || op == IR_reshape ||
+            (ir_op_class(op) == IR_CLASS_MAP && cost_of_op(op, ir_dtype_of(g, n->out)) <= 2));
+}
+
+// What the linear loop can have without storing anything but carries before the trip, and those only
+// when with_carries says so or they are residuals anyway.
+static void find_available(struct split_loop *l, bool with_carries)
+{
+    const struct ir_graph *g = l->known;
+    bool *available = l->available;
+    memset(available, 0, g->values.count * sizeof *available);
+    for (ir_id v = 0; v < g->n_params; v++)
+        available[v] = with_carries || !is_carry_before(l, v);
+    for (uint32_t r = 0; r < l->s.n_residuals; r++)
+        available[residual_value(l, r)] |= is_carry_before(l, residual_value(l, r));
+    for (uint32_t i = l->n_carry; i < l->n_out; i++)
+        if (!l->linear_out[i])
+            available[g->outputs.at[known_result(l, i)]] = true;
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool all = is_cheap(g, n);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            all = all && available[ir_operand(g, n, i)];
+        for (uint32_t i = 0; i < n->n_out; i++)
+            available[n->out + i] |= all || l->invariant[n->out + i];
     }
-    for (uint32_t r = 0; r < l->s.n_residuals; r++) {
-        struct pass_residual from = l->s.residuals[r];
-        if (from.from == PASS_RESIDUAL_INPUT || invariant[known_value(l, false, from.index)])
+}
+
+// Marks what is handed on: values that are not made again, of those that residuals are made of.
+static void find_leaves(struct split_loop *l)
+{
+    const struct ir_graph *g = l->known;
+    bool *needed = body_mask(l->m, g->values.count);
+    memset(l->leaf, 0, g->values.count * sizeof *l->leaf);
+    for (uint32_t r = 0; r < l->s.n_residuals; r++)
+        needed[residual_value(l, r)] = true;
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool any = false;
+        for (uint32_t i = 0; i < n->n_out; i++) {
+            ir_id v = n->out + i;
+            bool given = n->op == IR_param || find_row_out(l, v) < l->n_out ||
+                         (l->invariant[v] && !l->constant[v]) || !l->available[v];
+            l->leaf[v] = needed[v] && given;
+            any = any || (needed[v] && !given);
+        }
+        for (uint32_t i = 0; any && i < n->n_in; i++)
+            needed[ir_operand(g, n, i)] = true;
+    }
+}
+
+// Whether the rows of a leaf are those of a stacked carry, moved.
+static bool is_moved(const struct split_loop *l, ir_id v)
+{
+    uint32_t k = find_carry_after(l, v);
+    return v >= l->known->n_params && k < l->n_carry && l->scan.length > 0 &&
+           l->leaf[known_input(l, l->n_consts + k)];
+}
+
+// Whether a leaf takes memory of its own: consts, rows in and rows out do not.
+static bool takes_memory(const struct split_loop *l, ir_id v)
+{
+    return l->leaf[v] && !l->invariant[v] && find_row_out(l, v) == l->n_out &&
+           (v >= l->known->n_params || is_carry_before(l, v));
+}
+
+// Bytes of a trip that the choice of carries takes.
+static int64_t choose_leaves(struct split_loop *l, bool with_carries)
+{
+    int64_t bytes = 0;
+    find_available(l, with_carries);
+    find_leaves(l);
+    l->stacks.count = 0;
+    for (ir_id v = 0; v < l->known->values.count; v++) {
+        if (!takes_memory(l, v))
             continue;
-        uint32_t k = find_carry_after(l, known_value(l, false, from.index));
-        if (k == l->n_carry || l->scan.length == 0 ||
-            !is_stacked(l, known_input(l, l->n_consts + k)))
-            stack(l, false, from.index);
+        if (!is_moved(l, v))
+            vec_push(l->m->arena, &l->stacks, v);
+        bytes += ir_count(l->m, ir_type_of(l->known, v)) *
+                 (int64_t)jot_dtype_size(ir_dtype_of(l->known, v));
     }
+    return bytes;
+}
+
+// The values that depend on consts alone, computed outside the loop.
+static void hoist(struct split_loop *l)
+{
+    const struct ir_graph *g = l->known;
+    bool *wanted = body_mask(l->m, g->values.count);
+    ir_id *map = pass_no_values(l->m, g->values.count);
+    uint32_t where = l->b->where;
+    body_pick(l->linear_in, false, 0, l->n_consts, l->x, map);
+    for (uint32_t at = g->nodes.count; at-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        for (uint32_t i = 0; i < n->n_out; i++)
+            wanted[n->out + i] |= l->leaf[n->out + i] && l->invariant[n->out + i];
+        for (uint32_t i = 0; body_any(wanted + n->out, n->n_out) && i < n->n_in; i++)
+            wanted[ir_operand(g, n, i)] = true;
+    }
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        if (body_any(wanted + g->nodes.at[at].out, g->nodes.at[at].n_out))
+            pass_copy_node(l->b, g, &g->nodes.at[at], map);
+    l->b->where = where;
+    for (ir_id v = 0; v < g->values.count; v++)
+        if (l->leaf[v] && l->invariant[v])
+            l->value[v] = map[v];
+}
+
+// -- The known loop ---------------------------------------------------------------------------
+
+static jot_status build_known(struct split_loop *l)
+{
+    uint32_t n_known = body_count(l->linear_out, false, 0, l->n_out);
+    if (n_known + l->stacks.count == 0)
+        return JOT_OK;
+    struct ir_builder b = ir_builder_make(l->m, l->known->name, IR_BUILD_ZEROS);
+    ir_id *map = pass_no_values(l->m, l->known->values.count);
+    pass_copy_params(&b, l->known, NULL, true, map);
+    for (uint32_t at = l->known->n_params; at < l->known->nodes.count; at++)
+        pass_copy_node(&b, l->known, &l->known->nodes.at[at], map);
+    for (uint32_t i = 0; i < l->n_out; i++)
+        if (!l->linear_out[i])
+            ir_output(&b, map[l->known->outputs.at[known_result(l, i)]]);
+    for (uint32_t i = 0; i < l->stacks.count; i++)
+        ir_output(&b, map[l->stacks.at[i]]);
+    struct ir_scan known = l->scan;
+    JOT_TRY(pass_finish(&b, &known.body));
+    known.n_consts = (int)body_count(l->linear_in, false, 0, l->n_consts);
+    known.n_carry = (int)body_count(l->linear_in, false, l->n_consts, l->first_row);
+    ir_id *x = pass_no_values(l->m, l->n_in);
+    ir_id y = ir_scan(l->b, &known, body_pick(l->linear_in, false, 0, l->n_in, l->x, x), x);
+    if (y == IR_NONE)
+        return pass_builder_status(l->b);
+    for (uint32_t i = 0; i < l->n_out; i++)
+        if (!l->linear_out[i])
+            l->y[i] = y++;
+    for (uint32_t i = 0; i < l->stacks.count; i++)
+        l->value[l->stacks.at[i]] = y++;
+    return JOT_OK;
 }
 
 // Rows of a carry after each trip, from those before it and the last value.
@@ -195,7 +273,7 @@ static ir_id move_rows(struct split_loop *l, ir_id rows, ir_id last)
     struct ir_type t = ir_type_in(b, rows);
     int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], dims[IR_MAX_RANK];
     memcpy(limits, ir_dims(b->module, t), sizeof *limits * t.rank);
-    memcpy(dims, limits, sizeof dims);
+    memcpy(dims, limits, sizeof *dims * t.rank);
     starts[0] = l->scan.reverse ? 0 : 1;
     limits[0] -= l->scan.reverse;
     dims[0] = 1;
@@ -205,81 +283,36 @@ static ir_id move_rows(struct split_loop *l, ir_id rows, ir_id last)
     return ir_concatenate(b, 2, parts, 0);
 }
 
-// -- The known loop ---------------------------------------------------------------------------
-
-static jot_status build_known(struct split_loop *l)
+// Values of the graph around the loop for the leaves that are not stacks.
+static void find_values(struct split_loop *l)
 {
-    uint32_t n_known = body_count(l->linear_out, false, 0, l->n_out), f;
-    if (n_known + l->stacks.count == 0)
-        return JOT_OK;
-    struct body w = body_of(l->m, l->s.forward);
-    body_take_all(&w);
-    body_run(&w);
-    for (uint32_t i = 0; i < l->n_out; i++)
-        if (!l->linear_out[i])
-            body_give(&w, known_result(l, i));
-    for (uint32_t i = 0; i < l->stacks.count; i++)
-        ir_output(&w.b, l->stacks.at[i].is_param ? w.in[l->stacks.at[i].index]
-                                                 : w.out[l->stacks.at[i].index]);
-    JOT_TRY(pass_finish(&w.b, &f));
-    struct ir_scan known = l->scan;
-    known.body = f;
-    known.n_consts = (int)body_count(l->linear_in, false, 0, l->n_consts);
-    known.n_carry = (int)body_count(l->linear_in, false, l->n_consts, l->first_row);
-    ir_id *x = pass_no_values(l->m, l->n_in);
-    ir_id y = ir_scan(l->b, &known, body_pick(l->linear_in, false, 0, l->n_in, l->x, x), x);
-    if (y == IR_NONE)
-        return pass_builder_status(l->b);
-    for (uint32_t i = 0; i < l->n_out; i++)
-        if (!l->linear_out[i])
-            l->y[i] = y++;
-    for (uint32_t i = 0; i < l->stacks.count; i++)
-        l->stacks.at[i].rows = y++;
-    return JOT_OK;
-}
-
-static void find_residuals(struct split_loop *l, const bool *invariant)
-{
-    bool *wanted = body_mask(l->m, l->known->values.count);
-    for (uint32_t r = 0; r < l->s.n_residuals; r++)
-        if (l->s.residuals[r].from == PASS_RESIDUAL_OUTPUT) {
-            ir_id v = known_value(l, false, l->s.residuals[r].index);
-            wanted[v] = invariant[v];
-        }
-    ir_id *outside = hoist(l, wanted);
-    for (uint32_t r = 0; r < l->s.n_residuals; r++) {
-        struct pass_residual from = l->s.residuals[r];
-        struct residual *to = &l->residuals[r];
-        bool is_param = from.from == PASS_RESIDUAL_INPUT;
-        if (is_param && (from.index < l->n_consts || from.index >= l->first_row)) {
-            *to = (struct residual){from.index < l->n_consts ? FROM_CONST : FROM_ROWS,
-                                    l->x[from.index]};
+    hoist(l);
+    for (uint32_t i = l->first_row; i < l->n_in; i++)
+        if (!l->linear_in[i])
+            l->value[known_input(l, i)] = l->x[i];
+    for (uint32_t i = l->n_carry; i < l->n_out; i++) {
+        ir_id v = l->linear_out[i] ? IR_NONE : l->known->outputs.at[known_result(l, i)];
+        if (v != IR_NONE && l->leaf[v] && l->value[v] == IR_NONE)
+            l->value[v] = l->y[i];
+    }
+    for (ir_id v = 0; v < l->known->values.count; v++) {
+        if (!l->leaf[v] || l->value[v] != IR_NONE)
             continue;
-        }
-        ir_id v = known_value(l, is_param, is_param ? known_input(l, from.index) : from.index);
-        if (invariant[v]) {
-            *to = (struct residual){FROM_CONST, outside[v]};
-            continue;
-        }
-        ir_id rows = find_rows(l, v);
-        if (rows == IR_NONE) {
-            uint32_t k = find_carry_after(l, v);
-            rows = move_rows(l, find_rows(l, known_input(l, l->n_consts + k)), l->y[k]);
-        }
-        *to = (struct residual){FROM_ROWS, rows};
+        uint32_t k = find_carry_after(l, v);
+        l->value[v] = move_rows(l, l->value[known_input(l, l->n_consts + k)], l->y[k]);
     }
 }
 
 // -- The linear loop --------------------------------------------------------------------------
 
-// Appends the residuals from one place: operands to x, parameters to the body.
-static int take_residuals(struct split_loop *l, enum from from, struct body *w, ir_id *x)
+// Appends the leaves that are consts, or those that are rows: operands to x, parameters to map.
+static int take_leaves(struct split_loop *l, bool consts, struct body *w, ir_id *map, ir_id *x)
 {
     int n = 0;
-    for (uint32_t r = 0; r < l->s.n_residuals; r++)
-        if (l->residuals[r].from == from) {
-            body_take(w, r);
-            x[n++] = l->residuals[r].value;
+    for (ir_id v = 0; v < l->known->values.count; v++)
+        if (l->leaf[v] && l->invariant[v] == consts) {
+            map[v] = ir_param(&w->b, ir_type_of(l->known, v));
+            x[n++] = l->value[v];
         }
     return n;
 }
@@ -294,18 +327,44 @@ static int take_linear(struct split_loop *l, uint32_t first, uint32_t end, struc
     return body_pick(l->linear_in, true, first, end, l->x, x);
 }
 
+// The residuals from the leaves.
+static void make_residuals(struct split_loop *l, struct body *w, ir_id *map)
+{
+    const struct ir_graph *g = l->known;
+    bool *wanted = body_mask(l->m, g->values.count);
+    for (uint32_t r = 0; r < l->s.n_residuals; r++)
+        wanted[residual_value(l, r)] = true;
+    for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool any = false;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            any = any || (wanted[n->out + i] && map[n->out + i] == IR_NONE);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            wanted[n->out + i] = any;
+        for (uint32_t i = 0; any && i < n->n_in; i++)
+            wanted[ir_operand(g, n, i)] = true;
+    }
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        if (wanted[g->nodes.at[at].out])
+            pass_copy_node(&w->b, g, &g->nodes.at[at], map);
+    for (uint32_t r = 0; r < l->s.n_residuals; r++)
+        w->in[r] = map[residual_value(l, r)];
+}
+
 static jot_status build_linear(struct split_loop *l)
 {
     struct body w = body_of(l->m, l->s.linear);
     struct ir_scan linear = l->scan;
-    ir_id *x = pass_no_values(l->m, l->n_in + l->s.n_residuals);
-    int n = take_residuals(l, FROM_CONST, &w, x);
+    ir_id *map = pass_no_values(l->m, l->known->values.count);
+    ir_id *x = pass_no_values(l->m, l->n_in + l->known->values.count);
+    int n = take_leaves(l, true, &w, map, x);
     n += take_linear(l, 0, l->n_consts, &w, x + n);
     linear.n_consts = n;
     n += take_linear(l, l->n_consts, l->first_row, &w, x + n);
     linear.n_carry = n - linear.n_consts;
-    n += take_residuals(l, FROM_ROWS, &w, x + n);
+    n += take_leaves(l, false, &w, map, x + n);
     n += take_linear(l, l->first_row, l->n_in, &w, x + n);
+    make_residuals(l, &w, map);
     body_run(&w);
     for (uint32_t i = 0, next = 0; i < l->n_out; i++) {
         bool there = l->s.linear_out[i];
@@ -345,11 +404,16 @@ static jot_status split_loop(struct ir_builder *b, const struct ir_scan *scan, u
                            .linear_out = linear_out,
                            .y = y};
     JOT_TRY(split_body(&l));
-    l.residuals = arena_array(m->arena, struct residual, l.s.n_residuals + 1);
-    bool *invariant = find_invariant(&l);
-    choose_stacks(&l, invariant);
+    uint32_t n_values = l.known->values.count;
+    l.available = body_mask(m, n_values);
+    l.leaf = body_mask(m, n_values);
+    l.value = pass_no_values(m, n_values);
+    find_invariant(&l);
+    int64_t with_carries = choose_leaves(&l, true);
+    if (choose_leaves(&l, false) > with_carries)
+        choose_leaves(&l, true);
     JOT_TRY(build_known(&l));
-    find_residuals(&l, invariant);
+    find_values(&l);
     JOT_TRY(pass_builder_status(b));
     return body_any(l.linear_out, l.n_out) ? build_linear(&l) : JOT_OK;
 }
@@ -363,7 +427,7 @@ static void set_results(struct unzip *u, const struct ir_node *n, const ir_id *y
     }
 }
 
-static void unzip_loop(struct unzip *u, const struct ir_node *n, const struct ir_scan *scan)
+void unzip_loop(struct unzip *u, const struct ir_node *n, const struct ir_scan *scan)
 {
     struct ir_builder *b = u->b;
     ir_id *y = pass_no_values(b->module, n->n_out);
@@ -381,93 +445,4 @@ void unzip_scan(struct unzip *u, const struct ir_node *n)
 {
     struct ir_scan s = ir_scan_of(n);
     unzip_loop(u, n, &s);
-}
-
-// -- while ------------------------------------------------------------------------------------
-
-// p: bool of the lanes, brought to the rank of a carry.
-static ir_id over_carry(struct ir_builder *b, ir_id p, struct ir_type carry)
-{
-    int64_t dims[IR_MAX_RANK];
-    struct ir_type t = ir_type_in(b, p);
-    for (int i = 0; i < carry.rank; i++)
-        dims[i] = i < t.rank ? ir_dims(b->module, t)[i] : 1;
-    return ir_reshape(b, p, carry.rank, dims);
-}
-
-// One trip of a while whose lanes end by themselves.  Linear carries of lanes that are done do not
-// enter the step, so that what is not finite there does not come back as a cotangent.
-static void lane_trip(struct ir_builder *b, const struct ir_while *l, const bool *linear,
-                      ir_id *x, uint32_t n_in, ir_id p)
-{
-    uint32_t n_consts = (uint32_t)l->n_consts;
-    ir_id *in = arena_copy(b->module->arena, x, n_in * sizeof *x);
-    ir_id *y = pass_no_values(b->module, n_in);
-    for (uint32_t i = n_consts; i < n_in; i++)
-        if (linear[i])
-            in[i] = ir_select(b, over_carry(b, p, ir_type_in(b, x[i])), x[i],
-                              ir_zeros(b, ir_type_in(b, x[i])));
-    ir_inline(b, ir_function(b->module, l->step), in, y);
-    for (uint32_t i = n_consts; i < n_in && b->status == JOT_OK; i++)
-        ir_output(b,
-                  ir_select(b, over_carry(b, p, ir_type_in(b, x[i])), y[i - n_consts], x[i]));
-}
-
-// One trip of a while, or none: cond over [the carries as they are, the step].
-static void plain_trip(struct ir_builder *b, const struct ir_while *l, ir_id *x, uint32_t n_in,
-                       ir_id p)
-{
-    struct ir_module *m = b->module;
-    const struct ir_graph *step = ir_function(m, l->step);
-    struct ir_builder same = ir_builder_make(m, step->name, IR_BUILD_PLAIN);
-    ir_id *all = pass_no_values(m, n_in);
-    pass_copy_params(&same, step, NULL, true, all);
-    for (uint32_t i = (uint32_t)l->n_consts; i < n_in; i++)
-        ir_output(&same, all[i]);
-    uint32_t branches[2] = {ir_finish_function(&same), l->step};
-    ir_id *in = pass_no_values(m, n_in + 1);
-    in[0] = ir_convert(b, p, JOT_I32);
-    memcpy(in + 1, x, n_in * sizeof *x);
-    ir_id y = ir_cond(b, 2, branches, (int)n_in + 1, in);
-    for (uint32_t i = 0; i < step->outputs.count && y != IR_NONE; i++)
-        ir_output(b, y + i);
-}
-
-// A while of at most max_trips trips as a scan of exactly so many: once the test is false the
-// carries stay, so it stays false.  A test that holds after the last trip is a status of the run of
-// a while, and not of the scan: the place for it is after the known loop.
-static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
-                               const bool *linear, struct ir_scan *out)
-{
-    const struct ir_graph *step = ir_function(m, l->step);
-    struct ir_builder b = ir_builder_make(m, step->name, IR_BUILD_ZEROS);
-    ir_id *x = pass_no_values(m, step->n_params), p;
-    pass_copy_params(&b, step, NULL, true, x);
-    ir_inline(&b, ir_function(m, l->test), x, &p);
-    if (l->batched)
-        lane_trip(&b, l, linear, x, step->n_params, p);
-    else
-        plain_trip(&b, l, x, step->n_params, p);
-    *out = (struct ir_scan){
-        .n_consts = l->n_consts, .n_carry = (int)step->outputs.count, .length = l->max_trips};
-    return pass_finish(&b, &out->body);
-}
-
-void unzip_while(struct unzip *u, const struct ir_node *n)
-{
-    struct ir_while l = ir_while_of(n);
-    struct ir_scan s;
-    u->b->where = n->where;
-    if (l.max_trips == IR_NO_BOUND) {
-        ir_fail(u->b, JOT_ERR_ARGUMENT,
-                "while has no reverse mode: nobody knows how many trips there are to go back: "
-                "use jot_scan, or jot_for with a fixed number of trips, or give the while a "
-                "bound");
-        return;
-    }
-    jot_status status = bounded_scan(u->b->module, &l, unzip_linear_operands(u, n), &s);
-    if (status == JOT_OK)
-        unzip_loop(u, n, &s);
-    else
-        ir_fail(u->b, status, "%s", jot_error_message());
 }

@@ -387,6 +387,10 @@ static const struct {
     {"%c = cos %a : f64[]\n %d = exp %c : f64[]\n %p = mul %d, %x : f64[]\n return %p", 2, 0},
     // x before the trip and after it are one stack, beside cos p.
     {"%p = mul %a, %x : f64[]\n %m = sin %p : f64[]\n %q = exp %m : f64[]\n return %q", 3, 2},
+    // p = x x is made again of x; sin p, cos p and cos u are not.
+    {"%p = mul %x, %x : f64[]\n %q = sin %p : f64[]\n %u = mul %q, %p : f64[]\n "
+     "%v = sin %u : f64[]\n return %v",
+     2, 4},
     // cos x once, and sin x.
     {"%c = cos %x : f64[]\n %p = mul %a, %c : f64[]\n %q = mul %s, %c : f64[]\n "
      "%r = add %p, %q : f64[]\n return %r",
@@ -406,7 +410,8 @@ START_TEST(residuals)
         uint32_t f = parse(text);
         ck_assert_int_eq(stacked_rows(f, stores[_i].bits), stores[_i].rows);
         uint64_t state = seed;
-        check_derivatives(stores[_i].body, f, mask_of(3, stores[_i].bits), true, &state);
+        check_transpose(stores[_i].body, f, mask_of(3, stores[_i].bits), draw_inputs(f, &state),
+                        &state);
     }
 }
 END_TEST

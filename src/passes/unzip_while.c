@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A while over known and linear values: with a bound it is a scan, which can be separated.
+//
+//     x, dx = while {test, step, max_trips=9} [| x0, dx0]
+// becomes
+//     x, dx = scan {body, length=9} [| x0, dx0]      where body: cond (test x) {as it is, step}
+#include "passes/unzip.h"
+
+#include "base/status.h"
+#include "ir/control.h"
+#include "passes/body.h"
+
+// p: bool of the lanes, brought to the rank of a carry.
+static ir_id over_carry(struct ir_builder *b, ir_id p, struct ir_type carry)
+{
+    int64_t dims[IR_MAX_RANK];
+    struct ir_type t = ir_type_in(b, p);
+    for (int i = 0; i < carry.rank; i++)
+        dims[i] = i < t.rank ? ir_dims(b->module, t)[i] : 1;
+    return ir_reshape(b, p, carry.rank, dims);
+}
+
+// One trip of a while whose lanes end by themselves.  Linear carries of lanes that are done do not
+// enter the step, so that what is not finite there does not come back as a cotangent.
+static void lane_trip(struct ir_builder *b, const struct ir_while *l, const bool *linear,
+                      ir_id *x, uint32_t n_in, ir_id p)
+{
+    uint32_t n_consts = (uint32_t)l->n_consts;
+    ir_id *in = arena_copy(b->module->arena, x, n_in * sizeof *x);
+    ir_id *y = pass_no_values(b->module, n_in);
+    for (uint32_t i = n_consts; i < n_in; i++)
+        if (linear[i])
+            in[i] = ir_select(b, over_carry(b, p, ir_type_in(b, x[i])), x[i],
+                              ir_zeros(b, ir_type_in(b, x[i])));
+    ir_inline(b, ir_function(b->module, l->step), in, y);
+    for (uint32_t i = n_consts; i < n_in && b->status == JOT_OK; i++)
+        ir_output(b,
+                  ir_select(b, over_carry(b, p, ir_type_in(b, x[i])), y[i - n_consts], x[i]));
+}
+
+// One trip of a while, or none: cond over [the carries as they are, the step].
+static void plain_trip(struct ir_builder *b, const struct ir_while *l, ir_id *x, uint32_t n_in,
+                       ir_id p)
+{
+    struct ir_module *m = b->module;
+    const struct ir_graph *step = ir_function(m, l->step);
+    struct ir_builder same = ir_builder_make(m, step->name, IR_BUILD_PLAIN);
+    ir_id *all = pass_no_values(m, n_in);
+    pass_copy_params(&same, step, NULL, true, all);
+    for (uint32_t i = (uint32_t)l->n_consts; i < n_in; i++)
+        ir_output(&same, all[i]);
+    uint32_t branches[2] = {ir_finish_function(&same), l->step};
+    ir_id *in = pass_no_values(m, n_in + 1);
+    in[0] = ir_convert(b, p, JOT_I32);
+    memcpy(in + 1, x, n_in * sizeof *x);
+    ir_id y = ir_cond(b, 2, branches, (int)n_in + 1, in);
+    for (uint32_t i = 0; i < step->outputs.count && y != IR_NONE; i++)
+        ir_output(b, y + i);
+}
+
+// A while of at most max_trips trips as a scan of exactly so many: once the test is false the
+// carries stay, so it stays false.  A test that holds after the last trip is a status of the run of
+// a while, and not of the scan: the place for it is after the known loop.
+static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
+                               const bool *linear, struct ir_scan *out)
+{
+    const struct ir_graph *step = ir_function(m, l->step);
+    struct ir_builder b = ir_builder_make(m, step->name, IR_BUILD_ZEROS);
+    ir_id *x = pass_no_values(m, step->n_params), p;
+    pass_copy_params(&b, step, NULL, true, x);
+    ir_inline(&b, ir_function(m, l->test), x, &p);
+    if (l->batched)
+        lane_trip(&b, l, linear, x, step->n_params, p);
+    else
+        plain_trip(&b, l, x, step->n_params, p);
+    *out = (struct ir_scan){
+        .n_consts = l->n_consts, .n_carry = (int)step->outputs.count, .length = l->max_trips};
+    return pass_finish(&b, &out->body);
+}
+
+void unzip_while(struct unzip *u, const struct ir_node *n)
+{
+    struct ir_while l = ir_while_of(n);
+    struct ir_scan s;
+    u->b->where = n->where;
+    if (l.max_trips == IR_NO_BOUND) {
+        ir_fail(u->b, JOT_ERR_ARGUMENT,
+                "while has no reverse mode: nobody knows how many trips there are to go back: "
+                "use jot_scan, or jot_for with a fixed number of trips, or give the while a "
+                "bound");
+        return;
+    }
+    jot_status status = bounded_scan(u->b->module, &l, unzip_linear_operands(u, n), &s);
+    if (status == JOT_OK)
+        unzip_loop(u, n, &s);
+    else
+        ir_fail(u->b, status, "%s", jot_error_message());
+}
