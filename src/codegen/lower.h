@@ -199,6 +199,9 @@ void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *load,
 // seq.c
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);
 
+// updates.c: a loop over time that updates places of an array; false when it is of another kind.
+bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s);
+
 // onehot.c: a body whose lanes differ only where an index equals some number.  Made before the loop
 // over vectors, NULL when the body is not of this kind.
 struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block);

@@ -118,7 +118,7 @@ static bool check_batch(struct ir_infer *call, const struct ir_gather *g)
     return true;
 }
 
-// What gather and scatter have in common; y_rank is the rank of the result or of the updates.
+// What gather and scatter have in common; *out_rank is the rank of the result or of the updates.
 static bool check_dimensions(struct ir_infer *call, const struct ir_gather *g, int *out_rank)
 {
     struct ir_type x = infer_in(call, 0), indices = infer_in(call, 1);

@@ -95,7 +95,7 @@ MUTANTS = [
      "return v->is_batch[d] || v->component[d] < 0;", "return true;"),
     ("an operand in two memories is one", "src/passes/schedule.c", ["passes/schedule"],
      "s->uses[x] != 1)", "s->uses[x] == 0)"),
-    ("updates outside are made too", "src/codegen/seq.c", ["harness/native"],
+    ("updates outside are made too", "src/codegen/updates.c", ["harness/native"],
      "LLVMBuildICmp(b, LLVMIntEQ, g,", "LLVMBuildICmp(b, LLVMIntNE, g,"),
     # Run time and tracing.
     ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],

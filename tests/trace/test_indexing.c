@@ -110,6 +110,44 @@ START_TEST(gradients)
 }
 END_TEST
 
+static void check_error(jot_value v, jot_status want, const char *message)
+{
+    jot_array *a = NULL;
+    ck_assert_int_eq(jot_eval(v, &a), want);
+    const char *have = strstr(jot_error_message(), "): ");
+    ck_assert_msg(have && !strcmp(have + 3, message), "'%s' is not '%s'", jot_error_message(),
+                  message);
+}
+
+// In a scope of its own each: the first error is what every call of a scope gives.
+#define CHECK_ERROR(value, status, message)                                                    \
+    do {                                                                                       \
+        jot_scope *scope_ = jot_scope_open();                                                  \
+        jot_value x = jot_reshape(jot_arange(JOT_F32, 12), 4, 3);                              \
+        check_error((value), (status), (message));                                             \
+        jot_scope_close(scope_);                                                               \
+    } while (0)
+
+START_TEST(errors)
+{
+    CHECK_ERROR(jot_take(x, x), JOT_ERR_DTYPE, "an index of f32[4,3]: it takes integers");
+    CHECK_ERROR(jot_take(x, 4), JOT_ERR_ARGUMENT,
+                "index 4 of axis 0 of f32[4,3]: indices are -4 to 3");
+    CHECK_ERROR(jot_take(jot_slice(x, 0, 0, 0), jot_zeros(JOT_I32, 2)), JOT_ERR_ARGUMENT,
+                "places along axis 0 of f32[0,3], which has no elements");
+    CHECK_ERROR(jot_take_along_axis(x, jot_zeros(JOT_I32, 2, 2), 1), JOT_ERR_SHAPE,
+                "f32[4,3] and the index i32[2,2] differ in more than axis 1");
+    CHECK_ERROR(jot_dynamic_slice(x, 1, 2, 2), JOT_ERR_SHAPE,
+                "starts i32[] of a slice of f32[4,3]: it takes one for each axis");
+    CHECK_ERROR(jot_dynamic_slice(x, jot_stack(0, 1, 1), 5, 1), JOT_ERR_SHAPE,
+                "a window of 5 along axis 0 of f32[4,3]: at most 4");
+    CHECK_ERROR(jot_at_set(x, 1, jot_zeros(JOT_F32, 2)), JOT_ERR_SHAPE,
+                "f32[2] does not broadcast to f32[3], the shape of the places");
+    CHECK_ERROR(jot_at_add(x, 1, jot_zeros(JOT_F64, 3)), JOT_ERR_DTYPE,
+                "f64[3] into f32[4,3]: convert it");
+}
+END_TEST
+
 // ---- In place
 
 static jot_value with_one_more(jot_value x, jot_value i) { return jot_at_add(x, i, 1); }
@@ -194,6 +232,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, updates);
     tcase_add_test(t, general_forms);
     tcase_add_test(t, gradients);
+    tcase_add_test(t, errors);
     tcase_add_test(t, in_place);
 }
 
