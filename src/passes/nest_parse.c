@@ -331,9 +331,11 @@ static bool parse_scalar(struct parser *p)
 // A guard stands on the line of its put; on the next line the word starts a statement.
 static bool guard_follows(struct lexer *l)
 {
-    while (*l->at == ' ' || *l->at == '\t')
-        l->at++;
-    return *l->at != '\n' && *l->at != '/' && lex_keyword(l, "if");
+    lex_skip(l);
+    const char *c = l->at;
+    while (c > l->text && (c[-1] == ' ' || c[-1] == '\t' || c[-1] == '\r'))
+        c--;
+    return c > l->text && c[-1] != '\n' && lex_keyword(l, "if");
 }
 
 static bool parse_loop_name(struct parser *p, nest_id *out)
