@@ -188,10 +188,174 @@ static jot_function gather_rows(void) { return jot_fn(rows_at); }
 
 static jot_value sums_at(jot_value i, jot_value u)
 {
-    return jot_at_add(jot_zeros(JOT_F32, 16384), i, u);
+    return jot_at_add(jot_zeros(JOT_F32, 4096), i, u);
 }
 
 static jot_function scatter_add(void) { return jot_fn(sums_at); }
+
+// ---- a network that solves an equation ----
+
+struct solution {
+    jot_value w[4], b[4];
+};
+
+static jot_value solution_at(struct solution p, jot_value t, jot_value x)
+{
+    jot_value h = jot_stack(0, t, x);
+    for (int i = 0; i < 3; i++)
+        h = jot_tanh(jot_add(jot_dot(h, p.w[i]), p.b[i]));
+    return jot_take(jot_add(jot_dot(h, p.w[3]), p.b[3]), 0);
+}
+
+// The mean square of u_t + u u_x - 0.01 u_xx.
+static jot_value burgers_loss(struct solution p, jot_value t, jot_value x)
+{
+    jot_value r;
+    JOT_VMAP ((t, x), (r)) {
+        jot_value u = solution_at(p, t, x), u_t = jot_gradient(u, t), u_x = jot_gradient(u, x),
+                  u_xx = jot_gradient(u_x, x);
+        r = jot_sub(jot_add(u_t, jot_mul(u, u_x)), jot_mul(0.01, u_xx));
+    }
+    return jot_mean(jot_square(r));
+}
+
+JOT_FUNCTION(burgers_loss_fn, burgers_loss, jot_value, struct solution, jot_value, jot_value);
+
+static jot_function pinn_grad(void) { return jot_grad(burgers_loss_fn); }
+
+// ---- loops ----
+
+struct motion {
+    jot_value end, path;
+};
+
+// A mass of 1 on a spring, from rest at 1: where it is after 1000 steps, and after each.
+static struct motion spring_of(jot_value k)
+{
+    jot_value x = jot_from(1.0), v = jot_from(0.0), path;
+    JOT_SCAN ((x, v), (), (path), .length = 1000) {
+        v = jot_add(v, jot_mul(jot_mul(jot_neg(k), x), 0.01));
+        x = jot_add(x, jot_mul(v, 0.01));
+        path = x;
+    }
+    return (struct motion){x, path};
+}
+
+JOT_FUNCTION(spring_of_fn, spring_of, struct motion, jot_value);
+
+static jot_value spring_end(jot_value k) { return spring_of(k).end; }
+
+static jot_value spring_misfit(jot_value k) { return jot_square(jot_sub(spring_end(k), 0.5)); }
+
+static jot_function spring_path(void) { return spring_of_fn; }
+
+static jot_function spring_grad(void) { return jot_grad(jot_fn(spring_misfit)); }
+
+static jot_function spring_vmap(void) { return jot_vmap(jot_fn(spring_end)); }
+
+static jot_function spring_vmap_path(void) { return jot_vmap(spring_of_fn); }
+
+static jot_function spring_vmap_grad(void) { return jot_vmap(spring_grad()); }
+
+static struct motion logistic_map(jot_value x)
+{
+    jot_value path;
+    JOT_SCAN ((x), (), (path), .length = 100000) {
+        path = x = jot_mul(jot_mul(4, x), jot_sub(1, x));
+    }
+    return (struct motion){x, path};
+}
+
+JOT_FUNCTION(logistic_map_fn, logistic_map, struct motion, jot_value);
+
+static jot_function quadmap(void) { return logistic_map_fn; }
+
+struct lorenz {
+    jot_value x, y, z;
+};
+
+static struct lorenz lorenz_slope(struct lorenz s)
+{
+    return (struct lorenz){
+        jot_mul(10, jot_sub(s.y, s.x)),
+        jot_sub(jot_mul(s.x, jot_sub(28, s.z)), s.y),
+        jot_sub(jot_mul(s.x, s.y), jot_mul(8. / 3, s.z)),
+    };
+}
+
+static struct lorenz moved(struct lorenz s, double h, struct lorenz d)
+{
+    return (struct lorenz){jot_add(s.x, jot_mul(h, d.x)), jot_add(s.y, jot_mul(h, d.y)),
+                           jot_add(s.z, jot_mul(h, d.z))};
+}
+
+static jot_value runge_kutta(jot_value a, jot_value b, jot_value c, jot_value d)
+{
+    return jot_add(jot_add(jot_add(a, jot_mul(2, b)), jot_mul(2, c)), d);
+}
+
+static struct lorenz lorenz_end(jot_value x, jot_value y, jot_value z)
+{
+    struct lorenz s = {x, y, z};
+    JOT_FOR (i, 1000, s) {
+        struct lorenz a = lorenz_slope(s), b = lorenz_slope(moved(s, 0.005, a)),
+                      c = lorenz_slope(moved(s, 0.005, b)), d = lorenz_slope(moved(s, 0.01, c));
+        s = moved(s, 0.01 / 6,
+                  (struct lorenz){runge_kutta(a.x, b.x, c.x, d.x),
+                                  runge_kutta(a.y, b.y, c.y, d.y),
+                                  runge_kutta(a.z, b.z, c.z, d.z)});
+    }
+    return s;
+}
+
+JOT_FUNCTION(lorenz_end_fn, lorenz_end, struct lorenz, jot_value, jot_value, jot_value);
+
+static jot_function lorenz_rk4(void) { return lorenz_end_fn; }
+
+// Geometric Brownian motion by the method of Euler and Maruyama.
+static jot_value brownian(jot_value key, jot_value x)
+{
+    JOT_FOR (i, 1000, key, x) {
+        jot_value keys = jot_random_split(key, 2);
+        jot_value dw = jot_mul(jot_random_normal(jot_take(keys, 1), JOT_F32, 1000), 0.1);
+        key = jot_take(keys, 0);
+        x = jot_add(jot_add(x, jot_mul(jot_mul(0.05, x), 0.01)), jot_mul(jot_mul(0.2, x), dw));
+    }
+    return x;
+}
+
+static jot_function sde(void) { return jot_fn(brownian); }
+
+static jot_value diffused(jot_value u, int steps)
+{
+    JOT_FOR (i, steps, u) {
+        jot_value around =
+            jot_add(jot_add(jot_roll(u, 1, 0), jot_roll(u, -1, 0)), jot_roll(u, 1, 1));
+        around = jot_sub(jot_add(around, jot_roll(u, -1, 1)), jot_mul(4, u));
+        u = jot_add(u, jot_mul(0.1, around));
+    }
+    return u;
+}
+
+static jot_value diffused_1000(jot_value u) { return diffused(u, 1000); }
+
+static jot_value energy_after_100(jot_value u) { return jot_sum(jot_square(diffused(u, 100))); }
+
+static jot_function heat2d(void) { return jot_fn(diffused_1000); }
+
+static jot_function heat2d_grad(void) { return jot_grad(jot_fn(energy_after_100)); }
+
+// x = cos(c x)
+static jot_value cosine_point(jot_value c)
+{
+    jot_value x = jot_ones_like(c);
+    JOT_FOR (i, 100, x) {
+        x = jot_cos(jot_mul(c, x));
+    }
+    return x;
+}
+
+static jot_function fixed_point(void) { return jot_fn(cosine_point); }
 
 // ---- random numbers ----
 
@@ -206,12 +370,19 @@ static jot_function rng_uniform(void) { return jot_fn(uniforms); }
 // ---- the table ----
 
 // clang-format off
-#define DIMS(...) {__VA_ARGS__, JOT_END}
+#define DIMS(...) .dims = {__VA_ARGS__, JOT_END}
 #define IN(stream, ...) {NORMAL, (stream), 1, DIMS(__VA_ARGS__)}
 #define SCALED(stream, scale, ...) {NORMAL, (stream), (scale), DIMS(__VA_ARGS__)}
+// The sizes end with JOT_END here, for there may be none.
+#define BETWEEN(low, high, stream, ...)                                                        \
+    {UNIFORM, (stream), (high) - (low), .dims = {__VA_ARGS__}, .offset = (low)}
 #define ALL(value, ...) {FULL, 0, (value), DIMS(__VA_ARGS__)}
-#define NUMBER(value) {FULL, 0, (value), {JOT_END}}
+#define NUMBER(value) {FULL, 0, (value),.dims = {JOT_END}}
 #define NUMBERS4(i) NUMBER(i), NUMBER((i) + 1), NUMBER((i) + 2), NUMBER((i) + 3)
+#define SOLUTION                                                                               \
+    SCALED(20, 0.7, 2, 20), SCALED(21, 0.22, 20, 20), SCALED(22, 0.22, 20, 20),                \
+        SCALED(23, 0.22, 20, 1), SCALED(24, 0.1, 20), SCALED(25, 0.1, 20),                     \
+        SCALED(28, 0.1, 20), SCALED(29, 0.1, 1)
 #define CASE(name, function, reach, n_out, n_in, ...)                                          \
     {name, function, reach, n_out, {__VA_ARGS__}, n_in}
 
@@ -236,8 +407,8 @@ const struct bench_case bench_cases[] = {
     CASE("gemm_f32_highest_1024", gemm, 1.1, 1, 2, IN(6, 1024, 1024), IN(7, 1024, 1024)),
     CASE("gemm_bias_relu_1024", gemm_bias_relu, 1.1, 1, 3, IN(6, 1024, 1024),
          IN(7, 1024, 1024), IN(8, 1024)),
-    CASE("rng_normal", rng_normal, 4, 1, 1, {KEY, 0, 0, {JOT_END}}),
-    CASE("rng_uniform", rng_uniform, 12, 1, 1, {KEY, 0, 0, {JOT_END}}),
+    CASE("rng_normal", rng_normal, 4, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
+    CASE("rng_uniform", rng_uniform, 12, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
     CASE("mlp_sgd_step_1024", mlp_sgd_step, 1.1, 6, 8, SCALED(40, 1 / 28.0, 784, 512),
          SCALED(41, 0.04419417382415922, 512, 512), SCALED(42, 0.04419417382415922, 512, 10),
          ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}),
@@ -255,9 +426,26 @@ const struct bench_case bench_cases[] = {
     CASE("cumsum_1d_2^25", cumsum_1d, 5, 1, 1, IN(61, 1 << 25)),
     CASE("gather_rows", gather_rows, 1.2, 1, 2, IN(63, 4096, 4096),
          {PLACE, 64, 4096, DIMS(4096)}),
-    CASE("scatter_add", scatter_add, 4, 1, 2, {PLACE, 65, 16384, DIMS(1 << 22)},
+    CASE("scatter_add", scatter_add, 4, 1, 2, {PLACE, 65, 4096, DIMS(1 << 22)},
          IN(66, 1 << 22)),
     CASE("nbody_grad_1024", nbody_grad, 2, 1, 1, IN(62, 1024, 3)),
+    CASE("pinn_grad_1000", pinn_grad, 10, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 1000, JOT_END),
+         BETWEEN(-1, 1, 27, 1000, JOT_END)),
+    CASE("pinn_grad_10000", pinn_grad, 8, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 10000, JOT_END),
+         BETWEEN(-1, 1, 27, 10000, JOT_END)),
+    CASE("spring_1_T1000", spring_path, 3, 2, 1, BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_1_T1000_grad", spring_grad, 2, 1, 1, BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_vmap_T1000", spring_vmap, 5, 1, 1, BETWEEN(1, 4, 71, 10000, JOT_END)),
+    CASE("spring_vmap_traj_T1000", spring_vmap_path, 8, 2, 1, BETWEEN(1, 4, 72, 1000, JOT_END)),
+    CASE("spring_vmap_grad_T1000", spring_vmap_grad, 8, 1, 1, BETWEEN(1, 4, 72, 1000, JOT_END)),
+    CASE("quadmap_scalar_n100k", quadmap, 2.1, 2, 1, BETWEEN(0.1, 0.4, 73, JOT_END)),
+    CASE("lorenz_rk4_T1000", lorenz_rk4, 8, 3, 3, IN(13, 10000), IN(14, 10000),
+         {NORMAL, 15, 1, DIMS(10000), .offset = 25}),
+    CASE("sde_T1000", sde, 8, 1, 2, {KEY, 0, 0, .dims = {JOT_END}},
+         BETWEEN(0.5, 1.5, 74, 1000, JOT_END)),
+    CASE("heat2d_256_T1000", heat2d, 15, 1, 1, IN(75, 256, 256)),
+    CASE("heat2d_grad_64_T100", heat2d_grad, 3, 1, 1, IN(75, 64, 64)),
+    CASE("fixed_point_1000", fixed_point, 15, 1, 1, BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
 };
 // clang-format on
 const int n_bench_cases = sizeof bench_cases / sizeof *bench_cases;
@@ -269,7 +457,11 @@ static jot_value filled(const struct input *in)
     jot_value stream = jot_random_fold_in(jot_random_key(0), in->stream);
     switch (in->fill) {
     case NORMAL:
-        return jot_mul(in->scale, (jot_random_normal_dims)(stream, JOT_F32, in->dims));
+        return jot_add(in->offset,
+                       jot_mul(in->scale, (jot_random_normal_dims)(stream, JOT_F32, in->dims)));
+    case UNIFORM:
+        return jot_add(in->offset, jot_mul(in->scale, (jot_random_uniform_dims)(stream, JOT_F32,
+                                                                                in->dims)));
     case SIGN:
         return jot_sign((jot_random_normal_dims)(stream, JOT_F32, in->dims));
     case PLACE:

@@ -16,12 +16,13 @@
 enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8 };
 
 enum fill {
-    NORMAL, // scale times normal numbers of the stream
-    SIGN,   // the sign of normal numbers of the stream
-    LABEL,  // 0, 1, 2, ... modulo scale, in i32
-    PLACE,  // random, 0 to scale - 1, in i32
-    FULL,   // scale everywhere
-    KEY,    // the random key that scale is the seed of
+    NORMAL,  // offset + scale times normal numbers of the stream
+    UNIFORM, // offset + scale times uniform numbers
+    SIGN,    // the sign of normal numbers of the stream
+    LABEL,   // 0, 1, 2, ... modulo scale, in i32
+    PLACE,   // random, 0 to scale - 1, in i32
+    FULL,    // scale everywhere
+    KEY,     // the random key that scale is the seed of
 };
 
 struct input {
@@ -29,6 +30,7 @@ struct input {
     int stream; // so that inputs are independent
     double scale;
     int64_t dims[5]; // ends with JOT_END
+    double offset;
 };
 
 struct bench_case {

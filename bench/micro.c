@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fixed costs, each beside what it is to be: one call, one compilation, one load from the disk
 // cache.  Ends with a failure when something that does not depend on the machine's speed is wrong:
-// a call that allocates, or a load that needs LLVM.
+// a call that allocates, or a load that needs LLVM.  Then a product of matrices beside what the
+// machine can do.
 #include <jot/jot.h>
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +184,148 @@ static int time_load(const char *program)
     return mapped;
 }
 
+// ---- lanes that end at different times ----
+
+static jot_value steps_of(jot_value n)
+{
+    jot_value x = jot_from(0.0), k = jot_zeros_like(n);
+    JOT_WHILE ((x, k), jot_less(k, n)) {
+        x = jot_fma(x, jot_full(JOT_F32, 0.999), 1);
+        k = jot_add(k, 1);
+    }
+    return x;
+}
+
+static double least_time(jot_executable *f, jot_array *in)
+{
+    enum { TRIES = 20 };
+    double least = 1e9;
+    for (int i = 0; i < TRIES; i++) {
+        jot_array *out;
+        double start = seconds();
+        must(jot_call(f, JOT_IN(in), JOT_OUT(out)));
+        double time = seconds() - start;
+        least = time < least ? time : least;
+        jot_array_release(out);
+    }
+    return least;
+}
+
+// One lane of many goes on for a million steps: the others do not make its steps slower.
+static void time_long_lane(void)
+{
+    enum { LANES = 65536, LONG = 1000000 };
+    static int n[LANES];
+    for (int i = 0; i < LANES; i++)
+        n[i] = 1;
+    jot_executable *f = jot_jit(jot_vmap(jot_fn(steps_of)));
+    jot_array *others = jot_array_from(n, LANES);
+    n[LANES / 3] = LONG;
+    jot_array *all = jot_array_from(n, LANES), *one = jot_array_from(&n[LANES / 3], 1);
+    double both = least_time(f, all), apart = least_time(f, others) + least_time(f, one);
+    printf(
+        "while of 65536 lanes, one of 1e6 trips%8.2f ms   (1.3 of the lane and the rest): %.2f "
+        "of %.2f\n",
+        1e3 * both, both / apart, 1e3 * apart);
+    jot_array_release(others), jot_array_release(all), jot_array_release(one);
+    jot_executable_release(f);
+}
+
+// ---- the peak ----
+
+enum { PRODUCT = 1024, MAX_THREADS = 64 };
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// As many sums at once as the latency of an fma needs; two start in a cycle.  Gives the number
+// of operations, an fma being two, and keeps the sums from being dropped.
+enum { SUMS = 12, FMAS = 60000000 };
+
+__attribute__((target("avx512f"))) static double fma_512(volatile float *out)
+{
+    __m512 s[SUMS], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(1e-3f);
+    for (int k = 0; k < SUMS; k++)
+        s[k] = _mm512_set1_ps((float)k);
+    for (int i = 0; i < FMAS / SUMS; i++)
+#pragma GCC unroll 12 // they stay in registers
+        for (int k = 0; k < SUMS; k++)
+            s[k] = _mm512_fmadd_ps(s[k], a, b);
+    for (int k = 0; k < SUMS; k++)
+        *out += _mm512_reduce_add_ps(s[k]);
+    return 2.0 * 16 * (FMAS / SUMS) * SUMS;
+}
+
+__attribute__((target("avx2,fma"))) static double fma_256(volatile float *out)
+{
+    __m256 s[SUMS], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(1e-3f);
+    for (int k = 0; k < SUMS; k++)
+        s[k] = _mm256_set1_ps((float)k);
+    for (int i = 0; i < FMAS / SUMS; i++)
+#pragma GCC unroll 12 // they stay in registers
+        for (int k = 0; k < SUMS; k++)
+            s[k] = _mm256_fmadd_ps(s[k], a, b);
+    for (int k = 0; k < SUMS; k++)
+        *out += s[k][0];
+    return 2.0 * 8 * (FMAS / SUMS) * SUMS;
+}
+
+static void *fma_thread(void *operations)
+{
+    volatile float out = 0;
+    *(double *)operations = __builtin_cpu_supports("avx512f") ? fma_512(&out) : fma_256(&out);
+    return NULL;
+}
+#else
+static void *fma_thread(void *operations) { return *(double *)operations = 0, NULL; }
+#endif
+
+// Operations a second of that many threads which do nothing but fma.
+static double fma_rate(int n)
+{
+    pthread_t thread[MAX_THREADS];
+    double operations[MAX_THREADS], sum = 0, start = seconds();
+    for (int i = 1; i < n; i++)
+        if (pthread_create(&thread[i], NULL, fma_thread, &operations[i]) != 0)
+            return 0;
+    fma_thread(&operations[0]);
+    for (int i = 0; i < n; i++) {
+        if (i)
+            pthread_join(thread[i], NULL);
+        sum += operations[i];
+    }
+    return sum / (seconds() - start);
+}
+
+static jot_value product(jot_value a, jot_value b) { return jot_matmul(a, b); }
+
+// In turn, and the best of each: other work on the machine only takes away.
+static void compare_product(void)
+{
+    enum { ROUNDS = 20 };
+    cpu_set_t cpus;
+    int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    n = n < MAX_THREADS ? n : MAX_THREADS;
+    double peak = 0, rate = 0;
+    jot_executable *f = jot_jit(jot_fn(product));
+    jot_array *a = jot_array_full(JOT_F32, 0.1, PRODUCT, PRODUCT), *out;
+    for (int i = 0; i < ROUNDS; i++) {
+        double now = fma_rate(n);
+        peak = now > peak ? now : peak;
+        for (int k = 0; k < 10; k++) {
+            double start = seconds();
+            must(jot_call(f, JOT_IN(a, a), JOT_OUT(out)));
+            now = 2.0 * PRODUCT * PRODUCT * PRODUCT / (seconds() - start);
+            rate = now > rate ? now : rate;
+            jot_array_release(out);
+        }
+    }
+    printf("product of f32[%d,%d]             %8.0f Gflop/s, fma alone %.0f on %d threads\n",
+           PRODUCT, PRODUCT, 1e-9 * rate, 1e-9 * peak, n);
+    jot_array_release(a);
+    jot_executable_release(f);
+}
+
 int main(int argc, char **argv)
 {
     char own[4096] = "";
@@ -191,5 +336,7 @@ int main(int argc, char **argv)
     int failed = time_call();
     time_compilation();
     failed |= time_load(own);
+    time_long_lane();
+    compare_product();
     return failed;
 }

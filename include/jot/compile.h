@@ -106,7 +106,8 @@ JOT_API JOT_MUST_USE jot_status jot_eval(jot_value v, jot_array **out);
 JOT_API JOT_MUST_USE jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out);
 // The number itself; NaN with a message on failure.
 JOT_API double jot_item(jot_value v);
-// Writes "name = [...]" to stdout, or the error.
+// Writes "name = [...]" to stdout, or the error.  In a function that is traced it is written when the
+// function runs (jot/debug.h).
 JOT_API void jot_print_value(jot_value v, const char *name);
 // Evaluates v, forgets everything else of the innermost scope, and renews the handles in v: for
 // long loops.

@@ -6,7 +6,8 @@
 //     jot_value next = jot_at_add(counts, words, 1);            counts with 1 added at each
 //     jot_value part = jot_dynamic_slice(x, jot_stack(0, i, 0), 8, 4);
 //
-// An index is of any integer type.  Negative ones count from the end.  A value is never changed: an
+// An index is of any integer type.  Negative ones count from the end.  A C number is known while
+// tracing, and outside of x it is an error there (JOT_ERR_ARGUMENT).  A value is never changed: an
 // update gives a new one, and compiled code writes into the memory of the old one where nothing
 // else needs it (a donated argument, a value used once).  Results do not depend on the number of
 // threads: of several values set at one place the last counts, and sums have one order.
@@ -19,10 +20,27 @@
 
 JOT_BEGIN_C
 
+// What happens to a window, or a row, that is not inside of x.
+enum jot_index_mode {
+    JOT_INDEX_CLIP,    // it is moved inside
+    JOT_INDEX_FILL,    // gathered as NaN, the lowest integer, the highest unsigned one, true
+    JOT_INDEX_PROMISE, // there is none
+    JOT_INDEX_DROP,    // gathered as zeros; not scattered
+    JOT_INDEX_WRAP     // modulo the extent; of rows only
+};
+
+enum jot_scatter_kind {
+    JOT_SCATTER_SET,
+    JOT_SCATTER_ADD,
+    JOT_SCATTER_MUL,
+    JOT_SCATTER_MIN,
+    JOT_SCATTER_MAX
+};
+
 // ---- Rows and elements ----
 
-// x[..., index[...], ...]: the index has the axes of x, of sizes that are equal or 1 but for the one
-// axis, along which it says where each element comes from.  Outside of x: as jot_take.
+// x[..., index[...], ...]: the index has the axes of x, of sizes that are equal or 1 but for the
+// one axis, along which it says where each element comes from.  Outside of x: as jot_take.
 JOT_API jot_value jot_take_along_axis(jot_value x, jot_value index, int axis);
 
 // x with the rows at the index along the axis set to y, or y added to them, ...:  x[index] = y,
@@ -35,10 +53,18 @@ JOT_API jot_value jot_at_mul_axis(jot_value x, jot_value index, jot_value y, int
 JOT_API jot_value jot_at_min_axis(jot_value x, jot_value index, jot_value y, int axis);
 JOT_API jot_value jot_at_max_axis(jot_value x, jot_value index, jot_value y, int axis);
 
+// The same with another mode for what is outside of x.  An update with JOT_INDEX_FILL leaves out.
+JOT_API jot_value jot_take_mode(jot_value x, jot_value index, int axis,
+                                enum jot_index_mode mode);
+JOT_API jot_value jot_take_along_axis_mode(jot_value x, jot_value index, int axis,
+                                           enum jot_index_mode mode);
+JOT_API jot_value jot_at_mode(enum jot_scatter_kind kind, jot_value x, jot_value index,
+                              jot_value y, int axis, enum jot_index_mode mode);
+
 // ---- Slices ----
 
-// The part of the sizes of x that starts at starts[i] along axis i; one number will do for a value of
-// one axis.  A start is moved so that the part is inside of x.
+// The part of the sizes of x that starts at starts[i] along axis i; one number will do for a value
+// of one axis.  A start is moved so that the part is inside of x.
 JOT_API jot_value jot_dynamic_slice_dims(jot_value x, jot_value starts, const int64_t *sizes);
 
 // x with y in place of the part of y's shape that starts there.
@@ -46,27 +72,11 @@ JOT_API jot_value jot_dynamic_update_slice(jot_value x, jot_value y, jot_value s
 
 // ---- The general forms ----
 
-// What happens to a window that is not inside of x.
-enum jot_index_mode {
-    JOT_INDEX_CLIP,    // it is moved inside
-    JOT_INDEX_FILL,    // gathered as NaN, the lowest integer, the highest unsigned one, true
-    JOT_INDEX_PROMISE, // there is none
-    JOT_INDEX_DROP     // gathered as zeros; not scattered
-};
-
-enum jot_scatter_kind {
-    JOT_SCATTER_SET,
-    JOT_SCATTER_ADD,
-    JOT_SCATTER_MUL,
-    JOT_SCATTER_MIN,
-    JOT_SCATTER_MAX
-};
-
 // How the axes of x, of indices and of the windows belong together, as in StableHLO.  The last axis
-// of indices holds the place of one window of x: its element k is where the window starts along axis
-// map[k].  The result of a gather, and the updates of a scatter, have the other axes of indices, and
-// at `offset` those of the window that are not collapsed.  Lists end with JOT_END; NULL is none.
-// Negative indices are outside here.
+// of indices holds the place of one window of x: its element k is where the window starts along
+// axis map[k].  The result of a gather, and the updates of a scatter, have the other axes of
+// indices, and at `offset` those of the window that are not collapsed.  Lists end with JOT_END;
+// NULL is none. Negative indices are outside here.
 struct jot_index_dims {
     const int *offset;        // axes of the result that run over the window
     const int *collapsed;     // axes of x of which the window has 1, and the result none
@@ -100,6 +110,15 @@ JOT_END_C
 #define JOT_AT_(word, t, x, index, y, axis, ...)                                               \
     JOT_OP_("jot_at_" #word "(" t ")",                                                         \
             jot_at_##word##_axis(JOT_V(x), JOT_V(index), JOT_V(y), (axis)))
+#define jot_take_mode(x, index, axis, mode)                                                    \
+    JOT_OP_("jot_take_mode(" #x ", " #index ", " #axis ", " #mode ")",                         \
+            jot_take_mode(JOT_V(x), JOT_V(index), (axis), (mode)))
+#define jot_take_along_axis_mode(x, index, axis, mode)                                         \
+    JOT_OP_("jot_take_along_axis_mode(" #x ", " #index ", " #axis ", " #mode ")",              \
+            jot_take_along_axis_mode(JOT_V(x), JOT_V(index), (axis), (mode)))
+#define jot_at_mode(kind, x, index, y, axis, mode)                                             \
+    JOT_OP_("jot_at_mode(" #kind ", " #x ", " #index ", " #y ", " #axis ", " #mode ")",        \
+            jot_at_mode((kind), JOT_V(x), JOT_V(index), JOT_V(y), (axis), (mode)))
 #define jot_dynamic_slice(x, starts, ...)                                                      \
     JOT_OP_("jot_dynamic_slice(" #x ", " #starts ", " #__VA_ARGS__ ")",                        \
             jot_dynamic_slice_dims(JOT_V(x), JOT_V(starts), JOT_DIMS_(__VA_ARGS__, JOT_END)))

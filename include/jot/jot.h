@@ -24,13 +24,14 @@
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, indexing.h, random.h,
-// transform.h, control.h, compile.h, device.h.
+// transform.h, control.h, debug.h, compile.h, device.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
 #include "jot/array.h"
 #include "jot/compile.h"
 #include "jot/control.h"
+#include "jot/debug.h"
 #include "jot/device.h"
 #include "jot/dtype.h"
 #include "jot/indexing.h"

@@ -36,6 +36,7 @@ typedef enum jot_status {
     JOT_ERR_LIBRARY,  // a library that the call needs is missing or failed
     JOT_ERR_DEVICE,   // the device is missing or lost
     JOT_ERR_IO,       // a file could not be read or written
+    JOT_ERR_CHECK,    // a check of the program does not hold: an assertion, the bound of a loop
     JOT_ERR_INTERNAL, // a fault of jot itself
 } jot_status;
 

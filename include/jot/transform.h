@@ -10,8 +10,8 @@
 //     jot_function_make(body, 3, 1, ctx)                uniform signature, with a context
 //
 // Arguments are numbered from 0; a struct is one argument.  A function is traced once for each set
-// of types it is used with, so it must give the same for the same arguments: numbers that ctx points
-// to must not change while it is in use.  Values of a trace around it may (jot_apply).
+// of types it is used with, so it must give the same for the same arguments: numbers that ctx
+// points to must not change while it is in use.  Values of a trace around it may (jot_apply).
 #ifndef JOT_TRANSFORM_H
 #define JOT_TRANSFORM_H
 
@@ -64,11 +64,12 @@ JOT_API jot_function jot_function_trees(const char *name, const char *where, jot
                                         int n_args, const uint16_t *arg_leaves, int n_results,
                                         const uint16_t *result_leaves, void *ctx);
 
-// Calls f on values while tracing.  A function that uses nothing but its arguments is traced once
-// for each set of types, and further uses refer to it.  One that uses values of traced functions
-// around it is traced at every use; uses that make the same graph share it.
-JOT_API void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
-                       jot_value *out);
+// Calls f on values while tracing, as jot_apply(f, n_in, in, n_out, out).  A function that uses
+// nothing but its arguments is traced once for each set of types, and further uses refer to it.
+// One that uses values of traced functions around it is traced at every use; uses that make the
+// same graph share it.  Without a place (NULL) what it records has the next one.
+JOT_API void jot_apply_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
+                          jot_value *out, const char *where);
 
 // ---- transforms of functions ----
 // Lists of arguments end with JOT_END; a list without entries is the default.
@@ -277,6 +278,8 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
     jot_function_uniform(#f, JOT_HERE, (f), (n_in), (n_out), (ctx))
 
 #if !defined(JOT_PLAIN)
+
+#define jot_apply(...) jot_apply_at(__VA_ARGS__, JOT_HERE ": jot_apply")
 
 // jot_grad(f)  jot_grad(f, 0, 1)  jot_vmap(f)  jot_vmap(f, 0, JOT_NONE)
 #define JOT_TRANSFORM_(f, ...)                                                                 \

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 
 #include "base/memory.h"
+#include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,4 +109,20 @@ void arena_rewind(struct arena *a, struct arena_mark mark)
     }
     if (a->last)
         a->last->used = mark.used;
+}
+
+jot_status arena_lend(jot_status (*body)(struct arena *scratch, void *ctx), void *ctx)
+{
+    struct arena *scratch = arena_create();
+    if (!scratch)
+        return status_out_of_memory();
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        arena_release(scratch);
+        return status_out_of_memory();
+    }
+    jot_status status = body(scratch, ctx);
+    arena_guard_close(&guard);
+    arena_release(scratch);
+    return status;
 }

@@ -14,6 +14,8 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include "jot/status.h"
+
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +54,9 @@ void arena_rewind(struct arena *a, struct arena_mark mark);
 #define arena_guard_left(g) setjmp(*arena_guard_push(g))
 jmp_buf *arena_guard_push(struct arena_guard *g);
 void arena_guard_close(struct arena_guard *g);
+// The body with an arena that is freed afterwards, inside a guard: what the body gives, or the
+// status of no memory.
+jot_status arena_lend(jot_status (*body)(struct arena *scratch, void *ctx), void *ctx);
 // Leaves by the innermost guard of the thread; there must be one.
 _Noreturn void arena_exhausted(void);
 

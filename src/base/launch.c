@@ -4,6 +4,7 @@
 #include "base/launch.h"
 
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/dtype.h"
 #include "base/status.h"
 
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 1
+#define PLAN_FORMAT 2
 
 struct header {
     char magic[8];
@@ -20,6 +21,7 @@ struct header {
     uint32_t buffer_count, operand_count;
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
+    uint32_t loop_count, reserved;
     uint64_t constant_bytes, arena_bytes;
     uint64_t total_bytes;
 };
@@ -77,6 +79,44 @@ static bool is_range(uint64_t first, uint64_t count, uint64_t of)
     return first <= of && count <= of - first;
 }
 
+// The trips that loop `index` makes; -1 when that is not known, or there is no such loop.
+static int64_t trips_of(const struct rt_plan *p, uint32_t loop)
+{
+    int64_t trips = -1;
+    for (uint32_t i = 0; i < p->step_count; i++)
+        if (p->steps[i].kind == RT_STEP_LOOP && p->steps[i].index == loop)
+            trips = p->steps[i].total;
+    return trips;
+}
+
+static jot_status check_view(const struct rt_plan *p, uint32_t i)
+{
+    const struct rt_buffer *b = &p->buffers[i];
+    if (b->loop >= p->loop_count)
+        return bad("buffer", i, "is seen from no loop");
+    if (b->of_count == 0 || !is_range(b->of_first, b->of_count, p->operand_count))
+        return bad("buffer", i, "is part of no buffer");
+    for (uint32_t k = 0; k < b->of_count; k++)
+        if (p->operands[b->of_first + k] >= i)
+            return bad("buffer", i, "is part of a later one");
+        else if (b->place == RT_PLACE_TURN &&
+                 p->buffers[p->operands[b->of_first + k]].bytes != b->bytes)
+            return bad("buffer", i, "is one of several of other sizes");
+    if (b->place == RT_PLACE_TURN)
+        return b->index < b->of_count && !b->offset && !b->stride
+                   ? JOT_OK
+                   : bad("buffer", i, "has a wrong index");
+    int64_t trips = trips_of(p, b->loop), last;
+    uint64_t room = p->buffers[p->operands[b->of_first]].bytes;
+    if (b->of_count != 1 || trips < 0 || b->offset > INT64_MAX ||
+        (trips &&
+         (__builtin_mul_overflow(trips - 1, b->stride, &last) ||
+          __builtin_add_overflow((int64_t)b->offset, last, &last) || last < 0 ||
+          !is_range((uint64_t)last, b->bytes, room) || !is_range(b->offset, b->bytes, room))))
+        return bad("buffer", i, "lies outside its place");
+    return JOT_OK;
+}
+
 static jot_status check_buffers(const struct rt_plan *p)
 {
     for (uint32_t i = 0; i < p->output_count; i++)
@@ -95,7 +135,10 @@ static jot_status check_buffers(const struct rt_plan *p)
             room = p->constant_bytes;
         else if (b->place == RT_PLACE_ARENA && b->index == 0)
             room = p->arena_bytes;
-        else
+        else if (b->place == RT_PLACE_ROW || b->place == RT_PLACE_TURN) {
+            JOT_TRY(check_view(p, i));
+            continue;
+        } else
             return bad("buffer", i, "has a wrong index");
         if (!is_range(b->offset, b->bytes, room))
             return bad("buffer", i, "lies outside its place");
@@ -152,6 +195,26 @@ static jot_status check_gemm(const struct rt_plan *p, uint32_t i, const struct r
     return JOT_OK;
 }
 
+static jot_status check_check(const struct rt_plan *p, uint32_t i, const struct rt_step *s)
+{
+    uint64_t count = 1;
+    if (s->name >= p->text_bytes)
+        return bad("step", i, "a check says nothing");
+    if (s->operand_count < 1 || s->operand_count > 1 + CHECK_MAX_TRIPS)
+        return bad("step", i, "a check needs flags");
+    for (uint32_t k = 0; k < s->param_count; k++)
+        if (p->params[s->param_first + k] < 0 ||
+            __builtin_mul_overflow(count, (uint64_t)p->params[s->param_first + k], &count))
+            return bad("step", i, "a check of no extents");
+    const uint32_t *operands = p->operands + s->operand_first;
+    if (p->buffers[operands[0]].bytes != count)
+        return bad("step", i, "a check of other flags");
+    for (uint32_t k = 1; k < s->operand_count; k++)
+        if (p->buffers[operands[k]].bytes != sizeof(int64_t))
+            return bad("step", i, "a trip is one number");
+    return JOT_OK;
+}
+
 static jot_status check_step(const struct rt_plan *p, uint32_t i)
 {
     const struct rt_step *s = &p->steps[i];
@@ -180,6 +243,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
             p->buffers[operands[0]].bytes != p->buffers[operands[1]].bytes)
             return bad("step", i, "a copy needs two operands of one size");
         return JOT_OK;
+    case RT_STEP_CHECK:
+        return check_check(p, i, s);
     case RT_STEP_JUMP_IF:
     case RT_STEP_JUMP_IFN:
         if (s->operand_count != 1 || p->buffers[operands[0]].bytes < 1)
@@ -187,6 +252,20 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
         return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
     case RT_STEP_JUMP:
         return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
+    case RT_STEP_LOOP:
+    case RT_STEP_NEXT:
+        if (s->index >= p->loop_count || s->target > p->step_count ||
+            s->total != trips_of(p, s->index))
+            return bad("step", i, "a wrong loop");
+        return JOT_OK;
+    case RT_STEP_SWITCH:
+        if (s->operand_count != 1 || p->buffers[operands[0]].bytes < 4 || s->param_count == 0)
+            return bad("step", i, "a switch needs its index and its cases");
+        for (uint32_t k = 0; k < s->param_count; k++)
+            if (p->params[s->param_first + k] < 0 ||
+                p->params[s->param_first + k] > p->step_count)
+                return bad("step", i, "jumps out of the plan");
+        return JOT_OK;
     case RT_STEP_CALLBACK: // the program knows how many there are
     case RT_STEP_KIND_COUNT:
         break;
@@ -224,6 +303,7 @@ void rt_plan_write(const struct rt_plan *plan, struct arena *arena, const void *
                             .gemm_count = plan->gemm_count,
                             .param_count = plan->param_count,
                             .text_bytes = plan->text_bytes,
+                            .loop_count = plan->loop_count,
                             .constant_bytes = plan->constant_bytes,
                             .arena_bytes = plan->arena_bytes,
                             .total_bytes = sizeof header};
@@ -261,6 +341,7 @@ jot_status rt_plan_read(const void *bytes, size_t size, struct rt_plan *out_plan
                         .gemm_count = h.gemm_count,
                         .param_count = h.param_count,
                         .text_bytes = h.text_bytes,
+                        .loop_count = h.loop_count,
                         .constant_bytes = h.constant_bytes,
                         .arena_bytes = h.arena_bytes};
     struct table tables[TABLE_COUNT];

@@ -7,9 +7,12 @@
 //
 // Buffers.  A step names its operands by buffer id.  A buffer is a range of bytes in one of
 // four places: an input of the call, an output of the call, the constants of the plan, or the
-// arena, which is memory of one call in flight (64-byte aligned, not zeroed).
+// arena, which is memory of one call in flight (64-byte aligned, not zeroed).  Or it is part of other
+// buffers, another one in each trip of a loop: a row (offset + trip * stride) of one, or the one of
+// several whose turn it is ((index + trip) mod their number).
 //
-// Steps run in order, each after the one before has ended.  Jumps make loops and branches.
+// Steps run in order, each after the one before has ended.  Jumps make loops and branches; a loop
+// has a number, and counts its trips.
 //
 //     kind      operands                does
 //     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of grain
@@ -18,8 +21,15 @@
 //     JUMP      -                       goes on at step `target`
 //     JUMP_IF   flag (1 byte)           goes on at step `target` when the flag is not 0
 //     JUMP_IFN  flag (1 byte)           goes on at step `target` when the flag is 0
+//     LOOP      -                       starts loop `index`; goes on at `target` when total is 0
+//     NEXT      -                       counts a trip of loop `index`, and goes on at `target`
+//                                       unless that were total trips
+//     SWITCH    i32                     goes on at the step that params say for it, or for the
+//                                       nearest that they say something for
 //     LIBRARY   what the routine says   calls the library routine `name` with its params
 //     CALLBACK  what the callback says  calls callback `index` of the program
+//     CHECK     flags, trips            fails unless all flags, bytes of an array whose extents are
+//                                       the params, are set (check.h); `name` is what it says
 //
 // A target of step_count ends the program.
 //
@@ -52,14 +62,20 @@ enum rt_place {
     RT_PLACE_OUTPUT,
     RT_PLACE_CONSTANT,
     RT_PLACE_ARENA,
+    RT_PLACE_ROW,
+    RT_PLACE_TURN,
     RT_PLACE_COUNT,
 };
 
 struct rt_buffer {
     uint32_t place;  // enum rt_place
-    uint32_t index;  // which input or output; 0 otherwise
+    uint32_t index;  // which input or output; TURN: at the first trip; 0 otherwise
     uint64_t offset; // in bytes from the start of the place
     uint64_t bytes;
+    int64_t stride;              // ROW: in bytes from trip to trip
+    uint32_t of_first, of_count; // ROW, TURN: buffers, in operands
+    uint32_t loop;               // ROW, TURN
+    uint32_t reserved;           // 0
 };
 
 // What a caller must give for an input or an output.
@@ -78,8 +94,12 @@ enum rt_step_kind {
     RT_STEP_JUMP,
     RT_STEP_JUMP_IF,
     RT_STEP_JUMP_IFN,
+    RT_STEP_LOOP,
+    RT_STEP_NEXT,
+    RT_STEP_SWITCH,
     RT_STEP_LIBRARY,
     RT_STEP_CALLBACK,
+    RT_STEP_CHECK,
     RT_STEP_KIND_COUNT,
 };
 
@@ -90,14 +110,14 @@ enum rt_step_flag {
 struct rt_step {
     uint32_t kind;     // enum rt_step_kind
     uint32_t flags;    // enum rt_step_flag
-    uint32_t name;     // KERNEL, LIBRARY: offset in text
-    uint32_t index;    // GEMM: of gemms; CALLBACK: of the program's callbacks
-    uint32_t target;   // jumps
+    uint32_t name;     // KERNEL, LIBRARY, CHECK: offset in text
+    uint32_t index;    // GEMM: of gemms; CALLBACK: of the program's callbacks; LOOP, NEXT
+    uint32_t target;   // jumps, LOOP, NEXT
     uint32_t reserved; // 0
     uint32_t operand_first, operand_count; // in operands
-    uint32_t param_first, param_count;     // in params; LIBRARY and CALLBACK
-    int64_t total, grain;                  // KERNEL: grain is at least 1
-    uint64_t scratch_bytes;                // KERNEL: per worker
+    uint32_t param_first, param_count;     // in params; LIBRARY, CALLBACK, CHECK and SWITCH
+    int64_t total, grain;   // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end
+    uint64_t scratch_bytes; // KERNEL: per worker
 };
 
 enum rt_transpose {
@@ -129,6 +149,7 @@ struct rt_plan {
     uint32_t buffer_count, operand_count;
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
+    uint32_t loop_count;
     uint64_t constant_bytes, arena_bytes;
     const struct rt_argument *inputs, *outputs;
     const struct rt_buffer *buffers;

@@ -8,10 +8,13 @@
 // Fixed memory, so that running out of it can still be told.
 static _Thread_local char message[1024];
 static _Thread_local jot_status last;
+static _Thread_local unsigned failures;
 
 const char *jot_error_message(void) { return message; }
 
 jot_status status_last(void) { return last; }
+
+unsigned status_failures(void) { return failures; }
 
 jot_status status_fail(jot_status status, const char *format, ...)
 {
@@ -21,6 +24,7 @@ jot_status status_fail(jot_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     memcpy(message, text, sizeof text);
+    failures++;
     return last = status;
 }
 
@@ -39,6 +43,7 @@ const char *jot_status_name(jot_status status)
         [JOT_ERR_LIBRARY] = "JOT_ERR_LIBRARY",
         [JOT_ERR_DEVICE] = "JOT_ERR_DEVICE",
         [JOT_ERR_IO] = "JOT_ERR_IO",
+        [JOT_ERR_CHECK] = "JOT_ERR_CHECK",
         [JOT_ERR_INTERNAL] = "JOT_ERR_INTERNAL",
     };
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "?";

@@ -19,7 +19,8 @@
 __attribute__((format(printf, 2, 3))) jot_status status_fail(jot_status status,
                                                              const char *format, ...);
 jot_status status_out_of_memory(void);
-// The status that goes with the message of the thread.
+// The status that goes with the message of the thread, and how many failures there were before.
 jot_status status_last(void);
+unsigned status_failures(void);
 
 #endif

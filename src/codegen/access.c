@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores: an affine index becomes a plain, contiguous, strided or gathered access by its
 // factor along the vector axis.
-#include "codegen/lower.h"
+#include "codegen/access.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
+#define APART_BYTES (INT64_C(1) << 20)     // the same where lanes put far apart
+#define STEPS_BYTES (INT64_C(8) << 20)     // and where the steps of a loop do
 #define CACHE_LINE 64
 
 LLVMValueRef cg_wide(struct cg_lowering *l, LLVMValueRef v)
@@ -55,110 +57,32 @@ LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, L
 LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
 {
     struct cg_buffer *state = &l->buffers[buffer];
+    unsigned chunk = l->chunks ? l->chunk : 0;
     if (state->base)
-        return state->base;
+        return state->expanded ? state->of_chunk[chunk] : state->base;
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
     if (info->role != NEST_LOCAL)
         return NULL; // kernel.c loads those of arguments on entry
-    const struct nest_statement *top = l->top == NEST_NONE ? NULL : cg_statement(l, l->top);
-    for (uint32_t i = 0; top && i < top->n_axes; i++)
-        state->expanded = state->expanded || top->axes[i] == l->vector_axis;
+    state->expanded = l->lanes > 1 && cg_is_inside(l, buffer, l->vector_loop);
     uint64_t lanes = state->expanded ? l->lanes : 1;
-    state->base = cg_scratch(l, (uint64_t)info->count * dtype_get(info->dtype)->bytes * lanes);
-    return state->base;
-}
-
-static LLVMValueRef add(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
-{
-    return LLVMBuildAdd(l->m.b, a, b, "");
-}
-
-static LLVMValueRef times(struct cg_lowering *l, LLVMValueRef a, int64_t factor)
-{
-    if (factor == 1)
-        return a;
-    LLVMValueRef f = cg_splat(&l->m, cg_int(l->module, factor), cg_lanes_of(a));
-    return LLVMBuildMul(l->m.b, a, f, "");
-}
-
-static LLVMValueRef widen_to_i64(struct cg_lowering *l, LLVMValueRef v, jot_dtype d)
-{
-    LLVMTypeRef type = cg_with_lanes(l->module->i64, cg_lanes_of(v));
-    if (dtype_get(d)->bytes == 8)
-        return v;
-    return dtype_is_signed(d) ? LLVMBuildSExt(l->m.b, v, type, "")
-                              : LLVMBuildZExt(l->m.b, v, type, "");
-}
-
-// An index split into what is the same in all lanes, the factor along the vector axis, and what
-// differs otherwise (a vector of i64, or NULL).
-struct parts {
-    LLVMValueRef uniform;
-    int64_t factor;
-    LLVMValueRef varying;
-};
-
-static struct parts split_index(struct cg_lowering *l, const struct nest_index *x)
-{
-    struct parts p = {.uniform = cg_int(l->module, x->constant)};
-    for (uint32_t i = 0; i < x->count; i++) {
-        const struct nest_term *t = &x->terms[i];
-        if (!t->is_value) {
-            p.uniform = add(l, p.uniform, times(l, l->axes[t->id], t->factor));
-            if (t->id == l->vector_axis)
-                p.factor = t->factor;
-            continue;
-        }
-        LLVMValueRef v = widen_to_i64(l, l->values[t->id].re, l->nest->values.at[t->id].dtype);
-        if (cg_lanes_of(v) == 1)
-            p.uniform = add(l, p.uniform, times(l, v, t->factor));
-        else
-            p.varying =
-                p.varying ? add(l, p.varying, times(l, v, t->factor)) : times(l, v, t->factor);
-    }
-    return p;
+    for (unsigned c = 0; c < (state->expanded && l->chunks ? l->n_chunks : 1); c++)
+        state->of_chunk[c] =
+            cg_scratch(l, (uint64_t)info->count * dtype_get(info->dtype)->bytes * lanes);
+    state->base = state->of_chunk[0];
+    return state->of_chunk[chunk];
 }
 
 // How far each lane is from lane 0 by the factor, in units of `unit` elements: 32 bits when they
 // fit, for twice as many lanes are gathered at once then.
-static LLVMValueRef strided_offsets(struct cg_lowering *l, const struct parts *p, int64_t unit)
+static LLVMValueRef strided_offsets(struct cg_lowering *l, const struct cg_parts *p,
+                                    int64_t unit)
 {
     int64_t step = p->factor * unit, reach = step * (int64_t)l->lanes;
     bool narrow = reach < INT32_MAX && reach > INT32_MIN;
     return cg_sequence(l->module, narrow ? l->module->i32 : l->module->i64, l->lanes, 0, step);
 }
 
-// The index of each lane, as a vector of i64.
-static LLVMValueRef lane_offsets(struct cg_lowering *l, const struct parts *p)
-{
-    LLVMValueRef all = cg_splat(&l->m, p->uniform, l->lanes);
-    if (p->factor)
-        all = add(l, all, cg_sequence(l->module, l->module->i64, l->lanes, 0, p->factor));
-    return p->varying ? add(l, all, p->varying) : all;
-}
-
-LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x)
-{
-    return split_index(l, x).uniform;
-}
-
-LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d)
-{
-    struct parts p = split_index(l, x);
-    LLVMTypeRef lane = cg_lane_type(l->module, d);
-    bool narrow = dtype_get(d)->bytes < 8;
-    if (l->lanes == 1 || (!p.factor && !p.varying))
-        return narrow ? LLVMBuildTrunc(l->m.b, p.uniform, lane, "") : p.uniform;
-    if (p.varying || !narrow) {
-        LLVMValueRef all = lane_offsets(l, &p);
-        return narrow ? LLVMBuildTrunc(l->m.b, all, LLVMVectorType(lane, l->lanes), "") : all;
-    }
-    // Truncated first: the arithmetic wraps to the same bits in the narrow type.
-    LLVMValueRef base = cg_splat(&l->m, LLVMBuildTrunc(l->m.b, p.uniform, lane, ""), l->lanes);
-    return add(l, base, cg_sequence(l->module, lane, l->lanes, 0, p.factor));
-}
-
-static LLVMValueRef and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
+LLVMValueRef cg_and_masks(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b)
 {
     if (!a || !b)
         return a ? a : b;
@@ -208,6 +132,18 @@ static void store_contiguous(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef
     overloaded(l, "llvm.masked.store", LLVMTypeOf(v), l->module->ptr, 4, arguments);
 }
 
+// At the start of a cache line.
+static void store_past_caches(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at)
+{
+    LLVMValueRef store = LLVMBuildStore(l->m.b, v, at);
+    LLVMSetAlignment(store, CACHE_LINE);
+    LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
+    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
+                    LLVMMetadataAsValue(l->module->context,
+                                        LLVMMDNodeInContext2(l->module->context, &one, 1)));
+    l->has_streamed = true;
+}
+
 // Past the caches where the place is the start of a line: the line is not read first.
 static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at,
                            unsigned align)
@@ -217,16 +153,33 @@ static void store_streamed(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef a
     place = LLVMBuildAnd(b, place, cg_int(l->module, CACHE_LINE - 1), "");
     struct cg_branch starts =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, place, cg_int(l->module, 0), ""));
-    LLVMValueRef store = LLVMBuildStore(b, v, at);
-    LLVMSetAlignment(store, CACHE_LINE);
-    LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(l->module->i32, 1, 0));
-    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->module->context, "nontemporal", 11),
-                    LLVMMetadataAsValue(l->module->context,
-                                        LLVMMDNodeInContext2(l->module->context, &one, 1)));
+    store_past_caches(l, v, at);
     cg_else_open(l, &starts);
     LLVMSetAlignment(LLVMBuildStore(b, v, at), align);
     cg_if_close(l, &starts);
-    l->has_streamed = true;
+}
+
+LLVMValueRef cg_load_row(struct cg_lowering *l, LLVMTypeRef vector, LLVMValueRef at,
+                         unsigned align, LLVMValueRef mask)
+{
+    return load_contiguous(l, LLVMGetElementType(vector), at, LLVMGetVectorSize(vector), align,
+                           mask);
+}
+
+void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
+                  LLVMValueRef mask, bool streams)
+{
+    if (streams)
+        store_past_caches(l, v, at);
+    else
+        store_contiguous(l, v, at, align, mask);
+}
+
+bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart)
+{
+    const struct nest_buffer *to = &l->nest->buffers.at[buffer];
+    int64_t least = far_apart ? APART_BYTES : l->chunks ? STEPS_BYTES : STREAMED_BYTES;
+    return to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
 }
 
 void cg_end_streams(struct cg_lowering *l)
@@ -250,8 +203,8 @@ static LLVMValueRef pointers(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueR
     return LLVMBuildGEP2(l->m.b, lane, base, &offsets, 1, "");
 }
 
-static LLVMValueRef gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
-                           LLVMValueRef offsets, unsigned align, LLVMValueRef mask)
+LLVMValueRef cg_gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                       LLVMValueRef offsets, unsigned align, LLVMValueRef mask)
 {
     LLVMTypeRef type = LLVMVectorType(lane, l->lanes);
     LLVMValueRef at = pointers(l, lane, base, offsets);
@@ -260,8 +213,8 @@ static LLVMValueRef gather(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef
     return overloaded(l, "llvm.masked.gather", type, LLVMTypeOf(at), 4, arguments);
 }
 
-static void scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
-                    LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
+void cg_scatter(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
+                LLVMValueRef offsets, unsigned align, LLVMValueRef mask, LLVMValueRef v)
 {
     LLVMValueRef at = pointers(l, lane, base, offsets);
     LLVMValueRef arguments[] = {v, at, LLVMConstInt(l->module->i32, align, 0),
@@ -320,13 +273,13 @@ static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMVal
 }
 
 // Elements 2 or 4 apart: what lies between is loaded too and dropped, up to the last that counts.
-static bool is_interleaved(struct cg_lowering *l, const struct parts *p, LLVMValueRef mask)
+static bool is_interleaved(struct cg_lowering *l, const struct cg_parts *p, LLVMValueRef mask)
 {
     return !p->varying && !mask && (p->factor == 2 || p->factor == 4) && l->lanes <= 64;
 }
 
 static LLVMValueRef load_interleaved(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
-                                     const struct parts *p, unsigned align)
+                                     const struct cg_parts *p, unsigned align)
 {
     unsigned count = l->lanes * (unsigned)p->factor;
     LLVMValueRef bits[256];
@@ -339,15 +292,15 @@ static LLVMValueRef load_interleaved(struct cg_lowering *l, LLVMTypeRef lane, LL
 }
 
 static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
-                                   const struct parts *p, unsigned align, LLVMValueRef mask,
+                                   const struct cg_parts *p, unsigned align, LLVMValueRef mask,
                                    bool is_complex)
 {
     int64_t unit = is_complex ? 2 : 1;
-    LLVMValueRef start = times(l, p->uniform, unit);
+    LLVMValueRef start = cg_times(l, p->uniform, unit);
     bool backward = p->factor == -1;
     if (!p->varying && (p->factor == 1 || backward)) {
         if (backward) {
-            start = add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
             mask = mask ? reversed(l, mask) : NULL;
         }
         LLVMValueRef wide_mask = mask && is_complex ? interleave(l, mask, mask) : mask;
@@ -365,15 +318,15 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
             load_interleaved(l, lane, cg_at(l, lane, base, start), p, align), NULL};
     LLVMValueRef offsets;
     if (p->varying) {
-        offsets = times(l, lane_offsets(l, p), unit);
+        offsets = cg_times(l, cg_lane_offsets(l, p), unit);
     } else {
         base = cg_at(l, lane, base, start);
         offsets = strided_offsets(l, p, unit);
     }
-    struct cg_value v = {gather(l, lane, base, offsets, align, mask), NULL};
+    struct cg_value v = {cg_gather(l, lane, base, offsets, align, mask), NULL};
     if (is_complex)
-        v.im =
-            gather(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask);
+        v.im = cg_gather(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align,
+                         mask);
     return v;
 }
 
@@ -383,14 +336,14 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(dtype_real(d))->bytes;
     bool is_complex = dtype_is_complex(d);
-    struct parts p = split_index(l, x);
+    struct cg_parts p = cg_split_index(l, x);
     struct cg_value v;
     bool uniform = !p.factor && !p.varying && (!guard || cg_lanes_of(guard) == 1);
     if (l->lanes == 1 || uniform) {
-        LLVMValueRef at = cg_at(l, lane, base, times(l, p.uniform, is_complex ? 2 : 1));
+        LLVMValueRef at = cg_at(l, lane, base, cg_times(l, p.uniform, is_complex ? 2 : 1));
         v = load_one(l, lane, at, align, guard, is_complex);
     } else {
-        LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
+        LLVMValueRef mask = cg_and_masks(l, l->mask, cg_wide(l, guard));
         v = load_vector(l, lane, base, &p, align, mask, is_complex);
     }
     v.re = cg_from_memory(l, v.re, d);
@@ -398,14 +351,14 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
 }
 
 static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
-                         const struct parts *p, unsigned align, LLVMValueRef mask,
+                         const struct cg_parts *p, unsigned align, LLVMValueRef mask,
                          struct cg_value v)
 {
     int64_t unit = v.im ? 2 : 1;
     if (!p->varying && (p->factor == 1 || p->factor == -1)) {
-        LLVMValueRef start = times(l, p->uniform, unit);
+        LLVMValueRef start = cg_times(l, p->uniform, unit);
         if (p->factor == -1) {
-            start = add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
+            start = cg_add(l, start, cg_int(l->module, -unit * ((int64_t)l->lanes - 1)));
             v = (struct cg_value){reversed(l, v.re), v.im ? reversed(l, v.im) : NULL};
             mask = mask ? reversed(l, mask) : NULL;
         }
@@ -420,25 +373,49 @@ static void store_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef b
     }
     LLVMValueRef offsets;
     if (p->varying) {
-        offsets = times(l, lane_offsets(l, p), unit);
+        offsets = cg_times(l, cg_lane_offsets(l, p), unit);
     } else {
-        base = cg_at(l, lane, base, times(l, p->uniform, unit));
+        base = cg_at(l, lane, base, cg_times(l, p->uniform, unit));
         offsets = strided_offsets(l, p, unit);
     }
-    scatter(l, lane, base, offsets, align, mask, v.re);
+    cg_scatter(l, lane, base, offsets, align, mask, v.re);
     if (v.im)
-        scatter(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask,
-                v.im);
+        cg_scatter(l, lane, cg_at(l, lane, base, cg_int(l->module, 1)), offsets, align, mask,
+                   v.im);
 }
 
 static void store_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef base,
                       LLVMValueRef i, unsigned align, struct cg_value v)
 {
-    LLVMValueRef at = cg_at(l, lane, base, times(l, i, v.im ? 2 : 1));
+    LLVMValueRef at = cg_at(l, lane, base, cg_times(l, i, v.im ? 2 : 1));
     LLVMSetAlignment(LLVMBuildStore(l->m.b, v.re, at), align);
     if (v.im)
         LLVMSetAlignment(LLVMBuildStore(l->m.b, v.im, cg_at(l, lane, at, cg_int(l->module, 1))),
                          align);
+}
+
+// The lanes that count where others may not be touched; NULL: all, or all but lanes past the end.
+LLVMValueRef cg_control_mask(struct cg_lowering *l, LLVMValueRef guard)
+{
+    LLVMValueRef tail = l->chunks ? l->chunks[l->chunk].mask : l->tail;
+    return cg_and_masks(l, l->mask == tail ? NULL : l->mask, cg_wide(l, guard));
+}
+
+// All lanes store the same element: the first that counts speaks.
+static void speak_for_all(struct cg_lowering *l, struct cg_value *v, LLVMValueRef *guard)
+{
+    LLVMValueRef mask = cg_control_mask(l, *guard), lane = LLVMConstInt(l->module->i32, 0, 0);
+    if (mask) {
+        LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->lanes);
+        LLVMValueRef arguments[] = {LLVMBuildBitCast(l->m.b, mask, word, ""),
+                                    LLVMConstInt(l->module->i1, 0, 0)};
+        lane = cg_intrinsic(&l->m, "llvm.cttz", word, 2, arguments);
+        *guard = cg_any(l, mask);
+    }
+    if (cg_lanes_of(v->re) > 1)
+        v->re = LLVMBuildExtractElement(l->m.b, v->re, lane, "");
+    if (v->im && cg_lanes_of(v->im) > 1)
+        v->im = LLVMBuildExtractElement(l->m.b, v->im, lane, "");
 }
 
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
@@ -446,19 +423,16 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
     unsigned align = dtype_get(dtype_real(d))->bytes;
-    struct parts p = split_index(l, x);
+    struct cg_parts p = cg_split_index(l, x);
     v.re = cg_to_memory(l, v.re, d);
     bool same_place = l->lanes > 1 && !p.factor && !p.varying;
     if (l->lanes > 1 && !same_place) {
-        LLVMValueRef mask = and_masks(l, l->mask, cg_wide(l, guard));
+        LLVMValueRef mask = cg_and_masks(l, l->mask, cg_wide(l, guard));
         store_vector(l, lane, base, &p, align, mask, cg_wide_value(l, v));
         return;
     }
-    if (cg_lanes_of(v.re) > 1) // every lane stores the same element: the first speaks
-        v = (struct cg_value){cg_extract(&l->m, v.re, 0, 1),
-                              v.im ? cg_extract(&l->m, v.im, 0, 1) : NULL};
-    if (guard && cg_lanes_of(guard) > 1)
-        guard = cg_extract(&l->m, guard, 0, 1);
+    if (same_place)
+        speak_for_all(l, &v, &guard);
     struct cg_branch branch = {0};
     if (guard)
         branch = cg_if_open(l, guard);
@@ -495,7 +469,7 @@ void cg_stage(struct cg_lowering *l, nest_id statement)
             cg_scratch(l, (uint64_t)l->lanes * STAGE_ROW * dtype_get(d)->bytes);
     nest_id across = l->tile_axis;
     l->axes[across] = l->tile_begin;
-    struct parts p = split_index(l, &s->index);
+    struct cg_parts p = cg_split_index(l, &s->index);
     LLVMValueRef count = LLVMBuildSub(b, l->tile_end, l->tile_begin, "");
     LLVMTypeRef i32 = l->module->i32;
     LLVMValueRef mask =
@@ -503,10 +477,11 @@ void cg_stage(struct cg_lowering *l, nest_id statement)
                       cg_splat(&l->m, LLVMBuildTrunc(b, count, i32, ""), CG_TILE), "");
     struct cg_loop row = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->lanes),
                                       cg_int(l->module, 1));
-    LLVMValueRef from = add(l, p.uniform, times(l, row.index, p.factor));
+    LLVMValueRef from = cg_add(l, p.uniform, cg_times(l, row.index, p.factor));
     LLVMValueRef v = load_contiguous(
         l, lane, cg_at(l, lane, cg_buffer_base(l, s->buffer), from), CG_TILE, align, mask);
-    store_contiguous(l, v, cg_at(l, lane, l->staged[statement], times(l, row.index, STAGE_ROW)),
+    store_contiguous(l, v,
+                     cg_at(l, lane, l->staged[statement], cg_times(l, row.index, STAGE_ROW)),
                      align, NULL);
     cg_loop_close(l, &row);
 }
@@ -519,25 +494,8 @@ static struct cg_value load_staged(struct cg_lowering *l, const struct nest_stat
     LLVMValueRef column = LLVMBuildSub(l->m.b, l->axes[across], l->tile_begin, "");
     LLVMValueRef offsets = cg_sequence(l->module, l->module->i32, l->lanes, 0, STAGE_ROW);
     LLVMValueRef v =
-        gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
+        cg_gather(l, lane, cg_at(l, lane, rows, column), offsets, dtype_get(d)->bytes, NULL);
     return (struct cg_value){cg_from_memory(l, v, d), NULL};
-}
-
-// A local with an element for each lane is contiguous along the lanes whatever its index says.
-static bool is_expanded(struct cg_lowering *l, nest_id buffer)
-{
-    return cg_buffer_base(l, buffer) && l->buffers[buffer].expanded;
-}
-
-static LLVMValueRef expanded_at(struct cg_lowering *l, const struct nest_statement *s,
-                                unsigned part, LLVMTypeRef *out_type)
-{
-    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-    int64_t parts = dtype_is_complex(d) ? 2 : 1;
-    struct parts p = split_index(l, &s->index);
-    *out_type = cg_with_lanes(cg_memory_type(l->module, d), l->lanes);
-    LLVMValueRef row = add(l, times(l, p.uniform, parts), cg_int(l->module, part));
-    return cg_at(l, *out_type, l->buffers[s->buffer].base, row);
 }
 
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
@@ -551,33 +509,32 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     nest_id id = (nest_id)(s - l->nest->statements.at);
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
-    if (!is_expanded(l, s->buffer)) {
-        cg_prefetch(l, s);
-        return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
+    if (l->stacks[id].memory) {
+        LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->lanes);
+        LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");
+        return (struct cg_value){cg_from_memory(l, all, d), NULL};
     }
-    LLVMTypeRef type;
-    LLVMValueRef at = expanded_at(l, s, 0, &type);
-    struct cg_value v = {cg_from_memory(l, LLVMBuildLoad2(l->m.b, type, at, ""), d), NULL};
-    if (dtype_is_complex(d))
-        v.im = LLVMBuildLoad2(l->m.b, type, expanded_at(l, s, 1, &type), "");
-    return v;
+    if (cg_is_own(l, s->buffer))
+        return cg_own_load(l, s);
+    cg_prefetch(l, s);
+    return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
 }
 
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v)
 {
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
-    if (!is_expanded(l, s->buffer)) {
-        const struct nest_buffer *to = &l->nest->buffers.at[s->buffer];
-        l->streams =
-            to->role != NEST_INOUT && to->count * dtype_get(d)->bytes >= STREAMED_BYTES;
-        cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
-        l->streams = false;
+    nest_id id = (nest_id)(s - l->nest->statements.at);
+    if (l->stacks[id].memory) {
+        LLVMValueRef all = cg_to_memory(l, cg_wide(l, v.re), d);
+        LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));
         return;
     }
-    LLVMTypeRef type;
-    v = cg_wide_value(l, v);
-    LLVMBuildStore(l->m.b, cg_to_memory(l, v.re, d), expanded_at(l, s, 0, &type));
-    if (v.im)
-        LLVMBuildStore(l->m.b, v.im, expanded_at(l, s, 1, &type));
+    if (cg_is_own(l, s->buffer)) {
+        cg_own_store(l, s, v);
+        return;
+    }
+    l->streams = cg_is_streamed(l, s->buffer, false);
+    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
+    l->streams = false;
 }

@@ -4,9 +4,11 @@
 //
 // Memory that only constant offsets reach is promoted to registers by LLVM, so a fold along the
 // vector axis keeps its accumulators in vector registers.
-#include "codegen/lower.h"
+#include "codegen/layers.h"
 
 #include <llvm-c/Target.h>
+
+#define WRITTEN_OUT 16 // vectors of a short fold
 
 static LLVMTypeRef part_type(struct cg_lowering *l, const struct cg_accumulator *a)
 {
@@ -172,8 +174,11 @@ typedef void run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lan
 static void for_runs(struct cg_lowering *l, int64_t total, unsigned width, run *body, void *ctx)
 {
     int64_t whole = total / width * width;
-    if (whole == width) {
-        body(l, ctx, cg_int(l->module, 0), width);
+    if (whole == width || (l->chunks && whole <= WRITTEN_OUT * (int64_t)width)) {
+        // With constant places, so that the accumulators of a short fold in a loop over time are
+        // registers.
+        for (int64_t at = 0; at < whole; at += width)
+            body(l, ctx, cg_int(l->module, at), width);
     } else if (whole) {
         struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, whole),
                                            cg_int(l->module, width));
@@ -306,7 +311,7 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                           destination, "");
     if (!a->own_axis && a->lanes > 1)
         at = LLVMBuildMul(b, at, cg_int(l->module, a->lanes), "");
-    LLVMValueRef base[3], mask = a->own_axis ? l->mask : NULL;
+    LLVMValueRef base[3], mask = a->lanes > 1 || a->own_axis ? l->mask : NULL;
     bases(a, base);
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
@@ -475,6 +480,11 @@ void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
                         const struct cg_results *r, int64_t rows)
 {
     int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
+    bool is_sum = a->op == IR_reduce_sum || a->op == IR_fma;
+    if (is_sum && rows > 2 && (a->dtype == JOT_F32 || a->dtype == JOT_F64)) {
+        cg_call_tree(l, a->dtype, r->re, rows, row_lanes);
+        return;
+    }
     unsigned width = !a->own_axis && a->lanes > 1 ? a->lanes : row_lanes < 16 ? 1 : 16;
     struct tree t = {.a = a, .base = {r->re, r->im, r->position}};
     for (; rows > 1; rows = (rows + 1) / 2) {

@@ -10,6 +10,7 @@
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
 #define QUICK_WORK 1e7     // scalar operations, under a millisecond
 #define LONG_WORK 2e8
+#define TRIPS 32.0   // of a while, nobody knows
 #define SHORT_AXIS 8 // below this an axis is not worth lanes
 
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
@@ -57,6 +58,8 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
     case NEST_CONST:
     case NEST_INDEX:
         return 0.5 * lane;
+    case NEST_CONTRACT:
+        return 2 * (double)cg_extent(l, s) * lane;
     case NEST_MAP:
     case NEST_PAR:
     case NEST_FOLD:
@@ -66,6 +69,11 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
             return best_cost(l, s, NULL);
         return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 * lane) +
                (s->kind == NEST_FOLD ? 8 * lane : 0);
+    case NEST_WHILE:
+        return TRIPS *
+               (block_cost(l, s->body, axis) + block_cost(l, s->other, axis) + 4 * lane);
+    case NEST_IF:
+        return block_cost(l, s->body, axis) + block_cost(l, s->other, axis) + 2 * lane;
     default:
         return lane;
     }
@@ -74,19 +82,43 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis)
 {
     double cost = 0;
+    if (block == NEST_NONE)
+        return cost;
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++)
         cost += statement_cost(l, cg_statement(l, b->statements.at[i]), axis);
     return cost;
 }
 
+static bool is_loop(enum nest_kind kind)
+{
+    return kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ || kind == NEST_WHILE;
+}
+
 static bool has_loops(const struct cg_lowering *l, uint32_t block)
 {
+    if (block == NEST_NONE)
+        return false;
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
-        if (kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN ||
-            kind == NEST_SEQ)
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (is_loop(s->kind) ||
+            (s->kind == NEST_IF && (has_loops(l, s->body) || has_loops(l, s->other))))
+            return true;
+    }
+    return false;
+}
+
+bool cg_has_time(const struct cg_lowering *l, uint32_t block)
+{
+    if (block >= l->nest->blocks.count)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || cg_has_time(l, s->body) ||
+            cg_has_time(l, s->other))
             return true;
     }
     return false;
@@ -132,6 +164,8 @@ static double best_cost(const struct cg_lowering *l, const struct nest_statement
 // The widest element and the number of vector operations of a body.
 static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes, double *ops)
 {
+    if (block == NEST_NONE)
+        return;
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
@@ -140,9 +174,8 @@ static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes
             *bytes = wide > *bytes ? wide : *bytes;
         }
         *ops += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
-            s->kind == NEST_SEQ)
-            measure(l, s->body, bytes, ops);
+        measure(l, s->body, bytes, ops);
+        measure(l, s->other, bytes, ops);
     }
 }
 
@@ -167,7 +200,8 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned 
     unsigned bytes = 1;
     double ops = 0;
     measure(l, s->body, &bytes, &ops);
-    unsigned width = lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
+    unsigned width =
+        cg_has_time(l, s->body) ? 16 : lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
     if (bytes == 8)
         width /= 2;
     width = width * l->module->vector_bytes / 64;

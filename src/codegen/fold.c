@@ -26,10 +26,9 @@ static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fo
         const struct nest_statement *s = cg_statement(l, id);
         if (s->kind == NEST_PUT && s->op != 0 && s->fold == fold)
             puts[(*n)++] = id;
-        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_IF ||
-            s->kind == NEST_SCAN)
+        if (s->body != NEST_NONE)
             collect_puts(l, s->body, fold, puts, n);
-        if (s->kind == NEST_IF && s->other != NEST_NONE)
+        if (s->other != NEST_NONE)
             collect_puts(l, s->other, fold, puts, n);
     }
 }
@@ -44,9 +43,10 @@ static bool path_to(const struct cg_lowering *l, uint32_t block, nest_id put, ne
         const struct nest_statement *s = cg_statement(l, id);
         if (id == put)
             return true;
-        if (s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN) {
+        if (s->kind != NEST_IF && s->body != NEST_NONE) {
             path[(*n)++] = id;
-            if (path_to(l, s->body, put, path, n))
+            if (path_to(l, s->body, put, path, n) ||
+                (s->other != NEST_NONE && path_to(l, s->other, put, path, n)))
                 return true;
             (*n)--;
         }
@@ -150,9 +150,12 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
         }
         if (i >= f->n_combines)
             a->row_lanes = row_lanes(l, p, f->puts[i - f->n_combines]);
+        if (i >= f->n_combines && p->is_network)
+            a->is_later = cg_is_put_later(l, p->statement, f->puts[i - f->n_combines]);
         if (a->row_lanes == 64)
             a->stride = (a->count + 63) / 64 * 64;
-        cg_accumulator_make(l, a);
+        if (!a->is_later)
+            cg_accumulator_make(l, a);
     }
 }
 
@@ -161,16 +164,25 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     const struct nest_statement *s = cg_statement(l, id);
     struct cg_fold_plan p = {.statement = id, .vector_axis = NEST_NONE, .lanes = 1};
     p.length = cg_extent(l, s);
-    p.blocks = p.length > CG_FOLD_BLOCK ? (p.length + CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK : 1;
+    p.block = fold_block(p.length);
+    p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
     unsigned rows = power_of_two(p.length, CG_FOLD_LANES);
-    if (l->lanes == 1 && p.length > 1)
+    p.is_network = l->lanes == 1 && cg_is_network(l, id);
+    if (p.is_network) {
+        p.vector_axis = s->axes[0];
+        p.lanes = cg_network_lanes(l);
+    } else if (l->lanes == 1 && p.length > 1) {
         p.vector_axis = cg_choose_axis(l, id, &p.lanes);
+    }
     p.state = (struct cg_fold){.statement = id, .own_axis = p.vector_axis != NEST_NONE};
     if (p.state.own_axis) {
         int64_t last = l->nest->axes.at[p.vector_axis].extent;
         p.windowed = s->n_axes > 1 && last != p.length && last % rows != 0;
         if (p.lanes > rows)
             p.lanes = rows;
+        p.chunks = cg_choose_chunks(l, id, p.vector_axis, p.lanes);
+        while (p.chunks * p.lanes > rows)
+            p.chunks /= 2;
     }
     make_accumulators(l, &p, rows);
     uint32_t n = p.state.n_combines + p.state.n_puts;
@@ -180,9 +192,10 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     return p;
 }
 
-static LLVMValueRef place_in_block(struct cg_lowering *l, LLVMValueRef at)
+static LLVMValueRef place_in_block(struct cg_lowering *l, const struct cg_fold_plan *p,
+                                   LLVMValueRef at)
 {
-    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, CG_FOLD_BLOCK - 1), "");
+    LLVMValueRef place = LLVMBuildAnd(l->m.b, at, cg_int(l->module, p->block - 1), "");
     return LLVMBuildTrunc(l->m.b, place, l->module->i32, "");
 }
 
@@ -221,6 +234,14 @@ static LLVMValueRef set_axes(struct cg_lowering *l, const struct nest_statement 
     return l->axes[s->axes[s->n_axes - 1]];
 }
 
+// In the block, of the lanes from a place in the sequence on.
+static LLVMValueRef positions(struct cg_lowering *l, const struct cg_fold_plan *p,
+                              LLVMValueRef at)
+{
+    return LLVMBuildAdd(l->m.b, cg_splat(&l->m, place_in_block(l, p, at), l->lanes),
+                        cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), "");
+}
+
 // The lanes of one window that belong to the sequence places [low, high).
 static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned first,
                                 LLVMValueRef low, LLVMValueRef high)
@@ -236,6 +257,25 @@ static LLVMValueRef window_mask(struct cg_lowering *l, LLVMValueRef at, unsigned
     return LLVMBuildAnd(b, above, below, "");
 }
 
+// Parts of a window side by side, the first of them at offset q.
+static void parts_side_by_side(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
+                               unsigned q, LLVMValueRef base, LLVMValueRef low,
+                               LLVMValueRef high)
+{
+    LLVMBuilderRef b = l->m.b;
+    cg_chunks_open(l, p->chunks);
+    for (unsigned c = 0; c < p->chunks; c++) {
+        unsigned first = q + c * p->lanes;
+        LLVMValueRef offset = cg_int(l->module, first);
+        cg_chunk_set(l, c, LLVMBuildAdd(b, base, offset, ""),
+                     low ? window_mask(l, at, first, low, high) : NULL, offset);
+    }
+    cg_lower_block(l, cg_statement(l, p->statement)->body);
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        yield(l, p, positions(l, p, LLVMBuildAdd(b, at, p->state.slot, "")));
+    cg_chunks_close(l);
+}
+
 // One window: as many parts of `lanes` as it takes.  base is the place of lane 0 along the last
 // axis; low and high are NULL when every lane counts.
 static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at,
@@ -243,16 +283,14 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 {
     LLVMBuilderRef b = l->m.b;
     unsigned rows = CG_FOLD_LANES < p->length ? CG_FOLD_LANES : power_of_two(p->length, 64);
-    for (unsigned q = 0; q < rows; q += p->lanes) {
+    for (unsigned q = 0; p->chunks && q < rows; q += p->lanes * p->chunks)
+        parts_side_by_side(l, p, at, q, base, low, high);
+    for (unsigned q = 0; !p->chunks && q < rows; q += p->lanes) {
         LLVMValueRef offset = cg_int(l->module, q);
         l->axes[p->vector_axis] = LLVMBuildAdd(b, base, offset, "");
         p->state.slot = offset;
         l->mask = low ? window_mask(l, at, q, low, high) : NULL;
-        LLVMValueRef first = place_in_block(l, LLVMBuildAdd(b, at, offset, ""));
-        LLVMValueRef position =
-            LLVMBuildAdd(b, cg_splat(&l->m, first, l->lanes),
-                         cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), "");
-        element(l, p, position);
+        element(l, p, positions(l, p, LLVMBuildAdd(b, at, offset, "")));
         l->mask = NULL;
     }
 }
@@ -287,7 +325,10 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
     LLVMBuilderRef b = l->m.b;
     int64_t rows = power_of_two(p->length, CG_FOLD_LANES);
     l->vector_axis = p->vector_axis;
+    l->vector_loop = p->statement;
     l->lanes = p->lanes;
+    if (p->chunks)
+        l->varies = cg_variation(l, p->statement, p->vector_axis);
     LLVMValueRef step = cg_int(l->module, rows);
     if (p->windowed) {
         struct cg_loop loop = cg_loop_open(l, first, last, step);
@@ -317,6 +358,7 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
     }
     l->vector_axis = NEST_NONE;
     l->lanes = 1;
+    l->varies = NULL;
 }
 
 void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
@@ -327,13 +369,13 @@ void cg_fold_place(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 
 void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
-    yield(l, p, place_in_block(l, at));
+    yield(l, p, place_in_block(l, p, at));
 }
 
 void cg_fold_element(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef at)
 {
     cg_fold_place(l, p, at);
-    element(l, p, place_in_block(l, at));
+    element(l, p, place_in_block(l, p, at));
 }
 
 static uint64_t accumulator_bytes(const struct cg_fold_plan *p)
@@ -369,18 +411,18 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
                         LLVMValueRef last)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (p->length <= UNROLL) {
+    if (p->length <= UNROLL && !cg_has_time(l, s->body)) {
         for (int64_t i = 0; i < p->length; i++) {
             LLVMValueRef at = cg_int(l->module, i);
             set_axes(l, s, at);
             p->state.slot = at;
-            element(l, p, place_in_block(l, at));
+            element(l, p, place_in_block(l, p, at));
         }
         return;
     }
     if (cg_fold_rows(l, p, first, last))
         return;
-    if (accumulator_bytes(p) > GROUP_BYTES && p->length > CG_FOLD_BLOCK / 2) {
+    if (accumulator_bytes(p) > GROUP_BYTES && p->length > 2048) {
         grouped_block(l, p, first, last);
         return;
     }
@@ -394,24 +436,28 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_fold *f = &p->state;
-    LLVMValueRef size = cg_int(l->module, CG_FOLD_BLOCK), n = cg_int(l->module, p->length);
+    LLVMValueRef size = cg_int(l->module, p->block), n = cg_int(l->module, p->length);
     LLVMValueRef first = LLVMBuildMul(b, block, size, "");
     LLVMValueRef last = LLVMBuildAdd(b, first, size, "");
     last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     uint32_t count = f->n_combines + f->n_puts;
     for (uint32_t i = 0; i < count; i++)
-        cg_accumulator_reset(l, &f->accumulators[i]);
+        if (!f->accumulators[i].is_later)
+            cg_accumulator_reset(l, &f->accumulators[i]);
     f->outer = l->fold;
     l->fold = f;
     if (p->length > 0) {
-        if (f->own_axis)
+        if (p->is_network)
+            cg_fold_network(l, p, first, last, row);
+        else if (f->own_axis)
             own_axis_block(l, p, first, last);
         else
             plain_block(l, p, first, last);
     }
     l->fold = f->outer;
     for (uint32_t i = 0; i < count; i++)
-        cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row, first);
+        if (!f->accumulators[i].is_later)
+            cg_accumulator_finish(l, &f->accumulators[i], &p->results[i], row, first);
 }
 
 // Stores what an accumulating put gathered: once over the loops between the fold and the put.
@@ -477,11 +523,9 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
 
 void cg_lower_fold(struct cg_lowering *l, nest_id id)
 {
-    struct cg_fold_plan p = cg_fold_plan_make(
-        l, id,
-        cg_extent(l, cg_statement(l, id)) > 0
-            ? (cg_extent(l, cg_statement(l, id)) + CG_FOLD_BLOCK - 1) / CG_FOLD_BLOCK
-            : 1);
+    int64_t length = cg_extent(l, cg_statement(l, id)), block = fold_block(length);
+    struct cg_fold_plan p =
+        cg_fold_plan_make(l, id, length > 0 ? (length + block - 1) / block : 1);
     LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
     if (p.blocks == 1) {
         cg_fold_block(l, &p, zero, zero);

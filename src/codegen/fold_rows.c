@@ -11,6 +11,7 @@
 
 #define ROW_BYTES 1280 // of all rows of one accumulator: what registers hold
 #define TILE 16
+#define NEAR 4096 // elements that stay in near caches
 
 enum stage { BEFORE, NUMBERS, AFTER };
 
@@ -41,11 +42,9 @@ static enum stage of_operands(const struct cg_lowering *l, const struct staged *
             last = later(last, t->of_value[s->combines[i].value[k]]);
     for (uint32_t i = 0; i < s->n_yields; i++)
         last = later(last, t->of_value[s->yields[i]]);
-    bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
-                    s->kind == NEST_IF;
-    if (has_body)
+    if (s->body != NEST_NONE)
         last = later(last, of_block(l, t, s->body));
-    if (s->kind == NEST_IF && s->other != NEST_NONE)
+    if (s->other != NEST_NONE)
         last = later(last, of_block(l, t, s->other));
     return last;
 }
@@ -65,9 +64,9 @@ static bool writes_locals(const struct cg_lowering *l, uint32_t block)
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN;
         if ((s->kind == NEST_PUT && s->op == 0) || s->kind == NEST_IF ||
-            (has_body && writes_locals(l, s->body)))
+            (s->body != NEST_NONE && writes_locals(l, s->body)) ||
+            (s->other != NEST_NONE && writes_locals(l, s->other)))
             return true;
     }
     return false;
@@ -209,8 +208,8 @@ static bool fit_registers(const struct cg_fold_plan *p)
 bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                   LLVMValueRef last)
 {
-    // In one block, whose elements stay near; memory beyond streams better in order.
-    if (p->blocks != 1 || p->length <= 2 * CG_FOLD_LANES || !fit_registers(p))
+    // The elements of small blocks stay near; memory beyond streams better in order.
+    if (p->length > NEAR || p->length <= 2 * CG_FOLD_LANES || !fit_registers(p))
         return false;
     struct cg_fold *f = &p->state;
     LLVMValueRef(*all)[2] = arena_allocate(l->arena, sizeof *all * f->n_puts);

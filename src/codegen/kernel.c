@@ -2,7 +2,7 @@
 // A nest as functions of the kernel ABI, and how they are to be run.
 //
 // One loop of independent points is split over chunks of one of its axes.  A fold at the top is
-// split over its blocks of 4096: each chunk leaves the results of its blocks in memory, and a
+// split over its blocks: each chunk leaves the results of its blocks in memory, and a
 // second function of one chunk combines them in the fixed tree and goes on with what follows, so
 // the bits do not depend on how many threads there are.  Anything else is one function, run once.
 #include "codegen/lower.h"
@@ -12,14 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARALLEL_COST 150000.0 // scalar operations, about 50 microseconds
-#define CHUNK_COST 60000.0
+#define PARALLEL_COST 60000.0 // scalar operations, about 20 microseconds
+#define CHUNK_COST 30000.0
 #define MAX_CHUNKS 64
+#define EVEN                                                                                   \
+    2.5 // points with loops over time are shared from less work on: nothing waits for memory
 
 static bool is_loop(enum nest_kind kind)
 {
     return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
-           kind == NEST_SEQ;
+           kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF;
 }
 
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
@@ -33,6 +35,7 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
                             .nest = nest,
                             .top = NEST_NONE,
                             .vector_axis = NEST_NONE,
+                            .vector_loop = NEST_NONE,
                             .tile_axis = NEST_NONE,
                             .across_axis = NEST_NONE,
                             .lanes = 1};
@@ -50,6 +53,7 @@ static struct cg_lowering begin_function(struct cg_module *module, struct arena 
     l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
     l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
     l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
+    l.stacks = arena_array(arena, struct cg_stack, nest->statements.count + 1);
     l.prefetches = arena_array(arena, bool, nest->statements.count + 1);
     l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
     return l;
@@ -126,14 +130,14 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
     step->grain = step->parallel ? chunk_size(total, cost, unit) : total > 0 ? total : 1;
 }
 
-// Whether points are long: their own loops over time.
-static bool has_seq(const struct cg_lowering *l, const struct nest_statement *s)
+// Points that a chunk has at least.  Those with loops over time are long.
+static int64_t chunk_unit(const struct cg_lowering *l, nest_id loop, nest_id split)
 {
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind == NEST_SEQ)
-            return true;
-    return false;
+    unsigned lanes;
+    nest_id axis = cg_choose_axis(l, loop, &lanes);
+    if (!cg_has_time(l, cg_statement(l, loop)->body))
+        return CG_CHUNK;
+    return axis == split ? (int64_t)lanes * cg_choose_chunks(l, loop, axis, lanes) : 1;
 }
 
 static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
@@ -143,10 +147,9 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     l->top = loop;
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
-    unsigned lanes;
-    bool is_single = has_seq(l, s) && cg_choose_axis(l, loop, &lanes) != split;
+    double factor = cg_has_time(l, s->body) ? EVEN : 1;
     set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
-             cg_loop_cost(l, loop), is_single ? 1 : CG_CHUNK);
+             factor * cg_loop_cost(l, loop), chunk_unit(l, loop, split));
 }
 
 // Bytes of one row of the results of an accumulator.
@@ -242,7 +245,8 @@ jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
     const struct nest_statement *only =
         loops == 1 ? cg_statement(&l, body->statements.at[at]) : NULL;
     bool ends = at + 1 == body->statements.count;
-    if (only && only->kind == NEST_FOLD && cg_extent(&l, only) > CG_FOLD_BLOCK &&
+    if (only && only->kind == NEST_FOLD &&
+        cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
         cg_loop_cost(&l, body->statements.at[at]) > PARALLEL_COST) {
         lower_fold_kernel(&l, body, at, number, out);
     } else {

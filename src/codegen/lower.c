@@ -4,6 +4,9 @@
 
 #include "ir/type.h"
 
+#define SHORT_LOOP 16
+#define SHORT_LOOP_STATEMENTS 128
+
 void cg_fail(struct cg_lowering *l, const char *message)
 {
     if (l->status == JOT_OK) {
@@ -30,6 +33,11 @@ static bool divides_by_uniform(const struct cg_lowering *l, const struct nest_st
 static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cg_value in[4], out[2];
+    LLVMValueRef decided = cg_segment_decides(l, s);
+    if (decided) {
+        l->values[s->result] = (struct cg_value){decided, NULL};
+        return;
+    }
     if (divides_by_uniform(l, s)) {
         LLVMValueRef x = l->values[s->in[0]].re, y = l->values[s->in[1]].re;
         l->values[s->result] = (struct cg_value){cg_divide_by_uniform(&l->m, x, y), NULL};
@@ -78,71 +86,6 @@ static void lower_put(struct cg_lowering *l, nest_id id, const struct nest_state
                           a->dtype);
     LLVMValueRef guard = s->guard == NEST_NONE ? NULL : l->values[s->guard].re;
     cg_accumulate(l, a, f->slot, &a->index, v[0], v[1], NULL, guard);
-}
-
-static struct cg_value merge(struct cg_lowering *l, jot_dtype d, struct cg_value a,
-                             LLVMBasicBlockRef from_a, struct cg_value b,
-                             LLVMBasicBlockRef from_b)
-{
-    struct cg_value r = {0};
-    LLVMBasicBlockRef from[] = {from_a, from_b};
-    (void)d;
-    for (int part = 0; part < 2; part++) {
-        LLVMValueRef v[] = {part ? a.im : a.re, part ? b.im : b.re};
-        if (!v[0])
-            continue;
-        LLVMValueRef phi = LLVMBuildPhi(l->m.b, LLVMTypeOf(v[0]), "");
-        LLVMAddIncoming(phi, v, from, 2);
-        *(part ? &r.im : &r.re) = phi;
-    }
-    return r;
-}
-
-// Lanes that disagree take both branches and choose; one predicate for all is a branch.
-static void lower_if(struct cg_lowering *l, const struct nest_statement *s)
-{
-    LLVMValueRef p = l->values[s->in[0]].re;
-    uint32_t n = s->n_results;
-    struct cg_value *then = arena_array(l->arena, struct cg_value, n + 1);
-    LLVMBuilderRef b = l->m.b;
-    if (cg_lanes_of(p) > 1) {
-        LLVMValueRef outer = l->mask;
-        l->mask = outer ? LLVMBuildAnd(b, outer, p, "") : p;
-        cg_lower_block(l, s->body);
-        for (uint32_t i = 0; i < n; i++)
-            then[i] = cg_wide_value(l, l->values[s->yields[i]]);
-        LLVMValueRef not_p = LLVMBuildNot(b, p, "");
-        l->mask = outer ? LLVMBuildAnd(b, outer, not_p, "") : not_p;
-        if (s->other != NEST_NONE)
-            cg_lower_block(l, s->other);
-        l->mask = outer;
-        for (uint32_t i = 0; i < n; i++)
-            l->values[s->result + i] =
-                cg_select(&l->m, p, then[i], cg_wide_value(l, l->values[s->yields[n + i]]));
-        return;
-    }
-    LLVMContextRef c = l->module->context;
-    LLVMBasicBlockRef blocks[3];
-    for (int i = 0; i < 3; i++)
-        blocks[i] = LLVMAppendBasicBlockInContext(c, l->function, "");
-    LLVMBuildCondBr(b, p, blocks[0], blocks[1]);
-    LLVMPositionBuilderAtEnd(b, blocks[0]);
-    cg_lower_block(l, s->body);
-    for (uint32_t i = 0; i < n; i++)
-        then[i] = cg_wide_value(l, l->values[s->yields[i]]);
-    LLVMBasicBlockRef from_then = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, blocks[2]);
-    LLVMPositionBuilderAtEnd(b, blocks[1]);
-    if (s->other != NEST_NONE)
-        cg_lower_block(l, s->other);
-    for (uint32_t i = 0; i < n; i++)
-        l->values[s->result + i] = cg_wide_value(l, l->values[s->yields[n + i]]);
-    LLVMBasicBlockRef from_else = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, blocks[2]);
-    LLVMPositionBuilderAtEnd(b, blocks[2]);
-    for (uint32_t i = 0; i < n; i++)
-        l->values[s->result + i] =
-            merge(l, s->dtype, then[i], from_then, l->values[s->result + i], from_else);
 }
 
 // Strictly from left to right: the running values stand in memory that is promoted to registers.
@@ -246,8 +189,14 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
     case NEST_SEQ:
         cg_lower_seq(l, s);
         break;
+    case NEST_WHILE:
+        cg_lower_while(l, s);
+        break;
     case NEST_IF:
-        lower_if(l, s);
+        cg_lower_if(l, s);
+        break;
+    case NEST_CONTRACT:
+        cg_lower_contract(l, s);
         break;
     default:
         cg_fail(l, "the host code generator has no form for this statement");
@@ -257,59 +206,7 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
 void cg_lower_block(struct cg_lowering *l, uint32_t block)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (!l->hoisted[b->statements.at[i]])
-            cg_lower_statement(l, b->statements.at[i]);
-}
-
-// Whether the statement is the same for every point of the axes: it has no effect, and all that it
-// reads is known outside the block or was hoisted before it.
-static bool is_uniform(const struct cg_lowering *l, const struct nest_statement *s,
-                       const bool *varies, const nest_id *axes, int n_axes)
-{
-    bool reads = s->kind == NEST_LOAD;
-    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX && !reads)
-        return false;
-    if (reads && l->nest->buffers.at[s->buffer].role != NEST_IN)
-        return false;
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (varies[s->in[i]])
-            return false;
-    if (reads && s->guard != NEST_NONE && varies[s->guard])
-        return false;
-    for (uint32_t i = 0; i < s->index.count; i++) {
-        const struct nest_term *t = &s->index.terms[i];
-        if (t->is_value && varies[t->id])
-            return false;
-        for (int k = 0; !t->is_value && k < n_axes; k++)
-            if (t->id == axes[k])
-                return false;
-    }
-    return true;
-}
-
-// Lowers before a loop what is the same for all its points.
-static void hoist(struct cg_lowering *l, uint32_t block, const nest_id *axes, int n_axes)
-{
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    bool *varies = arena_array(l->arena, bool, l->nest->values.count + 1);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
-        bool uniform = is_uniform(l, s, varies, axes, n_axes);
-        if (uniform)
-            cg_lower_statement(l, id);
-        l->hoisted[id] = uniform;
-        for (uint32_t k = 0; !uniform && k < s->n_results; k++)
-            varies[s->result + k] = true;
-    }
-}
-
-static void forget_hoisted(struct cg_lowering *l, uint32_t block)
-{
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        l->hoisted[b->statements.at[i]] = false;
+    cg_lower_list(l, b->statements.at, b->statements.count);
 }
 
 // The body at one place of the vector axis, for every point of the tile if there is one.
@@ -334,6 +231,18 @@ static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
     cg_loop_close(l, &point);
 }
 
+static void lower_whole(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
+                        LLVMValueRef begin, LLVMValueRef end, struct cg_onehot *onehot)
+{
+    struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, l->lanes));
+    l->axes[axis] = loop.index;
+    if (onehot)
+        cg_onehot_lower(l, s->body, onehot);
+    else
+        lower_tile(l, s);
+    cg_loop_close(l, &loop);
+}
+
 // The body along the vector axis: whole vectors, then a masked one.
 static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
                         unsigned lanes, LLVMValueRef begin, LLVMValueRef end)
@@ -341,8 +250,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     LLVMBuilderRef b = l->m.b;
     l->vector_axis = axis;
     l->lanes = lanes;
-    LLVMValueRef step = cg_int(l->module, lanes);
-    LLVMValueRef length = LLVMBuildSub(b, end, begin, "");
+    LLVMValueRef first, last, length = LLVMBuildSub(b, end, begin, "");
     LLVMValueRef rest = LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
     bool has_whole = !LLVMIsConstant(length) || LLVMConstIntGetSExtValue(length) >= lanes;
@@ -350,13 +258,18 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     bool has_rest = l->nest->axes.at[axis].extent % lanes != 0 || CG_CHUNK % lanes != 0;
     if (has_whole) {
         struct cg_onehot *onehot = cg_onehot_make(l, s->body);
-        struct cg_loop loop = cg_loop_open(l, begin, whole, step);
-        l->axes[axis] = loop.index;
-        if (onehot)
-            cg_onehot_lower(l, s->body, onehot);
-        else
-            lower_tile(l, s);
-        cg_loop_close(l, &loop);
+        struct cg_segment segment;
+        if (!onehot && cg_segment_find(l, s->body, axis, lanes, &segment)) {
+            struct cg_ranges r = cg_ranges_of(l, &segment, begin, whole);
+            struct cg_loop sides = cg_border_open(l, &r, &first, &last);
+            lower_whole(l, s, axis, first, last, NULL);
+            cg_loop_close(l, &sides);
+            cg_segment_enter(l, axis, &segment);
+            lower_whole(l, s, axis, r.inner_begin, r.inner_end, NULL);
+            cg_segment_leave(l, axis);
+        } else {
+            lower_whole(l, s, axis, begin, whole, onehot);
+        }
     }
     if (has_rest) {
         struct cg_branch branch = {0};
@@ -365,15 +278,89 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
         LLVMValueRef places = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
         LLVMValueRef count =
             cg_splat(&l->m, LLVMBuildTrunc(b, rest, l->module->i32, ""), lanes);
-        l->mask = LLVMBuildICmp(b, LLVMIntULT, places, count, "");
+        l->mask = l->tail = LLVMBuildICmp(b, LLVMIntULT, places, count, "");
         l->axes[axis] = whole;
         lower_tile(l, s);
-        l->mask = NULL;
+        l->mask = l->tail = NULL;
         if (!LLVMIsConstant(rest))
             cg_if_close(l, &branch);
     }
     l->vector_axis = NEST_NONE;
     l->lanes = 1;
+}
+
+// Whether what the lanes of an axis load and put inside a loop over time differs from lane to lane.
+static bool has_lanes_in_time(const struct cg_lowering *l, uint32_t block, bool in_time)
+{
+    if (block >= l->nest->blocks.count)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        bool over_time = in_time || s->kind == NEST_SEQ || s->kind == NEST_WHILE;
+        if (in_time && s->kind == NEST_PUT)
+            return true;
+        if (in_time && s->kind == NEST_LOAD && l->varies[s->result])
+            return true;
+        if (has_lanes_in_time(l, s->body, over_time) ||
+            has_lanes_in_time(l, s->other, over_time))
+            return true;
+    }
+    return false;
+}
+
+// The vectors from `index` on, side by side; lanes from `end` on do not count when it is given.
+static void lower_group(struct cg_lowering *l, const struct nest_statement *s, unsigned chunks,
+                        LLVMValueRef index, LLVMValueRef end)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef i32 = l->module->i32;
+    unsigned all = chunks * l->lanes;
+    LLVMValueRef count = NULL;
+    if (end) {
+        LLVMValueRef rest = LLVMBuildSub(b, end, index, ""), most = cg_int(l->module, all);
+        LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
+        count = LLVMBuildTrunc(b, LLVMBuildSelect(b, fits, rest, most, ""), i32, "");
+    }
+    cg_chunks_open(l, chunks);
+    for (unsigned c = 0; c < chunks; c++) {
+        LLVMValueRef places = cg_sequence(l->module, i32, l->lanes, c * l->lanes, 1),
+                     mask = NULL;
+        if (end)
+            mask = LLVMBuildICmp(b, LLVMIntULT, places, cg_splat(&l->m, count, l->lanes), "");
+        cg_chunk_set(l, c, LLVMBuildAdd(b, index, cg_int(l->module, c * l->lanes), ""), mask,
+                     NULL);
+    }
+    cg_lower_block(l, s->body);
+    cg_chunks_close(l);
+}
+
+// A body with loops over time along the vector axis.  Where lanes touch no memory in the course of
+// time a mask costs nothing, and one code does for whole vectors and for the rest.
+static void lower_side_by_side(struct cg_lowering *l, const struct nest_statement *s,
+                               nest_id axis, unsigned chunks, LLVMValueRef begin,
+                               LLVMValueRef end)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t group = (int64_t)chunks * l->lanes, extent = l->nest->axes.at[axis].extent;
+    LLVMValueRef step = cg_int(l->module, group);
+    bool has_rest = extent % group != 0;
+    if (!has_rest || !has_lanes_in_time(l, s->body, false)) {
+        struct cg_loop loop = cg_loop_open(l, begin, end, step);
+        lower_group(l, s, chunks, loop.index, has_rest ? end : NULL);
+        cg_loop_close(l, &loop);
+        return;
+    }
+    LLVMValueRef rest = LLVMBuildSRem(b, LLVMBuildSub(b, end, begin, ""), step, "");
+    LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
+    if (extent >= group) {
+        struct cg_loop loop = cg_loop_open(l, begin, whole, step);
+        lower_group(l, s, chunks, loop.index, NULL);
+        cg_loop_close(l, &loop);
+    }
+    struct cg_loop loop = cg_loop_open(l, whole, end, step);
+    lower_group(l, s, chunks, loop.index, end);
+    cg_loop_close(l, &loop);
 }
 
 // An axis of the loop along which some access is contiguous that is far apart along the vector
@@ -429,39 +416,144 @@ static void lower_tiled(struct cg_lowering *l, const struct nest_statement *s, n
     cg_loop_close(l, &tile);
 }
 
+static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
+{
+    if (block == NEST_NONE)
+        return 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    int64_t n = b->statements.count;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        n += count_statements(l, s->body) + count_statements(l, s->other);
+    }
+    return n;
+}
+
+// A short loop of every lane, which is written out: the elements of locals that it touches are
+// registers then.
+static bool is_written_out(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    int64_t n = cg_extent(l, s);
+    return l->chunks && n <= SHORT_LOOP &&
+           n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS;
+}
+
+static void write_out(struct cg_lowering *l, const struct nest_statement *s)
+{
+    for (int64_t n = cg_extent(l, s), i = 0; i < n; i++) {
+        int64_t rest = i;
+        for (uint32_t k = s->n_axes; k-- > 0;) {
+            int64_t extent = l->nest->axes.at[s->axes[k]].extent;
+            l->axes[s->axes[k]] = cg_int(l->module, rest % extent);
+            rest /= extent;
+        }
+        cg_lower_block(l, s->body);
+    }
+}
+
+// A loop over points while its axes are opened one after the other.
+struct points {
+    const struct nest_statement *s;
+    nest_id split, axis, across; // NEST_NONE: none
+    struct range split_range;
+    unsigned lanes, chunks;
+};
+
+// Inside of the loops over the other axes.
+static void lower_inner(struct cg_lowering *l, nest_id id, const struct points *p)
+{
+    const struct nest_statement *s = p->s;
+    if (p->axis == NEST_NONE) {
+        cg_lower_block(l, s->body);
+        return;
+    }
+    struct range along = range_of(l, p->axis, p->split, p->split_range);
+    cg_hoist(l, (nest_id[]){p->axis, p->across}, 2, NEST_NONE, 0, &s->body, 1);
+    if (p->chunks) {
+        l->vector_axis = p->axis;
+        l->lanes = p->lanes;
+        l->varies = cg_variation(l, id, p->axis);
+        lower_side_by_side(l, s, p->axis, p->chunks, along.begin, along.end);
+        l->varies = NULL;
+        l->vector_axis = NEST_NONE;
+        l->lanes = 1;
+    } else if (p->across == NEST_NONE) {
+        // Single vectors leave less of the loop beside the segment.
+        struct cg_segment segment;
+        unsigned single = l->module->vector_bytes / 4;
+        bool is_cut =
+            p->lanes > single && cg_segment_find(l, s->body, p->axis, single, &segment);
+        lower_lanes(l, s, p->axis, is_cut ? single : p->lanes, along.begin, along.end);
+    } else {
+        lower_tiled(l, s, p->axis, p->lanes, along, p->across,
+                    range_of(l, p->across, p->split, p->split_range));
+    }
+    cg_forget_hoisted(l, s->body);
+}
+
+static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p, uint32_t i);
+
+static void lower_range(struct cg_lowering *l, nest_id id, const struct points *p, uint32_t i,
+                        LLVMValueRef begin, LLVMValueRef end)
+{
+    struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, 1));
+    l->axes[p->s->axes[i]] = loop.index;
+    lower_axes(l, id, p, i + 1);
+    cg_loop_close(l, &loop);
+}
+
+// The axes of the loop from number i on.
+static void lower_axes(struct cg_lowering *l, nest_id id, const struct points *p, uint32_t i)
+{
+    struct cg_segment segment;
+    if (i == p->s->n_axes) {
+        lower_inner(l, id, p);
+        return;
+    }
+    nest_id axis = p->s->axes[i];
+    if (axis == p->axis || axis == p->across) {
+        lower_axes(l, id, p, i + 1);
+        return;
+    }
+    struct range all = range_of(l, axis, p->split, p->split_range);
+    if (l->lanes > 1 || p->chunks || !cg_segment_find(l, p->s->body, axis, 1, &segment)) {
+        lower_range(l, id, p, i, all.begin, all.end);
+        return;
+    }
+    struct cg_ranges r = cg_ranges_of(l, &segment, all.begin, all.end);
+    LLVMValueRef begin, end;
+    struct cg_loop sides = cg_border_open(l, &r, &begin, &end);
+    lower_range(l, id, p, i, begin, end);
+    cg_loop_close(l, &sides);
+    cg_segment_enter(l, axis, &segment);
+    lower_range(l, id, p, i, r.inner_begin, r.inner_end);
+    cg_segment_leave(l, axis);
+}
+
 void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValueRef begin,
                      LLVMValueRef end)
 {
-    const struct nest_statement *s = cg_statement(l, id);
-    struct range split_range = {begin, end};
-    nest_id axis = NEST_NONE, across = NEST_NONE;
-    unsigned lanes = 1;
-    if (l->lanes == 1)
-        axis = cg_choose_axis(l, id, &lanes);
-    if (axis != NEST_NONE)
-        across = crossing_axis(l, s, axis);
-    struct cg_loop loops[IR_MAX_RANK];
-    int depth = 0;
-    for (uint32_t i = 0; i < s->n_axes; i++) {
-        nest_id a = s->axes[i];
-        if (a == axis || a == across)
-            continue;
-        struct range r = range_of(l, a, split, split_range);
-        loops[depth] = cg_loop_open(l, r.begin, r.end, cg_int(l->module, 1));
-        l->axes[a] = loops[depth++].index;
+    struct points p = {.s = cg_statement(l, id),
+                       .split = split,
+                       .axis = NEST_NONE,
+                       .across = NEST_NONE,
+                       .split_range = {begin, end},
+                       .lanes = 1};
+    if (is_written_out(l, p.s)) {
+        write_out(l, p.s);
+        return;
     }
-    struct range along = {0};
-    if (axis != NEST_NONE)
-        along = range_of(l, axis, split, split_range);
-    if (axis != NEST_NONE)
-        hoist(l, s->body, (nest_id[]){axis, across}, 2);
-    if (axis == NEST_NONE)
-        cg_lower_block(l, s->body);
-    else if (across == NEST_NONE)
-        lower_lanes(l, s, axis, lanes, along.begin, along.end);
-    else
-        lower_tiled(l, s, axis, lanes, along, across, range_of(l, across, split, split_range));
-    forget_hoisted(l, s->body);
-    while (depth)
-        cg_loop_close(l, &loops[--depth]);
+    if (l->lanes == 1 && cg_is_network(l, id)) {
+        struct range r = range_of(l, p.s->axes[0], split, p.split_range);
+        cg_lower_network(l, id, r.begin, r.end);
+        return;
+    }
+    if (l->lanes == 1)
+        p.axis = cg_choose_axis(l, id, &p.lanes);
+    if (p.axis != NEST_NONE) {
+        p.chunks = cg_choose_chunks(l, id, p.axis, p.lanes);
+        p.across = p.chunks ? NEST_NONE : crossing_axis(l, p.s, p.axis);
+        l->vector_loop = id;
+    }
+    lower_axes(l, id, &p, 0);
 }

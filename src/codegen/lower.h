@@ -8,18 +8,36 @@
 #ifndef CODEGEN_LOWER_H
 #define CODEGEN_LOWER_H
 
+#include "base/fold.h"
 #include "codegen/emit.h"
 #include "passes/nest.h"
 
-#define CG_FOLD_LANES 64
-#define CG_FOLD_BLOCK 4096
+#define CG_FOLD_LANES FOLD_LANES
 #define CG_CHUNK 64 // chunks of a parallel loop begin and end at multiples, or at its end
 
 struct cg_accumulator;
+struct cg_segment;
+
+#define CG_CHUNKS 8 // vectors side by side, at most
 
 struct cg_buffer {
     LLVMValueRef base; // NULL until first used
     bool expanded;     // a local with an element for each lane: [count][lanes]
+    LLVMValueRef
+        of_chunk[CG_CHUNKS]; // expanded: the memory of each of the vectors side by side
+    // In loops over the points of a network (points.c): elements from row to row, of which lane 0
+    // is at the offset (NULL: 0).  What is kept has zeros where there are no points.
+    int64_t row;
+    bool is_kept;
+    LLVMValueRef offset;
+};
+
+// One of several vectors of the vector axis that are lowered side by side (turn.c).
+struct cg_chunk {
+    struct cg_value *values;
+    LLVMValueRef index; // of its lane 0
+    LLVMValueRef mask;
+    LLVMValueRef slot; // of the fold whose axis it is
 };
 
 // A fold whose body is being lowered.
@@ -33,6 +51,14 @@ struct cg_fold {
     struct cg_fold *outer;
 };
 
+// Memory that 16 steps of a loop over time read or put one vector each in (stack.c).
+struct cg_stack {
+    LLVMValueRef memory; // or NULL
+    LLVMValueRef row;    // of the step being lowered
+    bool by_chunk;       // for each of the vectors side by side
+    LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
+};
+
 struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
@@ -44,20 +70,29 @@ struct cg_lowering {
     LLVMValueRef *axes;      // per axis: its i64 index, or that of lane 0
     struct cg_buffer *buffers;
     uint64_t scratch_bytes;
-    nest_id top;          // the outermost loop being lowered, or NEST_NONE
-    nest_id vector_axis;  // NEST_NONE: scalar
-    unsigned lanes;       // 1: scalar
-    LLVMValueRef mask;    // lanes that count; NULL: all
+    nest_id top;         // the outermost loop being lowered, or NEST_NONE
+    nest_id vector_axis; // NEST_NONE: scalar
+    nest_id vector_loop; // the loop of that axis
+    unsigned lanes;      // 1: scalar
+    LLVMValueRef mask;   // lanes that count; NULL: all
+    LLVMValueRef tail;   // the mask where it leaves out nothing but lanes past the end, or NULL
+    const bool *varies;  // per value: differs from lane to lane; NULL: not known
+    struct cg_chunk *chunks; // NULL: one vector at a time
+    unsigned n_chunks, chunk;
+    bool together;        // what is lowered now is lowered for all of them
     struct cg_fold *fold; // innermost in progress
     nest_id across_axis;  // the axis of the tile whose points are being lowered, or NEST_NONE
     nest_id tile_axis;    // its points go inside the loop over vectors; NEST_NONE: none
     LLVMValueRef tile_begin, tile_end;
-    bool *hoisted;        // per statement: lowered before the loop over vectors around it
+    struct cg_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
+    bool *hoisted;            // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
-    bool *prefetches;     // per statement: a load that asks for the same of the next row
-    nest_id row_axis;     // whose next point that is
-    bool streams;         // the store being lowered is to an array that no cache holds
-    bool has_streamed;    // some store was
+    struct cg_stack *stacks; // per statement
+    bool *prefetches;        // per statement: a load that asks for the same of the next row
+    nest_id row_axis;        // whose next point that is
+    const struct nest_statement *time; // the innermost seq around, NULL for none
+    bool streams;      // the store being lowered is to an array that no cache holds
+    bool has_streamed; // some store was
     jot_status status;
     const char *message;
 };
@@ -70,6 +105,14 @@ LLVMValueRef cg_index_first(struct cg_lowering *l, const struct nest_index *x);
 LLVMValueRef cg_index_value(struct cg_lowering *l, const struct nest_index *x, jot_dtype d);
 struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s);
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v);
+// Whether puts of the buffer go past the caches: the buffer is larger than they, or the puts, one
+// after the other, are far apart.
+bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart);
+// A vector in memory; the store goes past the caches when it streams, at the start of a cache line.
+LLVMValueRef cg_load_row(struct cg_lowering *l, LLVMTypeRef vector, LLVMValueRef at,
+                         unsigned align, LLVMValueRef mask);
+void cg_store_row(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef at, unsigned align,
+                  LLVMValueRef mask, bool streams);
 // Ends a function that may have streamed: other threads see what it stored.
 void cg_end_streams(struct cg_lowering *l);
 // The same on memory at base with elements of dtype d.
@@ -109,6 +152,29 @@ struct cg_branch cg_if_open(struct cg_lowering *l, LLVMValueRef condition);
 void cg_else_open(struct cg_lowering *l, struct cg_branch *branch);
 void cg_if_close(struct cg_lowering *l, struct cg_branch *branch);
 
+// segments.c: the part of a loop where comparisons of its index are decided.
+struct cg_segment {
+    int64_t first, end; // of the axis
+};
+// The longest such part for the comparisons in the block, from multiple to multiple of the unit;
+// false when there are none, or it is not worth code of its own.
+bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
+                     struct cg_segment *out);
+// Code in between is for indices of the segment.
+void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct cg_segment *segment);
+void cg_segment_leave(struct cg_lowering *l, nest_id axis);
+// What the statement, a comparison, always gives there; NULL when that depends.
+LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s);
+// A range and what of it lies in the segment; when nothing does the inner one is empty, at the end.
+struct cg_ranges {
+    LLVMValueRef begin, end, inner_begin, inner_end;
+};
+struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct cg_segment *segment,
+                              LLVMValueRef begin, LLVMValueRef end);
+// A loop over the two ranges beside the inner one.
+struct cg_loop cg_border_open(struct cg_lowering *l, const struct cg_ranges *r,
+                              LLVMValueRef *begin, LLVMValueRef *end);
+
 // accumulate.c: the accumulators of one combine or one accumulating put.
 //
 // Own axis: rows are `count` destinations, each of CG_FOLD_LANES lanes.  Otherwise rows are the
@@ -124,6 +190,7 @@ struct cg_accumulator {
     struct nest_index index; // of a put: its place among the destinations
     unsigned row_lanes;      // of a put whose places are one row that one map walks, or 0
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
+    bool is_later;           // a product after the block makes the result; no memory
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
 };
@@ -168,10 +235,12 @@ void cg_lower_fold(struct cg_lowering *l, nest_id s);
 // One block of a fold: accumulators reset, filled and written to row `row` of the results.
 struct cg_fold_plan {
     nest_id statement;
-    int64_t length, blocks;
+    int64_t length, block, blocks;
     nest_id vector_axis; // the fold's own last axis, or NEST_NONE
     unsigned lanes;
-    bool windowed; // several axes whose last is no multiple of 64
+    unsigned chunks; // vectors side by side, 0: one by one
+    bool windowed;   // several axes whose last is no multiple of 64
+    bool is_network;
     struct cg_fold state;
     struct cg_results *results; // per accumulator
 };
@@ -192,12 +261,100 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
 // prefetch.c: finds the loads of the parallel loop that ask for the next row, and lowers that.
 void cg_prefetch_find(struct cg_lowering *l, nest_id top);
 void cg_prefetch(struct cg_lowering *l, const struct nest_statement *load);
+// Asks for the cache line at a place, to read or to write it.
+void cg_prefetch_line(struct cg_lowering *l, LLVMValueRef at, bool writes);
 // Asks for what the load reads so many elements further on.
 void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *load,
                        int64_t elements);
 
+// turn.c: several vectors of the vector axis side by side, so that each computes while others wait
+// for their results.  Between open and close l->together is set, and blocks are lowered for all
+// vectors, in turns: a run of plain statements for the first one, for the second, ...; loops over
+// time are opened once for all.
+void cg_chunks_open(struct cg_lowering *l, unsigned n);
+void cg_chunks_close(struct cg_lowering *l);
+// Makes chunk c the vector at index.
+void cg_chunk_set(struct cg_lowering *l, unsigned c, LLVMValueRef index, LLVMValueRef mask,
+                  LLVMValueRef slot);
+// for (struct cg_turn t = {0}; cg_turn_next(l, &t);): once for each vector, as if it were the only
+// one; once when it is.
+struct cg_turn {
+    unsigned next;
+    bool all;
+};
+bool cg_turn_next(struct cg_lowering *l, struct cg_turn *t);
+// Lowers those of the statements that are not hoisted.
+void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n);
+
+// variation.c: by value, whether it differs from lane to lane of the axis of a loop.
+const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis);
+// Whether all uses of the buffer are in the body of the loop.
+bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop);
+// Whether a value that is a vector or becomes one: what carries it is a vector.
+bool cg_is_wide(const struct cg_lowering *l, nest_id value);
+
+// points.c: a loop over points some of whose statements are products with small matrices.
+bool cg_is_network(const struct cg_lowering *l, nest_id loop);
+unsigned cg_network_lanes(const struct cg_lowering *l);
+void cg_lower_network(struct cg_lowering *l, nest_id loop, LLVMValueRef begin,
+                      LLVMValueRef end);
+void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                     LLVMValueRef last, LLVMValueRef row);
+// Whether the put is of products that are summed after the block.
+bool cg_is_put_later(const struct cg_lowering *l, nest_id fold, nest_id put);
+void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s);
+
 // seq.c
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);
+
+// stack.c: what a loop over time reads and puts where lanes are far apart, in tiles of so many steps.
+// find says whether there is such a thing; move brings what count steps from `first` on read in, or
+// what they put out; step is called in front of each.
+bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
+                  const struct nest_statement *s, nest_id lanes);
+bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq);
+int64_t cg_stack_steps(const struct cg_lowering *l); // a tile ends at times that are multiples
+void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum nest_kind kind,
+                   LLVMValueRef first, LLVMValueRef count);
+void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef place,
+                   LLVMValueRef count);
+LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
+void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq);
+
+// line.c: rows of a put that lie across cache lines, made whole lines of.  The row of lane i takes
+// place i of lines: what the tile before left, and what this one has.
+struct cg_lines {
+    LLVMValueRef rows;    // [lane][2][elements of a line]
+    LLVMValueRef outside; // where the row of lane 0 begins
+    LLVMTypeRef lane;
+    unsigned bytes;         // of an element
+    int64_t stride;         // elements from row to row
+    int64_t count;          // rows
+    bool falls;             // tiles go down in memory
+    LLVMValueRef low, high; // the elements that there are: from low to high of the two
+    LLVMValueRef masks;     // memory of lane masks, a word for each vector, or NULL
+    bool streams;
+};
+// Stores the line that is complete; `ends`: the rest behind the last tile.
+void cg_lines_store(struct cg_lowering *l, const struct cg_lines *x, bool ends);
+
+// while.c
+void cg_lower_while(struct cg_lowering *l, const struct nest_statement *s);
+
+// branch.c
+void cg_lower_if(struct cg_lowering *l, const struct nest_statement *s);
+// Whether some lane of the mask is set.
+LLVMValueRef cg_any(struct cg_lowering *l, LLVMValueRef mask);
+// One value from either of two blocks.
+struct cg_value cg_merge(struct cg_lowering *l, struct cg_value a, LLVMBasicBlockRef from_a,
+                         struct cg_value b, LLVMBasicBlockRef from_b);
+struct cg_value cg_phi(struct cg_lowering *l, struct cg_value from, LLVMBasicBlockRef block);
+void cg_phi_add(struct cg_value phi, struct cg_value from, LLVMBasicBlockRef block);
+
+// hoist.c: lowers before a loop what is the same in all its iterations.
+void cg_hoist(struct cg_lowering *l, const nest_id *axes, int n_axes, nest_id first_carry,
+              uint32_t n_carries, const uint32_t *blocks, int n_blocks);
+void cg_forget_hoisted(struct cg_lowering *l, uint32_t block);
 
 // updates.c: a loop over time that updates places of an array; false when it is of another kind.
 bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s);
@@ -210,6 +367,10 @@ void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_oneh
 // choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the loop, or
 // NEST_NONE to leave it to the loops inside.  *lanes is how many.
 nest_id cg_choose_axis(const struct cg_lowering *l, nest_id s, unsigned *lanes);
+// How many vectors of these lanes go side by side; 0 for a body without loops over time.
+unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
+// Whether there is a loop over time in the block.
+bool cg_has_time(const struct cg_lowering *l, uint32_t block);
 // An estimate of the work of a loop in scalar operations.
 double cg_loop_cost(const struct cg_lowering *l, nest_id s);
 

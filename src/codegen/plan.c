@@ -6,6 +6,14 @@
 #include "base/status.h"
 #include "base/vec.h"
 
+// A loop or branch that is being written.
+struct body {
+    const struct nest_step *from;
+    uint32_t first;       // its first step
+    VEC(uint32_t) leaves; // jumps to what follows it
+    VEC(int64_t) cases;   // steps that they begin with
+};
+
 struct draft {
     struct arena *arena;
     const struct nest_program *program;
@@ -13,6 +21,8 @@ struct draft {
     VEC(struct rt_step) steps;
     VEC(struct rt_gemm) gemms;
     VEC(uint32_t) operands;
+    VEC(int64_t) params;
+    VEC(struct body) bodies; // open ones, innermost last
     VEC(char) text;
     uint64_t arena_bytes;
 };
@@ -27,19 +37,37 @@ static uint32_t add_text(struct draft *d, const char *text)
     }
 }
 
+static int64_t trips_of(const struct nest_program *p, uint32_t loop)
+{
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_LOOP && p->steps.at[i].loop == loop)
+            return p->steps.at[i].trips;
+    return 0;
+}
+
 static void add_memories(struct draft *d)
 {
-    static const uint32_t places[] = {[NEST_INPUT] = RT_PLACE_INPUT,
-                                      [NEST_OUTPUT] = RT_PLACE_OUTPUT,
-                                      [NEST_CONSTANT] = RT_PLACE_CONSTANT,
-                                      [NEST_TEMPORARY] = RT_PLACE_ARENA};
+    static const uint32_t places[] = {
+        [NEST_INPUT] = RT_PLACE_INPUT,       [NEST_OUTPUT] = RT_PLACE_OUTPUT,
+        [NEST_CONSTANT] = RT_PLACE_CONSTANT, [NEST_TEMPORARY] = RT_PLACE_ARENA,
+        [NEST_ROW] = RT_PLACE_ROW,           [NEST_TURN] = RT_PLACE_TURN};
     for (uint32_t i = 0; i < d->program->memories.count; i++) {
         const struct nest_memory *m = &d->program->memories.at[i];
-        vec_push(d->arena, &d->buffers,
-                 (struct rt_buffer){.place = places[m->place],
-                                    .index = m->index,
-                                    .offset = m->offset,
-                                    .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype)});
+        struct rt_buffer b = {.place = places[m->place],
+                              .index = m->index,
+                              .offset = m->offset,
+                              .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype),
+                              .loop = m->loop,
+                              .of_first = d->operands.count,
+                              .of_count = m->n_of};
+        for (uint32_t k = 0; k < m->n_of; k++)
+            vec_push(d->arena, &d->operands, m->of[k]);
+        if (m->place == NEST_ROW) {
+            int64_t trips = trips_of(d->program, m->loop);
+            b.stride = m->reverse ? -(int64_t)b.bytes : (int64_t)b.bytes;
+            b.offset = m->reverse && trips ? (uint64_t)(trips - 1) * b.bytes : 0;
+        }
+        vec_push(d->arena, &d->buffers, b);
     }
 }
 
@@ -117,6 +145,130 @@ static void add_copy(struct draft *d, const struct nest_step *from)
     vec_push(d->arena, &d->steps, s);
 }
 
+static void add_params(struct draft *d, struct rt_step *s, const struct nest_step *from)
+{
+    s->param_first = d->params.count;
+    for (uint32_t i = 0; i < from->n_params; i++)
+        vec_push(d->arena, &d->params, from->params[i]);
+    s->param_count = from->n_params;
+}
+
+static void add_callback(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {
+        .kind = RT_STEP_CALLBACK, .grain = 1, .index = (uint32_t)from->params[0]};
+    add_params(d, &s, from);
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static void add_check(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {.kind = RT_STEP_CHECK, .grain = 1, .name = add_text(d, from->text)};
+    add_params(d, &s, from);
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static struct body *open_body(struct draft *d) { return &d->bodies.at[d->bodies.count - 1]; }
+
+// A jump to the end of the body that is open.
+static void add_leave(struct draft *d, struct rt_step s)
+{
+    vec_push(d->arena, &open_body(d)->leaves, d->steps.count);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static void open_loop(struct draft *d, const struct nest_step *from)
+{
+    vec_push(d->arena, &d->bodies, (struct body){.from = from, .first = d->steps.count + 1});
+    add_leave(d,
+              (struct rt_step){
+                  .kind = RT_STEP_LOOP, .index = from->loop, .total = from->trips, .grain = 1});
+}
+
+static void add_test(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {.kind = RT_STEP_JUMP_IFN, .grain = 1};
+    add_operands(d, &s, from);
+    add_leave(d, s);
+}
+
+static void open_branch(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {.kind = RT_STEP_SWITCH, .grain = 1};
+    vec_push(d->arena, &d->bodies, (struct body){.from = from, .first = d->steps.count});
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
+static void add_case(struct draft *d)
+{
+    if (open_body(d)->cases.count)
+        add_leave(d, (struct rt_step){.kind = RT_STEP_JUMP, .grain = 1});
+    vec_push(d->arena, &open_body(d)->cases, d->steps.count);
+}
+
+static void close_body(struct draft *d)
+{
+    struct body *b = open_body(d);
+    if (b->from->kind == NEST_STEP_BRANCH) {
+        struct rt_step *s = &d->steps.at[b->first];
+        s->param_first = d->params.count;
+        s->param_count = b->cases.count;
+        for (uint32_t i = 0; i < b->cases.count; i++)
+            vec_push(d->arena, &d->params, b->cases.at[i]);
+    } else {
+        vec_push(d->arena, &d->steps,
+                 (struct rt_step){.kind = RT_STEP_NEXT,
+                                  .index = b->from->loop,
+                                  .target = b->first,
+                                  .total = d->steps.at[b->first - 1].total,
+                                  .grain = 1});
+    }
+    for (uint32_t i = 0; i < b->leaves.count; i++)
+        d->steps.at[b->leaves.at[i]].target = d->steps.count;
+    d->bodies.count--;
+}
+
+static void add_step(struct draft *d, const struct nest_step *s,
+                     const struct cg_kernel *kernels)
+{
+    switch (s->kind) {
+    case NEST_STEP_KERNEL:
+        add_kernel(d, s, &kernels[s->nest]);
+        break;
+    case NEST_STEP_GEMM:
+        add_gemm(d, s);
+        break;
+    case NEST_STEP_COPY:
+        add_copy(d, s);
+        break;
+    case NEST_STEP_CHECK:
+        add_check(d, s);
+        break;
+    case NEST_STEP_CALLBACK:
+        add_callback(d, s);
+        break;
+    case NEST_STEP_LOOP:
+    case NEST_STEP_WHILE:
+        open_loop(d, s);
+        break;
+    case NEST_STEP_TEST:
+        add_test(d, s);
+        break;
+    case NEST_STEP_BRANCH:
+        open_branch(d, s);
+        break;
+    case NEST_STEP_CASE:
+        add_case(d);
+        break;
+    case NEST_STEP_END:
+        close_body(d);
+        break;
+    }
+}
+
 static struct rt_argument *arguments(struct draft *d, enum nest_place place, uint32_t n)
 {
     struct rt_argument *all = arena_array(d->arena, struct rt_argument, n + 1);
@@ -150,22 +302,17 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
 {
     struct draft d = {.arena = arena, .program = program, .arena_bytes = program->arena_bytes};
     add_memories(&d);
-    for (uint32_t i = 0; i < program->steps.count; i++) {
-        const struct nest_step *s = &program->steps.at[i];
-        if (s->kind == NEST_STEP_KERNEL)
-            add_kernel(&d, s, &kernels[s->nest]);
-        else if (s->kind == NEST_STEP_GEMM)
-            add_gemm(&d, s);
-        else
-            add_copy(&d, s);
-    }
+    for (uint32_t i = 0; i < program->steps.count; i++)
+        add_step(&d, &program->steps.at[i], kernels);
     struct rt_plan plan = {.input_count = program->n_inputs,
                            .output_count = program->n_outputs,
                            .buffer_count = d.buffers.count,
                            .operand_count = d.operands.count,
                            .step_count = d.steps.count,
                            .gemm_count = d.gemms.count,
+                           .param_count = d.params.count,
                            .text_bytes = d.text.count,
+                           .loop_count = program->n_loops,
                            .constant_bytes = program->constant_bytes,
                            .arena_bytes = d.arena_bytes,
                            .inputs = arguments(&d, NEST_INPUT, program->n_inputs),
@@ -174,6 +321,7 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
                            .steps = d.steps.at,
                            .gemms = d.gemms.at,
                            .operands = d.operands.at,
+                           .params = d.params.at,
                            .text = d.text.at,
                            .constants = constants(&d)};
     rt_plan_write(&plan, arena, out_bytes, out_size);

@@ -5,11 +5,21 @@
 //
 // The first loop waits for memory and the second computes on what the nearest caches hold, while
 // memory has nothing to do.
+//
+//     par b { seq t { load x[n*t + b] ... } }
+//
+// Steps whose rows lie far apart are too few lines for the processor to see a pattern in: each asks
+// for what a later one reads.
 #include "codegen/lower.h"
+
+#include <stdlib.h>
 
 #define CACHE_LINE 64
 #define ROW_BYTES_LEAST 1024
 #define ROW_BYTES_MOST (256 * 1024)
+#define STEPS_AHEAD 16
+#define STEP_BYTES_LEAST 512
+#define STEPS_BYTES_LEAST (1024 * 1024) // in all, below that they stay in a near cache
 
 static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
 {
@@ -57,6 +67,17 @@ void cg_prefetch_find(struct cg_lowering *l, nest_id top)
             l->prefetches[last[i]] = true;
 }
 
+void cg_prefetch_line(struct cg_lowering *l, LLVMValueRef at, bool writes)
+{
+    unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
+    LLVMTypeRef overload = l->module->ptr, i32 = l->module->i32;
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, &overload, 1);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, &overload, 1);
+    LLVMValueRef arguments[] = {at, LLVMConstInt(i32, writes, 0),
+                                LLVMConstInt(i32, writes ? 3 : 2, 0), LLVMConstInt(i32, 1, 0)};
+    LLVMBuildCall2(l->m.b, type, f, arguments, 4, "");
+}
+
 void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, int64_t elements)
 {
     LLVMBuilderRef b = l->m.b;
@@ -66,22 +87,30 @@ void cg_prefetch_ahead(struct cg_lowering *l, const struct nest_statement *s, in
         LLVMBuildAdd(b, cg_index_first(l, &s->index), cg_int(l->module, elements), "");
     LLVMValueRef at = LLVMBuildMul(b, next, cg_int(l->module, size), "");
     at = LLVMBuildGEP2(b, l->module->i8, cg_buffer_base(l, s->buffer), &at, 1, "");
-    unsigned id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
-    LLVMTypeRef overload = l->module->ptr, i32 = l->module->i32;
-    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, &overload, 1);
-    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, &overload, 1);
     for (int64_t byte = 0; byte < size * l->lanes; byte += CACHE_LINE) {
         LLVMValueRef line = cg_int(l->module, byte);
-        LLVMValueRef arguments[] = {LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""),
-                                    LLVMConstInt(i32, 0, 0), LLVMConstInt(i32, 2, 0),
-                                    LLVMConstInt(i32, 1, 0)};
-        LLVMBuildCall2(b, type, f, arguments, 4, "");
+        cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &line, 1, ""), false);
     }
+}
+
+// The distance from an element to that of a later step, 0 when steps are near each other.
+static int64_t later_step(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_buffer *from = &l->nest->buffers.at[s->buffer];
+    int64_t size = dtype_get(from->dtype)->bytes;
+    int64_t factor = l->time ? nest_index_factor(&s->index, l->time->axes[0]) : 0;
+    if (llabs(factor) * size < STEP_BYTES_LEAST || from->count * size < STEPS_BYTES_LEAST)
+        return 0;
+    return STEPS_AHEAD * (l->time->reverse ? -factor : factor);
 }
 
 void cg_prefetch(struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (l->prefetches[s - l->nest->statements.at] && l->lanes > 1 && !l->mask &&
-        nest_index_factor(&s->index, l->vector_axis) == 1)
+    if (l->lanes == 1 || nest_index_factor(&s->index, l->vector_axis) != 1)
+        return;
+    int64_t later = later_step(l, s);
+    if (later)
+        cg_prefetch_ahead(l, s, later);
+    else if (l->prefetches[s - l->nest->statements.at] && !l->mask)
         cg_prefetch_ahead(l, s, nest_index_factor(&s->index, l->row_axis));
 }

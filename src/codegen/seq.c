@@ -1,54 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time.
+// Loops over a known number of times: what is carried stands in registers.
 #include "codegen/lower.h"
 
-static void store_carries(struct cg_lowering *l, uint32_t n, const struct cg_value *slots,
-                          const nest_id *from)
+// By turn and carry: what goes into the loop, stands in it, comes out.
+struct state {
+    uint32_t n;
+    struct cg_value *at;
+};
+
+static struct state make_state(struct cg_lowering *l, uint32_t n)
 {
-    struct cg_value *v = arena_array(l->arena, struct cg_value, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        v[i] = cg_wide_value(l, l->values[from[i]]);
-    for (uint32_t i = 0; i < n; i++) {
-        LLVMBuildStore(l->m.b, v[i].re, slots[i].re);
-        if (v[i].im)
-            LLVMBuildStore(l->m.b, v[i].im, slots[i].im);
-    }
+    return (struct state){n, arena_array(l->arena, struct cg_value, (size_t)n * CG_CHUNKS + 1)};
 }
 
-static void load_carries(struct cg_lowering *l, uint32_t n, const struct cg_value *slots,
-                         nest_id to)
+static struct cg_value *place(struct cg_lowering *l, const struct state *s, uint32_t i)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        struct cg_value v = {0};
-        LLVMTypeRef type = LLVMGetAllocatedType(slots[i].re);
-        v.re = LLVMBuildLoad2(l->m.b, type, slots[i].re, "");
-        if (slots[i].im)
-            v.im = LLVMBuildLoad2(l->m.b, type, slots[i].im, "");
-        l->values[to + i] = v;
-    }
+    return &s->at[(l->chunks ? l->chunk : 0) * s->n + i];
 }
 
-// One step after the other; what is carried stands in memory that is promoted to registers.
+// The values, of as many lanes as what is carried has.
+static struct state collect(struct cg_lowering *l, const struct nest_statement *s,
+                            const nest_id *from)
+{
+    struct state all = make_state(l, s->n_in);
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        for (uint32_t i = 0; i < s->n_in; i++) {
+            struct cg_value v = l->values[from[i]];
+            *place(l, &all, i) = cg_is_wide(l, s->first_carry + i) ? cg_wide_value(l, v) : v;
+        }
+    return all;
+}
+
+// Phis of the values; those of the first turn are for all when lanes are the same.
+static struct state open_phis(struct cg_lowering *l, const struct nest_statement *s,
+                              const struct state *from, LLVMBasicBlockRef before)
+{
+    struct state phis = make_state(l, s->n_in);
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        for (uint32_t i = 0; i < s->n_in; i++) {
+            bool is_shared = t.all && l->chunk && !cg_is_wide(l, s->first_carry + i);
+            *place(l, &phis, i) =
+                is_shared ? phis.at[i] : cg_phi(l, *place(l, from, i), before);
+        }
+    return phis;
+}
+
+static void close_phis(struct cg_lowering *l, const struct nest_statement *s,
+                       const struct state *phis, const struct state *next,
+                       LLVMBasicBlockRef latch)
+{
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        for (uint32_t i = 0; i < s->n_in; i++)
+            if (!t.all || !l->chunk || cg_is_wide(l, s->first_carry + i))
+                cg_phi_add(*place(l, phis, i), *place(l, next, i), latch);
+}
+
+static void define(struct cg_lowering *l, nest_id first, const struct state *from)
+{
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        for (uint32_t i = 0; i < from->n; i++)
+            l->values[first + i] = *place(l, from, i);
+}
+
+// Steps first .. first + count - 1, from what init says; in tiles, step i is the i-th of a tile.
+static struct state run(struct cg_lowering *l, const struct nest_statement *s,
+                        const struct state *init, LLVMValueRef first, LLVMValueRef count,
+                        bool is_tile)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct state phis = *init;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
+    if (loop.body)
+        phis = open_phis(l, s, init, before);
+    LLVMValueRef step = LLVMBuildAdd(b, first, loop.index, "");
+    LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
+    l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
+    if (is_tile)
+        cg_stack_step(l, s, loop.index, count);
+    define(l, s->first_carry, &phis);
+    const struct nest_statement *outer = l->time;
+    l->time = s;
+    cg_lower_block(l, s->body);
+    l->time = outer;
+    struct state next = collect(l, s, s->yields);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
+    cg_loop_close(l, &loop);
+    if (!loop.body)
+        return next;
+    struct state result = open_phis(l, s, init, before);
+    close_phis(l, s, &phis, &next, latch);
+    close_phis(l, s, &result, &next, latch);
+    return result;
+}
+
+static struct state run_tiles(struct cg_lowering *l, const struct nest_statement *s,
+                              const struct state *init)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct state phis = *init;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
+    int64_t steps = cg_stack_steps(l), n = cg_extent(l, s);
+    LLVMValueRef end = cg_int(l->module, n), size = cg_int(l->module, steps);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), end, size);
+    if (loop.body)
+        phis = open_phis(l, s, init, before);
+    // Tiles begin at times that are multiples of their size.
+    LLVMValueRef time = loop.index;
+    if (s->reverse)
+        time = LLVMBuildSub(b, cg_int(l->module, (n - 1) / steps * steps), time, "");
+    LLVMValueRef rest = LLVMBuildSub(b, end, time, "");
+    LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntSLT, rest, size, "");
+    LLVMValueRef count = LLVMBuildSelect(b, fits, rest, size, "");
+    LLVMValueRef first = s->reverse ? LLVMBuildSub(b, rest, count, "") : time;
+    cg_stack_move(l, s, NEST_LOAD, first, count);
+    struct state next = run(l, s, &phis, first, count, true);
+    cg_stack_move(l, s, NEST_PUT, first, count);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
+    cg_loop_close(l, &loop);
+    if (loop.body) {
+        struct state result = open_phis(l, s, init, before);
+        close_phis(l, s, &phis, &next, latch);
+        close_phis(l, s, &result, &next, latch);
+        next = result;
+    }
+    cg_stack_end(l, s);
+    return next;
+}
+
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
 {
     if (cg_lower_updates(l, s))
         return;
-    LLVMBuilderRef b = l->m.b;
+    struct state end = collect(l, s, s->in);
     int64_t n = cg_extent(l, s);
-    struct cg_value *slots = arena_array(l->arena, struct cg_value, s->n_in + 1);
-    for (uint32_t i = 0; i < s->n_in; i++) {
-        struct cg_value v = cg_wide_value(l, l->values[s->in[i]]);
-        slots[i].re = cg_alloca(l, LLVMTypeOf(v.re), 1);
-        slots[i].im = v.im ? cg_alloca(l, LLVMTypeOf(v.im), 1) : NULL;
+    if (n > 0) {
+        cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
+        end = cg_stack_find(l, s)
+                  ? run_tiles(l, s, &end)
+                  : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), false);
+        cg_forget_hoisted(l, s->body);
     }
-    store_carries(l, s->n_in, slots, s->in);
-    struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, 1));
-    l->axes[s->axes[0]] =
-        s->reverse ? LLVMBuildSub(b, cg_int(l->module, n - 1), loop.index, "") : loop.index;
-    load_carries(l, s->n_in, slots, s->first_carry);
-    cg_lower_block(l, s->body);
-    store_carries(l, s->n_in, slots, s->yields);
-    cg_loop_close(l, &loop);
-    load_carries(l, s->n_in, slots, s->result);
+    define(l, s->result, &end);
 }

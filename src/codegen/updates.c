@@ -121,11 +121,8 @@ static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
                 l->values[x->result] = (struct cg_value){
                     kept_lane(l, at->re, lane), at->im ? kept_lane(l, at->im, lane) : NULL};
         } else if (x->kind == NEST_PUT) {
-            struct nest_statement put = *x;
-            put.guard = guarded ? x->guard : NEST_NONE;
-            if (guarded)
-                l->values[x->guard].re = guarded;
-            cg_store(l, &put, l->values[x->in[0]]);
+            cg_store_at(l, cg_buffer_base(l, x->buffer), l->nest->buffers.at[x->buffer].dtype,
+                        &x->index, guarded, l->values[x->in[0]]);
         } else {
             cg_lower_statement(l, id);
         }

@@ -82,7 +82,8 @@ uint32_t ir_finish_function(struct ir_builder *b)
 // Effects, recomputation and bodies keep their identity; so does a variable, which is a name.
 static bool is_shareable(enum ir_op op)
 {
-    return !ir_has_bodies(op) && op != IR_param && op != IR_variable && op != IR_barrier;
+    return !ir_has_bodies(op) && ir_op_class(op) != IR_CLASS_EFFECT && op != IR_param &&
+           op != IR_variable && op != IR_barrier;
 }
 
 static uint64_t hash_node(enum ir_op op, int n_in, const ir_id *in,
@@ -114,6 +115,8 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
         if (in[i] == IR_NONE)
             return ir_fail(b, JOT_ERR_INTERNAL, "%s: operand %d has no value",
                            ir_op_get(op)->name, i);
+    if (op == IR_mul_z && b->module->is_unguarded)
+        op = IR_mul;
     struct ir_type one;
     struct ir_infer call = {
         .b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .n_out = 1, .types = &one};
@@ -393,6 +396,18 @@ ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, 
     return ir_build(
         b, IR_linear_call, n_in, in,
         ir_attrs(b->module, IR_INTS(functions, 2, functions), IR_INT(counts, n_residuals)));
+}
+
+void ir_check(struct ir_builder *b, ir_id holds, int n_trips, const ir_id *trips,
+              const char *message, const char *place)
+{
+    ir_id in[1 + IR_CHECK_TRIPS] = {holds};
+    n_trips = n_trips < IR_CHECK_TRIPS ? n_trips : IR_CHECK_TRIPS;
+    for (int i = 0; i < n_trips; i++)
+        in[1 + i] = trips[i];
+    ir_build(b, IR_check, 1 + n_trips, in,
+             ir_attrs(b->module, IR_BYTES(message, strlen(message), message),
+                      IR_BYTES(place, strlen(place), place)));
 }
 
 void ir_inline(struct ir_builder *b, const struct ir_graph *f, const ir_id *in, ir_id *out)

@@ -151,6 +151,16 @@ ir_id ir_call(struct ir_builder *b, enum ir_op op, int n_functions, const uint32
 // linear_call: functions forward and backward, n_residuals of the operands first.
 ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, int n_residuals,
                      int n_in, const ir_id *in);
+// The run fails unless all elements of holds, bool of any shape, are true.  The message says what is
+// wrong, place where the user wrote it; of the trips, i64[], the outermost IR_CHECK_TRIPS are kept.
+#define IR_CHECK_TRIPS 8
+void ir_check(struct ir_builder *b, ir_id holds, int n_trips, const ir_id *trips,
+              const char *message, const char *place);
+// A call of host number `host` of the module: results of the n_out types, lanes leading.
+ir_id ir_callback(struct ir_builder *b, uint32_t host, int lanes, int n_in, const ir_id *in,
+                  int n_out, const struct ir_type *types);
+// What the message of a failing check says before the index: place and message.
+const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs);
 // The nodes of f in place of a call of it: out receives its results.
 void ir_inline(struct ir_builder *b, const struct ir_graph *f, const ir_id *in, ir_id *out);
 

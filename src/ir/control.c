@@ -9,6 +9,7 @@ struct ir_scan ir_scan_of(const struct ir_node *n)
         .n_carry = (int)ir_attr_int(n->attrs, IR_KEY_n_carry),
         .length = ir_attr_int(n->attrs, IR_KEY_length),
         .reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0) != 0,
+        .checkpoint = ir_attr_int_or(n->attrs, IR_KEY_checkpoint, IR_CHECKPOINT_AUTO),
     };
 }
 
@@ -21,6 +22,7 @@ struct ir_while ir_while_of(const struct ir_node *n)
         .n_consts = (int)ir_attr_int(n->attrs, IR_KEY_n_consts),
         .batched = (int)ir_attr_int_or(n->attrs, IR_KEY_batched, 0),
         .max_trips = ir_attr_int_or(n->attrs, IR_KEY_max_trips, IR_NO_BOUND),
+        .slots = ir_attr_int_or(n->attrs, IR_KEY_slots, 0),
     };
 }
 
@@ -33,24 +35,29 @@ int ir_bodies_of(const struct ir_node *n, const int64_t **out)
 
 ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in)
 {
-    int64_t body = s->body;
-    return ir_build(b, IR_scan, n_in, in,
-                    ir_attrs(b->module, IR_INTS(functions, 1, &body),
-                             IR_INT(n_consts, s->n_consts), IR_INT(n_carry, s->n_carry),
-                             IR_INT(length, s->length), IR_INT(reverse, s->reverse)));
+    int64_t body = s->body, checkpoint = s->checkpoint;
+    struct ir_field fields[6] = {IR_INTS(functions, 1, &body), IR_INT(n_consts, s->n_consts),
+                                 IR_INT(n_carry, s->n_carry), IR_INT(length, s->length),
+                                 IR_INT(reverse, s->reverse)};
+    int n = 5;
+    if (checkpoint != IR_CHECKPOINT_AUTO)
+        fields[n++] = (struct ir_field)IR_INTS(checkpoint, 1, &checkpoint);
+    return ir_build(b, IR_scan, n_in, in, ir_attrs_make(b->module, n, fields));
 }
 
 ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const ir_id *in)
 {
     int64_t functions[] = {w->test, w->step};
-    int64_t batched = w->batched, max_trips = w->max_trips;
-    struct ir_field fields[4] = {IR_INTS(functions, 2, functions),
+    int64_t batched = w->batched, max_trips = w->max_trips, slots = w->slots;
+    struct ir_field fields[5] = {IR_INTS(functions, 2, functions),
                                  IR_INT(n_consts, w->n_consts)};
     int n = 2;
     if (batched)
         fields[n++] = (struct ir_field)IR_INTS(batched, 1, &batched);
     if (max_trips != IR_NO_BOUND)
         fields[n++] = (struct ir_field)IR_INTS(max_trips, 1, &max_trips);
+    if (slots)
+        fields[n++] = (struct ir_field)IR_INTS(slots, 1, &slots);
     return ir_build(b, IR_while, n_in, in, ir_attrs_make(b->module, n, fields));
 }
 

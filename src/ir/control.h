@@ -18,9 +18,19 @@ struct ir_scan {
     int n_consts, n_carry;
     int64_t length;
     bool reverse;
+    int64_t checkpoint; // k > 0: the carries before every k-th trip; or one of the below
+};
+
+// What reverse mode keeps of a scan beside k.
+enum {
+    IR_CHECKPOINT_AUTO = 0,       // by bytes (cost.h)
+    IR_CHECKPOINT_ALL = -1,       // the residuals of every trip
+    IR_CHECKPOINT_SQRT = -2,      // k is the square root of the length, rounded up
+    IR_CHECKPOINT_RECOMPUTE = -3, // only the carries before the first trip
 };
 
 #define IR_NO_BOUND (-1)
+#define IR_SLOTS 64 // of a while that has none
 
 // Operands are consts, carries; results are carries.  Test and step take the same.  With batched > 0
 // that many leading axes of every carry are lanes, the test is bool[lanes], and a lane keeps its
@@ -28,7 +38,8 @@ struct ir_scan {
 struct ir_while {
     uint32_t test, step;
     int n_consts, batched;
-    int64_t max_trips; // or IR_NO_BOUND: a test that holds after so many is a status
+    int64_t max_trips; // or IR_NO_BOUND: the loop ends then, though the test may hold
+    int64_t slots;     // states that reverse mode keeps when there is no bound; 0 is IR_SLOTS
 };
 
 struct ir_scan ir_scan_of(const struct ir_node *n);

@@ -44,6 +44,8 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_scan] = eval_scan,
     [IR_while] = eval_while,
     [IR_cond] = eval_cond,
+    [IR_check] = eval_check,
+    [IR_callback] = eval_callback,
 };
 
 static void *allocate_elements(struct arena *arena, const struct ir_module *m, struct ir_type t)

@@ -20,6 +20,10 @@ jot_status ir_eval(struct arena *arena, const struct ir_graph *g, const struct i
 jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const struct ir_node *n,
                         const struct ir_tensor *in, struct ir_tensor *out);
 
+// One call of a host: n_in operands, then n_out results.  A failure without a message gets one.
+jot_status ir_host_call(const struct ir_host *h, int lanes, int n_in, int n_out,
+                        const jot_callback_array *all);
+
 // The same for a node that is not in a graph: op, attributes, result types.
 jot_status ir_eval_op(struct arena *arena, struct ir_module *m, enum ir_op op,
                       const struct ir_attrs *attrs, int n_in, const struct ir_tensor *in,

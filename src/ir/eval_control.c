@@ -20,35 +20,26 @@ struct loop {
     const struct eval_call *c;
     struct arena *scratch; // of one trip
     struct ir_node n;      // what control.h reads
-    struct ir_tensor *in;  // of the bodies; carries lie in the results
+    int n_consts, n_carry;
+    jot_status (*run)(struct loop *l);
+    struct ir_tensor *in; // of the bodies; carries lie in the results
     struct ir_tensor *out;
 };
 
-typedef jot_status (*loop_function)(struct loop *l);
-
-static jot_status run_loop(const struct eval_call *c, int n_consts, int n_carry, uint32_t n_out,
-                           loop_function f)
+static jot_status run_loop(struct arena *scratch, void *ctx)
 {
-    struct loop l = {.c = c, .scratch = arena_create(), .n = {.attrs = c->attrs}};
-    if (!l.scratch)
-        arena_exhausted();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(l.scratch);
-        arena_exhausted();
-    }
-    l.in = arena_array(l.scratch, struct ir_tensor, c->n_in + 1);
-    l.out = arena_array(l.scratch, struct ir_tensor, n_out + 1);
+    struct loop *l = ctx;
+    const struct eval_call *c = l->c;
+    l->scratch = scratch;
+    l->in = arena_array(scratch, struct ir_tensor, c->n_in + 1);
+    l->out = arena_array(scratch, struct ir_tensor, c->n_out + 1);
     for (int i = 0; i < c->n_in; i++)
-        l.in[i] = c->in[i];
-    for (int i = 0; i < n_carry; i++) {
-        copy_bytes(c->out[i].data, c->in[n_consts + i].data, bytes_of(c, c->out[i].type));
-        l.in[n_consts + i].data = c->out[i].data;
+        l->in[i] = c->in[i];
+    for (int i = 0; i < l->n_carry; i++) {
+        copy_bytes(c->out[i].data, c->in[l->n_consts + i].data, bytes_of(c, c->out[i].type));
+        l->in[l->n_consts + i].data = c->out[i].data;
     }
-    jot_status status = f(&l);
-    arena_guard_close(&guard);
-    arena_release(l.scratch);
-    return status;
+    return l->run(l);
 }
 
 // A result of a body may be the memory of a carry: none is overwritten before all are kept.
@@ -88,9 +79,11 @@ static jot_status scan_loop(struct loop *l)
 
 jot_status eval_scan(const struct eval_call *c)
 {
-    struct ir_node n = {.attrs = c->attrs};
-    struct ir_scan s = ir_scan_of(&n);
-    return run_loop(c, s.n_consts, s.n_carry, (uint32_t)c->n_out, scan_loop);
+    struct loop l = {.c = c, .n = {.attrs = c->attrs}, .run = scan_loop};
+    struct ir_scan s = ir_scan_of(&l.n);
+    l.n_consts = s.n_consts;
+    l.n_carry = s.n_carry;
+    return arena_lend(run_loop, &l);
 }
 
 // Carries of the lanes whose test holds.  A lane is a row of each carry.
@@ -117,19 +110,13 @@ static jot_status while_loop(struct loop *l)
         struct arena_mark mark = arena_mark(l->scratch);
         struct ir_tensor holds;
         JOT_TRY(ir_eval(l->scratch, test, l->in, &holds));
-        const bool *p = holds.data;
+        // The test may be a carry itself, which the step changes.
+        const bool *p = arena_copy(l->scratch, holds.data, (size_t)lanes);
         int64_t lane = 0;
         while (lane < lanes && !p[lane])
             lane++;
-        if (lane == lanes)
+        if (lane == lanes || trip == w.max_trips)
             return JOT_OK;
-        if (trip == w.max_trips && w.batched)
-            return status_fail(JOT_ERR_ARGUMENT,
-                               "while: lane %lld is not done after %lld trips, its bound",
-                               (long long)lane, (long long)trip);
-        if (trip == w.max_trips)
-            return status_fail(JOT_ERR_ARGUMENT, "while: not done after %lld trips, its bound",
-                               (long long)trip);
         JOT_TRY(ir_eval(l->scratch, step, l->in, l->out));
         keep_results(l);
         keep_lanes(l, p, lanes);
@@ -139,8 +126,9 @@ static jot_status while_loop(struct loop *l)
 
 jot_status eval_while(const struct eval_call *c)
 {
-    struct ir_node n = {.attrs = c->attrs};
-    return run_loop(c, ir_while_of(&n).n_consts, c->n_out, (uint32_t)c->n_out, while_loop);
+    struct loop l = {.c = c, .n = {.attrs = c->attrs}, .n_carry = c->n_out, .run = while_loop};
+    l.n_consts = ir_while_of(&l.n).n_consts;
+    return arena_lend(run_loop, &l);
 }
 
 jot_status eval_cond(const struct eval_call *c)

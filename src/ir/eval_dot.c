@@ -69,11 +69,11 @@ static void accumulate(struct eval_number *sum, const struct eval_number *a,
 static struct eval_number dot(struct eval_fold *f, int64_t n, const struct eval_number *a,
                               const struct eval_number *b, bool is_complex)
 {
-    for (int64_t first = 0; first < n; first += EVAL_BLOCK) {
-        int64_t end = n - first < EVAL_BLOCK ? n : first + EVAL_BLOCK;
+    for (int64_t first = 0; first < n; first += f->block) {
+        int64_t end = n - first < f->block ? n : first + f->block;
         struct eval_number *lanes = eval_fold_open_block(f);
         for (int64_t k = first; k < end; k++)
-            accumulate(&lanes[k % EVAL_LANES], &a[k], &b[k], is_complex);
+            accumulate(&lanes[k % FOLD_LANES], &a[k], &b[k], is_complex);
         eval_fold_close_block(f);
     }
     return eval_fold_finish(f);

@@ -41,6 +41,8 @@ jot_status eval_dot_general(const struct eval_call *c);
 jot_status eval_scan(const struct eval_call *c);
 jot_status eval_while(const struct eval_call *c);
 jot_status eval_cond(const struct eval_call *c);
+jot_status eval_check(const struct eval_call *c);
+jot_status eval_callback(const struct eval_call *c);
 
 // A real number is the pair (re, 0 of its type).
 struct eval_number {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds.  Sums and products have one shape, given by the number of elements alone: blocks of
-// 4096, in a block 64 accumulators that take elements in turn (of fewer elements the next power
+// Folds.  Sums and products have one shape, given by the number of elements alone: blocks
+// (base/fold.h), in a block 64 accumulators that take elements in turn (of fewer elements the next power
 // of two), a fixed fold of the accumulators, and pairs of block results.  Half types accumulate
 // in f32.
 #include "ir/eval_fold.h"
@@ -13,20 +13,21 @@ static struct eval_number identity(enum ir_op op, jot_dtype d)
 
 struct eval_fold eval_fold_make(struct arena *arena, enum ir_op op, jot_dtype d, int64_t n)
 {
-    int64_t blocks = (n + EVAL_BLOCK - 1) / EVAL_BLOCK;
+    int64_t block = fold_block(n), blocks = (n + block - 1) / block;
     int lanes = 1;
-    while (lanes < EVAL_LANES && lanes < n)
+    while (lanes < FOLD_LANES && lanes < n)
         lanes *= 2;
     return (struct eval_fold){.op = op,
                               .machine = {.dtype = d},
                               .identity = identity(op, d),
+                              .block = block,
                               .n_lanes = lanes,
                               .blocks = arena_array(arena, struct eval_number, blocks)};
 }
 
 struct eval_number *eval_fold_open_block(struct eval_fold *f)
 {
-    for (int i = 0; i < EVAL_LANES; i++)
+    for (int i = 0; i < FOLD_LANES; i++)
         f->lanes[i] = f->identity;
     return f->lanes;
 }
@@ -87,12 +88,12 @@ static struct eval_number fold(struct eval_fold *f, const struct ir_tensor *x, i
                                const struct eval_view *folded)
 {
     int64_t index[IR_MAX_RANK] = {0}, n = count_of(folded), at = start;
-    for (int64_t first = 0; first < n; first += EVAL_BLOCK) {
-        int64_t end = n - first < EVAL_BLOCK ? n - first : EVAL_BLOCK;
+    for (int64_t first = 0; first < n; first += f->block) {
+        int64_t end = n - first < f->block ? n - first : f->block;
         struct eval_number *lanes = eval_fold_open_block(f);
         for (int64_t i = 0; i < end; i++) {
             struct eval_number e = eval_load_wide(ir_dtype(x->type), x->data, at);
-            lanes[i % EVAL_LANES] = combine(f, lanes[i % EVAL_LANES], e);
+            lanes[i % FOLD_LANES] = combine(f, lanes[i % FOLD_LANES], e);
             at = eval_view_next(folded, index, at);
         }
         eval_fold_close_block(f);

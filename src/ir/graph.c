@@ -81,9 +81,24 @@ bool ir_graph_equal(const struct ir_graph *a, const struct ir_graph *b)
     return true;
 }
 
+bool ir_has_effect(const struct ir_graph *g, const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    if (c != IR_CLASS_CALL && c != IR_CLASS_CONTROL)
+        return c == IR_CLASS_EFFECT;
+    // What runs of a call is the first function; others are its derivatives.
+    const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+    for (uint32_t i = 0; f && i < (c == IR_CLASS_CALL ? 1 : f->count); i++)
+        if (ir_function(g->module, (uint32_t)f->ints[i])->has_effects)
+            return true;
+    return false;
+}
+
 uint32_t ir_function_add(struct ir_module *m, struct ir_graph *g)
 {
     g->hash = ir_graph_hash(g);
+    ir_for_each_node (g, n)
+        g->has_effects = g->has_effects || ir_has_effect(g, n);
     for (struct hash_probe p = hash_probe(&m->function_table, g->hash);
          hash_next(&m->function_table, &p);)
         if (ir_graph_equal(m->functions.at[p.id], g))
@@ -183,16 +198,15 @@ static void copy_node(struct ir_graph *to, const struct ir_graph *g, const struc
     vec_push(arena, &to->nodes, copy);
 }
 
-struct ir_graph *ir_canonical(const struct ir_graph *g)
+struct ordering {
+    const struct ir_graph *g;
+    struct ir_graph *made;
+};
+
+static jot_status make_canonical(struct arena *scratch, void *ctx)
 {
-    struct arena *scratch = arena_create();
-    if (!scratch)
-        arena_exhausted();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(scratch);
-        arena_exhausted();
-    }
+    struct ordering *o = ctx;
+    const struct ir_graph *g = o->g;
     uint8_t *seen = arena_array(scratch, uint8_t, g->nodes.count);
     uint32_t *order = arena_array(scratch, uint32_t, g->nodes.count), n_order = 0;
     uint32_t *stack = arena_array(scratch, uint32_t, g->operands.count + 1);
@@ -201,8 +215,11 @@ struct ir_graph *ir_canonical(const struct ir_graph *g)
         order[n_order] = n_order;
         seen[n_order] = DONE;
     }
-    for (uint32_t o = 0; o < g->outputs.count; o++)
-        number_from(g, g->values.at[g->outputs.at[o]].node, seen, stack, order, &n_order);
+    for (uint32_t i = g->n_params; i < g->nodes.count; i++)
+        if (ir_has_effect(g, &g->nodes.at[i]))
+            number_from(g, i, seen, stack, order, &n_order);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        number_from(g, g->values.at[g->outputs.at[i]].node, seen, stack, order, &n_order);
 
     struct arena *arena = g->module->arena;
     struct ir_graph *to = arena_new(arena, struct ir_graph);
@@ -211,11 +228,18 @@ struct ir_graph *ir_canonical(const struct ir_graph *g)
     vec_reserve(arena, &to->values, n_order);
     for (uint32_t i = 0; i < n_order; i++)
         copy_node(to, g, &g->nodes.at[order[i]], new_id);
-    for (uint32_t o = 0; o < g->outputs.count; o++)
-        vec_push(arena, &to->outputs, new_id[g->outputs.at[o]]);
-    arena_guard_close(&guard);
-    arena_release(scratch);
-    return to;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        vec_push(arena, &to->outputs, new_id[g->outputs.at[i]]);
+    o->made = to;
+    return JOT_OK;
+}
+
+struct ir_graph *ir_canonical(const struct ir_graph *g)
+{
+    struct ordering o = {.g = g};
+    if (arena_lend(make_canonical, &o) != JOT_OK)
+        arena_exhausted();
+    return o.made;
 }
 
 const char *ir_graph_text(const struct ir_graph *g)

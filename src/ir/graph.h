@@ -5,6 +5,9 @@
 // and values are dense 32-bit numbers, so side tables are arrays.  The first n_params nodes are
 // the parameters, and value i < n_params is parameter i.
 //
+// Nodes with effects are results too: they are kept, and happen in the order in which they stand.  A
+// node whose body has effects has them itself.
+//
 // A module owns one arena; graphs, types and attributes live in it and go with it.  A graph being
 // built belongs to a builder (build.h); ir_function_add makes it a function of the module, and
 // from then on it is not changed.  Two graphs with equal content become one function.
@@ -19,6 +22,7 @@
 #include "ir/attr.h"
 #include "ir/ops.h"
 #include "ir/type.h"
+#include "jot/callback.h"
 #include "jot/status.h"
 
 typedef uint32_t ir_id; // a value of a graph
@@ -47,13 +51,24 @@ struct ir_graph {
     VEC(struct ir_value) values;
     VEC(ir_id) operands;
     VEC(ir_id) outputs;
-    uint64_t hash; // of the content; set when it is a function
+    uint64_t hash;    // of the content; set when it is a function
+    bool has_effects; // the same
 };
 
 // A place in the user's source, "file:line: call", and the rest of a set of them.
 struct ir_where {
     const char *text;
     uint32_t next; // 0: no more
+};
+
+// A C function that graphs call (jot/debug.h).
+struct ir_host {
+    const char *name; // in messages
+    jot_callback_function *call;
+    // Borrowed, and the same by address; or, with ctx_bytes, a copy, and the same by content.
+    void *ctx;
+    size_t ctx_bytes;
+    bool maps_batch; // mapped by one call over all lanes; otherwise a call for each lane
 };
 
 struct ir_memo; // results of transforms, private to passes
@@ -68,7 +83,9 @@ struct ir_module {
     struct hash_table function_table;
     VEC(struct ir_where) wheres;
     struct hash_table where_table;
+    VEC(struct ir_host) hosts;
     struct ir_memo *memo;
+    bool is_unguarded;   // cotangents are multiplied by mul: see docs/numerics.md, 10
     uint64_t nodes_made; // by all builders of the module: what linearity tests count
 };
 
@@ -123,9 +140,16 @@ static inline struct ir_graph *ir_body(const struct ir_graph *g, const struct ir
     return ir_function(g->module, (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[i]);
 }
 
+// Whether the node does something beside computing its results.
+bool ir_has_effect(const struct ir_graph *g, const struct ir_node *n);
+
 #define ir_for_each_node(g, n)                                                                 \
     for (const struct ir_node *n = (g)->nodes.at, *n##_end_ = n ? n + (g)->nodes.count : n;    \
          n < n##_end_; n++)
+
+// The place of the host in the table, where equal ones are one.  A name, and a context with bytes, are
+// copied.
+uint32_t ir_host_add(struct ir_module *m, const struct ir_host *host);
 
 // The set that holds one place; 0 for NULL.  The text is copied.
 uint32_t ir_where_make(struct ir_module *m, const char *text);
@@ -134,8 +158,8 @@ uint32_t ir_where_merge(struct ir_module *m, uint32_t a, uint32_t b);
 // The first place of a set, or NULL.
 const char *ir_where_text(const struct ir_module *m, uint32_t where);
 
-// A copy with nodes numbered depth-first from the outputs by operand position, without what no
-// output needs; parameters stay.  The same source gives the same graph under every compiler.
+// A copy with nodes numbered depth-first from the effects, in order, and the outputs, by operand
+// position, without what none of them needs; parameters stay.  The same source gives the same graph under every compiler.
 struct ir_graph *ir_canonical(const struct ir_graph *g);
 
 // Text form (print.c, parse.c).  Printing a graph prints the functions it uses before it.

@@ -86,5 +86,7 @@ bool infer_linear_call(struct ir_infer *call);
 bool infer_scan(struct ir_infer *call);
 bool infer_while(struct ir_infer *call);
 bool infer_cond(struct ir_infer *call);
+bool infer_check(struct ir_infer *call);
+bool infer_callback(struct ir_infer *call);
 
 #endif

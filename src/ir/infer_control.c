@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result types of loops and branches: operands fit the parameters of the bodies, and a carry leaves
 // a body with the type it came in with.
+#include "ir/control.h"
 #include "ir/infer.h"
 
 static jot_status status_of(struct ir_type have, struct ir_type want)
@@ -93,6 +94,9 @@ bool infer_scan(struct ir_infer *call)
     if (length < 0)
         return infer_fail(call, JOT_ERR_ARGUMENT, "scan of length %lld: it cannot be negative",
                           (long long)length);
+    if (ir_attr_int_or(call->attrs, IR_KEY_checkpoint, 0) < IR_CHECKPOINT_RECOMPUTE)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "scan with checkpoint %lld",
+                          (long long)ir_attr_int(call->attrs, IR_KEY_checkpoint));
     if (!check_count(call, "body", "parameter", f->n_params, call->n_in,
                      "consts, carries, one row of each operand to scan"))
         return false;
@@ -165,6 +169,9 @@ bool infer_while(struct ir_infer *call)
     if (ir_attr_int_or(call->attrs, IR_KEY_max_trips, 0) < 0)
         return infer_fail(call, JOT_ERR_ARGUMENT, "while of at most %lld trips",
                           (long long)ir_attr_int(call->attrs, IR_KEY_max_trips));
+    if (ir_attr_int_or(call->attrs, IR_KEY_slots, 2) < 2)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "while with %lld slots: it needs 2",
+                          (long long)ir_attr_int(call->attrs, IR_KEY_slots));
     for (int k = 0; k < 2; k++) {
         if (!check_count(call, names[k], "parameter", f[k]->n_params, call->n_in,
                          "consts, carries"))

@@ -35,6 +35,19 @@ static struct hash128 body_key(const struct ir_module *m, uint32_t f, struct key
     return *k;
 }
 
+// Such a key is of this process only.
+static void add_host(struct strbuf *s, const struct ir_host *h)
+{
+    add(s, h->name, strlen(h->name) + 1);
+    add(s, &h->call, sizeof h->call);
+    add_number(s, (uint64_t)h->maps_batch);
+    add_number(s, h->ctx_bytes);
+    if (h->ctx_bytes)
+        add(s, h->ctx, h->ctx_bytes);
+    else
+        add(s, &h->ctx, sizeof h->ctx);
+}
+
 static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct ir_attrs *a,
                       struct keys *known)
 {
@@ -44,6 +57,10 @@ static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct 
         enum ir_key_kind kind = ir_key_table[f->key].kind;
         if (kind == IR_KIND_BYTES || kind == IR_KIND_TEXT) {
             add(s, f->bytes, f->count);
+            continue;
+        }
+        if (f->key == IR_KEY_host) {
+            add_host(s, &m->hosts.at[f->ints[0]]);
             continue;
         }
         for (uint32_t k = 0; k < f->count; k++) {

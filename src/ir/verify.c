@@ -272,47 +272,39 @@ static void mark_used(const struct verifier *v, const struct ir_graph *g, struct
     }
 }
 
-static int verify(const struct ir_graph *g, struct strbuf *report, struct arena *scratch)
+static jot_status verify(struct arena *scratch, void *ctx)
 {
-    struct ir_module *m = g->module;
+    struct verifier *v = ctx;
+    struct ir_module *m = v->m;
+    const struct ir_graph *g = v->g;
     uint32_t n_functions = m->functions.count, own = IR_NONE;
-    struct verifier v = {.m = m,
-                         .scratch = scratch,
-                         .report = report,
-                         .broken = bitset_make(scratch, n_functions)};
+    v->scratch = scratch;
+    v->broken = bitset_make(scratch, n_functions);
     struct bitset used = bitset_make(scratch, n_functions);
-    mark_used(&v, g, &used);
+    mark_used(v, g, &used);
     for (uint32_t i = n_functions; i-- > 0;) {
         if (m->functions.at[i] == g)
             own = i;
         else if (bitset_has(&used, i))
-            mark_used(&v, m->functions.at[i], &used);
+            mark_used(v, m->functions.at[i], &used);
     }
     // Callees have lower numbers and come first, so that callers know which to believe.
     for (uint32_t i = 0; i < n_functions; i++) {
-        v.g = m->functions.at[i];
-        v.number = i;
-        if (v.g != g && bitset_has(&used, i) && !check_graph(&v))
-            bitset_set(&v.broken, i);
+        v->g = m->functions.at[i];
+        v->number = i;
+        if (v->g != g && bitset_has(&used, i) && !check_graph(v))
+            bitset_set(&v->broken, i);
     }
-    v.g = g;
-    v.number = own;
-    check_graph(&v);
-    return v.faults;
+    v->g = g;
+    v->number = own;
+    check_graph(v);
+    return JOT_OK;
 }
 
 int ir_verify(const struct ir_graph *g, struct strbuf *report)
 {
-    struct arena *scratch = arena_create();
-    if (!scratch)
+    struct verifier v = {.m = g->module, .g = g, .report = report};
+    if (arena_lend(verify, &v) != JOT_OK)
         arena_exhausted();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(scratch);
-        arena_exhausted();
-    }
-    int faults = verify(g, report, scratch);
-    arena_guard_close(&guard);
-    arena_release(scratch);
-    return faults;
+    return v.faults;
 }

@@ -246,8 +246,7 @@ static bool refine_heads(struct schedule *s, atom_id a, atom_id b)
     return false;
 }
 
-// Splits until the two sequences have the same extents.
-static bool refine(struct schedule *s, struct atoms a, struct atoms b)
+bool axes_refine(struct schedule *s, struct atoms a, struct atoms b)
 {
     for (uint32_t i = 0;;) {
         a = axes_leaves(s, a);
@@ -275,7 +274,7 @@ static bool are_distinct(struct atoms x)
 bool axes_unify(struct schedule *s, struct view a, struct view b, struct atoms *out_united)
 {
     for (uint32_t i = 0; i < a.rank; i++)
-        if (!refine(s, a.dims[i], b.dims[i]))
+        if (!axes_refine(s, a.dims[i], b.dims[i]))
             return false;
     struct atoms x = axes_of_view(s, a), y = axes_of_view(s, b);
     if (x.count != y.count || !are_distinct(x) || !are_distinct(y))
@@ -297,8 +296,7 @@ void axes_separate(struct schedule *s, struct atoms united)
         s->atoms.at[united.at[i]].same = united.at[i];
 }
 
-// Takes atoms whose product is `extent` from the front; false when they do not divide so.
-static bool take(struct schedule *s, struct atoms *from, int64_t extent, struct atoms *out)
+bool axes_take(struct schedule *s, struct atoms *from, int64_t extent, struct atoms *out)
 {
     atom_list l = {0};
     while (extent > 1) {
@@ -357,7 +355,7 @@ static void view_of_reshape(struct schedule *s, int rank, const int64_t *dims, i
         struct atoms rest = axes_leaves(s, block);
         bool fits = true;
         for (int d = first; d < i && fits; d++)
-            fits = take(s, &rest, dims[d], &out[d]);
+            fits = axes_take(s, &rest, dims[d], &out[d]);
         for (int d = first; d < i && !fits; d++)
             out[d] = derive(s, dims[d], block);
     }
@@ -489,7 +487,7 @@ static void place_folded(struct schedule *s, struct atoms *out, const int64_t *d
     struct atoms rest = axes_leaves(s, folded);
     for (int i = 0; i < count; i++)
         if (dims[axes[i]] != 1)
-            take(s, &rest, dims[axes[i]], &out[axes[i]]);
+            axes_take(s, &rest, dims[axes[i]], &out[axes[i]]);
 }
 
 static void place_dot(struct schedule *s, const struct ir_node *n, uint32_t i,

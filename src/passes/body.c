@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/body.h"
 
+#include "ir/control.h"
+
 struct body body_of(struct ir_module *m, uint32_t f)
 {
     const struct ir_graph *g = ir_function(m, f);
@@ -28,4 +30,50 @@ void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t
         body_give(w, i);
     else
         ir_output(&w->b, ir_zeros(&w->b, t));
+}
+
+uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body_copy *copy)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = kind, .f = f};
+    const uint32_t *known = pass_memo_find(m, &key);
+    if (known)
+        return *known;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        copy(&b, g, &g->nodes.at[at], map);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    uint32_t *made = arena_new(m->arena, uint32_t);
+    *made = ir_finish_function(&b);
+    pass_memo_add(m, &key, made);
+    return *made;
+}
+
+uint32_t *body_rewrite_all(struct ir_module *m, const struct ir_node *n,
+                           uint32_t (*rewrite)(struct ir_module *m, uint32_t f))
+{
+    const int64_t *functions;
+    int count = ir_bodies_of(n, &functions);
+    uint32_t *made = arena_array(m->arena, uint32_t, count + 1);
+    for (int i = 0; i < count; i++)
+        made[i] = rewrite(m, (uint32_t)functions[i]);
+    return made;
+}
+
+ir_id *body_operands(struct ir_module *m, const struct ir_graph *g, const struct ir_node *n,
+                     const ir_id *map)
+{
+    ir_id *in = pass_no_values(m, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = map[ir_operand(g, n, i)];
+    return in;
+}
+
+void body_set_results(const struct ir_node *n, ir_id y, ir_id *map)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
 }

@@ -30,6 +30,21 @@ void body_give(struct body *w, uint32_t i);
 // The same, or zeros of the type when there is no such result.
 void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t);
 
+// -- Functions that use others ------------------------------------------------------------------
+
+// How one node of g is made again in b.
+typedef void body_copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                       ir_id *map);
+// f with each node made again, remembered as of the kind.
+uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body_copy *copy);
+// The functions of a node, made again by rewrite; and its operands, with room for one more.
+uint32_t *body_rewrite_all(struct ir_module *m, const struct ir_node *n,
+                           uint32_t (*rewrite)(struct ir_module *m, uint32_t f));
+ir_id *body_operands(struct ir_module *m, const struct ir_graph *g, const struct ir_node *n,
+                     const ir_id *map);
+// The results of the node, from y on; or none.
+void body_set_results(const struct ir_node *n, ir_id y, ir_id *map);
+
 // -- Masks ------------------------------------------------------------------------------------
 
 // n times false.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes nodes that no output needs, and results of calls that nothing reads.
+// Removes nodes that neither an output nor an effect needs, and results of calls that nothing reads.
 //
 //     a = add x y
 //     b = mul x x        becomes       a = add x y
@@ -41,7 +41,7 @@ static bool is_trimmable(const struct ir_node *n)
 
 static bool any_live(const struct trim *t, const struct ir_node *n)
 {
-    return body_any(t->live + n->out, n->n_out);
+    return body_any(t->live + n->out, n->n_out) || ir_has_effect(t->g, n);
 }
 
 // -- Nodes with bodies ------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 // Scopes, index forms and statements of a nest under construction.
 #include "passes/emit.h"
 
-static void set_scope(struct emitter *e, nest_id value, scope_id scope)
+void emit_set_scope(struct emitter *e, nest_id value, scope_id scope)
 {
     while (e->value_scope.count <= value) {
         vec_push(e->scratch, &e->value_scope, 0);
@@ -39,46 +39,60 @@ bool emit_sees_from(const struct emitter *e, scope_id s, scope_id scope)
     return s == scope;
 }
 
-static void enter(struct emitter *e, scope_id scope)
+void emit_enter(struct emitter *e, scope_id scope)
 {
     e->b.open.count = 1;
     e->b.open.at[0] = e->scopes.at[scope].block;
 }
 
-scope_id emit_open(struct emitter *e, scope_id parent, enum nest_kind kind, int n_axes,
-                   const nest_id *axes)
+scope_id emit_scope(struct emitter *e, scope_id parent, nest_id loop, uint32_t block)
 {
-    struct nest *n = e->b.nest;
-    enter(e, parent);
-    nest_id loop = nest_open(&e->b, kind, n_axes, axes);
-    n->blocks.at[e->scopes.at[parent].block].statements.count--;
     scope_id s = e->scopes.count;
+    e->b.nest->blocks.at[e->scopes.at[parent].block].statements.count--;
     vec_push(e->scratch, &e->scopes,
              (struct scope){.parent = parent,
                             .depth = e->scopes.at[parent].depth + 1,
-                            .block = n->statements.at[loop].body,
+                            .block = block,
                             .loop = loop,
                             .is_open = true});
+    return e->at = s;
+}
+
+scope_id emit_open(struct emitter *e, scope_id parent, enum nest_kind kind, int n_axes,
+                   const nest_id *axes)
+{
+    emit_enter(e, parent);
+    nest_id loop = nest_open(&e->b, kind, n_axes, axes);
+    scope_id s = emit_scope(e, parent, loop, e->b.nest->statements.at[loop].body);
     for (int i = 0; i < n_axes; i++)
         e->axis_scope.at[axes[i]] = s;
-    e->at = s;
     return s;
+}
+
+void emit_reopen(struct emitter *e)
+{
+    const struct scope *s = &e->scopes.at[e->at];
+    uint32_t parent = e->scopes.at[s->parent].block;
+    vec_push(e->arena, &e->b.nest->blocks.at[parent].statements, s->loop);
+    emit_enter(e, s->parent);
+    vec_push(e->arena, &e->b.open, s->block);
+}
+
+nest_id emit_closed(struct emitter *e, scope_id back, nest_id result)
+{
+    struct scope *s = &e->scopes.at[e->at];
+    s->is_open = false;
+    for (uint32_t i = 0; result != NEST_NONE && i < e->b.nest->statements.at[s->loop].n_results;
+         i++)
+        emit_set_scope(e, result + i, s->parent);
+    e->at = back;
+    return result;
 }
 
 nest_id emit_close(struct emitter *e, scope_id back, int n, const struct nest_combine *combines)
 {
-    struct scope *s = &e->scopes.at[e->at];
-    uint32_t parent = e->scopes.at[s->parent].block;
-    vec_push(e->arena, &e->b.nest->blocks.at[parent].statements, s->loop);
-    enter(e, s->parent);
-    vec_push(e->arena, &e->b.open, s->block);
-    nest_id result = nest_close(&e->b, n, combines);
-    s->is_open = false;
-    for (uint32_t i = 0; result != NEST_NONE && i < e->b.nest->statements.at[s->loop].n_results;
-         i++)
-        set_scope(e, result + i, s->parent);
-    e->at = back;
-    return result;
+    emit_reopen(e);
+    return emit_closed(e, back, nest_close(&e->b, n, combines));
 }
 
 nest_id emit_axis(struct emitter *e, int64_t extent)
@@ -290,7 +304,9 @@ static nest_id find_known(struct emitter *e, struct emit_known *k, uint64_t *h)
         k->scope = emit_deeper(e, k->scope, e->value_scope.at[k->in[i]]);
     if (k->guard != NONE)
         k->scope = emit_deeper(e, k->scope, e->value_scope.at[k->guard]);
-    enter(e, k->scope);
+    if (k->kind != NEST_CONST)
+        k->scope = emit_deeper(e, k->scope, e->floor);
+    emit_enter(e, k->scope);
     return NEST_NONE;
 }
 
@@ -299,7 +315,7 @@ static nest_id add_known(struct emitter *e, struct emit_known *k, uint64_t h, ne
     k->result = result;
     nest_id statement = e->b.nest->values.at[result].statement;
     for (uint32_t i = 0; i < e->b.nest->statements.at[statement].n_results; i++)
-        set_scope(e, result + i, k->scope);
+        emit_set_scope(e, result + i, k->scope);
     vec_push(e->scratch, &e->known, *k);
     hash_insert(e->scratch, &e->known_table, h, e->known.count - 1);
     e->ops++;
@@ -354,7 +370,7 @@ nest_id emit_load(struct emitter *e, nest_id buffer, form_id x, nest_id guard)
         return known;
     if (is_local) {
         k.scope = e->at;
-        enter(e, e->at);
+        emit_enter(e, e->at);
     }
     return add_known(e, &k, h, nest_load(&e->b, buffer, e->forms.at[x].index, guard));
 }
@@ -370,7 +386,7 @@ void emit_put_guarded(struct emitter *e, nest_id buffer, form_id x, nest_id valu
 {
     if (is_empty(e, buffer))
         return;
-    enter(e, e->at);
+    emit_enter(e, e->at);
     nest_put(&e->b, buffer, e->forms.at[x].index, value, guard);
 }
 
@@ -381,9 +397,9 @@ void emit_put(struct emitter *e, nest_id buffer, form_id x, nest_id value)
 
 nest_id emit_load_here(struct emitter *e, nest_id buffer, form_id x)
 {
-    enter(e, e->at);
+    emit_enter(e, e->at);
     nest_id result = nest_load(&e->b, buffer, e->forms.at[x].index, NEST_NONE);
-    set_scope(e, result, e->at);
+    emit_set_scope(e, result, e->at);
     e->ops++;
     return result;
 }
@@ -393,15 +409,15 @@ void emit_put_combine(struct emitter *e, nest_id buffer, form_id x, nest_id fold
 {
     if (is_empty(e, buffer))
         return;
-    enter(e, e->at);
+    emit_enter(e, e->at);
     nest_put_combine(&e->b, buffer, e->forms.at[x].index, fold, combine);
 }
 
 nest_id emit_yield(struct emitter *e, const struct nest_combine *combine)
 {
-    enter(e, e->at);
+    emit_enter(e, e->at);
     nest_id result = nest_yield(&e->b, 1, combine);
-    set_scope(e, result, e->at);
+    emit_set_scope(e, result, e->at);
     return result;
 }
 

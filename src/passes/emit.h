@@ -44,7 +44,8 @@ struct emitter {
     struct arena *arena; // of the nest
     struct arena *scratch;
     struct nest_builder b;
-    scope_id at; // the innermost scope
+    scope_id at;    // the innermost scope
+    scope_id floor; // statements go no further out: the branch that is being written
     VEC(struct form) forms;
     VEC(struct scope) scopes;
     VEC(struct emit_known) known;
@@ -82,6 +83,27 @@ scope_id emit_open(struct emitter *e, scope_id parent, enum nest_kind kind, int 
 nest_id emit_close(struct emitter *e, scope_id back, int n,
                    const struct nest_combine *combines);
 nest_id emit_axis(struct emitter *e, int64_t extent);
+
+// Loops with state and branches (emit_control.c).  Opening gives the first of the n values that the
+// carries have inside, closing the first of the results.  Carries of a while belong to its test
+// until emit_while_do, then to its step.
+nest_id emit_seq_open(struct emitter *e, scope_id parent, nest_id axis, bool reverse, int n,
+                      const nest_id *init);
+nest_id emit_seq_close(struct emitter *e, scope_id back, int n, const nest_id *next);
+nest_id emit_while_open(struct emitter *e, scope_id parent, int n, const nest_id *init);
+void emit_while_do(struct emitter *e, nest_id test);
+nest_id emit_while_close(struct emitter *e, scope_id back, int n, const nest_id *next);
+void emit_if_open(struct emitter *e, scope_id parent, nest_id predicate);
+void emit_if_else(struct emitter *e, int n, const nest_id *values);
+nest_id emit_if_close(struct emitter *e, scope_id back, int n, const nest_id *values);
+
+// What these are made of: a scope for the statement that was just opened in `parent`, which joins
+// its parent's block when it is closed; the builder back in the current scope; the end of it.
+scope_id emit_scope(struct emitter *e, scope_id parent, nest_id loop, uint32_t block);
+void emit_reopen(struct emitter *e);
+nest_id emit_closed(struct emitter *e, scope_id back, nest_id result);
+void emit_enter(struct emitter *e, scope_id scope); // the builder goes to the scope's block
+void emit_set_scope(struct emitter *e, nest_id value, scope_id scope);
 
 nest_id emit_op(struct emitter *e, enum ir_op op, jot_dtype dtype, int n, const nest_id *in,
                 const int64_t bits[2]);

@@ -26,10 +26,10 @@ static bool is_product(const struct form *s, const struct ir_node *n, uint32_t i
 
 static void form_node(struct form *s, const struct ir_node *n)
 {
-    jot_dtype dtype = ir_dtype_of(s->g, n->out);
-    bool sub = n->op == IR_sub;
+    bool sub = n->op == IR_sub, is_sum = sub || n->op == IR_add;
+    jot_dtype dtype = is_sum ? ir_dtype_of(s->g, n->out) : JOT_BOOL;
     int which = -1;
-    if ((n->op == IR_add || sub) && (dtype == JOT_F32 || dtype == JOT_F64))
+    if (dtype == JOT_F32 || dtype == JOT_F64)
         which = is_product(s, n, 0) ? 0 : is_product(s, n, 1) ? 1 : -1;
     if (which < 0) {
         pass_copy_node(s->b, s->g, n, s->map);

@@ -238,7 +238,7 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    if (work > (s->options->large ? 0 : COST_ALONE)) {
+    if (work > s->alone) {
         if (n_points < enough && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
             points = (struct atoms){0};
         } else if (!points.count && !is_single) {

@@ -21,6 +21,19 @@ uint32_t group_root(const struct schedule *s, uint32_t g)
 
 static struct group *group_at(struct schedule *s, uint32_t g) { return &s->groups.at[g]; }
 
+// Whether the group computes nothing but its root, from operands in memory.
+static bool is_whole(const struct group *g)
+{
+    return g->kind == GROUP_GEMM || g->kind == GROUP_EFFECT ||
+           (g->kind == GROUP_CONTROL && !g->resident);
+}
+
+// Whether the loops of the group are given: it takes what may be computed in any.
+static bool has_own_loops(const struct group *g)
+{
+    return g->kind == GROUP_UPDATE || g->kind == GROUP_CONTROL;
+}
+
 // ---- Demands
 
 static void want(struct schedule *s, ir_id v, struct demand d)
@@ -285,15 +298,16 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
     uint32_t before = g->constraints.count;
-    *reason = g->kind == GROUP_GEMM ? "operand of a library call" : "kernel is full";
+    *reason = g->kind == GROUP_GEMM     ? "operand of a library call"
+              : g->kind == GROUP_EFFECT ? "operand of an effect"
+              : is_whole(g)             ? "operand of a loop or branch"
+                                        : "kernel is full";
     uint32_t room = COST_KERNEL_OPS + (ends_chain(s, n) ? COST_KERNEL_SLACK : 0);
-    if (g->kind == GROUP_GEMM || g->ops + (uint32_t)ops_of(s, v) > room)
+    if (is_whole(g) || g->ops + (uint32_t)ops_of(s, v) > room)
         return false;
-    // The loops of an update are given: it takes what may be computed in any.
-    if (g->kind == GROUP_UPDATE &&
-        (as_root || node_is_folding(n) ||
-         cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)))) {
-        *reason = "operand of an update";
+    if (has_own_loops(g) && (as_root || node_is_folding(n) ||
+                             cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)))) {
+        *reason = g->kind == GROUP_UPDATE ? "operand of an update" : "operand of a loop";
         return false;
     }
     *reason = "read at other places than it is written";
@@ -501,6 +515,80 @@ static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
     return true;
 }
 
+// Whether the node is a step or several: a loop, a branch, an effect.
+static bool node_is_steps(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return c == IR_CLASS_CONTROL || c == IR_CLASS_EFFECT;
+}
+
+// Effects come in the order of their nodes, which are visited from the last to the first.
+static void order_effect(struct schedule *s, struct group *g)
+{
+    g->rank = g->rank > s->effect_rank ? g->rank : s->effect_rank;
+    s->effect_rank = g->rank + 1;
+}
+
+// Whether a loop or branch is to be one kernel.
+static bool is_resident(struct schedule *s, const struct ir_node *n)
+{
+    return !s->options->separate && !s->options->steps && !schedule_residence(s, n)->reason;
+}
+
+// One group for all results of the node.  A loop that is one kernel computes operands that are cheap where
+// it wants them; steps need their memory.
+static void store_steps(struct schedule *s, const struct ir_node *n)
+{
+    demand_list all = {0};
+    bool has_effect = ir_has_effect(s->g, n), is_wanted = has_effect;
+    bool is_control = ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL;
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        demand_list l = demands_on(s, v);
+        for (uint32_t i = 0; i < l.count; i++)
+            vec_push(s->scratch, &all, l.at[i]);
+        is_wanted |= l.count || s->is_output[v] || s->stored_as[v] != IR_NONE;
+    }
+    if (!is_wanted)
+        return;
+    uint32_t g = new_group(s, is_control ? GROUP_CONTROL : GROUP_EFFECT, &all);
+    group_at(s, g)->node = (uint32_t)(n - s->g->nodes.at);
+    if (has_effect)
+        order_effect(s, group_at(s, g));
+    if (is_control && is_resident(s, n))
+        group_at(s, g)->resident = schedule_residence(s, n);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        vec_push(s->scratch, &group_at(s, g)->roots, v);
+        s->decision[v] = DECIDE_MEMBER;
+        s->group_of[v] = g;
+        s->is_stored[v] = true;
+        if (s->stored_as[v] != IR_NONE)
+            s->group_of[s->stored_as[v]] = g;
+    }
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        s->is_forced[x] |= !group_at(s, g)->resident;
+        want(s, x,
+             (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, x)});
+    }
+}
+
+// A transpose of what a loop that is one kernel stacks is stored in its place, by the loop.
+static bool store_by_loop(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    ir_id x = n->op == IR_transpose ? ir_operand(s->g, n, 0) : IR_NONE;
+    if (x == IR_NONE || s->uses[x] != 1 || s->is_output[x] ||
+        ir_op_class((enum ir_op)ir_node_of(s->g, x)->op) != IR_CLASS_CONTROL ||
+        !is_resident(s, ir_node_of(s->g, x)))
+        return false;
+    s->stored_as[x] = v;
+    s->decision[v] = DECIDE_MEMBER;
+    s->is_stored[v] = true;
+    for (uint32_t i = 0; i < l->count; i++)
+        want(s, x, l->at[i]); // the same groups wait for the loop
+    return true;
+}
+
 // ---- Values
 
 static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
@@ -508,7 +596,7 @@ static bool may_repeat(struct schedule *s, ir_id v, const demand_list *l)
     if (s->options->separate || s->cheap[v] > COST_REPEAT_OPS)
         return false;
     for (uint32_t i = 0; i < l->count; i++)
-        if (group_at(s, l->at[i].group)->kind == GROUP_GEMM ||
+        if (is_whole(group_at(s, l->at[i].group)) ||
             group_at(s, l->at[i].group)->ops + (uint32_t)ops_of(s, v) > COST_KERNEL_OPS)
             return false;
     return true;
@@ -589,6 +677,8 @@ static void decide_index(struct schedule *s, ir_id v)
         s->decision[v] = DECIDE_REPEAT;
     else if ((s->is_output[v] || s->is_forced[v]) && node_is_update(ir_node_of(s->g, v)))
         store_by_update(s, v, &l);
+    else if ((s->is_output[v] || s->is_forced[v]) && store_by_loop(s, v, &l))
+        return;
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, "result");
     else if (!is_chain_short(s, &l))
@@ -661,7 +751,7 @@ static void count_cheap(struct schedule *s)
             sum += x == COST_NEVER ? 0 : x;
         }
         bool is_dear = node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
-                       node_is_update(n) ||
+                       node_is_update(n) || node_is_steps(n) ||
                        cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, n->out));
         if (n->op == IR_param || n->op == IR_const)
             sum = 0;
@@ -688,7 +778,7 @@ static void count_cones(struct schedule *s)
         } else if (node_is_folding(n)) {
             int64_t folded = axes_product(s, axes_fold_atoms(s, n));
             ops = folded > COST_REPEAT_EXPANDED ? COST_NEVER : ops * folded;
-        } else if (node_is_scan(n) || node_is_update(n)) {
+        } else if (node_is_scan(n) || node_is_update(n) || node_is_steps(n)) {
             ops = COST_NEVER;
         }
         for (uint32_t k = 0; k < n->n_out; k++) {
@@ -718,6 +808,10 @@ void group_values(struct schedule *s)
             s->is_output[s->g->outputs.at[i]] = true;
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &s->g->nodes.at[i];
+        if (node_is_steps(n)) {
+            store_steps(s, n);
+            continue;
+        }
         for (uint32_t k = n->n_out; k-- > 0;) {
             ir_id v = n->out + k;
             if (s->first_demand[v] == NONE && !s->is_output[v])

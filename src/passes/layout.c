@@ -19,6 +19,9 @@ struct writer {
 static bool find_writer(struct nest_program *p, uint32_t m, struct writer *out)
 {
     bool found = false;
+    for (uint32_t i = m + 1; i < p->memories.count; i++)
+        if (nest_memory_shows(p, i, m))
+            return false;
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *s = &p->steps.at[i];
         for (uint32_t k = 0; k < s->n_memories; k++) {

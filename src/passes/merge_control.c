@@ -19,6 +19,7 @@ struct merger {
     uint32_t **f;   // by node: bodies of both
 };
 
+// The later one of two must have no effects: they would come earlier.
 static bool is_mergeable(const struct ir_node *n)
 {
     return n->op == IR_scan || n->op == IR_cond;
@@ -40,7 +41,7 @@ static bool same_shape(const struct ir_graph *g, const struct ir_node *a,
         return true;
     struct ir_scan s = ir_scan_of(a), t = ir_scan_of(b);
     return s.n_consts == t.n_consts && s.n_carry == t.n_carry && s.length == t.length &&
-           s.reverse == t.reverse;
+           s.reverse == t.reverse && s.checkpoint == t.checkpoint;
 }
 
 static uint64_t hash_operands(const struct ir_graph *g, const struct ir_node *n)
@@ -101,7 +102,8 @@ static bool find_twins(struct merger *s)
         uint64_t hash = hash_operands(s->g, n);
         for (struct hash_probe p = hash_probe(&seen, hash);
              hash_next(&seen, &p) && !s->done[at];)
-            if (s->twin[p.id] == IR_NONE && same_shape(s->g, &s->g->nodes.at[p.id], n))
+            if (s->twin[p.id] == IR_NONE && !ir_has_effect(s->g, n) &&
+                same_shape(s->g, &s->g->nodes.at[p.id], n))
                 any = merge(s, p.id, at) || any;
         if (!s->done[at])
             hash_insert(s->m->arena, &seen, hash, at);

@@ -35,7 +35,7 @@
 //   barrier  barrier tile
 //
 // A fold visits its axes as one sequence, first axis slowest, and combines in the order that
-// docs/numerics.md fixes: blocks of 4096, 64 strided accumulators in a block, a fixed fold,
+// docs/numerics.md fixes: blocks, 64 strided accumulators in a block, a fixed fold,
 // pairwise over blocks.  A put with a combiner names the fold loop it accumulates over: the
 // elements it gets in the course of that loop are combined in the same order, and the result is
 // stored when the loop ends (old contents do not count).  Its index uses no axis of that loop.
@@ -45,9 +45,10 @@
 // that is false leaves the position out.  A put with a value in its index stores every element of
 // the buffer; those that got nothing become the neutral element.
 //
-// A contract is c = sum of a b by fused multiply-add in the order of a fold.  `over k < K` has an
-// axis of its own; inside a tile it is done once a group.  `over n`, the enclosing tile's axis,
-// runs over all points of the tile and is stored when that loop ends, as an accumulating put.
+// A contract is c = sum of a b by fused multiply-add.  `over k < K` has an axis of its own, whose
+// terms come one after the other; inside a tile it is done once a group.  `over n`, the enclosing
+// tile's axis, runs over all points of the tile in the order of a fold and is stored when that loop
+// ends, as an accumulating put.
 //
 // A while ends its first block with the test, `yield %p`.  A local lives for one iteration of the
 // innermost par, map, fold, scan or tile that holds all its uses; with the space tile or a larger
@@ -274,21 +275,50 @@ int nest_verify(const struct nest *n, struct strbuf *report);
 uint64_t nest_hash(const struct nest *n);
 bool nest_equal(const struct nest *a, const struct nest *b);
 
-// A scheduled program: kernels and library calls over buffers, in order.  Its memory is planned:
-// temporaries have offsets in one arena.
-enum nest_place { NEST_INPUT, NEST_OUTPUT, NEST_CONSTANT, NEST_TEMPORARY };
+// A scheduled program: kernels and library calls over buffers, in order, and loops and branches
+// around them.  Its memory is planned: temporaries have offsets in one arena.
+//
+// Rows and turns are other memories seen from a trip of a loop, the number `loop`: row `trip` of a
+// stacked array (from the end with reverse), and the one of several memories whose turn it is,
+// of[(index + trip) % n_of].  What a carry is made anew in changes places with the carry from trip to
+// trip in this way, and nothing is copied.  After its loop a turn stays where the last trip left it.
+enum nest_place { NEST_INPUT, NEST_OUTPUT, NEST_CONSTANT, NEST_TEMPORARY, NEST_ROW, NEST_TURN };
 
 struct nest_memory {
     enum nest_place place;
     jot_dtype dtype;
     int64_t count;
-    uint32_t index;   // INPUT, OUTPUT: which
+    uint32_t index;   // INPUT, OUTPUT: which; TURN: at the first trip
     const void *data; // CONSTANT: its bytes
     uint64_t offset;  // TEMPORARY: in the arena; CONSTANT: in the constant block
     const char *name; // for printing
+    uint32_t loop;    // ROW, TURN
+    bool reverse;     // ROW
+    uint32_t n_of;    // ROW: 1; TURN: any number
+    const uint32_t *of;
 };
 
-enum nest_step_kind { NEST_STEP_KERNEL, NEST_STEP_GEMM, NEST_STEP_COPY };
+// Steps from LOOP, WHILE or BRANCH to their END are its body; bodies nest.
+//
+//     loop            trips times
+//     while           until a test of it fails, at most trips times
+//     test            leaves the while around when its flag, bool[1], is false
+//     branch          the case numbered by its operand, i32[1], the first or last when there is none
+//     case            where each of the cases begins
+enum nest_step_kind {
+    NEST_STEP_KERNEL,
+    NEST_STEP_GEMM,
+    NEST_STEP_COPY,
+    NEST_STEP_CHECK,
+    NEST_STEP_CALLBACK,
+    NEST_STEP_LOOP,
+    NEST_STEP_WHILE,
+    NEST_STEP_TEST,
+    NEST_STEP_BRANCH,
+    NEST_STEP_CASE,
+    NEST_STEP_END
+};
+#define NEST_NO_BOUND (-1)
 
 // c[batch, m, n] = alpha a b: strides in elements; a is [m, k] unless transpose_a, b is [k, n]
 // unless transpose_b.
@@ -303,9 +333,17 @@ struct nest_step {
     enum nest_step_kind kind;
     uint32_t nest;         // KERNEL: number in program->nests
     struct nest_gemm gemm; // GEMM: memories a, b, c
+    uint32_t loop;         // LOOP, WHILE: its number
+    int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t
-        n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from
+        n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from;
+                    // CHECK: bool of any count, then i64[1], the trips of the loops around it
     const uint32_t *memories;
+    const char *text; // CHECK: what the message says before the index; CALLBACK: its name
+    uint32_t n_params;
+    // CHECK: the extents of what must hold.  CALLBACK: its number, how many operands and how many
+    // results there are, how many axes are lanes, then dtype, rank and extents of every memory.
+    const int64_t *params;
     const char *reason; // why it is a step of its own, for the printed schedule
 };
 
@@ -313,6 +351,7 @@ struct nest_program {
     struct arena *arena;
     const char *name;
     uint32_t n_inputs, n_outputs;
+    uint32_t n_loops;
     VEC(struct nest *) nests; // equal kernels appear once
     VEC(struct nest_memory) memories;
     VEC(struct nest_step) steps;
@@ -325,5 +364,22 @@ void nest_program_print(struct strbuf *s, const struct nest_program *p);
 jot_status nest_program_parse(struct arena *arena, const char *text, struct nest_program **out);
 // Number of faults of the kernels, the steps and the memories; a line each in *report.
 int nest_program_verify(const struct nest_program *p, struct strbuf *report);
+
+const char *nest_step_name(enum nest_step_kind kind);
+// Whether a step opens a body that its END closes.
+static inline bool nest_step_opens(const struct nest_step *t)
+{
+    return t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE ||
+           t->kind == NEST_STEP_BRANCH;
+}
+// The END of the body that step i opens.
+uint32_t nest_step_end(const struct nest_program *p, uint32_t i);
+// Whether memory m is a row or a turn.
+static inline bool nest_memory_is_view(const struct nest_memory *m)
+{
+    return m->place == NEST_ROW || m->place == NEST_TURN;
+}
+// Whether memory m is memory `of`, or part of it in some trip.
+bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of scheduled programs, and what must hold of one.
+// The text form of scheduled programs.
 //
 //     jot nest 1
 //     program f {
@@ -14,24 +14,32 @@
 //       step gemm f32 m 2 n 3 k 4 lda 4 ldb 3 ldc 3 batch 1 1 1 1 stride_a 0 0 0 0
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step copy (3, 1)
+//       memory row 0 reverse of 3 : f32[4]
+//       memory turn 0 at 1 of 4 5 : f32[4]
+//       step loop 0 trips 10 ()
+//       step while 1 trips -1 ()
+//       step test (7)
+//       step branch (8)
+//       step case ()
+//       step end ()
+//       step check "prog.c:3: x is negative" [2, 3] (5)
+//       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3] (5, 6)
 //     }
 //     kernel ...
 #include "passes/nest_lex.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 static const char *const place_names[] = {
-    [NEST_INPUT] = "input",
-    [NEST_OUTPUT] = "output",
-    [NEST_CONSTANT] = "constant",
-    [NEST_TEMPORARY] = "temporary",
+    [NEST_INPUT] = "input",         [NEST_OUTPUT] = "output", [NEST_CONSTANT] = "constant",
+    [NEST_TEMPORARY] = "temporary", [NEST_ROW] = "row",       [NEST_TURN] = "turn",
 };
 
 static const char *const step_names[] = {
-    [NEST_STEP_KERNEL] = "kernel",
-    [NEST_STEP_GEMM] = "gemm",
-    [NEST_STEP_COPY] = "copy",
+    [NEST_STEP_KERNEL] = "kernel",     [NEST_STEP_GEMM] = "gemm",
+    [NEST_STEP_COPY] = "copy",         [NEST_STEP_LOOP] = "loop",
+    [NEST_STEP_WHILE] = "while",       [NEST_STEP_TEST] = "test",
+    [NEST_STEP_BRANCH] = "branch",     [NEST_STEP_CASE] = "case",
+    [NEST_STEP_CHECK] = "check",       [NEST_STEP_END] = "end",
+    [NEST_STEP_CALLBACK] = "callback",
 };
 
 // The numbers of a gemm by name; groups of four are per batch axis.
@@ -51,6 +59,29 @@ static const struct gemm_field gemm_fields[] = {
 static int64_t *gemm_numbers(struct nest_gemm *g, const struct gemm_field *f)
 {
     return (int64_t *)(void *)((char *)g + f->offset);
+}
+
+const char *nest_step_name(enum nest_step_kind kind) { return step_names[kind]; }
+
+uint32_t nest_step_end(const struct nest_program *p, uint32_t i)
+{
+    uint32_t depth = 1;
+    while (depth && ++i < p->steps.count) {
+        depth += nest_step_opens(&p->steps.at[i]);
+        depth -= p->steps.at[i].kind == NEST_STEP_END;
+    }
+    return i;
+}
+
+bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of)
+{
+    if (m == of)
+        return true;
+    const struct nest_memory *memory = &p->memories.at[m];
+    for (uint32_t i = 0; nest_memory_is_view(memory) && i < memory->n_of; i++)
+        if (nest_memory_shows(p, memory->of[i], of))
+            return true;
+    return false;
 }
 
 // --- printing
@@ -82,11 +113,23 @@ static void print_bytes(struct strbuf *s, const unsigned char *data, size_t n)
     }
 }
 
+static void print_view(struct strbuf *s, const struct nest_memory *m)
+{
+    strbuf_printf(s, " %u%s", m->loop, m->reverse ? " reverse" : "");
+    if (m->place == NEST_TURN)
+        strbuf_printf(s, " at %u", m->index);
+    strbuf_add(s, " of");
+    for (uint32_t i = 0; i < m->n_of; i++)
+        strbuf_printf(s, " %u", m->of[i]);
+}
+
 static void print_memory(struct strbuf *s, const struct nest_memory *m)
 {
     strbuf_printf(s, "  memory %s", place_names[m->place]);
     if (m->place == NEST_INPUT || m->place == NEST_OUTPUT)
         strbuf_printf(s, " %u", m->index);
+    else if (nest_memory_is_view(m))
+        print_view(s, m);
     else
         strbuf_printf(s, " at %llu", (unsigned long long)m->offset);
     strbuf_printf(s, " : %s[%lld]", dtype_get(m->dtype)->name, (long long)m->count);
@@ -112,6 +155,17 @@ static void print_gemm(struct strbuf *s, struct nest_gemm g)
     }
 }
 
+// The text and the params of a step that has them.
+static void print_text(struct strbuf *s, const struct nest_step *t)
+{
+    strbuf_add(s, " ");
+    print_string(s, t->text);
+    strbuf_add(s, " [");
+    for (uint32_t i = 0; i < t->n_params; i++)
+        strbuf_printf(s, "%s%lld", i ? ", " : "", (long long)t->params[i]);
+    strbuf_add(s, "]");
+}
+
 static void print_step(struct strbuf *s, const struct nest_step *t)
 {
     strbuf_printf(s, "  step %s", step_names[t->kind]);
@@ -119,6 +173,10 @@ static void print_step(struct strbuf *s, const struct nest_step *t)
         strbuf_printf(s, " %u", t->nest);
     if (t->kind == NEST_STEP_GEMM)
         print_gemm(s, t->gemm);
+    if (t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE)
+        strbuf_printf(s, " %u trips %lld", t->loop, (long long)t->trips);
+    if (t->kind == NEST_STEP_CHECK || t->kind == NEST_STEP_CALLBACK)
+        print_text(s, t);
     strbuf_add(s, " (");
     for (uint32_t i = 0; i < t->n_memories; i++)
         strbuf_printf(s, "%s%u", i ? ", " : "", t->memories[i]);
@@ -187,15 +245,38 @@ static bool parse_choice(struct lexer *l, int n, const char *const *names, int *
     return lex_fail(l, "expected %s, ... or %s", names[0], names[n - 1]);
 }
 
+static bool parse_view(struct lexer *l, struct nest_memory *m)
+{
+    VEC(uint32_t) of = {0};
+    if (!lex_u32(l, &m->loop))
+        return false;
+    m->reverse = lex_keyword(l, "reverse");
+    if ((m->place == NEST_TURN && (!lex_expect_keyword(l, "at") || !lex_u32(l, &m->index))) ||
+        !lex_expect_keyword(l, "of"))
+        return false;
+    while (lex_is_digit(lex_peek(l))) {
+        uint32_t i;
+        if (!lex_u32(l, &i))
+            return false;
+        vec_push(l->arena, &of, i);
+    }
+    m->n_of = of.count;
+    m->of = of.at;
+    return true;
+}
+
 static bool parse_memory(struct lexer *l, struct nest_program *p)
 {
     struct nest_memory m = {0};
     int place;
-    if (!parse_choice(l, 4, place_names, &place))
+    if (!parse_choice(l, sizeof place_names / sizeof *place_names, place_names, &place))
         return false;
     m.place = (enum nest_place)place;
     if (place == NEST_INPUT || place == NEST_OUTPUT) {
         if (!lex_u32(l, &m.index))
+            return false;
+    } else if (nest_memory_is_view(&m)) {
+        if (!parse_view(l, &m))
             return false;
     } else if (!lex_expect_keyword(l, "at") || !lex_unsigned(l, &m.offset)) {
         return false;
@@ -228,17 +309,41 @@ static bool parse_gemm(struct lexer *l, struct nest_gemm *g)
     return true;
 }
 
+static bool parse_text(struct lexer *l, struct nest_step *t)
+{
+    VEC(int64_t) params = {0};
+    if (!lex_string(l, &t->text) || !lex_expect(l, "["))
+        return false;
+    if (lex_peek(l) != ']')
+        do {
+            int64_t x;
+            if (!lex_signed(l, &x))
+                return false;
+            vec_push(l->arena, &params, x);
+        } while (lex_char(l, ','));
+    t->n_params = params.count;
+    t->params = params.at;
+    return lex_expect(l, "]");
+}
+
 static bool parse_step(struct lexer *l, struct nest_program *p)
 {
     struct nest_step t = {0};
     VEC(uint32_t) memories = {0};
     int kind;
-    if (!parse_choice(l, 3, step_names, &kind))
+    if (!parse_choice(l, sizeof step_names / sizeof *step_names, step_names, &kind))
         return false;
     t.kind = (enum nest_step_kind)kind;
     if (kind == NEST_STEP_KERNEL && !lex_u32(l, &t.nest))
         return false;
     if (kind == NEST_STEP_GEMM && !parse_gemm(l, &t.gemm))
+        return false;
+    if (kind == NEST_STEP_LOOP || kind == NEST_STEP_WHILE) {
+        p->n_loops++;
+        if (!lex_u32(l, &t.loop) || !lex_expect_keyword(l, "trips") || !lex_signed(l, &t.trips))
+            return false;
+    }
+    if ((kind == NEST_STEP_CHECK || kind == NEST_STEP_CALLBACK) && !parse_text(l, &t))
         return false;
     if (!lex_expect(l, "("))
         return false;
@@ -311,181 +416,4 @@ jot_status nest_program_parse(struct arena *arena, const char *text, struct nest
         return l.status;
     *out = p;
     return JOT_OK;
-}
-
-// --- verifying
-
-struct checker {
-    const struct nest_program *p;
-    struct strbuf *report;
-    int faults;
-};
-
-__attribute__((format(printf, 2, 3))) static void fault(struct checker *c, const char *format,
-                                                        ...)
-{
-    c->faults++;
-    if (!c->report)
-        return;
-    char line[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    strbuf_add(c->report, line);
-    strbuf_add(c->report, "\n");
-}
-
-static void check_memory(struct checker *c, uint32_t i)
-{
-    const struct nest_program *p = c->p;
-    const struct nest_memory *m = &p->memories.at[i];
-    if (!dtype_is_valid((int)m->dtype) || m->count < 0) {
-        fault(c, "memory %u has no size", i);
-        return;
-    }
-    uint64_t bytes = 0, end = 0;
-    bool fits =
-        !__builtin_mul_overflow((uint64_t)m->count, dtype_get(m->dtype)->bytes, &bytes) &&
-        !__builtin_add_overflow(bytes, m->offset, &end);
-    if (m->place == NEST_INPUT && m->index >= p->n_inputs)
-        fault(c, "memory %u is input %u of %u", i, m->index, p->n_inputs);
-    if (m->place == NEST_OUTPUT && m->index >= p->n_outputs)
-        fault(c, "memory %u is output %u of %u", i, m->index, p->n_outputs);
-    if (m->place == NEST_CONSTANT && m->count && !m->data)
-        fault(c, "constant memory %u has no bytes", i);
-    if (m->place == NEST_CONSTANT && (!fits || end > p->constant_bytes))
-        fault(c, "memory %u ends outside the constants of %llu bytes", i,
-              (unsigned long long)p->constant_bytes);
-    if (m->place == NEST_TEMPORARY && (!fits || end > p->arena_bytes))
-        fault(c, "memory %u ends outside the arena of %llu bytes", i,
-              (unsigned long long)p->arena_bytes);
-}
-
-static bool is_read_only(const struct nest_memory *m)
-{
-    return m->place == NEST_INPUT || m->place == NEST_CONSTANT;
-}
-
-static void check_kernel(struct checker *c, uint32_t i)
-{
-    const struct nest_program *p = c->p;
-    const struct nest_step *t = &p->steps.at[i];
-    if (t->nest >= p->nests.count) {
-        fault(c, "step %u runs kernel %u of %u", i, t->nest, p->nests.count);
-        return;
-    }
-    const struct nest *n = p->nests.at[t->nest];
-    uint32_t k = 0;
-    for (uint32_t j = 0; j < n->buffers.count; j++) {
-        const struct nest_buffer *b = &n->buffers.at[j];
-        if (b->role == NEST_LOCAL || k++ >= t->n_memories)
-            continue;
-        const struct nest_memory *m = &p->memories.at[t->memories[k - 1]];
-        if (m->dtype != b->dtype || m->count < b->count)
-            fault(c, "step %u: memory %u of %lld %s is buffer %s of %lld %s", i,
-                  t->memories[k - 1], (long long)m->count, dtype_get(m->dtype)->name, b->name,
-                  (long long)b->count, dtype_get(b->dtype)->name);
-        if (b->role != NEST_IN && is_read_only(m))
-            fault(c, "step %u writes memory %u, an %s", i, t->memories[k - 1],
-                  place_names[m->place]);
-    }
-    if (k != t->n_memories)
-        fault(c, "step %u has %u memories for %u buffers", i, t->n_memories, k);
-}
-
-// Whether a matrix of the rows and columns, repeated by batch, is inside count elements.
-static bool matrix_fits(const struct nest_gemm *g, const int64_t stride[4], int64_t rows,
-                        int64_t columns, int64_t ld, int64_t count)
-{
-    if (rows <= 0 || columns <= 0)
-        return true;
-    int64_t last, step;
-    if (ld < columns || __builtin_mul_overflow(rows - 1, ld, &last) ||
-        __builtin_add_overflow(last, columns - 1, &last))
-        return false;
-    for (int i = 0; i < 4; i++) {
-        if (g->batch[i] <= 0)
-            return true;
-        if (stride[i] < 0 || __builtin_mul_overflow(g->batch[i] - 1, stride[i], &step) ||
-            __builtin_add_overflow(last, step, &last))
-            return false;
-    }
-    return last < count;
-}
-
-static void check_gemm(struct checker *c, uint32_t i)
-{
-    const struct nest_step *t = &c->p->steps.at[i];
-    const struct nest_gemm *g = &t->gemm;
-    if (t->n_memories != 3) {
-        fault(c, "step %u: a gemm has 3 memories, not %u", i, t->n_memories);
-        return;
-    }
-    const int64_t *strides[] = {g->stride_a, g->stride_b, g->stride_c};
-    const int64_t rows[] = {g->transpose_a ? g->k : g->m, g->transpose_b ? g->n : g->k, g->m};
-    const int64_t columns[] = {g->transpose_a ? g->m : g->k, g->transpose_b ? g->k : g->n,
-                               g->n};
-    const int64_t ld[] = {g->lda, g->ldb, g->ldc};
-    for (int j = 0; j < 3; j++) {
-        const struct nest_memory *m = &c->p->memories.at[t->memories[j]];
-        if (m->dtype != g->dtype)
-            fault(c, "step %u: a gemm of %s with memory %u of %s", i, dtype_get(g->dtype)->name,
-                  t->memories[j], dtype_get(m->dtype)->name);
-        if (!matrix_fits(g, strides[j], rows[j], columns[j], ld[j], m->count))
-            fault(c, "step %u: matrix %c is not inside memory %u", i, "abc"[j],
-                  t -> memories[j]);
-    }
-    if (is_read_only(&c->p->memories.at[t->memories[2]]))
-        fault(c, "step %u writes memory %u, which is only read", i, t->memories[2]);
-}
-
-static void check_copy(struct checker *c, uint32_t i)
-{
-    const struct nest_step *t = &c->p->steps.at[i];
-    if (t->n_memories != 2) {
-        fault(c, "step %u: a copy has 2 memories, not %u", i, t->n_memories);
-        return;
-    }
-    const struct nest_memory *to = &c->p->memories.at[t->memories[0]];
-    const struct nest_memory *from = &c->p->memories.at[t->memories[1]];
-    if (to->dtype != from->dtype || to->count != from->count)
-        fault(c, "step %u copies %lld %s to %lld %s", i, (long long)from->count,
-              dtype_get(from->dtype)->name, (long long)to->count, dtype_get(to->dtype)->name);
-    if (is_read_only(to))
-        fault(c, "step %u writes memory %u, which is only read", i, t->memories[0]);
-}
-
-static void check_step(struct checker *c, uint32_t i)
-{
-    const struct nest_step *t = &c->p->steps.at[i];
-    for (uint32_t j = 0; j < t->n_memories; j++)
-        if (t->memories[j] >= c->p->memories.count) {
-            fault(c, "step %u uses memory %u of %u", i, t->memories[j], c->p->memories.count);
-            return;
-        }
-    if (t->kind == NEST_STEP_KERNEL)
-        check_kernel(c, i);
-    else if (t->kind == NEST_STEP_GEMM)
-        check_gemm(c, i);
-    else
-        check_copy(c, i);
-}
-
-int nest_program_verify(const struct nest_program *p, struct strbuf *report)
-{
-    struct checker c = {.p = p, .report = report};
-    for (uint32_t i = 0; i < p->nests.count; i++)
-        c.faults += nest_verify(p->nests.at[i], report);
-    for (uint32_t i = 0; i < p->memories.count; i++)
-        check_memory(&c, i);
-    if (c.faults)
-        return c.faults;
-    for (uint32_t i = 0; i < p->steps.count; i++)
-        check_step(&c, i);
-    for (uint32_t i = 0; p->donated && i < p->n_outputs; i++)
-        if (p->donated[i] >= 0 && (uint32_t)p->donated[i] >= p->n_inputs)
-            fault(&c, "output %u takes the memory of input %d of %u", i, p->donated[i],
-                  p->n_inputs);
-    return c.faults;
 }

@@ -5,9 +5,9 @@
 #include "passes/schedule_internal.h"
 
 #include "base/status.h"
-#include "ir/control.h"
 #include "ir/indexing.h"
 #include "passes/passes.h"
+#include "passes/points.h"
 
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ static struct ir_graph *inline_level(const struct ir_graph *g)
 
 // ---- Memories
 
-static uint32_t add_memory(struct schedule *s, struct nest_memory m)
+uint32_t schedule_add_memory(struct schedule *s, struct nest_memory m)
 {
     vec_push(s->program->arena, &s->program->memories, m);
     return s->program->memories.count - 1;
@@ -94,51 +94,57 @@ uint32_t schedule_memory(struct schedule *s, ir_id v)
         m.place = NEST_TEMPORARY;
         m.name = name_of(s, "t", v);
     }
-    return s->memory_of[v] = add_memory(s, m);
+    return s->memory_of[v] = schedule_add_memory(s, m);
 }
 
-// Parameters, then outputs that are stored by a step.
-static void add_arguments(struct schedule *s)
+static uint32_t add_argument(struct schedule *s, enum nest_place place, ir_id v, uint32_t index)
+{
+    return schedule_add_memory(
+        s, (struct nest_memory){.place = place,
+                                .dtype = ir_dtype_of(s->g, v),
+                                .count = value_count(s, v),
+                                .index = index,
+                                .name = name_of(s, place == NEST_INPUT ? "x" : "y", index)});
+}
+
+// Parameters are in their memories, and outputs that are stored by a step go to theirs.
+static void bind_arguments(struct schedule *s, const uint32_t *in, const uint32_t *out)
 {
     const struct ir_graph *g = s->g;
     for (uint32_t i = 0; i < g->n_params; i++)
-        s->memory_of[i] = add_memory(s, (struct nest_memory){.place = NEST_INPUT,
-                                                             .dtype = ir_dtype_of(g, i),
-                                                             .count = value_count(s, i),
-                                                             .index = i,
-                                                             .name = name_of(s, "x", i)});
+        s->memory_of[i] = in[i];
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
-        if (s->memory_of[v] != NONE || ir_node_of(g, v)->op == IR_const)
-            continue;
-        s->memory_of[v] = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
-                                                             .dtype = ir_dtype_of(g, v),
-                                                             .count = value_count(s, v),
-                                                             .index = i,
-                                                             .name = name_of(s, "y", i)});
+        if (s->memory_of[v] == NONE && ir_node_of(g, v)->op != IR_const)
+            s->memory_of[v] = out[i];
     }
 }
 
 // ---- Steps
 
-static void add_step(struct schedule *s, struct nest_step step)
+void schedule_step(struct schedule *s, struct nest_step step)
 {
     vec_push(s->program->arena, &s->program->steps, step);
 }
 
-struct kernel_table {
-    struct hash_table table;
-};
-
-static uint32_t find_nest(struct schedule *s, struct kernel_table *t, struct nest *nest)
+static uint32_t find_nest(struct schedule *s, struct nest *nest)
 {
     uint64_t h = nest_hash(nest);
-    for (struct hash_probe p = hash_probe(&t->table, h); hash_next(&t->table, &p);)
+    for (struct hash_probe p = hash_probe(s->kernels, h); hash_next(s->kernels, &p);)
         if (nest_equal(s->program->nests.at[p.id], nest))
             return p.id;
     vec_push(s->program->arena, &s->program->nests, nest);
-    hash_insert(s->scratch, &t->table, h, s->program->nests.count - 1);
+    hash_insert(s->program->arena, s->kernels, h, s->program->nests.count - 1);
     return s->program->nests.count - 1;
+}
+
+void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason)
+{
+    schedule_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
+                                        .nest = find_nest(s, k->nest),
+                                        .n_memories = k->n_memories,
+                                        .memories = k->memories,
+                                        .reason = reason});
 }
 
 static bool is_empty(const struct schedule *s, const struct group *g)
@@ -149,7 +155,7 @@ static bool is_empty(const struct schedule *s, const struct group *g)
     return true;
 }
 
-static void add_kernel_step(struct schedule *s, struct kernel_table *t, uint32_t group)
+static void add_kernel_step(struct schedule *s, uint32_t group)
 {
     struct group *g = &s->groups.at[group];
     struct strbuf name = strbuf_make(s->program->arena);
@@ -158,11 +164,7 @@ static void add_kernel_step(struct schedule *s, struct kernel_table *t, uint32_t
     strbuf_printf(&name, "k%u_%s", s->program->nests.count,
                   ir_op_get((enum ir_op)ir_node_of(s->g, g->roots.at[0])->op)->name);
     struct kernel k = nest_from_group(s, group, name.text);
-    add_step(s, (struct nest_step){.kind = NEST_STEP_KERNEL,
-                                   .nest = find_nest(s, t, k.nest),
-                                   .n_memories = k.n_memories,
-                                   .memories = k.memories,
-                                   .reason = g->reason});
+    schedule_kernel_step(s, &k, g->reason);
 }
 
 static void add_gemm_step(struct schedule *s, uint32_t group)
@@ -176,19 +178,19 @@ static void add_gemm_step(struct schedule *s, uint32_t group)
     memories[1] = schedule_memory(s, base[1]);
     memories[2] = schedule_memory(s, v);
     step.memories = memories;
-    add_step(s, step);
+    schedule_step(s, step);
 }
 
-static void add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *reason)
+void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *reason)
 {
     uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
     memories[0] = to;
     memories[1] = from;
-    if (s->program->memories.at[to].count != 0)
-        add_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
-                                       .n_memories = 2,
-                                       .memories = memories,
-                                       .reason = reason});
+    if (to != from && s->program->memories.at[to].count != 0)
+        schedule_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
+                                            .n_memories = 2,
+                                            .memories = memories,
+                                            .reason = reason});
 }
 
 // An operand that only an update reads is made in the memory of the result.
@@ -210,33 +212,27 @@ static void share_updated(struct schedule *s)
 }
 
 // The kernel of an update, after what brings its operand to its memory.
-static void add_update_step(struct schedule *s, struct kernel_table *t, uint32_t group)
+static void add_update_step(struct schedule *s, uint32_t group)
 {
     ir_id v = s->groups.at[group].roots.at[0], x = ir_operand(s->g, ir_node_of(s->g, v), 0);
     uint32_t to = schedule_memory(s, v), from = schedule_memory(s, x);
     if (to != from)
-        add_copy(s, to, from, "an update keeps its operand");
-    add_kernel_step(s, t, group);
+        schedule_add_copy(s, to, from, "an update keeps its operand");
+    add_kernel_step(s, group);
 }
 
-static void add_copies(struct schedule *s)
+static void add_copies(struct schedule *s, const uint32_t *out)
 {
     const struct ir_graph *g = s->g;
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i];
         uint32_t from = schedule_memory(s, v);
-        const struct nest_memory *m = &s->program->memories.at[from];
-        if (m->place == NEST_OUTPUT && m->index == i)
-            continue;
-        const char *reason = m->place == NEST_INPUT      ? "the output is an input"
-                             : m->place == NEST_CONSTANT ? "the output is a constant"
-                                                         : "the output is another output";
-        uint32_t to = add_memory(s, (struct nest_memory){.place = NEST_OUTPUT,
-                                                         .dtype = ir_dtype_of(g, v),
-                                                         .count = value_count(s, v),
-                                                         .index = i,
-                                                         .name = name_of(s, "y", i)});
-        add_copy(s, to, from, reason);
+        if (from != out[i])
+            schedule_add_copy(s, out[i], from,
+                              v < g->n_params ? "the output is an input"
+                              : ir_node_of(g, v)->op == IR_const
+                                  ? "the output is a constant"
+                                  : "the output is another output");
     }
 }
 
@@ -244,6 +240,12 @@ struct ordered {
     uint32_t rank, group;
     ir_id first;
 };
+
+static ir_id first_value(const struct schedule *s, const struct group *g)
+{
+    bool is_steps = g->kind == GROUP_CONTROL || g->kind == GROUP_EFFECT;
+    return is_steps ? s->g->nodes.at[g->node].out : g->roots.at[0];
+}
 
 // Groups of higher rank first: they are read by those of lower rank only.
 static int compare_order(const void *a, const void *b)
@@ -256,12 +258,12 @@ static int compare_order(const void *a, const void *b)
 
 static void add_steps(struct schedule *s)
 {
-    struct kernel_table t = {0};
     VEC(struct ordered) order = {0};
     for (uint32_t i = 0; i < s->groups.count; i++)
         if (group_root(s, i) == i)
-            vec_push(s->scratch, &order,
-                     (struct ordered){s->groups.at[i].rank, i, s->groups.at[i].roots.at[0]});
+            vec_push(
+                s->scratch, &order,
+                (struct ordered){s->groups.at[i].rank, i, first_value(s, &s->groups.at[i])});
     if (order.count)
         qsort(order.at, order.count, sizeof *order.at, compare_order);
     s->n_bound = s->atoms.count;
@@ -271,11 +273,14 @@ static void add_steps(struct schedule *s)
         if (s->groups.at[order.at[i].group].kind == GROUP_GEMM)
             add_gemm_step(s, order.at[i].group);
         else if (s->groups.at[order.at[i].group].kind == GROUP_UPDATE)
-            add_update_step(s, &t, order.at[i].group);
+            add_update_step(s, order.at[i].group);
+        else if (s->groups.at[order.at[i].group].kind == GROUP_CONTROL)
+            schedule_control(s, order.at[i].group);
+        else if (s->groups.at[order.at[i].group].kind == GROUP_EFFECT)
+            schedule_effect(s, order.at[i].group);
         else
-            add_kernel_step(s, &t, order.at[i].group);
+            add_kernel_step(s, order.at[i].group);
     }
-    add_copies(s);
 }
 
 static void make_tables(struct schedule *s)
@@ -295,72 +300,128 @@ static void make_tables(struct schedule *s)
     s->cone_ops = arena_array(a, uint8_t, n);
     s->cone_bytes = arena_array(a, int64_t, n);
     s->memory_of = arena_array(a, uint32_t, n);
+    s->stored_as = arena_array(a, ir_id, n);
+    s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
     s->stage = arena_array(a, uint32_t, n);
     s->computed = arena_array(a, uint8_t, n);
     memset(s->first_demand, 0xff, n * sizeof *s->first_demand);
     memset(s->memory_of, 0xff, n * sizeof *s->memory_of);
+    memset(s->stored_as, 0xff, n * sizeof *s->stored_as);
     memset(s->stage, 0xff, n * sizeof *s->stage);
     for (uint32_t i = 0; i < s->g->n_params; i++)
         s->is_stored[i] = true;
 }
 
-static void schedule(struct schedule *s)
+// Values of a network go into one kernel over its points (points.c), however few these are.
+static bool has_layers(const struct schedule *s)
 {
+    int layers = 0;
+    ir_for_each_node (s->g, n) {
+        struct nest_gemm gemm;
+        ir_id base[2];
+        if (n->op == IR_dot_general && gemm_of_dot(s, n, &gemm, base))
+            layers += points_is_layer(&gemm);
+    }
+    return layers >= POINTS_LEAST_LAYERS && !s->options->separate && !s->options->no_gemm;
+}
+
+// The graph with bodies in place of its calls; NULL when that fails.
+static const struct ir_graph *without_calls(const struct ir_graph *g)
+{
+    bool had_calls = has_calls(g);
+    while (g && has_calls(g))
+        g = inline_level(g);
+    if (!g || !had_calls)
+        return g;
+    // What a body packs into a vector of residuals another one unpacks (split.c).
+    uint32_t f = ir_function_add(g->module, (struct ir_graph *)(uintptr_t)g);
+    return ir_function(g->module, pass_simplify(g->module, f));
+}
+
+// The steps of s->g over the memories of its parameters and outputs.
+static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out)
+{
+    uint32_t first = s->program->steps.count, first_memory = s->program->memories.count;
     make_tables(s);
+    s->alone = s->options->large || has_layers(s) ? 0 : COST_ALONE;
     group_values(s);
-    add_arguments(s);
+    bind_arguments(s, in, out);
     share_updated(s);
     add_steps(s);
+    add_copies(s, out);
+    schedule_forward_copies(s, first, first_memory);
+}
+
+void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
+                   const uint32_t *in, const uint32_t *out)
+{
+    g = without_calls(g);
+    if (!g) {
+        s->is_refused = true;
+        return;
+    }
+    struct schedule_options options = *s->options;
+    options.donated = dies;
+    struct schedule body = {.arena = s->arena,
+                            .scratch = s->scratch,
+                            .g = g,
+                            .options = &options,
+                            .program = s->program,
+                            .kernels = s->kernels};
+    schedule(&body, in, out);
+    s->is_refused |= body.is_refused;
+}
+
+static jot_status schedule_program(struct arena *scratch, void *ctx)
+{
+    struct schedule *s = ctx;
+    s->scratch = scratch;
+    const struct ir_graph *g = s->g;
+    uint32_t *in = arena_array(s->scratch, uint32_t, g->n_params + 1);
+    uint32_t *out = arena_array(s->scratch, uint32_t, g->outputs.count + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        in[i] = add_argument(s, NEST_INPUT, i, i);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        out[i] = add_argument(s, NEST_OUTPUT, g->outputs.at[i], i);
+    schedule(s, in, out);
+    if (!s->options->separate)
+        schedule_points(s->program, s->scratch);
+    schedule_sort_memories(s->program);
     layout_products(s->program);
     plan_memory(s->program, s->options->donated);
+    return JOT_OK;
 }
 
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
                          const struct schedule_options *options, struct nest_program **out)
 {
     static const struct schedule_options defaults;
-    bool had_calls = has_calls(g);
-    if (ir_has_control(g))
-        return status_fail(JOT_ERR_INTERNAL, "loops and branches have no kernels yet");
-    while (has_calls(g)) {
-        g = inline_level(g);
-        if (!g)
-            return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
-    }
-    // What a body packs into a vector of residuals another one unpacks (split.c).
-    if (had_calls) {
-        uint32_t f = ir_function_add(g->module, (struct ir_graph *)(uintptr_t)g);
-        g = ir_function(g->module, pass_simplify(g->module, f));
-    }
+    g = without_calls(g);
+    if (!g)
+        return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
     struct schedule s = {.arena = arena, .g = g, .options = options ? options : &defaults};
     s.program = arena_new(arena, struct nest_program);
     s.program->arena = arena;
     s.program->name = arena_text(arena, g->name ? g->name : "program");
     s.program->n_inputs = g->n_params;
     s.program->n_outputs = g->outputs.count;
-    s.scratch = arena_create();
-    if (!s.scratch)
-        return status_out_of_memory();
-    // The scratch arena is owned here, so leaving for want of memory passes by.
-    struct arena *scratch = s.scratch;
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(scratch);
-        return status_out_of_memory();
-    }
-    schedule(&s);
-    arena_guard_close(&guard);
-    arena_release(scratch);
+    s.kernels = arena_new(arena, struct hash_table);
+    JOT_TRY(arena_lend(schedule_program, &s));
+    if (s.is_refused)
+        return status_fail(JOT_ERR_INTERNAL, "schedule: a body could not be written");
     *out = s.program;
     return JOT_OK;
 }
 
 void schedule_print(struct strbuf *s, const struct nest_program *p)
 {
-    static const char *const kinds[] = {"kernel", "gemm", "copy"};
+    uint32_t depth = 0;
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *step = &p->steps.at[i];
-        strbuf_printf(s, "# step %u: %s", i, kinds[step->kind]);
+        depth -= step->kind == NEST_STEP_END;
+        strbuf_printf(s, "# step %u:%*s %s", i, (int)(2 * depth), "",
+                      nest_step_name(step->kind));
+        depth += nest_step_opens(step);
         if (step->kind == NEST_STEP_KERNEL)
             strbuf_printf(s, " %s", p->nests.at[step->nest]->name);
         strbuf_printf(s, " (%s)\n", step->reason ? step->reason : "");

@@ -14,9 +14,10 @@
 #include "passes/nest.h"
 
 struct schedule_options {
-    bool separate;       // every value in a kernel of its own, nothing fused: for tests
-    bool no_gemm;        // products stay in kernels
-    bool large;          // decides as if all extents were large: for tests
+    bool separate; // every value in a kernel of its own, nothing fused, and steps: for tests
+    bool no_gemm;  // products stay in kernels
+    bool steps;    // no loop or branch is one kernel: for tests
+    bool large;    // decides as if all extents were large: for tests
     const bool *donated; // by input, may be NULL: its memory may be overwritten
 };
 

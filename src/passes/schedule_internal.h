@@ -47,7 +47,9 @@ enum decision {
 enum group_kind {
     GROUP_KERNEL,
     GROUP_UPDATE, // one scatter or dynamic_update_slice, in the memory of its operand
-    GROUP_GEMM
+    GROUP_GEMM,
+    GROUP_CONTROL, // one loop or branch, all its results
+    GROUP_EFFECT   // the same of a node with effects that has no body, operands in memory
 };
 
 enum constraint_kind { CONSTRAINT_ROOT, CONSTRAINT_REDUCE, CONSTRAINT_EXPENSIVE };
@@ -72,11 +74,13 @@ struct group {
     uint32_t feeder; // smallest rank of the groups whose results it reads
     uint32_t ops;
     VEC(struct constraint) constraints;
-    VEC(ir_id) roots;      // values it stores
-    VEC(ir_id) reduced;    // reductions computed in it
-    struct atoms points;   // parallel loops
-    struct atoms fold;     // the loop of accumulating puts, may be empty
-    struct atoms unrolled; // inner loops that are written out
+    VEC(ir_id) roots;                // values it stores
+    uint32_t node;                   // CONTROL, EFFECT: which
+    VEC(ir_id) reduced;              // reductions computed in it
+    struct atoms points;             // parallel loops
+    struct atoms fold;               // the loop of accumulating puts, may be empty
+    struct atoms unrolled;           // inner loops that are written out
+    const struct resident *resident; // CONTROL: as one kernel; NULL: as steps
     const char *reason;
 };
 
@@ -96,6 +100,10 @@ struct schedule {
     const struct ir_graph *g;
     const struct schedule_options *options;
     struct nest_program *program;
+    struct hash_table *kernels; // of the program's nests by content
+    int64_t alone;              // work that needs no parallel points
+    bool is_refused;            // something has neither a kernel nor steps
+    uint32_t effect_rank;       // larger than that of the groups with effects so far
     VEC(struct atom) atoms;
     VEC(struct group) groups;
     VEC(struct demand) demands;
@@ -112,6 +120,8 @@ struct schedule {
     uint8_t *cone_ops;   // by value: ops from parameters on, COST_NEVER for too many
     int64_t *cone_bytes; // by value: of the parameters it is made of
     uint32_t *memory_of; // by value
+    ir_id *stored_as;    // by value: the transpose that is stored instead of it, or IR_NONE
+    const struct resident **residents; // by node that is a loop or branch, once asked for
     // Of the kernel that is being written; see nest_from_graph.c.
     uint32_t *bound;   // by atom: the index form of its loop, NONE outside
     uint32_t *stage;   // by value: folds one after the other that it takes, or NONE
@@ -133,6 +143,10 @@ struct atoms axes_minus(struct schedule *s, struct atoms a, struct atoms b);
 bool axes_contain(const struct schedule *s, struct atoms set, atom_id a);
 bool axes_include(const struct schedule *s, struct atoms set, struct atoms part);
 bool axes_equal(struct schedule *s, struct atoms a, struct atoms b); // as sequences
+// Splits until the two sequences have the same extents; false when they do not divide so.
+bool axes_refine(struct schedule *s, struct atoms a, struct atoms b);
+// Takes atoms whose product is `extent` from the front; false when they do not divide so.
+bool axes_take(struct schedule *s, struct atoms *from, int64_t extent, struct atoms *out);
 int64_t axes_product(const struct schedule *s, struct atoms a);
 
 // A view of new atoms, one for each axis longer than 1.
@@ -197,6 +211,49 @@ struct kernel {
 struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *name);
 // The memory of a stored value, a parameter or a constant.
 uint32_t schedule_memory(struct schedule *s, ir_id v);
+uint32_t schedule_add_memory(struct schedule *s, struct nest_memory m);
+void schedule_step(struct schedule *s, struct nest_step step);
+void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *reason);
+// Adds the step that runs the kernel, or an equal one that the program has.
+void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char *reason);
+
+// ---- Loops and branches (schedule_control.c, schedule_resident.c)
+
+// Adds the steps of a graph whose parameters are in the memories `in` and whose outputs go to `out`,
+// none of which is read otherwise before the last of them ends.  dies: by parameter, whether nobody
+// needs it after them.
+void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
+                   const uint32_t *in, const uint32_t *out);
+// The steps of a scan, while or cond, the root of the group.
+void schedule_control(struct schedule *s, uint32_t group);
+// How the node is one kernel, or why it is not.
+struct resident {
+    struct lanes *lanes;
+    bool is_expanded;   // elements of a lane are written out
+    const char *reason; // NULL: it is one
+};
+const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);
+// The kernel, over the memories of results and of operands that are stored; false, with the reason, when
+// it is none.
+bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
+                       const char **reason);
+
+// ---- Copies (schedule_copies.c)
+
+// Has the steps from `first` on compute values where they are copied to; memories from first_memory
+// on are theirs alone.
+void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory);
+// Memory `to` in place of `from` in the steps from `first` on and in all views.
+void schedule_replace_memory(struct nest_program *p, uint32_t first, uint32_t from,
+                             uint32_t to);
+void schedule_remove_step(struct nest_program *p, uint32_t i);
+// Drops memories that no step uses, and numbers views after what they show.
+void schedule_sort_memories(struct nest_program *p);
+
+// ---- Effects (schedule_effect.c)
+
+// The step of a node without a body, the one of the group.
+void schedule_effect(struct schedule *s, uint32_t group);
 
 // ---- Library calls (gemm.c)
 // The library call of a dot_general that is large enough and whose operands lie right; false

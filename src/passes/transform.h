@@ -10,12 +10,16 @@
 enum memo_kind {
     MEMO_JVP,
     MEMO_SPLIT,
+    MEMO_SPLIT_REPLAY,
     MEMO_TRANSPOSE,
     MEMO_VJP,
     MEMO_VMAP,
     MEMO_RESTRICT,
     MEMO_INLINE,
     MEMO_SIMPLIFY,
+    MEMO_STRIP,
+    MEMO_CHECK_NUMBERS,
+    MEMO_COUNT_TRIPS,
 };
 struct memo_key {
     enum memo_kind kind;
@@ -47,6 +51,16 @@ void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct
 // n values, all IR_NONE.
 ir_id *pass_no_values(struct ir_module *m, uint32_t n);
 
+// -- Effects ----------------------------------------------------------------------------------
+
+// f without what it does beside computing its results.
+uint32_t pass_strip_effects(struct ir_module *m, uint32_t f);
+// Whether f may be computed a second time: it has no callbacks with results.
+bool pass_is_repeatable(struct ir_module *m, uint32_t f);
+// pass_copy_node of a node without its effects; nothing of one that has no results.
+void pass_copy_stripped(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                        ir_id *map);
+
 // -- Forward mode -----------------------------------------------------------------------------
 
 // Pushes tangents through nodes, in order.  primal and tangent are by value of g.  With in_place
@@ -74,6 +88,11 @@ struct unzipped {
 jot_status pass_unzip(struct ir_module *m, const struct ir_graph *g, const bool *linear_in,
                       ir_id *map, struct unzipped *out);
 
+// f as pass_split has it, but with inputs as the only residuals: the linear part computes again what
+// else it needs.
+jot_status pass_split_replay(struct ir_module *m, uint32_t f, const bool *linear_in,
+                             struct pass_split *out);
+
 // -- Reverse mode -----------------------------------------------------------------------------
 
 // Pulls cotangents back through the linear nodes of g.  The caller sets value for the known
@@ -86,6 +105,7 @@ struct transpose_sweep {
     const bool *linear;
     ir_id *value, *cotangent;
     bool *needed;
+    bool keeps_effects; // of nodes that are not linear; otherwise they are not done again
 };
 void pass_transpose_sweep(struct transpose_sweep *s);
 

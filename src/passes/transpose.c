@@ -19,6 +19,11 @@ static bool node_is_linear(const struct transpose_sweep *s, const struct ir_node
     return false;
 }
 
+static bool keeps_effect(const struct transpose_sweep *s, const struct ir_node *n)
+{
+    return s->keeps_effects && !node_is_linear(s, n) && ir_has_effect(s->g, n);
+}
+
 // Marks linear nodes with a cotangent to come in `live` and values to be built in s->needed.
 static bool *find_live(struct transpose_sweep *s)
 {
@@ -33,6 +38,7 @@ static bool *find_live(struct transpose_sweep *s)
             ir_id v = n->out + i;
             wanted = wanted || (linear ? live[v] : s->needed[v] && s->value[v] == IR_NONE);
         }
+        wanted = wanted || keeps_effect(s, n);
         for (uint32_t i = 0; wanted && i < n->n_in; i++) {
             ir_id v = ir_operand(g, n, i);
             if (s->linear[v])
@@ -50,6 +56,7 @@ static void build_needed(struct transpose_sweep *s)
         bool wanted = false;
         for (uint32_t i = 0; i < n->n_out; i++)
             wanted = wanted || (s->needed[n->out + i] && s->value[n->out + i] == IR_NONE);
+        wanted = wanted || keeps_effect(s, n);
         if (!wanted || n->op == IR_param || s->b->status != JOT_OK)
             continue;
         // A node some of whose results are given already is built for the others.

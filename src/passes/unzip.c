@@ -6,9 +6,9 @@
 // becomes
 //     f(x, dx) { y, c = call forward x; dy = call linear c dx; return y, dy }
 //
-// Only nodes with bodies and barriers can be both; loops and branches are separated in unzip_loop.c,
-// unzip_while.c and unzip_cond.c.  A checkpoint is separated into two checkpoints without
-// residuals between them: the second computes again what it needs.
+// Only nodes with bodies and barriers can be both; loops and branches are separated in the other
+// files called unzip.  A checkpoint is separated into two checkpoints without residuals between them:
+// the second computes again what it needs, without effects.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "passes/unzip.h"
@@ -61,15 +61,18 @@ static void set_results(struct unzip *u, const struct ir_node *n, const bool *li
     }
 }
 
-// call f(x, dx) -> call forward(x), call linear(residuals, dx)
+// call f(x, dx) -> call forward(x), call linear(residuals, dx).  A checkpoint has no residuals but
+// operands, unless what it does may not be done again.
 static void split_call(struct unzip *u, const struct ir_node *n)
 {
     struct ir_builder *b = u->b;
     struct ir_module *m = b->module;
     uint32_t f = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0];
     bool *mask = unzip_linear_operands(u, n);
+    bool is_checkpoint = n->op == IR_checkpoint && pass_is_repeatable(m, f);
+    enum ir_op op = is_checkpoint ? IR_checkpoint : IR_call;
     struct pass_split s;
-    jot_status status = pass_split(m, f, mask, &s);
+    jot_status status = (is_checkpoint ? pass_split_replay : pass_split)(m, f, mask, &s);
     if (status != JOT_OK) {
         ir_fail(b, status, "%s", jot_error_message());
         return;
@@ -77,8 +80,8 @@ static void split_call(struct unzip *u, const struct ir_node *n)
     ir_id *in = arena_array(m->arena, ir_id, n->n_in + s.n_residuals + 1);
     b->where = n->where;
     ir_id known = IR_NONE, linear = IR_NONE;
-    if (ir_function(m, s.forward)->outputs.count)
-        known = ir_call(b, IR_call, 1, &s.forward, pick(u, n, false, in), in);
+    if (ir_function(m, s.forward)->outputs.count || ir_function(m, s.forward)->has_effects)
+        known = ir_call(b, op, 1, &s.forward, pick(u, n, false, in), in);
     for (uint32_t i = 0; i < s.n_residuals; i++) {
         struct pass_residual r = s.residuals[i];
         in[i] = r.from == PASS_RESIDUAL_INPUT ? u->map[ir_operand(u->g, n, r.index)]
@@ -86,87 +89,9 @@ static void split_call(struct unzip *u, const struct ir_node *n)
     }
     int count = (int)s.n_residuals + pick(u, n, true, in + s.n_residuals);
     if (ir_function(m, s.linear)->outputs.count)
-        linear = ir_call(b, IR_call, 1, &s.linear, count, in);
+        linear = ir_call(b, op, 1, &s.linear, count, in);
     if (b->status == JOT_OK)
         set_results(u, n, s.linear_out, known, linear);
-}
-
-// f with only the results whose mask is which; with grouped, inputs outside first come before
-// those in it, and without, inputs in it are left out.
-static jot_status restrict_function(struct ir_module *m, uint32_t f, const bool *linear_in,
-                                    const bool *linear_out, bool which, uint32_t *out_f)
-{
-    const struct ir_graph *g = ir_function(m, f);
-    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, g->values.count);
-    bool *needed = arena_array(m->arena, bool, g->values.count + 1);
-    pass_copy_params(&b, g, linear_in, false, map);
-    if (which)
-        pass_copy_params(&b, g, linear_in, true, map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        needed[g->outputs.at[i]] = linear_out[i] == which;
-    for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
-        const struct ir_node *n = &g->nodes.at[at];
-        for (uint32_t k = 0; k < n->n_out; k++)
-            for (uint32_t i = 0; needed[n->out + k] && i < n->n_in; i++)
-                needed[ir_operand(g, n, i)] = true;
-    }
-    for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool any = false;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            any = any || needed[n->out + k];
-        if (any)
-            pass_copy_node(&b, g, n, map);
-    }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        if (linear_out[i] == which)
-            ir_output(&b, map[g->outputs.at[i]]);
-    return pass_finish(&b, out_f);
-}
-
-// checkpoint f(x, dx) -> checkpoint of the results that need no dx, and checkpoint of the others,
-// which computes again what it needs of x.
-static void split_checkpoint(struct unzip *u, const struct ir_node *n)
-{
-    struct ir_builder *b = u->b;
-    struct ir_module *m = b->module;
-    uint32_t f = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0];
-    const struct ir_graph *g = ir_function(m, f);
-    bool *mask = unzip_linear_operands(u, n);
-    bool *linear_out = arena_array(m->arena, bool, n->n_out + 1);
-    struct unzipped inner;
-    ir_id *map = arena_array(m->arena, ir_id, g->values.count + 1);
-    jot_status status = pass_unzip(m, g, mask, map, &inner);
-    uint32_t known_f = 0, linear_f = 0;
-    bool any_known = false;
-    for (uint32_t i = 0; status == JOT_OK && i < n->n_out; i++) {
-        linear_out[i] = inner.linear[map[g->outputs.at[i]]];
-        any_known = any_known || !linear_out[i];
-    }
-    // The parts of the separated body: in the body itself a mixed call would drag linear inputs
-    // into what does not depend on them.
-    uint32_t whole = f;
-    if (status == JOT_OK) {
-        whole = ir_function_add(m, ir_canonical(inner.g));
-        status = restrict_function(m, whole, mask, linear_out, false, &known_f);
-    }
-    if (status == JOT_OK)
-        status = restrict_function(m, whole, mask, linear_out, true, &linear_f);
-    if (status != JOT_OK) {
-        ir_fail(b, status, "%s", jot_error_message());
-        return;
-    }
-    ir_id *in = arena_array(m->arena, ir_id, n->n_in + 1), known = IR_NONE, linear = IR_NONE;
-    b->where = n->where;
-    int count = pick(u, n, false, in);
-    if (any_known)
-        known = ir_call(b, IR_checkpoint, 1, &known_f, count, in);
-    count += pick(u, n, true, in + count);
-    if (ir_function(m, linear_f)->outputs.count)
-        linear = ir_call(b, IR_checkpoint, 1, &linear_f, count, in);
-    if (b->status == JOT_OK)
-        set_results(u, n, linear_out, known, linear);
 }
 
 // Known and linear operands each get a barrier of their own.
@@ -188,8 +113,6 @@ static void unzip_node(struct unzip *u, const struct ir_node *n)
     bool linear = reads_linear(u, n);
     if (linear && n->op == IR_barrier) {
         split_barrier(u, n);
-    } else if (linear && n->op == IR_checkpoint) {
-        split_checkpoint(u, n);
     } else if (linear && n->op == IR_scan) {
         unzip_scan(u, n);
     } else if (linear && n->op == IR_while) {
@@ -226,5 +149,7 @@ jot_status pass_unzip(struct ir_module *m, const struct ir_graph *g, const bool 
     out->linear = arena_array(m->arena, bool, out->g->values.count + 1);
     for (uint32_t v = 0; v < g->values.count; v++)
         out->linear[u.map[v]] = u.linear[v];
+    for (uint32_t i = 0; i < u.made.count; i++)
+        out->linear[u.made.at[i]] = true;
     return JOT_OK;
 }

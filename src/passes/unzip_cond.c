@@ -129,7 +129,10 @@ static jot_status known_branch(struct split_cond *c, int k, uint32_t *out_f)
 static jot_status build_known(struct split_cond *c, uint32_t *functions)
 {
     uint32_t n_known = body_count(c->linear_out, false, 0, c->n_out);
-    if (n_known + c->slots.count == 0)
+    bool any = n_known + c->slots.count > 0;
+    for (int k = 0; k < c->n; k++)
+        any = any || ir_function(c->m, c->parts[k].forward)->has_effects;
+    if (!any)
         return JOT_OK;
     for (int k = 0; k < c->n; k++)
         JOT_TRY(known_branch(c, k, &functions[k]));

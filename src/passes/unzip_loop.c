@@ -13,6 +13,8 @@
 // after each trip is the same stack, moved by one trip.
 //
 // A carry is linear when it is in some trip: the body is separated until no carry is added.
+//
+// With checkpoint=1 the linear body computes everything again from its operands.
 #include "passes/unzip.h"
 
 #include "base/status.h"
@@ -33,6 +35,7 @@ struct split_loop {
     bool *invariant;   // by value of the known body: depends on consts alone
     bool *constant;    // by value: depends on nothing
     bool *available;   // by value: can be made in the linear loop without being stored
+    bool *kept;        // by value: a residual that is available because it is stored
     bool *leaf;        // by value: handed to the linear loop
     VEC(ir_id) stacks; // values of the known body that become rows out of the known loop
     ir_id *value;      // by value: of the graph around the loop, of leaves
@@ -44,8 +47,10 @@ struct split_loop {
 static jot_status split_body(struct split_loop *l)
 {
     bool *out = body_mask(l->m, l->n_out);
+    bool replays = l->scan.checkpoint == 1;
     do {
-        JOT_TRY(pass_split(l->m, l->scan.body, l->linear_in, &l->s));
+        JOT_TRY((replays ? pass_split_replay : pass_split)(l->m, l->scan.body, l->linear_in,
+                                                           &l->s));
         for (uint32_t i = 0; i < l->n_out; i++)
             out[i] = l->s.linear_out[i];
     } while (body_grow(l->linear_in + l->n_consts, out, l->n_carry));
@@ -75,7 +80,8 @@ static void find_invariant(struct split_loop *l)
     l->invariant = body_mask(l->m, g->values.count);
     l->constant = body_mask(l->m, g->values.count);
     ir_for_each_node (g, n) {
-        bool invariant = n->op != IR_param || n->out < n_consts, constant = n->op != IR_param;
+        bool constant = n->op != IR_param && !ir_has_effect(g, n);
+        bool invariant = constant || (n->op == IR_param && n->out < n_consts);
         for (uint32_t i = 0; i < n->n_in; i++) {
             invariant = invariant && l->invariant[ir_operand(g, n, i)];
             constant = constant && l->constant[ir_operand(g, n, i)];
@@ -127,17 +133,21 @@ static bool is_cheap(const struct ir_graph *g, const struct ir_node *n)
             (ir_op_class(op) == IR_CLASS_MAP && cost_of_op(op, ir_dtype_of(g, n->out)) <= 2));
 }
 
-// What the linear loop can have without storing anything but carries before the trip, and those only
-// when with_carries says so or they are residuals anyway.
+// What the linear loop can have without storing anything but residuals that nothing cheap makes and
+// carries before the trip, and those only when with_carries says so or they are residuals anyway.
 static void find_available(struct split_loop *l, bool with_carries)
 {
     const struct ir_graph *g = l->known;
-    bool *available = l->available;
+    bool *available = l->available, *is_residual = body_mask(l->m, g->values.count);
     memset(available, 0, g->values.count * sizeof *available);
+    memset(l->kept, 0, g->values.count * sizeof *l->kept);
     for (ir_id v = 0; v < g->n_params; v++)
         available[v] = with_carries || !is_carry_before(l, v);
-    for (uint32_t r = 0; r < l->s.n_residuals; r++)
-        available[residual_value(l, r)] |= is_carry_before(l, residual_value(l, r));
+    for (uint32_t r = 0; r < l->s.n_residuals; r++) {
+        ir_id v = residual_value(l, r);
+        is_residual[v] = true;
+        available[v] |= is_carry_before(l, v);
+    }
     for (uint32_t i = l->n_carry; i < l->n_out; i++)
         if (!l->linear_out[i])
             available[g->outputs.at[known_result(l, i)]] = true;
@@ -146,8 +156,12 @@ static void find_available(struct split_loop *l, bool with_carries)
         bool all = is_cheap(g, n);
         for (uint32_t i = 0; i < n->n_in; i++)
             all = all && available[ir_operand(g, n, i)];
-        for (uint32_t i = 0; i < n->n_out; i++)
-            available[n->out + i] |= all || l->invariant[n->out + i];
+        for (uint32_t i = 0; i < n->n_out; i++) {
+            ir_id v = n->out + i;
+            available[v] |= all || l->invariant[v];
+            l->kept[v] = is_residual[v] && !available[v];
+            available[v] |= l->kept[v];
+        }
     }
 }
 
@@ -165,7 +179,7 @@ static void find_leaves(struct split_loop *l)
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
             bool given = n->op == IR_param || find_row_out(l, v) < l->n_out ||
-                         (l->invariant[v] && !l->constant[v]) || !l->available[v];
+                         (l->invariant[v] && !l->constant[v]) || l->kept[v] || !l->available[v];
             l->leaf[v] = needed[v] && given;
             any = any || (needed[v] && !given);
         }
@@ -189,6 +203,11 @@ static bool takes_memory(const struct split_loop *l, ir_id v)
            (v >= l->known->n_params || is_carry_before(l, v));
 }
 
+static int64_t bytes_of(const struct split_loop *l, struct ir_type t)
+{
+    return ir_count(l->m, t) * (int64_t)jot_dtype_size(ir_dtype(t));
+}
+
 // Bytes of a trip that the choice of carries takes.
 static int64_t choose_leaves(struct split_loop *l, bool with_carries)
 {
@@ -201,8 +220,7 @@ static int64_t choose_leaves(struct split_loop *l, bool with_carries)
             continue;
         if (!is_moved(l, v))
             vec_push(l->m->arena, &l->stacks, v);
-        bytes += ir_count(l->m, ir_type_of(l->known, v)) *
-                 (int64_t)jot_dtype_size(ir_dtype_of(l->known, v));
+        bytes += bytes_of(l, ir_type_of(l->known, v));
     }
     return bytes;
 }
@@ -236,7 +254,7 @@ static void hoist(struct split_loop *l)
 static jot_status build_known(struct split_loop *l)
 {
     uint32_t n_known = body_count(l->linear_out, false, 0, l->n_out);
-    if (n_known + l->stacks.count == 0)
+    if (n_known + l->stacks.count == 0 && !l->known->has_effects)
         return JOT_OK;
     struct ir_builder b = ir_builder_make(l->m, l->known->name, IR_BUILD_ZEROS);
     ir_id *map = pass_no_values(l->m, l->known->values.count);
@@ -345,7 +363,7 @@ static void make_residuals(struct split_loop *l, struct body *w, ir_id *map)
             wanted[ir_operand(g, n, i)] = true;
     }
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        if (wanted[g->nodes.at[at].out])
+        if (body_any(wanted + g->nodes.at[at].out, g->nodes.at[at].n_out))
             pass_copy_node(&w->b, g, &g->nodes.at[at], map);
     for (uint32_t r = 0; r < l->s.n_residuals; r++)
         w->in[r] = map[residual_value(l, r)];
@@ -384,65 +402,56 @@ static jot_status build_linear(struct split_loop *l)
 
 // -- Both -------------------------------------------------------------------------------------
 
-// scan over operands x, of which those in linear_in are linear; results in y and linear_out.
-static jot_status split_loop(struct ir_builder *b, const struct ir_scan *scan, uint32_t n_in,
-                             const ir_id *x, const bool *linear_in, ir_id *y, bool *linear_out)
+static struct split_loop make_loop(struct ir_builder *b, const struct known_linear *k)
 {
     struct ir_module *m = b->module;
-    const struct ir_graph *body = ir_function(m, scan->body);
-    struct split_loop l = {.b = b,
-                           .m = m,
-                           .scan = *scan,
-                           .body = body,
-                           .n_consts = (uint32_t)scan->n_consts,
-                           .first_row = (uint32_t)(scan->n_consts + scan->n_carry),
-                           .n_in = n_in,
-                           .n_carry = (uint32_t)scan->n_carry,
-                           .n_out = body->outputs.count,
-                           .x = x,
-                           .linear_in = arena_copy(m->arena, linear_in, n_in),
-                           .linear_out = linear_out,
-                           .y = y};
+    const struct ir_graph *body = ir_function(m, k->scan.body);
+    return (struct split_loop){
+        .b = b,
+        .m = m,
+        .scan = k->scan,
+        .body = body,
+        .n_consts = (uint32_t)k->scan.n_consts,
+        .first_row = (uint32_t)(k->scan.n_consts + k->scan.n_carry),
+        .n_in = k->n_in,
+        .n_carry = (uint32_t)k->scan.n_carry,
+        .n_out = body->outputs.count,
+        .x = k->x,
+        .linear_in = arena_copy(m->arena, k->linear_in, k->n_in),
+        .linear_out = k->linear_out,
+        .y = k->y,
+    };
+}
+
+static int64_t state_bytes(const struct split_loop *l)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = l->n_consts; i < l->first_row; i++)
+        if (!l->linear_in[i])
+            bytes += bytes_of(l, ir_type_of(l->body, i));
+    return bytes;
+}
+
+jot_status unzip_trips(struct ir_builder *b, const struct known_linear *k, int64_t most,
+                       struct tape *out)
+{
+    struct split_loop l = make_loop(b, k);
     JOT_TRY(split_body(&l));
     uint32_t n_values = l.known->values.count;
-    l.available = body_mask(m, n_values);
-    l.leaf = body_mask(m, n_values);
-    l.value = pass_no_values(m, n_values);
+    l.available = body_mask(l.m, n_values);
+    l.kept = body_mask(l.m, n_values);
+    l.leaf = body_mask(l.m, n_values);
+    l.value = pass_no_values(l.m, n_values);
     find_invariant(&l);
-    int64_t with_carries = choose_leaves(&l, true);
-    if (choose_leaves(&l, false) > with_carries)
-        choose_leaves(&l, true);
+    int64_t with_carries = choose_leaves(&l, true), bytes = choose_leaves(&l, false);
+    if (bytes > with_carries)
+        bytes = choose_leaves(&l, true);
+    *out = (struct tape){.trip = bytes, .state = state_bytes(&l)};
+    if (l.scan.length > 0 && bytes > most / l.scan.length)
+        return JOT_OK;
+    out->is_built = true;
     JOT_TRY(build_known(&l));
     find_values(&l);
     JOT_TRY(pass_builder_status(b));
     return body_any(l.linear_out, l.n_out) ? build_linear(&l) : JOT_OK;
-}
-
-static void set_results(struct unzip *u, const struct ir_node *n, const ir_id *y,
-                        const bool *linear)
-{
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        u->map[n->out + i] = y[i];
-        u->linear[n->out + i] = linear[i];
-    }
-}
-
-void unzip_loop(struct unzip *u, const struct ir_node *n, const struct ir_scan *scan)
-{
-    struct ir_builder *b = u->b;
-    ir_id *y = pass_no_values(b->module, n->n_out);
-    bool *linear_out = body_mask(b->module, n->n_out);
-    b->where = n->where;
-    jot_status status = split_loop(b, scan, n->n_in, unzip_operands(u, n),
-                                   unzip_linear_operands(u, n), y, linear_out);
-    if (status == JOT_OK)
-        set_results(u, n, y, linear_out);
-    else if (b->status == JOT_OK)
-        ir_fail(b, status, "%s", jot_error_message());
-}
-
-void unzip_scan(struct unzip *u, const struct ir_node *n)
-{
-    struct ir_scan s = ir_scan_of(n);
-    unzip_loop(u, n, &s);
 }

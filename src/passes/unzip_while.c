@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A while over known and linear values: with a bound it is a scan, which can be separated.
+// A while over known and linear values: with a bound it is a scan, which can be separated; without,
+// see unzip_online.c.
 //
 //     x, dx = while {test, step, max_trips=9} [| x0, dx0]
 // becomes
@@ -59,8 +60,7 @@ static void plain_trip(struct ir_builder *b, const struct ir_while *l, ir_id *x,
 }
 
 // A while of at most max_trips trips as a scan of exactly so many: once the test is false the
-// carries stay, so it stays false.  A test that holds after the last trip is a status of the run of
-// a while, and not of the scan: the place for it is after the known loop.
+// carries stay, so it stays false.
 static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
                                const bool *linear, struct ir_scan *out)
 {
@@ -78,21 +78,39 @@ static jot_status bounded_scan(struct ir_module *m, const struct ir_while *l,
     return pass_finish(&b, &out->body);
 }
 
+static jot_status without_bound(struct unzip *u, const struct ir_node *n,
+                                const struct ir_while *l)
+{
+    struct ir_module *m = u->b->module;
+    ir_id *y = pass_no_values(m, n->n_out);
+    bool *linear = body_mask(m, n->n_out);
+    JOT_TRY(unzip_online(u->b, l, n->n_in, unzip_operands(u, n), unzip_linear_operands(u, n), y,
+                         linear));
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        u->map[n->out + i] = y[i];
+        u->linear[n->out + i] = linear[i];
+    }
+    return JOT_OK;
+}
+
 void unzip_while(struct unzip *u, const struct ir_node *n)
 {
     struct ir_while l = ir_while_of(n);
     struct ir_scan s;
+    jot_status status;
     u->b->where = n->where;
-    if (l.max_trips == IR_NO_BOUND) {
-        ir_fail(u->b, JOT_ERR_ARGUMENT,
-                "while has no reverse mode: nobody knows how many trips there are to go back: "
-                "use jot_scan, or jot_for with a fixed number of trips, or give the while a "
-                "bound");
-        return;
+    if (l.max_trips == IR_NO_BOUND && !pass_is_repeatable(u->b->module, l.step)) {
+        status =
+            status_fail(JOT_ERR_ARGUMENT,
+                        "a callback in a while without a bound: its trips are made again on "
+                        "the way back: give the while a bound");
+    } else if (l.max_trips == IR_NO_BOUND) {
+        status = without_bound(u, n, &l);
+    } else {
+        status = bounded_scan(u->b->module, &l, unzip_linear_operands(u, n), &s);
+        if (status == JOT_OK)
+            unzip_loop(u, n, &s);
     }
-    jot_status status = bounded_scan(u->b->module, &l, unzip_linear_operands(u, n), &s);
-    if (status == JOT_OK)
-        unzip_loop(u, n, &s);
-    else
+    if (status != JOT_OK && u->b->status == JOT_OK)
         ir_fail(u->b, status, "%s", jot_error_message());
 }

@@ -8,7 +8,7 @@
 // What lies between x and y is taken out as a closed graph with distinct parameters: x, and every
 // other value it reads.  (In the open graph a cotangent could be the same value as an operand.)
 // Its tangents are separated, and the linear part goes back into the graph, reading the values
-// that are there already.
+// that are there already.  Loops that are computed a second time have no effects then.
 #include "base/status.h"
 #include "ir/control.h"
 #include "passes/body.h"
@@ -107,7 +107,7 @@ static bool extract(struct between *s, ir_id y, int n, const ir_id *x)
     ir_for_each_node (from, node) {
         if (!on_path(path, node) || is_made[node->out])
             continue;
-        pass_copy_node(&b, from, node, map);
+        pass_copy_stripped(&b, from, node, map);
         for (uint32_t i = 0; i < node->n_out; i++)
             note(s, map[node->out + i], node->out + i);
     }

@@ -53,7 +53,7 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *wrt, enum s
     bool *nonzero = arena_array(m->arena, bool, g->outputs.count + 1);
     JOT_TRY(make_joint(m, f, wrt, &u, nonzero));
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS);
-    struct transpose_sweep s = {.b = &b, .g = u.g, .linear = u.linear};
+    struct transpose_sweep s = {.b = &b, .g = u.g, .linear = u.linear, .keeps_effects = true};
     s.value = pass_no_values(m, u.g->values.count);
     s.cotangent = pass_no_values(m, u.g->values.count);
     s.needed = arena_array(m->arena, bool, u.g->values.count + 1);

@@ -5,10 +5,12 @@
 
 #include "ir/indexing.h"
 #include "passes/emit.h"
+#include "passes/lanes.h"
 
 #define MAX_LEAVES 256 // atoms of one loop
 
 struct known_value {
+    const struct frame *frame;
     ir_id v;
     nest_id guard;
     const form_id *at;
@@ -19,6 +21,28 @@ struct row { // the local copy of a value
     ir_id v;
     nest_id local;
     scope_id loop; // that fills it, NONE so far
+};
+
+// A value that is kept while a loop runs: a scalar for each element that a lane has, or a local.
+struct held {
+    bool is_set;
+    const nest_id *elements; // NULL: local
+    nest_id local;
+};
+
+// A body while it is written.  Its parameters are values of the frame around it, rows of these, or
+// held (carries); other values are computed where they are wanted, as everywhere.
+struct frame {
+    struct frame *up;  // NULL: the graph that is scheduled
+    struct schedule s; // with the body for its graph
+    struct lane_graph *lanes;
+    scope_id scope, floor; // where its statements are
+    struct held *held;     // by value
+    bool *is_kept;         // by value: it gets a local when it is wanted
+    const ir_id *in;       // by parameter: operands of the node, values of the frame around
+    uint32_t first_row;    // parameters from here on are rows
+    form_id time;          // which rows
+    struct frame **calls;  // by node
 };
 
 struct writer {
@@ -34,6 +58,13 @@ struct writer {
     VEC(nest_id) buffers;   // the same, their numbers
     VEC(ir_id) counted;     // values with a count in s->computed
     VEC(ir_id) staged;      // values with a number in s->stage
+    // Of kernels that are loops or branches; otherwise NULL and zero.
+    struct frame *frame;
+    struct schedule *outer; // of the graph that is scheduled
+    struct lanes *lanes;
+    const form_id *lane_forms; // by lane
+    bool is_expanded;          // elements of a lane are written out, not looped over
+    const char *fault;         // what went wrong
 };
 
 // What an atom was bound to before.
@@ -84,6 +115,9 @@ nest_id write_dynamic_update_slice(struct writer *w, const struct ir_node *n, co
                                    nest_id guard);
 nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *at,
                      nest_id guard);
+// An element of what a lane has, after the updates one by one.
+nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *at,
+                      nest_id guard);
 // The loops of the kernel that updates the operand of v, in the loop over its points.
 void write_update(struct writer *w, ir_id v);
 
@@ -92,6 +126,8 @@ nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nes
 void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                     nest_id result);
 nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard);
+// By its node, from operands.
+nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
 // write_fold.c
 uint32_t write_stage_of(struct writer *w, ir_id v);
@@ -117,5 +153,43 @@ void write_choose_rows(struct writer *w, struct writer *again);
 bool write_is_filled(const struct writer *w, const struct row *r);
 form_id write_place_in_row(struct writer *w, ir_id v);
 void write_fill_row(struct writer *w, struct row *r, nest_id value);
+
+// write_frame.c
+void write_enter(struct writer *w, struct frame *f);
+// The body of a node of the current frame, with the values of its parameters; not entered.
+struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in);
+// The value in the current frame, if that knows more of it than how to compute it.
+bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id *out);
+struct view write_view(const struct writer *w, ir_id v);
+// Coordinates of element `place` of those that a lane has.
+void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at);
+bool write_is_looped(struct writer *w, struct view view);
+nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
+                        const form_id *at, nest_id guard);
+
+// Where all elements of a value that a lane has go.
+struct sink {
+    nest_id *elements;   // here, by place; NULL: into
+    nest_id buffer;      // this,
+    bool is_memory;      // with the lanes,
+    int rank;            // as a value of these extents,
+    const int64_t *dims; // time included,
+    const int64_t *axes; // transposed so, unless NULL
+    form_id time;        // NONE: no axis of time in front
+    nest_id guard;
+};
+void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to);
+nest_id write_new_local(struct writer *w, jot_dtype d, int64_t count);
+void write_copy_local(struct writer *w, nest_id to, nest_id from);
+
+// write_chain.c
+bool write_can_chain(const struct ir_graph *g, const struct ir_node *n);
+nest_id write_chain(struct writer *w, ir_id v, const form_id *at, nest_id guard);
+
+// write_control.c
+// The loop or branch n of the current frame; its results, those that `rows` does not take (by
+// result, may be NULL), in out.
+void write_control(struct writer *w, const struct ir_node *n, struct lane_graph **bodies,
+                   const struct sink *rows, struct held *out);
 
 #endif

@@ -276,6 +276,8 @@ nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     bool natural = guard == NEST_NONE && write_is_natural(w, v, at);
     struct atoms leaves = natural ? axes_leaves(s, s->folded_of[v]) : (struct atoms){0};
     scope_id scope = write_scope_of(w, v, at, guard), back = w->e.at;
+    if (w->frame)
+        scope = emit_deeper(&w->e, scope, w->frame->scope);
     nest_id axes[MAX_LEAVES];
     vec_push(s->scratch, &parts, (struct fold_part){v, at, guard, leaves, NONE});
     if (natural)

@@ -94,6 +94,14 @@ nest_id write_reshape(struct writer *w, const struct ir_node *n, const form_id *
     return write_value_at(w, v, from, guard);
 }
 
+// Whether no element of the axis, spread out by `step`, is ever at the coordinate.
+static bool is_outside(const struct emitter *e, form_id f, int64_t extent, int64_t step)
+{
+    int64_t place;
+    return e->forms.at[f].high < 0 || e->forms.at[f].low > (extent - 1) * step ||
+           (emit_form_is_constant(e, f, &place) && place % step != 0);
+}
+
 nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
 {
     struct emitter *e = &w->e;
@@ -109,6 +117,8 @@ nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, 
         return in[2];
     for (int i = 0; i < ir_rank_of(w->s->g, x); i++) {
         form_id f = emit_form_affine(e, at[i], 1, -low[i]), rest;
+        if (is_outside(e, f, dims[i], interior[i] + 1))
+            return in[2];
         inside = emit_both(e, inside, emit_not_less(e, f, 0));
         if (interior[i]) {
             emit_form_divide(e, f, interior[i] + 1, &f, &rest);
@@ -137,7 +147,7 @@ nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_
     for (uint32_t i = n->n_in; i-- > 0;) {
         ir_id x = ir_operand(w->s->g, n, i);
         int64_t extent = ir_dims_of(w->s->g, x)[axis], start = end - extent;
-        bool is_there = extent && high >= start && (low < end || i == 0);
+        bool is_there = extent && high >= start && low < end;
         // Outside of the whole, where a guard stands, any part will do.
         is_there |= extent && i == 0 && result == NEST_NONE;
         if (is_there) {

@@ -195,12 +195,13 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
     return f;
 }
 
+static const enum ir_op combiners[IR_OP_COUNT] = {[IR_scatter_add] = IR_add,
+                                                  [IR_scatter_mul] = IR_mul,
+                                                  [IR_scatter_min] = IR_min,
+                                                  [IR_scatter_max] = IR_max};
+
 static void put_update(struct writer *w, const struct ir_node *n, const form_id *at)
 {
-    static const enum ir_op combiners[IR_OP_COUNT] = {[IR_scatter_add] = IR_add,
-                                                      [IR_scatter_mul] = IR_mul,
-                                                      [IR_scatter_min] = IR_min,
-                                                      [IR_scatter_max] = IR_max};
     const struct ir_graph *g = w->s->g;
     struct emitter *e = &w->e;
     form_id to[IR_MAX_RANK];
@@ -255,4 +256,52 @@ void write_update(struct writer *w, ir_id v)
     while (depth--)
         emit_close(&w->e, scopes[depth], 0, NULL);
     w->e.at = back;
+}
+
+// ---- Updates of what a lane has
+
+// Whether the elements at the two places are the same: NEST_NONE and *never for a sure answer.
+static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const form_id *b,
+                             bool *never)
+{
+    nest_id same = NEST_NONE;
+    int64_t distance, zero = 0;
+    for (int d = 0; d < rank; d++) {
+        form_id apart = emit_form_add(&w->e, a[d], -1, b[d]);
+        if (emit_form_is_constant(&w->e, apart, &distance)) {
+            *never |= distance != 0;
+            continue;
+        }
+        nest_id at = emit_index(&w->e, apart, JOT_I64);
+        same = emit_both(&w->e, same,
+                         pair(w, IR_eq, JOT_BOOL, at, emit_const(&w->e, JOT_I64, &zero)));
+    }
+    return same;
+}
+
+nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *at,
+                      nest_id guard)
+{
+    ir_id updates = updates_of(w->s, n);
+    jot_dtype d = ir_dtype_of(w->s->g, n->out);
+    struct ir_window window = window_of(w, n);
+    bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
+    int64_t count = lanes_inner_count(w->lanes, write_view(w, updates));
+    nest_id value = write_at_operand(w, n, 0, at, guard);
+    for (int64_t i = 0; i < count; i++) {
+        form_id of[IR_MAX_RANK], to[IR_MAX_RANK];
+        nest_id inside;
+        bool never = false;
+        write_forms_of_place(w, write_view(w, updates), i, of);
+        find_element(w, n, &window, moves, of, NEST_NONE, to, &inside);
+        nest_id hits = emit_both(&w->e, inside, is_same_place(w, window.rank, to, at, &never));
+        if (never)
+            continue;
+        nest_id next = write_value_at(w, updates, of, NEST_NONE);
+        if (combiners[n->op])
+            next = pair(w, combiners[n->op], d, value, next);
+        nest_id in[3] = {hits, next, value};
+        value = hits == NEST_NONE ? next : emit_op(&w->e, IR_select, d, 3, in, NULL);
+    }
+    return value;
 }

@@ -35,7 +35,7 @@ static nest_id write_map(struct writer *w, const struct ir_node *n, uint32_t res
 
 static uint64_t value_hash(const struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
-    uint64_t h = hash_combine(hash_mix(v), guard);
+    uint64_t h = hash_combine(hash_combine(hash_mix(v), guard), (uintptr_t)w->frame);
     for (int i = 0; i < ir_rank_of(w->s->g, v); i++)
         h = hash_combine(h, at[i]);
     return h;
@@ -48,7 +48,8 @@ nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nes
     for (struct hash_probe p = hash_probe(&w->value_table, h);
          hash_next(&w->value_table, &p);) {
         const struct known_value *k = &w->values.at[p.id];
-        if (k->v == v && k->guard == guard && (!bytes || !memcmp(k->at, at, bytes)) &&
+        if (k->v == v && k->frame == w->frame && k->guard == guard &&
+            (!bytes || !memcmp(k->at, at, bytes)) &&
             emit_sees(&w->e, w->e.value_scope.at[k->result]))
             return k->result;
     }
@@ -59,12 +60,12 @@ void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
 {
     size_t bytes = (size_t)ir_rank_of(w->s->g, v) * sizeof *at;
     const form_id *copy = bytes ? arena_copy(w->s->scratch, at, bytes) : NULL;
-    vec_push(w->s->scratch, &w->values, (struct known_value){v, guard, copy, result});
+    vec_push(w->s->scratch, &w->values, (struct known_value){w->frame, v, guard, copy, result});
     hash_insert(w->s->scratch, &w->value_table, value_hash(w, v, at, guard),
                 w->values.count - 1);
 }
 
-static nest_id compute(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     switch ((enum ir_op)n->op) {
@@ -92,6 +93,12 @@ static nest_id compute(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return write_dynamic_update_slice(w, n, at, guard);
     case IR_gather:
         return write_gather(w, n, at, guard);
+    case IR_scatter:
+    case IR_scatter_add:
+    case IR_scatter_mul:
+    case IR_scatter_min:
+    case IR_scatter_max:
+        return write_scatter(w, n, at, guard);
     case IR_stop_gradient:
     case IR_variable:
     case IR_barrier:
@@ -122,12 +129,15 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
     nest_id known = write_find_value(w, v, at, guard);
     if (known != NEST_NONE)
         return known;
+    nest_id framed;
+    if (w->frame && write_in_frame(w, v, at, guard, &framed))
+        return framed;
     if (s->is_stored[v] && !write_is_member(w, v))
         return write_load_value(w, v, at, guard);
     struct row *row = w->rows.count && write_is_natural(w, v, at) ? write_row_of(w, v) : NULL;
     if (row && write_is_filled(w, row))
         return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
-    nest_id result = compute(w, v, at, guard);
+    nest_id result = write_computed(w, v, at, guard);
     write_remember(w, v, at, guard, result);
     write_count_computation(w, v, at, guard, result);
     if (row && guard == NEST_NONE && write_is_inner(w, v, at, result))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/program.h"
 
+#include "base/check.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/host/blas.h"
@@ -25,6 +26,14 @@ struct instance {
     size_t scratch_bytes;
     int workers; // that there is scratch for
     void **operands;
+    int64_t *trips; // by loop
+};
+
+// An operand that a loop moves: a row of another operand, or one of several.
+struct view {
+    uint32_t operand, first, count, index, loop;
+    uint64_t offset;
+    int64_t stride;
 };
 
 // An operand that has another address in each call.
@@ -40,10 +49,11 @@ struct step {
         rt_routine *routine;
         const struct rt_callback *callback;
         const struct rt_gemm *gemm;
+        const char *what; // CHECK
     };
     int64_t total, grain, chunks;
     const int64_t *params;
-    uint32_t param_count, operand_first, target;
+    uint32_t param_count, operand_first, operand_count, target, index;
     uint8_t kind;
     bool is_parallel, has_scratch;
 };
@@ -55,6 +65,8 @@ struct rt_program {
     struct step *steps;
     struct patch *patches;
     uint32_t patch_count;
+    struct view *views;   // by loop: those that depend on it, in an order to make them in
+    uint32_t *view_first; // by loop, and the end
     struct rt_callback *callbacks;
     uint32_t callback_count;
     char *constants;
@@ -84,7 +96,9 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
                        .params = p->plan.params + from->param_first,
                        .param_count = from->param_count,
                        .operand_first = from->operand_first,
+                       .operand_count = from->operand_count,
                        .target = from->target,
+                       .index = from->index,
                        .is_parallel = from->flags & RT_STEP_PARALLEL,
                        .has_scratch = from->scratch_bytes > 0};
     switch ((enum rt_step_kind)from->kind) {
@@ -120,6 +134,9 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
                                from->index, p->callback_count);
         s->callback = &p->callbacks[from->index];
         break;
+    case RT_STEP_CHECK:
+        s->what = name;
+        break;
     default:
         break;
     }
@@ -139,6 +156,66 @@ static void list_patches(struct rt_program *p)
     }
 }
 
+static bool depends_on_loop(const struct rt_plan *plan, uint32_t buffer, uint32_t loop)
+{
+    const struct rt_buffer *b = &plan->buffers[buffer];
+    if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
+        return false;
+    for (uint32_t i = 0; i < b->of_count; i++)
+        if (depends_on_loop(plan, plan->operands[b->of_first + i], loop))
+            return true;
+    return b->loop == loop;
+}
+
+static uint32_t depth_of(const struct rt_plan *plan, uint32_t buffer)
+{
+    const struct rt_buffer *b = &plan->buffers[buffer];
+    uint32_t depth = 0;
+    if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
+        return 0;
+    for (uint32_t i = 0; i < b->of_count; i++) {
+        uint32_t d = depth_of(plan, plan->operands[b->of_first + i]);
+        depth = d > depth ? d : depth;
+    }
+    return depth + 1;
+}
+
+// The operands that each loop moves, what others are part of first.  Without room (views is NULL) they
+// are counted.
+static uint32_t list_views(const struct rt_plan *plan, struct view *views, uint32_t *first)
+{
+    uint32_t n = 0;
+    for (uint32_t loop = 0; loop < plan->loop_count; loop++) {
+        bool is_deeper = true;
+        if (views)
+            first[loop] = n;
+        for (uint32_t depth = 1; is_deeper; depth++) {
+            is_deeper = false;
+            for (uint32_t i = 0; i < plan->operand_count; i++) {
+                uint32_t buffer = plan->operands[i];
+                const struct rt_buffer *b = &plan->buffers[buffer];
+                if (!depends_on_loop(plan, buffer, loop) || depth_of(plan, buffer) < depth)
+                    continue;
+                is_deeper |= depth_of(plan, buffer) > depth;
+                if (depth_of(plan, buffer) > depth)
+                    continue;
+                if (views)
+                    views[n] = (struct view){.operand = i,
+                                             .first = b->of_first,
+                                             .count = b->of_count,
+                                             .index = b->index,
+                                             .loop = b->loop,
+                                             .offset = b->offset,
+                                             .stride = b->stride};
+                n++;
+            }
+        }
+    }
+    if (views)
+        first[plan->loop_count] = n;
+    return n;
+}
+
 static jot_status load(struct rt_program *p, const void *object, size_t object_size,
                        const void *plan, size_t plan_size, const struct rt_callback *callbacks)
 {
@@ -153,8 +230,12 @@ static jot_status load(struct rt_program *p, const void *object, size_t object_s
     p->patches = memory_allocate(p->plan.operand_count * sizeof *p->patches);
     p->callbacks = memory_allocate(p->callback_count * sizeof *p->callbacks);
     p->constants = rt_block_allocate(p->plan.constant_bytes);
-    if (!p->steps || !p->patches || !p->callbacks || !p->constants)
+    p->views = memory_allocate(list_views(&p->plan, NULL, NULL) * sizeof *p->views);
+    p->view_first = memory_allocate((p->plan.loop_count + 1) * sizeof *p->view_first);
+    if (!p->steps || !p->patches || !p->callbacks || !p->constants || !p->views ||
+        !p->view_first)
         return status_out_of_memory();
+    list_views(&p->plan, p->views, p->view_first);
     if (p->callback_count)
         memcpy(p->callbacks, callbacks, p->callback_count * sizeof *p->callbacks);
     if (p->plan.constant_bytes)
@@ -193,6 +274,7 @@ static void release_instance(struct rt_program *p, struct instance *instance)
 {
     rt_block_release(instance->arena, p->plan.arena_bytes);
     rt_block_release(instance->scratch, instance->scratch_bytes);
+    memory_release(instance->trips);
     memory_release(instance->operands);
     memory_release(instance);
 }
@@ -212,6 +294,8 @@ void rt_program_release(struct rt_program *p)
     rt_block_release(p->constants, p->plan.constant_bytes);
     rt_code_release(p->code);
     memory_release(p->callbacks);
+    memory_release(p->view_first);
+    memory_release(p->views);
     memory_release(p->patches);
     memory_release(p->steps);
     memory_release(p->plan_bytes);
@@ -226,7 +310,8 @@ static struct instance *create_instance(struct rt_program *p)
         return NULL;
     instance->operands = memory_allocate_zeroed(p->plan.operand_count * sizeof(void *));
     instance->arena = rt_block_allocate(p->plan.arena_bytes);
-    if (!instance->operands || !instance->arena) {
+    instance->trips = memory_allocate_zeroed((p->plan.loop_count + 1) * sizeof(int64_t));
+    if (!instance->operands || !instance->arena || !instance->trips) {
         release_instance(p, instance);
         return NULL;
     }
@@ -347,6 +432,39 @@ static void run_copy(const struct instance *instance, const struct step *s)
         memcpy(l.operands[0], l.operands[1], (size_t)s->total);
 }
 
+// Operands as they are in this trip of the loop.
+static void move_views(const struct rt_program *p, const struct instance *instance,
+                       uint32_t loop)
+{
+    void **operands = instance->operands;
+    for (uint32_t i = p->view_first[loop]; i < p->view_first[loop + 1]; i++) {
+        const struct view *v = &p->views[i];
+        uint64_t trip = (uint64_t)instance->trips[v->loop];
+        uint32_t turn = v->count == 1 ? 0 : (uint32_t)((v->index + trip) % v->count);
+        operands[v->operand] =
+            (char *)operands[v->first + turn] + v->offset + (int64_t)trip * v->stride;
+    }
+}
+
+static uint32_t target_of_switch(const struct step *s, const void *operand)
+{
+    int32_t index, last = (int32_t)s->param_count - 1;
+    memcpy(&index, operand, sizeof index);
+    return (uint32_t)s->params[index < 0 ? 0 : index > last ? last : index];
+}
+
+static jot_status run_check(const struct step *s, void *const *operands)
+{
+    struct check c = {.what = s->what,
+                      .holds = operands[0],
+                      .rank = (int)s->param_count,
+                      .dims = s->params,
+                      .n_trips = (int)s->operand_count - 1};
+    for (int i = 0; i < c.n_trips; i++)
+        c.trips[i] = *(const int64_t *)operands[1 + i];
+    return check_all(&c);
+}
+
 static jot_status run_steps(const struct rt_program *p, const struct instance *instance)
 {
     for (uint32_t at = 0; at < p->plan.step_count;) {
@@ -372,11 +490,28 @@ static jot_status run_steps(const struct rt_program *p, const struct instance *i
         case RT_STEP_JUMP_IFN:
             at = *(const unsigned char *)operands[0] ? at : s->target;
             break;
+        case RT_STEP_LOOP:
+            instance->trips[s->index] = 0;
+            move_views(p, instance, s->index);
+            at = s->total == 0 ? s->target : at;
+            break;
+        case RT_STEP_NEXT:
+            // At the end as well: a while that its bound ends leaves carries where they moved.
+            ++instance->trips[s->index];
+            move_views(p, instance, s->index);
+            at = instance->trips[s->index] != s->total ? s->target : at;
+            break;
+        case RT_STEP_SWITCH:
+            at = target_of_switch(s, operands[0]);
+            break;
         case RT_STEP_LIBRARY:
             JOT_TRY(s->routine(operands, s->params, s->param_count));
             break;
         case RT_STEP_CALLBACK:
             JOT_TRY(s->callback->call(s->callback->ctx, operands, s->params));
+            break;
+        case RT_STEP_CHECK:
+            JOT_TRY(run_check(s, operands));
             break;
         case RT_STEP_KIND_COUNT:
             break;

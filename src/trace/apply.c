@@ -2,7 +2,10 @@
 // Tracing function values, and calls of them.
 #include "passes/passes.h"
 #include "trace/dump.h"
+#include "trace/emit.h"
 #include "trace/function.h"
+
+#include <stdio.h>
 
 // A traced function by what it was traced from.
 struct memo_key {
@@ -99,9 +102,8 @@ static void remember(const struct memo_key *key, int n_in, const struct ir_type 
 static void collect(int n, const jot_value *out, bool keep_weak, ir_id *ids, bool *weak)
 {
     for (int i = 0; i < n; i++) {
-        const struct trace_slot *s = trace_slot_of(out[i]);
-        weak[i] = keep_weak && s->weak && s->kind == TRACE_VALUE;
-        ids[i] = weak[i] ? s->id : trace_strong(out[i]);
+        weak[i] = keep_weak && trace_slot_of(out[i])->weak;
+        ids[i] = weak[i] ? trace_graph_id(out[i]) : trace_strong(out[i]);
     }
 }
 
@@ -181,9 +183,12 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
             continue;
         int rank = types[i].rank, at = axis < 0 ? axis + rank : axis;
         if (at < 0 || at >= rank) {
+            char axes[48] = "it has none";
+            if (rank)
+                snprintf(axes, sizeof axes, "axes are %d to %d", -rank, rank - 1);
             jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE,
-                                 "argument %d of %s is %s: no axis %d", arg, f->callee.name,
-                                 ir_type_text(m, types[i]), axis),
+                                 "argument %d of %s is %s: no axis %d: %s", arg, f->callee.name,
+                                 ir_type_text(m, types[i]), axis, axes),
                       t->where);
             return false;
         }
@@ -272,7 +277,8 @@ static bool apply(const jot_function *f, const jot_value *values, jot_value *out
     return true;
 }
 
-void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, jot_value *out)
+void jot_apply_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
+                  jot_value *out, const char *where)
 {
     jot_value e = {0, 1};
     struct trace *outer = trace_top();
@@ -299,8 +305,9 @@ void jot_apply(jot_function f, size_t n_in, const jot_value *in, size_t n_out, j
     else if (apply(&f, in, out))
         ok = true;
     else
-        e = trace_top()->is_broken ? (jot_value){trace_top()->serial, 0}
-                                   : trace_fail_again(trace_top()->root->latest);
+        e = trace_fail_latest();
+    if (where)
+        jot_place(e, where);
     for (size_t i = 0; !ok && i < n_out; i++)
         out[i] = e;
     arena_guard_close(&guard);

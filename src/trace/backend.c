@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
+#include "passes/passes.h"
 #include "trace/environment.h"
 #include "trace/native.h"
 
@@ -21,10 +22,19 @@ static bool wants_evaluator(void)
     return name && !strcmp(name, "eval");
 }
 
+// The function with the checks that JOT_CHECK asks for.
+static uint32_t checked(struct ir_module *m, uint32_t function)
+{
+    unsigned kinds = (environment_lists("JOT_CHECK", "nan") ? PASS_CHECK_NAN : 0) |
+                     (environment_lists("JOT_CHECK", "inf") ? PASS_CHECK_INF : 0);
+    return kinds ? pass_check_numbers(m, function, kinds) : function;
+}
+
 jot_status backend_compile(struct ir_module *m, uint32_t function,
                            const struct backend_options *options, struct backend_program **out)
 {
     JOT_TRY(environment_check());
+    function = checked(m, function);
     struct backend_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return status_out_of_memory();
@@ -55,25 +65,34 @@ const char *backend_text(struct backend_program *p, const char *stage, struct ar
     return NULL;
 }
 
-static jot_status run(struct arena *arena, const struct ir_graph *g, jot_array *const *in,
-                      jot_array **out)
+struct evaluation {
+    const struct ir_graph *g;
+    jot_array *const *in;
+    jot_array **out;
+};
+
+static jot_status evaluate(struct arena *arena, void *ctx)
 {
+    const struct evaluation *e = ctx;
+    const struct ir_graph *g = e->g;
     uint32_t n_out = g->outputs.count;
+    jot_array **made = arena_array(arena, jot_array *, n_out + 1);
     struct ir_tensor *args = arena_array(arena, struct ir_tensor, g->n_params + 1);
     struct ir_tensor *results = arena_array(arena, struct ir_tensor, n_out + 1);
     for (uint32_t i = 0; i < g->n_params; i++)
-        args[i] = (struct ir_tensor){.type = ir_type_of(g, i), .data = in[i]->data};
+        args[i] = (struct ir_tensor){.type = ir_type_of(g, i), .data = e->in[i]->data};
     JOT_TRY(ir_eval(arena, g, args, results));
     for (uint32_t i = 0; i < n_out; i++) {
         struct ir_type t = results[i].type;
-        out[i] = rt_array_create(ir_dtype(t), t.rank, ir_dims(g->module, t));
-        if (!out[i]) {
-            jot_arrays_release(i, out);
+        made[i] = rt_array_create(ir_dtype(t), t.rank, ir_dims(g->module, t));
+        if (!made[i]) {
+            jot_arrays_release(i, made);
             return JOT_ERR_MEMORY;
         }
-        if (out[i]->bytes)
-            memcpy(out[i]->data, results[i].data, out[i]->bytes);
+        if (made[i]->bytes)
+            memcpy(made[i]->data, results[i].data, made[i]->bytes);
     }
+    memcpy(e->out, made, sizeof *made * n_out);
     return JOT_OK;
 }
 
@@ -81,19 +100,6 @@ jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_arra
 {
     if (p->native)
         return native_run(p->native, in, out);
-    struct arena *arena = arena_create();
-    if (!arena)
-        return status_out_of_memory();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(arena);
-        return status_out_of_memory();
-    }
-    jot_array **made = arena_array(arena, jot_array *, p->graph->outputs.count + 1);
-    jot_status status = run(arena, p->graph, in, made);
-    if (status == JOT_OK)
-        memcpy(out, made, sizeof *out * p->graph->outputs.count);
-    arena_guard_close(&guard);
-    arena_release(arena);
-    return status;
+    struct evaluation e = {.g = p->graph, .in = in, .out = out};
+    return arena_lend(evaluate, &e);
 }

@@ -24,7 +24,7 @@ jot_value block_fail(jot_block *b, jot_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return jot_at(trace_fail(b->kind->name, status, "%s", text), b->where);
+    return jot_at(trace_fail(b->name, status, "%s", text), b->where);
 }
 
 static size_t count_values(const jot_piece *list)
@@ -60,6 +60,8 @@ jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
     struct block_leaf *room = (struct block_leaf *)(b + 1);
     b->kind = kind;
     b->where = where;
+    const char *call = strstr(where, ": ");
+    b->name = call ? call + 2 : where;
     b->outer = trace_top();
     b->carry = flatten(carry, &room);
     b->in = flatten(in, &room);
@@ -67,11 +69,61 @@ jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
     return b;
 }
 
+bool block_accepts(jot_block *b, const jot_loop_options *options)
+{
+    if (!options)
+        return true;
+    const struct {
+        enum block_option option;
+        bool is_set;
+        const char *what, *of;
+    } all[] = {
+        {BLOCK_LENGTH, options->length != 0, "a length", "JOT_SCAN"},
+        {BLOCK_REVERSE, options->reverse, "reverse", "JOT_SCAN"},
+        {BLOCK_BOUND, options->bound != 0, "a bound", "JOT_WHILE"},
+        {BLOCK_SLOTS, options->slots != 0, "a number of slots", "JOT_WHILE"},
+        {BLOCK_CHECKPOINT, options->checkpoint != 0, "a checkpoint", "JOT_SCAN"},
+        {BLOCK_BATCH, options->batch != 0, "a batch", "JOT_MAP"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_set && !(b->kind->options & all[i].option)) {
+            b->error = block_fail(b, JOT_ERR_ARGUMENT, "%s is for %s", all[i].what, all[i].of);
+            b->is_inert = true;
+            return false;
+        }
+    return true;
+}
+
+static bool is_listed(const struct block_leaves *l, const jot_value *at)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->at[i].at == at)
+            return true;
+    return false;
+}
+
+// A variable has one role, but that rows in may be rows out as well.
+static bool check_lists(jot_block *b)
+{
+    const struct block_leaves *lists[] = {&b->carry, &b->in, &b->out};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < lists[i]->count; k++) {
+            const struct block_leaf *l = &lists[i]->at[k];
+            struct block_leaves before = {.at = lists[i]->at, .count = k};
+            if (!is_listed(&before, l->at) && (i == 0 || !is_listed(&b->carry, l->at)))
+                continue;
+            b->error =
+                block_fail(b, JOT_ERR_ARGUMENT, "'%s' is listed twice", block_leaf_name(l));
+            return false;
+        }
+    return true;
+}
+
 static bool import_leaves(jot_block *b, struct block_leaves *leaves)
 {
     for (int i = 0; i < leaves->count; i++) {
         struct block_leaf *l = &leaves->at[i];
-        l->outer = trace_import(b->kind->name, l->outer);
+        l->outer = trace_import(b->name, l->outer);
         if (trace_is_error(l->outer)) {
             jot_place(l->outer, b->where);
             b->error = l->outer;
@@ -84,11 +136,12 @@ static bool import_leaves(jot_block *b, struct block_leaves *leaves)
 
 static bool open_block(jot_block *b)
 {
-    if (!trace_ready(b->kind->name, 0, NULL, &b->error)) {
+    if (!trace_ready(b->name, 0, NULL, &b->error)) {
         jot_place(b->error, b->where);
         return false;
     }
-    return import_leaves(b, &b->carry) && import_leaves(b, &b->in) && b->kind->open(b);
+    return check_lists(b) && import_leaves(b, &b->carry) && import_leaves(b, &b->in) &&
+           b->kind->open(b);
 }
 
 jot_block *block_begin(jot_block *b)
@@ -109,12 +162,18 @@ jot_block *block_begin(jot_block *b)
 // ---------------------------------------------------------------------------------------
 // Parts
 
-struct ir_type block_row(struct ir_module *m, struct ir_type t)
+void block_open_part(jot_block *b)
 {
-    return ir_type_make(m, ir_dtype(t), t.rank - 1, ir_dims(m, t) + 1);
+    b->trace = trace_open_nested(TRACE_BLOCK, b->name, b->where);
 }
 
-bool block_measure_rows(jot_block *b)
+void block_bind(struct block_leaf *l, struct ir_type type)
+{
+    *l->at = trace_param(type, false, ir_dtype(type));
+}
+
+// The number of rows of the listed arrays in b->length, which may stand before (-1: it does not).
+static bool measure_rows(jot_block *b)
 {
     struct ir_module *m = b->outer->module;
     for (int i = 0; i < b->in.count; i++) {
@@ -134,29 +193,26 @@ bool block_measure_rows(jot_block *b)
     return true;
 }
 
-void block_open_part(jot_block *b)
-{
-    b->trace = trace_open_nested(TRACE_BLOCK, b->kind->name, b->where);
-}
-
-void block_bind(struct block_leaf *l, struct ir_type type)
-{
-    *l->at = trace_param(type, false, ir_dtype(type));
-}
-
-static bool is_listed(const struct block_leaves *l, const jot_value *at)
-{
-    for (int i = 0; i < l->count; i++)
-        if (l->at[i].at == at)
-            return true;
-    return false;
-}
-
-void block_clear_results(jot_block *b)
+// Rows out that are not rows in as well have no value inside.
+static void clear_results(jot_block *b)
 {
     for (int i = 0; i < b->out.count; i++)
         if (!is_listed(&b->in, b->out.at[i].at) && !is_listed(&b->carry, b->out.at[i].at))
             *b->out.at[i].at = (jot_value){0, 0};
+}
+
+bool block_open_rows(jot_block *b)
+{
+    if (!measure_rows(b))
+        return false;
+    block_open_part(b);
+    for (int i = 0; i < b->carry.count; i++)
+        block_bind(&b->carry.at[i], b->carry.at[i].type);
+    for (int i = 0; i < b->in.count; i++)
+        block_bind(&b->in.at[i], ir_type_row(b->trace->module, b->in.at[i].type));
+    jot_place((jot_value){0, 0}, b->where);
+    clear_results(b);
+    return true;
 }
 
 static void restore(struct block_leaves *l)
@@ -181,7 +237,7 @@ bool block_collect(jot_block *b, const struct block_leaves *leaves, ir_id *ids)
             block_fail(b, JOT_ERR_TRACE, "'%s' was not set in the body", block_leaf_name(l));
             return false;
         }
-        jot_value v = trace_import(b->kind->name, *l->at);
+        jot_value v = trace_import(b->name, *l->at);
         if (trace_is_error(v)) {
             jot_place(v, b->where);
             return false;
@@ -213,11 +269,27 @@ bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out)
     return true;
 }
 
+bool block_is_bool(jot_value v)
+{
+    const struct trace_number *n = trace_number_of(v);
+    if (n && n->kind == 'i')
+        return n->i == 0 || n->i == 1;
+    struct ir_type type = trace_type(v);
+    return type.rank == 0 && ir_dtype(type) == JOT_BOOL;
+}
+
+bool block_adapts(jot_dtype weak, jot_dtype other)
+{
+    bool is_weak;
+    return dtype_promote(weak, true, other, false, &is_weak) == other;
+}
+
 // What started as a C number takes the type that the body makes of it.
 static bool adapt(struct block_leaf *l, struct ir_type made)
 {
     const struct trace_slot *s = trace_slot_of(l->outer);
-    if (!s->weak || made.rank != l->type.rank || ir_dtype(made) == ir_dtype(l->type))
+    if (!s->weak || made.rank != l->type.rank ||
+        !block_adapts((jot_dtype)s->dtype, ir_dtype(made)))
         return false;
     l->outer = trace_value(trace_operand(l->outer, ir_dtype(made)), false);
     l->type = trace_type(l->outer);
@@ -232,7 +304,7 @@ enum block_progress block_check_carries(jot_block *b)
     struct ir_type *made = arena_array(m->arena, struct ir_type, n + 1);
     bool differs = false;
     for (int i = 0; i < n; i++) {
-        made[i] = trace_type(trace_import(b->kind->name, *b->carry.at[i].at));
+        made[i] = trace_type(trace_import(b->name, *b->carry.at[i].at));
         differs = differs || !ir_type_equal(made[i], b->carry.at[i].type);
     }
     if (!differs)
@@ -243,8 +315,9 @@ enum block_progress block_check_carries(jot_block *b)
         struct block_leaf *l = &b->carry.at[i];
         if (ir_type_equal(made[i], l->type) || adapt(l, made[i]))
             continue;
-        block_fail(b, JOT_ERR_SHAPE, "'%s' is %s before the step and %s after it",
-                   block_leaf_name(l), ir_type_text(m, l->type), ir_type_text(m, made[i]));
+        block_fail(b, ir_dtype(l->type) == ir_dtype(made[i]) ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
+                   "'%s' is %s before the step and %s after it", block_leaf_name(l),
+                   ir_type_text(m, l->type), ir_type_text(m, made[i]));
         return BLOCK_FAILED;
     }
     restore(&b->carry);
@@ -260,6 +333,12 @@ static int find_const(const struct block_consts *c, jot_value v)
     return -1;
 }
 
+// That of the parameter which it is in a body: a weak value is wider in the graph than it looks.
+static struct ir_type type_in_graph(jot_value v)
+{
+    return ir_type_in(trace_builder(), trace_slot_of(v)->id);
+}
+
 // The function with a parameter for each of the consts, then its own.
 static uint32_t consts_first(struct ir_module *m, const struct traced *t,
                              const struct block_consts *c)
@@ -273,7 +352,7 @@ static uint32_t consts_first(struct ir_module *m, const struct traced *t,
         if (own[i])
             body_take(&w, n_own + (uint32_t)own[i] - 1);
         else
-            ir_param(&w.b, trace_type(c->at[i]));
+            ir_param(&w.b, type_in_graph(c->at[i]));
     for (uint32_t i = 0; i < n_own; i++)
         body_take(&w, i);
     body_run(&w);
@@ -282,7 +361,7 @@ static uint32_t consts_first(struct ir_module *m, const struct traced *t,
     return pass_finish(&w.b, &made) == JOT_OK ? made : IR_NONE;
 }
 
-bool block_share(jot_block *b, int n, struct traced *const *parts, uint32_t *functions,
+bool block_share(jot_block *b, int n, const struct traced *const *parts, uint32_t *functions,
                  struct block_consts *out)
 {
     struct ir_module *m = trace_top()->module;
@@ -297,7 +376,7 @@ bool block_share(jot_block *b, int n, struct traced *const *parts, uint32_t *fun
     for (int i = 0; i < n; i++) {
         functions[i] = consts_first(m, parts[i], out);
         if (functions[i] == IR_NONE) {
-            jot_place(trace_fail_status(b->kind->name), b->where);
+            jot_place(trace_fail_status(b->name), b->where);
             return false;
         }
     }
@@ -312,12 +391,19 @@ ir_id *block_operands(jot_block *b, const struct block_consts *c, int n_lists,
         most += lists[i]->count;
     ir_id *in = arena_array(trace_top()->module->arena, ir_id, most + 1);
     for (int i = 0; i < c->n; i++)
-        in[n++] = trace_slot_of(trace_import(b->kind->name, c->at[i]))->id;
+        in[n++] = trace_slot_of(trace_import(b->name, c->at[i]))->id;
     for (int i = 0; i < n_lists; i++)
         for (int k = 0; k < lists[i]->count; k++)
             in[n++] = trace_strong(lists[i]->at[k].outer);
     *out_n = n;
     return in;
+}
+
+enum block_progress block_take_results(const jot_block *b, ir_id first, ir_id *results)
+{
+    for (int i = 0; i < b->carry.count + b->out.count; i++)
+        results[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
+    return BLOCK_DONE;
 }
 
 // ---------------------------------------------------------------------------------------
@@ -357,13 +443,14 @@ static enum block_progress close_part(jot_block *b)
     }
     ir_id *ids = arena_array(b->trace->module->arena, ir_id, b->carry.count + b->out.count + 1);
     enum block_progress p = b->kind->close(b, ids);
-    if (p == BLOCK_DONE && trace_top()->b.status == JOT_OK)
-        give_results(b, ids);
-    else if (p == BLOCK_DONE) {
-        jot_place(trace_result(b->kind->name, IR_NONE, false), b->where);
-        p = BLOCK_FAILED;
+    if (p != BLOCK_DONE)
+        return p;
+    if (trace_top()->b.status != JOT_OK) {
+        jot_place(trace_result(b->name, IR_NONE, false), b->where);
+        return BLOCK_FAILED;
     }
-    return p;
+    give_results(b, ids);
+    return BLOCK_DONE;
 }
 
 // Whether the body runs again.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks: bodies traced in place.
 //
-// A block macro is a loop that runs its body once, or a few times when the body has parts (the two
-// branches of JOT_IF) or must be seen again with other types.  Opening a part opens a trace and
-// rebinds the variables of its lists; closing it makes a function of what the part recorded; in the
-// end the kind of the block makes an op of the functions, and the results are assigned to the
-// variables.
+// A block macro is a loop that runs its body once, or a few times when the body has parts (the
+// branches of JOT_IF and JOT_SWITCH) or must be seen again with other types.  Opening a part opens
+// a trace and rebinds the variables of its lists; closing it makes a function of what the part
+// recorded; in the end the kind of the block makes an op of the functions, and the results are
+// assigned to the variables.
 #ifndef TRACE_BLOCK_H
 #define TRACE_BLOCK_H
 
@@ -28,8 +28,18 @@ struct block_leaves {
 
 enum block_progress { BLOCK_DONE, BLOCK_AGAIN, BLOCK_FAILED };
 
+// What a kind reads of jot_loop_options, or refuses by a message of its own.
+enum block_option {
+    BLOCK_LENGTH = 1u << 0,
+    BLOCK_REVERSE = 1u << 1,
+    BLOCK_BOUND = 1u << 2,
+    BLOCK_SLOTS = 1u << 3,
+    BLOCK_CHECKPOINT = 1u << 4,
+    BLOCK_BATCH = 1u << 5,
+};
+
 struct block_kind {
-    const char *name; // "JOT_VMAP"
+    unsigned options; // of enum block_option
     // Checks the imported inputs and opens the first part.  False with b->error set.
     bool (*open)(jot_block *b);
     // Ends a part whose body has run.  BLOCK_AGAIN when another part is open; BLOCK_DONE with the
@@ -39,15 +49,17 @@ struct block_kind {
 
 struct jot_block {
     const struct block_kind *kind;
-    const char *where;
+    const char *where, *name;    // "qmc.c:8: JOT_FOR", "JOT_FOR"
     struct trace *trace, *outer; // the part that is open
     struct block_leaves carry, in, out;
-    int64_t length;
+    int64_t length, batch; // trips, or the bound of JOT_WHILE with 0 for none; rows at once
+    int64_t checkpoint, slots;
     bool reverse;
-    jot_value number;   // JOT_FOR: trips; JOT_IF: the condition
-    jot_value index;    // JOT_FOR: inside the body
-    struct traced part; // closed before the one that is open
-    bool has_part, has_failed;
+    jot_value first, number; // JOT_FOR: from here, to there; JOT_IF, JOT_SWITCH: which branch
+    jot_value index;         // JOT_FOR: inside the body
+    struct traced *parts;    // those before the one that is open
+    int n_parts, n_branches;
+    bool has_failed;
     bool is_inert;  // opening failed: the body runs, and its results are the error
     bool is_closed; // the end of the body was reached
     bool has_run;
@@ -60,42 +72,50 @@ const char *block_leaf_name(const struct block_leaf *l);
 __attribute__((format(printf, 3, 4))) jot_value block_fail(jot_block *b, jot_status status,
                                                            const char *format, ...);
 
+// The place ends with the name of the block.
 jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
                         const jot_piece *in, const jot_piece *out, const char *where);
+// Whether all options that are set are read by the kind; else the block is inert, with an error.
+bool block_accepts(jot_block *b, const jot_loop_options *options);
 // Opens it: what begin functions return.
 jot_block *block_begin(jot_block *b);
-
-// The number of rows of the listed arrays in b->length, which may stand before (-1: it does not).
-// False with b->error set when they differ.
-bool block_measure_rows(jot_block *b);
-struct ir_type block_row(struct ir_module *m, struct ir_type t);
 
 // Opens the trace of a part, with no parameter yet.
 void block_open_part(jot_block *b);
 // Gives the variable a parameter of that type.
 void block_bind(struct block_leaf *l, struct ir_type type);
-// Variables of rows out that are not rows in as well have no value inside.
-void block_clear_results(jot_block *b);
+// Opens a part whose variables are the carries and a row of each of the listed arrays.  How many
+// rows there are comes to b->length, which may stand before (-1: it does not).  False with b->error
+// set when they differ.
+bool block_open_rows(jot_block *b);
 // The values of the lists as values of the open part, in order; false with an error.
 bool block_collect(jot_block *b, const struct block_leaves *l, ir_id *ids);
 // Closes the part into a function of n results.  Variables have the values from before the block.
 bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out);
 
+// Whether the imported value is one bool.  True and false of C11 are integers.
+bool block_is_bool(jot_value v);
+// Whether what came from a C number, of that dtype, goes where another type is.
+bool block_adapts(jot_dtype weak, jot_dtype other);
 // Carries whose type the body changes: when it is the type of a C number that started it, that
 // number takes the other type and BLOCK_AGAIN asks to open the part anew; else BLOCK_FAILED with an
 // error.  Before the part is closed.
 enum block_progress block_check_carries(jot_block *b);
 
-// What hidden values several functions use, and the functions with all of them first, then their own
-// parameters.  False with an error.
+// What hidden values several functions use, and the functions with all of them first, then their
+// own parameters.  False with an error.
 struct block_consts {
     int n;
     jot_value *at;
 };
-bool block_share(jot_block *b, int n, struct traced *const *parts, uint32_t *functions,
+bool block_share(jot_block *b, int n, const struct traced *const *parts, uint32_t *functions,
                  struct block_consts *out);
-// The values in the innermost trace: the consts, then those of a list before the block.
+// The values in the innermost trace: the consts, then those of the lists before the block.  There
+// is room for one more.
 ir_id *block_operands(jot_block *b, const struct block_consts *c, int n_lists,
                       const struct block_leaves *const *lists, int *out_n);
+// The results of a node, the first of which is given, are those of the block.  An error of the
+// builder is found by who asked.
+enum block_progress block_take_results(const jot_block *b, ir_id first, ir_id *results);
 
 #endif

@@ -1,53 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// JOT_SCAN, and JOT_FOR with a number of trips that is known: scans.  JOT_FOR with trips that are
+// JOT_SCAN, and JOT_FOR with a number of trips that is known: scans.  JOT_FOR with limits that are
 // computed is a while loop with a counter.
 #include "ir/control.h"
+#include "passes/body.h"
 #include "trace/block.h"
 
 static ir_id scan_of(jot_block *b, const struct traced *body, const ir_id *counters)
 {
     struct trace *t = trace_top();
     struct block_consts consts;
-    struct ir_scan scan = {
-        .n_carry = b->carry.count, .length = b->length, .reverse = b->reverse};
-    struct traced *part = (struct traced *)(uintptr_t)body;
-    if (!block_share(b, 1, &part, &scan.body, &consts))
+    struct ir_scan scan = {.n_carry = b->carry.count,
+                           .length = b->length,
+                           .reverse = b->reverse,
+                           .checkpoint = b->checkpoint};
+    if (!block_share(b, 1, &body, &scan.body, &consts))
         return IR_NONE;
     scan.n_consts = consts.n;
     int n;
     ir_id *in =
         block_operands(b, &consts, 2, (const struct block_leaves *[]){&b->carry, &b->in}, &n);
     if (counters)
-        in[n++] = *counters; // block_operands leaves room for one
+        in[n++] = *counters;
     return ir_scan(&t->b, &scan, n, in);
-}
-
-static enum block_progress give(const jot_block *b, ir_id first, ir_id *results)
-{
-    for (int i = 0; i < b->carry.count + b->out.count; i++)
-        results[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
-    return BLOCK_DONE; // an error of the builder is found by who asked
 }
 
 // ---- JOT_SCAN
 
 static bool open_scan(jot_block *b)
 {
-    if (!block_measure_rows(b))
-        return false;
-    if (b->length < 0) {
+    if (b->in.count == 0 && b->length < 0) {
         b->error = block_fail(b, JOT_ERR_ARGUMENT,
                               "no rows in and no length: write .length = N behind the lists");
         return false;
     }
-    block_open_part(b);
-    for (int i = 0; i < b->carry.count; i++)
-        block_bind(&b->carry.at[i], b->carry.at[i].type);
-    for (int i = 0; i < b->in.count; i++)
-        block_bind(&b->in.at[i], block_row(b->trace->module, b->in.at[i].type));
-    jot_place((jot_value){0, 0}, b->where);
-    block_clear_results(b);
-    return true;
+    if (b->checkpoint < JOT_CHECKPOINT_RECOMPUTE) {
+        b->error =
+            block_fail(b, JOT_ERR_ARGUMENT,
+                       "a checkpoint of %lld: the trips between two states that are kept, "
+                       "or a constant of enum jot_checkpoint",
+                       (long long)b->checkpoint);
+        return false;
+    }
+    if (b->slots) {
+        b->error =
+            block_fail(b, JOT_ERR_ARGUMENT, "slots are for JOT_WHILE: write .checkpoint here");
+        return false;
+    }
+    return block_open_rows(b);
 }
 
 static enum block_progress close_scan(jot_block *b, ir_id *results)
@@ -62,22 +61,26 @@ static enum block_progress close_scan(jot_block *b, ir_id *results)
     if (p == BLOCK_FAILED || !block_collect(b, &b->out, results + n) ||
         !block_close_part(b, n + b->out.count, results, &body))
         return BLOCK_FAILED;
-    return give(b, scan_of(b, &body, NULL), results);
+    return block_take_results(b, scan_of(b, &body, NULL), results);
 }
 
-static const struct block_kind scan_kind = {
-    .name = "JOT_SCAN", .open = open_scan, .close = close_scan};
+static const struct block_kind scan_kind = {.options = BLOCK_LENGTH | BLOCK_REVERSE |
+                                                       BLOCK_CHECKPOINT | BLOCK_SLOTS,
+                                            .open = open_scan,
+                                            .close = close_scan};
 
 jot_block *jot_scan_begin(const jot_piece *carry, const jot_piece *in, const jot_piece *out,
                           const jot_loop_options *options, const char *where)
 {
     jot_block *b = block_create(&scan_kind, carry, in, out, where);
-    if (!b)
-        return NULL;
+    if (!b || !block_accepts(b, options))
+        return b;
     b->length = -1;
     if (options && options->length)
         b->length = options->length;
     b->reverse = options && options->reverse;
+    b->checkpoint = options ? options->checkpoint : JOT_CHECKPOINT_AUTO;
+    b->slots = options ? options->slots : 0;
     if (options && options->length < 0) {
         b->error = block_fail(b, JOT_ERR_ARGUMENT, "a length of %lld: negative",
                               (long long)options->length);
@@ -99,77 +102,123 @@ static void bind_for(jot_block *b)
     jot_place((jot_value){0, 0}, b->where);
 }
 
+// A limit of the index: a C integer stays one.
+static bool import_limit(jot_block *b, const char *what, jot_value *v)
+{
+    *v = trace_import(b->name, *v);
+    if (trace_is_error(*v)) {
+        jot_place(*v, b->where);
+        b->error = *v;
+        return false;
+    }
+    const struct trace_number *number = trace_number_of(*v);
+    struct ir_type type = trace_type(*v);
+    if (number ? number->kind == 'i' : type.rank == 0 && dtype_is_integer(ir_dtype(type)))
+        return true;
+    b->error = block_fail(b, type.rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
+                          "%s %s, not one integer", what, trace_type_text(*v));
+    return false;
+}
+
+static bool is_index(jot_block *b, int64_t i)
+{
+    if (i >= INT32_MIN && i <= INT32_MAX)
+        return true;
+    b->error = block_fail(b, JOT_ERR_ARGUMENT,
+                          "an index of %lld: -2^31 to 2^31 - 1 are possible", (long long)i);
+    return false;
+}
+
+// The trips when both limits are C integers.
+static bool count_trips(jot_block *b)
+{
+    const struct trace_number *first = trace_number_of(b->first),
+                              *end = trace_number_of(b->number);
+    b->length = -1;
+    if ((first && !is_index(b, first->i)) || (end && !is_index(b, end->i)))
+        return false;
+    if (first && end)
+        b->length = end->i > first->i ? end->i - first->i : 0;
+    return true;
+}
+
+// JOT_FOR counts from 0, and what it counts to are trips.
 static bool open_for(jot_block *b)
 {
-    b->number = trace_import(b->kind->name, b->number);
-    if (trace_is_error(b->number)) {
-        jot_place(b->number, b->where);
-        b->error = b->number;
+    if (!import_limit(b, "the trips are", &b->number))
         return false;
-    }
-    const struct trace_number *number = trace_number_of(b->number);
-    struct ir_type type = trace_type(b->number);
-    b->length = number && number->kind == 'i' ? number->i : -1;
-    if (number ? number->kind != 'i' : type.rank != 0 || !dtype_is_integer(ir_dtype(type))) {
-        b->error = block_fail(b, JOT_ERR_DTYPE, "the trips are %s, not one integer",
-                              trace_type_text(b->number));
-        return false;
-    }
-    if (number && (number->i < 0 || number->i > INT32_MAX)) {
+    const struct trace_number *trips = trace_number_of(b->number);
+    if (trips && (trips->i < 0 || trips->i > INT32_MAX)) {
         b->error = block_fail(b, JOT_ERR_ARGUMENT, "%lld trips: 0 to 2^31 - 1 are possible",
-                              (long long)number->i);
+                              (long long)trips->i);
         return false;
     }
+    b->first = jot_from_int(0);
+    if (!count_trips(b))
+        return false;
     bind_for(b);
     return true;
 }
 
-// Carries and a counter, from 0 on.
+static bool open_range(jot_block *b)
+{
+    if (!import_limit(b, "the first index is", &b->first) ||
+        !import_limit(b, "the end is", &b->number) || !count_trips(b))
+        return false;
+    bind_for(b);
+    return true;
+}
+
+// The body with the counter as last carry.
+static uint32_t counting_step(struct ir_module *m, const struct traced *body, uint32_t n_carry)
+{
+    struct body w = body_of(m, body->function);
+    body_take_all(&w);
+    body_run(&w);
+    for (uint32_t i = 0; i < n_carry; i++)
+        body_give(&w, i);
+    ir_output(&w.b, ir_add(&w.b, w.in[n_carry], ir_scalar_int(&w.b, JOT_I32, 1)));
+    return ir_finish_function(&w.b);
+}
+
+// Whether the counter, the last carry, is below the end, which comes behind the carries.
+static uint32_t counting_test(jot_block *b, struct ir_module *m)
+{
+    struct ir_builder w = ir_builder_make(m, b->name, IR_BUILD_PLAIN);
+    for (int i = 0; i < b->carry.count; i++)
+        ir_param(&w, b->carry.at[i].type);
+    ir_id counter = ir_param(&w, ir_type_make(m, JOT_I32, 0, NULL));
+    ir_id end = ir_param(&w, trace_type(b->number));
+    ir_output(&w, ir_lt(&w, ir_convert(&w, counter, ir_dtype(ir_type_in(&w, end))), end));
+    return ir_finish_function(&w);
+}
+
+// Carries and a counter.
 static ir_id counted_while(jot_block *b, const struct traced *body)
 {
     struct trace *t = trace_top();
-    struct ir_module *m = t->module;
-    struct ir_type i32 = ir_type_make(m, JOT_I32, 0, NULL);
-    // The step: the body with the counter as last carry.
-    struct traced step = *body, test = {.n_out = 1};
-    struct ir_builder w = ir_builder_make(m, b->kind->name, IR_BUILD_PLAIN);
-    const struct ir_graph *f = ir_function(m, body->function);
-    uint32_t n_own = (uint32_t)b->carry.count + 1;
-    ir_id *in = arena_array(m->arena, ir_id, f->n_params + 1);
-    for (uint32_t i = 0; i < f->n_params; i++)
-        in[i] = ir_param(&w, ir_type_of(f, i));
-    ir_id first = ir_call(&w, IR_call, 1, &body->function, (int)f->n_params, in);
-    for (int i = 0; i < b->carry.count; i++)
-        ir_output(&w, first + (ir_id)i);
-    ir_output(&w, ir_add(&w, in[n_own - 1], ir_scalar(&w, JOT_I32, 1)));
-    step.function = ir_finish_function(&w);
-    step.n_out = (int)n_own;
-    // The test: the counter below the trips.
-    w = ir_builder_make(m, b->kind->name, IR_BUILD_PLAIN);
-    ir_id last = IR_NONE;
-    for (uint32_t i = 0; i < n_own; i++)
-        last = ir_param(&w, i + 1 < n_own ? b->carry.at[i].type : i32);
-    ir_id trips = ir_param(&w, trace_type(b->number));
-    jot_dtype d = ir_dtype(trace_type(b->number));
-    ir_output(&w, ir_lt(&w, ir_convert(&w, last, d), trips));
-    test.function = ir_finish_function(&w);
-    test.n_hidden = 1;
-    test.hidden = &b->number;
+    ir_id end = trace_strong(b->number), first = trace_strong(b->first);
+    jot_dtype d = ir_dtype(ir_type_in(&t->b, end));
+    bool is_long = dtype_get(d)->bytes == 8 || d == JOT_U32;
+    b->number = trace_value(ir_convert(&t->b, end, is_long ? JOT_I64 : JOT_I32), false);
+    struct traced step = *body, test = {.n_out = 1, .n_hidden = 1, .hidden = &b->number};
+    step.function = counting_step(t->module, body, (uint32_t)b->carry.count);
+    step.n_out++;
+    test.function = counting_test(b, t->module);
     if (step.function == IR_NONE || test.function == IR_NONE)
         return IR_NONE;
     struct block_consts consts;
     uint32_t functions[2];
-    if (!block_share(b, 2, (struct traced *[]){&test, &step}, functions, &consts))
+    if (!block_share(b, 2, (const struct traced *[]){&test, &step}, functions, &consts))
         return IR_NONE;
     int n;
-    ir_id *operands =
-        block_operands(b, &consts, 1, (const struct block_leaves *[]){&b->carry}, &n);
-    operands[n++] = ir_scalar(&t->b, JOT_I32, 0);
+    ir_id *in = block_operands(b, &consts, 1, (const struct block_leaves *[]){&b->carry}, &n);
+    in[n++] = ir_convert(&t->b, first, JOT_I32);
     struct ir_while loop = {.test = functions[0],
                             .step = functions[1],
                             .n_consts = consts.n,
                             .max_trips = IR_NO_BOUND};
-    return ir_while(&t->b, &loop, n, operands);
+    return ir_while(&t->b, &loop, n, in);
 }
 
 static enum block_progress close_for(jot_block *b, ir_id *results)
@@ -185,20 +234,34 @@ static enum block_progress close_for(jot_block *b, ir_id *results)
     if (!block_close_part(b, b->carry.count, results, &body))
         return BLOCK_FAILED;
     if (b->length < 0)
-        return give(b, counted_while(b, &body), results);
-    ir_id counters =
-        ir_iota(&trace_top()->b, ir_type_make(trace_top()->module, JOT_I32, 1, &b->length), 0);
-    return give(b, scan_of(b, &body, &counters), results);
+        return block_take_results(b, counted_while(b, &body), results);
+    struct ir_builder *w = &trace_top()->b;
+    ir_id counters = ir_iota(w, ir_type_make(w->module, JOT_I32, 1, &b->length), 0);
+    int64_t first = trace_number_of(b->first)->i;
+    if (first)
+        counters = ir_add(w, counters, ir_scalar_int(w, JOT_I32, first));
+    return block_take_results(b, scan_of(b, &body, &counters), results);
 }
 
-static const struct block_kind for_kind = {
-    .name = "JOT_FOR", .open = open_for, .close = close_for};
+static const struct block_kind for_kind = {.open = open_for, .close = close_for};
+static const struct block_kind range_kind = {.open = open_range, .close = close_for};
 
 jot_block *jot_for_begin(const jot_piece *carry, jot_value trips, const char *where)
 {
     jot_block *b = block_create(&for_kind, carry, NULL, NULL, where);
     if (b)
         b->number = trips;
+    return block_begin(b);
+}
+
+jot_block *jot_range_begin(const jot_piece *carry, jot_value first, jot_value end,
+                           const char *where)
+{
+    jot_block *b = block_create(&range_kind, carry, NULL, NULL, where);
+    if (b) {
+        b->first = first;
+        b->number = end;
+    }
     return block_begin(b);
 }
 

@@ -11,14 +11,7 @@ static bool open_vmap(jot_block *b)
         b->error = block_fail(b, JOT_ERR_ARGUMENT, "no rows: list what is mapped");
         return false;
     }
-    if (!block_measure_rows(b))
-        return false;
-    block_open_part(b);
-    for (int i = 0; i < b->in.count; i++)
-        block_bind(&b->in.at[i], block_row(b->trace->module, b->in.at[i].type));
-    jot_place((jot_value){0, 0}, b->where);
-    block_clear_results(b);
-    return true;
+    return block_open_rows(b);
 }
 
 static enum block_progress close_vmap(jot_block *b, ir_id *out)
@@ -38,14 +31,13 @@ static enum block_progress close_vmap(jot_block *b, ir_id *out)
         in_axes[n + i] = PASS_NO_AXIS;
     if (pass_vmap_axes(t->module, body.function, in_axes, out_axes, b->length,
                        &body.function) != JOT_OK) {
-        jot_place(trace_fail_status(b->kind->name), b->where);
+        jot_place(trace_fail_status(b->name), b->where);
         return BLOCK_FAILED;
     }
-    return traced_emit(b->kind->name, &body, n, in, out) ? BLOCK_DONE : BLOCK_FAILED;
+    return traced_emit(b->name, &body, n, in, out) ? BLOCK_DONE : BLOCK_FAILED;
 }
 
-static const struct block_kind vmap_kind = {
-    .name = "JOT_VMAP", .open = open_vmap, .close = close_vmap};
+static const struct block_kind vmap_kind = {.open = open_vmap, .close = close_vmap};
 
 jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where)
 {

@@ -151,7 +151,7 @@ jot_value jot_logaddexp(jot_value x, jot_value y)
     jot_value in[] = {x, y}, out;
     if (is_integer(x) && is_integer(y) && !jot_value_failed(x))
         in[0] = jot_convert(x, dtype_to_inexact(jot_value_dtype(x)));
-    jot_apply(jot_custom_jvp_of(f, rule, "jot_logaddexp"), 2, in, 1, &out);
+    jot_apply_at(jot_custom_jvp_of(f, rule, "jot_logaddexp"), 2, in, 1, &out, NULL);
     return out;
 }
 

@@ -30,6 +30,11 @@ static const struct ir_attrs *copy_attrs(struct copying *c, const struct ir_attr
     struct ir_field *fields = arena_array(c->to->arena, struct ir_field, a->count);
     for (uint32_t i = 0; i < a->count; i++) {
         fields[i] = a->fields[i];
+        if (fields[i].key == IR_KEY_host) {
+            int64_t *host = arena_new(c->to->arena, int64_t);
+            *host = ir_host_add(c->to, &c->from->hosts.at[a->fields[i].ints[0]]);
+            fields[i].ints = host;
+        }
         if (fields[i].key != IR_KEY_functions)
             continue;
         int64_t *numbers = arena_array(c->to->arena, int64_t, fields[i].count);

@@ -5,6 +5,11 @@
 
 #include "ir/graph.h"
 
+// Every stage, in order: S(name).
+#define DUMP_STAGES(S) S(trace) S(transform) DUMP_CODE_STAGES(S)
+// Those of compiled code.
+#define DUMP_CODE_STAGES(S) S(simplify) S(schedule) S(memory) S(llvm) S(code)
+
 bool dump_wants(const char *stage);
 // Prints text under a title line; the one place of the library that writes to stderr.
 void dump_text(const char *stage, const char *name, const char *text);

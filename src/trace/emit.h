@@ -40,6 +40,9 @@ bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool a
 // One axis of x, normalised; false with an error.
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error);
+// A place along an axis of x, counted from the start; false with an error when it is outside.
+bool trace_index(const char *name, jot_value x, int64_t axis, int64_t index, int64_t *out,
+                 jot_value *out_error);
 // Reads sizes that end with JOT_END, each at least `least`.
 bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
                  int64_t *out_dims, jot_value *out_error);

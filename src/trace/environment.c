@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/environment.h"
 
+#include "runtime/host/pool.h"
+#include "trace/dump.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WORD(name) #name ", "
 
 // Either words, with ", " between them, or a number from least.
 static const struct variable {
@@ -16,11 +21,11 @@ static const struct variable {
     {.name = "JOT_BACKEND", .words = "native, eval"},
     {.name = "JOT_CACHE", .words = "on, off"},
     {.name = "JOT_CACHE_BYTES", .most = UINT64_MAX},
-    {.name = "JOT_DUMP",
-     .words = "trace, transform, simplify, schedule, memory, llvm, code, all",
-     .is_list = true},
+    {.name = "JOT_CHECK", .words = "nan, inf", .is_list = true},
+    {.name = "JOT_DUMP", .words = DUMP_STAGES(WORD) "all", .is_list = true},
+    {.name = "JOT_NAN_GUARD", .words = "on, off"},
     {.name = "JOT_PERF", .words = "0, 1"},
-    {.name = "JOT_THREADS", .least = 1, .most = 4096},
+    {.name = "JOT_THREADS", .least = 1, .most = RT_POOL_MOST},
 };
 
 static bool is_word_of(const char *words, const char *text, size_t length)
@@ -68,4 +73,10 @@ jot_status environment_check(void)
             JOT_TRY(v->words ? check_words(v, text) : check_number(v, text));
     }
     return JOT_OK;
+}
+
+bool environment_lists(const char *name, const char *word)
+{
+    const char *text = secure_getenv(name);
+    return text && is_word_of(text, word, strlen(word));
 }

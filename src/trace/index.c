@@ -81,19 +81,10 @@ static jot_value take(jot_value x, int64_t index, int axis)
 {
     const char *name = "jot_take";
     jot_value error;
-    int64_t at;
-    if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis, &at, &error))
+    int64_t at, i;
+    if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis, &at, &error) ||
+        !trace_index(name, x, at, index, &i, &error))
         return error;
-    int64_t n = ir_dims(trace_top()->module, trace_type(x))[at],
-            i = index < 0 ? index + n : index;
-    if (i < 0 || i >= n)
-        return n ? trace_fail(name, JOT_ERR_ARGUMENT,
-                              "index %lld of axis %lld of %s: indices are %lld to %lld",
-                              (long long)index, (long long)at, trace_type_text(x),
-                              (long long)-n, (long long)n - 1)
-                 : trace_fail(name, JOT_ERR_ARGUMENT,
-                              "index %lld of axis %lld of %s, which has no elements",
-                              (long long)index, (long long)at, trace_type_text(x));
     return trace_like(name, x, drop_axis(slice_along(trace_graph_id(x), at, i, i + 1, 1), at));
 }
 

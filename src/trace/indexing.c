@@ -44,6 +44,50 @@ static ir_id from_start(ir_id places, int64_t extent)
     return ir_select(b, ir_lt(b, places, ir_scalar_int(b, d, 0)), moved, places);
 }
 
+static const enum ir_index_mode modes[] = {[JOT_INDEX_CLIP] = IR_MODE_CLIP,
+                                           [JOT_INDEX_FILL] = IR_MODE_FILL,
+                                           [JOT_INDEX_PROMISE] = IR_MODE_PROMISE,
+                                           [JOT_INDEX_DROP] = IR_MODE_DROP,
+                                           [JOT_INDEX_WRAP] = IR_MODE_PROMISE};
+
+static const enum ir_op ops[] = {[JOT_SCATTER_SET] = IR_scatter,
+                                 [JOT_SCATTER_ADD] = IR_scatter_add,
+                                 [JOT_SCATTER_MUL] = IR_scatter_mul,
+                                 [JOT_SCATTER_MIN] = IR_scatter_min,
+                                 [JOT_SCATTER_MAX] = IR_scatter_max};
+
+static bool is_mode(const char *name, enum jot_index_mode mode, enum jot_index_mode last,
+                    jot_value *out_error)
+{
+    if ((unsigned)mode <= last)
+        return true;
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is no mode: they are 0 to %d",
+                            (int)mode, (int)last);
+    return false;
+}
+
+static bool is_kind(const char *name, enum jot_scatter_kind kind, jot_value *out_error)
+{
+    if ((unsigned)kind <= JOT_SCATTER_MAX)
+        return true;
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is no kind: they are 0 to %d",
+                            (int)kind, (int)JOT_SCATTER_MAX);
+    return false;
+}
+
+// Places that the mode has moved, and what is left for the gather or scatter to do with the others.
+static ir_id moved_by_mode(ir_id places, int64_t extent, enum jot_index_mode mode,
+                           enum ir_index_mode *out_mode)
+{
+    *out_mode = modes[mode];
+    if (mode == JOT_INDEX_WRAP && places != IR_NONE && extent) {
+        struct ir_builder *b = trace_builder();
+        jot_dtype d = ir_dtype(ir_type_in(b, places));
+        places = ir_rem(b, places, ir_scalar_int(b, d, extent));
+    }
+    return from_start(places, extent);
+}
+
 // One more axis, of extent 1, for the place of one window.
 static ir_id with_last_axis(ir_id places)
 {
@@ -84,11 +128,13 @@ static void find_rows(struct rows *r, ir_id x, int64_t axis, int index_rank)
 // ---- Taking
 
 // x, its axis and the places along it, and room for a result of the rank.
-static bool read_rows(const char *name, jot_value x, jot_value index, int axis, struct rows *r,
-                      ir_id *out_places, jot_value *out_error)
+static bool read_rows(const char *name, jot_value x, jot_value index, int axis,
+                      enum jot_index_mode mode, struct rows *r, ir_id *out_places,
+                      jot_value *out_error)
 {
     int64_t at;
-    if (!trace_axis(name, x, axis, &at, out_error))
+    if (!is_mode(name, mode, JOT_INDEX_WRAP, out_error) ||
+        !trace_axis(name, x, axis, &at, out_error))
         return false;
     ir_id id = trace_graph_id(x);
     int64_t extent = dims_of(id)[at];
@@ -107,7 +153,7 @@ static bool read_rows(const char *name, jot_value x, jot_value index, int axis, 
         return false;
     }
     find_rows(r, id, at, index_rank);
-    *out_places = with_last_axis(from_start(*out_places, extent));
+    *out_places = with_last_axis(moved_by_mode(*out_places, extent, mode, &r->g.mode));
     return true;
 }
 
@@ -124,25 +170,29 @@ static ir_id no_rows(ir_id x, const struct rows *r, ir_id places)
     return ir_zeros(b, ir_type_make(b->module, ir_dtype(ir_type_in(b, x)), rank, dims));
 }
 
-static jot_value take_values(jot_value x, jot_value index, int axis)
+static jot_value take_values(const char *name, jot_value x, jot_value index, int axis,
+                             enum jot_index_mode mode)
 {
-    const char *name = "jot_take";
     jot_value v[] = {x, index}, error;
     struct rows r;
     ir_id places;
     if (!trace_ready(name, 2, v, &error) ||
-        !read_rows(name, v[0], v[1], axis, &r, &places, &error))
+        !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error))
         return error;
     ir_id id = trace_graph_id(v[0]);
     if (dims_of(id)[r.axis] == 0)
         return trace_like(name, v[0], no_rows(id, &r, places));
-    r.g.mode = IR_MODE_FILL;
     return trace_like(name, v[0], ir_gather(trace_builder(), id, places, &r.g));
 }
 
 jot_value jot_take_values(jot_value x, jot_value index, int axis)
 {
-    TRACE_RETURN(take_values(x, index, axis));
+    TRACE_RETURN(take_values("jot_take", x, index, axis, JOT_INDEX_FILL));
+}
+
+jot_value jot_take_mode(jot_value x, jot_value index, int axis, enum jot_index_mode mode)
+{
+    TRACE_RETURN(take_values("jot_take_mode", x, index, axis, mode));
 }
 
 // Repeats axes of extent 1 as far as the other value has more, but for one axis.
@@ -157,15 +207,17 @@ static ir_id broadcast_but(ir_id x, ir_id like, int64_t axis)
     return ir_broadcast_in_dim(trace_builder(), x, rank, dims, axes);
 }
 
-static jot_value take_along_axis(jot_value x, jot_value index, int axis)
+static jot_value take_along_axis(const char *name, jot_value x, jot_value index, int axis,
+                                 enum jot_index_mode mode)
 {
-    const char *name = "jot_take_along_axis";
     jot_value v[] = {x, index}, error;
     int64_t at, batch[IR_MAX_RANK], sizes[IR_MAX_RANK];
     ir_id places;
-    if (!trace_ready(name, 2, v, &error) || !trace_axis(name, v[0], axis, &at, &error))
+    if (!trace_ready(name, 2, v, &error) || !is_mode(name, mode, JOT_INDEX_WRAP, &error) ||
+        !trace_axis(name, v[0], axis, &at, &error))
         return error;
     ir_id id = trace_graph_id(v[0]);
+    enum ir_index_mode left;
     int rank = rank_of(id), n = 0;
     if (!read_places(name, v[1], dims_of(id)[at], &places, &error))
         return error;
@@ -185,7 +237,7 @@ static jot_value take_along_axis(jot_value x, jot_value index, int axis)
                           "places along axis %lld of %s, which has no elements", (long long)at,
                           trace_type_text(v[0]));
     ir_id wide = broadcast_but(id, places, at);
-    places = broadcast_but(from_start(places, dims_of(id)[at]), id, at);
+    places = broadcast_but(moved_by_mode(places, dims_of(id)[at], mode, &left), id, at);
     for (int i = 0; i < rank; i++) {
         sizes[i] = 1;
         if (i != at)
@@ -201,13 +253,19 @@ static jot_value take_along_axis(jot_value x, jot_value index, int axis)
                           .n_map = 1,
                           .index_map = &at,
                           .sizes = sizes,
-                          .mode = IR_MODE_FILL};
+                          .mode = left};
     return trace_like(name, v[0], ir_gather(trace_builder(), wide, with_last_axis(places), &g));
 }
 
 jot_value jot_take_along_axis(jot_value x, jot_value index, int axis)
 {
-    TRACE_RETURN(take_along_axis(x, index, axis));
+    TRACE_RETURN(take_along_axis("jot_take_along_axis", x, index, axis, JOT_INDEX_FILL));
+}
+
+jot_value jot_take_along_axis_mode(jot_value x, jot_value index, int axis,
+                                   enum jot_index_mode mode)
+{
+    TRACE_RETURN(take_along_axis("jot_take_along_axis_mode", x, index, axis, mode));
 }
 
 // ---- Slices
@@ -323,33 +381,57 @@ static bool spread(const char *name, jot_value y, ir_id rows, ir_id *id, jot_val
     return true;
 }
 
-static jot_value at_update(const char *name, enum ir_op op, jot_value x, jot_value index,
-                           jot_value y, int axis)
+static jot_value at_update(const char *name, enum jot_scatter_kind kind, jot_value x,
+                           jot_value index, jot_value y, int axis, enum jot_index_mode mode)
 {
     jot_value v[] = {x, index, y}, error;
     struct rows r;
     ir_id places, values;
-    if (!trace_ready(name, 3, v, &error) ||
-        !read_rows(name, v[0], v[1], axis, &r, &places, &error) ||
+    if (!trace_ready(name, 3, v, &error) || !is_kind(name, kind, &error) ||
+        !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error) ||
         !read_values(name, v[0], v[2], &values, &error))
         return error;
     ir_id id = trace_graph_id(v[0]), rows = no_rows(id, &r, places);
     if (rows == IR_NONE || !spread(name, v[2], rows, &values, &error))
         return rows == IR_NONE ? trace_result(name, rows, false) : error;
-    r.g.mode = IR_MODE_DROP;
-    return trace_like(name, v[0], ir_scatter(trace_builder(), op, id, places, values, &r.g));
+    if (r.g.mode == IR_MODE_FILL)
+        r.g.mode = IR_MODE_DROP;
+    return trace_like(name, v[0],
+                      ir_scatter(trace_builder(), ops[kind], id, places, values, &r.g));
 }
 
-#define AT(word, op)                                                                           \
+// A C number is inside of x.
+static jot_value at_checked(const char *name, enum jot_scatter_kind kind, jot_value x,
+                            jot_value index, jot_value y, int axis)
+{
+    jot_value v[] = {x, index}, error;
+    int64_t at, i;
+    if (!trace_ready(name, 2, v, &error))
+        return error;
+    const struct trace_number *n = trace_number_of(v[1]);
+    if (n && n->kind == 'i' &&
+        (!trace_axis(name, v[0], axis, &at, &error) ||
+         !trace_index(name, v[0], at, n->i, &i, &error)))
+        return error;
+    return at_update(name, kind, v[0], v[1], y, axis, JOT_INDEX_DROP);
+}
+
+#define AT(word, kind)                                                                         \
     jot_value jot_at_##word##_axis(jot_value x, jot_value index, jot_value y, int axis)        \
     {                                                                                          \
-        TRACE_RETURN(at_update("jot_at_" #word, op, x, index, y, axis));                       \
+        TRACE_RETURN(at_checked("jot_at_" #word, kind, x, index, y, axis));                    \
     }
-AT(set, IR_scatter)
-AT(add, IR_scatter_add)
-AT(mul, IR_scatter_mul)
-AT(min, IR_scatter_min)
-AT(max, IR_scatter_max)
+AT(set, JOT_SCATTER_SET)
+AT(add, JOT_SCATTER_ADD)
+AT(mul, JOT_SCATTER_MUL)
+AT(min, JOT_SCATTER_MIN)
+AT(max, JOT_SCATTER_MAX)
+
+jot_value jot_at_mode(enum jot_scatter_kind kind, jot_value x, jot_value index, jot_value y,
+                      int axis, enum jot_index_mode mode)
+{
+    TRACE_RETURN(at_update("jot_at_mode", kind, x, index, y, axis, mode));
+}
 
 // ---- The general forms
 
@@ -369,15 +451,8 @@ struct lists {
 static bool read_dims(const char *name, const struct jot_index_dims *dims, struct lists *l,
                       struct ir_gather *out, jot_value *out_error)
 {
-    static const enum ir_index_mode modes[] = {[JOT_INDEX_CLIP] = IR_MODE_CLIP,
-                                               [JOT_INDEX_FILL] = IR_MODE_FILL,
-                                               [JOT_INDEX_PROMISE] = IR_MODE_PROMISE,
-                                               [JOT_INDEX_DROP] = IR_MODE_DROP};
-    if ((unsigned)dims->mode > JOT_INDEX_DROP) {
-        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is no mode: they are 0 to %d",
-                                (int)dims->mode, (int)JOT_INDEX_DROP);
+    if (!is_mode(name, dims->mode, JOT_INDEX_DROP, out_error))
         return false;
-    }
     *out = (struct ir_gather){.n_offset = read_list(dims->offset, l->offset),
                               .offset_dims = l->offset,
                               .n_collapsed = read_list(dims->collapsed, l->collapsed),
@@ -427,23 +502,16 @@ jot_value jot_gather(jot_value x, jot_value indices, const struct jot_index_dims
 static jot_value scatter(enum jot_scatter_kind kind, jot_value x, jot_value indices,
                          jot_value updates, const struct jot_index_dims *dims)
 {
-    static const enum ir_op ops[] = {[JOT_SCATTER_SET] = IR_scatter,
-                                     [JOT_SCATTER_ADD] = IR_scatter_add,
-                                     [JOT_SCATTER_MUL] = IR_scatter_mul,
-                                     [JOT_SCATTER_MIN] = IR_scatter_min,
-                                     [JOT_SCATTER_MAX] = IR_scatter_max};
     const char *name = "jot_scatter";
     jot_value v[] = {x, indices, updates}, error;
     struct lists l;
     struct ir_gather g;
     ir_id places, values;
-    if (!trace_ready(name, 3, v, &error) || !read_dims(name, dims, &l, &g, &error) ||
+    if (!trace_ready(name, 3, v, &error) || !is_kind(name, kind, &error) ||
+        !read_dims(name, dims, &l, &g, &error) ||
         !read_places(name, v[1], 0, &places, &error) ||
         !read_values(name, v[0], v[2], &values, &error))
         return error;
-    if ((unsigned)kind > JOT_SCATTER_MAX)
-        return trace_fail(name, JOT_ERR_ARGUMENT, "%d is no kind: they are 0 to %d", (int)kind,
-                          (int)JOT_SCATTER_MAX);
     return trace_like(
         name, v[0],
         ir_scatter(trace_builder(), ops[kind], trace_graph_id(v[0]), places, values, &g));

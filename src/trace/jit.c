@@ -413,25 +413,23 @@ static const char *version_text(const struct version *v, const char *stage, stru
     return backend_text(v->program, stage, arena);
 }
 
-static char *copy_text(const struct version *v, const char *stage)
+struct wanted_text {
+    const struct version *v;
+    const char *stage;
+    char *copy; // of memory_allocate
+};
+
+static jot_status copy_text(struct arena *arena, void *ctx)
 {
-    struct arena *arena = arena_create();
-    if (!arena)
-        return status_out_of_memory(), NULL;
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(arena);
-        return status_out_of_memory(), NULL;
-    }
-    const char *text = version_text(v, stage, arena);
-    char *copy = text ? memory_allocate(strlen(text) + 1) : NULL;
-    if (copy)
-        memcpy(copy, text, strlen(text) + 1);
-    else if (text)
-        status_out_of_memory();
-    arena_guard_close(&guard);
-    arena_release(arena);
-    return copy;
+    struct wanted_text *w = ctx;
+    const char *text = version_text(w->v, w->stage, arena);
+    if (!text)
+        return status_last();
+    w->copy = memory_allocate(strlen(text) + 1);
+    if (!w->copy)
+        return status_out_of_memory();
+    memcpy(w->copy, text, strlen(text) + 1);
+    return JOT_OK;
 }
 
 const char *jot_executable_text(jot_executable *e, const char *stage)
@@ -451,13 +449,13 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
         status_fail(JOT_ERR_TRACE, "jot_executable_text: %s is being traced", e->f.callee.name);
         return NULL;
     }
-    char *text = copy_text(v, stage);
-    if (text) {
+    struct wanted_text w = {.v = v, .stage = stage};
+    if (arena_lend(copy_text, &w) == JOT_OK) {
         memory_release(e->text);
-        e->text = text;
+        e->text = w.copy;
     }
     pthread_mutex_unlock(&e->lock);
-    return text;
+    return w.copy;
 }
 
 const char *jot_executable_graph(jot_executable *e) { return jot_executable_text(e, "trace"); }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/eval.h"
 #include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
@@ -18,7 +19,7 @@
 #define FEW 32
 
 // Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
-#define NUMERICS_VERSION "jot 0.1 numerics 2"
+#define NUMERICS_VERSION "jot 0.1 numerics 3"
 
 struct output_type {
     jot_dtype dtype;
@@ -116,11 +117,47 @@ static bool unpack(const struct rt_cache_entry *e, struct code *c)
     return true;
 }
 
+// A step that calls a function of the user.  params: nest.h.
+static jot_status call_host(void *ctx, void *const *buffers, const int64_t *params)
+{
+    const struct ir_host *host = ctx;
+    int n_in = (int)params[1], n_out = (int)params[2], n = n_in + n_out;
+    jot_callback_array few[FEW], *all = few;
+    if (n > FEW)
+        all = memory_allocate(sizeof *all * (size_t)n);
+    if (!all)
+        return status_out_of_memory();
+    const int64_t *type = params + 4;
+    for (int i = 0; i < n; i++) {
+        all[i] = (jot_callback_array){.dtype = (jot_dtype)type[0],
+                                      .rank = (int)type[1],
+                                      .dims = type + 2,
+                                      .data = buffers[i]};
+        type += 2 + type[1];
+    }
+    jot_status status = ir_host_call(host, (int)params[3], n_in, n_out, all);
+    if (all != few)
+        memory_release(all);
+    return status;
+}
+
+// The functions that steps call by number; the program copies the list, not what it points to.
+static struct rt_callback *callbacks_of(const struct native_program *p)
+{
+    struct arena *arena = p->module->arena;
+    uint32_t n = p->module->hosts.count;
+    struct ir_host *hosts = arena_copy(arena, p->module->hosts.at, n * sizeof *hosts);
+    struct rt_callback *all = arena_array(arena, struct rt_callback, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = (struct rt_callback){.call = call_host, .ctx = &hosts[i]};
+    return all;
+}
+
 static jot_status load(struct native_program *p, const struct code *c)
 {
     struct rt_program *program;
-    JOT_TRY(
-        rt_program_load(c->object, c->object_size, c->plan, c->plan_size, NULL, 0, &program));
+    JOT_TRY(rt_program_load(c->object, c->object_size, c->plan, c->plan_size, callbacks_of(p),
+                            p->module->hosts.count, &program));
     const struct rt_plan *plan = rt_program_plan(program);
     if (plan->input_count != p->n_in || plan->output_count != p->n_out) {
         rt_program_release(program);
@@ -146,18 +183,102 @@ static jot_status load_cached(struct native_program *p, struct hash128 key)
 static jot_status compile(struct native_program *p, struct arena *arena)
 {
     struct hash128 key = program_key(p);
-    JOT_TRY(load_cached(p, key));
+    // What calls functions of this process is of no use to another.
+    bool is_portable = p->module->hosts.count == 0;
+    if (is_portable)
+        JOT_TRY(load_cached(p, key));
     if (p->program)
         return JOT_OK;
     struct cg_response r;
     JOT_TRY(generate(p, arena, 0, &r));
     struct code c = {r.object, r.plan, r.object_size, r.plan_size};
     jot_status status = load(p, &c);
-    if (status == JOT_OK)
+    if (status == JOT_OK && is_portable)
         store(key, &c);
     r.release(&r);
     return status;
 }
+
+// ---------------------------------------------------------------------------------------
+// Text
+
+static const char *simplify_text(struct native_program *p, struct arena *arena)
+{
+    struct strbuf s = strbuf_make(arena);
+    ir_graph_print(&s, ir_function(p->module, p->function));
+    return s.text;
+}
+
+static const char *program_text(struct native_program *p, struct arena *arena,
+                                void (*print)(struct strbuf *, const struct nest_program *))
+{
+    struct strbuf s = strbuf_make(arena);
+    struct nest_program *nests;
+    if (schedule(p, arena, &nests) != JOT_OK)
+        return NULL;
+    print(&s, nests);
+    return s.text;
+}
+
+static const char *schedule_text(struct native_program *p, struct arena *arena)
+{
+    return program_text(p, arena, schedule_print);
+}
+
+static const char *memory_text(struct native_program *p, struct arena *arena)
+{
+    return program_text(p, arena, plan_print);
+}
+
+static const char *generated_text(struct native_program *p, unsigned want, struct arena *arena)
+{
+    struct cg_response r;
+    if (generate(p, arena, want, &r) != JOT_OK)
+        return NULL;
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        r.release(&r);
+        arena_exhausted();
+    }
+    const char *text = want == CG_WANT_LLVM ? r.llvm : r.assembly;
+    text = arena_text(arena, text ? text : "");
+    arena_guard_close(&guard);
+    r.release(&r);
+    return text;
+}
+
+static const char *llvm_text(struct native_program *p, struct arena *arena)
+{
+    return generated_text(p, CG_WANT_LLVM, arena);
+}
+
+static const char *code_text(struct native_program *p, struct arena *arena)
+{
+    return generated_text(p, CG_WANT_ASSEMBLY, arena);
+}
+
+#define STAGE(name) {#name, name##_text},
+static const struct stage {
+    const char *name;
+    const char *(*text)(struct native_program *p, struct arena *arena);
+} stages[] = {DUMP_CODE_STAGES(STAGE)};
+
+#define COMMA_AND(name) ", " #name
+
+const char *native_text(struct native_program *p, const char *stage, struct arena *arena)
+{
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (!strcmp(stage, stages[i].name))
+            return stages[i].text(p, arena);
+    status_fail(JOT_ERR_ARGUMENT,
+                "jot_executable_text: there is no stage '%s', only "
+                "trace" DUMP_CODE_STAGES(COMMA_AND),
+                stage);
+    return NULL;
+}
+
+// ---------------------------------------------------------------------------------------
+// Compiling
 
 static void describe_outputs(struct native_program *p)
 {
@@ -176,42 +297,26 @@ static void describe_outputs(struct native_program *p)
 
 static void dump(struct native_program *p, struct arena *arena)
 {
-    static const char *const stages[] = {"schedule", "memory", "llvm", "code"};
-    dump_function("simplify", p->module, p->function);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
-        if (dump_wants(stages[i])) {
-            const char *text = native_text(p, stages[i], arena);
-            dump_text(stages[i], ir_function(p->module, p->function)->name,
+        if (dump_wants(stages[i].name)) {
+            const char *text = stages[i].text(p, arena);
+            dump_text(stages[i].name, ir_function(p->module, p->function)->name,
                       text ? text : jot_error_message());
         }
 }
 
-static jot_status build(struct native_program *p, uint32_t function, struct arena *arena)
+static jot_status build(struct arena *arena, void *ctx)
 {
+    struct native_program *p = ctx;
     struct ir_module *m = p->module;
-    p->function = pass_simplify(m, pass_inline(m, pass_simplify(m, function), INLINE_LIMIT));
+    p->function = pass_inline(m, pass_simplify(m, p->function), INLINE_LIMIT);
+    p->function = pass_simplify(m, pass_count_trips(m, p->function));
     describe_outputs(p);
     dump(p, arena);
     JOT_TRY(compile(p, arena));
     for (uint32_t i = 0; i < p->n_out; i++)
         p->outputs[i].donated = rt_program_plan(p->program)->outputs[i].donated;
     return JOT_OK;
-}
-
-static jot_status guarded_build(struct native_program *p, uint32_t function)
-{
-    struct arena *arena = arena_create();
-    if (!arena)
-        return status_out_of_memory();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(arena);
-        return status_out_of_memory();
-    }
-    jot_status status = build(p, function, arena);
-    arena_guard_close(&guard);
-    arena_release(arena);
-    return status;
 }
 
 jot_status native_compile(struct ir_module *m, uint32_t function,
@@ -221,8 +326,9 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     if (!p)
         return status_out_of_memory();
     p->module = m;
+    p->function = function;
     p->donated = options->donated;
-    jot_status status = guarded_build(p, function);
+    jot_status status = arena_lend(build, p);
     if (status != JOT_OK)
         native_release(p);
     else
@@ -307,50 +413,4 @@ jot_status native_run(struct native_program *p, jot_array *const *in, jot_array 
         out[i] = arrays[i];
     memory_release(all);
     return status;
-}
-
-static const char *code_text(struct native_program *p, unsigned want, struct arena *arena)
-{
-    struct cg_response r;
-    if (generate(p, arena, want, &r) != JOT_OK)
-        return NULL;
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        r.release(&r);
-        arena_exhausted();
-    }
-    const char *text = want == CG_WANT_LLVM ? r.llvm : r.assembly;
-    text = arena_text(arena, text ? text : "");
-    arena_guard_close(&guard);
-    r.release(&r);
-    return text;
-}
-
-const char *native_text(struct native_program *p, const char *stage, struct arena *arena)
-{
-    struct strbuf s = strbuf_make(arena);
-    if (!strcmp(stage, "simplify")) {
-        ir_graph_print(&s, ir_function(p->module, p->function));
-        return s.text;
-    }
-    if (!strcmp(stage, "llvm"))
-        return code_text(p, CG_WANT_LLVM, arena);
-    if (!strcmp(stage, "code"))
-        return code_text(p, CG_WANT_ASSEMBLY, arena);
-    bool is_memory = !strcmp(stage, "memory");
-    if (!is_memory && strcmp(stage, "schedule")) {
-        status_fail(JOT_ERR_ARGUMENT,
-                    "jot_executable_text: there is no stage '%s': they are trace, simplify, "
-                    "schedule, memory, llvm and code",
-                    stage);
-        return NULL;
-    }
-    struct nest_program *nests;
-    if (schedule(p, arena, &nests) != JOT_OK)
-        return NULL;
-    if (is_memory)
-        plan_print(&s, nests);
-    else
-        schedule_print(&s, nests);
-    return s.text;
 }

@@ -76,6 +76,7 @@
 #define ROW_CALL(op, in) ROW_OTHER(op)
 #define ROW_CONTROL(op, in) ROW_OTHER(op)
 #define ROW_HINT(op, in) ROW_OTHER(op)
+#define ROW_EFFECT(op, in) ROW_OTHER(op)
 #define ROW_MAP(op, in) ROW_MAP_##in(op)
 
 #define OP(name, in, out, op_class, ...) ROW_##op_class(name, in)

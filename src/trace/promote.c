@@ -254,6 +254,23 @@ bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool a
     return true;
 }
 
+bool trace_index(const char *name, jot_value x, int64_t axis, int64_t index, int64_t *out,
+                 jot_value *out_error)
+{
+    int64_t n = ir_dims(trace_top()->module, trace_type(x))[axis];
+    *out = index < 0 ? index + n : index;
+    if (*out >= 0 && *out < n)
+        return true;
+    *out_error = n ? trace_fail(name, JOT_ERR_ARGUMENT,
+                                "index %lld of axis %lld of %s: indices are %lld to %lld",
+                                (long long)index, (long long)axis, trace_type_text(x),
+                                (long long)-n, (long long)n - 1)
+                   : trace_fail(name, JOT_ERR_ARGUMENT,
+                                "index %lld of axis %lld of %s, which has no elements",
+                                (long long)index, (long long)axis, trace_type_text(x));
+    return false;
+}
+
 bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
                  int64_t *out_dims, jot_value *out_error)
 {

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "passes/passes.h"
 #include "trace/lazy_cache.h"
+#include "trace/print.h"
 #include "trace/tracer.h"
 
 #include "jot/compile.h"
@@ -72,20 +73,14 @@ static jot_status check_place(const char *op)
 
 static jot_array *array_of_number(const struct trace *t, const struct trace_hidden *h)
 {
-    struct ir_type type = ir_type_of(t->b.graph, h->id);
-    jot_dtype d = ir_dtype(type);
-    const int64_t scalar[] = {JOT_END};
-    if (!dtype_is_complex(d))
-        return jot_array_fill(d, h->scalar[0], scalar);
-    float narrow[2] = {(float)h->scalar[0], (float)h->scalar[1]};
-    return jot_array_copy(d, d == JOT_C128 ? (const void *)h->scalar : narrow, scalar);
+    return jot_array_copy(ir_dtype(ir_type_of(t->b.graph, h->id)), h->scalar,
+                          (const int64_t[]){JOT_END});
 }
 
 // The array that the value of the graph stands for already, or NULL.
 static jot_array *known_array(const struct trace *t, ir_id id)
 {
-    const struct ir_node *n = ir_node_of(t->b.graph, id);
-    for (uint32_t i = 0; n->op == IR_param && i < t->hidden.count; i++)
+    for (uint32_t i = 0; i < t->hidden.count; i++)
         if (t->hidden.at[i].id == id)
             return t->hidden.at[i].array;
     return NULL;
@@ -100,23 +95,62 @@ struct evaluation {
     jot_array **in, **out;
 };
 
+// The values that are asked for, then the results of the effects that happen meanwhile: they are
+// arrays from then on, for an effect happens once.
+static ir_id *with_effects(struct evaluation *e, uint32_t *out_count)
+{
+    const struct ir_graph *g = e->t->b.graph;
+    VEC(ir_id) all = {0};
+    for (int i = 0; i < e->n; i++)
+        vec_push(e->arena, &all, e->ids[i]);
+    for (uint32_t at = e->t->done_effects; at < g->nodes.count; at++)
+        for (uint32_t k = 0; ir_has_effect(g, &g->nodes.at[at]) && k < g->nodes.at[at].n_out;
+             k++)
+            vec_push(e->arena, &all, g->nodes.at[at].out + k);
+    *out_count = all.count - (uint32_t)e->n;
+    e->out = arena_array(e->arena, jot_array *, all.count + 1);
+    return all.at;
+}
+
 static jot_status run(struct evaluation *e)
 {
-    uint32_t *hidden;
-    uint32_t f = trace_close(e->t, e->n, e->ids, &e->n_in, &hidden);
+    struct trace *t = e->t;
+    uint32_t *hidden, n_hidden = t->hidden.count, n_effects;
+    ir_id *outs = with_effects(e, &n_effects);
+    uint32_t f = trace_close(t, e->n + (int)n_effects, outs, &e->n_in, &hidden);
     if (f == IR_NONE)
-        return trace_report(e->t->latest);
+        return trace_report(t->latest);
     // Whatever needs the arena comes before the references, which leaving it would lose.
-    f = pass_form_fma(e->t->module, f);
-    struct hash128 key = ir_graph_key(ir_function(e->t->module, f));
+    f = pass_form_fma(t->module, f);
+    for (uint32_t i = 0; i < n_effects; i++)
+        vec_push(e->arena, &t->hidden,
+                 (struct trace_hidden){.kind = TRACE_ARRAY, .id = outs[e->n + (int)i]});
+    struct hash128 key = ir_graph_key(ir_function(t->module, f));
     e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
     for (uint32_t i = 0; i < e->n_in; i++) {
-        const struct trace_hidden *h = &e->t->hidden.at[hidden[i]];
+        const struct trace_hidden *h = &t->hidden.at[hidden[i]];
         e->in[i] = h->array ? jot_array_retain(h->array) : array_of_number(e->t, h);
-        if (!e->in[i])
+        if (!e->in[i]) {
+            t->hidden.count = n_hidden;
             return status_last();
+        }
     }
-    return lazy_run(ir_function(e->t->module, f), key, e->in, e->out);
+    jot_status status = lazy_run(ir_function(t->module, f), key, e->in, e->out);
+    t->done_effects = t->b.graph->nodes.count;
+    if (status != JOT_OK)
+        t->hidden.count = n_hidden;
+    for (uint32_t i = n_hidden; i < t->hidden.count; i++)
+        t->hidden.at[i].array = e->out[e->n + (int)(i - n_hidden)];
+    return status;
+}
+
+static bool has_effects_to_come(const struct trace *t)
+{
+    const struct ir_graph *g = t->b.graph;
+    for (uint32_t at = t->done_effects; at < g->nodes.count; at++)
+        if (ir_has_effect(g, &g->nodes.at[at]))
+            return true;
+    return false;
 }
 
 static jot_status evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
@@ -125,7 +159,7 @@ static jot_status evaluate(const char *op, size_t n, const jot_value *values, jo
     struct evaluation e = {.t = t, .arena = t->module->arena, .n = (int)n};
     e.ids = arena_array(e.arena, ir_id, n + 1);
     e.out = arena_array(e.arena, jot_array *, n + 1);
-    bool all_known = true;
+    bool all_known = !has_effects_to_come(t);
     for (size_t i = 0; i < n; i++) {
         jot_value v = trace_import(op, values[i]);
         if (trace_is_error(v))
@@ -145,7 +179,8 @@ static jot_status evaluate(const char *op, size_t n, const jot_value *values, jo
         jot_array_release(e.in[i]);
     if (status != JOT_OK)
         return status;
-    memcpy(out, e.out, sizeof *out * n);
+    if (n)
+        memcpy(out, e.out, sizeof *out * n);
     return JOT_OK;
 }
 
@@ -214,9 +249,27 @@ double jot_item(jot_value v)
     return x;
 }
 
+// In a function the line is written when it runs.
+static void print_later(jot_value v, const char *name)
+{
+    char format[256];
+    size_t n = 0;
+    for (const char *c = name; *c && n < sizeof format - 16; c++) {
+        if (*c == '{' || *c == '}')
+            format[n++] = *c;
+        format[n++] = *c;
+    }
+    snprintf(format + n, sizeof format - n, " =%s{}\n", jot_value_rank(v) > 1 ? "\n" : " ");
+    trace_print("jot_print", format, 1, &v);
+}
+
 void jot_print_value(jot_value v, const char *name)
 {
     jot_array *a;
+    if (trace_top() && trace_top()->kind != TRACE_SCOPE) {
+        print_later(v, name);
+        return;
+    }
     if (eval_named("jot_print", 1, &v, &a) != JOT_OK) {
         printf("%s: %s\n", name, jot_error_message());
         return;

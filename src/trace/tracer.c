@@ -4,6 +4,7 @@
 
 #include "base/bitset.h"
 #include "trace/ended.h"
+#include "trace/environment.h"
 
 static _Thread_local struct trace *top;
 static _Thread_local uint32_t last_serial;
@@ -47,6 +48,7 @@ struct trace *trace_open_root(enum trace_kind kind, const char *name, const char
         return status_out_of_memory(), NULL;
     }
     struct trace *t = arena_new(m->arena, struct trace);
+    m->is_unguarded = environment_lists("JOT_NAN_GUARD", "off");
     t->module = m;
     t->root = t;
     start(t, kind, name, where);
@@ -122,12 +124,15 @@ jot_value trace_param(struct ir_type type, bool weak, jot_dtype dtype)
 
 struct closing {
     struct trace *t;
+    int n_out;
+    const ir_id *outs;
     const struct ir_graph *g;
     struct arena *scratch;
     struct ir_builder b;
     ir_id *map;         // by value of g; IR_NONE until made
-    uint32_t *hidden;   // by value of g that is a hidden parameter: its number plus 1
+    uint32_t *hidden;   // by value of g that becomes a hidden parameter: its number plus 1
     VEC(uint32_t) used; // hidden parameters in the order of their first use
+    uint32_t made;
 };
 
 // What a value stands for: a variable is only a name, and has done its work when the trace ends.
@@ -138,19 +143,33 @@ static ir_id resolve(const struct ir_graph *g, ir_id v)
     return v;
 }
 
+// A parameter, or what an earlier evaluation of a scope has left.
+static bool is_given(const struct closing *c, const struct ir_node *n)
+{
+    return n->op == IR_param || (n->n_out && c->hidden[n->out]);
+}
+
 typedef void visit(struct closing *c, uint32_t node);
 
-// Calls visit for every node that outs need, operands first, depth first by operand position.
-static void walk(struct closing *c, int n_out, const ir_id *outs, visit *f)
+// Calls f for every node that effects and outs need, operands first, depth first by operand
+// position.
+static void walk(struct closing *c, visit *f)
 {
     const struct ir_graph *g = c->g;
     struct bitset open = bitset_make(c->scratch, g->nodes.count),
                   done = bitset_make(c->scratch, g->nodes.count);
     uint32_t *stack =
-        arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)n_out + 1);
-    for (int o = 0; o < n_out; o++) {
+        arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)c->n_out + 1);
+    uint32_t n_roots = 0, most = g->nodes.count + (uint32_t)c->n_out;
+    uint32_t *roots = arena_array(c->scratch, uint32_t, most + 1);
+    for (uint32_t at = c->t->done_effects; at < g->nodes.count; at++)
+        if (ir_has_effect(g, &g->nodes.at[at]))
+            roots[n_roots++] = at;
+    for (int o = 0; o < c->n_out; o++)
+        roots[n_roots++] = g->values.at[resolve(g, c->outs[o])].node;
+    for (uint32_t r = 0; r < n_roots; r++) {
         uint32_t depth = 0;
-        stack[depth++] = g->values.at[resolve(g, outs[o])].node;
+        stack[depth++] = roots[r];
         while (depth) {
             uint32_t at = stack[depth - 1];
             if (bitset_has(&done, at)) {
@@ -165,7 +184,7 @@ static void walk(struct closing *c, int n_out, const ir_id *outs, visit *f)
             }
             bitset_set(&open, at);
             const struct ir_node *n = &g->nodes.at[at];
-            for (uint32_t i = n->n_in; i-- > 0;) {
+            for (uint32_t i = is_given(c, n) ? 0 : n->n_in; i-- > 0;) {
                 uint32_t operand = g->values.at[resolve(g, ir_operand(g, n, i))].node;
                 if (!bitset_has(&open, operand))
                     stack[depth++] = operand;
@@ -177,14 +196,15 @@ static void walk(struct closing *c, int n_out, const ir_id *outs, visit *f)
 static void find_hidden(struct closing *c, uint32_t node)
 {
     const struct ir_node *n = &c->g->nodes.at[node];
-    if (n->op == IR_param && c->hidden[n->out])
-        vec_push(c->t->module->arena, &c->used, c->hidden[n->out] - 1);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++)
+        if (c->hidden[v])
+            vec_push(c->t->module->arena, &c->used, c->hidden[v] - 1);
 }
 
 static void rebuild(struct closing *c, uint32_t node)
 {
     const struct ir_node *n = &c->g->nodes.at[node];
-    if (n->op == IR_param)
+    if (is_given(c, n))
         return;
     ir_id *in = arena_array(c->scratch, ir_id, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
@@ -194,15 +214,17 @@ static void rebuild(struct closing *c, uint32_t node)
         c->map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
 }
 
-static uint32_t close_into(struct closing *c, int n_out, const ir_id *outs)
+static jot_status close_into(struct arena *scratch, void *ctx)
 {
+    struct closing *c = ctx;
     struct trace *t = c->t;
     const struct ir_graph *g = c->g;
+    c->scratch = scratch;
     c->map = arena_array(c->scratch, ir_id, g->values.count + 1);
     c->hidden = arena_array(c->scratch, uint32_t, g->values.count + 1);
     for (uint32_t i = 0; i < t->hidden.count; i++)
         c->hidden[t->hidden.at[i].id] = i + 1;
-    walk(c, n_out, outs, find_hidden);
+    walk(c, find_hidden);
 
     c->b = ir_builder_make(t->module, t->name, IR_BUILD_PLAIN);
     for (uint32_t i = 0; i < g->n_params; i++)
@@ -211,29 +233,22 @@ static uint32_t close_into(struct closing *c, int n_out, const ir_id *outs)
         ir_id at = t->hidden.at[c->used.at[i]].id;
         c->map[at] = ir_param(&c->b, ir_type_of(g, at));
     }
-    walk(c, n_out, outs, rebuild);
-    for (int i = 0; i < n_out; i++)
-        ir_output(&c->b, c->map[resolve(g, outs[i])]);
-    return ir_finish_function(&c->b);
+    walk(c, rebuild);
+    for (int i = 0; i < c->n_out; i++)
+        ir_output(&c->b, c->map[resolve(g, c->outs[i])]);
+    c->made = ir_finish_function(&c->b);
+    return JOT_OK;
 }
 
 uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *out_n_hidden,
                      uint32_t **out_hidden)
 {
-    struct closing c = {.t = t, .g = t->b.graph, .scratch = arena_create()};
-    if (!c.scratch)
+    struct closing c = {.t = t, .n_out = n_out, .outs = outs, .g = t->b.graph};
+    if (arena_lend(close_into, &c) != JOT_OK)
         arena_exhausted();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        arena_release(c.scratch);
-        arena_exhausted();
-    }
-    uint32_t f = close_into(&c, n_out, outs);
-    if (f == IR_NONE)
+    if (c.made == IR_NONE)
         trace_fail(t->name, c.b.status, "%s", c.b.message ? c.b.message : "no function");
-    arena_guard_close(&guard);
-    arena_release(c.scratch);
     *out_n_hidden = c.used.count;
     *out_hidden = c.used.at;
-    return f;
+    return c.made;
 }

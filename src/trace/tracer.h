@@ -65,11 +65,11 @@ enum trace_hidden_kind { TRACE_CAPTURED, TRACE_ARRAY, TRACE_SCALAR };
 
 // A parameter found while tracing.
 struct trace_hidden {
-    uint8_t kind;     // enum trace_hidden_kind
-    ir_id id;         // its place in the graph
-    jot_value outer;  // CAPTURED: handle in the parent
-    jot_array *array; // ARRAY: a reference that the trace owns
-    double scalar[2]; // SCALAR: the number
+    uint8_t kind;       // enum trace_hidden_kind
+    ir_id id;           // its place in the graph
+    jot_value outer;    // CAPTURED: handle in the parent
+    jot_array *array;   // ARRAY: a reference that the trace owns
+    const void *scalar; // SCALAR: the element
 };
 
 struct trace {
@@ -89,6 +89,7 @@ struct trace {
         uint32_t place;
     } places[TRACE_PLACES_KNOWN];
     uint32_t placed_slots, placed_nodes; // have their place
+    uint32_t done_effects;               // scope: nodes whose effects have happened
     const struct trace_error *error;     // the first
     const struct trace_error *latest;    // root: of it and the traces inside it
     int rule_depth; // root: derivative rules being traced inside each other
@@ -109,8 +110,8 @@ void trace_end(struct trace *t);
 void trace_end_inside(struct trace *t);
 // Ends a root trace with all that is open inside it, and frees what it owns.  Needs no memory.
 void trace_abandon(struct trace *root);
-// An empty scope in the place of one, which is freed: all its handles become stale.  NULL when memory
-// is out, and then nothing has changed.
+// An empty scope in the place of one, which is freed: all its handles become stale.  NULL when
+// memory is out, and then nothing has changed.
 struct trace *trace_replace_scope(struct trace *old);
 // Frees what is remembered of ended traces on this thread.
 void trace_forget_ended(void);
@@ -145,6 +146,8 @@ __attribute__((format(printf, 3, 4))) jot_value trace_fail(const char *op, jot_s
 jot_value trace_fail_status(const char *op);
 // The same error again, in the innermost trace.
 jot_value trace_fail_again(const struct trace_error *e);
+// The last error of this trace and those inside it, again.
+jot_value trace_fail_latest(void);
 jot_value trace_out_of_memory(void);
 // The error as status and message of the thread.
 jot_status trace_report(const struct trace_error *e);

@@ -108,6 +108,12 @@ jot_value trace_fail_status(const char *op)
 
 jot_value trace_fail_again(const struct trace_error *e) { return push_error(trace_top(), e); }
 
+jot_value trace_fail_latest(void)
+{
+    struct trace *t = trace_top();
+    return t->is_broken ? (jot_value){t->serial, 0} : trace_fail_again(t->root->latest);
+}
+
 jot_value trace_out_of_memory(void)
 {
     struct trace *t = trace_top();
@@ -163,6 +169,14 @@ static const struct trace *function_of(const struct trace *t)
     return t;
 }
 
+// Whether t is a part of the block at the place, or in one.
+static bool is_inside(const struct trace *t, const char *where)
+{
+    while (t && !(t->kind == TRACE_BLOCK && t->where == where))
+        t = t->parent;
+    return t != NULL;
+}
+
 static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
 {
     char text[900];
@@ -188,7 +202,13 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
     const char *made = e->made && v.id < e->count && e->made[v.id] ? e->made[v.id] : e->where;
     char short_made[320];
     made = trace_shorten(made, short_made, sizeof short_made);
-    if (e->kind == TRACE_BLOCK)
+    if (e->kind == TRACE_BLOCK && is_inside(t, e->where))
+        snprintf(
+            text, sizeof text,
+            "the value made at %s inside the %s (%s) is used in another part of it: compute "
+            "it before the %s",
+            made, e->name, e->where, e->name);
+    else if (e->kind == TRACE_BLOCK)
         snprintf(
             text, sizeof text,
             "the value made at %s is used outside the %s (%s): list the variable in the %s "
@@ -376,7 +396,7 @@ static ir_id constant(struct ir_builder *b, const struct trace_number *n, jot_dt
     return ir_scalar_int(b, dtype, n->i);
 }
 
-// A floating number of a scope is a parameter of what is compiled, so that a learning rate that
+// A number of a scope is a parameter of what is compiled, so that a learning rate or a seed that
 // changes does not compile again.  It belongs to the scope, also when an inner trace uses it.
 static ir_id scalar_parameter(struct trace *t, const struct trace_number *n, jot_dtype dtype)
 {
@@ -390,16 +410,13 @@ static ir_id scalar_parameter(struct trace *t, const struct trace_number *n, jot
             root, (struct trace_slot){.kind = TRACE_VALUE, .dtype = (uint8_t)dtype, .id = id});
     }
     if (found.trace == 0) {
-        struct trace_hidden h = {.kind = TRACE_SCALAR, .scalar = {n->f, n->imag}};
+        const struct ir_node *c = ir_node_of(root->b.graph, constant(&root->b, n, dtype));
+        struct trace_hidden h = {.kind = TRACE_SCALAR,
+                                 .scalar = ir_field_find(c->attrs, IR_KEY_data)->bytes};
         found =
             add_hidden(root, hash, h, ir_type_make(root->module, dtype, 0, NULL), false, dtype);
     }
     return slot_in(t, import_into(t, "jot_from", found))->id;
-}
-
-static bool is_floating(const struct trace_number *n)
-{
-    return n->kind == 'f' || n->kind == 'c';
 }
 
 ir_id trace_operand(jot_value v, jot_dtype dtype)
@@ -409,7 +426,7 @@ ir_id trace_operand(jot_value v, jot_dtype dtype)
     if (s->kind == TRACE_VALUE)
         return ir_convert(&t->b, s->id, dtype);
     const struct trace_number *n = s->number;
-    if (t->root->kind == TRACE_SCOPE && is_floating(n) && dtype_is_inexact(dtype))
+    if (t->root->kind == TRACE_SCOPE && n->kind != 'b' && dtype != JOT_BOOL)
         return scalar_parameter(t, n, dtype);
     return constant(&t->b, n, dtype);
 }

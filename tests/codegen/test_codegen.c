@@ -312,6 +312,50 @@ START_TEST(numbers_of_rows)
 }
 END_TEST
 
+// A network over points: products with a matrix and its transpose, sums of products and of numbers
+// over the points, a product that is summed as it is, and what goes back to memory.
+static const char network[] =
+    "kernel net(x: %s[%d], w: %s[%d], y: out %s[%d], g: out %s[%d], q: out %s[%d], "
+    "s: out %s[1], r: out %s[%d]) {\n"
+    "  local a: %s[%d] @ point\n  local z: %s[%d] @ point\n  local h: %s[%d] @ point\n"
+    "  local u: %s[%d] @ point\n"
+    "  fold n < %d {\n"
+    "    map k < %d {\n      %%0 = load x[%d*n + k] : %s\n      put a[k] = %%0\n    }\n"
+    "    contract z[j] = a[k2], w[%d*k2 + j] for j < %d over k2 < %d\n"
+    "    map i < %d {\n      %%1 = load z[i] : %s\n      %%2 = tanh %%1 : %s\n"
+    "      put h[i] = %%2\n    }\n"
+    "    contract u[k3] = h[j3], w[%d*k3 + j3] for k3 < %d over j3 < %d\n"
+    "    map i4 < %d, j4 < %d {\n      %%3 = load a[i4] : %s\n      %%4 = load h[j4] : %s\n"
+    "      put g[%d*i4 + j4] fma= %%3, %%4 in @n\n    }\n"
+    "    map i5 < %d, j5 < %d {\n      %%5 = load z[i5] : %s\n      %%6 = load u[j5] : %s\n"
+    "      put r[%d*i5 + j5] fma= %%5, %%6 in @n\n    }\n"
+    "    fold k6 < %d {\n      %%7 = load u[k6] : %s\n      put y[%d*n + k6] = %%7\n"
+    "      put q[k6] reduce_sum= %%7 in @n\n      yield reduce_max %%7\n    } -> %%8 : %s\n"
+    "    yield reduce_sum %%8\n  } -> %%9 : %s\n  put s[0] = %%9\n}\n";
+
+static void check_network(const char *d, int n, int inputs, int outputs)
+{
+    char text[4096];
+    int k = inputs, j = outputs;
+    snprintf(text, sizeof text, network, d, n * k, d, k * j, d, n * k, d, k * j, d, k, d, d,
+             j * k, d, k, d, j, d, j, d, k, n, k, k, d, j, j, k, j, d, d, j, k, j, k, j, d, d,
+             j, j, k, d, d, k, k, d, k, d, d);
+    int count;
+    struct nest **nests;
+    ck_assert_msg(nest_parse(arena, text, &count, &nests) == JOT_OK, "%s\n%s",
+                  jot_error_message(), text);
+    check_nest(nests[0]);
+}
+
+START_TEST(networks)
+{
+    static const int sizes[][3] = {{2, 1, 2},    {7, 3, 5},     {64, 20, 20}, {100, 8, 20},
+                                   {300, 2, 33}, {513, 20, 20}, {600, 50, 7}, {1100, 13, 64}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_network(_i ? "f64" : "f32", sizes[i][0], sizes[i][1], sizes[i][2]);
+}
+END_TEST
+
 START_TEST(large_fold)
 {
     static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_I32, JOT_BF16, JOT_C128, JOT_BOOL};
@@ -556,9 +600,51 @@ START_TEST(one_hot)
 }
 END_TEST
 
+// Comparisons of indices with numbers near both ends of their loops: what lies between is code of its
+// own, whose loads have no guards.
+START_TEST(borders)
+{
+    static const enum ir_op ops[] = {IR_lt, IR_le, IR_gt, IR_ge, IR_eq, IR_ne};
+    static const int64_t edges[] = {0, 1, 2, 15, 16, 40};
+    enum { ROWS = 70, N = 203 };
+    enum ir_op op = ops[_i % 6];
+    int64_t edge = edges[_i / 6];
+    struct nest_builder b = nest_builder_make(arena, "borders");
+    nest_id x = nest_buffer(&b, "x", JOT_F32, ROWS * N, NEST_IN);
+    for (int kind = 0; kind < 3; kind++) {
+        nest_id y = nest_buffer(&b, "y", JOT_F32, ROWS * N, NEST_OUT);
+        nest_id r = nest_axis(&b, "r", ROWS), c = nest_axis(&b, "c", N);
+        nest_open(&b, NEST_PAR, 2, (nest_id[]){r, c});
+        struct nest_index at = form(&b, 0, 2, (struct nest_term[]){AXIS(r, N), AXIS(c, 1)});
+        struct nest_index places[] = {form(&b, 3, 1, (struct nest_term[]){AXIS(c, 1)}),
+                                      form(&b, N - 1, 1, (struct nest_term[]){AXIS(c, -1)}),
+                                      form(&b, 0, 1, (struct nest_term[]){AXIS(r, 1)})};
+        int64_t low = edge, high = (kind == 2 ? ROWS : N) - edge;
+        nest_id place = nest_index_value(&b, places[kind], JOT_I64);
+        nest_id p = nest_op(&b, op, JOT_BOOL, 2,
+                            (nest_id[]){place, nest_const(&b, JOT_I64, &low)}, NULL);
+        nest_id q = nest_op(&b, op, JOT_BOOL, 2,
+                            (nest_id[]){place, nest_const(&b, JOT_I64, &high)}, NULL);
+        nest_id v = nest_load(&b, x, at, p), w = nest_load(&b, x, at, q);
+        nest_id either = nest_op(&b, IR_or, JOT_BOOL, 2, (nest_id[]){p, q}, NULL);
+        nest_id sum = nest_op(&b, IR_sub, JOT_F32, 2, (nest_id[]){v, w}, NULL);
+        nest_put(&b, y, at,
+                 nest_op(&b, IR_select, JOT_F32, 3, (nest_id[]){either, sum, v}, NULL),
+                 NEST_NONE);
+        nest_close(&b, 0, NULL);
+    }
+    check_nest(b.nest);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("codegen");
+    TCase *points = tcase_create("networks");
+    tcase_add_checked_fixture(points, setup, teardown);
+    tcase_set_timeout(points, 100);
+    tcase_add_loop_test(points, networks, 0, 2);
+    suite_add_tcase(s, points);
     TCase *c = tcase_create("bits");
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, setup, teardown);
@@ -572,6 +658,7 @@ int main(void)
     tcase_add_test(c, streams);
     tcase_add_loop_test(c, scans, 0, 8);
     tcase_add_loop_test(c, one_hot, 0, 4);
+    tcase_add_loop_test(c, borders, 0, 36);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -1,9 +1,11 @@
 #!/bin/sh
-# The main example against JAX's values for seed 0, and against the evaluator with other options.
+# The main example against JAX's values for seed 0, and against the evaluator with other options;
+# and what the spring says.
 #
-#     demo.sh qmc_energy
+#     demo.sh qmc_energy spring_mass
 set -eu
 demo=$1
+spring=$2
 
 # The numbers of the first three lines.
 numbers()
@@ -48,3 +50,9 @@ for options in '--sed 3' '--seed' '--dtype bf16' '--seed x'; do
         exit 1
     fi
 done
+
+said=$("$spring")
+if [ "$said" != "stiffness 1.0944 N/m: the mass is at 0.5000 m after 5 s" ]; then
+    echo "the spring says: $said"
+    exit 1
+fi

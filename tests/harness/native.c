@@ -98,6 +98,11 @@ static void append(struct nest_program *to, const struct nest_program *p)
             m.index += to->n_outputs;
         else
             m.offset += m.place == NEST_CONSTANT ? constants_at : arena_at;
+        uint32_t *of = arena_array(to->arena, uint32_t, m.n_of + 1);
+        for (uint32_t k = 0; k < m.n_of; k++)
+            of[k] = m.of[k] + first;
+        m.of = of;
+        m.loop += to->n_loops;
         vec_push(to->arena, &to->memories, m);
     }
     for (uint32_t i = 0; i < p->nests.count; i++) {
@@ -114,8 +119,10 @@ static void append(struct nest_program *to, const struct nest_program *p)
             memories[k] = s.memories[k] + first;
         s.memories = memories;
         s.nest += s.kind == NEST_STEP_KERNEL ? first_nest : 0;
+        s.loop += to->n_loops;
         vec_push(to->arena, &to->steps, s);
     }
+    to->n_loops += p->n_loops;
     to->n_inputs += p->n_inputs;
     to->n_outputs += p->n_outputs;
     to->arena_bytes = arena_at + p->arena_bytes;

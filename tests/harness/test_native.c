@@ -185,6 +185,89 @@ END_TEST
 START_TEST(own_products) { check_products(false); }
 END_TEST
 
+// -- Networks over points ---------------------------------------------------------------------
+
+// The sum of squares of what two layers make of rows of x: of $n points, in the type $t.
+static const char layers[] =
+    "jot ir 1\nfunction @0 net(%0: $t[$n,$i], %1: $t[$i,$h], %2: $t[$h], "
+    "%3: $t[$h,$o]) {\n"
+    "  %4 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : $t[$n,$h]\n"
+    "  %5 = broadcast_in_dim %2 {dims=[$n, $h], axes=[1]} : $t[$n,$h]\n"
+    "  %6 = add %4, %5 : $t[$n,$h]\n"
+    "  %7 = $f %6 : $t[$n,$h]\n"
+    "  %8 = dot_general %7, %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : $t[$n,$o]\n"
+    "  %9 = mul %8, %8 : $t[$n,$o]\n"
+    "  %10 = reduce_sum %9 {axes=[0, 1]} : $t[]\n"
+    "  return %10\n}\n";
+
+struct network {
+    const char *op;
+    int points, inputs, hidden, outputs;
+};
+
+static const char *network_text(const struct network *w, const char *dtype)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    for (const char *at = layers; *at; at++) {
+        if (*at != '$') {
+            strbuf_printf(&s, "%c", *at);
+            continue;
+        }
+        at++;
+        if (*at == 't' || *at == 'f')
+            strbuf_add(&s, *at == 't' ? dtype : w->op);
+        else
+            strbuf_printf(&s, "%d",
+                          *at == 'n'   ? w->points
+                          : *at == 'i' ? w->inputs
+                          : *at == 'h' ? w->hidden
+                                       : w->outputs);
+    }
+    return s.text;
+}
+
+static bool has_contract(const struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        for (uint32_t k = 0; k < p->nests.at[i]->statements.count; k++)
+            if (p->nests.at[i]->statements.at[k].kind == NEST_CONTRACT)
+                return true;
+    return false;
+}
+
+START_TEST(networks)
+{
+    static const struct network all[] = {{"tanh", 300, 8, 20, 8},
+                                         {"logistic", 700, 20, 50, 9},
+                                         {"exp", 1000, 12, 32, 64},
+                                         {"sin", 513, 64, 33, 20}};
+    struct native n = begin();
+    uint64_t state = seed + 9;
+    for (int i = 0; i < 8; i++) {
+        const struct network *w = &all[i / 2];
+        const char *text = network_text(w, i % 2 ? "f64" : "f32");
+        uint32_t f = parse(text), back;
+        require(pass_vjp(module, f, (const bool[]){true, true, true, true}, &back));
+        back = pass_simplify(module, pass_inline(module, back, 100000));
+        struct ir_tensor in[5];
+        for (uint32_t k = 0; k < graph(back)->n_params; k++)
+            in[k] = draw(ir_type_of(graph(back), k), &state);
+        struct native_how how = {.gemm = true,
+                                 .threads = true,
+                                 .interpret = true,
+                                 .tolerance = i % 2 ? 1e-12 : 2e-5};
+        native_add(&n, "network", f, in, &how);
+        native_add(&n, "gradient of a network", back, in, &how);
+        struct nest_program *p;
+        require(pass_schedule(module->arena, graph(back), NULL, &p));
+        ck_assert_msg(has_contract(p), "no kernel over points: %s", text);
+    }
+    end(&n);
+}
+END_TEST
+
 // -- Large arrays -----------------------------------------------------------------------------
 
 // Functions whose kernels are worth several threads, or have sums of several blocks.
@@ -298,15 +381,57 @@ START_TEST(large_arrays)
 }
 END_TEST
 
+// Carries that change places each trip, in loops of several steps: products keep them from being
+// one kernel.  A while ends by its test, by its test at its bound, or not at all.
+#define TURNING(op, more)                                                                      \
+    "jot ir 1\n"                                                                               \
+    "function @0 test(%%c: i32[], %%x: f64[5,5], %%y: f64[5,5], %%z: f64[5,5]) {\n"            \
+    "  %%n = const {data=%d} : i32[]\n  %%p = lt %%c, %%n : bool[]\n  return %%p\n}\n"         \
+    "function @1 step(%%c: i32[], %%x: f64[5,5], %%y: f64[5,5], %%z: f64[5,5]) {\n"            \
+    "  %%o = const {data=1} : i32[]\n  %%d = add %%c, %%o : i32[]\n"                           \
+    "  %%1 = dot_general %%x, %%y {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "         \
+    "rhs_batch=[], precision=0} : f64[5,5]\n  %%2 = tanh %%1 : f64[5,5]\n"                     \
+    "  return %%d, %%y, %%z, %%2\n}\n"                                                         \
+    "function @2 turning(%%x: f64[5,5], %%y: f64[5,5], %%z: f64[5,5]) {\n"                     \
+    "  %%c = const {data=0} : i32[]\n"                                                         \
+    "  %%1, %%2, %%3, %%4 = " op " %%c, %%x, %%y, %%z {n_consts=0, " more "} : i32[], "        \
+    "f64[5,5], f64[5,5], f64[5,5]\n  return %%2, %%4, %%1\n}\n"
+
+START_TEST(turning_carries)
+{
+    static const char *const forms[] = {
+        TURNING("while", "functions=[@0, @1]"),
+        TURNING("while", "functions=[@0, @1], max_trips=%d"),
+        TURNING("scan", "n_carry=4, functions=[@1], length=%d, reverse=0"),
+    };
+    struct native n = begin();
+    uint64_t state = seed + 5;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        for (int trips = 0; trips < 5; trips++) {
+            char text[2000];
+            snprintf(text, sizeof text, forms[i], trips, trips);
+            uint32_t f = parse(text);
+            struct ir_tensor in[3];
+            for (uint32_t k = 0; k < 3; k++)
+                in[k] = draw(ir_type_of(graph(f), k), &state);
+            native_add(&n, label("turning", text), f, in,
+                       &(struct native_how){.interpret = true});
+        }
+    end(&n);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, every_op, 0, DTYPE_COUNT);
     tcase_add_loop_test(t, forward, 0, 6);
     tcase_add_loop_test(t, reverse, 0, 6);
     tcase_add_loop_test(t, maps, 0, DTYPE_COUNT);
+    tcase_add_test(t, networks);
     tcase_add_test(t, library_products);
     tcase_add_test(t, own_products);
     tcase_add_test(t, large_arrays);
+    tcase_add_test(t, turning_carries);
 }
 
 int main(void) { return support_run("native", add_tests); }

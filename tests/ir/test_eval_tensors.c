@@ -162,13 +162,14 @@ END_TEST
 // The order of sums of products, written as it is defined.
 static float ordered_dot(const float *x, const float *y, int64_t n)
 {
-    float blocks[8] = {0};
+    float blocks[64] = {0};
     int count = 0, used = 1;
+    const int64_t block = n <= 32768 ? 512 : 4096;
     while (used < n && used < 64)
         used *= 2;
-    for (int64_t first = 0; first < n; first += 4096, count++) {
+    for (int64_t first = 0; first < n; first += block, count++) {
         float lanes[64] = {0};
-        for (int64_t i = first; i < n && i < first + 4096; i++)
+        for (int64_t i = first; i < n && i < first + block; i++)
             lanes[(i - first) % 64] = fmaf(x[i], y[i], lanes[(i - first) % 64]);
         for (int half = used / 2; half; half /= 2)
             for (int i = 0; i < half; i++)
@@ -186,12 +187,13 @@ static float ordered_dot(const float *x, const float *y, int64_t n)
     return blocks[0];
 }
 
-static const int64_t sizes[] = {0,   1,   2,    3,    31,   32,   33,   63,    64,   65,
-                                100, 127, 4095, 4096, 4097, 8192, 9000, 12300, 20481};
+static const int64_t sizes[] = {0,    1,     2,     3,     31,    32,   33,  63,
+                                64,   65,    100,   127,   511,   512,  513, 4096,
+                                9000, 12300, 20481, 32768, 32769, 45000};
 
 START_TEST(test_sum_order)
 {
-    static float x[20481], y[20481];
+    static float x[45000], y[45000];
     int64_t n = sizes[_i];
     for (int64_t i = 0; i < n; i++) {
         x[i] = (float)((random_unit() - 0.5) * exp(20 * random_unit()));

@@ -179,6 +179,8 @@ static const char *const places =
     "f32[5,4]\n"
     "  %11 = scatter_max %10, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
     "f32[5,4]\n"
+    "  %12 = is_finite %11 : bool[5,4]\n"
+    "  check %12 {message=\"a \\\"scatter\\\"\", place=\"a.c:3\"}\n"
     "  return %11\n"
     "}\n";
 
@@ -262,8 +264,9 @@ START_TEST(every_op_round_trips)
     ir_for_each_node (g, n)
         seen[n->op] = true;
     for (int op = 0; op < IR_OP_COUNT; op++)
-        ck_assert_msg(seen[op] || round_trips_alone((enum ir_op)op), "the text lacks %s",
-                      ir_op_get((enum ir_op)op)->name);
+        // A callback needs a function in the module's table: test_effects.c.
+        ck_assert_msg(seen[op] || op == IR_callback || round_trips_alone((enum ir_op)op),
+                      "the text lacks %s", ir_op_get((enum ir_op)op)->name);
 }
 END_TEST
 

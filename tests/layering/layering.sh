@@ -30,7 +30,7 @@ never()
 
 only include 'jot/'
 only src/base 'base/|jot/(status|dtype)\.h'
-only src/ir 'ir/|base/|jot/(status|dtype)\.h'
+only src/ir 'ir/|base/|jot/(status|dtype|callback)\.h'
 only src/passes 'passes/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
 only src/codegen 'codegen/|passes/|ir/|base/|jot/(status|dtype)\.h'

@@ -242,6 +242,33 @@ START_TEST(equality_sees_everything)
 }
 END_TEST
 
+// The word `if` behind a put is its guard; on the next line it starts a statement.
+START_TEST(an_if_after_a_put)
+{
+    static const char *const text = "kernel f(x: f32[2], g: bool[1], y: out f32[2]) {\n"
+                                    "  %0 = load g[0] : bool\n"
+                                    "  %1 = load x[0] : f32\n"
+                                    "  put y[0] = %1 if %0\n"
+                                    "  put y[1] = %1\n"
+                                    "  if %0 {\n"
+                                    "    %2 = neg %1 : f32\n"
+                                    "    put y[1] = %2\n"
+                                    "  } else {\n"
+                                    "  }\n"
+                                    "}\n";
+    struct nest *n = parse_nest(arena, text);
+    ck_assert_str_eq(print_nest(arena, n), text);
+    int guards = 0, branches = 0;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        guards += s->kind == NEST_PUT && s->guard != NEST_NONE;
+        branches += s->kind == NEST_IF;
+    }
+    ck_assert_int_eq(guards, 1);
+    ck_assert_int_eq(branches, 1);
+}
+END_TEST
+
 START_TEST(names_are_made_unique)
 {
     struct nest_builder b = nest_builder_make(arena, "1 bad-name");
@@ -486,6 +513,7 @@ int main(void)
     tcase_add_loop_test(t, files_round_trip, 0, NEST_FILES);
     tcase_add_test(t, texts_of_several_kernels);
     tcase_add_test(t, equality_sees_everything);
+    tcase_add_test(t, an_if_after_a_put);
     tcase_add_test(t, names_are_made_unique);
     tcase_add_test(t, extreme_numbers);
     tcase_add_test(t, messages_have_places);

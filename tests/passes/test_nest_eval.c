@@ -44,11 +44,11 @@ static void check_equal(const float *got, const float *want, size_t n)
 // The order of docs/numerics.md, written from its words: sum of terms, or of products by fma.
 static float ordered_sum(const float *x, const float *y, size_t n)
 {
-    float *blocks = arena_array(arena, float, n / 4096 + 1);
-    size_t count = 0;
-    for (size_t start = 0; start < n; start += 4096) {
+    float *blocks = arena_array(arena, float, n / 512 + 1);
+    size_t count = 0, block = n <= 32768 ? 512 : 4096;
+    for (size_t start = 0; start < n; start += block) {
         float lanes[64] = {0};
-        for (size_t i = start; i < n && i < start + 4096; i++) {
+        for (size_t i = start; i < n && i < start + block; i++) {
             float *to = &lanes[(i - start) % 64];
             *to = y ? fmaf(x[i], y[i], *to) : *to + x[i];
         }
@@ -154,10 +154,10 @@ START_TEST(contract)
     run_file("contract", (void *[]){h, w, got});
     for (int n = 0; n < 16; n++)
         for (int j = 0; j < 4; j++) {
-            float column[8];
+            float sum = 0;
             for (int i = 0; i < 8; i++)
-                column[i] = w[4 * i + j];
-            want[4 * n + j] = math_tanh_f32(ordered_sum(h + 8 * n, column, 8));
+                sum = fmaf(h[8 * n + i], w[4 * i + j], sum);
+            want[4 * n + j] = math_tanh_f32(sum);
         }
     check_equal(got, want, 64);
 }

@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "harness/native.h"
-#include "ir/control.h"
 #include "passes/passes.h"
 #include "support/nest_eval.h"
 #include "support/opcases.h"
@@ -395,17 +394,8 @@ static bool agrees_with_wrong_copy(struct checker *c)
 
 // -- All --------------------------------------------------------------------------------------
 
-// What is to be a kernel.  Loops and branches are none yet.
-static bool is_compiled(const struct checker *c, unsigned property)
-{
-    return !ir_has_control(c->g) ||
-           !(property & (PROGRAM_SCHEDULES | PROGRAM_SEPARATE | PROGRAM_NATIVE));
-}
-
 static bool holds(struct checker *c, unsigned property)
 {
-    if (!is_compiled(c, property))
-        return true;
     switch (property) {
     case PROGRAM_VERIFIES:
         return true;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "jot/device.h"
+#include "support/allocator.h"
 
 #include <check.h>
 #include <limits.h>
@@ -342,25 +343,10 @@ START_TEST(survives_lack_of_memory)
 }
 END_TEST
 
-static int user_blocks;
-
-static void *user_allocate(void *user, size_t bytes, size_t alignment)
-{
-    ck_assert_ptr_eq(user, &user_blocks);
-    user_blocks++;
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void user_release(void *user, void *block, size_t bytes)
-{
-    (void)user, (void)bytes;
-    user_blocks--;
-    free(block);
-}
-
 START_TEST(uses_the_allocator_of_the_user)
 {
-    jot_allocator allocator = {user_allocate, user_release, &user_blocks};
+    int user_blocks = 0;
+    jot_allocator allocator = user_allocator(&user_blocks);
     jot_array *a = jot_array_full(JOT_F32, 1, 10);
     ck_assert_int_eq(jot_set_allocator(&allocator), JOT_ERR_ARGUMENT); // a is alive
     jot_array_release(a);

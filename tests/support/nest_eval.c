@@ -215,7 +215,7 @@ static void take(struct machine_state *m, struct lane *l, struct running *r,
         }
         return;
     }
-    struct eval_number *to = &r->fold.lanes[position % EVAL_BLOCK % EVAL_LANES];
+    struct eval_number *to = &r->fold.lanes[position % r->fold.block % FOLD_LANES];
     if (c->op == IR_fma)
         multiply_add(to, x, wide(m, l, c->value[1]), dtype_is_complex(d));
     else
@@ -244,10 +244,11 @@ static void combine_iteration(struct machine_state *m, struct lane *l,
 {
     for (uint32_t k = 0; k < s->n_combines; k++) {
         bool arg = is_arg(s->combines[k].op);
-        if (!arg && i % EVAL_BLOCK == 0)
+        int64_t block = state[k].fold.block;
+        if (!arg && i % block == 0)
             eval_fold_open_block(&state[k].fold);
         take(m, l, &state[k], &s->combines[k], i);
-        if (!arg && (i + 1 == n || (i + 1) % EVAL_BLOCK == 0))
+        if (!arg && (i + 1 == n || (i + 1) % block == 0))
             eval_fold_close_block(&state[k].fold);
     }
 }
@@ -418,22 +419,19 @@ static jot_status contract_own(struct machine_state *m, struct lane *l,
 {
     uint32_t kept = s->n_axes - 1;
     int64_t count = volume(m, kept, s->axes), length = extent(m, s->axes[kept]);
-    struct eval_fold f = eval_fold_make(m->arena, IR_reduce_sum,
-                                        m->nest->buffers.at[s->source[0]].dtype, length);
     for (int64_t i = 0; i < count; i++) {
         set_axes(m, l, kept, s->axes, i);
+        struct eval_fold f =
+            eval_fold_make(m->arena, IR_reduce_sum, m->nest->buffers.at[s->source[0]].dtype, 1);
+        struct eval_number sum = f.identity;
         for (int64_t k = 0; k < length; k++) {
             l->axes[s->axes[kept]] = k;
-            if (k % EVAL_BLOCK == 0)
-                eval_fold_open_block(&f);
-            JOT_TRY(contract_term(m, l, s, &f.lanes[k % EVAL_BLOCK % EVAL_LANES]));
-            if (k + 1 == length || (k + 1) % EVAL_BLOCK == 0)
-                eval_fold_close_block(&f);
+            JOT_TRY(contract_term(m, l, s, &sum));
         }
         void *to;
         l->axes[s->axes[kept]] = 0;
         JOT_TRY(touch_write(m, l, s->buffer, index_at(m, l, &s->index), &to));
-        eval_store(m->nest->buffers.at[s->buffer].dtype, to, 0, eval_fold_finish(&f));
+        eval_store(m->nest->buffers.at[s->buffer].dtype, to, 0, sum);
     }
     return JOT_OK;
 }
@@ -581,7 +579,7 @@ static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id
     case NEST_TILE:
         return run_tile(m, l, id);
     case NEST_CONTRACT:
-        return run_contract(m, l, 1, id);
+        return contract_own(m, l, statement(m, id)); // a point's own: one over a tile is in it
     case NEST_BARRIER:
         return JOT_OK; // One point is always in step with itself.
     default:

@@ -157,8 +157,8 @@ struct eval_number *accumulation_lane(struct machine_state *m, struct accumulati
         **f = eval_fold_make(m->arena, op == IR_fma ? IR_reduce_sum : op, d, a->length);
         eval_fold_open_block(*f);
     }
-    advance(*f, a->position / EVAL_BLOCK);
-    return &(*f)->lanes[a->position % EVAL_BLOCK % EVAL_LANES];
+    advance(*f, a->position / (*f)->block);
+    return &(*f)->lanes[a->position % (*f)->block % FOLD_LANES];
 }
 
 static bool is_data_dependent(const struct nest_statement *s)
@@ -170,7 +170,7 @@ static jot_status store_results(struct machine_state *m, struct lane *l, struct 
 {
     const struct nest_statement *s = &m->nest->statements.at[a->statement];
     const struct nest_buffer *b = &m->nest->buffers.at[s->buffer];
-    int64_t blocks = (a->length + EVAL_BLOCK - 1) / EVAL_BLOCK;
+    int64_t block = fold_block(a->length), blocks = (a->length + block - 1) / block;
     enum ir_op op =
         s->op == IR_fma || s->kind == NEST_CONTRACT ? IR_reduce_sum : (enum ir_op)s->op;
     struct eval_fold empty = eval_fold_make(m->arena, op, b->dtype, 1);

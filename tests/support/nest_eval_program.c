@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs: their steps on a memory plan, library calls by plain loops.
+#include "base/check.h"
 #include "nest_eval.h"
 #include "nest_eval_memory.h"
 
@@ -7,6 +8,7 @@ struct program_run {
     struct arena *arena;
     const struct nest_program *p;
     unsigned char *temporaries;
+    int64_t *trip, *trips;    // by loop: the one now, and all
     void **inputs, **outputs; // donated inputs and their outputs are one memory
 };
 
@@ -18,6 +20,13 @@ static void *memory_at(const struct program_run *r, uint32_t memory)
         return r->inputs[m->index];
     case NEST_OUTPUT:
         return r->outputs[m->index];
+    case NEST_ROW: {
+        int64_t row = m->reverse ? r->trips[m->loop] - 1 - r->trip[m->loop] : r->trip[m->loop];
+        return (char *)memory_at(r, m->of[0]) +
+               row * m->count * (int64_t)dtype_get(m->dtype)->bytes;
+    }
+    case NEST_TURN:
+        return memory_at(r, m->of[(m->index + (uint64_t)r->trip[m->loop]) % m->n_of]);
     case NEST_CONSTANT:
         return arena_copy(r->arena, m->data, (size_t)m->count * dtype_get(m->dtype)->bytes);
     default:
@@ -37,15 +46,15 @@ static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
             for (int64_t k = 0; k < g->k; k++) {
-                if (k % EVAL_BLOCK == 0)
+                if (k % f->block == 0)
                     eval_fold_open_block(f);
-                multiply_add(&f->lanes[k % EVAL_BLOCK % EVAL_LANES],
+                multiply_add(&f->lanes[k % f->block % FOLD_LANES],
                              eval_load_wide(g->dtype, data[0],
                                             base[0] + at(i, k, g->lda, g->transpose_a)),
                              eval_load_wide(g->dtype, data[1],
                                             base[1] + at(k, j, g->ldb, g->transpose_b)),
                              is_complex);
-                if (k + 1 == g->k || (k + 1) % EVAL_BLOCK == 0)
+                if (k + 1 == g->k || (k + 1) % f->block == 0)
                     eval_fold_close_block(f);
             }
             eval_store(g->dtype, data[2], base[2] + at(i, j, g->ldc, false),
@@ -74,6 +83,18 @@ static void run_gemm(const struct program_run *r, const struct nest_step *s)
     }
 }
 
+static jot_status check_flags(const struct nest_step *s, void *const *data)
+{
+    struct check c = {.what = s->text,
+                      .holds = data[0],
+                      .rank = (int)s->n_params,
+                      .dims = s->params,
+                      .n_trips = (int)s->n_memories - 1};
+    for (int i = 0; i < c.n_trips; i++)
+        memcpy(&c.trips[i], data[1 + i], sizeof c.trips[i]);
+    return check_all(&c);
+}
+
 static jot_status run_step(const struct program_run *r, const struct nest_step *s)
 {
     if (s->kind == NEST_STEP_GEMM) {
@@ -85,8 +106,69 @@ static jot_status run_step(const struct program_run *r, const struct nest_step *
         data[i] = memory_at(r, s->memories[i]);
     if (s->kind == NEST_STEP_KERNEL)
         return nest_eval(r->p->nests.at[s->nest], data);
+    if (s->kind == NEST_STEP_CHECK)
+        return check_flags(s, data);
     const struct nest_memory *m = &r->p->memories.at[s->memories[0]];
     memmove(data[0], data[1], (size_t)m->count * dtype_get(m->dtype)->bytes);
+    return JOT_OK;
+}
+
+static jot_status run_steps(const struct program_run *r, uint32_t first, uint32_t end);
+
+// A test between the steps ends them.
+static jot_status run_while(const struct program_run *r, uint32_t first, uint32_t end)
+{
+    const struct nest_step *loop = &r->p->steps.at[first];
+    for (int64_t *trip = &r->trip[loop->loop]; *trip != loop->trips; (*trip)++)
+        for (uint32_t i = first + 1; i < end; i++) {
+            const struct nest_step *s = &r->p->steps.at[i];
+            uint32_t next = nest_step_opens(s) ? nest_step_end(r->p, i) : i;
+            if (s->kind != NEST_STEP_TEST) {
+                JOT_TRY(run_steps(r, i, next + 1));
+                i = next;
+            } else if (!*(const bool *)memory_at(r, s->memories[0])) {
+                return JOT_OK;
+            }
+        }
+    return JOT_OK;
+}
+
+static jot_status run_branch(const struct program_run *r, uint32_t first, uint32_t end)
+{
+    int32_t index = *(const int32_t *)memory_at(r, r->p->steps.at[first].memories[0]);
+    uint32_t at = first + 1;
+    for (uint32_t i = at; i < end; i++) {
+        if (r->p->steps.at[i].kind == NEST_STEP_CASE && i > at && index-- > 0)
+            at = i;
+        if (nest_step_opens(&r->p->steps.at[i]))
+            i = nest_step_end(r->p, i);
+    }
+    uint32_t last = at + 1;
+    while (last < end && r->p->steps.at[last].kind != NEST_STEP_CASE)
+        last =
+            nest_step_opens(&r->p->steps.at[last]) ? nest_step_end(r->p, last) + 1 : last + 1;
+    return run_steps(r, at + 1, last);
+}
+
+static jot_status run_steps(const struct program_run *r, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct nest_step *s = &r->p->steps.at[i];
+        uint32_t last = nest_step_opens(s) ? nest_step_end(r->p, i) : i;
+        if (s->kind == NEST_STEP_BRANCH) {
+            JOT_TRY(run_branch(r, i, last));
+        } else if (s->kind == NEST_STEP_LOOP || s->kind == NEST_STEP_WHILE) {
+            r->trip[s->loop] = 0;
+            r->trips[s->loop] = s->trips;
+            if (s->kind == NEST_STEP_WHILE)
+                JOT_TRY(run_while(r, i, last));
+            for (; s->kind == NEST_STEP_LOOP && r->trip[s->loop] < s->trips; r->trip[s->loop]++)
+                JOT_TRY(run_steps(r, i + 1, last));
+        } else {
+            JOT_TRY(run_step(r, s));
+        }
+        i = last;
+    }
     return JOT_OK;
 }
 
@@ -127,11 +209,12 @@ static jot_status run(struct arena *arena, const struct nest_program *p, void *c
         .temporaries = arena_allocate(arena, (size_t)p->arena_bytes + 1),
         .inputs = arena_copy(arena, inputs, p->n_inputs * sizeof(void *)),
         .outputs = arena_copy(arena, outputs, p->n_outputs * sizeof(void *)),
+        .trip = arena_array(arena, int64_t, p->n_loops + 1),
+        .trips = arena_array(arena, int64_t, p->n_loops + 1),
     };
     memset(r.temporaries, 0xff, (size_t)p->arena_bytes); // NaN, should anybody read it
     share_donated(&r, inputs);
-    for (uint32_t i = 0; i < p->steps.count; i++)
-        JOT_TRY(run_step(&r, &p->steps.at[i]));
+    JOT_TRY(run_steps(&r, 0, p->steps.count));
     for (uint32_t o = 0; o < p->n_outputs; o++)
         if (r.outputs[o] != outputs[o])
             memcpy(outputs[o], r.outputs[o], bytes_of(p, NEST_OUTPUT, o));

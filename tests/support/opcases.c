@@ -571,6 +571,7 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_CLASS_PARAM:
     case IR_CLASS_CALL:
     case IR_CLASS_CONTROL:
+    case IR_CLASS_EFFECT:
         return;
     case IR_CLASS_UPDATE:
         add_scatter(k, op);

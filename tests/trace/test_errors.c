@@ -220,7 +220,8 @@ START_TEST(test_derivatives)
     check_failure("bad_run.c:45: jot_grad: the result of nonscalar is f32[2,3], not a scalar: reduce it first, or take jot_jacrev", jot_grad(jot_fn(nonscalar)));
     check_failure("bad_run.c:46: jot_grad: no argument 3: leak takes 2 (numbered from 0)", jot_grad(jot_vmap(jot_fn(leak), 0, 0), 3));
     check_failure("bad_run.c:47: jot_vmap: 1 axes for the 2 arguments of leak", jot_vmap(jot_fn(leak), 0));
-    check_failure("bad_run.c:48: jot_vmap: arguments 0 and 1 of leak have 3 and 2 along the mapped axis: f32[2,3] and f32[2]", jot_vmap(jot_fn(leak), 1, 0));
+    check_failure("bad_run.c:48: jot_vmap: argument 1 of leak is f32[2]: no axis -2: axes are -1 to 0", jot_vmap(jot_fn(leak), 0, -2));
+    check_failure("bad_run.c:49: jot_vmap: arguments 0 and 1 of leak have 3 and 2 along the mapped axis: f32[2,3] and f32[2]", jot_vmap(jot_fn(leak), 1, 0));
 #line 240 "test_errors.c"
 }
 END_TEST

@@ -110,6 +110,141 @@ START_TEST(gradients)
 }
 END_TEST
 
+// ---- Modes and kinds
+
+enum { EXTENT = 5, PLACES = 6 };
+static const int32_t places[2][PLACES] = {{0, -1, 7, 2, -9, 2}, {4, 0, -5, 1, 4, -2}};
+static enum jot_index_mode mode;
+static enum jot_scatter_kind kind;
+
+// Where a place is in the mode, or -1.
+static int place_in_mode(int i)
+{
+    if (mode == JOT_INDEX_WRAP)
+        return (i % EXTENT + EXTENT) % EXTENT;
+    i += i < 0 ? EXTENT : 0;
+    if (i >= 0 && i < EXTENT)
+        return i;
+    return mode != JOT_INDEX_CLIP ? -1 : i < 0 ? 0 : EXTENT - 1;
+}
+
+static jot_value taken(jot_value x, jot_value i) { return jot_take_mode(x, i, 0, mode); }
+static jot_value taken_along(jot_value x, jot_value i)
+{
+    return jot_take_along_axis_mode(x, i, 0, mode);
+}
+static jot_value updated(jot_value x, jot_value y, jot_value i)
+{
+    return jot_at_mode(kind, x, i, y, 0, mode);
+}
+
+static jot_array *fixed;
+static jot_value updated_by_fixed(jot_value x, jot_value i)
+{
+    return updated(x, jot_from(fixed), i);
+}
+
+// Calls f on three arrays, or two.
+static jot_array *call(jot_function f, jot_array *a, jot_array *b, jot_array *c)
+{
+    jot_array *in[] = {a, b, c}, *out = NULL;
+    jot_executable *e = jot_jit(f);
+    must(jot_call_list(e, c ? 3 : 2, in, 1, &out));
+    jot_executable_release(e);
+    return out;
+}
+
+static void check_call(jot_function f, jot_array *a, jot_array *b, jot_array *c, int n,
+                       const double *want)
+{
+    jot_array *out = call(f, a, b, c);
+    check_numbers(out, n, want, 0);
+    jot_array_release(out);
+}
+
+static void fill_with(double *x, int n, double first)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = first + (double)(i * 7 % n) * 0.75;
+}
+
+// Every mode; whether places are outside of x only where the mode says what becomes of them.
+START_TEST(modes_of_taking)
+{
+    mode = (enum jot_index_mode)_i;
+    double x[3 * EXTENT], want[3 * PLACES];
+    fill_with(x, 3 * EXTENT, -2);
+    for (int inside = mode == JOT_INDEX_PROMISE; inside < 2; inside++) {
+        jot_array *i = jot_array_from(places[inside], PLACES), *v = jot_array_from(x, EXTENT);
+        jot_array *lanes = jot_array_from(x, 3, EXTENT);
+        for (int k = 0; k < 3 * PLACES; k++) {
+            int at = place_in_mode(places[inside][k % PLACES]);
+            want[k] = at >= 0 ? x[k / PLACES * EXTENT + at] : mode == JOT_INDEX_FILL ? NAN : 0;
+        }
+        check_call(jot_fn(taken), v, i, NULL, PLACES, want);
+        check_call(jot_fn(taken_along), v, i, NULL, PLACES, want);
+        check_call(jot_vmap(jot_fn(taken), 0, JOT_NONE), lanes, i, NULL, 3 * PLACES, want);
+        check_call(jot_vmap(jot_fn(taken_along), 0, JOT_NONE), lanes, i, NULL, 3 * PLACES,
+                   want);
+        if (mode != JOT_INDEX_FILL || inside) {
+            must(jot_check_grads(jot_fn(taken), 2, JOT_FORWARD | JOT_REVERSE, 0, v, i));
+            must(jot_check_grads(jot_fn(taken_along), 2, JOT_FORWARD | JOT_REVERSE, 0, v, i));
+        }
+        jot_array *all[] = {i, v, lanes};
+        jot_arrays_release(3, all);
+    }
+}
+END_TEST
+
+static double combined(double x, double y)
+{
+    switch (kind) {
+    case JOT_SCATTER_ADD:
+        return x + y;
+    case JOT_SCATTER_MUL:
+        return x * y;
+    case JOT_SCATTER_MIN:
+        return fmin(x, y);
+    case JOT_SCATTER_MAX:
+        return fmax(x, y);
+    default:
+        return y;
+    }
+}
+
+// Every kind of update in every mode, places that occur several times among them.
+START_TEST(modes_of_updates)
+{
+    kind = (enum jot_scatter_kind)(_i / 5);
+    mode = (enum jot_index_mode)(_i % 5);
+    double x[3 * EXTENT], y[3 * PLACES], want[3 * EXTENT];
+    fill_with(x, 3 * EXTENT, -2.125);
+    fill_with(y, 3 * PLACES, -3);
+    for (int inside = mode == JOT_INDEX_PROMISE; inside < 2; inside++) {
+        jot_array *i = jot_array_from(places[inside], PLACES), *v = jot_array_from(x, EXTENT);
+        jot_array *u = jot_array_from(y, PLACES), *lanes = jot_array_from(x, 3, EXTENT);
+        jot_array *several = jot_array_from(y, 3, PLACES);
+        memcpy(want, x, sizeof want);
+        for (int k = 0; k < 3 * PLACES; k++) {
+            int at = place_in_mode(places[inside][k % PLACES]) + k / PLACES * EXTENT;
+            if (at >= k / PLACES * EXTENT)
+                want[at] = combined(want[at], y[k]);
+        }
+        fixed = u;
+        check_call(jot_fn(updated), v, u, i, EXTENT, want);
+        check_call(jot_vmap(jot_fn(updated), 0, 0, JOT_NONE), lanes, several, i, 3 * EXTENT,
+                   want);
+        if (kind == JOT_SCATTER_MUL) // in y there is no derivative where places meet
+            must(jot_check_grads(jot_fn(updated_by_fixed), 2, JOT_FORWARD | JOT_REVERSE, 0, v,
+                                 i));
+        else
+            must(jot_check_grads(jot_fn(updated), 2, JOT_FORWARD | JOT_REVERSE, 0, v, u, i));
+        jot_array *all[] = {i, v, u, lanes, several};
+        jot_arrays_release(5, all);
+    }
+}
+END_TEST
+
 static void check_error(jot_value v, jot_status want, const char *message)
 {
     jot_array *a = NULL;
@@ -145,6 +280,19 @@ START_TEST(errors)
                 "f32[2] does not broadcast to f32[3], the shape of the places");
     CHECK_ERROR(jot_at_add(x, 1, jot_zeros(JOT_F64, 3)), JOT_ERR_DTYPE,
                 "f64[3] into f32[4,3]: convert it");
+    CHECK_ERROR(jot_at_set(x, 4, 1), JOT_ERR_ARGUMENT,
+                "index 4 of axis 0 of f32[4,3]: indices are -4 to 3");
+    CHECK_ERROR(jot_at_add(x, -4, 1, 1), JOT_ERR_ARGUMENT,
+                "index -4 of axis 1 of f32[4,3]: indices are -3 to 2");
+    CHECK_ERROR(jot_at_max(jot_slice(x, 0, 0, 0), 0, 1), JOT_ERR_ARGUMENT,
+                "index 0 of axis 0 of f32[0,3], which has no elements");
+    CHECK_ERROR(jot_take_mode(x, 1, 0, (enum jot_index_mode)5), JOT_ERR_ARGUMENT,
+                "5 is no mode: they are 0 to 4");
+    CHECK_ERROR(jot_at_mode((enum jot_scatter_kind)9, x, 1, 1, 0, JOT_INDEX_CLIP),
+                JOT_ERR_ARGUMENT, "9 is no kind: they are 0 to 4");
+    CHECK_ERROR(jot_gather(x, jot_zeros(JOT_I32, 1),
+                           (&(struct jot_index_dims){.mode = JOT_INDEX_WRAP}), NULL),
+                JOT_ERR_ARGUMENT, "4 is no mode: they are 0 to 3");
 }
 END_TEST
 
@@ -232,6 +380,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, updates);
     tcase_add_test(t, general_forms);
     tcase_add_test(t, gradients);
+    tcase_add_loop_test(t, modes_of_taking, 0, JOT_INDEX_WRAP + 1);
+    tcase_add_loop_test(t, modes_of_updates, 0, (JOT_SCATTER_MAX + 1) * (JOT_INDEX_WRAP + 1));
     tcase_add_test(t, errors);
     tcase_add_test(t, in_place);
 }

@@ -2,10 +2,10 @@
 // The lazy scope: evaluation, programs found again, forgetting.
 #include "failing_allocation.h"
 
+#include "support/allocator.h"
 #include "trace/lazy_cache.h"
 #include "trace/tracer.h"
 
-#include <jot/device.h>
 #include <pthread.h>
 
 START_TEST(test_eval)
@@ -52,6 +52,40 @@ START_TEST(test_numbers_do_not_compile)
             after_first = lazy_compiled();
     }
     ck_assert_int_eq((int)lazy_compiled(), (int)after_first);
+    jot_array_release(a);
+}
+END_TEST
+
+// So are integers, to the last digit; those that say what is computed are not.
+START_TEST(test_integers_do_not_compile)
+{
+    const int64_t large = INT64_C(1) << 60;
+    jot_array *a = jot_array_full(JOT_F32, 2, 3), *r;
+    size_t after_first = 0;
+    for (int i = 0; i < 4; i++) {
+        jot_scope *s = jot_scope_open();
+        jot_value x = jot_from(a), n = jot_full(JOT_I64, 1);
+        ck_assert_double_eq(jot_item(jot_sum(jot_mul(x, 3 + i))), 6 * (3 + i));
+        must(jot_eval(jot_add(n, large + i), &r));
+        ck_assert(*(const int64_t *)jot_array_data(r) == large + i + 1);
+        jot_array_release(r);
+        must(jot_eval(jot_sub(jot_full(JOT_U64, 5), jot_from_uint(UINT64_MAX - (uint64_t)i)),
+                      &r));
+        ck_assert(*(const uint64_t *)jot_array_data(r) == 6 + (uint64_t)i);
+        jot_array_release(r);
+        must(jot_eval(jot_random_bits(jot_random_key(i), JOT_U32, 4), &r));
+        jot_array_release(r);
+        ck_assert_double_eq(jot_item(jot_dynamic_slice(jot_arange(JOT_I32, 9), i, 1)), i);
+        jot_scope_close(s);
+        if (i == 0)
+            after_first = lazy_compiled();
+    }
+    ck_assert_int_eq((int)lazy_compiled(), (int)after_first);
+    jot_scope *s = jot_scope_open();
+    ck_assert_double_eq(jot_item(jot_sum(jot_integer_pow(a, 3))), 24);
+    ck_assert_double_eq(jot_item(jot_sum(jot_pow(a, 2))), 12);
+    ck_assert_double_eq(jot_item(jot_take(a, 2)), 2);
+    jot_scope_close(s);
     jot_array_release(a);
 }
 END_TEST
@@ -174,26 +208,11 @@ START_TEST(test_threads)
 }
 END_TEST
 
-static int user_blocks;
-
-static void *user_allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    user_blocks++;
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void user_release(void *user, void *block, size_t bytes)
-{
-    (void)user, (void)bytes;
-    user_blocks--;
-    free(block);
-}
-
 // The programs of scopes that are closed are no hindrance, for nobody could release them.
 START_TEST(test_another_allocator)
 {
-    jot_allocator mine = {.allocate = user_allocate, .release = user_release};
+    int user_blocks = 0;
+    jot_allocator mine = user_allocator(&user_blocks);
     jot_array *x = jot_array_full(JOT_F64, 1, 5), *y;
     jot_scope *s = jot_scope_open();
     must(jot_eval(jot_mul(x, 2), &y));
@@ -237,6 +256,7 @@ static void add(TCase *t)
 {
     tcase_add_test(t, test_eval);
     tcase_add_test(t, test_numbers_do_not_compile);
+    tcase_add_test(t, test_integers_do_not_compile);
     tcase_add_test(t, test_keep);
     tcase_add_test(t, test_scope_and_functions);
     tcase_add_test(t, test_order_of_closing);

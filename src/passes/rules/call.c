@@ -120,7 +120,27 @@ static void unused_params(struct ir_builder *b, const struct ir_graph *g, uint32
         out[i] = ir_param(b, ir_type_of(g, g->outputs.at[i]));
 }
 
-// (residuals, x, dx) -> dy, by differentiating f: what forward mode uses.
+// What stands for the tangents of a function with callbacks: the run fails.  Reverse mode drops it.
+static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
+                              const struct ir_graph *forward, uint32_t *out_f)
+{
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    const char *why = arena_text(m->arena, jot_error_message());
+    uint32_t n_y = g->outputs.count;
+    unused_params(&b, forward, n_y, forward->outputs.count, room(&b, forward->outputs.count));
+    pass_copy_params(&b, g, NULL, true, room(&b, g->n_params));
+    for (uint32_t i = 0; i < g->n_params; i++)
+        if (pass_is_inexact(ir_type_of(g, i)))
+            ir_param(&b, ir_type_of(g, i));
+    ir_check(&b, ir_scalar_int(&b, JOT_BOOL, 0), 0, NULL, why, "forward mode");
+    for (uint32_t i = 0; i < n_y; i++)
+        if (pass_is_inexact(ir_type_of(g, g->outputs.at[i])))
+            ir_output(&b, ir_zeros(&b, ir_type_of(g, g->outputs.at[i])));
+    return pass_finish(&b, out_f);
+}
+
+// (residuals, x, dx) -> dy, by differentiating f: what forward mode uses.  Its effects are those of the
+// forward function already.
 static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir_graph *forward,
                                 uint32_t *out_f)
 {
@@ -130,7 +150,9 @@ static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir
     bool *nonzero = arena_array(m->arena, bool, g->outputs.count + 1);
     for (uint32_t i = 0; i < g->n_params; i++)
         in[i] = pass_is_inexact(ir_type_of(g, i));
-    jot_status status = pass_jvp(m, f, in, &jvp, nonzero);
+    jot_status status = pass_jvp(m, pass_strip_effects(m, f), in, &jvp, nonzero);
+    if (status != JOT_OK && g->has_effects)
+        return no_tangents(m, g, forward, out_f);
     if (status != JOT_OK)
         return status;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);

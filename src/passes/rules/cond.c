@@ -225,6 +225,11 @@ static void select_branches(struct batch *c, int n, const bool *have, const uint
 
 void batch_cond(struct batch *c)
 {
+    if (c->batched[0] && ir_has_effect(c->g, c->n)) {
+        if (!batch_checks_behind(c))
+            batch_by_lanes(c);
+        return;
+    }
     const int64_t *from;
     int n = ir_bodies_of(c->n, &from);
     uint32_t *to = new_branches(B, n);

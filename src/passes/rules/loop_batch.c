@@ -87,6 +87,11 @@ void batch_while(struct batch *c)
         status = pass_vmap(B->module, l.test, in, c->size, &f, &test);
     // Lanes lead in every carry, so those of an outer map go in front of those there are.
     bool lanes = test || (l.batched && body_any(out, n_carry));
+    if (status == JOT_OK && lanes && ir_has_effect(c->g, c->n)) {
+        memset(out, 1, n_carry * sizeof *out);
+        batch_by_lanes(c);
+        return;
+    }
     for (uint32_t i = 0; i < n_carry && lanes; i++)
         out[i] = in[n_consts + i] = true;
     if (status == JOT_OK)

@@ -120,7 +120,9 @@ static jot_status transpose_loop(struct backward *s)
         JOT_TRY(
             pass_transpose_function(s->m, s->scan.body, s->linear, s->ct, &s->f, s->nonzero));
     } while (body_grow(s->ct, s->nonzero + s->n_consts, s->n_carry));
-    struct ir_scan back = {.length = s->scan.length, .reverse = !s->scan.reverse};
+    struct ir_scan back = {.length = s->scan.length,
+                           .reverse = !s->scan.reverse,
+                           .checkpoint = s->scan.checkpoint};
     JOT_TRY(wrap_body(s, &back.body));
     uint32_t n_ct = body_count(s->ct, true, 0, s->n_carry);
     back.n_consts = (int)body_count(s->linear, false, 0, s->n_consts);

@@ -56,6 +56,11 @@ struct ir_type batch_type(const struct batch *c, uint32_t i); // of operand i wi
 ir_id batch_materialise(struct batch *c, uint32_t i);
 // v with a leading axis of the size, repeated.
 ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
+// A cond whose branches do nothing but check, with the checks after it; false, and nothing is done, for
+// others.
+bool batch_checks_behind(struct batch *c);
+// The node on one lane after the other; all results have the axis.
+void batch_by_lanes(struct batch *c);
 
 typedef void jvp_rule(struct jvp *c);
 typedef void transpose_rule(struct transpose *c);

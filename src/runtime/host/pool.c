@@ -12,16 +12,28 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define SIZE_LIMIT 4096
+// How often a thread looks for the next loop, or for the end of the others, before it sleeps:
+// waking it takes longer than a phase of a loop over time.  Some tens of microseconds.
+enum { LOOKS = 1000 };
+
+// A worker and the chunks that it does first.  They are the same in each loop of as many chunks, so
+// what a worker wrote in one loop it finds in its caches in the next.
+struct share {
+    atomic_int_fast64_t next;
+    int64_t end;
+    bool is_taken;    // a thread has entered as this worker; under the lock of the pool
+    pthread_t thread; // of this number, which is this worker when it can
+    char apart[32];   // no two counters in one cache line
+};
 
 // One loop, on the stack of its caller.
 struct job {
     rt_pool_body *body;
     void *ctx;
-    int64_t chunks;
+    struct share *shares; // by worker
     int workers;
-    int entered, active; // under the lock of the pool
-    atomic_int_fast64_t next;
+    int entered;       // under the lock of the pool
+    atomic_int active; // changed under the lock
 };
 
 struct rt_pool {
@@ -30,9 +42,11 @@ struct rt_pool {
     pthread_cond_t has_work, is_done;
     struct job *job; // the loop that threads may enter, or NULL
     bool is_stopping;
+    atomic_uint posted; // counts loops
     atomic_int size;
-    int thread_count, thread_room;
-    pthread_t *threads;
+    int thread_count, room; // workers that there are shares for
+    int started;            // threads that have a number
+    struct share *shares;
     unsigned epoch; // of the process that the threads belong to
 };
 
@@ -55,7 +69,7 @@ static int default_size(void)
     if (text && *text) {
         char *end;
         long n = strtol(text, &end, 10);
-        if (!*end && n >= 1 && n <= SIZE_LIMIT)
+        if (!*end && n >= 1 && n <= RT_POOL_MOST)
             return (int)n;
     }
     // The mask grows until the kernel's fits.
@@ -68,42 +82,93 @@ static int default_size(void)
                     : 0;
         CPU_FREE(set);
         if (n > 0)
-            return n < SIZE_LIMIT ? n : SIZE_LIMIT;
+            return n < RT_POOL_MOST ? n : RT_POOL_MOST;
     }
     return 1;
 }
 
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// First the chunks of the worker itself, then what others have left.
 static void work_on(struct job *job, int worker)
 {
     depth++;
-    for (;;) {
-        int64_t chunk = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (chunk >= job->chunks)
-            break;
-        job->body(job->ctx, chunk, worker);
+    for (int i = 0; i < job->workers; i++) {
+        struct share *share = &job->shares[(worker + i) % job->workers];
+        int64_t chunk;
+        while ((chunk = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) <
+               share->end)
+            job->body(job->ctx, chunk, worker);
     }
     depth--;
+}
+
+static void deal(struct job *job, int64_t chunks)
+{
+    int64_t each = chunks / job->workers, rest = chunks % job->workers, next = 0;
+    for (int i = 0; i < job->workers; i++) {
+        struct share *share = &job->shares[i];
+        atomic_init(&share->next, next);
+        share->end = next += each + (i < rest);
+        share->is_taken = i == 0;
+    }
+}
+
+// The worker that a thread becomes: that of its own number if it is free.
+static int enter(struct job *job, int own)
+{
+    int worker = own < job->workers && !job->shares[own].is_taken ? own : 1;
+    while (job->shares[worker].is_taken)
+        worker++;
+    job->shares[worker].is_taken = true;
+    job->entered++;
+    return worker;
+}
+
+// Gives up the lock until a loop is posted, but not for long.
+static void look_for_work(struct rt_pool *pool)
+{
+    unsigned seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&pool->posted, memory_order_relaxed) != seen)
+            break;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&pool->lock);
 }
 
 static void *thread_main(void *arg)
 {
     struct rt_pool *pool = arg;
+    bool is_fresh = false; // from a loop
     pthread_mutex_lock(&pool->lock);
+    int own = ++pool->started;
     while (!pool->is_stopping) {
         struct job *job = pool->job;
         if (!job || job->entered >= job->workers) {
-            pthread_cond_wait(&pool->has_work, &pool->lock);
+            if (is_fresh)
+                look_for_work(pool);
+            else
+                pthread_cond_wait(&pool->has_work, &pool->lock);
+            is_fresh = false;
             continue;
         }
-        int worker = job->entered++;
-        job->active++;
+        is_fresh = true;
+        int worker = enter(job, own);
+        atomic_fetch_add(&job->active, 1);
         pthread_mutex_unlock(&pool->lock);
         work_on(job, worker);
         pthread_mutex_lock(&pool->lock);
         // Nothing is left of a loop that a worker came out of.
         if (pool->job == job)
             pool->job = NULL;
-        if (--job->active == 0)
+        if (atomic_fetch_sub(&job->active, 1) == 1)
             pthread_cond_signal(&pool->is_done);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -114,20 +179,20 @@ static void *thread_main(void *arg)
 // not.
 static void start_threads(struct rt_pool *pool, int size)
 {
-    if (pool->thread_room < size - 1) {
-        pthread_t *threads =
-            memory_resize(pool->threads, (size_t)(size - 1) * sizeof *pool->threads);
-        if (!threads)
+    if (pool->room < size) {
+        struct share *shares = memory_resize(pool->shares, (size_t)size * sizeof *pool->shares);
+        if (!shares)
             return;
-        pool->threads = threads;
-        pool->thread_room = size - 1;
+        pool->shares = shares;
+        pool->room = size;
     }
     // Signals are for the threads of the user.
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     while (pool->thread_count < size - 1 &&
-           pthread_create(&pool->threads[pool->thread_count], NULL, thread_main, pool) == 0)
+           pthread_create(&pool->shares[pool->thread_count + 1].thread, NULL, thread_main,
+                          pool) == 0)
         pool->thread_count++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -138,9 +203,9 @@ static void stop_threads(struct rt_pool *pool)
     pool->is_stopping = true;
     pthread_cond_broadcast(&pool->has_work);
     pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < pool->thread_count; i++)
-        pthread_join(pool->threads[i], NULL);
-    pool->thread_count = 0;
+    for (int i = 1; i <= pool->thread_count; i++)
+        pthread_join(pool->shares[i].thread, NULL);
+    pool->thread_count = pool->started = 0;
     pool->is_stopping = false;
 }
 
@@ -160,7 +225,7 @@ struct rt_pool *rt_pool_create(int size)
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->has_work, NULL);
     pthread_cond_init(&pool->is_done, NULL);
-    atomic_init(&pool->size, size < 1 ? 1 : size > SIZE_LIMIT ? SIZE_LIMIT : size);
+    atomic_init(&pool->size, size < 1 ? 1 : size > RT_POOL_MOST ? RT_POOL_MOST : size);
     pool->epoch = atomic_load(&fork_epoch);
     return pool;
 }
@@ -176,7 +241,7 @@ void rt_pool_release(struct rt_pool *pool)
         pthread_mutex_destroy(&pool->lock);
         pthread_mutex_destroy(&pool->turn);
     }
-    memory_release(pool->threads);
+    memory_release(pool->shares);
     memory_release(pool);
 }
 
@@ -211,20 +276,32 @@ static void run_alone(rt_pool_body *body, void *ctx, int64_t chunks)
     depth--;
 }
 
-static void run_together(struct rt_pool *pool, int workers, struct job *job)
+static void run_together(struct rt_pool *pool, struct job *job, int64_t chunks)
 {
-    if (pool->thread_count < workers - 1)
+    if (pool->thread_count < job->workers - 1)
         start_threads(pool, atomic_load_explicit(&pool->size, memory_order_relaxed));
-    int wake = workers - 1 < pool->thread_count ? workers - 1 : pool->thread_count;
+    if (pool->thread_count == 0) {
+        run_alone(job->body, job->ctx, chunks);
+        return;
+    }
+    int wake = job->workers - 1 < pool->thread_count ? job->workers - 1 : pool->thread_count;
+    job->workers = wake + 1;
+    job->shares = pool->shares;
+    deal(job, chunks);
     pthread_mutex_lock(&pool->lock);
     pool->job = job;
+    atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < wake; i++)
         pthread_cond_signal(&pool->has_work);
     work_on(job, 0);
     pthread_mutex_lock(&pool->lock);
     pool->job = NULL;
-    while (job->active > 0)
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < LOOKS && atomic_load_explicit(&job->active, memory_order_relaxed); i++)
+        pause_briefly();
+    pthread_mutex_lock(&pool->lock);
+    while (atomic_load(&job->active) > 0)
         pthread_cond_wait(&pool->is_done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -246,9 +323,8 @@ void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ct
     } else if (is_forked(pool) || pthread_mutex_trylock(&pool->turn)) {
         run_alone(body, ctx, chunks);
     } else {
-        struct job job = {
-            .body = body, .ctx = ctx, .chunks = chunks, .workers = workers, .entered = 1};
-        run_together(pool, workers, &job);
+        struct job job = {.body = body, .ctx = ctx, .workers = workers, .entered = 1};
+        run_together(pool, &job, chunks);
         pthread_mutex_unlock(&pool->turn);
     }
 }
@@ -259,9 +335,9 @@ int jot_threads(void) { return rt_pool_size(rt_pool_default()); }
 
 jot_status jot_set_threads(int n)
 {
-    if (n < 0 || n > SIZE_LIMIT)
+    if (n < 0 || n > RT_POOL_MOST)
         return status_fail(JOT_ERR_ARGUMENT, "jot_set_threads: %d is not in 0 to %d", n,
-                           SIZE_LIMIT);
+                           RT_POOL_MOST);
     if (depth > 0)
         return status_fail(JOT_ERR_ARGUMENT,
                            "jot_set_threads: called from inside parallel work: call it between "

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread pool: a parallel loop over chunks.
 //
-// The caller takes part as worker 0, the pool's threads come in as 1, 2, ... of the loop, and
-// all pull chunk numbers from one counter.  Nothing spins.  A loop inside a chunk of another, a
-// loop that finds the pool busy with another caller, and any loop in the child of a fork run on
-// their caller alone, so no combination of callers can wait for one another.
+// The caller takes part as worker 0, the pool's threads come in as 1, 2, ... of the loop.  Each does
+// its own share of the chunks first, then what is left of the others'.  A thread that comes out of a
+// loop looks for the next one for some tens of microseconds before it sleeps.  A loop inside a chunk
+// of another, a loop that finds the pool busy with another caller, and any loop in the child of a
+// fork run on their caller alone, so no combination of callers can wait for one another.
 //
 // Thread-safety: any thread may run loops; resizing waits for the loop that has the threads.
 #ifndef RUNTIME_HOST_POOL_H
@@ -13,6 +14,8 @@
 #include "jot/status.h"
 
 #include <stdint.h>
+
+#define RT_POOL_MOST 4096 // threads
 
 struct rt_pool;
 

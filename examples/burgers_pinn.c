@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network that solves Burgers' equation, u_t + u u_x = 0.01 u_xx with u(0, x) = -sin(pi x) and
+// u(t, -1) = u(t, 1) = 0.  Derivatives of the network are in the loss, and the loss has a gradient.
+#include <jot/jot.h>
+
+#include <math.h>
+#include <stdio.h>
+
+enum { LAYERS = 4, WIDTH = 20, POINTS = 500, STEPS = 10000, GRID = 201 };
+static const double PI = 3.14159265358979323846, NU = 0.01;
+
+struct net {
+    jot_value w[LAYERS], b[LAYERS];
+};
+
+// Meets the conditions at t = 0 and at x = -1 and 1 whatever the weights are.
+static jot_value solution(struct net p, jot_value t, jot_value x)
+{
+    jot_value h = jot_stack(0, t, x);
+    for (int i = 0; i < LAYERS; i++)
+        h = jot_add(jot_dot(i ? jot_tanh(h) : h, p.w[i]), p.b[i]);
+    jot_value away = jot_mul(t, jot_sub(1, jot_square(x)));
+    return jot_sub(jot_mul(away, jot_take(h, 0)), jot_sin(jot_mul(PI, x)));
+}
+
+// The mean square of the residual at random points.
+static jot_value loss(struct net p, jot_value key)
+{
+    jot_value points = jot_random_uniform(key, JOT_F32, 2, POINTS), r;
+    jot_value t = jot_take(points, 0), x = jot_sub(jot_mul(2, jot_take(points, 1)), 1);
+    JOT_VMAP ((t, x), (r)) {
+        jot_value u = solution(p, t, x), u_t = jot_gradient(u, t), u_x = jot_gradient(u, x);
+        r = jot_sub(jot_add(u_t, jot_mul(u, u_x)), jot_mul(NU, jot_gradient(u_x, x)));
+    }
+    return jot_mean(jot_square(r));
+}
+
+static struct net random_net(jot_value key)
+{
+    jot_value keys = jot_random_split(key, LAYERS);
+    struct net p;
+    for (int k = 0; k < LAYERS; k++) {
+        int in = k ? WIDTH : 2, out = k < LAYERS - 1 ? WIDTH : 1;
+        p.w[k] = jot_div(jot_random_normal(jot_take(keys, k), JOT_F32, in, out), sqrt(in));
+        p.b[k] = jot_zeros(JOT_F32, out);
+    }
+    return p;
+}
+
+// Adam, at points that are new in every step.
+static struct net trained(struct net p, jot_value key)
+{
+    struct net m, v; // the mean of the gradients, and that of their squares
+    for (size_t k = 0; k < JOT_COUNT(p); k++)
+        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
+    JOT_FOR (i, STEPS, p, m, v) {
+        struct net g = JOT_GRAD(loss, p, jot_random_fold_in(key, i));
+        jot_value rate = jot_mul(0.01, jot_sub(1, jot_div(i, STEPS))), n = jot_add(i, 1);
+        rate = jot_mul(rate, jot_sqrt(jot_sub(1, jot_pow(0.999, n))));
+        rate = jot_div(rate, jot_sub(1, jot_pow(0.9, n)));
+        for (size_t k = 0; k < JOT_COUNT(p); k++) {
+            jot_value *a = JOT_LEAVES(m) + k, *b = JOT_LEAVES(v) + k, d = JOT_LEAVES(g)[k];
+            *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
+            *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
+            d = jot_div(*a, jot_add(jot_sqrt(*b), 1e-8));
+            JOT_LEAVES(p)[k] = jot_sub(JOT_LEAVES(p)[k], jot_mul(rate, d));
+        }
+    }
+    return p;
+}
+
+// The mean square of the residual at new points, then u(0.5, x) on a grid.
+static jot_value solve(jot_value seed)
+{
+    jot_value keys = jot_random_split(jot_random_key(seed), 3), r, u;
+    struct net p = trained(random_net(jot_take(keys, 0)), jot_take(keys, 1));
+    jot_value fresh = jot_random_split(jot_take(keys, 2), 40);
+    jot_value x = jot_linspace(JOT_F32, -1, 1, GRID);
+    JOT_VMAP ((fresh), (r)) {
+        r = loss(p, fresh);
+    }
+    JOT_VMAP ((x), (u)) {
+        u = solution(p, jot_from(0.5), x);
+    }
+    return jot_concatenate(0, jot_mean(r, JOT_KEEPDIMS), u);
+}
+
+// The solution of Cole and Hopf: two integrals over the heat kernel, by the trapezoidal rule.
+static double exact(double t, double x)
+{
+    double above = 0, below = 0;
+    for (double e = -6; e <= 6; e += 0.01) {
+        double y = x - sqrt(4 * NU * t) * e;
+        double weight = exp(-cos(PI * y) / (2 * PI * NU) - e * e);
+        above -= sin(PI * y) * weight, below += weight;
+    }
+    return above / below;
+}
+
+int main(void)
+{
+    float out[1 + GRID], *u = out + 1;
+    double error = 0, size = 0;
+    jot_array *seed = jot_array_full(JOT_I32, 0), *result;
+    jot_executable *f = jot_jit(jot_fn(solve));
+    if (jot_call(f, JOT_IN(seed), JOT_OUT(result)) != JOT_OK ||
+        jot_array_read(result, out, 1 + GRID) != JOT_OK) {
+        fprintf(stderr, "%s\n", jot_error_message());
+        return 1;
+    }
+    for (int i = 0; i < GRID; i++) {
+        double e = exact(0.5, 2.0 * i / (GRID - 1) - 1);
+        error += (u[i] - e) * (u[i] - e), size += e * e;
+    }
+    error = sqrt(error / size);
+    printf("mean square of the residual %.1e, error at t = 0.5 %.1e\n", out[0], error);
+    jot_array_release(seed), jot_array_release(result), jot_executable_release(f);
+    return out[0] < 1e-3 && error < 5e-2 ? 0 : 1;
+}

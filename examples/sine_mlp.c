@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small network learns the sine: the whole training by Adam is one loop in one compiled function.
+#include <jot/jot.h>
+
+#include <math.h>
+#include <stdio.h>
+
+enum { HIDDEN = 16, POINTS = 64, STEPS = 2000 };
+static const double PI = 3.14159265358979323846, RATE = 0.02;
+
+struct net {
+    jot_value w1, b1, w2, b2;
+};
+
+static jot_value predict(struct net p, jot_value x)
+{
+    jot_value h = jot_tanh(jot_add(jot_mul(jot_expand_dims(x, 1), p.w1), p.b1));
+    return jot_add(jot_dot(h, p.w2), p.b2);
+}
+
+static jot_value loss(struct net p, jot_value x)
+{
+    return jot_mean(jot_square(jot_sub(predict(p, x), jot_sin(x))));
+}
+
+struct result {
+    jot_value losses, y; // the loss before each step; the network at the points asked for
+};
+
+static struct result learn(jot_value seed, jot_value asked)
+{
+    jot_value keys = jot_random_split(jot_random_key(seed), 2), losses;
+    struct net p = {.w1 = jot_random_normal(jot_take(keys, 0), JOT_F32, HIDDEN),
+                    .b1 = jot_zeros(JOT_F32, HIDDEN),
+                    .w2 = jot_random_normal(jot_take(keys, 1), JOT_F32, HIDDEN),
+                    .b2 = jot_zeros(JOT_F32)};
+    struct net m, v; // the mean of the gradients, and that of their squares
+    for (size_t k = 0; k < JOT_COUNT(p); k++)
+        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
+    jot_value x = jot_linspace(JOT_F32, -PI, PI, POINTS), n = jot_zeros(JOT_F32);
+    JOT_SCAN ((p, m, v, n), (), (losses), .length = STEPS) {
+        struct net g = JOT_VALUE_AND_GRAD(&losses, loss, p, x);
+        n = jot_add(n, 1);
+        for (size_t k = 0; k < JOT_COUNT(p); k++) {
+            jot_value *a = JOT_LEAVES(m) + k, *b = JOT_LEAVES(v) + k, d = JOT_LEAVES(g)[k];
+            *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
+            *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
+            jot_value mean = jot_div(*a, jot_sub(1, jot_pow(0.9, n)));
+            jot_value square = jot_div(*b, jot_sub(1, jot_pow(0.999, n)));
+            d = jot_div(mean, jot_add(jot_sqrt(square), 1e-8));
+            JOT_LEAVES(p)[k] = jot_sub(JOT_LEAVES(p)[k], jot_mul(RATE, d));
+        }
+    }
+    return (struct result){losses, predict(p, asked)};
+}
+
+JOT_FUNCTION(learn_fn, learn, struct result, jot_value, jot_value);
+
+int main(void)
+{
+    float losses[STEPS], y[5];
+    const float asked[5] = {-2.5f, -1, 0.1f, 1.5f, 3};
+    jot_executable *f = jot_jit(learn_fn);
+    jot_array *seed = jot_array_full(JOT_I32, 0), *x = jot_array_from(asked, 5), *out[2];
+    if (jot_call(f, JOT_IN(seed, x), JOT_OUT(out)) != JOT_OK ||
+        jot_array_read(out[0], losses, STEPS) != JOT_OK ||
+        jot_array_read(out[1], y, 5) != JOT_OK) {
+        fprintf(stderr, "%s\n", jot_error_message());
+        return 1;
+    }
+    double worst = 0;
+    for (int i = 0; i < STEPS; i += STEPS / 5)
+        printf("step %4d  loss %.2e\n", i, losses[i]);
+    for (int i = 0; i < 5; i++) {
+        printf("x %4.1f  network %8.5f  sine %8.5f\n", asked[i], y[i], sin(asked[i]));
+        worst = fmax(worst, fabs(y[i] - sin(asked[i])));
+    }
+    jot_array_release(seed), jot_array_release(x), jot_arrays_release(JOT_OUT(out));
+    jot_executable_release(f);
+    return worst < 0.02 ? 0 : 1;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the same in all iterations of a loop is lowered before it.
+#include "codegen/lower.h"
+
+struct loop {
+    const nest_id *axes;
+    int n_axes;
+    bool *varies; // by value: differs from iteration to iteration
+};
+
+static bool uses_axes(const struct loop *p, const struct nest_index *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (t->is_value && p->varies[t->id])
+            return true;
+        for (int k = 0; !t->is_value && k < p->n_axes; k++)
+            if (t->id == p->axes[k])
+                return true;
+    }
+    return false;
+}
+
+// The statement has no effect, and all that it reads is known outside the loop.
+static bool is_uniform(const struct cg_lowering *l, const struct nest_statement *s,
+                       const struct loop *p)
+{
+    bool reads = s->kind == NEST_LOAD;
+    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX && !reads)
+        return false;
+    if (reads && l->nest->buffers.at[s->buffer].role != NEST_IN)
+        return false;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (p->varies[s->in[i]])
+            return false;
+    if (reads && s->guard != NEST_NONE && p->varies[s->guard])
+        return false;
+    return !uses_axes(p, &s->index);
+}
+
+static void hoist_block(struct cg_lowering *l, struct loop *p, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    nest_id *kept = arena_array(l->arena, nest_id, b->statements.count + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool uniform = is_uniform(l, s, p);
+        l->hoisted[id] = false;
+        if (uniform)
+            kept[n++] = id;
+        for (uint32_t k = 0; !uniform && k < s->n_results; k++)
+            p->varies[s->result + k] = true;
+    }
+    cg_lower_list(l, kept, n);
+    for (uint32_t i = 0; i < n; i++)
+        l->hoisted[kept[i]] = true;
+}
+
+void cg_hoist(struct cg_lowering *l, const nest_id *axes, int n_axes, nest_id first_carry,
+              uint32_t n_carries, const uint32_t *blocks, int n_blocks)
+{
+    struct loop p = {.axes = axes, .n_axes = n_axes};
+    p.varies = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t i = 0; i < n_carries; i++)
+        p.varies[first_carry + i] = true;
+    for (int i = 0; i < n_blocks; i++)
+        hoist_block(l, &p, blocks[i]);
+}
+
+void cg_forget_hoisted(struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        l->hoisted[b->statements.at[i]] = false;
+}

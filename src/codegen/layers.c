@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with small matrices: accumulators stay in registers, as many as there are.  And the tree
+// over the partial results of blocks, which many sums of one kernel share.
+#include "codegen/layers.h"
+
+#include <stdio.h>
+
+#define MOST_SUMS 16
+
+// A function in the making.
+struct maker {
+    struct cg_module *module;
+    struct machine m;
+    LLVMValueRef function;
+    LLVMTypeRef lane;
+    unsigned bytes;
+};
+
+struct counted { // for (i = 0; i < end; i++), at least once
+    LLVMBasicBlockRef body, exit, before;
+    LLVMValueRef index, end;
+};
+
+static LLVMBasicBlockRef new_block(struct maker *f)
+{
+    return LLVMAppendBasicBlockInContext(f->module->context, f->function, "");
+}
+
+static struct counted count_open(struct maker *f, LLVMValueRef end)
+{
+    struct counted c = {.body = new_block(f), .exit = new_block(f), .end = end};
+    LLVMValueRef zero = cg_int(f->module, 0);
+    c.before = LLVMGetInsertBlock(f->m.b);
+    LLVMBuildBr(f->m.b, c.body);
+    LLVMPositionBuilderAtEnd(f->m.b, c.body);
+    c.index = LLVMBuildPhi(f->m.b, f->module->i64, "");
+    LLVMAddIncoming(c.index, &zero, &c.before, 1);
+    return c;
+}
+
+static void count_close(struct maker *f, struct counted *c)
+{
+    LLVMValueRef next = LLVMBuildNSWAdd(f->m.b, c->index, cg_int(f->module, 1), "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->m.b);
+    LLVMBuildCondBr(f->m.b, LLVMBuildICmp(f->m.b, LLVMIntSLT, next, c->end, ""), c->body,
+                    c->exit);
+    LLVMAddIncoming(c->index, &next, &latch, 1);
+    LLVMPositionBuilderAtEnd(f->m.b, c->exit);
+}
+
+static LLVMValueRef at(struct maker *f, LLVMValueRef base, LLVMValueRef i)
+{
+    return LLVMBuildInBoundsGEP2(f->m.b, f->lane, base, &i, 1, "");
+}
+
+static LLVMValueRef at_constant(struct maker *f, LLVMValueRef base, int64_t i)
+{
+    return at(f, base, cg_int(f->module, i));
+}
+
+static LLVMValueRef scaled(struct maker *f, LLVMValueRef i, int64_t factor)
+{
+    return LLVMBuildMul(f->m.b, i, cg_int(f->module, factor), "");
+}
+
+static LLVMValueRef load(struct maker *f, LLVMTypeRef type, LLVMValueRef from)
+{
+    LLVMValueRef v = LLVMBuildLoad2(f->m.b, type, from, "");
+    LLVMSetAlignment(v, f->bytes);
+    return v;
+}
+
+static void store(struct maker *f, LLVMValueRef v, LLVMValueRef to)
+{
+    LLVMSetAlignment(LLVMBuildStore(f->m.b, v, to), f->bytes);
+}
+
+static LLVMValueRef multiply_add(struct maker *f, LLVMValueRef a, LLVMValueRef b,
+                                 LLVMValueRef c)
+{
+    LLVMValueRef in[] = {a, b, c};
+    return cg_intrinsic(&f->m, "llvm.fma", LLVMTypeOf(a), 3, in);
+}
+
+// Begins the function of this name; false when there is one.
+static bool begin(struct maker *f, struct cg_lowering *l, const char *name, jot_dtype d,
+                  LLVMTypeRef type)
+{
+    f->module = l->module;
+    f->function = LLVMGetNamedFunction(l->module->module, name);
+    if (f->function)
+        return false;
+    f->function = LLVMAddFunction(l->module->module, name, type);
+    LLVMSetLinkage(f->function, LLVMInternalLinkage);
+    f->lane = cg_memory_type(l->module, d);
+    f->bytes = dtype_get(d)->bytes;
+    f->m = (struct machine){.module = l->module,
+                            .b = LLVMCreateBuilderInContext(l->module->context)};
+    LLVMPositionBuilderAtEnd(f->m.b, new_block(f));
+    return true;
+}
+
+static void end(struct maker *f)
+{
+    LLVMBuildRetVoid(f->m.b);
+    LLVMDisposeBuilder(f->m.b);
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// ---- Layers
+
+// `count` outputs, the first of them at `to`, its column of the matrix at `matrix`.
+static void outputs(struct maker *f, const struct cg_layer *y, LLVMValueRef to,
+                    LLVMValueRef from, LLVMValueRef matrix, int64_t count)
+{
+    LLVMTypeRef type = LLVMVectorType(f->lane, y->lanes);
+    LLVMValueRef sums[64], zero = LLVMConstNull(type);
+    struct counted k = count_open(f, cg_int(f->module, y->inputs));
+    for (int64_t j = 0; j < count; j++) {
+        sums[j] = LLVMBuildPhi(f->m.b, type, "");
+        LLVMAddIncoming(sums[j], &zero, &k.before, 1);
+    }
+    LLVMValueRef x = load(f, type, at(f, from, scaled(f, k.index, y->from_row)));
+    LLVMValueRef column = at(f, matrix, scaled(f, k.index, y->input_step));
+    LLVMValueRef next[64];
+    for (int64_t j = 0; j < count; j++) {
+        LLVMValueRef w = load(f, f->lane, at_constant(f, column, j * y->output_step));
+        next[j] = multiply_add(f, cg_splat(&f->m, w, y->lanes), x, sums[j]);
+    }
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(f->m.b);
+    for (int64_t j = 0; j < count; j++)
+        LLVMAddIncoming(sums[j], &next[j], &latch, 1);
+    count_close(f, &k);
+    for (int64_t j = 0; j < count; j++)
+        store(f, next[j], at_constant(f, to, j * y->to_row));
+}
+
+static void make_layer(struct maker *f, const struct cg_layer *y)
+{
+    LLVMValueRef to = LLVMGetParam(f->function, 0), from = LLVMGetParam(f->function, 1),
+                 matrix = LLVMGetParam(f->function, 2);
+    int64_t vectors = y->lanes * f->bytes / f->module->vector_bytes;
+    int64_t most = (f->module->vector_bytes == 64 ? 24 : 12) / (vectors > 0 ? vectors : 1);
+    int64_t groups = (y->outputs + most - 1) / most, side = (y->outputs + groups - 1) / groups;
+    int64_t whole = y->outputs / side, rest = y->outputs % side;
+    struct counted g = count_open(f, cg_int(f->module, whole));
+    outputs(f, y, at(f, to, scaled(f, g.index, side * y->to_row)), from,
+            at(f, matrix, scaled(f, g.index, side * y->output_step)), side);
+    count_close(f, &g);
+    if (rest)
+        outputs(f, y, at_constant(f, to, whole * side * y->to_row), from,
+                at_constant(f, matrix, whole * side * y->output_step), rest);
+}
+
+void cg_call_layer(struct cg_lowering *l, const struct cg_layer *y, LLVMValueRef to,
+                   LLVMValueRef from, LLVMValueRef matrix)
+{
+    LLVMTypeRef p = l->module->ptr;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context),
+                                        (LLVMTypeRef[]){p, p, p}, 3, 0);
+    char name[160];
+    snprintf(name, sizeof name, "layer_%d_%u_%lld_%lld_%lld_%lld_%lld_%lld", (int)y->dtype,
+             y->lanes, (long long)y->inputs, (long long)y->outputs, (long long)y->input_step,
+             (long long)y->output_step, (long long)y->from_row, (long long)y->to_row);
+    struct maker f;
+    if (begin(&f, l, name, y->dtype, type)) {
+        make_layer(&f, y);
+        end(&f);
+    }
+    LLVMBuildCall2(l->m.b, type, f.function, (LLVMValueRef[]){to, from, matrix}, 3, "");
+}
+
+// ---- Products over points
+
+// A block of results, and registers: `parts` vectors of `lanes` hold the 64 accumulators of one.
+struct block {
+    const struct cg_product *product;
+    LLVMTypeRef type;
+    unsigned lanes, parts;
+    int64_t rows, columns;
+    LLVMValueRef a, b, count;
+};
+
+// The accumulators of part `part` of all results of the block.
+static void sum_part(struct maker *f, const struct block *x, unsigned part,
+                     LLVMValueRef sums[MOST_SUMS])
+{
+    LLVMBuilderRef b = f->m.b;
+    int64_t first = (int64_t)part * x->lanes, n = x->rows * x->columns;
+    LLVMValueRef trips = LLVMBuildAdd(b, x->count, cg_int(f->module, 63 - first), "");
+    trips = LLVMBuildAShr(b, trips, cg_int(f->module, 6), "");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), run = new_block(f), after = new_block(f);
+    LLVMValueRef zero = LLVMConstNull(x->type);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSGT, trips, cg_int(f->module, 0), ""), run,
+                    after);
+    LLVMPositionBuilderAtEnd(b, run);
+    struct counted t = count_open(f, trips);
+    LLVMValueRef next[MOST_SUMS], rows[MOST_SUMS], columns[MOST_SUMS];
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = LLVMBuildPhi(b, x->type, "");
+        LLVMAddIncoming(sums[i], &zero, &t.before, 1);
+    }
+    LLVMValueRef place = scaled(f, t.index, 64);
+    LLVMValueRef row_at = at(f, x->a, place), column_at = at(f, x->b, place);
+    for (int64_t i = 0; i < x->rows; i++)
+        rows[i] = load(f, x->type, at_constant(f, row_at, i * x->product->row + first));
+    for (int64_t j = 0; j < x->columns; j++)
+        columns[j] = load(f, x->type, at_constant(f, column_at, j * x->product->row + first));
+    for (int64_t i = 0; i < n; i++)
+        next[i] = multiply_add(f, rows[i / x->columns], columns[i % x->columns], sums[i]);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
+    for (int64_t i = 0; i < n; i++)
+        LLVMAddIncoming(sums[i], &next[i], &latch, 1);
+    count_close(f, &t);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, after);
+    LLVMPositionBuilderAtEnd(b, after);
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = LLVMBuildPhi(b, x->type, "");
+        LLVMAddIncoming(sums[i], &zero, &before, 1);
+        LLVMAddIncoming(sums[i], &next[i], &from, 1);
+    }
+}
+
+// By halves: part i takes part i + half, so the last sum is of those that differ by one.
+static void sum_parts(struct maker *f, const struct block *x, unsigned part, unsigned step,
+                      LLVMValueRef sums[MOST_SUMS])
+{
+    if (step == x->parts) {
+        sum_part(f, x, part, sums);
+        return;
+    }
+    LLVMValueRef other[MOST_SUMS];
+    sum_parts(f, x, part, 2 * step, sums);
+    sum_parts(f, x, part + step, 2 * step, other);
+    for (int64_t i = 0; i < x->rows * x->columns; i++)
+        sums[i] = LLVMBuildFAdd(f->m.b, sums[i], other[i], "");
+}
+
+// The halves of `segment` lanes of two vectors: all low ones, or all high ones.
+static LLVMValueRef halves(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsigned lanes,
+                           unsigned segment, bool high)
+{
+    LLVMValueRef order[64];
+    for (unsigned i = 0; i < lanes; i++) {
+        unsigned half = segment / 2, from = i / half * segment + i % half + (high ? half : 0);
+        order[i] = LLVMConstInt(f->module->i32, from, 0);
+    }
+    return LLVMBuildShuffleVector(f->m.b, a, b, LLVMConstVector(order, lanes), "");
+}
+
+// Folds the lanes of each vector by halves; lane i of the result is the sum of vector i.
+static LLVMValueRef fold_lanes(struct maker *f, const struct block *x,
+                               LLVMValueRef sums[MOST_SUMS])
+{
+    LLVMValueRef v[MOST_SUMS], none = LLVMGetPoison(x->type);
+    for (unsigned i = 0; i < x->lanes; i++)
+        v[i] = (int64_t)i < x->rows * x->columns ? sums[i] : none;
+    for (unsigned n = x->lanes, segment = x->lanes; n > 1; n /= 2, segment /= 2)
+        for (unsigned i = 0; i < n / 2; i++) {
+            LLVMValueRef low = halves(f, v[2 * i], v[2 * i + 1], x->lanes, segment, false);
+            LLVMValueRef high = halves(f, v[2 * i], v[2 * i + 1], x->lanes, segment, true);
+            v[i] = LLVMBuildFAdd(f->m.b, low, high, "");
+        }
+    return v[0];
+}
+
+static void make_block(struct maker *f, const struct block *x, LLVMValueRef to)
+{
+    LLVMValueRef sums[MOST_SUMS];
+    sum_parts(f, x, 0, 1, sums);
+    LLVMValueRef all = fold_lanes(f, x, sums);
+    for (int64_t i = 0; i < x->rows; i++) {
+        LLVMValueRef row =
+            cg_extract(&f->m, all, (unsigned)(i * x->columns), (unsigned)x->columns);
+        store(f, row, at_constant(f, to, i * x->product->columns));
+    }
+}
+
+// Blocks along the columns, then those of what is left of them.
+static void make_row_of_blocks(struct maker *f, struct block x, int64_t side, LLVMValueRef to)
+{
+    int64_t whole = x.product->columns / side, rest = x.product->columns % side;
+    LLVMValueRef b = x.b;
+    if (whole) {
+        x.columns = side;
+        struct counted j = count_open(f, cg_int(f->module, whole));
+        x.b = at(f, b, scaled(f, j.index, side * x.product->row));
+        make_block(f, &x, at(f, to, scaled(f, j.index, side)));
+        count_close(f, &j);
+    }
+    if (rest) {
+        x.columns = rest;
+        x.b = at_constant(f, b, whole * side * x.product->row);
+        make_block(f, &x, at_constant(f, to, whole * side));
+    }
+}
+
+static void make_product(struct maker *f, const struct cg_product *p)
+{
+    LLVMValueRef to = LLVMGetParam(f->function, 0), a = LLVMGetParam(f->function, 1);
+    struct block x = {.product = p,
+                      .lanes = f->module->vector_bytes / f->bytes,
+                      .b = LLVMGetParam(f->function, 2),
+                      .count = LLVMGetParam(f->function, 3)};
+    x.type = LLVMVectorType(f->lane, x.lanes);
+    x.parts = CG_FOLD_LANES / x.lanes;
+    // As many results as lanes, so that one vector takes their sums.
+    int64_t side_b = least(4, x.lanes), side_a = x.lanes / side_b;
+    int64_t whole = p->rows / side_a, rest = p->rows % side_a;
+    if (whole) {
+        x.rows = side_a;
+        struct counted i = count_open(f, cg_int(f->module, whole));
+        x.a = at(f, a, scaled(f, i.index, side_a * p->row));
+        make_row_of_blocks(f, x, side_b, at(f, to, scaled(f, i.index, side_a * p->columns)));
+        count_close(f, &i);
+    }
+    if (rest) {
+        x.rows = rest;
+        x.a = at_constant(f, a, whole * side_a * p->row);
+        make_row_of_blocks(f, x, side_b, at_constant(f, to, whole * side_a * p->columns));
+    }
+}
+
+void cg_call_product(struct cg_lowering *l, const struct cg_product *p, LLVMValueRef to,
+                     LLVMValueRef a, LLVMValueRef b, LLVMValueRef count)
+{
+    LLVMTypeRef ptr = l->module->ptr, i = l->module->i64;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context),
+                                        (LLVMTypeRef[]){ptr, ptr, ptr, i}, 4, 0);
+    char name[128];
+    snprintf(name, sizeof name, "product_%d_%lld_%lld_%lld", (int)p->dtype, (long long)p->rows,
+             (long long)p->columns, (long long)p->row);
+    struct maker f;
+    if (begin(&f, l, name, p->dtype, type)) {
+        make_product(&f, p);
+        end(&f);
+    }
+    LLVMBuildCall2(l->m.b, type, f.function, (LLVMValueRef[]){to, a, b, count}, 4, "");
+}
+
+// ---- Sums of blocks
+
+// One row of sums, from row 2 i and the one after it, or from one row alone.
+static void make_tree_row(struct maker *f, LLVMValueRef base, LLVMValueRef to,
+                          LLVMValueRef from, LLVMValueRef width, bool adds)
+{
+    LLVMBuilderRef b = f->m.b;
+    unsigned lanes = 64 / f->bytes;
+    const unsigned step[] = {lanes, 1};
+    LLVMValueRef whole = LLVMBuildAnd(b, width, cg_int(f->module, -(int64_t)lanes), "");
+    LLVMValueRef begin[] = {cg_int(f->module, 0), whole}, stop[] = {whole, width};
+    to = LLVMBuildMul(b, to, width, "");
+    from = LLVMBuildMul(b, from, width, "");
+    for (int k = 0; k < 2; k++) {
+        LLVMTypeRef type = cg_with_lanes(f->lane, step[k]);
+        LLVMBasicBlockRef body = new_block(f), after = new_block(f),
+                          before = LLVMGetInsertBlock(b);
+        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin[k], stop[k], ""), body, after);
+        LLVMPositionBuilderAtEnd(b, body);
+        LLVMValueRef i = LLVMBuildPhi(b, f->module->i64, "");
+        LLVMAddIncoming(i, &begin[k], &before, 1);
+        LLVMValueRef first = at(f, base, LLVMBuildAdd(b, from, i, "")),
+                     v = load(f, type, first);
+        if (adds)
+            v = LLVMBuildFAdd(b, v, load(f, type, at(f, first, width)), "");
+        store(f, v, at(f, base, LLVMBuildAdd(b, to, i, "")));
+        LLVMValueRef next = LLVMBuildAdd(b, i, cg_int(f->module, step[k]), "");
+        LLVMAddIncoming(i, &next, &body, 1);
+        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, stop[k], ""), body, after);
+        LLVMPositionBuilderAtEnd(b, after);
+    }
+}
+
+// while (rows > 1) { pairs; an odd row as it is; rows = (rows + 1) / 2 }
+static void make_tree(struct maker *f)
+{
+    LLVMBuilderRef b = f->m.b;
+    LLVMValueRef base = LLVMGetParam(f->function, 0), rows = LLVMGetParam(f->function, 1),
+                 width = LLVMGetParam(f->function, 2), one = cg_int(f->module, 1);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), level = new_block(f), odd = new_block(f),
+                      next = new_block(f), after = new_block(f);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSGT, rows, one, ""), level, after);
+    LLVMPositionBuilderAtEnd(b, level);
+    LLVMValueRef n = LLVMBuildPhi(b, f->module->i64, "");
+    LLVMAddIncoming(n, &rows, &before, 1);
+    LLVMValueRef half = LLVMBuildLShr(b, n, one, "");
+    struct counted r = count_open(f, half);
+    make_tree_row(f, base, r.index, scaled(f, r.index, 2), width, true);
+    count_close(f, &r);
+    LLVMValueRef rest = LLVMBuildAnd(b, n, one, "");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(f->module, 0), ""), odd, next);
+    LLVMPositionBuilderAtEnd(b, odd);
+    make_tree_row(f, base, half, scaled(f, half, 2), width, false);
+    LLVMBuildBr(b, next);
+    LLVMPositionBuilderAtEnd(b, next);
+    LLVMValueRef left = LLVMBuildAdd(b, half, rest, "");
+    LLVMAddIncoming(n, &left, &next, 1);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSGT, left, one, ""), level, after);
+    LLVMPositionBuilderAtEnd(b, after);
+}
+
+void cg_call_tree(struct cg_lowering *l, jot_dtype d, LLVMValueRef base, int64_t rows,
+                  int64_t width)
+{
+    LLVMTypeRef p = l->module->ptr, i = l->module->i64;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context),
+                                        (LLVMTypeRef[]){p, i, i}, 3, 0);
+    char name[32];
+    snprintf(name, sizeof name, "tree_%d", (int)d);
+    struct maker f;
+    if (begin(&f, l, name, d, type)) {
+        make_tree(&f);
+        end(&f);
+    }
+    LLVMValueRef in[] = {base, cg_int(l->module, rows), cg_int(l->module, width)};
+    LLVMBuildCall2(l->m.b, type, f.function, in, 3, "");
+}

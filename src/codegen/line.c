@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that do not begin on cache lines, stored by whole lines all the same.
+//
+// A store across two lines dirties both, and each is fetched and written back twice when lanes are
+// many.  So a row keeps what its last line lacks until the next tile: of the two places of a row, a
+// line takes the end of the lower one and the beginning of the higher one.
+#include "codegen/lower.h"
+
+#define CACHE_LINE 64
+#define UNROLL 4
+
+// The elements of a line that there are, of a row of which `phase` bytes lie before it.
+static LLVMValueRef line_mask(struct cg_lowering *l, const struct cg_lines *x,
+                              LLVMValueRef phase, LLVMValueRef row)
+{
+    LLVMBuilderRef b = l->m.b;
+    unsigned n = CACHE_LINE / x->bytes;
+    LLVMTypeRef i32 = l->module->i32;
+    LLVMValueRef skipped =
+        LLVMBuildUDiv(b, LLVMBuildTrunc(b, phase, i32, ""), LLVMConstInt(i32, x->bytes, 0), "");
+    LLVMValueRef place =
+        LLVMBuildSub(b, cg_sequence(l->module, i32, n, n, 1), cg_splat(&l->m, skipped, n), "");
+    LLVMValueRef low = cg_splat(&l->m, LLVMBuildTrunc(b, x->low, i32, ""), n);
+    LLVMValueRef high = cg_splat(&l->m, LLVMBuildTrunc(b, x->high, i32, ""), n);
+    LLVMValueRef mask = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntUGE, place, low, ""),
+                                     LLVMBuildICmp(b, LLVMIntULT, place, high, ""), "");
+    if (!x->masks)
+        return mask;
+    LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, l->lanes);
+    LLVMValueRef lanes = cg_int(l->module, l->lanes);
+    LLVMValueRef bits =
+        LLVMBuildLoad2(b, word, cg_at(l, word, x->masks, LLVMBuildUDiv(b, row, lanes, "")), "");
+    LLVMValueRef lane = LLVMBuildTrunc(b, LLVMBuildURem(b, row, lanes, ""), word, "");
+    LLVMValueRef bit = LLVMBuildTrunc(b, LLVMBuildLShr(b, bits, lane, ""), l->module->i1, "");
+    return LLVMBuildAnd(b, mask, cg_splat(&l->m, bit, n), "");
+}
+
+static void store_row(struct cg_lowering *l, const struct cg_lines *x, LLVMValueRef row,
+                      bool ends, bool whole)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef i64 = l->module->i64, byte = l->module->i8;
+    unsigned n = CACHE_LINE / x->bytes;
+    LLVMTypeRef vector = LLVMVectorType(x->lane, n);
+    LLVMValueRef at =
+        cg_at(l, x->lane, x->outside, LLVMBuildMul(b, row, cg_int(l->module, x->stride), ""));
+    LLVMValueRef phase = LLVMBuildAnd(b, LLVMBuildPtrToInt(b, at, i64, ""),
+                                      cg_int(l->module, CACHE_LINE - 1), "");
+    // The line with the lower end of the tile in it, or the one above.
+    bool above = x->falls != ends;
+    LLVMValueRef to = LLVMBuildSub(b, cg_int(l->module, above ? CACHE_LINE : 0), phase, "");
+    LLVMValueRef places =
+        cg_at(l, byte, x->rows, LLVMBuildMul(b, row, cg_int(l->module, 2 * CACHE_LINE), ""));
+    LLVMValueRef from = LLVMBuildSub(b, cg_int(l->module, CACHE_LINE), phase, "");
+    LLVMValueRef v = cg_load_row(l, vector, cg_at(l, byte, places, from), x->bytes, NULL);
+    cg_store_row(l, v, LLVMBuildGEP2(b, byte, at, &to, 1, ""), whole ? CACHE_LINE : x->bytes,
+                 whole ? NULL : line_mask(l, x, phase, row), whole && x->streams);
+    if (ends)
+        return;
+    // What this tile has is what the next one finds.
+    LLVMValueRef high = cg_at(l, byte, places, cg_int(l->module, CACHE_LINE));
+    LLVMValueRef now = cg_load_row(l, vector, x->falls ? places : high, CACHE_LINE, NULL);
+    cg_store_row(l, now, x->falls ? high : places, CACHE_LINE, NULL, false);
+}
+
+// Lines of which only a part is stored are fetched, all of them at the same time.
+static void ask_for_rows(struct cg_lowering *l, const struct cg_lines *x, bool ends)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, x->count),
+                                       cg_int(l->module, 1));
+    LLVMValueRef at = cg_at(l, x->lane, x->outside,
+                            LLVMBuildMul(b, loop.index, cg_int(l->module, x->stride), ""));
+    LLVMValueRef further = cg_int(l->module, x->falls != ends ? CACHE_LINE : 0);
+    cg_prefetch_line(l, LLVMBuildGEP2(b, l->module->i8, at, &further, 1, ""), true);
+    cg_loop_close(l, &loop);
+}
+
+static void store_rows(struct cg_lowering *l, const struct cg_lines *x, bool ends, bool whole)
+{
+    if (!whole)
+        ask_for_rows(l, x, ends);
+    int64_t step = whole && x->count % UNROLL == 0 ? UNROLL : 1;
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, x->count),
+                                       cg_int(l->module, step));
+    for (int64_t i = 0; i < step; i++)
+        store_row(l, x, LLVMBuildAdd(l->m.b, loop.index, cg_int(l->module, i), ""), ends,
+                  whole);
+    cg_loop_close(l, &loop);
+}
+
+void cg_lines_store(struct cg_lowering *l, const struct cg_lines *x, bool ends)
+{
+    LLVMBuilderRef b = l->m.b;
+    if (ends || x->masks) {
+        store_rows(l, x, ends, false);
+        return;
+    }
+    int64_t both = 2 * CACHE_LINE / x->bytes;
+    LLVMValueRef all =
+        LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntEQ, x->low, cg_int(l->module, 0), ""),
+                     LLVMBuildICmp(b, LLVMIntEQ, x->high, cg_int(l->module, both), ""), "");
+    struct cg_branch branch = cg_if_open(l, all);
+    store_rows(l, x, false, true);
+    cg_else_open(l, &branch);
+    store_rows(l, x, false, false);
+    cg_if_close(l, &branch);
+}

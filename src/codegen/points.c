@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over the points of a network: lanes are points, and what a point has is in near memory.
+//
+//     fold n < 10000 {                                    locals: [20][lanes], memory used again
+//       contract z[j] = x[k], w[20*k + j] ...             a function of its own (layers.c)
+//       map j { put h[j] = tanh z[j] }                    a loop over j, vectors of points
+//       map i, j { put g[20*i + j] fma= x[i], h[j] in @n }   after the block: x and h are kept for it
+//     }
+//
+// The body is lowered once, under a mask, for its length is what compiling it costs.
+#include "codegen/layers.h"
+
+#include <string.h>
+
+// Vectors of points that go through the body together.
+#define VECTORS 2
+
+bool cg_is_network(const struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    if ((s->kind != NEST_PAR && s->kind != NEST_FOLD) || s->n_axes != 1)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind == NEST_CONTRACT)
+            return true;
+    return false;
+}
+
+// The widest element of the buffers.
+static unsigned widest(const struct cg_lowering *l)
+{
+    unsigned bytes = 4;
+    for (nest_id i = 0; i < l->nest->buffers.count; i++) {
+        jot_dtype d = l->nest->buffers.at[i].dtype;
+        if (dtype_is_inexact(d) && dtype_get(dtype_real(d))->bytes > bytes)
+            bytes = dtype_get(dtype_real(d))->bytes;
+    }
+    return bytes;
+}
+
+unsigned cg_network_lanes(const struct cg_lowering *l)
+{
+    return VECTORS * l->module->vector_bytes / widest(l);
+}
+
+// ---- Sums of products over points
+
+static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
+{
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && s->index.constant == 0 &&
+           l->nest->buffers.at[s->buffer].role == NEST_LOCAL && s->index.count == 1 &&
+           nest_index_factor(&s->index, axis) == 1;
+}
+
+// map i < I, j < J { %a = load x[i]; %b = load y[j]; put g[J*i + j] fma= %a, %b in @fold }
+static bool find_product(const struct cg_lowering *l, nest_id map, nest_id fold,
+                         struct cg_product *out)
+{
+    const struct nest_statement *s = cg_statement(l, map);
+    if (s->kind != NEST_MAP || s->n_axes != 2)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    if (b->statements.count != 3)
+        return false;
+    const struct nest_statement *x = cg_statement(l, b->statements.at[0]),
+                                *y = cg_statement(l, b->statements.at[1]),
+                                *put = cg_statement(l, b->statements.at[2]);
+    *out = (struct cg_product){.put = b->statements.at[2],
+                               .rows = l->nest->axes.at[s->axes[0]].extent,
+                               .columns = l->nest->axes.at[s->axes[1]].extent,
+                               .source = {x->buffer, y->buffer},
+                               .dtype = x->dtype};
+    return is_row(l, x, s->axes[0]) && is_row(l, y, s->axes[1]) && put->kind == NEST_PUT &&
+           put->op == IR_fma && put->fold == fold && put->guard == NEST_NONE &&
+           put->in[0] == x->result && put->in[1] == y->result && put->index.constant == 0 &&
+           put->index.count == 2 &&
+           nest_index_factor(&put->index, s->axes[0]) == out->columns &&
+           nest_index_factor(&put->index, s->axes[1]) == 1 &&
+           (x->dtype == JOT_F32 || x->dtype == JOT_F64) && x->dtype == y->dtype &&
+           cg_extent(l, cg_statement(l, fold)) >= CG_FOLD_LANES;
+}
+
+bool cg_is_put_later(const struct cg_lowering *l, nest_id fold, nest_id put)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, fold)->body];
+    struct cg_product p;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (find_product(l, b->statements.at[i], fold, &p) && p.put == put)
+            return true;
+    return false;
+}
+
+// ---- Where locals are
+
+struct life {
+    bool used, is_kept; // kept for the products after the block
+    uint32_t first, last;
+    int64_t bytes, at;
+};
+
+static void note(const struct cg_lowering *l, struct life *lives, nest_id buffer, uint32_t at)
+{
+    if (l->nest->buffers.at[buffer].role != NEST_LOCAL)
+        return;
+    if (!lives[buffer].used)
+        lives[buffer].first = at;
+    lives[buffer].used = true;
+    lives[buffer].last = at;
+}
+
+static uint32_t statement_count(const struct cg_lowering *l, uint32_t block)
+{
+    return l->nest->blocks.at[block].statements.count;
+}
+
+static void find_lives(const struct cg_lowering *l, struct life *lives, nest_id id, uint32_t at)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    if (s->kind == NEST_LOAD || s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
+        note(l, lives, s->buffer, at);
+    for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
+        note(l, lives, s->source[k], at);
+    const uint32_t blocks[] = {s->body, s->other};
+    bool has_body = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_SCAN ||
+                    s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF;
+    for (int k = 0; has_body && k < 2; k++)
+        for (uint32_t i = 0; blocks[k] != NEST_NONE && i < statement_count(l, blocks[k]); i++)
+            find_lives(l, lives, l->nest->blocks.at[blocks[k]].statements.at[i], at);
+}
+
+// The lowest place that no local has while this one lives.
+static int64_t find_place(const struct life *lives, uint32_t n, const struct life *x)
+{
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const struct life *y = &lives[i];
+            bool meets = y->used && !y->is_kept && y->at >= 0 && y->first <= x->last &&
+                         x->first <= y->last;
+            if (meets && at < y->at + y->bytes && y->at < at + x->bytes) {
+                at = y->at + y->bytes;
+                moved = true;
+            }
+        }
+    }
+    return at;
+}
+
+// Elements from row to row of a local that is kept: no power of two, so that rows do not meet in
+// the cache.
+static int64_t kept_row(jot_dtype d, int64_t block) { return block + 64 / dtype_get(d)->bytes; }
+
+static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    uint32_t n = l->nest->buffers.count;
+    struct life *lives = arena_array(l->arena, struct life, n + 1);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        struct cg_product p;
+        find_lives(l, lives, b->statements.at[i], i);
+        for (int k = 0; k < 2 && find_product(l, b->statements.at[i], loop, &p); k++)
+            lives[p.source[k]].is_kept = true;
+    }
+    int64_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        lives[i].at = -1;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_buffer *x = &l->nest->buffers.at[i];
+        struct cg_buffer *to = &l->buffers[i];
+        if (!lives[i].used)
+            continue;
+        to->expanded = true;
+        to->row = lives[i].is_kept ? kept_row(x->dtype, block) : l->lanes;
+        to->is_kept = lives[i].is_kept;
+        lives[i].bytes = (x->count * to->row * dtype_get(x->dtype)->bytes + 63) / 64 * 64;
+        if (lives[i].is_kept) {
+            to->base = to->of_chunk[0] = cg_scratch(l, (uint64_t)lives[i].bytes + 64);
+            continue;
+        }
+        lives[i].at = find_place(lives, n, &lives[i]);
+        if (lives[i].at + lives[i].bytes > total)
+            total = lives[i].at + lives[i].bytes;
+    }
+    LLVMValueRef memory = cg_scratch(l, (uint64_t)total + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (lives[i].used && !lives[i].is_kept)
+            l->buffers[i].base = l->buffers[i].of_chunk[0] =
+                cg_at(l, l->module->i8, memory, cg_int(l->module, lives[i].at));
+}
+
+// ---- The loop
+
+static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVMValueRef first,
+                      LLVMValueRef last)
+{
+    LLVMBuilderRef b = l->m.b;
+    l->axes[axis] = at;
+    LLVMValueRef left = LLVMBuildSub(b, last, at, "");
+    LLVMValueRef count = cg_splat(&l->m, LLVMBuildTrunc(b, left, l->module->i32, ""), l->lanes);
+    l->mask = LLVMBuildICmp(b, LLVMIntSLT,
+                            cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), count, "");
+    for (nest_id i = 0; i < l->nest->buffers.count; i++)
+        if (l->buffers[i].is_kept)
+            l->buffers[i].offset = LLVMBuildSub(b, at, first, "");
+}
+
+static void lower_body(struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    struct cg_product p;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (!find_product(l, b->statements.at[i], loop, &p))
+            cg_lower_statement(l, b->statements.at[i]);
+}
+
+static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int64_t block)
+{
+    l->vector_axis = cg_statement(l, loop)->axes[0];
+    l->vector_loop = loop;
+    l->lanes = lanes;
+    place_locals(l, loop, block);
+}
+
+static void end_lanes(struct cg_lowering *l)
+{
+    l->mask = NULL;
+    l->vector_axis = NEST_NONE;
+    l->lanes = 1;
+}
+
+void cg_lower_network(struct cg_lowering *l, nest_id loop, LLVMValueRef begin, LLVMValueRef end)
+{
+    unsigned lanes = cg_network_lanes(l);
+    begin_lanes(l, loop, lanes, 0);
+    struct cg_loop points = cg_loop_open(l, begin, end, cg_int(l->module, lanes));
+    set_lanes(l, l->vector_axis, points.index, begin, end);
+    lower_body(l, loop);
+    cg_loop_close(l, &points);
+    end_lanes(l);
+}
+
+static uint32_t accumulator_of(const struct cg_fold_plan *p, nest_id put)
+{
+    uint32_t i = 0;
+    while (p->state.puts[i] != put)
+        i++;
+    return p->state.n_combines + i;
+}
+
+void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                     LLVMValueRef last, LLVMValueRef row)
+{
+    LLVMBuilderRef b = l->m.b;
+    nest_id loop = p->statement;
+    int64_t block = p->length < p->block ? p->length : p->block;
+    begin_lanes(l, loop, p->lanes, (block + 63) / 64 * 64);
+    struct cg_loop points = cg_loop_open(l, first, last, cg_int(l->module, p->lanes));
+    set_lanes(l, l->vector_axis, points.index, first, last);
+    p->state.slot = LLVMBuildAnd(b, points.index, cg_int(l->module, CG_FOLD_LANES - 1), "");
+    lower_body(l, loop);
+    cg_fold_yield(l, p, points.index);
+    cg_loop_close(l, &points);
+    end_lanes(l);
+    const struct nest_block *body = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        struct cg_product x;
+        if (!find_product(l, body->statements.at[i], loop, &x))
+            continue;
+        LLVMTypeRef lane = cg_memory_type(l->module, x.dtype);
+        LLVMValueRef to = LLVMBuildMul(b, row, cg_int(l->module, x.rows * x.columns), "");
+        to = cg_at(l, lane, p->results[accumulator_of(p, x.put)].re, to);
+        x.row = l->buffers[x.source[0]].row;
+        cg_call_product(l, &x, to, l->buffers[x.source[0]].base, l->buffers[x.source[1]].base,
+                        LLVMBuildSub(b, last, first, ""));
+    }
+}
+
+// ---- Layers
+
+// Lanes that are no points add nothing to what is summed of them.
+static void clear_rest(struct cg_lowering *l, const struct cg_buffer *to, jot_dtype d,
+                       int64_t rows, LLVMValueRef base)
+{
+    LLVMTypeRef lane = cg_memory_type(l->module, d), type = cg_with_lanes(lane, l->lanes);
+    struct cg_loop loop =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows), cg_int(l->module, 1));
+    LLVMValueRef at =
+        cg_at(l, lane, base, LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, to->row), ""));
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+    LLVMSetAlignment(v, dtype_get(d)->bytes);
+    v = LLVMBuildSelect(l->m.b, l->mask, v, LLVMConstNull(type), "");
+    LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), dtype_get(d)->bytes);
+    cg_loop_close(l, &loop);
+}
+
+void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct cg_buffer *to = &l->buffers[s->buffer], *from = &l->buffers[s->source[0]];
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    nest_id j = s->axes[0], k = s->axes[1];
+    const struct nest_index *c = &s->index, *x = &s->source_index[0], *w = &s->source_index[1];
+    bool fits = s->fold == NEST_NONE && s->n_axes == 2 && l->lanes > 1 && to->row &&
+                from->row && l->nest->buffers.at[s->source[1]].role != NEST_LOCAL &&
+                c->count == 1 && x->count == 1 && nest_index_factor(c, j) == 1 &&
+                nest_index_factor(x, k) == 1 && !c->constant && !x->constant &&
+                (d == JOT_F32 || d == JOT_F64);
+    for (uint32_t i = 0; i < w->count; i++)
+        fits = fits && !w->terms[i].is_value && (w->terms[i].id == j || w->terms[i].id == k);
+    if (!fits) {
+        cg_fail(l, "the host code generator has no form for this product");
+        return;
+    }
+    struct cg_layer layer = {.dtype = d,
+                             .lanes = l->lanes,
+                             .inputs = l->nest->axes.at[k].extent,
+                             .outputs = l->nest->axes.at[j].extent,
+                             .input_step = nest_index_factor(w, k),
+                             .output_step = nest_index_factor(w, j),
+                             .from_row = from->row,
+                             .to_row = to->row};
+    LLVMTypeRef lane = cg_memory_type(l->module, d);
+    LLVMValueRef at[] = {to->base, from->base};
+    for (int i = 0; i < 2; i++) {
+        const struct cg_buffer *buffer = i ? from : to;
+        if (buffer->is_kept)
+            at[i] = cg_at(l, lane, at[i], buffer->offset);
+    }
+    LLVMValueRef matrix =
+        cg_at(l, lane, cg_buffer_base(l, s->source[1]), cg_int(l->module, w->constant));
+    cg_call_layer(l, &layer, at[0], at[1], matrix);
+    if (to->is_kept)
+        clear_rest(l, to, d, layer.outputs, at[0]);
+}

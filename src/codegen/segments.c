@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops in segments: where a body compares an index with numbers, most of the loop is on one side of
+// all of them.
+//
+//     map j < 256 {                          for j in 0 .. 15, 240 .. 255: as it is
+//       %1 = index j                         for j in 16 .. 239:
+//       %2 = lt %1, 1               gives      %2 = false, so neither load is guarded and
+//       %3 = load x[j - 1] if not %2           nothing is selected
+//       ...
+//
+// Borders of stencils, padding and concatenations are such comparisons.
+#include "codegen/lower.h"
+
+#define MOST_CUTS 16
+#define MOST_STATEMENTS 160 // a longer body is not written twice
+
+struct cuts {
+    nest_id axis;
+    int count, statements;
+    int64_t at[MOST_CUTS];
+};
+
+// A comparison of factor * axis + constant with a number.
+struct comparison {
+    nest_id axis;
+    int64_t factor, constant, number;
+};
+
+static bool read_comparison(const struct cg_lowering *l, const struct nest_statement *s,
+                            struct comparison *out)
+{
+    bool compares = s->op == IR_lt || s->op == IR_le || s->op == IR_gt || s->op == IR_ge ||
+                    s->op == IR_eq || s->op == IR_ne;
+    if (s->kind != NEST_OP || !compares)
+        return false;
+    const struct nest_statement *x = cg_statement(l, l->nest->values.at[s->in[0]].statement);
+    const struct nest_statement *y = cg_statement(l, l->nest->values.at[s->in[1]].statement);
+    if (x->kind != NEST_INDEX || y->kind != NEST_CONST || x->dtype != JOT_I64 ||
+        x->index.count != 1 || x->index.terms[0].is_value)
+        return false;
+    int64_t factor = x->index.terms[0].factor;
+    *out = (struct comparison){x->index.terms[0].id, factor, x->index.constant, y->bits[0]};
+    return factor == 1 || factor == -1;
+}
+
+static void cut(struct cuts *c, int64_t at)
+{
+    if (c->count < MOST_CUTS)
+        c->at[c->count++] = at;
+}
+
+static void find_cuts(const struct cg_lowering *l, uint32_t block, struct cuts *c)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        struct comparison x;
+        c->statements++;
+        if (read_comparison(l, s, &x) && x.axis == c->axis) {
+            int64_t edge = (x.number - x.constant) * x.factor;
+            bool is_equality = s->op == IR_eq || s->op == IR_ne;
+            bool is_below = (s->op == IR_lt || s->op == IR_ge) == (x.factor == 1);
+            if (is_equality || is_below)
+                cut(c, edge);
+            if (is_equality || !is_below)
+                cut(c, edge + 1);
+        }
+        find_cuts(l, s->body, c);
+        find_cuts(l, s->other, c);
+    }
+}
+
+bool cg_segment_find(const struct cg_lowering *l, uint32_t block, nest_id axis, int64_t unit,
+                     struct cg_segment *out)
+{
+    int64_t extent = l->nest->axes.at[axis].extent;
+    struct cuts c = {.axis = axis};
+    find_cuts(l, block, &c);
+    *out = (struct cg_segment){0};
+    if (c.count == 0 || c.count == MOST_CUTS || c.statements > MOST_STATEMENTS)
+        return false;
+    // The longest gap, from every start.
+    for (int i = -1; i < c.count; i++) {
+        int64_t first = i < 0 ? 0 : c.at[i], end = extent;
+        for (int k = 0; k < c.count; k++)
+            if (c.at[k] > first && c.at[k] < end)
+                end = c.at[k];
+        if (first >= 0 && end - first > out->end - out->first)
+            *out = (struct cg_segment){first, end};
+    }
+    out->first = (out->first + unit - 1) / unit * unit;
+    out->end -= out->end % unit;
+    return out->end - out->first >= 2 * unit && 2 * (out->end - out->first) >= extent;
+}
+
+void cg_segment_enter(struct cg_lowering *l, nest_id axis, const struct cg_segment *segment)
+{
+    if (!l->known)
+        l->known = arena_array(l->arena, struct cg_segment, l->nest->axes.count + 1);
+    l->known[axis] = *segment;
+}
+
+void cg_segment_leave(struct cg_lowering *l, nest_id axis)
+{
+    l->known[axis] = (struct cg_segment){0};
+}
+
+LLVMValueRef cg_segment_decides(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct comparison c;
+    if (!l->known || !read_comparison(l, s, &c) || l->known[c.axis].end == 0)
+        return NULL;
+    int64_t a = c.factor * l->known[c.axis].first + c.constant;
+    int64_t b = c.factor * (l->known[c.axis].end - 1) + c.constant;
+    int64_t least = a < b ? a : b, most = a < b ? b : a, n = c.number;
+    bool above = least > n, below = most < n, apart = above || below;
+    bool always = false, never = false;
+    switch (s->op) {
+    case IR_lt:
+        always = below;
+        never = least >= n;
+        break;
+    case IR_le:
+        always = most <= n;
+        never = above;
+        break;
+    case IR_gt:
+        always = above;
+        never = most <= n;
+        break;
+    case IR_ge:
+        always = least >= n;
+        never = below;
+        break;
+    case IR_eq:
+        never = apart;
+        break;
+    default:
+        always = apart;
+    }
+    return always || never ? LLVMConstInt(l->module->i1, always, 0) : NULL;
+}
+
+// The lesser or greater of two numbers.
+static LLVMValueRef bound(struct cg_lowering *l, LLVMIntPredicate p, LLVMValueRef x, int64_t y)
+{
+    LLVMValueRef number = cg_int(l->module, y);
+    return LLVMBuildSelect(l->m.b, LLVMBuildICmp(l->m.b, p, x, number, ""), x, number, "");
+}
+
+struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct cg_segment *segment,
+                              LLVMValueRef begin, LLVMValueRef end)
+{
+    struct cg_ranges r = {begin, end, begin, end};
+    // Both in begin .. end, and the first not after the last.
+    LLVMValueRef first = bound(l, LLVMIntSGT, begin, segment->first);
+    r.inner_end = bound(l, LLVMIntSLT, end, segment->end);
+    LLVMValueRef fits = LLVMBuildICmp(l->m.b, LLVMIntSLT, first, r.inner_end, "");
+    r.inner_begin = LLVMBuildSelect(l->m.b, fits, first, end, "");
+    r.inner_end = LLVMBuildSelect(l->m.b, fits, r.inner_end, end, "");
+    return r;
+}
+
+struct cg_loop cg_border_open(struct cg_lowering *l, const struct cg_ranges *r,
+                              LLVMValueRef *begin, LLVMValueRef *end)
+{
+    struct cg_loop sides =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, 2), cg_int(l->module, 1));
+    LLVMValueRef is_first =
+        LLVMBuildICmp(l->m.b, LLVMIntEQ, sides.index, cg_int(l->module, 0), "");
+    *begin = LLVMBuildSelect(l->m.b, is_first, r->begin, r->inner_end, "");
+    *end = LLVMBuildSelect(l->m.b, is_first, r->inner_begin, r->end, "");
+    return sides;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several vectors side by side.
+//
+//     seq t { a; b; }    becomes    loop { a0; b0; a1; b1; a2; b2; }
+//
+// The state of each vector stands in registers of its own.  What is the same for all lanes is
+// computed in the first turn.
+#include "codegen/lower.h"
+
+#include <string.h>
+
+void cg_chunks_open(struct cg_lowering *l, unsigned n)
+{
+    size_t count = l->nest->values.count + 1;
+    l->chunks = arena_array(l->arena, struct cg_chunk, n + 1);
+    for (unsigned c = 0; c <= n; c++) {
+        l->chunks[c].values = l->values;
+        if (c == n)
+            break; // the last keeps what was outside
+        l->chunks[c].values = arena_array(l->arena, struct cg_value, count);
+        memcpy(l->chunks[c].values, l->values, count * sizeof(struct cg_value));
+    }
+    l->n_chunks = n;
+    l->chunk = 0;
+    l->values = l->chunks[0].values;
+    l->together = true;
+}
+
+void cg_chunks_close(struct cg_lowering *l)
+{
+    l->values = l->chunks[l->n_chunks].values;
+    l->chunks = NULL;
+    l->mask = l->tail = NULL;
+    l->together = false;
+}
+
+static void enter(struct cg_lowering *l, unsigned c)
+{
+    const struct cg_chunk *k = &l->chunks[c];
+    l->chunk = c;
+    l->values = k->values;
+    l->mask = k->mask;
+    l->axes[l->vector_axis] = k->index;
+    if (k->slot)
+        l->fold->slot = k->slot;
+}
+
+void cg_chunk_set(struct cg_lowering *l, unsigned c, LLVMValueRef index, LLVMValueRef mask,
+                  LLVMValueRef slot)
+{
+    l->chunks[c].index = index;
+    l->chunks[c].mask = mask;
+    l->chunks[c].slot = slot;
+    if (c == 0)
+        enter(l, 0);
+}
+
+bool cg_turn_next(struct cg_lowering *l, struct cg_turn *t)
+{
+    if (t->next == 0)
+        t->all = l->together;
+    if (t->next == (t->all ? l->n_chunks : 1)) {
+        if (t->all)
+            enter(l, 0);
+        l->together = t->all;
+        return false;
+    }
+    if (t->all) {
+        enter(l, t->next);
+        l->together = false;
+    }
+    t->next++;
+    return true;
+}
+
+static bool goes_together(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (s->kind == NEST_IF)
+        return !l->varies[s->in[0]] &&
+               (cg_has_time(l, s->body) || (s->other != NEST_NONE && cg_has_time(l, s->other)));
+    return s->kind == NEST_SEQ || s->kind == NEST_WHILE;
+}
+
+// What the first turn has made for all.
+static bool is_shared(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
+        s->kind != NEST_LOAD)
+        return false;
+    for (uint32_t i = 0; i < s->n_results; i++)
+        if (l->varies[s->result + i])
+            return false;
+    return true;
+}
+
+// A run of statements that the turn of each vector goes through.
+static void lower_run(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    for (struct cg_turn t = {0}; cg_turn_next(l, &t);)
+        for (uint32_t k = 0; k < n; k++) {
+            const struct nest_statement *s = cg_statement(l, statements[k]);
+            if (l->hoisted[statements[k]])
+                continue;
+            if (l->chunk && is_shared(l, s))
+                for (uint32_t i = 0; i < s->n_results; i++)
+                    l->values[s->result + i] = l->chunks[0].values[s->result + i];
+            else
+                cg_lower_statement(l, statements[k]);
+        }
+}
+
+void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        uint32_t end = i;
+        while (l->together && end < n && !goes_together(l, cg_statement(l, statements[end])))
+            end++;
+        if (end > i)
+            lower_run(l, statements + i, end - i);
+        else if (!l->hoisted[statements[end++]])
+            cg_lower_statement(l, statements[i]);
+        i = end;
+    }
+}

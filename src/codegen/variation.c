@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs from lane to lane: a fixpoint over what loops carry.
+//
+// A value that does not differ stays scalar through all loops: the step counter, what is made of
+// times alone, keys of random numbers that all lanes share.
+#include "codegen/lower.h"
+
+#include <string.h>
+
+struct search {
+    const struct cg_lowering *l;
+    nest_id axis;
+    bool *varies;
+    const bool *own; // by buffer: a local of which every lane has one
+    bool changed;
+};
+
+static void mark(struct search *s, nest_id value)
+{
+    if (value == NEST_NONE || s->varies[value])
+        return;
+    s->varies[value] = true;
+    s->changed = true;
+}
+
+static bool any_varies(const struct search *s, uint32_t n, const nest_id *values)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (s->varies[values[i]])
+            return true;
+    return false;
+}
+
+static bool index_varies(const struct search *s, const struct nest_index *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].is_value ? s->varies[x->terms[i].id] : x->terms[i].id == s->axis)
+            return true;
+    return false;
+}
+
+static void search_block(struct search *s, uint32_t block);
+
+// Carries vary with what they start from and with what a step makes of them; those of a while also
+// when lanes end at different times.
+static void search_carries(struct search *s, const struct nest_statement *t, uint32_t first)
+{
+    bool ends_apart = first && s->varies[t->yields[0]];
+    for (uint32_t i = 0; i < t->n_in; i++) {
+        if (ends_apart || s->varies[t->in[i]] || s->varies[t->yields[first + i]])
+            mark(s, t->first_carry + i);
+        if (s->varies[t->first_carry + i])
+            mark(s, t->result + i);
+    }
+}
+
+static void search_if(struct search *s, const struct nest_statement *t)
+{
+    for (uint32_t i = 0; i < t->n_results; i++)
+        if (s->varies[t->in[0]] || s->varies[t->yields[i]] ||
+            s->varies[t->yields[t->n_results + i]])
+            mark(s, t->result + i);
+}
+
+static bool is_simple(enum nest_kind kind)
+{
+    return kind == NEST_OP || kind == NEST_INDEX || kind == NEST_LOAD;
+}
+
+static void search_statement(struct search *s, const struct nest_statement *t)
+{
+    if (t->kind == NEST_PUT || t->kind == NEST_CONST)
+        return;
+    if (is_simple(t->kind)) {
+        bool load = t->kind == NEST_LOAD;
+        if (any_varies(s, t->n_in, t->in) || index_varies(s, &t->index) ||
+            (load && t->guard != NEST_NONE && s->varies[t->guard]) ||
+            (load && s->own[t->buffer]))
+            for (uint32_t i = 0; i < t->n_results; i++)
+                mark(s, t->result + i);
+        return;
+    }
+    search_block(s, t->body);
+    search_block(s, t->other);
+    if (t->kind == NEST_SEQ || t->kind == NEST_WHILE)
+        search_carries(s, t, t->kind == NEST_WHILE);
+    else if (t->kind == NEST_IF)
+        search_if(s, t);
+    else // folds and scans keep an accumulator for each lane
+        for (uint32_t i = 0; i < t->n_results; i++)
+            mark(s, t->result + i);
+}
+
+static void search_block(struct search *s, uint32_t block)
+{
+    if (block >= s->l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &s->l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        search_statement(s, cg_statement(s->l, b->statements.at[i]));
+}
+
+// Uses of the buffer in the block; a put that accumulates over the loop around it is stored behind.
+static uint32_t uses(const struct cg_lowering *l, uint32_t block, nest_id buffer, nest_id loop)
+{
+    if (block >= l->nest->blocks.count)
+        return 0;
+    uint32_t n = 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        bool accumulates = s->kind == NEST_PUT && s->op && s->fold == loop;
+        n += (s->buffer == buffer && !accumulates) + (s->source[0] == buffer) +
+             (s->source[1] == buffer);
+        n += uses(l, s->body, buffer, loop) + uses(l, s->other, buffer, loop);
+    }
+    return n;
+}
+
+bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop)
+{
+    return uses(l, cg_statement(l, loop)->body, buffer, loop) == uses(l, 0, buffer, NEST_NONE);
+}
+
+const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis)
+{
+    const struct nest *n = l->nest;
+    bool *own = arena_array(l->arena, bool, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        own[i] = n->buffers.at[i].role == NEST_LOCAL && cg_is_inside(l, i, loop);
+    struct search s = {.l = l,
+                       .axis = axis,
+                       .own = own,
+                       .varies = arena_array(l->arena, bool, n->values.count + 1)};
+    do {
+        s.changed = false;
+        search_block(&s, cg_statement(l, loop)->body);
+    } while (s.changed);
+    return s.varies;
+}
+
+bool cg_is_wide(const struct cg_lowering *l, nest_id value)
+{
+    return l->lanes > 1 && (!l->varies || l->varies[value]);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes with effects: their types and their evaluation.
+#include "base/check.h"
+#include "base/status.h"
+#include "ir/eval_ops.h"
+#include "ir/infer.h"
+
+_Static_assert(IR_CHECK_TRIPS == CHECK_MAX_TRIPS, "as many trips in a node as in a message");
+
+static bool check_text(struct ir_infer *call, enum ir_key key)
+{
+    return ir_field_find(call->attrs, key) ||
+           infer_fail(call, JOT_ERR_ARGUMENT, "%s without the attribute %s", infer_name(call),
+                      ir_key_table[key].name);
+}
+
+bool infer_check(struct ir_infer *call)
+{
+    if (call->n_in < 1 || call->n_in > 1 + IR_CHECK_TRIPS)
+        return infer_fail(call, JOT_ERR_ARGUMENT,
+                          "check of %d operands: it takes what must hold and the trips of at "
+                          "most %d loops",
+                          call->n_in, IR_CHECK_TRIPS);
+    if (ir_dtype(infer_in(call, 0)) != JOT_BOOL)
+        return infer_fail(call, JOT_ERR_DTYPE, "check of %s, not of bool: compare it",
+                          infer_text(call, infer_in(call, 0)));
+    for (int i = 1; i < call->n_in; i++) {
+        struct ir_type t = infer_in(call, i);
+        if (ir_dtype(t) != JOT_I64 || t.rank != 0)
+            return infer_fail(call, t.rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
+                              "trip %d of check is %s, not i64[]", i - 1, infer_text(call, t));
+    }
+    return check_text(call, IR_KEY_message) && check_text(call, IR_KEY_place);
+}
+
+const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs)
+{
+    const struct ir_field *message = ir_field_find(attrs, IR_KEY_message);
+    const struct ir_field *place = ir_field_find(attrs, IR_KEY_place);
+    struct strbuf s = strbuf_make(arena);
+    strbuf_add_bytes(&s, place->bytes, place->count);
+    strbuf_add(&s, place->count ? ": " : "");
+    strbuf_add_bytes(&s, message->bytes, message->count);
+    return s.text;
+}
+
+jot_status eval_check(const struct eval_call *c)
+{
+    struct check check = {.what = ir_check_text(c->arena, c->attrs),
+                          .holds = c->in[0].data,
+                          .rank = c->in[0].type.rank,
+                          .dims = ir_dims(c->module, c->in[0].type),
+                          .n_trips = c->n_in - 1};
+    for (int i = 1; i < c->n_in; i++)
+        memcpy(&check.trips[i - 1], c->in[i].data, sizeof check.trips[0]);
+    return check_all(&check);
+}
+
+// -- Callbacks --------------------------------------------------------------------------------
+
+uint32_t ir_host_add(struct ir_module *m, const struct ir_host *h)
+{
+    for (uint32_t i = 0; i < m->hosts.count; i++) {
+        const struct ir_host *k = &m->hosts.at[i];
+        bool same = k->call == h->call && k->ctx_bytes == h->ctx_bytes &&
+                    k->maps_batch == h->maps_batch && !strcmp(k->name, h->name);
+        if (same && (h->ctx_bytes ? !memcmp(k->ctx, h->ctx, h->ctx_bytes) : k->ctx == h->ctx))
+            return i;
+    }
+    struct ir_host copy = *h;
+    copy.name = arena_text(m->arena, h->name);
+    if (h->ctx_bytes)
+        copy.ctx = arena_copy(m->arena, h->ctx, h->ctx_bytes);
+    vec_push(m->arena, &m->hosts, copy);
+    return m->hosts.count - 1;
+}
+
+ir_id ir_callback(struct ir_builder *b, uint32_t host, int lanes, int n_in, const ir_id *in,
+                  int n_out, const struct ir_type *types)
+{
+    VEC(int64_t) results = {0};
+    struct arena *arena = b->module->arena;
+    vec_reserve(arena, &results, 1);
+    for (int i = 0; i < n_out; i++) {
+        vec_push(arena, &results, types[i].dtype);
+        vec_push(arena, &results, types[i].rank);
+        for (int axis = 0; axis < types[i].rank; axis++)
+            vec_push(arena, &results, ir_dims(b->module, types[i])[axis]);
+    }
+    return ir_build(b, IR_callback, n_in, in,
+                    ir_attrs(b->module, IR_INT(host, host), IR_INT(lanes, lanes),
+                             IR_INTS(results, results.count, results.at)));
+}
+
+// The next of the types that are left in list[0 .. n).
+static bool read_result(struct ir_infer *call, const int64_t **list, int *n,
+                        struct ir_type *out)
+{
+    const int64_t *at = *list;
+    if (*n < 2 || at[0] < 0 || at[0] >= DTYPE_COUNT || at[1] < 0 || at[1] > IR_MAX_RANK ||
+        at[1] > *n - 2)
+        return infer_fail(call, JOT_ERR_ARGUMENT,
+                          "callback: its results are not dtype, rank, "
+                          "extents of each");
+    if (!infer_dims_fit((jot_dtype)at[0], (int)at[1], at + 2))
+        return infer_fail(call, JOT_ERR_SHAPE,
+                          "callback: a result has an extent below 0, or more "
+                          "than 2^62 bytes");
+    *out = ir_type_make(call->b->module, (jot_dtype)at[0], (int)at[1], at + 2);
+    *list += 2 + at[1];
+    *n -= 2 + (int)at[1];
+    return true;
+}
+
+bool infer_callback(struct ir_infer *call)
+{
+    int64_t host, lanes;
+    int n;
+    if (!infer_int(call, IR_KEY_host, &host) || !infer_int(call, IR_KEY_lanes, &lanes))
+        return false;
+    if (host < 0 || host >= call->b->module->hosts.count)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "callback of host %lld: the module has %u",
+                          (long long)host, call->b->module->hosts.count);
+    const int64_t *list = ir_attr_ints(call->attrs, IR_KEY_results, &n);
+    call->types = arena_array(call->b->module->arena, struct ir_type, n / 2 + 1);
+    for (call->n_out = 0; n; call->n_out++)
+        if (!read_result(call, &list, &n, &call->types[call->n_out]))
+            return false;
+    for (int i = 0; i < call->n_in; i++)
+        if (infer_in(call, i).rank < lanes)
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "operand %d of callback is %s, without %lld "
+                              "axes of lanes",
+                              i, infer_text(call, infer_in(call, i)), (long long)lanes);
+    return true;
+}
+
+static jot_callback_array array_of(const struct eval_call *c, const struct ir_tensor *t)
+{
+    return (jot_callback_array){.dtype = ir_dtype(t->type),
+                                .rank = t->type.rank,
+                                .dims = ir_dims(c->module, t->type),
+                                .data = t->data};
+}
+
+jot_status eval_callback(const struct eval_call *c)
+{
+    const struct ir_host *h = &c->module->hosts.at[ir_attr_int(c->attrs, IR_KEY_host)];
+    jot_callback_array *all = arena_array(c->arena, jot_callback_array, c->n_in + c->n_out + 1);
+    for (int i = 0; i < c->n_in; i++)
+        all[i] = array_of(c, &c->in[i]);
+    for (int i = 0; i < c->n_out; i++)
+        all[c->n_in + i] = array_of(c, &c->out[i]);
+    return ir_host_call(h, (int)ir_attr_int(c->attrs, IR_KEY_lanes), c->n_in, c->n_out, all);
+}
+
+jot_status ir_host_call(const struct ir_host *h, int lanes, int n_in, int n_out,
+                        const jot_callback_array *all)
+{
+    jot_callback_call call = {.n_in = (size_t)n_in,
+                              .n_out = (size_t)n_out,
+                              .in = all,
+                              .out = all + n_in,
+                              .n_lanes = lanes};
+    unsigned before = status_failures();
+    jot_status status = h->call(h->ctx, &call);
+    if (status != JOT_OK && status_failures() == before)
+        return status_fail(status, "the callback %s failed: %s", h->name,
+                           jot_status_name(status));
+    return status;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which axes of a loop are its lanes, once all ops have been looked at (lanes_ops.c).
+#include "passes/lanes.h"
+
+#include "ir/control.h"
+
+// Values of so few elements, or of so small a part of the largest, need not have the lanes: every
+// lane computes them.
+#define SMALL_COUNT 8
+#define SMALL_PART 16
+
+// Calls f for every value of the graph and of its bodies until it says true; whether it did.
+static bool any_view(struct lanes *l, struct lane_graph *f,
+                     bool (*holds)(struct lanes *l, const struct ir_node *n, struct view v))
+{
+    ir_for_each_node (f->g, n) {
+        for (uint32_t k = 0; k < n->n_out; k++)
+            if (holds(l, n, f->view[n->out + k]))
+                return true;
+        struct lane_graph **bodies = f->bodies[n - f->g->nodes.at];
+        for (int i = 0; bodies && bodies[i]; i++)
+            if (any_view(l, bodies[i], holds))
+                return true;
+    }
+    return false;
+}
+
+// An axis cannot be the same lane twice.
+static bool mix_repeated(struct lanes *l, const struct ir_node *n, struct view v)
+{
+    struct atoms a = axes_of_view(&l->space, v);
+    for (uint32_t i = 0; i < a.count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (a.at[i] == a.at[k])
+                lanes_mix(l, n, (struct atoms){.count = 1, .at = &a.at[i]});
+    return false;
+}
+
+static bool has_repeated(struct lanes *l, const struct ir_node *n, struct view v)
+{
+    struct schedule *s = &l->space;
+    (void)n;
+    struct atoms a = axes_of_view(s, v);
+    for (uint32_t i = 0; i < a.count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (a.at[i] == a.at[k] && !s->atoms.at[a.at[i]].is_derived)
+                return true;
+    return false;
+}
+
+// ---- The lanes
+
+static struct view row_of(struct view v)
+{
+    return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
+}
+
+// The view of one step of result k.
+static struct view subject(const struct lanes *l, const struct ir_node *n, uint32_t k)
+{
+    struct view v = l->top->view[n->out + k];
+    return n->op == IR_scan && k >= (uint32_t)ir_scan_of(n).n_carry ? row_of(v) : v;
+}
+
+static int64_t count_of(struct lanes *l, struct view v)
+{
+    return axes_product(&l->space, axes_of_view(&l->space, v));
+}
+
+static struct view largest(struct lanes *l, const struct ir_node *n)
+{
+    struct view best = {0};
+    for (uint32_t k = 0; k < n->n_out; k++)
+        if (count_of(l, subject(l, n, k)) > count_of(l, best))
+            best = subject(l, n, k);
+    return best;
+}
+
+static struct atoms unmixed(struct lanes *l, struct atoms a)
+{
+    VEC(atom_id) out = {0};
+    for (uint32_t i = 0; i < a.count; i++)
+        if (!l->space.atoms.at[a.at[i]].is_derived)
+            vec_push(l->space.scratch, &out, a.at[i]);
+    return (struct atoms){.count = out.count, .at = out.at};
+}
+
+// Carries that have nothing to do with each other may have lanes of the same extents: they are made
+// the same, unless some value has both.
+static void align(struct lanes *l, struct view v)
+{
+    struct schedule *s = &l->space;
+    struct atoms missing = axes_minus(s, l->lanes, axes_of_view(s, v));
+    for (uint32_t i = 0; i < missing.count; i++) {
+        struct atoms own = unmixed(l, axes_minus(s, axes_of_view(s, v), l->lanes));
+        for (uint32_t k = 0; k < own.count; k++) {
+            if (s->atoms.at[own.at[k]].extent != s->atoms.at[missing.at[i]].extent)
+                continue;
+            s->atoms.at[own.at[k]].same = missing.at[i];
+            if (!any_view(l, l->top, has_repeated))
+                break;
+            s->atoms.at[own.at[k]].same = own.at[k];
+        }
+    }
+}
+
+static void choose_lanes(struct lanes *l, const struct ir_node *n)
+{
+    struct view most = largest(l, n);
+    int64_t count = count_of(l, most);
+    if (count == 0)
+        return;
+    l->lanes = unmixed(l, axes_of_view(&l->space, most));
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        struct view v = subject(l, n, k);
+        int64_t own = count_of(l, v);
+        align(l, v);
+        if (own <= SMALL_COUNT || own <= count / SMALL_PART)
+            continue;
+        l->lanes = axes_intersect(&l->space, l->lanes, axes_of_view(&l->space, v));
+    }
+}
+
+struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g, const struct ir_node *n)
+{
+    struct lanes *l = arena_new(scratch, struct lanes);
+    *l = (struct lanes){.space = {.scratch = scratch, .g = g}, .module = g->module};
+    l->top = lanes_graph(l, g);
+    struct view *in = arena_array(scratch, struct view, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = axes_fresh_view(&l->space, ir_operand(g, n, i));
+    lanes_look(l, l->top, n, in);
+    any_view(l, l->top, mix_repeated);
+    choose_lanes(l, n);
+    return l;
+}
+
+struct atoms lanes_inner(struct lanes *l, struct atoms dim)
+{
+    return axes_minus(&l->space, dim, l->lanes);
+}
+
+int64_t lanes_inner_count(struct lanes *l, struct view v)
+{
+    return axes_product(&l->space, lanes_inner(l, axes_of_view(&l->space, v)));
+}
+
+bool lanes_have(struct lanes *l, struct view v)
+{
+    return axes_include(&l->space, axes_of_view(&l->space, v), l->lanes);
+}
+
+const struct ir_node *lanes_lost_to(struct lanes *l, const struct ir_node *n)
+{
+    const struct ir_node *by = NULL;
+    int64_t most = 0;
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        struct atoms a = axes_of_view(&l->space, subject(l, n, k));
+        for (uint32_t i = 0; i < a.count; i++) {
+            const struct atom *atom = &l->space.atoms.at[a.at[i]];
+            if (!atom->is_derived || atom->extent <= most)
+                continue;
+            most = atom->extent;
+            by = l->mixers.at[*atom->from];
+        }
+    }
+    return by;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Along which axes a loop is many loops side by side.
+//
+// Axes are sequences of atoms (schedule_internal.h).  Atoms that an op keeps in step are united,
+// those that an op mixes (folds, slices, reverses, gathers along) are marked, through all bodies: a
+// carry has the same view before a step and after it.  What is not marked and belongs to every
+// carry, but for those without axes, are the lanes.
+#ifndef PASSES_LANES_H
+#define PASSES_LANES_H
+
+#include "passes/schedule_internal.h"
+
+// A graph as it is used at one place: bodies that two nodes share have two.
+struct lane_graph {
+    const struct ir_graph *g;
+    struct view *view;           // by value
+    struct lane_graph ***bodies; // by node: those of its functions, NULL for nodes without
+};
+
+struct lanes {
+    struct schedule space; // of atoms; a mixed one is_derived
+    struct ir_module *module;
+    struct lane_graph *top; // has the loop as one of its nodes
+    struct atoms lanes;     // slowest first
+    VEC(const struct ir_node *) mixers;
+};
+
+// Looks at node n of a graph and at its bodies: gives its results views, unites and marks atoms.  in
+// are views of its operands, or NULL for those of their values (lanes_ops.c).
+void lanes_look(struct lanes *l, struct lane_graph *f, const struct ir_node *n,
+                const struct view *in);
+struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g); // without views
+void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
+
+// The lanes of node n of g, a scan, while or cond.  Memory is the scratch arena's.
+struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g,
+                       const struct ir_node *n);
+// The atoms of one axis that are no lanes, and how many elements a value has for each lane.
+struct atoms lanes_inner(struct lanes *l, struct atoms dim);
+int64_t lanes_inner_count(struct lanes *l, struct view v);
+bool lanes_have(struct lanes *l, struct view v); // whether the view has all lanes
+// The op that took the longest axis of the carries out of the lanes, or NULL.
+const struct ir_node *lanes_lost_to(struct lanes *l, const struct ir_node *n);
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner of memory shares with who makes steps: who reads and writes what.
+#ifndef PASSES_PLAN_H
+#define PASSES_PLAN_H
+
+#include "passes/nest.h"
+
+static inline uint64_t plan_bytes(const struct nest_memory *m)
+{
+    return (uint64_t)m->count * dtype_get(m->dtype)->bytes;
+}
+
+// Whether step t writes its operand i; and whether it reads it beside writing it.
+bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i);
+bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i);
+
+// Whether operand `to` of the step may have the memory of every operand that is memory `from`: each
+// element is read before it is written.
+bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
+                             uint32_t from, uint32_t to);
+
+// Whether the steps first .. end - 1, whole bodies, may have one memory for `from` and `to`: what
+// `from` holds before them is not read any more once `to` is written.  *from* is written by none.
+bool plan_may_replace(const struct nest_program *p, uint32_t first, uint32_t end, uint32_t from,
+                      uint32_t to);
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which steps may write over what they read.
+//
+// A kernel may when every point has read its elements before it writes them.
+#include "passes/plan.h"
+
+bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    if (t->kind == NEST_STEP_COPY)
+        return i == 0;
+    if (t->kind == NEST_STEP_GEMM)
+        return i == 2;
+    if (t->kind == NEST_STEP_CALLBACK)
+        return i >= t->params[1];
+    if (t->kind != NEST_STEP_KERNEL)
+        return false;
+    const struct nest *n = p->nests.at[t->nest];
+    for (uint32_t b = 0, k = 0; b < n->buffers.count; b++)
+        if (n->buffers.at[b].role != NEST_LOCAL && k++ == i)
+            return n->buffers.at[b].role != NEST_IN;
+    return false;
+}
+
+static nest_id buffer_number(const struct nest *n, uint32_t operand)
+{
+    for (uint32_t b = 0, k = 0; b < n->buffers.count; b++)
+        if (n->buffers.at[b].role != NEST_LOCAL && k++ == operand)
+            return b;
+    return NEST_NONE;
+}
+
+bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    if (t->kind != NEST_STEP_KERNEL)
+        return false;
+    const struct nest *n = p->nests.at[t->nest];
+    return n->buffers.at[buffer_number(n, i)].role == NEST_INOUT;
+}
+
+// ---- Kernels
+
+#define MAX_DEPTH 16
+
+// An access of one of the two buffers, in the order of the program.
+struct access {
+    nest_id statement;
+    uint32_t depth;
+    uint32_t path[MAX_DEPTH];      // loops around it
+    uint32_t order[MAX_DEPTH + 1]; // places in the blocks
+};
+
+struct overwrite {
+    const struct nest *n;
+    nest_id from, to;
+    VEC(struct access) loads;
+    struct access put;
+    uint32_t puts;
+    bool fits;
+};
+
+static void visit_block(struct arena *arena, struct overwrite *o, uint32_t block,
+                        struct access *at)
+{
+    const struct nest_block *b = &o->n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count && o->fits; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = &o->n->statements.at[id];
+        at->order[at->depth] = i;
+        at->statement = id;
+        if (s->kind == NEST_LOAD && s->buffer == o->from) {
+            vec_push(arena, &o->loads, *at);
+        } else if (s->kind == NEST_PUT && s->buffer == o->to) {
+            o->put = *at;
+            o->puts++;
+        } else if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF ||
+                   s->kind == NEST_TILE || s->kind == NEST_CONTRACT) {
+            o->fits = false;
+        } else if (s->body != NEST_NONE) {
+            o->fits = at->depth < MAX_DEPTH;
+            if (!o->fits)
+                return;
+            at->path[at->depth++] = id;
+            visit_block(arena, o, s->body, at);
+            at->depth--;
+        }
+    }
+}
+
+static bool is_axis_of(const struct nest *n, nest_id loop, nest_id axis)
+{
+    const struct nest_statement *s = &n->statements.at[loop];
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        if (s->axes[i] == axis)
+            return true;
+    return false;
+}
+
+static bool has_value(const struct nest_index *x)
+{
+    return x->count && x->terms[x->count - 1].is_value;
+}
+
+// Whether the forms use the axes of the outermost loop alike and the others by the same factors
+// and extents: in one point they then visit the same elements.
+static bool covers_same(const struct nest *n, nest_id point, const struct nest_index *x,
+                        const struct nest_index *y)
+{
+    if (x->constant != y->constant || x->count != y->count || has_value(x) || has_value(y))
+        return false;
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct nest_term t = x->terms[i];
+        uint32_t in_x = 0, in_y = 0;
+        if (is_axis_of(n, point, t.id)) {
+            if (nest_index_factor(y, t.id) != t.factor)
+                return false;
+            continue;
+        }
+        for (uint32_t k = 0; k < x->count; k++) {
+            in_x += !is_axis_of(n, point, x->terms[k].id) && x->terms[k].factor == t.factor &&
+                    n->axes.at[x->terms[k].id].extent == n->axes.at[t.id].extent;
+            in_y += !is_axis_of(n, point, y->terms[k].id) && y->terms[k].factor == t.factor &&
+                    n->axes.at[y->terms[k].id].extent == n->axes.at[t.id].extent;
+        }
+        if (in_x != in_y)
+            return false;
+    }
+    return true;
+}
+
+static bool same_form(const struct nest_index *x, const struct nest_index *y)
+{
+    if (x->constant != y->constant || x->count != y->count || has_value(x) || has_value(y))
+        return false;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].id != y->terms[i].id || x->terms[i].factor != y->terms[i].factor)
+            return false;
+    return true;
+}
+
+// Whether the load of an element comes before the put of the same element by any point.
+static bool is_before(const struct nest *n, const struct access *load, const struct access *put)
+{
+    const struct nest_statement *l = &n->statements.at[load->statement];
+    const struct nest_statement *w = &n->statements.at[put->statement];
+    uint32_t common = 0;
+    while (common < load->depth && common < put->depth &&
+           load->path[common] == put->path[common])
+        common++;
+    if (load->order[common] > put->order[common])
+        return false;
+    if (common == put->depth && common == load->depth)
+        return same_form(&l->index, &w->index) && l->guard == NEST_NONE;
+    // Loops one after the other inside one point.
+    return common == 1 && covers_same(n, put->path[0], &l->index, &w->index);
+}
+
+// Whether memory of buffer `to` may be that of buffer `from`.
+static bool may_overwrite(struct arena *arena, const struct nest *n, nest_id from, nest_id to)
+{
+    struct overwrite o = {.n = n, .from = from, .to = to, .fits = true};
+    struct access at = {0};
+    visit_block(arena, &o, 0, &at);
+    if (!o.fits || o.puts != 1 || n->statements.at[o.put.statement].op ||
+        n->statements.at[o.put.statement].guard != NEST_NONE)
+        return false;
+    for (uint32_t i = 0; i < o.loads.count; i++)
+        if (!is_before(n, &o.loads.at[i], &o.put))
+            return false;
+    return true;
+}
+
+bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
+                             uint32_t from, uint32_t to)
+{
+    if (t->kind == NEST_STEP_COPY)
+        return true; // nothing is left to be done
+    if (t->kind != NEST_STEP_KERNEL)
+        return false;
+    const struct nest *n = p->nests.at[t->nest];
+    for (uint32_t i = 0; i < t->n_memories; i++)
+        if (t->memories[i] == from && i != to &&
+            !may_overwrite(p->arena, n, buffer_number(n, i), buffer_number(n, to)))
+            return false;
+    return true;
+}
+
+// ---- One memory for two
+
+struct replacing {
+    const struct nest_program *p;
+    uint32_t from, to;
+};
+
+static bool reads(const struct replacing *r, uint32_t i)
+{
+    const struct nest_step *t = &r->p->steps.at[i];
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        if (nest_memory_shows(r->p, t->memories[k], r->from))
+            return true;
+    return false;
+}
+
+static bool writes(const struct replacing *r, uint32_t i)
+{
+    const struct nest_step *t = &r->p->steps.at[i];
+    for (uint32_t k = 0; k < t->n_memories; k++)
+        if (nest_memory_shows(r->p, t->memories[k], r->to) && plan_is_written(r->p, t, k))
+            return true;
+    return false;
+}
+
+// Both in one step: whole memories only, read before they are written.
+static bool may_write(const struct replacing *r, uint32_t i)
+{
+    const struct nest_step *t = &r->p->steps.at[i];
+    for (uint32_t k = 0; k < t->n_memories; k++) {
+        uint32_t m = t->memories[k];
+        if (m != r->from && nest_memory_shows(r->p, m, r->from))
+            return false;
+        if (!nest_memory_shows(r->p, m, r->to) || !plan_is_written(r->p, t, k))
+            continue;
+        if (m != r->to || plan_is_updated(r->p, t, k) ||
+            !plan_step_may_overwrite(r->p, t, r->from, k))
+            return false;
+    }
+    return true;
+}
+
+static bool may_replace(const struct replacing *r, uint32_t first, uint32_t end, bool *written);
+
+// A loop comes back to what it reads.
+static bool may_loop(const struct replacing *r, uint32_t first, uint32_t end, bool *written)
+{
+    bool is_read = false, is_written = *written;
+    for (uint32_t i = first; i < end; i++) {
+        is_read |= reads(r, i);
+        is_written |= writes(r, i);
+    }
+    *written = is_written;
+    return !is_read || !is_written;
+}
+
+static bool may_branch(const struct replacing *r, uint32_t first, uint32_t end, bool *written)
+{
+    bool any = *written;
+    for (uint32_t i = first + 1; i < end;) { // at a case
+        uint32_t next = i + 1;
+        bool here = *written;
+        while (r->p->steps.at[next].kind != NEST_STEP_CASE && next < end)
+            next = nest_step_opens(&r->p->steps.at[next]) ? nest_step_end(r->p, next) + 1
+                                                          : next + 1;
+        if (!may_replace(r, i + 1, next, &here))
+            return false;
+        any |= here;
+        i = next;
+    }
+    *written = any;
+    return true;
+}
+
+static bool may_replace(const struct replacing *r, uint32_t first, uint32_t end, bool *written)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct nest_step *t = &r->p->steps.at[i];
+        if (reads(r, i) && (*written || (writes(r, i) && !may_write(r, i))))
+            return false;
+        *written |= writes(r, i);
+        if (!nest_step_opens(t))
+            continue;
+        uint32_t last = nest_step_end(r->p, i);
+        if (!(t->kind == NEST_STEP_BRANCH ? may_branch : may_loop)(r, i, last, written))
+            return false;
+        i = last;
+    }
+    return true;
+}
+
+bool plan_may_replace(const struct nest_program *p, uint32_t first, uint32_t end, uint32_t from,
+                      uint32_t to)
+{
+    struct replacing r = {.p = p, .from = from, .to = to};
+    bool written = false;
+    return may_replace(&r, first, end, &written);
+}

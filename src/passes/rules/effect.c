@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Effects over a mapped axis.  What has lanes of its own to check or print does it for all of them at
+// once, in order.  Checks in a branch that lanes take by themselves come after it, true for lanes that do
+// not take it.  Other branches and loops with effects run lane by lane, so that what a lane does not do
+// has no effect.
+#include "passes/rules/rules.h"
+
+#include "base/status.h"
+#include "ir/control.h"
+#include "passes/body.h"
+
+#define B c->b
+
+// Lanes lead in what must hold, so the index of the message names them.  Trips that differ from lane
+// to lane are left out.
+void batch_check(struct batch *c)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 1; i < c->n->n_in; i++)
+        if (!c->batched[i])
+            c->x[n++] = c->x[i];
+    ir_build(B, IR_check, (int)n, c->x, c->n->attrs);
+}
+
+// The node on one lane: operands without the axis first.
+static jot_status lane_body(struct batch *c, uint32_t *out_f)
+{
+    struct ir_module *m = B->module;
+    struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
+    ir_id *x = pass_no_values(m, c->n->n_in);
+    for (int lanes = 0; lanes < 2; lanes++)
+        for (uint32_t i = 0; i < c->n->n_in; i++)
+            if (c->batched[i] == (lanes == 1))
+                x[i] = ir_param(&b, batch_type(c, i));
+    b.where = c->n->where;
+    ir_id y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
+    for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
+        ir_output(&b, y + i);
+    return pass_finish(&b, out_f);
+}
+
+void batch_by_lanes(struct batch *c)
+{
+    uint32_t n_in = c->n->n_in;
+    struct ir_scan s = {.length = c->size};
+    jot_status status = lane_body(c, &s.body);
+    if (status != JOT_OK) {
+        rule_fail_nested(B, status);
+        return;
+    }
+    ir_id *x = pass_no_values(B->module, n_in);
+    s.n_consts = body_pick(c->batched, false, 0, n_in, c->x, x);
+    body_pick(c->batched, true, 0, n_in, c->x, x + s.n_consts);
+    ir_id y = ir_scan(B, &s, (int)n_in, x);
+    for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
+        c->y[i] = y + i;
+}
+
+// -- Checks in branches -----------------------------------------------------------------------
+
+// Whether all that f does are checks of its own, outside of loops.
+static bool has_plain_checks(const struct ir_graph *f)
+{
+    ir_for_each_node (f, n)
+        if (ir_has_effect(f, n) && (n->op != IR_check || n->n_in != 1))
+            return false;
+    return true;
+}
+
+// f without its checks, whose operands follow its results: true for those of other branches.  checks are
+// those of all branches, each a node of `of`.
+static uint32_t branch_with_flags(struct ir_module *m, const struct ir_graph *f,
+                                  const struct ir_graph *const *of,
+                                  const struct ir_node *const *checks, uint32_t count)
+{
+    struct ir_builder b = ir_builder_make(m, f->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, f->values.count);
+    pass_copy_params(&b, f, NULL, true, map);
+    for (uint32_t at = f->n_params; at < f->nodes.count; at++)
+        pass_copy_stripped(&b, f, &f->nodes.at[at], map);
+    for (uint32_t i = 0; i < f->outputs.count; i++)
+        ir_output(&b, map[f->outputs.at[i]]);
+    for (uint32_t i = 0; i < count; i++) {
+        ir_id holds = ir_operand(of[i], checks[i], 0);
+        ir_output(&b, of[i] == f ? map[holds] : ir_full(&b, ir_type_of(of[i], holds), 1));
+    }
+    return ir_finish_function(&b);
+}
+
+// A cond and then the checks of its branches, as a function of its operands; IR_NONE when branches do
+// something else.
+static uint32_t checks_behind(struct batch *c)
+{
+    struct ir_module *m = B->module;
+    const int64_t *branches;
+    int n = ir_bodies_of(c->n, &branches);
+    uint32_t count = 0, most = 0;
+    for (int k = 0; k < n; k++)
+        most += ir_body(c->g, c->n, k)->nodes.count;
+    const struct ir_graph **of = arena_array(m->arena, const struct ir_graph *, most + 1);
+    const struct ir_node **checks = arena_array(m->arena, const struct ir_node *, most + 1);
+    for (int k = 0; k < n; k++) {
+        const struct ir_graph *f = ir_body(c->g, c->n, k);
+        if (!has_plain_checks(f))
+            return IR_NONE;
+        for (int before = 0; before < k; before++)
+            if (ir_body(c->g, c->n, before) == f)
+                return IR_NONE;
+        ir_for_each_node (f, node)
+            if (node->op == IR_check) {
+                of[count] = f;
+                checks[count++] = node;
+            }
+    }
+    uint32_t *made = arena_array(m->arena, uint32_t, n + 1);
+    for (int k = 0; k < n; k++)
+        made[k] = branch_with_flags(m, ir_body(c->g, c->n, k), of, checks, count);
+    struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
+    ir_id *x = pass_no_values(m, c->n->n_in);
+    for (uint32_t i = 0; i < c->n->n_in; i++)
+        x[i] = ir_param(&b, batch_type(c, i));
+    b.where = c->n->where;
+    ir_id y = ir_cond(&b, n, made, (int)c->n->n_in, x);
+    for (uint32_t i = 0; i < count && y != IR_NONE; i++) {
+        ir_id holds = y + c->n->n_out + i;
+        b.where = checks[i]->where;
+        ir_build(&b, IR_check, 1, &holds, checks[i]->attrs);
+    }
+    for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
+        ir_output(&b, y + i);
+    return ir_finish_function(&b);
+}
+
+bool batch_checks_behind(struct batch *c)
+{
+    uint32_t f = checks_behind(c);
+    if (f == IR_NONE)
+        return false;
+    jot_status status = pass_vmap(B->module, f, c->batched, c->size, &f, c->y_batched);
+    if (status != JOT_OK)
+        rule_fail_nested(B, status);
+    else
+        ir_inline(B, ir_function(B->module, f), c->x, c->y);
+    return true;
+}
+
+void jvp_callback(struct jvp *c)
+{
+    ir_fail(
+        B, JOT_ERR_ARGUMENT,
+        "the callback %s has no derivative: give it one by jot_custom_vjp or jot_custom_jvp, "
+        "or take jot_stop_gradient of its arguments",
+        B->module->hosts.at[ir_attr_int(c->n.attrs, IR_KEY_host)].name);
+}
+
+// All lanes in one call: every operand and result has the axis.
+static void batch_whole(struct batch *c)
+{
+    struct ir_module *m = B->module;
+    uint32_t n_in = c->n->n_in, n_out = c->n->n_out;
+    ir_id *x = pass_no_values(m, n_in);
+    struct ir_type *types = arena_array(m->arena, struct ir_type, n_out + 1);
+    for (uint32_t i = 0; i < n_in; i++)
+        x[i] = batch_materialise(c, i);
+    for (uint32_t i = 0; i < n_out; i++)
+        types[i] = ir_type_stack(m, ir_type_of(c->g, c->n->out + i), c->size);
+    ir_id y = ir_callback(B, (uint32_t)ir_attr_int(c->n->attrs, IR_KEY_host),
+                          (int)ir_attr_int(c->n->attrs, IR_KEY_lanes) + 1, (int)n_in, x,
+                          (int)n_out, types);
+    for (uint32_t i = 0; i < n_out && y != IR_NONE; i++)
+        c->y[i] = y + i;
+}
+
+void batch_callback(struct batch *c)
+{
+    const struct ir_host *h = &B->module->hosts.at[ir_attr_int(c->n->attrs, IR_KEY_host)];
+    if (h->maps_batch)
+        batch_whole(c);
+    else
+        batch_by_lanes(c);
+}

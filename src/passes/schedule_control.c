@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of loops and branches: a body is scheduled like a program, between a step that opens it
+// and its end.
+//
+//     x, y = scan(x0, y0):                  copy x1, x0       copy y1, y0
+//         x' = sin y                        loop 0 trips T
+//         y' = x + y                            kernel: y' in x, x' in z
+//                                           end
+//
+// Every carry has a slot for what comes in, and one for what goes out when that cannot be written over
+// something that nobody reads any more.  Between trips the contents of slots move; when slots are
+// more than one the memories go round instead (NEST_TURN), so that a trip copies nothing.  Rows of
+// stacked operands and results are views of them (NEST_ROW).
+#include "passes/schedule_internal.h"
+
+#include "ir/control.h"
+#include "passes/body.h"
+#include "passes/passes.h"
+#include "passes/plan.h"
+
+// The carries of a loop.
+struct carries {
+    struct schedule *s;
+    const struct ir_node *n;
+    uint32_t count;
+    uint32_t loop;
+    bool is_counted; // the number of trips is known
+    int64_t trips;
+    const uint32_t *start;  // memories of the operands
+    const uint32_t *result; // and of the results
+    uint32_t *in, *out;     // slots before and after a trip
+    uint32_t *from;         // the slot whose content is in slot `in` after the trip
+    bool *is_passed;        // slot `in` is the `from` of another
+};
+
+static uint32_t *memory_array(struct schedule *s, uint32_t n)
+{
+    return arena_array(s->program->arena, uint32_t, n + 1);
+}
+
+static uint32_t add_temporary(struct schedule *s, jot_dtype d, int64_t count, const char *name)
+{
+    return schedule_add_memory(
+        s, (struct nest_memory){
+               .place = NEST_TEMPORARY, .dtype = d, .count = count, .name = name});
+}
+
+static uint32_t add_like(struct schedule *s, uint32_t m, const char *name)
+{
+    struct nest_memory like = s->program->memories.at[m];
+    return add_temporary(s, like.dtype, like.count, name);
+}
+
+static void add_marker(struct schedule *s, enum nest_step_kind kind, const char *reason)
+{
+    schedule_step(s, (struct nest_step){.kind = kind, .reason = reason});
+}
+
+static bool is_wanted(const struct schedule *s, ir_id v)
+{
+    return s->first_demand[v] != NONE || s->is_output[v];
+}
+
+// ---- Carries
+
+static struct carries carries_make(struct schedule *s, const struct ir_node *n, int n_consts,
+                                   uint32_t count, int64_t trips)
+{
+    struct carries c = {.s = s, .n = n, .count = count, .loop = s->program->n_loops++};
+    c.is_counted = n->op == IR_scan;
+    c.trips = trips;
+    uint32_t *start = memory_array(s, count), *result = memory_array(s, count);
+    c.start = start;
+    c.result = result;
+    c.in = memory_array(s, count);
+    c.out = memory_array(s, count);
+    c.from = memory_array(s, count);
+    c.is_passed = arena_array(s->scratch, bool, count + 1);
+    for (uint32_t k = 0; k < count; k++) {
+        start[k] = schedule_memory(s, ir_operand(s->g, n, (uint32_t)n_consts + k));
+        result[k] = schedule_memory(s, n->out + k);
+        c.in[k] = add_like(s, result[k], "carry");
+        c.out[k] = add_like(s, result[k], "next");
+    }
+    return c;
+}
+
+// The only use of the slot in the body, when that is a copy to it of a slot that no other has.
+static bool find_passed(struct carries *c, uint32_t first, uint32_t k, uint32_t *step)
+{
+    const struct nest_program *p = c->s->program;
+    uint32_t uses = 0, depth = 0;
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        depth -= t->kind == NEST_STEP_END;
+        for (uint32_t m = 0; m < t->n_memories; m++)
+            if (nest_memory_shows(p, t->memories[m], c->out[k])) {
+                uses++;
+                *step = i;
+                if (depth || t->kind != NEST_STEP_COPY || m != 0)
+                    return false;
+            }
+        depth += nest_step_opens(t);
+    }
+    if (uses != 1)
+        return false;
+    for (uint32_t j = 0; j < c->count; j++)
+        if (c->in[j] == p->steps.at[*step].memories[1] && !c->is_passed[j]) {
+            c->from[k] = c->in[j];
+            return c->is_passed[j] = true;
+        }
+    return false;
+}
+
+// Writes what comes out over what came in, where that is not read any more.
+static bool write_over(struct carries *c, uint32_t first, uint32_t k, uint32_t j)
+{
+    struct nest_program *p = c->s->program;
+    const struct nest_memory *a = &p->memories.at[c->in[j]], *b = &p->memories.at[c->out[k]];
+    if (c->is_passed[j] || a->dtype != b->dtype || a->count != b->count ||
+        !plan_may_replace(p, first, p->steps.count, c->in[j], c->out[k]))
+        return false;
+    schedule_replace_memory(p, first, c->out[k], c->in[j]);
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1])
+            schedule_remove_step(p, i--);
+    }
+    c->from[k] = c->in[j];
+    return c->is_passed[j] = true;
+}
+
+// Finds where the content of each slot comes from.
+static void match_slots(struct carries *c, uint32_t first)
+{
+    bool *is_found = arena_array(c->s->scratch, bool, c->count + 1);
+    uint32_t step;
+    for (uint32_t k = 0; k < c->count; k++)
+        if (find_passed(c, first, k, &step)) {
+            is_found[k] = true;
+            schedule_remove_step(c->s->program, step);
+        }
+    for (uint32_t k = 0; k < c->count; k++)
+        is_found[k] = is_found[k] || write_over(c, first, k, k);
+    for (uint32_t k = 0; k < c->count; k++)
+        for (uint32_t j = 0; j < c->count && !is_found[k]; j++)
+            is_found[k] = write_over(c, first, k, j);
+    for (uint32_t k = 0; k < c->count; k++)
+        if (!is_found[k])
+            c->from[k] = c->out[k];
+}
+
+// The carry whose slot a slot's content moves to, or NONE.
+static uint32_t mover(const struct carries *c, uint32_t slot)
+{
+    for (uint32_t k = 0; k < c->count; k++)
+        if (c->from[k] == slot)
+            return k;
+    return NONE;
+}
+
+// Slots whose contents move from each to the next, as memories that go round.  The first slot, when it
+// is what a trip makes anew, is given; else all are carries.
+static void turn_slots(struct carries *c, uint32_t n, const uint32_t *slot, const uint32_t *of)
+{
+    struct nest_program *p = c->s->program;
+    bool is_chain = of[0] == NONE;
+    uint32_t *memory = memory_array(c->s, n);
+    // Memory i has the turn of slot s in trip t when i = t - s.
+    int64_t trips = c->is_counted ? c->trips % n : 0;
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t i = (uint32_t)(trips + n - s) % n;
+        bool is_result = c->is_counted && !(is_chain && s == 0);
+        memory[i] = is_result ? c->result[of[s]] : add_like(c->s, slot[s], "turn");
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        struct nest_memory *m = &p->memories.at[slot[s]];
+        m->place = NEST_TURN;
+        m->loop = c->loop;
+        m->index = (n - s) % n;
+        m->n_of = n;
+        m->of = arena_copy(p->arena, memory, n * sizeof *memory);
+    }
+}
+
+static void place_slots(struct carries *c, uint32_t first)
+{
+    uint32_t *slot = memory_array(c->s, c->count + 1), *of = memory_array(c->s, c->count + 1);
+    bool *is_placed = arena_array(c->s->scratch, bool, c->count + 1);
+    // Chains begin with what is made anew and end with what is not passed on; the rest are rings.
+    for (int rings = 0; rings < 2; rings++)
+        for (uint32_t k = 0; k < c->count; k++) {
+            uint32_t n = 0;
+            if (is_placed[k] || (!rings && c->from[k] != c->out[k]))
+                continue;
+            if (!rings) {
+                slot[n] = c->out[k];
+                of[n++] = NONE;
+            }
+            for (uint32_t j = k; j != NONE && !is_placed[j]; j = mover(c, c->in[j])) {
+                is_placed[j] = true;
+                slot[n] = c->in[j];
+                of[n++] = j;
+            }
+            if (n == 1)
+                schedule_replace_memory(c->s->program, first, c->in[k], c->result[k]);
+            else
+                turn_slots(c, n, slot, of);
+            if (n == 1)
+                c->in[k] = c->result[k];
+        }
+}
+
+// Where carry k is before the first trip.
+static uint32_t first_memory(const struct carries *c, uint32_t k)
+{
+    const struct nest_memory *m = &c->s->program->memories.at[c->in[k]];
+    return c->in[k] == c->result[k] ? c->in[k] : m->of[m->index];
+}
+
+// Once the body is made from step `first` on: the loop around it, the copies before and after it.
+static void close_loop(struct carries *c, struct nest_step loop, uint32_t first)
+{
+    struct schedule *s = c->s;
+    struct nest_program *p = s->program;
+    match_slots(c, first);
+    place_slots(c, first);
+    add_marker(s, NEST_STEP_END, NULL);
+    for (uint32_t k = 0; k < c->count; k++)
+        if (c->in[k] != c->result[k] && !c->is_counted)
+            schedule_add_copy(s, c->result[k], c->in[k],
+                              "how often a carry moved is not known");
+    // The steps before the body go to the end first, and then to their place.
+    uint32_t body = p->steps.count - first;
+    for (uint32_t k = 0; k < c->count; k++)
+        schedule_add_copy(s, first_memory(c, k), c->start[k], "a carry starts as its operand");
+    loop.loop = c->loop;
+    loop.trips = c->trips;
+    schedule_step(s, loop);
+    uint32_t before = p->steps.count - first - body;
+    struct nest_step *steps =
+        arena_copy(s->scratch, p->steps.at + first, (body + before) * sizeof *steps);
+    memcpy(p->steps.at + first, steps + body, before * sizeof *steps);
+    memcpy(p->steps.at + first + before, steps, body * sizeof *steps);
+}
+
+// ---- Loops
+
+static uint32_t add_row(struct schedule *s, uint32_t of, ir_id v, uint32_t loop, bool reverse,
+                        int64_t trips)
+{
+    uint32_t *base = memory_array(s, 1);
+    base[0] = of;
+    return schedule_add_memory(
+        s, (struct nest_memory){.place = NEST_ROW,
+                                .dtype = ir_dtype_of(s->g, v),
+                                .count = trips ? value_count(s, v) / trips : 0,
+                                .loop = loop,
+                                .reverse = reverse,
+                                .n_of = 1,
+                                .of = base});
+}
+
+static void add_scan(struct schedule *s, const struct ir_node *n, const char *reason)
+{
+    struct ir_scan scan = ir_scan_of(n);
+    const struct ir_graph *body = ir_function(s->g->module, scan.body);
+    uint32_t n_carry = (uint32_t)scan.n_carry, n_consts = (uint32_t)scan.n_consts;
+    struct carries c = carries_make(s, n, scan.n_consts, n_carry, scan.length);
+    uint32_t *in = memory_array(s, n->n_in), *out = memory_array(s, n->n_out);
+    bool *dies = arena_array(s->scratch, bool, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        if (i >= n_consts && i < n_consts + n_carry) {
+            in[i] = c.in[i - n_consts];
+            dies[i] = true;
+            continue;
+        }
+        in[i] = schedule_memory(s, x);
+        if (i >= n_consts)
+            in[i] = add_row(s, in[i], x, c.loop, scan.reverse, scan.length);
+    }
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        ir_id y = n->out + i;
+        struct ir_type t = ir_type_of(body, body->outputs.at[i]);
+        if (i < n_carry)
+            out[i] = c.out[i];
+        else if (is_wanted(s, y))
+            out[i] = add_row(s, schedule_memory(s, y), y, c.loop, scan.reverse, scan.length);
+        else
+            out[i] = add_temporary(s, ir_dtype(t), ir_count(s->g->module, t), "unused");
+    }
+    uint32_t first = s->program->steps.count;
+    schedule_body(s, body, dies, in, out);
+    close_loop(&c, (struct nest_step){.kind = NEST_STEP_LOOP, .reason = reason}, first);
+}
+
+// test(x...) with whether any lane goes on before the lanes that do.
+static uint32_t test_of_any(struct ir_module *m, uint32_t test)
+{
+    struct body w = body_of(m, test);
+    body_take_all(&w);
+    body_run(&w);
+    int64_t axes[IR_MAX_RANK];
+    int rank = ir_type_in(&w.b, w.out[0]).rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    ir_output(&w.b, ir_reduce(&w.b, IR_reduce_or, w.out[0], rank, axes));
+    body_give(&w, 0);
+    return pass_simplify(m, ir_finish_function(&w.b));
+}
+
+// step(x...) for the lanes whose flag, one more operand, holds; the others keep their carries.
+static uint32_t step_of_lanes(struct ir_module *m, const struct ir_while *l,
+                              struct ir_type flags)
+{
+    struct body w = body_of(m, l->step);
+    int64_t axes[IR_MAX_RANK];
+    body_take_all(&w);
+    ir_id goes_on = ir_param(&w.b, flags);
+    body_run(&w);
+    for (int i = 0; i < flags.rank; i++)
+        axes[i] = i;
+    for (uint32_t k = 0; k < w.f->outputs.count; k++) {
+        struct ir_type t = body_result(w.f, k);
+        ir_id mask = ir_broadcast_in_dim(&w.b, goes_on, t.rank, ir_dims(m, t), axes);
+        ir_output(&w.b, ir_select(&w.b, mask, w.out[k], w.in[(uint32_t)l->n_consts + k]));
+    }
+    return pass_simplify(m, ir_finish_function(&w.b));
+}
+
+static void add_while(struct schedule *s, const struct ir_node *n, const char *reason)
+{
+    struct ir_module *m = s->g->module;
+    struct ir_while l = ir_while_of(n);
+    struct carries c = carries_make(s, n, l.n_consts, n->n_out, l.max_trips);
+    const struct ir_graph *test = ir_function(m, l.test);
+    struct ir_type flags = ir_type_of(test, test->outputs.at[0]);
+    uint32_t test_f = l.test, step_f = l.step;
+    if (flags.rank) {
+        test_f = test_of_any(m, l.test);
+        step_f = step_of_lanes(m, &l, flags);
+    }
+    uint32_t *in = memory_array(s, n->n_in + 1), *out = memory_array(s, 2);
+    bool *dies = arena_array(s->scratch, bool, n->n_in + 2);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        bool is_carry = i >= (uint32_t)l.n_consts;
+        in[i] = is_carry ? c.in[i - (uint32_t)l.n_consts]
+                         : schedule_memory(s, ir_operand(s->g, n, i));
+        dies[i] = is_carry;
+    }
+    out[0] = add_temporary(s, JOT_BOOL, 1, "any");
+    out[1] = in[n->n_in] = add_temporary(s, JOT_BOOL, ir_count(m, flags), "lanes");
+    uint32_t first = s->program->steps.count;
+    schedule_body(s, ir_function(m, test_f), arena_array(s->scratch, bool, n->n_in + 1), in,
+                  out);
+    schedule_step(s,
+                  (struct nest_step){.kind = NEST_STEP_TEST, .n_memories = 1, .memories = out});
+    schedule_body(s, ir_function(m, step_f), dies, in, c.out);
+    close_loop(&c, (struct nest_step){.kind = NEST_STEP_WHILE, .reason = reason}, first);
+}
+
+// ---- Branches
+
+static void add_cond(struct schedule *s, const struct ir_node *n, const char *reason)
+{
+    const int64_t *branches;
+    int count = ir_bodies_of(n, &branches);
+    uint32_t *in = memory_array(s, n->n_in), *out = memory_array(s, n->n_out);
+    uint32_t *index = memory_array(s, 1);
+    bool *dies = arena_array(s->scratch, bool, n->n_in + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = schedule_memory(s, ir_operand(s->g, n, i));
+    for (uint32_t i = 0; i < n->n_out; i++)
+        out[i] = schedule_memory(s, n->out + i);
+    index[0] = in[0];
+    schedule_step(
+        s, (struct nest_step){
+               .kind = NEST_STEP_BRANCH, .n_memories = 1, .memories = index, .reason = reason});
+    for (int k = 0; k < count; k++) {
+        add_marker(s, NEST_STEP_CASE, NULL);
+        schedule_body(s, ir_function(s->g->module, (uint32_t)branches[k]), dies, in + 1, out);
+    }
+    add_marker(s, NEST_STEP_END, NULL);
+}
+
+void schedule_control(struct schedule *s, uint32_t group)
+{
+    const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
+    struct kernel k;
+    const char *reason = "asked for";
+    bool as_steps = s->options->steps || s->options->separate;
+    if (!as_steps && schedule_resident(s, n, &k, &reason))
+        schedule_kernel_step(s, &k, "resident");
+    else if (n->op == IR_scan)
+        add_scan(s, n, reason);
+    else if (n->op == IR_while)
+        add_while(s, n, reason);
+    else
+        add_cond(s, n, reason);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of nodes with effects: what they read is in memory.
+#include "passes/schedule_internal.h"
+
+static uint32_t *memories_of(struct schedule *s, const struct ir_node *n)
+{
+    uint32_t *memories = arena_array(s->program->arena, uint32_t, n->n_in + n->n_out + 1);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        memories[i] = schedule_memory(s, ir_operand(s->g, n, i));
+    for (uint32_t i = 0; i < n->n_out; i++)
+        memories[n->n_in + i] = schedule_memory(s, n->out + i);
+    return memories;
+}
+
+static void add_check(struct schedule *s, const struct ir_node *n, struct nest_step *step)
+{
+    ir_id holds = ir_operand(s->g, n, 0);
+    step->kind = NEST_STEP_CHECK;
+    step->text = ir_check_text(s->program->arena, n->attrs);
+    step->n_params = (uint32_t)ir_rank_of(s->g, holds);
+    step->params = arena_copy(s->program->arena, ir_dims_of(s->g, holds),
+                              step->n_params * sizeof(int64_t));
+}
+
+static void add_callback(struct schedule *s, const struct ir_node *n, struct nest_step *step)
+{
+    struct arena *arena = s->program->arena;
+    int64_t host = ir_attr_int(n->attrs, IR_KEY_host);
+    VEC(int64_t) params = {0};
+    vec_push(arena, &params, host);
+    vec_push(arena, &params, n->n_in);
+    vec_push(arena, &params, n->n_out);
+    vec_push(arena, &params, ir_attr_int(n->attrs, IR_KEY_lanes));
+    for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
+        ir_id v = i < n->n_in ? ir_operand(s->g, n, i) : n->out + i - n->n_in;
+        vec_push(arena, &params, ir_dtype_of(s->g, v));
+        vec_push(arena, &params, ir_rank_of(s->g, v));
+        for (int axis = 0; axis < ir_rank_of(s->g, v); axis++)
+            vec_push(arena, &params, ir_dims_of(s->g, v)[axis]);
+    }
+    step->kind = NEST_STEP_CALLBACK;
+    step->text = arena_text(arena, s->g->module->hosts.at[host].name);
+    step->n_params = params.count;
+    step->params = params.at;
+}
+
+void schedule_effect(struct schedule *s, uint32_t group)
+{
+    const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
+    struct nest_step step = {.n_memories = n->n_in + n->n_out, .memories = memories_of(s, n)};
+    if (n->op == IR_check)
+        add_check(s, n, &step);
+    else
+        add_callback(s, n, &step);
+    schedule_step(s, step);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop or branch as one kernel: points are its lanes, time runs inside.
+//
+//     y = scan(k, x, v)             par b < B { load k[b] ... seq t < T carry ... { ... } put y[b] }
+//
+// What a lane has besides, the axes that are no lanes, is written out element by element while that
+// is little, else kept in locals and looped over.
+#include "passes/write.h"
+
+#include "ir/control.h"
+
+// How much a lane takes.
+struct survey {
+    struct lanes *l;
+    const struct ir_graph *g; // that is looked at
+    int64_t ops;              // when elements are written out
+    int64_t held;             // elements of carries and of results of loops
+    int64_t bytes;            // of locals when they are looped over
+    const struct ir_node *by; // what cannot be done, and why
+    const char *why, *why_looped;
+};
+
+static void refuse(struct survey *u, const struct ir_node *n, const char *why)
+{
+    if (!u->why) {
+        u->by = n;
+        u->why = why;
+    }
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t p;
+    return __builtin_mul_overflow(a, b, &p) ? INT64_MAX / 4 : p;
+}
+
+static void add(int64_t *sum, int64_t x)
+{
+    *sum = *sum > INT64_MAX / 4 - x / 4 ? INT64_MAX / 2 : *sum + x;
+}
+
+static int64_t inner_of(const struct survey *u, const struct lane_graph *f, ir_id v)
+{
+    return lanes_inner_count(u->l, f->view[v]);
+}
+
+// Elements that one element of the folding node is made of.
+static int64_t folded_of(const struct survey *u, const struct lane_graph *f,
+                         const struct ir_node *n)
+{
+    ir_id x = ir_operand(u->g, n, 0);
+    int count;
+    const int64_t *axes = node_folded_axes(n, 0, &count);
+    int64_t product = 1;
+    (void)f;
+    for (int i = 0; i < count; i++)
+        product = times(product, ir_dims_of(u->g, x)[axes[i]]);
+    return product;
+}
+
+static void survey_graph(struct survey *u, const struct lane_graph *f);
+
+static void survey_bodies(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
+{
+    const struct ir_graph *g = u->g;
+    struct lane_graph **bodies = f->bodies[n - g->nodes.at];
+    for (int i = 0; bodies[i]; i++)
+        survey_graph(u, bodies[i]);
+    u->g = g;
+    if (n->op == IR_while && ir_while_of(n).max_trips != IR_NO_BOUND)
+        refuse(u, n, "the loop has a bound");
+    if (n->op == IR_while && inner_of(u, bodies[0], bodies[0]->g->outputs.at[0]) > 1)
+        u->why_looped = "lanes of a while that are looped over";
+}
+
+// Updates of a lane are written out, each for every element that it may meet.
+static void survey_scatter(struct survey *u, const struct lane_graph *f,
+                           const struct ir_node *n)
+{
+    const struct ir_graph *g = u->g;
+    int64_t updates = inner_of(u, f, ir_operand(g, n, 2));
+    add(&u->ops, times(4 * updates, inner_of(u, f, n->out)));
+    if (updates > COST_EXPANDED_STATE)
+        refuse(u, n, "many updates inside of a lane");
+    if (ir_scatter_parts(g->module, (enum ir_op)n->op, n->attrs,
+                         ir_type_of(g, ir_operand(g, n, 0)), ir_type_of(g, ir_operand(g, n, 1)),
+                         ir_type_of(g, ir_operand(g, n, 2))) > 1)
+        refuse(u, n, "a sum in parts");
+}
+
+static void survey_node(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
+{
+    enum ir_op op = (enum ir_op)n->op;
+    enum ir_class op_class = ir_op_class(op);
+    bool is_held = op_class == IR_CLASS_CONTROL;
+    if (op_class == IR_CLASS_EFFECT)
+        refuse(u, n, "an effect");
+    if (op_class == IR_CLASS_CONTROL || op_class == IR_CLASS_CALL)
+        survey_bodies(u, f, n);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        int64_t count = inner_of(u, f, v), ops = count;
+        jot_dtype d = ir_dtype_of(u->g, v);
+        if (op_class == IR_CLASS_MAP && n->n_in)
+            ops = times(count, cost_size_of_op(op, d));
+        else if (node_is_folding(n))
+            ops = times(count, 2 * folded_of(u, f, n));
+        else if (op_class == IR_CLASS_INDEX || op_class == IR_CLASS_UPDATE)
+            ops = times(count, 4);
+        else if (op_class != IR_CLASS_CUMULATIVE)
+            ops = 0;
+        add(&u->ops, ops);
+        if (is_held)
+            add(&u->held, count);
+        if (count > 1 && !node_is_index(n) && op != IR_param)
+            add(&u->bytes, times(count, dtype_get(d)->bytes));
+    }
+    if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
+        survey_scatter(u, f, n);
+}
+
+static void survey_graph(struct survey *u, const struct lane_graph *f)
+{
+    u->g = f->g;
+    ir_for_each_node (f->g, n)
+        survey_node(u, f, n);
+}
+
+static struct survey survey_of(const struct schedule *s, struct lanes *l,
+                               const struct ir_node *n)
+{
+    struct survey u = {.l = l, .g = s->g};
+    survey_bodies(&u, l->top, n);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        bool is_row = n->op == IR_scan && v - n->out >= (ir_id)ir_scan_of(n).n_carry;
+        int64_t count = is_row ? 0 : inner_of(&u, l->top, v);
+        add(&u.held, count);
+        if (count > 1)
+            add(&u.bytes, times(count, 2 * dtype_get(ir_dtype_of(s->g, v))->bytes));
+    }
+    return u;
+}
+
+// "lane axis lost at t.c:41: jot_reverse(x)".
+static const char *describe(struct schedule *s, const char *what, const struct ir_node *n)
+{
+    struct strbuf b = strbuf_make(s->program->arena);
+    const char *where = n ? ir_where_text(s->g->module, n->where) : NULL;
+    strbuf_printf(&b, "%s", what);
+    if (n)
+        strbuf_printf(&b, " at %s%s%s", where ? where : "", where ? ", " : "",
+                      ir_op_get((enum ir_op)n->op)->name);
+    return b.text;
+}
+
+static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
+{
+    struct survey u = survey_of(s, r->lanes, n);
+    r->is_expanded = u.ops <= COST_EXPANDED_OPS && u.held <= COST_EXPANDED_STATE;
+    if (!r->is_expanded && u.why_looped)
+        refuse(&u, NULL, u.why_looped);
+    if (u.why)
+        return describe(s, u.why, u.by);
+    if (r->is_expanded || u.bytes <= COST_LANE_BYTES)
+        return NULL;
+    const struct ir_node *lost = lanes_lost_to(r->lanes, n);
+    return lost ? describe(s, "lane axis lost", lost) : "too much state for a lane";
+}
+
+const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n)
+{
+    uint32_t number = (uint32_t)(n - s->g->nodes.at);
+    if (!s->residents[number]) {
+        struct resident *r = arena_new(s->scratch, struct resident);
+        *r = (struct resident){.lanes = lanes_of(s->scratch, s->g, n)};
+        r->reason = refusal(s, n, r);
+        s->residents[number] = r;
+    }
+    return s->residents[number];
+}
+
+// ---- The kernel
+
+static bool is_wanted(const struct schedule *s, ir_id v)
+{
+    bool has_memory =
+        s->first_demand[v] != NONE || s->is_output[v] || s->stored_as[v] != IR_NONE;
+    return has_memory && value_count(s, v);
+}
+
+// A value without all lanes is stored by the first of those that it has not.
+static nest_id guard_of(struct writer *w, struct view v)
+{
+    struct atoms missing =
+        axes_minus(&w->lanes->space, w->lanes->lanes, axes_of_view(&w->lanes->space, v));
+    nest_id guard = NEST_NONE;
+    for (uint32_t i = 0; i < w->lanes->lanes.count; i++)
+        if (axes_contain(&w->lanes->space, missing, w->lanes->lanes.at[i]))
+            guard = emit_both(&w->e, guard, emit_less(&w->e, w->lane_forms[i], 1));
+    return guard;
+}
+
+static struct sink memory_sink(struct writer *w, ir_id v)
+{
+    const struct ir_graph *g = w->outer->g;
+    ir_id as = w->outer->stored_as[v];
+    int count;
+    const int64_t *axes =
+        as == IR_NONE ? NULL : ir_attr_ints(ir_node_of(g, as)->attrs, IR_KEY_axes, &count);
+    as = as == IR_NONE ? v : as;
+    return (struct sink){
+        .buffer = write_buffer_of(w, schedule_memory(w->outer, as), NEST_OUT),
+        .is_memory = true,
+        .rank = ir_rank_of(g, as),
+        .dims = ir_dims_of(g, as),
+        .axes = axes,
+        .time = NONE,
+        .guard = guard_of(w, w->lanes->top->view[v]),
+    };
+}
+
+static void write_points(struct writer *w, const struct ir_node *n)
+{
+    struct schedule *s = w->outer;
+    struct lane_graph *top = w->lanes->top;
+    uint32_t n_carry = n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : n->n_out;
+    struct sink *rows = arena_array(s->scratch, struct sink, n->n_out + 1);
+    struct held *held = arena_array(s->scratch, struct held, n->n_out + 1);
+    for (uint32_t k = n_carry; k < n->n_out; k++)
+        if (is_wanted(s, n->out + k))
+            rows[k] = memory_sink(w, n->out + k);
+    write_control(w, n, top->bodies[n - s->g->nodes.at], rows, held);
+    struct frame *results = write_frame(w, top, NULL);
+    write_enter(w, results);
+    for (uint32_t k = 0; k < n_carry; k++) {
+        ir_id v = n->out + k;
+        results->held[v] = held[k];
+        if (!is_wanted(s, v))
+            continue;
+        struct sink to = memory_sink(w, v);
+        write_elements(w, v, top->view[v], &to);
+    }
+    write_enter(w, NULL);
+}
+
+static void write_lanes(struct writer *w, const struct ir_node *n)
+{
+    struct arena *a = w->outer->scratch;
+    struct atoms lanes = w->lanes->lanes;
+    nest_id *axes = arena_array(a, nest_id, lanes.count + 1);
+    form_id *forms = arena_array(a, form_id, lanes.count + 1);
+    for (uint32_t i = 0; i < lanes.count; i++)
+        axes[i] = emit_axis(&w->e, w->lanes->space.atoms.at[lanes.at[i]].extent);
+    if (lanes.count)
+        emit_open(&w->e, 0, NEST_PAR, (int)lanes.count, axes);
+    for (uint32_t i = 0; i < lanes.count; i++)
+        forms[i] = emit_form_axis(&w->e, axes[i]);
+    w->lane_forms = forms;
+    write_points(w, n);
+    if (lanes.count)
+        emit_close(&w->e, 0, 0, NULL);
+}
+
+bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
+                       const char **reason)
+{
+    const struct resident *r = schedule_residence(s, n);
+    *reason = r->reason;
+    if (r->reason)
+        return false;
+    struct strbuf name = strbuf_make(s->program->arena);
+    struct group none = {0};
+    strbuf_printf(&name, "k%u_%s", s->program->nests.count, ir_op_get((enum ir_op)n->op)->name);
+    struct writer w = {.s = s,
+                       .outer = s,
+                       .e = emit_make(s->program->arena, s->scratch, name.text),
+                       .group = NONE,
+                       .g = &none,
+                       .lanes = r->lanes,
+                       .is_expanded = r->is_expanded};
+    write_lanes(&w, n);
+    if (w.fault) {
+        *reason = w.fault;
+        s->is_refused = true;
+        return false;
+    }
+    *out = (struct kernel){.nest = w.e.b.nest, .n_memories = w.memories.count};
+    out->memories =
+        arena_copy(s->program->arena, w.memories.at, out->n_memories * sizeof *out->memories);
+    return true;
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of bodies: parameters, what is held, and what is kept in a local.
+//
+// Inside a body a value is wanted at coordinates as anywhere else.  Along lanes these are the loops of
+// the kernel's points, and only they: an op that would ask for another lane has mixed the axis
+// (lanes.c).  Along other axes they are numbers where elements are written out, and loops where they
+// are not.
+#include "passes/write.h"
+
+#include "ir/control.h"
+
+void write_enter(struct writer *w, struct frame *f)
+{
+    w->frame = f;
+    w->s = f ? &f->s : w->outer;
+    w->e.floor = f ? f->floor : 0;
+}
+
+// Values all of whose elements are made at once: prefix folds, and where elements are looped over what
+// several read, what folds make, and what is read by ops that read elements more than once.
+static void choose_kept(struct writer *w, struct frame *f)
+{
+    const struct ir_graph *g = f->s.g;
+    uint8_t *uses = arena_array(f->s.scratch, uint8_t, g->values.count + 1);
+    ir_for_each_node (g, n)
+        for (uint32_t i = 0; i < n->n_in; i++) {
+            bool reads_once = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
+            uint8_t *u = &uses[ir_operand(g, n, i)];
+            *u = (uint8_t)(*u + (reads_once ? 1 : 2) > 2 ? 2 : *u + 1);
+        }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        uses[g->outputs.at[i]] += uses[g->outputs.at[i]] < 2;
+    ir_for_each_node (g, n)
+        for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+            bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
+            bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
+            f->is_kept[v] =
+                is_prefix || (write_is_looped(w, f->lanes->view[v]) && !node_is_index(n) &&
+                              n->op != IR_param && (!is_map || uses[v] > 1));
+        }
+}
+
+struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in)
+{
+    struct arena *a = w->outer->scratch;
+    uint32_t n = body->g->values.count;
+    struct frame *f = arena_new(a, struct frame);
+    *f = (struct frame){
+        .up = w->frame,
+        .s = *w->outer,
+        .lanes = body,
+        .scope = w->e.at,
+        .floor = w->e.floor,
+        .held = arena_array(a, struct held, n + 1),
+        .in = in,
+        .first_row = NONE,
+        .is_kept = arena_array(a, bool, n + 1),
+        .calls = arena_array(a, struct frame *, body->g->nodes.count + 1),
+    };
+    f->s.g = body->g;
+    f->s.n_bound = 0;
+    f->s.decision = arena_array(a, uint8_t, n + 1);
+    f->s.is_stored = arena_array(a, bool, n + 1);
+    f->s.memory_of = arena_array(a, uint32_t, n + 1);
+    memset(f->s.memory_of, 0xff, n * sizeof *f->s.memory_of);
+    choose_kept(w, f);
+    return f;
+}
+
+struct view write_view(const struct writer *w, ir_id v) { return w->frame->lanes->view[v]; }
+
+// ---- Coordinates
+
+static struct schedule *space(const struct writer *w) { return &w->lanes->space; }
+
+// The loop of an atom that is a lane, or NONE.
+static form_id lane_form(const struct writer *w, atom_id a)
+{
+    for (uint32_t i = 0; i < w->lanes->lanes.count; i++)
+        if (w->lanes->lanes.at[i] == a)
+            return w->lane_forms[i];
+    return NONE;
+}
+
+// Coordinates from those along the atoms that are no lanes, in order.
+static void join_forms(struct writer *w, struct view view, const form_id *inner, form_id *at)
+{
+    struct schedule *s = space(w);
+    for (uint32_t d = 0; d < view.rank; d++) {
+        struct atoms a = axes_leaves(s, view.dims[d]);
+        at[d] = 0;
+        for (uint32_t i = 0; i < a.count; i++) {
+            form_id lane = lane_form(w, a.at[i]);
+            at[d] = emit_form_add(&w->e, at[d], s->atoms.at[a.at[i]].extent,
+                                  lane == NONE ? *inner++ : lane);
+        }
+    }
+}
+
+static struct atoms inner_of(struct writer *w, struct view view)
+{
+    return lanes_inner(w->lanes, axes_of_view(space(w), view));
+}
+
+void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at)
+{
+    struct schedule *s = space(w);
+    struct atoms inner = inner_of(w, view);
+    form_id *forms = arena_array(s->scratch, form_id, inner.count + 1);
+    for (uint32_t i = inner.count; i-- > 0;) {
+        int64_t extent = s->atoms.at[inner.at[i]].extent;
+        forms[i] = emit_form_constant(&w->e, place % extent);
+        place /= extent;
+    }
+    join_forms(w, view, forms, at);
+}
+
+// The place of an element among those that the lane has.
+static form_id inner_place(struct writer *w, struct view view, const form_id *at)
+{
+    struct schedule *s = space(w);
+    form_id place = 0;
+    for (uint32_t d = 0; d < view.rank; d++) {
+        struct atoms a = axes_leaves(s, view.dims[d]);
+        form_id *parts = arena_array(s->scratch, form_id, a.count + 1), rest = at[d];
+        for (uint32_t i = a.count; i-- > 0;) {
+            parts[i] = rest;
+            if (i)
+                emit_form_divide(&w->e, rest, s->atoms.at[a.at[i]].extent, &rest, &parts[i]);
+        }
+        for (uint32_t i = 0; i < a.count; i++) {
+            form_id lane = lane_form(w, a.at[i]);
+            if (lane == NONE)
+                place = emit_form_add(&w->e, place, s->atoms.at[a.at[i]].extent, parts[i]);
+            else if (lane != parts[i])
+                w->fault = "a lane reads another one";
+        }
+    }
+    return place;
+}
+
+bool write_is_looped(struct writer *w, struct view view)
+{
+    return !w->is_expanded && lanes_inner_count(w->lanes, view) > 1;
+}
+
+// ---- What is held
+
+// Which of the elements it is is only known when the kernel runs.
+static nest_id choose_element(struct writer *w, const nest_id *elements, int64_t count,
+                              form_id place)
+{
+    nest_id result = elements[0], at = emit_index(&w->e, place, JOT_I64);
+    jot_dtype d = w->e.b.nest->values.at[result].dtype;
+    for (int64_t i = 1; i < count; i++) {
+        nest_id in[3] = {at, emit_const(&w->e, JOT_I64, &i)};
+        in[0] = emit_op(&w->e, IR_eq, JOT_BOOL, 2, in, NULL);
+        in[1] = elements[i];
+        in[2] = result;
+        result = emit_op(&w->e, IR_select, d, 3, in, NULL);
+    }
+    return result;
+}
+
+nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
+                        const form_id *at, nest_id guard)
+{
+    form_id place = inner_place(w, view, at);
+    int64_t count = lanes_inner_count(w->lanes, view), known;
+    if (!h->elements)
+        return emit_load(&w->e, h->local, place, guard);
+    if (!emit_form_is_constant(&w->e, place, &known))
+        return choose_element(w, h->elements, count, place);
+    // Outside of the value, where a guard is false, any element will do.
+    return h->elements[known < 0 || known >= count ? 0 : known];
+}
+
+// ---- All elements
+
+static void put_element(struct writer *w, ir_id v, const struct sink *to, const form_id *at,
+                        form_id place, int64_t number)
+{
+    nest_id value = write_value_at(w, v, at, NEST_NONE);
+    if (to->elements) {
+        to->elements[number] = value;
+        return;
+    }
+    form_id full[IR_MAX_RANK], index = place;
+    if (to->is_memory) {
+        int first = to->time != NONE;
+        for (int i = 0; i < to->rank; i++) {
+            int axis = to->axes ? (int)to->axes[i] : i;
+            full[i] = axis < first ? to->time : at[axis - first];
+        }
+        index = emit_form_linear(&w->e, to->rank, to->dims, full);
+    } else if (to->time != NONE) {
+        index = emit_form_add(&w->e, to->time, lanes_inner_count(w->lanes, write_view(w, v)),
+                              place);
+    }
+    emit_put_guarded(&w->e, to->buffer, index, value, to->guard);
+}
+
+void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to)
+{
+    struct schedule *s = space(w);
+    form_id at[IR_MAX_RANK];
+    int64_t count = lanes_inner_count(w->lanes, view);
+    if (!write_is_looped(w, view)) {
+        for (int64_t i = 0; i < count; i++) {
+            write_forms_of_place(w, view, i, at);
+            put_element(w, v, to, at, emit_form_constant(&w->e, i), i);
+        }
+        return;
+    }
+    struct atoms inner = inner_of(w, view);
+    nest_id *axes = arena_array(s->scratch, nest_id, inner.count);
+    form_id *forms = arena_array(s->scratch, form_id, inner.count), place = 0;
+    scope_id back = w->e.at;
+    for (uint32_t i = 0; i < inner.count; i++)
+        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
+    emit_open(&w->e, back, NEST_MAP, (int)inner.count, axes);
+    for (uint32_t i = 0; i < inner.count; i++) {
+        forms[i] = emit_form_axis(&w->e, axes[i]);
+        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
+    }
+    join_forms(w, view, forms, at);
+    put_element(w, v, to, at, place, 0);
+    emit_close(&w->e, back, 0, NULL);
+}
+
+nest_id write_new_local(struct writer *w, jot_dtype d, int64_t count)
+{
+    return nest_local(&w->e.b, "state", d, count, NEST_POINT);
+}
+
+void write_copy_local(struct writer *w, nest_id to, nest_id from)
+{
+    nest_id axis = emit_axis(&w->e, w->e.b.nest->buffers.at[to].count);
+    scope_id back = w->e.at;
+    emit_open(&w->e, back, NEST_MAP, 1, &axis);
+    form_id place = emit_form_axis(&w->e, axis);
+    emit_put(&w->e, to, place, emit_load_here(&w->e, from, place));
+    emit_close(&w->e, back, 0, NULL);
+}
+
+// ---- Values
+
+// A prefix fold into a local: a loop along its axis inside of those over the others.
+static void write_prefix(struct writer *w, ir_id v, nest_id local)
+{
+    struct schedule *s = space(w);
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    jot_dtype d = ir_dtype_of(w->s->g, v);
+    struct view view = write_view(w, v);
+    struct atoms along = lanes_inner(w->lanes, view.dims[ir_attr_int(n->attrs, IR_KEY_axis)]);
+    struct atoms inner = inner_of(w, view), around = axes_minus(s, inner, along);
+    nest_id *axes = arena_array(s->scratch, nest_id, around.count + 1);
+    form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), at[IR_MAX_RANK];
+    scope_id back = w->e.at;
+    for (uint32_t i = 0; i < around.count; i++)
+        axes[i] = emit_axis(&w->e, s->atoms.at[around.at[i]].extent);
+    if (around.count)
+        emit_open(&w->e, back, NEST_MAP, (int)around.count, axes);
+    scope_id outside = w->e.at;
+    nest_id scan = emit_axis(&w->e, axes_product(s, along));
+    emit_open(&w->e, outside, NEST_SCAN, 1, &scan);
+    w->e.b.nest->statements.at[w->e.scopes.at[w->e.at].loop].reverse =
+        ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
+    form_id rest = emit_form_axis(&w->e, scan), place = 0;
+    for (uint32_t i = inner.count, outer = around.count; i-- > 0;) {
+        forms[i] = rest;
+        if (!axes_contain(s, along, inner.at[i]))
+            forms[i] = emit_form_axis(&w->e, axes[--outer]);
+        else if (inner.at[i] != along.at[0])
+            emit_form_divide(&w->e, rest, s->atoms.at[inner.at[i]].extent, &rest, &forms[i]);
+    }
+    for (uint32_t i = 0; i < inner.count; i++)
+        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
+    join_forms(w, view, forms, at);
+    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
+                             .n = 1,
+                             .dtype = dtype_is_half(d) ? JOT_F32 : d};
+    c.value[0] = write_widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
+    nest_id running = emit_yield(&w->e, &c);
+    if (c.dtype != d)
+        running = emit_op(&w->e, IR_convert, d, 1, &running, NULL);
+    emit_put(&w->e, local, place, running);
+    emit_close(&w->e, outside, 0, NULL);
+    if (around.count)
+        emit_close(&w->e, back, 0, NULL);
+}
+
+// Makes all elements in the scope of the frame and holds them.  While they are made the value is
+// held, but nothing of it is there.
+static void keep(struct writer *w, ir_id v)
+{
+    struct frame *f = w->frame;
+    scope_id back = w->e.at;
+    struct view view = write_view(w, v);
+    int64_t count = lanes_inner_count(w->lanes, view);
+    struct sink to = {.buffer = NEST_NONE, .time = NONE, .guard = NEST_NONE};
+    f->held[v] = (struct held){.is_set = true, .local = NEST_NONE};
+    const struct ir_node *n = ir_node_of(f->s.g, v);
+    bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE &&
+                     !(w->is_expanded && write_can_chain(f->s.g, n));
+    if (is_prefix || write_is_looped(w, view))
+        to.buffer = write_new_local(w, ir_dtype_of(w->s->g, v), count);
+    else
+        to.elements = arena_array(f->s.scratch, nest_id, count + 1);
+    w->e.at = f->scope;
+    if (is_prefix)
+        write_prefix(w, v, to.buffer);
+    else
+        write_elements(w, v, view, &to);
+    w->e.at = back;
+    f->held[v] = (struct held){.is_set = true, .elements = to.elements, .local = to.buffer};
+}
+
+static nest_id read_parameter(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    struct frame *f = w->frame;
+    form_id full[IR_MAX_RANK];
+    bool is_row = v >= f->first_row;
+    int rank = ir_rank_of(f->s.g, v);
+    if (rank)
+        memcpy(full + is_row, at, (size_t)rank * sizeof *at);
+    if (is_row)
+        full[0] = f->time;
+    write_enter(w, f->up);
+    nest_id result = write_value_at(w, f->in[v], full, guard);
+    write_enter(w, f);
+    return result;
+}
+
+static nest_id read_call(struct writer *w, const struct ir_node *n, uint32_t k,
+                         const form_id *at, nest_id guard)
+{
+    struct frame *f = w->frame;
+    uint32_t number = (uint32_t)(n - f->s.g->nodes.at);
+    scope_id back = w->e.at;
+    if (!f->calls[number]) {
+        w->e.at = f->scope;
+        f->calls[number] = write_frame(w, f->lanes->bodies[number][0], ir_operands(f->s.g, n));
+        w->e.at = back;
+    }
+    write_enter(w, f->calls[number]);
+    nest_id result = write_value_at(w, w->s->g->outputs.at[k], at, guard);
+    write_enter(w, f);
+    return result;
+}
+
+bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id *out)
+{
+    struct frame *f = w->frame;
+    const struct ir_node *n = ir_node_of(f->s.g, v);
+    enum ir_class op_class = ir_op_class((enum ir_op)n->op);
+    if (op_class == IR_CLASS_CONTROL && !f->held[v].is_set) {
+        scope_id back = w->e.at;
+        w->e.at = f->scope;
+        write_control(w, n, f->lanes->bodies[n - f->s.g->nodes.at], NULL, f->held + n->out);
+        w->e.at = back;
+    }
+    if (n->op == IR_param && !f->held[v].is_set) {
+        *out = read_parameter(w, v, at, guard);
+        return true;
+    }
+    if (op_class == IR_CLASS_CALL) {
+        *out = read_call(w, n, v - n->out, at, guard);
+        return true;
+    }
+    if (!f->held[v].is_set && f->is_kept[v])
+        keep(w, v);
+    if (f->held[v].is_set && (f->held[v].elements || f->held[v].local != NEST_NONE)) {
+        *out = write_read_held(w, &f->held[v], write_view(w, v), at, guard);
+        return true;
+    }
+    if (w->is_expanded && write_can_chain(f->s.g, n)) {
+        *out = write_chain(w, v, at, guard);
+        write_remember(w, v, at, guard, *out);
+        return true;
+    }
+    return false;
+}

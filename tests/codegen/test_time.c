@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over time in machine code against the interpreter of nests, bit for bit.
+//
+// A case is a text with %B for the lanes and %T for the times.  Extents are such that there are
+// whole groups of vectors, single ones, and lanes left over.
+#include "nest_check.h"
+
+#include "codegen/codegen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+// The text with numbers for %B, %T, %P (their product), types for %d.
+static const char *instance(const char *text, int64_t lanes, int64_t times, const char *dtype)
+{
+    struct strbuf s = strbuf_make(nest_check_arena);
+    for (const char *at = text; *at; at++) {
+        int64_t number = 0;
+        bool is_number = true;
+        switch (at[0] == '%' ? at[1] : 0) {
+        case 'B':
+            number = lanes;
+            break;
+        case 'T':
+            number = times;
+            break;
+        case 'P':
+            number = lanes * times;
+            break;
+        default:
+            is_number = false;
+        }
+        if (is_number)
+            strbuf_printf(&s, "%lld", (long long)number);
+        else if (at[0] == '%' && at[1] == 'd')
+            strbuf_printf(&s, "%s", dtype);
+        else
+            strbuf_printf(&s, "%c", *at);
+        at += is_number || (at[0] == '%' && at[1] == 'd');
+    }
+    return s.text;
+}
+
+static const int64_t lanes[] = {1, 2, 7, 16, 17, 33, 100, 300, 4099};
+static const int64_t times[] = {0, 1, 2, 16, 17, 40};
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static void check_extents(const char *text, const char *dtype)
+{
+    for (size_t i = 0; i < COUNT(lanes); i++)
+        for (size_t k = 0; k < COUNT(times); k++)
+            if (lanes[i] * times[k] < 100000 && (lanes[i] < 300 || times[k] == 17))
+                nest_check_text(instance(text, lanes[i], times[k], dtype));
+}
+
+static const char *const floats[] = {"f32", "f64", "f16", "bf16"};
+
+static const char spring[] = "kernel spring(k: %d[%B], x: out %d[%B], v: out %d[%B]) {"
+                             "  par b < %B {"
+                             "    %1 = load k[b] : %d"
+                             "    seq t < %T carry %2 = %1, %3 = %1 {"
+                             "      %4 = mul %1, %2 : %d"
+                             "      %5 = sub %3, %4 : %d"
+                             "      %6 = add %2, %5 : %d"
+                             "      yield %6, %5"
+                             "    } -> %7, %8"
+                             "    put x[b] = %7 put v[b] = %8"
+                             "  }"
+                             "}";
+
+START_TEST(springs) { check_extents(spring, floats[_i]); }
+END_TEST
+
+// Carries that swap, a bool, an integer that counts, a complex one, and one that nobody changes.
+static const char mixed[] =
+    "kernel mixed(x: f32[%B], z: c64[%B], n: i64[%B], y: out c64[%B], a: out f32[%B],"
+    "             m: out i64[%B], q: out bool[%B], w: out f64[%B]) {"
+    "  %0 = const 0x3f800000 : f32"
+    "  %30 = const 0x01 : bool"
+    "  par b < %B {"
+    "    %1 = load x[b] : f32"
+    "    %2 = load z[b] : c64"
+    "    %3 = load n[b] : i64"
+    "    %4 = convert %1 : f64"
+    "    seq t < %T reverse carry %5 = %1, %6 = %0, %7 = %2, %8 = %3, %9 = %30, %10 = %4, %11 "
+    "= %0 {"
+    "      %12 = index t : i64"
+    "      %13 = add %8, %12 : i64"
+    "      %14 = mul %7, %7 : c64"
+    "      %15 = not %9 : bool"
+    "      %16 = add %10, %10 : f64"
+    "      yield %6, %5, %14, %13, %15, %16, %11"
+    "    } -> %20, %21, %22, %23, %24, %25, %26"
+    "    %27 = mul %20, %26 : f32"
+    "    put a[b] = %27 put y[b] = %22 put m[b] = %23 put q[b] = %24 put w[b] = %25"
+    "  }"
+    "}";
+
+START_TEST(mixed_carries) { check_extents(mixed, ""); }
+END_TEST
+
+// What depends on time alone, and keys that all lanes share.
+static const char uniform[] =
+    "kernel uniform(u: f32[64], x: f32[%B], y: out f32[%B], k: out u32[%B]) {"
+    "  %0 = const 0x00000007 : u32"
+    "  par b < %B {"
+    "    %1 = load x[b] : f32"
+    "    seq t < %T carry %2 = %1, %3 = %0, %4 = %0 {"
+    "      %5 = load u[t] : f32"
+    "      %6 = exp %5 : f32"
+    "      %7 = mul %2, %6 : f32"
+    "      %8, %9 = threefry2x32 %3, %4, %3, %4 : u32"
+    "      %10 = convert %8 : f32"
+    "      %11 = add %7, %10 : f32"
+    "      yield %11, %8, %9"
+    "    } -> %12, %13, %14"
+    "    put y[b] = %12 put k[b] = %14"
+    "  }"
+    "}";
+
+START_TEST(uniform_work) { check_extents(uniform, ""); }
+END_TEST
+
+// Inputs and trajectories, time first and lane first, forwards and backwards.
+static const char trajectories[] =
+    "kernel first(x: %d[%P], w: %d[%B], y: out %d[%P]) {"
+    "  par b < %B {"
+    "    %0 = load w[b] : %d"
+    "    seq t < %T carry %1 = %0 {"
+    "      %2 = load x[%B*t + b] : %d"
+    "      %3 = add %1, %2 : %d"
+    "      put y[%B*t + b] = %3"
+    "      yield %3"
+    "    } -> %4"
+    "  }"
+    "}"
+    "kernel last(x: %d[%P], w: %d[%B], y: out %d[%P]) {"
+    "  par b < %B {"
+    "    %0 = load w[b] : %d"
+    "    seq t < %T reverse carry %1 = %0 {"
+    "      %2 = load x[%T*b + t] : %d"
+    "      %3 = add %1, %2 : %d"
+    "      put y[%T*b + t] = %3"
+    "      yield %3"
+    "    } -> %4"
+    "  }"
+    "}"
+    "kernel across(x: %d[%P], w: %d[%B], y: out %d[%P], z: out %d[%P]) {"
+    "  par b < %B {"
+    "    %0 = load w[b] : %d"
+    "    seq t < %T carry %1 = %0 {"
+    "      %2 = load x[%T*b + t] : %d"
+    "      %3 = add %1, %2 : %d"
+    "      put y[%P - 1 - %T*b - t] = %3"
+    "      %5 = mul %1, %2 : %d"
+    "      put z[%B*t + b] = %5"
+    "      yield %3"
+    "    } -> %4"
+    "  }"
+    "}";
+
+START_TEST(stacked)
+{
+    static const char *const dtypes[] = {"f32", "f64", "f16", "i32", "c64"};
+    for (size_t i = 0; i < COUNT(lanes); i++)
+        for (size_t k = 1; k < COUNT(times); k++)
+            if (lanes[i] < 300 || (times[k] == 17 && lanes[i] == 300))
+                nest_check_text(instance(trajectories, lanes[i], times[k], dtypes[_i]));
+    // Rows that begin anywhere in a cache line.
+    nest_check_text(instance(trajectories, 300, 57, dtypes[_i]));
+    nest_check_text(instance(trajectories, 1100, 239, dtypes[_i]));
+}
+END_TEST
+
+// Lanes that end by themselves: as often as n says, which may be never; one inside the other, in a
+// loop over a known number of times, with puts, and with a test that all lanes share.
+static const char whiles[] =
+    "kernel counts(n: i32[%B], x: f32[%B], y: out f32[%B], m: out i32[%B]) {"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x00000001 : i32"
+    "  par b < %B {"
+    "    %2 = load n[b] : i32"
+    "    %3 = load x[b] : f32"
+    "    while carry %4 = %0, %5 = %3 {"
+    "      %6 = lt %4, %2 : bool"
+    "      yield %6"
+    "    } do {"
+    "      %7 = add %4, %1 : i32"
+    "      %8 = mul %5, %3 : f32"
+    "      %9 = add %8, %3 : f32"
+    "      yield %7, %9"
+    "    } -> %10, %11"
+    "    put y[b] = %11 put m[b] = %10"
+    "  }"
+    "}"
+    "kernel nested(n: i32[%B], x: %d[%B], y: out %d[%B], m: out i32[%B]) {"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x00000001 : i32"
+    "  par b < %B {"
+    "    %2 = load n[b] : i32"
+    "    %3 = load x[b] : %d"
+    "    seq t < %T carry %30 = %3, %31 = %0 {"
+    "      %32 = index t : i32"
+    "      while carry %4 = %32, %5 = %30, %20 = %31 {"
+    "        %6 = lt %4, %2 : bool"
+    "        yield %6"
+    "      } do {"
+    "        %7 = add %4, %1 : i32"
+    "        while carry %21 = %5, %22 = %4 {"
+    "          %23 = gt %22, %0 : bool"
+    "          yield %23"
+    "        } do {"
+    "          %24 = sub %22, %1 : i32"
+    "          %25 = sub %24, %1 : i32"
+    "          %8 = mul %21, %3 : %d"
+    "          yield %8, %25"
+    "        } -> %26, %27"
+    "        seq s < 3 carry %40 = %26 {"
+    "          %41 = add %40, %3 : %d"
+    "          yield %41"
+    "        } -> %42"
+    "        %28 = add %20, %27 : i32"
+    "        yield %7, %42, %28"
+    "      } -> %10, %11, %12"
+    "      %33 = add %12, %10 : i32"
+    "      yield %11, %33"
+    "    } -> %34, %35"
+    "    put y[b] = %34 put m[b] = %35"
+    "  }"
+    "}"
+    "kernel shared(n: i32[1], x: f32[%B], y: out f32[%B], m: out i32[%B]) {"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x00000001 : i32"
+    "  %2 = load n[0] : i32"
+    "  par b < %B {"
+    "    %3 = load x[b] : f32"
+    "    while carry %4 = %0, %5 = %3 {"
+    "      %6 = lt %4, %2 : bool"
+    "      yield %6"
+    "    } do {"
+    "      %7 = add %4, %1 : i32"
+    "      %8 = mul %5, %3 : f32"
+    "      yield %7, %8"
+    "    } -> %10, %11"
+    "    put y[b] = %11 put m[b] = %10"
+    "  }"
+    "}";
+
+START_TEST(lanes_that_end)
+{
+    for (size_t i = 0; i < COUNT(lanes); i++)
+        nest_check_text(instance(whiles, lanes[i], lanes[i] < 300 ? 5 : 2, floats[_i]));
+}
+END_TEST
+
+// A while without lanes, and what it puts into memory that held something.
+START_TEST(puts_in_while)
+{
+    static const char text[] = "kernel fills(n: i32[%B], y: inout f32[64*%B]) {"
+                               "  %0 = const 0x00000000 : i32"
+                               "  %1 = const 0x00000001 : i32"
+                               "  %9 = const 0x3f800000 : f32"
+                               "  par b < %B {"
+                               "    %2 = load n[b] : i32"
+                               "    while carry %4 = %0, %5 = %9 {"
+                               "      %6 = lt %4, %2 : bool"
+                               "      yield %6"
+                               "    } do {"
+                               "      %7 = add %4, %1 : i32"
+                               "      %8 = load y[64*b + %4] : f32"
+                               "      %12 = add %8, %5 : f32"
+                               "      put y[64*b + %4] = %12"
+                               "      yield %7, %12"
+                               "    } -> %10, %11"
+                               "    put y[64*b + 50] = %11"
+                               "  }"
+                               "}";
+    for (size_t i = 0; i < COUNT(lanes); i++) {
+        struct strbuf s = strbuf_make(nest_check_arena);
+        const char *at = strstr(text, "64*%B");
+        strbuf_printf(&s, "%.*s%lld%s", (int)(at - text), text, (long long)(64 * lanes[i]),
+                      at + strlen("64*%B"));
+        nest_check_text(instance(s.text, lanes[i], 1, ""));
+    }
+}
+END_TEST
+
+// Branches that lanes disagree about, cheap and dear, with puts, loops and branches in them.
+static const char branches[] =
+    "kernel branches(x: %d[%B], n: i32[%B], y: out %d[%B], z: inout %d[%B]) {"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x00000009 : i32"
+    "  par b < %B {"
+    "    %2 = load x[b] : %d"
+    "    %3 = load n[b] : i32"
+    "    %4 = gt %3, %1 : bool"
+    "    seq t < %T carry %5 = %2, %6 = %0 {"
+    "      %7 = index t : i32"
+    "      %8 = gt %3, %7 : bool"
+    "      if %8 {"
+    "        %9 = mul %5, %2 : %d"
+    "        yield %9, %7"
+    "      } else {"
+    "        yield %5, %6"
+    "      } -> %10, %11"
+    "      if %4 {"
+    "        %12 = sin %10 : %d"
+    "        if %8 {"
+    "          put z[b] = %12"
+    "          seq s < 4 carry %13 = %12 {"
+    "            %14 = sub %13, %2 : %d"
+    "            yield %14"
+    "          } -> %15"
+    "          yield %15"
+    "        } else {"
+    "          yield %12"
+    "        } -> %16"
+    "        yield %16"
+    "      } else {"
+    "        %17 = exp %10 : %d"
+    "        yield %17"
+    "      } -> %18"
+    "      %20 = gt %7, %1 : bool"
+    "      if %20 {"
+    "        seq s < 4 carry %23 = %18 {"
+    "          %24 = sub %23, %2 : %d"
+    "          yield %24"
+    "        } -> %25"
+    "        yield %25"
+    "      } else {"
+    "        yield %18"
+    "      } -> %26"
+    "      yield %26, %11"
+    "    } -> %27, %28"
+    "    put y[b] = %27"
+    "  }"
+    "}";
+
+START_TEST(branches_of_lanes) { check_extents(branches, floats[_i]); }
+END_TEST
+
+// Sums over lanes of what loops over time make, inside them and behind.
+static const char sums[] =
+    "kernel sums(x: %d[%B], s: out f32[1], g: out f32[1], h: out f32[%T]) {"
+    "  %0 = const 0x00000000 : f32"
+    "  fold b < %B {"
+    "    %1 = load x[b] : %d"
+    "    %2 = convert %1 : f32"
+    "    seq t < %T carry %3 = %2 {"
+    "      %4 = mul %3, %2 : f32"
+    "      put g[0] reduce_sum= %4 in @b"
+    "      put h[t] fma= %4, %3 in @b"
+    "      yield %4"
+    "    } -> %5"
+    "    yield reduce_sum %5"
+    "  } -> %6 : f32"
+    "  put s[0] = %6"
+    "}";
+
+START_TEST(sums_over_lanes)
+{
+    for (size_t i = 0; i < COUNT(lanes); i++)
+        nest_check_text(instance(sums, lanes[i], 7, floats[_i]));
+    nest_check_text(instance(sums, 20000, 3, floats[_i]));
+}
+END_TEST
+
+// State vectors in locals of a point: constant places, places that data choose, guarded puts.
+static const char locals[] =
+    "kernel locals(x: %d[%B], n: i32[%B], y: out %d[%B], z: out %d[%B]) {"
+    "  local s: %d[3] @ point"
+    "  local r: %d[40] @ point"
+    "  par b < %B {"
+    "    %0 = load x[b] : %d"
+    "    %1 = load n[b] : i32"
+    "    map i < 3 {"
+    "      put s[i] = %0"
+    "    }"
+    "    map i < 40 {"
+    "      put r[i] = %0"
+    "    }"
+    "    seq t < %T {"
+    "      map i < 3 {"
+    "        %2 = load s[i] : %d"
+    "        %3 = mul %2, %0 : %d"
+    "        put s[i] = %3"
+    "      }"
+    "      fold i < 3 {"
+    "        %4 = load s[i] : %d"
+    "        yield reduce_max %4"
+    "      } -> %5 : %d"
+    "      %6 = index t : i32"
+    "      %7 = lt %6, %1 : bool"
+    "      put r[%1] = %5 if %7"
+    "      put r[t] = %0 if %7"
+    "    }"
+    "    %8 = load s[2] : %d"
+    "    put y[b] = %8"
+    "    %9 = load r[%1] : %d"
+    "    put z[b] = %9"
+    "  }"
+    "}";
+
+START_TEST(locals_of_points) { check_extents(locals, floats[_i]); }
+END_TEST
+
+// Numbers that programs are made of at random: those in scope, a body's own forgotten at its end.
+struct program {
+    struct strbuf text;
+    int next;
+    int floats[64], ints[64], n_floats, n_ints;
+};
+
+static int pick(const int *from, int n) { return from[nest_check_random() % (unsigned)n]; }
+
+static int keep(int *in, int *n, int value)
+{
+    if (*n < 64)
+        in[(*n)++] = value;
+    return value;
+}
+
+static void add_op(struct program *p)
+{
+    static const char *const ops[] = {"add", "sub", "mul", "max", "min"};
+    int x = pick(p->floats, p->n_floats), y = pick(p->floats, p->n_floats);
+    int i = pick(p->ints, p->n_ints), j = pick(p->ints, p->n_ints), r = p->next++;
+    switch (nest_check_random() % 5) {
+    case 0:
+        strbuf_printf(&p->text, "%%%d = fma %%%d, %%%d, %%%d : f32\n", r, x, y, x);
+        break;
+    case 1:
+        strbuf_printf(&p->text, "%%%d = lt %%%d, %%%d : bool\n", r, i, j);
+        strbuf_printf(&p->text, "%%%d = select %%%d, %%%d, %%%d : f32\n", p->next, r, x, y);
+        r = p->next++;
+        break;
+    case 2:
+        strbuf_printf(&p->text, "%%%d = %s %%%d, %%%d : i32\n", r, ops[nest_check_random() % 5],
+                      i, j);
+        keep(p->ints, &p->n_ints, r);
+        return;
+    default:
+        strbuf_printf(&p->text, "%%%d = %s %%%d, %%%d : f32\n", r, ops[nest_check_random() % 5],
+                      x, y);
+    }
+    keep(p->floats, &p->n_floats, r);
+}
+
+static void add_body(struct program *p, int depth);
+
+// A loop or a branch with two floats and an integer; a while counts down from 0 to 7.
+static void add_nested(struct program *p, int depth)
+{
+    int kind = (int)(nest_check_random() % 3), n_floats = p->n_floats, n_ints = p->n_ints;
+    int x = pick(p->floats, n_floats), y = pick(p->floats, n_floats);
+    int i = pick(p->ints, n_ints), first = p->next;
+    if (kind == 2) {
+        p->next += 1;
+        strbuf_printf(&p->text, "%%%d = lt %%%d, %%%d : bool\nif %%%d {\n", first, i,
+                      pick(p->ints, n_ints), first);
+    } else {
+        p->next += 6;
+        strbuf_printf(&p->text, "%%%d = and %%%d, %%1 : i32\n", first + 3, i);
+        if (kind == 0)
+            strbuf_printf(&p->text, "seq s%d < %d%s ", first, (int)(nest_check_random() % 5),
+                          nest_check_random() % 2 ? " reverse" : "");
+        else
+            strbuf_printf(&p->text, "while ");
+        strbuf_printf(&p->text, "carry %%%d = %%%d, %%%d = %%%d, %%%d = %%%d {\n", first, x,
+                      first + 1, y, first + 2, first + 3);
+        if (kind == 1)
+            strbuf_printf(&p->text, "%%%d = gt %%%d, %%0 : bool\nyield %%%d\n} do {\n",
+                          first + 4, first + 2, first + 4);
+        keep(p->floats, &p->n_floats, first);
+        keep(p->floats, &p->n_floats, first + 1);
+        keep(p->ints, &p->n_ints, first + 2);
+    }
+    for (int branch = 0; branch < (kind == 2 ? 2 : 1); branch++) {
+        int outer_floats = p->n_floats, outer_ints = p->n_ints;
+        add_body(p, depth - 1);
+        if (kind != 2)
+            strbuf_printf(&p->text, "%%%d = sub %%%d, %%2 : i32\n", first + 5, first + 2);
+        strbuf_printf(&p->text, "yield %%%d, %%%d, %%%d\n}", pick(p->floats, p->n_floats),
+                      pick(p->floats, p->n_floats),
+                      kind != 2 ? first + 5 : pick(p->ints, p->n_ints));
+        strbuf_printf(&p->text, "%s", kind == 2 && branch == 0 ? " else {\n" : "");
+        p->n_floats = outer_floats;
+        p->n_ints = outer_ints;
+    }
+    p->n_floats = n_floats;
+    p->n_ints = n_ints;
+    strbuf_printf(&p->text, " -> %%%d, %%%d, %%%d\n", p->next, p->next + 1, p->next + 2);
+    keep(p->floats, &p->n_floats, p->next);
+    keep(p->floats, &p->n_floats, p->next + 1);
+    keep(p->ints, &p->n_ints, p->next + 2);
+    p->next += 3;
+}
+
+static void add_body(struct program *p, int depth)
+{
+    int n = 1 + (int)(nest_check_random() % 5);
+    for (int i = 0; i < n; i++)
+        if (depth && nest_check_random() % 3 == 0)
+            add_nested(p, depth);
+        else
+            add_op(p);
+}
+
+// Bodies at random, of a few lanes and of many.
+START_TEST(random_bodies)
+{
+    static const int64_t extents[] = {1, 9, 16, 100, 333};
+    struct program p = {.text = strbuf_make(nest_check_arena), .next = 10};
+    int64_t n = extents[_i % 5];
+    nest_check_vary(_i);
+    strbuf_printf(&p.text,
+                  "kernel random(x: f32[%lld], n: i32[%lld], u: f32[1], y: out f32[%lld],"
+                  " z: out i32[%lld]) {\n",
+                  (long long)n, (long long)n, (long long)n, (long long)n);
+    strbuf_printf(&p.text, "%%0 = const 0x00000000 : i32\n%%1 = const 0x00000007 : i32\n"
+                           "%%2 = const 0x00000001 : i32\n%%3 = load u[0] : f32\n");
+    strbuf_printf(&p.text, "par b < %lld {\n%%4 = load x[b] : f32\n%%5 = load n[b] : i32\n",
+                  (long long)n);
+    keep(p.floats, &p.n_floats, 3);
+    keep(p.floats, &p.n_floats, 4);
+    keep(p.ints, &p.n_ints, 1);
+    keep(p.ints, &p.n_ints, 5);
+    add_nested(&p, 3);
+    add_body(&p, 3);
+    strbuf_printf(&p.text, "put y[b] = %%%d\nput z[b] = %%%d\n}\n}\n", p.floats[p.n_floats - 1],
+                  p.ints[p.n_ints - 1]);
+    nest_check_text(p.text.text);
+}
+END_TEST
+
+// What is carried by eight vectors stands in registers: nothing of the frame is touched.
+START_TEST(state_in_registers)
+{
+    const char *text = instance(spring, 4096, 1000, "f32");
+    struct nest **nests;
+    int count;
+    ck_assert_int_eq(nest_parse(nest_check_arena, text, &count, &nests), JOT_OK);
+    struct strbuf s = strbuf_make(nest_check_arena);
+    nest_program_print(&s, run_native_wrap(nest_check_arena, nests[0]));
+    struct cg_request request = {.abi_version = CG_ABI_VERSION,
+                                 .program = s.text,
+                                 .target =
+                                     "skylake-avx512 +avx512f,+avx512bw,+avx512dq,+avx512vl",
+                                 .want = CG_WANT_ASSEMBLY};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    ck_assert_msg(!strstr(r.assembly, "(%rsp"), "%s", r.assembly);
+    ck_assert_msg(strstr(r.assembly, "zmm"), "%s", r.assembly);
+    r.release(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("time");
+    printf("seed %llu\n", (unsigned long long)nest_check_seed());
+    TCase *c = tcase_create("bits");
+    tcase_set_timeout(c, 300);
+    tcase_add_checked_fixture(c, nest_check_setup, nest_check_teardown);
+    tcase_add_loop_test(c, springs, 0, 4);
+    tcase_add_test(c, mixed_carries);
+    tcase_add_test(c, uniform_work);
+    tcase_add_loop_test(c, stacked, 0, 5);
+    tcase_add_loop_test(c, lanes_that_end, 0, 4);
+    tcase_add_test(c, puts_in_while);
+    tcase_add_loop_test(c, branches_of_lanes, 0, 4);
+    tcase_add_loop_test(c, sums_over_lanes, 0, 4);
+    tcase_add_loop_test(c, locals_of_points, 0, 4);
+    tcase_add_loop_test(c, random_bodies, 0, 60);
+    tcase_add_test(c, state_in_registers);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}

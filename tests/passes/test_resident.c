@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and branches as single kernels: the evaluator's bits, alone, mapped over any axes, mapped
+// twice, differentiated, and both.
+#include "resident_programs.h"
+
+// Every loop of the function is one kernel, and the program gives the evaluator's bits.
+static void check_resident(const char *what, uint32_t f)
+{
+    struct nest_program *p;
+    f = simplified(f);
+    jot_status status = pass_schedule(module->arena, graph(f), NULL, &p);
+    if (status != JOT_OK)
+        fprintf(stderr, "%s\n%s\n", what, ir_graph_text(graph(f)));
+    ck_assert_msg(status == JOT_OK, "%s: %s", what, jot_error_message());
+    check_program(f, p);
+    require_of(count_resident(p) == count_control(f), what, f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+
+START_TEST(alone) { check_resident(programs[_i].name, parse(programs[_i].text)); }
+END_TEST
+
+START_TEST(mapped_over_any_inputs)
+{
+    uint32_t f = parse(programs[_i].text);
+    for (uint64_t bits = all_inputs(f); bits; bits--)
+        check_resident(programs[_i].name, mapped(f, bits, bits == 1 ? 0 : LANES));
+}
+END_TEST
+
+START_TEST(mapped_twice)
+{
+    uint32_t f = parse(programs[_i].text);
+    for (uint64_t bits = all_inputs(f); bits; bits--) {
+        uint64_t other = (bits * 5 + 3) & all_inputs(f);
+        check_resident(programs[_i].name,
+                       mapped(mapped(f, bits, 3), other ? other : bits, LANES));
+    }
+}
+END_TEST
+
+START_TEST(derivatives)
+{
+    uint32_t f = parse(programs[_i].text), g;
+    check_resident(programs[_i].name, forward(f));
+    check_resident(programs[_i].name, mapped(forward(f), all_inputs(f), LANES));
+    if (programs[_i].has_while)
+        return;
+    require(pass_vjp(module, f, mask_of(graph(f)->n_params, inexact_bits(f)), &g));
+    check_resident(programs[_i].name, g);
+    check_resident(programs[_i].name, mapped(g, all_inputs(g), LANES));
+}
+END_TEST
+
+// A loop that is one kernel is one whatever it is mapped over.
+START_TEST(random_loops)
+{
+    for (uint64_t i = 0; i < 40; i++) {
+        uint64_t state = seed + (uint64_t)_i * 1000 + i;
+        uint32_t f = simplified(random_loop(state, 3 + (int)(i % 9)));
+        struct nest_program *p;
+        if (!count_control(f) || pass_schedule(module->arena, graph(f), NULL, &p) != JOT_OK ||
+            count_resident(p) != count_control(f))
+            continue;
+        check_resident("random loop", f);
+        uint32_t g = mapped(f, all_inputs(f), LANES);
+        check_resident("random loop, mapped", g);
+        check_resident("random loop, mapped twice", mapped(g, all_inputs(f), 3));
+    }
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, alone, 0, PROGRAMS);
+    tcase_add_loop_test(t, mapped_over_any_inputs, 0, PROGRAMS);
+    tcase_add_loop_test(t, mapped_twice, 0, PROGRAMS);
+    tcase_add_loop_test(t, derivatives, 0, PROGRAMS);
+    tcase_add_loop_test(t, random_loops, 0, 10);
+}
+
+int main(void) { return support_run("resident", add_tests); }

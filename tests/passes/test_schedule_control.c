@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and branches as steps: the evaluator's bits, whose memory carries have, and what is copied.
+#include "resident_programs.h"
+
+static const struct schedule_options ways[] = {
+    {.steps = true}, {.separate = true}, {.steps = true, .large = true, .no_gemm = true}};
+
+static void check_text(uint32_t f, const struct nest_program *p)
+{
+    struct strbuf first = strbuf_make(module->arena), second = strbuf_make(module->arena);
+    struct nest_program *again;
+    nest_program_print(&first, p);
+    require(nest_program_parse(module->arena, first.text, &again));
+    nest_program_print(&second, again);
+    require_of(!strcmp(first.text, second.text), "it does not print as it is read", f, p);
+}
+
+static void check_steps(uint32_t f)
+{
+    f = simplified(f);
+    struct ir_tensor *in = draw_inputs(f, seed);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct nest_program *p = schedule_with(f, &ways[i]);
+        check_program(f, p);
+        check_text(f, p);
+        check_run(f, p, in);
+    }
+}
+
+START_TEST(programs_run)
+{
+    uint32_t f = parse(programs[_i].text), g;
+    check_steps(f);
+    check_steps(mapped(f, all_inputs(f), 3));
+    check_steps(mapped(f, 2, 2));
+    check_steps(forward(f));
+    if (programs[_i].has_while)
+        return;
+    require(pass_vjp(module, f, mask_of(graph(f)->n_params, inexact_bits(f)), &g));
+    check_steps(g);
+    check_steps(mapped(g, all_inputs(g), 3));
+}
+END_TEST
+
+START_TEST(random_loops_run)
+{
+    for (uint64_t i = 0; i < 6; i++) {
+        uint32_t f = random_loop(seed + (uint64_t)_i * 1000 + i, 3 + (int)i);
+        check_steps(f);
+        check_steps(mapped(f, 1 + i, 3));
+    }
+}
+END_TEST
+
+// Copies in the bodies of loops, and outside.
+static void count_copies(const struct nest_program *p, uint32_t *inside, uint32_t *outside)
+{
+    uint32_t depth = 0;
+    *inside = *outside = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        depth -= t->kind == NEST_STEP_END;
+        if (t->kind == NEST_STEP_COPY)
+            ++*(depth ? inside : outside);
+        depth += nest_step_opens(t);
+    }
+}
+
+static uint32_t count_turns(const struct nest_program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        n += p->memories.at[i].place == NEST_TURN;
+    return n;
+}
+
+// Bodies over a, b and c: f32[100], and what a loop of theirs takes.
+static const struct {
+    const char *name, *body;
+    uint32_t inside, turns;
+} bodies[] = {
+    {"in place",
+     "  %x = sin %a : f32[100]\n  %y = cos %b : f32[100]\n  %z = exp %c : f32[100]\n"
+     "  return %x, %y, %z\n",
+     0, 0},
+    {"carry k feeds carry k + 1", "  %x = sin %c : f32[100]\n  return %x, %a, %b\n", 0, 1},
+    {"all of them trade places", "  return %b, %c, %a\n", 0, 0},
+    {"a stencil",
+     "  %x = rev %a {axes=[0]} : f32[100]\n  %y = add %x, %a : f32[100]\n"
+     "  %z = sub %y, %c : f32[100]\n  return %y, %b, %z\n",
+     0, 2},
+    {"one value twice", "  %x = sin %a : f32[100]\n  return %x, %x, %c\n", 1, 0},
+};
+enum { BODIES = sizeof bodies / sizeof *bodies };
+
+static uint32_t loop_of(const char *body, int trips)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s,
+                  "jot ir 1\nfunction @0(%%a: f32[100], %%b: f32[100], %%c: f32[100]) {\n%s}\n"
+                  "function @1 f(%%a: f32[100], %%b: f32[100], %%c: f32[100]) {\n"
+                  "  %%1, %%2, %%3 = scan %%a, %%b, %%c {reverse=0, length=%d, n_consts=0, "
+                  "n_carry=3, functions=[@0]} : f32[100], f32[100], f32[100]\n"
+                  "  return %%1, %%2, %%3\n}\n",
+                  body, trips);
+    return parse(s.text);
+}
+
+START_TEST(carries)
+{
+    static const int trips[] = {0, 1, 2, 3, 4, 5, 7};
+    const bool donated[] = {true, true, true};
+    for (size_t i = 0; i < sizeof trips / sizeof *trips; i++)
+        for (int dies = 0; dies < 2; dies++) {
+            uint32_t f = loop_of(bodies[_i].body, trips[i]), inside, outside;
+            struct nest_program *p = schedule_with(
+                f, &(struct schedule_options){.steps = true, .donated = dies ? donated : NULL});
+            check_program(f, p);
+            check_run(f, p, draw_inputs(f, seed));
+            count_copies(p, &inside, &outside);
+            require_of(inside == bodies[_i].inside, "other copies in the loop", f, p);
+            require_of(count_turns(p) == bodies[_i].turns, "other turns", f, p);
+            require_of(outside == 3, "other copies beside the loop", f, p);
+        }
+}
+END_TEST
+
+// Updates of an element: the copy that brings the operand is the only one, and donation makes it none.
+START_TEST(updates_in_place)
+{
+    const char *text =
+        "jot ir 1\nfunction @0(%a: f32[1000], %i: i32[]) {\n"
+        "  %x = dynamic_slice %a, %i {sizes=[1]} : f32[1]\n  %y = sin %x : f32[1]\n"
+        "  %z = dynamic_update_slice %a, %y, %i : f32[1000]\n"
+        "  %one = const {data=1} : i32[]\n  %j = add %i, %one : i32[]\n  return %z, %j\n}\n"
+        "function @1 f(%a: f32[1000], %i: i32[]) {\n"
+        "  %1, %2 = scan %a, %i {reverse=0, length=9, n_consts=0, n_carry=2, functions=[@0]} : "
+        "f32[1000], i32[]\n  return %1\n}\n";
+    const bool donated[] = {true, false};
+    uint32_t f = parse(text), inside, outside;
+    struct nest_program *p = schedule_with(
+        f, &(struct schedule_options){.steps = true, .donated = _i ? donated : NULL});
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    count_copies(p, &inside, &outside);
+    require_of(inside == 0 && outside == 2, "other copies", f, p);
+    ck_assert_int_eq(p->donated[0], _i ? 0 : -1);
+}
+END_TEST
+
+START_TEST(wrong_plans_are_found)
+{
+    uint32_t f = loop_of(bodies[3].body, 5);
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){.steps = true});
+    for (uint32_t m = 0; m < p->memories.count; m++)
+        if (p->memories.at[m].place == NEST_TURN) {
+            struct nest_memory kept = p->memories.at[m];
+            p->memories.at[m].index = (kept.index + 1) % kept.n_of;
+            require_of(plan_verify(p, NULL) > 0, "a wrong turn is not found", f, p);
+            p->memories.at[m] = kept;
+        }
+    check_program(f, p);
+    p->steps.count--;
+    require_of(nest_program_verify(p, NULL) > 0, "a body without an end is not found", f, p);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, programs_run, 0, PROGRAMS);
+    tcase_add_loop_test(t, random_loops_run, 0, 10);
+    tcase_add_loop_test(t, carries, 0, BODIES);
+    tcase_add_loop_test(t, updates_in_place, 0, 2);
+    tcase_add_test(t, wrong_plans_are_found);
+}
+
+int main(void) { return support_run("schedule_control", add_tests); }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of random programs that have bodies.
+#include "ir/control.h"
+#include "random/maker.h"
+
+// A function of its own of values that are picked, or IR_NONE.
+static uint32_t make_part(struct maker *k, const struct signature *signature, uint64_t n_more)
+{
+    uint32_t f =
+        make_function(k->m, k->state, k->is_derivable, k->depth + 1, signature, n_more);
+    draw(k, 2);
+    return f;
+}
+
+static void pick_operands(struct maker *k, uint32_t n, ir_id *in, struct ir_type *types)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        in[i] = pick(k);
+        types[i] = type_in(k, in[i]);
+    }
+}
+
+// The results after the first, too, can be picked.  There may be none.
+static ir_id add_results(struct maker *k, ir_id v)
+{
+    if (v == IR_NONE || v == k->b.graph->values.count)
+        return IR_NONE;
+    for (uint32_t i = 1; i < ir_node_of(k->b.graph, v)->n_out; i++)
+        vec_push(k->m->arena, &k->pool, v + i);
+    return v;
+}
+
+static ir_id make_call(struct maker *k)
+{
+    uint32_t n = 1 + (uint32_t)draw(k, 2);
+    ir_id in[2];
+    struct ir_type types[2];
+    pick_operands(k, n, in, types);
+    uint32_t f =
+        make_part(k, &(struct signature){.n_types = n, .types = types}, 1 + draw(k, 3));
+    if (f == IR_NONE)
+        return IR_NONE;
+    enum ir_op op = chance(k, 3) ? IR_checkpoint : IR_call;
+    return add_results(k, ir_call(&k->b, op, 1, &f, (int)n, in));
+}
+
+// Up to two consts, up to three carries, and rows of one value where its axis 0 is short.
+static ir_id make_scan(struct maker *k)
+{
+    struct ir_scan s = {.n_consts = (int)draw(k, 3),
+                        .n_carry = (int)draw(k, 4),
+                        .length = (int64_t)draw(k, 5),
+                        .reverse = chance(k, 2)};
+    uint32_t n = (uint32_t)(s.n_consts + s.n_carry);
+    ir_id in[6];
+    struct ir_type types[6];
+    pick_operands(k, n, in, types);
+    if (s.n_carry && chance(k, 3)) {
+        in[s.n_consts] = ir_scalar_int(&k->b, JOT_I32, (int64_t)draw(k, 3));
+        types[s.n_consts] = type_in(k, in[s.n_consts]);
+    }
+    ir_id rows = pick(k);
+    struct ir_type t = type_in(k, rows);
+    if (t.rank && ir_dims(k->m, t)[0] < 8) {
+        s.length = ir_dims(k->m, t)[0];
+        in[n] = rows;
+        types[n++] = ir_type_row(k->m, t);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (ir_count(k->m, types[i]) > MOST_ELEMENTS / 8)
+            return IR_NONE;
+    struct signature signature = {.n_types = n,
+                                  .types = types,
+                                  .n_results = (uint32_t)s.n_carry,
+                                  .results = types + s.n_consts};
+    s.body = make_part(k, &signature, draw(k, 3));
+    if (s.body == IR_NONE)
+        return IR_NONE;
+    const struct ir_graph *body = ir_function(k->m, s.body);
+    for (uint32_t i = 0; i < body->outputs.count; i++)
+        if (ir_count(k->m, ir_type_of(body, body->outputs.at[i])) > MOST_ELEMENTS / 8)
+            return IR_NONE;
+    return add_results(k, ir_scan(&k->b, &s, (int)n, in));
+}
+
+// An index from the sign of a value, or an integer as it is.
+static ir_id make_index(struct maker *k)
+{
+    ir_id x = pick(k);
+    jot_dtype d = dtype_in(k, x);
+    if (d == JOT_BOOL || dtype_is_complex(d) || count_in(k, x) == 0)
+        return IR_NONE;
+    int64_t axes[IR_MAX_RANK];
+    for (int i = 0; i < IR_MAX_RANK; i++)
+        axes[i] = i;
+    x = ir_reduce(&k->b, IR_reduce_max, x, type_in(k, x).rank, axes);
+    return d == JOT_I32 ? x
+                        : ir_convert(&k->b, ir_lt(&k->b, x, ir_scalar(&k->b, d, 1)), JOT_I32);
+}
+
+// (count, carries) -> count < n, and -> count + 1 and the carries of the part.
+static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_while *out)
+{
+    const struct ir_graph *f = ir_function(k->m, part);
+    struct ir_builder test = ir_builder_make(k->m, "test", IR_BUILD_PLAIN);
+    struct ir_builder step = ir_builder_make(k->m, "step", IR_BUILD_PLAIN);
+    ir_id in[5], y[5];
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        in[i] = ir_param(&step, ir_type_of(f, i));
+        ir_param(&test, ir_type_of(f, i));
+    }
+    ir_output(&test, ir_lt(&test, 0, ir_scalar_int(&test, JOT_I32, n)));
+    out->test = ir_finish_function(&test);
+    ir_output(&step, ir_add(&step, in[0], ir_scalar_int(&step, JOT_I32, 1)));
+    ir_inline(&step, f, in, y);
+    for (uint32_t i = 0; i < f->outputs.count; i++)
+        ir_output(&step, y[i]);
+    out->step = ir_finish_function(&step);
+}
+
+// A few trips, by a count that may come from a value; always bounded where it is differentiated.
+static ir_id make_while(struct maker *k)
+{
+    uint32_t n = 1 + (uint32_t)draw(k, 3);
+    int64_t most = (int64_t)draw(k, 4);
+    ir_id in[5];
+    struct ir_type types[5];
+    in[0] = chance(k, 2) ? make_index(k) : ir_scalar_int(&k->b, JOT_I32, 0);
+    if (in[0] == IR_NONE)
+        return IR_NONE;
+    types[0] = type_in(k, in[0]);
+    // Of i32 values there are all: none is so small that the loop is long.
+    in[0] = ir_max(&k->b, in[0], ir_scalar_int(&k->b, JOT_I32, 0));
+    pick_operands(k, n, in + 1, types + 1);
+    struct signature signature = {
+        .n_types = n + 1, .types = types, .n_results = n, .results = types + 1};
+    uint32_t part = make_part(k, &signature, 0);
+    if (part == IR_NONE)
+        return IR_NONE;
+    bool is_bounded = k->is_derivable || chance(k, 2);
+    struct ir_while l = {.max_trips = is_bounded ? most + (int64_t)draw(k, 2) : IR_NO_BOUND};
+    make_count(k, part, most, &l);
+    return add_results(k, ir_while(&k->b, &l, (int)n + 1, in));
+}
+
+static ir_id make_cond(struct maker *k)
+{
+    uint32_t n = 1 + (uint32_t)draw(k, 3), branches[3];
+    int n_branches = 2 + chance(k, 3);
+    ir_id in[4];
+    struct ir_type types[4], results[4];
+    in[0] = make_index(k);
+    if (in[0] == IR_NONE)
+        return IR_NONE;
+    pick_operands(k, n, in + 1, types);
+    struct signature signature = {.n_types = n, .types = types};
+    for (int i = 0; i < n_branches; i++) {
+        branches[i] = make_part(k, &signature, i ? 0 : 1 + draw(k, 3));
+        if (branches[i] == IR_NONE)
+            return IR_NONE;
+        const struct ir_graph *first = ir_function(k->m, branches[0]);
+        signature.n_results = first->outputs.count;
+        for (uint32_t o = 0; o < first->outputs.count; o++)
+            results[o] = ir_type_of(first, first->outputs.at[o]);
+        signature.results = results;
+    }
+    return add_results(k, ir_cond(&k->b, n_branches, branches, (int)n + 1, in));
+}
+
+ir_id make_bodies(struct maker *k)
+{
+    if (k->depth > 1)
+        return IR_NONE;
+    switch (draw(k, 5)) {
+    case 0:
+        return make_scan(k);
+    case 1:
+        return make_cond(k);
+    case 2:
+        return make_while(k);
+    default:
+        return make_call(k);
+    }
+}

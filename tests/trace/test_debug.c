@@ -1,0 +1,766 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assertions in functions, blocks and transforms, by machine code and by the evaluator.
+#include "trace_support.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static const char *base_of(const char *message)
+{
+    const char *slash = strrchr(message, '/');
+    return slash ? slash + 1 : message;
+}
+
+// The message with the place cut to the name of the file, without the line.
+static const char *said(void)
+{
+    static _Thread_local char text[1024];
+    const char *m = jot_error_message(), *colon = strchr(m, ':');
+    char file[256];
+    snprintf(file, sizeof file, "%.*s", colon ? (int)(colon - m) : 0, m);
+    const char *rest = colon ? strchr(colon + 1, ':') : NULL;
+    snprintf(text, sizeof text, "%s%s", base_of(file), rest ? rest : m);
+    return text;
+}
+
+static jot_value guarded(jot_value x)
+{
+    jot_assert(jot_greater(x, 0), "x must be positive");
+    return jot_log(x);
+}
+
+static jot_array *vector(int n, const double *x)
+{
+    const int64_t dims[] = {n, JOT_END};
+    return jot_array_copy(JOT_F64, x, dims);
+}
+
+// Calls f on an f64 vector and compares the message, or NULL for none; the result is otherwise left
+// alone.
+static void call_on(jot_function f, int n, const double *x, const char *message)
+{
+    jot_executable *e = jot_jit(f);
+    jot_array *in = vector(n, x), *out = (jot_array *)&in;
+    jot_status status = jot_call(e, JOT_IN(in), JOT_OUT(out));
+    ck_assert_msg((status == JOT_OK) == (message == NULL), "%s", jot_error_message());
+    if (message) {
+        ck_assert_int_eq(status, JOT_ERR_CHECK);
+        ck_assert_str_eq(said(), message);
+        ck_assert(out == (jot_array *)&in);
+    } else {
+        jot_array_release(out);
+    }
+    jot_array_release(in);
+    jot_executable_release(e);
+}
+
+#define GUARDED "test_debug.c: jot_assert(jot_greater(x, 0)): x must be positive"
+
+START_TEST(test_assert)
+{
+    call_on(jot_fn(guarded), 3, (const double[]){1, 2, 3}, NULL);
+    call_on(jot_fn(guarded), 3, (const double[]){1, -2, 0}, GUARDED ", at [1]");
+}
+END_TEST
+
+static jot_value of_scalar(jot_value x)
+{
+    jot_assert(jot_less(jot_sum(x), 10), NULL);
+    return x;
+}
+
+START_TEST(test_scalar_has_no_index)
+{
+    call_on(jot_fn(of_scalar), 2, (const double[]){4, 5}, NULL);
+    call_on(jot_fn(of_scalar), 2, (const double[]){5, 5},
+            "test_debug.c: jot_assert(jot_less(jot_sum(x), 10)): does not hold");
+}
+END_TEST
+
+START_TEST(test_mapped)
+{
+    call_on(jot_vmap(jot_fn(guarded), 0), 3, (const double[]){1, 2, 3}, NULL);
+    call_on(jot_vmap(jot_fn(guarded), 0), 3, (const double[]){1, 2, -3}, GUARDED ", at [2]");
+}
+END_TEST
+
+static jot_value total(jot_value x) { return jot_sum(guarded(x)); }
+
+START_TEST(test_gradient)
+{
+    call_on(jot_grad(jot_fn(total), 0), 3, (const double[]){1, 2, 3}, NULL);
+    call_on(jot_grad(jot_fn(total), 0), 3, (const double[]){0, 2, 3}, GUARDED ", at [0]");
+}
+END_TEST
+
+static jot_value in_loop(jot_value x)
+{
+    JOT_FOR (i, 4, x) {
+        jot_assert(jot_less(x, 100), "grows");
+        x = jot_mul(x, 2);
+    }
+    return x;
+}
+
+static jot_value in_while(jot_value x)
+{
+    JOT_WHILE ((x), jot_less(jot_sum(x), 100)) {
+        jot_assert(jot_greater(x, 0), "falls");
+        x = jot_add(x, x);
+    }
+    return x;
+}
+
+static jot_value in_branch(jot_value x)
+{
+    JOT_IF (jot_greater(jot_sum(x), 0), x) {
+        jot_assert(jot_less(x, 5), "large");
+    } else {
+        x = jot_neg(x);
+    }
+    return x;
+}
+
+START_TEST(test_blocks)
+{
+    call_on(jot_fn(in_loop), 2, (const double[]){1, 2}, NULL);
+    call_on(jot_fn(in_loop), 2, (const double[]){1, 40},
+            "test_debug.c: jot_assert(jot_less(x, 100)): grows, at [1]");
+    call_on(jot_fn(in_while), 2, (const double[]){1, 2}, NULL);
+    call_on(jot_fn(in_while), 2, (const double[]){-1, 2},
+            "test_debug.c: jot_assert(jot_greater(x, 0)): falls, at [0]");
+    call_on(jot_fn(in_branch), 2, (const double[]){1, 2}, NULL);
+    call_on(jot_fn(in_branch), 2, (const double[]){1, -7}, NULL);
+    call_on(jot_fn(in_branch), 2, (const double[]){1, 7},
+            "test_debug.c: jot_assert(jot_less(x, 5)): large, at [1]");
+    call_on(jot_vmap(jot_fn(in_branch), 0), 2, (const double[]){1, -7}, NULL);
+    call_on(jot_vmap(jot_fn(in_branch), 0), 2, (const double[]){-9, 7},
+            "test_debug.c: jot_assert(jot_less(x, 5)): large, at [1]");
+}
+END_TEST
+
+// x doubled until it is 100.
+static jot_value bounded(jot_value x)
+{
+    JOT_WHILE ((x), jot_less(x, 100), .bound = 4) {
+        x = jot_mul(x, 2);
+    }
+    return x;
+}
+
+static jot_value sum_bounded(jot_value x)
+{
+    jot_value y;
+    JOT_VMAP ((x), (y)) {
+        y = bounded(x);
+    }
+    return jot_sum(y);
+}
+
+static jot_value bounded_in_loop(jot_value x)
+{
+    JOT_FOR (i, 3, x) {
+        x = bounded(jot_sub(x, 100));
+    }
+    return x;
+}
+
+#define BOUND "test_debug.c: JOT_WHILE: not done after 4 trips, its bound"
+
+START_TEST(test_bound)
+{
+    static const double good[] = {7, 50, 101}, bad[] = {7, 6, 5};
+    jot_function mapped = jot_vmap(jot_fn(bounded), 0);
+    call_on(mapped, 3, good, NULL);
+    call_on(mapped, 3, bad, BOUND ", at [1]");
+    call_on(jot_fn(sum_bounded), 3, good, NULL);
+    call_on(jot_grad(jot_fn(sum_bounded), 0), 3, good, NULL);
+    call_on(jot_grad(jot_fn(sum_bounded), 0), 3, bad, BOUND ", at [1]");
+    call_on(jot_vmap(jot_grad(jot_fn(bounded), 0), 0), 3, bad, BOUND ", at [1]");
+    call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 107}, NULL);
+    call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 101},
+            BOUND ", at [1]");
+}
+END_TEST
+
+// Errors of the check itself.
+static jot_value not_bool(jot_value x)
+{
+    jot_assert(x, "x");
+    return x;
+}
+
+START_TEST(test_takes_bool)
+{
+    jot_executable *e = jot_jit(jot_fn(not_bool));
+    jot_array *in = vector(2, (const double[]){1, 2}), *out;
+    ck_assert_int_eq(jot_call(e, JOT_IN(in), JOT_OUT(out)), JOT_ERR_DTYPE);
+    ck_assert_str_eq(said(), "test_debug.c: jot_assert(x): f64[2] is not bool: compare it");
+    jot_array_release(in);
+    jot_executable_release(e);
+}
+END_TEST
+
+// In a scope an assertion belongs to the next evaluation, and to no other.
+START_TEST(test_scope)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value x = jot_add(jot_from(1.0), 2.0), y = jot_mul(x, 2);
+    jot_assert(jot_less(x, 3), "three");
+    jot_array *a = NULL;
+    ck_assert_int_eq(jot_eval(y, &a), JOT_ERR_CHECK);
+    ck_assert_ptr_null(a);
+    ck_assert_str_eq(said(), "test_debug.c: jot_assert(jot_less(x, 3)): three");
+    CHECK_EXACT(y, 6);
+    jot_assert(jot_less(y, 7), "seven");
+    CHECK_EXACT(y, 6);
+    jot_assert(jot_less(y, 6), "six");
+    ck_assert_int_eq(jot_eval(y, NULL), JOT_ERR_CHECK);
+    jot_scope_close(s);
+}
+END_TEST
+
+// ---------------------------------------------------------------------------------------
+// Callbacks and printing
+
+// What a run writes to stdout, in a buffer.
+static char printed[4096];
+static int saved_stdout;
+static FILE *captured;
+
+static void capture_begin(void)
+{
+    fflush(stdout);
+    saved_stdout = dup(1);
+    captured = tmpfile();
+    ck_assert_ptr_nonnull(captured);
+    dup2(fileno(captured), 1);
+}
+
+static const char *capture_end(void)
+{
+    fflush(stdout);
+    dup2(saved_stdout, 1);
+    close(saved_stdout);
+    rewind(captured);
+    printed[fread(printed, 1, sizeof printed - 1, captured)] = 0;
+    fclose(captured);
+    return printed;
+}
+
+// What f prints at x.
+static const char *prints(jot_function f, int n, const double *x)
+{
+    jot_executable *e = jot_jit(f);
+    jot_array *in = vector(n, x), *out;
+    capture_begin();
+    jot_status status = jot_call(e, JOT_IN(in), JOT_OUT(out));
+    const char *text = capture_end();
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    jot_array_release(in);
+    jot_array_release(out);
+    jot_executable_release(e);
+    return text;
+}
+
+static jot_value shown(jot_value x)
+{
+    jot_value y = jot_mul(x, x);
+    jot_printf("x = {}, y = {} {{}}\n", x, y);
+    jot_print(y);
+    return jot_sum(y);
+}
+
+START_TEST(test_print)
+{
+    static const double x[] = {1, 2};
+    ck_assert_str_eq(prints(jot_fn(shown), 2, x), "x = [1. 2.], y = [1. 4.] {}\ny = [1. 4.]\n");
+    ck_assert_str_eq(prints(jot_grad(jot_fn(shown), 0), 2, x),
+                     "x = [1. 2.], y = [1. 4.] {}\ny = [1. 4.]\n");
+    ck_assert_str_eq(
+        prints(jot_vmap(jot_fn(shown), 0), 2, x),
+        "[0] x = 1.0, y = 1.0 {}\n[1] x = 2.0, y = 4.0 {}\n[0] y = 1.0\n[1] y = 4.0\n");
+}
+END_TEST
+
+static jot_value shown_in_loop(jot_value x)
+{
+    JOT_FOR (i, 3, x) {
+        jot_printf("{}: {}\n", i, x);
+        x = jot_mul(x, 2);
+    }
+    jot_printf("end\n");
+    jot_printf("{}\n", x);
+    return jot_sum(x);
+}
+
+START_TEST(test_print_in_loop)
+{
+    static const double x[] = {1, 2};
+    const char *lines = "0: [1. 2.]\n1: [2. 4.]\n2: [4. 8.]\nend\n[ 8. 16.]\n";
+    ck_assert_str_eq(prints(jot_fn(shown_in_loop), 2, x), lines);
+    ck_assert_str_eq(prints(jot_grad(jot_fn(shown_in_loop), 0), 2, x), lines);
+    ck_assert_str_eq(prints(jot_vmap(jot_fn(shown_in_loop), 0), 2, x),
+                     "[0] 0: 1.0\n[1] 0: 2.0\n[0] 1: 2.0\n[1] 1: 4.0\n[0] 2: 4.0\n[1] 2: 8.0\n"
+                     "end\n[0] 8.0\n[1] 16.0\n");
+}
+END_TEST
+
+static jot_value bad_format(jot_value x)
+{
+    jot_printf("{} and {}\n", x);
+    return x;
+}
+
+static jot_value bad_brace(jot_value x)
+{
+    jot_printf("{x}\n", x);
+    return x;
+}
+
+static void fails_to_trace(jot_function f, const char *message)
+{
+    jot_executable *e = jot_jit(f);
+    jot_array *in = vector(1, (const double[]){1}), *out;
+    ck_assert_int_eq(jot_call(e, JOT_IN(in), JOT_OUT(out)), JOT_ERR_ARGUMENT);
+    ck_assert_str_eq(said(), message);
+    jot_array_release(in);
+    jot_executable_release(e);
+}
+
+START_TEST(test_formats)
+{
+    fails_to_trace(jot_fn(bad_format),
+                   "test_debug.c: jot_printf: the format has 2 {} for 1 values");
+    fails_to_trace(jot_fn(bad_brace),
+                   "test_debug.c: jot_printf: a brace of the format stands alone: "
+                   "{} is a value, {{ and }} are braces");
+}
+END_TEST
+
+static jot_status count_calls(void *ctx, const jot_callback_call *call)
+{
+    ++*(int *)ctx;
+    *(float *)call->out[0].data = *(const float *)call->in[0].data + 1;
+    return JOT_OK;
+}
+
+// What an effect gave stays when more is evaluated.
+START_TEST(test_effects_in_scope_happen_once)
+{
+    jot_scope *s = jot_scope_open();
+    int calls = 0;
+    const jot_type types[] = {JOT_TYPE(JOT_F32)};
+    const jot_callback_spec spec = {
+        .call = count_calls, .ctx = &calls, .n_out = 1, .out = types};
+    jot_value y, x = jot_add(jot_from(1.0), 2.0), a = x, b = x;
+    jot_callback(&spec, &y, x);
+    jot_value z = jot_add(y, 1);
+    ck_assert_double_eq(jot_item(y), 4);
+    ck_assert_double_eq(jot_item(z), 5);
+    ck_assert_double_eq(jot_item(jot_mul(z, y)), 20);
+    ck_assert_int_eq(calls, 1);
+    capture_begin();
+    JOT_FOR (i, 2, a, b) {
+        jot_printf("{} ", a);
+        a = jot_mul(a, 2);
+        b = jot_add(b, a);
+    }
+    double last = jot_item(jot_add(a, 1)), sum = jot_item(jot_sub(b, 1));
+    ck_assert_str_eq(capture_end(), "3.0 6.0 ");
+    ck_assert_double_eq(last, 13);
+    ck_assert_double_eq(sum, 20);
+    jot_scope_close(s);
+}
+END_TEST
+
+// Polls until the counter, which is outside of the program, has come to 4.
+static jot_status poll(void *ctx, const jot_callback_call *call)
+{
+    *(bool *)call->out[0].data = ++*(int *)ctx < 4;
+    return JOT_OK;
+}
+
+static int polls;
+
+static jot_value polled(jot_value x, int64_t bound)
+{
+    const jot_type types[] = {JOT_TYPE(JOT_BOOL)};
+    const jot_callback_spec spec = {.call = poll, .ctx = &polls, .n_out = 1, .out = types};
+    jot_value more;
+    JOT_WHILE ((x), (jot_callback(&spec, &more, x), more), .bound = bound) {
+        x = jot_mul(x, 1);
+    }
+    return x;
+}
+
+static jot_value polled_freely(jot_value x) { return polled(x, 0); }
+static jot_value polled_within(jot_value x) { return polled(x, 9); }
+
+START_TEST(test_test_with_callback)
+{
+    jot_executable *e = jot_jit(jot_fn(polled_freely));
+    jot_array *in = vector(1, (const double[]){7}), *out;
+    polls = 0;
+    ck_assert_msg(jot_call(e, JOT_IN(in), JOT_OUT(out)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_double_eq(jot_array_item(out), 7);
+    ck_assert_int_eq(polls, 4);
+    jot_arrays_release(1, &in);
+    jot_arrays_release(1, &out);
+    jot_executable_release(e);
+    fails_to_trace(
+        jot_fn(polled_within),
+        "test_debug.c: JOT_WHILE: a bound is for a test without callbacks, for it is "
+        "made once more behind the loop: count the trips in the state");
+}
+END_TEST
+
+START_TEST(test_print_in_scope)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value x = jot_add(jot_from(1.0), 2.0);
+    capture_begin();
+    jot_printf("x = {}\n", x);
+    jot_print(x);
+    double y = jot_item(jot_mul(x, 2));
+    ck_assert_str_eq(capture_end(), "x = 3.0\nx = 3.0\n");
+    ck_assert_double_eq(y, 6);
+    jot_scope_close(s);
+}
+END_TEST
+
+// Squares, and counts how often it is called and with how many lanes.
+struct counter {
+    int calls, lanes;
+    double fails_at;
+};
+
+static jot_status square(void *ctx, const jot_callback_call *call)
+{
+    struct counter *c = ctx;
+    const jot_callback_array *x = &call->in[0], *y = &call->out[0];
+    int64_t n = 1;
+    for (int axis = 0; axis < x->rank; axis++)
+        n *= x->dims[axis];
+    c->calls++;
+    c->lanes = call->n_lanes;
+    for (int64_t i = 0; i < n; i++) {
+        double v = ((const double *)x->data)[i];
+        if (c->fails_at != 0 && v == c->fails_at)
+            return v < 0 ? JOT_ERR_DEVICE : jot_callback_fail(JOT_ERR_IO, "the disk is full");
+        ((double *)y->data)[i] = v * v;
+    }
+    return JOT_OK;
+}
+
+static struct counter counter;
+
+static jot_value of_spec(jot_value x, enum jot_callback_map map)
+{
+    const jot_type types[] = {JOT_TYPE(JOT_F64)};
+    const jot_callback_spec spec = {.call = square,
+                                    .ctx = &counter,
+                                    .name = "square",
+                                    .n_out = 1,
+                                    .out = types,
+                                    .map = map};
+    jot_value y;
+    jot_callback(&spec, &y, x);
+    return y;
+}
+
+static jot_value squared(jot_value x) { return of_spec(x, JOT_CALLBACK_LANES); }
+static jot_value squared_at_once(jot_value x) { return of_spec(x, JOT_CALLBACK_BATCH); }
+
+// Results of f at x.
+static jot_status run_squares(jot_function f, const double x[3], double y[3])
+{
+    jot_executable *e = jot_jit(f);
+    jot_array *in = vector(3, x), *out = NULL;
+    jot_status status = jot_call(e, JOT_IN(in), JOT_OUT(out));
+    if (status == JOT_OK)
+        memcpy(y, jot_array_data(out), 3 * sizeof *y);
+    else
+        ck_assert_ptr_null(out);
+    jot_array_release(in);
+    jot_array_release(out);
+    jot_executable_release(e);
+    return status;
+}
+
+static void check_squares(jot_function f, double fails_at, int calls, int lanes)
+{
+    static const double x[3] = {1, -2, 3};
+    double y[3];
+    counter = (struct counter){.fails_at = fails_at};
+    must(run_squares(f, x, y));
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(y[i], x[i] * x[i]);
+    ck_assert_int_eq(counter.calls, calls);
+    ck_assert_int_eq(counter.lanes, lanes);
+}
+
+static jot_value squared_dropped(jot_value x)
+{
+    squared(jot_sum(x));
+    return jot_mul(x, x);
+}
+
+static jot_value squared_lanes(jot_value x)
+{
+    jot_value y;
+    JOT_VMAP ((x), (y)) {
+        y = squared(x);
+    }
+    return y;
+}
+
+START_TEST(test_callback_batch)
+{
+    check_squares(jot_vmap(jot_fn(squared_at_once), 0), 0, 1, 1);
+    check_squares(jot_fn(squared_dropped), 0, 1, 0);
+}
+END_TEST
+
+START_TEST(test_callback_lanes)
+{
+    check_squares(jot_vmap(jot_fn(squared), 0), 0, 3, 0);
+    check_squares(jot_fn(squared_lanes), 0, 3, 0);
+}
+END_TEST
+
+START_TEST(test_callback_fails)
+{
+    static const double x[3] = {1, -2, 3};
+    double y[3];
+    counter = (struct counter){.fails_at = 3};
+    ck_assert_int_eq(run_squares(jot_vmap(jot_fn(squared_at_once), 0), x, y), JOT_ERR_IO);
+    ck_assert_str_eq(jot_error_message(), "the disk is full");
+    counter = (struct counter){.fails_at = -2};
+    ck_assert_int_eq(run_squares(jot_vmap(jot_fn(squared_at_once), 0), x, y), JOT_ERR_DEVICE);
+    ck_assert_str_eq(jot_error_message(), "the callback square failed: JOT_ERR_DEVICE");
+}
+END_TEST
+
+static jot_value sum_squared(jot_value x) { return jot_sum(squared(jot_sum(x))); }
+
+START_TEST(test_callback_has_no_derivative)
+{
+    fails_to_trace(
+        jot_grad(jot_fn(sum_squared), 0),
+        "test_debug.c: jot_grad: the callback square has no derivative: give it one "
+        "by jot_custom_vjp or jot_custom_jvp, or take jot_stop_gradient of its arguments");
+}
+END_TEST
+
+static void squared_forward(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = squared(in[0]);
+    out[1] = in[0];
+}
+
+static void squared_backward(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = jot_mul(jot_mul(in[0], 2), in[1]);
+}
+
+static jot_value ruled(jot_value x)
+{
+    jot_function f =
+        jot_custom_vjp(jot_fn(squared), jot_function_make(squared_forward, 1, 2, NULL),
+                       jot_function_make(squared_backward, 2, 1, NULL));
+    jot_value y;
+    jot_apply(f, 1, &x, 1, &y);
+    return y;
+}
+
+static jot_value ruled_sum(jot_value x)
+{
+    jot_value y = ruled(jot_sum(x));
+    return jot_add(y, jot_mul(x, 0));
+}
+
+static jot_value ruled_total(jot_value x) { return jot_mean(ruled_sum(x)); }
+
+static jot_value checkpointed(jot_value x)
+{
+    jot_value y;
+    jot_apply(jot_checkpoint(jot_fn(ruled_total)), 1, &x, 1, &y);
+    return y;
+}
+
+// f(f(f(x))) with f(x) = x^2 / 2
+static jot_value ruled_in_scan(jot_value x)
+{
+    jot_value y = jot_sum(x);
+    JOT_SCAN ((y), (), (), .length = 3, .checkpoint = 1) {
+        y = jot_mul(ruled(y), 0.5);
+    }
+    return y;
+}
+
+START_TEST(test_callback_is_not_repeated)
+{
+    static const double x[3] = {1, -2, 3};
+    double y[3];
+    counter = (struct counter){0};
+    must(run_squares(jot_grad(jot_fn(checkpointed), 0), x, y));
+    ck_assert_double_eq(y[1], 4);
+    ck_assert_int_eq(counter.calls, 1);
+    counter = (struct counter){0};
+    must(run_squares(jot_grad(jot_fn(ruled_in_scan), 0), x, y));
+    ck_assert_double_eq(y[1], 8);
+    ck_assert_int_eq(counter.calls, 3);
+}
+END_TEST
+
+START_TEST(test_callback_with_a_rule)
+{
+    static const double x[3] = {1, -2, 3};
+    double y[3];
+    counter = (struct counter){0};
+    must(run_squares(jot_grad(jot_fn(ruled_total), 0), x, y));
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(y[i], 4);
+    ck_assert_int_eq(counter.calls, 1);
+}
+END_TEST
+
+enum { THREADS = 2, CALLS = 200 };
+
+static void *call_often(void *at)
+{
+    jot_executable *e = *(jot_executable **)at;
+    for (int i = 0; i < CALLS; i++) {
+        bool good = i % 3 != 0;
+        jot_array *in = vector(2, (const double[]){1, good ? 1 : -1}), *out = NULL;
+        jot_status status = jot_call(e, JOT_IN(in), JOT_OUT(out));
+        bool right = good ? status == JOT_OK
+                          : status == JOT_ERR_CHECK && !strcmp(said(), GUARDED ", at [1]");
+        jot_array_release(in);
+        jot_array_release(out);
+        if (!right)
+            return at;
+    }
+    return NULL;
+}
+
+START_TEST(test_threads)
+{
+    jot_executable *e = jot_jit(jot_fn(guarded));
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, call_often, &e), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(t[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    jot_executable_release(e);
+}
+END_TEST
+
+// ---------------------------------------------------------------------------------------
+// Numbers
+
+static jot_value logs(jot_value x)
+{
+    JOT_FOR (i, 5, x) {
+        x = jot_log(jot_mul(x, 2));
+    }
+    return x;
+}
+
+static jot_value root_of_square(jot_value x) { return jot_sum(jot_sqrt(jot_mul(x, x))); }
+
+START_TEST(test_nan_is_named)
+{
+    setenv("JOT_CHECK", "nan", 1);
+    call_on(jot_fn(logs), 2, (const double[]){1e30, 1e40}, NULL);
+    call_on(jot_fn(logs), 2, (const double[]){1e30, 1},
+            "test_debug.c: jot_log(jot_mul(x, 2)): log gives NaN, at [1], in trip 3");
+    call_on(jot_vmap(jot_fn(logs), 0), 2, (const double[]){1e30, 1},
+            "test_debug.c: jot_log(jot_mul(x, 2)): log gives NaN, at [1], in trip 3");
+    call_on(jot_fn(logs), 2, (const double[]){NAN, 2}, "argument 0 is NaN, at [0]");
+    call_on(jot_grad(jot_fn(root_of_square), 0), 2, (const double[]){1, 2}, NULL);
+    setenv("JOT_CHECK", "inf", 1);
+    call_on(jot_grad(jot_fn(root_of_square), 0), 2, (const double[]){1, 0},
+            "test_debug.c: jot_sqrt(jot_mul(x, x)): div gives NaN or infinity, at [1]");
+    unsetenv("JOT_CHECK");
+}
+END_TEST
+
+static jot_value safe_log(jot_value x)
+{
+    return jot_sum(jot_where(jot_greater(x, 0), jot_log(x), 0));
+}
+
+static void gradient_of_log(double want)
+{
+    jot_executable *e = jot_jit(jot_grad(jot_fn(safe_log), 0));
+    jot_array *x = vector(2, (const double[]){2, 0}), *g;
+    must(jot_call(e, JOT_IN(x), JOT_OUT(g)));
+    check_numbers(g, 2, (const double[]){0.5, want}, 0);
+    jot_array_release(x);
+    jot_array_release(g);
+    jot_executable_release(e);
+}
+
+// The slope of log at 0 is infinite, in the branch that is not taken.
+START_TEST(test_guard)
+{
+    gradient_of_log(0);
+    setenv("JOT_NAN_GUARD", "off", 1);
+    gradient_of_log(NAN);
+    setenv("JOT_NAN_GUARD", "maybe", 1);
+    jot_executable *e = jot_jit(jot_fn(safe_log));
+    jot_array *x = vector(1, (const double[]){1}), *y;
+    ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE(
+        "the environment variable JOT_NAN_GUARD is 'maybe', which is none of: on, off");
+    jot_array_release(x);
+    jot_executable_release(e);
+    unsetenv("JOT_NAN_GUARD");
+}
+END_TEST
+
+static const char *const backends[] = {"", "eval"};
+
+static void add_all(TCase *t)
+{
+    tcase_add_test(t, test_assert);
+    tcase_add_test(t, test_scalar_has_no_index);
+    tcase_add_test(t, test_mapped);
+    tcase_add_test(t, test_gradient);
+    tcase_add_test(t, test_blocks);
+    tcase_add_test(t, test_bound);
+    tcase_add_test(t, test_takes_bool);
+    tcase_add_test(t, test_scope);
+    tcase_add_test(t, test_threads);
+    tcase_add_test(t, test_print);
+    tcase_add_test(t, test_formats);
+    tcase_add_test(t, test_print_in_scope);
+    tcase_add_test(t, test_effects_in_scope_happen_once);
+    tcase_add_test(t, test_test_with_callback);
+    tcase_add_test(t, test_callback_batch);
+    tcase_add_test(t, test_callback_lanes);
+    tcase_add_test(t, test_print_in_loop);
+    tcase_add_test(t, test_callback_fails);
+    tcase_add_test(t, test_callback_has_no_derivative);
+    tcase_add_test(t, test_callback_with_a_rule);
+    tcase_add_test(t, test_callback_is_not_repeated);
+    tcase_add_test(t, test_nan_is_named);
+    tcase_add_test(t, test_guard);
+}
+
+int main(void)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        setenv("JOT_BACKEND", backends[i], 1);
+        failed |= run_suite(*backends[i] ? "debug by the evaluator" : "debug", add_all);
+    }
+    return failed;
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates in a loop are made in the memory of what is updated: a donated array is not copied, any
+// other is copied once, and what else reads the old values still sees them.
+#include "trace_support.h"
+
+#include <time.h>
+
+enum { UPDATES = 1000 };
+static bool is_native; // and not the evaluator
+static const int donate_first[] = {0, JOT_END};
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int copies(jot_executable *e)
+{
+    int n = 0;
+    const char *text = jot_executable_text(e, "memory");
+    ck_assert_msg(text != NULL, "%s", jot_error_message());
+    for (; (text = strstr(text, ": a copy, because ")); text++)
+        n++;
+    return n;
+}
+
+// i + 1 is added to element 7 i mod n.
+static jot_value updated(jot_value x)
+{
+    JOT_FOR (i, UPDATES, x) {
+        x = jot_at_add(x, jot_mul(7, i), jot_add(i, 1));
+    }
+    return x;
+}
+
+static void check_updated(const jot_array *y, int64_t n, double times)
+{
+    const float *at = jot_array_data(y);
+    for (int64_t k = 0; k < n; k++) {
+        double want = 1 + (k % 7 == 0 && k / 7 < UPDATES ? times * (double)(k / 7 + 1) : 0);
+        ck_assert_msg(at[k] == (float)want, "element %lld of %lld is %g, not %g", (long long)k,
+                      (long long)n, at[k], want);
+    }
+}
+
+// ---- time and copies ----
+
+// The least time of a call whose result is the input of the next.
+static double donated_time(int64_t n)
+{
+    enum { CALLS = 200 };
+    double least = 1e9;
+    jot_executable *e = jot_jit(jot_fn(updated), .donate = donate_first);
+    jot_array *x = jot_array_full(JOT_F32, 1, n), *y;
+    for (int i = 0; i < CALLS; i++) {
+        double start = seconds();
+        must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+        double time = seconds() - start;
+        least = time < least ? time : least;
+        jot_array_release(x);
+        x = y;
+    }
+    check_updated(x, n, CALLS);
+    jot_array_release(x);
+    jot_executable_release(e);
+    return least;
+}
+
+START_TEST(test_donated_is_not_copied)
+{
+    double least = 1e9, most = 0;
+    for (int64_t n = 10000; n <= 10000000; n *= 10) {
+        double time = donated_time(n);
+        least = fmin(least, time);
+        most = fmax(most, time);
+    }
+    ck_assert_msg(most <= 1.5 * least, "between %.1f and %.1f us", 1e6 * least, 1e6 * most);
+}
+END_TEST
+
+START_TEST(test_not_donated_is_copied_once)
+{
+    for (int64_t n = 10000; n <= 1000000; n *= 10) {
+        jot_executable *e = jot_jit(jot_fn(updated));
+        jot_array *x = jot_array_full(JOT_F32, 1, n), *y;
+        must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+        check_updated(x, n, 0);
+        check_updated(y, n, 1);
+        ck_assert_msg(copies(e) == 1, "%d copies:\n%s", copies(e),
+                      jot_executable_text(e, "memory"));
+        jot_array_release(x), jot_array_release(y);
+        jot_executable_release(e);
+    }
+}
+END_TEST
+
+// ---- what must be right whatever is copied ----
+
+enum { N = 40, TRIPS = 11, MOST = 3 };
+
+// f takes n arrays of N numbers and gives as many; in_c does the same in place.
+static void agrees(jot_function f, int n, const int *donate, void (*in_c)(double (*)[N]))
+{
+    double x[MOST][N], got[N];
+    jot_array *in[MOST], *out[MOST];
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < N; i++)
+            x[k][i] = 1 + ((k + 3) * (i + 5) * 37 % 101) / 64.0;
+        in[k] = jot_array_from(x[k], N);
+    }
+    jot_executable *e = jot_jit(f, .donate = donate);
+    must(jot_call_list(e, (size_t)n, in, (size_t)n, out));
+    for (int k = 0; k < n && !donate; k++) {
+        must(jot_array_read(in[k], got, N));
+        ck_assert_msg(!memcmp(got, x[k], sizeof got), "argument %d has changed", k);
+    }
+    in_c(x);
+    for (int k = 0; k < n; k++) {
+        must(jot_array_read(out[k], got, N));
+        for (int i = 0; i < N; i++)
+            ck_assert_msg(got[i] == x[k][i], "result %d, element %d is %.17g, not %.17g", k, i,
+                          got[i], x[k][i]);
+    }
+    jot_arrays_release((size_t)n, in);
+    jot_arrays_release((size_t)n, out);
+    jot_executable_release(e);
+}
+
+// With every combination of the arguments donated.
+static void agrees_always(jot_function f, int n, void (*in_c)(double (*)[N]))
+{
+    for (int mask = 0; mask < 1 << n; mask++) {
+        int donate[MOST + 1], count = 0;
+        for (int k = 0; k < n; k++)
+            if (mask >> k & 1)
+                donate[count++] = k;
+        donate[count] = JOT_END;
+        agrees(f, n, mask ? donate : NULL, in_c);
+    }
+}
+
+// Three carries that change places, each updated on the way.
+static void rotated(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[1], c = in[2];
+    JOT_FOR (i, TRIPS, a, b, c) {
+        jot_value t = a;
+        a = jot_at_set(b, i, 0.5);
+        b = jot_at_add(c, jot_add(i, 1), 2);
+        c = t;
+    }
+    out[0] = a, out[1] = b, out[2] = c;
+    (void)ctx;
+}
+
+static void rotated_in_c(double (*x)[N])
+{
+    for (int i = 0; i < TRIPS; i++) {
+        double t[N];
+        memcpy(t, x[0], sizeof t);
+        memcpy(x[0], x[1], sizeof t);
+        memcpy(x[1], x[2], sizeof t);
+        memcpy(x[2], t, sizeof t);
+        x[0][i] = 0.5;
+        x[1][i + 1] += 2;
+    }
+}
+
+START_TEST(test_permuted_carries)
+{
+    agrees_always(jot_function_make(rotated, 3, 3, NULL), 3, rotated_in_c);
+}
+END_TEST
+
+// Two carries that change places and nothing else.
+static void swapped(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[1];
+    JOT_FOR (i, TRIPS, a, b) {
+        jot_value t = a;
+        a = b;
+        b = t;
+    }
+    out[0] = a, out[1] = b;
+    (void)ctx;
+}
+
+static void swapped_in_c(double (*x)[N])
+{
+    double t[N];
+    memcpy(t, x[0], sizeof t); // an odd number of times
+    memcpy(x[0], x[1], sizeof t);
+    memcpy(x[1], t, sizeof t);
+}
+
+START_TEST(test_swapped_carries)
+{
+    agrees_always(jot_function_make(swapped, 2, 2, NULL), 2, swapped_in_c);
+}
+END_TEST
+
+// The old a is read after a has been updated, whole and in one place.
+static void read_later(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[1];
+    JOT_FOR (i, TRIPS, a, b) {
+        jot_value old = a;
+        a = jot_at_add(a, jot_add(i, 1), jot_take(b, i));
+        b = jot_at_set(jot_add(b, jot_mul(0.25, old)), i,
+                       jot_sub(jot_take(a, jot_add(i, 1)), jot_take(old, jot_add(i, 1))));
+    }
+    out[0] = a, out[1] = b;
+    (void)ctx;
+}
+
+static void read_later_in_c(double (*x)[N])
+{
+    for (int i = 0; i < TRIPS; i++) {
+        double old[N];
+        memcpy(old, x[0], sizeof old);
+        x[0][i + 1] += x[1][i];
+        for (int k = 0; k < N; k++)
+            x[1][k] = fma(0.25, old[k], x[1][k]);
+        x[1][i] = x[0][i + 1] - old[i + 1];
+    }
+}
+
+START_TEST(test_carry_read_by_a_later_phase)
+{
+    agrees_always(jot_function_make(read_later, 2, 2, NULL), 2, read_later_in_c);
+}
+END_TEST
+
+// What the carry starts from is used in the body, and after the loop.
+static void captured(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[1];
+    JOT_FOR (i, TRIPS, a, b) {
+        a = jot_at_set(a, jot_add(i, 1), jot_sub(jot_take(in[0], i), jot_take(a, i)));
+        b = jot_at_add(b, i, jot_take(in[0], jot_add(i, 1)));
+    }
+    out[0] = jot_add(a, in[0]), out[1] = b;
+    (void)ctx;
+}
+
+static void captured_in_c(double (*x)[N])
+{
+    double start[N];
+    memcpy(start, x[0], sizeof start);
+    for (int i = 0; i < TRIPS; i++) {
+        x[0][i + 1] = start[i] - x[0][i];
+        x[1][i] += start[i + 1];
+    }
+    for (int k = 0; k < N; k++)
+        x[0][k] += start[k];
+}
+
+START_TEST(test_operand_that_is_captured)
+{
+    agrees_always(jot_function_make(captured, 2, 2, NULL), 2, captured_in_c);
+}
+END_TEST
+
+// Both carries start from one value, and differ from then on.
+static void shared(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[0];
+    JOT_FOR (i, TRIPS, a, b) {
+        a = jot_at_add(a, i, 1);
+        b = jot_at_set(b, i, jot_take(a, i));
+    }
+    out[0] = jot_sub(a, jot_mul(2, b));
+    (void)ctx;
+}
+
+static void shared_in_c(double (*x)[N])
+{
+    for (int k = 0; k < N; k++) {
+        double a = k < TRIPS ? x[0][k] + 1 : x[0][k];
+        x[0][k] = fma(-2, a, a);
+    }
+}
+
+START_TEST(test_carries_of_one_value)
+{
+    agrees_always(jot_function_make(shared, 1, 1, NULL), 1, shared_in_c);
+}
+END_TEST
+
+// A loop in a loop: the inner one updates the carry of the outer one.
+static void nested(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0];
+    JOT_FOR (i, 3, a) {
+        JOT_FOR (j, TRIPS, a) {
+            a = jot_at_add(a, jot_add(jot_mul(i, 5), j), jot_take(a, jot_add(j, 1)));
+        }
+    }
+    out[0] = a;
+    (void)ctx;
+}
+
+static void nested_in_c(double (*x)[N])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < TRIPS; j++)
+            x[0][5 * i + j] += x[0][j + 1];
+}
+
+START_TEST(test_nested_loops)
+{
+    agrees_always(jot_function_make(nested, 1, 1, NULL), 1, nested_in_c);
+}
+END_TEST
+
+// One array given twice: donated as the first argument, only read as the second.
+static jot_value twice(jot_value x, jot_value y)
+{
+    JOT_FOR (i, TRIPS, x) {
+        x = jot_at_add(x, jot_add(i, 1), jot_take(y, i));
+    }
+    return x;
+}
+
+START_TEST(test_one_array_donated_and_not)
+{
+    double start[N], got[N], kept[N];
+    for (int i = 0; i < N; i++)
+        start[i] = 0.5 * i + 1;
+    jot_array *x = jot_array_from(start, N), *held = jot_array_retain(x), *y;
+    jot_executable *e = jot_jit(jot_fn(twice), .donate = donate_first);
+    must(jot_call(e, JOT_IN(x, x), JOT_OUT(y)));
+    must(jot_array_read(y, got, N));
+    must(jot_array_read(held, kept, N)); // somebody else holds it, so it is not overwritten
+    for (int i = 0; i < N; i++) {
+        ck_assert_double_eq(got[i], start[i] + (i > 0 && i <= TRIPS ? start[i - 1] : 0));
+        ck_assert_double_eq(kept[i], start[i]);
+    }
+    jot_array_release(y), jot_array_release(held);
+    must(jot_call(e, JOT_IN(x, x), JOT_OUT(y)));
+    must(jot_array_read(y, got, N));
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq(got[i], start[i] + (i > 0 && i <= TRIPS ? start[i - 1] : 0));
+    jot_array_release(y), jot_array_release(x);
+    jot_executable_release(e);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    if (is_native) {
+        tcase_add_test(t, test_donated_is_not_copied);
+        tcase_add_test(t, test_not_donated_is_copied_once);
+    }
+    tcase_add_test(t, test_permuted_carries);
+    tcase_add_test(t, test_swapped_carries);
+    tcase_add_test(t, test_carry_read_by_a_later_phase);
+    tcase_add_test(t, test_operand_that_is_captured);
+    tcase_add_test(t, test_carries_of_one_value);
+    tcase_add_test(t, test_nested_loops);
+    tcase_add_test(t, test_one_array_donated_and_not);
+}
+
+int main(void)
+{
+    setenv("JOT_BACKEND", "eval", 1);
+    int failed = run_suite("in place on the evaluator", add_tests);
+    is_native = true;
+    setenv("JOT_BACKEND", "", 1);
+    return run_suite("in place", add_tests) || failed;
+}
