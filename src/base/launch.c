@@ -12,7 +12,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 2
+#define PLAN_FORMAT 3
+
+// What CUDA takes.
+#define BLOCK_MOST 1024
+#define CLUSTER_MOST 16
 
 struct header {
     char magic[8];
@@ -230,6 +234,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
     case RT_STEP_KERNEL:
         if (!has_name)
             return bad("step", i, "its kernel has no name");
+        if (s->block > BLOCK_MOST || s->cluster > CLUSTER_MOST)
+            return bad("step", i, "more threads or blocks together than any device has");
         return s->total >= 0 && s->grain >= 1 ? JOT_OK
                                               : bad("step", i, "a wrong total or grain");
     case RT_STEP_LIBRARY:
@@ -243,6 +249,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
             p->buffers[operands[0]].bytes != p->buffers[operands[1]].bytes)
             return bad("step", i, "a copy needs two operands of one size");
         return JOT_OK;
+    case RT_STEP_CLEAR:
+        return s->operand_count == 1 ? JOT_OK : bad("step", i, "a clearing needs one operand");
     case RT_STEP_CHECK:
         return check_check(p, i, s);
     case RT_STEP_JUMP_IF:

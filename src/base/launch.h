@@ -18,6 +18,7 @@
 //     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of grain
 //     GEMM      a, b, c                 gemms[index]: c = alpha a b + beta c
 //     COPY      to, from                copies; the two have the same size and do not overlap
+//     CLEAR     to                      fills with zero bytes
 //     JUMP      -                       goes on at step `target`
 //     JUMP_IF   flag (1 byte)           goes on at step `target` when the flag is not 0
 //     JUMP_IFN  flag (1 byte)           goes on at step `target` when the flag is 0
@@ -40,6 +41,11 @@
 // nothing is called.  Without RT_STEP_PARALLEL the chunks run in order on the thread of the
 // caller; a step that is not worth waking a thread for (about 50 microseconds of work) should
 // not have it.
+//
+// On a GPU the kernel is started once, by `block` threads in each of so many blocks that the device
+// is full, or one a chunk with RT_STEP_EXACT_GRID; blocks take chunks in turn:
+// for (c = blockIdx.x; c < chunks; c += gridDim.x).  Its parameters are the addresses of the operands
+// in the step's order, and nothing else.  Results do not depend on the number of blocks.
 #ifndef BASE_LAUNCH_H
 #define BASE_LAUNCH_H
 
@@ -91,6 +97,7 @@ enum rt_step_kind {
     RT_STEP_KERNEL,
     RT_STEP_GEMM,
     RT_STEP_COPY,
+    RT_STEP_CLEAR,
     RT_STEP_JUMP,
     RT_STEP_JUMP_IF,
     RT_STEP_JUMP_IFN,
@@ -104,7 +111,9 @@ enum rt_step_kind {
 };
 
 enum rt_step_flag {
-    RT_STEP_PARALLEL = 1u << 0, // worth the thread pool
+    RT_STEP_PARALLEL = 1u << 0,    // worth the thread pool
+    RT_STEP_COOPERATIVE = 1u << 1, // GPU: all blocks are resident at once
+    RT_STEP_EXACT_GRID = 1u << 2,  // GPU: as many blocks as chunks
 };
 
 struct rt_step {
@@ -116,8 +125,11 @@ struct rt_step {
     uint32_t reserved; // 0
     uint32_t operand_first, operand_count; // in operands
     uint32_t param_first, param_count;     // in params; LIBRARY, CALLBACK, CHECK and SWITCH
-    int64_t total, grain;   // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end
-    uint64_t scratch_bytes; // KERNEL: per worker
+    int64_t total, grain; // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end
+    // KERNEL: per worker; on a GPU the dynamic shared memory of a block.
+    uint64_t scratch_bytes;
+    uint32_t block;   // KERNEL on a GPU: threads of a block; 0 on the host
+    uint32_t cluster; // KERNEL on a GPU: blocks of a cluster; 0 or 1 for none
 };
 
 enum rt_transpose {

@@ -121,6 +121,7 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
         JOT_TRY(rt_blas_open());
         break;
     case RT_STEP_COPY:
+    case RT_STEP_CLEAR:
         s->total = (int64_t)p->plan.buffers[p->plan.operands[from->operand_first]].bytes;
         break;
     case RT_STEP_LIBRARY:
@@ -480,6 +481,10 @@ static jot_status run_steps(const struct rt_program *p, const struct instance *i
             break;
         case RT_STEP_COPY:
             run_copy(instance, s);
+            break;
+        case RT_STEP_CLEAR:
+            if (s->total)
+                memset(operands[0], 0, (size_t)s->total);
             break;
         case RT_STEP_JUMP:
             at = s->target;

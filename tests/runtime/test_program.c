@@ -441,6 +441,28 @@ END_TEST
         ck_assert_int_eq(rt_plan_check(&p.plan), JOT_ERR_IO);                                  \
     } while (0)
 
+START_TEST(clears)
+{
+    static const uint32_t operand = 0;
+    struct rt_argument argument = {.bytes = 12, .donated = -1};
+    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .offset = 4, .bytes = 4};
+    struct rt_step step = {.kind = RT_STEP_CLEAR, .operand_count = 1, .grain = 1};
+    struct rt_plan plan = {.output_count = 1,
+                           .buffer_count = 1,
+                           .operand_count = 1,
+                           .step_count = 1,
+                           .outputs = &argument,
+                           .buffers = &buffer,
+                           .operands = &operand,
+                           .steps = &step};
+    int32_t numbers[3] = {7, 8, 9};
+    struct rt_program *program = load(&plan);
+    ck_assert_int_eq(rt_program_run(program, NULL, (void *[]){numbers}), JOT_OK);
+    ck_assert(numbers[0] == 7 && numbers[1] == 0 && numbers[2] == 9);
+    rt_program_release(program);
+}
+END_TEST
+
 START_TEST(checks_plans)
 {
     struct sum_plan p;
@@ -459,6 +481,9 @@ START_TEST(checks_plans)
     REFUSED(p.steps[0].name = sizeof text);
     REFUSED(p.steps[0].kind = RT_STEP_GEMM);
     REFUSED(p.steps[0].kind = RT_STEP_COPY);
+    REFUSED(p.steps[0].kind = RT_STEP_CLEAR; p.steps[0].operand_count = 2);
+    REFUSED(p.steps[0].block = 1025);
+    REFUSED(p.steps[0].cluster = 17);
     REFUSED(p.steps[0].kind = RT_STEP_JUMP; p.steps[0].target = 3);
     REFUSED(p.steps[0].kind = RT_STEP_JUMP_IF);
     REFUSED(p.steps[0].param_count = 1);
@@ -559,6 +584,7 @@ int main(void)
     tcase_add_test(tests, names_a_missing_kernel);
     tcase_add_test(tests, multiplies_matrices);
     tcase_add_test(tests, plans_survive_bytes_and_damage);
+    tcase_add_test(tests, clears);
     tcase_add_test(tests, checks_plans);
     tcase_add_test(tests, survives_lack_of_memory);
     tcase_add_test(tests, calls_cost_little_and_allocate_nothing);
