@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 3
+#define PLAN_FORMAT 4
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -171,23 +171,30 @@ static int64_t extent_of(const struct rt_gemm *g, int64_t rows, int64_t columns,
     return last;
 }
 
-static jot_status check_gemm(const struct rt_plan *p, uint32_t i, const struct rt_gemm *g,
-                             const uint32_t *operands)
+static jot_status check_gemm(uint32_t i, const struct rt_gemm *g)
 {
     if (g->dtype != JOT_F32 && g->dtype != JOT_F64 && g->dtype != JOT_C64 &&
         g->dtype != JOT_C128)
-        return bad("step", i, "a matrix product of this dtype is not possible");
+        return bad("gemm", i, "a matrix product of this dtype is not possible");
     if (g->transpose_a > RT_TRANSPOSE_CONJUGATE || g->transpose_b > RT_TRANSPOSE_CONJUGATE)
-        return bad("step", i, "an unknown transposition");
+        return bad("gemm", i, "an unknown transposition");
     bool is_negative = g->m < 0 || g->n < 0 || g->k < 0;
     for (int axis = 0; axis < RT_GEMM_BATCH_RANK; axis++)
         is_negative |= g->batch[axis] < 0;
     if (is_negative)
-        return bad("step", i, "a negative extent");
+        return bad("gemm", i, "a negative extent");
+    int64_t columns_a = g->transpose_a ? g->m : g->k, columns_b = g->transpose_b ? g->k : g->n;
+    if (g->lda < columns_a || g->ldb < columns_b || g->ldc < g->n)
+        return bad("gemm", i, "a leading dimension shorter than a row");
+    return JOT_OK;
+}
+
+// Whether the matrices of a step lie inside its operands.
+static jot_status check_matrices(const struct rt_plan *p, uint32_t i, const struct rt_gemm *g,
+                                 const uint32_t *operands)
+{
     int64_t rows_a = g->transpose_a ? g->k : g->m, columns_a = g->transpose_a ? g->m : g->k;
     int64_t rows_b = g->transpose_b ? g->n : g->k, columns_b = g->transpose_b ? g->k : g->n;
-    if (g->lda < columns_a || g->ldb < columns_b || g->ldc < g->n)
-        return bad("step", i, "a leading dimension shorter than a row");
     int64_t extents[3] = {extent_of(g, rows_a, columns_a, g->lda, g->stride_a),
                           extent_of(g, rows_b, columns_b, g->ldb, g->stride_b),
                           extent_of(g, g->m, g->n, g->ldc, g->stride_c)};
@@ -243,7 +250,7 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
     case RT_STEP_GEMM:
         if (s->operand_count != 3 || s->index >= p->gemm_count)
             return bad("step", i, "a matrix product needs three operands and its numbers");
-        return check_gemm(p, i, &p->gemms[s->index], operands);
+        return check_matrices(p, i, &p->gemms[s->index], operands);
     case RT_STEP_COPY:
         if (s->operand_count != 2 ||
             p->buffers[operands[0]].bytes != p->buffers[operands[1]].bytes)
@@ -260,6 +267,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
         return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
     case RT_STEP_JUMP:
         return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
+    case RT_STEP_PHASES:
+        return has_name && s->index < p->loop_count ? JOT_OK : bad("step", i, "a wrong loop");
     case RT_STEP_LOOP:
     case RT_STEP_NEXT:
         if (s->index >= p->loop_count || s->target > p->step_count ||
@@ -289,6 +298,8 @@ jot_status rt_plan_check(const struct rt_plan *p)
     for (uint32_t i = 0; i < p->operand_count; i++)
         if (p->operands[i] >= p->buffer_count)
             return bad("operand", i, "is no buffer");
+    for (uint32_t i = 0; i < p->gemm_count; i++)
+        JOT_TRY(check_gemm(i, &p->gemms[i]));
     for (uint32_t i = 0; i < p->step_count; i++)
         JOT_TRY(check_step(p, i));
     return JOT_OK;

@@ -25,6 +25,8 @@
 //     LOOP      -                       starts loop `index`; goes on at `target` when total is 0
 //     NEXT      -                       counts a trip of loop `index`, and goes on at `target`
 //                                       unless that were total trips
+//     PHASES    what the loop says      runs loop `index` whole, the function `name`; its phases are
+//                                       kernels that the function calls, and what it asks of rt_phases
 //     SWITCH    i32                     goes on at the step that params say for it, or for the
 //                                       nearest that they say something for
 //     LIBRARY   what the routine says   calls the library routine `name` with its params
@@ -52,6 +54,7 @@
 #include "jot/dtype.h"
 #include "jot/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,6 +65,19 @@ struct arena;
 // step, of this worker alone, 64-byte aligned, not zeroed; NULL when the step asks for none.
 typedef void rt_kernel(void *const *buffers, int64_t begin, int64_t end, int64_t chunk,
                        void *scratch);
+
+// What a loop of compiled code asks of who runs it.
+struct rt_phases {
+    // Runs the kernel over [0, total) in chunks of grain, which threads share.
+    void (*run)(struct rt_phases *phases, rt_kernel *kernel, void *const *buffers,
+                int64_t total, int64_t grain);
+    // gemms[index] of the plan on a, b, c; false when that fails.
+    bool (*multiply)(struct rt_phases *phases, void *const *buffers, int64_t index);
+};
+
+// A whole loop.  buffers and scratch as for a kernel.  Returns the trips that it made; -1 when a product
+// has failed.
+typedef int64_t rt_loop(void *const *buffers, struct rt_phases *phases, void *scratch);
 
 enum rt_place {
     RT_PLACE_INPUT,
@@ -103,6 +119,7 @@ enum rt_step_kind {
     RT_STEP_JUMP_IFN,
     RT_STEP_LOOP,
     RT_STEP_NEXT,
+    RT_STEP_PHASES,
     RT_STEP_SWITCH,
     RT_STEP_LIBRARY,
     RT_STEP_CALLBACK,
@@ -111,22 +128,22 @@ enum rt_step_kind {
 };
 
 enum rt_step_flag {
-    RT_STEP_PARALLEL = 1u << 0,    // worth the thread pool
+    RT_STEP_PARALLEL = 1u << 0,    // worth the thread pool; PHASES: some phase is
     RT_STEP_COOPERATIVE = 1u << 1, // GPU: all blocks are resident at once
     RT_STEP_EXACT_GRID = 1u << 2,  // GPU: as many blocks as chunks
 };
 
 struct rt_step {
-    uint32_t kind;     // enum rt_step_kind
-    uint32_t flags;    // enum rt_step_flag
-    uint32_t name;     // KERNEL, LIBRARY, CHECK: offset in text
-    uint32_t index;    // GEMM: of gemms; CALLBACK: of the program's callbacks; LOOP, NEXT
-    uint32_t target;   // jumps, LOOP, NEXT
-    uint32_t reserved; // 0
+    uint32_t kind;   // enum rt_step_kind
+    uint32_t flags;  // enum rt_step_flag
+    uint32_t name;   // KERNEL, PHASES, LIBRARY, CHECK: offset in text
+    uint32_t index;  // GEMM: of gemms; CALLBACK: of the program's callbacks; LOOP, NEXT, PHASES
+    uint32_t target; // jumps, LOOP, NEXT
+    uint32_t reserved;                     // 0
     uint32_t operand_first, operand_count; // in operands
     uint32_t param_first, param_count;     // in params; LIBRARY, CALLBACK, CHECK and SWITCH
     int64_t total, grain; // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end
-    // KERNEL: per worker; on a GPU the dynamic shared memory of a block.
+    // KERNEL, PHASES: per worker; on a GPU the dynamic shared memory of a block.
     uint64_t scratch_bytes;
     uint32_t block;   // KERNEL on a GPU: threads of a block; 0 on the host
     uint32_t cluster; // KERNEL on a GPU: blocks of a cluster; 0 or 1 for none

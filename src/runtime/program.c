@@ -46,6 +46,7 @@ struct patch {
 struct step {
     union {
         rt_kernel *kernel;
+        rt_loop *loop;
         rt_routine *routine;
         const struct rt_callback *callback;
         const struct rt_gemm *gemm;
@@ -85,6 +86,29 @@ static void *resolve(void *ctx, const char *name)
     return rt_symbol_find(name);
 }
 
+// The address of a function of the object, to a pointer of so many bytes.
+static jot_status bind_code(const struct rt_program *p, const char *name, void *out,
+                            size_t bytes)
+{
+    void *address = p->code ? rt_code_find(p->code, name) : NULL;
+    if (!address)
+        return status_fail(JOT_ERR_IO, "the object file has no kernel %s", name);
+    memcpy(out, &address, bytes);
+    return JOT_OK;
+}
+
+static jot_status reserve_scratch(struct rt_program *p, const struct rt_step *from,
+                                  const char *name)
+{
+    if (from->scratch_bytes > (size_t)1 << 40)
+        return status_fail(JOT_ERR_IO, "kernel %s asks for more scratch than any memory has",
+                           name);
+    size_t scratch = ((size_t)from->scratch_bytes + 63) & ~(size_t)63;
+    p->scratch_stride = scratch > p->scratch_stride ? scratch : p->scratch_stride;
+    p->has_parallel_scratch |= scratch && from->flags & RT_STEP_PARALLEL;
+    return JOT_OK;
+}
+
 static jot_status bind_step(struct rt_program *p, uint32_t i)
 {
     const struct rt_step *from = &p->plan.steps[i];
@@ -102,20 +126,15 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
                        .is_parallel = from->flags & RT_STEP_PARALLEL,
                        .has_scratch = from->scratch_bytes > 0};
     switch ((enum rt_step_kind)from->kind) {
-    case RT_STEP_KERNEL: {
-        void *address = p->code ? rt_code_find(p->code, name) : NULL;
-        if (!address)
-            return status_fail(JOT_ERR_IO, "the object file has no kernel %s", name);
-        memcpy(&s->kernel, &address, sizeof address);
+    case RT_STEP_KERNEL:
+        JOT_TRY(bind_code(p, name, &s->kernel, sizeof s->kernel));
         s->chunks = from->total / from->grain + (from->total % from->grain != 0);
-        if (from->scratch_bytes > (size_t)1 << 40)
-            return status_fail(JOT_ERR_IO,
-                               "kernel %s asks for more scratch than any memory has", name);
-        size_t scratch = ((size_t)from->scratch_bytes + 63) & ~(size_t)63;
-        p->scratch_stride = scratch > p->scratch_stride ? scratch : p->scratch_stride;
-        p->has_parallel_scratch |= scratch && s->is_parallel;
-        break;
-    }
+        return reserve_scratch(p, from, name);
+    case RT_STEP_PHASES:
+        JOT_TRY(bind_code(p, name, &s->loop, sizeof s->loop));
+        if (p->plan.gemm_count)
+            JOT_TRY(rt_blas_open());
+        return reserve_scratch(p, from, name);
     case RT_STEP_GEMM:
         s->gemm = &p->plan.gemms[from->index];
         JOT_TRY(rt_blas_open());
@@ -375,62 +394,67 @@ static struct instance *take(struct rt_program *p)
 
 // ---- running ----
 
+// A kernel over its chunks.
 struct launch {
-    const struct rt_program *program;
-    const struct step *step;
+    rt_kernel *kernel;
     void *const *operands;
-    char *scratch;
+    int64_t total, grain;
+    char *scratch; // of worker 0, or NULL
+    size_t stride;
 };
 
 static void run_chunk(void *ctx, int64_t chunk, int worker)
 {
     const struct launch *l = ctx;
-    const struct step *s = l->step;
-    int64_t begin = chunk * s->grain;
-    int64_t end = s->total - begin < s->grain ? s->total : begin + s->grain;
-    void *scratch =
-        s->has_scratch ? l->scratch + (size_t)worker * l->program->scratch_stride : NULL;
-    s->kernel(l->operands, begin, end, chunk, scratch);
+    int64_t begin = chunk * l->grain;
+    int64_t end = l->total - begin < l->grain ? l->total : begin + l->grain;
+    l->kernel(l->operands, begin, end, chunk,
+              l->scratch ? l->scratch + (size_t)worker * l->stride : NULL);
 }
 
 static void run_kernel(const struct rt_program *p, const struct instance *instance,
                        const struct step *s)
 {
-    void *const *operands = instance->operands + s->operand_first;
-    if (s->chunks == 1) {
-        s->kernel(operands, 0, s->total, 0, s->has_scratch ? instance->scratch : NULL);
-        return;
-    }
-    struct launch l = {
-        .program = p, .step = s, .operands = operands, .scratch = instance->scratch};
-    if (s->is_parallel) {
-        rt_pool_run(rt_pool_default(), s->has_scratch ? instance->workers : INT_MAX, run_chunk,
-                    &l, s->chunks);
+    struct launch l = {.kernel = s->kernel,
+                       .operands = instance->operands + s->operand_first,
+                       .total = s->total,
+                       .grain = s->grain,
+                       .scratch = s->has_scratch ? instance->scratch : NULL,
+                       .stride = p->scratch_stride};
+    if (s->is_parallel && s->chunks > 1) {
+        rt_pool_run(rt_pool_default(), l.scratch ? instance->workers : INT_MAX, run_chunk, &l,
+                    s->chunks);
         return;
     }
     for (int64_t chunk = 0; chunk < s->chunks; chunk++)
         run_chunk(&l, chunk, 0);
 }
 
+struct copy {
+    char *to;
+    const char *from;
+    int64_t bytes;
+};
+
 static void copy_part(void *ctx, int64_t part, int worker)
 {
-    const struct launch *l = ctx;
+    const struct copy *c = ctx;
     (void)worker;
-    int64_t at = part * COPY_GRAIN, left = l->step->total - at;
-    memcpy((char *)l->operands[0] + at, (const char *)l->operands[1] + at,
-           (size_t)(left < COPY_GRAIN ? left : COPY_GRAIN));
+    int64_t at = part * COPY_GRAIN, left = c->bytes - at;
+    memcpy(c->to + at, c->from + at, (size_t)(left < COPY_GRAIN ? left : COPY_GRAIN));
 }
 
 static void run_copy(const struct instance *instance, const struct step *s)
 {
-    struct launch l = {.step = s, .operands = instance->operands + s->operand_first};
+    void *const *operands = instance->operands + s->operand_first;
+    struct copy c = {.to = operands[0], .from = operands[1], .bytes = s->total};
     int64_t parts = s->total / COPY_GRAIN + (s->total % COPY_GRAIN != 0);
-    if (l.operands[0] == l.operands[1]) // a donated input that stays where it is
+    if (c.to == c.from) // a donated input that stays where it is
         return;
     if (s->is_parallel && parts > 1)
-        rt_pool_run(rt_pool_default(), INT_MAX, copy_part, &l, parts);
+        rt_pool_run(rt_pool_default(), INT_MAX, copy_part, &c, parts);
     else if (s->total)
-        memcpy(l.operands[0], l.operands[1], (size_t)s->total);
+        memcpy(c.to, c.from, (size_t)s->total);
 }
 
 // Operands as they are in this trip of the loop.
@@ -464,6 +488,51 @@ static jot_status run_check(const struct step *s, void *const *operands)
     for (int i = 0; i < c.n_trips; i++)
         c.trips[i] = *(const int64_t *)operands[1 + i];
     return check_all(&c);
+}
+
+// A native loop in progress.
+struct phases {
+    struct rt_phases calls; // first, for what the loop has is its address
+    const struct rt_program *program;
+    const struct instance *instance;
+    bool has_scratch;
+    jot_status status;
+};
+
+static void run_phase(struct rt_phases *phases, rt_kernel *kernel, void *const *buffers,
+                      int64_t total, int64_t grain)
+{
+    const struct phases *q = (const struct phases *)phases;
+    struct launch l = {.kernel = kernel,
+                       .operands = buffers,
+                       .total = total,
+                       .grain = grain,
+                       .scratch = q->has_scratch ? q->instance->scratch : NULL,
+                       .stride = q->program->scratch_stride};
+    rt_pool_run(rt_pool_default(), l.scratch ? q->instance->workers : INT_MAX, run_chunk, &l,
+                total / grain + (total % grain != 0));
+}
+
+static bool multiply(struct rt_phases *phases, void *const *buffers, int64_t index)
+{
+    struct phases *q = (struct phases *)phases;
+    q->status = rt_gemm(rt_pool_default(), &q->program->plan.gemms[index], buffers[0],
+                        buffers[1], buffers[2]);
+    return q->status == JOT_OK;
+}
+
+static jot_status run_phases(const struct rt_program *p, const struct instance *instance,
+                             const struct step *s)
+{
+    struct phases q = {.calls = {.run = run_phase, .multiply = multiply},
+                       .program = p,
+                       .instance = instance,
+                       .has_scratch = s->has_scratch};
+    instance->trips[s->index] = s->loop(instance->operands + s->operand_first, &q.calls,
+                                        s->has_scratch ? instance->scratch : NULL);
+    if (q.status == JOT_OK)
+        move_views(p, instance, s->index);
+    return q.status;
 }
 
 static jot_status run_steps(const struct rt_program *p, const struct instance *instance)
@@ -505,6 +574,9 @@ static jot_status run_steps(const struct rt_program *p, const struct instance *i
             ++instance->trips[s->index];
             move_views(p, instance, s->index);
             at = instance->trips[s->index] != s->total ? s->target : at;
+            break;
+        case RT_STEP_PHASES:
+            JOT_TRY(run_phases(p, instance, s));
             break;
         case RT_STEP_SWITCH:
             at = target_of_switch(s, operands[0]);

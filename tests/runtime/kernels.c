@@ -96,3 +96,23 @@ void double_it(operands b, int64_t begin, int64_t end, int64_t chunk, void *scra
     *state *= 2;
     *flag = *state < *limit;
 }
+
+struct phases { // struct rt_phases of base/launch.h
+    void (*run)(struct phases *, void (*kernel)(operands, int64_t, int64_t, int64_t, void *),
+                operands buffers, int64_t total, int64_t grain);
+    _Bool (*multiply)(struct phases *, operands buffers, int64_t index);
+};
+
+// x = y = ... of 1000 floats, from b[0] to b[1] and back, x + 1 each time; so often as *b[2] says.  In
+// front of the trip *b[3], a product of matrices.
+int64_t count_up(operands b, struct phases *phases, void *scratch)
+{
+    const int64_t *trips = b[2], *product = b[3];
+    (void)scratch;
+    for (int64_t i = 0; i < *trips; i++) {
+        if (i == *product && !phases->multiply(phases, b + 4, 0))
+            return -1;
+        phases->run(phases, add_one, (void *const[]){b[(i + 1) & 1], b[i & 1]}, 1000, 64);
+    }
+    return *trips;
+}

@@ -16,8 +16,16 @@
 #include <time.h>
 
 // Plans by hand.  Names lie in one text; NAME gives the offset of one.
-static const char text[] = "add_one\0sum_chunk\0sum_partials\0double_it\0no_such_kernel";
-enum { ADD_ONE = 0, SUM_CHUNK = 8, SUM_PARTIALS = 18, DOUBLE_IT = 31, NO_SUCH = 41 };
+static const char text[] = "add_one\0sum_chunk\0sum_partials\0double_it\0no_such_kernel\0"
+                           "count_up";
+enum {
+    ADD_ONE = 0,
+    SUM_CHUNK = 8,
+    SUM_PARTIALS = 18,
+    DOUBLE_IT = 31,
+    NO_SUCH = 41,
+    COUNT_UP = 56
+};
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof *(a))
 
@@ -337,6 +345,99 @@ START_TEST(loops_and_calls_back)
 }
 END_TEST
 
+// A loop as one function, between two memories; the output is a copy of where it ends.  It makes a
+// product in the way.
+struct phases_plan {
+    struct rt_plan plan;
+    struct rt_argument arguments[4];
+    struct rt_buffer buffers[7];
+    uint32_t operands[13];
+    struct rt_step steps[3];
+    struct rt_gemm gemm;
+};
+
+static const struct rt_plan *make_phases(struct phases_plan *p)
+{
+    *p = (struct phases_plan){
+        .arguments = {{.bytes = 4000, .donated = -1},
+                      {.bytes = 8, .donated = -1},
+                      {.bytes = 8, .donated = -1},
+                      {.bytes = 4000, .donated = -1}},
+        .buffers = {{.place = RT_PLACE_INPUT, .index = 0, .bytes = 4000},
+                    {.place = RT_PLACE_INPUT, .index = 1, .bytes = 8},
+                    {.place = RT_PLACE_INPUT, .index = 2, .bytes = 8},
+                    {.place = RT_PLACE_OUTPUT, .bytes = 4000},
+                    {.place = RT_PLACE_ARENA, .bytes = 4000},
+                    {.place = RT_PLACE_ARENA, .offset = 4032, .bytes = 4000},
+                    {.place = RT_PLACE_TURN, .bytes = 4000, .of_count = 2}},
+        .operands = {4, 5, 4, 0, 4, 5, 1, 2, 0, 0, 3, 3, 6},
+        .steps =
+            {{.kind = RT_STEP_COPY, .operand_first = 2, .operand_count = 2},
+             {.kind = RT_STEP_PHASES, .name = COUNT_UP, .operand_first = 4, .operand_count = 7},
+             {.kind = RT_STEP_COPY, .operand_first = 11, .operand_count = 2}},
+        .gemm = {.dtype = JOT_F32,
+                 .m = 1,
+                 .n = 1,
+                 .k = 1,
+                 .lda = 1,
+                 .ldb = 1,
+                 .ldc = 1,
+                 .alpha = 1,
+                 .batch = {1, 1, 1, 1}}};
+    p->plan = (struct rt_plan){.input_count = 3,
+                               .output_count = 1,
+                               .buffer_count = 7,
+                               .operand_count = 13,
+                               .step_count = 3,
+                               .gemm_count = 1,
+                               .loop_count = 1,
+                               .text_bytes = sizeof text,
+                               .arena_bytes = 12096,
+                               .inputs = p->arguments,
+                               .outputs = p->arguments + 3,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .gemms = &p->gemm,
+                               .steps = p->steps,
+                               .text = text};
+    return &p->plan;
+}
+
+START_TEST(runs_a_loop_as_one_function)
+{
+    struct phases_plan p;
+    float x[1000], y[1000];
+    for (int i = 0; i < 1000; i++)
+        x[i] = (float)i;
+    if (rt_blas_open() != JOT_OK)
+        return;
+    struct rt_program *program = load(make_phases(&p));
+    int64_t trips = 9, product = 3;
+    for (int threads = 1; threads <= 4; threads++)
+        for (trips = 0; trips < 50; trips += 7) {
+            ck_assert_int_eq(jot_set_threads(threads), JOT_OK);
+            ck_assert_int_eq(
+                rt_program_run(program, (const void *[]){x, &trips, &product}, (void *[]){y}),
+                JOT_OK);
+            for (int i = 0; i < 1000; i++)
+                ck_assert(y[i] == (float)(i + trips));
+        }
+    rt_program_release(program);
+    make_phases(&p);
+    p.gemm.m = INT64_C(1) << 31; // the library takes less
+    program = load(&p.plan);
+    ck_assert_int_eq(
+        rt_program_run(program, (const void *[]){x, &trips, &product}, (void *[]){y}),
+        JOT_ERR_SHAPE);
+    rt_program_release(program);
+    p.steps[1].index = 1;
+    ck_assert_int_eq(rt_plan_check(&p.plan), JOT_ERR_IO);
+    make_phases(&p);
+    p.steps[1].name = sizeof text;
+    ck_assert_int_eq(rt_plan_check(&p.plan), JOT_ERR_IO);
+}
+END_TEST
+
 START_TEST(names_a_missing_kernel)
 {
     struct map_plan p;
@@ -581,6 +682,7 @@ int main(void)
     tcase_add_test(tests, sums_alike_on_any_number_of_threads);
     tcase_add_test(tests, runs_on_several_threads_at_once);
     tcase_add_test(tests, loops_and_calls_back);
+    tcase_add_test(tests, runs_a_loop_as_one_function);
     tcase_add_test(tests, names_a_missing_kernel);
     tcase_add_test(tests, multiplies_matrices);
     tcase_add_test(tests, plans_survive_bytes_and_damage);
