@@ -14,13 +14,27 @@ static void release(struct cg_response *response)
 }
 
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
-                            const struct nest_program *program, struct cg_kernel *kernels)
+                            const struct nest_program *program, struct cg_kernel *kernels,
+                            struct cg_phases *phases)
 {
     for (uint32_t i = 0; i < program->nests.count; i++) {
         nest_collapse(program->nests.at[i]);
         JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
     }
+    for (uint32_t i = 0; i < program->steps.count; i++)
+        if (nest_loop_is_phases(program, i)) {
+            cg_phases_lower(m, arena, program, i, kernels, &phases[i]);
+            i = nest_step_end(program, i);
+        }
     return JOT_OK;
+}
+
+static bool has_code(const struct nest_program *p)
+{
+    bool has_loop = false;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        has_loop |= nest_loop_is_phases(p, i);
+    return has_loop || p->nests.count;
 }
 
 static jot_status compile(const struct cg_request *request, struct arena *arena,
@@ -29,8 +43,9 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
     struct nest_program *program;
     JOT_TRY(nest_program_parse(arena, request->program, &program));
     struct cg_kernel *kernels = arena_array(arena, struct cg_kernel, program->nests.count + 1);
+    struct cg_phases *phases = arena_array(arena, struct cg_phases, program->steps.count + 1);
     struct cg_object object = {0};
-    if (program->nests.count) {
+    if (has_code(program)) {
         struct cg_target *target;
         JOT_TRY(cg_target_find(request->target, &target));
         struct cg_module m;
@@ -41,14 +56,15 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             cg_module_finish(&m);
             return status_out_of_memory();
         }
-        jot_status s = lower_all(&m, arena, program, kernels);
+        jot_status s = lower_all(&m, arena, program, kernels, phases);
         if (s == JOT_OK)
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);
         cg_module_finish(&m);
         JOT_TRY(s);
     }
-    JOT_TRY(cg_plan_write(arena, program, kernels, &response->plan, &response->plan_size));
+    JOT_TRY(
+        cg_plan_write(arena, program, kernels, phases, &response->plan, &response->plan_size));
     response->object = object.bytes;
     response->object_size = object.size;
     response->llvm = object.llvm;

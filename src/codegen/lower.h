@@ -397,4 +397,16 @@ struct cg_kernel {
 jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
                            const struct nest *nest, int number, struct cg_kernel *out);
 
+// phases.c: the loop that a step opens, with all its steps, as one function over memories.
+struct cg_phases {
+    const char *symbol;     // NULL: there is none
+    bool *owns;             // by loop: it is in the function
+    VEC(uint32_t) operands; // memories; then one of partial_bytes, if any
+    uint64_t partial_bytes, scratch_bytes;
+    bool parallel; // some phase is
+};
+void cg_phases_lower(struct cg_module *module, struct arena *arena,
+                     const struct nest_program *p, uint32_t step,
+                     const struct cg_kernel *kernels, struct cg_phases *out);
+
 #endif

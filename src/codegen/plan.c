@@ -17,6 +17,8 @@ struct body {
 struct draft {
     struct arena *arena;
     const struct nest_program *program;
+    const struct cg_phases *phases; // by step
+    uint32_t *buffer_of;            // by memory
     VEC(struct rt_buffer) buffers;
     VEC(struct rt_step) steps;
     VEC(struct rt_gemm) gemms;
@@ -45,30 +47,35 @@ static int64_t trips_of(const struct nest_program *p, uint32_t loop)
     return 0;
 }
 
-static void add_memories(struct draft *d)
+// Adds the buffer of a memory once something needs it, after those that it is part of.
+static uint32_t buffer_of(struct draft *d, uint32_t memory)
 {
     static const uint32_t places[] = {
         [NEST_INPUT] = RT_PLACE_INPUT,       [NEST_OUTPUT] = RT_PLACE_OUTPUT,
         [NEST_CONSTANT] = RT_PLACE_CONSTANT, [NEST_TEMPORARY] = RT_PLACE_ARENA,
         [NEST_ROW] = RT_PLACE_ROW,           [NEST_TURN] = RT_PLACE_TURN};
-    for (uint32_t i = 0; i < d->program->memories.count; i++) {
-        const struct nest_memory *m = &d->program->memories.at[i];
-        struct rt_buffer b = {.place = places[m->place],
-                              .index = m->index,
-                              .offset = m->offset,
-                              .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype),
-                              .loop = m->loop,
-                              .of_first = d->operands.count,
-                              .of_count = m->n_of};
-        for (uint32_t k = 0; k < m->n_of; k++)
-            vec_push(d->arena, &d->operands, m->of[k]);
-        if (m->place == NEST_ROW) {
-            int64_t trips = trips_of(d->program, m->loop);
-            b.stride = m->reverse ? -(int64_t)b.bytes : (int64_t)b.bytes;
-            b.offset = m->reverse && trips ? (uint64_t)(trips - 1) * b.bytes : 0;
-        }
-        vec_push(d->arena, &d->buffers, b);
+    const struct nest_memory *m = &d->program->memories.at[memory];
+    if (d->buffer_of[memory] != NEST_NONE)
+        return d->buffer_of[memory];
+    uint32_t *of = arena_array(d->arena, uint32_t, m->n_of + 1);
+    for (uint32_t k = 0; k < m->n_of; k++)
+        of[k] = buffer_of(d, m->of[k]);
+    struct rt_buffer b = {.place = places[m->place],
+                          .index = m->index,
+                          .offset = m->offset,
+                          .bytes = (uint64_t)m->count * jot_dtype_size(m->dtype),
+                          .loop = m->loop,
+                          .of_first = d->operands.count,
+                          .of_count = m->n_of};
+    for (uint32_t k = 0; k < m->n_of; k++)
+        vec_push(d->arena, &d->operands, of[k]);
+    if (m->place == NEST_ROW) {
+        int64_t trips = trips_of(d->program, m->loop);
+        b.stride = m->reverse ? -(int64_t)b.bytes : (int64_t)b.bytes;
+        b.offset = m->reverse && trips ? (uint64_t)(trips - 1) * b.bytes : 0;
     }
+    vec_push(d->arena, &d->buffers, b);
+    return d->buffer_of[memory] = d->buffers.count - 1;
 }
 
 // Partial results live after the program's own temporaries; steps run one after another, so all
@@ -83,12 +90,20 @@ static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
     return d->buffers.count - 1;
 }
 
+static void add_buffers(struct draft *d, struct rt_step *s, uint32_t n,
+                        const uint32_t *memories)
+{
+    for (uint32_t i = 0; i < n; i++)
+        buffer_of(d, memories[i]);
+    s->operand_first = d->operands.count;
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(d->arena, &d->operands, d->buffer_of[memories[i]]);
+    s->operand_count = n;
+}
+
 static void add_operands(struct draft *d, struct rt_step *s, const struct nest_step *from)
 {
-    s->operand_first = d->operands.count;
-    for (uint32_t i = 0; i < from->n_memories; i++)
-        vec_push(d->arena, &d->operands, from->memories[i]);
-    s->operand_count = from->n_memories;
+    add_buffers(d, s, from->n_memories, from->memories);
 }
 
 static void add_kernel(struct draft *d, const struct nest_step *from, const struct cg_kernel *k)
@@ -111,7 +126,7 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
     }
 }
 
-static void add_gemm(struct draft *d, const struct nest_step *from)
+static void add_product(struct draft *d, const struct nest_step *from)
 {
     const struct nest_gemm *g = &from->gemm;
     struct rt_gemm gemm = {.dtype = g->dtype,
@@ -130,10 +145,15 @@ static void add_gemm(struct draft *d, const struct nest_step *from)
         gemm.stride_b[i] = g->stride_b[i];
         gemm.stride_c[i] = g->stride_c[i];
     }
+    vec_push(d->arena, &d->gemms, gemm);
+}
+
+static void add_gemm(struct draft *d, const struct nest_step *from)
+{
     // The run time decides how many tiles there are, and runs a single one on the calling thread.
     struct rt_step s = {
         .kind = RT_STEP_GEMM, .flags = RT_STEP_PARALLEL, .index = d->gemms.count, .grain = 1};
-    vec_push(d->arena, &d->gemms, gemm);
+    add_product(d, from);
     add_operands(d, &s, from);
     vec_push(d->arena, &d->steps, s);
 }
@@ -231,6 +251,27 @@ static void close_body(struct draft *d)
     d->bodies.count--;
 }
 
+// The loop that step i opens, as one function.
+static void add_phases(struct draft *d, uint32_t i)
+{
+    const struct cg_phases *f = &d->phases[i];
+    struct rt_step s = {.kind = RT_STEP_PHASES,
+                        .flags = f->parallel ? RT_STEP_PARALLEL : 0,
+                        .name = add_text(d, f->symbol),
+                        .index = d->program->steps.at[i].loop,
+                        .grain = 1,
+                        .scratch_bytes = f->scratch_bytes};
+    add_buffers(d, &s, f->operands.count, f->operands.at);
+    if (f->partial_bytes) {
+        vec_push(d->arena, &d->operands, partial_buffer(d, f->partial_bytes));
+        s.operand_count++;
+    }
+    vec_push(d->arena, &d->steps, s);
+    for (uint32_t end = nest_step_end(d->program, i); i < end; i++)
+        if (d->program->steps.at[i].kind == NEST_STEP_GEMM)
+            add_product(d, &d->program->steps.at[i]);
+}
+
 static void add_step(struct draft *d, const struct nest_step *s,
                      const struct cg_kernel *kernels)
 {
@@ -297,13 +338,23 @@ static void *constants(struct draft *d)
 }
 
 jot_status cg_plan_write(struct arena *arena, const struct nest_program *program,
-                         const struct cg_kernel *kernels, const void **out_bytes,
-                         size_t *out_size)
+                         const struct cg_kernel *kernels, const struct cg_phases *phases,
+                         const void **out_bytes, size_t *out_size)
 {
-    struct draft d = {.arena = arena, .program = program, .arena_bytes = program->arena_bytes};
-    add_memories(&d);
-    for (uint32_t i = 0; i < program->steps.count; i++)
-        add_step(&d, &program->steps.at[i], kernels);
+    struct draft d = {.arena = arena,
+                      .program = program,
+                      .phases = phases,
+                      .buffer_of = arena_array(arena, uint32_t, program->memories.count + 1),
+                      .arena_bytes = program->arena_bytes};
+    memset(d.buffer_of, 0xff, program->memories.count * sizeof *d.buffer_of);
+    for (uint32_t i = 0; i < program->steps.count; i++) {
+        if (!phases[i].symbol) {
+            add_step(&d, &program->steps.at[i], kernels);
+            continue;
+        }
+        add_phases(&d, i);
+        i = nest_step_end(program, i);
+    }
     struct rt_plan plan = {.input_count = program->n_inputs,
                            .output_count = program->n_outputs,
                            .buffer_count = d.buffers.count,

@@ -374,6 +374,16 @@ static inline bool nest_step_opens(const struct nest_step *t)
 }
 // The END of the body that step i opens.
 uint32_t nest_step_end(const struct nest_program *p, uint32_t i);
+// The first step of the body that step i, a loop, opens that only the host does; NEST_NONE when all are
+// kernels, products, copies and control.  The loop is then one function of phases.
+uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i);
+// Whether step i opens such a loop.
+static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)
+{
+    enum nest_step_kind kind = p->steps.at[i].kind;
+    return (kind == NEST_STEP_LOOP || kind == NEST_STEP_WHILE) &&
+           nest_loop_obstacle(p, i) == NEST_NONE;
+}
 // Whether memory m is a row or a turn.
 static inline bool nest_memory_is_view(const struct nest_memory *m)
 {

@@ -73,6 +73,14 @@ uint32_t nest_step_end(const struct nest_program *p, uint32_t i)
     return i;
 }
 
+uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i)
+{
+    for (uint32_t end = nest_step_end(p, i); i < end; i++)
+        if (p->steps.at[i].kind == NEST_STEP_CHECK || p->steps.at[i].kind == NEST_STEP_CALLBACK)
+            return i;
+    return NEST_NONE;
+}
+
 bool nest_memory_shows(const struct nest_program *p, uint32_t m, uint32_t of)
 {
     if (m == of)

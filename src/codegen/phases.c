@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop of steps as one function (rt_loop): it counts its trips, finds rows and turns, decides tests
+// and branches, and calls the kernels.  Where they are worth threads, and for products, it asks the
+// run time.
+//
+//     loop(buffers, phases, scratch):
+//         x, y, ... = buffers[0], buffers[1], ...
+//         for trip:
+//             row = x + trip * stride
+//             kernel_0({row, y}, 0, total, 0, scratch)
+//             phases->run(phases, kernel_1, {y, z}, total, grain)
+#include "codegen/lower.h"
+
+#include <stdio.h>
+
+enum { FIELD_RUN, FIELD_MULTIPLY }; // of struct rt_phases
+
+struct writer {
+    struct cg_module *m;
+    struct arena *arena;
+    const struct nest_program *p;
+    const struct cg_kernel *kernels;
+    struct cg_phases *out;
+    LLVMBuilderRef b;
+    LLVMValueRef function, phases, scratch, partial;
+    LLVMBasicBlockRef entry, failed;
+    LLVMValueRef *pointers;  // by memory: where it is now; NULL: nowhere
+    LLVMValueRef *trips;     // by loop that is open or has just ended; NULL: none
+    int64_t *totals;         // by loop: its trips
+    LLVMValueRef *tables;    // by turn of more than two: their addresses
+    LLVMBasicBlockRef leave; // where tests go
+    LLVMValueRef leave_trips;
+};
+
+static LLVMBasicBlockRef new_block(struct writer *w)
+{
+    return LLVMAppendBasicBlockInContext(w->m->context, w->function, "");
+}
+
+static void go_on(struct writer *w, LLVMBasicBlockRef block)
+{
+    LLVMPositionBuilderAtEnd(w->b, block);
+}
+
+static LLVMValueRef number(const struct writer *w, int64_t x) { return cg_int(w->m, x); }
+
+// An array of n addresses in the frame.
+static LLVMValueRef add_array(struct writer *w, uint32_t n)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b);
+    LLVMPositionBuilderBefore(w->b, LLVMGetBasicBlockTerminator(w->entry));
+    LLVMValueRef array = LLVMBuildAlloca(w->b, LLVMArrayType2(w->m->ptr, n), "");
+    go_on(w, here);
+    return array;
+}
+
+static LLVMValueRef at_place(struct writer *w, LLVMValueRef array, LLVMValueRef i)
+{
+    return LLVMBuildGEP2(w->b, w->m->ptr, array, &i, 1, "");
+}
+
+static void put_place(struct writer *w, LLVMValueRef array, uint32_t i, LLVMValueRef pointer)
+{
+    LLVMBuildStore(w->b, pointer, at_place(w, array, number(w, i)));
+}
+
+// ---- Memories
+
+static bool is_inside(const struct writer *w, const struct nest_memory *m)
+{
+    return nest_memory_is_view(m) && w->out->owns[m->loop];
+}
+
+static bool depends_on(const struct writer *w, uint32_t memory, uint32_t loop)
+{
+    const struct nest_memory *m = &w->p->memories.at[memory];
+    for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
+        if (depends_on(w, m->of[i], loop))
+            return true;
+    return is_inside(w, m) && m->loop == loop;
+}
+
+// Whether all of what the view shows has an address.
+static bool is_known(const struct writer *w, const struct nest_memory *m)
+{
+    for (uint32_t i = 0; i < m->n_of; i++)
+        if (!w->pointers[m->of[i]])
+            return false;
+    return w->trips[m->loop] != NULL;
+}
+
+static LLVMValueRef row_of(struct writer *w, const struct nest_memory *m)
+{
+    int64_t bytes = m->count * (int64_t)jot_dtype_size(m->dtype);
+    LLVMValueRef trip = w->trips[m->loop];
+    if (m->reverse)
+        trip = LLVMBuildSub(w->b, number(w, w->totals[m->loop] - 1), trip, "");
+    LLVMValueRef offset = LLVMBuildMul(w->b, trip, number(w, bytes), "");
+    return LLVMBuildGEP2(w->b, w->m->i8, w->pointers[m->of[0]], &offset, 1, "");
+}
+
+static LLVMValueRef turn_of(struct writer *w, uint32_t memory)
+{
+    const struct nest_memory *m = &w->p->memories.at[memory];
+    LLVMValueRef at = LLVMBuildAdd(w->b, w->trips[m->loop], number(w, m->index), "");
+    at = LLVMBuildURem(w->b, at, number(w, m->n_of), "");
+    if (w->tables[memory])
+        return LLVMBuildLoad2(w->b, w->m->ptr, at_place(w, w->tables[memory], at), "");
+    LLVMValueRef first = w->pointers[m->of[0]];
+    if (m->n_of == 1)
+        return first;
+    LLVMValueRef is_first = LLVMBuildICmp(w->b, LLVMIntEQ, at, number(w, 0), "");
+    return LLVMBuildSelect(w->b, is_first, first, w->pointers[m->of[1]], "");
+}
+
+// In front of a loop: the addresses that its turns go through.
+static void add_tables(struct writer *w, uint32_t loop)
+{
+    for (uint32_t i = 0; i < w->p->memories.count; i++) {
+        const struct nest_memory *m = &w->p->memories.at[i];
+        if (m->place != NEST_TURN || m->loop != loop || m->n_of <= 2)
+            continue;
+        w->tables[i] = add_array(w, m->n_of);
+        for (uint32_t k = 0; k < m->n_of; k++)
+            put_place(w, w->tables[i], k, w->pointers[m->of[k]]);
+    }
+}
+
+// What a new trip of the loop, or its end, makes of its rows and turns.
+static void move_views(struct writer *w, uint32_t loop)
+{
+    for (uint32_t i = 0; i < w->p->memories.count; i++) {
+        const struct nest_memory *m = &w->p->memories.at[i];
+        if (!is_inside(w, m) || !depends_on(w, i, loop))
+            continue;
+        w->pointers[i] = !is_known(w, m)        ? NULL
+                         : m->place == NEST_ROW ? row_of(w, m)
+                                                : turn_of(w, i);
+    }
+}
+
+// ---- Phases
+
+static LLVMValueRef operands_of(struct writer *w, const struct nest_step *t, bool has_partial)
+{
+    LLVMValueRef array = add_array(w, t->n_memories + has_partial);
+    for (uint32_t i = 0; i < t->n_memories; i++)
+        put_place(w, array, i, w->pointers[t->memories[i]]);
+    if (has_partial)
+        put_place(w, array, t->n_memories, w->partial);
+    return array;
+}
+
+static LLVMValueRef call_field(struct writer *w, unsigned field, LLVMTypeRef type, unsigned n,
+                               LLVMValueRef *arguments)
+{
+    LLVMValueRef at = at_place(w, w->phases, number(w, field));
+    LLVMValueRef function = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
+    return LLVMBuildCall2(w->b, type, function, arguments, n, "");
+}
+
+static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMValueRef operands)
+{
+    LLVMTypeRef p = w->m->ptr, i = w->m->i64, none = LLVMVoidTypeInContext(w->m->context);
+    LLVMValueRef kernel = LLVMGetNamedFunction(w->m->module, k->symbol);
+    LLVMValueRef total = number(w, k->total), zero = number(w, 0);
+    if (k->total == 0)
+        return;
+    if (k->scratch_bytes > w->out->scratch_bytes)
+        w->out->scratch_bytes = k->scratch_bytes;
+    w->out->parallel |= k->parallel;
+    if (k->parallel) {
+        LLVMTypeRef type = LLVMFunctionType(none, (LLVMTypeRef[]){p, p, p, i, i}, 5, 0);
+        call_field(w, FIELD_RUN, type, 5,
+                   (LLVMValueRef[]){w->phases, kernel, operands, total, number(w, k->grain)});
+        return;
+    }
+    LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
+    LLVMBuildCall2(w->b, type, kernel,
+                   (LLVMValueRef[]){operands, zero, total, zero, w->scratch}, 5, "");
+}
+
+static void add_kernel(struct writer *w, const struct nest_step *t)
+{
+    const struct cg_kernel *k = &w->kernels[t->nest];
+    LLVMValueRef operands = operands_of(w, t, k->partial_bytes > 0);
+    for (int i = 0; i < k->n_steps; i++)
+        run_kernel(w, &k->steps[i], operands);
+}
+
+// The number that the product of step i has in the plan.
+static int64_t gemm_number(const struct nest_program *p, uint32_t i)
+{
+    int64_t n = 0;
+    while (i-- > 0)
+        n += p->steps.at[i].kind == NEST_STEP_GEMM;
+    return n;
+}
+
+static void add_product(struct writer *w, uint32_t i)
+{
+    const struct nest_step *t = &w->p->steps.at[i];
+    LLVMTypeRef p = w->m->ptr;
+    LLVMTypeRef type = LLVMFunctionType(w->m->i8, (LLVMTypeRef[]){p, p, w->m->i64}, 3, 0);
+    LLVMValueRef index = number(w, gemm_number(w->p, i));
+    LLVMValueRef arguments[] = {w->phases, operands_of(w, t, false), index};
+    LLVMValueRef is_done = call_field(w, FIELD_MULTIPLY, type, 3, arguments);
+    LLVMBasicBlockRef next = new_block(w);
+    is_done = LLVMBuildTrunc(w->b, is_done, w->m->i1, "");
+    LLVMBuildCondBr(w->b, is_done, next, w->failed);
+    go_on(w, next);
+}
+
+static void add_copy(struct writer *w, const struct nest_step *t)
+{
+    const struct nest_memory *m = &w->p->memories.at[t->memories[0]];
+    unsigned align = jot_dtype_size(m->dtype);
+    uint64_t bytes = (uint64_t)m->count * align;
+    LLVMBuildMemCpy(w->b, w->pointers[t->memories[0]], align, w->pointers[t->memories[1]],
+                    align, number(w, (int64_t)bytes));
+}
+
+static LLVMValueRef load_flag(struct writer *w, const struct nest_step *t, LLVMTypeRef type)
+{
+    return LLVMBuildLoad2(w->b, type, w->pointers[t->memories[0]], "");
+}
+
+// ---- Loops and branches
+
+static void add_steps(struct writer *w, uint32_t first, uint32_t end);
+
+static void add_test(struct writer *w, const struct nest_step *t, uint32_t loop)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b), next = new_block(w);
+    LLVMValueRef flag = load_flag(w, t, w->m->i8);
+    LLVMValueRef goes_on =
+        LLVMBuildICmp(w->b, LLVMIntNE, flag, LLVMConstInt(w->m->i8, 0, 0), "");
+    LLVMBuildCondBr(w->b, goes_on, next, w->leave);
+    LLVMAddIncoming(w->leave_trips, &w->trips[loop], &here, 1);
+    go_on(w, next);
+}
+
+static void add_loop(struct writer *w, uint32_t first)
+{
+    const struct nest_step *t = &w->p->steps.at[first];
+    LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
+    LLVMValueRef outer_trips = w->leave_trips, zero = number(w, 0);
+    if (t->trips == 0) {
+        w->trips[t->loop] = zero;
+        move_views(w, t->loop);
+        return;
+    }
+    add_tables(w, t->loop);
+    LLVMBasicBlockRef head = new_block(w);
+    LLVMBuildBr(w->b, head);
+    w->leave = new_block(w);
+    go_on(w, w->leave);
+    w->leave_trips = LLVMBuildPhi(w->b, w->m->i64, "");
+    go_on(w, head);
+    LLVMValueRef trip = w->trips[t->loop] = LLVMBuildPhi(w->b, w->m->i64, "");
+    LLVMAddIncoming(trip, &zero, &before, 1);
+    move_views(w, t->loop);
+    add_steps(w, first + 1, nest_step_end(w->p, first));
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->b);
+    LLVMValueRef next = LLVMBuildAdd(w->b, trip, number(w, 1), "");
+    LLVMAddIncoming(trip, &next, &latch, 1);
+    if (t->trips == NEST_NO_BOUND) {
+        LLVMBuildBr(w->b, head);
+    } else {
+        LLVMValueRef is_last = LLVMBuildICmp(w->b, LLVMIntEQ, next, number(w, t->trips), "");
+        LLVMBuildCondBr(w->b, is_last, w->leave, head);
+        LLVMAddIncoming(w->leave_trips, &next, &latch, 1);
+    }
+    go_on(w, w->leave);
+    w->trips[t->loop] = w->leave_trips;
+    move_views(w, t->loop);
+    w->leave = outer_leave;
+    w->leave_trips = outer_trips;
+}
+
+// The case after the one that step i begins, or the end of the branch.
+static uint32_t next_case(const struct nest_program *p, uint32_t i)
+{
+    while (p->steps.at[++i].kind != NEST_STEP_CASE && p->steps.at[i].kind != NEST_STEP_END)
+        if (nest_step_opens(&p->steps.at[i]))
+            i = nest_step_end(p, i);
+    return i;
+}
+
+// The case numbered by the operand, the nearest where there is none.
+static void add_branch(struct writer *w, uint32_t first)
+{
+    const struct nest_program *p = w->p;
+    uint32_t end = nest_step_end(p, first);
+    if (first + 1 == end)
+        return;
+    LLVMTypeRef i32 = w->m->i32;
+    LLVMValueRef index = load_flag(w, &p->steps.at[first], i32), zero = LLVMConstInt(i32, 0, 0);
+    LLVMValueRef is_low = LLVMBuildICmp(w->b, LLVMIntSLT, index, zero, "");
+    index = LLVMBuildSelect(w->b, is_low, zero, index, "");
+    LLVMBasicBlockRef last = new_block(w), exit = new_block(w);
+    LLVMValueRef cases = LLVMBuildSwitch(w->b, index, last, 4);
+    uint64_t number = 0;
+    for (uint32_t i = first + 1, next; i < end; i = next) {
+        next = next_case(p, i);
+        LLVMBasicBlockRef block = next == end ? last : new_block(w);
+        if (next != end)
+            LLVMAddCase(cases, LLVMConstInt(i32, number++, 0), block);
+        go_on(w, block);
+        add_steps(w, i + 1, next);
+        LLVMBuildBr(w->b, exit);
+    }
+    go_on(w, exit);
+}
+
+static void add_steps(struct writer *w, uint32_t first, uint32_t end)
+{
+    uint32_t loop = w->p->steps.at[first - 1].loop; // for tests
+    for (uint32_t i = first; i < end; i++) {
+        const struct nest_step *t = &w->p->steps.at[i];
+        if (t->kind == NEST_STEP_KERNEL)
+            add_kernel(w, t);
+        else if (t->kind == NEST_STEP_GEMM)
+            add_product(w, i);
+        else if (t->kind == NEST_STEP_COPY)
+            add_copy(w, t);
+        else if (t->kind == NEST_STEP_TEST)
+            add_test(w, t, loop);
+        else if (t->kind == NEST_STEP_BRANCH)
+            add_branch(w, i);
+        else
+            add_loop(w, i);
+        if (nest_step_opens(t))
+            i = nest_step_end(w->p, i);
+    }
+}
+
+// ---- The function
+
+static void add_operand(struct writer *w, uint32_t memory)
+{
+    const struct nest_memory *m = &w->p->memories.at[memory];
+    for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
+        add_operand(w, m->of[i]);
+    if (is_inside(w, m) || w->pointers[memory])
+        return;
+    LLVMValueRef at =
+        at_place(w, LLVMGetParam(w->function, 0), number(w, w->out->operands.count));
+    w->pointers[memory] = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
+    vec_push(w->arena, &w->out->operands, memory);
+}
+
+// Memory for partial results, behind the operands; steps run one after another and share it.
+static void add_partial(struct writer *w, const struct nest_step *t)
+{
+    uint64_t bytes = t->kind == NEST_STEP_KERNEL ? w->kernels[t->nest].partial_bytes : 0;
+    w->out->partial_bytes = bytes > w->out->partial_bytes ? bytes : w->out->partial_bytes;
+}
+
+static void bind_arguments(struct writer *w, uint32_t first)
+{
+    const struct nest_program *p = w->p;
+    uint32_t end = nest_step_end(p, first);
+    for (uint32_t i = first; i < end; i++)
+        if (p->steps.at[i].kind == NEST_STEP_LOOP || p->steps.at[i].kind == NEST_STEP_WHILE) {
+            w->out->owns[p->steps.at[i].loop] = true;
+            w->totals[p->steps.at[i].loop] = p->steps.at[i].trips;
+        }
+    for (uint32_t i = first; i < end; i++) {
+        add_partial(w, &p->steps.at[i]);
+        for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
+            add_operand(w, p->steps.at[i].memories[k]);
+    }
+    LLVMValueRef at =
+        at_place(w, LLVMGetParam(w->function, 0), number(w, w->out->operands.count));
+    if (w->out->partial_bytes)
+        w->partial = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
+}
+
+static void make_function(struct writer *w)
+{
+    LLVMTypeRef p = w->m->ptr;
+    LLVMTypeRef type = LLVMFunctionType(w->m->i64, (LLVMTypeRef[]){p, p, p}, 3, 0);
+    w->function = LLVMAddFunction(w->m->module, w->out->symbol, type);
+    w->phases = LLVMGetParam(w->function, 1);
+    w->scratch = LLVMGetParam(w->function, 2);
+    w->entry = new_block(w);
+    w->failed = new_block(w);
+    LLVMBasicBlockRef start = new_block(w);
+    go_on(w, w->entry);
+    LLVMBuildBr(w->b, start);
+    go_on(w, w->failed);
+    LLVMBuildRet(w->b, number(w, -1));
+    go_on(w, start);
+}
+
+void cg_phases_lower(struct cg_module *module, struct arena *arena,
+                     const struct nest_program *p, uint32_t step,
+                     const struct cg_kernel *kernels, struct cg_phases *out)
+{
+    char symbol[64];
+    uint32_t loop = p->steps.at[step].loop;
+    snprintf(symbol, sizeof symbol, "jot_loop_%u", loop);
+    *out = (struct cg_phases){.symbol = arena_text(arena, symbol),
+                              .owns = arena_array(arena, bool, p->n_loops + 1)};
+    struct writer w = {.m = module,
+                       .arena = arena,
+                       .p = p,
+                       .kernels = kernels,
+                       .out = out,
+                       .b = LLVMCreateBuilderInContext(module->context),
+                       .pointers = arena_array(arena, LLVMValueRef, p->memories.count + 1),
+                       .trips = arena_array(arena, LLVMValueRef, p->n_loops + 1),
+                       .totals = arena_array(arena, int64_t, p->n_loops + 1),
+                       .tables = arena_array(arena, LLVMValueRef, p->memories.count + 1)};
+    make_function(&w);
+    bind_arguments(&w, step);
+    add_loop(&w, step);
+    LLVMBuildRet(w.b, w.trips[loop]);
+    LLVMDisposeBuilder(w.b);
+}
