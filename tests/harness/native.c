@@ -145,6 +145,11 @@ struct nest_program *native_merge(struct arena *arena, uint32_t n,
 
 // ---- Running
 
+static const char *way_of(const struct native_case *c)
+{
+    return c->how.separate ? " (separate)" : c->how.steps ? " (steps)" : "";
+}
+
 static void explain(struct strbuf *report, const struct native_case *c)
 {
     struct strbuf text = strbuf_make(c->g->module->arena);
@@ -172,8 +177,7 @@ static void check_outputs(const struct batch *b, void *const *out, int n_threads
             struct ir_tensor got = {c->want[o].type, out[k]};
             if (same && !native_same(b->module, got, c->want[o], c->how.tolerance, &detail)) {
                 strbuf_printf(report, "! %s%s: output %u of machine code, %d threads\n%s",
-                              c->what, c->how.separate ? " (separate)" : "", o, n_threads,
-                              detail.text);
+                              c->what, way_of(c), o, n_threads, detail.text);
                 explain(report, c);
                 same = false;
             }
@@ -286,8 +290,7 @@ static void fail(struct native *n, const struct native_case *c, const char *stag
                  const char *message)
 {
     n->failures++;
-    strbuf_printf(n->report, "! %s%s: %s: %s\n", c->what, c->how.separate ? " (separate)" : "",
-                  stage, message);
+    strbuf_printf(n->report, "! %s%s: %s: %s\n", c->what, way_of(c), stage, message);
     if (c->program)
         explain(n->report, c);
     else
@@ -331,7 +334,8 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
         fail(n, &c, "evaluator", jot_error_message());
         return;
     }
-    struct schedule_options options = {.separate = how->separate, .no_gemm = !how->gemm};
+    struct schedule_options options = {
+        .separate = how->separate, .steps = how->steps, .no_gemm = !how->gemm};
     if (pass_schedule(arena, c.g, &options, &c.program) != JOT_OK) {
         fail(n, &c, "schedule", jot_error_message());
         return;

@@ -15,10 +15,10 @@
 #include "passes/schedule.h"
 
 struct native_how {
-    bool separate, gemm; // schedule options; without gemm products stay in kernels
-    bool interpret;      // the interpreter of nests too
-    bool threads;        // with 2 and 7 threads too
-    double tolerance;    // relative; 0: the same bits
+    bool separate, steps, gemm; // schedule options; without gemm products stay in kernels
+    bool interpret;             // the interpreter of nests too
+    bool threads;               // with 2 and 7 threads too
+    double tolerance;           // relative; 0: the same bits
 };
 
 struct native_case {

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with loops and branches, and what their tests share.
+// What the tests of transforms of loops and branches share.
 #ifndef CONTROL_SUPPORT_H
 #define CONTROL_SUPPORT_H
 
+#include "control_programs.h"
 #include "pass_support.h"
 
 #include "ir/control.h"
 
-struct program {
-    const char *name, *text;
-};
-
-enum { CONTROL_PROGRAMS = 10 };
-extern const struct program control_programs[CONTROL_PROGRAMS];
-
-// The parameters that can be differentiated in.
-uint64_t inexact_bits(uint32_t f);
 struct ir_tensor *draw_inputs(uint32_t f, uint64_t *state);
 
 // Every choice of inputs to differentiate in, or to map.

@@ -193,6 +193,14 @@ bool *inexact_inputs(const struct ir_graph *g)
     return mask;
 }
 
+uint64_t inexact_bits(uint32_t f)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < graph(f)->n_params; i++)
+        bits |= (uint64_t)inexact(ir_type_of(graph(f), i)) << i;
+    return bits;
+}
+
 // The tangents of all results of f, as pass_jvp gives them; zeros made.
 struct ir_tensor *tangents(uint32_t f, const bool *nonzero, const struct ir_tensor *x,
                            const struct ir_tensor *dx)

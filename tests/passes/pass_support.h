@@ -69,6 +69,7 @@ const bool *mask_of(uint32_t n, uint64_t bits);
 
 static inline bool inexact(struct ir_type t) { return dtype_is_inexact(ir_dtype(t)); }
 bool *inexact_inputs(const struct ir_graph *g);
+uint64_t inexact_bits(uint32_t f); // the same as a number
 // The tangents of all results of f, as pass_jvp gives them; zeros made.
 struct ir_tensor *tangents(uint32_t f, const bool *nonzero, const struct ir_tensor *x,
                            const struct ir_tensor *dx);

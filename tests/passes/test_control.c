@@ -7,7 +7,7 @@ enum { MOST_INPUTS = 8 };
 
 START_TEST(derivatives)
 {
-    const struct program *p = &control_programs[_i];
+    const struct control_program *p = &control_programs[_i];
     uint32_t f = parse(p->text);
     uint64_t state = seed + (uint64_t)_i;
     for_each_mask(bits, inexact_bits(f))
@@ -17,7 +17,7 @@ END_TEST
 
 START_TEST(second_derivatives)
 {
-    const struct program *p = &control_programs[_i];
+    const struct control_program *p = &control_programs[_i];
     uint32_t f = parse(p->text), g;
     uint64_t state = seed + (uint64_t)_i;
     const bool *mask = mask_of(graph(f)->n_params, inexact_bits(f));
@@ -66,7 +66,7 @@ END_TEST
 
 START_TEST(maps)
 {
-    const struct program *p = &control_programs[_i];
+    const struct control_program *p = &control_programs[_i];
     uint32_t f = parse(p->text), n = graph(f)->n_params;
     uint64_t state = seed + (uint64_t)_i;
     struct ir_tensor *x = draw_inputs(f, &state);
@@ -78,7 +78,7 @@ END_TEST
 // Derivatives of a mapped function, and maps of derivatives.
 START_TEST(maps_and_derivatives)
 {
-    const struct program *p = &control_programs[_i];
+    const struct control_program *p = &control_programs[_i];
     uint32_t f = parse(p->text), n = graph(f)->n_params, g;
     uint64_t state = seed + (uint64_t)_i;
     for_each_mask(bits, (UINT64_C(1) << n) - 1)
@@ -148,7 +148,7 @@ END_TEST
 // Over a basis of the inputs, and over one of the results.
 START_TEST(jacobians)
 {
-    const struct program *p = &control_programs[_i];
+    const struct control_program *p = &control_programs[_i];
     uint32_t f = parse(p->text), n = graph(f)->n_params, forward, reverse;
     const bool *mask = mask_of(n, inexact_bits(f));
     uint64_t state = seed;
@@ -163,14 +163,14 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_loop_test(t, derivatives, 0, CONTROL_PROGRAMS);
-    tcase_add_loop_test(t, second_derivatives, 0, CONTROL_PROGRAMS);
+    tcase_add_loop_test(t, derivatives, 0, CONTROL_SMOOTH_PROGRAMS);
+    tcase_add_loop_test(t, second_derivatives, 0, CONTROL_SMOOTH_PROGRAMS);
     tcase_add_test(t, complex_derivatives);
-    tcase_add_loop_test(t, maps, 0, CONTROL_PROGRAMS);
-    tcase_add_loop_test(t, maps_and_derivatives, 0, CONTROL_PROGRAMS);
+    tcase_add_loop_test(t, maps, 0, CONTROL_SMOOTH_PROGRAMS);
+    tcase_add_loop_test(t, maps_and_derivatives, 0, CONTROL_SMOOTH_PROGRAMS);
     tcase_add_test(t, gradients_in_place_share_the_loop);
     tcase_add_test(t, forward_mode_needs_no_bound);
-    tcase_add_loop_test(t, jacobians, 0, CONTROL_PROGRAMS);
+    tcase_add_loop_test(t, jacobians, 0, CONTROL_SMOOTH_PROGRAMS);
 }
 
 int main(void) { return support_run("control", add_tests); }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and branches under transforms and at random, for tests of what becomes of them.
+#ifndef TESTS_CONTROL_SCHEDULE_H
+#define TESTS_CONTROL_SCHEDULE_H
+
+#include "control_programs.h"
+#include "schedule_random.h"
+
+#include "ir/control.h"
+
+#include <string.h>
+
+// As it is scheduled.
+static inline uint32_t simplified(uint32_t f)
+{
+    f = pass_inline(module, pass_simplify(module, f), 10000);
+    return pass_simplify(module, pass_count_trips(module, f));
+}
+
+static inline uint32_t count_control(uint32_t f)
+{
+    uint32_t n = 0;
+    ir_for_each_node (graph(f), node)
+        n += ir_op_class((enum ir_op)node->op) == IR_CLASS_CONTROL;
+    return n;
+}
+
+static inline uint32_t count_resident(const struct nest_program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        n += p->steps.at[i].reason && strstr(p->steps.at[i].reason, "resident");
+    return n;
+}
+
+static inline uint32_t mapped(uint32_t f, uint64_t bits, int64_t size)
+{
+    uint32_t g;
+    require(pass_vmap(module, f, mask_of(graph(f)->n_params, bits), size, &g, NULL));
+    return g;
+}
+
+static inline uint64_t all_inputs(uint32_t f)
+{
+    return (UINT64_C(1) << graph(f)->n_params) - 1;
+}
+
+static inline uint32_t forward(uint32_t f)
+{
+    uint32_t g;
+    require(pass_jvp(module, f, mask_of(graph(f)->n_params, inexact_bits(f)), &g, NULL));
+    return g;
+}
+
+static inline uint32_t backward(uint32_t f)
+{
+    uint32_t g;
+    require(pass_vjp(module, f, mask_of(graph(f)->n_params, inexact_bits(f)), &g));
+    return g;
+}
+
+// A value of the type, from one that may be of another.
+static inline ir_id fitted(struct random_program *r, ir_id x, struct ir_type t)
+{
+    struct ir_type have = ir_type_in(&r->b, x);
+    int64_t all[IR_MAX_RANK];
+    if (ir_type_equal(have, t))
+        return x;
+    for (int i = 0; i < have.rank; i++)
+        all[i] = i;
+    ir_id one = ir_reduce(&r->b, IR_reduce_max, x, have.rank, all);
+    return ir_broadcast_in_dim(&r->b, one, t.rank, ir_dims(module, t), NULL);
+}
+
+// scan over a random body: a const, three carries, rows in and rows out.
+static inline uint32_t random_loop(uint64_t state, int steps)
+{
+    static const int64_t extents[] = {1, 2, 3, 4, 6, 12, 24};
+    struct random_program r = {.b = begin("body"), .state = state};
+    struct ir_type in[5];
+    ir_id out[4];
+    for (int i = 0; i < 5; i++) {
+        int64_t dims[3];
+        int rank = (int)random_below(&r, 3);
+        for (int k = 0; k < rank; k++)
+            dims[k] = extents[random_below(&r, 7)];
+        in[i] = i > 1 && random_below(&r, 2) ? in[i - 1] : type_of_dims(JOT_F32, rank, dims);
+        vec_push(module->arena, &r.values, ir_param(&r.b, in[i]));
+    }
+    for (int i = 0; i < steps; i++) {
+        ir_id v = random_step(&r);
+        ck_assert_msg(v != IR_NONE, "seed %" PRIu64 ": %s", state, r.b.message);
+        struct ir_type t = ir_type_in(&r.b, v);
+        if (ir_count(module, t) <= 600 && t.rank <= 4)
+            vec_push(module->arena, &r.values, v);
+    }
+    for (int i = 1; i < 4; i++)
+        out[i - 1] = ir_map1(&r.b, IR_tanh, fitted(&r, random_value(&r), in[i]));
+    out[3] = random_value(&r);
+    for (int i = 0; i < 4; i++)
+        ir_output(&r.b, out[i]);
+    struct ir_scan s = {.body = finish(&r.b),
+                        .n_consts = 1,
+                        .n_carry = 3,
+                        .length = 1 + random_below(&r, 4),
+                        .reverse = random_below(&r, 2)};
+    struct ir_builder b = begin("loop");
+    ir_id x[5];
+    for (int i = 0; i < 5; i++)
+        x[i] = ir_param(&b, i < 4 ? in[i] : ir_type_stack(module, in[i], s.length));
+    ir_id y = ir_scan(&b, &s, 5, x);
+    for (ir_id k = 0; k < 4; k++)
+        ir_output(&b, y + k);
+    return finish(&b);
+}
+
+#endif
