@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that update places of an array, one step after the other: what does not depend on the
-// array is computed for 16 steps at once.
+// array is computed for 16 steps at once, while the 16 before are made.
 //
-//     seq n < N {                          for n in steps of 16 {
-//       %p = load i[n], %g = %p < M          vectors %p, %g of 16 steps
-//       put y[%p] = load y[%p] + u[n] if %g  all of %g: y[p] += u[n] 16 times; else with tests
-//     }                                    }
+//     seq n < N {                            vectors %p, %g of the first 16 steps
+//       %p = load i[n], %g = %p < M          for n in steps of 16 {
+//       put y[%p] = load y[%p] + u[n] if %g    vectors of the next 16
+//     }                                        all of %g: y[p] += u[n] 16 times; else with tests
+//                                            }
+//
+// Places that were stored a turn ago are read at once. Were they of the same turn, every read of y
+// would wait for them, and behind it all that follow.
 #include "codegen/lower.h"
 
 #define STEPS 16
@@ -16,7 +20,8 @@ struct steps {
     const struct nest_block *body;
     bool *is_late;         // by statement of the body: depends on what steps put
     bool *is_wanted;       // by value: late statements read it
-    struct cg_value *kept; // by value: memory with an element for each of the steps
+    struct cg_value *kept; // by value: memory with two vectors, of this turn and of the next
+    LLVMValueRef guarded;  // bits of the guard of the next turn: a place, or NULL without
     uint32_t n_late;
 };
 
@@ -83,30 +88,34 @@ static bool is_plain_load(const struct nest_statement *s)
            !(s->index.count && s->index.terms[s->index.count - 1].is_value);
 }
 
-// Memory with the lanes of a vector.  It is volatile, for to take lanes out of registers one by one
-// is slower than to read them.
-static LLVMValueRef keep(struct cg_lowering *l, LLVMValueRef v)
+// Stores a vector as the one of a turn, even or odd.  The memory is volatile, for to take lanes out
+// of registers one by one is slower than to read them.
+static LLVMValueRef keep(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
+                         LLVMValueRef v)
 {
     if (!v || cg_lanes_of(v) == 1)
         return NULL;
-    LLVMValueRef at = cg_alloca(l, LLVMTypeOf(v), 1);
-    LLVMSetVolatile(LLVMBuildStore(l->m.b, v, at), 1);
+    LLVMTypeRef type = LLVMTypeOf(v);
+    at = at ? at : cg_alloca(l, type, 2);
+    LLVMSetVolatile(LLVMBuildStore(l->m.b, v, cg_at(l, type, at, turn)), 1);
     return at;
 }
 
-static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, unsigned lane)
+static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
+                              unsigned lane)
 {
     LLVMTypeRef type = LLVMGetElementType(LLVMGetAllocatedType(at));
-    LLVMValueRef v =
-        LLVMBuildLoad2(l->m.b, type, cg_at(l, type, at, cg_int(l->module, lane)), "");
+    LLVMValueRef place[] = {turn, cg_int(l->module, lane)};
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMGetElementType(type),
+                                    LLVMBuildInBoundsGEP2(l->m.b, type, at, place, 2, ""), "");
     LLVMSetVolatile(v, 1);
     return v;
 }
 
-// The late statements of one of the steps, with the guard of the put as it is in `guarded`.
+// The late statements of one of the steps of a turn, with the guard of the put as it is in `guarded`.
 static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
-                       const struct steps *p, LLVMValueRef first, unsigned lane,
-                       LLVMValueRef guarded)
+                       const struct steps *p, LLVMValueRef first, LLVMValueRef turn,
+                       unsigned lane, LLVMValueRef guarded)
 {
     l->axes[s->axes[0]] = LLVMBuildAdd(l->m.b, first, cg_int(l->module, lane), "");
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
@@ -118,8 +127,9 @@ static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
             if (reads && is_plain_load(x) && at->re)
                 cg_lower_statement(l, id);
             else if (reads && at->re)
-                l->values[x->result] = (struct cg_value){
-                    kept_lane(l, at->re, lane), at->im ? kept_lane(l, at->im, lane) : NULL};
+                l->values[x->result] =
+                    (struct cg_value){kept_lane(l, at->re, turn, lane),
+                                      at->im ? kept_lane(l, at->im, turn, lane) : NULL};
         } else if (x->kind == NEST_PUT) {
             cg_store_at(l, cg_buffer_base(l, x->buffer), l->nest->buffers.at[x->buffer].dtype,
                         &x->index, guarded, l->values[x->in[0]]);
@@ -137,10 +147,12 @@ static nest_id guard_of(const struct cg_lowering *l, const struct steps *p)
     return NEST_NONE;
 }
 
-// What does not depend on the steps before, for 16 of them.
-static void lower_early(struct cg_lowering *l, const struct nest_statement *s, struct steps *p)
+// What does not depend on the steps before, for 16 of them from `first` on.
+static void lower_early(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                        LLVMValueRef first, LLVMValueRef turn)
 {
     l->vector_axis = s->axes[0];
+    l->axes[s->axes[0]] = first;
     l->lanes = STEPS;
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
         nest_id id = p->body->statements.at[i];
@@ -157,36 +169,47 @@ static void lower_early(struct cg_lowering *l, const struct nest_statement *s, s
         const struct nest_statement *x = cg_statement(l, p->body->statements.at[i]);
         if (p->is_late[i] || x->n_results != 1 || !p->is_wanted[x->result])
             continue;
-        struct cg_value v = l->values[x->result];
-        p->kept[x->result] = is_plain_load(x) && cg_lanes_of(v.re) > 1
-                                 ? v
-                                 : (struct cg_value){keep(l, v.re), keep(l, v.im)};
+        struct cg_value v = l->values[x->result], *at = &p->kept[x->result];
+        *at = is_plain_load(x) && cg_lanes_of(v.re) > 1
+                  ? v
+                  : (struct cg_value){keep(l, at->re, turn, v.re), keep(l, at->im, turn, v.im)};
     }
+    nest_id guard = guard_of(l, p);
+    if (guard == NEST_NONE)
+        return;
+    LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, STEPS);
+    LLVMValueRef g = l->values[guard].re;
+    g = cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, STEPS) : g;
+    p->guarded = p->guarded ? p->guarded : cg_alloca(l, bits, 1);
+    LLVMBuildStore(l->m.b, LLVMBuildBitCast(l->m.b, g, bits, ""), p->guarded);
 }
 
 static void lower_sixteens(struct cg_lowering *l, const struct nest_statement *s,
-                           struct steps *p, LLVMValueRef end)
+                           struct steps *p, int64_t end)
 {
     LLVMBuilderRef b = l->m.b;
-    nest_id guard = guard_of(l, p);
-    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), end, cg_int(l->module, STEPS));
-    l->axes[s->axes[0]] = loop.index;
-    lower_early(l, s, p);
-    LLVMValueRef g = guard == NEST_NONE ? NULL : l->values[guard].re;
     LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, STEPS);
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1), g = NULL;
+    LLVMValueRef steps = cg_int(l->module, STEPS), last = cg_int(l->module, end - STEPS);
+    lower_early(l, s, p, zero, zero);
+    struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, end), steps);
+    LLVMValueRef turn = LLVMBuildAnd(b, LLVMBuildUDiv(b, loop.index, steps, ""), one, "");
+    LLVMValueRef next = LLVMBuildAdd(b, loop.index, steps, "");
+    next = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, next, last, ""), next, last, "");
+    if (p->guarded)
+        g = LLVMBuildLoad2(b, bits, p->guarded, "");
+    lower_early(l, s, p, next, LLVMBuildXor(b, turn, one, ""));
     struct cg_branch branch = {0};
-    if (g) {
-        g = cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, STEPS) : g;
-        g = LLVMBuildBitCast(b, g, bits, "");
+    if (g)
         branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, g, LLVMConstAllOnes(bits), ""));
-    }
     for (unsigned lane = 0; lane < STEPS; lane++)
-        lower_late(l, s, p, loop.index, lane, NULL);
+        lower_late(l, s, p, loop.index, turn, lane, NULL);
     if (g) {
         cg_else_open(l, &branch);
         for (unsigned lane = 0; lane < STEPS; lane++) {
             LLVMValueRef bit = LLVMBuildLShr(b, g, LLVMConstInt(bits, lane, 0), "");
-            lower_late(l, s, p, loop.index, lane, LLVMBuildTrunc(b, bit, l->module->i1, ""));
+            lower_late(l, s, p, loop.index, turn, lane,
+                       LLVMBuildTrunc(b, bit, l->module->i1, ""));
         }
         cg_if_close(l, &branch);
     }
@@ -198,10 +221,10 @@ bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s)
     struct steps p = {0};
     if (!sort_steps(l, s, &p))
         return false;
-    LLVMValueRef rest = cg_int(l->module, cg_extent(l, s) / STEPS * STEPS);
+    int64_t n = cg_extent(l, s), rest = n / STEPS * STEPS;
     lower_sixteens(l, s, &p, rest);
     struct cg_loop loop =
-        cg_loop_open(l, rest, cg_int(l->module, cg_extent(l, s)), cg_int(l->module, 1));
+        cg_loop_open(l, cg_int(l->module, rest), cg_int(l->module, n), cg_int(l->module, 1));
     l->axes[s->axes[0]] = loop.index;
     cg_lower_block(l, s->body);
     cg_loop_close(l, &loop);
