@@ -12,10 +12,14 @@
 //
 // Lists of sizes (`dims`) end with JOT_END.
 //
+// An array lives on a device (jot/device.h), at first on the default one.  What reads elements on
+// the host waits for them and copies them over.
+//
 // Thread-safety: arrays may be used, retained and released from several threads at once.
 #ifndef JOT_ARRAY_H
 #define JOT_ARRAY_H
 
+#include "jot/device.h"
 #include "jot/dtype.h"
 #include "jot/macros.h"
 #include "jot/status.h"
@@ -39,7 +43,7 @@ JOT_API JOT_MUST_USE jot_array *jot_array_copy(jot_dtype dtype, const void *data
 JOT_API JOT_MUST_USE jot_array *jot_array_fill(jot_dtype dtype, double value,
                                                const int64_t *dims);
 
-// A new array over memory of the caller, which is not copied.  The memory must not change and
+// A new array over memory of the caller on the host, which is not copied.  The memory must not change and
 // must stay until `release(data, ctx)` is called, once, when nothing uses the array any more;
 // release may be NULL, and may be called from any thread.  On failure it is not called.  The
 // data is aligned to its elements; a bool is a byte 0 or 1.
@@ -60,9 +64,30 @@ JOT_API int64_t jot_array_dim(const jot_array *a,
 JOT_API size_t jot_array_size(const jot_array *a); // elements
 JOT_API size_t jot_array_bytes(const jot_array *a);
 
-// The elements, row-major.  Borrowed until the array is released; not NULL even when there are
-// none.
+// The elements in the memory of the host, row-major.  Borrowed until the array is released; not NULL
+// even when there are none.  Of an array on another device the first call waits and makes a copy,
+// which stays with the array; NULL with a message when that fails, as when the device is lost.
 JOT_API const void *jot_array_data(const jot_array *a);
+
+// The device that the array is on; that of NULL is the host.
+JOT_API jot_device *jot_array_device(const jot_array *a);
+
+// The array on another device: a new reference to the same when it is there, else to a copy.  NULL
+// with a message when that fails.  A device of NULL is the default one.
+JOT_API JOT_MUST_USE jot_array *jot_array_to(jot_array *a, jot_device *device);
+
+// Waits until the elements are there.  JOT_ERR_DEVICE when they never will be.
+JOT_API JOT_MUST_USE jot_status jot_array_wait(const jot_array *a);
+
+// The address of the elements in the memory of the array's device, for other software that works
+// there; jot_array_wait first.  NULL of NULL.
+JOT_API const void *jot_array_device_data(const jot_array *a);
+
+// A new array over memory of the caller on a device, which is not copied; see jot_array_borrow.  What
+// writes there has ended before.
+JOT_API JOT_MUST_USE jot_array *
+jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data, const int64_t *dims,
+                    void (*release)(const void *data, void *ctx), void *ctx);
 
 // Copies all elements out.  JOT_ERR_DTYPE when the dtype is not that of the array,
 // JOT_ERR_SHAPE when count is not its size.

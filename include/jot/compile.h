@@ -32,6 +32,9 @@ typedef struct jot_jit_options {
     // They are compared at each call: when they have changed the function is traced again.
     const void *static_data;
     size_t static_size;
+    // Where it runs, and where its results are; NULL is the default device of the time.  Inputs that
+    // are elsewhere are copied for the call.
+    jot_device *device;
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that programs run on: threads and memory of the host.
+// What programs run on: the host and the GPUs of the machine, threads and memory.
+//
+//     jot_executable *f = jot_jit(jot_fn(step), .device = jot_cuda(0));
+//     jot_array *x = jot_array_to(host_array, jot_cuda(0));
+//
+// A call on a GPU returns when the work has been handed over; reading a result waits for it.  What
+// goes wrong meanwhile is the status of whatever waits next.
 //
 // Thread-safety: every function here may be called from any thread.
 #ifndef JOT_DEVICE_H
@@ -11,6 +17,56 @@
 #include <stdint.h>
 
 JOT_BEGIN_C
+
+// ---- devices ----
+
+// The host, or a GPU.  Devices stay for the life of the process: there is nothing to release.
+typedef struct jot_device jot_device;
+
+typedef enum jot_device_kind { JOT_HOST, JOT_CUDA } jot_device_kind;
+
+JOT_API jot_device *jot_host(void);
+
+// GPU number `index` of NVIDIA's driver.  Never NULL: when there is no such GPU, using it is
+// JOT_ERR_DEVICE and the message says why.
+JOT_API jot_device *jot_cuda(int index);
+
+// How many devices of the kind there are: 1 for the host, 0 to any number of GPUs.  When there is
+// none jot_error_message says why.
+JOT_API int jot_device_count(jot_device_kind kind);
+
+// JOT_OK when programs can run on the device, else JOT_ERR_DEVICE: it is not there, or it is lost,
+// because a kernel failed on it.  Arrays of a lost device are gone; the host and other devices go on.
+// NULL is the default device, here and below.
+JOT_API JOT_MUST_USE jot_status jot_device_check(jot_device *device);
+
+JOT_API jot_device_kind jot_device_kind_of(jot_device *device);
+JOT_API const char *jot_device_name(jot_device *device); // "host", "cuda:0"
+
+// Where arrays are made, and where functions run that were compiled for no device.  At the start it
+// is JOT_DEVICE from the environment (host, cuda or cuda:1), else the host.
+JOT_API jot_device *jot_default_device(void);
+// Arrays and compiled functions that there are stay where they are.  NULL goes back to the start.
+JOT_API void jot_set_default_device(jot_device *device);
+
+// Waits for all work that was handed to the device.  What went wrong with it is the status.
+JOT_API JOT_MUST_USE jot_status jot_device_wait(jot_device *device);
+
+typedef struct jot_device_memory_use {
+    size_t total, free; // of the device, in bytes
+    size_t used;        // by arrays and programs of this process
+} jot_device_memory_use;
+
+// The memory of a GPU; for the host see jot_memory, its `total` and `free` are 0.
+JOT_API JOT_MUST_USE jot_status jot_device_memory(jot_device *device,
+                                                  jot_device_memory_use *out);
+
+// All devices and the libraries that were found for them, or why not, as lines of text.  Writes at
+// most `size` bytes with the final zero, and returns the length that the whole text has, like
+// snprintf.
+JOT_API int jot_devices_format(char *buffer, size_t size);
+
+// ---- threads of the host ----
 
 // The number of threads that a call may use, the caller's among them.  At the start it is
 // JOT_THREADS from the environment, else the number of CPUs the process may run on.  Threads
@@ -37,6 +93,8 @@ typedef struct jot_parallel_for {
 // flight.  The struct is copied.
 JOT_API JOT_MUST_USE jot_status jot_set_parallel_for(const jot_parallel_for *loop);
 
+// ---- memory of the host ----
+
 // Memory for array data to use instead of jot's pool.  `allocate` returns NULL when there is
 // none.
 typedef struct jot_allocator {
@@ -60,7 +118,7 @@ typedef struct jot_memory_use {
 // The use of array memory.  Exact when no other thread allocates at the time.
 JOT_API jot_memory_use jot_memory(void);
 
-// Gives memory that is kept for reuse back to the system.
+// Gives memory that is kept for reuse back to the system, on every device.
 JOT_API void jot_memory_trim(void);
 
 JOT_END_C

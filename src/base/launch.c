@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 4
+#define PLAN_FORMAT 5
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -26,7 +26,7 @@ struct header {
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
     uint32_t loop_count, reserved;
-    uint64_t constant_bytes, arena_bytes;
+    uint64_t constant_bytes, arena_bytes, zeroed_bytes;
     uint64_t total_bytes;
 };
 
@@ -293,6 +293,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
 jot_status rt_plan_check(const struct rt_plan *p)
 {
     JOT_TRY(check_buffers(p));
+    if (p->zeroed_bytes > p->arena_bytes)
+        return status_fail(JOT_ERR_IO, "the launch plan is damaged: more zeroes than memory");
     if (p->text_bytes && p->text[p->text_bytes - 1])
         return status_fail(JOT_ERR_IO, "the launch plan is damaged: its names do not end");
     for (uint32_t i = 0; i < p->operand_count; i++)
@@ -325,6 +327,7 @@ void rt_plan_write(const struct rt_plan *plan, struct arena *arena, const void *
                             .loop_count = plan->loop_count,
                             .constant_bytes = plan->constant_bytes,
                             .arena_bytes = plan->arena_bytes,
+                            .zeroed_bytes = plan->zeroed_bytes,
                             .total_bytes = sizeof header};
     memcpy(header.magic, magic, sizeof magic);
     for (int i = 0; i < TABLE_COUNT; i++)
@@ -362,7 +365,8 @@ jot_status rt_plan_read(const void *bytes, size_t size, struct rt_plan *out_plan
                         .text_bytes = h.text_bytes,
                         .loop_count = h.loop_count,
                         .constant_bytes = h.constant_bytes,
-                        .arena_bytes = h.arena_bytes};
+                        .arena_bytes = h.arena_bytes,
+                        .zeroed_bytes = h.zeroed_bytes};
     struct table tables[TABLE_COUNT];
     get_tables(&p, tables);
     uint64_t at = sizeof h;

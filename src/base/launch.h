@@ -7,7 +7,8 @@
 //
 // Buffers.  A step names its operands by buffer id.  A buffer is a range of bytes in one of
 // four places: an input of the call, an output of the call, the constants of the plan, or the
-// arena, which is memory of one call in flight (64-byte aligned, not zeroed).  Or it is part of other
+// arena, which is memory of one call in flight (64-byte aligned; its last zeroed_bytes are zero before
+// the first call that uses it, and every call leaves them so; the rest holds anything).  Or it is part of other
 // buffers, another one in each trip of a loop: a row (offset + trip * stride) of one, or the one of
 // several whose turn it is ((index + trip) mod their number).
 //
@@ -179,7 +180,7 @@ struct rt_plan {
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
     uint32_t loop_count;
-    uint64_t constant_bytes, arena_bytes;
+    uint64_t constant_bytes, arena_bytes, zeroed_bytes;
     const struct rt_argument *inputs, *outputs;
     const struct rt_buffer *buffers;
     const struct rt_step *steps;

@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/device.h"
 #include "runtime/host/blocks.h"
 
 #include <inttypes.h>
@@ -79,9 +80,18 @@ static jot_array *create_record(jot_dtype dtype, int rank, const int64_t *dims, 
     return a;
 }
 
+static void drop_mirror(jot_array *a)
+{
+    struct rt_far_array *far = (struct rt_far_array *)a;
+    if (a->flags & RT_ARRAY_FAR)
+        rt_block_release(atomic_exchange(&far->mirror, NULL), a->bytes);
+}
+
 static void release_record(jot_array *a)
 {
     size_t bytes = RECORD_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
+    if (a->flags & RT_ARRAY_FAR)
+        bytes = sizeof(struct rt_far_array);
     if (a->dims != a->inline_dims)
         memory_release(a->dims);
     rt_block_release(a, bytes);
@@ -109,6 +119,36 @@ jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
     return a;
 }
 
+static jot_array *create_far(jot_device *device, jot_dtype dtype, int rank, const int64_t *dims,
+                             void *data)
+{
+    jot_array *a =
+        create_record(dtype, rank, dims, size_of(rank, dims), sizeof(struct rt_far_array));
+    if (!a)
+        return NULL;
+    struct rt_far_array *far = (struct rt_far_array *)a;
+    a->flags = RT_ARRAY_FAR;
+    a->data = data;
+    far->device = device;
+    atomic_init(&far->mirror, NULL);
+    return a;
+}
+
+jot_array *rt_array_create_on(jot_device *device, jot_dtype dtype, int rank,
+                              const int64_t *dims)
+{
+    size_t bytes = size_of(rank, dims) * dtype_get(dtype)->bytes;
+    void *data;
+    if (rt_is_host(device))
+        return rt_array_create(dtype, rank, dims);
+    if (device->type->allocate(device, bytes, "an array", &data) != JOT_OK)
+        return NULL;
+    jot_array *a = create_far(device, dtype, rank, dims, data);
+    if (!a)
+        device->type->release(device, data, bytes);
+    return a;
+}
+
 jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx)
@@ -131,6 +171,7 @@ bool rt_array_can_retype(const jot_array *a, jot_dtype dtype, int rank, const in
 
 void rt_array_retype(jot_array *a, jot_dtype dtype, int rank, const int64_t *dims)
 {
+    drop_mirror(a);
     a->dtype = (uint8_t)dtype;
     a->rank = (uint16_t)rank;
     a->size = size_of(rank, dims);
@@ -159,6 +200,26 @@ static jot_status read_dims(const char *what, int dtype, const int64_t *dims, in
     return JOT_OK;
 }
 
+static jot_array *upload(jot_device *device, jot_dtype dtype, int rank, const int64_t *dims,
+                         const void *data)
+{
+    jot_array *a = rt_array_create_on(device, dtype, rank, dims);
+    if (a && device->type->upload(device, a->data, data, a->bytes) == JOT_OK)
+        return a;
+    jot_array_release(a);
+    return NULL;
+}
+
+// Takes an array that was made on the host to where arrays are made.
+static jot_array *move_to_default(jot_array *a)
+{
+    if (!a || rt_is_host(jot_default_device()))
+        return a;
+    jot_array *moved = jot_array_to(a, NULL);
+    jot_array_release(a);
+    return moved;
+}
+
 jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims)
 {
     int rank;
@@ -166,23 +227,35 @@ jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims
         return NULL;
     if (!data && size_of(rank, dims))
         return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy: the data is NULL"), NULL;
+    jot_device *device = jot_default_device();
+    if (!rt_is_host(device) && dtype != JOT_BOOL)
+        return upload(device, dtype, rank, dims, data);
     jot_array *a = rt_array_create(dtype, rank, dims);
     if (!a || !a->size)
-        return a;
+        return move_to_default(a);
     memcpy(a->data, data, a->bytes);
     if (dtype == JOT_BOOL) {
         unsigned char *at = a->data;
         for (size_t i = 0; i < a->size; i++)
             at[i] = at[i] != 0;
     }
-    return a;
+    return move_to_default(a);
 }
 
 jot_array *jot_array_borrow(jot_dtype dtype, const void *data, const int64_t *dims,
                             void (*release)(const void *data, void *ctx), void *ctx)
 {
+    return jot_array_borrow_on(jot_host(), dtype, data, dims, release, ctx);
+}
+
+jot_array *jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data,
+                               const int64_t *dims,
+                               void (*release)(const void *data, void *ctx), void *ctx)
+{
     int rank;
-    if (read_dims("jot_array_borrow", (int)dtype, dims, &rank) != JOT_OK)
+    device = device ? device : jot_default_device();
+    if (read_dims("jot_array_borrow", (int)dtype, dims, &rank) != JOT_OK ||
+        jot_device_check(device) != JOT_OK)
         return NULL;
     if (!data)
         return status_fail(JOT_ERR_ARGUMENT, "jot_array_borrow: the data is NULL"), NULL;
@@ -193,7 +266,15 @@ jot_array *jot_array_borrow(jot_dtype dtype, const void *data, const int64_t *di
                    "jot_array_borrow: the data at %p is not aligned to %u bytes, as %s needs",
                    data, alignment, jot_dtype_name(dtype)),
                NULL;
-    return rt_array_create_over(dtype, rank, dims, data, release, ctx);
+    if (rt_is_host(device))
+        return rt_array_create_over(dtype, rank, dims, data, release, ctx);
+    jot_array *a = create_far(device, dtype, rank, dims, (void *)(uintptr_t)data);
+    if (!a)
+        return NULL;
+    a->flags |= RT_ARRAY_BORROWED;
+    a->release = release;
+    a->ctx = ctx;
+    return a;
 }
 
 // The bytes of one element; false when an integer type cannot hold the value.
@@ -238,7 +319,7 @@ jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
                NULL;
     jot_array *a = rt_array_create(dtype, rank, dims);
     if (!a || !a->size)
-        return a;
+        return move_to_default(a);
     size_t bytes = dtype_get(dtype)->bytes, done = bytes;
     memcpy(a->data, element, bytes);
     // Doubling copies: the part that is done is the source of the next.
@@ -246,7 +327,7 @@ jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
         size_t part = done < a->bytes - done ? done : a->bytes - done;
         memcpy((char *)a->data + done, a->data, part);
     }
-    return a;
+    return move_to_default(a);
 }
 
 jot_array *jot_array_retain(jot_array *a)
@@ -263,9 +344,13 @@ void jot_array_release(jot_array *a)
     if (a->flags & RT_ARRAY_BORROWED) {
         if (a->release)
             a->release(a->data, a->ctx);
+    } else if (a->flags & RT_ARRAY_FAR) {
+        jot_device *d = rt_array_device(a);
+        d->type->release(d, a->data, a->bytes);
     } else if (!(a->flags & RT_ARRAY_INLINE)) {
         rt_block_release(a->data, a->bytes);
     }
+    drop_mirror(a);
     release_record(a);
 }
 
@@ -299,7 +384,63 @@ jot_dtype jot_array_dtype(const jot_array *a) { return a ? (jot_dtype)a->dtype :
 int jot_array_rank(const jot_array *a) { return a ? a->rank : 0; }
 size_t jot_array_size(const jot_array *a) { return a ? a->size : 0; }
 size_t jot_array_bytes(const jot_array *a) { return a ? a->bytes : 0; }
-const void *jot_array_data(const jot_array *a) { return a ? a->data : NULL; }
+const void *jot_array_device_data(const jot_array *a) { return a ? a->data : NULL; }
+jot_device *jot_array_device(const jot_array *a) { return a ? rt_array_device(a) : jot_host(); }
+
+// Of several threads that read for the first time, the copy of one stays.
+static const void *mirror_of(struct rt_far_array *far)
+{
+    jot_device *d = far->device;
+    void *mirror = atomic_load_explicit(&far->mirror, memory_order_acquire), *other = NULL;
+    if (mirror)
+        return mirror;
+    mirror = rt_block_allocate(far->a.bytes);
+    if (!mirror)
+        return status_out_of_memory(), NULL;
+    if (d->type->download(d, mirror, far->a.data, far->a.bytes) == JOT_OK &&
+        atomic_compare_exchange_strong(&far->mirror, &other, mirror))
+        return mirror;
+    rt_block_release(mirror, far->a.bytes);
+    return other;
+}
+
+const void *jot_array_data(const jot_array *a)
+{
+    if (a && a->flags & RT_ARRAY_FAR)
+        return mirror_of((struct rt_far_array *)(uintptr_t)a);
+    return a ? a->data : NULL;
+}
+
+jot_status jot_array_wait(const jot_array *a)
+{
+    if (!a)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_wait: the array is NULL");
+    return jot_device_wait(rt_array_device(a));
+}
+
+jot_status rt_array_transfer(jot_array *to, const jot_array *from)
+{
+    jot_device *there = rt_array_device(to), *here = rt_array_device(from);
+    if (rt_is_host(here))
+        return there->type->upload(there, to->data, from->data, from->bytes);
+    if (rt_is_host(there))
+        return here->type->download(here, to->data, from->data, from->bytes);
+    return there->type->copy(there, to->data, here, from->data, from->bytes);
+}
+
+jot_array *jot_array_to(jot_array *a, jot_device *device)
+{
+    device = device ? device : jot_default_device();
+    if (!a)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_to: the array is NULL"), NULL;
+    if (rt_array_device(a) == device)
+        return jot_array_retain(a);
+    jot_array *to = rt_array_create_on(device, (jot_dtype)a->dtype, a->rank, a->dims);
+    if (to && rt_array_transfer(to, a) == JOT_OK)
+        return to;
+    jot_array_release(to);
+    return NULL;
+}
 
 int64_t jot_array_dim(const jot_array *a, int axis)
 {
@@ -323,9 +464,8 @@ jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype, void *dst, si
                            a->size, count);
     if (!dst && count)
         return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy_out: the buffer is NULL");
-    if (count)
-        memcpy(dst, a->data, a->bytes);
-    return JOT_OK;
+    jot_device *d = rt_array_device(a);
+    return count ? d->type->download(d, dst, a->data, a->bytes) : JOT_OK;
 }
 
 double rt_element_to_f64(jot_dtype dtype, const void *element)
@@ -368,5 +508,8 @@ double jot_array_item(const jot_array *a)
             status_fail(JOT_ERR_ARGUMENT, "jot_array_item: the array is NULL");
         return NAN;
     }
-    return rt_element_to_f64((jot_dtype)a->dtype, a->data);
+    unsigned char element[16];
+    if (jot_array_copy_out(a, (jot_dtype)a->dtype, element, 1) != JOT_OK)
+        return NAN;
+    return rt_element_to_f64((jot_dtype)a->dtype, element);
 }

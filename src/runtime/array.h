@@ -14,6 +14,7 @@
 enum rt_array_flag {
     RT_ARRAY_BORROWED = 1u << 0, // the data is the user's
     RT_ARRAY_INLINE = 1u << 1,   // the data follows the record in one block
+    RT_ARRAY_FAR = 1u << 2, // the data is on another device than the host: struct rt_far_array
 };
 
 struct jot_array {
@@ -30,15 +31,34 @@ struct jot_array {
     int64_t inline_dims[RT_ARRAY_INLINE_RANK];
 };
 
-// A new array whose data is not set yet.  dims has `rank` sizes, which are known to be good:
+// An array on another device.  The mirror is a copy on the host, made when somebody first reads it.
+struct rt_far_array {
+    jot_array a;
+    jot_device *device;
+    _Atomic(void *) mirror; // of the data pool; as many bytes as the array
+};
+
+static inline jot_device *rt_array_device(const jot_array *a)
+{
+    return a->flags & RT_ARRAY_FAR ? ((const struct rt_far_array *)a)->device : jot_host();
+}
+
+// A new array on the host whose data is not set yet.  dims has `rank` sizes, which are known to be good:
 // the product with the element size fits.  NULL with a message when memory is out.  Allocates
 // from the data pool only; for small arrays that is a list of the thread.
 jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims);
 
-// The same over memory of somebody else; see jot_array_borrow.
+// The same on a device.
+jot_array *rt_array_create_on(jot_device *device, jot_dtype dtype, int rank,
+                              const int64_t *dims);
+
+// An array on the host over memory of somebody else; see jot_array_borrow.
 jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx);
+
+// Copies the elements of one array into another of the same type, from device to device.
+jot_status rt_array_transfer(jot_array *to, const jot_array *from);
 
 // Checks sizes that come from outside.  `what` is the name of the public function for the
 // message.

@@ -456,13 +456,20 @@ static void print_array(const jot_array *a, struct sink *out)
     }
 }
 
+static void print_any(const jot_array *a, struct sink *out)
+{
+    jot_array *here = a ? jot_array_to((jot_array *)(uintptr_t)a, jot_host()) : NULL;
+    if (here)
+        print_array(here, out);
+    else
+        put_text(out, a ? jot_error_message() : "NULL");
+    jot_array_release(here);
+}
+
 int jot_array_format(const jot_array *a, char *buffer, size_t size)
 {
     struct sink out = {.buffer = buffer, .size = buffer ? size : 0};
-    if (a)
-        print_array(a, &out);
-    else
-        put_text(&out, "NULL");
+    print_any(a, &out);
     if (out.size)
         buffer[out.length < out.size ? out.length : out.size - 1] = 0;
     return (int)out.length;
@@ -471,9 +478,6 @@ int jot_array_format(const jot_array *a, char *buffer, size_t size)
 void jot_array_print(const jot_array *a)
 {
     struct sink out = {.file = stdout};
-    if (a)
-        print_array(a, &out);
-    else
-        put_text(&out, "NULL");
+    print_any(a, &out);
     put_text(&out, "\n");
 }

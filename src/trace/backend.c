@@ -79,8 +79,12 @@ static jot_status evaluate(struct arena *arena, void *ctx)
     jot_array **made = arena_array(arena, jot_array *, n_out + 1);
     struct ir_tensor *args = arena_array(arena, struct ir_tensor, g->n_params + 1);
     struct ir_tensor *results = arena_array(arena, struct ir_tensor, n_out + 1);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        args[i] = (struct ir_tensor){.type = ir_type_of(g, i), .data = e->in[i]->data};
+    for (uint32_t i = 0; i < g->n_params; i++) {
+        const void *data = jot_array_data(e->in[i]);
+        if (!data)
+            return status_last();
+        args[i] = (struct ir_tensor){.type = ir_type_of(g, i), .data = (void *)(uintptr_t)data};
+    }
     JOT_TRY(ir_eval(arena, g, args, results));
     for (uint32_t i = 0; i < n_out; i++) {
         struct ir_type t = results[i].type;

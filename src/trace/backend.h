@@ -13,6 +13,7 @@ struct backend_program;
 struct backend_options {
     const char *name;
     const bool *donated; // by input, or NULL
+    jot_device *device;
 };
 
 // Compiles a function of the module, which is complete and stays unchanged.  The program borrows

@@ -131,6 +131,19 @@ static jot_status random_list(struct checker *c, size_t n, jot_array *const *at,
     return check_list(out);
 }
 
+// Numbers are compared on the host.
+static jot_status bring_here(struct list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        jot_array *here = jot_array_to(l->at[i], jot_host());
+        if (!here)
+            return status_last();
+        jot_array_release(l->at[i]);
+        l->at[i] = here;
+    }
+    return JOT_OK;
+}
+
 static jot_status call(jot_function f, size_t n, jot_array *const *in, struct list *out)
 {
     jot_executable *e = jot_jit_with(f, NULL);
@@ -139,6 +152,8 @@ static jot_status call(jot_function f, size_t n, jot_array *const *in, struct li
     jot_status status = make_list((size_t)function_out(&f, f.n_transforms), out);
     if (status == JOT_OK)
         status = jot_call_list(e, n, in, out->n, out->at);
+    if (status == JOT_OK)
+        status = bring_here(out);
     jot_executable_release(e);
     return status;
 }
@@ -375,5 +390,14 @@ jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at, 
         if (!at || !at[i])
             return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: array %zu is NULL", i);
     struct checker c = {.tolerance = tolerance, .modes = modes, .state = 1};
-    return check_order(&c, f, n, at, order);
+    struct list here = {0};
+    jot_status status = make_list(n, &here);
+    for (size_t i = 0; status == JOT_OK && i < n; i++)
+        here.at[i] = jot_array_retain(at[i]);
+    if (status == JOT_OK)
+        status = bring_here(&here);
+    if (status == JOT_OK)
+        status = check_order(&c, f, n, here.at, order);
+    release_list(&here);
+    return status;
 }

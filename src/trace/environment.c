@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/environment.h"
 
+#include "runtime/device.h"
 #include "runtime/host/pool.h"
 #include "trace/dump.h"
 
@@ -16,12 +17,14 @@
 static const struct variable {
     const char *name, *words;
     bool is_list; // takes several words, with commas between them
+    bool is_device;
     unsigned long long least, most;
 } variables[] = {
     {.name = "JOT_BACKEND", .words = "native, eval"},
     {.name = "JOT_CACHE", .words = "on, off"},
     {.name = "JOT_CACHE_BYTES", .most = UINT64_MAX},
     {.name = "JOT_CHECK", .words = "nan, inf", .is_list = true},
+    {.name = "JOT_DEVICE", .is_device = true},
     {.name = "JOT_DUMP", .words = DUMP_STAGES(WORD) "all", .is_list = true},
     {.name = "JOT_NAN_GUARD", .words = "on, off"},
     {.name = "JOT_PERF", .words = "0, 1"},
@@ -64,13 +67,21 @@ static jot_status check_number(const struct variable *v, const char *text)
         text, v->least, v->most);
 }
 
+static jot_status check_device(const char *text)
+{
+    jot_device *device;
+    return rt_device_parse(text, &device);
+}
+
 jot_status environment_check(void)
 {
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const struct variable *v = &variables[i];
         const char *text = secure_getenv(v->name);
         if (text && *text)
-            JOT_TRY(v->words ? check_words(v, text) : check_number(v, text));
+            JOT_TRY(v->is_device ? check_device(text)
+                    : v->words   ? check_words(v, text)
+                                 : check_number(v, text));
     }
     return JOT_OK;
 }

@@ -43,6 +43,7 @@ struct jot_executable {
     bool *donated; // by input, or NULL
     const void *static_data;
     size_t static_size;
+    jot_device *device;
     pthread_mutex_t lock;            // of what follows
     _Atomic(struct version *) first; // all versions, newest first
     _Atomic(struct version *) last;  // used by the last call
@@ -77,6 +78,7 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
 {
     e->n_in = function_in(&e->f, e->f.n_transforms);
     e->n_out = function_out(&e->f, e->f.n_transforms);
+    e->device = o && o->device ? o->device : jot_default_device();
     if (!o)
         return JOT_OK;
     if (o->name) {
@@ -188,18 +190,21 @@ static struct version *find(jot_executable *e, jot_array *const *in)
     return NULL;
 }
 
-// The arrays that the traced function uses, in the order of its last parameters.
-static void keep_hidden(const struct trace *root, const struct traced *traced,
-                        struct version *v)
+// The arrays that the traced function uses, in the order of its last parameters, where it runs.
+static jot_status keep_hidden(const struct jot_executable *e, const struct trace *root,
+                              const struct traced *traced, struct version *v)
 {
     v->hidden = arena_array(root->module->arena, jot_array *, traced->n_hidden + 1);
     for (int i = 0; i < traced->n_hidden; i++) {
         ir_id id = root->slots.at[traced->hidden[i].id].id;
         for (uint32_t k = 0; k < root->hidden.count; k++)
             if (root->hidden.at[k].id == id)
-                v->hidden[i] = jot_array_retain(root->hidden.at[k].array);
+                v->hidden[i] = jot_array_to(root->hidden.at[k].array, e->device);
+        if (!v->hidden[i])
+            return status_last();
+        v->n_hidden++;
     }
-    v->n_hidden = traced->n_hidden;
+    return JOT_OK;
 }
 
 static jot_status build(jot_executable *e, jot_array *const *in, struct trace *root,
@@ -223,13 +228,14 @@ static jot_status build(jot_executable *e, jot_array *const *in, struct trace *r
     bool ok = function_trace(&e->f, e->f.n_transforms, types, NULL, &traced);
     if (!ok || root->error)
         return root->error ? trace_report(root->error) : status_last();
-    keep_hidden(root, &traced, v);
+    JOT_TRY(keep_hidden(e, root, &traced, v));
     v->function = traced.function;
     dump_function("transform", root->module, v->function);
     bool *donated = arena_array(arena, bool, e->n_in + v->n_hidden + 1);
     for (int i = 0; i < e->n_in && e->donated; i++)
         donated[i] = e->donated[i];
-    struct backend_options options = {.name = e->f.callee.name, .donated = donated};
+    struct backend_options options = {
+        .name = e->f.callee.name, .donated = donated, .device = e->device};
     return backend_compile(root->module, v->function, &options, &v->program);
 }
 

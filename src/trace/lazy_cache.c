@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/device.h"
 #include "runtime/host/blocks.h"
 #include "trace/copy.h"
 
@@ -71,7 +72,7 @@ static struct entry *find(struct hash128 key)
     return e;
 }
 
-static jot_status compile(const struct ir_graph *g, struct ir_module *m,
+static jot_status compile(const struct ir_graph *g, struct ir_module *m, jot_device *device,
                           struct backend_program **out)
 {
     if (!m)
@@ -80,14 +81,15 @@ static jot_status compile(const struct ir_graph *g, struct ir_module *m,
     if (arena_guard_left(&guard))
         return status_out_of_memory();
     uint32_t f = copy_function(m, g);
-    struct backend_options options = {.name = "scope"};
+    struct backend_options options = {.name = "scope", .device = device};
     jot_status status = backend_compile(m, f, &options, out);
     arena_guard_close(&guard);
     return status;
 }
 
 // Compiles with the lock open, so that only those wait who want the same program.
-static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, struct entry **out)
+static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, jot_device *device,
+                               struct entry **out)
 {
     struct entry *e = memory_allocate_zeroed(sizeof *e);
     if (!e)
@@ -98,7 +100,7 @@ static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, str
     pthread_mutex_unlock(&lock);
     struct backend_program *program = NULL;
     e->module = ir_module_create();
-    jot_status status = compile(g, e->module, &program);
+    jot_status status = compile(g, e->module, device, &program);
     pthread_mutex_lock(&lock);
     e->program = program;
     pthread_cond_broadcast(&is_compiled);
@@ -114,7 +116,8 @@ static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, str
 
 // The entry with one more user.  Who waited for a program that could not be compiled tries itself,
 // and so has a message of its own.
-static jot_status acquire(const struct ir_graph *g, struct hash128 key, struct entry **out)
+static jot_status acquire(const struct ir_graph *g, struct hash128 key, jot_device *device,
+                          struct entry **out)
 {
     jot_status status = JOT_OK;
     pthread_mutex_lock(&lock);
@@ -125,7 +128,7 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key, struct e
     if (e)
         e->users++;
     else
-        status = add_compiled(g, key, &e);
+        status = add_compiled(g, key, device, &e);
     trim(PROGRAMS_KEPT);
     pthread_mutex_unlock(&lock);
     *out = e;
@@ -136,7 +139,9 @@ jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *con
                     jot_array **out)
 {
     struct entry *e;
-    JOT_TRY(acquire(g, key, &e));
+    jot_device *device = jot_default_device();
+    key.lo ^= hash_bytes(0, device->name, strlen(device->name));
+    JOT_TRY(acquire(g, key, device, &e));
     jot_status status = backend_run(e->program, in, out);
     pthread_mutex_lock(&lock);
     e->users--;

@@ -10,13 +10,15 @@
 #include "passes/passes.h"
 #include "passes/schedule.h"
 #include "runtime/cache.h"
-#include "runtime/host/cpu.h"
+#include "runtime/device.h"
 #include "runtime/program.h"
 #include "trace/codegen_loader.h"
 #include "trace/dump.h"
 
 #define INLINE_LIMIT 100000
 #define FEW 32
+// Of what a kernel of a GPU reads and writes, in bytes.
+#define FAR_ALIGNMENT 16
 
 // Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
 #define NUMERICS_VERSION "jot 0.1 numerics 3"
@@ -30,6 +32,7 @@ struct output_type {
 
 struct native_program {
     struct rt_program *program;
+    jot_device *device;
     struct ir_module *module;
     uint32_t function; // as it is compiled
     const bool *donated;
@@ -46,10 +49,10 @@ static struct hash128 program_key(const struct native_program *p)
 {
     const struct ir_graph *g = ir_function(p->module, p->function);
     struct strbuf s = strbuf_make(p->module->arena);
-    char cpu[256];
-    rt_cpu_text(cpu, sizeof cpu);
+    char machine[256];
+    p->device->type->identity(p->device, machine, sizeof machine);
     struct hash128 content = ir_graph_key(g);
-    strbuf_printf(&s, "%s|cost %d|%s|%s|", NUMERICS_VERSION, COST_VERSION, cpu,
+    strbuf_printf(&s, "%s|cost %d|%s|%s|", NUMERICS_VERSION, COST_VERSION, machine,
                   codegen_identity());
     strbuf_add_bytes(&s, &content, sizeof content);
     for (uint32_t i = 0; i < p->n_in; i++)
@@ -73,8 +76,12 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
     nest_program_print(&text, nests);
     cg_entry *entry;
     JOT_TRY(codegen_load(&entry));
-    struct cg_request request = {
-        .abi_version = CG_ABI_VERSION, .want = want, .program = text.text};
+    char target[128];
+    JOT_TRY(p->device->type->target(p->device, target, sizeof target));
+    struct cg_request request = {.abi_version = CG_ABI_VERSION,
+                                 .want = want,
+                                 .program = text.text,
+                                 .target = *target ? target : NULL};
     entry(&request, out);
     if (out->status == JOT_OK)
         return JOT_OK;
@@ -156,8 +163,8 @@ static struct rt_callback *callbacks_of(const struct native_program *p)
 static jot_status load(struct native_program *p, const struct code *c)
 {
     struct rt_program *program;
-    JOT_TRY(rt_program_load(c->object, c->object_size, c->plan, c->plan_size, callbacks_of(p),
-                            p->module->hosts.count, &program));
+    JOT_TRY(rt_program_load(p->device, c->object, c->object_size, c->plan, c->plan_size,
+                            callbacks_of(p), p->module->hosts.count, &program));
     const struct rt_plan *plan = rt_program_plan(program);
     if (plan->input_count != p->n_in || plan->output_count != p->n_out) {
         rt_program_release(program);
@@ -180,8 +187,27 @@ static jot_status load_cached(struct native_program *p, struct hash128 key)
     return status == JOT_ERR_IO ? JOT_OK : status;
 }
 
+// What the code generator gave, as the device loads it.
+static jot_status use(struct native_program *p, struct hash128 key, bool is_portable,
+                      const struct cg_response *r)
+{
+    struct code c = {r->object, r->plan, r->object_size, r->plan_size};
+    void *assembled = NULL;
+    if (p->device->type->assemble) {
+        JOT_TRY(p->device->type->assemble(p->device, r->object, r->object_size, &assembled,
+                                          &c.object_size));
+        c.object = assembled;
+    }
+    jot_status status = load(p, &c);
+    if (status == JOT_OK && is_portable)
+        store(key, &c);
+    memory_release(assembled);
+    return status;
+}
+
 static jot_status compile(struct native_program *p, struct arena *arena)
 {
+    JOT_TRY(p->device->type->check(p->device));
     struct hash128 key = program_key(p);
     // What calls functions of this process is of no use to another.
     bool is_portable = p->module->hosts.count == 0;
@@ -191,10 +217,7 @@ static jot_status compile(struct native_program *p, struct arena *arena)
         return JOT_OK;
     struct cg_response r;
     JOT_TRY(generate(p, arena, 0, &r));
-    struct code c = {r.object, r.plan, r.object_size, r.plan_size};
-    jot_status status = load(p, &c);
-    if (status == JOT_OK && is_portable)
-        store(key, &c);
+    jot_status status = use(p, key, is_portable, &r);
     r.release(&r);
     return status;
 }
@@ -328,6 +351,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->module = m;
     p->function = function;
     p->donated = options->donated;
+    p->device = options->device;
     jot_status status = arena_lend(build, p);
     if (status != JOT_OK)
         native_release(p);
@@ -353,17 +377,53 @@ static bool is_given_once(const struct native_program *p, jot_array *const *in, 
     return true;
 }
 
+// Whether the program reads the array where it is.  Kernels of a GPU rely on the alignment that all
+// memory but that of others has.
+static bool is_in_place(const struct native_program *p, const jot_array *a)
+{
+    if (rt_array_device(a) != p->device)
+        return false;
+    return rt_is_host(p->device) || (uintptr_t)a->data % FAR_ALIGNMENT == 0;
+}
+
+// A copy of an array where and how the program reads it.
+static jot_status bring(const struct native_program *p, jot_array *a, jot_array **out)
+{
+    jot_array *copy = rt_array_create_on(p->device, (jot_dtype)a->dtype, a->rank, a->dims);
+    jot_status status = copy ? rt_array_transfer(copy, a) : status_last();
+    if (status == JOT_OK)
+        *out = copy;
+    else
+        jot_array_release(copy);
+    return status;
+}
+
 // The array of an output: the donated input itself where that is allowed, else a new one.
 static jot_array *make_output(const struct native_program *p, const struct output_type *t,
                               jot_array *const *in)
 {
     if (t->donated >= 0) {
         jot_array *a = in[t->donated];
-        if (rt_array_is_unique(a) && is_given_once(p, in, t->donated) &&
+        if (is_in_place(p, a) && rt_array_is_unique(a) && is_given_once(p, in, t->donated) &&
             rt_array_can_retype(a, t->dtype, t->rank, t->dims))
             return jot_array_retain(a);
     }
-    return rt_array_create(t->dtype, t->rank, t->dims);
+    return rt_array_create_on(p->device, t->dtype, t->rank, t->dims);
+}
+
+static jot_status make_outputs(const struct native_program *p, jot_array *const *in,
+                               jot_array **out, void **outputs)
+{
+    for (uint32_t i = 0; i < p->n_out; i++) {
+        out[i] = make_output(p, &p->outputs[i], in);
+        if (!out[i]) {
+            jot_status status = status_last();
+            jot_arrays_release(i, out);
+            return status;
+        }
+        outputs[i] = out[i]->data;
+    }
+    return JOT_OK;
 }
 
 static jot_status run(struct native_program *p, jot_array *const *in, jot_array **out,
@@ -371,14 +431,7 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
 {
     for (uint32_t i = 0; i < p->n_in; i++)
         inputs[i] = in[i]->data;
-    for (uint32_t i = 0; i < p->n_out; i++) {
-        out[i] = make_output(p, &p->outputs[i], in);
-        if (!out[i]) {
-            jot_arrays_release(i, out);
-            return JOT_ERR_MEMORY;
-        }
-        outputs[i] = out[i]->data;
-    }
+    JOT_TRY(make_outputs(p, in, out, outputs));
     jot_status status = rt_program_run(p->program, inputs, outputs);
     if (status != JOT_OK) {
         jot_arrays_release(p->n_out, out);
@@ -393,7 +446,7 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
     return JOT_OK;
 }
 
-jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
+static jot_status run_here(struct native_program *p, jot_array *const *in, jot_array **out)
 {
     const void *few_inputs[FEW];
     void *few_outputs[FEW];
@@ -413,4 +466,32 @@ jot_status native_run(struct native_program *p, jot_array *const *in, jot_array 
         out[i] = arrays[i];
     memory_release(all);
     return status;
+}
+
+// Inputs that are elsewhere are copied for the call.
+static jot_status run_with_copies(struct native_program *p, jot_array *const *in,
+                                  jot_array **out)
+{
+    jot_array **all = memory_allocate_zeroed(p->n_in * sizeof *all);
+    jot_status status = all ? JOT_OK : status_out_of_memory();
+    for (uint32_t i = 0; status == JOT_OK && i < p->n_in; i++)
+        if (is_in_place(p, in[i]))
+            all[i] = in[i];
+        else
+            status = bring(p, in[i], &all[i]);
+    if (status == JOT_OK)
+        status = run_here(p, all, out);
+    for (uint32_t i = 0; all && i < p->n_in; i++)
+        if (all[i] != in[i])
+            jot_array_release(all[i]);
+    memory_release(all);
+    return status;
+}
+
+jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
+{
+    for (uint32_t i = 0; i < p->n_in; i++)
+        if (!is_in_place(p, in[i]))
+            return run_with_copies(p, in, out);
+    return run_here(p, in, out);
 }

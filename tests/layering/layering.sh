@@ -38,6 +38,7 @@ only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/codegen\.h|runtime/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
 only examples 'jot/'
+only tools 'jot/|base/'
 
 never include 'llvm-c/|cuda|pthread'
 for folder in base ir passes; do

@@ -49,8 +49,8 @@ static struct rt_program *load_with(const struct rt_plan *plan,
     size_t object_size, size;
     const char *object = kernels(&object_size);
     rt_plan_write(plan, arena, &bytes, &size);
-    *status =
-        rt_program_load(object, object_size, bytes, size, callback, callback != NULL, &program);
+    *status = rt_program_load(jot_host(), object, object_size, bytes, size, callback,
+                              callback != NULL, &program);
     arena_release(arena);
     return program;
 }
@@ -610,7 +610,7 @@ START_TEST(survives_lack_of_memory)
         struct rt_program *program = NULL;
         memory_fail_after(n);
         jot_status status =
-            rt_program_load(object, object_size, bytes, size, NULL, 0, &program);
+            rt_program_load(jot_host(), object, object_size, bytes, size, NULL, 0, &program);
         if (status == JOT_OK) {
             status = rt_program_run(program, (const void *[]){x}, (void *[]){&sum});
             is_done = status == JOT_OK;

@@ -16,7 +16,8 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
     jot_codegen_entry(&request, &r);
     jot_status status = (jot_status)r.status;
     if (status == JOT_OK)
-        status = rt_program_load(r.object, r.object_size, r.plan, r.plan_size, NULL, 0, out);
+        status = rt_program_load(jot_host(), r.object, r.object_size, r.plan, r.plan_size, NULL,
+                                 0, out);
     else
         status_fail(status, "%s", r.message);
     r.release(&r);

@@ -389,7 +389,7 @@ jot_memory_use jot_memory(void)
     return use;
 }
 
-void jot_memory_trim(void)
+void rt_block_trim(void)
 {
     pthread_mutex_lock(&pool.lock);
     unmap_down_to(pool.large_live);

@@ -19,6 +19,9 @@ void *rt_block_allocate(size_t bytes);
 // The same number of bytes as given to allocate; NULL is fine.
 void rt_block_release(void *block, size_t bytes);
 
+// Gives what is kept for reuse back to the system.
+void rt_block_trim(void);
+
 // What jot_set_allocator calls before it looks whether blocks are in use: for a cache of things
 // that hold blocks, which nobody else can release.  The last one given counts.
 typedef void rt_block_hook(void);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What jot uses of NVIDIA's interfaces, declared here: nothing of the CUDA toolkit is needed to build.
+// Names, types and numbers are NVIDIA's; tests/runtime/cuda_declarations.c compares them with the
+// headers of a toolkit where there is one.
+#ifndef RUNTIME_CUDA_API_H
+#define RUNTIME_CUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult, CUdevice, CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute;
+typedef int CUstreamCaptureMode, CUlaunchAttributeID, CUmemAllocationType, CUmemLocationType;
+typedef int CUmemAllocationHandleType;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef int CUgraphExecUpdateResult;
+
+typedef struct CUlaunchAttribute {
+    CUlaunchAttributeID id;
+    char pad[4];
+    union {
+        char pad[64];
+        int cooperative;
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
+    } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+
+typedef struct CUmemPoolProps {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    struct {
+        CUmemLocationType type;
+        int id;
+    } location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef int cublasStatus_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;
+typedef int cublasMath_t, cudaDataType, libraryPropertyType;
+typedef struct cublasContext *cublasHandle_t;
+typedef CUstream cudaStream_t;
+
+typedef int nvJitLinkResult, nvJitLinkInputType;
+typedef struct nvJitLink *nvJitLinkHandle;
+
+typedef int nvrtcResult, cusolverStatus_t, cufftResult, ncclResult_t;
+
+#define CONSTANT(name, value) name = value,
+enum {
+#include "runtime/cuda/constants.def"
+};
+#undef CONSTANT
+
+#endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/device.h"
+
+#include "base/status.h"
+#include "runtime/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// One more, for numbers that no GPU has.
+static struct cuda_device devices[RT_CUDA_MOST + 1];
+static pthread_once_t named = PTHREAD_ONCE_INIT;
+
+static void name_devices(void)
+{
+    for (int i = 0; i <= RT_CUDA_MOST; i++) {
+        struct cuda_device *d = &devices[i];
+        d->base = (jot_device){.type = &rt_cuda_type, .index = i};
+        snprintf(d->base.name, sizeof d->base.name, i < RT_CUDA_MOST ? "cuda:%d" : "cuda:?", i);
+        pthread_mutex_init(&d->lock, NULL);
+        pthread_mutex_init(&d->blas_lock, NULL);
+        pthread_mutex_init(&d->up.lock, NULL);
+        pthread_mutex_init(&d->down.lock, NULL);
+    }
+}
+
+jot_device *rt_cuda_device(int index)
+{
+    pthread_once(&named, name_devices);
+    return &devices[index >= 0 && index < RT_CUDA_MOST ? index : RT_CUDA_MOST].base;
+}
+
+jot_status rt_cuda_count(int *out_count)
+{
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_driver));
+    CUresult result = cuda.driver.cuDeviceGetCount(out_count);
+    return result == CUDA_SUCCESS
+               ? JOT_OK
+               : status_fail(JOT_ERR_DEVICE, "the CUDA driver cannot say how many GPUs it has");
+}
+
+// ---- faults ----
+
+// After these every call of the context fails.
+static bool is_fatal(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static jot_status fail_lost(const struct cuda_device *d)
+{
+    return status_fail(JOT_ERR_DEVICE,
+                       "%s is lost, and its arrays with it: %s; other devices go on, this one "
+                       "with the next process",
+                       d->base.name, d->why_lost);
+}
+
+static void lose(struct cuda_device *d, const char *why)
+{
+    pthread_mutex_lock(&d->lock);
+    if (!atomic_load(&d->is_lost)) {
+        snprintf(d->why_lost, sizeof d->why_lost, "%s", why);
+        atomic_store(&d->is_lost, true);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+jot_status cuda_status(struct cuda_device *d, CUresult result, const char *doing)
+{
+    if (result == CUDA_SUCCESS)
+        return JOT_OK;
+    const char *name = NULL, *why = NULL;
+    char text[300];
+    cuda.driver.cuGetErrorName(result, &name);
+    cuda.driver.cuGetErrorString(result, &why);
+    snprintf(text, sizeof text, "%s: %s (%s)", doing, name ? name : "an unknown error",
+             why ? why : "no reason given");
+    if (is_fatal(result)) {
+        lose(d, text);
+        return fail_lost(d);
+    }
+    jot_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? JOT_ERR_MEMORY : JOT_ERR_DEVICE;
+    return status_fail(status, "%s: %s", d->base.name, text);
+}
+
+// ---- opening ----
+
+// "cuda:3 is not there: 2 GPUs".
+static jot_status fail_missing(const struct cuda_device *d, int count)
+{
+    return status_fail(JOT_ERR_DEVICE, "%s is not there: this machine has %d GPU%s",
+                       d->base.name, count, count == 1 ? "" : "s");
+}
+
+static jot_status read_facts(struct cuda_device *d)
+{
+    int has_pools = 0;
+    struct {
+        int *to;
+        CUdevice_attribute attribute;
+    } wanted[] = {
+        {&d->sm_count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+        {&d->major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+        {&d->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+        {&d->shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+        {&has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        JOT_TRY(cuda_status(
+            d, cuda.driver.cuDeviceGetAttribute(wanted[i].to, wanted[i].attribute, d->device),
+            "asking what the GPU is"));
+    JOT_TRY(cuda_status(d,
+                        cuda.driver.cuDeviceGetName(d->product, sizeof d->product, d->device),
+                        "asking what the GPU is"));
+    JOT_TRY(cuda_status(d, cuda.driver.cuDeviceTotalMem_v2(&d->memory_bytes, d->device),
+                        "asking what the GPU is"));
+    return has_pools ? JOT_OK
+                     : status_fail(JOT_ERR_DEVICE,
+                                   "%s (%s) has no stream-ordered memory, which jot needs",
+                                   d->base.name, d->product);
+}
+
+static jot_status find_device(struct cuda_device *d)
+{
+    int count = 0;
+    JOT_TRY(rt_cuda_count(&count));
+    if (d->base.index >= count)
+        return fail_missing(d, count);
+    JOT_TRY(
+        cuda_status(d, cuda.driver.cuDeviceGet(&d->device, d->base.index), "opening the GPU"));
+    return read_facts(d);
+}
+
+// In the context of the device.
+static jot_status make_stream_and_pool(struct cuda_device *d)
+{
+    uint64_t keep_all = UINT64_MAX;
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .location = {CU_MEM_LOCATION_TYPE_DEVICE, d->device}};
+    JOT_TRY(cuda_status(d, cuda.driver.cuStreamCreate(&d->stream, CU_STREAM_NON_BLOCKING),
+                        "making a stream"));
+    JOT_TRY(cuda_status(d, cuda.driver.cuMemPoolCreate(&d->pool, &props), "making a pool"));
+    return cuda_status(d,
+                       cuda.driver.cuMemPoolSetAttribute(
+                           d->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep_all),
+                       "making a pool");
+}
+
+static jot_status open_device(struct cuda_device *d)
+{
+    JOT_TRY(find_device(d));
+    JOT_TRY(cuda_status(d, cuda.driver.cuDevicePrimaryCtxRetain(&d->context, d->device),
+                        "making a context"));
+    JOT_TRY(
+        cuda_status(d, cuda.driver.cuCtxPushCurrent_v2(d->context), "entering the context"));
+    jot_status status = make_stream_and_pool(d);
+    cuda_leave();
+    return status;
+}
+
+static jot_status check(jot_device *device)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    if (atomic_load_explicit(&d->is_lost, memory_order_acquire))
+        return fail_lost(d);
+    if (__atomic_load_n(&d->is_open, __ATOMIC_ACQUIRE))
+        return JOT_OK;
+    // Not under the lock of the device, which losing it takes.
+    static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&opening);
+    jot_status status = d->is_open ? JOT_OK : open_device(d);
+    if (status == JOT_OK)
+        __atomic_store_n(&d->is_open, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&opening);
+    return status;
+}
+
+jot_status cuda_enter(struct cuda_device *d)
+{
+    JOT_TRY(check(&d->base));
+    return cuda_status(d, cuda.driver.cuCtxPushCurrent_v2(d->context), "entering the context");
+}
+
+void cuda_leave(void)
+{
+    CUcontext old;
+    cuda.driver.cuCtxPopCurrent_v2(&old);
+}
+
+// ---- memory ----
+
+static CUresult allocate_once(struct cuda_device *d, size_t bytes, CUdeviceptr *at)
+{
+    return cuda.driver.cuMemAllocFromPoolAsync(at, bytes, d->pool, d->stream);
+}
+
+// What is released comes back to the pool when the work before it has ended, and what the pool keeps
+// is in pieces: waiting and giving it back makes room.
+static jot_status allocate_here(struct cuda_device *d, size_t bytes, const char *what,
+                                CUdeviceptr *at)
+{
+    CUresult result = allocate_once(d, bytes, at);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        JOT_TRY(cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting"));
+        cuda.driver.cuMemPoolTrimTo(d->pool, 0);
+        result = allocate_once(d, bytes, at);
+    }
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        return cuda_status(d, result, "allocating memory");
+    return status_fail(
+        JOT_ERR_MEMORY, "out of memory on %s: %s of %zu bytes, and %zu of %zu are in use",
+        d->base.name, what, bytes, (size_t)atomic_load(&d->used), d->memory_bytes);
+}
+
+static jot_status allocate(jot_device *device, size_t bytes, const char *what, void **out)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    CUdeviceptr at = 0;
+    JOT_TRY(cuda_enter(d));
+    jot_status status = allocate_here(d, bytes ? bytes : 1, what, &at);
+    cuda_leave();
+    if (status != JOT_OK)
+        return status;
+    atomic_fetch_add(&d->used, bytes ? bytes : 1);
+    *out = (void *)(uintptr_t)at;
+    return JOT_OK;
+}
+
+static void release(jot_device *device, void *block, size_t bytes)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    if (!block)
+        return;
+    atomic_fetch_sub(&d->used, bytes ? bytes : 1);
+    if (atomic_load(&d->is_lost) || cuda_enter(d) != JOT_OK)
+        return;
+    cuda_status(d, cuda.driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)block, d->stream),
+                "releasing memory");
+    cuda_leave();
+}
+
+static jot_status wait(jot_device *device)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    JOT_TRY(cuda_enter(d));
+    jot_status status =
+        cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program");
+    cuda_leave();
+    return status;
+}
+
+static void trim(jot_device *device)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    if (!__atomic_load_n(&d->is_open, __ATOMIC_ACQUIRE) || wait(device) != JOT_OK ||
+        cuda_enter(d) != JOT_OK)
+        return;
+    cuda.driver.cuMemPoolTrimTo(d->pool, 0);
+    cuda_leave();
+}
+
+void rt_cuda_trim(void)
+{
+    for (int i = 0; i < RT_CUDA_MOST; i++)
+        trim(rt_cuda_device(i));
+}
+
+static jot_status memory(jot_device *device, jot_device_memory_use *out)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    jot_device_memory_use use = {.used = atomic_load(&d->used)};
+    JOT_TRY(cuda_enter(d));
+    jot_status status =
+        cuda_status(d, cuda.driver.cuMemGetInfo_v2(&use.free, &use.total), "asking for memory");
+    cuda_leave();
+    if (status == JOT_OK)
+        *out = use;
+    return status;
+}
+
+// ---- what code is made for ----
+
+static jot_status target(jot_device *device, char *buffer, size_t size)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    JOT_TRY(check(device));
+    snprintf(buffer, size, "cuda sm_%d%d sms=%d shared=%d", d->major, d->minor, d->sm_count,
+             d->shared_bytes);
+    return JOT_OK;
+}
+
+static void identity(jot_device *device, char *buffer, size_t size)
+{
+    char text[128] = "";
+    target(device, text, sizeof text);
+    const char *linker = cuda_library_open(CUDA_LIBRARY_nvjitlink) == JOT_OK
+                             ? cuda_library_version(CUDA_LIBRARY_nvjitlink)
+                             : "none";
+    snprintf(buffer, size, "%s nvjitlink %s", text, linker);
+}
+
+// ---- text ----
+
+static void describe_device(struct rt_text *text, struct cuda_device *d)
+{
+    if (find_device(d) != JOT_OK) {
+        rt_text_add(text, "%-13s%s\n", d->base.name, jot_error_message());
+        return;
+    }
+    rt_text_add(text, "%-13s%s, %.1f GiB, %d multiprocessors, compute capability %d.%d\n",
+                d->base.name, d->product, (double)d->memory_bytes / 0x1p30, d->sm_count,
+                d->major, d->minor);
+}
+
+// What the kernel's part of the driver calls itself, such as 580.159.04.
+static void describe_kernel_driver(struct rt_text *text)
+{
+    char version[64] = "";
+    FILE *file = fopen("/sys/module/nvidia/version", "re");
+    if (!file)
+        return;
+    if (fscanf(file, "%63s", version) == 1)
+        rt_text_add(text, ", driver %s", version);
+    fclose(file);
+}
+
+void rt_cuda_describe(struct rt_text *text)
+{
+    int count = 0;
+    if (rt_cuda_count(&count) != JOT_OK)
+        rt_text_add(text, "%-13s%s\n", "cuda", jot_error_message());
+    for (int i = 0; i < count && i < RT_CUDA_MOST; i++)
+        describe_device(text, cuda_device_of(rt_cuda_device(i)));
+    for (int id = 0; id < CUDA_LIBRARY_COUNT; id++) {
+        const char *title = cuda_library_title((enum cuda_library_id)id);
+        bool found = cuda_library_open((enum cuda_library_id)id) == JOT_OK;
+        if (!found && id == CUDA_LIBRARY_driver) // which the line of the GPUs says
+            continue;
+        rt_text_add(text, "%-13s%s", title,
+                    found ? cuda_library_version((enum cuda_library_id)id)
+                          : jot_error_message());
+        if (found && id == CUDA_LIBRARY_driver)
+            describe_kernel_driver(text);
+        rt_text_add(text, "\n");
+    }
+}
+
+static jot_status copy_step(const struct rt_program *p, const struct rt_bound_step *s,
+                            void *const *operands)
+{
+    return cuda_copy(p->device, operands[0], p->device, operands[1], (size_t)s->total);
+}
+
+const struct rt_device_type rt_cuda_type = {
+    .kind = JOT_CUDA,
+    .check = check,
+    .allocate = allocate,
+    .release = release,
+    .trim = trim,
+    .memory = memory,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .copy = cuda_copy,
+    .clear = cuda_clear,
+    .wait = wait,
+    .target = target,
+    .identity = identity,
+    .assemble = cuda_assemble,
+    .load = cuda_load,
+    .unload = cuda_unload,
+    .bind = cuda_bind,
+    .prepare = cuda_prepare,
+    .forget = cuda_forget,
+    .kernel = cuda_launch,
+    .gemm = cuda_gemm,
+    .copy_step = copy_step,
+};

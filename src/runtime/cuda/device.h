@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU: its primary context, one stream, a pool of memory, and whether it is lost.
+//
+// All work goes to one stream, in the order in which threads hand it over, so what one call writes
+// the next one reads, and memory that is released may be given away at once.
+#ifndef RUNTIME_CUDA_DEVICE_H
+#define RUNTIME_CUDA_DEVICE_H
+
+#include "runtime/cuda/library.h"
+#include "runtime/device.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// Pinned memory that transfers go through, a ring of segments; each is used again when its last
+// transfer has ended.
+#define CUDA_SEGMENTS 8
+#define CUDA_SEGMENT_BYTES ((size_t)1 << 20)
+
+struct cuda_ring {
+    char *memory; // NULL until the first transfer
+    CUevent done[CUDA_SEGMENTS];
+    int segment;
+    size_t used; // of the segment
+    pthread_mutex_t lock;
+};
+
+struct cuda_device {
+    jot_device base;
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    CUmemoryPool pool;
+    int sm_count, major, minor, shared_bytes;
+    char product[96];
+    size_t memory_bytes;
+    struct cuda_ring up, down;
+
+    pthread_mutex_t lock; // of what follows
+    bool is_open;
+    cublasHandle_t blas; // NULL until the first product
+    pthread_mutex_t blas_lock;
+
+    atomic_size_t used; // bytes
+    atomic_bool is_lost;
+    char why_lost[300];
+};
+
+// Makes the context of the device current for the calls that follow, up to cuda_leave.  Fails when
+// the device is not there or lost.
+jot_status cuda_enter(struct cuda_device *d);
+void cuda_leave(void);
+
+// The status of what a call of the driver returned, with what was being done.  A fault that leaves
+// the context unusable loses the device.
+jot_status cuda_status(struct cuda_device *d, CUresult result, const char *doing);
+
+// Pieces of the vtable in other files.
+jot_status cuda_upload(jot_device *device, void *to, const void *from, size_t bytes);
+jot_status cuda_download(jot_device *device, void *to, const void *from, size_t bytes);
+jot_status cuda_copy(jot_device *to_device, void *to, jot_device *from_device, const void *from,
+                     size_t bytes);
+jot_status cuda_clear(jot_device *device, void *block, size_t bytes);
+
+jot_status cuda_assemble(jot_device *device, const void *object, size_t size, void **out,
+                         size_t *out_size);
+jot_status cuda_load(struct rt_program *program, const void *object, size_t size);
+void cuda_unload(struct rt_program *program);
+jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, const char *name,
+                     struct rt_bound_step *step);
+jot_status cuda_prepare(const struct rt_program *program, struct rt_instance *instance);
+void cuda_forget(struct rt_instance *instance);
+jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
+                       const struct rt_bound_step *step);
+
+jot_status cuda_gemm_open(struct cuda_device *d);
+jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_step *step,
+                     void *const *operands);
+
+static inline struct cuda_device *cuda_device_of(jot_device *device)
+{
+    return (struct cuda_device *)device;
+}
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices from the inside: what arrays and programs need of each kind.
+#ifndef RUNTIME_DEVICE_H
+#define RUNTIME_DEVICE_H
+
+#include "base/launch.h"
+#include "jot/device.h"
+
+#include <stdbool.h>
+
+struct rt_program;
+struct rt_instance;
+struct rt_bound_step;
+
+// What a kind of device can do.  Work that is handed over runs in the order of the calls of a thread,
+// and by what other threads hand over later; only `download` and `wait` wait for it.
+struct rt_device_type {
+    jot_device_kind kind;
+    jot_status (*check)(jot_device *device);
+
+    // Memory, aligned to 64 bytes or better, not zeroed; a block may be used by what is handed over
+    // later.  0 bytes is fine.  What is wanted is for the message.
+    jot_status (*allocate)(jot_device *device, size_t bytes, const char *what, void **out);
+    void (*release)(jot_device *device, void *block, size_t bytes); // NULL is fine
+    void (*trim)(jot_device *device);
+    jot_status (*memory)(jot_device *device, jot_device_memory_use *out);
+
+    // From and to the memory of the host.  `from` of an upload may change as soon as that returns.
+    jot_status (*upload)(jot_device *device, void *to, const void *from, size_t bytes);
+    jot_status (*download)(jot_device *device, void *to, const void *from, size_t bytes);
+    // From another device of the same kind, or from the same.
+    jot_status (*copy)(jot_device *to_device, void *to, jot_device *from_device,
+                       const void *from, size_t bytes);
+    jot_status (*clear)(jot_device *device, void *block, size_t bytes); // to zero bytes
+    jot_status (*wait)(jot_device *device);
+
+    // What code is generated for (codegen.h; "" is the host), and all that the code depends on.
+    jot_status (*target)(jot_device *device, char *buffer, size_t size);
+    void (*identity)(jot_device *device, char *buffer, size_t size);
+    // Makes what is loaded from what the code generator gave; the result is memory_allocate's.  NULL
+    // when they are the same.
+    jot_status (*assemble)(jot_device *device, const void *object, size_t size, void **out,
+                           size_t *out_size);
+
+    // Programs (steps.h).  `prepare` comes before each run, `bind` once for each kernel and product.
+    jot_status (*load)(struct rt_program *program, const void *object, size_t size);
+    void (*unload)(struct rt_program *program);
+    jot_status (*bind)(struct rt_program *program, const struct rt_step *from, const char *name,
+                       struct rt_bound_step *step);
+    jot_status (*prepare)(const struct rt_program *program, struct rt_instance *instance);
+    void (*forget)(struct rt_instance *instance); // frees what prepare made
+    jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
+                         const struct rt_bound_step *step);
+    // A whole loop; leaves the trips that it made in the instance.
+    jot_status (*phases)(const struct rt_program *program, const struct rt_instance *instance,
+                         const struct rt_bound_step *step);
+    jot_status (*gemm)(const struct rt_program *program, const struct rt_bound_step *step,
+                       void *const *operands);
+    jot_status (*copy_step)(const struct rt_program *program, const struct rt_bound_step *step,
+                            void *const *operands);
+};
+
+struct jot_device {
+    const struct rt_device_type *type;
+    int index;
+    char name[16];
+};
+
+extern const struct rt_device_type rt_host_type, rt_cuda_type;
+
+static inline bool rt_is_host(const jot_device *d) { return d->type == &rt_host_type; }
+
+// The device that the text of JOT_DEVICE names.  JOT_ERR_ARGUMENT when it is none.
+jot_status rt_device_parse(const char *text, jot_device **out);
+
+// GPUs.  rt_cuda_describe adds a line for each, and one for each library.
+#define RT_CUDA_MOST 16
+jot_device *rt_cuda_device(int index); // never NULL
+jot_status rt_cuda_count(int *out_count);
+void rt_cuda_trim(void);
+struct rt_text {
+    char *at;
+    size_t size, length;
+};
+void rt_cuda_describe(struct rt_text *text);
+__attribute__((format(printf, 2, 3))) void rt_text_add(struct rt_text *text, const char *format,
+                                                       ...);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs from the inside: what devices run.
+#ifndef RUNTIME_STEPS_H
+#define RUNTIME_STEPS_H
+
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "runtime/symbols.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+// What one call needs: its arena and the addresses of all operands.
+struct rt_instance {
+    struct rt_instance *next;
+    char *arena;
+    void **operands;
+    int64_t *trips; // by loop
+    // The host: scratch of each worker.
+    char *scratch;
+    size_t scratch_bytes;
+    int workers; // that there is scratch for
+    // A GPU: where each operand is, for launches.
+    void **parameters;
+};
+
+// An operand that a loop moves: a row of another operand, or one of several.
+struct rt_view {
+    uint32_t operand, first, count, index, loop;
+    uint64_t offset;
+    int64_t stride;
+};
+
+// An operand that has another address in each call.
+struct rt_patch {
+    uint32_t operand, index;
+    uint64_t offset;
+    bool is_output;
+};
+
+struct rt_bound_step {
+    union {
+        rt_kernel *kernel;          // on the host
+        rt_loop *loop;              // on the host
+        struct cuda_kernel *launch; // on a GPU
+        rt_routine *routine;
+        const struct rt_callback *callback;
+        const struct rt_gemm *gemm;
+        const char *what; // CHECK
+    };
+    int64_t total, grain, chunks;
+    const int64_t *params;
+    uint32_t param_count, operand_first, operand_count, target, index;
+    uint8_t kind;
+    bool is_parallel, has_scratch;
+};
+
+struct rt_program {
+    jot_device *device;
+    struct rt_plan plan; // borrows from plan_bytes
+    void *plan_bytes;
+    void *code; // of the device
+    struct rt_bound_step *steps;
+    struct rt_patch *patches;
+    uint32_t patch_count;
+    struct rt_view *views; // by loop: those that depend on it, in an order to make them in
+    uint32_t *view_first;  // by loop, and the end
+    struct rt_callback *callbacks;
+    uint32_t callback_count;
+    char *constants;
+    size_t scratch_stride; // of each worker; 0 when no step asks for any
+    bool has_parallel_scratch;
+    _Atomic(struct rt_instance *) first; // the one kept for the next call
+    pthread_mutex_t lock;
+    struct rt_instance *others;
+};
+
+#endif

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device layer over the driver of fake_cuda.c, and what is said where there is no driver.
+#include "base/arena.h"
+#include "base/memory.h"
+#include "jot/array.h"
+#include "jot/device.h"
+#include "runtime/array.h"
+#include "runtime/cuda/device.h"
+#include "runtime/program.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
+_Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
+_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "CUlaunchConfig");
+_Static_assert(offsetof(CUlaunchAttribute, value.clusterDim.y) == 12, "CUlaunchAttribute");
+_Static_assert(offsetof(CUmemPoolProps, location.id) == 12, "CUmemPoolProps");
+
+// Every test is a process of its own, so that each has a driver of its own.
+static void use_fake(const char *variable, const char *value)
+{
+    setenv("JOT_CUDA_LIBRARIES", getenv("JOT_TEST_FAKE_CUDA"), 1);
+    if (variable)
+        setenv(variable, value, 1);
+}
+
+static int fake_count(const char *name)
+{
+    char path[4096];
+    int (*count)(void);
+    snprintf(path, sizeof path, "%s/libcuda.so.1", getenv("JOT_TEST_FAKE_CUDA"));
+    void *library = dlopen(path, RTLD_LAZY);
+    void *symbol = library ? dlsym(library, name) : NULL;
+    ck_assert_ptr_nonnull(symbol);
+    memcpy(&count, &symbol, sizeof symbol);
+    return count();
+}
+
+static void expect(jot_status status, jot_status wanted, const char *part)
+{
+    ck_assert_msg(status == wanted, "%s: %s", jot_status_name(status), jot_error_message());
+    if (part)
+        ck_assert_msg(strstr(jot_error_message(), part), "%s", jot_error_message());
+}
+
+#define OK(call) expect(call, JOT_OK, NULL)
+
+// ---- drivers ----
+
+START_TEST(names_a_missing_driver)
+{
+    setenv("JOT_CUDA_LIBRARIES", "/nonexistent", 1);
+    if (jot_device_count(JOT_CUDA) > 0)
+        return; // a machine with a GPU
+    ck_assert(*jot_error_message());
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE, "CUDA driver");
+    expect(jot_device_wait(jot_cuda(0)), JOT_ERR_DEVICE, "CUDA driver");
+    ck_assert_ptr_null(jot_array_to(jot_array_full(JOT_F32, 1, 3), jot_cuda(0)));
+    ck_assert_str_eq(jot_device_name(jot_cuda(0)), "cuda:0");
+    ck_assert(strstr(jot_error_message(), "CUDA driver"));
+    OK(jot_device_check(jot_host()));
+    char text[8192];
+    int n = jot_devices_format(text, sizeof text);
+    ck_assert_int_eq(n, (int)strlen(text));
+    ck_assert(strstr(text, "host") && strstr(text, "CUDA driver") && strstr(text, "cuBLAS"));
+    ck_assert_int_eq(jot_devices_format(text, 5), n);
+    ck_assert_uint_eq(strlen(text), 4);
+}
+END_TEST
+
+START_TEST(names_an_old_driver)
+{
+    use_fake("FAKE_CUDA_VERSION", "11040");
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE,
+           "too old: it is of CUDA 11.4, and jot needs 12.0");
+    ck_assert_int_eq(jot_device_count(JOT_CUDA), 0);
+}
+END_TEST
+
+START_TEST(names_a_driver_without_gpu)
+{
+    use_fake("FAKE_CUDA_COUNT", "0");
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE, "finds no GPU");
+}
+END_TEST
+
+START_TEST(names_a_driver_that_does_not_start)
+{
+    use_fake("FAKE_CUDA_INIT", "803");
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
+}
+END_TEST
+
+START_TEST(names_an_entry_point_that_is_missing)
+{
+    setenv("JOT_CUDA_LIBRARIES", getenv("JOT_TEST_LACKING_CUDA"), 1);
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE, "it has no cuInit");
+    expect(cuda_library_open(CUDA_LIBRARY_nvjitlink), JOT_ERR_LIBRARY, "nvJitLinkVersion");
+}
+END_TEST
+
+START_TEST(lists_devices)
+{
+    use_fake("FAKE_CUDA_COUNT", "2");
+    ck_assert_int_eq(jot_device_count(JOT_CUDA), 2);
+    ck_assert_int_eq(jot_device_count(JOT_HOST), 1);
+    OK(jot_device_check(jot_cuda(0)));
+    OK(jot_device_check(jot_cuda(1)));
+    expect(jot_device_check(jot_cuda(2)), JOT_ERR_DEVICE, "cuda:2 is not there: this machine");
+    expect(jot_device_check(jot_cuda(-1)), JOT_ERR_DEVICE, "is not there");
+    expect(jot_device_check(jot_cuda(1000)), JOT_ERR_DEVICE, "is not there");
+    ck_assert_int_eq(jot_device_kind_of(jot_cuda(1)), JOT_CUDA);
+    ck_assert_int_eq(jot_device_kind_of(jot_host()), JOT_HOST);
+    char text[8192];
+    jot_devices_format(text, sizeof text);
+    ck_assert_msg(strstr(text, "cuda:1       Fake GPU 1, 1.0 GiB, 4 multiprocessors, compute "
+                               "capability 9.0"),
+                  "%s", text);
+    ck_assert_msg(strstr(text, "nvJitLink    99.1"), "%s", text);
+}
+END_TEST
+
+START_TEST(chooses_the_default_device)
+{
+    use_fake("JOT_DEVICE", "cuda:1");
+    setenv("FAKE_CUDA_COUNT", "2", 1);
+    ck_assert_ptr_eq(jot_default_device(), jot_cuda(1));
+    jot_array *a = jot_array_full(JOT_F32, 3, 4);
+    ck_assert_ptr_eq(jot_array_device(a), jot_cuda(1));
+    jot_set_default_device(jot_host());
+    ck_assert_ptr_eq(jot_default_device(), jot_host());
+    jot_set_default_device(NULL);
+    ck_assert_ptr_eq(jot_default_device(), jot_cuda(1));
+    ck_assert_float_eq(((const float *)jot_array_data(a))[3], 3);
+    jot_array_release(a);
+}
+END_TEST
+
+// ---- arrays ----
+
+static jot_array *ramp(int64_t n)
+{
+    jot_array *a = jot_array_full(JOT_F32, 0, n);
+    for (int64_t i = 0; i < n; i++)
+        ((float *)a->data)[i] = (float)i;
+    return a;
+}
+
+START_TEST(moves_arrays)
+{
+    static const int64_t sizes[] = {0, 1, 3, 1000, 300000, 5000001};
+    use_fake("FAKE_CUDA_COUNT", "2");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t n = sizes[i];
+        jot_array *a = ramp(n), *b = jot_array_to(a, jot_cuda(0));
+        jot_array *c = jot_array_to(b, jot_cuda(1)), *d = jot_array_to(c, jot_host());
+        jot_array *same = jot_array_to(b, jot_cuda(0));
+        ck_assert_msg(b && c && d, "%s", jot_error_message());
+        ck_assert_ptr_eq(same, b);
+        ck_assert_ptr_eq(jot_array_device(c), jot_cuda(1));
+        ck_assert_ptr_eq(jot_array_device(d), jot_host());
+        ck_assert_int_eq(memcmp(d->data, a->data, a->bytes), 0);
+        OK(jot_array_wait(c));
+        float *out = malloc(a->bytes + 4);
+        OK(jot_array_read(c, out, (size_t)n));
+        ck_assert_int_eq(memcmp(out, a->data, a->bytes), 0);
+        const void *mirror = jot_array_data(c);
+        ck_assert_int_eq(memcmp(mirror, a->data, a->bytes), 0);
+        ck_assert_ptr_eq(jot_array_data(c), mirror);
+        free(out);
+        jot_arrays_release(5, (jot_array *[]){a, b, c, d, same});
+    }
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    jot_device_memory_use use;
+    OK(jot_device_memory(jot_cuda(0), &use));
+    ck_assert_uint_eq(use.used, 0);
+    ck_assert_uint_eq(use.total, 1u << 30);
+}
+END_TEST
+
+START_TEST(shows_arrays)
+{
+    use_fake(NULL, NULL);
+    jot_set_default_device(jot_cuda(0));
+    jot_array *a = jot_array_from(((double[]){1, 2, 3}), 3);
+    jot_array *b = jot_array_from(((bool[]){true, false}), 2), *c = jot_array_full(JOT_I32, 7);
+    char text[100];
+    jot_array_format(a, text, sizeof text);
+    ck_assert_str_eq(text, "[1. 2. 3.]");
+    jot_array_format(b, text, sizeof text);
+    ck_assert_str_eq(text, "[ true false]");
+    ck_assert_double_eq(jot_array_item(c), 7);
+    ck_assert(isnan(jot_array_item(a)));
+    expect(jot_array_copy_out(a, JOT_F32, text, 3), JOT_ERR_DTYPE, NULL);
+    expect(jot_array_copy_out(a, JOT_F64, text, 2), JOT_ERR_SHAPE, NULL);
+    jot_arrays_release(3, (jot_array *[]){a, b, c});
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+END_TEST
+
+static void note(const void *data, void *ctx)
+{
+    (void)data;
+    ++*(int *)ctx;
+}
+
+START_TEST(borrows_memory_of_a_gpu)
+{
+    use_fake(NULL, NULL);
+    int released = 0;
+    jot_array *a = ramp(10), *b = jot_array_to(a, jot_cuda(0));
+    jot_array *view =
+        jot_array_borrow_on(jot_cuda(0), JOT_F32, (const char *)jot_array_device_data(b) + 8,
+                            (int64_t[]){2, 4, JOT_END}, note, &released);
+    ck_assert_msg(view, "%s", jot_error_message());
+    ck_assert_float_eq(((const float *)jot_array_data(view))[7], 9);
+    jot_array_release(view);
+    ck_assert_int_eq(released, 1);
+    ck_assert_ptr_null(
+        jot_array_borrow_on(jot_cuda(5), JOT_F32, a, (int64_t[]){JOT_END}, note, &released));
+    ck_assert_int_eq(released, 1);
+    jot_arrays_release(2, (jot_array *[]){a, b});
+}
+END_TEST
+
+START_TEST(goes_on_when_memory_is_out)
+{
+    use_fake("FAKE_CUDA_MEMORY", "10000");
+    jot_array *a = ramp(2000), *b = jot_array_to(a, jot_cuda(0)), *c;
+    ck_assert_ptr_nonnull(b);
+    ck_assert_ptr_null(jot_array_to(a, jot_cuda(0)));
+    expect(jot_device_check(jot_cuda(0)), JOT_OK,
+           "out of memory on cuda:0: an array of 8000 bytes, and 8000 of 10000 are in use");
+    jot_array_release(b);
+    c = jot_array_to(a, jot_cuda(0));
+    ck_assert_msg(c, "%s", jot_error_message());
+    ck_assert_float_eq(((const float *)jot_array_data(c))[1999], 1999);
+    jot_arrays_release(2, (jot_array *[]){a, c});
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+END_TEST
+
+// ---- programs ----
+
+static const char text[] = "add_one\0double_it\0tell\0nothing";
+enum { ADD_ONE = 0, DOUBLE_IT = 8, TELL = 18, NOTHING = 23 };
+
+// Two images of the fake assembler.
+static const char ptx[] = "add_one tell \0double_it ";
+
+static jot_status load(int device, const struct rt_plan *plan,
+                       const struct rt_callback *callback, struct rt_program **out)
+{
+    struct arena *arena = arena_create();
+    const void *bytes;
+    void *images;
+    size_t size, images_size;
+    rt_plan_write(plan, arena, &bytes, &size);
+    jot_status status =
+        rt_cuda_type.assemble(jot_cuda(device), ptx, sizeof ptx, &images, &images_size);
+    if (status == JOT_OK) {
+        status = rt_program_load(jot_cuda(device), images, images_size, bytes, size, callback,
+                                 callback != NULL, out);
+        memory_release(images);
+    }
+    arena_release(arena);
+    return status;
+}
+
+static jot_status run(struct rt_program *p, const jot_array *x, const jot_array *y)
+{
+    const void *in[] = {x ? x->data : NULL};
+    void *out[] = {y->data};
+    return rt_program_run(p, in, out);
+}
+
+// y = x + 1 of 1000 floats, and what a kernel says of its launch.
+struct map_plan {
+    struct rt_plan plan;
+    struct rt_argument in, out;
+    struct rt_buffer buffers[2];
+    uint32_t operands[2];
+    struct rt_step step;
+};
+
+static const struct rt_plan *make_map(struct map_plan *p)
+{
+    *p = (struct map_plan){.in = {.bytes = 4000, .donated = -1},
+                           .out = {.bytes = 4000, .donated = -1},
+                           .buffers = {{.place = RT_PLACE_INPUT, .bytes = 4000},
+                                       {.place = RT_PLACE_OUTPUT, .bytes = 4000}},
+                           .operands = {0, 1},
+                           .step = {.kind = RT_STEP_KERNEL,
+                                    .name = ADD_ONE,
+                                    .operand_count = 2,
+                                    .total = 1000,
+                                    .grain = 64,
+                                    .block = 64}};
+    p->plan = (struct rt_plan){.input_count = 1,
+                               .output_count = 1,
+                               .buffer_count = 2,
+                               .operand_count = 2,
+                               .step_count = 1,
+                               .text_bytes = sizeof text,
+                               .inputs = &p->in,
+                               .outputs = &p->out,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .steps = &p->step,
+                               .text = text};
+    return &p->plan;
+}
+
+START_TEST(runs_a_map)
+{
+    use_fake(NULL, NULL);
+    struct map_plan m;
+    struct rt_program *p;
+    OK(load(0, make_map(&m), NULL, &p));
+    jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)),
+              *y = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000});
+    OK(run(p, x, y));
+    OK(jot_device_wait(jot_cuda(0)));
+    for (int i = 0; i < 1000; i++)
+        ck_assert_float_eq(((const float *)jot_array_data(y))[i], (float)i + 1);
+    rt_program_release(p);
+    jot_arrays_release(3, (jot_array *[]){a, x, y});
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
+}
+END_TEST
+
+static void expect_launch(struct rt_step step, const int32_t wanted[5])
+{
+    static const uint32_t operand = 0;
+    struct rt_argument out = {.bytes = 20, .donated = -1};
+    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 20};
+    struct rt_program *p;
+    step.kind = RT_STEP_KERNEL;
+    step.name = TELL;
+    step.operand_count = 1;
+    struct rt_plan plan = {.output_count = 1,
+                           .buffer_count = 1,
+                           .operand_count = 1,
+                           .step_count = 1,
+                           .text_bytes = sizeof text,
+                           .outputs = &out,
+                           .buffers = &buffer,
+                           .operands = &operand,
+                           .steps = &step,
+                           .text = text};
+    OK(load(0, &plan, NULL, &p));
+    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){5});
+    OK(run(p, NULL, y));
+    const int32_t *told = jot_array_data(y);
+    for (int i = 0; i < 5; i++)
+        ck_assert_msg(told[i] == wanted[i], "%d: %d, not %d", i, told[i], wanted[i]);
+    jot_array_release(y);
+    rt_program_release(p);
+}
+
+// 4 multiprocessors run 2048 threads each.
+START_TEST(fills_the_device)
+{
+    use_fake(NULL, NULL);
+    expect_launch((struct rt_step){.total = 1000, .grain = 256, .block = 256},
+                  (int32_t[]){4, 256, 0, 0, 0});
+    expect_launch((struct rt_step){.total = 100000, .grain = 256, .block = 256},
+                  (int32_t[]){32, 256, 0, 0, 0});
+    expect_launch((struct rt_step){.total = 100000,
+                                   .grain = 256,
+                                   .block = 256,
+                                   .flags = RT_STEP_EXACT_GRID,
+                                   .scratch_bytes = 100000},
+                  (int32_t[]){391, 256, 100000, 0, 0});
+    expect_launch(
+        (struct rt_step){
+            .total = 1000, .grain = 1, .block = 1024, .flags = RT_STEP_COOPERATIVE},
+        (int32_t[]){8, 1024, 0, 1, 0});
+    expect_launch((struct rt_step){.total = 1000, .grain = 1, .block = 128, .cluster = 4},
+                  (int32_t[]){12, 128, 0, 0, 4});
+    expect_launch((struct rt_step){.total = 5, .grain = 1, .block = 128, .cluster = 4},
+                  (int32_t[]){8, 128, 0, 0, 4});
+}
+END_TEST
+
+START_TEST(refuses_what_it_cannot_launch)
+{
+    use_fake(NULL, NULL);
+    struct map_plan m;
+    struct rt_program *p;
+    make_map(&m);
+    m.step.name = NOTHING;
+    expect(load(0, &m.plan, NULL, &p), JOT_ERR_IO, "no kernel nothing");
+    make_map(&m);
+    m.step.block = 0;
+    expect(load(0, &m.plan, NULL, &p), JOT_ERR_IO, "0 threads");
+    make_map(&m);
+    m.step.scratch_bytes = 300000;
+    expect(load(0, &m.plan, NULL, &p), JOT_ERR_IO, "300000 bytes of shared memory");
+    make_map(&m);
+    m.step.flags = RT_STEP_COOPERATIVE | RT_STEP_EXACT_GRID;
+    m.step.grain = 1;
+    expect(load(0, &m.plan, NULL, &p), JOT_ERR_DEVICE, "wants 1000 blocks");
+    void *images;
+    size_t size;
+    expect(rt_cuda_type.assemble(jot_cuda(0), "syntax", 7, &images, &size), JOT_ERR_LIBRARY,
+           "line 3: syntax error");
+    make_map(&m);
+    struct arena *arena = arena_create();
+    const void *bytes;
+    rt_plan_write(&m.plan, arena, &bytes, &size);
+    uint64_t damaged[4] = {2, 8, 0, 1000};
+    expect(rt_program_load(jot_cuda(0), damaged, sizeof damaged, bytes, size, NULL, 0, &p),
+           JOT_ERR_IO, "damaged");
+    expect(rt_program_load(jot_cuda(0), damaged, 7, bytes, size, NULL, 0, &p), JOT_ERR_IO,
+           "damaged");
+    arena_release(arena);
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
+}
+END_TEST
+
+// Doubles its state until it is 100 or more, then calls back; the state starts as a constant.
+static jot_status add_constant(void *ctx, void *const *buffers, const int64_t *params)
+{
+    double *state = buffers[0];
+    *state += *(double *)ctx + (double)params[0];
+    return JOT_OK;
+}
+
+START_TEST(loops_by_the_host)
+{
+    use_fake(NULL, NULL);
+    double start = 3, more = 0.5;
+    struct rt_argument out = {.bytes = 8, .donated = -1};
+    struct rt_buffer buffers[] = {{.place = RT_PLACE_CONSTANT, .bytes = 8},
+                                  {.place = RT_PLACE_OUTPUT, .bytes = 8},
+                                  {.place = RT_PLACE_ARENA, .bytes = 1}};
+    uint32_t operands[] = {1, 0, 1, 2, 2, 1};
+    int64_t params[] = {20};
+    struct rt_step steps[] = {
+        {.kind = RT_STEP_COPY, .operand_count = 2},
+        {.kind = RT_STEP_KERNEL,
+         .name = DOUBLE_IT,
+         .operand_first = 2,
+         .operand_count = 2,
+         .total = 1,
+         .grain = 1,
+         .block = 32},
+        {.kind = RT_STEP_JUMP_IF, .operand_first = 4, .operand_count = 1, .target = 1},
+        {.kind = RT_STEP_CALLBACK, .operand_first = 5, .operand_count = 1, .param_count = 1}};
+    struct rt_plan plan = {.output_count = 1,
+                           .buffer_count = 3,
+                           .operand_count = 6,
+                           .step_count = 4,
+                           .param_count = 1,
+                           .text_bytes = sizeof text,
+                           .constant_bytes = 8,
+                           .arena_bytes = 64,
+                           .zeroed_bytes = 64,
+                           .outputs = &out,
+                           .buffers = buffers,
+                           .steps = steps,
+                           .operands = operands,
+                           .params = params,
+                           .text = text,
+                           .constants = &start};
+    struct rt_callback callback = {.call = add_constant, .ctx = &more};
+    struct rt_program *p;
+    OK(load(0, &plan, &callback, &p));
+    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_F64, 0, NULL);
+    OK(run(p, NULL, y));
+    ck_assert_double_eq(jot_array_item(y), 192 + 20.5);
+    rt_program_release(p);
+    jot_array_release(y);
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+END_TEST
+
+START_TEST(loses_a_device_that_fails)
+{
+    use_fake("FAKE_CUDA_FAULT", "2");
+    setenv("FAKE_CUDA_COUNT", "2", 1);
+    struct map_plan m;
+    struct rt_program *p, *other;
+    OK(load(0, make_map(&m), NULL, &p));
+    jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)),
+              *y = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000});
+    OK(run(p, x, y));
+    OK(run(p, x, y)); // fails later
+    expect(jot_array_wait(y), JOT_ERR_DEVICE,
+           "cuda:0 is lost, and its arrays with it: waiting "
+           "for a program: CUDA_ERROR_ILLEGAL_ADDRESS");
+    expect(run(p, x, y), JOT_ERR_DEVICE, "is lost");
+    expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE, "is lost");
+    ck_assert_ptr_null(jot_array_data(x));
+    ck_assert_ptr_null(jot_array_to(x, jot_host()));
+    ck_assert_ptr_null(jot_array_to(x, jot_cuda(1)));
+    ck_assert_ptr_null(jot_array_to(a, jot_cuda(0)));
+    float out[1000];
+    expect(jot_array_read(y, out, 1000), JOT_ERR_DEVICE, "is lost");
+    char shown[300];
+    jot_array_format(x, shown, sizeof shown);
+    ck_assert_msg(strstr(shown, "is lost"), "%s", shown);
+    // The host and the other device go on.
+    ck_assert_float_eq(((const float *)jot_array_data(a))[999], 999);
+    OK(load(1, &m.plan, NULL, &other));
+    jot_array *x1 = jot_array_to(a, jot_cuda(1)),
+              *y1 = rt_array_create_on(jot_cuda(1), JOT_F32, 1, (int64_t[]){1000});
+    OK(run(other, x1, y1));
+    ck_assert_float_eq(((const float *)jot_array_data(y1))[999], 1000);
+    rt_program_release(p);
+    rt_program_release(other);
+    jot_arrays_release(5, (jot_array *[]){a, x, y, x1, y1});
+}
+END_TEST
+
+static void *run_many(void *ctx)
+{
+    struct rt_program *p = ctx;
+    jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)),
+              *y = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000});
+    for (int i = 0; i < 200; i++)
+        OK(run(p, x, y));
+    ck_assert_float_eq(((const float *)jot_array_data(y))[7], 8);
+    jot_arrays_release(3, (jot_array *[]){a, x, y});
+    return NULL;
+}
+
+START_TEST(runs_on_several_threads)
+{
+    use_fake(NULL, NULL);
+    struct map_plan m;
+    struct rt_program *p[2];
+    pthread_t threads[4];
+    OK(load(0, make_map(&m), NULL, &p[0]));
+    OK(load(0, make_map(&m), NULL, &p[1]));
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, run_many, p[i % 2]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    rt_program_release(p[0]);
+    rt_program_release(p[1]);
+    ck_assert_int_eq(fake_count("fake_cuda_launches"), 800);
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+END_TEST
+
+// ---- matrix products ----
+
+static const struct rt_gemm products[] = {
+    {.m = 3, .n = 4, .k = 5, .lda = 5, .ldb = 4, .ldc = 4, .alpha = 1},
+    {.m = 3, .n = 4, .k = 5, .lda = 5, .ldb = 7, .ldc = 6, .alpha = 2, .transpose_b = 1},
+    {.m = 3,
+     .n = 4,
+     .k = 5,
+     .lda = 3,
+     .ldb = 4,
+     .ldc = 4,
+     .alpha = 1,
+     .beta = 1,
+     .transpose_a = 1},
+    {.m = 2,
+     .n = 3,
+     .k = 2,
+     .lda = 2,
+     .ldb = 2,
+     .ldc = 3,
+     .alpha = 1,
+     .transpose_a = 1,
+     .transpose_b = 1},
+    {.m = 2, .n = 2, .k = 0, .lda = 0, .ldb = 2, .ldc = 2, .alpha = 1},
+};
+
+static void make_product(struct rt_gemm *g)
+{
+    g->dtype = JOT_F64;
+    int64_t batch[] = {2, 1, 3, 2};
+    int64_t step = 1;
+    for (int axis = RT_GEMM_BATCH_RANK - 1; axis >= 0; axis--) {
+        g->batch[axis] = batch[axis];
+        g->stride_a[axis] = axis == 2 ? 0 : step * 2; // one axis repeats a matrix
+        g->stride_b[axis] = step;
+        g->stride_c[axis] = step * 40;
+        step *= batch[axis];
+    }
+}
+
+static void product_on(jot_device *device, const struct rt_gemm *g, jot_array *const *arrays)
+{
+    static const uint32_t operands[] = {0, 1, 2};
+    struct rt_argument in[] = {{.bytes = 8000, .donated = -1}, {.bytes = 8000, .donated = -1}};
+    struct rt_argument out = {.bytes = 8000, .donated = -1};
+    struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = 8000},
+                                  {.place = RT_PLACE_INPUT, .index = 1, .bytes = 8000},
+                                  {.place = RT_PLACE_OUTPUT, .bytes = 8000}};
+    struct rt_step step = {.kind = RT_STEP_GEMM, .operand_count = 3, .grain = 1};
+    struct rt_plan plan = {.input_count = 2,
+                           .output_count = 1,
+                           .buffer_count = 3,
+                           .operand_count = 3,
+                           .step_count = 1,
+                           .gemm_count = 1,
+                           .inputs = in,
+                           .outputs = &out,
+                           .buffers = buffers,
+                           .operands = operands,
+                           .steps = &step,
+                           .gemms = g};
+    struct arena *arena = arena_create();
+    struct rt_program *p;
+    const void *bytes;
+    size_t size;
+    rt_plan_write(&plan, arena, &bytes, &size);
+    OK(rt_program_load(device, NULL, 0, bytes, size, NULL, 0, &p));
+    const void *inputs[] = {arrays[0]->data, arrays[1]->data};
+    OK(rt_program_run(p, inputs, (void *[]){arrays[2]->data}));
+    rt_program_release(p);
+    arena_release(arena);
+}
+
+static jot_array *numbers(int seed)
+{
+    jot_array *a = jot_array_full(JOT_F64, 0, 1000);
+    for (int i = 0; i < 1000; i++)
+        ((double *)a->data)[i] = (double)((i * 37 + seed * 101) % 64) - 30;
+    return a;
+}
+
+START_TEST(multiplies_as_the_host_does)
+{
+    use_fake(NULL, NULL);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct rt_gemm g = products[i];
+        make_product(&g);
+        jot_array *here[3], *there[3];
+        for (int k = 0; k < 3; k++) {
+            here[k] = numbers(k);
+            there[k] = jot_array_to(here[k], jot_cuda(0));
+        }
+        product_on(jot_host(), &g, here);
+        product_on(jot_cuda(0), &g, there);
+        ck_assert_msg(!memcmp(jot_array_data(there[2]), here[2]->data, 8000), "product %zu", i);
+        jot_arrays_release(3, here);
+        jot_arrays_release(3, there);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda");
+    TCase *tests = tcase_create("cuda");
+    tcase_add_test(tests, names_a_missing_driver);
+    tcase_add_test(tests, names_an_old_driver);
+    tcase_add_test(tests, names_a_driver_without_gpu);
+    tcase_add_test(tests, names_a_driver_that_does_not_start);
+    tcase_add_test(tests, names_an_entry_point_that_is_missing);
+    tcase_add_test(tests, lists_devices);
+    tcase_add_test(tests, chooses_the_default_device);
+    tcase_add_test(tests, moves_arrays);
+    tcase_add_test(tests, shows_arrays);
+    tcase_add_test(tests, borrows_memory_of_a_gpu);
+    tcase_add_test(tests, goes_on_when_memory_is_out);
+    tcase_add_test(tests, runs_a_map);
+    tcase_add_test(tests, fills_the_device);
+    tcase_add_test(tests, refuses_what_it_cannot_launch);
+    tcase_add_test(tests, loops_by_the_host);
+    tcase_add_test(tests, loses_a_device_that_fails);
+    tcase_add_test(tests, runs_on_several_threads);
+    tcase_add_test(tests, multiplies_as_the_host_does);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
