@@ -14,40 +14,40 @@
 
 // How often a thread looks for the next loop, or for the end of the others, before it sleeps:
 // waking it takes longer than a phase of a loop over time.  Some tens of microseconds.
-enum { LOOKS = 1000 };
+enum { LOOKS = 1000, CLOSE_LOOKS = 100 };
 
-// A worker and the chunks that it does first.  They are the same in each loop of as many chunks, so
-// what a worker wrote in one loop it finds in its caches in the next.
+// What a worker and its caller tell each other, in one cache line: each that goes back and forth costs
+// as much as a small phase.
 struct share {
-    atomic_int_fast64_t next;
-    int64_t end;
-    bool is_taken;    // a thread has entered as this worker; under the lock of the pool
-    pthread_t thread; // of this number, which is this worker when it can
-    char apart[32];   // no two counters in one cache line
-};
-
-// One loop, on the stack of its caller.
-struct job {
+    // Chunks that the worker does first: the next one, and above 32 bits the end.  They are the same in
+    // each loop of as many chunks, so what it wrote in one loop it finds in its caches in the next.
+    atomic_uint_fast64_t chunks;
+    // Who has claimed a chunk may read these: the loop is not over before the chunk is.
     rt_pool_body *body;
     void *ctx;
-    struct share *shares; // by worker
-    int workers;
-    int entered;       // under the lock of the pool
-    atomic_int active; // changed under the lock
+    atomic_uint_fast64_t done; // chunks that the worker has done, of all loops and shares
+    char apart[32];
+    struct rt_pool *pool;
+    pthread_t thread; // of this worker; the caller has none
+    int worker;
+    unsigned seen; // loops that were posted when the thread last looked
+    char apart_2[32];
 };
 
 struct rt_pool {
     pthread_mutex_t turn; // held by the caller whose loop has the threads, and while resizing
-    pthread_mutex_t lock; // for what follows
-    pthread_cond_t has_work, is_done;
-    struct job *job; // the loop that threads may enter, or NULL
-    bool is_stopping;
-    atomic_uint posted; // counts loops
+    struct share *shares; // by worker
+    int room;             // shares: as many threads were to be started, and the caller
+    int thread_count;     // threads are workers 1 to this
     atomic_int size;
-    int thread_count, room; // workers that there are shares for
-    int started;            // threads that have a number
-    struct share *shares;
-    unsigned epoch; // of the process that the threads belong to
+    unsigned epoch;         // of the process that the threads belong to
+    uint64_t given;         // chunks that threads are to have done, of all loops
+    atomic_uint posted;     // counts loops
+    atomic_int sleepers;    // threads that wait for the next
+    atomic_bool is_awaited; // the caller sleeps
+    pthread_mutex_t lock;   // of those that sleep
+    pthread_cond_t has_work, is_done;
+    bool is_stopping; // under the lock
 };
 
 // How many forks lie between the first process and this one.
@@ -87,114 +87,87 @@ static int default_size(void)
     return 1;
 }
 
-static void pause_briefly(void)
+// Between two looks at what another thread is to write.  At first they follow closely.
+static void pause_after(int looks)
 {
 #if defined(__x86_64__)
-    __builtin_ia32_pause();
+    if (looks >= CLOSE_LOOKS)
+        __builtin_ia32_pause();
 #endif
 }
 
-// First the chunks of the worker itself, then what others have left.
-static void work_on(struct job *job, int worker)
+static bool is_empty(const struct share *s)
 {
+    uint64_t now = atomic_load_explicit(&s->chunks, memory_order_relaxed);
+    return (uint32_t)now >= now >> 32;
+}
+
+static bool claim(struct share *s, int64_t *out_chunk)
+{
+    if (is_empty(s))
+        return false;
+    uint64_t now = atomic_fetch_add_explicit(&s->chunks, 1, memory_order_acquire);
+    *out_chunk = (uint32_t)now;
+    return (uint32_t)now < now >> 32;
+}
+
+// Says what the worker has done of the loop, and touches nothing else of the loop afterwards.
+static void report(struct share *own, uint64_t chunks)
+{
+    struct rt_pool *pool = own->pool;
+    atomic_store(&own->done, atomic_load_explicit(&own->done, memory_order_relaxed) + chunks);
+    if (!own->worker || !atomic_load(&pool->is_awaited))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_signal(&pool->is_done);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+// First the chunks of the worker itself, then what others have left.
+static void work_on(struct rt_pool *pool, int worker)
+{
+    int n = pool->room;
     depth++;
-    for (int i = 0; i < job->workers; i++) {
-        struct share *share = &job->shares[(worker + i) % job->workers];
-        int64_t chunk;
-        while ((chunk = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed)) <
-               share->end)
-            job->body(job->ctx, chunk, worker);
+    for (int i = 0; i < n; i++) {
+        struct share *share = &pool->shares[worker + i < n ? worker + i : worker + i - n];
+        uint64_t count = 0;
+        for (int64_t chunk; claim(share, &chunk); count++)
+            share->body(share->ctx, chunk, worker);
+        if (count)
+            report(&pool->shares[worker], count);
     }
     depth--;
 }
 
-static void deal(struct job *job, int64_t chunks)
+// Waits for a loop, at first by looking; false when the thread is to end.
+static bool wait_for_work(const struct share *own)
 {
-    int64_t each = chunks / job->workers, rest = chunks % job->workers, next = 0;
-    for (int i = 0; i < job->workers; i++) {
-        struct share *share = &job->shares[i];
-        atomic_init(&share->next, next);
-        share->end = next += each + (i < rest);
-        share->is_taken = i == 0;
-    }
-}
-
-// The worker that a thread becomes: that of its own number if it is free.
-static int enter(struct job *job, int own)
-{
-    int worker = own < job->workers && !job->shares[own].is_taken ? own : 1;
-    while (job->shares[worker].is_taken)
-        worker++;
-    job->shares[worker].is_taken = true;
-    job->entered++;
-    return worker;
-}
-
-// Gives up the lock until a loop is posted, but not for long.
-static void look_for_work(struct rt_pool *pool)
-{
-    unsigned seen = atomic_load_explicit(&pool->posted, memory_order_relaxed);
-    pthread_mutex_unlock(&pool->lock);
+    struct rt_pool *pool = own->pool;
     for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&pool->posted, memory_order_relaxed) != seen)
-            break;
-        pause_briefly();
+        if (!is_empty(own))
+            return true;
+        pause_after(i);
     }
     pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    // A caller who has not seen that may have posted a loop that is not seen here: there is no fence
+    // between the two.  It gets by without the thread then.
+    while (atomic_load(&pool->posted) == own->seen && !pool->is_stopping)
+        pthread_cond_wait(&pool->has_work, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    bool is_stopping = pool->is_stopping;
+    pthread_mutex_unlock(&pool->lock);
+    return !is_stopping;
 }
 
 static void *thread_main(void *arg)
 {
-    struct rt_pool *pool = arg;
-    bool is_fresh = false; // from a loop
-    pthread_mutex_lock(&pool->lock);
-    int own = ++pool->started;
-    while (!pool->is_stopping) {
-        struct job *job = pool->job;
-        if (!job || job->entered >= job->workers) {
-            if (is_fresh)
-                look_for_work(pool);
-            else
-                pthread_cond_wait(&pool->has_work, &pool->lock);
-            is_fresh = false;
-            continue;
-        }
-        is_fresh = true;
-        int worker = enter(job, own);
-        atomic_fetch_add(&job->active, 1);
-        pthread_mutex_unlock(&pool->lock);
-        work_on(job, worker);
-        pthread_mutex_lock(&pool->lock);
-        // Nothing is left of a loop that a worker came out of.
-        if (pool->job == job)
-            pool->job = NULL;
-        if (atomic_fetch_sub(&job->active, 1) == 1)
-            pthread_cond_signal(&pool->is_done);
+    struct share *own = arg;
+    while (wait_for_work(own)) {
+        own->seen = atomic_load(&own->pool->posted);
+        work_on(own->pool, own->worker);
     }
-    pthread_mutex_unlock(&pool->lock);
     return NULL;
-}
-
-// Brings the number of threads up to size - 1.  Fewer is fine: the caller does what they do
-// not.
-static void start_threads(struct rt_pool *pool, int size)
-{
-    if (pool->room < size) {
-        struct share *shares = memory_resize(pool->shares, (size_t)size * sizeof *pool->shares);
-        if (!shares)
-            return;
-        pool->shares = shares;
-        pool->room = size;
-    }
-    // Signals are for the threads of the user.
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (pool->thread_count < size - 1 &&
-           pthread_create(&pool->shares[pool->thread_count + 1].thread, NULL, thread_main,
-                          pool) == 0)
-        pool->thread_count++;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void stop_threads(struct rt_pool *pool)
@@ -205,8 +178,37 @@ static void stop_threads(struct rt_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (int i = 1; i <= pool->thread_count; i++)
         pthread_join(pool->shares[i].thread, NULL);
-    pool->thread_count = pool->started = 0;
+    memory_release(pool->shares);
+    pool->shares = NULL;
+    pool->thread_count = pool->room = 0;
     pool->is_stopping = false;
+}
+
+// Starts the threads of a pool of that size, which has none.  Fewer is fine: the others do what they
+// do not.
+static void start_threads(struct rt_pool *pool, int size)
+{
+    pool->shares = memory_allocate_zeroed((size_t)size * sizeof *pool->shares);
+    if (!pool->shares)
+        return;
+    pool->room = size;
+    pool->given = 0;
+    for (int i = 0; i < size; i++) {
+        pool->shares[i].pool = pool;
+        pool->shares[i].worker = i;
+        pool->shares[i].seen = atomic_load(&pool->posted);
+    }
+    // Signals are for the threads of the user.
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (int i = 1; i < size; i++) {
+        struct share *share = &pool->shares[i];
+        if (pthread_create(&share->thread, NULL, thread_main, share) != 0)
+            break;
+        pool->thread_count = i;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static bool is_forked(const struct rt_pool *pool)
@@ -276,55 +278,86 @@ static void run_alone(rt_pool_body *body, void *ctx, int64_t chunks)
     depth--;
 }
 
-static void run_together(struct rt_pool *pool, struct job *job, int64_t chunks)
+static bool is_over(const struct rt_pool *pool)
 {
-    if (pool->thread_count < job->workers - 1)
-        start_threads(pool, atomic_load_explicit(&pool->size, memory_order_relaxed));
-    if (pool->thread_count == 0) {
-        run_alone(job->body, job->ctx, chunks);
-        return;
+    uint64_t done = 0;
+    for (int i = 0; i < pool->room; i++)
+        done += atomic_load(&pool->shares[i].done);
+    return done == pool->given;
+}
+
+// Waits for what threads do of the loop.
+static void wait_for_threads(struct rt_pool *pool)
+{
+    for (int i = 0; i < LOOKS; i++) {
+        if (is_over(pool))
+            return;
+        pause_after(i);
     }
-    int wake = job->workers - 1 < pool->thread_count ? job->workers - 1 : pool->thread_count;
-    job->workers = wake + 1;
-    job->shares = pool->shares;
-    deal(job, chunks);
     pthread_mutex_lock(&pool->lock);
-    pool->job = job;
-    atomic_fetch_add_explicit(&pool->posted, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < wake; i++)
-        pthread_cond_signal(&pool->has_work);
-    work_on(job, 0);
-    pthread_mutex_lock(&pool->lock);
-    pool->job = NULL;
-    pthread_mutex_unlock(&pool->lock);
-    for (int i = 0; i < LOOKS && atomic_load_explicit(&job->active, memory_order_relaxed); i++)
-        pause_briefly();
-    pthread_mutex_lock(&pool->lock);
-    while (atomic_load(&job->active) > 0)
+    atomic_store(&pool->is_awaited, true);
+    while (!is_over(pool))
         pthread_cond_wait(&pool->is_done, &pool->lock);
+    atomic_store(&pool->is_awaited, false);
     pthread_mutex_unlock(&pool->lock);
+}
+
+static void wake_threads(struct rt_pool *pool, int most)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (int i = atomic_load(&pool->sleepers); i > 0 && most > 0; i--, most--)
+        pthread_cond_signal(&pool->has_work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+// The first chunk is the caller's own: it goes to work while the others are told.
+static void run_together(struct rt_pool *pool, rt_pool_body *body, void *ctx, int64_t chunks)
+{
+    int workers = pool->thread_count < chunks ? pool->thread_count + 1 : (int)chunks;
+    uint64_t each = (uint64_t)(chunks / workers), rest = (uint64_t)(chunks % workers);
+    pool->given += (uint64_t)chunks - 1;
+    for (int i = workers; i-- > 0;) {
+        struct share *share = &pool->shares[i];
+        uint64_t k = (uint64_t)i, first = k * each + (k < rest ? k : rest);
+        uint64_t end = first + each + (k < rest);
+        share->body = body;
+        share->ctx = ctx;
+        atomic_store_explicit(&share->chunks, end << 32 | (first + (i == 0)),
+                              memory_order_release);
+    }
+    unsigned posted = atomic_load_explicit(&pool->posted, memory_order_relaxed) + 1;
+    atomic_store_explicit(&pool->posted, posted, memory_order_release);
+    if (atomic_load_explicit(&pool->sleepers, memory_order_relaxed))
+        wake_threads(pool, workers - 1);
+    depth++;
+    body(ctx, 0, 0);
+    depth--;
+    work_on(pool, 0);
+    wait_for_threads(pool);
 }
 
 void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ctx,
                  int64_t chunks)
 {
-    int size = pool ? rt_pool_size(pool) : 1, room = workers;
-    workers = workers < size ? workers : size;
-    workers = workers < chunks ? workers : (int)chunks;
-    if (workers <= 1 || depth > 0) {
+    int size = pool ? rt_pool_size(pool) : 1;
+    if (workers <= 1 || size <= 1 || chunks <= 1 || chunks > INT32_MAX || depth > 0) {
         run_alone(body, ctx, chunks);
     } else if (atomic_load_explicit(&hook.is_set, memory_order_acquire)) {
         // The hook numbers its workers as it likes.
-        if (room < size)
+        if (workers < size)
             run_alone(body, ctx, chunks);
         else
             hook.loop.run(hook.loop.user, chunks, body, ctx);
     } else if (is_forked(pool) || pthread_mutex_trylock(&pool->turn)) {
         run_alone(body, ctx, chunks);
     } else {
-        struct job job = {.body = body, .ctx = ctx, .workers = workers, .entered = 1};
-        run_together(pool, &job, chunks);
+        if (!pool->shares)
+            start_threads(pool, atomic_load_explicit(&pool->size, memory_order_relaxed));
+        // Threads keep their numbers.
+        if (pool->thread_count == 0 || workers <= pool->thread_count)
+            run_alone(body, ctx, chunks);
+        else
+            run_together(pool, body, ctx, chunks);
         pthread_mutex_unlock(&pool->turn);
     }
 }
@@ -352,7 +385,7 @@ jot_status jot_set_threads(int n)
     if (n == 0)
         n = default_size();
     pthread_mutex_lock(&pool->turn);
-    if (n - 1 < pool->thread_count)
+    if (n != atomic_load(&pool->size))
         stop_threads(pool);
     atomic_store(&pool->size, n);
     pthread_mutex_unlock(&pool->turn);

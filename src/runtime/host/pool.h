@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread pool: a parallel loop over chunks.
 //
-// The caller takes part as worker 0, the pool's threads come in as 1, 2, ... of the loop.  Each does
-// its own share of the chunks first, then what is left of the others'.  A thread that comes out of a
-// loop looks for the next one for some tens of microseconds before it sleeps.  A loop inside a chunk
-// of another, a loop that finds the pool busy with another caller, and any loop in the child of a
-// fork run on their caller alone, so no combination of callers can wait for one another.
+// The caller takes part as worker 0, the pool's threads as 1, 2, ...  Each does its own share of the
+// chunks first, then what is left of the others'.  Threads look for the next loop for some tens of
+// microseconds before they sleep; one that looks is told by a store, so a loop then costs a few
+// hundred nanoseconds.  A loop inside a chunk of another, a loop that finds the pool busy with another
+// caller, and any loop in the child of a fork run on their caller alone, so no combination of callers
+// can wait for one another.
 //
 // Thread-safety: any thread may run loops; resizing waits for the loop that has the threads.
 #ifndef RUNTIME_HOST_POOL_H
@@ -32,8 +33,8 @@ struct rt_pool *rt_pool_default(void);
 int rt_pool_size(const struct rt_pool *pool);
 
 // Calls body(ctx, i, worker) for each i in [0, chunks), and returns when all have ended.  Calls
-// that overlap in time have different workers, in [0, workers); the loop uses no more than
-// that.
+// that overlap in time have different workers, in [0, workers); a pool that has more of them leaves
+// the loop to its caller.
 void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ctx,
                  int64_t chunks);
 
