@@ -9,11 +9,14 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PARALLEL_COST 60000.0 // scalar operations, about 20 microseconds
 #define CHUNK_COST 30000.0
+#define PHASE_COST 10000.0 // in a loop, where threads are awake: some 3 microseconds
+#define PHASE_CHUNK_COST 15000.0
 #define MAX_CHUNKS 64
 #define EVEN                                                                                   \
     2.5 // points with loops over time are shared from less work on: nothing waits for memory
@@ -109,13 +112,10 @@ static const char *symbol_name(struct arena *arena, int number, const char *suff
     return arena_text(arena, text);
 }
 
-static int64_t chunk_size(int64_t total, double cost, int64_t unit)
+static int64_t chunk_size(int64_t total, double chunks, int64_t unit)
 {
-    double chunks = cost / CHUNK_COST;
     if (chunks > MAX_CHUNKS)
         chunks = MAX_CHUNKS;
-    if (chunks < 1)
-        chunks = 1;
     int64_t grain = (int64_t)((double)total / chunks);
     grain = (grain + unit - 1) / unit * unit;
     return grain < unit ? unit : grain;
@@ -127,7 +127,11 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
     step->symbol = symbol;
     step->total = total;
     step->parallel = cost > PARALLEL_COST;
-    step->grain = step->parallel ? chunk_size(total, cost, unit) : total > 0 ? total : 1;
+    step->grain = step->phase_grain = total > 0 ? total : 1;
+    if (step->parallel)
+        step->grain = chunk_size(total, cost / CHUNK_COST, unit);
+    if (cost > PHASE_COST)
+        step->phase_grain = chunk_size(total, fmax(2, cost / PHASE_CHUNK_COST), unit);
 }
 
 // Points that a chunk has at least.  Those with loops over time are long.
@@ -221,7 +225,8 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     cg_fold_results(&end, &q);
     lower_simple(&end, body, at + 1, body->statements.count);
     end_function(&end);
-    *last = (struct cg_kernel_step){.symbol = last->symbol, .total = 1, .grain = 1};
+    *last = (struct cg_kernel_step){
+        .symbol = last->symbol, .total = 1, .grain = 1, .phase_grain = 1};
     last->scratch_bytes = end.scratch_bytes;
     l->status = end.status;
     l->message = end.message;
@@ -232,7 +237,7 @@ jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
 {
     *out = (struct cg_kernel){.n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){
-        .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1};
+        .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1, .phase_grain = 1};
     struct cg_lowering l = begin_function(module, arena, nest, out->steps[0].symbol);
     bind_buffers(&l);
     const struct nest_block *body = &nest->blocks.at[0];

@@ -386,8 +386,9 @@ struct cg_kernel_step {
     const char *symbol;
     int64_t total, grain;
     bool parallel;
+    int64_t
+        phase_grain; // as a phase of a loop, where threads cost less; they have one chunk at least
     uint64_t scratch_bytes;
-    bool uses_partials;
 };
 struct cg_kernel {
     int n_steps; // 1, or 2: a parallel fold and its end

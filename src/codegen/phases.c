@@ -25,7 +25,7 @@ struct writer {
     LLVMValueRef function, phases, scratch, partial;
     LLVMBasicBlockRef entry, failed;
     LLVMValueRef *pointers;  // by memory: where it is now; NULL: nowhere
-    LLVMValueRef *trips;     // by loop that is open or has just ended; NULL: none
+    LLVMValueRef *trips;     // by loop that is open; NULL: it is not
     int64_t *totals;         // by loop: its trips
     LLVMValueRef *tables;    // by turn of more than two: their addresses
     LLVMBasicBlockRef leave; // where tests go
@@ -168,11 +168,12 @@ static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMVal
         return;
     if (k->scratch_bytes > w->out->scratch_bytes)
         w->out->scratch_bytes = k->scratch_bytes;
-    w->out->parallel |= k->parallel;
-    if (k->parallel) {
+    if (k->phase_grain < k->total) {
+        w->out->parallel = true;
         LLVMTypeRef type = LLVMFunctionType(none, (LLVMTypeRef[]){p, p, p, i, i}, 5, 0);
-        call_field(w, FIELD_RUN, type, 5,
-                   (LLVMValueRef[]){w->phases, kernel, operands, total, number(w, k->grain)});
+        call_field(
+            w, FIELD_RUN, type, 5,
+            (LLVMValueRef[]){w->phases, kernel, operands, total, number(w, k->phase_grain)});
         return;
     }
     LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
@@ -240,15 +241,23 @@ static void add_test(struct writer *w, const struct nest_step *t, uint32_t loop)
     go_on(w, next);
 }
 
-static void add_loop(struct writer *w, uint32_t first)
+// Turns stay where the last trip left them.
+static void leave_loop(struct writer *w, uint32_t loop, LLVMValueRef trips)
+{
+    w->trips[loop] = trips;
+    move_views(w, loop);
+    w->trips[loop] = NULL;
+}
+
+// The loop that the step opens; returns how many trips it made.
+static LLVMValueRef add_loop(struct writer *w, uint32_t first)
 {
     const struct nest_step *t = &w->p->steps.at[first];
     LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
     LLVMValueRef outer_trips = w->leave_trips, zero = number(w, 0);
     if (t->trips == 0) {
-        w->trips[t->loop] = zero;
-        move_views(w, t->loop);
-        return;
+        leave_loop(w, t->loop, zero);
+        return zero;
     }
     add_tables(w, t->loop);
     LLVMBasicBlockRef head = new_block(w);
@@ -271,11 +280,12 @@ static void add_loop(struct writer *w, uint32_t first)
         LLVMBuildCondBr(w->b, is_last, w->leave, head);
         LLVMAddIncoming(w->leave_trips, &next, &latch, 1);
     }
+    LLVMValueRef trips = w->leave_trips;
     go_on(w, w->leave);
-    w->trips[t->loop] = w->leave_trips;
-    move_views(w, t->loop);
+    leave_loop(w, t->loop, trips);
     w->leave = outer_leave;
     w->leave_trips = outer_trips;
+    return trips;
 }
 
 // The case after the one that step i begins, or the end of the branch.
@@ -362,7 +372,7 @@ static void bind_arguments(struct writer *w, uint32_t first)
     const struct nest_program *p = w->p;
     uint32_t end = nest_step_end(p, first);
     for (uint32_t i = first; i < end; i++)
-        if (p->steps.at[i].kind == NEST_STEP_LOOP || p->steps.at[i].kind == NEST_STEP_WHILE) {
+        if (nest_step_loops(&p->steps.at[i])) {
             w->out->owns[p->steps.at[i].loop] = true;
             w->totals[p->steps.at[i].loop] = p->steps.at[i].trips;
         }
@@ -415,7 +425,6 @@ void cg_phases_lower(struct cg_module *module, struct arena *arena,
                        .tables = arena_array(arena, LLVMValueRef, p->memories.count + 1)};
     make_function(&w);
     bind_arguments(&w, step);
-    add_loop(&w, step);
-    LLVMBuildRet(w.b, w.trips[loop]);
+    LLVMBuildRet(w.b, add_loop(&w, step));
     LLVMDisposeBuilder(w.b);
 }
