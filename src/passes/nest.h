@@ -366,11 +366,14 @@ jot_status nest_program_parse(struct arena *arena, const char *text, struct nest
 int nest_program_verify(const struct nest_program *p, struct strbuf *report);
 
 const char *nest_step_name(enum nest_step_kind kind);
+static inline bool nest_step_loops(const struct nest_step *t)
+{
+    return t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE;
+}
 // Whether a step opens a body that its END closes.
 static inline bool nest_step_opens(const struct nest_step *t)
 {
-    return t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE ||
-           t->kind == NEST_STEP_BRANCH;
+    return nest_step_loops(t) || t->kind == NEST_STEP_BRANCH;
 }
 // The END of the body that step i opens.
 uint32_t nest_step_end(const struct nest_program *p, uint32_t i);
@@ -380,9 +383,7 @@ uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i);
 // Whether step i opens such a loop.
 static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)
 {
-    enum nest_step_kind kind = p->steps.at[i].kind;
-    return (kind == NEST_STEP_LOOP || kind == NEST_STEP_WHILE) &&
-           nest_loop_obstacle(p, i) == NEST_NONE;
+    return nest_step_loops(&p->steps.at[i]) && nest_loop_obstacle(p, i) == NEST_NONE;
 }
 // Whether memory m is a row or a turn.
 static inline bool nest_memory_is_view(const struct nest_memory *m)

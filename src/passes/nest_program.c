@@ -181,7 +181,7 @@ static void print_step(struct strbuf *s, const struct nest_step *t)
         strbuf_printf(s, " %u", t->nest);
     if (t->kind == NEST_STEP_GEMM)
         print_gemm(s, t->gemm);
-    if (t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE)
+    if (nest_step_loops(t))
         strbuf_printf(s, " %u trips %lld", t->loop, (long long)t->trips);
     if (t->kind == NEST_STEP_CHECK || t->kind == NEST_STEP_CALLBACK)
         print_text(s, t);
@@ -346,7 +346,7 @@ static bool parse_step(struct lexer *l, struct nest_program *p)
         return false;
     if (kind == NEST_STEP_GEMM && !parse_gemm(l, &t.gemm))
         return false;
-    if (kind == NEST_STEP_LOOP || kind == NEST_STEP_WHILE) {
+    if (nest_step_loops(&t)) {
         p->n_loops++;
         if (!lex_u32(l, &t.loop) || !lex_expect_keyword(l, "trips") || !lex_signed(l, &t.trips))
             return false;

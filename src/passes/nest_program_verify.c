@@ -298,7 +298,7 @@ static void check_bodies(struct checker *c)
             fault(c, "step %u is a case outside of a branch", i);
         if (t->kind == NEST_STEP_TEST && (!around || around->kind != NEST_STEP_WHILE))
             fault(c, "step %u is a test outside of a while", i);
-        if (t->kind == NEST_STEP_LOOP || t->kind == NEST_STEP_WHILE) {
+        if (nest_step_loops(t)) {
             if (t->loop >= p->n_loops || c->loop_step[t->loop] != NEST_NONE)
                 fault(c, "step %u is loop %u, one of %u", i, t->loop, p->n_loops);
             else

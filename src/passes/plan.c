@@ -90,7 +90,7 @@ static void find_lives(struct planner *q)
     memset(q->begins, 0xff, n_steps * sizeof(uint32_t));
     memset(q->ends, 0xff, n_steps * sizeof(uint32_t));
     for (uint32_t i = 0; i < n_steps; i++)
-        if (p->steps.at[i].kind == NEST_STEP_LOOP || p->steps.at[i].kind == NEST_STEP_WHILE)
+        if (nest_step_loops(&p->steps.at[i]))
             loops[p->steps.at[i].loop] = (struct life){i, nest_step_end(p, i)};
     for (uint32_t i = 0; i < n_steps; i++)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)

@@ -413,6 +413,15 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
     return JOT_OK;
 }
 
+// How a loop of steps runs, and why not better.
+static void print_loop(struct strbuf *s, const struct nest_program *p, uint32_t i)
+{
+    uint32_t obstacle = nest_loop_obstacle(p, i);
+    bool is_phases = obstacle == NEST_NONE;
+    const char *reason = p->steps.at[is_phases ? i : obstacle].reason;
+    strbuf_printf(s, ": %s (%s)\n", is_phases ? "phases" : "steps", reason ? reason : "");
+}
+
 void schedule_print(struct strbuf *s, const struct nest_program *p)
 {
     uint32_t depth = 0;
@@ -422,6 +431,10 @@ void schedule_print(struct strbuf *s, const struct nest_program *p)
         strbuf_printf(s, "# step %u:%*s %s", i, (int)(2 * depth), "",
                       nest_step_name(step->kind));
         depth += nest_step_opens(step);
+        if (nest_step_loops(step)) {
+            print_loop(s, p, i);
+            continue;
+        }
         if (step->kind == NEST_STEP_KERNEL)
             strbuf_printf(s, " %s", p->nests.at[step->nest]->name);
         strbuf_printf(s, " (%s)\n", step->reason ? step->reason : "");

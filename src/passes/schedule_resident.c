@@ -140,8 +140,7 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
     return u;
 }
 
-// "lane axis lost at t.c:41: jot_reverse(x)".
-static const char *describe(struct schedule *s, const char *what, const struct ir_node *n)
+const char *schedule_reason(struct schedule *s, const char *what, const struct ir_node *n)
 {
     struct strbuf b = strbuf_make(s->program->arena);
     const char *where = n ? ir_where_text(s->g->module, n->where) : NULL;
@@ -159,11 +158,11 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     if (!r->is_expanded && u.why_looped)
         refuse(&u, NULL, u.why_looped);
     if (u.why)
-        return describe(s, u.why, u.by);
+        return schedule_reason(s, u.why, u.by);
     if (r->is_expanded || u.bytes <= COST_LANE_BYTES)
         return NULL;
     const struct ir_node *lost = lanes_lost_to(r->lanes, n);
-    return lost ? describe(s, "lane axis lost", lost) : "too much state for a lane";
+    return lost ? schedule_reason(s, "lane axis lost", lost) : "too much state for a lane";
 }
 
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n)

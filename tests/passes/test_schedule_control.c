@@ -148,6 +148,36 @@ START_TEST(updates_in_place)
 }
 END_TEST
 
+// What is printed of a loop: how it runs, and what keeps it from running better.
+START_TEST(classes)
+{
+    static const struct {
+        const char *body, *line;
+    } cases[] = {
+        {"  %x = sin %a : f32[2000]\n", "# step 0: kernel k0_scan (resident)\n"},
+        {"  %x = rev %a {axes=[0]} : f32[2000]\n",
+         "# step 1: loop: phases (lane axis lost at t.c:41: x, rev)\n"},
+        {"  %y = rev %a {axes=[0]} : f32[2000]\n  %p = lt %y, %a : bool[2000]\n"
+         "  check %p {message=\"low\", place=\"t.c:41\"}\n  %x = sin %y : f32[2000]\n",
+         "# step 1: loop: steps (an effect at t.c:41: x, check)\n"},
+    };
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s,
+                  "jot ir 1\nfunction @0(%%a: f32[2000]) {\n%s  return %%x\n}\n"
+                  "function @1 f(%%a: f32[2000]) {\n"
+                  "  %%1 = scan %%a {reverse=0, length=5, n_consts=0, n_carry=1, "
+                  "functions=[@0]} : f32[2000]\n  return %%1\n}\n",
+                  cases[_i].body);
+    uint32_t f = parse(s.text);
+    for (uint32_t g = 0; g < f; g++)
+        ir_for_each_node (graph(g), n)
+            ((struct ir_node *)(uintptr_t)n)->where = ir_where_make(module, "t.c:41: x");
+    const char *text = schedule_text(schedule(f));
+    ck_assert_msg(strstr(text, cases[_i].line) != NULL, "%s is not in\n%s", cases[_i].line,
+                  text);
+}
+END_TEST
+
 START_TEST(wrong_plans_are_found)
 {
     uint32_t f = loop_of(bodies[3].body, 5);
@@ -171,6 +201,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, random_loops_run, 0, 10);
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
+    tcase_add_loop_test(t, classes, 0, 3);
     tcase_add_test(t, wrong_plans_are_found);
 }
 
