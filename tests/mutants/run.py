@@ -102,6 +102,8 @@ MUTANTS = [
      "cg_select(&l->m, p->mask, next[i], p->carries[i])"),
     ("rows store before their beginning", "src/codegen/stack.c", ["codegen/time"],
      "x.low = select_at(l, is_first, line, zero);", "x.low = zero;"),
+    ("turns stay where the last trip began", "src/codegen/phases.c", ["harness/phases"],
+     "leave_loop(w, t->loop, trips);", "leave_loop(w, t->loop, trip);"),
     # Run time and tracing.
     ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],
      "s->chunks = from->total / from->grain + (from->total % from->grain != 0);",
