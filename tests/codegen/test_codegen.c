@@ -493,7 +493,7 @@ START_TEST(divisions)
                            : (by & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x3fe) << 52;
         const void *inputs[] = {in, &by};
         void *outputs[] = {out};
-        ck_assert_int_eq(rt_program_run(program, inputs, outputs), JOT_OK);
+        ck_assert_int_eq(run_native_call(program, inputs, outputs), JOT_OK);
         for (int e = 0; e < N; e++) {
             float f[2];
             double g[2];
@@ -534,7 +534,7 @@ START_TEST(streams)
         memset(memory, 0xff, bytes + 4);
         const void *inputs[] = {from};
         void *outputs[] = {to};
-        ck_assert_int_eq(rt_program_run(program, inputs, outputs), JOT_OK);
+        ck_assert_int_eq(run_native_call(program, inputs, outputs), JOT_OK);
         for (int64_t k = 0; k < n; k++)
             ck_assert(to[k] == 2 * from[k]);
     }

@@ -223,7 +223,7 @@ static void run_batch(void *ctx, struct strbuf *report)
             }
         jot_status status = jot_set_threads(numbers[t]);
         if (status == JOT_OK)
-            status = rt_program_run(program, (const void *const *)in, out);
+            status = run_native_call(program, (const void *const *)in, out);
         if (status != JOT_OK)
             strbuf_printf(report, "! %s: %s\n", b->cases->what, jot_error_message());
         else

@@ -29,7 +29,7 @@ static void check_once(uint32_t f, const struct nest_program *p, struct rt_progr
         outputs[i] = p->donated[i] >= 0
                          ? inputs[p->donated[i]]
                          : arena_allocate(module->arena, tensor_bytes(want[i].type) + 64);
-    require(rt_program_run(program, (const void *const *)inputs, outputs));
+    require(run_native_call(program, (const void *const *)inputs, outputs));
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         struct ir_tensor got = {want[i].type, outputs[i]};
         require_of(bits_equal(got, want[i]) || distance(got, want[i]) <= tolerance,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/run_native.h"
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
+#include "runtime/device.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
@@ -11,16 +13,67 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
 {
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
-    struct cg_request request = {.abi_version = CG_ABI_VERSION, .program = text.text};
+    jot_device *d = jot_default_device();
+    char target[128];
+    JOT_TRY(d->type->target(d, target, sizeof target));
+    struct cg_request request = {
+        .abi_version = CG_ABI_VERSION, .program = text.text, .target = *target ? target : NULL};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
+    const void *object = r.object;
+    size_t size = r.object_size;
+    void *assembled = NULL;
     jot_status status = (jot_status)r.status;
-    if (status == JOT_OK)
-        status = rt_program_load(jot_host(), r.object, r.object_size, r.plan, r.plan_size, NULL,
-                                 0, out);
-    else
+    if (status != JOT_OK)
         status_fail(status, "%s", r.message);
+    else if (d->type->assemble)
+        status = d->type->assemble(d, r.object, r.object_size, &assembled, &size);
+    if (status == JOT_OK)
+        status = rt_program_load(d, assembled ? assembled : object, size, r.plan, r.plan_size,
+                                 NULL, 0, out);
+    memory_release(assembled);
     r.release(&r);
+    return status;
+}
+
+// Memory of the device for arguments that are on the host.
+static jot_status make_arguments(jot_device *d, const struct rt_argument *arguments,
+                                 uint32_t count, void *const *here, void **there)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        JOT_TRY(d->type->allocate(d, arguments[i].bytes, "an argument", &there[i]));
+        JOT_TRY(d->type->upload(d, there[i], here[i], arguments[i].bytes));
+    }
+    return JOT_OK;
+}
+
+static void release_arguments(jot_device *d, const struct rt_argument *arguments,
+                              uint32_t count, void **there)
+{
+    for (uint32_t i = 0; i < count; i++)
+        d->type->release(d, there[i], arguments[i].bytes);
+    memory_release(there);
+}
+
+jot_status run_native_call(struct rt_program *program, const void *const *inputs,
+                           void *const *outputs)
+{
+    jot_device *d = jot_default_device();
+    const struct rt_plan *p = rt_program_plan(program);
+    if (rt_is_host(d))
+        return rt_program_run(program, inputs, outputs);
+    void **in = memory_allocate_zeroed((p->input_count + 1) * sizeof *in);
+    void **out = memory_allocate_zeroed((p->output_count + 1) * sizeof *out);
+    jot_status status =
+        make_arguments(d, p->inputs, p->input_count, (void *const *)(uintptr_t)inputs, in);
+    if (status == JOT_OK)
+        status = make_arguments(d, p->outputs, p->output_count, outputs, out);
+    if (status == JOT_OK)
+        status = rt_program_run(program, (const void *const *)in, out);
+    for (uint32_t i = 0; status == JOT_OK && i < p->output_count; i++)
+        status = d->type->download(d, outputs[i], out[i], p->outputs[i].bytes);
+    release_arguments(d, p->inputs, p->input_count, in);
+    release_arguments(d, p->outputs, p->output_count, out);
     return status;
 }
 
@@ -29,7 +82,7 @@ jot_status run_native(struct arena *arena, const struct nest_program *p, void *c
 {
     struct rt_program *program;
     JOT_TRY(run_native_load(arena, p, &program));
-    jot_status status = rt_program_run(program, (const void *const *)inputs, outputs);
+    jot_status status = run_native_call(program, (const void *const *)inputs, outputs);
     rt_program_release(program);
     return status;
 }

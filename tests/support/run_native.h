@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduled programs compiled and run, for tests that compare them with an oracle.
+// Scheduled programs compiled and run on the default device, for tests that compare them with an oracle.
 #ifndef SUPPORT_RUN_NATIVE_H
 #define SUPPORT_RUN_NATIVE_H
 
@@ -9,6 +9,9 @@
 // The program as machine code.  The caller releases it.
 jot_status run_native_load(struct arena *arena, const struct nest_program *p,
                            struct rt_program **out);
+// Runs it on memory of the host.
+jot_status run_native_call(struct rt_program *program, const void *const *inputs,
+                           void *const *outputs);
 // Compiles, runs and releases.
 jot_status run_native(struct arena *arena, const struct nest_program *p, void *const *inputs,
                       void *const *outputs);

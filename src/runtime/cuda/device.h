@@ -14,8 +14,8 @@
 
 // Pinned memory that transfers go through, a ring of segments; each is used again when its last
 // transfer has ended.
-#define CUDA_SEGMENTS 8
-#define CUDA_SEGMENT_BYTES ((size_t)1 << 20)
+#define CUDA_SEGMENTS 4
+#define CUDA_SEGMENT_BYTES ((size_t)4 << 20)
 
 struct cuda_ring {
     char *memory; // NULL until the first transfer

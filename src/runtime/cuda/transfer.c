@@ -4,8 +4,38 @@
 #include "runtime/cuda/device.h"
 
 #include "base/status.h"
+#include "runtime/host/pool.h"
 
+#include <limits.h>
 #include <string.h>
+
+// One thread copies about 10 GB/s and the bus takes 50, so large copies into and out of pinned memory
+// are shared in pieces of this size.
+#define SHARED_COPY_BYTES ((size_t)256 << 10)
+
+struct shared_copy {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void copy_piece(void *ctx, int64_t piece, int worker)
+{
+    const struct shared_copy *c = ctx;
+    size_t at = (size_t)piece * SHARED_COPY_BYTES, left = c->bytes - at;
+    (void)worker;
+    memcpy(c->to + at, c->from + at, left < SHARED_COPY_BYTES ? left : SHARED_COPY_BYTES);
+}
+
+static void copy_shared(void *to, const void *from, size_t bytes)
+{
+    struct shared_copy c = {to, from, bytes};
+    if (bytes < 4 * SHARED_COPY_BYTES)
+        memcpy(to, from, bytes);
+    else
+        rt_pool_run(rt_pool_default(), INT_MAX, copy_piece, &c,
+                    (int64_t)((bytes + SHARED_COPY_BYTES - 1) / SHARED_COPY_BYTES));
+}
 
 // In the context, with the ring locked.
 static jot_status open_ring(struct cuda_device *d, struct cuda_ring *r)
@@ -53,7 +83,7 @@ static jot_status upload(struct cuda_device *d, char *to, const char *from, size
         size_t part = bytes < CUDA_SEGMENT_BYTES ? bytes : CUDA_SEGMENT_BYTES;
         char *staged;
         JOT_TRY(take(d, &d->up, part, &staged));
-        memcpy(staged, from, part);
+        copy_shared(staged, from, part);
         JOT_TRY(cuda_status(d,
                             cuda.driver.cuMemcpyHtoDAsync_v2((CUdeviceptr)(uintptr_t)to, staged,
                                                              part, d->stream),
@@ -109,8 +139,8 @@ static jot_status download(struct cuda_device *d, char *to, const char *from, si
         int segment = (int)(i % CUDA_SEGMENTS);
         JOT_TRY(cuda_status(d, cuda.driver.cuEventSynchronize(d->down.done[segment]),
                             "waiting for a program"));
-        memcpy(to + (size_t)i * CUDA_SEGMENT_BYTES, segment_of(&d->down, segment),
-               part_at(bytes, i));
+        copy_shared(to + (size_t)i * CUDA_SEGMENT_BYTES, segment_of(&d->down, segment),
+                    part_at(bytes, i));
     }
     return JOT_OK;
 }
