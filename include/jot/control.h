@@ -122,7 +122,8 @@ JOT_END_C
 
 #if !defined(JOT_PLAIN)
 
-// JOT_FOR (index, trips, state ...): trips is a C integer or one integer value; index is i32[].
+// JOT_FOR (index, trips, state ...): trips is a C integer or one integer value; index is i32[], or i64[]
+// where trips is a C integer outside of i32, or an i64, u64 or u32.
 // With a C integer the loop is a scan, and reverse mode goes through it.
 #define JOT_FOR(i, trips, ...) JOT_FOR_(__COUNTER__, i, trips, __VA_ARGS__)
 #define JOT_FOR_(k, i, trips, ...)                                                             \
@@ -132,7 +133,8 @@ JOT_END_C
         JOT_BLOCK_(k, jot_for_begin(JOT_CAT(jot_c_, k), JOT_V(trips), JOT_HERE ": JOT_FOR"))   \
     for (jot_value i; jot_for_next(JOT_CAT(jot_b_, k), &i); (void)i)
 
-// JOT_FOR_RANGE (index, first, end, state ...): from first to end - 1; no trips when end <= first.
+// JOT_FOR_RANGE (index, first, end, state ...): from first to end - 1; no trips when end <= first.  The
+// index has the type that the wider of them asks for.
 #define JOT_FOR_RANGE(i, first, end, ...)                                                      \
     JOT_FOR_RANGE_(__COUNTER__, i, first, end, __VA_ARGS__)
 #define JOT_FOR_RANGE_(k, i, first, end, ...)                                                  \

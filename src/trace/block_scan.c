@@ -92,13 +92,29 @@ jot_block *jot_scan_begin(const jot_piece *carry, const jot_piece *in, const jot
 
 // ---- JOT_FOR
 
+// Whether a limit may be outside of i32.
+static bool is_long(jot_value limit)
+{
+    const struct trace_number *number = trace_number_of(limit);
+    if (number)
+        return number->i < INT32_MIN || number->i > INT32_MAX;
+    jot_dtype d = ir_dtype(trace_type(limit));
+    return dtype_get(d)->bytes == 8 || d == JOT_U32;
+}
+
+static jot_dtype index_dtype(const jot_block *b)
+{
+    return is_long(b->first) || is_long(b->number) ? JOT_I64 : JOT_I32;
+}
+
 static void bind_for(jot_block *b)
 {
+    struct block_leaf index = {.at = &b->index};
+    jot_dtype d = index_dtype(b);
     block_open_part(b);
     for (int i = 0; i < b->carry.count; i++)
         block_bind(&b->carry.at[i], b->carry.at[i].type);
-    struct block_leaf index = {.at = &b->index};
-    block_bind(&index, ir_type_make(b->trace->module, JOT_I32, 0, NULL));
+    block_bind(&index, ir_type_make(b->trace->module, d, 0, NULL));
     jot_place((jot_value){0, 0}, b->where);
 }
 
@@ -120,26 +136,20 @@ static bool import_limit(jot_block *b, const char *what, jot_value *v)
     return false;
 }
 
-static bool is_index(jot_block *b, int64_t i)
-{
-    if (i >= INT32_MIN && i <= INT32_MAX)
-        return true;
-    b->error = block_fail(b, JOT_ERR_ARGUMENT,
-                          "an index of %lld: -2^31 to 2^31 - 1 are possible", (long long)i);
-    return false;
-}
-
 // The trips when both limits are C integers.
 static bool count_trips(jot_block *b)
 {
     const struct trace_number *first = trace_number_of(b->first),
                               *end = trace_number_of(b->number);
     b->length = -1;
-    if ((first && !is_index(b, first->i)) || (end && !is_index(b, end->i)))
-        return false;
-    if (first && end)
-        b->length = end->i > first->i ? end->i - first->i : 0;
-    return true;
+    if (!first || !end)
+        return true;
+    b->length = 0;
+    if (end->i <= first->i || !__builtin_sub_overflow(end->i, first->i, &b->length))
+        return true;
+    b->error = block_fail(b, JOT_ERR_ARGUMENT, "from %lld to %lld: more than 2^63 - 1 trips",
+                          (long long)first->i, (long long)end->i);
+    return false;
 }
 
 // JOT_FOR counts from 0, and what it counts to are trips.
@@ -148,9 +158,8 @@ static bool open_for(jot_block *b)
     if (!import_limit(b, "the trips are", &b->number))
         return false;
     const struct trace_number *trips = trace_number_of(b->number);
-    if (trips && (trips->i < 0 || trips->i > INT32_MAX)) {
-        b->error = block_fail(b, JOT_ERR_ARGUMENT, "%lld trips: 0 to 2^31 - 1 are possible",
-                              (long long)trips->i);
+    if (trips && trips->i < 0) {
+        b->error = block_fail(b, JOT_ERR_ARGUMENT, "%lld trips: negative", (long long)trips->i);
         return false;
     }
     b->first = jot_from_int(0);
@@ -169,6 +178,18 @@ static bool open_range(jot_block *b)
     return true;
 }
 
+// A limit as an index; one of u64 that no index reaches is the last there is.
+static ir_id limit_as(struct ir_builder *w, jot_value limit, jot_dtype d)
+{
+    const struct trace_number *number = trace_number_of(limit);
+    if (number && is_long(limit))
+        return ir_scalar_int(w, d, number->i);
+    ir_id v = trace_strong(limit);
+    if (ir_dtype(ir_type_in(w, v)) == JOT_U64)
+        v = ir_min(w, v, ir_scalar_int(w, JOT_U64, INT64_MAX));
+    return ir_convert(w, v, d);
+}
+
 // The body with the counter as last carry.
 static uint32_t counting_step(struct ir_module *m, const struct traced *body, uint32_t n_carry)
 {
@@ -177,7 +198,9 @@ static uint32_t counting_step(struct ir_module *m, const struct traced *body, ui
     body_run(&w);
     for (uint32_t i = 0; i < n_carry; i++)
         body_give(&w, i);
-    ir_output(&w.b, ir_add(&w.b, w.in[n_carry], ir_scalar_int(&w.b, JOT_I32, 1)));
+    ir_id counter = w.in[n_carry];
+    jot_dtype d = ir_dtype(ir_type_in(&w.b, counter));
+    ir_output(&w.b, ir_add(&w.b, counter, ir_scalar_int(&w.b, d, 1)));
     return ir_finish_function(&w.b);
 }
 
@@ -187,9 +210,9 @@ static uint32_t counting_test(jot_block *b, struct ir_module *m)
     struct ir_builder w = ir_builder_make(m, b->name, IR_BUILD_PLAIN);
     for (int i = 0; i < b->carry.count; i++)
         ir_param(&w, b->carry.at[i].type);
-    ir_id counter = ir_param(&w, ir_type_make(m, JOT_I32, 0, NULL));
-    ir_id end = ir_param(&w, trace_type(b->number));
-    ir_output(&w, ir_lt(&w, ir_convert(&w, counter, ir_dtype(ir_type_in(&w, end))), end));
+    ir_id counter = ir_param(&w, trace_type(b->number)),
+          end = ir_param(&w, trace_type(b->number));
+    ir_output(&w, ir_lt(&w, counter, end));
     return ir_finish_function(&w);
 }
 
@@ -197,10 +220,9 @@ static uint32_t counting_test(jot_block *b, struct ir_module *m)
 static ir_id counted_while(jot_block *b, const struct traced *body)
 {
     struct trace *t = trace_top();
-    ir_id end = trace_strong(b->number), first = trace_strong(b->first);
-    jot_dtype d = ir_dtype(ir_type_in(&t->b, end));
-    bool is_long = dtype_get(d)->bytes == 8 || d == JOT_U32;
-    b->number = trace_value(ir_convert(&t->b, end, is_long ? JOT_I64 : JOT_I32), false);
+    jot_dtype d = index_dtype(b);
+    ir_id first = limit_as(&t->b, b->first, d);
+    b->number = trace_value(limit_as(&t->b, b->number, d), false);
     struct traced step = *body, test = {.n_out = 1, .n_hidden = 1, .hidden = &b->number};
     step.function = counting_step(t->module, body, (uint32_t)b->carry.count);
     step.n_out++;
@@ -213,7 +235,7 @@ static ir_id counted_while(jot_block *b, const struct traced *body)
         return IR_NONE;
     int n;
     ir_id *in = block_operands(b, &consts, 1, (const struct block_leaves *[]){&b->carry}, &n);
-    in[n++] = ir_convert(&t->b, first, JOT_I32);
+    in[n++] = first;
     struct ir_while loop = {.test = functions[0],
                             .step = functions[1],
                             .n_consts = consts.n,
@@ -236,10 +258,11 @@ static enum block_progress close_for(jot_block *b, ir_id *results)
     if (b->length < 0)
         return block_take_results(b, counted_while(b, &body), results);
     struct ir_builder *w = &trace_top()->b;
-    ir_id counters = ir_iota(w, ir_type_make(w->module, JOT_I32, 1, &b->length), 0);
+    jot_dtype d = index_dtype(b);
+    ir_id counters = ir_iota(w, ir_type_make(w->module, d, 1, &b->length), 0);
     int64_t first = trace_number_of(b->first)->i;
     if (first)
-        counters = ir_add(w, counters, ir_scalar_int(w, JOT_I32, first));
+        counters = ir_add(w, counters, ir_scalar_int(w, d, first));
     return block_take_results(b, scan_of(b, &body, &counters), results);
 }
 

@@ -345,6 +345,52 @@ static jot_value ranges(jot_value x)
     return jot_stack(0, a, b, c, d);
 }
 
+// Limits outside of i32, each a C integer or computed: the index is i64.
+static jot_value long_range(jot_value first, jot_value end)
+{
+    jot_value s = jot_zeros(JOT_I64);
+    JOT_FOR_RANGE (i, first, end, s) {
+        s = jot_add(jot_mul(3, s), i);
+    }
+    return jot_convert(s, JOT_F64);
+}
+
+static jot_value long_ranges(jot_value n)
+{
+    const int64_t first = INT64_C(0x7ffffffe), end = first + 4;
+    jot_value a = jot_convert(n, JOT_I64), b = jot_add(a, 4), c = jot_convert(b, JOT_U64);
+    jot_value d = jot_convert(b, JOT_U32);
+    return jot_stack(0, long_range(jot_from(first), jot_from(end)), long_range(a, b),
+                     long_range(jot_from(first), b), long_range(a, jot_from(end)),
+                     long_range(a, c), long_range(a, d));
+}
+
+// An end that no i64 reaches.
+static jot_value last_range(jot_value n)
+{
+    jot_value s = jot_zeros(JOT_I32);
+    JOT_FOR_RANGE (i, INT64_MAX - 3, jot_sub(n, 1), s) {
+        s = jot_add(s, 1);
+    }
+    return jot_convert(s, JOT_F64);
+}
+
+START_TEST(test_long_ranges)
+{
+    const int64_t n = 0x7ffffffe;
+    const uint64_t zero = 0;
+    double want = 0;
+    for (int64_t i = n; i < n + 4; i++)
+        want = 3 * want + (double)i;
+    jot_array *in[] = {jot_array_from(&n)};
+    CHECK(jot_fn(long_ranges), in, 1, 0, 0, want, want, want, want, want, want);
+    jot_arrays_release(1, in);
+    in[0] = jot_array_from(&zero);
+    CHECK(jot_fn(last_range), in, 1, 0, 0, 3);
+    jot_arrays_release(1, in);
+}
+END_TEST
+
 static void multiply(jot_value index, jot_value *carry, void *ctx)
 {
     (void)ctx;
@@ -587,6 +633,7 @@ int main(void)
     tcase_add_test(t, test_checkpoint);
     tcase_add_test(t, test_while_and_if);
     tcase_add_test(t, test_ranges);
+    tcase_add_test(t, test_long_ranges);
     tcase_add_test(t, test_switch);
     tcase_add_test(t, test_numbers_in_branches);
     tcase_add_test(t, test_map);
