@@ -136,12 +136,14 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key, jot_devi
 }
 
 jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *const *in,
-                    jot_array **out)
+                    jot_array **out, bool *has_run)
 {
     struct entry *e;
+    *has_run = false;
     jot_device *device = jot_default_device();
     key.lo ^= hash_bytes(0, device->name, strlen(device->name));
     JOT_TRY(acquire(g, key, device, &e));
+    *has_run = true;
     jot_status status = backend_run(e->program, in, out);
     pthread_mutex_lock(&lock);
     e->users--;

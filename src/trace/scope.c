@@ -135,8 +135,10 @@ static jot_status run(struct evaluation *e)
             return status_last();
         }
     }
-    jot_status status = lazy_run(ir_function(t->module, f), key, e->in, e->out);
-    t->done_effects = t->b.graph->nodes.count;
+    bool has_run;
+    jot_status status = lazy_run(ir_function(t->module, f), key, e->in, e->out, &has_run);
+    if (has_run)
+        t->done_effects = t->b.graph->nodes.count;
     if (status != JOT_OK)
         t->hidden.count = n_hidden;
     for (uint32_t i = n_hidden; i < t->hidden.count; i++)

@@ -34,6 +34,25 @@ START_TEST(test_eval)
 }
 END_TEST
 
+// Effects that could not be compiled are still to come; those of a run that failed are not.
+START_TEST(test_effects_to_come)
+{
+    jot_array *a = jot_array_full(JOT_F64, -2, 3), *r = NULL;
+    jot_scope *s = jot_scope_open();
+    jot_value x = jot_from(a);
+    jot_assert(jot_greater(x, 0), "not positive");
+    setenv("JOT_CHECK", "everything", 1);
+    ck_assert_int_eq(jot_eval(jot_sum(x), &r), JOT_ERR_ARGUMENT);
+    unsetenv("JOT_CHECK");
+    ck_assert_int_eq(jot_eval(jot_sum(x), &r), JOT_ERR_CHECK);
+    ck_assert_ptr_null(r);
+    must(jot_eval(jot_sum(x), &r));
+    jot_array_release(r);
+    jot_scope_close(s);
+    jot_array_release(a);
+}
+END_TEST
+
 // Numbers are inputs: other numbers find the same program, also inside blocks and derivatives.
 START_TEST(test_numbers_do_not_compile)
 {
@@ -255,6 +274,7 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, test_eval);
+    tcase_add_test(t, test_effects_to_come);
     tcase_add_test(t, test_numbers_do_not_compile);
     tcase_add_test(t, test_integers_do_not_compile);
     tcase_add_test(t, test_keep);
