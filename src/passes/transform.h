@@ -18,6 +18,7 @@ enum memo_kind {
     MEMO_INLINE,
     MEMO_SIMPLIFY,
     MEMO_STRIP,
+    MEMO_HIDE_CALLBACKS,
     MEMO_CHECK_NUMBERS,
     MEMO_COUNT_TRIPS,
 };

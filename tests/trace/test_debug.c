@@ -601,6 +601,33 @@ static jot_value ruled_in_scan(jot_value x)
     return y;
 }
 
+// What has no derivative for another reason is an error, callbacks or not.
+static jot_value multiplied(jot_value x)
+{
+    jot_value at = jot_zeros(JOT_I32, 2), y = squared(jot_sum(x)),
+              u = jot_stack(0, y, jot_sum(x));
+    jot_assert(jot_greater(y, 0), NULL);
+    return jot_sum(jot_at_mul(jot_ones_like(u), at, u));
+}
+
+static jot_value ruled_product(jot_value x)
+{
+    jot_function f =
+        jot_custom_vjp(jot_fn(multiplied), jot_function_make(squared_forward, 1, 2, NULL),
+                       jot_function_make(squared_backward, 2, 1, NULL));
+    jot_value y, s = jot_sum(x);
+    jot_apply(f, 1, &s, 1, &y);
+    return y;
+}
+
+START_TEST(test_other_failures_are_told)
+{
+    fails_to_trace(jot_grad(jot_fn(ruled_product), 0),
+                   "test_debug.c: jot_grad: scatter_mul has no derivative in updates of which "
+                   "several may be of one element: promise that indices are unique");
+}
+END_TEST
+
 START_TEST(test_callback_is_not_repeated)
 {
     static const double x[3] = {1, -2, 3};
@@ -750,6 +777,7 @@ static void add_all(TCase *t)
     tcase_add_test(t, test_callback_fails);
     tcase_add_test(t, test_callback_has_no_derivative);
     tcase_add_test(t, test_callback_with_a_rule);
+    tcase_add_test(t, test_other_failures_are_told);
     tcase_add_test(t, test_callback_is_not_repeated);
     tcase_add_test(t, test_nan_is_named);
     tcase_add_test(t, test_guard);

@@ -122,10 +122,9 @@ static void unused_params(struct ir_builder *b, const struct ir_graph *g, uint32
 
 // What stands for the tangents of a function with callbacks: the run fails.  Reverse mode drops it.
 static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
-                              const struct ir_graph *forward, uint32_t *out_f)
+                              const struct ir_graph *forward, const char *why, uint32_t *out_f)
 {
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    const char *why = arena_text(m->arena, jot_error_message());
     uint32_t n_y = g->outputs.count;
     unused_params(&b, forward, n_y, forward->outputs.count, room(&b, forward->outputs.count));
     pass_copy_params(&b, g, NULL, true, room(&b, g->n_params));
@@ -150,11 +149,14 @@ static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir
     bool *nonzero = arena_array(m->arena, bool, g->outputs.count + 1);
     for (uint32_t i = 0; i < g->n_params; i++)
         in[i] = pass_is_inexact(ir_type_of(g, i));
-    jot_status status = pass_jvp(m, pass_strip_effects(m, f), in, &jvp, nonzero);
-    if (status != JOT_OK && g->has_effects)
-        return no_tangents(m, g, forward, out_f);
-    if (status != JOT_OK)
-        return status;
+    uint32_t stripped = pass_strip_effects(m, f);
+    jot_status status = pass_jvp(m, stripped, in, &jvp, nonzero);
+    if (status != JOT_OK) {
+        // It is for its callbacks if there are tangents without those.
+        const char *why = arena_text(m->arena, jot_error_message());
+        JOT_TRY(pass_jvp(m, rule_hide_callbacks(m, stripped), in, &jvp, nonzero));
+        return no_tangents(m, g, forward, why, out_f);
+    }
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     uint32_t n_y = g->outputs.count;
     unused_params(&b, forward, n_y, forward->outputs.count, room(&b, forward->outputs.count));

@@ -153,6 +153,30 @@ void jvp_callback(struct jvp *c)
         B->module->hosts.at[ir_attr_int(c->n.attrs, IR_KEY_host)].name);
 }
 
+static void copy_hidden(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                        ir_id *map)
+{
+    struct ir_module *m = b->module;
+    if (!ir_has_effect(g, n)) {
+        pass_copy_node(b, g, n, map);
+        return;
+    }
+    ir_id *in = body_operands(m, g, n, map);
+    const struct ir_attrs *attrs = n->attrs;
+    for (uint32_t i = 0; i < n->n_in && n->op == IR_callback; i++)
+        in[i] = ir_stop_gradient(b, in[i]);
+    if (ir_has_bodies((enum ir_op)n->op))
+        attrs = ir_with_functions(m, attrs, body_rewrite_all(m, n, rule_hide_callbacks));
+    b->where = n->where;
+    body_set_results(n, ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, attrs), map);
+}
+
+uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f)
+{
+    return ir_function(m, f)->has_effects ? body_rewrite(m, f, MEMO_HIDE_CALLBACKS, copy_hidden)
+                                          : f;
+}
+
 // All lanes in one call: every operand and result has the axis.
 static void batch_whole(struct batch *c)
 {

@@ -59,6 +59,8 @@ ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
 // A cond whose branches do nothing but check, with the checks after it; false, and nothing is done, for
 // others.
 bool batch_checks_behind(struct batch *c);
+// f with callbacks that have no tangents, rather than none that can be asked for.
+uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f);
 // The node on one lane after the other; all results have the axis.
 void batch_by_lanes(struct batch *c);
 
