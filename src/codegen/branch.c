@@ -5,8 +5,6 @@
 
 #include "passes/cost.h"
 
-#define CHEAP 12 // operations that are not worth a jump
-
 LLVMValueRef cg_any(struct cg_lowering *l, LLVMValueRef mask)
 {
     unsigned lanes = cg_lanes_of(mask);
@@ -53,7 +51,7 @@ static bool is_cheap(const struct cg_lowering *l, uint32_t block)
             return false;
         cost += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 0;
     }
-    return cost <= CHEAP;
+    return cost <= COST_JUMP;
 }
 
 static struct cg_value nothing(struct cg_value like)

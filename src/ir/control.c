@@ -10,6 +10,7 @@ struct ir_scan ir_scan_of(const struct ir_node *n)
         .length = ir_attr_int(n->attrs, IR_KEY_length),
         .reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0) != 0,
         .checkpoint = ir_attr_int_or(n->attrs, IR_KEY_checkpoint, IR_CHECKPOINT_AUTO),
+        .lanes = ir_attr_int_or(n->attrs, IR_KEY_lanes, 0) != 0,
     };
 }
 
@@ -35,13 +36,15 @@ int ir_bodies_of(const struct ir_node *n, const int64_t **out)
 
 ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in)
 {
-    int64_t body = s->body, checkpoint = s->checkpoint;
-    struct ir_field fields[6] = {IR_INTS(functions, 1, &body), IR_INT(n_consts, s->n_consts),
+    int64_t body = s->body, checkpoint = s->checkpoint, lanes = s->lanes;
+    struct ir_field fields[7] = {IR_INTS(functions, 1, &body), IR_INT(n_consts, s->n_consts),
                                  IR_INT(n_carry, s->n_carry), IR_INT(length, s->length),
                                  IR_INT(reverse, s->reverse)};
     int n = 5;
     if (checkpoint != IR_CHECKPOINT_AUTO)
         fields[n++] = (struct ir_field)IR_INTS(checkpoint, 1, &checkpoint);
+    if (lanes)
+        fields[n++] = (struct ir_field)IR_INTS(lanes, 1, &lanes);
     return ir_build(b, IR_scan, n_in, in, ir_attrs_make(b->module, n, fields));
 }
 

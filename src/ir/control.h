@@ -19,6 +19,8 @@ struct ir_scan {
     int64_t length;
     bool reverse;
     int64_t checkpoint; // k > 0: the carries before every k-th trip; or one of the below
+    bool
+        lanes; // there are no carries, and trips are the lanes of a map: all at once is as well
 };
 
 // What reverse mode keeps of a scan beside k.

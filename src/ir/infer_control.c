@@ -97,6 +97,9 @@ bool infer_scan(struct ir_infer *call)
     if (ir_attr_int_or(call->attrs, IR_KEY_checkpoint, 0) < IR_CHECKPOINT_RECOMPUTE)
         return infer_fail(call, JOT_ERR_ARGUMENT, "scan with checkpoint %lld",
                           (long long)ir_attr_int(call->attrs, IR_KEY_checkpoint));
+    if (ir_attr_int_or(call->attrs, IR_KEY_lanes, 0) && n_carry)
+        return infer_fail(call, JOT_ERR_ARGUMENT,
+                          "scan of lanes with %d carries: lanes have none", n_carry);
     if (!check_count(call, "body", "parameter", f->n_params, call->n_in,
                      "consts, carries, one row of each operand to scan"))
         return false;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COST_VERSION 3
+#define COST_VERSION 4
 
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache
@@ -35,6 +35,7 @@ enum cost_constant {
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,
+    COST_JUMP = 12,              // ops of branches that are not worth a jump
     COST_UNROLL = 4,             // extent of an axis that is written out
     COST_EXPANDED_OPS = 400,     // of a loop's body whose elements are written out
     COST_EXPANDED_STATE = 64,    // elements of its carries

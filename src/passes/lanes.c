@@ -55,11 +55,12 @@ static struct view row_of(struct view v)
     return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
 }
 
-// The view of one step of result k.
+// The view of one step of result k.  Without carries the steps are lanes too.
 static struct view subject(const struct lanes *l, const struct ir_node *n, uint32_t k)
 {
     struct view v = l->top->view[n->out + k];
-    return n->op == IR_scan && k >= (uint32_t)ir_scan_of(n).n_carry ? row_of(v) : v;
+    uint32_t n_carry = n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : 0;
+    return n_carry && k >= n_carry ? row_of(v) : v;
 }
 
 static int64_t count_of(struct lanes *l, struct view v)

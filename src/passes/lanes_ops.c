@@ -401,8 +401,13 @@ static void step_scan(struct step *t)
     struct ir_scan s = ir_scan_of(t->n);
     uint32_t first = (uint32_t)(s.n_consts + s.n_carry);
     struct view *params = operand_views(t);
+    // Without carries no trip asks for another one.
+    struct atoms time = s.n_carry ? fresh_mixed(t, s.length) : fresh(t, s.length);
     for (uint32_t i = first; i < t->n->n_in; i++) {
-        mix(t, params[i].dims[0]);
+        if (s.n_carry)
+            mix(t, params[i].dims[0]);
+        else
+            unite(t, time, params[i].dims[0]);
         params[i] = row_of(params[i]);
     }
     struct lane_graph *body = bodies_of(t, params)[0];
@@ -414,7 +419,7 @@ static void step_scan(struct step *t)
             continue;
         }
         struct view rows = blank_view(t, out.rank + 1);
-        dims_of_view(rows)[0] = fresh_mixed(t, s.length);
+        dims_of_view(rows)[0] = time;
         for (uint32_t d = 0; d < out.rank; d++)
             dims_of_view(rows)[d + 1] = out.dims[d];
         set_result(t, k, rows);

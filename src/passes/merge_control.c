@@ -41,7 +41,7 @@ static bool same_shape(const struct ir_graph *g, const struct ir_node *a,
         return true;
     struct ir_scan s = ir_scan_of(a), t = ir_scan_of(b);
     return s.n_consts == t.n_consts && s.n_carry == t.n_carry && s.length == t.length &&
-           s.reverse == t.reverse && s.checkpoint == t.checkpoint;
+           s.reverse == t.reverse && s.checkpoint == t.checkpoint && s.lanes == t.lanes;
 }
 
 static uint64_t hash_operands(const struct ir_graph *g, const struct ir_node *n)

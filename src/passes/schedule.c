@@ -5,9 +5,11 @@
 #include "passes/schedule_internal.h"
 
 #include "base/status.h"
+#include "ir/control.h"
 #include "ir/indexing.h"
 #include "passes/passes.h"
 #include "passes/points.h"
+#include "passes/transform.h"
 
 #include <stdlib.h>
 
@@ -22,21 +24,36 @@ static int64_t parts_of(const struct ir_graph *g, const struct ir_node *n)
         ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, ir_operand(g, n, 2)));
 }
 
-static bool is_made_of_others(const struct ir_graph *g, const struct ir_node *n)
+// Lanes that no kernel can have to itself are computed side by side.
+static bool is_spread(const struct ir_graph *g, const struct ir_node *n,
+                      const struct schedule_options *o)
 {
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL || parts_of(g, n) > 1;
+    return n->op == IR_scan && ir_scan_of(n).lanes && !ir_has_effect(g, n) &&
+           (o->separate || o->steps || !schedule_is_resident(g, n));
 }
 
-static bool has_calls(const struct ir_graph *g)
+static bool has_calls(const struct ir_graph *g, const struct schedule_options *o)
 {
     ir_for_each_node (g, n)
-        if (is_made_of_others(g, n))
+        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL || parts_of(g, n) > 1 ||
+            is_spread(g, n, o))
             return true;
     return false;
 }
 
-// One level of calls inlined, and scatters cut into parts.
-static struct ir_graph *inline_level(const struct ir_graph *g)
+static void add_spread(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                       ir_id *out)
+{
+    uint32_t f;
+    jot_status status = pass_spread_lanes(b->module, n, &f);
+    if (status == JOT_OK)
+        ir_inline(b, ir_function(b->module, f), in, out);
+    else
+        ir_fail(b, status, "%s", jot_error_message());
+}
+
+// One level of calls inlined, lanes spread, and scatters cut into parts.
+static struct ir_graph *inline_level(const struct ir_graph *g, const struct schedule_options *o)
 {
     struct ir_module *m = g->module;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
@@ -51,6 +68,8 @@ static struct ir_graph *inline_level(const struct ir_graph *g)
             map[n->out] = ir_param(&b, ir_type_of(g, n->out));
         } else if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL) {
             ir_inline(&b, ir_body(g, n, 0), in.at, map + n->out);
+        } else if (is_spread(g, n, o)) {
+            add_spread(&b, n, in.at, map + n->out);
         } else if (parts_of(g, n) > 1) {
             map[n->out] = schedule_scatter_parts(&b, n, in.at, parts_of(g, n));
         } else {
@@ -326,11 +345,12 @@ static bool has_layers(const struct schedule *s)
 }
 
 // The graph with bodies in place of its calls; NULL when that fails.
-static const struct ir_graph *without_calls(const struct ir_graph *g)
+static const struct ir_graph *without_calls(const struct ir_graph *g,
+                                            const struct schedule_options *o)
 {
-    bool had_calls = has_calls(g);
-    while (g && has_calls(g))
-        g = inline_level(g);
+    bool had_calls = has_calls(g, o);
+    while (g && has_calls(g, o))
+        g = inline_level(g, o);
     if (!g || !had_calls)
         return g;
     // What a body packs into a vector of residuals another one unpacks (split.c).
@@ -355,7 +375,7 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
 void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
                    const uint32_t *in, const uint32_t *out)
 {
-    g = without_calls(g);
+    g = without_calls(g, s->options);
     if (!g) {
         s->is_refused = true;
         return;
@@ -396,10 +416,11 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
                          const struct schedule_options *options, struct nest_program **out)
 {
     static const struct schedule_options defaults;
-    g = without_calls(g);
+    options = options ? options : &defaults;
+    g = without_calls(g, options);
     if (!g)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
-    struct schedule s = {.arena = arena, .g = g, .options = options ? options : &defaults};
+    struct schedule s = {.arena = arena, .g = g, .options = options};
     s.program = arena_new(arena, struct nest_program);
     s.program->arena = arena;
     s.program->name = arena_text(arena, g->name ? g->name : "program");

@@ -235,6 +235,8 @@ struct resident {
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);
 // What, and the place and the name of the op that it is due to: "lane axis lost at t.c:41: jot_flip(x), rev".
 const char *schedule_reason(struct schedule *s, const char *what, const struct ir_node *n);
+// The same before a graph is scheduled.
+bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
 // The kernel, over the memories of results and of operands that are stored; false, with the reason, when
 // it is none.
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,

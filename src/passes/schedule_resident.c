@@ -67,6 +67,12 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     for (int i = 0; bodies[i]; i++)
         survey_graph(u, bodies[i]);
     u->g = g;
+    if (n->op == IR_scan && n->n_out && !ir_scan_of(n).n_carry) {
+        struct atoms trips = axes_leaves(&u->l->space, f->view[n->out].dims[0]);
+        uint32_t inner = lanes_inner(u->l, trips).count;
+        if (inner && inner < trips.count)
+            refuse(u, n, "a part of the trips are lanes");
+    }
     if (n->op == IR_while && ir_while_of(n).max_trips != IR_NO_BOUND)
         refuse(u, n, "the loop has a bound");
     if (n->op == IR_while && inner_of(u, bodies[0], bodies[0]->g->outputs.at[0]) > 1)
@@ -163,6 +169,28 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         return NULL;
     const struct ir_node *lost = lanes_lost_to(r->lanes, n);
     return lost ? schedule_reason(s, "lane axis lost", lost) : "too much state for a lane";
+}
+
+struct question {
+    const struct ir_graph *g;
+    const struct ir_node *n;
+    bool is_resident;
+};
+
+static jot_status ask(struct arena *scratch, void *ctx)
+{
+    struct question *q = ctx;
+    struct nest_program program = {.arena = scratch};
+    struct schedule s = {.arena = scratch, .scratch = scratch, .g = q->g, .program = &program};
+    s.residents = arena_array(scratch, const struct resident *, q->g->nodes.count + 1);
+    q->is_resident = !schedule_residence(&s, q->n)->reason;
+    return JOT_OK;
+}
+
+bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n)
+{
+    struct question q = {g, n, false};
+    return arena_lend(ask, &q) == JOT_OK && q.is_resident;
 }
 
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n)

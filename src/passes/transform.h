@@ -19,6 +19,7 @@ enum memo_kind {
     MEMO_SIMPLIFY,
     MEMO_STRIP,
     MEMO_HIDE_CALLBACKS,
+    MEMO_SELECT,
     MEMO_CHECK_NUMBERS,
     MEMO_COUNT_TRIPS,
 };
@@ -61,6 +62,15 @@ bool pass_is_repeatable(struct ir_module *m, uint32_t f);
 // pass_copy_node of a node without its effects; nothing of one that has no results.
 void pass_copy_stripped(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                         ir_id *map);
+
+// -- Branches (select.c) ----------------------------------------------------------------------
+
+// The cond n over the operands in: all branches, and selects.  Operands in hidden (by operand, may be
+// NULL) have no derivatives in branches that are not taken.
+void pass_select_branches(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                          const bool *hidden, ir_id *out);
+// What a scan of lanes computes, for all of them at once: a function of its operands.
+jot_status pass_spread_lanes(struct ir_module *m, const struct ir_node *n, uint32_t *out_f);
 
 // -- Forward mode -----------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ static jot_status split_by_policy(struct unzip *u, const struct known_linear *s)
 {
     struct tape tape = {0};
     int64_t k = s->scan.checkpoint, length = s->scan.length;
-    if (!pass_is_repeatable(u->b->module, s->scan.body))
+    if (s->scan.lanes || !pass_is_repeatable(u->b->module, s->scan.body))
         k = IR_CHECKPOINT_ALL;
     if (k == IR_CHECKPOINT_RECOMPUTE)
         return unzip_from_start(u->b, s);

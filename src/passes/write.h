@@ -163,6 +163,8 @@ bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard,
 struct view write_view(const struct writer *w, ir_id v);
 // Coordinates of element `place` of those that a lane has.
 void write_forms_of_place(struct writer *w, struct view view, int64_t place, form_id *at);
+// The coordinate along an axis that is lanes of the kernel, or NONE.
+form_id write_form_of_lanes(struct writer *w, struct atoms a);
 bool write_is_looped(struct writer *w, struct view view);
 nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
                         const form_id *at, nest_id guard);

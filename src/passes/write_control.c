@@ -112,10 +112,54 @@ static struct sink local_rows(struct writer *w, const struct ir_node *n, uint32_
     return (struct sink){.buffer = out[k].local, .guard = NEST_NONE};
 }
 
+// One trip of a scan without carries, whose trips are lanes of the kernel.
+static void write_lane(struct writer *w, const struct ir_node *n, struct lane_graph *body,
+                       form_id time, const struct sink *rows, struct held *out)
+{
+    struct frame *up = w->frame, *f = write_frame(w, body, ir_operands(w->s->g, n));
+    f->first_row = (uint32_t)ir_scan_of(n).n_consts;
+    f->time = time;
+    write_enter(w, f);
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        ir_id v = body->g->outputs.at[k];
+        struct view view = body->view[v];
+        if (rows) {
+            struct sink to = rows[k];
+            to.time = time;
+            if (to.is_memory)
+                write_elements(w, v, view, &to);
+            continue;
+        }
+        bool is_local = write_is_looped(w, view);
+        nest_id *elements = arena_array(w->outer->scratch, nest_id, count_of(w, view) + 1);
+        jot_dtype d = ir_dtype_of(body->g, v);
+        out[k] = (struct held){.is_set = true,
+                               .elements = is_local ? NULL : elements,
+                               .local = is_local ? write_new_local(w, d, count_of(w, view))
+                                                 : NEST_NONE};
+        give(w, v, view, is_local ? NULL : elements, out[k].local);
+    }
+    write_enter(w, up);
+}
+
+// The trip that a lane is, or NONE.
+static form_id trip_of_lane(struct writer *w, const struct ir_node *n)
+{
+    const struct lane_graph *f = w->frame ? w->frame->lanes : w->lanes->top;
+    if (ir_scan_of(n).n_carry || !n->n_out || !ir_scan_of(n).length)
+        return NONE;
+    return write_form_of_lanes(w, f->view[n->out].dims[0]);
+}
+
 static void write_scan(struct writer *w, const struct ir_node *n, struct lane_graph *body,
                        const struct sink *rows, struct held *out)
 {
     struct ir_scan s = ir_scan_of(n);
+    form_id lane = trip_of_lane(w, n);
+    if (lane != NONE) {
+        write_lane(w, n, body, lane, rows, out);
+        return;
+    }
     uint32_t n_carry = (uint32_t)s.n_carry, n_consts = (uint32_t)s.n_consts;
     struct frame *up = w->frame;
     scope_id back = w->e.at;

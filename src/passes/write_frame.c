@@ -82,6 +82,19 @@ static form_id lane_form(const struct writer *w, atom_id a)
     return NONE;
 }
 
+form_id write_form_of_lanes(struct writer *w, struct atoms a)
+{
+    form_id form = 0;
+    a = axes_leaves(space(w), a);
+    for (uint32_t i = 0; i < a.count; i++) {
+        form_id lane = lane_form(w, a.at[i]);
+        if (lane == NONE)
+            return NONE;
+        form = emit_form_add(&w->e, form, space(w)->atoms.at[a.at[i]].extent, lane);
+    }
+    return form;
+}
+
 // Coordinates from those along the atoms that are no lanes, in order.
 static void join_forms(struct writer *w, struct view view, const form_id *inner, form_id *at)
 {

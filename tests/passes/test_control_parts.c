@@ -161,40 +161,118 @@ START_TEST(lanes_of_a_while)
 }
 END_TEST
 
-// A branch that a lane does not take, where its derivative is not finite.
+// What a cond becomes over an index of each lane.
+static const struct {
+    const char *branch; // (x: f64[2], w: f64[100]) -> f64[2]
+    uint64_t bits;      // the index 1, x 2, w 4
+    bool is_kept;
+} choices[] = {
+    {"%y = sin %x : f64[2]", 3, false}, // each has a cotangent of w
+    {"%y = sin %x : f64[2]", 7, true},
+    {"%y = neg %x : f64[2]", 7, false},
+    {"%s = reduce_sum %w {axes=[0]} : f64[]\n %y = mul %s, %x : f64[2]", 7, true},
+    // Nothing that a lane does by itself.
+    {"%y = sin %x : f64[2]", 1, false},
+};
+
+START_TEST(lanes_take_branches)
+{
+    char text[1000];
+    snprintf(text, sizeof text,
+             "jot ir 1\nfunction @0(%%x: f64[2], %%w: f64[100]) {\n %s\n return %%y\n}\n"
+             "function @1(%%x: f64[2], %%w: f64[100]) {\n return %%x\n}\n"
+             "function @2 f(%%i: i32[], %%x: f64[2], %%w: f64[100]) {\n"
+             " %%y = cond %%i, %%x, %%w {functions=[@0, @1]} : f64[2]\n return %%y\n}\n",
+             choices[_i].branch);
+    uint32_t f = map_one(parse(text), choices[_i].bits);
+    ck_assert_int_eq(count_op(f, IR_scan), choices[_i].is_kept);
+    ck_assert_int_eq(count_op(f, IR_cond), 0);
+    if (!choices[_i].is_kept)
+        return;
+    for (int i = 0; i < 2; i++) {
+        struct ir_node n = loop_of(f, IR_scan);
+        ck_assert(ir_scan_of(&n).lanes);
+        if (i)
+            break;
+        ck_assert_int_eq(count_op(ir_scan_of(&n).body, IR_cond), 1);
+        f = map_one(f, choices[_i].bits);
+    }
+}
+END_TEST
+
+// Branches that a lane does not take, where derivatives are not finite: kept as branches, and cheap ones
+// that are all computed; of two and of many.
+static const char *const spoiling[] = {
+    "%y = log %x : f64[2]\n  %r = sqrt %y : f64[2]\n"
+    "  %s = dot_general %r, %r {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[]\n"
+    "  %t = dot_general %w, %y {lhs_contract=[0], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[]\n"
+    "  %u = add %s, %t : f64[]\n",
+    "%a = slice %x {starts=[0], limits=[1], strides=[1]} : f64[1]\n"
+    "  %b = slice %x {starts=[1], limits=[2], strides=[1]} : f64[1]\n"
+    "  %c = slice %w {starts=[0], limits=[1], strides=[1]} : f64[1]\n"
+    "  %d = slice %w {starts=[1], limits=[2], strides=[1]} : f64[1]\n"
+    "  %p = mul %b, %c : f64[1]\n  %q = fma %a, %d, %p : f64[1]\n  %v = sqrt %q : f64[1]\n"
+    "  %u = reshape %v {dims=[]} : f64[]\n",
+};
+
+static void check_unspoilt(const char *branch, int n_branches, int maps)
+{
+    char text[2000], list[80] = "@0, @1";
+    for (int k = 2; k < n_branches; k++)
+        strcat(list, ", @0");
+    snprintf(text, sizeof text,
+             "jot ir 1\n"
+             "function @0(%%x: f64[2], %%w: f64[2]) {\n"
+             "  %%z = const {data=0} : f64[]\n"
+             "  return %%z\n"
+             "}\n"
+             "function @1(%%x: f64[2], %%w: f64[2]) {\n  %s  return %%u\n}\n"
+             "function @2 f(%%i: i32[], %%x: f64[2], %%w: f64[2]) {\n"
+             "  %%y = cond %%i, %%x, %%w {functions=[%s]} : f64[]\n"
+             "  return %%y\n"
+             "}\n",
+             branch, list);
+    uint32_t f = map_one(parse(text), 7), g;
+    int32_t index[] = {0, 1, 0, n_branches > 2 ? 2 : -9, 1, 0, 0, 1, 0};
+    double x[18], w[18], ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const double xs[] = {0, -1, 2, 3, 1, INFINITY}, ws[] = {1, 2, 3, 4, 5, -INFINITY};
+    for (int i = 0; i < 18; i++) {
+        x[i] = xs[i % 6];
+        w[i] = ws[i % 6];
+    }
+    struct ir_type lanes = maps == 2 ? F64(3, 3) : F64(3);
+    struct ir_type pairs = maps == 2 ? F64(3, 3, 2) : F64(3, 2);
+    struct ir_tensor in[] = {
+        {ir_type_with(lanes, JOT_I32), index}, {pairs, x}, {pairs, w}, {lanes, ones}};
+    if (maps == 2)
+        f = map_one(f, 7);
+    require(pass_vjp(module, f, mask_of(3, 6), &g));
+    struct ir_tensor *ct = evaluate(g, in) + 1;
+    int64_t count = maps == 2 ? 18 : 6;
+    for (int64_t i = 0; i < 2 * count; i++) {
+        double d = element(ct[i / count], i % count).re;
+        ck_assert_msg(isfinite(d) && (d == 0) == (index[i % count / 2] != 1), "%d: %g", (int)i,
+                      d);
+    }
+    // Forward mode: tangents of ones.
+    require(pass_jvp(module, f, mask_of(3, 2), &g, NULL));
+    in[3] = (struct ir_tensor){pairs, arena_array(module->arena, double, 18)};
+    for (int i = 0; i < 18; i++)
+        ((double *)in[3].data)[i] = 1;
+    struct ir_tensor t = evaluate(g, in)[1];
+    for (int64_t i = 0; i < count / 2; i++) {
+        double d = element(t, i).re;
+        ck_assert_msg(isfinite(d) && (d == 0) == (index[i] != 1), "%d: %g", (int)i, d);
+    }
+}
+
 START_TEST(branches_not_taken_spoil_nothing)
 {
-    uint32_t f = parse("jot ir 1\n"
-                       "function @0(%x: f64[2], %w: f64[2]) {\n"
-                       "  %z = const {data=0} : f64[]\n"
-                       "  return %z\n"
-                       "}\n"
-                       "function @1(%x: f64[2], %w: f64[2]) {\n"
-                       "  %y = log %x : f64[2]\n"
-                       "  %r = sqrt %y : f64[2]\n"
-                       "  %s = dot_general %r, %r {lhs_contract=[0], rhs_contract=[0], "
-                       "lhs_batch=[], rhs_batch=[], precision=0} : f64[]\n"
-                       "  %t = dot_general %w, %y {lhs_contract=[0], rhs_contract=[0], "
-                       "lhs_batch=[], rhs_batch=[], precision=0} : f64[]\n"
-                       "  %u = add %s, %t : f64[]\n"
-                       "  return %u\n"
-                       "}\n"
-                       "function @2 f(%i: i32[], %x: f64[2], %w: f64[2]) {\n"
-                       "  %y = cond %i, %x, %w {functions=[@0, @1]} : f64[]\n"
-                       "  return %y\n"
-                       "}\n"),
-             g;
-    int32_t index[] = {0, 1, 0};
-    double x[] = {0, -1, 2, 3, 1, INFINITY}, w[] = {1, 2, 3, 4, 5, 6}, ones[] = {1, 1, 1};
-    struct ir_tensor in[] = {{type_of_dims(JOT_I32, 1, (int64_t[]){3}), index},
-                             {F64(3, 2), x},
-                             {F64(3, 2), w},
-                             {F64(3), ones}};
-    require(pass_vjp(module, map_one(f, 7), mask_of(3, 6), &g));
-    struct ir_tensor *ct = evaluate(g, in) + 1;
-    for (int64_t i = 0; i < 12; i++) {
-        double d = element(ct[i / 6], i % 6).re;
-        ck_assert_msg(isfinite(d) && (d == 0) == (i % 6 / 2 != 1), "%g", d);
+    for (int maps = 1; maps <= 2; maps++) {
+        check_unspoilt(spoiling[_i], 2, maps);
+        check_unspoilt(spoiling[_i], 7, maps);
     }
 }
 END_TEST
@@ -354,7 +432,9 @@ static void add_tests(TCase *t)
     tcase_add_test(t, tangents_that_are_zero);
     tcase_add_test(t, carries_that_are_mapped);
     tcase_add_test(t, lanes_of_a_while);
-    tcase_add_test(t, branches_not_taken_spoil_nothing);
+    tcase_add_loop_test(t, lanes_take_branches, 0, (int)(sizeof choices / sizeof choices[0]));
+    tcase_add_loop_test(t, branches_not_taken_spoil_nothing, 0,
+                        (int)(sizeof spoiling / sizeof spoiling[0]));
     tcase_add_test(t, frozen_lanes_spoil_nothing);
     tcase_add_test(t, unread_parts_go);
     tcase_add_test(t, simple_loops_go);

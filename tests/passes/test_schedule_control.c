@@ -52,6 +52,30 @@ START_TEST(random_loops_run)
 }
 END_TEST
 
+// Lanes with more state than a kernel's lane may have are spread: a select, and no loop over them.
+START_TEST(lanes_are_spread)
+{
+    static const char *const text =
+        "jot ir 1\nfunction @0(%x: f32[2000], %y: f32[]) {\n"
+        "  %r = rev %x {axes=[0]} : f32[2000]\n  %s = cumsum %r {axis=0, reverse=0} : "
+        "f32[2000]\n"
+        "  %z = mul %s, %y : f32[2000]\n  return %z\n}\n"
+        "function @1(%x: f32[2000], %y: f32[]) {\n  return %x\n}\n"
+        "function @2 f(%i: i32[], %x: f32[2000], %y: f32[]) {\n"
+        "  %z = cond %i, %x, %y {functions=[@0, @1, @0]} : f32[2000]\n  return %z\n}\n";
+    uint32_t f = parse(text);
+    for (int maps = 1; maps <= 2; maps++) {
+        f = mapped(f, 7, 3);
+        ck_assert_int_eq((int)count_control(f), 1);
+        struct nest_program *p = schedule(simplified(f));
+        for (uint32_t i = 0; i < p->steps.count; i++)
+            require_of(!nest_step_opens(&p->steps.at[i]), "a loop over lanes", f, p);
+        check_program(f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // Copies in the bodies of loops, and outside.
 static void count_copies(const struct nest_program *p, uint32_t *inside, uint32_t *outside)
 {
@@ -199,6 +223,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, programs_run, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, random_loops_run, 0, 10);
+    tcase_add_test(t, lanes_are_spread);
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, classes, 0, 3);

@@ -2,14 +2,16 @@
 // Rules of cond.  A result has a tangent, a cotangent or the mapped axis when it has in one branch;
 // the others give zeros, or repeat what they give.
 //
-// A mapped index takes no branch: all are computed and each lane selects.  A lane's operands are
-// hidden from the derivatives of branches that it does not take, so that what is not finite there
-// does not spoil its gradients.
+// With a mapped index each lane takes its branch: the cond is the body of a scan over the lanes, which are
+// those of a kernel (write_control.c).  Cheap branches are all computed, and each lane selects.  A lane's
+// operands are hidden from the derivatives of branches that it does not take, so that what is not finite
+// there does not spoil its gradients.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
 #include "ir/control.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 
 #define B c->b
 
@@ -174,71 +176,116 @@ static jot_status map_choice(struct batch *c, int n, const bool *have, uint32_t 
     return JOT_OK;
 }
 
-// p: bool[lanes], brought to a rank.
-static ir_id over_rank(struct ir_builder *b, ir_id p, int64_t lanes, int rank)
+// -- An index for each lane -------------------------------------------------------------------
+
+// What one lane computes of what differs from lane to lane, and of what does not.
+struct work {
+    int64_t own, shared;
+};
+
+static int64_t work_of_node(const struct ir_graph *g, const struct ir_node *n)
 {
-    int64_t dims[IR_MAX_RANK] = {lanes};
-    for (int i = 1; i < rank; i++)
-        dims[i] = 1;
-    return ir_reshape(b, p, rank, dims);
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    struct ir_type t = ir_type_of(g, n->out);
+    int64_t count = ir_count(g->module, t), in = n->n_in ? ir_operand(g, n, 0) : IR_NONE;
+    if (c == IR_CLASS_LAYOUT || c == IR_CLASS_HINT || c == IR_CLASS_CONST ||
+        c == IR_CLASS_PARAM)
+        return 0;
+    if (c == IR_CLASS_MAP)
+        return count * cost_of_op((enum ir_op)n->op, ir_dtype(t));
+    return n->n_in ? count + ir_count(g->module, ir_type_of(g, (ir_id)in)) : count;
 }
 
-// Whether a lane takes branch k of n: the index is clamped.
-static ir_id takes_branch(struct batch *c, int k, int n)
+static void add_work(const struct ir_graph *g, const bool *batched, struct work *sum)
 {
-    ir_id number = ir_scalar_int(B, JOT_I32, k);
-    return k == 0       ? ir_le(B, c->x[0], number)
-           : k == n - 1 ? ir_ge(B, c->x[0], number)
-                        : ir_eq(B, c->x[0], number);
-}
-
-// Branch k on operands that only the lanes in p have derivatives in.
-static ir_id call_branch(struct batch *c, uint32_t f, ir_id p)
-{
-    uint32_t n = c->n->n_in - 1;
-    ir_id *x = pass_no_values(B->module, n);
-    for (uint32_t i = 0; i < n; i++) {
-        x[i] = c->x[i + 1];
-        struct ir_type t = ir_type_in(B, x[i]);
-        if (c->batched[i + 1] && pass_is_inexact(t))
-            x[i] =
-                ir_select(B, over_rank(B, p, c->size, t.rank), x[i], ir_stop_gradient(B, x[i]));
-    }
-    return ir_call(B, IR_call, 1, &f, (int)n, x);
-}
-
-// An index for each lane.  Results of a branch may lack the axis.
-static void select_branches(struct batch *c, int n, const bool *have, const uint32_t *to)
-{
-    uint32_t n_out = c->n->n_out;
-    for (int k = 0; k < n && B->status == JOT_OK; k++) {
-        ir_id p = takes_branch(c, k, n), y = call_branch(c, to[k], p);
-        for (uint32_t i = 0; i < n_out && y != IR_NONE; i++) {
-            int rank = ir_rank_of(c->g, c->n->out + i) + 1;
-            ir_id mine =
-                have[(uint32_t)k * n_out + i] ? y + i : batch_repeat(B, y + i, c->size);
-            c->y[i] =
-                k == 0 ? mine : ir_select(B, over_rank(B, p, c->size, rank), mine, c->y[i]);
-        }
+    struct ir_module *m = g->module;
+    bool *own = body_mask(m, g->values.count);
+    memcpy(own, batched, g->n_params * sizeof *own);
+    ir_for_each_node (g, n) {
+        if (n->op == IR_param)
+            continue;
+        bool is_own = false, *in = body_mask(m, n->n_in);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            is_own |= in[i] = own[ir_operand(g, n, i)];
+        memset(own + n->out, is_own, n->n_out * sizeof *own);
+        if (n->op == IR_scan || n->op == IR_while)
+            *(is_own ? &sum->own : &sum->shared) += COST_KERNEL_OPS;
+        else if (!ir_has_bodies((enum ir_op)n->op))
+            *(is_own ? &sum->own : &sum->shared) += work_of_node(g, n);
+        else if (n->op == IR_cond)
+            for (int k = 0, count = ir_bodies_of(n, &(const int64_t *){0}); k < count; k++)
+                add_work(ir_body(g, n, k), in + 1, sum);
+        else
+            add_work(ir_body(g, n, 0), in, sum);
     }
 }
 
-void batch_cond(struct batch *c)
+// Whether lanes take branches by themselves.  Not when both are cheap; not when there is much that lanes
+// share, which would be done for each of them; and not when an operand that they share is large, for
+// each lane would have a cotangent of it.
+static bool keeps_branches(const struct batch *c, int n)
 {
-    if (c->batched[0] && ir_has_effect(c->g, c->n)) {
-        if (!batch_checks_behind(c))
-            batch_by_lanes(c);
-        return;
+    int64_t most = 0;
+    for (uint32_t i = 1; i < c->n->n_in; i++)
+        if (!c->batched[i] && pass_is_inexact(batch_type(c, i)) &&
+            ir_count(B->module, batch_type(c, i)) > COST_EXPANDED_STATE)
+            return false;
+    for (int k = 0; k < n; k++) {
+        struct work w = {0};
+        add_work(ir_body(c->g, c->n, k), c->batched + 1, &w);
+        most = w.own > most ? w.own : most;
+        if (w.shared > COST_JUMP)
+            return false;
     }
+    return most > COST_JUMP;
+}
+
+// All branches, and a select.
+static jot_status select_branches(struct batch *c)
+{
+    struct ir_module *m = B->module;
+    struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
+    ir_id *x = pass_no_values(m, c->n->n_in), *y = pass_no_values(m, c->n->n_out);
+    bool *hidden = body_mask(m, c->n->n_in);
+    uint32_t f;
+    for (uint32_t i = 0; i < c->n->n_in; i++) {
+        x[i] = ir_param(&b, batch_type(c, i));
+        hidden[i] = c->batched[i] && pass_is_inexact(batch_type(c, i));
+    }
+    b.where = c->n->where;
+    pass_select_branches(&b, c->n, x, hidden, y);
+    for (uint32_t i = 0; i < c->n->n_out; i++)
+        ir_output(&b, y[i]);
+    JOT_TRY(pass_finish(&b, &f));
+    JOT_TRY(pass_vmap(m, f, c->batched, c->size, &f, c->y_batched));
+    ir_inline(B, ir_function(m, f), c->x, c->y);
+    return JOT_OK;
+}
+
+static jot_status batch_lanes(struct batch *c)
+{
+    bool has_effect = ir_has_effect(c->g, c->n);
+    if (has_effect && batch_checks_behind(c))
+        return JOT_OK;
+    if (!has_effect && !keeps_branches(c, ir_bodies_of(c->n, &(const int64_t *){0})))
+        return select_branches(c);
+    batch_by_lanes(c);
+    return JOT_OK;
+}
+
+static jot_status batch_choice(struct batch *c)
+{
     const int64_t *from;
     int n = ir_bodies_of(c->n, &from);
     uint32_t *to = new_branches(B, n);
     bool *have = body_mask(B->module, (uint32_t)n * c->n->n_out);
-    jot_status status = map_branches(c, n, from, have, to);
-    if (status == JOT_OK && c->batched[0])
-        select_branches(c, n, have, to);
-    else if (status == JOT_OK)
-        status = map_choice(c, n, have, to);
+    JOT_TRY(map_branches(c, n, from, have, to));
+    return map_choice(c, n, have, to);
+}
+
+void batch_cond(struct batch *c)
+{
+    jot_status status = c->batched[0] ? batch_lanes(c) : batch_choice(c);
     if (status != JOT_OK)
         rule_fail_nested(B, status);
 }

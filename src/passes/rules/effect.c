@@ -42,7 +42,7 @@ static jot_status lane_body(struct batch *c, uint32_t *out_f)
 void batch_by_lanes(struct batch *c)
 {
     uint32_t n_in = c->n->n_in;
-    struct ir_scan s = {.length = c->size};
+    struct ir_scan s = {.length = c->size, .lanes = true};
     jot_status status = lane_body(c, &s.body);
     if (status != JOT_OK) {
         rule_fail_nested(B, status);

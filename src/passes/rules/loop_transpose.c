@@ -5,7 +5,8 @@
 // becomes, from the last trip to the first,
 //     ct_dc0, ct_da, ct_dx = scan {body'} [r | ct_dc, 0 | s, ct_dy]
 //
-// where r and s are known and a is a const: its cotangents are summed in a carry.  Every carry is
+// where r and s are known and a is a const: its cotangents are summed in a carry, or when trips are lanes
+// behind the loop.  Every carry is
 // linear (split_loop.c); one that starts with a known value starts with zeros.
 #include "passes/rules/rules.h"
 
@@ -74,7 +75,7 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
         if (s->ct[i])
             body_take(&w, ct_place(s, i));
     for (uint32_t i = 0; i < s->n_consts; i++)
-        if (s->nonzero[i])
+        if (s->nonzero[i] && !s->scan.lanes)
             sum[i] = ir_param(&w.b, ir_type_of(s->body, i));
     for (uint32_t i = s->first_row; i < s->n_in; i++)
         if (!s->linear[i])
@@ -93,7 +94,7 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
     }
     for (uint32_t i = 0, k = 0; i < s->n_consts; i++)
         if (s->nonzero[i])
-            ir_output(&w.b, rule_sum(&w.b, sum[i], w.out[k++]));
+            ir_output(&w.b, s->scan.lanes ? w.out[k++] : rule_sum(&w.b, sum[i], w.out[k++]));
     for (; next < w.f->outputs.count; next++)
         body_give(&w, next);
     return pass_finish(&w.b, out_f);
@@ -107,7 +108,7 @@ static int operands_of(const struct backward *s, ir_id *x)
         if (s->ct[i])
             x[n++] = transpose_instantiate(s->c, i);
     for (uint32_t i = 0; i < s->n_consts; i++)
-        if (s->nonzero[i])
+        if (s->nonzero[i] && !s->scan.lanes)
             x[n++] = ir_zeros(c->b, ir_type_of(s->body, i));
     n += body_pick(s->linear, false, s->first_row, s->n_in, c->x, x + n);
     return n + body_pick(s->ct, true, s->n_carry, s->n_out, c->ct, x + n);
@@ -121,12 +122,14 @@ static jot_status transpose_loop(struct backward *s)
             pass_transpose_function(s->m, s->scan.body, s->linear, s->ct, &s->f, s->nonzero));
     } while (body_grow(s->ct, s->nonzero + s->n_consts, s->n_carry));
     struct ir_scan back = {.length = s->scan.length,
-                           .reverse = !s->scan.reverse,
-                           .checkpoint = s->scan.checkpoint};
+                           .reverse = s->scan.lanes ? s->scan.reverse : !s->scan.reverse,
+                           .checkpoint = s->scan.checkpoint,
+                           .lanes = s->scan.lanes};
     JOT_TRY(wrap_body(s, &back.body));
     uint32_t n_ct = body_count(s->ct, true, 0, s->n_carry);
     back.n_consts = (int)body_count(s->linear, false, 0, s->n_consts);
-    back.n_carry = (int)(n_ct + body_count(s->nonzero, true, 0, s->n_consts));
+    if (!s->scan.lanes)
+        back.n_carry = (int)(n_ct + body_count(s->nonzero, true, 0, s->n_consts));
     ir_id *x = pass_no_values(s->m, s->n_in + s->n_out + s->n_consts);
     ir_id y = ir_scan(c->b, &back, operands_of(s, x), x);
     if (y == IR_NONE)
@@ -135,8 +138,12 @@ static jot_status transpose_loop(struct backward *s)
         if (s->ct[i])
             transpose_give(c, s->n_consts + i, y++);
     for (uint32_t i = 0; i < s->n_consts; i++)
-        if (s->nonzero[i])
-            transpose_give(c, i, y++);
+        if (s->nonzero[i]) {
+            static const int64_t lanes[1] = {0};
+            ir_id ct = y++;
+            transpose_give(c, i,
+                           s->scan.lanes ? ir_reduce(c->b, IR_reduce_sum, ct, 1, lanes) : ct);
+        }
     for (uint32_t i = s->first_row; i < s->n_in; i++)
         if (s->nonzero[i])
             transpose_give(c, i, y++);
