@@ -2,6 +2,7 @@
 // Loads and stores: an affine index becomes a plain, contiguous, strided or gathered access by its
 // factor along the vector axis.
 #include "codegen/access.h"
+#include "codegen/gpu/gpu.h"
 
 #define SMALL_BYTES 8192                   // what may live in the frame
 #define STREAMED_BYTES (INT64_C(16) << 20) // arrays that leave the caches before they are read
@@ -36,7 +37,7 @@ LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
 
 LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
 {
-    if (bytes <= SMALL_BYTES)
+    if (bytes <= SMALL_BYTES || l->gpu)
         return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
     LLVMValueRef at = cg_int(l->module, (int64_t)l->scratch_bytes);
     l->scratch_bytes += (bytes + 63) / 64 * 64;
@@ -63,6 +64,8 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
     const struct nest_buffer *info = &l->nest->buffers.at[buffer];
     if (info->role != NEST_LOCAL)
         return NULL; // kernel.c loads those of arguments on entry
+    if (l->gpu && (state->base = cg_gpu_shared_local(l, buffer)))
+        return state->base;
     state->expanded = l->lanes > 1 && cg_is_inside(l, buffer, l->vector_loop);
     uint64_t lanes = state->expanded ? l->lanes : 1;
     for (unsigned c = 0; c < (state->expanded && l->chunks ? l->n_chunks : 1); c++)
@@ -106,16 +109,26 @@ static LLVMValueRef overloaded(struct cg_lowering *l, const char *name, LLVMType
     return LLVMBuildCall2(l->m.b, type, f, arguments, (unsigned)n, "");
 }
 
+// Loads of what nobody writes are one wherever they are the same.
+static LLVMValueRef load_plain(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef at,
+                               unsigned align)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+    LLVMSetAlignment(v, align);
+    LLVMContextRef c = l->module->context;
+    if (l->is_constant)
+        LLVMSetMetadata(v, LLVMGetMDKindIDInContext(c, "invariant.load", 14),
+                        LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, NULL, 0)));
+    return v;
+}
+
 // `unit` consecutive elements of `type` for each of the lanes at a factor of one unit.
 static LLVMValueRef load_contiguous(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
                                     unsigned lanes, unsigned align, LLVMValueRef mask)
 {
     LLVMTypeRef type = cg_with_lanes(lane, lanes);
-    if (!mask) {
-        LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
-        LLVMSetAlignment(v, align);
-        return v;
-    }
+    if (!mask)
+        return load_plain(l, type, at, align);
     LLVMValueRef arguments[] = {at, LLVMConstInt(l->module->i32, align, 0), mask,
                                 LLVMConstNull(type)};
     return overloaded(l, "llvm.masked.load", type, l->module->ptr, 4, arguments);
@@ -179,7 +192,7 @@ bool cg_is_streamed(const struct cg_lowering *l, nest_id buffer, bool far_apart)
 {
     const struct nest_buffer *to = &l->nest->buffers.at[buffer];
     int64_t least = far_apart ? APART_BYTES : l->chunks ? STEPS_BYTES : STREAMED_BYTES;
-    return to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
+    return !l->gpu && to->role == NEST_OUT && to->count * dtype_get(to->dtype)->bytes >= least;
 }
 
 void cg_end_streams(struct cg_lowering *l)
@@ -254,21 +267,37 @@ static LLVMValueRef interleave(struct cg_lowering *l, LLVMValueRef a, LLVMValueR
     return LLVMBuildShuffleVector(l->m.b, a, b, LLVMConstVector(order, 2 * n), "");
 }
 
+static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
+                                unsigned align, LLVMValueRef guard, bool is_complex);
+
+// One element under a branch, for memory that others may not write a spare of.
+static struct cg_value load_if(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
+                               unsigned align, LLVMValueRef guard, bool is_complex)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->m.b);
+    struct cg_branch branch = cg_if_open(l, guard);
+    struct cg_value v = load_one(l, lane, at, align, NULL, is_complex), zero = {0};
+    LLVMBasicBlockRef inside = LLVMGetInsertBlock(l->m.b);
+    cg_if_close(l, &branch);
+    zero.re = LLVMConstNull(lane);
+    zero.im = is_complex ? zero.re : NULL;
+    return cg_merge(l, v, inside, zero, before);
+}
+
 // One element; a false guard reads element 0 of a spare and gives zero.
 static struct cg_value load_one(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef at,
                                 unsigned align, LLVMValueRef guard, bool is_complex)
 {
+    if (guard && l->gpu)
+        return load_if(l, lane, at, align, guard, is_complex);
     if (guard) {
         LLVMValueRef spare = cg_alloca(l, LLVMArrayType2(lane, 2), 1);
         at = LLVMBuildSelect(l->m.b, guard, at, spare, "");
         LLVMBuildStore(l->m.b, LLVMConstNull(LLVMArrayType2(lane, 2)), spare);
     }
-    struct cg_value v = {LLVMBuildLoad2(l->m.b, lane, at, ""), NULL};
-    LLVMSetAlignment(v.re, align);
-    if (is_complex) {
-        v.im = LLVMBuildLoad2(l->m.b, lane, cg_at(l, lane, at, cg_int(l->module, 1)), "");
-        LLVMSetAlignment(v.im, align);
-    }
+    struct cg_value v = {load_plain(l, lane, at, align), NULL};
+    if (is_complex)
+        v.im = load_plain(l, lane, cg_at(l, lane, at, cg_int(l->module, 1)), align);
     return v;
 }
 
@@ -334,7 +363,7 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
                            const struct nest_index *x, LLVMValueRef guard)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
-    unsigned align = dtype_get(dtype_real(d))->bytes;
+    unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
     bool is_complex = dtype_is_complex(d);
     struct cg_parts p = cg_split_index(l, x);
     struct cg_value v;
@@ -422,7 +451,7 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                  const struct nest_index *x, LLVMValueRef guard, struct cg_value v)
 {
     LLVMTypeRef lane = cg_memory_type(l->module, d);
-    unsigned align = dtype_get(dtype_real(d))->bytes;
+    unsigned align = l->align ? l->align : dtype_get(dtype_real(d))->bytes;
     struct cg_parts p = cg_split_index(l, x);
     v.re = cg_to_memory(l, v.re, d);
     bool same_place = l->lanes > 1 && !p.factor && !p.varying;
@@ -517,7 +546,13 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     if (cg_is_own(l, s->buffer))
         return cg_own_load(l, s);
     cg_prefetch(l, s);
-    return cg_load_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard);
+    LLVMValueRef base = cg_buffer_base(l, s->buffer);
+    l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
+    l->is_constant = l->gpu && cg_gpu_is_constant(l, s);
+    struct cg_value v = cg_load_at(l, base, d, &s->index, guard);
+    l->is_constant = false;
+    l->align = 0;
+    return v;
 }
 
 void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_value v)
@@ -534,7 +569,10 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
         cg_own_store(l, s, v);
         return;
     }
+    LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->streams = cg_is_streamed(l, s->buffer, false);
-    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, guard, v);
+    l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
+    cg_store_at(l, base, d, &s->index, guard, v);
     l->streams = false;
+    l->align = 0;
 }

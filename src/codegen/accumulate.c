@@ -4,6 +4,7 @@
 //
 // Memory that only constant offsets reach is promoted to registers by LLVM, so a fold along the
 // vector axis keeps its accumulators in vector registers.
+#include "codegen/accumulate.h"
 #include "codegen/layers.h"
 
 #include <llvm-c/Target.h>
@@ -20,19 +21,14 @@ static unsigned part_bytes(const struct cg_accumulator *a)
     return dtype_get(dtype_real(a->dtype))->bytes;
 }
 
-static bool is_arg(const struct cg_accumulator *a)
+bool cg_is_arg(const struct cg_accumulator *a)
 {
     return a->op == IR_argmax || a->op == IR_argmin;
 }
 
-// What stands in memory of the three: real part, imaginary part, position.
-struct triple {
-    LLVMValueRef v[3];
-};
-
 static int part_count(const struct cg_accumulator *a)
 {
-    return is_arg(a) ? 3 : dtype_is_complex(a->dtype) ? 2 : 1;
+    return cg_is_arg(a) ? 3 : dtype_is_complex(a->dtype) ? 2 : 1;
 }
 
 static bool has_part(const struct cg_accumulator *a, int part)
@@ -62,12 +58,11 @@ static void store_lanes(struct cg_lowering *l, LLVMTypeRef lane, LLVMValueRef v,
                      LLVMABISizeOfType(LLVMGetModuleDataLayout(l->module->module), lane));
 }
 
-// `lanes` lanes from lane `i` of memory of one-lane elements.
-static struct triple load_all(struct cg_lowering *l, const struct cg_accumulator *a,
-                              bool is_result, const LLVMValueRef base[3], LLVMValueRef i,
-                              unsigned lanes)
+struct cg_element cg_element_load(struct cg_lowering *l, const struct cg_accumulator *a,
+                                  bool is_result, const LLVMValueRef base[3], LLVMValueRef i,
+                                  unsigned lanes)
 {
-    struct triple t = {{0}};
+    struct cg_element t = {{0}};
     for (int part = 0; part < part_count(a); part++)
         if (has_part(a, part)) {
             LLVMTypeRef lane = lane_type(l, a, part, is_result);
@@ -76,8 +71,8 @@ static struct triple load_all(struct cg_lowering *l, const struct cg_accumulator
     return t;
 }
 
-static void store_all(struct cg_lowering *l, const struct cg_accumulator *a, bool is_result,
-                      const LLVMValueRef base[3], LLVMValueRef i, const struct triple *t)
+void cg_element_store(struct cg_lowering *l, const struct cg_accumulator *a, bool is_result,
+                      const LLVMValueRef base[3], LLVMValueRef i, const struct cg_element *t)
 {
     for (int part = 0; part < part_count(a); part++)
         if (has_part(a, part)) {
@@ -86,8 +81,8 @@ static void store_all(struct cg_lowering *l, const struct cg_accumulator *a, boo
         }
 }
 
-static struct cg_value to_value(struct cg_lowering *l, const struct cg_accumulator *a,
-                                const struct triple *t)
+struct cg_value cg_element_value(struct cg_lowering *l, const struct cg_accumulator *a,
+                                 const struct cg_element *t)
 {
     LLVMValueRef re = t->v[0];
     if (a->dtype == JOT_BOOL)
@@ -96,7 +91,7 @@ static struct cg_value to_value(struct cg_lowering *l, const struct cg_accumulat
 }
 
 static void from_value(struct cg_lowering *l, const struct cg_accumulator *a, struct cg_value v,
-                       struct triple *t)
+                       struct cg_element *t)
 {
     t->v[0] = v.re;
     t->v[1] = v.im;
@@ -106,8 +101,8 @@ static void from_value(struct cg_lowering *l, const struct cg_accumulator *a, st
 }
 
 // The winner of argmax and argmin; of equals the one that came first.
-static struct triple combine_arg(struct cg_lowering *l, const struct cg_accumulator *a,
-                                 const struct triple *x, const struct triple *y)
+static struct cg_element combine_arg(struct cg_lowering *l, const struct cg_accumulator *a,
+                                     const struct cg_element *x, const struct cg_element *y)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, y->v[0], x->v[0]);
@@ -115,19 +110,19 @@ static struct triple combine_arg(struct cg_lowering *l, const struct cg_accumula
     LLVMValueRef earlier = LLVMBuildICmp(b, LLVMIntSLT, y->v[2], x->v[2], "");
     LLVMValueRef tie = LLVMBuildAnd(b, LLVMBuildNot(b, loses, ""), earlier, "");
     LLVMValueRef take = LLVMBuildOr(b, wins, tie, "");
-    struct triple r = {{LLVMBuildSelect(b, take, y->v[0], x->v[0], ""), NULL,
-                        LLVMBuildSelect(b, take, y->v[2], x->v[2], "")}};
+    struct cg_element r = {{LLVMBuildSelect(b, take, y->v[0], x->v[0], ""), NULL,
+                            LLVMBuildSelect(b, take, y->v[2], x->v[2], "")}};
     return r;
 }
 
-static struct triple combine(struct cg_lowering *l, const struct cg_accumulator *a,
-                             const struct triple *x, const struct triple *y)
+struct cg_element cg_element_combine(struct cg_lowering *l, const struct cg_accumulator *a,
+                                     const struct cg_element *x, const struct cg_element *y)
 {
-    if (is_arg(a))
+    if (cg_is_arg(a))
         return combine_arg(l, a, x, y);
-    struct cg_value v =
-        cg_combine(&l->m, a->op, a->dtype, to_value(l, a, x), to_value(l, a, y));
-    struct triple r = {{0}};
+    struct cg_value v = cg_combine(&l->m, a->op, a->dtype, cg_element_value(l, a, x),
+                                   cg_element_value(l, a, y));
+    struct cg_element r = {{0}};
     from_value(l, a, v, &r);
     return r;
 }
@@ -153,17 +148,17 @@ void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
     a->re = cg_scratch(l, lanes * part_bytes(a));
     if (dtype_is_complex(a->dtype))
         a->im = cg_scratch(l, lanes * part_bytes(a));
-    if (is_arg(a))
+    if (cg_is_arg(a))
         a->position = cg_scratch(l, lanes * 4);
 }
 
-static struct triple identity(struct cg_lowering *l, const struct cg_accumulator *a,
-                              unsigned lanes)
+struct cg_element cg_element_identity(struct cg_lowering *l, const struct cg_accumulator *a,
+                                      unsigned lanes)
 {
     enum ir_op op = a->op == IR_argmax   ? IR_reduce_max
                     : a->op == IR_argmin ? IR_reduce_min
                                          : a->op;
-    struct triple t = {{0}};
+    struct cg_element t = {{0}};
     from_value(l, a, cg_identity(l->module, op, a->dtype, lanes), &t);
     return t;
 }
@@ -203,8 +198,8 @@ static unsigned row_width(const struct cg_accumulator *a)
 static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
     const struct cg_accumulator *a = ctx;
-    struct triple t = identity(l, a, lanes);
-    if (is_arg(a)) {
+    struct cg_element t = cg_element_identity(l, a, lanes);
+    if (cg_is_arg(a)) {
         // The row of a lane is its place among the accumulators: that element comes first to it.
         LLVMValueRef row = LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
         if (a->lanes > 1)
@@ -216,7 +211,7 @@ static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
     }
     LLVMValueRef base[3];
     bases(a, base);
-    store_all(l, a, false, base, at, &t);
+    cg_element_store(l, a, false, base, at, &t);
 }
 
 void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
@@ -232,25 +227,26 @@ void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
     for_runs(l, (int64_t)a->rows * a->stride * a->lanes, width, reset_run, a);
 }
 
-static struct triple updated(struct cg_lowering *l, const struct cg_accumulator *a,
-                             const struct triple *old, struct cg_value v, struct cg_value v2,
-                             LLVMValueRef position, LLVMValueRef mask)
+static struct cg_element updated(struct cg_lowering *l, const struct cg_accumulator *a,
+                                 const struct cg_element *old, struct cg_value v,
+                                 struct cg_value v2, LLVMValueRef position, LLVMValueRef mask)
 {
-    struct triple fresh = {{0}};
-    if (is_arg(a)) {
+    struct cg_element fresh = {{0}};
+    if (cg_is_arg(a)) {
         // Elements come in order, so an equal one never takes the place.
-        struct triple element = {{0}};
+        struct cg_element element = {{0}};
         from_value(l, a, v, &element);
         LLVMValueRef wins = cg_wins(&l->m, a->op, a->dtype, element.v[0], old->v[0]);
         fresh.v[0] = LLVMBuildSelect(l->m.b, wins, element.v[0], old->v[0], "");
         fresh.v[2] = LLVMBuildSelect(l->m.b, wins, position, old->v[2], "");
     } else if (a->op == IR_fma) {
-        struct cg_value sum = cg_combine_fma(&l->m, a->dtype, to_value(l, a, old), v, v2);
+        struct cg_value sum =
+            cg_combine_fma(&l->m, a->dtype, cg_element_value(l, a, old), v, v2);
         from_value(l, a, sum, &fresh);
     } else {
-        struct triple element = {{0}};
+        struct cg_element element = {{0}};
         from_value(l, a, v, &element);
-        fresh = combine(l, a, old, &element);
+        fresh = cg_element_combine(l, a, old, &element);
     }
     for (int part = 0; mask && part < 3; part++)
         if (fresh.v[part])
@@ -271,11 +267,11 @@ static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a
                  im = a->im ? cg_at(l, lane, a->im, row) : NULL;
     struct cg_value old = {cg_load_at(l, re, part, x, guard).re,
                            im ? cg_load_at(l, im, part, x, guard).re : NULL};
-    struct triple before = {{0}};
+    struct cg_element before = {{0}};
     from_value(l, a, cg_wide_value(l, old), &before);
-    struct triple t =
+    struct cg_element t =
         updated(l, a, &before, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
-    struct cg_value fresh = to_value(l, a, &t);
+    struct cg_value fresh = cg_element_value(l, a, &t);
     cg_store_at(l, re, part, x, guard, (struct cg_value){fresh.re, NULL});
     if (im)
         cg_store_at(l, im, part, x, guard, (struct cg_value){fresh.im, NULL});
@@ -290,10 +286,10 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
         // Rows are padded to whole vectors, so no mask keeps the row out of registers.
         LLVMValueRef at = cg_index_first(l, x), base[3];
         bases(a, base);
-        struct triple old = load_all(l, a, false, base, at, l->lanes);
-        struct triple fresh =
+        struct cg_element old = cg_element_load(l, a, false, base, at, l->lanes);
+        struct cg_element fresh =
             updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
-        store_all(l, a, false, base, at, &fresh);
+        cg_element_store(l, a, false, base, at, &fresh);
         return;
     }
     if (x && other_axis) {
@@ -315,10 +311,10 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     bases(a, base);
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
-    struct triple old = load_all(l, a, false, base, at, l->lanes);
-    struct triple fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
-                                  cg_wide(l, position), mask);
-    store_all(l, a, false, base, at, &fresh);
+    struct cg_element old = cg_element_load(l, a, false, base, at, l->lanes);
+    struct cg_element fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
+                                      cg_wide(l, position), mask);
+    cg_element_store(l, a, false, base, at, &fresh);
 }
 
 struct keep {
@@ -331,8 +327,8 @@ static void keep_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     const struct keep *k = ctx;
     LLVMValueRef base[3];
     bases(k->a, base);
-    struct triple t = load_all(l, k->a, false, base, at, lanes);
-    store_all(l, k->a, false, k->all, LLVMBuildAdd(l->m.b, k->row, at, ""), &t);
+    struct cg_element t = cg_element_load(l, k->a, false, base, at, lanes);
+    cg_element_store(l, k->a, false, k->all, LLVMBuildAdd(l->m.b, k->row, at, ""), &t);
 }
 
 void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a,
@@ -355,10 +351,10 @@ void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
         keep_run(l, &k, cg_int(l->module, at), row_width(a));
 }
 
-static struct triple half_of(struct cg_lowering *l, const struct triple *t, unsigned first,
-                             unsigned n)
+struct cg_element cg_element_lanes(struct cg_lowering *l, const struct cg_element *t,
+                                   unsigned first, unsigned n)
 {
-    struct triple r = {{0}};
+    struct cg_element r = {{0}};
     for (int part = 0; part < 3; part++)
         if (t->v[part])
             r.v[part] = cg_extract(&l->m, t->v[part], first, n);
@@ -371,15 +367,14 @@ struct finish {
     LLVMValueRef to[3], to_at, first_position;
 };
 
-// From a place in the block to a place in the sequence.
-static void whole_position(struct cg_lowering *l, const struct finish *f, struct triple *t)
+void cg_element_place(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first)
 {
     if (!t->v[2])
         return;
     unsigned lanes = cg_lanes_of(t->v[2]);
     LLVMValueRef wide =
         LLVMBuildZExt(l->m.b, t->v[2], cg_with_lanes(l->module->i64, lanes), "");
-    t->v[2] = LLVMBuildAdd(l->m.b, wide, cg_splat(&l->m, f->first_position, lanes), "");
+    t->v[2] = LLVMBuildAdd(l->m.b, wide, cg_splat(&l->m, first, lanes), "");
 }
 
 // All lanes of one destination stand together: halves of one vector.
@@ -391,13 +386,14 @@ static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsi
     LLVMValueRef from[3];
     bases(a, from);
     LLVMValueRef first = LLVMBuildMul(l->m.b, at, cg_int(l->module, a->rows), "");
-    struct triple t = load_all(l, a, false, from, first, a->rows);
+    struct cg_element t = cg_element_load(l, a, false, from, first, a->rows);
     for (unsigned half = a->rows / 2; half; half /= 2) {
-        struct triple low = half_of(l, &t, 0, half), high = half_of(l, &t, half, half);
-        t = combine(l, a, &low, &high);
+        struct cg_element low = cg_element_lanes(l, &t, 0, half),
+                          high = cg_element_lanes(l, &t, half, half);
+        t = cg_element_combine(l, a, &low, &high);
     }
-    whole_position(l, f, &t);
-    store_all(l, a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+    cg_element_place(l, &t, f->first_position);
+    cg_element_store(l, a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
 static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -407,10 +403,10 @@ static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
     bases(f->a, base);
     LLVMValueRef other =
         LLVMBuildAdd(l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
-    struct triple low = load_all(l, f->a, false, base, at, lanes);
-    struct triple high = load_all(l, f->a, false, base, other, lanes);
-    struct triple r = combine(l, f->a, &low, &high);
-    store_all(l, f->a, false, base, at, &r);
+    struct cg_element low = cg_element_load(l, f->a, false, base, at, lanes);
+    struct cg_element high = cg_element_load(l, f->a, false, base, other, lanes);
+    struct cg_element r = cg_element_combine(l, f->a, &low, &high);
+    cg_element_store(l, f->a, false, base, at, &r);
 }
 
 static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -418,9 +414,9 @@ static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     const struct finish *f = ctx;
     LLVMValueRef base[3];
     bases(f->a, base);
-    struct triple t = load_all(l, f->a, false, base, at, lanes);
-    whole_position(l, f, &t);
-    store_all(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
+    struct cg_element t = cg_element_load(l, f->a, false, base, at, lanes);
+    cg_element_place(l, &t, f->first_position);
+    cg_element_store(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
 void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -450,7 +446,7 @@ struct cg_results cg_results_make(struct cg_lowering *l, const struct cg_accumul
     r.re = cg_scratch(l, lanes * part_bytes(a));
     if (dtype_is_complex(a->dtype))
         r.im = cg_scratch(l, lanes * part_bytes(a));
-    if (is_arg(a))
+    if (cg_is_arg(a))
         r.position = cg_scratch(l, lanes * 8);
     return r;
 }
@@ -467,13 +463,13 @@ static void tree_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     int64_t row_lanes = t->a->own_axis ? t->a->count : t->a->count * t->a->lanes;
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef from = LLVMBuildAdd(b, t->from, at, "");
-    struct triple r = load_all(l, t->a, true, t->base, from, lanes);
+    struct cg_element r = cg_element_load(l, t->a, true, t->base, from, lanes);
     if (!t->copies) {
         LLVMValueRef next = LLVMBuildAdd(b, from, cg_int(l->module, row_lanes), "");
-        struct triple other = load_all(l, t->a, true, t->base, next, lanes);
-        r = combine(l, t->a, &r, &other);
+        struct cg_element other = cg_element_load(l, t->a, true, t->base, next, lanes);
+        r = cg_element_combine(l, t->a, &r, &other);
     }
-    store_all(l, t->a, true, t->base, LLVMBuildAdd(b, t->to, at, ""), &r);
+    cg_element_store(l, t->a, true, t->base, LLVMBuildAdd(b, t->to, at, ""), &r);
 }
 
 void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -510,9 +506,9 @@ struct cg_value cg_result_load(struct cg_lowering *l, const struct cg_accumulato
     unsigned lanes = a->own_axis ? 1 : a->lanes;
     LLVMValueRef base[3] = {r->re, r->im, r->position};
     LLVMValueRef at = LLVMBuildMul(l->m.b, i, cg_int(l->module, lanes), "");
-    struct triple t = load_all(l, a, true, base, at, lanes);
-    struct cg_value v = to_value(l, a, &t);
-    if (is_arg(a))
+    struct cg_element t = cg_element_load(l, a, true, base, at, lanes);
+    struct cg_value v = cg_element_value(l, a, &t);
+    if (cg_is_arg(a))
         v.im = t.v[2];
     return v;
 }

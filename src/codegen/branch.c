@@ -10,6 +10,8 @@ LLVMValueRef cg_any(struct cg_lowering *l, LLVMValueRef mask)
     unsigned lanes = cg_lanes_of(mask);
     if (lanes == 1)
         return mask;
+    if (l->gpu)
+        return cg_any_lane(&l->m, mask);
     LLVMTypeRef word = LLVMIntTypeInContext(l->module->context, lanes);
     return LLVMBuildICmp(l->m.b, LLVMIntNE, LLVMBuildBitCast(l->m.b, mask, word, ""),
                          LLVMConstNull(word), "");

@@ -193,8 +193,10 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned 
 {
     const struct nest_statement *s = cg_statement(l, statement);
     nest_id axis;
-    best_cost(l, s, &axis);
     *lanes = 1;
+    if (l->gpu)
+        return NEST_NONE;
+    best_cost(l, s, &axis);
     if (axis == NEST_NONE)
         return axis;
     unsigned bytes = 1;

@@ -19,6 +19,7 @@ struct cg_module {
     LLVMModuleRef module;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
     unsigned vector_bytes; // of the target's registers
+    bool is_gpu;           // one lane of code is one of many threads
 };
 
 // The scalar machine of ir/scalar.h on LLVM values of any lane count: the type of a value says
@@ -78,6 +79,9 @@ struct cg_value cg_select(struct machine *m, LLVMValueRef p, struct cg_value a,
 
 // x, a vector of f32 or f64, divided by one number y; the bits of the division.
 LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+
+// Whether some lane of a mask is set, lane by lane.
+LLVMValueRef cg_any_lane(struct machine *m, LLVMValueRef mask);
 
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
+#include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "codegen/plan.h"
 
@@ -19,9 +20,13 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
 {
     for (uint32_t i = 0; i < program->nests.count; i++) {
         nest_collapse(program->nests.at[i]);
-        JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+        if (m->is_gpu)
+            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
+                                     gpu_operands(arena, program, i), &kernels[i]));
+        else
+            JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
     }
-    for (uint32_t i = 0; i < program->steps.count; i++)
+    for (uint32_t i = 0; !m->is_gpu && i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
             cg_phases_lower(m, arena, program, i, kernels, &phases[i]);
             i = nest_step_end(program, i);

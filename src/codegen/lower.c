@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements and loops over points.
-#include "codegen/lower.h"
+#include "codegen/gpu/gpu.h"
 
 #include "ir/type.h"
 
@@ -26,7 +26,7 @@ int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s)
 // A vector divided by what is the same in all lanes.
 static bool divides_by_uniform(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    return s->op == IR_div && (s->dtype == JOT_F32 || s->dtype == JOT_F64) &&
+    return !l->gpu && s->op == IR_div && (s->dtype == JOT_F32 || s->dtype == JOT_F64) &&
            cg_lanes_of(l->values[s->in[0]].re) >= 8 && cg_lanes_of(l->values[s->in[1]].re) == 1;
 }
 
@@ -158,7 +158,7 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
 void cg_lower_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    if (l->status != JOT_OK)
+    if (l->status != JOT_OK || (l->gpu && cg_gpu_statement(l, id)))
         return;
     switch (s->kind) {
     case NEST_OP:
@@ -199,7 +199,7 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
         cg_lower_contract(l, s);
         break;
     default:
-        cg_fail(l, "the host code generator has no form for this statement");
+        cg_fail(l, "the code generator has no form for this statement");
     }
 }
 

@@ -16,6 +16,7 @@
 #define CG_CHUNK 64 // chunks of a parallel loop begin and end at multiples, or at its end
 
 struct cg_accumulator;
+struct cg_gpu;
 struct cg_segment;
 
 #define CG_CHUNKS 8 // vectors side by side, at most
@@ -91,8 +92,11 @@ struct cg_lowering {
     bool *prefetches;        // per statement: a load that asks for the same of the next row
     nest_id row_axis;        // whose next point that is
     const struct nest_statement *time; // the innermost seq around, NULL for none
-    bool streams;      // the store being lowered is to an array that no cache holds
-    bool has_streamed; // some store was
+    struct cg_gpu *gpu; // how its threads share the work (gpu/gpu.h); NULL on the host
+    bool is_constant;   // the memory of the access being lowered is not written by the kernel
+    unsigned align;     // bytes, of the access being lowered; 0: that of an element
+    bool streams;       // the store being lowered is to an array that no cache holds
+    bool has_streamed;  // some store was
     jot_status status;
     const char *message;
 };
@@ -389,11 +393,14 @@ struct cg_kernel_step {
     int64_t
         phase_grain; // as a phase of a loop, where threads cost less; they have one chunk at least
     uint64_t scratch_bytes;
+    uint32_t block;  // threads of a block on a GPU
+    bool exact_grid; // a block for every chunk
 };
 struct cg_kernel {
     int n_steps; // 1, or 2: a parallel fold and its end
     struct cg_kernel_step steps[2];
-    uint64_t partial_bytes; // memory between the two, the operand after the nest's own
+    uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
+    bool has_counter;       // a u32, 0 before and after: the operand after that (on a GPU)
 };
 jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
                            const struct nest *nest, int number, struct cg_kernel *out);

@@ -5,6 +5,7 @@
 // vector again through the scalar functions of the library, lane by lane.  Lanes in range have the
 // same bits either way.
 #include "codegen/emit.h"
+#include "codegen/gpu/gpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -90,12 +91,16 @@ struct form {
     unary *unary[2]; // by width: 32, 64
     binary *binary[2];
     unary *out_of_range[2]; // NULL: total
+    LLVMValueRef (*in_quadrant_32)(struct machine *m, struct pair_32 r, LLVMValueRef quadrant);
+    LLVMValueRef (*in_quadrant_64)(struct machine *m, struct pair_64 r, LLVMValueRef quadrant);
 };
 
 #define ARITY_1(name) .unary = {name##_32, name##_64}
 #define ARITY_2(name) .binary = {name##_32, name##_64}
 #define RANGE_TOTAL(name) .out_of_range = {NULL, NULL}
-#define RANGE_RANGED(name) .out_of_range = {name##_out_of_range_32, name##_out_of_range_64}
+#define RANGE_RANGED(name)                                                                     \
+    .out_of_range = {name##_out_of_range_32, name##_out_of_range_64},                          \
+    .in_quadrant_32 = name##_in_quadrant_32, .in_quadrant_64 = name##_in_quadrant_64
 
 static const struct form forms[] = {
 #define MATH(name, arity, range) {#name, ARITY_##arity(name), RANGE_##range(name)},
@@ -236,6 +241,65 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     return cg_cold_close(m, warm, from, y, again);
 }
 
+// Where the straight-line form does not hold on a GPU, which has no scalar functions to call: those of
+// base/math/math.c as a function of the module.
+static LLVMValueRef beyond_function(struct machine *m, const struct form *form, bool wide,
+                                    LLVMTypeRef *out_type)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "jot_%s_%s", form->name, wide ? "f64" : "f32");
+    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
+    *out_type = LLVMFunctionType(lane, &lane, 1, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
+    if (f)
+        return f;
+    f = LLVMAddFunction(m->module->module, symbol, *out_type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    struct machine inner = {.module = m->module,
+                            .b = LLVMCreateBuilderInContext(m->module->context)};
+    LLVMBuilderRef b = inner.b;
+    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(m->module->context, f, ""));
+    LLVMValueRef x = LLVMGetParam(f, 0), hi, lo, quadrant;
+    LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, call1(&inner, "llvm.fabs", x),
+                                             LLVMConstReal(lane, INFINITY), "");
+    unsigned outer = lanes_now;
+    lanes_now = 1;
+    gpu_reduce(&inner, wide ? x : LLVMBuildFPExt(b, x, m->module->f64, ""), &hi, &lo,
+               &quadrant);
+    LLVMValueRef y;
+    if (wide) {
+        quadrant = LLVMBuildZExt(b, quadrant, m->module->i64, "");
+        y = form->in_quadrant_64(&inner, (struct pair_64){hi, lo}, quadrant);
+    } else {
+        hi = LLVMBuildFPTrunc(b, hi, lane, "");
+        y = form->in_quadrant_32(&inner, (struct pair_32){hi, LLVMConstReal(lane, 0)},
+                                 quadrant);
+    }
+    lanes_now = outer;
+    LLVMBuildRet(b, LLVMBuildSelect(b, is_infinite, LLVMBuildFSub(b, x, x, ""), y, ""));
+    LLVMDisposeBuilder(b);
+    return f;
+}
+
+// y where a lane of the mask is clear, else what the function gives.
+static LLVMValueRef redo_beyond(struct machine *m, const struct form *form, bool wide,
+                                LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
+{
+    LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, mask), &from);
+    LLVMTypeRef type;
+    LLVMValueRef f = beyond_function(m, form, wide, &type), all = y;
+    unsigned lanes = cg_lanes_of(x);
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef lane = lanes > 1 ? cg_extract(m, x, i, 1) : x;
+        LLVMValueRef again = LLVMBuildCall2(m->b, type, f, &lane, 1, "");
+        all = lanes == 1 ? again
+                         : LLVMBuildInsertElement(m->b, all, again,
+                                                  LLVMConstInt(m->module->i32, i, 0), "");
+    }
+    all = LLVMBuildSelect(m->b, mask, all, y, "");
+    return cg_cold_close(m, warm, from, y, all);
+}
+
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
 {
     const struct form *form = forms;
@@ -250,11 +314,13 @@ LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMVa
     LLVMValueRef result;
     if (form->binary[wide])
         result = form->binary[wide](m, x, y);
-    else if (form->out_of_range[wide] && lanes_now == 1)
+    else if (form->out_of_range[wide] && lanes_now == 1 && !m->module->is_gpu)
         result = call_lane_by_lane(m, name, wide, x);
     else
         result = form->unary[wide](m, x);
-    if (form->out_of_range[wide] && lanes_now > 1)
+    if (form->out_of_range[wide] && m->module->is_gpu)
+        result = redo_beyond(m, form, wide, x, result, form->out_of_range[wide](m, x));
+    else if (form->out_of_range[wide] && lanes_now > 1)
         result = redo_out_of_range(m, form, wide, x, result, form->out_of_range[wide](m, x));
     lanes_now = outer;
     return result;

@@ -12,6 +12,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
@@ -23,6 +24,7 @@ struct cg_target {
     LLVMTargetDataRef layout;
     char *triple, *asked; // as it was asked for; "" is this machine
     unsigned vector_bytes;
+    bool is_gpu;
 };
 
 static void release_target(void *target)
@@ -68,7 +70,32 @@ static jot_status make_host(struct cg_target *t)
     return status;
 }
 
-// "CPU FEATURES"
+// Architectures whose PTX this LLVM writes, the one of the most features last.  Version 7.8 of the
+// language is what the widest range of drivers reads.
+static const char *const architectures[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
+
+// "sm_90": the newest that is not newer.
+static jot_status make_cuda(const char *asked, struct cg_target *t)
+{
+    const char *known = NULL;
+    unsigned n = 0, have;
+    bool is_name = sscanf(asked, "sm_%u", &n) == 1;
+    for (size_t i = 0; is_name && i < sizeof architectures / sizeof *architectures; i++)
+        if (sscanf(architectures[i], "sm_%u", &have) == 1 && have <= n)
+            known = architectures[i];
+    if (!known)
+        return status_fail(JOT_ERR_LIBRARY,
+                           "no code for the GPU architecture \"%s\": %s to %s are known", asked,
+                           architectures[0], "sm_90 and newer");
+    LLVMDisposeMessage(t->triple);
+    t->triple = LLVMCreateMessage("nvptx64-nvidia-cuda");
+    if (!t->triple)
+        return status_out_of_memory();
+    t->is_gpu = true;
+    return make_target(known, "+ptx78", t);
+}
+
+// "CPU FEATURES", or "cuda ARCHITECTURE"
 static jot_status make_asked(const char *text, struct cg_target *t)
 {
     char copy[4096] = {0};
@@ -76,7 +103,11 @@ static jot_status make_asked(const char *text, struct cg_target *t)
     char *rest = strchr(copy, ' ');
     if (rest)
         *rest++ = 0;
-    return make_target(copy, rest ? rest : "", t);
+    if (strcmp(copy, "cuda") != 0)
+        return make_target(copy, rest ? rest : "", t);
+    if (rest && strchr(rest, ' '))
+        *strchr(rest, ' ') = 0;
+    return make_cuda(rest ? rest : "", t);
 }
 
 // A target machine is not for several threads at once, so each keeps one of its own until it ends.
@@ -88,6 +119,10 @@ static void initialise(void)
 {
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     has_key = pthread_key_create(&of_thread, release_target) == 0;
 }
 
@@ -132,7 +167,8 @@ jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct 
                               .f32 = LLVMFloatTypeInContext(c),
                               .f64 = LLVMDoubleTypeInContext(c),
                               .ptr = LLVMPointerTypeInContext(c, 0),
-                              .vector_bytes = target->vector_bytes};
+                              .vector_bytes = target->vector_bytes,
+                              .is_gpu = target->is_gpu};
     LLVMSetTarget(out->module, target->triple);
     LLVMSetModuleDataLayout(out->module, target->layout);
     return JOT_OK;
@@ -196,7 +232,8 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
                              struct cg_object *out)
 {
     *out = (struct cg_object){0};
-    set_function_attributes(m);
+    if (!m->is_gpu)
+        set_function_attributes(m);
 #ifndef NDEBUG
     char *error = NULL;
     if (LLVMVerifyModule(m->module, LLVMReturnStatusAction, &error)) {
@@ -223,5 +260,9 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
         JOT_TRY(s);
         out->assembly = text;
     }
-    return emit(m, target, LLVMObjectFile, &out->bytes, &out->size);
+    if (!m->is_gpu)
+        return emit(m, target, LLVMObjectFile, &out->bytes, &out->size);
+    JOT_TRY(emit(m, target, LLVMAssemblyFile, &out->bytes, &out->size));
+    out->size++; // with the zero byte
+    return JOT_OK;
 }

@@ -27,6 +27,8 @@ struct draft {
     VEC(struct body) bodies; // open ones, innermost last
     VEC(char) text;
     uint64_t arena_bytes;
+    uint32_t counter; // buffer of a u32 that is 0 before and after each kernel; 0: none is used
+    bool has_counter;
 };
 
 static uint32_t add_text(struct draft *d, const char *text)
@@ -90,6 +92,28 @@ static uint32_t partial_buffer(struct draft *d, uint64_t bytes)
     return d->buffers.count - 1;
 }
 
+// Its place is known when all other places are (place_counter).
+static uint32_t counter_buffer(struct draft *d)
+{
+    if (!d->has_counter) {
+        vec_push(d->arena, &d->buffers,
+                 (struct rt_buffer){.place = RT_PLACE_ARENA, .bytes = sizeof(uint32_t)});
+        d->counter = d->buffers.count - 1;
+        d->has_counter = true;
+    }
+    return d->counter;
+}
+
+static uint64_t place_counter(struct draft *d)
+{
+    if (!d->has_counter)
+        return 0;
+    uint64_t start = (d->arena_bytes + 63) / 64 * 64;
+    d->buffers.at[d->counter].offset = start;
+    d->arena_bytes = start + 64;
+    return 64;
+}
+
 static void add_buffers(struct draft *d, struct rt_step *s, uint32_t n,
                         const uint32_t *memories)
 {
@@ -109,6 +133,7 @@ static void add_operands(struct draft *d, struct rt_step *s, const struct nest_s
 static void add_kernel(struct draft *d, const struct nest_step *from, const struct cg_kernel *k)
 {
     uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
+    uint32_t counter = k->has_counter ? counter_buffer(d) : 0;
     for (int i = 0; i < k->n_steps; i++) {
         const struct cg_kernel_step *step = &k->steps[i];
         struct rt_step s = {.kind = RT_STEP_KERNEL,
@@ -116,10 +141,17 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
                             .name = add_text(d, step->symbol),
                             .total = step->total,
                             .grain = step->grain,
-                            .scratch_bytes = step->scratch_bytes};
+                            .scratch_bytes = step->scratch_bytes,
+                            .block = step->block};
+        if (step->exact_grid)
+            s.flags |= RT_STEP_EXACT_GRID;
         add_operands(d, &s, from);
         if (k->partial_bytes) {
             vec_push(d->arena, &d->operands, partial);
+            s.operand_count++;
+        }
+        if (k->has_counter) {
+            vec_push(d->arena, &d->operands, counter);
             s.operand_count++;
         }
         vec_push(d->arena, &d->steps, s);
@@ -355,6 +387,7 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
         add_phases(&d, i);
         i = nest_step_end(program, i);
     }
+    uint64_t zeroed_bytes = place_counter(&d);
     struct rt_plan plan = {.input_count = program->n_inputs,
                            .output_count = program->n_outputs,
                            .buffer_count = d.buffers.count,
@@ -366,6 +399,7 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
                            .loop_count = program->n_loops,
                            .constant_bytes = program->constant_bytes,
                            .arena_bytes = d.arena_bytes,
+                           .zeroed_bytes = zeroed_bytes,
                            .inputs = arguments(&d, NEST_INPUT, program->n_inputs),
                            .outputs = arguments(&d, NEST_OUTPUT, program->n_outputs),
                            .buffers = d.buffers.at,

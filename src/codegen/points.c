@@ -18,7 +18,7 @@
 bool cg_is_network(const struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    if ((s->kind != NEST_PAR && s->kind != NEST_FOLD) || s->n_axes != 1)
+    if (l->gpu || (s->kind != NEST_PAR && s->kind != NEST_FOLD) || s->n_axes != 1)
         return false;
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     for (uint32_t i = 0; i < b->statements.count; i++)

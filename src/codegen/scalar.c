@@ -4,6 +4,7 @@
 // No fast-math flag is ever set, so every operation is the IEEE one and nothing is contracted.
 #include "ir/scalar.h"
 #include "codegen/emit.h"
+#include "codegen/gpu/gpu.h"
 #include "ir/attr.h"
 
 #include <assert.h>
@@ -148,7 +149,7 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
 static LLVMValueRef remainder_of(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))
-        return LLVMBuildFRem(m->b, x, y, "");
+        return m->module->is_gpu ? gpu_fmod(m, x, y) : LLVMBuildFRem(m->b, x, y, "");
     LLVMValueRef one = int_like(m, x, 1);
     LLVMValueRef by_zero = int_compare(m, LLVMIntEQ, y, int_like(m, y, 0)), unsafe = by_zero;
     if (is_signed(m))

@@ -130,13 +130,13 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
 
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
 {
-    if (cg_lower_updates(l, s))
+    if (!l->gpu && cg_lower_updates(l, s))
         return;
     struct state end = collect(l, s, s->in);
     int64_t n = cg_extent(l, s);
     if (n > 0) {
         cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
-        end = cg_stack_find(l, s)
+        end = !l->gpu && cg_stack_find(l, s)
                   ? run_tiles(l, s, &end)
                   : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), false);
         cg_forget_hoisted(l, s->body);

@@ -58,6 +58,14 @@ LLVMValueRef cg_splat(struct machine *m, LLVMValueRef v, unsigned lanes)
     return LLVMBuildShuffleVector(m->b, one, LLVMGetPoison(type), zeros, "");
 }
 
+LLVMValueRef cg_any_lane(struct machine *m, LLVMValueRef mask)
+{
+    LLVMValueRef any = cg_lanes_of(mask) == 1 ? mask : cg_extract(m, mask, 0, 1);
+    for (unsigned i = 1; i < cg_lanes_of(mask); i++)
+        any = LLVMBuildOr(m->b, any, cg_extract(m, mask, i, 1), "");
+    return any;
+}
+
 LLVMValueRef cg_intrinsic(struct machine *m, const char *name, LLVMTypeRef overload, int n,
                           LLVMValueRef *arguments)
 {

@@ -4,14 +4,13 @@
 #include "base/math/reduce.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 __extension__ typedef unsigned __int128 uint128;
 __extension__ typedef __int128 int128;
 
-// 2/pi = 0.b1 b2 b3 ..., after 64 zeros.
-static const uint64_t two_over_pi[] = {
+// 0.b1 b2 b3 ...
+const uint64_t math_two_over_pi[MATH_TWO_OVER_PI] = {
     0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
     0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
     0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
@@ -27,7 +26,7 @@ static const uint64_t half_pi[] = {0xc90fdaa22168c234, 0xc4c6628b80dc1cd1};
 static uint64_t digits(int position)
 {
     unsigned from = (unsigned)(position + 64);
-    const uint64_t *word = &two_over_pi[from / 64];
+    const uint64_t *word = &math_two_over_pi[from / 64];
     unsigned shift = from % 64;
     return shift == 0 ? word[0] : word[0] << shift | word[1] >> (64 - shift);
 }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/gpu/gpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static LLVMValueRef call(struct cg_lowering *l, const char *name, int n,
+                         LLVMValueRef *arguments)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, NULL, 0);
+    return LLVMBuildCall2(l->m.b, type, f, arguments, (unsigned)n, "");
+}
+
+LLVMValueRef gpu_special(struct cg_lowering *l, const char *name)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "llvm.nvvm.read.ptx.sreg.%s", name);
+    return call(l, whole, 0, NULL);
+}
+
+LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x)
+{
+    return LLVMConstInt(l->module->i32, (unsigned long long)x, 1);
+}
+
+LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32)
+{
+    return LLVMBuildZExt(l->m.b, i32, l->module->i64, "");
+}
+
+void gpu_sync(struct cg_lowering *l)
+{
+    LLVMValueRef all = gpu_i32(l, -1);
+    if (l->gpu->group > GPU_WARP)
+        call(l, "llvm.nvvm.barrier0", 0, NULL);
+    else if (l->gpu->group > 1)
+        call(l, "llvm.nvvm.bar.warp.sync", 1, &all);
+}
+
+// A shuffle moves 32 bits.
+static LLVMValueRef shuffle_word(struct cg_lowering *l, const char *kind, LLVMValueRef v,
+                                 LLVMValueRef by)
+{
+    char name[64];
+    snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.i32", kind);
+    LLVMValueRef arguments[] = {gpu_i32(l, -1), v, by, gpu_i32(l, 31)};
+    return call(l, name, 4, arguments);
+}
+
+static LLVMValueRef shuffle_lane(struct cg_lowering *l, const char *kind, LLVMValueRef v,
+                                 LLVMValueRef by)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef type = LLVMTypeOf(v), i32 = l->module->i32;
+    LLVMTypeKind is = LLVMGetTypeKind(type);
+    unsigned bits = is == LLVMFloatTypeKind    ? 32
+                    : is == LLVMDoubleTypeKind ? 64
+                                               : LLVMGetIntTypeWidth(type);
+    if (bits < 32) {
+        LLVMValueRef wide = LLVMBuildZExt(b, v, i32, "");
+        return LLVMBuildTrunc(b, shuffle_word(l, kind, wide, by), type, "");
+    }
+    if (bits == 32) {
+        LLVMValueRef word = LLVMBuildBitCast(b, v, i32, "");
+        return LLVMBuildBitCast(b, shuffle_word(l, kind, word, by), type, "");
+    }
+    LLVMTypeRef pair = LLVMVectorType(i32, 2);
+    LLVMValueRef words = LLVMBuildBitCast(b, v, pair, ""), moved = LLVMGetPoison(pair);
+    for (int i = 0; i < 2; i++) {
+        LLVMValueRef word = LLVMBuildExtractElement(b, words, gpu_i32(l, i), "");
+        moved = LLVMBuildInsertElement(b, moved, shuffle_word(l, kind, word, by), gpu_i32(l, i),
+                                       "");
+    }
+    return LLVMBuildBitCast(b, moved, type, "");
+}
+
+static struct cg_element shuffle(struct cg_lowering *l, const char *kind,
+                                 const struct cg_element *t, LLVMValueRef by)
+{
+    struct cg_element r = {{0}};
+    for (int part = 0; part < 3; part++) {
+        if (!t->v[part])
+            continue;
+        unsigned lanes = cg_lanes_of(t->v[part]);
+        if (lanes == 1) {
+            r.v[part] = shuffle_lane(l, kind, t->v[part], by);
+            continue;
+        }
+        LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(t->v[part]));
+        for (unsigned i = 0; i < lanes; i++) {
+            LLVMValueRef lane = cg_extract(&l->m, t->v[part], i, 1);
+            all = LLVMBuildInsertElement(l->m.b, all, shuffle_lane(l, kind, lane, by),
+                                         gpu_i32(l, i), "");
+        }
+        r.v[part] = all;
+    }
+    return r;
+}
+
+struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_element *t,
+                                   unsigned by)
+{
+    return shuffle(l, "down", t, gpu_i32(l, by));
+}
+
+struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,
+                                   LLVMValueRef from)
+{
+    return shuffle(l, "idx", t, from);
+}
+
+// All of it is one array whose size the launch says.
+static LLVMValueRef shared_array(struct cg_lowering *l)
+{
+    static const char name[] = "jot_shared";
+    LLVMValueRef all = LLVMGetNamedGlobal(l->module->module, name);
+    if (!all) {
+        LLVMTypeRef type = LLVMArrayType2(l->module->i8, 0);
+        all = LLVMAddGlobalInAddressSpace(l->module->module, type, name, 3);
+        LLVMSetLinkage(all, LLVMExternalLinkage);
+        LLVMSetAlignment(all, 16);
+    }
+    return all;
+}
+
+LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
+{
+    struct cg_gpu *g = l->gpu;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context), outer = l->m.b;
+    // In the entry block, for it is used wherever the memory is.
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
+    l->m.b = b;
+    int64_t size = (int64_t)(bytes + 15) / 16 * 16, groups = g->block / g->group;
+    LLVMValueRef all = LLVMBuildAddrSpaceCast(b, shared_array(l), l->module->ptr, "");
+    LLVMValueRef at = cg_int(l->module, (int64_t)g->shared_bytes * groups);
+    if (groups > 1)
+        at = LLVMBuildAdd(
+            b, at, LLVMBuildMul(b, gpu_wide(l, g->number), cg_int(l->module, size), ""), "");
+    LLVMValueRef memory = cg_at(l, l->module->i8, all, at);
+    l->m.b = outer;
+    LLVMDisposeBuilder(b);
+    g->shared_bytes += (uint64_t)size;
+    return memory;
+}
+
+LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef told = gpu_shared(l, 4), zero = gpu_i32(l, 0);
+    call(l, "llvm.nvvm.membar.gl", 0, NULL);
+    gpu_sync(l);
+    struct cg_branch one = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, zero, ""));
+    LLVMValueRef old = LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, counter, gpu_i32(l, 1),
+                                          LLVMAtomicOrderingMonotonic, false);
+    LLVMValueRef is_last = LLVMBuildICmp(b, LLVMIntEQ, old, gpu_i32(l, count - 1), "");
+    struct cg_branch last = cg_if_open(l, is_last);
+    LLVMBuildStore(b, zero, counter);
+    cg_if_close(l, &last);
+    LLVMBuildStore(b, LLVMBuildZExt(b, is_last, l->module->i32, ""), told);
+    cg_if_close(l, &one);
+    gpu_sync(l);
+    LLVMValueRef heard = LLVMBuildLoad2(b, l->module->i32, told, "");
+    call(l, "llvm.nvvm.membar.gl", 0, NULL);
+    return LLVMBuildICmp(b, LLVMIntNE, heard, zero, "");
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folds in the order that docs/numerics.md fixes, by one thread or by a group of threads.
+//
+// A team of threads has a block: what thread t of it reads of each window of 64 elements goes to
+// accumulators of its own, which fold by halves through shuffles.  One thread takes the 64
+// accumulators one after the other, so that it needs no more than one and what waits of the tree.
+#include "codegen/gpu/gpu.h"
+
+#define WRITTEN_OUT 16 // elements of a fold that one thread writes out
+#define AT_ONCE 8      // windows that are read at once
+
+static const struct nest_statement *fold_of(const struct cg_lowering *l, nest_id id)
+{
+    return cg_statement(l, id);
+}
+
+static struct cg_accumulator *make_accumulators(struct cg_lowering *l,
+                                                const struct nest_statement *s, bool own_axis,
+                                                unsigned rows)
+{
+    struct cg_accumulator *all =
+        arena_array(l->arena, struct cg_accumulator, s->n_combines + 1);
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        all[i] = (struct cg_accumulator){.op = s->combines[i].op,
+                                         .dtype = s->combines[i].dtype,
+                                         .count = 1,
+                                         .own_axis = own_axis,
+                                         .lanes = own_axis ? 1 : l->lanes,
+                                         .rows = rows};
+        cg_accumulator_make(l, &all[i]);
+    }
+    return all;
+}
+
+static void bases(const struct cg_accumulator *a, LLVMValueRef out[3])
+{
+    out[0] = a->re;
+    out[1] = a->im;
+    out[2] = a->position;
+}
+
+static unsigned lanes_of(const struct cg_accumulator *a)
+{
+    return a->own_axis ? a->rows : a->lanes;
+}
+
+// Sets all of an accumulator; position: of each lane, of its first element.
+static void reset(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef position)
+{
+    struct cg_element none = cg_element_identity(l, a, lanes_of(a));
+    LLVMValueRef base[3];
+    bases(a, base);
+    if (cg_is_arg(a))
+        none.v[2] = cg_splat(&l->m, position, lanes_of(a));
+    cg_element_store(l, a, false, base, cg_int(l->module, 0), &none);
+}
+
+static struct cg_element take(struct cg_lowering *l, const struct cg_accumulator *a)
+{
+    LLVMValueRef base[3];
+    bases(a, base);
+    return cg_element_load(l, a, false, base, cg_int(l->module, 0), lanes_of(a));
+}
+
+// The axes from a place in the sequence, in 32 bits when they do.
+static void set_axes(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef at)
+{
+    LLVMBuilderRef b = l->m.b;
+    if (s->n_axes == 1) {
+        l->axes[s->axes[0]] = at;
+        return;
+    }
+    bool is_short = cg_extent(l, s) <= INT32_MAX;
+    LLVMTypeRef type = is_short ? l->module->i32 : l->module->i64;
+    at = is_short ? LLVMBuildTrunc(b, at, type, "") : at;
+    for (uint32_t i = s->n_axes; i-- > 0;) {
+        LLVMValueRef one = at;
+        if (i > 0) {
+            LLVMValueRef n =
+                LLVMConstInt(type, (uint64_t)l->nest->axes.at[s->axes[i]].extent, 0);
+            LLVMValueRef rest = LLVMBuildUDiv(b, at, n, "");
+            one = LLVMBuildSub(b, at, LLVMBuildMul(b, rest, n, ""), "");
+            at = rest;
+        }
+        l->axes[s->axes[i]] = is_short ? gpu_wide(l, one) : one;
+    }
+}
+
+// The element(s) at a place of the sequence to accumulator `slot`; in_block: their positions.
+static void element(struct cg_lowering *l, const struct nest_statement *s,
+                    const struct cg_accumulator *all, LLVMValueRef at, LLVMValueRef slot,
+                    LLVMValueRef in_block)
+{
+    set_axes(l, s, at);
+    cg_lower_block(l, s->body);
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        const struct nest_combine *c = &s->combines[i];
+        struct cg_value v[2] = {{0}};
+        for (uint32_t k = 0; k < c->n; k++)
+            v[k] = cg_convert(&l->m, l->values[c->value[k]],
+                              l->nest->values.at[c->value[k]].dtype, c->dtype);
+        cg_accumulate(l, &all[i], slot, NULL, v[0], v[1], in_block, NULL);
+    }
+}
+
+static void define(struct cg_lowering *l, const struct nest_statement *s,
+                   const struct cg_accumulator *all, const struct cg_element *results)
+{
+    nest_id result = s->result;
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        struct cg_value v = cg_element_value(l, &all[i], &results[i]);
+        l->values[result++] = v;
+        if (cg_is_arg(&all[i]))
+            l->values[result++] = (struct cg_value){results[i].v[2], NULL};
+    }
+}
+
+// ---- One thread
+
+// Accumulators a, a + step, a + 2 step, ... of a short fold, each of which has one element or none.
+static void fold_short(struct cg_lowering *l, const struct nest_statement *s,
+                       struct cg_accumulator *all, int64_t length, unsigned rows, unsigned a,
+                       unsigned step, struct cg_element *out)
+{
+    if (step < rows) {
+        struct cg_element *high = arena_array(l->arena, struct cg_element, s->n_combines + 1);
+        fold_short(l, s, all, length, rows, a, 2 * step, out);
+        fold_short(l, s, all, length, rows, a + step, 2 * step, high);
+        for (uint32_t i = 0; i < s->n_combines; i++)
+            out[i] = cg_element_combine(l, &all[i], &out[i], &high[i]);
+        return;
+    }
+    LLVMValueRef place = gpu_i32(l, a), at = cg_int(l->module, a);
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        reset(l, &all[i], place);
+    if (a < length)
+        element(l, s, all, at, cg_int(l->module, 0), place);
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        out[i] = take(l, &all[i]);
+        cg_element_place(l, &out[i], cg_int(l->module, 0));
+    }
+}
+
+struct alone {
+    const struct nest_statement *s;
+    struct cg_accumulator *all;
+    int64_t length, block, blocks;
+    unsigned rows;
+    int bits;
+};
+
+// Elements first, first + rows, ... below `last` of the sequence, the first being number a of its block.
+static void leaf(struct cg_lowering *l, const struct alone *p, LLVMValueRef start,
+                 LLVMValueRef a, LLVMValueRef last, struct cg_element *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef zero = cg_int(l->module, 0);
+    LLVMValueRef place = LLVMBuildTrunc(b, a, l->module->i32, "");
+    for (uint32_t i = 0; i < p->s->n_combines; i++)
+        reset(l, &p->all[i], place);
+    bool is_full = p->length % p->block == 0 && gpu_is_short(l, p->s->body, AT_ONCE);
+    int64_t step = is_full ? p->rows * AT_ONCE : p->rows;
+    struct cg_loop loop =
+        cg_loop_open(l, LLVMBuildAdd(b, start, a, ""), last, cg_int(l->module, step));
+    for (int64_t k = 0; k < step; k += p->rows) {
+        LLVMValueRef at = LLVMBuildAdd(b, loop.index, cg_int(l->module, k), "");
+        LLVMValueRef in_block =
+            LLVMBuildTrunc(b, LLVMBuildSub(b, at, start, ""), l->module->i32, "");
+        element(l, p->s, p->all, at, zero, in_block);
+    }
+    cg_loop_close(l, &loop);
+    for (uint32_t i = 0; i < p->s->n_combines; i++) {
+        out[i] = take(l, &p->all[i]);
+        cg_element_place(l, &out[i], start);
+    }
+}
+
+// The accumulators in the order of the leaves of their tree: bits reversed.
+static void fold_block_alone(struct cg_lowering *l, const struct alone *p, LLVMValueRef start,
+                             struct cg_element *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef n = cg_int(l->module, p->length), last = n;
+    if (p->blocks > 1) {
+        last = LLVMBuildAdd(b, start, cg_int(l->module, p->block), "");
+        last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
+    }
+    struct gpu_tree tree = gpu_tree_make(l, p->s->n_combines, p->all, p->rows);
+    struct cg_loop loop =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p->rows), cg_int(l->module, 1));
+    LLVMValueRef a =
+        cg_intrinsic(&l->m, "llvm.bitreverse", l->module->i64, 1, (LLVMValueRef[]){loop.index});
+    if (p->bits)
+        a = LLVMBuildLShr(b, a, cg_int(l->module, 64 - p->bits), "");
+    else
+        a = cg_int(l->module, 0);
+    leaf(l, p, start, a, last, out);
+    gpu_tree_push(l, &tree, loop.index, out);
+    cg_loop_close(l, &loop);
+    gpu_tree_top(l, &tree, p->rows, out);
+}
+
+static bool has_puts(const struct cg_lowering *l, nest_id fold)
+{
+    for (uint32_t i = 0; i < l->nest->statements.count; i++)
+        if (l->nest->statements.at[i].kind == NEST_PUT && l->nest->statements.at[i].op &&
+            l->nest->statements.at[i].fold == fold)
+            return true;
+    return false;
+}
+
+void gpu_fold_alone(struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = fold_of(l, id);
+    struct alone p = {.s = s, .length = cg_extent(l, s), .rows = 1};
+    if (has_puts(l, id)) {
+        cg_lower_fold(l, id);
+        return;
+    }
+    p.block = fold_block(p.length);
+    p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
+    for (; p.rows < FOLD_LANES && p.rows < p.length; p.rows *= 2)
+        p.bits++;
+    p.all = make_accumulators(l, s, false, 1);
+    struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
+    if (p.length <= WRITTEN_OUT && !cg_has_time(l, s->body)) {
+        fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);
+    } else if (p.blocks == 1) {
+        fold_block_alone(l, &p, cg_int(l->module, 0), out);
+    } else {
+        struct gpu_tree tree = gpu_tree_make(l, s->n_combines, p.all, p.blocks);
+        struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.blocks),
+                                           cg_int(l->module, 1));
+        LLVMValueRef start = LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, p.block), "");
+        fold_block_alone(l, &p, start, out);
+        gpu_tree_push(l, &tree, loop.index, out);
+        cg_loop_close(l, &loop);
+        gpu_tree_top(l, &tree, p.blocks, out);
+    }
+    define(l, s, p.all, out);
+}
+
+// ---- A group of threads
+
+struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gpu_row *row,
+                              int64_t rows)
+{
+    const struct nest_statement *s = fold_of(l, id);
+    struct gpu_fold f = {.statement = id, .row = *row, .n = s->n_combines};
+    f.accumulators = make_accumulators(l, s, true, row->parts * row->lanes);
+    f.rows = arena_array(l->arena, struct cg_results, f.n + 1);
+    for (uint32_t i = 0; i < f.n; i++) {
+        const struct cg_accumulator *a = &f.accumulators[i];
+        uint64_t bytes = (uint64_t)rows * dtype_get(dtype_real(a->dtype))->bytes;
+        f.rows[i].re = gpu_shared(l, bytes);
+        if (dtype_is_complex(a->dtype))
+            f.rows[i].im = gpu_shared(l, bytes);
+        if (cg_is_arg(a))
+            f.rows[i].position = gpu_shared(l, (uint64_t)rows * 8);
+    }
+    return f;
+}
+
+// What a thread has of the window that begins at `at` of a block that begins at `start`; what lies
+// behind the end is left out where that may be.
+static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
+                   LLVMValueRef start, LLVMValueRef at, bool may_end)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct gpu_row *r = &f->row;
+    const struct nest_statement *s = fold_of(l, f->statement);
+    for (unsigned q = 0; q < r->parts; q++) {
+        LLVMValueRef in_block = LLVMBuildAdd(b, at, m->offset, "");
+        in_block = LLVMBuildAdd(b, in_block, gpu_i32(l, q * r->team * r->lanes), "");
+        LLVMValueRef place = LLVMBuildAdd(b, start, gpu_wide(l, in_block), "");
+        struct cg_branch branch = {0};
+        if (may_end)
+            branch = cg_if_open(
+                l, LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, r->length), ""));
+        LLVMValueRef positions =
+            LLVMBuildAdd(b, cg_splat(&l->m, in_block, r->lanes),
+                         cg_sequence(l->module, l->module->i32, r->lanes, 0, 1), "");
+        l->vector_axis = s->axes[s->n_axes - 1];
+        l->vector_loop = f->statement;
+        l->lanes = r->lanes;
+        if (r->lanes == 1)
+            l->vector_axis = NEST_NONE;
+        element(l, s, f->accumulators, place, cg_int(l->module, q * r->lanes), positions);
+        l->vector_axis = NEST_NONE;
+        l->lanes = 1;
+        if (may_end)
+            cg_if_close(l, &branch);
+    }
+}
+
+// All windows of a block, the ones at once that are written out.
+static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
+                    LLVMValueRef start, bool is_full)
+{
+    const struct gpu_row *r = &f->row;
+    const struct nest_statement *s = fold_of(l, f->statement);
+    int64_t size = r->block < r->length ? r->block : r->length, at_once = 1;
+    int64_t n = (size + r->window - 1) / r->window;
+    while (is_full && at_once < 16 && n % (2 * at_once) == 0 &&
+           gpu_is_short(l, s->body, 2 * at_once * r->parts))
+        at_once *= 2;
+    struct cg_loop loop =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, at_once));
+    LLVMValueRef number = LLVMBuildTrunc(l->m.b, loop.index, l->module->i32, "");
+    LLVMValueRef first = LLVMBuildMul(l->m.b, number, gpu_i32(l, r->window), "");
+    for (int64_t k = 0; k < at_once; k++)
+        window(l, f, m, start, LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * r->window), ""),
+               !is_full);
+    cg_loop_close(l, &loop);
+}
+
+// The accumulators of a team fold to one, in its first thread.
+static struct cg_element bring_together(struct cg_lowering *l, const struct gpu_fold *f,
+                                        const struct cg_accumulator *a)
+{
+    const struct gpu_row *r = &f->row;
+    struct cg_element t = take(l, a);
+    for (unsigned n = r->parts * r->lanes; n > r->lanes; n /= 2) {
+        struct cg_element low = cg_element_lanes(l, &t, 0, n / 2);
+        struct cg_element high = cg_element_lanes(l, &t, n / 2, n / 2);
+        t = cg_element_combine(l, a, &low, &high);
+    }
+    for (unsigned distance = r->team / 2; distance; distance /= 2) {
+        struct cg_element other = gpu_shuffle_down(l, &t, distance);
+        t = cg_element_combine(l, a, &t, &other);
+    }
+    for (unsigned n = r->lanes; n > 1; n /= 2) {
+        struct cg_element low = cg_element_lanes(l, &t, 0, n / 2);
+        struct cg_element high = cg_element_lanes(l, &t, n / 2, n / 2);
+        t = cg_element_combine(l, a, &low, &high);
+    }
+    return t;
+}
+
+static void reset_all(struct cg_lowering *l, const struct gpu_fold *f,
+                      const struct gpu_member *m)
+{
+    const struct gpu_row *r = &f->row;
+    LLVMValueRef places[64];
+    for (unsigned q = 0; q < r->parts; q++)
+        for (unsigned k = 0; k < r->lanes; k++)
+            places[q * r->lanes + k] =
+                LLVMBuildAdd(l->m.b, m->offset, gpu_i32(l, q * r->team * r->lanes + k), "");
+    unsigned n = r->parts * r->lanes;
+    LLVMValueRef all = places[0];
+    if (n > 1) {
+        all = LLVMGetPoison(LLVMVectorType(l->module->i32, n));
+        for (unsigned i = 0; i < n; i++)
+            all = LLVMBuildInsertElement(l->m.b, all, places[i], gpu_i32(l, i), "");
+    }
+    for (uint32_t i = 0; i < f->n; i++)
+        reset(l, &f->accumulators[i], all);
+}
+
+void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef first,
+                     int64_t count)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct gpu_row *r = &f->row;
+    struct gpu_member m = gpu_member_of(l, r);
+    l->gpu->is_alone = true;
+    for (int64_t j = 0; j * r->teams < count; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), "");
+        LLVMValueRef block = LLVMBuildAdd(b, first, gpu_wide(l, row), "");
+        LLVMValueRef start = LLVMBuildMul(b, block, cg_int(l->module, r->block), "");
+        bool may_miss = (j + 1) * r->teams > count || r->blocks % count != 0;
+        LLVMValueRef is_there = NULL;
+        if (may_miss) {
+            is_there = LLVMBuildICmp(b, LLVMIntSLT, block, cg_int(l->module, r->blocks), "");
+            if ((j + 1) * r->teams > count)
+                is_there = LLVMBuildAnd(
+                    b, is_there, LLVMBuildICmp(b, LLVMIntULT, row, gpu_i32(l, count), ""), "");
+        }
+        reset_all(l, f, &m);
+        struct cg_branch there = {0};
+        if (may_miss)
+            there = cg_if_open(l, is_there);
+        if (r->is_exact || r->blocks == 1) {
+            windows(l, f, &m, start, r->is_exact);
+        } else {
+            LLVMValueRef end = LLVMBuildAdd(b, start, cg_int(l->module, r->block), "");
+            struct cg_branch full = cg_if_open(
+                l, LLVMBuildICmp(b, LLVMIntSLE, end, cg_int(l->module, r->length), ""));
+            windows(l, f, &m, start, true);
+            cg_else_open(l, &full);
+            windows(l, f, &m, start, false);
+            cg_if_close(l, &full);
+        }
+        if (may_miss)
+            cg_if_close(l, &there);
+        LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, m.place, gpu_i32(l, 0), "");
+        if (may_miss)
+            leads = LLVMBuildAnd(b, leads, is_there, "");
+        struct cg_element *all = arena_array(l->arena, struct cg_element, f->n + 1);
+        for (uint32_t i = 0; i < f->n; i++) {
+            all[i] = bring_together(l, f, &f->accumulators[i]);
+            cg_element_place(l, &all[i], start);
+        }
+        struct cg_branch one = cg_if_open(l, leads);
+        for (uint32_t i = 0; i < f->n; i++) {
+            LLVMValueRef base[3] = {f->rows[i].re, f->rows[i].im, f->rows[i].position};
+            cg_element_store(l, &f->accumulators[i], true, base, gpu_wide(l, row), &all[i]);
+        }
+        cg_if_close(l, &one);
+    }
+    l->gpu->is_alone = false;
+}
+
+void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
+                     const struct cg_element *results)
+{
+    define(l, fold_of(l, f->statement), f->accumulators, results);
+}
+
+static bool is_leaf(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
+            return false;
+    return true;
+}
+
+bool gpu_is_team_fold(const struct cg_lowering *l, nest_id id)
+{
+    return fold_of(l, id)->kind == NEST_FOLD && is_leaf(l, fold_of(l, id)) &&
+           !has_puts(l, id) && cg_extent(l, fold_of(l, id)) > 0;
+}
+
+void gpu_fold_together(struct cg_lowering *l, nest_id id)
+{
+    if (!gpu_is_team_fold(l, id)) {
+        // Every thread does all of it.
+        l->gpu->is_alone = true;
+        gpu_fold_alone(l, id);
+        l->gpu->is_alone = false;
+        return;
+    }
+    const struct gpu_row *common = &l->gpu->row;
+    const struct nest_statement *s = fold_of(l, id);
+    struct gpu_row row = gpu_row_make(l, s, l->gpu->group);
+    if (common->length == row.length &&
+        l->nest->axes.at[s->axes[s->n_axes - 1]].extent % common->lanes == 0)
+        row = *common;
+    struct gpu_fold f = gpu_fold_make(l, id, &row, row.blocks);
+    if (l->time)
+        gpu_sync(l); // the rows are read from the trip before
+    gpu_fold_blocks(l, &f, cg_int(l->module, 0), row.blocks);
+    gpu_sync(l);
+    struct cg_element *out = arena_array(l->arena, struct cg_element, f.n + 1);
+    for (uint32_t i = 0; i < f.n; i++)
+        out[i] = gpu_tree_rows(l, &f.accumulators[i], &f.rows[i], gpu_i32(l, row.blocks),
+                               row.blocks);
+    gpu_fold_define(l, &f, out);
+}

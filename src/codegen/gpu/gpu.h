@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests as kernels of a GPU: the emitters of this folder's parent with one lane of code, or a few, for
+// a thread, and what is different: how threads share the work.
+//
+// A point of the outermost parallel loop is done by one thread, or by a group of threads.  In a group
+// all threads walk the statements together: scalar work is done by each of them, a map is shared out, a
+// fold is a common one, and one thread puts what is put outside of maps.  Inside of what is shared out
+// each thread works alone.
+#ifndef CODEGEN_GPU_H
+#define CODEGEN_GPU_H
+
+#include "codegen/accumulate.h"
+
+#define GPU_WARP 32
+
+// A pointer argument of a kernel, in every step that runs it.
+struct gpu_operand {
+    unsigned align; // bytes
+    bool is_alone;  // nothing else that the step reads or writes is in its memory
+};
+
+// How a group walks a row of elements: as its fold does.  A team of threads has a block of the fold, a
+// window of 64 elements at a time.
+struct gpu_row {
+    int64_t length, block, blocks;
+    unsigned lanes;  // neighbouring elements of a thread
+    unsigned team;   // threads
+    unsigned teams;  // in the group
+    unsigned window; // elements: 64, or the next power of two of a short row
+    unsigned parts;  // of a window that one thread has, `lanes` elements each
+    bool is_exact;   // windows and blocks are full
+};
+
+struct cg_gpu {
+    const struct gpu_operand *operands;
+    unsigned block;        // threads of a block
+    unsigned group;        // threads of a group; 1: each thread by itself
+    LLVMValueRef thread;   // i32: in the block
+    LLVMValueRef place;    // i32: in the group
+    LLVMValueRef number;   // i32: of the group in the block
+    uint64_t shared_bytes; // of a group
+    bool is_alone;         // inside of a loop that is shared out
+    bool *is_shared_out;   // by statement: the loop is, or stands inside one that is
+    bool shares_locals;    // some local is of the group
+    nest_id *scopes;       // nest_local_scopes
+    struct gpu_row row;    // length 0: none
+};
+
+// Whether the threads of a group are doing the same.
+static inline bool gpu_is_together(const struct cg_lowering *l)
+{
+    return l->gpu->group > 1 && !l->gpu->is_alone;
+}
+
+// device.c: what the machine has.
+LLVMValueRef gpu_special(struct cg_lowering *l, const char *name); // tid.x, ctaid.x, nctaid.x
+LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);
+LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32); // an i64, never negative
+// All threads of the group have come here, and see what the others stored.
+void gpu_sync(struct cg_lowering *l);
+// From the thread `by` places on in the warp; from thread `from` of the warp.
+struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_element *t,
+                                   unsigned by);
+struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,
+                                   LLVMValueRef from);
+// Shared memory of the group.
+LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes);
+// Counts one more at the place; true in all threads of the block that counted last, who see what all
+// blocks stored before they counted.  The count starts again from 0 then.
+LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count);
+
+// operands.c
+struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
+                                 uint32_t nest);
+
+// points.c
+struct gpu_points {
+    const struct nest_statement *s;
+    nest_id axis; // of the lanes: neighbouring points; NEST_NONE: none
+    unsigned lanes;
+    int64_t count; // of vectors
+};
+struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
+// The body for vector number i (an i64).
+void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
+// A map that the group shares out.
+void gpu_map(struct cg_lowering *l, nest_id loop);
+// Neighbouring elements along an axis of a loop that are worth doing at once.
+unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loop,
+                   nest_id axis);
+// Whether so many turns of a body are worth writing out.
+bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
+
+// row.c
+struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
+                            unsigned group);
+// A thread's place in its team, and where what it has of a window begins; i32.
+struct gpu_member {
+    LLVMValueRef team, place, offset;
+};
+struct gpu_member gpu_member_of(struct cg_lowering *l, const struct gpu_row *r);
+unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statement *s);
+
+// fold.c
+void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
+void gpu_fold_together(struct cg_lowering *l, nest_id fold);
+// Whether teams of threads can share the blocks of the loop, a fold.
+bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
+struct gpu_fold {
+    nest_id statement;
+    struct gpu_row row;
+    uint32_t n;                          // combines
+    struct cg_accumulator *accumulators; // of a thread
+    struct cg_results *rows;             // shared: results of blocks
+};
+struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id fold, const struct gpu_row *row,
+                              int64_t rows);
+// Blocks first .. first + count - 1 of the fold, those of them that there are, to the rows.
+void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef first,
+                     int64_t count);
+void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
+                     const struct cg_element *results);
+
+// tree.c: the pairwise tree over rows of results.
+// By one thread, which gets the elements one by one: element number i is pushed i-th.
+struct gpu_tree {
+    uint32_t n;
+    const struct cg_accumulator *accumulators;
+    int levels;
+    struct cg_results *stack; // [level][accumulator]
+};
+struct gpu_tree gpu_tree_make(struct cg_lowering *l, uint32_t n,
+                              const struct cg_accumulator *accumulators, int64_t most);
+void gpu_tree_push(struct cg_lowering *l, struct gpu_tree *t, LLVMValueRef i,
+                   const struct cg_element *elements);
+void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count,
+                  struct cg_element *out);
+// By the group: rows 0 .. count - 1 (an i32), at most so many, of results that all threads see.  All
+// threads get the result.
+struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulator *a,
+                                const struct cg_results *rows, LLVMValueRef count,
+                                int64_t most);
+
+// functions.c: math_reduce of an f64 (the quadrant is an i32), and the remainder of any lanes.
+void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
+                LLVMValueRef *out_quadrant);
+LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+
+// statement.c: what is lowered otherwise than on the host; false: as there.
+bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
+// Bytes that an access is aligned to, 0: those of an element.
+unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s);
+// Whether no thread writes what is loaded while the kernel runs.
+bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *load);
+// The memory of a local that a group has in common, NULL for one of each thread.
+LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
+
+// kernel.c
+jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
+                            const struct nest *nest, int number,
+                            const struct gpu_operand *operands, struct cg_kernel *out);
+
+#endif

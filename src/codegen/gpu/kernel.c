@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+// A nest as a kernel: who does its points.
+//
+//     threads   par i { scalars, short folds, loops over time }    a thread has a few points
+//     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
+//     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
+//                                                                  the last one to end brings them together
+//     one       anything else                                      one block of threads
+//
+// A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
+#include "codegen/gpu/gpu.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK 256
+#define ONE_BLOCK 512
+#define MOST_SHARED (227 * 1024)
+#define FEW_POINTS (132 * 4) // of which a block each keeps a GPU busy
+
+static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
+                          uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(l->function, parameter + 1,
+                            LLVMCreateEnumAttribute(l->module->context, kind, value));
+}
+
+static void annotate(struct cg_lowering *l, const char *what, unsigned value)
+{
+    LLVMContextRef c = l->module->context;
+    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(l->function),
+                               LLVMMDStringInContext2(c, what, strlen(what)),
+                               LLVMValueAsMetadata(LLVMConstInt(l->module->i32, value, 0))};
+    LLVMAddNamedMetadataOperand(l->module->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, 3)));
+}
+
+static unsigned count_operands(const struct nest *nest)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < nest->buffers.count; i++)
+        n += nest->buffers.at[i].role != NEST_LOCAL;
+    return n;
+}
+
+static void begin_function(struct cg_lowering *l, const char *symbol, unsigned extra)
+{
+    unsigned n = count_operands(l->nest) + extra;
+    LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, n + 1);
+    for (unsigned i = 0; i < n; i++)
+        types[i] = l->module->ptr;
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, n, 0);
+    l->function = LLVMAddFunction(l->module->module, symbol, type);
+    LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
+    annotate(l, "maxntidx", l->gpu->block);
+    l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
+    LLVMBasicBlockRef start =
+        LLVMAppendBasicBlockInContext(l->module->context, l->function, "start");
+    LLVMPositionBuilderAtEnd(l->m.b, l->entry);
+    uint32_t operand = 0;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
+        const struct nest_buffer *info = &l->nest->buffers.at[i];
+        if (info->role == NEST_LOCAL)
+            continue;
+        const struct gpu_operand *o = &l->gpu->operands[operand];
+        if (o->is_alone)
+            set_attribute(l, operand, "noalias", 0);
+        if (o->is_alone && info->role == NEST_IN)
+            set_attribute(l, operand, "readonly", 0);
+        l->buffers[i].base = LLVMGetParam(l->function, operand++);
+    }
+    struct cg_gpu *g = l->gpu;
+    g->thread = gpu_special(l, "tid.x");
+    g->place = g->thread;
+    g->number = gpu_i32(l, 0);
+    if (g->group < g->block) {
+        g->number = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->group), "");
+        g->place = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->group), "");
+    }
+    LLVMBuildBr(l->m.b, start);
+    LLVMPositionBuilderAtEnd(l->m.b, start);
+}
+
+// ---- What a nest asks for
+
+// The most telling accesses of a point: are they beside one another along an axis of the loop, or along
+// an axis inside?
+struct directions {
+    double along, inside;
+    nest_id outer; // the axis of the loop
+};
+
+static void look(const struct cg_lowering *l, uint32_t block, double times, bool is_inside,
+                 const nest_id *axes, uint32_t n_axes, struct directions *d)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && is_inside &&
+            l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+            int64_t outer = nest_index_factor(&s->index, d->outer);
+            if (outer == 1 || outer == -1)
+                d->along += times;
+            for (uint32_t k = 0; k < n_axes; k++) {
+                int64_t inner = nest_index_factor(&s->index, axes[k]);
+                if (inner == 1 || inner == -1)
+                    d->inside += times;
+            }
+        }
+        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR;
+        double turns = s->n_axes ? (double)cg_extent(l, s) : 1;
+        look(l, s->body, times * turns, is_inside || is_loop, is_loop ? s->axes : axes,
+             is_loop ? s->n_axes : n_axes, d);
+        look(l, s->other, times, is_inside, axes, n_axes, d);
+    }
+}
+
+// The longest loop in the block that threads can share, which decides how many they are.
+static nest_id longest(const struct cg_lowering *l, uint32_t block, nest_id best)
+{
+    if (block >= l->nest->blocks.count)
+        return best;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_FOLD) {
+            bool is_better = best == NEST_NONE ||
+                             cg_extent(l, s) > cg_extent(l, cg_statement(l, best)) ||
+                             (cg_extent(l, s) == cg_extent(l, cg_statement(l, best)) &&
+                              gpu_is_team_fold(l, id));
+            best = is_better ? id : best;
+        }
+        best = longest(l, s->body, best);
+        best = longest(l, s->other, best);
+    }
+    return best;
+}
+
+// Arrays that are read and written are for one thread at a time.
+static bool has_updates(const struct nest *nest)
+{
+    for (uint32_t i = 0; i < nest->statements.count; i++) {
+        const struct nest_statement *s = &nest->statements.at[i];
+        if (s->kind == NEST_LOAD && nest->buffers.at[s->buffer].role != NEST_IN &&
+            nest->buffers.at[s->buffer].role != NEST_LOCAL)
+            return true;
+    }
+    return false;
+}
+
+static bool has_kind(const struct nest *nest, enum nest_kind kind)
+{
+    for (uint32_t i = 0; i < nest->statements.count; i++)
+        if (nest->statements.at[i].kind == kind)
+            return true;
+    return false;
+}
+
+static bool wants_groups(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    nest_id inner = longest(l, s->body, NEST_NONE);
+    if (inner == NEST_NONE || has_updates(l->nest) || has_kind(l->nest, NEST_CONTRACT))
+        return false;
+    int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
+    struct directions d = {.outer = s->axes[s->n_axes - 1]};
+    look(l, s->body, 1, false, NULL, 0, &d);
+    if (length < 16 || d.along > d.inside)
+        return false;
+    return points < FEW_POINTS * BLOCK || d.inside > d.along;
+}
+
+static void mark_shared_out(struct cg_lowering *l, uint32_t block, bool inside)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool is_out = inside || s->kind == NEST_MAP || s->kind == NEST_PAR ||
+                      s->kind == NEST_FOLD || s->kind == NEST_SCAN;
+        l->gpu->is_shared_out[id] = is_out;
+        mark_shared_out(l, s->body, is_out);
+        mark_shared_out(l, s->other, is_out);
+    }
+}
+
+// ---- The roles
+
+static struct cg_loop chunks_open(struct cg_lowering *l, int64_t chunks)
+{
+    LLVMValueRef first = gpu_wide(l, gpu_special(l, "ctaid.x"));
+    LLVMValueRef step = gpu_wide(l, gpu_special(l, "nctaid.x"));
+    return cg_loop_open(l, first, cg_int(l->module, chunks), step);
+}
+
+static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    int64_t chunks = (p.count + BLOCK - 1) / BLOCK;
+    struct cg_loop chunk = chunks_open(l, chunks);
+    LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, BLOCK), "");
+    i = LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->thread), "");
+    struct cg_branch inside =
+        cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    gpu_points_body(l, &p, i);
+    cg_if_close(l, &inside);
+    cg_loop_close(l, &chunk);
+    step->total = p.count;
+    step->grain = BLOCK;
+}
+
+static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    struct gpu_points p = {
+        .s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .count = cg_extent(l, s)};
+    int64_t groups = l->gpu->block / l->gpu->group;
+    struct cg_loop chunk = chunks_open(l, (p.count + groups - 1) / groups);
+    LLVMValueRef i = chunk.index;
+    struct cg_branch inside = {0};
+    if (groups > 1) {
+        i = LLVMBuildAdd(l->m.b, LLVMBuildMul(l->m.b, i, cg_int(l->module, groups), ""),
+                         gpu_wide(l, l->gpu->number), "");
+        inside =
+            cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    }
+    gpu_points_body(l, &p, i);
+    gpu_sync(l); // what is shared is used again
+    if (groups > 1)
+        cg_if_close(l, &inside);
+    cg_loop_close(l, &chunk);
+    step->total = p.count;
+    step->grain = groups;
+}
+
+static void lower_list(struct cg_lowering *l, const struct nest_block *body, uint32_t from,
+                       uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        cg_lower_statement(l, body->statements.at[i]);
+}
+
+// Results of chunks, one combine after the other.
+static uint64_t place_partials(struct cg_lowering *l, const struct gpu_fold *f, int64_t chunks,
+                               LLVMValueRef memory, struct cg_results *out)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct cg_accumulator *a = &f->accumulators[i];
+        uint64_t part = (uint64_t)chunks * dtype_get(dtype_real(a->dtype))->bytes;
+        uint64_t sizes[3] = {part, dtype_is_complex(a->dtype) ? part : 0,
+                             cg_is_arg(a) ? (uint64_t)chunks * 8 : 0};
+        LLVMValueRef *to[3] = {&out[i].re, &out[i].im, &out[i].position};
+        for (int k = 0; k < 3; k++) {
+            if (sizes[k])
+                *to[k] = cg_at(l, l->module->i8, memory, cg_int(l->module, (int64_t)at));
+            at += (sizes[k] + 63) / 64 * 64;
+        }
+    }
+    return at;
+}
+
+// Every chunk is as many blocks of the fold as there are teams, a power of two, so that its result is one
+// of the tree.  Who ends last combines the results of chunks and does what follows.
+static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
+                      struct cg_kernel *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    nest_id fold = body->statements.at[at];
+    const struct gpu_row *r = &l->gpu->row;
+    int64_t chunks = (r->blocks + r->teams - 1) / r->teams;
+    unsigned n = count_operands(l->nest);
+    lower_list(l, body, 0, at);
+    struct gpu_fold f = gpu_fold_make(l, fold, r, r->teams);
+    struct cg_results *partial = arena_array(l->arena, struct cg_results, f.n + 1);
+    out->partial_bytes = place_partials(l, &f, chunks, LLVMGetParam(l->function, n), partial);
+    out->has_counter = true;
+    struct cg_loop chunk = chunks_open(l, chunks);
+    LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, r->teams), "");
+    gpu_fold_blocks(l, &f, first, r->teams);
+    gpu_sync(l);
+    LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, r->blocks), first, "");
+    LLVMValueRef most = cg_int(l->module, r->teams);
+    count = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, count, most, ""), count, most, "");
+    count = LLVMBuildTrunc(b, count, l->module->i32, "");
+    struct cg_element *all = arena_array(l->arena, struct cg_element, f.n + 1);
+    for (uint32_t i = 0; i < f.n; i++)
+        all[i] = gpu_tree_rows(l, &f.accumulators[i], &f.rows[i], count, r->teams);
+    struct cg_branch one =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
+    for (uint32_t i = 0; i < f.n; i++) {
+        LLVMValueRef base[3] = {partial[i].re, partial[i].im, partial[i].position};
+        cg_element_store(l, &f.accumulators[i], true, base, chunk.index, &all[i]);
+    }
+    cg_if_close(l, &one);
+    LLVMValueRef is_last = gpu_is_last(l, LLVMGetParam(l->function, n + 1), chunks);
+    struct cg_branch last = cg_if_open(l, is_last);
+    for (uint32_t i = 0; i < f.n; i++)
+        all[i] = gpu_tree_rows(l, &f.accumulators[i], &partial[i], gpu_i32(l, chunks), chunks);
+    gpu_fold_define(l, &f, all);
+    lower_list(l, body, at + 1, body->statements.count);
+    cg_if_close(l, &last);
+    cg_loop_close(l, &chunk);
+    out->steps[0].total = chunks;
+    out->steps[0].grain = 1;
+}
+
+// One block of threads, the first.
+static void by_one(struct cg_lowering *l, const struct nest_block *body,
+                   struct cg_kernel_step *step)
+{
+    lower_list(l, body, 0, body->statements.count);
+    step->total = step->grain = 1;
+}
+
+struct choice {
+    enum { BY_THREADS, BY_GROUPS, BY_BLOCKS, BY_ONE } role;
+    uint32_t at; // the loop, in the body of the nest
+    nest_id loop;
+};
+
+static bool is_loop(enum nest_kind kind)
+{
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_TILE ||
+           kind == NEST_CONTRACT;
+}
+
+static void set_group(struct cg_lowering *l, nest_id widest, unsigned most)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, widest);
+    g->group = gpu_is_team_fold(l, widest) ? gpu_row_threads(l, s) : GPU_WARP;
+    while (!gpu_is_team_fold(l, widest) && g->group < most &&
+           (int64_t)g->group * 8 < cg_extent(l, s))
+        g->group *= 2;
+    g->group = g->group > most ? most : g->group;
+    g->block = g->group < BLOCK ? BLOCK : g->group;
+    // Groups of several warps wait for one another by a barrier, which is one of the block.
+    if (g->group > GPU_WARP)
+        g->block = g->group;
+    if (gpu_is_team_fold(l, widest))
+        g->row = gpu_row_make(l, s, g->group);
+}
+
+static struct choice choose(struct cg_lowering *l, const struct nest_block *body)
+{
+    struct choice c = {.role = BY_ONE};
+    struct cg_gpu *g = l->gpu;
+    uint32_t loops = 0;
+    for (uint32_t i = 0; i < body->statements.count; i++)
+        if (is_loop(cg_statement(l, body->statements.at[i])->kind)) {
+            loops++;
+            c.at = i;
+        }
+    g->block = g->group = 1;
+    c.loop = loops ? body->statements.at[c.at] : NEST_NONE;
+    const struct nest_statement *s = loops ? cg_statement(l, c.loop) : NULL;
+    bool ends = c.at + 1 == body->statements.count;
+    if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
+        g->group = 2; // lanes of a group are asked for
+        bool groups = wants_groups(l, s);
+        c.role = groups ? BY_GROUPS : BY_THREADS;
+        g->group = 1;
+        g->block = BLOCK;
+        if (groups) {
+            g->group = 2;
+            set_group(l, longest(l, s->body, NEST_NONE), 1024);
+        }
+        return c;
+    }
+    nest_id widest = longest(l, 0, NEST_NONE);
+    if (widest == NEST_NONE || has_updates(l->nest) || has_kind(l->nest, NEST_CONTRACT))
+        return c;
+    g->group = 2;
+    set_group(l, widest, ONE_BLOCK);
+    g->block = g->group;
+    if (loops == 1 && gpu_is_team_fold(l, c.loop) && g->row.blocks > 2 * g->row.teams) {
+        c.role = BY_BLOCKS;
+        g->group = g->block = BLOCK;
+        g->row = gpu_row_make(l, s, BLOCK);
+    }
+    return c;
+}
+
+jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
+                            const struct nest *nest, int number,
+                            const struct gpu_operand *operands, struct cg_kernel *out)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "jot_kernel_%d", number);
+    *out = (struct cg_kernel){.n_steps = 1};
+    struct cg_kernel_step *step = &out->steps[0];
+    *step = (struct cg_kernel_step){
+        .symbol = arena_text(arena, symbol), .total = 1, .grain = 1, .parallel = true};
+    struct cg_gpu g = {.operands = operands};
+    struct cg_lowering l = {.module = module,
+                            .arena = arena,
+                            .nest = nest,
+                            .gpu = &g,
+                            .top = NEST_NONE,
+                            .vector_axis = NEST_NONE,
+                            .vector_loop = NEST_NONE,
+                            .tile_axis = NEST_NONE,
+                            .across_axis = NEST_NONE,
+                            .lanes = 1};
+    l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
+    l.values = arena_array(arena, struct cg_value, nest->values.count + 1);
+    l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
+    l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
+    l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
+    l.stacks = arena_array(arena, struct cg_stack, nest->statements.count + 1);
+    l.prefetches = arena_array(arena, bool, nest->statements.count + 1);
+    l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
+    g.is_shared_out = arena_array(arena, bool, nest->statements.count + 1);
+    g.scopes = arena_array(arena, nest_id, nest->buffers.count + 1);
+    nest_local_scopes(nest, g.scopes);
+    const struct nest_block *body = &nest->blocks.at[0];
+    struct choice c = choose(&l, body);
+    if (g.group > 1)
+        mark_shared_out(&l, c.role == BY_GROUPS ? cg_statement(&l, c.loop)->body : 0, false);
+    for (uint32_t i = 0; i < nest->buffers.count; i++)
+        g.shares_locals |= g.group > 1 && nest->buffers.at[i].role == NEST_LOCAL &&
+                           (g.scopes[i] == NEST_NONE || !g.is_shared_out[g.scopes[i]]);
+    begin_function(&l, step->symbol, c.role == BY_BLOCKS ? 2 : 0);
+    switch (c.role) {
+    case BY_THREADS:
+        lower_list(&l, body, 0, c.at);
+        by_threads(&l, c.loop, step);
+        break;
+    case BY_GROUPS:
+        lower_list(&l, body, 0, c.at);
+        by_groups(&l, c.loop, step);
+        break;
+    case BY_BLOCKS:
+        by_blocks(&l, body, c.at, out);
+        break;
+    case BY_ONE:
+        by_one(&l, body, step);
+        break;
+    }
+    LLVMBuildRetVoid(l.m.b);
+    LLVMDisposeBuilder(l.m.b);
+    step->block = g.block;
+    step->scratch_bytes = g.shared_bytes * (g.block / g.group);
+    if (step->scratch_bytes > MOST_SHARED)
+        cg_fail(&l, "no room for its locals in the shared memory of a GPU");
+    if (l.status != JOT_OK)
+        return status_fail(l.status, "%s: %s", nest->name, l.message);
+    return JOT_OK;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over points: a few neighbouring points for a thread, so that it reads and writes 16 bytes at once.
+#include "codegen/gpu/gpu.h"
+
+#include "passes/cost.h"
+
+#define BYTES 16
+#define WRITTEN_OUT 16          // turns of a thread that are written out
+#define WRITTEN_WORK 600.0      // operations of them
+#define LANES_WORK 400.0        // of a body that is done for several neighbours at once
+#define MANY (INT64_C(1) << 17) // points from which on there are threads enough
+
+// Operations of a turn of the block, inner loops once.
+static double work_of(const struct cg_lowering *l, uint32_t block)
+{
+    if (block >= l->nest->blocks.count)
+        return 0;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    double work = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
+        work += work_of(l, s->body) + work_of(l, s->other);
+    }
+    return work;
+}
+
+bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
+{
+    return turns <= WRITTEN_OUT && (double)turns * work_of(l, block) <= WRITTEN_WORK;
+}
+
+// What the statements of a block touch along an axis.
+struct touched {
+    unsigned bytes; // of the widest element that stands beside its neighbours
+    unsigned together, apart;
+    bool has_control; // what lanes cannot do side by side
+};
+
+static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, struct touched *t)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF ||
+            s->kind == NEST_SCAN || s->kind == NEST_CONTRACT)
+            t->has_control = true;
+        look(l, s->body, axis, t);
+        look(l, s->other, axis, t);
+        if (s->kind != NEST_LOAD && (s->kind != NEST_PUT || s->op))
+            continue;
+        const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
+        if (buffer->role == NEST_LOCAL && !gpu_is_together(l))
+            t->has_control = true;
+        bool has_value = s->index.count && s->index.terms[s->index.count - 1].is_value;
+        int64_t factor = nest_index_factor(&s->index, axis);
+        unsigned bytes = (unsigned)jot_dtype_size(buffer->dtype);
+        if (has_value || (factor != 0 && factor != 1 && factor != -1))
+            t->apart++;
+        else if (factor) {
+            t->together++;
+            t->bytes = bytes > t->bytes ? bytes : t->bytes;
+        }
+    }
+}
+
+unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
+{
+    struct touched t = {0};
+    look(l, s->body, axis, &t);
+    if (t.has_control || t.together <= t.apart || !t.bytes)
+        return 1;
+    unsigned lanes = BYTES / t.bytes;
+    int64_t extent = l->nest->axes.at[axis].extent;
+    bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
+    while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||
+                         lanes * work_of(l, s->body) > LANES_WORK))
+        lanes /= 2;
+    return lanes ? lanes : 1;
+}
+
+struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1};
+    int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
+    if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
+        p.lanes = l->gpu->row.lanes;
+    else if (!is_outer || all >= MANY)
+        p.lanes = gpu_lanes(l, s, p.axis);
+    p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
+    return p;
+}
+
+static int64_t vectors_along(const struct cg_lowering *l, const struct gpu_points *p,
+                             nest_id axis)
+{
+    int64_t extent = l->nest->axes.at[axis].extent;
+    return axis == p->axis ? (extent + p->lanes - 1) / p->lanes : extent;
+}
+
+// Axes from the number of a vector; in 32 bits when they do.
+static void set_axes(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
+{
+    LLVMBuilderRef b = l->m.b;
+    bool is_short = p->count * p->lanes <= INT32_MAX;
+    LLVMTypeRef type = is_short ? l->module->i32 : l->module->i64;
+    if (is_short)
+        i = LLVMBuildTrunc(b, i, type, "");
+    for (uint32_t k = p->s->n_axes; k-- > 0;) {
+        nest_id axis = p->s->axes[k];
+        LLVMValueRef at = i;
+        if (k > 0) {
+            LLVMValueRef n = LLVMConstInt(type, (uint64_t)vectors_along(l, p, axis), 0);
+            LLVMValueRef rest = LLVMBuildUDiv(b, i, n, "");
+            at = LLVMBuildSub(b, i, LLVMBuildMul(b, rest, n, ""), "");
+            i = rest;
+        }
+        if (axis == p->axis && p->lanes > 1)
+            at = LLVMBuildMul(b, at, LLVMConstInt(type, p->lanes, 0), "");
+        l->axes[axis] = is_short ? gpu_wide(l, at) : at;
+    }
+}
+
+static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
+{
+    l->vector_axis = p->axis;
+    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->lanes = p->lanes;
+    cg_lower_block(l, p->s->body);
+    l->lanes = 1;
+    l->vector_axis = NEST_NONE;
+}
+
+void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
+{
+    set_axes(l, p, i);
+    int64_t extent = l->nest->axes.at[p->axis].extent;
+    if (p->lanes == 1) {
+        cg_lower_block(l, p->s->body);
+        return;
+    }
+    if (extent % p->lanes == 0) {
+        lower_lanes(l, p);
+        return;
+    }
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef first = l->axes[p->axis], last = cg_int(l->module, extent - extent % p->lanes);
+    struct cg_branch whole = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, first, last, ""));
+    lower_lanes(l, p);
+    cg_else_open(l, &whole);
+    struct cg_loop loop =
+        cg_loop_open(l, first, cg_int(l->module, extent), cg_int(l->module, 1));
+    l->axes[p->axis] = loop.index;
+    cg_lower_block(l, p->s->body);
+    cg_loop_close(l, &loop);
+    cg_if_close(l, &whole);
+}
+
+// The vectors in the order of the fold of the same length, so that what a thread read for the fold is
+// at hand for the map.
+static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
+{
+    const struct gpu_row *r = &l->gpu->row;
+    LLVMBuilderRef b = l->m.b;
+    if (!r->is_exact || r->parts != 1 || r->length != p->count * p->lanes ||
+        p->lanes != r->lanes || p->s->n_axes != 1)
+        return false;
+    int64_t windows = (r->block < r->length ? r->block : r->length) / r->window;
+    int64_t rounds = r->blocks / r->teams;
+    if (r->blocks % r->teams || !gpu_is_short(l, p->s->body, windows * rounds))
+        return false;
+    struct gpu_member m = gpu_member_of(l, r);
+    for (int64_t j = 0; j < rounds; j++) {
+        LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), "");
+        LLVMValueRef start = LLVMBuildMul(b, gpu_wide(l, row), cg_int(l->module, r->block), "");
+        for (int64_t k = 0; k < windows; k++) {
+            LLVMValueRef at = LLVMBuildAdd(b, gpu_i32(l, k * r->window), m.offset, "");
+            l->axes[p->axis] = LLVMBuildAdd(b, start, gpu_wide(l, at), "");
+            if (p->lanes > 1)
+                lower_lanes(l, p);
+            else
+                cg_lower_block(l, p->s->body);
+        }
+    }
+    return true;
+}
+
+void gpu_map(struct cg_lowering *l, nest_id loop)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct gpu_points p = gpu_points_make(l, loop, false);
+    int64_t group = l->gpu->group;
+    l->gpu->is_alone = true;
+    LLVMValueRef place = gpu_wide(l, l->gpu->place);
+    if (map_as_row(l, &p)) {
+        l->gpu->is_alone = false;
+    } else if (p.count % group == 0 && gpu_is_short(l, p.s->body, p.count / group)) {
+        for (int64_t k = 0; k < p.count / group; k++)
+            gpu_points_body(l, &p, LLVMBuildAdd(b, place, cg_int(l->module, k * group), ""));
+    } else {
+        struct cg_loop turn =
+            cg_loop_open(l, place, cg_int(l->module, p.count), cg_int(l->module, group));
+        gpu_points_body(l, &p, turn.index);
+        cg_loop_close(l, &turn);
+    }
+    l->gpu->is_alone = false;
+    if (l->gpu->shares_locals)
+        gpu_sync(l);
+}
+
+static int64_t common_power(int64_t x, int64_t most)
+{
+    while (most > 1 && x % most)
+        most /= 2;
+    return most;
+}
+
+static const struct gpu_operand *operand_of(const struct cg_lowering *l, nest_id buffer)
+{
+    uint32_t operand = 0;
+    for (nest_id i = 0; i < buffer; i++)
+        operand += l->nest->buffers.at[i].role != NEST_LOCAL;
+    return &l->gpu->operands[operand];
+}
+
+bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    return l->nest->buffers.at[s->buffer].role == NEST_IN && operand_of(l, s->buffer)->is_alone;
+}
+
+unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
+    int64_t along = nest_index_factor(&s->index, l->vector_axis), size, power;
+    if (l->lanes == 1 || l->vector_axis == NEST_NONE || (along != 1 && along != -1))
+        return 0;
+    size = (int64_t)jot_dtype_size(buffer->dtype);
+    power = common_power(s->index.constant + (along < 0 ? 1 : 0), BYTES);
+    power = common_power(l->lanes, power);
+    for (uint32_t i = 0; i < s->index.count; i++) {
+        const struct nest_term *t = &s->index.terms[i];
+        if (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)
+            return 0;
+        if (t->is_value || t->id != l->vector_axis)
+            power = common_power(t->factor, power);
+    }
+    int64_t align = power * size;
+    int64_t most = buffer->role == NEST_LOCAL ? BYTES : operand_of(l, s->buffer)->align;
+    align = align < most ? align : most;
+    int64_t element = dtype_get(dtype_real(buffer->dtype))->bytes;
+    return (unsigned)(align > element ? align : element);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements that a GPU does otherwise than the host.
+#include "codegen/gpu/gpu.h"
+
+static bool is_shared(const struct cg_lowering *l, nest_id buffer)
+{
+    const struct cg_gpu *g = l->gpu;
+    const struct nest_buffer *info = &l->nest->buffers.at[buffer];
+    return g->group > 1 && info->role == NEST_LOCAL &&
+           (g->scopes[buffer] == NEST_NONE || !g->is_shared_out[g->scopes[buffer]]);
+}
+
+LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer)
+{
+    const struct nest_buffer *info = &l->nest->buffers.at[buffer];
+    if (!is_shared(l, buffer))
+        return NULL;
+    return gpu_shared(l, (uint64_t)info->count * jot_dtype_size(info->dtype));
+}
+
+// One thread of the group does it.
+static struct cg_branch one_open(struct cg_lowering *l)
+{
+    LLVMValueRef zero = gpu_i32(l, 0);
+    return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, l->gpu->place, zero, ""));
+}
+
+static void put_together(struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct cg_branch one = one_open(l);
+    cg_store(l, s, l->values[s->in[0]]);
+    cg_if_close(l, &one);
+    if (is_shared(l, s->buffer))
+        gpu_sync(l);
+}
+
+static void scan_together(struct cg_lowering *l, nest_id id)
+{
+    struct cg_branch one = one_open(l);
+    l->gpu->is_alone = true;
+    cg_lower_statement(l, id);
+    l->gpu->is_alone = false;
+    cg_if_close(l, &one);
+    if (l->gpu->shares_locals)
+        gpu_sync(l);
+}
+
+// Terms in their order, by one thread.
+static void contract(struct cg_lowering *l, const struct nest_statement *s)
+{
+    LLVMBuilderRef b = l->m.b;
+    jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
+    if (s->fold != NEST_NONE || l->lanes > 1 || gpu_is_together(l)) {
+        cg_fail(l, "no code for this product on a GPU");
+        return;
+    }
+    struct cg_loop loops[64];
+    uint32_t n = s->n_axes - 1;
+    for (uint32_t i = 0; i < n; i++) {
+        loops[i] =
+            cg_loop_open(l, zero, cg_int(l->module, l->nest->axes.at[s->axes[i]].extent), one);
+        l->axes[s->axes[i]] = loops[i].index;
+    }
+    LLVMTypeRef lane = cg_lane_type(l->module, d);
+    LLVMValueRef sum[2] = {cg_alloca(l, lane, 1), cg_alloca(l, lane, 1)};
+    bool is_complex = dtype_is_complex(d);
+    for (int i = 0; i <= is_complex; i++)
+        LLVMBuildStore(b, LLVMConstNull(lane), sum[i]);
+    struct cg_loop terms =
+        cg_loop_open(l, zero, cg_int(l->module, l->nest->axes.at[s->axes[n]].extent), one);
+    l->axes[s->axes[n]] = terms.index;
+    struct cg_value v[2], acc;
+    for (int i = 0; i < 2; i++)
+        v[i] = cg_load_at(l, cg_buffer_base(l, s->source[i]), d, &s->source_index[i], NULL);
+    acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
+    acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
+    acc = cg_combine_fma(&l->m, d, acc, v[0], v[1]);
+    LLVMBuildStore(b, acc.re, sum[0]);
+    if (is_complex)
+        LLVMBuildStore(b, acc.im, sum[1]);
+    cg_loop_close(l, &terms);
+    acc.re = LLVMBuildLoad2(b, lane, sum[0], "");
+    acc.im = is_complex ? LLVMBuildLoad2(b, lane, sum[1], "") : NULL;
+    cg_store_at(l, cg_buffer_base(l, s->buffer), d, &s->index, NULL, acc);
+    while (n)
+        cg_loop_close(l, &loops[--n]);
+}
+
+bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    bool together = gpu_is_together(l);
+    switch (s->kind) {
+    case NEST_PUT:
+        if (!together || s->op)
+            return false;
+        put_together(l, s);
+        return true;
+    case NEST_PAR:
+    case NEST_MAP:
+        if (together)
+            gpu_map(l, id);
+        return together;
+    case NEST_FOLD:
+        if (together)
+            gpu_fold_together(l, id);
+        else
+            gpu_fold_alone(l, id);
+        return true;
+    case NEST_SCAN:
+        if (together)
+            scan_together(l, id);
+        return together;
+    case NEST_CONTRACT:
+        contract(l, s);
+        return true;
+    case NEST_BARRIER:
+        gpu_sync(l);
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX without a GPU: what its structure promises, and that the assembler of the toolkit, where there is
+// one, takes it and keeps registers in registers.
+#include "support/run_native.h"
+
+#include "base/status.h"
+#include "codegen/codegen.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+static struct arena *arena;
+
+static void setup(void) { arena = arena_create(); }
+static void teardown(void) { arena_release(arena); }
+
+// What compiling the text of one kernel gives.
+static struct cg_response compiled(const char *text, const char *target)
+{
+    int n;
+    struct nest **nests;
+    ck_assert_msg(nest_parse(arena, text, &n, &nests) == JOT_OK, "%s", jot_error_message());
+    struct strbuf program = strbuf_make(arena);
+    nest_program_print(&program, run_native_wrap(arena, nests[0]));
+    struct cg_request request = {
+        .abi_version = CG_ABI_VERSION, .program = program.text, .target = target};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    return r;
+}
+
+static const char *ptx_of(const char *text)
+{
+    struct cg_response r = compiled(text, "cuda sm_90");
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    ck_assert_uint_eq(strlen(r.object) + 1, r.object_size);
+    const char *copy = arena_text(arena, r.object);
+    r.release(&r);
+    return copy;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+        n++;
+    return n;
+}
+
+// Assembled without spills; true also where there is no assembler.
+static void check_assembles(const char *ptx)
+{
+    if (system("command -v ptxas >/dev/null 2>&1") != 0)
+        return;
+    char path[64], command[256], line[256];
+    snprintf(path, sizeof path, "/tmp/jot-ptx-%d.ptx", (int)getpid());
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(ptx, f);
+    fclose(f);
+    snprintf(command, sizeof command, "ptxas -arch=sm_90 -v -o /dev/null %s 2>&1", path);
+    f = popen(command, "r");
+    ck_assert_ptr_nonnull(f);
+    struct strbuf said = strbuf_make(arena);
+    while (fgets(line, sizeof line, f))
+        strbuf_add(&said, line);
+    ck_assert_msg(pclose(f) == 0, "%s", said.text);
+    unlink(path);
+    ck_assert_msg(count(said.text, "bytes spill stores") ==
+                      count(said.text, " 0 bytes spill stores"),
+                  "%s", said.text);
+}
+
+static void check_clean(const char *ptx)
+{
+    ck_assert_ptr_null(strstr(ptx, ".local"));
+    ck_assert_ptr_null(strstr(ptx, ".ftz"));
+    check_assembles(ptx);
+}
+
+#define AXPY(n)                                                                                \
+    "kernel axpy(x: f32[" n "], y: f32[" n "], z: out f32[" n "]) {\n"                         \
+    "  %0 = const 0x40200000 : f32\n"                                                          \
+    "  par i < " n " {\n"                                                                      \
+    "    %1 = load x[i] : f32\n"                                                               \
+    "    %2 = load y[i] : f32\n"                                                               \
+    "    %3 = mul %0, %1 : f32\n"                                                              \
+    "    %4 = add %3, %2 : f32\n"                                                              \
+    "    put z[i] = %4\n"                                                                      \
+    "  }\n"                                                                                    \
+    "}\n"
+
+START_TEST(maps_go_by_16_bytes)
+{
+    const char *ptx = ptx_of(AXPY("1048576"));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+    ck_assert_int_eq(count(ptx, "mul.rn.f32"), 4); // nothing is contracted
+    check_clean(ptx);
+    // A length that is no multiple of four ends in single numbers.
+    ptx = ptx_of(AXPY("1048579"));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2);
+    ck_assert_int_eq(count(ptx, "st.global.f32"), 1);
+    check_clean(ptx);
+}
+END_TEST
+
+START_TEST(a_row_is_read_once)
+{
+    const char *ptx = ptx_of("kernel softmax(x: f32[67108864], y: out f32[67108864]) {\n"
+                             "  par r < 8192 {\n"
+                             "    fold c < 8192 {\n"
+                             "      %0 = load x[8192*r + c] : f32\n"
+                             "      yield reduce_max %0\n"
+                             "    } -> %1 : f32\n"
+                             "    fold c < 8192 {\n"
+                             "      %2 = load x[8192*r + c] : f32\n"
+                             "      %3 = sub %2, %1 : f32\n"
+                             "      %4 = exp %3 : f32\n"
+                             "      yield reduce_sum %4\n"
+                             "    } -> %5 : f32\n"
+                             "    map c < 8192 {\n"
+                             "      %6 = load x[8192*r + c] : f32\n"
+                             "      %7 = sub %6, %1 : f32\n"
+                             "      %8 = exp %7 : f32\n"
+                             "      %9 = div %8, %5 : f32\n"
+                             "      put y[8192*r + c] = %9\n"
+                             "    }\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "ld.global"), 8);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
+    check_clean(ptx);
+}
+END_TEST
+
+START_TEST(a_sum_is_one_kernel)
+{
+    const char *ptx = ptx_of("kernel sum(x: f32[16777216], y: out f32[1]) {\n"
+                             "  fold c < 16777216 {\n"
+                             "    %0 = load x[c] : f32\n"
+                             "    yield reduce_sum %0\n"
+                             "  } -> %1 : f32\n"
+                             "  put y[0] = %1\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
+    ck_assert_ptr_nonnull(strstr(ptx, "ld.global.nc.v4.f32"));
+    ck_assert_ptr_nonnull(strstr(ptx, "atom.global.add.u32"));
+    check_clean(ptx);
+}
+END_TEST
+
+// Everything is there that the host calls a library for.
+START_TEST(functions_are_in_the_module)
+{
+    const char *ptx = ptx_of("kernel f(x: f64[4096], y: f64[4096], z: out f64[4096]) {\n"
+                             "  par i < 4096 {\n"
+                             "    %0 = load x[i] : f64\n"
+                             "    %1 = load y[i] : f64\n"
+                             "    %2 = sin %0 : f64\n"
+                             "    %3 = rem %2, %1 : f64\n"
+                             "    put z[i] = %3\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_ptr_null(strstr(ptx, ".extern .func"));
+    check_clean(ptx);
+}
+END_TEST
+
+START_TEST(architectures_that_nobody_knows)
+{
+    struct cg_response r = compiled(AXPY("64"), "cuda sm_35");
+    ck_assert_int_eq(r.status, JOT_ERR_LIBRARY);
+    ck_assert_str_eq(r.message, "no code for the GPU architecture \"sm_35\": sm_80 to sm_90 "
+                                "and newer are known");
+    r.release(&r);
+    r = compiled(AXPY("64"), "cuda sm_120");
+    ck_assert_int_eq(r.status, JOT_OK);
+    ck_assert_ptr_nonnull(strstr(r.object, ".target sm_90\n"));
+    r.release(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("gpu");
+    TCase *c = tcase_create("ptx");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, maps_go_by_16_bytes);
+    tcase_add_test(c, a_row_is_read_once);
+    tcase_add_test(c, a_sum_is_one_kernel);
+    tcase_add_test(c, functions_are_in_the_module);
+    tcase_add_test(c, architectures_that_nobody_knows);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
