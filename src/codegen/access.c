@@ -35,18 +35,23 @@ LLVMValueRef cg_alloca(struct cg_lowering *l, LLVMTypeRef type, uint64_t count)
     return at;
 }
 
+// Bytes behind the base, in the entry block, for it is used wherever the memory is.
+static LLVMValueRef place_at_entry(struct cg_lowering *l, LLVMValueRef base, uint64_t bytes)
+{
+    LLVMValueRef at = cg_int(l->module, (int64_t)bytes);
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
+    LLVMValueRef memory = LLVMBuildInBoundsGEP2(b, l->module->i8, base, &at, 1, "");
+    LLVMDisposeBuilder(b);
+    return memory;
+}
+
 LLVMValueRef cg_scratch(struct cg_lowering *l, uint64_t bytes)
 {
     if (bytes <= SMALL_BYTES || l->gpu)
         return cg_alloca(l, l->module->i8, bytes ? bytes : 1);
-    LLVMValueRef at = cg_int(l->module, (int64_t)l->scratch_bytes);
+    LLVMValueRef memory = place_at_entry(l, l->scratch_argument, l->scratch_bytes);
     l->scratch_bytes += (bytes + 63) / 64 * 64;
-    // In the entry block, for it is used wherever the memory is.
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(l->module->context);
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
-    LLVMValueRef memory =
-        LLVMBuildInBoundsGEP2(b, l->module->i8, l->scratch_argument, &at, 1, "");
-    LLVMDisposeBuilder(b);
     return memory;
 }
 
@@ -67,10 +72,14 @@ LLVMValueRef cg_buffer_base(struct cg_lowering *l, nest_id buffer)
     if (l->gpu && (state->base = cg_gpu_shared_local(l, buffer)))
         return state->base;
     state->expanded = l->lanes > 1 && cg_is_inside(l, buffer, l->vector_loop);
-    uint64_t lanes = state->expanded ? l->lanes : 1;
-    for (unsigned c = 0; c < (state->expanded && l->chunks ? l->n_chunks : 1); c++)
-        state->of_chunk[c] =
-            cg_scratch(l, (uint64_t)info->count * dtype_get(info->dtype)->bytes * lanes);
+    uint64_t row = dtype_get(info->dtype)->bytes * (uint64_t)(state->expanded ? l->lanes : 1);
+    uint64_t bytes = row * (uint64_t)info->count;
+    unsigned chunks = state->expanded && l->chunks ? l->n_chunks : 1;
+    // Elements of all vectors lie together, but for what may become registers.
+    state->between = bytes > SMALL_BYTES ? chunks : 1;
+    LLVMValueRef all = state->between > 1 ? cg_scratch(l, bytes * chunks) : NULL;
+    for (unsigned c = 0; c < chunks; c++)
+        state->of_chunk[c] = all ? place_at_entry(l, all, row * c) : cg_scratch(l, bytes);
     state->base = state->of_chunk[0];
     return state->of_chunk[chunk];
 }

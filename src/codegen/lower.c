@@ -289,6 +289,12 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     l->lanes = 1;
 }
 
+static bool is_local_of_lanes(const struct cg_lowering *l, nest_id buffer)
+{
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL &&
+           cg_is_inside(l, buffer, l->vector_loop);
+}
+
 // Whether what the lanes of an axis load and put inside a loop over time differs from lane to lane.
 static bool has_lanes_in_time(const struct cg_lowering *l, uint32_t block, bool in_time)
 {
@@ -298,9 +304,10 @@ static bool has_lanes_in_time(const struct cg_lowering *l, uint32_t block, bool 
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         bool over_time = in_time || s->kind == NEST_SEQ || s->kind == NEST_WHILE;
-        if (in_time && s->kind == NEST_PUT)
+        if (in_time && s->kind == NEST_PUT && !is_local_of_lanes(l, s->buffer))
             return true;
-        if (in_time && s->kind == NEST_LOAD && l->varies[s->result])
+        if (in_time && s->kind == NEST_LOAD && !is_local_of_lanes(l, s->buffer) &&
+            l->varies[s->result])
             return true;
         if (has_lanes_in_time(l, s->body, over_time) ||
             has_lanes_in_time(l, s->other, over_time))

@@ -26,6 +26,7 @@ struct cg_buffer {
     bool expanded;     // a local with an element for each lane: [count][lanes]
     LLVMValueRef
         of_chunk[CG_CHUNKS]; // expanded: the memory of each of the vectors side by side
+    unsigned between;        // and vectors from element to element
     // In loops over the points of a network (points.c): elements from row to row, of which lane 0
     // is at the offset (NULL: 0).  What is kept has zeros where there are no points.
     int64_t row;

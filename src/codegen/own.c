@@ -8,7 +8,8 @@ bool cg_is_own(struct cg_lowering *l, nest_id buffer)
     return cg_buffer_base(l, buffer) && l->buffers[buffer].expanded;
 }
 
-// One part of an element of a local that every lane has: [element][part][lane].
+// One part of an element of a local that every lane has: [element][part][lane], or of a long one
+// [element][vector side by side][part][lane].
 struct own {
     LLVMTypeRef lane;
     unsigned align;
@@ -22,7 +23,7 @@ static struct own own_place(struct cg_lowering *l, const struct nest_statement *
 {
     LLVMBuilderRef b = l->m.b;
     jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
-    int64_t parts = dtype_is_complex(d) ? 2 : 1;
+    int64_t parts = (dtype_is_complex(d) ? 2 : 1) * l->buffers[s->buffer].between;
     struct cg_parts p = cg_split_index(l, &s->index);
     struct own o = {.lane = cg_memory_type(l->module, d),
                     .align = dtype_get(dtype_real(d))->bytes,

@@ -13,6 +13,7 @@
 #define LONG_STEP 1000    // operations that have enough independent ones among them
 #define SHORT_LOCAL 16    // elements
 #define LOCAL_BYTES 16384 // what stays in the nearest cache
+#define TAPE_BYTES (UINT64_C(1) << 20) // and in the second one
 
 struct live {
     const struct cg_lowering *l;
@@ -163,13 +164,32 @@ static unsigned chunks_of(const struct live *p, const struct span *s, double loc
     return n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 || s->ops < LONG_STEP ? 2 : 1;
 }
 
-// Memory of locals that every lane has.
-static uint64_t local_bytes(const struct cg_lowering *l, nest_id loop, unsigned lanes)
+static bool is_time(const struct cg_lowering *l, const struct nest_index *x)
+{
+    for (uint32_t i = 0; i < l->nest->statements.count; i++)
+        if (cg_statement(l, i)->kind == NEST_SEQ &&
+            nest_index_factor(x, cg_statement(l, i)->axes[0]) != 0)
+            return true;
+    return false;
+}
+
+// Whether steps of loops over time go through the local one after the other.
+static bool is_tape(const struct cg_lowering *l, nest_id buffer)
+{
+    for (uint32_t i = 0; i < l->nest->statements.count; i++)
+        if (cg_statement(l, i)->buffer == buffer && !is_time(l, &cg_statement(l, i)->index))
+            return false;
+    return true;
+}
+
+// Memory of the tapes, or of the other locals, that every lane has.
+static uint64_t local_bytes(const struct cg_lowering *l, nest_id loop, unsigned lanes,
+                            bool tapes)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
         const struct nest_buffer *b = &l->nest->buffers.at[i];
-        if (b->role == NEST_LOCAL && cg_is_inside(l, i, loop))
+        if (b->role == NEST_LOCAL && is_tape(l, i) == tapes && cg_is_inside(l, i, loop))
             bytes += (uint64_t)b->count * dtype_get(b->dtype)->bytes * lanes;
     }
     return bytes;
@@ -197,7 +217,8 @@ unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id id, nest_id axis,
     int64_t extent = l->nest->axes.at[axis].extent;
     while (chunks > 1 && (int64_t)lanes * chunks / 2 >= extent)
         chunks /= 2;
-    while (chunks > 1 && local_bytes(l, id, lanes) * chunks > LOCAL_BYTES)
+    uint64_t state = local_bytes(l, id, lanes, false), tapes = local_bytes(l, id, lanes, true);
+    while (chunks > 1 && (state * chunks > LOCAL_BYTES || tapes * chunks > TAPE_BYTES))
         chunks /= 2;
     return chunks;
 }

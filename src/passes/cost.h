@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COST_VERSION 4
+#define COST_VERSION 5
 
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache
@@ -35,12 +35,14 @@ enum cost_constant {
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,
-    COST_JUMP = 12,              // ops of branches that are not worth a jump
-    COST_UNROLL = 4,             // extent of an axis that is written out
-    COST_EXPANDED_OPS = 400,     // of a loop's body whose elements are written out
-    COST_EXPANDED_STATE = 64,    // elements of its carries
-    COST_LANE_BYTES = 4 * 1024,  // of locals of a lane
-    COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
+    COST_JUMP = 12,             // ops of branches that are not worth a jump
+    COST_UNROLL = 4,            // extent of an axis that is written out
+    COST_EXPANDED_OPS = 400,    // of a loop's body whose elements are written out
+    COST_EXPANDED_STATE = 64,   // elements of its carries
+    COST_LANE_BYTES = 4 * 1024, // of locals of a lane
+    COST_ROWS = 4,              // of a lane that one loop leaves for another: worth one kernel
+    COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps of one loop for the next
+    COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
 };
 
 // Of one scalar of an elementwise op.

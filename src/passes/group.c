@@ -515,11 +515,17 @@ static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
     return true;
 }
 
-// Whether the node is a step or several: a loop, a branch, an effect.
-static bool node_is_steps(const struct ir_node *n)
+// A loop, a branch, or several that become one kernel (join_loops.c).
+static bool node_is_control(const struct ir_node *n)
 {
     enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_EFFECT;
+    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
+}
+
+// Whether the node is a step or several.
+static bool node_is_steps(const struct ir_node *n)
+{
+    return node_is_control(n) || ir_op_class((enum ir_op)n->op) == IR_CLASS_EFFECT;
 }
 
 // Effects come in the order of their nodes, which are visited from the last to the first.
@@ -541,7 +547,7 @@ static void store_steps(struct schedule *s, const struct ir_node *n)
 {
     demand_list all = {0};
     bool has_effect = ir_has_effect(s->g, n), is_wanted = has_effect;
-    bool is_control = ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL;
+    bool is_control = node_is_control(n);
     for (ir_id v = n->out; v < n->out + n->n_out; v++) {
         demand_list l = demands_on(s, v);
         for (uint32_t i = 0; i < l.count; i++)
@@ -578,8 +584,7 @@ static bool store_by_loop(struct schedule *s, ir_id v, const demand_list *l)
     const struct ir_node *n = ir_node_of(s->g, v);
     ir_id x = n->op == IR_transpose ? ir_operand(s->g, n, 0) : IR_NONE;
     if (x == IR_NONE || s->uses[x] != 1 || s->is_output[x] ||
-        ir_op_class((enum ir_op)ir_node_of(s->g, x)->op) != IR_CLASS_CONTROL ||
-        !is_resident(s, ir_node_of(s->g, x)))
+        !node_is_control(ir_node_of(s->g, x)) || !is_resident(s, ir_node_of(s->g, x)))
         return false;
     s->stored_as[x] = v;
     s->decision[v] = DECIDE_MEMBER;

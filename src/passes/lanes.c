@@ -55,12 +55,22 @@ static struct view row_of(struct view v)
     return (struct view){.rank = v.rank - 1, .dims = v.dims + 1};
 }
 
-// The view of one step of result k.  Without carries the steps are lanes too.
-static struct view subject(const struct lanes *l, const struct ir_node *n, uint32_t k)
+// What has the lanes: one step of every result of the loop or branch, or of those in a function of
+// several.  Without carries the steps are lanes too.
+static void add_subjects(struct lanes *l, const struct lane_graph *f, const struct ir_node *n)
 {
-    struct view v = l->top->view[n->out + k];
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL) {
+        struct lane_graph *body = f->bodies[n - f->g->nodes.at][0];
+        ir_for_each_node (body->g, m)
+            if (ir_op_class((enum ir_op)m->op) == IR_CLASS_CONTROL)
+                add_subjects(l, body, m);
+        return;
+    }
     uint32_t n_carry = n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : 0;
-    return n_carry && k >= n_carry ? row_of(v) : v;
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        struct view v = f->view[n->out + k];
+        vec_push(l->space.scratch, &l->subjects, n_carry && k >= n_carry ? row_of(v) : v);
+    }
 }
 
 static int64_t count_of(struct lanes *l, struct view v)
@@ -68,12 +78,12 @@ static int64_t count_of(struct lanes *l, struct view v)
     return axes_product(&l->space, axes_of_view(&l->space, v));
 }
 
-static struct view largest(struct lanes *l, const struct ir_node *n)
+static struct view largest(struct lanes *l)
 {
     struct view best = {0};
-    for (uint32_t k = 0; k < n->n_out; k++)
-        if (count_of(l, subject(l, n, k)) > count_of(l, best))
-            best = subject(l, n, k);
+    for (uint32_t k = 0; k < l->subjects.count; k++)
+        if (count_of(l, l->subjects.at[k]) > count_of(l, best))
+            best = l->subjects.at[k];
     return best;
 }
 
@@ -105,15 +115,15 @@ static void align(struct lanes *l, struct view v)
     }
 }
 
-static void choose_lanes(struct lanes *l, const struct ir_node *n)
+static void choose_lanes(struct lanes *l)
 {
-    struct view most = largest(l, n);
+    struct view most = largest(l);
     int64_t count = count_of(l, most);
     if (count == 0)
         return;
     l->lanes = unmixed(l, axes_of_view(&l->space, most));
-    for (uint32_t k = 0; k < n->n_out; k++) {
-        struct view v = subject(l, n, k);
+    for (uint32_t k = 0; k < l->subjects.count; k++) {
+        struct view v = l->subjects.at[k];
         int64_t own = count_of(l, v);
         align(l, v);
         if (own <= SMALL_COUNT || own <= count / SMALL_PART)
@@ -132,7 +142,8 @@ struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g, const st
         in[i] = axes_fresh_view(&l->space, ir_operand(g, n, i));
     lanes_look(l, l->top, n, in);
     any_view(l, l->top, mix_repeated);
-    choose_lanes(l, n);
+    add_subjects(l, l->top, n);
+    choose_lanes(l);
     return l;
 }
 
@@ -151,12 +162,12 @@ bool lanes_have(struct lanes *l, struct view v)
     return axes_include(&l->space, axes_of_view(&l->space, v), l->lanes);
 }
 
-const struct ir_node *lanes_lost_to(struct lanes *l, const struct ir_node *n)
+const struct ir_node *lanes_lost_to(struct lanes *l)
 {
     const struct ir_node *by = NULL;
     int64_t most = 0;
-    for (uint32_t k = 0; k < n->n_out; k++) {
-        struct atoms a = axes_of_view(&l->space, subject(l, n, k));
+    for (uint32_t k = 0; k < l->subjects.count; k++) {
+        struct atoms a = axes_of_view(&l->space, l->subjects.at[k]);
         for (uint32_t i = 0; i < a.count; i++) {
             const struct atom *atom = &l->space.atoms.at[a.at[i]];
             if (!atom->is_derived || atom->extent <= most)

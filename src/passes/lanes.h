@@ -20,8 +20,9 @@ struct lane_graph {
 struct lanes {
     struct schedule space; // of atoms; a mixed one is_derived
     struct ir_module *module;
-    struct lane_graph *top; // has the loop as one of its nodes
-    struct atoms lanes;     // slowest first
+    struct lane_graph *top;    // has the loop as one of its nodes
+    struct atoms lanes;        // slowest first
+    VEC(struct view) subjects; // what has them, but for what is small: carries and rows
     VEC(const struct ir_node *) mixers;
 };
 
@@ -32,7 +33,8 @@ void lanes_look(struct lanes *l, struct lane_graph *f, const struct ir_node *n,
 struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g); // without views
 void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 
-// The lanes of node n of g, a scan, while or cond.  Memory is the scratch arena's.
+// The lanes of node n of g, a scan, while or cond, or a call of a function that has some.  Memory is
+// the scratch arena's.
 struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g,
                        const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
@@ -40,6 +42,6 @@ struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);
 bool lanes_have(struct lanes *l, struct view v); // whether the view has all lanes
 // The op that took the longest axis of the carries out of the lanes, or NULL.
-const struct ir_node *lanes_lost_to(struct lanes *l, const struct ir_node *n);
+const struct ir_node *lanes_lost_to(struct lanes *l);
 
 #endif

@@ -384,6 +384,23 @@ static void add_cond(struct schedule *s, const struct ir_node *n, const char *re
     add_marker(s, NEST_STEP_END, NULL);
 }
 
+// "resident, 2 loops"; "resident, not joined: their lanes are others".
+static const char *resident_reason(struct schedule *s, const struct ir_node *n)
+{
+    struct strbuf b = strbuf_make(s->program->arena);
+    const char *apart = s->apart[n - s->g->nodes.at];
+    uint32_t loops = 0;
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
+        ir_for_each_node (ir_body(s->g, n, 0), m)
+            loops += ir_op_class((enum ir_op)m->op) == IR_CLASS_CONTROL;
+    strbuf_add(&b, "resident");
+    if (loops)
+        strbuf_printf(&b, ", %u loops", loops);
+    if (apart)
+        strbuf_printf(&b, ", not joined: %s", apart);
+    return b.text;
+}
+
 void schedule_control(struct schedule *s, uint32_t group)
 {
     const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
@@ -391,7 +408,7 @@ void schedule_control(struct schedule *s, uint32_t group)
     const char *reason = "asked for";
     bool as_steps = s->options->steps || s->options->separate;
     if (!as_steps && schedule_resident(s, n, &k, &reason))
-        schedule_kernel_step(s, &k, "resident");
+        schedule_kernel_step(s, &k, resident_reason(s, n));
     else if (n->op == IR_scan)
         add_scan(s, n, reason);
     else if (n->op == IR_while)

@@ -122,6 +122,7 @@ struct schedule {
     uint32_t *memory_of; // by value
     ir_id *stored_as;    // by value: the transpose that is stored instead of it, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
+    const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
     // Of the kernel that is being written; see nest_from_graph.c.
     uint32_t *bound;   // by atom: the index form of its loop, NONE outside
     uint32_t *stage;   // by value: folds one after the other that it takes, or NONE
@@ -226,7 +227,10 @@ void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *die
                    const uint32_t *in, const uint32_t *out);
 // The steps of a scan, while or cond, the root of the group.
 void schedule_control(struct schedule *s, uint32_t group);
-// How the node is one kernel, or why it is not.
+// The graph with a call of a function in place of loops that become one kernel (join_loops.c), and
+// what is between them.  There are no other calls.
+const struct ir_graph *schedule_join_loops(struct schedule *s, const struct ir_graph *g);
+// How the node, a loop or branch or joined ones, is one kernel, or why it is not.
 struct resident {
     struct lanes *lanes;
     bool is_expanded;   // elements of a lane are written out

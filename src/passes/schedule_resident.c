@@ -12,10 +12,12 @@
 // How much a lane takes.
 struct survey {
     struct lanes *l;
-    const struct ir_graph *g; // that is looked at
-    int64_t ops;              // when elements are written out
-    int64_t held;             // elements of carries and of results of loops
-    int64_t bytes;            // of locals when they are looped over
+    const struct ir_graph *g;      // that is looked at
+    const struct ir_graph *joined; // the function of several loops, or NULL
+    int64_t ops;                   // when elements are written out
+    int64_t held;                  // elements of carries and of results of loops
+    int64_t bytes;                 // of locals when they are looped over
+    int64_t tape;             // bytes of the rows that a loop leaves for what comes after it
     const struct ir_node *by; // what cannot be done, and why
     const char *why, *why_looped;
 };
@@ -55,7 +57,7 @@ static int64_t folded_of(const struct survey *u, const struct lane_graph *f,
     (void)f;
     for (int i = 0; i < count; i++)
         product = times(product, ir_dims_of(u->g, x)[axes[i]]);
-    return product;
+    return u->g == u->joined && product > COST_EXPANDED_STATE ? 1 : product;
 }
 
 static void survey_graph(struct survey *u, const struct lane_graph *f);
@@ -94,6 +96,19 @@ static void survey_scatter(struct survey *u, const struct lane_graph *f,
         refuse(u, n, "a sum in parts");
 }
 
+static bool is_row(const struct ir_node *n, ir_id v)
+{
+    return n->op == IR_scan && v - n->out >= (uint32_t)ir_scan_of(n).n_carry;
+}
+
+static bool is_operand(const struct ir_graph *g, ir_id v)
+{
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        if (g->operands.at[i] == v)
+            return true;
+    return false;
+}
+
 static void survey_node(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     enum ir_op op = (enum ir_op)n->op;
@@ -104,17 +119,26 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
     if (op_class == IR_CLASS_CONTROL || op_class == IR_CLASS_CALL)
         survey_bodies(u, f, n);
     for (ir_id v = n->out; v < n->out + n->n_out; v++) {
-        int64_t count = inner_of(u, f, v), ops = count;
+        int64_t count = inner_of(u, f, v), written = count, ops;
         jot_dtype d = ir_dtype_of(u->g, v);
+        // What is done with rows between loops is done in loops.
+        if (u->g == u->joined && count > COST_EXPANDED_STATE)
+            written = 1;
+        ops = written;
         if (op_class == IR_CLASS_MAP && n->n_in)
-            ops = times(count, cost_size_of_op(op, d));
+            ops = times(written, cost_size_of_op(op, d));
         else if (node_is_folding(n))
-            ops = times(count, 2 * folded_of(u, f, n));
+            ops = times(written, 2 * folded_of(u, f, n));
         else if (op_class == IR_CLASS_INDEX || op_class == IR_CLASS_UPDATE)
-            ops = times(count, 4);
+            ops = times(written, 4);
         else if (op_class != IR_CLASS_CUMULATIVE)
             ops = 0;
         add(&u->ops, ops);
+        if (is_row(n, v)) {
+            if (u->g != u->joined || is_operand(u->g, v))
+                add(&u->tape, times(count, dtype_get(d)->bytes));
+            continue;
+        }
         if (is_held)
             add(&u->held, count);
         if (count > 1 && !node_is_index(n) && op != IR_param)
@@ -135,10 +159,12 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
                                const struct ir_node *n)
 {
     struct survey u = {.l = l, .g = s->g};
+    bool is_joined = ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL;
+    if (is_joined)
+        u.joined = ir_body(s->g, n, 0);
     survey_bodies(&u, l->top, n);
-    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
-        bool is_row = n->op == IR_scan && v - n->out >= (ir_id)ir_scan_of(n).n_carry;
-        int64_t count = is_row ? 0 : inner_of(&u, l->top, v);
+    for (ir_id v = n->out; !is_joined && v < n->out + n->n_out; v++) {
+        int64_t count = is_row(n, v) ? 0 : inner_of(&u, l->top, v);
         add(&u.held, count);
         if (count > 1)
             add(&u.bytes, times(count, 2 * dtype_get(ir_dtype_of(s->g, v))->bytes));
@@ -163,11 +189,13 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     r->is_expanded = u.ops <= COST_EXPANDED_OPS && u.held <= COST_EXPANDED_STATE;
     if (!r->is_expanded && u.why_looped)
         refuse(&u, NULL, u.why_looped);
+    if (u.tape > COST_TAPE_OF_LANE)
+        refuse(&u, NULL, "many rows of a lane");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
     if (r->is_expanded || u.bytes <= COST_LANE_BYTES)
         return NULL;
-    const struct ir_node *lost = lanes_lost_to(r->lanes, n);
+    const struct ir_node *lost = lanes_lost_to(r->lanes);
     return lost ? schedule_reason(s, "lane axis lost", lost) : "too much state for a lane";
 }
 
@@ -269,6 +297,33 @@ static void write_points(struct writer *w, const struct ir_node *n)
     write_enter(w, NULL);
 }
 
+// The loops of a function, and what is between them, in its frame.
+static void write_joined(struct writer *w, const struct ir_node *n)
+{
+    struct schedule *s = w->outer;
+    struct lane_graph *body = w->lanes->top->bodies[n - s->g->nodes.at][0];
+    const struct ir_graph *g = body->g;
+    struct frame *f = write_frame(w, body, ir_operands(s->g, n));
+    struct sink *rows = arena_array(s->scratch, struct sink, g->values.count + 1);
+    f->rows = rows;
+    for (uint32_t k = 0; k < g->outputs.count; k++)
+        if (is_wanted(s, n->out + k))
+            rows[g->outputs.at[k]] = memory_sink(w, n->out + k);
+    for (ir_id v = 0; v < g->values.count; v++)
+        rows[v].is_kept = is_operand(g, v);
+    write_enter(w, f);
+    for (uint32_t k = 0; k < g->outputs.count; k++) {
+        ir_id v = g->outputs.at[k];
+        if (!is_wanted(s, n->out + k))
+            continue;
+        if (is_row(ir_node_of(g, v), v))
+            write_loop(w, ir_node_of(g, v));
+        else
+            write_elements(w, v, body->view[v], &rows[v]);
+    }
+    write_enter(w, NULL);
+}
+
 static void write_lanes(struct writer *w, const struct ir_node *n)
 {
     struct arena *a = w->outer->scratch;
@@ -282,9 +337,26 @@ static void write_lanes(struct writer *w, const struct ir_node *n)
     for (uint32_t i = 0; i < lanes.count; i++)
         forms[i] = emit_form_axis(&w->e, axes[i]);
     w->lane_forms = forms;
-    write_points(w, n);
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL)
+        write_joined(w, n);
+    else
+        write_points(w, n);
     if (lanes.count)
         emit_close(&w->e, 0, 0, NULL);
+}
+
+// "k0_scan", or of several loops "k0_scan_scan".
+static const char *name_of_kernel(struct schedule *s, const struct ir_node *n)
+{
+    struct strbuf b = strbuf_make(s->program->arena);
+    strbuf_printf(&b, "k%u", s->program->nests.count);
+    if (ir_op_class((enum ir_op)n->op) != IR_CLASS_CALL)
+        strbuf_printf(&b, "_%s", ir_op_get((enum ir_op)n->op)->name);
+    else
+        ir_for_each_node (ir_body(s->g, n, 0), m)
+            if (ir_op_class((enum ir_op)m->op) == IR_CLASS_CONTROL)
+                strbuf_printf(&b, "_%s", ir_op_get((enum ir_op)m->op)->name);
+    return b.text;
 }
 
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
@@ -294,12 +366,10 @@ bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kerne
     *reason = r->reason;
     if (r->reason)
         return false;
-    struct strbuf name = strbuf_make(s->program->arena);
     struct group none = {0};
-    strbuf_printf(&name, "k%u_%s", s->program->nests.count, ir_op_get((enum ir_op)n->op)->name);
     struct writer w = {.s = s,
                        .outer = s,
-                       .e = emit_make(s->program->arena, s->scratch, name.text),
+                       .e = emit_make(s->program->arena, s->scratch, name_of_kernel(s, n)),
                        .group = NONE,
                        .g = &none,
                        .lanes = r->lanes,

@@ -36,13 +36,14 @@ struct frame {
     struct frame *up;  // NULL: the graph that is scheduled
     struct schedule s; // with the body for its graph
     struct lane_graph *lanes;
-    scope_id scope, floor; // where its statements are
-    struct held *held;     // by value
-    bool *is_kept;         // by value: it gets a local when it is wanted
-    const ir_id *in;       // by parameter: operands of the node, values of the frame around
-    uint32_t first_row;    // parameters from here on are rows
-    form_id time;          // which rows
-    struct frame **calls;  // by node
+    scope_id scope, floor;   // where its statements are
+    struct held *held;       // by value
+    bool *is_kept;           // by value: it gets a local when it is wanted
+    const ir_id *in;         // by parameter: operands of the node, values of the frame around
+    uint32_t first_row;      // parameters from here on are rows
+    form_id time;            // which rows
+    struct frame **calls;    // by node
+    const struct sink *rows; // by value: where rows of loops go; NULL: all into locals
 };
 
 struct writer {
@@ -169,6 +170,9 @@ bool write_is_looped(struct writer *w, struct view view);
 nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
                         const form_id *at, nest_id guard);
 
+// Writes the loop or branch n of the current frame, if that has not been done.
+void write_loop(struct writer *w, const struct ir_node *n);
+
 // Where all elements of a value that a lane has go.
 struct sink {
     nest_id *elements;   // here, by place; NULL: into
@@ -179,6 +183,7 @@ struct sink {
     const int64_t *axes; // transposed so, unless NULL
     form_id time;        // NONE: no axis of time in front
     nest_id guard;
+    bool is_kept; // of rows: a local has them too
 };
 void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to);
 nest_id write_new_local(struct writer *w, jot_dtype d, int64_t count);
@@ -189,8 +194,8 @@ bool write_can_chain(const struct ir_graph *g, const struct ir_node *n);
 nest_id write_chain(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
 // write_control.c
-// The loop or branch n of the current frame; its results, those that `rows` does not take (by
-// result, may be NULL), in out.
+// The loop or branch n of the current frame.  Rows go where `rows` says, by result (NULL: all are
+// kept); other results, and rows that are kept, are in out.
 void write_control(struct writer *w, const struct ir_node *n, struct lane_graph **bodies,
                    const struct sink *rows, struct held *out);
 

@@ -102,7 +102,7 @@ static void hold_params(struct frame *f, const struct carries *c, uint32_t first
 
 // ---- Scan
 
-// Where rows of result k go when nobody says: a local of all rows.
+// A local of all rows of result k.
 static struct sink local_rows(struct writer *w, const struct ir_node *n, uint32_t k,
                               struct view row, int64_t length, struct held *out)
 {
@@ -123,13 +123,13 @@ static void write_lane(struct writer *w, const struct ir_node *n, struct lane_gr
     for (uint32_t k = 0; k < n->n_out; k++) {
         ir_id v = body->g->outputs.at[k];
         struct view view = body->view[v];
-        if (rows) {
-            struct sink to = rows[k];
-            to.time = time;
-            if (to.is_memory)
-                write_elements(w, v, view, &to);
+        struct sink to = rows ? rows[k] : (struct sink){.is_kept = true};
+        to.time = time;
+        if (to.is_memory)
+            write_elements(w, v, view, &to);
+        out[k] = (struct held){.is_set = true, .local = NEST_NONE};
+        if (!to.is_kept)
             continue;
-        }
         bool is_local = write_is_looped(w, view);
         nest_id *elements = arena_array(w->outer->scratch, nest_id, count_of(w, view) + 1);
         jot_dtype d = ir_dtype_of(body->g, v);
@@ -165,11 +165,12 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
     scope_id back = w->e.at;
     const ir_id *in = ir_operands(w->s->g, n);
     struct carries c = begin_carries(w, n_carry, in + n_consts, body->view + n_consts);
-    struct sink *sinks = arena_array(w->outer->scratch, struct sink, n->n_out + 1);
+    struct sink *kept = arena_array(w->outer->scratch, struct sink, n->n_out + 1);
     for (uint32_t k = n_carry; k < n->n_out; k++)
-        sinks[k] = rows
-                       ? rows[k]
-                       : local_rows(w, n, k, body->view[body->g->outputs.at[k]], s.length, out);
+        out[k] = (struct held){.is_set = true, .local = NEST_NONE};
+    for (uint32_t k = n_carry; k < n->n_out; k++)
+        if (!rows || rows[k].is_kept)
+            kept[k] = local_rows(w, n, k, body->view[body->g->outputs.at[k]], s.length, out);
 
     nest_id axis = emit_axis(&w->e, s.length);
     nest_id carry = emit_seq_open(&w->e, back, axis, s.reverse, c.n_scalars, c.scalars);
@@ -181,9 +182,12 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
     write_enter(w, f);
     for (uint32_t k = n_carry; k < n->n_out; k++) {
         ir_id v = body->g->outputs.at[k];
-        sinks[k].time = f->time;
-        if (!rows || sinks[k].is_memory)
-            write_elements(w, v, body->view[v], &sinks[k]);
+        struct sink to = rows ? rows[k] : (struct sink){.is_kept = true};
+        to.time = kept[k].time = f->time;
+        if (to.is_memory)
+            write_elements(w, v, body->view[v], &to);
+        if (to.is_kept)
+            write_elements(w, v, body->view[v], &kept[k]);
     }
     make_next(w, &c, body->g->outputs.at);
     copy_next(w, &c);

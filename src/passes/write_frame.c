@@ -218,7 +218,8 @@ void write_elements(struct writer *w, ir_id v, struct view view, const struct si
     struct schedule *s = space(w);
     form_id at[IR_MAX_RANK];
     int64_t count = lanes_inner_count(w->lanes, view);
-    if (!write_is_looped(w, view)) {
+    bool are_many = count > COST_EXPANDED_STATE; // rows that a loop has left
+    if (to->elements || (!are_many && !write_is_looped(w, view))) {
         for (int64_t i = 0; i < count; i++) {
             write_forms_of_place(w, view, i, at);
             put_element(w, v, to, at, emit_form_constant(&w->e, i), i);
@@ -362,17 +363,25 @@ static nest_id read_call(struct writer *w, const struct ir_node *n, uint32_t k,
     return result;
 }
 
+void write_loop(struct writer *w, const struct ir_node *n)
+{
+    struct frame *f = w->frame;
+    scope_id back = w->e.at;
+    if (f->held[n->out].is_set)
+        return;
+    w->e.at = f->scope;
+    write_control(w, n, f->lanes->bodies[n - f->s.g->nodes.at],
+                  f->rows ? f->rows + n->out : NULL, f->held + n->out);
+    w->e.at = back;
+}
+
 bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id *out)
 {
     struct frame *f = w->frame;
     const struct ir_node *n = ir_node_of(f->s.g, v);
     enum ir_class op_class = ir_op_class((enum ir_op)n->op);
-    if (op_class == IR_CLASS_CONTROL && !f->held[v].is_set) {
-        scope_id back = w->e.at;
-        w->e.at = f->scope;
-        write_control(w, n, f->lanes->bodies[n - f->s.g->nodes.at], NULL, f->held + n->out);
-        w->e.at = back;
-    }
+    if (op_class == IR_CLASS_CONTROL)
+        write_loop(w, n);
     if (n->op == IR_param && !f->held[v].is_set) {
         *out = read_parameter(w, v, at, guard);
         return true;

@@ -508,6 +508,52 @@ static void add_body(struct program *p, int depth)
             add_op(p);
 }
 
+// What one loop keeps of its steps for the next: of every type, in order and where lanes say.
+static const char tapes[] =
+    "kernel tapes(x: %d[%B], n: i32[%B], y: out %d[%B], z: out c64[%B], q: out bool[%B]) {"
+    "  local s: %d[200] @ point"
+    "  local c: c64[200] @ point"
+    "  local f: bool[200] @ point"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x000000c7 : i32"
+    "  par b < %B {"
+    "    %2 = load x[b] : %d"
+    "    %3 = load n[b] : i32"
+    "    seq t < 200 carry %4 = %2 {"
+    "      %5 = sin %4 : %d"
+    "      %6 = gt %5, %2 : bool"
+    "      %7 = convert %5 : f32"
+    "      %8 = complex %7, %7 : c64"
+    "      put s[t] = %4 put c[199 - t] = %8 put f[t] = %6"
+    "      yield %5"
+    "    } -> %9"
+    "    %10 = convert %0 : c64"
+    "    %11 = gt %2, %2 : bool"
+    "    seq u < 200 reverse carry %12 = %9, %13 = %10, %14 = %11 {"
+    "      %15 = load s[u] : %d"
+    "      %16 = index u : i32"
+    "      %17 = add %16, %3 : i32"
+    "      %18 = max %17, %0 : i32"
+    "      %19 = min %18, %1 : i32"
+    "      %20 = load c[%19] : c64"
+    "      %21 = load s[%19] : %d"
+    "      %22 = load f[u] : bool"
+    "      %23 = fma %12, %15, %21 : %d"
+    "      %24 = add %13, %20 : c64"
+    "      %25 = xor %14, %22 : bool"
+    "      yield %23, %24, %25"
+    "    } -> %26, %27, %28"
+    "    put y[b] = %26 put z[b] = %27 put q[b] = %28"
+    "  }"
+    "}";
+
+START_TEST(tapes_of_lanes)
+{
+    for (size_t i = 0; i < COUNT(lanes) - 1; i++)
+        nest_check_text(instance(tapes, lanes[i], 0, floats[_i]));
+}
+END_TEST
+
 // Bodies at random, of a few lanes and of many.
 START_TEST(random_bodies)
 {
@@ -574,6 +620,7 @@ int main(void)
     tcase_add_loop_test(c, branches_of_lanes, 0, 4);
     tcase_add_loop_test(c, sums_over_lanes, 0, 4);
     tcase_add_loop_test(c, locals_of_points, 0, 4);
+    tcase_add_loop_test(c, tapes_of_lanes, 0, 4);
     tcase_add_loop_test(c, random_bodies, 0, 60);
     tcase_add_test(c, state_in_registers);
     suite_add_tcase(s, c);

@@ -25,11 +25,17 @@ static inline uint32_t count_control(uint32_t f)
     return n;
 }
 
+// Loops and branches that are kernels, or parts of one ("resident, 2 loops").
 static inline uint32_t count_resident(const struct nest_program *p)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < p->steps.count; i++)
-        n += p->steps.at[i].reason && strstr(p->steps.at[i].reason, "resident");
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const char *reason = p->steps.at[i].reason;
+        unsigned loops = 1;
+        if (!reason || strncmp(reason, "resident", 8) != 0)
+            continue;
+        n += sscanf(reason, "resident, %u loops", &loops) == 1 ? loops : 1;
+    }
     return n;
 }
 

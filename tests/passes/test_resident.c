@@ -79,12 +79,12 @@ END_TEST
 // Padding between elements moves them, though the extent is what it was.
 START_TEST(interior_padding_mixes)
 {
-    uint32_t f = simplified(
-        parse("jot ir 1\nfunction @0(%x: f64[1000]) {\n  %z = const {data=1} : f64[]\n"
-              "  %y = pad %x, %z {low=[0], high=[-999], interior=[1]} : f64[1000]\n"
-              "  %s = sin %y : f64[1000]\n  return %s\n}\n"
-              "function @1 f(%x: f64[1000]) {\n  %y = scan %x {reverse=0, length=3, n_consts=0, "
-              "n_carry=1, functions=[@0]} : f64[1000]\n  return %y\n}\n"));
+    uint32_t f = simplified(parse(
+        "jot ir 1\nfunction @0(%x: f64[1000]) {\n  %z = const {data=1} : f64[]\n"
+        "  %y = pad %x, %z {low=[0], high=[-999], interior=[1]} : f64[1000]\n"
+        "  %s = sin %y : f64[1000]\n  return %s\n}\n"
+        "function @1 f(%x: f64[1000]) {\n  %y = scan %x {reverse=0, length=3, n_consts=0, "
+        "n_carry=1, functions=[@0]} : f64[1000]\n  return %y\n}\n"));
     struct nest_program *p = schedule(f);
     require_of(count_resident(p) == 0, "a lane reads another one", f, p);
     check_run(f, p, draw_inputs(f, seed));
