@@ -554,6 +554,35 @@ START_TEST(tapes_of_lanes)
 }
 END_TEST
 
+// A cotangent times numbers, at zeros of both signs, at the smallest numbers and at any.
+START_TEST(cotangents_times_numbers)
+{
+    static const char *const numbers[] = {"3c23d70a", "c0400000", "00000001", "807fffff",
+                                          "7f7fffff", "00000000", "80000000", "7f800000",
+                                          "ff800000", "7fc00000"};
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        struct strbuf s = strbuf_make(nest_check_arena);
+        strbuf_printf(&s,
+                      "kernel numbers(u: u32[100], y: out f32[100], z: out f32[100]) {"
+                      "  %%0 = const 0x80000003 : u32"
+                      "  %%1 = const 0x%s : f32"
+                      "  par b < 100 {"
+                      "    %%2 = load u[b] : u32"
+                      "    %%3 = and %%2, %%0 : u32"
+                      "    %%4 = bitcast %%3 : f32"
+                      "    %%5 = mul_z %%4, %%1 : f32"
+                      "    put y[b] = %%5"
+                      "    %%6 = bitcast %%2 : f32"
+                      "    %%7 = mul_z %%6, %%1 : f32"
+                      "    put z[b] = %%7"
+                      "  }"
+                      "}",
+                      numbers[i]);
+        nest_check_text(s.text);
+    }
+}
+END_TEST
+
 // Bodies at random, of a few lanes and of many.
 START_TEST(random_bodies)
 {
@@ -621,6 +650,7 @@ int main(void)
     tcase_add_loop_test(c, sums_over_lanes, 0, 4);
     tcase_add_loop_test(c, locals_of_points, 0, 4);
     tcase_add_loop_test(c, tapes_of_lanes, 0, 4);
+    tcase_add_test(c, cotangents_times_numbers);
     tcase_add_loop_test(c, random_bodies, 0, 60);
     tcase_add_test(c, state_in_registers);
     suite_add_tcase(s, c);
