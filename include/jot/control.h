@@ -26,8 +26,13 @@
 
 #include "jot/transform.h"
 
+// Named options behind the lists of a block, and of the functions below.  A field that the block does
+// not have is JOT_ERR_ARGUMENT when it is set.
+//     JOT_SCAN     length, reverse, checkpoint
+//     JOT_MAP      batch
+//     JOT_WHILE    bound, slots
 typedef struct jot_loop_options {
-    int64_t length; // trips of a scan without rows in
+    int64_t length; // trips of a scan without rows in; with rows in their number, if it is set
     bool reverse;   // from the last row to the first; rows out stand at the places of rows in
     // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK of the
     // call, and names the lane.  In reverse mode the loop is a scan of so many trips, most of which
@@ -63,8 +68,14 @@ JOT_BEGIN_C
 // The same with bodies that are functions, for bodies that are data and for other languages: macros
 // of the names without _at add the place, jot_scan(step, ctx, ...).  A step changes the carries in
 // place.
+//
+// carry, row and out have as many values as the call that takes the step says; a row is without the
+// axis of time.  The lists are the step's for the call only.  ctx is handed on.  A step may be called
+// more than once for one loop (to see it with other types), so it must do the same each time.
 typedef void jot_for_step(jot_value index, jot_value *carry, void *ctx);
+// Sets every value of out.
 typedef void jot_scan_step(jot_value *carry, const jot_value *row, jot_value *out, void *ctx);
+// Gives one bool: whether there is a next step.
 typedef jot_value jot_while_condition(const jot_value *carry, void *ctx);
 typedef void jot_while_step(jot_value *carry, void *ctx);
 

@@ -29,12 +29,14 @@ enum jot_index_mode {
     JOT_INDEX_WRAP     // modulo the extent; of rows only
 };
 
+// What an update y does to an element x that it meets.  Updates of one element are made in the order of
+// the indices, on any number of threads.
 enum jot_scatter_kind {
-    JOT_SCATTER_SET,
-    JOT_SCATTER_ADD,
-    JOT_SCATTER_MUL,
-    JOT_SCATTER_MIN,
-    JOT_SCATTER_MAX
+    JOT_SCATTER_SET, // x = y: the last update counts
+    JOT_SCATTER_ADD, // x = x + y
+    JOT_SCATTER_MUL, // x = x y; its derivative in y needs a promise that no two updates meet
+    JOT_SCATTER_MIN, // the smaller, or NaN if one is
+    JOT_SCATTER_MAX  // the larger, or NaN if one is
 };
 
 // ---- Rows and elements ----

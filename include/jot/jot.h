@@ -24,7 +24,7 @@
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, indexing.h, random.h,
-// transform.h, control.h, debug.h, compile.h, device.h.
+// transform.h, control.h, callback.h, debug.h, compile.h, device.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
