@@ -6,22 +6,28 @@
 //     f(x) { y = log x; p = eq y y; check p; z = neg y; q = eq z z; check q; return z }
 //
 // Checks are in the order of the ops, so the first that fails is that of the op that a NaN came from.
-// Loops count their trips, which the checks in them tell.  Lanes of a while that have left it are not
-// checked, nor what is inside of loops and branches in such a while, where lanes are not known.
+// Loops count their trips, which the checks in them tell; of a scan of lanes that is the lane.  Lanes of a
+// while that have left it are not checked: which are in it goes along into the bodies of its step.
 //
 // Needs all differentiation and mapping done, and places still there: before pass_simplify.
 #include "ir/control.h"
 #include "passes/body.h"
 
 // What a function takes beside its own parameters: the trips of the loops around it after the first
-// `front` of them, and as a carry after the first `middle` the trip of the loop it is the body of.
+// `front` of them, then the lanes that are in a while around it, and as a carry or row after the first
+// `middle` the trip of the loop it is the body of.
 struct layout {
     uint32_t n_trips;
     uint32_t front;
     bool counts;
     uint32_t middle;
-    uint32_t carries; // results before the next count; NO_RESULT for a test
-    int64_t length;   // of the loop: of a reverse scan, or -1
+    uint32_t
+        carries; // results before the next count; NO_RESULT for a test, and where it is a row
+    int64_t length;        // of the loop: of a reverse scan, or -1
+    bool has_active;       //
+    struct ir_type active; //
+    bool active_is_row;    // it comes last
+    uint32_t test;         // of the while of lanes it is the step of, or IR_NONE
 };
 enum { NO_RESULT = UINT32_MAX };
 
@@ -77,7 +83,7 @@ static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
     struct ir_module *m = c->b->module;
     const char *place = ir_where_text(m, n->where);
     struct strbuf message = strbuf_make(m->arena);
-    if (y == IR_NONE || !pass_is_inexact(ir_type_in(c->b, y)))
+    if (!c->kinds || y == IR_NONE || !pass_is_inexact(ir_type_in(c->b, y)))
         return;
     if (n->op == IR_param)
         strbuf_printf(&message, "argument %u", n->out);
@@ -91,55 +97,64 @@ static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
 
 // -- Nodes with bodies ------------------------------------------------------------------------
 
-static void append_trips(const struct checker *c, ir_id *in, int *n)
+// The layout of a body of a node, as far as it is that of what is around it.
+static struct layout layout_of(const struct checker *c, uint32_t front)
 {
-    for (uint32_t i = 0; i < c->n_trips; i++)
-        in[(*n)++] = c->trips[i];
+    struct layout l = {.n_trips = c->n_trips,
+                       .front = front,
+                       .length = -1,
+                       .has_active = c->active != IR_NONE,
+                       .test = IR_NONE};
+    if (l.has_active)
+        l.active = ir_type_in(c->b, c->active);
+    return l;
 }
 
-static ir_id zero_trip(struct ir_builder *b) { return ir_scalar_int(b, JOT_I64, 0); }
+// Operands of a node with what its bodies take beside them; count is the first count, or IR_NONE.
+static int operands_for(const struct checker *c, const struct ir_node *n, const ir_id *x,
+                        const struct layout *l, uint32_t front, ir_id count, ir_id *in)
+{
+    int k = 0;
+    for (uint32_t i = 0; i <= n->n_in; i++) {
+        for (uint32_t t = 0; i == front && t < c->n_trips; t++)
+            in[k++] = c->trips[t];
+        if (i == front && l->has_active && !l->active_is_row)
+            in[k++] = c->active;
+        if (count != IR_NONE && i == l->middle)
+            in[k++] = count;
+        if (i < n->n_in)
+            in[k++] = x[i];
+    }
+    if (l->active_is_row)
+        in[k++] = c->active;
+    return k;
+}
+
+static ir_id *room_for(const struct checker *c, const struct ir_node *n)
+{
+    return pass_no_values(c->b->module, n->n_in + c->n_trips + 2);
+}
 
 static ir_id check_call(struct checker *c, const struct ir_node *n, const ir_id *x)
 {
-    struct layout l = {.n_trips = c->n_trips, .front = n->n_in, .length = -1};
-    ir_id *in = pass_no_values(c->b->module, n->n_in + c->n_trips);
-    int count = (int)n->n_in;
+    struct layout l = layout_of(c, n->n_in);
+    ir_id *in = room_for(c, n);
     const int64_t *functions;
     ir_bodies_of(n, &functions);
     uint32_t f = check_function(c->b->module, (uint32_t)functions[0], c->kinds, &l);
-    memcpy(in, x, sizeof *in * n->n_in);
-    append_trips(c, in, &count);
-    return ir_call(c->b, IR_call, 1, &f, count, in);
+    return ir_call(c->b, IR_call, 1, &f, operands_for(c, n, x, &l, n->n_in, IR_NONE, in), in);
 }
 
 static ir_id check_cond(struct checker *c, const struct ir_node *n, const ir_id *x)
 {
-    struct layout l = {.n_trips = c->n_trips, .front = n->n_in - 1, .length = -1};
-    ir_id *in = pass_no_values(c->b->module, n->n_in + c->n_trips);
+    struct layout l = layout_of(c, n->n_in - 1);
+    ir_id *in = room_for(c, n);
     const int64_t *functions;
-    int count = (int)n->n_in, n_branches = ir_bodies_of(n, &functions);
+    int n_branches = ir_bodies_of(n, &functions);
     uint32_t *f = arena_array(c->b->module->arena, uint32_t, n_branches + 1);
     for (int k = 0; k < n_branches; k++)
         f[k] = check_function(c->b->module, (uint32_t)functions[k], c->kinds, &l);
-    memcpy(in, x, sizeof *in * n->n_in);
-    append_trips(c, in, &count);
-    return ir_cond(c->b, n_branches, f, count, in);
-}
-
-// Operands of a loop with trips and a count among them.
-static int loop_operands(struct checker *c, const struct ir_node *n, const ir_id *x,
-                         const struct layout *l, ir_id *in)
-{
-    int count = 0;
-    for (uint32_t i = 0; i <= n->n_in; i++) {
-        if (i == l->front)
-            append_trips(c, in, &count);
-        if (i == l->middle)
-            in[count++] = zero_trip(c->b);
-        if (i < n->n_in)
-            in[count++] = x[i];
-    }
-    return count;
+    return ir_cond(c->b, n_branches, f, operands_for(c, n, x, &l, n->n_in, IR_NONE, in), in);
 }
 
 // Results of the loop without the count, which stands after the carries.
@@ -152,77 +167,62 @@ static void take_results(struct checker *c, const struct ir_node *n, ir_id y, ui
 static void check_scan(struct checker *c, const struct ir_node *n, const ir_id *x)
 {
     struct ir_scan s = ir_scan_of(n);
-    uint32_t n_carry = (uint32_t)s.n_carry;
-    struct layout l = {.n_trips = c->n_trips,
-                       .front = (uint32_t)s.n_consts,
-                       .counts = true,
-                       .middle = (uint32_t)s.n_consts + n_carry,
-                       .carries = n_carry,
-                       .length = s.reverse ? s.length : -1};
-    ir_id *in = pass_no_values(c->b->module, n->n_in + c->n_trips + 1);
+    uint32_t n_consts = (uint32_t)s.n_consts, n_carry = (uint32_t)s.n_carry;
+    struct layout l = layout_of(c, n_consts);
+    l.counts = true;
+    l.middle = s.lanes ? n->n_in : n_consts + n_carry;
+    l.carries = s.lanes ? NO_RESULT : n_carry;
+    l.length = s.reverse && !s.lanes ? s.length : -1;
+    if (s.lanes && l.has_active) {
+        l.active_is_row = true;
+        l.active = ir_type_row(c->b->module, l.active);
+    }
+    ir_id count = s.lanes ? ir_iota(c->b, ir_type_make(c->b->module, JOT_I64, 1, &s.length), 0)
+                          : ir_scalar_int(c->b, JOT_I64, 0);
+    ir_id *in = room_for(c, n);
+    int n_in = operands_for(c, n, x, &l, n_consts, count, in);
     s.body = check_function(c->b->module, s.body, c->kinds, &l);
-    s.n_consts += (int)c->n_trips;
-    s.n_carry++;
-    take_results(c, n, ir_scan(c->b, &s, loop_operands(c, n, x, &l, in), in), n_carry);
+    s.n_consts += (int)c->n_trips + (l.has_active && !l.active_is_row);
+    s.n_carry += !s.lanes;
+    take_results(c, n, ir_scan(c->b, &s, n_in, in), s.lanes ? n->n_out : n_carry);
 }
 
+// Lanes of a while end at different trips: they are not counted, and its test is not checked.
 static void check_while(struct checker *c, const struct ir_node *n, const ir_id *x)
 {
     struct ir_while w = ir_while_of(n);
-    struct layout l = {.n_trips = c->n_trips,
-                       .front = (uint32_t)w.n_consts,
-                       .counts = true,
-                       .middle = n->n_in,
-                       .carries = n->n_out,
-                       .length = -1};
+    bool counts = !w.batched;
+    struct layout l = layout_of(c, (uint32_t)w.n_consts);
+    l.counts = counts;
+    l.middle = n->n_in;
+    l.carries = counts ? n->n_out : NO_RESULT;
     struct layout test = l;
-    ir_id *in = pass_no_values(c->b->module, n->n_in + c->n_trips + 1);
     test.carries = NO_RESULT;
+    if (w.batched)
+        l.test = w.test;
+    ir_id *in = room_for(c, n);
+    ir_id count = counts ? ir_scalar_int(c->b, JOT_I64, 0) : IR_NONE;
+    int n_in = operands_for(c, n, x, &l, (uint32_t)w.n_consts, count, in);
     w.step = check_function(c->b->module, w.step, c->kinds, &l);
-    w.test = check_function(c->b->module, w.test, c->kinds, &test);
-    w.n_consts += (int)c->n_trips;
-    take_results(c, n, ir_while(c->b, &w, loop_operands(c, n, x, &l, in), in), n->n_out);
-}
-
-// -- Whiles of lanes --------------------------------------------------------------------------
-
-static void copy_checked(struct checker *c, const struct ir_node *n);
-
-// The step with checks of the lanes that the test lets in; no count, for lanes differ.
-static uint32_t check_lanes(struct checker *around, const struct ir_while *w)
-{
-    struct ir_module *m = around->b->module;
-    const struct ir_graph *step = ir_function(m, w->step);
-    struct ir_builder b = ir_builder_make(m, step->name, IR_BUILD_PLAIN);
-    struct checker c = {.b = &b,
-                        .g = step,
-                        .kinds = around->kinds,
-                        .map = pass_no_values(m, step->values.count),
-                        .active = IR_NONE};
-    pass_copy_params(&b, step, NULL, true, c.map);
-    ir_inline(&b, ir_function(m, pass_strip_effects(m, w->test)), c.map, &c.active);
-    for (uint32_t at = step->n_params; at < step->nodes.count; at++)
-        copy_checked(&c, &step->nodes.at[at]);
-    for (uint32_t i = 0; i < step->outputs.count; i++)
-        ir_output(&b, c.map[step->outputs.at[i]]);
-    return ir_finish_function(&b);
-}
-
-static void check_while_of_lanes(struct checker *c, const struct ir_node *n, const ir_id *x)
-{
-    struct ir_while w = ir_while_of(n);
-    w.step = check_lanes(c, &w);
-    ir_id y = ir_while(c->b, &w, (int)n->n_in, x);
-    for (uint32_t i = 0; i < n->n_out; i++)
-        c->map[n->out + i] = y == IR_NONE ? IR_NONE : y + i;
+    w.test = check_function(c->b->module, w.test, w.batched ? 0 : c->kinds, &test);
+    w.n_consts += (int)c->n_trips + l.has_active;
+    take_results(c, n, ir_while(c->b, &w, n_in, in), n->n_out);
 }
 
 // -- All --------------------------------------------------------------------------------------
 
+// Which of the lanes of a scan of lanes are in the while around it is known where these are all there are.
+static bool knows_lanes(const struct checker *c, const struct ir_node *n)
+{
+    struct ir_type t = c->active == IR_NONE ? (struct ir_type){0} : ir_type_in(c->b, c->active);
+    return n->op != IR_scan || !ir_scan_of(n).lanes || c->active == IR_NONE ||
+           (t.rank == 1 && ir_dims(c->b->module, t)[0] == ir_scan_of(n).length);
+}
+
 static void copy_checked(struct checker *c, const struct ir_node *n)
 {
     enum ir_class op_class = ir_op_class((enum ir_op)n->op);
-    if (!ir_has_bodies((enum ir_op)n->op) || c->active != IR_NONE) {
+    if (!c->kinds || !ir_has_bodies((enum ir_op)n->op) || !knows_lanes(c, n)) {
         pass_copy_node(c->b, c->g, n, c->map);
         bool checks = makes_numbers(n) || ir_has_bodies((enum ir_op)n->op);
         for (uint32_t i = 0; checks && i < n->n_out; i++)
@@ -236,7 +236,7 @@ static void copy_checked(struct checker *c, const struct ir_node *n)
     if (n->op == IR_scan) {
         check_scan(c, n, x);
     } else if (n->op == IR_while) {
-        (ir_while_of(n).batched ? check_while_of_lanes : check_while)(c, n, x);
+        check_while(c, n, x);
     } else {
         ir_id y = op_class == IR_CLASS_CALL ? check_call(c, n, x) : check_cond(c, n, x);
         for (uint32_t i = 0; i < n->n_out; i++)
@@ -257,12 +257,29 @@ static ir_id take_params(struct checker *c, const struct layout *l)
     for (uint32_t i = 0; i <= c->g->n_params; i++) {
         for (uint32_t k = 0; i == l->front && k < l->n_trips; k++)
             c->trips[c->n_trips++] = ir_param(c->b, t);
+        if (i == l->front && l->has_active && !l->active_is_row)
+            c->active = ir_param(c->b, l->active);
         if (l->counts && i == l->middle)
             count = ir_param(c->b, t);
         if (i < c->g->n_params)
             c->map[i] = ir_param(c->b, ir_type_of(c->g, i));
     }
+    if (l->active_is_row)
+        c->active = ir_param(c->b, l->active);
     return count;
+}
+
+// Adds that the test of a while of lanes holds.
+static void enter_lanes(struct checker *c, uint32_t test)
+{
+    ir_id around = c->active, p;
+    uint32_t f = pass_strip_effects(c->b->module, test);
+    ir_inline(c->b, ir_function(c->b->module, f), c->map, &p);
+    c->active = p;
+    if (around != IR_NONE) {
+        c->active = around;
+        c->active = ir_not(c->b, or_done(c, ir_not(c->b, p)));
+    }
 }
 
 static uint32_t build(struct ir_module *m, uint32_t f, unsigned kinds, const struct layout *l)
@@ -278,6 +295,8 @@ static uint32_t build(struct ir_module *m, uint32_t f, unsigned kinds, const str
     ir_id count = take_params(&c, l);
     if (l->counts)
         c.trips[c.n_trips++] = trip_of(&b, l, count);
+    if (l->test != IR_NONE)
+        enter_lanes(&c, l->test);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
         copy_checked(&c, &g->nodes.at[at]);
     for (uint32_t i = 0; i <= g->outputs.count; i++) {
@@ -295,6 +314,9 @@ static uint32_t check_function(struct ir_module *m, uint32_t f, unsigned kinds,
     uint64_t h = hash_combine(hash_combine(kinds, l->n_trips), l->front);
     h = hash_combine(hash_combine(h, l->counts), l->counts ? l->middle : 0);
     h = hash_combine(hash_combine(h, l->counts ? l->carries : 0), (uint64_t)l->length);
+    h = hash_combine(hash_combine(h, l->has_active), l->active_is_row);
+    h = hash_combine(h, l->has_active ? hash_bytes(0, &l->active, sizeof l->active) : 0);
+    h = hash_combine(h, l->test);
     struct memo_key key = {.kind = MEMO_CHECK_NUMBERS, .f = f, .number = (int64_t)h};
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)

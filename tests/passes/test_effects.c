@@ -482,6 +482,60 @@ START_TEST(test_numbers_of_lanes)
 }
 END_TEST
 
+// What is in a branch that lanes take by themselves is checked for those that do, in whiles that lanes leave
+// by themselves too.
+static const struct {
+    const char *name, *body; // of a step of x: f64[]
+} nested[] = {
+    {"a branch for each lane", "  %i = convert %x {dtype=i32} : i32[]\n"
+                               "  %y = cond %i, %x {functions=[@0, @1]} : f64[]\n"},
+    {"a scan",
+     "  %y = scan %x {reverse=0, length=1, n_consts=0, n_carry=1, functions=[@1]} : f64[]\n"},
+    {"a call", "  %y = call %x {functions=[@1]} : f64[]\n"},
+    {"a scan over a branch",
+     "  %y = scan %x {reverse=0, length=1, n_consts=0, n_carry=1, functions=[@2]} : f64[]\n"},
+};
+
+START_TEST(test_numbers_in_bodies_of_lanes)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "jot ir 1\n"
+             "function @0 fine(%%x: f64[]) {\n  return %%x\n}\n"
+             "function @1 root(%%x: f64[]) {\n"
+             "  %%k = const {data=2} : f64[]\n  %%l = log %%x : f64[]\n  %%z = sub %%l, %%l : "
+             "f64[]\n"
+             "  %%d = sub %%x, %%k : f64[]\n  %%y = add %%d, %%z : f64[]\n  return %%y\n}\n"
+             "function @2 choose(%%x: f64[]) {\n"
+             "  %%i = convert %%x {dtype=i32} : i32[]\n"
+             "  %%y = cond %%i, %%x {functions=[@0, @1]} : f64[]\n  return %%y\n}\n"
+             "function @3 test(%%x: f64[]) {\n"
+             "  %%k = const {data=1} : f64[]\n  %%p = gt %%x, %%k : bool[]\n  return %%p\n}\n"
+             "function @4 step(%%x: f64[]) {\n%s  return %%y\n}\n"
+             "function @5 f(%%x: f64[]) {\n"
+             "  %%y = while %%x {n_consts=0, functions=[@3, @4]} : f64[]\n  return %%y\n}\n",
+             nested[_i].body);
+    uint32_t f = parse(text), g;
+    require(pass_vmap(module, f, (const bool[]){true}, 3, &g, NULL));
+    g = pass_check_numbers(module, g, PASS_CHECK_NAN);
+    ck_assert_int_eq(ir_verify(graph(g), NULL), 0);
+    // The first lane is done when the others go on; its log is NaN.
+    double x[3] = {-3, 1.5, 7.5};
+    struct ir_tensor in = {F64(3), x}, *out = evaluate(g, &in), none;
+    ck_assert_double_eq(element(*out, 0).re, -3);
+    ck_assert_double_eq(element(*out, 1).re, -0.5);
+    ck_assert_double_eq(element(*out, 2).re, -0.5);
+    x[1] = INFINITY;
+    ck_assert_int_eq(ir_eval(module->arena, graph(g), &in, &none), JOT_ERR_CHECK);
+    ck_assert_msg(strstr(jot_error_message(), "sub gives NaN") == jot_error_message(), "%s: %s",
+                  nested[_i].name, jot_error_message());
+    // And machine code has the kernels for it.
+    struct nest_program *p;
+    g = pass_simplify(module, g);
+    require(pass_schedule(module->arena, graph(g), NULL, &p));
+}
+END_TEST
+
 // The steps of checks come in their order, whatever is computed where.
 START_TEST(test_schedule)
 {
@@ -522,6 +576,8 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_numbers, 0, N_NUMBERS);
     tcase_add_test(t, test_infinities);
     tcase_add_test(t, test_numbers_of_lanes);
+    tcase_add_loop_test(t, test_numbers_in_bodies_of_lanes, 0,
+                        (int)(sizeof nested / sizeof *nested));
     tcase_add_test(t, test_schedule);
 }
 
