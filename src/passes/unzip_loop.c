@@ -133,6 +133,17 @@ static bool is_cheap(const struct ir_graph *g, const struct ir_node *n)
             (ir_op_class(op) == IR_CLASS_MAP && cost_of_op(op, ir_dtype_of(g, n->out)) <= 2));
 }
 
+// Whether the value is a carry after the trip whose rows before each trip are residuals: those rows,
+// moved by a trip, are its own.
+static bool is_stored_after(const struct split_loop *l, ir_id v)
+{
+    uint32_t k = l->scan.length > 0 ? find_carry_after(l, v) : l->n_carry;
+    for (uint32_t r = 0; k < l->n_carry && r < l->s.n_residuals; r++)
+        if (residual_value(l, r) == known_input(l, l->n_consts + k))
+            return true;
+    return false;
+}
+
 // What the linear loop can have without storing anything but residuals that nothing cheap makes and
 // carries before the trip, and those only when with_carries says so or they are residuals anyway.
 static void find_available(struct split_loop *l, bool with_carries)
@@ -158,7 +169,7 @@ static void find_available(struct split_loop *l, bool with_carries)
             all = all && available[ir_operand(g, n, i)];
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
-            available[v] |= all || l->invariant[v];
+            available[v] |= all || l->invariant[v] || is_stored_after(l, v);
             l->kept[v] = is_residual[v] && !available[v];
             available[v] |= l->kept[v];
         }
@@ -179,7 +190,8 @@ static void find_leaves(struct split_loop *l)
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
             bool given = n->op == IR_param || find_row_out(l, v) < l->n_out ||
-                         (l->invariant[v] && !l->constant[v]) || l->kept[v] || !l->available[v];
+                         (l->invariant[v] && !l->constant[v]) || l->kept[v] ||
+                         is_stored_after(l, v) || !l->available[v];
             l->leaf[v] = needed[v] && given;
             any = any || (needed[v] && !given);
         }

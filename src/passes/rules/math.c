@@ -37,9 +37,22 @@ void jvp_linear(struct jvp *c)
     c->dy[0] = ir_build(B, c->n.op, (int)c->n.n_in, t, c->n.attrs);
 }
 
+// Whether y is x or -x, so that d (x y) = dy (x + x), one product in place of two.
+static bool is_square(const struct jvp *c)
+{
+    const struct ir_node *x = ir_node_of(B->graph, X), *y = ir_node_of(B->graph, Y);
+    return DX != IR_NONE && DY != IR_NONE &&
+           (X == Y || (x->op == IR_neg && ir_operand(B->graph, x, 0) == Y) ||
+            (y->op == IR_neg && ir_operand(B->graph, y, 0) == X));
+}
+
 // d f(x, y) = f(dx, y) + f(x, dy)
 void jvp_bilinear(struct jvp *c)
 {
+    if (c->n.op == IR_mul && is_square(c)) {
+        add_product(c, DY, ir_add(B, X, X));
+        return;
+    }
     for (int i = 0; i < 2; i++) {
         ir_id in[] = {i == 0 ? DX : X, i == 1 ? DY : Y};
         if (c->dx[i] != IR_NONE)
@@ -134,10 +147,15 @@ void jvp_sinh(struct jvp *c) { add_product(c, DX, ir_cosh(B, X)); }
 // d cosh(x) = dx sinh(x)
 void jvp_cosh(struct jvp *c) { add_product(c, DX, ir_sinh(B, X)); }
 
-// d tanh(x) = (dx + dx tanh(x)) (1 - tanh(x)), which cancels least.
+// d tanh(x) = dx (1 - tanh(x)^2), rounded once, or (dx + dx tanh(x)) (1 - tanh(x)), which cancels
+// little.
 void jvp_tanh(struct jvp *c)
 {
-    c->dy[0] = ir_mul(B, ir_add(B, DX, ir_mul(B, DX, F)), ir_sub(B, num(c, 1), F));
+    jot_dtype d = ir_dtype(ir_type_in(B, F));
+    if (d == JOT_F32 || d == JOT_F64)
+        add_product(c, DX, ir_fma(B, ir_neg(B, F), F, num(c, 1)));
+    else
+        c->dy[0] = ir_mul(B, ir_add(B, DX, ir_mul(B, DX, F)), ir_sub(B, num(c, 1), F));
 }
 
 // d asinh(x) = dx rsqrt(x^2 + 1)
@@ -231,10 +249,11 @@ void jvp_atan2(struct jvp *c)
 // d fma(x, y, z) = dx y + x dy + dz
 void jvp_fma(struct jvp *c)
 {
-    if (DX != IR_NONE)
+    bool square = is_square(c);
+    if (DX != IR_NONE && !square)
         add_product(c, DX, Y);
     if (DY != IR_NONE)
-        add_product(c, DY, X);
+        add_product(c, DY, square ? ir_add(B, X, X) : X);
     if (c->dx[2] != IR_NONE)
         c->dy[0] = rule_sum(B, c->dy[0], rule_broadcast_to(B, c->dx[2], ir_type_in(B, F)));
 }
