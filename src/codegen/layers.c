@@ -108,6 +108,13 @@ static void end(struct maker *f)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// The largest of pieces of nearly the same size, as few as there can be of no more than `most`.
+static int64_t even_side(int64_t n, int64_t most)
+{
+    int64_t pieces = (n + most - 1) / most;
+    return (n + pieces - 1) / pieces;
+}
+
 // ---- Layers
 
 // `count` outputs, the first of them at `to`, its column of the matrix at `matrix`.
@@ -142,7 +149,7 @@ static void make_layer(struct maker *f, const struct cg_layer *y)
                  matrix = LLVMGetParam(f->function, 2);
     int64_t vectors = y->lanes * f->bytes / f->module->vector_bytes;
     int64_t most = (f->module->vector_bytes == 64 ? 24 : 12) / (vectors > 0 ? vectors : 1);
-    int64_t groups = (y->outputs + most - 1) / most, side = (y->outputs + groups - 1) / groups;
+    int64_t side = even_side(y->outputs, most);
     int64_t whole = y->outputs / side, rest = y->outputs % side;
     struct counted g = count_open(f, cg_int(f->module, whole));
     outputs(f, y, at(f, to, scaled(f, g.index, side * y->to_row)), from,
@@ -173,7 +180,7 @@ void cg_call_layer(struct cg_lowering *l, const struct cg_layer *y, LLVMValueRef
 
 // ---- Products over points
 
-// A block of results, and registers: `parts` vectors of `lanes` hold the 64 accumulators of one.
+// A block of results: `parts` vectors of `lanes` are the 64 accumulators of one of them.
 struct block {
     const struct cg_product *product;
     LLVMTypeRef type;
@@ -181,6 +188,20 @@ struct block {
     int64_t rows, columns;
     LLVMValueRef a, b, count;
 };
+
+// Points `first` and on of those after 64 * turn of all rows of a factor.
+static void load_rows(struct maker *f, const struct block *x, int factor, LLVMValueRef turn,
+                      int64_t first, LLVMValueRef out[MOST_SUMS])
+{
+    const struct cg_product *p = x->product;
+    int64_t lanes = p->lanes, n = factor ? x->columns : x->rows;
+    LLVMValueRef base = at(f, factor ? x->b : x->a, scaled(f, turn, 64 * p->rows[factor]));
+    for (int64_t i = 0; i < n; i++)
+        out[i] = load(
+            f, x->type,
+            at_constant(f, base,
+                        first / lanes * lanes * p->rows[factor] + i * lanes + first % lanes));
+}
 
 // The accumulators of part `part` of all results of the block.
 static void sum_part(struct maker *f, const struct block *x, unsigned part,
@@ -201,12 +222,8 @@ static void sum_part(struct maker *f, const struct block *x, unsigned part,
         sums[i] = LLVMBuildPhi(b, x->type, "");
         LLVMAddIncoming(sums[i], &zero, &t.before, 1);
     }
-    LLVMValueRef place = scaled(f, t.index, 64);
-    LLVMValueRef row_at = at(f, x->a, place), column_at = at(f, x->b, place);
-    for (int64_t i = 0; i < x->rows; i++)
-        rows[i] = load(f, x->type, at_constant(f, row_at, i * x->product->row + first));
-    for (int64_t j = 0; j < x->columns; j++)
-        columns[j] = load(f, x->type, at_constant(f, column_at, j * x->product->row + first));
+    load_rows(f, x, 0, t.index, first, rows);
+    load_rows(f, x, 1, t.index, first, columns);
     for (int64_t i = 0; i < n; i++)
         next[i] = multiply_add(f, rows[i / x->columns], columns[i % x->columns], sums[i]);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
@@ -250,49 +267,56 @@ static LLVMValueRef halves(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsi
     return LLVMBuildShuffleVector(f->m.b, a, b, LLVMConstVector(order, lanes), "");
 }
 
-// Folds the lanes of each vector by halves; lane i of the result is the sum of vector i.
-static LLVMValueRef fold_lanes(struct maker *f, const struct block *x,
-                               LLVMValueRef sums[MOST_SUMS])
+// Folds the lanes of each of n vectors by halves; lane i of the result is the sum of vector i.
+static LLVMValueRef fold_lanes(struct maker *f, const struct block *x, const LLVMValueRef *sums,
+                               int64_t n)
 {
-    LLVMValueRef v[MOST_SUMS], none = LLVMGetPoison(x->type);
-    for (unsigned i = 0; i < x->lanes; i++)
-        v[i] = (int64_t)i < x->rows * x->columns ? sums[i] : none;
-    for (unsigned n = x->lanes, segment = x->lanes; n > 1; n /= 2, segment /= 2)
-        for (unsigned i = 0; i < n / 2; i++) {
-            LLVMValueRef low = halves(f, v[2 * i], v[2 * i + 1], x->lanes, segment, false);
-            LLVMValueRef high = halves(f, v[2 * i], v[2 * i + 1], x->lanes, segment, true);
-            v[i] = LLVMBuildFAdd(f->m.b, low, high, "");
+    LLVMValueRef v[MOST_SUMS];
+    for (int64_t i = 0; i < n; i++)
+        v[i] = sums[i];
+    for (unsigned segment = x->lanes; segment > 1; segment /= 2, n = (n + 1) / 2)
+        for (int64_t i = 0; i < n; i += 2) {
+            LLVMValueRef other = i + 1 < n ? v[i + 1] : LLVMGetPoison(x->type);
+            LLVMValueRef low = halves(f, v[i], other, x->lanes, segment, false);
+            LLVMValueRef high = halves(f, v[i], other, x->lanes, segment, true);
+            v[i / 2] = LLVMBuildFAdd(f->m.b, low, high, "");
         }
     return v[0];
 }
 
+// As many rows at a time as have no more results than a vector has lanes.
 static void make_block(struct maker *f, const struct block *x, LLVMValueRef to)
 {
     LLVMValueRef sums[MOST_SUMS];
     sum_parts(f, x, 0, 1, sums);
-    LLVMValueRef all = fold_lanes(f, x, sums);
-    for (int64_t i = 0; i < x->rows; i++) {
-        LLVMValueRef row =
-            cg_extract(&f->m, all, (unsigned)(i * x->columns), (unsigned)x->columns);
-        store(f, row, at_constant(f, to, i * x->product->columns));
+    int64_t step = x->lanes / x->columns;
+    for (int64_t first = 0; first < x->rows; first += step) {
+        int64_t n = least(step, x->rows - first);
+        LLVMValueRef all = fold_lanes(f, x, sums + first * x->columns, n * x->columns);
+        for (int64_t i = 0; i < n; i++) {
+            LLVMValueRef row =
+                cg_extract(&f->m, all, (unsigned)(i * x->columns), (unsigned)x->columns);
+            store(f, row, at_constant(f, to, (first + i) * x->product->sides[1]));
+        }
     }
 }
 
 // Blocks along the columns, then those of what is left of them.
 static void make_row_of_blocks(struct maker *f, struct block x, int64_t side, LLVMValueRef to)
 {
-    int64_t whole = x.product->columns / side, rest = x.product->columns % side;
+    int64_t whole = x.product->sides[1] / side, rest = x.product->sides[1] % side;
+    int64_t lanes = x.product->lanes;
     LLVMValueRef b = x.b;
     if (whole) {
         x.columns = side;
         struct counted j = count_open(f, cg_int(f->module, whole));
-        x.b = at(f, b, scaled(f, j.index, side * x.product->row));
+        x.b = at(f, b, scaled(f, j.index, side * lanes));
         make_block(f, &x, at(f, to, scaled(f, j.index, side)));
         count_close(f, &j);
     }
     if (rest) {
         x.columns = rest;
-        x.b = at_constant(f, b, whole * side * x.product->row);
+        x.b = at_constant(f, b, whole * side * lanes);
         make_block(f, &x, at_constant(f, to, whole * side));
     }
 }
@@ -307,19 +331,19 @@ static void make_product(struct maker *f, const struct cg_product *p)
     x.type = LLVMVectorType(f->lane, x.lanes);
     x.parts = CG_FOLD_LANES / x.lanes;
     // As many results as lanes, so that one vector takes their sums.
-    int64_t side_b = least(4, x.lanes), side_a = x.lanes / side_b;
-    int64_t whole = p->rows / side_a, rest = p->rows % side_a;
+    int64_t side_a = least(p->sides[0] < 4 ? 2 : 4, x.lanes), side_b = x.lanes / side_a;
+    int64_t whole = p->sides[0] / side_a, rest = p->sides[0] % side_a;
     if (whole) {
         x.rows = side_a;
         struct counted i = count_open(f, cg_int(f->module, whole));
-        x.a = at(f, a, scaled(f, i.index, side_a * p->row));
-        make_row_of_blocks(f, x, side_b, at(f, to, scaled(f, i.index, side_a * p->columns)));
+        x.a = at(f, a, scaled(f, i.index, side_a * p->lanes));
+        make_row_of_blocks(f, x, side_b, at(f, to, scaled(f, i.index, side_a * p->sides[1])));
         count_close(f, &i);
     }
     if (rest) {
         x.rows = rest;
-        x.a = at_constant(f, a, whole * side_a * p->row);
-        make_row_of_blocks(f, x, side_b, at_constant(f, to, whole * side_a * p->columns));
+        x.a = at_constant(f, a, whole * side_a * p->lanes);
+        make_row_of_blocks(f, x, side_b, at_constant(f, to, whole * side_a * p->sides[1]));
     }
 }
 
@@ -329,9 +353,10 @@ void cg_call_product(struct cg_lowering *l, const struct cg_product *p, LLVMValu
     LLVMTypeRef ptr = l->module->ptr, i = l->module->i64;
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context),
                                         (LLVMTypeRef[]){ptr, ptr, ptr, i}, 4, 0);
-    char name[128];
-    snprintf(name, sizeof name, "product_%d_%lld_%lld_%lld", (int)p->dtype, (long long)p->rows,
-             (long long)p->columns, (long long)p->row);
+    char name[160];
+    snprintf(name, sizeof name, "product_%d_%u_%lld_%lld_%lld_%lld", (int)p->dtype, p->lanes,
+             (long long)p->sides[0], (long long)p->sides[1], (long long)p->rows[0],
+             (long long)p->rows[1]);
     struct maker f;
     if (begin(&f, l, name, p->dtype, type)) {
         make_product(&f, p);

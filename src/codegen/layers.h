@@ -16,11 +16,13 @@ struct cg_layer {
 void cg_call_layer(struct cg_lowering *l, const struct cg_layer *layer, LLVMValueRef to,
                    LLVMValueRef from, LLVMValueRef matrix);
 
-// to[columns * i + j] = sum over points of a block, in the order of sums, of a[i] b[j]
+// to[sides[1] * i + j] = sum over points of a block, in the order of sums, of a[i] b[j].  What is of
+// `lanes` points stands together: rows[0] rows of a, rows[1] of b, of which the first ones count.
 struct cg_product {
     nest_id put, source[2];
     jot_dtype dtype;
-    int64_t rows, columns, row;
+    unsigned lanes;
+    int64_t sides[2], rows[2];
 };
 // count: of points; behind them there are zeros.
 void cg_call_product(struct cg_lowering *l, const struct cg_product *product, LLVMValueRef to,

@@ -8,6 +8,8 @@
 //     }
 //
 // The body is lowered once, under a mask, for its length is what compiling it costs.
+#include "base/vec.h"
+#include "codegen/access.h"
 #include "codegen/layers.h"
 
 #include <string.h>
@@ -46,47 +48,86 @@ unsigned cg_network_lanes(const struct cg_lowering *l)
 
 // ---- Sums of products over points
 
-static bool is_row(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
+// The local that a load of the block reads for the value, element i of it at place i of the axis;
+// NEST_NONE for any other value.
+static nest_id row_of(const struct cg_lowering *l, const struct nest_block *b, nest_id value,
+                      nest_id axis)
 {
-    return s->kind == NEST_LOAD && s->guard == NEST_NONE && s->index.constant == 0 &&
-           l->nest->buffers.at[s->buffer].role == NEST_LOCAL && s->index.count == 1 &&
-           nest_index_factor(&s->index, axis) == 1;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_LOAD && s->result == value)
+            return s->guard == NEST_NONE && s->index.constant == 0 && s->index.count == 1 &&
+                           nest_index_factor(&s->index, axis) == 1 &&
+                           l->nest->buffers.at[s->buffer].role == NEST_LOCAL
+                       ? s->buffer
+                       : NEST_NONE;
+    }
+    return NEST_NONE;
 }
 
-// map i < I, j < J { %a = load x[i]; %b = load y[j]; put g[J*i + j] fma= %a, %b in @fold }
-static bool find_product(const struct cg_lowering *l, nest_id map, nest_id fold,
+// map i < I, j < J { %a = load x[i]; %b = load y[j]; put g[J*i + j] fma= %a, %b in @fold; ... }
+static bool find_product(const struct cg_lowering *l, nest_id map, nest_id put, nest_id fold,
                          struct cg_product *out)
 {
+    const struct nest_statement *s = cg_statement(l, map), *p = cg_statement(l, put);
+    if (s->kind != NEST_MAP || s->n_axes != 2 || p->kind != NEST_PUT || p->op != IR_fma)
+        return false;
+    jot_dtype d = l->nest->values.at[p->in[0]].dtype;
+    *out = (struct cg_product){.put = put, .dtype = d, .lanes = cg_network_lanes(l)};
+    for (int k = 0; k < 2; k++) {
+        out->source[k] = row_of(l, &l->nest->blocks.at[s->body], p->in[k], s->axes[k]);
+        out->sides[k] = l->nest->axes.at[s->axes[k]].extent;
+        if (out->source[k] == NEST_NONE || l->nest->values.at[p->in[k]].dtype != d)
+            return false;
+        out->rows[k] = l->nest->buffers.at[out->source[k]].count;
+    }
+    return p->fold == fold && p->guard == NEST_NONE && p->index.constant == 0 &&
+           p->index.count == 2 && nest_index_factor(&p->index, s->axes[0]) == out->sides[1] &&
+           nest_index_factor(&p->index, s->axes[1]) == 1 && (d == JOT_F32 || d == JOT_F64) &&
+           cg_extent(l, cg_statement(l, fold)) >= CG_FOLD_LANES;
+}
+
+// Whether the statement is a map of nothing but such products.
+static bool is_products(const struct cg_lowering *l, nest_id map, nest_id fold)
+{
     const struct nest_statement *s = cg_statement(l, map);
-    if (s->kind != NEST_MAP || s->n_axes != 2)
+    if (s->kind != NEST_MAP)
         return false;
     const struct nest_block *b = &l->nest->blocks.at[s->body];
-    if (b->statements.count != 3)
-        return false;
-    const struct nest_statement *x = cg_statement(l, b->statements.at[0]),
-                                *y = cg_statement(l, b->statements.at[1]),
-                                *put = cg_statement(l, b->statements.at[2]);
-    *out = (struct cg_product){.put = b->statements.at[2],
-                               .rows = l->nest->axes.at[s->axes[0]].extent,
-                               .columns = l->nest->axes.at[s->axes[1]].extent,
-                               .source = {x->buffer, y->buffer},
-                               .dtype = x->dtype};
-    return is_row(l, x, s->axes[0]) && is_row(l, y, s->axes[1]) && put->kind == NEST_PUT &&
-           put->op == IR_fma && put->fold == fold && put->guard == NEST_NONE &&
-           put->in[0] == x->result && put->in[1] == y->result && put->index.constant == 0 &&
-           put->index.count == 2 &&
-           nest_index_factor(&put->index, s->axes[0]) == out->columns &&
-           nest_index_factor(&put->index, s->axes[1]) == 1 &&
-           (x->dtype == JOT_F32 || x->dtype == JOT_F64) && x->dtype == y->dtype &&
-           cg_extent(l, cg_statement(l, fold)) >= CG_FOLD_LANES;
+    struct cg_product p;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind != NEST_LOAD &&
+            !find_product(l, map, b->statements.at[i], fold, &p))
+            return false;
+    return true;
+}
+
+struct products {
+    VEC(struct cg_product) all;
+};
+
+static struct products find_products(const struct cg_lowering *l, nest_id fold)
+{
+    struct products p = {0};
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, fold)->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id map = b->statements.at[i];
+        if (!is_products(l, map, fold))
+            continue;
+        const struct nest_block *body = &l->nest->blocks.at[cg_statement(l, map)->body];
+        struct cg_product x;
+        for (uint32_t k = 0; k < body->statements.count; k++)
+            if (find_product(l, map, body->statements.at[k], fold, &x))
+                vec_push(l->arena, &p.all, x);
+    }
+    return p;
 }
 
 bool cg_is_put_later(const struct cg_lowering *l, nest_id fold, nest_id put)
 {
-    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, fold)->body];
-    struct cg_product p;
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (find_product(l, b->statements.at[i], fold, &p) && p.put == put)
+    struct products p = find_products(l, fold);
+    for (uint32_t i = 0; i < p.all.count; i++)
+        if (p.all.at[i].put == put)
             return true;
     return false;
 }
@@ -148,21 +189,17 @@ static int64_t find_place(const struct life *lives, uint32_t n, const struct lif
     return at;
 }
 
-// Elements from row to row of a local that is kept: no power of two, so that rows do not meet in
-// the cache.
-static int64_t kept_row(jot_dtype d, int64_t block) { return block + 64 / dtype_get(d)->bytes; }
-
 static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
 {
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
     uint32_t n = l->nest->buffers.count;
     struct life *lives = arena_array(l->arena, struct life, n + 1);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        struct cg_product p;
+    for (uint32_t i = 0; i < b->statements.count; i++)
         find_lives(l, lives, b->statements.at[i], i);
-        for (int k = 0; k < 2 && find_product(l, b->statements.at[i], loop, &p); k++)
-            lives[p.source[k]].is_kept = true;
-    }
+    struct products p = find_products(l, loop);
+    for (uint32_t i = 0; i < p.all.count; i++)
+        for (int k = 0; k < 2; k++)
+            lives[p.all.at[i].source[k]].is_kept = true;
     int64_t total = 0;
     for (uint32_t i = 0; i < n; i++)
         lives[i].at = -1;
@@ -172,9 +209,12 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
         if (!lives[i].used)
             continue;
         to->expanded = true;
-        to->row = lives[i].is_kept ? kept_row(x->dtype, block) : l->lanes;
+        to->row = l->lanes;
         to->is_kept = lives[i].is_kept;
-        lives[i].bytes = (x->count * to->row * dtype_get(x->dtype)->bytes + 63) / 64 * 64;
+        // What is kept has a turn more than it needs, so that what several hold of the same points
+        // does not meet in the cache.
+        int64_t points = l->lanes + (lives[i].is_kept ? block : 0);
+        lives[i].bytes = (x->count * points * dtype_get(x->dtype)->bytes + 63) / 64 * 64;
         if (lives[i].is_kept) {
             to->base = to->of_chunk[0] = cg_scratch(l, (uint64_t)lives[i].bytes + 64);
             continue;
@@ -203,15 +243,15 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
                             cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), count, "");
     for (nest_id i = 0; i < l->nest->buffers.count; i++)
         if (l->buffers[i].is_kept)
-            l->buffers[i].offset = LLVMBuildSub(b, at, first, "");
+            l->buffers[i].offset =
+                cg_times(l, LLVMBuildSub(b, at, first, ""), l->nest->buffers.at[i].count);
 }
 
 static void lower_body(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
-    struct cg_product p;
     for (uint32_t i = 0; i < b->statements.count; i++)
-        if (!find_product(l, b->statements.at[i], loop, &p))
+        if (!is_products(l, b->statements.at[i], loop))
             cg_lower_statement(l, b->statements.at[i]);
 }
 
@@ -263,16 +303,14 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
     cg_fold_yield(l, p, points.index);
     cg_loop_close(l, &points);
     end_lanes(l);
-    const struct nest_block *body = &l->nest->blocks.at[cg_statement(l, loop)->body];
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        struct cg_product x;
-        if (!find_product(l, body->statements.at[i], loop, &x))
-            continue;
-        LLVMTypeRef lane = cg_memory_type(l->module, x.dtype);
-        LLVMValueRef to = LLVMBuildMul(b, row, cg_int(l->module, x.rows * x.columns), "");
-        to = cg_at(l, lane, p->results[accumulator_of(p, x.put)].re, to);
-        x.row = l->buffers[x.source[0]].row;
-        cg_call_product(l, &x, to, l->buffers[x.source[0]].base, l->buffers[x.source[1]].base,
+    struct products all = find_products(l, loop);
+    for (uint32_t i = 0; i < all.all.count; i++) {
+        const struct cg_product *x = &all.all.at[i];
+        LLVMTypeRef lane = cg_memory_type(l->module, x->dtype);
+        LLVMValueRef to =
+            LLVMBuildMul(b, row, cg_int(l->module, x->sides[0] * x->sides[1]), "");
+        to = cg_at(l, lane, p->results[accumulator_of(p, x->put)].re, to);
+        cg_call_product(l, x, to, l->buffers[x->source[0]].base, l->buffers[x->source[1]].base,
                         LLVMBuildSub(b, last, first, ""));
     }
 }

@@ -384,16 +384,18 @@ static int64_t kept_bytes(const struct points *p)
     const struct nest_program *m = p->program;
     bool *seen = arena_array(p->scratch, bool, m->memories.count + 1);
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < m->steps.count; i++)
-        for (int k = 0; k < 2; k++) {
-            if (p->steps[i].place != POINTS_IN || p->steps[i].kind != POINTS_GRADIENT)
-                continue;
+    for (uint32_t i = 0; i < m->steps.count; i++) {
+        if (p->steps[i].place != POINTS_IN)
+            continue;
+        bytes += points_product_bytes(p, &p->steps[i]);
+        for (int k = 0; k < 2 && p->steps[i].kind == POINTS_GRADIENT; k++) {
             uint32_t memory = m->steps.at[i].memories[k];
             if (!seen[memory])
                 bytes +=
                     points_width(p, memory) * dtype_get(m->memories.at[memory].dtype)->bytes;
             seen[memory] = true;
         }
+    }
     return bytes;
 }
 

@@ -74,6 +74,16 @@ void points_copy_statement(struct points_copy *c, nest_id id);
 void points_copy_range(struct points_copy *c, uint32_t block, uint32_t from, uint32_t to);
 void points_copy_block(struct points_copy *c, uint32_t block);
 
+// ---- points_product.c
+
+// Whether the columns are sums of products of what is of rows and what is of columns.
+bool points_is_products(const struct points *p, const struct points_step *t);
+// Bytes of their factors of one point; 0 when they are none.
+int64_t points_product_bytes(const struct points *p, const struct points_step *t);
+// Writes them into buffers, sums over the loop.
+void points_write_products(struct points_copy *c, const struct points_step *t,
+                           const nest_id *results, nest_id loop);
+
 // ---- points_split.c
 
 // Makes two kernels of one that sums over more than points and stores numbers of points besides.

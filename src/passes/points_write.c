@@ -215,6 +215,13 @@ static void write_columns(struct writer *w, uint32_t step)
     const struct nest_statement *s = &t->nest->statements.at[t->loop];
     const struct nest_statement *f = &t->nest->statements.at[t->fold];
     points_set_axis(c, t->axis, w->points);
+    if (points_is_products(w->p, t)) {
+        nest_id *results = arena_array(w->p->scratch, nest_id, f->n_combines + 1);
+        for (uint32_t i = 0; i < f->n_combines; i++)
+            results[i] = buffer_of(w, w->sums[step] + i, true);
+        points_write_products(c, t, results, w->loop);
+        return;
+    }
     open_columns(c, s, NEST_MAP);
     points_copy_range(c, s->body, 0, fold_place(t, &t->nest->blocks.at[s->body]));
     points_copy_block(c, f->body);
