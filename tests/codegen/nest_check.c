@@ -8,8 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KERNELS_A_PROGRAM = 64, MOST_BUFFERS = 16 };
+
+// A kernel, and what the interpreter has made of its outputs.
+struct waiting {
+    struct nest *nest;
+    struct nest_program *program;
+    void *in[MOST_BUFFERS], *out[MOST_BUFFERS], *want[MOST_BUFFERS];
+};
+
 struct arena *nest_check_arena;
+bool nest_check_any;
 static uint64_t seed;
+static struct waiting waiting[KERNELS_A_PROGRAM];
+static uint32_t n_waiting;
 
 uint64_t nest_check_seed(void)
 {
@@ -19,6 +31,7 @@ uint64_t nest_check_seed(void)
 
 void nest_check_setup(void)
 {
+    n_waiting = 0;
     seed = nest_check_seed();
     nest_check_arena = arena_create();
 }
@@ -33,9 +46,9 @@ uint64_t nest_check_random(void)
     return hash_mix(seed);
 }
 
-static void put_float(jot_dtype d, float f, unsigned char *at)
+static void put_float(jot_dtype d, double wide, unsigned char *at)
 {
-    double wide = (double)f;
+    float f = (float)wide;
     uint16_t half = d == JOT_BF16 ? dtype_bf16_from_f32(f) : dtype_f16_from_f32(f);
     if (d == JOT_F64)
         memcpy(at, &wide, 8);
@@ -45,18 +58,24 @@ static void put_float(jot_dtype d, float f, unsigned char *at)
         memcpy(at, &half, 2);
 }
 
-// Numbers of both signs, one in 50 of them NaN; integers from 0 to 39; bools.
-static void fill(jot_dtype d, int64_t count, unsigned char *at)
+static void fill(jot_dtype d, int64_t count, void *data)
 {
     jot_dtype part = dtype_real(d);
     size_t size = dtype_get(part)->bytes;
+    unsigned char *at = data;
     for (int64_t i = 0; i < (dtype_is_complex(d) ? 2 * count : count); i++, at += size) {
-        uint64_t bits = nest_check_random(), small = (bits >> 8) % (part == JOT_BOOL ? 2 : 40);
-        float f = bits % 50 == 0 ? NAN : (float)((double)(bits >> 11) * 0x1p-51 - 2);
-        if (dtype_is_float(part))
-            put_float(part, f, at);
+        uint64_t bits = nest_check_random(), integer = bits >> 8;
+        bool is_nan = !nest_check_any && bits % 50 == 0;
+        if (part == JOT_BOOL)
+            integer %= 2;
+        else if (!nest_check_any)
+            integer %= 40;
         else
-            memcpy(at, &small, size);
+            integer = bits % 5 ? nest_check_random() : integer % 3;
+        if (dtype_is_float(part))
+            put_float(part, is_nan ? NAN : (double)(bits >> 11) * 0x1p-51 - 2, at);
+        else
+            memcpy(at, &integer, size);
     }
 }
 
@@ -73,10 +92,9 @@ static bool is_nan(jot_dtype d, const unsigned char *at)
     return d == JOT_F64 ? g != g : dtype_is_float(d) && f != f;
 }
 
-// The first element that differs, or -1.  NaN of any kind equals NaN.
-static int64_t differs(jot_dtype d, int64_t count, const unsigned char *x,
-                       const unsigned char *y)
+int64_t nest_check_differs(jot_dtype d, int64_t count, const void *left, const void *right)
 {
+    const unsigned char *x = left, *y = right;
     jot_dtype part = dtype_real(d);
     size_t size = dtype_get(part)->bytes;
     int64_t parts = dtype_is_complex(d) ? 2 : 1;
@@ -94,37 +112,69 @@ static unsigned char *memory_of(const struct nest_memory *m)
     return at;
 }
 
-static void check_nest(struct nest *n)
+static const char *text_of(const struct nest *n)
 {
-    struct strbuf text = strbuf_make(nest_check_arena), report = strbuf_make(nest_check_arena);
+    struct strbuf text = strbuf_make(nest_check_arena);
     nest_print(&text, n);
-    ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text.text);
-    struct nest_program *p = run_native_wrap(nest_check_arena, n);
-    uint32_t count = p->memories.count;
-    void *buffers[16], *in[16], *out[16];
-    for (uint32_t i = 0; i < count; i++) {
-        const struct nest_memory *m = &p->memories.at[i];
+    return text.text;
+}
+
+static void check_outputs(const struct waiting *w)
+{
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
+        if (m->place != NEST_OUTPUT)
+            continue;
+        int64_t at =
+            nest_check_differs(m->dtype, m->count, w->out[m->index], w->want[m->index]);
+        ck_assert_msg(at < 0, "element %lld of %s differs:\n%s", (long long)at, m->name,
+                      text_of(w->nest));
+    }
+}
+
+void nest_check_end(void)
+{
+    struct nest_program *programs[KERNELS_A_PROGRAM];
+    void *in[KERNELS_A_PROGRAM * MOST_BUFFERS], *out[KERNELS_A_PROGRAM * MOST_BUFFERS];
+    uint32_t n_in = 0, n_out = 0;
+    for (uint32_t i = 0; i < n_waiting; i++) {
+        const struct nest_program *p = programs[i] = waiting[i].program;
+        memcpy(in + n_in, waiting[i].in, p->n_inputs * sizeof *in);
+        memcpy(out + n_out, waiting[i].out, p->n_outputs * sizeof *out);
+        n_in += p->n_inputs;
+        n_out += p->n_outputs;
+    }
+    struct nest_program *all = run_native_merge(nest_check_arena, n_waiting, programs);
+    ck_assert_msg(run_native(nest_check_arena, all, in, out) == JOT_OK, "%s",
+                  jot_error_message());
+    for (uint32_t i = 0; i < n_waiting; i++)
+        check_outputs(&waiting[i]);
+    n_waiting = 0;
+}
+
+void nest_check(struct nest *n)
+{
+    struct strbuf report = strbuf_make(nest_check_arena);
+    ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
+    struct waiting *w = &waiting[n_waiting++];
+    *w = (struct waiting){.nest = n, .program = run_native_wrap(nest_check_arena, n)};
+    void *buffers[MOST_BUFFERS];
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
         buffers[i] = memory_of(m);
         fill(m->dtype, m->count, buffers[i]);
         if (m->place == NEST_INPUT) {
-            in[m->index] = buffers[i];
-        } else {
-            out[m->index] = memory_of(m);
-            memcpy(out[m->index], buffers[i], run_native_bytes(m));
+            w->in[m->index] = buffers[i];
+            continue;
         }
+        w->want[m->index] = buffers[i];
+        w->out[m->index] = memory_of(m);
+        memcpy(w->out[m->index], buffers[i], run_native_bytes(m));
     }
     ck_assert_msg(nest_eval(n, buffers) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
-                  text.text);
-    ck_assert_msg(run_native(nest_check_arena, p, in, out) == JOT_OK, "%s\n%s",
-                  jot_error_message(), text.text);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct nest_memory *m = &p->memories.at[i];
-        int64_t at = m->place == NEST_OUTPUT
-                         ? differs(m->dtype, m->count, out[m->index], buffers[i])
-                         : -1;
-        ck_assert_msg(at < 0, "element %lld of %s differs:\n%s", (long long)at, m->name,
-                      text.text);
-    }
+                  text_of(n));
+    if (n_waiting == KERNELS_A_PROGRAM)
+        nest_check_end();
 }
 
 void nest_check_text(const char *text)
@@ -134,7 +184,5 @@ void nest_check_text(const char *text)
     ck_assert_msg(nest_parse(nest_check_arena, text, &count, &nests) == JOT_OK, "%s\n%s",
                   jot_error_message(), text);
     for (int i = 0; i < count; i++)
-        check_nest(nests[i]);
-    arena_release(nest_check_arena);
-    nest_check_arena = arena_create();
+        nest_check(nests[i]);
 }

@@ -5,19 +5,28 @@
 
 #include "support/nest_eval.h"
 #include "support/run_native.h"
+#include "support/sample.h"
 
 #include <check.h>
 #include <stdint.h>
 
 extern struct arena *nest_check_arena; // of the test that runs
+// What is drawn: integers from 0 to 39 and some NaN, or integers of any bits and no NaN.
+extern bool nest_check_any;
 
 void nest_check_setup(void);
 uint64_t nest_check_seed(void);   // JOT_TEST_SEED, or 1
 void nest_check_vary(int number); // other random numbers for each of many programs
 void nest_check_teardown(void);
 uint64_t nest_check_random(void);
+// The first element that differs, or -1.  NaN of any kind equals NaN.
+int64_t nest_check_differs(jot_dtype d, int64_t count, const void *left, const void *right);
 
-// Every kernel of the text, on random operands.  Forgets what is in the arena.
+// A kernel on random operands, or every kernel of the text; they wait until there are enough for a
+// program.
+void nest_check(struct nest *n);
 void nest_check_text(const char *text);
+// Runs what waits: the end of a test.
+void nest_check_end(void);
 
 #endif

@@ -47,12 +47,15 @@ static const int64_t lanes[] = {1, 2, 7, 16, 17, 33, 100, 300, 4099};
 static const int64_t times[] = {0, 1, 2, 16, 17, 40};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static void check_extents(const char *text, const char *dtype)
+// Every second of the extents, the others of other dtypes.
+static void check_extents(const char *text, const char *dtype, size_t first)
 {
     for (size_t i = 0; i < COUNT(lanes); i++)
         for (size_t k = 0; k < COUNT(times); k++)
-            if (lanes[i] * times[k] < 100000 && (lanes[i] < 300 || times[k] == 17))
+            if (lanes[i] * times[k] < 100000 && (lanes[i] < 300 || times[k] == 17) &&
+                sample_takes(first + i + k, 2))
                 nest_check_text(instance(text, lanes[i], times[k], dtype));
+    nest_check_end();
 }
 
 static const char *const floats[] = {"f32", "f64", "f16", "bf16"};
@@ -70,7 +73,7 @@ static const char spring[] = "kernel spring(k: %d[%B], x: out %d[%B], v: out %d[
                              "  }"
                              "}";
 
-START_TEST(springs) { check_extents(spring, floats[_i]); }
+START_TEST(springs) { check_extents(spring, floats[_i], (size_t)_i); }
 END_TEST
 
 // Carries that swap, a bool, an integer that counts, a complex one, and one that nobody changes.
@@ -98,7 +101,7 @@ static const char mixed[] =
     "  }"
     "}";
 
-START_TEST(mixed_carries) { check_extents(mixed, ""); }
+START_TEST(mixed_carries) { check_extents(mixed, "", 0); }
 END_TEST
 
 // What depends on time alone, and keys that all lanes share.
@@ -120,7 +123,7 @@ static const char uniform[] =
     "  }"
     "}";
 
-START_TEST(uniform_work) { check_extents(uniform, ""); }
+START_TEST(uniform_work) { check_extents(uniform, "", 0); }
 END_TEST
 
 // Inputs and trajectories, time first and lane first, forwards and backwards.
@@ -166,11 +169,13 @@ START_TEST(stacked)
     static const char *const dtypes[] = {"f32", "f64", "f16", "i32", "c64"};
     for (size_t i = 0; i < COUNT(lanes); i++)
         for (size_t k = 1; k < COUNT(times); k++)
-            if (lanes[i] < 300 || (times[k] == 17 && lanes[i] == 300))
+            if ((lanes[i] < 300 || (times[k] == 17 && lanes[i] == 300)) &&
+                sample_takes(i + k + (size_t)_i, 2))
                 nest_check_text(instance(trajectories, lanes[i], times[k], dtypes[_i]));
     // Rows that begin anywhere in a cache line.
     nest_check_text(instance(trajectories, 300, 57, dtypes[_i]));
     nest_check_text(instance(trajectories, 1100, 239, dtypes[_i]));
+    nest_check_end();
 }
 END_TEST
 
@@ -251,7 +256,9 @@ static const char whiles[] =
 START_TEST(lanes_that_end)
 {
     for (size_t i = 0; i < COUNT(lanes); i++)
-        nest_check_text(instance(whiles, lanes[i], lanes[i] < 300 ? 5 : 2, floats[_i]));
+        if (sample_takes(i + (size_t)_i, 1))
+            nest_check_text(instance(whiles, lanes[i], lanes[i] < 300 ? 5 : 2, floats[_i]));
+    nest_check_end();
 }
 END_TEST
 
@@ -284,6 +291,7 @@ START_TEST(puts_in_while)
                       at + strlen("64*%B"));
         nest_check_text(instance(s.text, lanes[i], 1, ""));
     }
+    nest_check_end();
 }
 END_TEST
 
@@ -338,7 +346,7 @@ static const char branches[] =
     "  }"
     "}";
 
-START_TEST(branches_of_lanes) { check_extents(branches, floats[_i]); }
+START_TEST(branches_of_lanes) { check_extents(branches, floats[_i], (size_t)_i); }
 END_TEST
 
 // Sums over lanes of what loops over time make, inside them and behind.
@@ -362,8 +370,10 @@ static const char sums[] =
 START_TEST(sums_over_lanes)
 {
     for (size_t i = 0; i < COUNT(lanes); i++)
-        nest_check_text(instance(sums, lanes[i], 7, floats[_i]));
+        if (sample_takes(i + (size_t)_i, 1))
+            nest_check_text(instance(sums, lanes[i], 7, floats[_i]));
     nest_check_text(instance(sums, 20000, 3, floats[_i]));
+    nest_check_end();
 }
 END_TEST
 
@@ -403,7 +413,7 @@ static const char locals[] =
     "  }"
     "}";
 
-START_TEST(locals_of_points) { check_extents(locals, floats[_i]); }
+START_TEST(locals_of_points) { check_extents(locals, floats[_i], (size_t)_i); }
 END_TEST
 
 // Numbers that programs are made of at random: those in scope, a body's own forgotten at its end.
@@ -587,6 +597,8 @@ END_TEST
 START_TEST(random_bodies)
 {
     static const int64_t extents[] = {1, 9, 16, 100, 333};
+    if (!sample_takes((uint64_t)_i, 1))
+        return;
     struct program p = {.text = strbuf_make(nest_check_arena), .next = 10};
     int64_t n = extents[_i % 5];
     nest_check_vary(_i);
@@ -607,6 +619,7 @@ START_TEST(random_bodies)
     strbuf_printf(&p.text, "put y[b] = %%%d\nput z[b] = %%%d\n}\n}\n", p.floats[p.n_floats - 1],
                   p.ints[p.n_ints - 1]);
     nest_check_text(p.text.text);
+    nest_check_end();
 }
 END_TEST
 

@@ -19,7 +19,10 @@
 static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
                   int fd)
 {
-    alarm((unsigned)seconds);
+    // Of processor time, so that a machine that does other things ends nothing; what waits for ever
+    // is ended as well.
+    setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)seconds, (rlim_t)seconds + 5});
+    alarm(10 * (unsigned)seconds);
     setrlimit(RLIMIT_DATA, &(struct rlimit){MOST_MEMORY, MOST_MEMORY});
     struct arena *arena = arena_create();
     struct strbuf text = strbuf_make(arena);

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-// Calls work(ctx, report) in a child and appends what it put in the report.  True when the child
-// ended by itself; false when a signal or the time limit ended it, which the report then says.
+// Calls work(ctx, report) in a child, for so many seconds of processor time, and appends what it
+// put in the report.  True when the child ended by itself; false when a signal or the limit ended
+// it, which the report then says.
 bool isolate_run(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
                  struct strbuf *report);
 

@@ -82,67 +82,6 @@ bool native_same(const struct ir_module *m, struct ir_tensor got, struct ir_tens
     return true;
 }
 
-// ---- Programs side by side
-
-static uint64_t aligned(uint64_t x) { return (x + 63) / 64 * 64; }
-
-static void append(struct nest_program *to, const struct nest_program *p)
-{
-    uint32_t first = to->memories.count, first_nest = to->nests.count;
-    uint64_t arena_at = aligned(to->arena_bytes), constants_at = aligned(to->constant_bytes);
-    for (uint32_t i = 0; i < p->memories.count; i++) {
-        struct nest_memory m = p->memories.at[i];
-        if (m.place == NEST_INPUT)
-            m.index += to->n_inputs;
-        else if (m.place == NEST_OUTPUT)
-            m.index += to->n_outputs;
-        else
-            m.offset += m.place == NEST_CONSTANT ? constants_at : arena_at;
-        uint32_t *of = arena_array(to->arena, uint32_t, m.n_of + 1);
-        for (uint32_t k = 0; k < m.n_of; k++)
-            of[k] = m.of[k] + first;
-        m.of = of;
-        m.loop += to->n_loops;
-        vec_push(to->arena, &to->memories, m);
-    }
-    for (uint32_t i = 0; i < p->nests.count; i++) {
-        struct nest *n = arena_copy(to->arena, p->nests.at[i], sizeof *n);
-        struct strbuf name = strbuf_make(to->arena);
-        strbuf_printf(&name, "k%u_%s", to->nests.count, n->name);
-        n->name = name.text;
-        vec_push(to->arena, &to->nests, n);
-    }
-    for (uint32_t i = 0; i < p->steps.count; i++) {
-        struct nest_step s = p->steps.at[i];
-        uint32_t *memories = arena_array(to->arena, uint32_t, s.n_memories + 1);
-        for (uint32_t k = 0; k < s.n_memories; k++)
-            memories[k] = s.memories[k] + first;
-        s.memories = memories;
-        s.nest += s.kind == NEST_STEP_KERNEL ? first_nest : 0;
-        s.loop += to->n_loops;
-        vec_push(to->arena, &to->steps, s);
-    }
-    to->n_loops += p->n_loops;
-    to->n_inputs += p->n_inputs;
-    to->n_outputs += p->n_outputs;
-    to->arena_bytes = arena_at + p->arena_bytes;
-    to->constant_bytes = constants_at + p->constant_bytes;
-}
-
-struct nest_program *native_merge(struct arena *arena, uint32_t n,
-                                  struct nest_program *const *programs)
-{
-    struct nest_program *to = arena_new(arena, struct nest_program);
-    to->arena = arena;
-    to->name = "together";
-    for (uint32_t i = 0; i < n; i++)
-        append(to, programs[i]);
-    to->donated = arena_array(arena, int32_t, to->n_outputs + 1);
-    for (uint32_t i = 0; i < to->n_outputs; i++)
-        to->donated[i] = -1;
-    return to;
-}
-
 // ---- Running
 
 static const char *way_of(const struct native_case *c)
@@ -205,7 +144,8 @@ static void run_batch(void *ctx, struct strbuf *report)
         for (uint32_t p = 0; p < b->cases[i].g->n_params; p++)
             in[k++] = b->cases[i].in[p].data;
     struct rt_program *program;
-    if (run_native_load(arena, native_merge(arena, b->count, programs), &program) != JOT_OK) {
+    if (run_native_load(arena, run_native_merge(arena, b->count, programs), &program) !=
+        JOT_OK) {
         strbuf_printf(report, "! %s and %u more: %s\n", b->cases->what, b->count - 1,
                       jot_error_message());
         if (b->count == 1)

@@ -50,8 +50,4 @@ int native_finish(struct native *n);
 bool native_same(const struct ir_module *m, struct ir_tensor got, struct ir_tensor want,
                  double tolerance, struct strbuf *report);
 
-// Programs side by side as one: inputs and outputs of the first, then of the second, ...
-struct nest_program *native_merge(struct arena *arena, uint32_t n,
-                                  struct nest_program *const *programs);
-
 #endif

@@ -3,6 +3,7 @@
 // under two: the evaluator's bits.
 #include "harness/native.h"
 #include "passes/control_schedule.h"
+#include "support/sample.h"
 
 enum { LANES = 70 }; // vectors in turns, single ones and a part of one
 
@@ -44,7 +45,8 @@ START_TEST(programs_run)
     struct strbuf report = strbuf_make(module->arena);
     struct native n = native_make(module, &report);
     for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
-        if (p->kind != CONTROL_NO_BOUND || !strchr(transforms[i], 'r'))
+        if ((p->kind != CONTROL_NO_BOUND || !strchr(transforms[i], 'r')) &&
+            sample_takes(i + (size_t)_i, 1))
             add(&n, p->name, parse(p->text), transforms[i], i + (size_t)_i);
     end(&n);
 }
@@ -55,6 +57,8 @@ START_TEST(random_loops_run)
     struct strbuf report = strbuf_make(module->arena);
     struct native n = native_make(module, &report);
     for (uint64_t i = 0; i < 6; i++) {
+        if (!sample_takes(i + (uint64_t)_i, 1))
+            continue;
         uint32_t f = random_loop(seed + (uint64_t)_i * 1000 + i, 3 + (int)i);
         add(&n, "random loop", f, transforms[i], i);
         add(&n, "random loop", f, "rm", i);

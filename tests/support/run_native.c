@@ -121,3 +121,62 @@ struct nest_program *run_native_wrap(struct arena *arena, struct nest *n)
         p->donated[i] = -1;
     return p;
 }
+
+static uint64_t aligned(uint64_t x) { return (x + 63) / 64 * 64; }
+
+static void append(struct nest_program *to, const struct nest_program *p)
+{
+    uint32_t first = to->memories.count, first_nest = to->nests.count;
+    uint64_t arena_at = aligned(to->arena_bytes), constants_at = aligned(to->constant_bytes);
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        struct nest_memory m = p->memories.at[i];
+        if (m.place == NEST_INPUT)
+            m.index += to->n_inputs;
+        else if (m.place == NEST_OUTPUT)
+            m.index += to->n_outputs;
+        else
+            m.offset += m.place == NEST_CONSTANT ? constants_at : arena_at;
+        uint32_t *of = arena_array(to->arena, uint32_t, m.n_of + 1);
+        for (uint32_t k = 0; k < m.n_of; k++)
+            of[k] = m.of[k] + first;
+        m.of = of;
+        m.loop += to->n_loops;
+        vec_push(to->arena, &to->memories, m);
+    }
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        struct nest *n = arena_copy(to->arena, p->nests.at[i], sizeof *n);
+        struct strbuf name = strbuf_make(to->arena);
+        strbuf_printf(&name, "k%u_%s", to->nests.count, n->name);
+        n->name = name.text;
+        vec_push(to->arena, &to->nests, n);
+    }
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        struct nest_step s = p->steps.at[i];
+        uint32_t *memories = arena_array(to->arena, uint32_t, s.n_memories + 1);
+        for (uint32_t k = 0; k < s.n_memories; k++)
+            memories[k] = s.memories[k] + first;
+        s.memories = memories;
+        s.nest += s.kind == NEST_STEP_KERNEL ? first_nest : 0;
+        s.loop += to->n_loops;
+        vec_push(to->arena, &to->steps, s);
+    }
+    to->n_loops += p->n_loops;
+    to->n_inputs += p->n_inputs;
+    to->n_outputs += p->n_outputs;
+    to->arena_bytes = arena_at + p->arena_bytes;
+    to->constant_bytes = constants_at + p->constant_bytes;
+}
+
+struct nest_program *run_native_merge(struct arena *arena, uint32_t n,
+                                      struct nest_program *const *programs)
+{
+    struct nest_program *to = arena_new(arena, struct nest_program);
+    to->arena = arena;
+    to->name = "together";
+    for (uint32_t i = 0; i < n; i++)
+        append(to, programs[i]);
+    to->donated = arena_array(arena, int32_t, to->n_outputs + 1);
+    for (uint32_t i = 0; i < to->n_outputs; i++)
+        to->donated[i] = -1;
+    return to;
+}

@@ -19,6 +19,10 @@ jot_status run_native(struct arena *arena, const struct nest_program *p, void *c
 // A program of one kernel: its IN buffers are the inputs, its OUT buffers the outputs.
 struct nest_program *run_native_wrap(struct arena *arena, struct nest *n);
 
+// Programs side by side as one: inputs and outputs of the first, then of the second, ...
+struct nest_program *run_native_merge(struct arena *arena, uint32_t n,
+                                      struct nest_program *const *programs);
+
 // Bytes of a memory of a program.
 uint64_t run_native_bytes(const struct nest_memory *m);
 
