@@ -209,6 +209,43 @@ static jot_status simplify(struct cg_module *m, struct cg_target *target)
     return s;
 }
 
+static void add_under_mask(struct machine *m, LLVMValueRef add)
+{
+    LLVMTypeRef type = LLVMTypeOf(add);
+    for (unsigned k = 0; k < 2 && LLVMGetTypeKind(type) == LLVMVectorTypeKind; k++) {
+        LLVMValueRef x = LLVMGetOperand(add, 1 - k), wide = LLVMGetOperand(add, k);
+        bool is_zext = LLVMIsAZExtInst(wide) != NULL;
+        if (!is_zext && !LLVMIsASExtInst(wide))
+            continue;
+        LLVMValueRef mask = LLVMGetOperand(wide, 0);
+        LLVMTypeRef lane = LLVMGetElementType(type);
+        if (LLVMGetElementType(LLVMTypeOf(mask)) != m->module->i1)
+            continue;
+        LLVMValueRef one = is_zext ? LLVMConstInt(lane, 1, 0) : LLVMConstAllOnes(lane);
+        LLVMPositionBuilderBefore(m->b, add);
+        one = cg_splat(m, one, LLVMGetVectorSize(type));
+        LLVMValueRef sum = LLVMBuildAdd(m->b, x, one, "");
+        LLVMReplaceAllUsesWith(add, LLVMBuildSelect(m->b, mask, sum, x, ""));
+        LLVMInstructionEraseFromParent(add);
+        return;
+    }
+}
+
+// LLVM writes a select of x + 1 and x as x + zext(mask), which takes the mask out of its register.
+// As a select again it is one addition under the mask, and three cycles less for what waits.
+static void add_under_masks(struct cg_module *module)
+{
+    struct machine m = {.module = module, .b = LLVMCreateBuilderInContext(module->context)};
+    for (LLVMValueRef f = LLVMGetFirstFunction(module->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                if (LLVMGetInstructionOpcode(i) == LLVMAdd)
+                    add_under_mask(&m, i);
+            }
+    LLVMDisposeBuilder(m.b);
+}
+
 static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGenFileType kind,
                        const void **out_bytes, size_t *out_size)
 {
@@ -244,6 +281,8 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
     LLVMDisposeMessage(error);
 #endif
     JOT_TRY(simplify(m, target));
+    if (target->vector_bytes == 64) // has mask registers
+        add_under_masks(m);
     if (want & CG_WANT_LLVM) {
         char *text = LLVMPrintModuleToString(m->module);
         out->llvm = arena_text(m->arena, text);

@@ -262,6 +262,50 @@ START_TEST(lanes_that_end)
 }
 END_TEST
 
+// Lanes that go on for so long that one is left alone, which scalars do: with values of its own, and
+// all that it may read and carry.
+START_TEST(lane_left_alone)
+{
+    static const char text[] =
+        "kernel alone(n: i32[%B], x: %d[%B], w: %d[%P], z: c64[%B], y: out %d[%B],"
+        "             m: out i32[%B], c: out c64[%B], g: out bool[%B]) {"
+        "  %0 = const 0x00000000 : i32"
+        "  %1 = const 0x00000001 : i32"
+        "  %2 = const 0x000004b0 : i32"
+        "  %3 = const 0x01 : bool"
+        "  par b < %B {"
+        "    %4 = load n[b] : i32"
+        "    %5 = mul %4, %4 : i32"
+        "    %6 = load x[b] : %d"
+        "    %7 = load z[b] : c64"
+        "    while carry %8 = %0, %9 = %6, %10 = %7, %11 = %3 {"
+        "      %12 = lt %8, %5 : bool"
+        "      yield %12"
+        "    } do {"
+        "      %13 = add %8, %1 : i32"
+        "      %14 = lt %8, %2 : bool"
+        "      %15 = load w[1600*b + %8] if %14 : %d"
+        "      if %11 {"
+        "        %17 = max %9, %6 : %d"
+        "        yield %17"
+        "      } else {"
+        "        %18 = add %15, %6 : %d"
+        "        yield %18"
+        "      } -> %16"
+        "      %19 = sub %7, %10 : c64"
+        "      %20 = not %11 : bool"
+        "      yield %13, %16, %19, %20"
+        "    } -> %21, %22, %23, %24"
+        "    put y[b] = %22 put m[b] = %21 put c[b] = %23 put g[b] = %24"
+        "  }"
+        "}";
+    for (size_t i = 0; i < COUNT(lanes); i++)
+        if (lanes[i] <= 100)
+            nest_check_text(instance(text, lanes[i], 1600, floats[_i]));
+    nest_check_end();
+}
+END_TEST
+
 // A while without lanes, and what it puts into memory that held something.
 START_TEST(puts_in_while)
 {
@@ -658,6 +702,7 @@ int main(void)
     tcase_add_test(c, uniform_work);
     tcase_add_loop_test(c, stacked, 0, 5);
     tcase_add_loop_test(c, lanes_that_end, 0, 4);
+    tcase_add_loop_test(c, lane_left_alone, 0, 4);
     tcase_add_test(c, puts_in_while);
     tcase_add_loop_test(c, branches_of_lanes, 0, 4);
     tcase_add_loop_test(c, sums_over_lanes, 0, 4);
