@@ -211,12 +211,18 @@ static jot_status check_check(const struct rt_plan *p, uint32_t i, const struct 
     uint64_t count = 1;
     if (s->name >= p->text_bytes)
         return bad("step", i, "a check says nothing");
-    if (s->operand_count < 1 || s->operand_count > 1 + CHECK_MAX_TRIPS)
+    if (s->operand_count < 1 || s->operand_count > 1 + CHECK_MAX_COUNTS)
         return bad("step", i, "a check needs flags");
-    for (uint32_t k = 0; k < s->param_count; k++)
-        if (p->params[s->param_first + k] < 0 ||
-            __builtin_mul_overflow(count, (uint64_t)p->params[s->param_first + k], &count))
+    uint32_t lanes = 0;
+    for (uint32_t k = 0; k < s->param_count; k++) {
+        int64_t extent = p->params[s->param_first + k];
+        lanes += extent == -1;
+        if (extent < -1 ||
+            (extent >= 0 && __builtin_mul_overflow(count, (uint64_t)extent, &count)))
             return bad("step", i, "a check of no extents");
+    }
+    if (lanes >= s->operand_count)
+        return bad("step", i, "a check of lanes that are not there");
     const uint32_t *operands = p->operands + s->operand_first;
     if (p->buffers[operands[0]].bytes != count)
         return bad("step", i, "a check of other flags");

@@ -154,6 +154,7 @@ ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, 
 // The run fails unless all elements of holds, bool of any shape, are true.  The message says what is
 // wrong, place where the user wrote it; of the trips, i64[], the outermost IR_CHECK_TRIPS are kept.
 #define IR_CHECK_TRIPS 8
+#define IR_CHECK_LANES 16
 void ir_check(struct ir_builder *b, ir_id holds, int n_trips, const ir_id *trips,
               const char *message, const char *place);
 // A call of host number `host` of the module: results of the n_out types, lanes leading.
@@ -161,6 +162,10 @@ ir_id ir_callback(struct ir_builder *b, uint32_t host, int lanes, int n_in, cons
                   int n_out, const struct ir_type *types);
 // What the message of a failing check says before the index: place and message.
 const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs);
+// The index that a check tells: extents of its flags, and -1 at axes that its last operands are, in
+// their order; the rank, or -1 when they do not fit.
+int ir_check_index(const struct ir_module *m, const struct ir_attrs *attrs,
+                   struct ir_type holds, int64_t *dims);
 // The nodes of f in place of a call of it: out receives its results.
 void ir_inline(struct ir_builder *b, const struct ir_graph *f, const ir_id *in, ir_id *out);
 

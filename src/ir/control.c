@@ -10,7 +10,7 @@ struct ir_scan ir_scan_of(const struct ir_node *n)
         .length = ir_attr_int(n->attrs, IR_KEY_length),
         .reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0) != 0,
         .checkpoint = ir_attr_int_or(n->attrs, IR_KEY_checkpoint, IR_CHECKPOINT_AUTO),
-        .lanes = ir_attr_int_or(n->attrs, IR_KEY_lanes, 0) != 0,
+        .lanes = ir_attr_int_or(n->attrs, IR_KEY_lanes, 0),
     };
 }
 

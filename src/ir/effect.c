@@ -6,6 +6,7 @@
 #include "ir/infer.h"
 
 _Static_assert(IR_CHECK_TRIPS == CHECK_MAX_TRIPS, "as many trips in a node as in a message");
+_Static_assert(IR_CHECK_LANES == CHECK_MAX_LANES, "and as many lanes");
 
 static bool check_text(struct ir_infer *call, enum ir_key key)
 {
@@ -16,7 +17,9 @@ static bool check_text(struct ir_infer *call, enum ir_key key)
 
 bool infer_check(struct ir_infer *call)
 {
-    if (call->n_in < 1 || call->n_in > 1 + IR_CHECK_TRIPS)
+    int n_lanes;
+    ir_attr_ints(call->attrs, IR_KEY_lane_axes, &n_lanes);
+    if (call->n_in < 1 + n_lanes || call->n_in > 1 + IR_CHECK_TRIPS + n_lanes)
         return infer_fail(call, JOT_ERR_ARGUMENT,
                           "check of %d operands: it takes what must hold and the trips of at "
                           "most %d loops",
@@ -30,7 +33,31 @@ bool infer_check(struct ir_infer *call)
             return infer_fail(call, t.rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
                               "trip %d of check is %s, not i64[]", i - 1, infer_text(call, t));
     }
+    int64_t dims[IR_MAX_RANK];
+    if (ir_check_index(call->b->module, call->attrs, infer_in(call, 0), dims) < 0)
+        return infer_fail(call, JOT_ERR_ARGUMENT,
+                          "check of lanes at axes that its index has not");
     return check_text(call, IR_KEY_message) && check_text(call, IR_KEY_place);
+}
+
+int ir_check_index(const struct ir_module *m, const struct ir_attrs *attrs,
+                   struct ir_type holds, int64_t *dims)
+{
+    int n_lanes, rank;
+    const int64_t *axes = ir_attr_ints(attrs, IR_KEY_lane_axes, &n_lanes);
+    if (n_lanes > IR_CHECK_LANES || n_lanes > IR_MAX_RANK - holds.rank)
+        return -1;
+    rank = holds.rank + n_lanes;
+    memset(dims, 0, sizeof *dims * (size_t)rank);
+    for (int i = 0; i < n_lanes; i++) {
+        if (axes[i] < 0 || axes[i] >= rank || (i && axes[i] <= axes[i - 1]))
+            return -1;
+        dims[axes[i]] = -1;
+    }
+    for (int axis = 0, next = 0; axis < rank; axis++)
+        if (!dims[axis])
+            dims[axis] = ir_dims(m, holds)[next++];
+    return rank;
 }
 
 const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs)
@@ -46,13 +73,14 @@ const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs)
 
 jot_status eval_check(const struct eval_call *c)
 {
+    int64_t dims[IR_MAX_RANK];
     struct check check = {.what = ir_check_text(c->arena, c->attrs),
                           .holds = c->in[0].data,
-                          .rank = c->in[0].type.rank,
-                          .dims = ir_dims(c->module, c->in[0].type),
-                          .n_trips = c->n_in - 1};
+                          .rank = ir_check_index(c->module, c->attrs, c->in[0].type, dims),
+                          .dims = dims,
+                          .n_counts = c->n_in - 1};
     for (int i = 1; i < c->n_in; i++)
-        memcpy(&check.trips[i - 1], c->in[i].data, sizeof check.trips[0]);
+        memcpy(&check.counts[i - 1], c->in[i].data, sizeof check.counts[0]);
     return check_all(&check);
 }
 

@@ -6,23 +6,23 @@
 //     f(x) { y = log x; p = eq y y; check p; z = neg y; q = eq z z; check q; return z }
 //
 // Checks are in the order of the ops, so the first that fails is that of the op that a NaN came from.
-// Loops count their trips, which the checks in them tell; of a scan of lanes that is the lane.  Lanes of a
+// Loops count their trips, which the checks in them tell; of a scan of lanes that is an axis of the index.  Lanes of a
 // while that have left it are not checked: which are in it goes along into the bodies of its step.
 //
 // Needs all differentiation and mapping done, and places still there: before pass_simplify.
 #include "ir/control.h"
 #include "passes/body.h"
+#include "passes/rules/rules.h"
 
 // What a function takes beside its own parameters: the trips of the loops around it after the first
-// `front` of them, then the lanes that are in a while around it, and as a carry or row after the first
+// `front` of them, then the lanes that are in a while around it, and as a carry after the first
 // `middle` the trip of the loop it is the body of.
 struct layout {
     uint32_t n_trips;
     uint32_t front;
     bool counts;
     uint32_t middle;
-    uint32_t
-        carries; // results before the next count; NO_RESULT for a test, and where it is a row
+    uint32_t carries;      // results before the next count; NO_RESULT for a test
     int64_t length;        // of the loop: of a reverse scan, or -1
     bool has_active;       //
     struct ir_type active; //
@@ -132,7 +132,7 @@ static int operands_for(const struct checker *c, const struct ir_node *n, const 
 
 static ir_id *room_for(const struct checker *c, const struct ir_node *n)
 {
-    return pass_no_values(c->b->module, n->n_in + c->n_trips + 2);
+    return pass_no_values(c->b->module, n->n_in + c->n_trips + 3);
 }
 
 static ir_id check_call(struct checker *c, const struct ir_node *n, const ir_id *x)
@@ -169,21 +169,23 @@ static void check_scan(struct checker *c, const struct ir_node *n, const ir_id *
     struct ir_scan s = ir_scan_of(n);
     uint32_t n_consts = (uint32_t)s.n_consts, n_carry = (uint32_t)s.n_carry;
     struct layout l = layout_of(c, n_consts);
-    l.counts = true;
-    l.middle = s.lanes ? n->n_in : n_consts + n_carry;
-    l.carries = s.lanes ? NO_RESULT : n_carry;
-    l.length = s.reverse && !s.lanes ? s.length : -1;
+    l.counts = !s.lanes;
+    l.middle = n_consts + n_carry;
+    l.carries = n_carry;
+    l.length = s.reverse ? s.length : -1;
     if (s.lanes && l.has_active) {
         l.active_is_row = true;
         l.active = ir_type_row(c->b->module, l.active);
     }
-    ir_id count = s.lanes ? ir_iota(c->b, ir_type_make(c->b->module, JOT_I64, 1, &s.length), 0)
-                          : ir_scalar_int(c->b, JOT_I64, 0);
-    ir_id *in = room_for(c, n);
+    ir_id count = s.lanes ? IR_NONE : ir_scalar_int(c->b, JOT_I64, 0), *in = room_for(c, n);
     int n_in = operands_for(c, n, x, &l, n_consts, count, in);
     s.body = check_function(c->b->module, s.body, c->kinds, &l);
     s.n_consts += (int)c->n_trips + (l.has_active && !l.active_is_row);
     s.n_carry += !s.lanes;
+    if (s.lanes) {
+        s.body = rule_name_lane(c->b->module, s.body, (uint32_t)n_in, (int)s.lanes - 1);
+        in[n_in++] = ir_iota(c->b, ir_type_make(c->b->module, JOT_I64, 1, &s.length), 0);
+    }
     take_results(c, n, ir_scan(c->b, &s, n_in, in), s.lanes ? n->n_out : n_carry);
 }
 

@@ -187,10 +187,14 @@ static void check_check(struct checker *c, uint32_t i)
 {
     const struct nest_step *t = &c->p->steps.at[i];
     int64_t count = 1;
-    for (uint32_t k = 0; k < t->n_params; k++)
-        if (t->params[k] < 0 || __builtin_mul_overflow(count, t->params[k], &count))
+    uint32_t lanes = 0;
+    for (uint32_t k = 0; k < t->n_params; k++) {
+        lanes += t->params[k] == -1;
+        if (t->params[k] != -1 &&
+            (t->params[k] < 0 || __builtin_mul_overflow(count, t->params[k], &count)))
             count = -1;
-    if (t->n_memories == 0) {
+    }
+    if (t->n_memories <= lanes) {
         fault(c, "step %u checks nothing", i);
         return;
     }

@@ -15,11 +15,12 @@ static uint32_t *memories_of(struct schedule *s, const struct ir_node *n)
 static void add_check(struct schedule *s, const struct ir_node *n, struct nest_step *step)
 {
     ir_id holds = ir_operand(s->g, n, 0);
+    int64_t dims[IR_MAX_RANK];
     step->kind = NEST_STEP_CHECK;
     step->text = ir_check_text(s->program->arena, n->attrs);
-    step->n_params = (uint32_t)ir_rank_of(s->g, holds);
-    step->params = arena_copy(s->program->arena, ir_dims_of(s->g, holds),
-                              step->n_params * sizeof(int64_t));
+    step->n_params =
+        (uint32_t)ir_check_index(s->g->module, n->attrs, ir_type_of(s->g, holds), dims);
+    step->params = arena_copy(s->program->arena, dims, step->n_params * sizeof(int64_t));
 }
 
 static void add_callback(struct schedule *s, const struct ir_node *n, struct nest_step *step)

@@ -20,6 +20,7 @@ enum memo_kind {
     MEMO_STRIP,
     MEMO_HIDE_CALLBACKS,
     MEMO_SELECT,
+    MEMO_NAME_LANE,
     MEMO_CHECK_NUMBERS,
     MEMO_COUNT_TRIPS,
 };

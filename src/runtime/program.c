@@ -390,9 +390,9 @@ static jot_status run_check(const struct rt_bound_step *s, void *const *operands
                       .holds = operands[0],
                       .rank = (int)s->param_count,
                       .dims = s->params,
-                      .n_trips = (int)s->operand_count - 1};
-    for (int i = 0; i < c.n_trips; i++)
-        c.trips[i] = *(const int64_t *)operands[1 + i];
+                      .n_counts = (int)s->operand_count - 1};
+    for (int i = 0; i < c.n_counts; i++)
+        c.counts[i] = *(const int64_t *)operands[1 + i];
     return check_all(&c);
 }
 

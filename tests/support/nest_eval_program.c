@@ -89,9 +89,9 @@ static jot_status check_flags(const struct nest_step *s, void *const *data)
                       .holds = data[0],
                       .rank = (int)s->n_params,
                       .dims = s->params,
-                      .n_trips = (int)s->n_memories - 1};
-    for (int i = 0; i < c.n_trips; i++)
-        memcpy(&c.trips[i], data[1 + i], sizeof c.trips[i]);
+                      .n_counts = (int)s->n_memories - 1};
+    for (int i = 0; i < c.n_counts; i++)
+        memcpy(&c.counts[i], data[1 + i], sizeof c.counts[i]);
     return check_all(&c);
 }
 

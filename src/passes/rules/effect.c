@@ -19,21 +19,25 @@ void batch_check(struct batch *c)
     for (uint32_t i = 1; i < c->n->n_in; i++)
         if (!c->batched[i])
             c->x[n++] = c->x[i];
-    ir_build(B, IR_check, (int)n, c->x, c->n->attrs);
+    ir_build(B, IR_check, (int)n, c->x,
+             c->batched[0] ? rule_check_in_lanes(B->module, c->n->attrs) : c->n->attrs);
 }
 
-// The node on one lane: operands without the axis first.
+// The node on one lane: operands without the axis first, the number of the lane last where it is told.
 static jot_status lane_body(struct batch *c, uint32_t *out_f)
 {
     struct ir_module *m = B->module;
     struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
-    ir_id *x = pass_no_values(m, c->n->n_in);
+    ir_id *x = pass_no_values(m, c->n->n_in + 1), y;
     for (int lanes = 0; lanes < 2; lanes++)
         for (uint32_t i = 0; i < c->n->n_in; i++)
             if (c->batched[i] == (lanes == 1))
                 x[i] = ir_param(&b, batch_type(c, i));
     b.where = c->n->where;
-    ir_id y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
+    if (rule_can_name(c->g, c->n))
+        y = rule_name_node(&b, c->n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0);
+    else
+        y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
         ir_output(&b, y + i);
     return pass_finish(&b, out_f);
@@ -42,15 +46,17 @@ static jot_status lane_body(struct batch *c, uint32_t *out_f)
 void batch_by_lanes(struct batch *c)
 {
     uint32_t n_in = c->n->n_in;
-    struct ir_scan s = {.length = c->size, .lanes = true};
+    struct ir_scan s = {.length = c->size, .lanes = 1};
     jot_status status = lane_body(c, &s.body);
     if (status != JOT_OK) {
         rule_fail_nested(B, status);
         return;
     }
-    ir_id *x = pass_no_values(B->module, n_in);
+    ir_id *x = pass_no_values(B->module, n_in + 1);
     s.n_consts = body_pick(c->batched, false, 0, n_in, c->x, x);
     body_pick(c->batched, true, 0, n_in, c->x, x + s.n_consts);
+    if (rule_can_name(c->g, c->n))
+        x[n_in++] = ir_iota(B, ir_type_make(B->module, JOT_I64, 1, &c->size), 0);
     ir_id y = ir_scan(B, &s, (int)n_in, x);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
         c->y[i] = y + i;

@@ -71,6 +71,7 @@ void batch_scan(struct batch *c)
         if (i >= n_consts + n_carry && in[i])
             x[i] = swap_axes(B, x[i]);
     }
+    s.lanes += s.lanes > 0;
     ir_id y = ir_scan(B, &s, (int)n_in, x);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
         c->y[i] = i >= n_carry && out[i] ? swap_axes(B, y + i) : y + i;

@@ -61,6 +61,15 @@ ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
 bool batch_checks_behind(struct batch *c);
 // f with callbacks that have no tangents, rather than none that can be asked for.
 uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f);
+// The attributes of a check whose flags get one more axis in front.
+const struct ir_attrs *rule_check_in_lanes(struct ir_module *m, const struct ir_attrs *a);
+// Naming lanes (lane_names.c): f with one more parameter before number `at` of its own, the lane, i64[],
+// which is the axis of the index of all checks; the same of a node whose operands have room for one
+// more, its first result; and whether that is possible.
+uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis);
+ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
+                     int axis);
+bool rule_can_name(const struct ir_graph *g, const struct ir_node *n);
 // The node on one lane after the other; all results have the axis.
 void batch_by_lanes(struct batch *c);
 
