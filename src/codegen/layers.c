@@ -115,6 +115,15 @@ static int64_t even_side(int64_t n, int64_t most)
     return (n + pieces - 1) / pieces;
 }
 
+// Up to `most`, and more than half of it: one that leaves no rest, which is code of its own, if any.
+static int64_t whole_side(int64_t n, int64_t most)
+{
+    for (int64_t side = most; 2 * side > most; side--)
+        if (n % side == 0)
+            return side;
+    return most;
+}
+
 // ---- Layers
 
 // `count` outputs, the first of them at `to`, its column of the matrix at `matrix`.
@@ -330,8 +339,9 @@ static void make_product(struct maker *f, const struct cg_product *p)
                       .count = LLVMGetParam(f->function, 3)};
     x.type = LLVMVectorType(f->lane, x.lanes);
     x.parts = CG_FOLD_LANES / x.lanes;
-    // As many results as lanes, so that one vector takes their sums.
-    int64_t side_a = least(p->sides[0] < 4 ? 2 : 4, x.lanes), side_b = x.lanes / side_a;
+    // No more results than lanes, so that one vector takes their sums.
+    int64_t side_a = least(p->sides[0] < 4 ? 2 : 4, x.lanes),
+            side_b = whole_side(p->sides[1], x.lanes / side_a);
     int64_t whole = p->sides[0] / side_a, rest = p->sides[0] % side_a;
     if (whole) {
         x.rows = side_a;
