@@ -8,6 +8,7 @@
 #define VECTOR 16.0 // lanes that an operation does at once, roughly
 #define LOOP_OVERHEAD 8.0
 #define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
+#define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
 #define QUICK_WORK 1e7     // scalar operations, under a millisecond
 #define LONG_WORK 2e8
 #define TRIPS 32.0   // of a while, nobody knows
@@ -44,6 +45,14 @@ static double put_cost(const struct nest_statement *s, nest_id axis)
     return access_cost(&s->index, axis) * (s->op ? 2 : 1);
 }
 
+// Of a loop inside of lanes of the axis.
+static double across_cost(const struct cg_lowering *l, const struct nest_statement *s,
+                          nest_id axis)
+{
+    return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 / VECTOR) +
+           (s->kind == NEST_FOLD ? 8 / VECTOR : 0);
+}
+
 static double statement_cost(const struct cg_lowering *l, const struct nest_statement *s,
                              nest_id axis)
 {
@@ -65,10 +74,7 @@ static double statement_cost(const struct cg_lowering *l, const struct nest_stat
     case NEST_FOLD:
     case NEST_SCAN:
     case NEST_SEQ:
-        if (axis == NEST_NONE)
-            return best_cost(l, s, NULL);
-        return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 * lane) +
-               (s->kind == NEST_FOLD ? 8 * lane : 0);
+        return axis == NEST_NONE ? best_cost(l, s, NULL) : across_cost(l, s, axis);
     case NEST_WHILE:
         return TRIPS *
                (block_cost(l, s->body, axis) + block_cost(l, s->other, axis) + 4 * lane);
@@ -133,6 +139,40 @@ static bool may_be_lanes(const struct nest_statement *s, uint32_t i)
     return s->kind != NEST_FOLD || i + 1 == s->n_axes;
 }
 
+// Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
+static bool is_by_lane(const struct cg_lowering *l, const struct nest_statement *s,
+                       const struct nest_statement *fold, nest_id axis)
+{
+    return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
+           !has_loops(l, fold->body) &&
+           cg_may_fold_by_lane(l, &l->nest->blocks.at[s->body], fold) &&
+           best_cost(l, fold, NULL) + LANE_OVERHEAD < across_cost(l, fold, axis);
+}
+
+// Of the body of the loop s in lanes of its axis.
+static double body_cost(const struct cg_lowering *l, const struct nest_statement *s,
+                        nest_id axis)
+{
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    double cost = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *x = cg_statement(l, b->statements.at[i]);
+        cost += is_by_lane(l, s, x, axis) ? best_cost(l, x, NULL) + LANE_OVERHEAD
+                                          : statement_cost(l, x, axis);
+    }
+    return cost;
+}
+
+bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, nest_id axis)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (b->statements.at[i] == fold)
+            return is_by_lane(l, s, cg_statement(l, fold), axis);
+    return false;
+}
+
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
                         nest_id *out_axis)
 {
@@ -149,7 +189,7 @@ static double best_cost(const struct cg_lowering *l, const struct nest_statement
         if (extent < SHORT_AXIS)
             trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
         double cost = all / (double)extent *
-                      (trips * block_cost(l, s->body, s->axes[i]) + LOOP_OVERHEAD +
+                      (trips * body_cost(l, s, s->axes[i]) + LOOP_OVERHEAD +
                        (s->kind == NEST_FOLD ? FOLD_OVERHEAD : 0));
         if (best < 0 || cost < best) {
             best = cost;

@@ -183,6 +183,12 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
     cg_loop_close(l, &loop);
 }
 
+static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
+{
+    return l->lanes > 1 && !l->chunks && !l->fold && l->across_axis == NEST_NONE &&
+           cg_folds_by_lane(l, l->vector_loop, fold, l->vector_axis);
+}
+
 void cg_lower_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -209,7 +215,10 @@ void cg_lower_statement(struct cg_lowering *l, nest_id id)
         cg_lower_points(l, id, NEST_NONE, NULL, NULL);
         break;
     case NEST_FOLD:
-        cg_lower_fold(l, id);
+        if (is_by_lane(l, id))
+            cg_lower_fold_by_lane(l, id);
+        else
+            cg_lower_fold(l, id);
         break;
     case NEST_SCAN:
         lower_scan(l, s);

@@ -260,6 +260,11 @@ void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 // fit.
 bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                   LLVMValueRef last);
+// fold_lane.c: a fold directly in the body of a loop over points, one of whose axes is the lanes, for one
+// lane after the other; whether its body allows that.
+bool cg_may_fold_by_lane(const struct cg_lowering *l, const struct nest_block *body,
+                         const struct nest_statement *fold);
+void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id fold);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
 
@@ -372,6 +377,8 @@ void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_oneh
 // choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the loop, or
 // NEST_NONE to leave it to the loops inside.  *lanes is how many.
 nest_id cg_choose_axis(const struct cg_lowering *l, nest_id s, unsigned *lanes);
+// Whether the lanes of the loop's axis are better folded by themselves.
+bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, nest_id axis);
 // How many vectors of these lanes go side by side; 0 for a body without loops over time.
 unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
 // Whether there is a loop over time in the block.
