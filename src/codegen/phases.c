@@ -255,11 +255,11 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
     const struct nest_step *t = &w->p->steps.at[first];
     LLVMBasicBlockRef outer_leave = w->leave, before = LLVMGetInsertBlock(w->b);
     LLVMValueRef outer_trips = w->leave_trips, zero = number(w, 0);
+    add_tables(w, t->loop);
     if (t->trips == 0) {
         leave_loop(w, t->loop, zero);
         return zero;
     }
-    add_tables(w, t->loop);
     LLVMBasicBlockRef head = new_block(w);
     LLVMBuildBr(w->b, head);
     w->leave = new_block(w);

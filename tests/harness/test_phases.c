@@ -123,6 +123,30 @@ START_TEST(nested_loops)
 }
 END_TEST
 
+// Three carries that change places, in a while that ends by its test or by its bound, at any trip.
+START_TEST(turning_carries)
+{
+    static const char text[] =
+        "jot ir 1\n"
+        "function @0 test(%%k: i32[], %%a: f32[40], %%b: f32[40], %%c: f32[40]) {\n"
+        "  %%n = const {data=%d} : i32[]\n  %%p = lt %%k, %%n : bool[]\n  return %%p\n}\n"
+        "function @1 step(%%k: i32[], %%a: f32[40], %%b: f32[40], %%c: f32[40]) {\n"
+        "  %%one = const {data=1} : i32[]\n  %%l = add %%k, %%one : i32[]\n"
+        "  %%r = rev %%c {axes=[0]} : f32[40]\n  %%x = sub %%r, %%a : f32[40]\n"
+        "  return %%l, %%x, %%a, %%b\n}\n"
+        "function @2 f(%%a: f32[40], %%b: f32[40], %%c: f32[40]) {\n"
+        "  %%k = const {data=0} : i32[]\n"
+        "  %%1, %%2, %%3, %%4 = while %%k, %%a, %%b, %%c {n_consts=0, max_trips=%d, "
+        "functions=[@0, @1]} : i32[], f32[40], f32[40], f32[40]\n"
+        "  return %%1, %%2, %%3, %%4\n}\n";
+    for (int bound = 0; bound < 6; bound++) {
+        char filled[sizeof text + 100];
+        snprintf(filled, sizeof filled, text, _i, bound);
+        check_steps(parse(filled));
+    }
+}
+END_TEST
+
 // Phases that threads share, and sums with partial results, in between small ones.
 START_TEST(large_phases)
 {
@@ -180,6 +204,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, programs_run, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, nested_loops, 0, 5);
+    tcase_add_loop_test(t, turning_carries, 0, 5);
     tcase_add_test(t, large_phases);
     tcase_add_loop_test(t, library_products, 0, 2);
 }
