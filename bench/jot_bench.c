@@ -42,6 +42,13 @@ static jot_status call_once(jot_executable *f)
     return status;
 }
 
+// A GPU is handed the work and is done with it later.
+static jot_status call_and_wait(jot_executable *f)
+{
+    TRY(call_once(f));
+    return jot_device_wait(NULL);
+}
+
 static void drop(void)
 {
     if (now.chosen)
@@ -56,11 +63,11 @@ static void drop(void)
 static jot_status first_call(jot_executable *f, double *out_seconds)
 {
     double start = seconds();
-    TRY(call_once(f));
+    TRY(call_and_wait(f));
     double first = seconds() - start, least = first;
     for (int i = 0; i < 3; i++) {
         start = seconds();
-        TRY(call_once(f));
+        TRY(call_and_wait(f));
         double time = seconds() - start;
         least = time < least ? time : least;
     }
@@ -79,7 +86,7 @@ static jot_status prepare(const char *name)
     TRY(bench_inputs(c, now.in));
     now.chosen = c;
     now.f = jot_jit(c->function(), .name = c->name);
-    return now.f ? call_once(now.f) : JOT_ERR_MEMORY;
+    return now.f ? call_and_wait(now.f) : JOT_ERR_MEMORY;
 }
 
 static jot_status compile(double *out_seconds)
@@ -171,13 +178,14 @@ static jot_status measure(double budget, double *out_median, double *out_least)
     enum { SAMPLES = 2000 };
     static double sample[SAMPLES];
     double start = seconds();
-    TRY(call_once(now.f));
+    TRY(call_and_wait(now.f));
     double once = seconds() - start;
     int batch = once < 20e-6 ? (int)(40e-6 / (once + 50e-9)) + 1 : 1, n = 0;
     for (double end = seconds() + budget; n < SAMPLES && (n < 3 || seconds() < end); n++) {
         start = seconds();
         for (int i = 0; i < batch; i++)
             TRY(call_once(now.f));
+        TRY(jot_device_wait(NULL));
         sample[n] = (seconds() - start) / batch;
     }
     qsort(sample, (size_t)n, sizeof *sample, by_size);
