@@ -48,7 +48,8 @@ struct rt_device_type {
     jot_status (*bind)(struct rt_program *program, const struct rt_step *from, const char *name,
                        struct rt_bound_step *step);
     jot_status (*prepare)(const struct rt_program *program, struct rt_instance *instance);
-    void (*forget)(struct rt_instance *instance); // frees what prepare made
+    void (*finish)(const struct rt_program *program); // after each run; may be NULL
+    void (*forget)(struct rt_instance *instance);     // frees what prepare made
     jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);
     // A whole loop; leaves the trips that it made in the instance.

@@ -491,6 +491,8 @@ jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
         instance->operands[patch->operand] = base + patch->offset;
     }
     jot_status status = run_steps(program, instance);
+    if (program->device->type->finish)
+        program->device->type->finish(program);
     put_back(program, instance);
     return status;
 }

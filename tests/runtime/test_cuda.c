@@ -53,6 +53,13 @@ static void expect(jot_status status, jot_status wanted, const char *part)
 
 #define OK(call) expect(call, JOT_OK, NULL)
 
+// Nothing is left once what is kept for reuse is given back.
+static void expect_no_blocks(void)
+{
+    jot_memory_trim();
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+
 // ---- drivers ----
 
 START_TEST(names_a_missing_driver)
@@ -178,7 +185,7 @@ START_TEST(moves_arrays)
         free(out);
         jot_arrays_release(5, (jot_array *[]){a, b, c, d, same});
     }
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
     jot_device_memory_use use;
     OK(jot_device_memory(jot_cuda(0), &use));
     ck_assert_uint_eq(use.used, 0);
@@ -202,7 +209,7 @@ START_TEST(shows_arrays)
     expect(jot_array_copy_out(a, JOT_F32, text, 3), JOT_ERR_DTYPE, NULL);
     expect(jot_array_copy_out(a, JOT_F64, text, 2), JOT_ERR_SHAPE, NULL);
     jot_arrays_release(3, (jot_array *[]){a, b, c});
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
 }
 END_TEST
 
@@ -231,6 +238,28 @@ START_TEST(borrows_memory_of_a_gpu)
 }
 END_TEST
 
+START_TEST(keeps_memory_for_reuse)
+{
+    use_fake(NULL, NULL);
+    jot_device *d = jot_cuda(0);
+    for (size_t bytes = 0; bytes < (size_t)1 << 20; bytes += bytes / 7 + 1) {
+        jot_device_memory_use use;
+        void *a, *b;
+        OK(cuda_allocate(d, bytes, "a", &a));
+        OK(cuda_memory(d, &use));
+        size_t taken = use.total - use.free;
+        ck_assert_uint_ge(taken, bytes);
+        ck_assert_uint_le(taken, bytes + bytes / 8 + 512);
+        ck_assert_uint_eq(use.used, bytes);
+        cuda_release(d, a, bytes);
+        OK(cuda_allocate(d, bytes, "b", &b));
+        ck_assert_ptr_eq(a, b);
+        cuda_release(d, b, bytes);
+        expect_no_blocks();
+    }
+}
+END_TEST
+
 START_TEST(goes_on_when_memory_is_out)
 {
     use_fake("FAKE_CUDA_MEMORY", "10000");
@@ -243,8 +272,12 @@ START_TEST(goes_on_when_memory_is_out)
     c = jot_array_to(a, jot_cuda(0));
     ck_assert_msg(c, "%s", jot_error_message());
     ck_assert_float_eq(((const float *)jot_array_data(c))[1999], 1999);
-    jot_arrays_release(2, (jot_array *[]){a, c});
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    jot_array_release(c);
+    // What is kept makes way for another size.
+    jot_array *large = rt_array_create_on(jot_cuda(0), JOT_U8, 1, (int64_t[]){9000});
+    ck_assert_msg(large, "%s", jot_error_message());
+    jot_arrays_release(2, (jot_array *[]){a, large});
+    expect_no_blocks();
 }
 END_TEST
 
@@ -333,7 +366,7 @@ START_TEST(runs_a_map)
         ck_assert_float_eq(((const float *)jot_array_data(y))[i], (float)i + 1);
     rt_program_release(p);
     jot_arrays_release(3, (jot_array *[]){a, x, y});
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
     ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
 }
 END_TEST
@@ -424,7 +457,7 @@ START_TEST(refuses_what_it_cannot_launch)
     expect(rt_program_load(jot_cuda(0), damaged, 7, bytes, size, NULL, 0, &p), JOT_ERR_IO,
            "damaged");
     arena_release(arena);
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
     ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
 }
 END_TEST
@@ -482,7 +515,7 @@ START_TEST(loops_by_the_host)
     ck_assert_double_eq(jot_array_item(y), 192 + 20.5);
     rt_program_release(p);
     jot_array_release(y);
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
 }
 END_TEST
 
@@ -551,7 +584,7 @@ START_TEST(runs_on_several_threads)
     rt_program_release(p[0]);
     rt_program_release(p[1]);
     ck_assert_int_eq(fake_count("fake_cuda_launches"), 800);
-    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+    expect_no_blocks();
 }
 END_TEST
 
@@ -670,6 +703,7 @@ int main(void)
     tcase_add_test(tests, moves_arrays);
     tcase_add_test(tests, shows_arrays);
     tcase_add_test(tests, borrows_memory_of_a_gpu);
+    tcase_add_test(tests, keeps_memory_for_reuse);
     tcase_add_test(tests, goes_on_when_memory_is_out);
     tcase_add_test(tests, runs_a_map);
     tcase_add_test(tests, fills_the_device);

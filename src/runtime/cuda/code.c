@@ -380,14 +380,20 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
 jot_status cuda_prepare(const struct rt_program *program, struct rt_instance *instance)
 {
     uint32_t n = program->plan.operand_count;
-    if (instance->parameters)
-        return JOT_OK;
-    instance->parameters = memory_allocate((n + 1) * sizeof(void *));
-    if (!instance->parameters)
-        return status_out_of_memory();
-    for (uint32_t i = 0; i < n; i++)
-        instance->parameters[i] = &instance->operands[i];
-    return JOT_OK;
+    if (!instance->parameters) {
+        instance->parameters = memory_allocate((n + 1) * sizeof(void *));
+        if (!instance->parameters)
+            return status_out_of_memory();
+        for (uint32_t i = 0; i < n; i++)
+            instance->parameters[i] = &instance->operands[i];
+    }
+    return cuda_enter(cuda_device_of(program->device)); // once for all steps
+}
+
+void cuda_finish(const struct rt_program *program)
+{
+    (void)program;
+    cuda_leave();
 }
 
 void cuda_forget(struct rt_instance *instance) { memory_release(instance->parameters); }
@@ -399,12 +405,9 @@ jot_status cuda_launch(const struct rt_program *program, const struct rt_instanc
     const struct cuda_kernel *k = step->launch;
     if (step->chunks == 0)
         return JOT_OK;
-    JOT_TRY(cuda_enter(d));
-    jot_status status = cuda_status(
-        d,
-        cuda.driver.cuLaunchKernelEx(&k->config, k->function,
-                                     instance->parameters + step->operand_first, NULL),
-        "starting a kernel");
-    cuda_leave();
-    return status;
+    return cuda_status(d,
+                       cuda.driver.cuLaunchKernelEx(&k->config, k->function,
+                                                    instance->parameters + step->operand_first,
+                                                    NULL),
+                       "starting a kernel");
 }

@@ -19,6 +19,7 @@ static void name_devices(void)
         snprintf(d->base.name, sizeof d->base.name, i < RT_CUDA_MOST ? "cuda:%d" : "cuda:?", i);
         pthread_mutex_init(&d->lock, NULL);
         pthread_mutex_init(&d->blas_lock, NULL);
+        pthread_mutex_init(&d->kept_lock, NULL);
         pthread_mutex_init(&d->up.lock, NULL);
         pthread_mutex_init(&d->down.lock, NULL);
     }
@@ -172,7 +173,8 @@ static jot_status open_device(struct cuda_device *d)
     JOT_TRY(
         cuda_status(d, cuda.driver.cuCtxPushCurrent_v2(d->context), "entering the context"));
     jot_status status = make_stream_and_pool(d);
-    cuda_leave();
+    CUcontext old;
+    cuda.driver.cuCtxPopCurrent_v2(&old);
     return status;
 }
 
@@ -193,106 +195,52 @@ static jot_status check(jot_device *device)
     return status;
 }
 
+// The devices that the thread has entered, one inside the other, and how often each on top of the first
+// time.  They differ where a callback of a program uses another device.
+#define NESTED_MOST 16
+static _Thread_local struct {
+    struct cuda_device *device;
+    int again;
+} inside[NESTED_MOST];
+static _Thread_local int depth;
+
 jot_status cuda_enter(struct cuda_device *d)
 {
     JOT_TRY(check(&d->base));
-    return cuda_status(d, cuda.driver.cuCtxPushCurrent_v2(d->context), "entering the context");
+    if (depth && inside[depth - 1].device == d) {
+        inside[depth - 1].again++;
+        return JOT_OK;
+    }
+    if (depth == NESTED_MOST)
+        return status_fail(JOT_ERR_DEVICE, "%s: %d devices are in use inside one another",
+                           d->base.name, depth);
+    JOT_TRY(
+        cuda_status(d, cuda.driver.cuCtxPushCurrent_v2(d->context), "entering the context"));
+    inside[depth].device = d;
+    inside[depth++].again = 0;
+    return JOT_OK;
 }
 
 void cuda_leave(void)
 {
     CUcontext old;
+    if (inside[depth - 1].again > 0) {
+        inside[depth - 1].again--;
+        return;
+    }
+    depth--;
     cuda.driver.cuCtxPopCurrent_v2(&old);
 }
 
-// ---- memory ----
+// ---- waiting ----
 
-static CUresult allocate_once(struct cuda_device *d, size_t bytes, CUdeviceptr *at)
-{
-    return cuda.driver.cuMemAllocFromPoolAsync(at, bytes, d->pool, d->stream);
-}
-
-// What is released comes back to the pool when the work before it has ended, and what the pool keeps
-// is in pieces: waiting and giving it back makes room.
-static jot_status allocate_here(struct cuda_device *d, size_t bytes, const char *what,
-                                CUdeviceptr *at)
-{
-    CUresult result = allocate_once(d, bytes, at);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        JOT_TRY(cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting"));
-        cuda.driver.cuMemPoolTrimTo(d->pool, 0);
-        result = allocate_once(d, bytes, at);
-    }
-    if (result != CUDA_ERROR_OUT_OF_MEMORY)
-        return cuda_status(d, result, "allocating memory");
-    return status_fail(
-        JOT_ERR_MEMORY, "out of memory on %s: %s of %zu bytes, and %zu of %zu are in use",
-        d->base.name, what, bytes, (size_t)atomic_load(&d->used), d->memory_bytes);
-}
-
-static jot_status allocate(jot_device *device, size_t bytes, const char *what, void **out)
-{
-    struct cuda_device *d = cuda_device_of(device);
-    CUdeviceptr at = 0;
-    JOT_TRY(cuda_enter(d));
-    jot_status status = allocate_here(d, bytes ? bytes : 1, what, &at);
-    cuda_leave();
-    if (status != JOT_OK)
-        return status;
-    atomic_fetch_add(&d->used, bytes ? bytes : 1);
-    *out = (void *)(uintptr_t)at;
-    return JOT_OK;
-}
-
-static void release(jot_device *device, void *block, size_t bytes)
-{
-    struct cuda_device *d = cuda_device_of(device);
-    if (!block)
-        return;
-    atomic_fetch_sub(&d->used, bytes ? bytes : 1);
-    if (atomic_load(&d->is_lost) || cuda_enter(d) != JOT_OK)
-        return;
-    cuda_status(d, cuda.driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)block, d->stream),
-                "releasing memory");
-    cuda_leave();
-}
-
-static jot_status wait(jot_device *device)
+jot_status cuda_wait(jot_device *device)
 {
     struct cuda_device *d = cuda_device_of(device);
     JOT_TRY(cuda_enter(d));
     jot_status status =
         cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program");
     cuda_leave();
-    return status;
-}
-
-static void trim(jot_device *device)
-{
-    struct cuda_device *d = cuda_device_of(device);
-    if (!__atomic_load_n(&d->is_open, __ATOMIC_ACQUIRE) || wait(device) != JOT_OK ||
-        cuda_enter(d) != JOT_OK)
-        return;
-    cuda.driver.cuMemPoolTrimTo(d->pool, 0);
-    cuda_leave();
-}
-
-void rt_cuda_trim(void)
-{
-    for (int i = 0; i < RT_CUDA_MOST; i++)
-        trim(rt_cuda_device(i));
-}
-
-static jot_status memory(jot_device *device, jot_device_memory_use *out)
-{
-    struct cuda_device *d = cuda_device_of(device);
-    jot_device_memory_use use = {.used = atomic_load(&d->used)};
-    JOT_TRY(cuda_enter(d));
-    jot_status status =
-        cuda_status(d, cuda.driver.cuMemGetInfo_v2(&use.free, &use.total), "asking for memory");
-    cuda_leave();
-    if (status == JOT_OK)
-        *out = use;
     return status;
 }
 
@@ -372,15 +320,15 @@ static jot_status copy_step(const struct rt_program *p, const struct rt_bound_st
 const struct rt_device_type rt_cuda_type = {
     .kind = JOT_CUDA,
     .check = check,
-    .allocate = allocate,
-    .release = release,
-    .trim = trim,
-    .memory = memory,
+    .allocate = cuda_allocate,
+    .release = cuda_release,
+    .trim = cuda_trim,
+    .memory = cuda_memory,
     .upload = cuda_upload,
     .download = cuda_download,
     .copy = cuda_copy,
     .clear = cuda_clear,
-    .wait = wait,
+    .wait = cuda_wait,
     .target = target,
     .identity = identity,
     .assemble = cuda_assemble,
@@ -388,6 +336,7 @@ const struct rt_device_type rt_cuda_type = {
     .unload = cuda_unload,
     .bind = cuda_bind,
     .prepare = cuda_prepare,
+    .finish = cuda_finish,
     .forget = cuda_forget,
     .kernel = cuda_launch,
     .gemm = cuda_gemm,

@@ -25,6 +25,14 @@ struct cuda_ring {
     pthread_mutex_t lock;
 };
 
+// Memory that is kept for reuse, by size class.
+#define CUDA_CLASSES 320
+
+struct cuda_kept {
+    CUdeviceptr *blocks;
+    uint32_t count, room;
+};
+
 struct cuda_device {
     jot_device base;
     CUdevice device;
@@ -41,13 +49,16 @@ struct cuda_device {
     cublasHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
 
+    pthread_mutex_t kept_lock;
+    struct cuda_kept kept[CUDA_CLASSES];
+
     atomic_size_t used; // bytes
     atomic_bool is_lost;
     char why_lost[300];
 };
 
 // Makes the context of the device current for the calls that follow, up to cuda_leave.  Fails when
-// the device is not there or lost.
+// the device is not there or lost.  A thread that is inside may enter the same device again.
 jot_status cuda_enter(struct cuda_device *d);
 void cuda_leave(void);
 
@@ -56,6 +67,11 @@ void cuda_leave(void);
 jot_status cuda_status(struct cuda_device *d, CUresult result, const char *doing);
 
 // Pieces of the vtable in other files.
+jot_status cuda_allocate(jot_device *device, size_t bytes, const char *what, void **out);
+void cuda_release(jot_device *device, void *block, size_t bytes);
+void cuda_trim(jot_device *device);
+jot_status cuda_memory(jot_device *device, jot_device_memory_use *out);
+jot_status cuda_wait(jot_device *device);
 jot_status cuda_upload(jot_device *device, void *to, const void *from, size_t bytes);
 jot_status cuda_download(jot_device *device, void *to, const void *from, size_t bytes);
 jot_status cuda_copy(jot_device *to_device, void *to, jot_device *from_device, const void *from,
@@ -69,6 +85,7 @@ void cuda_unload(struct rt_program *program);
 jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, const char *name,
                      struct rt_bound_step *step);
 jot_status cuda_prepare(const struct rt_program *program, struct rt_instance *instance);
+void cuda_finish(const struct rt_program *program);
 void cuda_forget(struct rt_instance *instance);
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step);
