@@ -177,9 +177,9 @@ static bool is_time(const struct cg_lowering *l, const struct nest_index *x)
 static bool is_tape(const struct cg_lowering *l, nest_id buffer)
 {
     for (uint32_t i = 0; i < l->nest->statements.count; i++)
-        if (cg_statement(l, i)->buffer == buffer && !is_time(l, &cg_statement(l, i)->index))
-            return false;
-    return true;
+        if (cg_statement(l, i)->buffer == buffer && is_time(l, &cg_statement(l, i)->index))
+            return true;
+    return false;
 }
 
 // Memory of the tapes, or of the other locals, that every lane has.
