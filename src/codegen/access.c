@@ -547,6 +547,8 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     nest_id id = (nest_id)(s - l->nest->statements.at);
     if (l->staged[id] && l->across_axis != NEST_NONE)
         return load_staged(l, s, l->staged[id], l->across_axis);
+    if (l->gpu && l->staged[id])
+        return gpu_load_turned(l, s);
     if (l->stacks[id].memory) {
         LLVMTypeRef type = LLVMVectorType(cg_memory_type(l->module, d), l->lanes);
         LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");

@@ -158,7 +158,8 @@ static bool is_terminal(struct schedule *s, const struct constraint *c, struct a
                         struct atoms fold, int64_t *bytes)
 {
     jot_dtype d = ir_dtype_of(s->g, c->value);
-    if (c->kind != CONSTRAINT_REDUCE || !c->is_root || c->is_used || dtype_is_half(d) ||
+    if (s->options->no_accumulation || c->kind != CONSTRAINT_REDUCE || !c->is_root ||
+        c->is_used || dtype_is_half(d) ||
         ir_op_class((enum ir_op)ir_node_of(s->g, c->value)->op) == IR_CLASS_ARG ||
         !axes_equal(s, c->folded, fold))
         return false;

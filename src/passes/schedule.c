@@ -341,7 +341,8 @@ static bool has_layers(const struct schedule *s)
         if (n->op == IR_dot_general && gemm_of_dot(s, n, &gemm, base))
             layers += points_is_layer(&gemm);
     }
-    return layers >= POINTS_LEAST_LAYERS && !s->options->separate && !s->options->no_gemm;
+    return layers >= POINTS_LEAST_LAYERS && !s->options->separate && !s->options->no_gemm &&
+           !s->options->no_accumulation;
 }
 
 // The graph with bodies in place of its calls; NULL when that fails.

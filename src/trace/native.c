@@ -63,7 +63,9 @@ static struct hash128 program_key(const struct native_program *p)
 static jot_status schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out)
 {
-    struct schedule_options options = {.donated = p->donated};
+    // Threads of a GPU have no memory for a sum each that many points add to.
+    struct schedule_options options = {.donated = p->donated,
+                                       .no_accumulation = p->device->type->kind == JOT_CUDA};
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 

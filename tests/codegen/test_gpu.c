@@ -156,6 +156,42 @@ START_TEST(a_sum_is_one_kernel)
 }
 END_TEST
 
+// Neighbouring columns by 16 bytes, several threads for each.
+START_TEST(columns_are_read_side_by_side)
+{
+    const char *ptx = ptx_of("kernel sum(x: f32[16777216], y: out f32[4096]) {\n"
+                             "  par j < 4096 {\n"
+                             "    fold i < 4096 {\n"
+                             "      %0 = load x[j + 4096*i] : f32\n"
+                             "      yield reduce_sum %0\n"
+                             "    } -> %1 : f32\n"
+                             "    put y[j] = %1\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "ld.global"), 8);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+    ck_assert_ptr_nonnull(strstr(ptx, "ld.shared"));
+    check_clean(ptx);
+}
+END_TEST
+
+START_TEST(transposes_go_through_shared_memory)
+{
+    const char *ptx = ptx_of("kernel t(x: f32[1048576], y: out f32[1048576]) {\n"
+                             "  par i < 1024, j < 1024 {\n"
+                             "    %0 = load x[i + 1024*j] : f32\n"
+                             "    %1 = load x[1024*i + j] : f32\n"
+                             "    %2 = add %0, %1 : f32\n"
+                             "    put y[1024*i + j] = %2\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "st.shared.f32"), 4);
+    ck_assert_int_eq(count(ptx, "ld.shared.f32"), 4);
+    check_clean(ptx);
+}
+END_TEST
+
 // Everything is there that the host calls a library for.
 START_TEST(functions_are_in_the_module)
 {
@@ -196,6 +232,8 @@ int main(void)
     tcase_add_test(c, maps_go_by_16_bytes);
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, a_sum_is_one_kernel);
+    tcase_add_test(c, columns_are_read_side_by_side);
+    tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, architectures_that_nobody_knows);
     suite_add_tcase(s, c);

@@ -33,7 +33,7 @@ LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32)
 void gpu_sync(struct cg_lowering *l)
 {
     LLVMValueRef all = gpu_i32(l, -1);
-    if (l->gpu->group > GPU_WARP)
+    if (l->gpu->group > GPU_WARP || l->gpu->columns)
         call(l, "llvm.nvvm.barrier0", 0, NULL);
     else if (l->gpu->group > 1)
         call(l, "llvm.nvvm.bar.warp.sync", 1, &all);
@@ -132,7 +132,8 @@ LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
     // In the entry block, for it is used wherever the memory is.
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(l->entry));
     l->m.b = b;
-    int64_t size = (int64_t)(bytes + 15) / 16 * 16, groups = g->block / g->group;
+    int64_t size = (int64_t)(bytes + 15) / 16 * 16,
+            groups = g->columns ? 1 : g->block / g->group;
     LLVMValueRef all = LLVMBuildAddrSpaceCast(b, shared_array(l), l->module->ptr, "");
     LLVMValueRef at = cg_int(l->module, (int64_t)g->shared_bytes * groups);
     if (groups > 1)

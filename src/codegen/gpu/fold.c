@@ -200,6 +200,34 @@ static void fold_block_alone(struct cg_lowering *l, const struct alone *p, LLVMV
     gpu_tree_top(l, &tree, p->rows, out);
 }
 
+// Blocks first .. first + count - 1, at most so many, as one of the tree.
+static void fold_blocks_alone(struct cg_lowering *l, const struct alone *p, LLVMValueRef first,
+                              LLVMValueRef count, int64_t most, struct cg_element *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct gpu_tree tree = gpu_tree_make(l, p->s->n_combines, p->all, most);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
+    LLVMValueRef block = LLVMBuildAdd(b, first, loop.index, "");
+    fold_block_alone(l, p, LLVMBuildMul(b, block, cg_int(l->module, p->block), ""), out);
+    gpu_tree_push(l, &tree, loop.index, out);
+    cg_loop_close(l, &loop);
+    if (LLVMIsConstant(count))
+        gpu_tree_top(l, &tree, LLVMConstIntGetSExtValue(count), out);
+    else
+        gpu_tree_any(l, &tree, count, out);
+}
+
+static struct alone alone_of(struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct alone p = {.s = s, .length = cg_extent(l, s), .rows = 1};
+    p.block = fold_block(p.length);
+    p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
+    for (; p.rows < FOLD_LANES && p.rows < p.length; p.rows *= 2)
+        p.bits++;
+    p.all = make_accumulators(l, s, false, 1);
+    return p;
+}
+
 static bool has_puts(const struct cg_lowering *l, nest_id fold)
 {
     for (uint32_t i = 0; i < l->nest->statements.count; i++)
@@ -212,35 +240,78 @@ static bool has_puts(const struct cg_lowering *l, nest_id fold)
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = fold_of(l, id);
-    struct alone p = {.s = s, .length = cg_extent(l, s), .rows = 1};
     if (has_puts(l, id)) {
         cg_lower_fold(l, id);
         return;
     }
-    p.block = fold_block(p.length);
-    p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
-    for (; p.rows < FOLD_LANES && p.rows < p.length; p.rows *= 2)
-        p.bits++;
-    p.all = make_accumulators(l, s, false, 1);
+    struct alone p = alone_of(l, s);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
     if (p.length <= WRITTEN_OUT && !cg_has_time(l, s->body)) {
         fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);
     } else if (p.blocks == 1) {
         fold_block_alone(l, &p, cg_int(l->module, 0), out);
     } else {
-        struct gpu_tree tree = gpu_tree_make(l, s->n_combines, p.all, p.blocks);
-        struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.blocks),
-                                           cg_int(l->module, 1));
-        LLVMValueRef start = LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, p.block), "");
-        fold_block_alone(l, &p, start, out);
-        gpu_tree_push(l, &tree, loop.index, out);
-        cg_loop_close(l, &loop);
-        gpu_tree_top(l, &tree, p.blocks, out);
+        fold_blocks_alone(l, &p, cg_int(l->module, 0), cg_int(l->module, p.blocks), p.blocks,
+                          out);
     }
     define(l, s, p.all, out);
 }
 
 // ---- A group of threads
+
+// A thread has as many blocks in a row as make one of the tree; what they give goes through shared
+// memory, and every thread brings its column together.
+void gpu_fold_columns(struct cg_lowering *l, nest_id id)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = fold_of(l, id);
+    g->is_alone = true;
+    if (has_puts(l, id) || cg_extent(l, s) <= fold_block(cg_extent(l, s))) {
+        gpu_fold_alone(l, id);
+        g->is_alone = false;
+        return;
+    }
+    struct alone p = alone_of(l, s);
+    struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
+    int64_t span = 1;
+    while (span * g->group < p.blocks)
+        span *= 2;
+    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
+    LLVMValueRef most = cg_int(l->module, span), zero = cg_int(l->module, 0);
+    LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, p.blocks), first, "");
+    count = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, count, most, ""), count, most, "");
+    if (p.blocks % (span * g->group) == 0)
+        count = most;
+    fold_blocks_alone(l, &p, first, count, span, out);
+    int64_t rows = (p.blocks + span - 1) / span;
+    struct cg_results *shared = arena_array(l->arena, struct cg_results, s->n_combines + 1);
+    if (l->time)
+        gpu_sync(l); // the rows are read from the trip before
+    LLVMValueRef stride = cg_int(l->module, g->columns);
+    LLVMValueRef column = gpu_wide(l, g->number);
+    for (uint32_t i = 0; i < s->n_combines; i++) {
+        const struct cg_accumulator *a = &p.all[i];
+        uint64_t n = (uint64_t)g->group * g->columns * a->lanes;
+        uint64_t bytes = n * dtype_get(dtype_real(a->dtype))->bytes;
+        shared[i].re = gpu_shared(l, bytes);
+        shared[i].im = dtype_is_complex(a->dtype) ? gpu_shared(l, bytes) : NULL;
+        shared[i].position = cg_is_arg(a) ? gpu_shared(l, n * 8) : NULL;
+        LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->place), stride, "");
+        gpu_row_store(l, a, &shared[i], LLVMBuildAdd(b, row, column, ""), &out[i]);
+    }
+    gpu_sync(l);
+    struct gpu_tree tree = gpu_tree_make(l, s->n_combines, p.all, rows);
+    struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, rows), cg_int(l->module, 1));
+    LLVMValueRef row = LLVMBuildMul(b, loop.index, stride, "");
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        out[i] = gpu_row_load(l, &p.all[i], &shared[i], LLVMBuildAdd(b, row, column, ""));
+    gpu_tree_push(l, &tree, loop.index, out);
+    cg_loop_close(l, &loop);
+    gpu_tree_top(l, &tree, rows, out);
+    g->is_alone = false;
+    define(l, s, p.all, out);
+}
 
 struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gpu_row *row,
                               int64_t rows)

@@ -33,17 +33,20 @@ struct gpu_row {
 
 struct cg_gpu {
     const struct gpu_operand *operands;
-    unsigned block;        // threads of a block
-    unsigned group;        // threads of a group; 1: each thread by itself
-    LLVMValueRef thread;   // i32: in the block
-    LLVMValueRef place;    // i32: in the group
-    LLVMValueRef number;   // i32: of the group in the block
-    uint64_t shared_bytes; // of a group
-    bool is_alone;         // inside of a loop that is shared out
-    bool *is_shared_out;   // by statement: the loop is, or stands inside one that is
-    bool shares_locals;    // some local is of the group
-    nest_id *scopes;       // nest_local_scopes
-    struct gpu_row row;    // length 0: none
+    unsigned block;      // threads of a block
+    unsigned group;      // threads of a group; 1: each thread by itself
+    LLVMValueRef thread; // i32: in the block
+    LLVMValueRef place;  // i32: in the group
+    LLVMValueRef number; // i32: of the group in the block
+    // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0: none do.
+    unsigned columns;
+    LLVMValueRef line, column; // i32: of a tile (tile.c)
+    uint64_t shared_bytes;     // of a group
+    bool is_alone;             // inside of a loop that is shared out
+    bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
+    bool shares_locals;        // some local is of the group
+    nest_id *scopes;           // nest_local_scopes
+    struct gpu_row row;        // length 0: none
 };
 
 // Whether the threads of a group are doing the same.
@@ -88,6 +91,8 @@ void gpu_map(struct cg_lowering *l, nest_id loop);
 // Neighbouring elements along an axis of a loop that are worth doing at once.
 unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loop,
                    nest_id axis);
+// Operations of a turn of the block, inner loops once.
+double gpu_work(const struct cg_lowering *l, uint32_t block);
 // Whether so many turns of a body are worth writing out.
 bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
 
@@ -101,9 +106,22 @@ struct gpu_member {
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct gpu_row *r);
 unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statement *s);
 
+// tile.c
+struct gpu_tiles {
+    const struct nest_statement *s;
+    nest_id along,
+        across; // axes: what is put is contiguous along one, what is read is so across
+    int64_t count;
+};
+bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
+void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile);
+struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s);
+
 // fold.c
 void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
+// By a group of which each thread has blocks of its own, beside its neighbours' columns.
+void gpu_fold_columns(struct cg_lowering *l, nest_id fold);
 // Whether teams of threads can share the blocks of the loop, a fold.
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
 struct gpu_fold {
@@ -122,6 +140,10 @@ void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
                      const struct cg_element *results);
 
 // tree.c: the pairwise tree over rows of results.
+struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
+                               const struct cg_results *rows, LLVMValueRef row);
+void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,
+                   const struct cg_results *rows, LLVMValueRef row, const struct cg_element *t);
 // By one thread, which gets the elements one by one: element number i is pushed i-th.
 struct gpu_tree {
     uint32_t n;
@@ -134,6 +156,9 @@ struct gpu_tree gpu_tree_make(struct cg_lowering *l, uint32_t n,
 void gpu_tree_push(struct cg_lowering *l, struct gpu_tree *t, LLVMValueRef i,
                    const struct cg_element *elements);
 void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count,
+                  struct cg_element *out);
+// The same of a count (an i64) that is known when the kernel runs; the neutral element of none.
+void gpu_tree_any(struct cg_lowering *l, const struct gpu_tree *t, LLVMValueRef count,
                   struct cg_element *out);
 // By the group: rows 0 .. count - 1 (an i32), at most so many, of results that all threads see.  All
 // threads get the result.

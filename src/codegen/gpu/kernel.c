@@ -2,6 +2,8 @@
 // A nest as a kernel: who does its points.
 //
 //     threads   par i { scalars, short folds, loops over time }    a thread has a few points
+//     tiles     par i, j { reads that are contiguous along i }      a block of threads has 32 by 32 points
+//     columns   par i { long folds of i's neighbours }             threads of several warps have a point
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
@@ -17,8 +19,12 @@
 
 #define BLOCK 256
 #define ONE_BLOCK 512
+#define SHORT_WORK                                                                             \
+    24.0 // operations of a point that is done before another block would start late
+#define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MOST_SHARED (227 * 1024)
-#define FEW_POINTS (132 * 4) // of which a block each keeps a GPU busy
+#define MANY_THREADS (132 * 1024) // that keep one busy
+#define FEW_POINTS (132 * 4)      // of which a block each keeps a GPU busy
 
 static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
                           uint64_t value)
@@ -76,7 +82,10 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     g->thread = gpu_special(l, "tid.x");
     g->place = g->thread;
     g->number = gpu_i32(l, 0);
-    if (g->group < g->block) {
+    if (g->columns) {
+        g->place = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->columns), "");
+        g->number = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->columns), "");
+    } else if (g->group < g->block) {
         g->number = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->group), "");
         g->place = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->group), "");
     }
@@ -214,6 +223,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     cg_loop_close(l, &chunk);
     step->total = p.count;
     step->grain = BLOCK;
+    step->exact_grid = cg_has_time(l, p.s->body) || gpu_work(l, p.s->body) < SHORT_WORK;
 }
 
 static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
@@ -238,6 +248,34 @@ static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
     cg_loop_close(l, &chunk);
     step->total = p.count;
     step->grain = groups;
+    step->exact_grid = true;
+}
+
+static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    struct gpu_tiles t;
+    gpu_tiles_find(l, loop, &t);
+    struct cg_loop chunk = chunks_open(l, t.count);
+    l->gpu->group = l->gpu->block; // they wait for one another
+    l->gpu->is_alone = true;
+    gpu_tiles_lower(l, &t, chunk.index);
+    cg_loop_close(l, &chunk);
+    step->total = t.count;
+    step->grain = 1;
+}
+
+// Neighbouring points for neighbouring threads, and several threads for each.
+static void by_columns(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    int64_t columns = l->gpu->columns;
+    struct cg_loop chunk = chunks_open(l, p.count / columns);
+    LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, columns), "");
+    gpu_points_body(l, &p, LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->number), ""));
+    gpu_sync(l);
+    cg_loop_close(l, &chunk);
+    step->total = p.count;
+    step->grain = columns;
 }
 
 static void lower_list(struct cg_lowering *l, const struct nest_block *body, uint32_t from,
@@ -310,6 +348,7 @@ static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint
     cg_loop_close(l, &chunk);
     out->steps[0].total = chunks;
     out->steps[0].grain = 1;
+    out->steps[0].exact_grid = true;
 }
 
 // One block of threads, the first.
@@ -321,7 +360,7 @@ static void by_one(struct cg_lowering *l, const struct nest_block *body,
 }
 
 struct choice {
-    enum { BY_THREADS, BY_GROUPS, BY_BLOCKS, BY_ONE } role;
+    enum { BY_THREADS, BY_TILES, BY_COLUMNS, BY_GROUPS, BY_BLOCKS, BY_ONE } role;
     uint32_t at; // the loop, in the body of the nest
     nest_id loop;
 };
@@ -350,6 +389,36 @@ static void set_group(struct cg_lowering *l, nest_id widest, unsigned most)
         g->row = gpu_row_make(l, s, g->group);
 }
 
+// Whether the points, each of which has a long fold, are so few that several threads share one.
+static bool set_columns(struct cg_lowering *l, nest_id loop)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, loop);
+    nest_id inner = longest(l, s->body, NEST_NONE);
+    if (inner == NEST_NONE || has_updates(l->nest) || has_kind(l->nest, NEST_CONTRACT))
+        return false;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        if (l->nest->buffers.at[i].role == NEST_LOCAL)
+            return false;
+    int64_t length = cg_extent(l, cg_statement(l, inner)), block = fold_block(length);
+    g->columns = GPU_WARP;
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    while (g->columns > 4 && p.count % g->columns)
+        g->columns /= 2;
+    if (!gpu_is_team_fold(l, inner) || length <= block || p.count > MANY_THREADS ||
+        l->nest->axes.at[p.axis].extent % p.lanes || g->columns <= 4) {
+        g->columns = 0;
+        return false;
+    }
+    g->group = GPU_WARP;
+    while (g->group / 2 * block >= length)
+        g->group /= 2;
+    while (g->group * g->columns > COLUMNS_BLOCK)
+        g->group /= 2;
+    g->block = g->group * g->columns;
+    return true;
+}
+
 static struct choice choose(struct cg_lowering *l, const struct nest_block *body)
 {
     struct choice c = {.role = BY_ONE};
@@ -370,6 +439,11 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         c.role = groups ? BY_GROUPS : BY_THREADS;
         g->group = 1;
         g->block = BLOCK;
+        struct gpu_tiles tiles;
+        if (!groups && gpu_tiles_find(l, c.loop, &tiles))
+            c.role = BY_TILES;
+        else if (!groups && set_columns(l, c.loop))
+            c.role = BY_COLUMNS;
         if (groups) {
             g->group = 2;
             set_group(l, longest(l, s->body, NEST_NONE), 1024);
@@ -425,7 +499,10 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     const struct nest_block *body = &nest->blocks.at[0];
     struct choice c = choose(&l, body);
     if (g.group > 1)
-        mark_shared_out(&l, c.role == BY_GROUPS ? cg_statement(&l, c.loop)->body : 0, false);
+        mark_shared_out(
+            &l,
+            c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0,
+            false);
     for (uint32_t i = 0; i < nest->buffers.count; i++)
         g.shares_locals |= g.group > 1 && nest->buffers.at[i].role == NEST_LOCAL &&
                            (g.scopes[i] == NEST_NONE || !g.is_shared_out[g.scopes[i]]);
@@ -434,6 +511,14 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     case BY_THREADS:
         lower_list(&l, body, 0, c.at);
         by_threads(&l, c.loop, step);
+        break;
+    case BY_TILES:
+        lower_list(&l, body, 0, c.at);
+        by_tiles(&l, c.loop, step);
+        break;
+    case BY_COLUMNS:
+        lower_list(&l, body, 0, c.at);
+        by_columns(&l, c.loop, step);
         break;
     case BY_GROUPS:
         lower_list(&l, body, 0, c.at);
@@ -449,7 +534,7 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     LLVMBuildRetVoid(l.m.b);
     LLVMDisposeBuilder(l.m.b);
     step->block = g.block;
-    step->scratch_bytes = g.shared_bytes * (g.block / g.group);
+    step->scratch_bytes = g.shared_bytes * (g.columns ? 1 : g.block / g.group);
     if (step->scratch_bytes > MOST_SHARED)
         cg_fail(&l, "no room for its locals in the shared memory of a GPU");
     if (l.status != JOT_OK)

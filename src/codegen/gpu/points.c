@@ -10,8 +10,7 @@
 #define LANES_WORK 400.0        // of a body that is done for several neighbours at once
 #define MANY (INT64_C(1) << 17) // points from which on there are threads enough
 
-// Operations of a turn of the block, inner loops once.
-static double work_of(const struct cg_lowering *l, uint32_t block)
+double gpu_work(const struct cg_lowering *l, uint32_t block)
 {
     if (block >= l->nest->blocks.count)
         return 0;
@@ -20,14 +19,14 @@ static double work_of(const struct cg_lowering *l, uint32_t block)
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        work += work_of(l, s->body) + work_of(l, s->other);
+        work += gpu_work(l, s->body) + gpu_work(l, s->other);
     }
     return work;
 }
 
 bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
 {
-    return turns <= WRITTEN_OUT && (double)turns * work_of(l, block) <= WRITTEN_WORK;
+    return turns <= WRITTEN_OUT && (double)turns * gpu_work(l, block) <= WRITTEN_WORK;
 }
 
 // What the statements of a block touch along an axis.
@@ -76,7 +75,7 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, 
     int64_t extent = l->nest->axes.at[axis].extent;
     bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
     while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||
-                         lanes * work_of(l, s->body) > LANES_WORK))
+                         lanes * gpu_work(l, s->body) > LANES_WORK))
         lanes /= 2;
     return lanes ? lanes : 1;
 }
@@ -86,9 +85,11 @@ struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, boo
     const struct nest_statement *s = cg_statement(l, loop);
     struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1};
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
-    if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
+    if (l->gpu->columns && !is_outer) // lanes are columns
+        p.lanes = 1;
+    else if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
         p.lanes = l->gpu->row.lanes;
-    else if (!is_outer || all >= MANY)
+    else if (!is_outer || all >= MANY || l->gpu->columns)
         p.lanes = gpu_lanes(l, s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
     return p;

@@ -2,7 +2,7 @@
 // How many threads share a fold, and how.
 #include "codegen/gpu/gpu.h"
 
-#define MOST_THREADS 512
+#define MOST_THREADS 256
 
 static unsigned power_of_two(int64_t n, unsigned limit)
 {

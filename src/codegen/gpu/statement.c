@@ -103,7 +103,9 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
             gpu_map(l, id);
         return together;
     case NEST_FOLD:
-        if (together)
+        if (together && l->gpu->columns)
+            gpu_fold_columns(l, id);
+        else if (together)
             gpu_fold_together(l, id);
         else
             gpu_fold_alone(l, id);

@@ -13,8 +13,8 @@ static void bases(const struct cg_results *r, LLVMValueRef out[3])
     out[2] = r->position;
 }
 
-static struct cg_element load(struct cg_lowering *l, const struct cg_accumulator *a,
-                              const struct cg_results *r, LLVMValueRef row)
+struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
+                               const struct cg_results *r, LLVMValueRef row)
 {
     LLVMValueRef base[3];
     bases(r, base);
@@ -23,8 +23,8 @@ static struct cg_element load(struct cg_lowering *l, const struct cg_accumulator
     return cg_element_load(l, a, true, base, row, a->own_axis ? 1 : a->lanes);
 }
 
-static void store(struct cg_lowering *l, const struct cg_accumulator *a,
-                  const struct cg_results *r, LLVMValueRef row, const struct cg_element *t)
+void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,
+                   const struct cg_results *r, LLVMValueRef row, const struct cg_element *t)
 {
     LLVMValueRef base[3];
     bases(r, base);
@@ -53,7 +53,7 @@ void gpu_tree_push(struct cg_lowering *l, struct gpu_tree *t, LLVMValueRef i,
     LLVMValueRef zero = cg_int(l->module, 0);
     struct cg_results *now = &t->stack[(uint32_t)(t->levels + 1) * t->n];
     for (uint32_t k = 0; k < t->n; k++)
-        store(l, &t->accumulators[k], &now[k], zero, &elements[k]);
+        gpu_row_store(l, &t->accumulators[k], &now[k], zero, &elements[k]);
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
     for (int level = 0; level <= t->levels; level++) {
         struct cg_results *waiting = &t->stack[(uint32_t)level * t->n];
@@ -65,17 +65,17 @@ void gpu_tree_push(struct cg_lowering *l, struct gpu_tree *t, LLVMValueRef i,
         LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, bit, zero, ""), waits, meets);
         LLVMPositionBuilderAtEnd(b, waits);
         for (uint32_t k = 0; k < t->n; k++) {
-            struct cg_element e = load(l, &t->accumulators[k], &now[k], zero);
-            store(l, &t->accumulators[k], &waiting[k], zero, &e);
+            struct cg_element e = gpu_row_load(l, &t->accumulators[k], &now[k], zero);
+            gpu_row_store(l, &t->accumulators[k], &waiting[k], zero, &e);
         }
         LLVMBuildBr(b, done);
         LLVMPositionBuilderAtEnd(b, meets);
         for (uint32_t k = 0; level < t->levels && k < t->n; k++) {
             const struct cg_accumulator *a = &t->accumulators[k];
-            struct cg_element first = load(l, a, &waiting[k], zero);
-            struct cg_element second = load(l, a, &now[k], zero);
+            struct cg_element first = gpu_row_load(l, a, &waiting[k], zero);
+            struct cg_element second = gpu_row_load(l, a, &now[k], zero);
             struct cg_element both = cg_element_combine(l, a, &first, &second);
-            store(l, a, &now[k], zero, &both);
+            gpu_row_store(l, a, &now[k], zero, &both);
         }
     }
     LLVMBuildUnreachable(b);
@@ -92,7 +92,8 @@ void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count
         for (int level = 0; level <= t->levels; level++) {
             if (!(count >> level & 1))
                 continue;
-            struct cg_element e = load(l, a, &t->stack[(uint32_t)level * t->n + k], zero);
+            struct cg_element e =
+                gpu_row_load(l, a, &t->stack[(uint32_t)level * t->n + k], zero);
             out[k] = has ? cg_element_combine(l, a, &e, &out[k]) : e;
             has = true;
         }
@@ -122,7 +123,7 @@ static struct cg_element load_row(struct cg_lowering *l, const struct cg_accumul
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef last = gpu_i32(l, most - 1);
     LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, i, last, "");
-    return load(l, a, rows, gpu_wide(l, LLVMBuildSelect(b, inside, i, last, "")));
+    return gpu_row_load(l, a, rows, gpu_wide(l, LLVMBuildSelect(b, inside, i, last, "")));
 }
 
 // Rows of results in every warp.
@@ -164,31 +165,51 @@ static struct cg_element by_thread(struct cg_lowering *l, const struct cg_accumu
     rest = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, rest, zero, ""), zero, rest, "");
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), gpu_wide(l, rest), cg_int(l->module, 1));
-    struct cg_element e = load(l, a, rows, LLVMBuildAdd(b, gpu_wide(l, first), loop.index, ""));
+    struct cg_element e =
+        gpu_row_load(l, a, rows, LLVMBuildAdd(b, gpu_wide(l, first), loop.index, ""));
     gpu_tree_push(l, &tree, loop.index, &e);
     cg_loop_close(l, &loop);
-    // What waits, from the lowest level up, for any count.
+    struct cg_element out;
+    gpu_tree_any(l, &tree, gpu_wide(l, rest), &out);
+    return out;
+}
+
+// What waits, from the lowest level up.
+static struct cg_element any_top(struct cg_lowering *l, const struct gpu_tree *tree, uint32_t k,
+                                 LLVMValueRef count)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct cg_accumulator *a = &tree->accumulators[k];
     struct cg_results sum = cg_results_make(l, a, 1);
     LLVMValueRef begin = cg_int(l->module, 0), has = LLVMConstInt(l->module->i1, 0, 0);
-    struct cg_element none = cg_element_identity(l, a, 1);
+    unsigned lanes = a->own_axis ? 1 : a->lanes;
+    struct cg_element none = cg_element_identity(l, a, lanes);
     if (cg_is_arg(a))
-        none.v[2] = begin;
-    store(l, a, &sum, begin, &none);
-    for (int level = 0; level <= tree.levels; level++) {
-        LLVMValueRef bit = LLVMBuildAnd(b, rest, gpu_i32(l, INT64_C(1) << level), "");
-        LLVMValueRef is_set = LLVMBuildICmp(b, LLVMIntNE, bit, zero, "");
+        none.v[2] = cg_splat(&l->m, begin, lanes);
+    gpu_row_store(l, a, &sum, begin, &none);
+    for (int level = 0; level <= tree->levels; level++) {
+        LLVMValueRef bit = LLVMBuildAnd(b, count, cg_int(l->module, INT64_C(1) << level), "");
+        LLVMValueRef is_set = LLVMBuildICmp(b, LLVMIntNE, bit, begin, "");
         struct cg_branch branch = cg_if_open(l, is_set);
-        struct cg_element waiting = load(l, a, &tree.stack[level], begin);
-        struct cg_element old = load(l, a, &sum, begin);
+        struct cg_element waiting =
+            gpu_row_load(l, a, &tree->stack[(uint32_t)level * tree->n + k], begin);
+        struct cg_element old = gpu_row_load(l, a, &sum, begin);
         struct cg_element both = cg_element_combine(l, a, &waiting, &old);
         for (int part = 0; part < 3; part++)
             if (both.v[part])
                 both.v[part] = LLVMBuildSelect(b, has, both.v[part], waiting.v[part], "");
-        store(l, a, &sum, begin, &both);
+        gpu_row_store(l, a, &sum, begin, &both);
         cg_if_close(l, &branch);
         has = LLVMBuildOr(b, has, is_set, "");
     }
-    return load(l, a, &sum, begin);
+    return gpu_row_load(l, a, &sum, begin);
+}
+
+void gpu_tree_any(struct cg_lowering *l, const struct gpu_tree *t, LLVMValueRef count,
+                  struct cg_element *out)
+{
+    for (uint32_t k = 0; k < t->n; k++)
+        out[k] = any_top(l, t, k, count);
 }
 
 struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -220,7 +241,7 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
     LLVMValueRef warp = LLVMBuildUDiv(b, g->place, gpu_i32(l, GPU_WARP), "");
     struct cg_branch leads =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, lane, gpu_i32(l, 0), ""));
-    store(l, a, &of_warps, gpu_wide(l, warp), &t);
+    gpu_row_store(l, a, &of_warps, gpu_wide(l, warp), &t);
     cg_if_close(l, &leads);
     gpu_sync(l);
     count = LLVMBuildAdd(b, count, gpu_i32(l, GPU_WARP - 1), "");

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed reads: a block of threads goes over tiles of 32 by 32 points. What is contiguous across them is
+// read so, and turned in shared memory, whose rows are one element longer than the tile so that a
+// column lies in as many banks.
+#include "codegen/gpu/gpu.h"
+
+#define SIDE 32
+#define ROWS 8 // of a tile that the threads do at once
+
+static bool is_turned(const struct cg_lowering *l, const struct nest_statement *s,
+                      nest_id along, nest_id across)
+{
+    if (s->kind != NEST_LOAD || s->guard != NEST_NONE || dtype_is_complex(s->dtype) ||
+        l->nest->buffers.at[s->buffer].role != NEST_IN)
+        return false;
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
+    int64_t factor = nest_index_factor(&s->index, along), other;
+    other = nest_index_factor(&s->index, across);
+    return (other == 1 || other == -1) && (factor >= SIDE || factor <= -SIDE);
+}
+
+bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    *out = (struct gpu_tiles){
+        .s = s, .along = s->axes[s->n_axes - 1], .across = NEST_NONE, .count = 1};
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+        if (t->kind > NEST_PUT)
+            return false;
+        for (uint32_t k = 0; k + 1 < s->n_axes && out->across == NEST_NONE; k++)
+            if (is_turned(l, t, out->along, s->axes[k]))
+                out->across = s->axes[k];
+    }
+    if (out->across == NEST_NONE)
+        return false;
+    for (uint32_t k = 0; k < s->n_axes; k++) {
+        int64_t extent = l->nest->axes.at[s->axes[k]].extent;
+        bool is_side = s->axes[k] == out->along || s->axes[k] == out->across;
+        if (is_side && extent < SIDE)
+            return false;
+        out->count *= is_side ? (extent + SIDE - 1) / SIDE : extent;
+    }
+    return true;
+}
+
+static LLVMValueRef axis_value(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef more)
+{
+    return LLVMBuildAdd(l->m.b, first, gpu_wide(l, more), "");
+}
+
+// if both axes are inside
+static struct cg_branch inside_open(struct cg_lowering *l, const struct gpu_tiles *t)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef inside[2];
+    nest_id axes[] = {t->along, t->across};
+    for (int i = 0; i < 2; i++)
+        inside[i] = LLVMBuildICmp(b, LLVMIntSLT, l->axes[axes[i]],
+                                  cg_int(l->module, l->nest->axes.at[axes[i]].extent), "");
+    return cg_if_open(l, LLVMBuildAnd(b, inside[0], inside[1], ""));
+}
+
+static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_statement *s,
+                                  LLVMValueRef row, LLVMValueRef column)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, SIDE + 1), "");
+    at = LLVMBuildAdd(b, at, column, "");
+    nest_id id = (nest_id)(s - l->nest->statements.at);
+    LLVMTypeRef lane = cg_memory_type(l->module, s->dtype);
+    return cg_at(l, lane, l->staged[id], gpu_wide(l, at));
+}
+
+struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct cg_gpu *g = l->gpu;
+    LLVMValueRef at = place_in_tile(l, s, g->column, g->line);
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
+    return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
+}
+
+// Rows line, line + 8, ... of the tile: what is contiguous across is stored in it.
+static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
+                  LLVMValueRef across)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    for (int k = 0; k < SIDE / ROWS; k++) {
+        LLVMValueRef row =
+            LLVMBuildAdd(l->m.b, l->gpu->line, gpu_i32(l, (int64_t)k * ROWS), "");
+        l->axes[t->along] = axis_value(l, along, row);
+        l->axes[t->across] = axis_value(l, across, l->gpu->column);
+        struct cg_branch inside = inside_open(l, t);
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            nest_id id = body->statements.at[i];
+            const struct nest_statement *s = cg_statement(l, id);
+            if (!is_turned(l, s, t->along, t->across))
+                continue;
+            LLVMValueRef memory = l->staged[id];
+            l->staged[id] = NULL;
+            LLVMValueRef v = cg_to_memory(l, cg_load(l, s).re, s->dtype);
+            l->staged[id] = memory;
+            LLVMBuildStore(l->m.b, v, place_in_tile(l, s, row, l->gpu->column));
+        }
+        cg_if_close(l, &inside);
+    }
+}
+
+void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = t->s;
+    const struct nest_block *body = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        nest_id id = body->statements.at[i];
+        const struct nest_statement *load = cg_statement(l, id);
+        if (is_turned(l, load, t->along, t->across))
+            l->staged[id] =
+                gpu_shared(l, (uint64_t)SIDE * (SIDE + 1) * jot_dtype_size(load->dtype));
+    }
+    LLVMValueRef along = NULL, across = NULL;
+    for (uint32_t k = s->n_axes; k-- > 0;) {
+        nest_id axis = s->axes[k];
+        bool is_side = axis == t->along || axis == t->across;
+        int64_t extent = l->nest->axes.at[axis].extent;
+        LLVMValueRef n = cg_int(l->module, is_side ? (extent + SIDE - 1) / SIDE : extent);
+        LLVMValueRef at = k ? LLVMBuildURem(b, tile, n, "") : tile;
+        tile = k ? LLVMBuildUDiv(b, tile, n, "") : tile;
+        if (is_side)
+            at = LLVMBuildMul(b, at, cg_int(l->module, SIDE), "");
+        along = axis == t->along ? at : along;
+        across = axis == t->across ? at : across;
+        l->axes[axis] = at;
+    }
+    LLVMValueRef side = gpu_i32(l, SIDE), first = LLVMBuildUDiv(b, g->thread, side, "");
+    g->column = LLVMBuildURem(b, g->thread, side, "");
+    g->line = first;
+    stage(l, t, along, across);
+    gpu_sync(l);
+    for (int k = 0; k < SIDE / ROWS; k++) {
+        g->line = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * ROWS), "");
+        l->axes[t->along] = axis_value(l, along, g->column);
+        l->axes[t->across] = axis_value(l, across, g->line);
+        struct cg_branch inside = inside_open(l, t);
+        cg_lower_block(l, s->body);
+        cg_if_close(l, &inside);
+    }
+    gpu_sync(l);
+}
