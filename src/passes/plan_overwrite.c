@@ -154,11 +154,14 @@ static bool is_before(const struct nest *n, const struct access *load, const str
     return common == 1 && covers_same(n, put->path[0], &l->index, &w->index);
 }
 
-// Whether memory of buffer `to` may be that of buffer `from`.
+// Whether memory of buffer `to` may be that of buffer `from`.  Elements of both must be as long: an
+// index is then the same place.
 static bool may_overwrite(struct arena *arena, const struct nest *n, nest_id from, nest_id to)
 {
     struct overwrite o = {.n = n, .from = from, .to = to, .fits = true};
     struct access at = {0};
+    if (jot_dtype_size(n->buffers.at[from].dtype) != jot_dtype_size(n->buffers.at[to].dtype))
+        return false;
     visit_block(arena, &o, 0, &at);
     if (!o.fits || o.puts != 1 || n->statements.at[o.put.statement].op ||
         n->statements.at[o.put.statement].guard != NEST_NONE)

@@ -66,8 +66,34 @@ START_TEST(test_failure_leaves_the_type)
 }
 END_TEST
 
+// As many bytes and half as many elements, each twice as long: a store reaches what other points
+// have yet to read.
+static jot_value first_half(jot_value x)
+{
+    return jot_convert(jot_slice(x, 0, 0, 1000), JOT_F64);
+}
+
+START_TEST(test_longer_elements)
+{
+    const int donate[] = {0, JOT_END};
+    jot_executable *e = jot_jit(jot_fn(first_half), .donate = donate);
+    float start[2000];
+    for (int i = 0; i < 2000; i++)
+        start[i] = (float)i + 0.5f;
+    jot_array *x = jot_array_from(start, 2000), *y;
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    const double *at = jot_array_data(y);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_msg(at[i] == i + 0.5, "element %d is %g", i, at[i]);
+    jot_array_release(x);
+    jot_array_release(y);
+    jot_executable_release(e);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, test_longer_elements);
     tcase_add_test(t, test_donation_is_part_of_the_key);
     tcase_add_test(t, test_failure_leaves_the_type);
 }
