@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { HIDDEN = 16, POINTS = 64, STEPS = 2000 };
-static const double PI = 3.14159265358979323846, RATE = 0.02;
+enum { HIDDEN = 16, POINTS = 64, STEPS = 4000 };
+static const double PI = 3.14159265358979323846, RATE = 0.01;
 
 struct net {
     jot_value w1, b1, w2, b2;
@@ -29,9 +29,9 @@ struct result {
 
 static struct result learn(jot_value seed, jot_value asked)
 {
-    jot_value keys = jot_random_split(jot_random_key(seed), 2), losses;
+    jot_value keys = jot_random_split(jot_random_key(seed), 3), losses;
     struct net p = {.w1 = jot_random_normal(jot_take(keys, 0), JOT_F32, HIDDEN),
-                    .b1 = jot_zeros(JOT_F32, HIDDEN),
+                    .b1 = jot_random_normal(jot_take(keys, 2), JOT_F32, HIDDEN),
                     .w2 = jot_random_normal(jot_take(keys, 1), JOT_F32, HIDDEN),
                     .b2 = jot_zeros(JOT_F32)};
     struct net m, v; // the mean of the gradients, and that of their squares
