@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs grow with the functions they are made of: the lines of the graph as traced and as
 // simplified, the bytes of the schedule and of the assembly, and the time to the first result, for
-// chains, wide trees of parameters, unrolled recurrent networks, nested calls (of functions that use
-// values around them or not), and the gradients of all.  Sizes double from row to row; what grows
-// by more than 2.5 times is marked, and fails.  Equal kernels are one, so the size of the code
-// depends on how soon kernels repeat; it is not marked while it is small.
+// chains, wide trees of parameters, unrolled recurrent networks, nested calls (of functions that
+// use values around them or not), and the gradients of all.  Sizes double from row to row; what
+// grows by more than 2.5 times is marked, and fails.  Equal kernels are one, so the size of the
+// code depends on how soon kernels repeat; it is not marked while it is small.
 //
 //     growth [LARGEST [FAMILY...]]     the largest number of operations, 1000 unless told
 #include <jot/jot.h>

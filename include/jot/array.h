@@ -43,10 +43,10 @@ JOT_API JOT_MUST_USE jot_array *jot_array_copy(jot_dtype dtype, const void *data
 JOT_API JOT_MUST_USE jot_array *jot_array_fill(jot_dtype dtype, double value,
                                                const int64_t *dims);
 
-// A new array over memory of the caller on the host, which is not copied.  The memory must not change and
-// must stay until `release(data, ctx)` is called, once, when nothing uses the array any more;
-// release may be NULL, and may be called from any thread.  On failure it is not called.  The
-// data is aligned to its elements; a bool is a byte 0 or 1.
+// A new array over memory of the caller on the host, which is not copied.  The memory must not
+// change and must stay until `release(data, ctx)` is called, once, when nothing uses the array
+// any more; release may be NULL, and may be called from any thread.  On failure it is not
+// called.  The data is aligned to its elements; a bool is a byte 0 or 1.
 JOT_API JOT_MUST_USE jot_array *jot_array_borrow(jot_dtype dtype, const void *data,
                                                  const int64_t *dims,
                                                  void (*release)(const void *data, void *ctx),
@@ -64,9 +64,10 @@ JOT_API int64_t jot_array_dim(const jot_array *a,
 JOT_API size_t jot_array_size(const jot_array *a); // elements
 JOT_API size_t jot_array_bytes(const jot_array *a);
 
-// The elements in the memory of the host, row-major.  Borrowed until the array is released; not NULL
-// even when there are none.  Of an array on another device the first call waits and makes a copy,
-// which stays with the array; NULL with a message when that fails, as when the device is lost.
+// The elements in the memory of the host, row-major.  Borrowed until the array is released; not
+// NULL even when there are none.  Of an array on another device the first call waits and makes a
+// copy, which stays with the array; NULL with a message when that fails, as when the device is
+// lost.
 JOT_API const void *jot_array_data(const jot_array *a);
 
 // The device that the array is on; that of NULL is the host.
@@ -83,8 +84,8 @@ JOT_API JOT_MUST_USE jot_status jot_array_wait(const jot_array *a);
 // there; jot_array_wait first.  NULL of NULL.
 JOT_API const void *jot_array_device_data(const jot_array *a);
 
-// A new array over memory of the caller on a device, which is not copied; see jot_array_borrow.  What
-// writes there has ended before.
+// A new array over memory of the caller on a device, which is not copied; see jot_array_borrow.
+// What writes there has ended before.
 JOT_API JOT_MUST_USE jot_array *
 jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data, const int64_t *dims,
                     void (*release)(const void *data, void *ctx), void *ctx);

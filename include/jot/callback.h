@@ -27,8 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// An array of a call, row-major: elements of an operand, to be read, or of a result, all of which are
-// to be written.  Borrowed for the call; data may be NULL when there are no elements.
+// An array of a call, row-major: elements of an operand, to be read, or of a result, all of
+// which are to be written.  Borrowed for the call; data may be NULL when there are no elements.
 typedef struct jot_callback_array {
     jot_dtype dtype;
     int rank;
@@ -36,8 +36,8 @@ typedef struct jot_callback_array {
     void *data;
 } jot_callback_array;
 
-// What a callback is called with: operands and results in the order of jot_callback, of the types that
-// they have there.  Everything is borrowed for the call.
+// What a callback is called with: operands and results in the order of jot_callback, of the
+// types that they have there.  Everything is borrowed for the call.
 typedef struct jot_callback_call {
     size_t n_in, n_out;
     const jot_callback_array *in, *out;
@@ -46,10 +46,10 @@ typedef struct jot_callback_call {
     int n_lanes;
 } jot_callback_call;
 
-// Runs on the thread that called the compiled function, which waits for it; several threads that call
-// it at once call this at once.  It may use jot, but no values of a trace.  A status other than
-// JOT_OK ends the run: it is the status of that call, with the message of jot_callback_fail or of the
-// function of jot that failed, and results of the call are untouched.
+// Runs on the thread that called the compiled function, which waits for it; several threads that
+// call it at once call this at once.  It may use jot, but no values of a trace.  A status other
+// than JOT_OK ends the run: it is the status of that call, with the message of jot_callback_fail
+// or of the function of jot that failed, and results of the call are untouched.
 typedef jot_status jot_callback_function(void *ctx, const jot_callback_call *call);
 
 enum jot_callback_map {
@@ -57,15 +57,16 @@ enum jot_callback_map {
     JOT_CALLBACK_BATCH, // jot_vmap calls it once, with the lanes as leading axis of every array
 };
 
-// A dtype and sizes that end with JOT_END.  JOT_TYPE(JOT_F32, 3, 4), JOT_TYPE(JOT_I32) for a scalar.
+// A dtype and sizes that end with JOT_END.  JOT_TYPE(JOT_F32, 3, 4), JOT_TYPE(JOT_I32) for a
+// scalar.
 typedef struct jot_type {
     jot_dtype dtype;
     const int64_t *dims;
 } jot_type;
 #define JOT_TYPE(...) {JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))}
 
-// What jot_callback is to call.  Fields that are left out are zero: no context, the name "callback", no
-// results, and for .map 0 is JOT_CALLBACK_LANES.
+// What jot_callback is to call.  Fields that are left out are zero: no context, the name
+// "callback", no results, and for .map 0 is JOT_CALLBACK_LANES.
 typedef struct jot_callback_spec {
     jot_callback_function *call; // not NULL
     void *ctx;                   // borrowed while any executable that was made with it lives

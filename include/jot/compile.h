@@ -32,8 +32,8 @@ typedef struct jot_jit_options {
     // They are compared at each call: when they have changed the function is traced again.
     const void *static_data;
     size_t static_size;
-    // Where it runs, and where its results are; NULL is the default device of the time.  Inputs that
-    // are elsewhere are copied for the call.
+    // Where it runs, and where its results are; NULL is the default device of the time.  Inputs
+    // that are elsewhere are copied for the call.
     jot_device *device;
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
@@ -49,8 +49,8 @@ JOT_API size_t jot_executable_versions(const jot_executable *f);
 
 // What was made for the types of the last call, as text.  "trace" is the graph as it was traced and
 // transformed; then those of compiled code: "simplify", "schedule", "memory", "llvm",
-// "code".  NULL with a message before the first call or when there is no such stage.  Borrowed until
-// the next call of this function on the executable.
+// "code".  NULL with a message before the first call or when there is no such stage.  Borrowed
+// until the next call of this function on the executable.
 JOT_API const char *jot_executable_text(jot_executable *f, const char *stage);
 JOT_API const char *jot_executable_graph(jot_executable *f); // jot_executable_text(f, "trace")
 
@@ -80,9 +80,9 @@ enum jot_mode {
 };
 
 // Compares the derivatives of f at the arrays, along random directions, with central differences,
-// up to the given order.  Arrays that are not floating or complex stay fixed.  JOT_ERR_ARGUMENT with
-// the two numbers when they differ by more than tolerance, relative to their size; 0 is a tolerance
-// by dtype (1e-5 for f64, 2e-3 for f32).
+// up to the given order.  Arrays that are not floating or complex stay fixed.  JOT_ERR_ARGUMENT
+// with the two numbers when they differ by more than tolerance, relative to their size; 0 is a
+// tolerance by dtype (1e-5 for f64, 2e-3 for f32).
 JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n,
                                                      jot_array *const *at, int order,
                                                      unsigned modes, double tolerance);
@@ -109,8 +109,8 @@ JOT_API JOT_MUST_USE jot_status jot_eval(jot_value v, jot_array **out);
 JOT_API JOT_MUST_USE jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out);
 // The number itself; NaN with a message on failure.
 JOT_API double jot_item(jot_value v);
-// Writes "name = [...]" to stdout, or the error.  In a function that is traced it is written when the
-// function runs (jot/debug.h).
+// Writes "name = [...]" to stdout, or the error.  In a function that is traced it is written
+// when the function runs (jot/debug.h).
 JOT_API void jot_print_value(jot_value v, const char *name);
 // Evaluates v, forgets everything else of the innermost scope, and renews the handles in v: for
 // long loops.

@@ -19,24 +19,25 @@
 // that loses nothing, and then the body runs twice.  Do not leave a block by break, return or goto:
 // it is reported.
 //
-// All of them can be differentiated forward and backward, and mapped; see docs/ir.md.  The names and
-// meanings are those of jax.lax: fori_loop, scan, map, while_loop, cond, switch, associative_scan.
+// All of them can be differentiated forward and backward, and mapped; see docs/ir.md.  The names
+// and meanings are those of jax.lax: fori_loop, scan, map, while_loop, cond, switch,
+// associative_scan.
 #ifndef JOT_CONTROL_H
 #define JOT_CONTROL_H
 
 #include "jot/transform.h"
 
-// Named options behind the lists of a block, and of the functions below.  A field that the block does
-// not have is JOT_ERR_ARGUMENT when it is set.
+// Named options behind the lists of a block, and of the functions below.  A field that the block
+// does not have is JOT_ERR_ARGUMENT when it is set.
 //     JOT_SCAN     length, reverse, checkpoint
 //     JOT_MAP      batch
 //     JOT_WHILE    bound, slots
 typedef struct jot_loop_options {
     int64_t length; // trips of a scan without rows in; with rows in their number, if it is set
     bool reverse;   // from the last row to the first; rows out stand at the places of rows in
-    // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK of the
-    // call, and names the lane.  In reverse mode the loop is a scan of so many trips, most of which
-    // may do nothing.
+    // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK
+    // of the call, and names the lane.  In reverse mode the loop is a scan of so many trips,
+    // most of which may do nothing.
     int64_t bound;
     // Of a while loop without a bound: how many states reverse mode keeps, 2 or more (an odd number
     // counts as one more); 0: 64.  When all are in use every second is dropped, so that of n trips
@@ -70,8 +71,9 @@ JOT_BEGIN_C
 // place.
 //
 // carry, row and out have as many values as the call that takes the step says; a row is without the
-// axis of time.  The lists are the step's for the call only.  ctx is handed on.  A step may be called
-// more than once for one loop (to see it with other types), so it must do the same each time.
+// axis of time.  The lists are the step's for the call only.  ctx is handed on.  A step may be
+// called more than once for one loop (to see it with other types), so it must do the same each
+// time.
 typedef void jot_for_step(jot_value index, jot_value *carry, void *ctx);
 // Sets every value of out.
 typedef void jot_scan_step(jot_value *carry, const jot_value *row, jot_value *out, void *ctx);
@@ -133,9 +135,9 @@ JOT_END_C
 
 #if !defined(JOT_PLAIN)
 
-// JOT_FOR (index, trips, state ...): trips is a C integer or one integer value; index is i32[], or i64[]
-// where trips is a C integer outside of i32, or an i64, u64 or u32.
-// With a C integer the loop is a scan, and reverse mode goes through it.
+// JOT_FOR (index, trips, state ...): trips is a C integer or one integer value; index is i32[],
+// or i64[] where trips is a C integer outside of i32, or an i64, u64 or u32. With a C integer
+// the loop is a scan, and reverse mode goes through it.
 #define JOT_FOR(i, trips, ...) JOT_FOR_(__COUNTER__, i, trips, __VA_ARGS__)
 #define JOT_FOR_(k, i, trips, ...)                                                             \
     for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_(__VA_ARGS__),                            \
@@ -144,8 +146,8 @@ JOT_END_C
         JOT_BLOCK_(k, jot_for_begin(JOT_CAT(jot_c_, k), JOT_V(trips), JOT_HERE ": JOT_FOR"))   \
     for (jot_value i; jot_for_next(JOT_CAT(jot_b_, k), &i); (void)i)
 
-// JOT_FOR_RANGE (index, first, end, state ...): from first to end - 1; no trips when end <= first.  The
-// index has the type that the wider of them asks for.
+// JOT_FOR_RANGE (index, first, end, state ...): from first to end - 1; no trips when end <=
+// first.  The index has the type that the wider of them asks for.
 #define JOT_FOR_RANGE(i, first, end, ...)                                                      \
     JOT_FOR_RANGE_(__COUNTER__, i, first, end, __VA_ARGS__)
 #define JOT_FOR_RANGE_(k, i, first, end, ...)                                                  \

@@ -15,24 +15,25 @@
 
 JOT_BEGIN_C
 
-// The call fails with JOT_ERR_CHECK unless every element of holds, bool of any shape, is true; results
-// are then untouched.  The message of the call is
+// The call fails with JOT_ERR_CHECK unless every element of holds, bool of any shape, is true;
+// results are then untouched.  The message of the call is
 //     prog.c:12: jot_assert(jot_greater(x, 0)): message, at [3, 1]
 // with the index of the first element that is false, in which lanes of a map lead; a scalar has
 // none.  The text is copied; NULL is "does not hold".  where is a literal.
 JOT_API void jot_assert_value(jot_value holds, const char *message, const char *where);
 
 // Calls a C function: jot/callback.h.  out receives the results, n_out of the spec, whose types it
-// says; the spec is copied.  Its tangent is an error, unless jot_custom_vjp or jot_custom_jvp around
-// it give one.  A compiled function with callbacks is compiled anew in each process.
+// says; the spec is copied.  Its tangent is an error, unless jot_custom_vjp or jot_custom_jvp
+// around it give one.  A compiled function with callbacks is compiled anew in each process.
 JOT_API void jot_callback_values(const jot_callback_spec *spec, jot_value *out,
                                  const char *where, size_t n_in, const jot_value *in);
 
 // Writes to stdout when the values are there, in one piece: each {} of the format is a value, as
-// jot_array_print has it; {{ and }} are braces.  Under jot_vmap every lane of the values is written,
-// in order, with "[lane] " before it.  In a lazy scope it is done at once.  The format is copied, and
-// may be of any length.  There are as many values as it has {}, or the trace is in error; they end
-// after n_in or before the first {0, 0}, which is none, and there is no limit to them (the macro: 15).
+// jot_array_print has it; {{ and }} are braces.  Under jot_vmap every lane of the values is
+// written, in order, with "[lane] " before it.  In a lazy scope it is done at once.  The format
+// is copied, and may be of any length.  There are as many values as it has {}, or the trace is
+// in error; they end after n_in or before the first {0, 0}, which is none, and there is no limit
+// to them (the macro: 15).
 JOT_API void jot_printf_values(const char *format, const char *where, size_t n_in,
                                const jot_value *in);
 

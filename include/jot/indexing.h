@@ -29,8 +29,8 @@ enum jot_index_mode {
     JOT_INDEX_WRAP     // modulo the extent; of rows only
 };
 
-// What an update y does to an element x that it meets.  Updates of one element are made in the order of
-// the indices, on any number of threads.
+// What an update y does to an element x that it meets.  Updates of one element are made in the
+// order of the indices, on any number of threads.
 enum jot_scatter_kind {
     JOT_SCATTER_SET, // x = y: the last update counts
     JOT_SCATTER_ADD, // x = x + y

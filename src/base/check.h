@@ -9,9 +9,10 @@
 
 enum { CHECK_MAX_TRIPS = 8, CHECK_MAX_LANES = 16, CHECK_MAX_COUNTS = 24 };
 
-// Flags of an array with these extents, row-major, each 0 or 1; an extent of -1 is no axis of theirs: the
-// index of a lane stands there, the next of the counts behind the trips.  Before these come the numbers of
-// the trips of the loops around the check, the outermost first, of which the first CHECK_MAX_TRIPS are told.
+// Flags of an array with these extents, row-major, each 0 or 1; an extent of -1 is no axis of
+// theirs: the index of a lane stands there, the next of the counts behind the trips.  Before
+// these come the numbers of the trips of the loops around the check, the outermost first, of
+// which the first CHECK_MAX_TRIPS are told.
 struct check {
     const char *what; // "prog.c:3: jot_assert(p): message"
     const uint8_t *holds;
@@ -21,8 +22,8 @@ struct check {
     int64_t counts[CHECK_MAX_COUNTS];
 };
 
-// JOT_ERR_CHECK unless all flags are set, with the message "what, at [3, 1], in trip 17": the index of
-// the first flag that is 0, none for a scalar.
+// JOT_ERR_CHECK unless all flags are set, with the message "what, at [3, 1], in trip 17": the
+// index of the first flag that is 0, none for a scalar.
 jot_status check_all(const struct check *c);
 
 #endif

@@ -7,10 +7,10 @@
 //
 // Buffers.  A step names its operands by buffer id.  A buffer is a range of bytes in one of
 // four places: an input of the call, an output of the call, the constants of the plan, or the
-// arena, which is memory of one call in flight (64-byte aligned; its last zeroed_bytes are zero before
-// the first call that uses it, and every call leaves them so; the rest holds anything).  Or it is part of other
-// buffers, another one in each trip of a loop: a row (offset + trip * stride) of one, or the one of
-// several whose turn it is ((index + trip) mod their number).
+// arena, which is memory of one call in flight (64-byte aligned; its last zeroed_bytes are zero
+// before the first call that uses it, and every call leaves them so; the rest holds anything).
+// Or it is part of other buffers, another one in each trip of a loop: a row (offset + trip *
+// stride) of one, or the one of several whose turn it is ((index + trip) mod their number).
 //
 // Steps run in order, each after the one before has ended.  Jumps make loops and branches; a loop
 // has a number, and counts its trips.
@@ -47,8 +47,9 @@
 //
 // On a GPU the kernel is started once, by `block` threads in each of so many blocks that the device
 // is full, or one a chunk with RT_STEP_EXACT_GRID; blocks take chunks in turn:
-// for (c = blockIdx.x; c < chunks; c += gridDim.x).  Its parameters are the addresses of the operands
-// in the step's order, and nothing else.  Results do not depend on the number of blocks.
+// for (c = blockIdx.x; c < chunks; c += gridDim.x).  Its parameters are the addresses of the
+// operands in the step's order, and nothing else.  Results do not depend on the number of
+// blocks.
 #ifndef BASE_LAUNCH_H
 #define BASE_LAUNCH_H
 
@@ -76,8 +77,8 @@ struct rt_phases {
     bool (*multiply)(struct rt_phases *phases, void *const *buffers, int64_t index);
 };
 
-// A whole loop.  buffers and scratch as for a kernel.  Returns the trips that it made; -1 when a product
-// has failed.
+// A whole loop.  buffers and scratch as for a kernel.  Returns the trips that it made; -1 when a
+// product has failed.
 typedef int64_t rt_loop(void *const *buffers, struct rt_phases *phases, void *scratch);
 
 enum rt_place {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds in a loop over points whose lanes are the points: where what a point folds lies together, as
-// the row of a matrix does, each lane is folded by itself, along the row, and only the results are put
-// side by side.
+// Folds in a loop over points whose lanes are the points: where what a point folds lies
+// together, as the row of a matrix does, each lane is folded by itself, along the row, and only
+// the results are put side by side.
 //
 //     par i < 256 {                      for 16 places of i:
 //       fold k < 256 { w[256*i + k] }        16 times: a row, 16 elements at a time

@@ -115,7 +115,8 @@ static int64_t even_side(int64_t n, int64_t most)
     return (n + pieces - 1) / pieces;
 }
 
-// Up to `most`, and more than half of it: one that leaves no rest, which is code of its own, if any.
+// Up to `most`, and more than half of it: one that leaves no rest, which is code of its own, if
+// any.
 static int64_t whole_side(int64_t n, int64_t most)
 {
     for (int64_t side = most; 2 * side > most; side--)

@@ -16,8 +16,9 @@ struct cg_layer {
 void cg_call_layer(struct cg_lowering *l, const struct cg_layer *layer, LLVMValueRef to,
                    LLVMValueRef from, LLVMValueRef matrix);
 
-// to[sides[1] * i + j] = sum over points of a block, in the order of sums, of a[i] b[j].  What is of
-// `lanes` points stands together: rows[0] rows of a, rows[1] of b, of which the first ones count.
+// to[sides[1] * i + j] = sum over points of a block, in the order of sums, of a[i] b[j].  What
+// is of `lanes` points stands together: rows[0] rows of a, rows[1] of b, of which the first ones
+// count.
 struct cg_product {
     nest_id put, source[2];
     jot_dtype dtype;

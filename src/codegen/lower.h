@@ -260,8 +260,8 @@ void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 // fit.
 bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                   LLVMValueRef last);
-// fold_lane.c: a fold directly in the body of a loop over points, one of whose axes is the lanes, for one
-// lane after the other; whether its body allows that.
+// fold_lane.c: a fold directly in the body of a loop over points, one of whose axes is the
+// lanes, for one lane after the other; whether its body allows that.
 bool cg_may_fold_by_lane(const struct cg_lowering *l, const struct nest_block *body,
                          const struct nest_statement *fold);
 void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id fold);
@@ -317,9 +317,9 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s);
 // seq.c
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);
 
-// stack.c: what a loop over time reads and puts where lanes are far apart, in tiles of so many steps.
-// find says whether there is such a thing; move brings what count steps from `first` on read in, or
-// what they put out; step is called in front of each.
+// stack.c: what a loop over time reads and puts where lanes are far apart, in tiles of so many
+// steps. find says whether there is such a thing; move brings what count steps from `first` on
+// read in, or what they put out; step is called in front of each.
 bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
                   const struct nest_statement *s, nest_id lanes);
 bool cg_stack_find(struct cg_lowering *l, const struct nest_statement *seq);
@@ -374,8 +374,8 @@ bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s);
 struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block);
 void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_onehot *onehot);
 
-// choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the loop, or
-// NEST_NONE to leave it to the loops inside.  *lanes is how many.
+// choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the
+// loop, or NEST_NONE to leave it to the loops inside.  *lanes is how many.
 nest_id cg_choose_axis(const struct cg_lowering *l, nest_id s, unsigned *lanes);
 // Whether the lanes of the loop's axis are better folded by themselves.
 bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, nest_id axis);

@@ -241,8 +241,8 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     return cg_cold_close(m, warm, from, y, again);
 }
 
-// Where the straight-line form does not hold on a GPU, which has no scalar functions to call: those of
-// base/math/math.c as a function of the module.
+// Where the straight-line form does not hold on a GPU, which has no scalar functions to call:
+// those of base/math/math.c as a function of the module.
 static LLVMValueRef beyond_function(struct machine *m, const struct form *form, bool wide,
                                     LLVMTypeRef *out_type)
 {

@@ -8,15 +8,15 @@
 
 struct cg_target;
 
-// The target "CPU FEATURES", "cuda ARCHITECTURE" ("cuda sm_90"), or this machine for NULL.  It is the
-// thread's, until the thread asks for another or ends.
+// The target "CPU FEATURES", "cuda ARCHITECTURE" ("cuda sm_90"), or this machine for NULL.  It
+// is the thread's, until the thread asks for another or ends.
 jot_status cg_target_find(const char *text, struct cg_target **out_target);
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);
 void cg_module_finish(struct cg_module *m);
 
-// Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or PTX that ends in a
-// zero byte; texts only where wanted.
+// Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or PTX that
+// ends in a zero byte; texts only where wanted.
 struct cg_object {
     const void *bytes;
     size_t size;

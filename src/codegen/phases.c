@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop of steps as one function (rt_loop): it counts its trips, finds rows and turns, decides tests
-// and branches, and calls the kernels.  Where they are worth threads, and for products, it asks the
-// run time.
+// A loop of steps as one function (rt_loop): it counts its trips, finds rows and turns, decides
+// tests and branches, and calls the kernels.  Where they are worth threads, and for products, it
+// asks the run time.
 //
 //     loop(buffers, phases, scratch):
 //         x, y, ... = buffers[0], buffers[1], ...

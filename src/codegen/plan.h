@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "codegen/lower.h"
 
-// The launch plan of a scheduled program, as bytes: its nests were lowered to these kernels, the loops
-// that some of its steps open (phases, by step) to functions.
+// The launch plan of a scheduled program, as bytes: its nests were lowered to these kernels, the
+// loops that some of its steps open (phases, by step) to functions.
 jot_status cg_plan_write(struct arena *arena, const struct nest_program *program,
                          const struct cg_kernel *kernels, const struct cg_phases *phases,
                          const void **out_bytes, size_t *out_size);

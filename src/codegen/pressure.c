@@ -3,9 +3,9 @@
 // operations and keep what they carry in registers.
 //
 // Turns come one after the other, so what is live only inside a step is live once, and what stands
-// between steps is live for every vector.  Measured on a processor with 32 registers of 16 lanes, in
-// 1e9 steps of a lane each second, for 1, 2, 4 and 8 vectors: spring 4, 9, 17, 25; Lorenz by
-// Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.
+// between steps is live for every vector.  Measured on a processor with 32 registers of 16
+// lanes, in 1e9 steps of a lane each second, for 1, 2, 4 and 8 vectors: spring 4, 9, 17, 25;
+// Lorenz by Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.
 #include "codegen/lower.h"
 #include "passes/cost.h"
 

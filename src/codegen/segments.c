@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in segments: where a body compares an index with numbers, most of the loop is on one side of
-// all of them.
+// Loops in segments: where a body compares an index with numbers, most of the loop is on one
+// side of all of them.
 //
 //     map j < 256 {                          for j in 0 .. 15, 240 .. 255: as it is
 //       %1 = index j                         for j in 16 .. 239:

@@ -112,7 +112,8 @@ static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, LLVMValueR
     return v;
 }
 
-// The late statements of one of the steps of a turn, with the guard of the put as it is in `guarded`.
+// The late statements of one of the steps of a turn, with the guard of the put as it is in
+// `guarded`.
 static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
                        const struct steps *p, LLVMValueRef first, LLVMValueRef turn,
                        unsigned lane, LLVMValueRef guarded)

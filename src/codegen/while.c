@@ -142,8 +142,8 @@ static LLVMValueRef either(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b
 
 // ---- A lane alone
 
-// Statements of the block that are lowered for a lane alone; more than allowed where one has no form
-// for that.
+// Statements of the block that are lowered for a lane alone; more than allowed where one has no
+// form for that.
 static uint32_t statements_alone(const struct cg_lowering *l, uint32_t block)
 {
     uint32_t n = 0;

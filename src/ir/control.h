@@ -34,9 +34,9 @@ enum {
 #define IR_NO_BOUND (-1)
 #define IR_SLOTS 64 // of a while that has none
 
-// Operands are consts, carries; results are carries.  Test and step take the same.  With batched > 0
-// that many leading axes of every carry are lanes, the test is bool[lanes], and a lane keeps its
-// carries once its test is false.
+// Operands are consts, carries; results are carries.  Test and step take the same.  With batched
+// > 0 that many leading axes of every carry are lanes, the test is bool[lanes], and a lane keeps
+// its carries once its test is false.
 struct ir_while {
     uint32_t test, step;
     int n_consts, batched;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds.  Sums and products have one shape, given by the number of elements alone: blocks
-// (base/fold.h), in a block 64 accumulators that take elements in turn (of fewer elements the next power
-// of two), a fixed fold of the accumulators, and pairs of block results.  Half types accumulate
-// in f32.
+// (base/fold.h), in a block 64 accumulators that take elements in turn (of fewer elements the
+// next power of two), a fixed fold of the accumulators, and pairs of block results.  Half types
+// accumulate in f32.
 #include "ir/eval_fold.h"
 
 static struct eval_number identity(enum ir_op op, jot_dtype d)

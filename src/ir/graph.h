@@ -5,8 +5,8 @@
 // and values are dense 32-bit numbers, so side tables are arrays.  The first n_params nodes are
 // the parameters, and value i < n_params is parameter i.
 //
-// Nodes with effects are results too: they are kept, and happen in the order in which they stand.  A
-// node whose body has effects has them itself.
+// Nodes with effects are results too: they are kept, and happen in the order in which they
+// stand.  A node whose body has effects has them itself.
 //
 // A module owns one arena; graphs, types and attributes live in it and go with it.  A graph being
 // built belongs to a builder (build.h); ir_function_add makes it a function of the module, and
@@ -147,8 +147,8 @@ bool ir_has_effect(const struct ir_graph *g, const struct ir_node *n);
     for (const struct ir_node *n = (g)->nodes.at, *n##_end_ = n ? n + (g)->nodes.count : n;    \
          n < n##_end_; n++)
 
-// The place of the host in the table, where equal ones are one.  A name, and a context with bytes, are
-// copied.
+// The place of the host in the table, where equal ones are one.  A name, and a context with
+// bytes, are copied.
 uint32_t ir_host_add(struct ir_module *m, const struct ir_host *host);
 
 // The set that holds one place; 0 for NULL.  The text is copied.
@@ -159,7 +159,8 @@ uint32_t ir_where_merge(struct ir_module *m, uint32_t a, uint32_t b);
 const char *ir_where_text(const struct ir_module *m, uint32_t where);
 
 // A copy with nodes numbered depth-first from the effects, in order, and the outputs, by operand
-// position, without what none of them needs; parameters stay.  The same source gives the same graph under every compiler.
+// position, without what none of them needs; parameters stay.  The same source gives the same
+// graph under every compiler.
 struct ir_graph *ir_canonical(const struct ir_graph *g);
 
 // Text form (print.c, parse.c).  Printing a graph prints the functions it uses before it.

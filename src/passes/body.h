@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function made of another: its parameters in a new order, its results picked.  What transforms of
-// loops and branches wrap around transformed bodies.
+// A function made of another: its parameters in a new order, its results picked.  What
+// transforms of loops and branches wrap around transformed bodies.
 //
 //     struct body w = body_of(m, f);
 //     body_take(&w, 2); body_take(&w, 0); ...       every parameter of f, in the new order

@@ -5,9 +5,10 @@
 // becomes
 //     f(x) { y = log x; p = eq y y; check p; z = neg y; q = eq z z; check q; return z }
 //
-// Checks are in the order of the ops, so the first that fails is that of the op that a NaN came from.
-// Loops count their trips, which the checks in them tell; of a scan of lanes that is an axis of the index.  Lanes of a
-// while that have left it are not checked: which are in it goes along into the bodies of its step.
+// Checks are in the order of the ops, so the first that fails is that of the op that a NaN came
+// from. Loops count their trips, which the checks in them tell; of a scan of lanes that is an
+// axis of the index.  Lanes of a while that have left it are not checked: which are in it goes
+// along into the bodies of its step.
 //
 // Needs all differentiation and mapping done, and places still there: before pass_simplify.
 #include "ir/control.h"
@@ -213,7 +214,8 @@ static void check_while(struct checker *c, const struct ir_node *n, const ir_id 
 
 // -- All --------------------------------------------------------------------------------------
 
-// Which of the lanes of a scan of lanes are in the while around it is known where these are all there are.
+// Which of the lanes of a scan of lanes are in the while around it is known where these are all
+// there are.
 static bool knows_lanes(const struct checker *c, const struct ir_node *n)
 {
     struct ir_type t = c->active == IR_NONE ? (struct ir_type){0} : ir_type_in(c->b, c->active);

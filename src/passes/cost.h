@@ -51,8 +51,8 @@ static inline bool cost_is_expensive(enum ir_op op, jot_dtype dtype)
 {
     return cost_of_op(op, dtype) >= COST_EXPENSIVE;
 }
-// What it adds to the size of a kernel: 1 for arithmetic, 3 for sin.  Less than the cost, for a long
-// kernel is still better than a store and a load.
+// What it adds to the size of a kernel: 1 for arithmetic, 3 for sin.  Less than the cost, for a
+// long kernel is still better than a store and a load.
 static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
 {
     return 1 + cost_of_op(op, dtype) / 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes nodes that neither an output nor an effect needs, and results of calls that nothing reads.
+// Removes nodes that neither an output nor an effect needs, and results of calls that nothing
+// reads.
 //
 //     a = add x y
 //     b = mul x x        becomes       a = add x y

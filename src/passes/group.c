@@ -541,8 +541,8 @@ static bool is_resident(struct schedule *s, const struct ir_node *n)
     return !s->options->separate && !s->options->steps && !schedule_residence(s, n)->reason;
 }
 
-// One group for all results of the node.  A loop that is one kernel computes operands that are cheap where
-// it wants them; steps need their memory.
+// One group for all results of the node.  A loop that is one kernel computes operands that are
+// cheap where it wants them; steps need their memory.
 static void store_steps(struct schedule *s, const struct ir_node *n)
 {
     demand_list all = {0};

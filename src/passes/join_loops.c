@@ -8,10 +8,10 @@
 //                                               }
 //                                               g = call f(k, x)
 //
-// What a gradient keeps of the way there for the way back is such rows.  In two kernels they go to memory and
-// come back, for all lanes; in one (schedule_resident.c) they are a local of the lanes that are on
-// their way, and stay in the nearest caches.  That is possible when the lanes of the two are the
-// same and what is between them mixes none.
+// What a gradient keeps of the way there for the way back is such rows.  In two kernels they go
+// to memory and come back, for all lanes; in one (schedule_resident.c) they are a local of the
+// lanes that are on their way, and stay in the nearest caches.  That is possible when the lanes
+// of the two are the same and what is between them mixes none.
 #include "passes/lanes.h"
 #include "passes/transform.h"
 

@@ -26,15 +26,15 @@ struct lanes {
     VEC(const struct ir_node *) mixers;
 };
 
-// Looks at node n of a graph and at its bodies: gives its results views, unites and marks atoms.  in
-// are views of its operands, or NULL for those of their values (lanes_ops.c).
+// Looks at node n of a graph and at its bodies: gives its results views, unites and marks atoms.
+// in are views of its operands, or NULL for those of their values (lanes_ops.c).
 void lanes_look(struct lanes *l, struct lane_graph *f, const struct ir_node *n,
                 const struct view *in);
 struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g); // without views
 void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 
-// The lanes of node n of g, a scan, while or cond, or a call of a function that has some.  Memory is
-// the scratch arena's.
+// The lanes of node n of g, a scan, while or cond, or a call of a function that has some.
+// Memory is the scratch arena's.
 struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g,
                        const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.

@@ -280,8 +280,9 @@ bool nest_equal(const struct nest *a, const struct nest *b);
 //
 // Rows and turns are other memories seen from a trip of a loop, the number `loop`: row `trip` of a
 // stacked array (from the end with reverse), and the one of several memories whose turn it is,
-// of[(index + trip) % n_of].  What a carry is made anew in changes places with the carry from trip to
-// trip in this way, and nothing is copied.  After its loop a turn stays where the last trip left it.
+// of[(index + trip) % n_of].  What a carry is made anew in changes places with the carry from
+// trip to trip in this way, and nothing is copied.  After its loop a turn stays where the last
+// trip left it.
 enum nest_place { NEST_INPUT, NEST_OUTPUT, NEST_CONSTANT, NEST_TEMPORARY, NEST_ROW, NEST_TURN };
 
 struct nest_memory {
@@ -377,8 +378,8 @@ static inline bool nest_step_opens(const struct nest_step *t)
 }
 // The END of the body that step i opens.
 uint32_t nest_step_end(const struct nest_program *p, uint32_t i);
-// The first step of the body that step i, a loop, opens that only the host does; NEST_NONE when all are
-// kernels, products, copies and control.  The loop is then one function of phases.
+// The first step of the body that step i, a loop, opens that only the host does; NEST_NONE when
+// all are kernels, products, copies and control.  The loop is then one function of phases.
 uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i);
 // Whether step i opens such a loop.
 static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)

@@ -111,8 +111,8 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f);
 // the result has at most max_nodes nodes.  After all differentiation.
 uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
 
-// A check after each op that makes a NaN, or also an infinity, which names the op and its place.  After
-// all differentiation and mapping; before simplification, which merges places.
+// A check after each op that makes a NaN, or also an infinity, which names the op and its place.
+// After all differentiation and mapping; before simplification, which merges places.
 enum pass_check { PASS_CHECK_NAN = 1u << 0, PASS_CHECK_INF = 1u << 1 };
 uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds);
 

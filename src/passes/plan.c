@@ -3,8 +3,8 @@
 //
 // Temporaries share one arena: each gets the smallest gap that holds it, from the step that writes
 // it to the last that reads it, and through all of a loop when it is needed from trip to trip.  A
-// kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output take
-// the memory of a donated input.
+// kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output
+// take the memory of a donated input.
 #include "passes/plan.h"
 
 #include "passes/schedule.h"

@@ -7,10 +7,10 @@
 //         y' = x + y                            kernel: y' in x, x' in z
 //                                           end
 //
-// Every carry has a slot for what comes in, and one for what goes out when that cannot be written over
-// something that nobody reads any more.  Between trips the contents of slots move; when slots are
-// more than one the memories go round instead (NEST_TURN), so that a trip copies nothing.  Rows of
-// stacked operands and results are views of them (NEST_ROW).
+// Every carry has a slot for what comes in, and one for what goes out when that cannot be
+// written over something that nobody reads any more.  Between trips the contents of slots move;
+// when slots are more than one the memories go round instead (NEST_TURN), so that a trip copies
+// nothing.  Rows of stacked operands and results are views of them (NEST_ROW).
 #include "passes/schedule_internal.h"
 
 #include "ir/control.h"
@@ -159,8 +159,8 @@ static uint32_t mover(const struct carries *c, uint32_t slot)
     return NONE;
 }
 
-// Slots whose contents move from each to the next, as memories that go round.  The first slot, when it
-// is what a trip makes anew, is given; else all are carries.
+// Slots whose contents move from each to the next, as memories that go round.  The first slot,
+// when it is what a trip makes anew, is given; else all are carries.
 static void turn_slots(struct carries *c, uint32_t n, const uint32_t *slot, const uint32_t *of)
 {
     struct nest_program *p = c->s->program;

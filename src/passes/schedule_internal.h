@@ -220,9 +220,9 @@ void schedule_kernel_step(struct schedule *s, const struct kernel *k, const char
 
 // ---- Loops and branches (schedule_control.c, schedule_resident.c)
 
-// Adds the steps of a graph whose parameters are in the memories `in` and whose outputs go to `out`,
-// none of which is read otherwise before the last of them ends.  dies: by parameter, whether nobody
-// needs it after them.
+// Adds the steps of a graph whose parameters are in the memories `in` and whose outputs go to
+// `out`, none of which is read otherwise before the last of them ends.  dies: by parameter,
+// whether nobody needs it after them.
 void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *dies,
                    const uint32_t *in, const uint32_t *out);
 // The steps of a scan, while or cond, the root of the group.
@@ -237,12 +237,13 @@ struct resident {
     const char *reason; // NULL: it is one
 };
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);
-// What, and the place and the name of the op that it is due to: "lane axis lost at t.c:41: jot_flip(x), rev".
+// What, and the place and the name of the op that it is due to: "lane axis lost at t.c:41:
+// jot_flip(x), rev".
 const char *schedule_reason(struct schedule *s, const char *what, const struct ir_node *n);
 // The same before a graph is scheduled.
 bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
-// The kernel, over the memories of results and of operands that are stored; false, with the reason, when
-// it is none.
+// The kernel, over the memories of results and of operands that are stored; false, with the
+// reason, when it is none.
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
                        const char **reason);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches that are all computed, and lanes side by side: what a cond for each lane becomes where no
-// kernel takes branches lane by lane.
+// Branches that are all computed, and lanes side by side: what a cond for each lane becomes
+// where no kernel takes branches lane by lane.
 //
 //     y = scan {lanes=1, body: cond i {f, g} x} i x
 // becomes, for all lanes at once,

@@ -2,8 +2,8 @@
 // Contractions with the basis of a Jacobian are changes of index.
 //
 // A basis is an identity matrix [n,n] whose second axis may be split: [n,d0,d1].  Contracting all
-// of d0, d1 with another operand gives that operand, its contracted axes in place of n.  Contracting
-// d1 alone leaves copies of it on the diagonal of n's first part and the axis d0.
+// of d0, d1 with another operand gives that operand, its contracted axes in place of n.
+// Contracting d1 alone leaves copies of it on the diagonal of n's first part and the axis d0.
 //
 //     p = reshape (convert (eq (iota 0) (iota 1))) [6,2,3];  y = dot p a over d0, d1
 // becomes

@@ -6,8 +6,8 @@
 //     c, d = scan {body} [a, a | c0, d0]            becomes    c = scan {body'} [a, d0 | c0]
 //         where body returns d as it came                      d is d0
 //
-// All are exact.  What a body does with its parameters alone is simplified in the body; what depends
-// on consts alone stays in it.
+// All are exact.  What a body does with its parameters alone is simplified in the body; what
+// depends on consts alone stays in it.
 #include "passes/transform.h"
 
 #include "ir/control.h"

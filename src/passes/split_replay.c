@@ -6,8 +6,8 @@
 //     forward(x) { y = sin x; return y }
 //     linear(x, dx) { c = cos x; dy = mul dx c; return dy }
 //
-// The linear part computes again what it needs of the inputs, without effects: what jot_checkpoint asks
-// for, and what a segment of a loop does.
+// The linear part computes again what it needs of the inputs, without effects: what
+// jot_checkpoint asks for, and what a segment of a loop does.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"

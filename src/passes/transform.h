@@ -66,8 +66,8 @@ void pass_copy_stripped(struct ir_builder *b, const struct ir_graph *g, const st
 
 // -- Branches (select.c) ----------------------------------------------------------------------
 
-// The cond n over the operands in: all branches, and selects.  Operands in hidden (by operand, may be
-// NULL) have no derivatives in branches that are not taken.
+// The cond n over the operands in: all branches, and selects.  Operands in hidden (by operand,
+// may be NULL) have no derivatives in branches that are not taken.
 void pass_select_branches(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                           const bool *hidden, ir_id *out);
 // What a scan of lanes computes, for all of them at once: a function of its operands.
@@ -100,8 +100,8 @@ struct unzipped {
 jot_status pass_unzip(struct ir_module *m, const struct ir_graph *g, const bool *linear_in,
                       ir_id *map, struct unzipped *out);
 
-// f as pass_split has it, but with inputs as the only residuals: the linear part computes again what
-// else it needs.
+// f as pass_split has it, but with inputs as the only residuals: the linear part computes again
+// what else it needs.
 jot_status pass_split_replay(struct ir_module *m, uint32_t f, const bool *linear_in,
                              struct pass_split *out);
 
@@ -138,8 +138,8 @@ jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in
 ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                           struct ir_type type);
 
-// A loop or a branch over in, with simplified bodies, as few operands and results as may be, or none
-// of it; out receives what stands for its results.
+// A loop or a branch over in, with simplified bodies, as few operands and results as may be, or
+// none of it; out receives what stands for its results.
 void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                            ir_id *out);
 

@@ -7,8 +7,8 @@
 //     f(x, dx) { y, c = call forward x; dy = call linear c dx; return y, dy }
 //
 // Only nodes with bodies and barriers can be both; loops and branches are separated in the other
-// files called unzip.  A checkpoint is separated into two checkpoints without residuals between them:
-// the second computes again what it needs, without effects.
+// files called unzip.  A checkpoint is separated into two checkpoints without residuals between
+// them: the second computes again what it needs, without effects.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "passes/unzip.h"

@@ -6,11 +6,11 @@
 //     x, cs = scan {known} [a | x0 | s]
 //     dx = scan {linear} [| dx0 | cs]
 //
-// Residuals are known values that the linear body reads.  Consts and rows of the loop are handed on;
-// what depends on consts alone is computed once, outside; rows out are used.  What cheap elementwise
-// ops make of these is made again.  The rest becomes rows out of the known loop: either as it is, or
-// the carries before each trip from which it can be made, whichever is less.  The value of a carry
-// after each trip is the same stack, moved by one trip.
+// Residuals are known values that the linear body reads.  Consts and rows of the loop are handed
+// on; what depends on consts alone is computed once, outside; rows out are used.  What cheap
+// elementwise ops make of these is made again.  The rest becomes rows out of the known loop:
+// either as it is, or the carries before each trip from which it can be made, whichever is less.
+// The value of a carry after each trip is the same stack, moved by one trip.
 //
 // A carry is linear when it is in some trip: the body is separated until no carry is added.
 //
@@ -133,8 +133,8 @@ static bool is_cheap(const struct ir_graph *g, const struct ir_node *n)
             (ir_op_class(op) == IR_CLASS_MAP && cost_of_op(op, ir_dtype_of(g, n->out)) <= 2));
 }
 
-// Whether the value is a carry after the trip whose rows before each trip are residuals: those rows,
-// moved by a trip, are its own.
+// Whether the value is a carry after the trip whose rows before each trip are residuals: those
+// rows, moved by a trip, are its own.
 static bool is_stored_after(const struct split_loop *l, ir_id v)
 {
     uint32_t k = l->scan.length > 0 ? find_carry_after(l, v) : l->n_carry;

@@ -7,14 +7,14 @@
 //     dx = linear_call {forward, backward} a, x0, n, ... ; dx0
 //
 // where forward is the loop itself and backward goes from the last trip to the first.  Memory is
-// fixed before the run: S slots for known carries.  The state before every stride-th trip goes into a
-// slot; when the slots are full every second is dropped and the stride doubles (the thinning that
-// online checkpointing begins with: Heuveline and Walther, Online checkpointing for parallel adjoint
-// computation in PDEs, 2006; Stumm and Walther, New algorithms for optimal online checkpointing,
-// 2010).  Backward uses the slots as a stack.  Where the last state on it is not the one before the
-// trip in question, the trips between are run again, and the state half way is pushed, until it is:
-// log2(stride) states more, and about log2(stride) / 2 more runs of each trip.  With at most S trips
-// nothing is run again.
+// fixed before the run: S slots for known carries.  The state before every stride-th trip goes
+// into a slot; when the slots are full every second is dropped and the stride doubles (the
+// thinning that online checkpointing begins with: Heuveline and Walther, Online checkpointing
+// for parallel adjoint computation in PDEs, 2006; Stumm and Walther, New algorithms for optimal
+// online checkpointing, 2010).  Backward uses the slots as a stack.  Where the last state on it
+// is not the one before the trip in question, the trips between are run again, and the state
+// half way is pushed, until it is: log2(stride) states more, and about log2(stride) / 2 more
+// runs of each trip.  With at most S trips nothing is run again.
 //
 // Everything is made of ordinary ops, so it maps and differentiates further.
 //
@@ -343,7 +343,8 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
         ir_output(b, y + i);
 }
 
-// Results of the known loop: stride (twice that of the slots), slots in use, trips, false, x, slots.
+// Results of the known loop: stride (twice that of the slots), slots in use, trips, false, x,
+// slots.
 static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_id *consts,
                          const ir_id *x)
 {

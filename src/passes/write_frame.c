@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of bodies: parameters, what is held, and what is kept in a local.
 //
-// Inside a body a value is wanted at coordinates as anywhere else.  Along lanes these are the loops of
-// the kernel's points, and only they: an op that would ask for another lane has mixed the axis
-// (lanes.c).  Along other axes they are numbers where elements are written out, and loops where they
-// are not.
+// Inside a body a value is wanted at coordinates as anywhere else.  Along lanes these are the
+// loops of the kernel's points, and only they: an op that would ask for another lane has mixed
+// the axis (lanes.c).  Along other axes they are numbers where elements are written out, and
+// loops where they are not.
 #include "passes/write.h"
 
 #include "ir/control.h"
@@ -16,8 +16,9 @@ void write_enter(struct writer *w, struct frame *f)
     w->e.floor = f ? f->floor : 0;
 }
 
-// Values all of whose elements are made at once: prefix folds, and where elements are looped over what
-// several read, what folds make, and what is read by ops that read elements more than once.
+// Values all of whose elements are made at once: prefix folds, and where elements are looped
+// over what several read, what folds make, and what is read by ops that read elements more than
+// once.
 static void choose_kept(struct writer *w, struct frame *f)
 {
     const struct ir_graph *g = f->s.g;

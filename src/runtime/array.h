@@ -43,9 +43,9 @@ static inline jot_device *rt_array_device(const jot_array *a)
     return a->flags & RT_ARRAY_FAR ? ((const struct rt_far_array *)a)->device : jot_host();
 }
 
-// A new array on the host whose data is not set yet.  dims has `rank` sizes, which are known to be good:
-// the product with the element size fits.  NULL with a message when memory is out.  Allocates
-// from the data pool only; for small arrays that is a list of the thread.
+// A new array on the host whose data is not set yet.  dims has `rank` sizes, which are known to
+// be good: the product with the element size fits.  NULL with a message when memory is out.
+// Allocates from the data pool only; for small arrays that is a list of the thread.
 jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims);
 
 // The same on a device.

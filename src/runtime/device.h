@@ -12,8 +12,8 @@ struct rt_program;
 struct rt_instance;
 struct rt_bound_step;
 
-// What a kind of device can do.  Work that is handed over runs in the order of the calls of a thread,
-// and by what other threads hand over later; only `download` and `wait` wait for it.
+// What a kind of device can do.  Work that is handed over runs in the order of the calls of a
+// thread, and by what other threads hand over later; only `download` and `wait` wait for it.
 struct rt_device_type {
     jot_device_kind kind;
     jot_status (*check)(jot_device *device);
@@ -37,12 +37,13 @@ struct rt_device_type {
     // What code is generated for (codegen.h; "" is the host), and all that the code depends on.
     jot_status (*target)(jot_device *device, char *buffer, size_t size);
     void (*identity)(jot_device *device, char *buffer, size_t size);
-    // Makes what is loaded from what the code generator gave; the result is memory_allocate's.  NULL
-    // when they are the same.
+    // Makes what is loaded from what the code generator gave; the result is memory_allocate's.
+    // NULL when they are the same.
     jot_status (*assemble)(jot_device *device, const void *object, size_t size, void **out,
                            size_t *out_size);
 
-    // Programs (steps.h).  `prepare` comes before each run, `bind` once for each kernel and product.
+    // Programs (steps.h).  `prepare` comes before each run, `bind` once for each kernel and
+    // product.
     jot_status (*load)(struct rt_program *program, const void *object, size_t size);
     void (*unload)(struct rt_program *program);
     jot_status (*bind)(struct rt_program *program, const struct rt_step *from, const char *name,

@@ -97,8 +97,8 @@ static uint32_t depth_of(const struct rt_plan *plan, uint32_t buffer)
     return depth + 1;
 }
 
-// The operands that each loop moves, what others are part of first.  Without room (views is NULL) they
-// are counted.
+// The operands that each loop moves, what others are part of first.  Without room (views is
+// NULL) they are counted.
 static uint32_t list_views(const struct rt_plan *plan, struct rt_view *views, uint32_t *first)
 {
     uint32_t n = 0;

@@ -29,10 +29,9 @@ void rt_program_release(struct rt_program *program); // NULL is fine; no call ma
 
 const struct rt_plan *rt_program_plan(const struct rt_program *program);
 
-// Runs the program; on a GPU it is handed over when this returns.  inputs and outputs are the memory
-// of the arguments on the device, in the order and of the sizes of the plan; aligned to their
-// elements.  An output may be the memory of an input
-// only where the plan says so.
+// Runs the program; on a GPU it is handed over when this returns.  inputs and outputs are the
+// memory of the arguments on the device, in the order and of the sizes of the plan; aligned to
+// their elements.  An output may be the memory of an input only where the plan says so.
 jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
                           void *const *outputs);
 

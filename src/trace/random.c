@@ -344,8 +344,8 @@ static ir_id log_of_jax(ir_id s)
 #undef SCALAR
 }
 
-// log(1 + x) of -1 < x <= 0 as XLA has it: the rational form of the Cephes library up to the root of
-// 2, the logarithm beyond.
+// log(1 + x) of -1 < x <= 0 as XLA has it: the rational form of the Cephes library up to the
+// root of 2, the logarithm beyond.
 static ir_id log1p_of_jax(ir_id x, jot_dtype dtype)
 {
     static const double over[] = {4.5270000862445199635215e-5, 4.9854102823193375972212e-1,

@@ -149,7 +149,8 @@ struct alone {
     int bits;
 };
 
-// Elements first, first + rows, ... below `last` of the sequence, the first being number a of its block.
+// Elements first, first + rows, ... below `last` of the sequence, the first being number a of
+// its block.
 static void leaf(struct cg_lowering *l, const struct alone *p, LLVMValueRef start,
                  LLVMValueRef a, LLVMValueRef last, struct cg_element *out)
 {

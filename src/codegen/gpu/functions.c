@@ -184,7 +184,8 @@ void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMVal
     *out_quadrant = LLVMBuildTrunc(b, n, m->module->i32, "");
 }
 
-// ---- The remainder, which is exact: the bits of x's significand from the top, less y's where it fits.
+// ---- The remainder, which is exact: the bits of x's significand from the top, less y's where
+// it fits.
 
 struct parts {
     LLVMTypeRef type;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests as kernels of a GPU: the emitters of this folder's parent with one lane of code, or a few, for
-// a thread, and what is different: how threads share the work.
+// Nests as kernels of a GPU: the emitters of this folder's parent with one lane of code, or a
+// few, for a thread, and what is different: how threads share the work.
 //
-// A point of the outermost parallel loop is done by one thread, or by a group of threads.  In a group
-// all threads walk the statements together: scalar work is done by each of them, a map is shared out, a
-// fold is a common one, and one thread puts what is put outside of maps.  Inside of what is shared out
-// each thread works alone.
+// A point of the outermost parallel loop is done by one thread, or by a group of threads.  In a
+// group all threads walk the statements together: scalar work is done by each of them, a map is
+// shared out, a fold is a common one, and one thread puts what is put outside of maps.  Inside
+// of what is shared out each thread works alone.
 #ifndef CODEGEN_GPU_H
 #define CODEGEN_GPU_H
 
@@ -19,8 +19,8 @@ struct gpu_operand {
     bool is_alone;  // nothing else that the step reads or writes is in its memory
 };
 
-// How a group walks a row of elements: as its fold does.  A team of threads has a block of the fold, a
-// window of 64 elements at a time.
+// How a group walks a row of elements: as its fold does.  A team of threads has a block of the
+// fold, a window of 64 elements at a time.
 struct gpu_row {
     int64_t length, block, blocks;
     unsigned lanes;  // neighbouring elements of a thread
@@ -38,7 +38,8 @@ struct cg_gpu {
     LLVMValueRef thread; // i32: in the block
     LLVMValueRef place;  // i32: in the group
     LLVMValueRef number; // i32: of the group in the block
-    // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0: none do.
+    // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0:
+    // none do.
     unsigned columns;
     LLVMValueRef line, column; // i32: of a tile (tile.c)
     uint64_t shared_bytes;     // of a group
@@ -68,8 +69,8 @@ struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_elemen
                                    LLVMValueRef from);
 // Shared memory of the group.
 LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes);
-// Counts one more at the place; true in all threads of the block that counted last, who see what all
-// blocks stored before they counted.  The count starts again from 0 then.
+// Counts one more at the place; true in all threads of the block that counted last, who see what
+// all blocks stored before they counted.  The count starts again from 0 then.
 LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count);
 
 // operands.c
@@ -160,8 +161,8 @@ void gpu_tree_top(struct cg_lowering *l, const struct gpu_tree *t, int64_t count
 // The same of a count (an i64) that is known when the kernel runs; the neutral element of none.
 void gpu_tree_any(struct cg_lowering *l, const struct gpu_tree *t, LLVMValueRef count,
                   struct cg_element *out);
-// By the group: rows 0 .. count - 1 (an i32), at most so many, of results that all threads see.  All
-// threads get the result.
+// By the group: rows 0 .. count - 1 (an i32), at most so many, of results that all threads see.
+// All threads get the result.
 struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulator *a,
                                 const struct cg_results *rows, LLVMValueRef count,
                                 int64_t most);

@@ -95,8 +95,8 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
 
 // ---- What a nest asks for
 
-// The most telling accesses of a point: are they beside one another along an axis of the loop, or along
-// an axis inside?
+// The most telling accesses of a point: are they beside one another along an axis of the loop,
+// or along an axis inside?
 struct directions {
     double along, inside;
     nest_id outer; // the axis of the loop
@@ -305,8 +305,9 @@ static uint64_t place_partials(struct cg_lowering *l, const struct gpu_fold *f, 
     return at;
 }
 
-// Every chunk is as many blocks of the fold as there are teams, a power of two, so that its result is one
-// of the tree.  Who ends last combines the results of chunks and does what follows.
+// Every chunk is as many blocks of the fold as there are teams, a power of two, so that its
+// result is one of the tree.  Who ends last combines the results of chunks and does what
+// follows.
 static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
                       struct cg_kernel *out)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of a program promise about the arguments of a kernel: how they are aligned, and which
-// are in memory of their own.
+// What the steps of a program promise about the arguments of a kernel: how they are aligned, and
+// which are in memory of their own.
 #include "codegen/gpu/gpu.h"
 
 #define ALIGNMENT 16 // of arrays, constants and temporaries; no access is wider

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over points: a few neighbouring points for a thread, so that it reads and writes 16 bytes at once.
+// Loops over points: a few neighbouring points for a thread, so that it reads and writes 16
+// bytes at once.
 #include "codegen/gpu/gpu.h"
 
 #include "passes/cost.h"
@@ -160,8 +161,8 @@ void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValu
     cg_if_close(l, &whole);
 }
 
-// The vectors in the order of the fold of the same length, so that what a thread read for the fold is
-// at hand for the map.
+// The vectors in the order of the fold of the same length, so that what a thread read for the
+// fold is at hand for the map.
 static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
 {
     const struct gpu_row *r = &l->gpu->row;

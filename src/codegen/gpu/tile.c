@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed reads: a block of threads goes over tiles of 32 by 32 points. What is contiguous across them is
-// read so, and turned in shared memory, whose rows are one element longer than the tile so that a
-// column lies in as many banks.
+// Transposed reads: a block of threads goes over tiles of 32 by 32 points. What is contiguous
+// across them is read so, and turned in shared memory, whose rows are one element longer than
+// the tile so that a column lies in as many banks.
 #include "codegen/gpu/gpu.h"
 
 #define SIDE 32

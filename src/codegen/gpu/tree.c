@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results combine pairwise: 0 with 1, 2 with 3, ..., and so again; one that is left over passes up.
 //
-// One thread that gets them in order keeps a stack, as a binary counter: what waits at level k is of
-// 2^k results.  Threads that have one each fold by twos over growing distances; the result of rows
-// 2^k i .. 2^k (i + 1) - 1 stands at thread 2^k i.
+// One thread that gets them in order keeps a stack, as a binary counter: what waits at level k
+// is of 2^k results.  Threads that have one each fold by twos over growing distances; the result
+// of rows 2^k i .. 2^k (i + 1) - 1 stands at thread 2^k i.
 #include "codegen/gpu/gpu.h"
 
 static void bases(const struct cg_results *r, LLVMValueRef out[3])

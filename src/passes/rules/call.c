@@ -138,8 +138,8 @@ static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
     return pass_finish(&b, out_f);
 }
 
-// (residuals, x, dx) -> dy, by differentiating f: what forward mode uses.  Its effects are those of the
-// forward function already.
+// (residuals, x, dx) -> dy, by differentiating f: what forward mode uses.  Its effects are those
+// of the forward function already.
 static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir_graph *forward,
                                 uint32_t *out_f)
 {

@@ -2,10 +2,10 @@
 // Rules of cond.  A result has a tangent, a cotangent or the mapped axis when it has in one branch;
 // the others give zeros, or repeat what they give.
 //
-// With a mapped index each lane takes its branch: the cond is the body of a scan over the lanes, which are
-// those of a kernel (write_control.c).  Cheap branches are all computed, and each lane selects.  A lane's
-// operands are hidden from the derivatives of branches that it does not take, so that what is not finite
-// there does not spoil its gradients.
+// With a mapped index each lane takes its branch: the cond is the body of a scan over the lanes,
+// which are those of a kernel (write_control.c).  Cheap branches are all computed, and each lane
+// selects.  A lane's operands are hidden from the derivatives of branches that it does not take,
+// so that what is not finite there does not spoil its gradients.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
@@ -220,9 +220,9 @@ static void add_work(const struct ir_graph *g, const bool *batched, struct work 
     }
 }
 
-// Whether lanes take branches by themselves.  Not when both are cheap; not when there is much that lanes
-// share, which would be done for each of them; and not when an operand that they share is large, for
-// each lane would have a cotangent of it.
+// Whether lanes take branches by themselves.  Not when both are cheap; not when there is much
+// that lanes share, which would be done for each of them; and not when an operand that they
+// share is large, for each lane would have a cotangent of it.
 static bool keeps_branches(const struct batch *c, int n)
 {
     int64_t most = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Effects over a mapped axis.  What has lanes of its own to check or print does it for all of them at
-// once, in order.  Checks in a branch that lanes take by themselves come after it, true for lanes that do
-// not take it.  Other branches and loops with effects run lane by lane, so that what a lane does not do
-// has no effect.
+// Effects over a mapped axis.  What has lanes of its own to check or print does it for all of
+// them at once, in order.  Checks in a branch that lanes take by themselves come after it, true
+// for lanes that do not take it.  Other branches and loops with effects run lane by lane, so
+// that what a lane does not do has no effect.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
@@ -11,8 +11,8 @@
 
 #define B c->b
 
-// Lanes lead in what must hold, so the index of the message names them.  Trips that differ from lane
-// to lane are left out.
+// Lanes lead in what must hold, so the index of the message names them.  Trips that differ from
+// lane to lane are left out.
 void batch_check(struct batch *c)
 {
     uint32_t n = 1;
@@ -23,7 +23,8 @@ void batch_check(struct batch *c)
              c->batched[0] ? rule_check_in_lanes(B->module, c->n->attrs) : c->n->attrs);
 }
 
-// The node on one lane: operands without the axis first, the number of the lane last where it is told.
+// The node on one lane: operands without the axis first, the number of the lane last where it is
+// told.
 static jot_status lane_body(struct batch *c, uint32_t *out_f)
 {
     struct ir_module *m = B->module;
@@ -73,8 +74,8 @@ static bool has_plain_checks(const struct ir_graph *f)
     return true;
 }
 
-// f without its checks, whose operands follow its results: true for those of other branches.  checks are
-// those of all branches, each a node of `of`.
+// f without its checks, whose operands follow its results: true for those of other branches.
+// checks are those of all branches, each a node of `of`.
 static uint32_t branch_with_flags(struct ir_module *m, const struct ir_graph *f,
                                   const struct ir_graph *const *of,
                                   const struct ir_node *const *checks, uint32_t count)
@@ -93,8 +94,8 @@ static uint32_t branch_with_flags(struct ir_module *m, const struct ir_graph *f,
     return ir_finish_function(&b);
 }
 
-// A cond and then the checks of its branches, as a function of its operands; IR_NONE when branches do
-// something else.
+// A cond and then the checks of its branches, as a function of its operands; IR_NONE when
+// branches do something else.
 static uint32_t checks_behind(struct batch *c)
 {
     struct ir_module *m = B->module;

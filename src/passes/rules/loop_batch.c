@@ -2,9 +2,9 @@
 // Loops over a mapped axis.
 //
 // Which carries have the axis is known only when the body has been mapped: it is mapped until no
-// carry is added.  Of a scan time stays axis 0 and the mapped axis of rows is axis 1.  A while whose
-// test has the axis is one loop in which each lane ends by itself: every carry has the axis, and the
-// attribute `batched` counts the leading axes of lanes.
+// carry is added.  Of a scan time stays axis 0 and the mapped axis of rows is axis 1.  A while
+// whose test has the axis is one loop in which each lane ends by itself: every carry has the
+// axis, and the attribute `batched` counts the leading axes of lanes.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"

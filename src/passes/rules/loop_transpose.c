@@ -5,9 +5,9 @@
 // becomes, from the last trip to the first,
 //     ct_dc0, ct_da, ct_dx = scan {body'} [r | ct_dc, 0 | s, ct_dy]
 //
-// where r and s are known and a is a const: its cotangents are summed in a carry, or when trips are lanes
-// behind the loop.  Every carry is
-// linear (split_loop.c); one that starts with a known value starts with zeros.
+// where r and s are known and a is a const: its cotangents are summed in a carry, or when trips
+// are lanes behind the loop.  Every carry is linear (split_loop.c); one that starts with a known
+// value starts with zeros.
 #include "passes/rules/rules.h"
 
 #include "base/status.h"

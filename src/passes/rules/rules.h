@@ -56,16 +56,16 @@ struct ir_type batch_type(const struct batch *c, uint32_t i); // of operand i wi
 ir_id batch_materialise(struct batch *c, uint32_t i);
 // v with a leading axis of the size, repeated.
 ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
-// A cond whose branches do nothing but check, with the checks after it; false, and nothing is done, for
-// others.
+// A cond whose branches do nothing but check, with the checks after it; false, and nothing is
+// done, for others.
 bool batch_checks_behind(struct batch *c);
 // f with callbacks that have no tangents, rather than none that can be asked for.
 uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f);
 // The attributes of a check whose flags get one more axis in front.
 const struct ir_attrs *rule_check_in_lanes(struct ir_module *m, const struct ir_attrs *a);
-// Naming lanes (lane_names.c): f with one more parameter before number `at` of its own, the lane, i64[],
-// which is the axis of the index of all checks; the same of a node whose operands have room for one
-// more, its first result; and whether that is possible.
+// Naming lanes (lane_names.c): f with one more parameter before number `at` of its own, the
+// lane, i64[], which is the axis of the index of all checks; the same of a node whose operands
+// have room for one more, its first result; and whether that is possible.
 uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis);
 ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
                      int axis);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jot uses of NVIDIA's interfaces, declared here: nothing of the CUDA toolkit is needed to build.
-// Names, types and numbers are NVIDIA's; tests/runtime/cuda_declarations.c compares them with the
-// headers of a toolkit where there is one.
+// What jot uses of NVIDIA's interfaces, declared here: nothing of the CUDA toolkit is needed to
+// build. Names, types and numbers are NVIDIA's; tests/runtime/cuda_declarations.c compares them
+// with the headers of a toolkit where there is one.
 #ifndef RUNTIME_CUDA_API_H
 #define RUNTIME_CUDA_API_H
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of a program: assembled, loaded, and launched.
 //
-// The code generator gives PTX: texts that each end in a zero byte.  What is loaded, and kept by the
-// cache of compiled code, is a list of images, cubins where nvJitLink is there and the PTX itself
-// where it is not: the number of images, then the size of each and its bytes, padded to 8.
+// The code generator gives PTX: texts that each end in a zero byte.  What is loaded, and kept by
+// the cache of compiled code, is a list of images, cubins where nvJitLink is there and the PTX
+// itself where it is not: the number of images, then the size of each and its bytes, padded to
+// 8.
 #include "runtime/cuda/device.h"
 
 #include "base/memory.h"

@@ -195,8 +195,8 @@ static jot_status check(jot_device *device)
     return status;
 }
 
-// The devices that the thread has entered, one inside the other, and how often each on top of the first
-// time.  They differ where a callback of a program uses another device.
+// The devices that the thread has entered, one inside the other, and how often each on top of
+// the first time.  They differ where a callback of a program uses another device.
 #define NESTED_MOST 16
 static _Thread_local struct {
     struct cuda_device *device;

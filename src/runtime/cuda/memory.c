@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU.  All work goes to one stream, so a block that is released can be given away at once:
-// what uses it next comes after.  Blocks are kept by size class, without a call of the driver, until
-// memory is out or somebody trims; the driver's pool is behind them.
+// Memory of a GPU.  All work goes to one stream, so a block that is released can be given away
+// at once: what uses it next comes after.  Blocks are kept by size class, without a call of the
+// driver, until memory is out or somebody trims; the driver's pool is behind them.
 #include "runtime/cuda/device.h"
 
 #include "base/memory.h"

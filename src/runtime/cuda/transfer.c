@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers between the memory of the host and that of a GPU, through pinned memory: what is pageable
-// the driver would copy piece by piece too, but only after waiting for the stream.
+// Transfers between the memory of the host and that of a GPU, through pinned memory: what is
+// pageable the driver would copy piece by piece too, but only after waiting for the stream.
 #include "runtime/cuda/device.h"
 
 #include "base/status.h"
@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <string.h>
 
-// One thread copies about 10 GB/s and the bus takes 50, so large copies into and out of pinned memory
-// are shared in pieces of this size.
+// One thread copies about 10 GB/s and the bus takes 50, so large copies into and out of pinned
+// memory are shared in pieces of this size.
 #define SHARED_COPY_BYTES ((size_t)256 << 10)
 
 struct shared_copy {

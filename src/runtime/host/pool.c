@@ -16,11 +16,12 @@
 // waking it takes longer than a phase of a loop over time.  Some tens of microseconds.
 enum { LOOKS = 1000, CLOSE_LOOKS = 100 };
 
-// What a worker and its caller tell each other, in one cache line: each that goes back and forth costs
-// as much as a small phase.
+// What a worker and its caller tell each other, in one cache line: each that goes back and forth
+// costs as much as a small phase.
 struct share {
-    // Chunks that the worker does first: the next one, and above 32 bits the end.  They are the same in
-    // each loop of as many chunks, so what it wrote in one loop it finds in its caches in the next.
+    // Chunks that the worker does first: the next one, and above 32 bits the end.  They are the
+    // same in each loop of as many chunks, so what it wrote in one loop it finds in its caches
+    // in the next.
     atomic_uint_fast64_t chunks;
     // Who has claimed a chunk may read these: the loop is not over before the chunk is.
     rt_pool_body *body;
@@ -150,8 +151,8 @@ static bool wait_for_work(const struct share *own)
     }
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->sleepers, 1);
-    // A caller who has not seen that may have posted a loop that is not seen here: there is no fence
-    // between the two.  It gets by without the thread then.
+    // A caller who has not seen that may have posted a loop that is not seen here: there is no
+    // fence between the two.  It gets by without the thread then.
     while (atomic_load(&pool->posted) == own->seen && !pool->is_stopping)
         pthread_cond_wait(&pool->has_work, &pool->lock);
     atomic_fetch_sub(&pool->sleepers, 1);
@@ -184,8 +185,8 @@ static void stop_threads(struct rt_pool *pool)
     pool->is_stopping = false;
 }
 
-// Starts the threads of a pool of that size, which has none.  Fewer is fine: the others do what they
-// do not.
+// Starts the threads of a pool of that size, which has none.  Fewer is fine: the others do what
+// they do not.
 static void start_threads(struct rt_pool *pool, int size)
 {
     pool->shares = memory_allocate_zeroed((size_t)size * sizeof *pool->shares);

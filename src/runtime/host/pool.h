@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread pool: a parallel loop over chunks.
 //
-// The caller takes part as worker 0, the pool's threads as 1, 2, ...  Each does its own share of the
-// chunks first, then what is left of the others'.  Threads look for the next loop for some tens of
-// microseconds before they sleep; one that looks is told by a store, so a loop then costs a few
-// hundred nanoseconds.  A loop inside a chunk of another, a loop that finds the pool busy with another
-// caller, and any loop in the child of a fork run on their caller alone, so no combination of callers
-// can wait for one another.
+// The caller takes part as worker 0, the pool's threads as 1, 2, ...  Each does its own share of
+// the chunks first, then what is left of the others'.  Threads look for the next loop for some
+// tens of microseconds before they sleep; one that looks is told by a store, so a loop then
+// costs a few hundred nanoseconds.  A loop inside a chunk of another, a loop that finds the pool
+// busy with another caller, and any loop in the child of a fork run on their caller alone, so no
+// combination of callers can wait for one another.
 //
 // Thread-safety: any thread may run loops; resizing waits for the loop that has the threads.
 #ifndef RUNTIME_HOST_POOL_H
