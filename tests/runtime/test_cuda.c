@@ -686,6 +686,7 @@ START_TEST(multiplies_as_the_host_does)
         jot_arrays_release(3, here);
         jot_arrays_release(3, there);
     }
+    expect_no_blocks();
 }
 END_TEST
 
