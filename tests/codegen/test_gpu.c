@@ -223,6 +223,37 @@ START_TEST(architectures_that_nobody_knows)
 }
 END_TEST
 
+// Lanes with a row of `n` numbers each, that is written forwards and read backwards.
+#define TAPE(n)                                                                                \
+    "kernel tape(x: f32[1024], y: out f32[1024]) {\n"                                          \
+    "  local row: f32[" n "] @ point\n"                                                        \
+    "  par i < 1024 {\n"                                                                       \
+    "    %0 = load x[i] : f32\n"                                                               \
+    "    seq t < " n " carry %1 = %0 {\n"                                                      \
+    "      put row[t] = %1\n"                                                                  \
+    "      %2 = mul %1, %0 : f32\n"                                                            \
+    "      yield %2\n"                                                                         \
+    "    } -> %3\n"                                                                            \
+    "    seq u < " n " reverse carry %4 = %3 {\n"                                              \
+    "      %5 = load row[u] : f32\n"                                                           \
+    "      %6 = fma %4, %0, %5 : f32\n"                                                        \
+    "      yield %6\n"                                                                         \
+    "    } -> %7\n"                                                                            \
+    "    put y[i] = %7\n"                                                                      \
+    "  }\n"                                                                                    \
+    "}\n"
+
+// A driver starts no kernel whose threads have more memory of their own, and does not say why.
+START_TEST(threads_have_little_memory)
+{
+    check_assembles(ptx_of(TAPE("131072")));
+    struct cg_response r = compiled(TAPE("131088"), "cuda sm_90");
+    ck_assert_int_ne(r.status, JOT_OK);
+    ck_assert_msg(strstr(r.message, "what a thread of a GPU has of its own"), "%s", r.message);
+    r.release(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu");
@@ -235,6 +266,7 @@ int main(void)
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, functions_are_in_the_module);
+    tcase_add_test(c, threads_have_little_memory);
     tcase_add_test(c, architectures_that_nobody_knows);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);

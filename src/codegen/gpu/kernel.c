@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 
+#include <llvm-c/Target.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@
     24.0 // operations of a point that is done before another block would start late
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MOST_SHARED (227 * 1024)
+#define MOST_LOCAL (512 * 1024)   // of a thread; a kernel with more is not started
 #define MANY_THREADS (132 * 1024) // that keep one busy
 #define FEW_POINTS (132 * 4)      // of which a block each keeps a GPU busy
 
@@ -91,6 +93,17 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     }
     LLVMBuildBr(l->m.b, start);
     LLVMPositionBuilderAtEnd(l->m.b, start);
+}
+
+// The bytes of its own that a thread has.
+static uint64_t local_bytes(const struct cg_lowering *l)
+{
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(l->module->module);
+    uint64_t bytes = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(l->entry); i; i = LLVMGetNextInstruction(i))
+        if (LLVMGetInstructionOpcode(i) == LLVMAlloca)
+            bytes += LLVMABISizeOfType(layout, LLVMGetAllocatedType(i));
+    return bytes;
 }
 
 // ---- What a nest asks for
@@ -538,6 +551,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     step->scratch_bytes = g.shared_bytes * (g.columns ? 1 : g.block / g.group);
     if (step->scratch_bytes > MOST_SHARED)
         cg_fail(&l, "no room for its locals in the shared memory of a GPU");
+    if (local_bytes(&l) > MOST_LOCAL)
+        cg_fail(&l, "no room for its locals in what a thread of a GPU has of its own");
     if (l.status != JOT_OK)
         return status_fail(l.status, "%s: %s", nest->name, l.message);
     return JOT_OK;
