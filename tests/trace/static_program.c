@@ -30,6 +30,7 @@ int main(void)
 {
     setenv("JOT_CACHE", "off", 1);
     unsetenv("JOT_BACKEND");
+    unsetenv("JOT_DEVICE");
     jot_array *x = jot_array_full(JOT_F32, 0, 2), *y = NULL;
     jot_executable *e = jot_jit(jot_fn(f));
     int ok = says(jot_call(e, JOT_IN(x), JOT_OUT(y)),
