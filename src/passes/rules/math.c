@@ -37,13 +37,20 @@ void jvp_linear(struct jvp *c)
     c->dy[0] = ir_build(B, c->n.op, (int)c->n.n_in, t, c->n.attrs);
 }
 
-// Whether y is x or -x, so that d (x y) = dy (x + x), one product in place of two.
+static bool is_negative(const struct ir_graph *g, ir_id x, ir_id y)
+{
+    const struct ir_node *n = ir_node_of(g, x);
+    return n->op == IR_neg && ir_operand(g, n, 0) == y;
+}
+
+// Whether y is x or -x, and dy likewise, so that d (x y) = dy (x + x), one product in place of two.
 static bool is_square(const struct jvp *c)
 {
-    const struct ir_node *x = ir_node_of(B->graph, X), *y = ir_node_of(B->graph, Y);
-    return DX != IR_NONE && DY != IR_NONE &&
-           (X == Y || (x->op == IR_neg && ir_operand(B->graph, x, 0) == Y) ||
-            (y->op == IR_neg && ir_operand(B->graph, y, 0) == X));
+    const struct ir_graph *g = B->graph;
+    if (DX == IR_NONE || DY == IR_NONE)
+        return false;
+    return (X == Y && DX == DY) || (is_negative(g, X, Y) && is_negative(g, DX, DY)) ||
+           (is_negative(g, Y, X) && is_negative(g, DY, DX));
 }
 
 // d f(x, y) = f(dx, y) + f(x, dy)
