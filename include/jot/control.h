@@ -33,8 +33,10 @@
 //     JOT_MAP      batch
 //     JOT_WHILE    bound, slots
 typedef struct jot_loop_options {
-    int64_t length; // trips of a scan without rows in; with rows in their number, if it is set
-    bool reverse;   // from the last row to the first; rows out stand at the places of rows in
+    // Trips of a scan without rows in; with rows in their number, if it is set.  0 is not set: a loop
+    // without a trip has rows of which there are none, or is a JOT_FOR.
+    int64_t length;
+    bool reverse; // from the last row to the first; rows out stand at the places of rows in
     // Of a while loop: the most trips.  A test that still holds after so many is JOT_ERR_CHECK
     // of the call, and names the lane.  In reverse mode the loop is a scan of so many trips,
     // most of which may do nothing.
