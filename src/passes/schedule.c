@@ -406,7 +406,7 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     for (uint32_t i = 0; i < g->outputs.count; i++)
         out[i] = add_argument(s, NEST_OUTPUT, g->outputs.at[i], i);
     schedule(s, in, out);
-    if (!s->options->separate)
+    if (!s->options->separate && !s->options->no_accumulation)
         schedule_points(s->program, s->scratch);
     schedule_sort_memories(s->program);
     layout_products(s->program);

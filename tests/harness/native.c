@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "harness/isolate.h"
 #include "jot/device.h"
+#include "runtime/device.h"
 #include "support/nest_eval.h"
 #include "support/run_native.h"
 
@@ -274,8 +275,10 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
         fail(n, &c, "evaluator", jot_error_message());
         return;
     }
-    struct schedule_options options = {
-        .separate = how->separate, .steps = how->steps, .no_gemm = !how->gemm};
+    struct schedule_options options = {.separate = how->separate,
+                                       .steps = how->steps,
+                                       .no_gemm = !how->gemm,
+                                       .no_accumulation = !rt_is_host(jot_default_device())};
     if (pass_schedule(arena, c.g, &options, &c.program) != JOT_OK) {
         fail(n, &c, "schedule", jot_error_message());
         return;
