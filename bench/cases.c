@@ -383,6 +383,12 @@ static jot_function rng_uniform(void) { return jot_fn(uniforms); }
     SCALED(20, 0.7, 2, 20), SCALED(21, 0.22, 20, 20), SCALED(22, 0.22, 20, 20),                \
         SCALED(23, 0.22, 20, 1), SCALED(24, 0.1, 20), SCALED(25, 0.1, 20),                     \
         SCALED(28, 0.1, 20), SCALED(29, 0.1, 1)
+#define MLP                                                                                    \
+    SCALED(40, 1 / 28.0, 784, 512),                                                            \
+    SCALED(41, 0.04419417382415922, 512, 512), SCALED(42, 0.04419417382415922, 512, 10),       \
+    ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}
+#define REGRESSION                                                                             \
+    SCALED(52, 0.1, 512), IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}
 #define CASE(name, function, reach, n_out, n_in, ...)                                          \
     {name, function, reach, n_out, {__VA_ARGS__}, n_in}
 
@@ -409,11 +415,8 @@ const struct bench_case bench_cases[] = {
          IN(7, 1024, 1024), IN(8, 1024)),
     CASE("rng_normal", rng_normal, 4, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
     CASE("rng_uniform", rng_uniform, 12, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
-    CASE("mlp_sgd_step_1024", mlp_sgd_step, 1.1, 6, 8, SCALED(40, 1 / 28.0, 784, 512),
-         SCALED(41, 0.04419417382415922, 512, 512), SCALED(42, 0.04419417382415922, 512, 10),
-         ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}),
-    CASE("hessian_logreg_512", hessian_logreg, 2.5, 1, 3, SCALED(52, 0.1, 512),
-         IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}),
+    CASE("mlp_sgd_step_1024", mlp_sgd_step, 1.1, 6, 8, MLP),
+    CASE("hessian_logreg_512", hessian_logreg, 2.5, 1, 3, REGRESSION),
     CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 2, 1, 1, IN(53, 1000)),
     CASE("vmap_dot_10000x4", vmap_dot, 5, 1, 3, IN(54, 10000, 4), IN(55, 4), NUMBER(0.5)),
     CASE("per_sample_grads", per_sample_grads, 3, 1, 2, IN(56, 64, 64), IN(57, 4096, 64)),
@@ -447,8 +450,63 @@ const struct bench_case bench_cases[] = {
     CASE("heat2d_grad_64_T100", heat2d_grad, 3, 1, 1, IN(75, 64, 64)),
     CASE("fixed_point_1000", fixed_point, 15, 1, 1, BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
 };
+
+// The sizes of a GPU.
+const struct bench_case gpu_cases[] = {
+    CASE("dispatch_scalar_add", dispatch_scalar_add, 4.7, 1, 1, NUMBER(1)),
+    CASE("dispatch_20_args", dispatch_20_args, 4.9, 1, 20, NUMBERS4(0), NUMBERS4(4), NUMBERS4(8),
+         NUMBERS4(12), NUMBERS4(16)),
+    CASE("chain_mean_1000", chain_mean, 17, 1, 1, IN(1, 1000, 1000)),
+    CASE("chain_mean_8192", chain_mean, 850, 1, 1, IN(1, 8192, 8192)),
+    CASE("chain_mean_16384", chain_mean, 3400, 1, 1, IN(1, 16384, 16384)),
+    CASE("axpy_f32", axpy, 757, 1, 2, IN(2, 1 << 28), IN(3, 1 << 28)),
+    CASE("gelu_f32", gelu, 514, 1, 1, IN(2, 1 << 28)),
+    CASE("softmax_8192", softmax, 135, 1, 1, IN(4, 8192, 8192)),
+    CASE("softmax_grad_8192", softmax_grad, 142, 1, 1, IN(4, 8192, 8192)),
+    CASE("layernorm_8192", layernorm, 135, 1, 1, IN(4, 8192, 8192)),
+    CASE("qmc_grad_1000", qmc_grad, 8, 2, 3, ALL(0.1, 100), ALL(0.1, 100), IN(5, 1000, 100)),
+    CASE("qmc_grad_1000000", qmc_grad, 120, 2, 3, ALL(0.1, 100), ALL(0.1, 100),
+         IN(5, 1000000, 100)),
+    CASE("gemm_f32_highest_4096", gemm, 2730, 1, 2, IN(6, 4096, 4096), IN(7, 4096, 4096)),
+    CASE("gemm_bias_relu_4096", gemm_bias_relu, 420, 1, 3, IN(6, 4096, 4096), IN(7, 4096, 4096),
+         IN(8, 4096)),
+    CASE("mlp_sgd_step_1024", mlp_sgd_step, 95, 6, 8, MLP),
+    CASE("hessian_logreg_512", hessian_logreg, 55, 1, 3, REGRESSION),
+    CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 8, 1, 1, IN(53, 1000)),
+    CASE("vmap_dot_10000x4", vmap_dot, 6, 1, 3, IN(54, 10000, 4), IN(55, 4), NUMBER(0.5)),
+    CASE("per_sample_grads", per_sample_grads, 25, 1, 2, IN(56, 64, 64), IN(57, 4096, 64)),
+    CASE("sum_axis1_16384", sum_axis1, 240, 1, 1, IN(60, 16384, 16384)),
+    CASE("sum_axis0_16384", sum_axis0, 240, 1, 1, IN(60, 16384, 16384)),
+    CASE("sum_all_16384", sum_all, 245, 1, 1, IN(60, 16384, 16384)),
+    CASE("argmax_axis1_16384", argmax_axis1, 244, 1, 1, IN(60, 16384, 16384)),
+    CASE("transpose_add_16384", transpose_add, 560, 1, 1, IN(60, 16384, 16384)),
+    CASE("cumsum_1d", cumsum_1d, 170, 1, 1, IN(61, 1 << 26)),
+    CASE("gather_rows", gather_rows, 525, 1, 2, IN(63, 16384, 16384),
+         {PLACE, 64, 16384, DIMS(16384)}),
+    CASE("scatter_add", scatter_add, 60, 1, 2, {PLACE, 65, 4096, DIMS(1 << 22)},
+         IN(66, 1 << 22)),
+    CASE("nbody_grad_8192", nbody_grad, 140, 1, 1, IN(62, 8192, 3)),
+    CASE("pinn_grad_10000", pinn_grad, 30, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 10000, JOT_END),
+         BETWEEN(-1, 1, 27, 10000, JOT_END)),
+    CASE("pinn_grad_1000000", pinn_grad, 800, 8, 10, SOLUTION,
+         BETWEEN(0, 1, 26, 1000000, JOT_END), BETWEEN(-1, 1, 27, 1000000, JOT_END)),
+    CASE("spring_1_T1000", spring_path, 13, 2, 1, BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_1_T1000_grad", spring_grad, 30, 1, 1, BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_vmap_T1000", spring_vmap, 110, 1, 1, BETWEEN(1, 4, 71, 1000000, JOT_END)),
+    CASE("spring_vmap_traj_T1000", spring_vmap_path, 130, 2, 1,
+         BETWEEN(1, 4, 72, 100000, JOT_END)),
+    CASE("spring_vmap_grad_T1000", spring_vmap_grad, 150, 1, 1,
+         BETWEEN(1, 4, 72, 100000, JOT_END)),
+    CASE("quadmap_scalar_n100k", quadmap, 800, 2, 1, BETWEEN(0.1, 0.4, 73, JOT_END)),
+    CASE("lorenz_rk4_T1000", lorenz_rk4, 1560, 3, 3, IN(13, 1000000), IN(14, 1000000),
+         {NORMAL, 15, 1, DIMS(1000000), .offset = 25}),
+    CASE("heat2d_1024_T1000", heat2d, 1400, 1, 1, IN(75, 1024, 1024)),
+    CASE("heat2d_grad_256_T100", heat2d_grad, 450, 1, 1, IN(75, 256, 256)),
+    CASE("fixed_point_1000", fixed_point, 8, 1, 1, BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
+};
 // clang-format on
 const int n_bench_cases = sizeof bench_cases / sizeof *bench_cases;
+const int n_gpu_cases = sizeof gpu_cases / sizeof *gpu_cases;
 
 // ---- inputs ----
 

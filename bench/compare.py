@@ -5,6 +5,7 @@
 
 A name chooses the cases that contain it.  --check compares the results and measures nothing.
 The ratio is the median over rounds of JAX's median call over jot's; `reach` is what it is to be.
+With JOT_DEVICE=cuda both run on the GPU, with calls queued, and `reach` is a time of jot in us.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 
 # JAX's time of these is that of calls queued back to back.
 QUEUED = ("layernorm",)
+IS_GPU = os.environ.get("JOT_DEVICE", "").startswith("cuda")
 
 
 class Peer:
@@ -86,7 +88,8 @@ def compare(jot, jax, name, reach, options, folder):
         ratios = sorted(b / a for a, b in zip(ours, theirs))
         ratio = statistics.median(ratios)
         row += f" {statistics.median(ours):11.2f} {statistics.median(theirs):11.2f} {ratio:7.2f}"
-        row += f" {ratios[0]:6.2f}..{ratios[-1]:<6.2f} {reach:6.1f} {'yes' if ratio >= reach else 'NO'}"
+        reached = statistics.median(ours) <= reach if IS_GPU else ratio >= reach
+        row += f" {ratios[0]:6.2f}..{ratios[-1]:<6.2f} {reach:6.1f} {'yes' if reached else 'NO'}"
     print(row, flush=True)
     jot.ask("drop")
     jax.ask("drop")

@@ -15,7 +15,9 @@ import os
 import sys
 import time
 
-os.environ["JAX_PLATFORMS"] = "cpu"
+IS_GPU = os.environ.get("JOT_DEVICE", "").startswith("cuda")
+os.environ["JAX_PLATFORMS"] = "cuda" if IS_GPU else "cpu"
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 import jax
 import jax.numpy as jnp
@@ -206,6 +208,7 @@ CASES = {
     "quadmap": logistic_map,
     "lorenz_rk4": lorenz_rk4,
     "sde": brownian,
+    "heat2d_1024": lambda u: lax.fori_loop(0, 1000, lambda i, u: heat_step(u), u),
     "heat2d_256": lambda u: lax.fori_loop(0, 1000, lambda i, u: heat_step(u), u),
     "heat2d_grad": jax.grad(energy_after_100),
     "fixed_point": cosine_point,
@@ -255,6 +258,8 @@ class Worker:
         start = time.perf_counter()
         self.call()
         once = time.perf_counter() - start
+        if IS_GPU:
+            calls = int(10e-3 / once) + 1
         batch = calls or (int(40e-6 / once) + 1 if once < 20e-6 else 1)
         sample, end = [], time.perf_counter() + float(budget)
         while len(sample) < 2000 and (len(sample) < 3 or time.perf_counter() < end):

@@ -19,6 +19,11 @@
 #include <string.h>
 #include <time.h>
 
+// The table of the device that calls are made on.
+static const struct bench_case *cases;
+static int n_cases;
+static bool is_gpu;
+
 static struct {
     const struct bench_case *chosen;
     jot_executable *f;
@@ -78,10 +83,10 @@ static jot_status first_call(jot_executable *f, double *out_seconds)
 static jot_status prepare(const char *name)
 {
     drop();
-    const struct bench_case *c = bench_cases;
-    while (c < bench_cases + n_bench_cases && strcmp(c->name, name) != 0)
+    const struct bench_case *c = cases;
+    while (c < cases + n_cases && strcmp(c->name, name) != 0)
         c++;
-    if (c == bench_cases + n_bench_cases)
+    if (c == cases + n_cases)
         return JOT_ERR_ARGUMENT;
     TRY(bench_inputs(c, now.in));
     now.chosen = c;
@@ -172,7 +177,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-// Calls come in batches that take so long that reading the clock does not count.
+// Calls come in batches that take so long that reading the clock does not count; those of a GPU are
+// queued, for some milliseconds.
 static jot_status measure(double budget, double *out_median, double *out_least)
 {
     enum { SAMPLES = 2000 };
@@ -180,7 +186,8 @@ static jot_status measure(double budget, double *out_median, double *out_least)
     double start = seconds();
     TRY(call_and_wait(now.f));
     double once = seconds() - start;
-    int batch = once < 20e-6 ? (int)(40e-6 / (once + 50e-9)) + 1 : 1, n = 0;
+    double least = is_gpu ? 5e-3 : 20e-6;
+    int batch = once < least ? (int)(2 * least / (once + 50e-9)) + 1 : 1, n = 0;
     for (double end = seconds() + budget; n < SAMPLES && (n < 3 || seconds() < end); n++) {
         start = seconds();
         for (int i = 0; i < batch; i++)
@@ -242,8 +249,8 @@ static int serve(void)
         if (sscanf(line, "%63s %4095s", command, argument) < 1)
             continue;
         if (!strcmp(command, "list")) {
-            for (int i = 0; i < n_bench_cases; i++)
-                printf("%s %g\n", bench_cases[i].name, bench_cases[i].reach);
+            for (int i = 0; i < n_cases; i++)
+                printf("%s %g\n", cases[i].name, cases[i].reach);
             printf("end\n");
         } else if (obey(command, argument) != JOT_OK) {
             answer_error();
@@ -259,8 +266,8 @@ static int print_table(int n, char **wanted)
     int failures = 0;
     printf("%-26s %12s %12s %10s %10s\n", "case", "median us", "least us", "cold ms",
            "warm ms");
-    for (int i = 0; i < n_bench_cases; i++) {
-        const char *name = bench_cases[i].name;
+    for (int i = 0; i < n_cases; i++) {
+        const char *name = cases[i].name;
         bool is_wanted = false;
         for (int k = 0; k < n; k++)
             is_wanted |= !strcmp(wanted[k], "all") || strstr(name, wanted[k]);
@@ -283,6 +290,9 @@ static int print_table(int n, char **wanted)
 
 int main(int argc, char **argv)
 {
+    is_gpu = jot_device_kind_of(NULL) == JOT_CUDA;
+    cases = is_gpu ? gpu_cases : bench_cases;
+    n_cases = is_gpu ? n_gpu_cases : n_bench_cases;
     if (warm_up() != JOT_OK)
         fprintf(stderr, "%s\n", jot_error_message());
     return argc > 1 ? print_table(argc - 1, argv + 1) : serve();
