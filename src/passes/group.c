@@ -10,7 +10,7 @@
 //
 // Groups have ranks, larger for those whose results others read.  A group is merged or gets a
 // result only when the ranks stay in order, which rules out cycles without a search.
-#include "passes/schedule_internal.h"
+#include "passes/group.h"
 
 uint32_t group_root(const struct schedule *s, uint32_t g)
 {
@@ -18,8 +18,6 @@ uint32_t group_root(const struct schedule *s, uint32_t g)
         g = s->groups.at[g].same;
     return g;
 }
-
-static struct group *group_at(struct schedule *s, uint32_t g) { return &s->groups.at[g]; }
 
 // Whether the group computes nothing but its root, from operands in memory.
 static bool is_whole(const struct group *g)
@@ -36,7 +34,7 @@ static bool has_own_loops(const struct group *g)
 
 // ---- Demands
 
-static void want(struct schedule *s, ir_id v, struct demand d)
+void group_want(struct schedule *s, ir_id v, struct demand d)
 {
     if (s->g->values.at[v].node < s->g->n_params && d.view.rank == 0 &&
         s->first_demand[v] != NONE && s->demands.at[s->first_demand[v]].group == d.group)
@@ -45,9 +43,6 @@ static void want(struct schedule *s, ir_id v, struct demand d)
     vec_push(s->scratch, &s->demands, d);
     s->first_demand[v] = s->demands.count - 1;
 }
-
-// The demands on a value, those of one group at one place only once.
-typedef VEC(struct demand) demand_list;
 
 static bool is_new_demand(struct schedule *s, const demand_list *l, const struct demand *d)
 {
@@ -60,7 +55,7 @@ static bool is_new_demand(struct schedule *s, const demand_list *l, const struct
     return true;
 }
 
-static demand_list demands_on(struct schedule *s, ir_id v)
+demand_list group_demands_on(struct schedule *s, ir_id v)
 {
     demand_list l = {0};
     for (uint32_t i = s->first_demand[v]; i != NONE; i = s->demands.at[i].next) {
@@ -99,7 +94,7 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
     else
         to.depth = 0;
     if (n->op == IR_barrier || n->op == IR_stop_gradient || n->op == IR_variable) {
-        want(s, ir_operand(s->g, n, v - n->out), to);
+        group_want(s, ir_operand(s->g, n, v - n->out), to);
         return;
     }
     if (!node_is_index(n))
@@ -108,7 +103,7 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
         to.view =
             n->op == IR_pad && i == 1 ? (struct view){0} : axes_operand_view(s, n, i, d->view);
         to.is_repeated = d->is_repeated || repeats_operand(s, n, i);
-        want(s, ir_operand(s->g, n, i), to);
+        group_want(s, ir_operand(s->g, n, i), to);
     }
 }
 
@@ -119,13 +114,13 @@ static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct vie
         struct demand to = {.group = group, .outer = v};
         to.view = axes_folded_view(s, n, i, view, s->folded_of[v]);
         to.context = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
-        want(s, ir_operand(s->g, n, i), to);
+        group_want(s, ir_operand(s->g, n, i), to);
     }
 }
 
 // ---- Groups
 
-static uint32_t new_group(struct schedule *s, enum group_kind kind, const demand_list *l)
+uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list *l)
 {
     uint32_t g = s->groups.count;
     struct group group = {.same = g, .kind = kind, .feeder = UINT32_MAX};
@@ -210,7 +205,7 @@ static bool unite_in_group(struct schedule *s, const struct demand *x, const str
 // for no union inside of a group.
 static demand_list gather(struct schedule *s, ir_id v, bool reads)
 {
-    demand_list l = demands_on(s, v);
+    demand_list l = group_demands_on(s, v);
     if (l.count < 2 || l.count > COST_DEMANDS || s->options->separate)
         return l;
     bool changed = false;
@@ -225,7 +220,7 @@ static demand_list gather(struct schedule *s, ir_id v, bool reads)
                              unite_in_group(s, &x, &y))
                 changed = true;
         }
-    return changed ? demands_on(s, v) : l;
+    return changed ? group_demands_on(s, v) : l;
 }
 
 // ---- Joining
@@ -405,7 +400,7 @@ static bool node_is_scan(const struct ir_node *n)
 static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const char *reason)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
-    uint32_t g = new_group(s, GROUP_KERNEL, l);
+    uint32_t g = group_make(s, GROUP_KERNEL, l);
     struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, v)};
     struct constraint c = {.kind = CONSTRAINT_ROOT, .value = v, .outer = IR_NONE};
     d.context = axes_of_view(s, d.view);
@@ -434,164 +429,6 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
         pass_on_fold(s, v, g, d.view);
     else
         pass_on(s, v, &d);
-}
-
-static bool node_is_update(const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
-}
-
-// Whether v is computed from x.
-static bool depends_on(const struct schedule *s, ir_id v, ir_id x)
-{
-    const struct ir_graph *g = s->g;
-    bool *wanted = arena_array(s->scratch, bool, v + 1);
-    wanted[v] = true;
-    for (ir_id y = v; y > x; y--) {
-        const struct ir_node *n = ir_node_of(g, y);
-        for (uint32_t i = 0; wanted[y] && i < n->n_in; i++)
-            wanted[ir_operand(g, n, i)] = true;
-    }
-    return wanted[x];
-}
-
-static bool may_die(const struct schedule *s, ir_id x)
-{
-    return x >= s->g->n_params || (s->options->donated && s->options->donated[x]);
-}
-
-// A kernel that changes the operand where it is.  What is computed from the operand is stored
-// before, so that the kernel need not keep it.
-static void store_by_update(struct schedule *s, ir_id v, const demand_list *l)
-{
-    const struct ir_node *n = ir_node_of(s->g, v);
-    ir_id x = ir_operand(s->g, n, 0);
-    struct demand d = {.group = new_group(s, GROUP_UPDATE, l),
-                       .outer = IR_NONE,
-                       .view = axes_fresh_view(s, x)};
-    struct group *g = group_at(s, d.group);
-    uint32_t updates = n->op == IR_dynamic_update_slice ? 1 : 2;
-    vec_push(s->scratch, &g->roots, v);
-    g->reason = "update";
-    g->ops = 1;
-    s->decision[v] = DECIDE_MEMBER;
-    s->group_of[v] = d.group;
-    s->is_stored[v] = true;
-    s->is_forced[x] = true;
-    want(s, x, d);
-    s->view_of[v] = d.view = axes_fresh_view(s, ir_operand(s->g, n, updates));
-    d.context = axes_of_view(s, d.view);
-    g->points = write_update_frame(s, n, d.view).points;
-    for (uint32_t i = 1; i < n->n_in; i++) {
-        ir_id y = ir_operand(s->g, n, i);
-        struct demand to = d;
-        if (i != updates)
-            to.view = axes_operand_view(s, n, i, d.view);
-        s->is_forced[y] |= s->uses[x] > 1 && may_die(s, x) && y >= s->g->n_params && y > x &&
-                           value_count(s, y) < value_count(s, x) && depends_on(s, y, x);
-        want(s, y, to);
-    }
-}
-
-static bool store_by_library(struct schedule *s, ir_id v, const demand_list *l)
-{
-    struct nest_gemm gemm;
-    ir_id base[2];
-    const struct ir_node *n = ir_node_of(s->g, v);
-    if (!gemm_of_dot(s, n, &gemm, base))
-        return false;
-    uint32_t g = new_group(s, GROUP_GEMM, l);
-    vec_push(s->scratch, &group_at(s, g)->roots, v);
-    group_at(s, g)->reason = "library call";
-    s->decision[v] = DECIDE_MEMBER;
-    s->group_of[v] = g;
-    s->is_stored[v] = true;
-    for (int i = 0; i < 2; i++) {
-        s->is_forced[base[i]] = true;
-        want(
-            s, base[i],
-            (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
-    }
-    return true;
-}
-
-// A loop, a branch, or several that become one kernel (join_loops.c).
-static bool node_is_control(const struct ir_node *n)
-{
-    enum ir_class c = ir_op_class((enum ir_op)n->op);
-    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
-}
-
-// Whether the node is a step or several.
-static bool node_is_steps(const struct ir_node *n)
-{
-    return node_is_control(n) || ir_op_class((enum ir_op)n->op) == IR_CLASS_EFFECT;
-}
-
-// Effects come in the order of their nodes, which are visited from the last to the first.
-static void order_effect(struct schedule *s, struct group *g)
-{
-    g->rank = g->rank > s->effect_rank ? g->rank : s->effect_rank;
-    s->effect_rank = g->rank + 1;
-}
-
-// Whether a loop or branch is to be one kernel.
-static bool is_resident(struct schedule *s, const struct ir_node *n)
-{
-    return !s->options->separate && !s->options->steps && !schedule_residence(s, n)->reason;
-}
-
-// One group for all results of the node.  A loop that is one kernel computes operands that are
-// cheap where it wants them; steps need their memory.
-static void store_steps(struct schedule *s, const struct ir_node *n)
-{
-    demand_list all = {0};
-    bool has_effect = ir_has_effect(s->g, n), is_wanted = has_effect;
-    bool is_control = node_is_control(n);
-    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
-        demand_list l = demands_on(s, v);
-        for (uint32_t i = 0; i < l.count; i++)
-            vec_push(s->scratch, &all, l.at[i]);
-        is_wanted |= l.count || s->is_output[v] || s->stored_as[v] != IR_NONE;
-    }
-    if (!is_wanted)
-        return;
-    uint32_t g = new_group(s, is_control ? GROUP_CONTROL : GROUP_EFFECT, &all);
-    group_at(s, g)->node = (uint32_t)(n - s->g->nodes.at);
-    if (has_effect)
-        order_effect(s, group_at(s, g));
-    if (is_control && is_resident(s, n))
-        group_at(s, g)->resident = schedule_residence(s, n);
-    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
-        vec_push(s->scratch, &group_at(s, g)->roots, v);
-        s->decision[v] = DECIDE_MEMBER;
-        s->group_of[v] = g;
-        s->is_stored[v] = true;
-        if (s->stored_as[v] != IR_NONE)
-            s->group_of[s->stored_as[v]] = g;
-    }
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        ir_id x = ir_operand(s->g, n, i);
-        s->is_forced[x] |= !group_at(s, g)->resident;
-        want(s, x,
-             (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, x)});
-    }
-}
-
-// A transpose of what a loop that is one kernel stacks is stored in its place, by the loop.
-static bool store_by_loop(struct schedule *s, ir_id v, const demand_list *l)
-{
-    const struct ir_node *n = ir_node_of(s->g, v);
-    ir_id x = n->op == IR_transpose ? ir_operand(s->g, n, 0) : IR_NONE;
-    if (x == IR_NONE || s->uses[x] != 1 || s->is_output[x] ||
-        !node_is_control(ir_node_of(s->g, x)) || !is_resident(s, ir_node_of(s->g, x)))
-        return false;
-    s->stored_as[x] = v;
-    s->decision[v] = DECIDE_MEMBER;
-    s->is_stored[v] = true;
-    for (uint32_t i = 0; i < l->count; i++)
-        want(s, x, l->at[i]); // the same groups wait for the loop
-    return true;
 }
 
 // ---- Values
@@ -661,7 +498,7 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
         to.context = join_sets(s, axes_of_view(s, l->at[i].view), folded);
         for (uint32_t k = 0; k < n->n_in; k++) {
             to.view = axes_folded_view(s, n, k, l->at[i].view, folded);
-            want(s, ir_operand(s->g, n, k), to);
+            group_want(s, ir_operand(s->g, n, k), to);
         }
     }
     return true;
@@ -677,12 +514,12 @@ static bool is_chain_short(const struct schedule *s, const demand_list *l)
 
 static void decide_index(struct schedule *s, ir_id v)
 {
-    demand_list l = demands_on(s, v);
+    demand_list l = group_demands_on(s, v);
     if (ir_node_of(s->g, v)->op == IR_const)
         s->decision[v] = DECIDE_REPEAT;
     else if ((s->is_output[v] || s->is_forced[v]) && node_is_update(ir_node_of(s->g, v)))
-        store_by_update(s, v, &l);
-    else if ((s->is_output[v] || s->is_forced[v]) && store_by_loop(s, v, &l))
+        group_store_update(s, v, &l);
+    else if ((s->is_output[v] || s->is_forced[v]) && group_store_in_loop(s, v, &l))
         return;
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, "result");
@@ -706,15 +543,15 @@ static void decide_value(struct schedule *s, ir_id v)
     const char *reason = "result";
     bool stored = s->is_output[v] || s->is_forced[v];
     if (node_is_scan(ir_node_of(s->g, v))) {
-        demand_list all = demands_on(s, v);
+        demand_list all = group_demands_on(s, v);
         store_alone(s, v, &all, "prefix sum");
         return;
     }
     demand_list l = gather(s, v, false);
-    if (store_by_library(s, v, &l))
+    if (group_store_library(s, v, &l))
         return;
     if (node_is_update(ir_node_of(s->g, v))) {
-        store_by_update(s, v, &l);
+        group_store_update(s, v, &l);
         return;
     }
     if (is_dear_to_repeat(s, v, &l)) {
@@ -814,7 +651,7 @@ void group_values(struct schedule *s)
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &s->g->nodes.at[i];
         if (node_is_steps(n)) {
-            store_steps(s, n);
+            group_store_steps(s, n);
             continue;
         }
         for (uint32_t k = n->n_out; k-- > 0;) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the files that decide on groups.
+#ifndef PASSES_GROUP_H
+#define PASSES_GROUP_H
+
+#include "passes/schedule_internal.h"
+
+// The demands on a value, those of one group at one place only once.
+typedef VEC(struct demand) demand_list;
+
+static inline struct group *group_at(struct schedule *s, uint32_t g)
+{
+    return &s->groups.at[g];
+}
+
+// group.c
+void group_want(struct schedule *s, ir_id v, struct demand d);
+demand_list group_demands_on(struct schedule *s, ir_id v);
+// A group whose results are wanted by those of the list.
+uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list *l);
+
+// group_alone.c
+bool node_is_update(const struct ir_node *n);
+bool node_is_steps(const struct ir_node *n); // a loop, a branch, an effect: a step or several
+void group_store_update(struct schedule *s, ir_id v, const demand_list *l);
+void group_store_steps(struct schedule *s, const struct ir_node *n);
+// false, and nothing is done, when it is none that the library or the loop makes.
+bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
+bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values with groups of their own, which no other value joins by its loops: updates in place, products
+// of a library, loops and branches, effects.
+#include "passes/group.h"
+
+bool node_is_update(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+}
+
+// Whether v is computed from x.
+static bool depends_on(const struct schedule *s, ir_id v, ir_id x)
+{
+    const struct ir_graph *g = s->g;
+    bool *wanted = arena_array(s->scratch, bool, v + 1);
+    wanted[v] = true;
+    for (ir_id y = v; y > x; y--) {
+        const struct ir_node *n = ir_node_of(g, y);
+        for (uint32_t i = 0; wanted[y] && i < n->n_in; i++)
+            wanted[ir_operand(g, n, i)] = true;
+    }
+    return wanted[x];
+}
+
+static bool may_die(const struct schedule *s, ir_id x)
+{
+    return x >= s->g->n_params || (s->options->donated && s->options->donated[x]);
+}
+
+// A kernel that changes the operand where it is.  What is computed from the operand is stored
+// before, so that the kernel need not keep it.
+void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    ir_id x = ir_operand(s->g, n, 0);
+    struct demand d = {.group = group_make(s, GROUP_UPDATE, l),
+                       .outer = IR_NONE,
+                       .view = axes_fresh_view(s, x)};
+    struct group *g = group_at(s, d.group);
+    uint32_t updates = n->op == IR_dynamic_update_slice ? 1 : 2;
+    vec_push(s->scratch, &g->roots, v);
+    g->reason = "update";
+    g->ops = 1;
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = d.group;
+    s->is_stored[v] = true;
+    s->is_forced[x] = true;
+    group_want(s, x, d);
+    s->view_of[v] = d.view = axes_fresh_view(s, ir_operand(s->g, n, updates));
+    d.context = axes_of_view(s, d.view);
+    g->points = write_update_frame(s, n, d.view).points;
+    for (uint32_t i = 1; i < n->n_in; i++) {
+        ir_id y = ir_operand(s->g, n, i);
+        struct demand to = d;
+        if (i != updates)
+            to.view = axes_operand_view(s, n, i, d.view);
+        s->is_forced[y] |= s->uses[x] > 1 && may_die(s, x) && y >= s->g->n_params && y > x &&
+                           value_count(s, y) < value_count(s, x) && depends_on(s, y, x);
+        group_want(s, y, to);
+    }
+}
+
+bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
+{
+    struct nest_gemm gemm;
+    ir_id base[2];
+    const struct ir_node *n = ir_node_of(s->g, v);
+    if (!gemm_of_dot(s, n, &gemm, base))
+        return false;
+    uint32_t g = group_make(s, GROUP_GEMM, l);
+    vec_push(s->scratch, &group_at(s, g)->roots, v);
+    group_at(s, g)->reason = "library call";
+    s->decision[v] = DECIDE_MEMBER;
+    s->group_of[v] = g;
+    s->is_stored[v] = true;
+    for (int i = 0; i < 2; i++) {
+        s->is_forced[base[i]] = true;
+        group_want(
+            s, base[i],
+            (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, base[i])});
+    }
+    return true;
+}
+
+// A loop, a branch, or several that become one kernel (join_loops.c).
+static bool node_is_control(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
+}
+
+// Whether the node is a step or several.
+bool node_is_steps(const struct ir_node *n)
+{
+    return node_is_control(n) || ir_op_class((enum ir_op)n->op) == IR_CLASS_EFFECT;
+}
+
+// Effects come in the order of their nodes, which are visited from the last to the first.
+static void order_effect(struct schedule *s, struct group *g)
+{
+    g->rank = g->rank > s->effect_rank ? g->rank : s->effect_rank;
+    s->effect_rank = g->rank + 1;
+}
+
+// Whether a loop or branch is to be one kernel.
+static bool is_resident(struct schedule *s, const struct ir_node *n)
+{
+    return !s->options->separate && !s->options->steps && !schedule_residence(s, n)->reason;
+}
+
+// One group for all results of the node.  A loop that is one kernel computes operands that are
+// cheap where it wants them; steps need their memory.
+void group_store_steps(struct schedule *s, const struct ir_node *n)
+{
+    demand_list all = {0};
+    bool has_effect = ir_has_effect(s->g, n), is_wanted = has_effect;
+    bool is_control = node_is_control(n);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        demand_list l = group_demands_on(s, v);
+        for (uint32_t i = 0; i < l.count; i++)
+            vec_push(s->scratch, &all, l.at[i]);
+        is_wanted |= l.count || s->is_output[v] || s->stored_as[v] != IR_NONE;
+    }
+    if (!is_wanted)
+        return;
+    uint32_t g = group_make(s, is_control ? GROUP_CONTROL : GROUP_EFFECT, &all);
+    group_at(s, g)->node = (uint32_t)(n - s->g->nodes.at);
+    if (has_effect)
+        order_effect(s, group_at(s, g));
+    if (is_control && is_resident(s, n))
+        group_at(s, g)->resident = schedule_residence(s, n);
+    for (ir_id v = n->out; v < n->out + n->n_out; v++) {
+        vec_push(s->scratch, &group_at(s, g)->roots, v);
+        s->decision[v] = DECIDE_MEMBER;
+        s->group_of[v] = g;
+        s->is_stored[v] = true;
+        if (s->stored_as[v] != IR_NONE)
+            s->group_of[s->stored_as[v]] = g;
+    }
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        s->is_forced[x] |= !group_at(s, g)->resident;
+        group_want(
+            s, x, (struct demand){.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, x)});
+    }
+}
+
+// A transpose of what a loop that is one kernel stacks is stored in its place, by the loop.
+bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    ir_id x = n->op == IR_transpose ? ir_operand(s->g, n, 0) : IR_NONE;
+    if (x == IR_NONE || s->uses[x] != 1 || s->is_output[x] ||
+        !node_is_control(ir_node_of(s->g, x)) || !is_resident(s, ir_node_of(s->g, x)))
+        return false;
+    s->stored_as[x] = v;
+    s->decision[v] = DECIDE_MEMBER;
+    s->is_stored[v] = true;
+    for (uint32_t i = 0; i < l->count; i++)
+        group_want(s, x, l->at[i]); // the same groups wait for the loop
+    return true;
+}
