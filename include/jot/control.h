@@ -15,9 +15,15 @@
 // stands in one list once, but that rows in may be rows out as well.  Other values are used
 // freely.  A variable that is set inside and not listed has no value afterwards, which is reported
 // where it is used.  What a step makes of a carry must have the type of the carry, or the error
-// names it and both types; a C number that starts a carry takes the type that the step gives it, if
-// that loses nothing, and then the body runs twice.  Do not leave a block by break, return or goto:
-// it is reported.
+// names it and both types.  A C number that starts a carry takes the type that the step gives it, and
+// then the body runs again; with steps that meet nothing but C numbers it stays one, as it would
+// without a loop, and so do results of branches that are all C numbers.  A C number that a step or
+// a branch gives takes the type of the carry or of the other branches.  Do not leave a block by
+// break, return or goto: it is reported.
+//
+// false and true of C11 are the integers 0 and 1.  They are taken for bools as a condition, and
+// where the step or the other branches make a bool of the variable; elsewhere, as in an operation
+// on bools, write (bool)true or jot_from_bool(true).
 //
 // All of them can be differentiated forward and backward, and mapped; see docs/ir.md.  The names
 // and meanings are those of jax.lax: fori_loop, scan, map, while_loop, cond, switch,

@@ -103,15 +103,8 @@ static void collect(int n, const jot_value *out, bool keep_weak, ir_id *ids, boo
 {
     for (int i = 0; i < n; i++) {
         weak[i] = keep_weak && trace_slot_of(out[i])->weak;
-        ids[i] = weak[i] ? trace_graph_id(out[i]) : trace_strong(out[i]);
+        ids[i] = weak[i] ? trace_kept(out[i]) : trace_strong(out[i]);
     }
-}
-
-// What the user sees of a weak parameter.
-static jot_dtype seen_dtype(struct ir_type t, bool weak)
-{
-    jot_dtype d = ir_dtype(t);
-    return !weak ? d : d == JOT_F64 ? JOT_F32 : d == JOT_C128 ? JOT_C64 : d;
 }
 
 #define MOST_NESTED 500 // functions in each other; one that applies itself never ends
@@ -142,7 +135,7 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     ir_id *ids = arena_array(arena, ir_id, n_out + 1);
     struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
     for (int i = 0; i < n_in; i++)
-        v[i] = trace_param(types[i], weak && weak[i], seen_dtype(types[i], weak && weak[i]));
+        v[i] = trace_param(types[i], weak && weak[i]);
     jot_place((jot_value){0, 0}, c->where);
     callee_call(c, v, v + n_in);
     *out = (struct traced){.n_out = n_out, .weak = arena_array(arena, bool, n_out + 1)};

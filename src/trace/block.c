@@ -129,7 +129,9 @@ static bool import_leaves(jot_block *b, struct block_leaves *leaves)
             b->error = l->outer;
             return false;
         }
-        l->type = trace_type(l->outer);
+        l->type = trace_kept_type(l->outer);
+        l->weak = l->starts_weak = trace_slot_of(l->outer)->weak;
+        l->is_bit = block_is_bit(l->outer);
     }
     return true;
 }
@@ -169,7 +171,13 @@ void block_open_part(jot_block *b)
 
 void block_bind(struct block_leaf *l, struct ir_type type)
 {
-    *l->at = trace_param(type, false, ir_dtype(type));
+    *l->at = trace_param(type, l->weak);
+}
+
+static const char *seen_text(const struct block_leaf *l)
+{
+    jot_dtype d = trace_seen(ir_dtype(l->type), l->weak);
+    return ir_type_text(trace_top()->module, ir_type_with(l->type, d));
 }
 
 // The number of rows of the listed arrays in b->length, which may stand before (-1: it does not).
@@ -178,7 +186,7 @@ static bool measure_rows(jot_block *b)
     struct ir_module *m = b->outer->module;
     for (int i = 0; i < b->in.count; i++) {
         struct block_leaf *l = &b->in.at[i];
-        const char *text = ir_type_text(m, l->type);
+        const char *text = seen_text(l);
         int64_t rows = l->type.rank ? ir_dims(m, l->type)[0] : 0;
         if (l->type.rank == 0)
             b->error = block_fail(b, JOT_ERR_SHAPE, "'%s' is %s: it has no rows",
@@ -229,7 +237,8 @@ static void set_results(jot_block *b, jot_value v)
         *b->out.at[i].at = v;
 }
 
-bool block_collect(jot_block *b, const struct block_leaves *leaves, ir_id *ids)
+// What the body made of the variables, as values of the open part; false with an error.
+static bool import_made(jot_block *b, const struct block_leaves *leaves)
 {
     for (int i = 0; i < leaves->count; i++) {
         const struct block_leaf *l = &leaves->at[i];
@@ -237,12 +246,23 @@ bool block_collect(jot_block *b, const struct block_leaves *leaves, ir_id *ids)
             block_fail(b, JOT_ERR_TRACE, "'%s' was not set in the body", block_leaf_name(l));
             return false;
         }
-        jot_value v = trace_import(b->name, *l->at);
-        if (trace_is_error(v)) {
-            jot_place(v, b->where);
+        *l->at = trace_import(b->name, *l->at);
+        if (trace_is_error(*l->at)) {
+            jot_place(*l->at, b->where);
             return false;
         }
-        ids[i] = trace_strong(v);
+    }
+    return b->trace->error == NULL;
+}
+
+bool block_collect(jot_block *b, ir_id *ids)
+{
+    if (!import_made(b, &b->out))
+        return false;
+    for (int i = 0; i < b->out.count; i++) {
+        struct block_leaf *l = &b->out.at[i];
+        l->weak = trace_slot_of(*l->at)->weak;
+        ids[i] = trace_kept(*l->at);
     }
     return b->trace->error == NULL;
 }
@@ -269,13 +289,16 @@ bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out)
     return true;
 }
 
-bool block_is_bool(jot_value v)
+bool block_is_bit(jot_value v)
 {
     const struct trace_number *n = trace_number_of(v);
-    if (n && n->kind == 'i')
-        return n->i == 0 || n->i == 1;
+    return n && n->kind == 'i' && (n->i == 0 || n->i == 1);
+}
+
+bool block_is_bool(jot_value v)
+{
     struct ir_type type = trace_type(v);
-    return type.rank == 0 && ir_dtype(type) == JOT_BOOL;
+    return block_is_bit(v) || (type.rank == 0 && ir_dtype(type) == JOT_BOOL);
 }
 
 bool block_adapts(jot_dtype weak, jot_dtype other)
@@ -284,45 +307,84 @@ bool block_adapts(jot_dtype weak, jot_dtype other)
     return dtype_promote(weak, true, other, false, &is_weak) == other;
 }
 
-// What started as a C number takes the type that the body makes of it.
-static bool adapt(struct block_leaf *l, struct ir_type made)
+bool block_join(jot_dtype a, jot_dtype b, jot_dtype *out)
 {
-    const struct trace_slot *s = trace_slot_of(l->outer);
-    if (!s->weak || made.rank != l->type.rank ||
-        !block_adapts((jot_dtype)s->dtype, ir_dtype(made)))
-        return false;
-    l->outer = trace_value(trace_operand(l->outer, ir_dtype(made)), false);
-    l->type = trace_type(l->outer);
-    return true;
+    const struct dtype_info *x = dtype_get(a), *y = dtype_get(b);
+    *out = a == b || x->bytes > y->bytes ? a : b;
+    if (dtype_is_inexact(a) || dtype_is_inexact(b))
+        *out = a == b ? a : dtype_is_complex(a) || dtype_is_complex(b) ? JOT_C128 : JOT_F64;
+    return a == b || dtype_is_inexact(*out) || x->bytes != y->bytes;
 }
 
-enum block_progress block_check_carries(jot_block *b)
+// Whether what the step made goes where the carry is.  A C number takes the type of a carry.
+static bool agrees(const struct block_leaf *l)
 {
-    struct trace *t = b->trace;
-    struct ir_module *m = t->module;
-    int n = b->carry.count;
-    struct ir_type *made = arena_array(m->arena, struct ir_type, n + 1);
-    bool differs = false;
-    for (int i = 0; i < n; i++) {
-        made[i] = trace_type(trace_import(b->name, *b->carry.at[i].at));
-        differs = differs || !ir_type_equal(made[i], b->carry.at[i].type);
+    const struct trace_slot *s = trace_slot_of(*l->at);
+    struct ir_type made = trace_kept_type(*l->at);
+    jot_dtype d = ir_dtype(l->type), joined;
+    if (!ir_type_equal(ir_type_with(made, d), l->type))
+        return false;
+    if (l->weak)
+        return s->weak && block_join(d, ir_dtype(made), &joined) && joined == d;
+    return ir_dtype(made) == d || (s->weak && block_adapts((jot_dtype)s->dtype, d));
+}
+
+// What started as a C number takes the type that the step makes of it, which is a wider one.
+static bool adapt(struct block_leaf *l)
+{
+    const struct trace_slot *s = trace_slot_of(*l->at);
+    struct ir_type made = trace_kept_type(*l->at);
+    jot_dtype d = ir_dtype(l->type), seen = trace_seen(d, l->weak), to = ir_dtype(made);
+    bool weak = true;
+    if (!ir_type_equal(ir_type_with(made, d), l->type))
+        return false;
+    if (to == JOT_BOOL && l->is_bit && l->weak) {
+        l->type = made;
+        l->weak = false;
+        return true;
     }
-    if (!differs)
-        return BLOCK_DONE;
-    trace_end(t);
-    b->trace = NULL;
-    for (int i = 0; i < n; i++) {
+    if (!l->weak || !s->weak)
+        to = dtype_promote(seen, l->weak, (jot_dtype)s->dtype, s->weak, &weak);
+    if (weak ? !block_join(d, ir_dtype(made), &to) : to != ir_dtype(made))
+        return false;
+    bool changes = to != d || weak != l->weak;
+    l->type = ir_type_with(made, to);
+    l->weak = weak;
+    return changes;
+}
+
+enum block_progress block_collect_carries(jot_block *b, ir_id *ids)
+{
+    const struct block_leaf *bad = NULL;
+    bool adapts = false;
+    if (!import_made(b, &b->carry))
+        return BLOCK_FAILED;
+    for (int i = 0; i < b->carry.count; i++) {
         struct block_leaf *l = &b->carry.at[i];
-        if (ir_type_equal(made[i], l->type) || adapt(l, made[i]))
-            continue;
-        block_fail(b, ir_dtype(l->type) == ir_dtype(made[i]) ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
-                   "'%s' is %s before the step and %s after it", block_leaf_name(l),
-                   ir_type_text(m, l->type), ir_type_text(m, made[i]));
+        if (agrees(l))
+            ids[i] = trace_operand(*l->at, ir_dtype(l->type));
+        else if (l->starts_weak && adapt(l))
+            adapts = true;
+        else if (!bad)
+            bad = l;
+    }
+    if (adapts) {
+        trace_end(b->trace);
+        b->trace = NULL;
+        restore(&b->carry);
+        restore(&b->in);
+        return BLOCK_AGAIN;
+    }
+    if (bad) {
+        struct ir_type made = trace_type(*bad->at);
+        block_fail(b,
+                   trace_seen(ir_dtype(bad->type), bad->weak) == ir_dtype(made) ? JOT_ERR_SHAPE
+                                                                                : JOT_ERR_DTYPE,
+                   "'%s' is %s before the step and %s after it", block_leaf_name(bad),
+                   seen_text(bad), ir_type_text(b->trace->module, made));
         return BLOCK_FAILED;
     }
-    restore(&b->carry);
-    restore(&b->in);
-    return BLOCK_AGAIN;
+    return b->trace->error ? BLOCK_FAILED : BLOCK_DONE;
 }
 
 static int find_const(const struct block_consts *c, jot_value v)
@@ -394,7 +456,7 @@ ir_id *block_operands(jot_block *b, const struct block_consts *c, int n_lists,
         in[n++] = trace_slot_of(trace_import(b->name, c->at[i]))->id;
     for (int i = 0; i < n_lists; i++)
         for (int k = 0; k < lists[i]->count; k++)
-            in[n++] = trace_strong(lists[i]->at[k].outer);
+            in[n++] = trace_operand(lists[i]->at[k].outer, ir_dtype(lists[i]->at[k].type));
     *out_n = n;
     return in;
 }
@@ -429,9 +491,9 @@ static void give_results(jot_block *b, const ir_id *ids)
     b->is_closed = true;
     restore(&b->in);
     for (int i = 0; i < b->carry.count; i++)
-        *b->carry.at[i].at = trace_value(ids[i], false);
+        *b->carry.at[i].at = trace_value(ids[i], b->carry.at[i].weak);
     for (int i = 0; i < b->out.count; i++)
-        *b->out.at[i].at = trace_value(ids[b->carry.count + i], false);
+        *b->out.at[i].at = trace_value(ids[b->carry.count + i], b->out.at[i].weak);
     jot_place((jot_value){0, 0}, b->where);
 }
 

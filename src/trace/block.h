@@ -17,8 +17,11 @@
 struct block_leaf {
     jot_value *at, outer; // where it lives; what it was before the block
     const char *name;
-    size_t index, of; // in its variable
-    struct ir_type type;
+    size_t index, of;    // in its variable
+    struct ir_type type; // in the graph
+    bool starts_weak;    // the value before the block has met C numbers only
+    bool weak;           // so has that inside, or the result
+    bool is_bit; // the value before the block is a C number 0 or 1, false or true perhaps
 };
 
 struct block_leaves {
@@ -58,6 +61,8 @@ struct jot_block {
     jot_value first, number; // JOT_FOR: from here, to there; JOT_IF, JOT_SWITCH: which branch
     jot_value index;         // JOT_FOR: inside the body
     struct traced *parts;    // those before the one that is open
+    bool
+        *bits; // of JOT_IF, JOT_SWITCH: whether a result is a C number 0 or 1, branch by branch
     int n_parts, n_branches;
     bool has_failed;
     bool is_inert;  // opening failed: the body runs, and its results are the error
@@ -82,25 +87,29 @@ jot_block *block_begin(jot_block *b);
 
 // Opens the trace of a part, with no parameter yet.
 void block_open_part(jot_block *b);
-// Gives the variable a parameter of that type.
+// Gives the variable a parameter of that type, as weak as the leaf.
 void block_bind(struct block_leaf *l, struct ir_type type);
 // Opens a part whose variables are the carries and a row of each of the listed arrays.  How many
 // rows there are comes to b->length, which may stand before (-1: it does not).  False with b->error
 // set when they differ.
 bool block_open_rows(jot_block *b);
-// The values of the lists as values of the open part, in order; false with an error.
-bool block_collect(jot_block *b, const struct block_leaves *l, ir_id *ids);
+// What the body made of b->out, as values of the open part in order; false with an error.
+bool block_collect(jot_block *b, ir_id *ids);
+// The same of b->carry.  A carry that started as a C number takes the type that the step makes of
+// it, and BLOCK_AGAIN asks to open the part anew; another that is not as before is an error.
+enum block_progress block_collect_carries(jot_block *b, ir_id *ids);
 // Closes the part into a function of n results.  Variables have the values from before the block.
 bool block_close_part(jot_block *b, int n, const ir_id *ids, struct traced *out);
 
-// Whether the imported value is one bool.  True and false of C11 are integers.
+// Whether the imported value is the C number 0 or 1, which false and true of C11 are.
+bool block_is_bit(jot_value v);
+// Whether it is that or one bool.
 bool block_is_bool(jot_value v);
-// Whether what came from a C number, of that dtype, goes where another type is.
+// Whether what came from C numbers, seen as that dtype, goes where another is.
 bool block_adapts(jot_dtype weak, jot_dtype other);
-// Carries whose type the body changes: when it is the type of a C number that started it, that
-// number takes the other type and BLOCK_AGAIN asks to open the part anew; else BLOCK_FAILED with an
-// error.  Before the part is closed.
-enum block_progress block_check_carries(jot_block *b);
+// The dtype in the graph that holds what came from C numbers and is of either dtype there; false
+// when none does.
+bool block_join(jot_dtype a, jot_dtype b, jot_dtype *out);
 
 // What hidden values several functions use, and the functions with all of them first, then their
 // own parameters.  False with an error.

@@ -27,6 +27,7 @@ static bool open_branches(jot_block *b, int n)
 {
     b->n_branches = n;
     b->parts = arena_array(b->outer->module->arena, struct traced, n);
+    b->bits = arena_array(b->outer->module->arena, bool, n * b->out.count + 1);
     open_branch(b);
     return true;
 }
@@ -97,7 +98,8 @@ static bool close_branch(jot_block *b, struct traced *out)
             return false;
         }
         weak[i] = trace_slot_of(v)->weak;
-        ids[i] = trace_strong(v);
+        b->bits[b->n_parts * n + i] = block_is_bit(v);
+        ids[i] = trace_kept(v);
     }
     if (b->trace->error || !block_close_part(b, n, ids, out))
         return false;
@@ -108,57 +110,77 @@ static bool close_branch(jot_block *b, struct traced *out)
 // ---- Results of all branches
 
 // The dtype that result i has in all branches, if one has: that of the branches where it did not
-// come from a C number.
-static jot_dtype common_dtype(const jot_block *b, int i)
+// come from C numbers, which is weak when there is none.
+static jot_dtype common_dtype(const jot_block *b, int i, bool *out_weak)
 {
-    bool is_weak = b->parts[0].weak[i];
+    *out_weak = b->parts[0].weak[i];
     jot_dtype d = ir_dtype(traced_out_type(&b->parts[0], i));
     for (int k = 1; k < b->n_parts; k++) {
         jot_dtype other = ir_dtype(traced_out_type(&b->parts[k], i));
         bool other_is_weak = b->parts[k].weak[i];
-        if (is_weak && other_is_weak)
-            d = dtype_promote(d, true, other, true, &is_weak);
-        else if (is_weak)
+        if (*out_weak && other_is_weak)
+            block_join(d, other, &d);
+        else if (*out_weak)
             d = other;
-        is_weak = is_weak && other_is_weak;
+        *out_weak = *out_weak && other_is_weak;
     }
     return d;
 }
 
-static bool adapts(const struct traced *t, int i, jot_dtype common)
+// Whether result i of branch k is converted to what it has in all.
+static bool adapts(const jot_block *b, int k, int i)
 {
-    jot_dtype d = ir_dtype(traced_out_type(t, i));
-    return d != common && t->weak[i] && block_adapts(d, common);
+    const struct traced *t = &b->parts[k];
+    const struct block_leaf *l = &b->out.at[i];
+    jot_dtype d = ir_dtype(traced_out_type(t, i)), to = ir_dtype(l->type), joined;
+    if (d == to || !t->weak[i])
+        return false;
+    if (l->weak)
+        return block_join(d, to, &joined) && joined == to;
+    return to == JOT_BOOL ? b->bits[k * b->out.count + i]
+                          : block_adapts(trace_seen(d, true), to);
 }
 
-// The branch with such results of the common dtype.
-static bool adapt(struct traced *t, const jot_dtype *common)
+// Branch k with results of the common types.
+static bool adapt(jot_block *b, int k)
 {
+    struct traced *t = &b->parts[k];
     bool changes = false;
     for (int i = 0; i < t->n_out; i++)
-        changes = changes || adapts(t, i, common[i]);
+        changes = changes || adapts(b, k, i);
     if (!changes)
         return true;
     struct body w = body_of(trace_top()->module, t->function);
     body_take_all(&w);
     body_run(&w);
-    for (int i = 0; i < t->n_out; i++)
-        ir_output(&w.b,
-                  adapts(t, i, common[i]) ? ir_convert(&w.b, w.out[i], common[i]) : w.out[i]);
+    for (int i = 0; i < t->n_out; i++) {
+        const struct block_leaf *l = &b->out.at[i];
+        bool converts = adapts(b, k, i);
+        ir_output(&w.b, converts ? ir_convert(&w.b, w.out[i], ir_dtype(l->type)) : w.out[i]);
+        t->weak[i] = converts ? l->weak : t->weak[i];
+    }
     t->function = ir_finish_function(&w.b);
     return t->function != IR_NONE;
 }
 
 static bool agree(jot_block *b)
 {
-    int n = b->out.count;
-    jot_dtype *common = arena_array(trace_top()->module->arena, jot_dtype, n + 1);
-    for (int i = 0; i < n; i++)
-        common[i] = common_dtype(b, i);
+    for (int i = 0; i < b->out.count; i++) {
+        struct block_leaf *l = &b->out.at[i];
+        jot_dtype d = common_dtype(b, i, &l->weak);
+        l->type = ir_type_make(trace_top()->module, d, 0, NULL);
+    }
     for (int k = 0; k < b->n_parts; k++)
-        if (!adapt(&b->parts[k], common))
+        if (!adapt(b, k))
             return false;
     return true;
+}
+
+// The type of result i as the user sees it.
+static struct ir_type seen_type(const struct traced *t, int i)
+{
+    struct ir_type type = traced_out_type(t, i);
+    return ir_type_with(type, trace_seen(ir_dtype(type), t->weak[i]));
 }
 
 static bool same_types(jot_block *b)
@@ -166,11 +188,11 @@ static bool same_types(jot_block *b)
     struct ir_module *m = trace_top()->module;
     for (int k = 1; k < b->n_parts; k++)
         for (int i = 0; i < b->out.count; i++) {
-            struct ir_type s = traced_out_type(&b->parts[0], i),
-                           t = traced_out_type(&b->parts[k], i);
+            const struct traced *p = &b->parts[0], *q = &b->parts[k];
             char first[24], other[24];
-            if (ir_type_equal(s, t))
+            if (ir_type_equal(traced_out_type(p, i), traced_out_type(q, i)))
                 continue;
+            struct ir_type s = seen_type(p, i), t = seen_type(q, i);
             block_fail(b, ir_dtype(s) == ir_dtype(t) ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
                        "'%s' is %s in %s and %s in %s", block_leaf_name(&b->out.at[i]),
                        ir_type_text(m, s), branch_name(b, 0, first), ir_type_text(m, t),

@@ -105,8 +105,7 @@ static enum block_progress close_map(jot_block *b, ir_id *results)
     struct traced body;
     const struct traced *part = &body;
     struct block_consts consts;
-    if (!block_collect(b, &b->out, results) ||
-        !block_close_part(b, b->out.count, results, &body))
+    if (!block_collect(b, results) || !block_close_part(b, b->out.count, results, &body))
         return BLOCK_FAILED;
     struct map m = {.b = b, .w = &trace_top()->b};
     if (!block_share(b, 1, &part, &m.f, &consts))

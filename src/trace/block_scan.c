@@ -53,12 +53,10 @@ static enum block_progress close_scan(jot_block *b, ir_id *results)
 {
     struct traced body;
     int n = b->carry.count;
-    if (!block_collect(b, &b->carry, results))
-        return BLOCK_FAILED;
-    enum block_progress p = block_check_carries(b);
+    enum block_progress p = block_collect_carries(b, results);
     if (p == BLOCK_AGAIN)
         return open_scan(b) ? BLOCK_AGAIN : BLOCK_FAILED;
-    if (p == BLOCK_FAILED || !block_collect(b, &b->out, results + n) ||
+    if (p == BLOCK_FAILED || !block_collect(b, results + n) ||
         !block_close_part(b, n + b->out.count, results, &body))
         return BLOCK_FAILED;
     return block_take_results(b, scan_of(b, &body, NULL), results);
@@ -246,9 +244,7 @@ static ir_id counted_while(jot_block *b, const struct traced *body)
 static enum block_progress close_for(jot_block *b, ir_id *results)
 {
     struct traced body;
-    if (!block_collect(b, &b->carry, results))
-        return BLOCK_FAILED;
-    enum block_progress p = block_check_carries(b);
+    enum block_progress p = block_collect_carries(b, results);
     if (p == BLOCK_AGAIN)
         bind_for(b);
     if (p != BLOCK_DONE)

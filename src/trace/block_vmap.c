@@ -17,7 +17,7 @@ static bool open_vmap(jot_block *b)
 static enum block_progress close_vmap(jot_block *b, ir_id *out)
 {
     struct traced body;
-    if (!block_collect(b, &b->out, out) || !block_close_part(b, b->out.count, out, &body))
+    if (!block_collect(b, out) || !block_close_part(b, b->out.count, out, &body))
         return BLOCK_FAILED;
     struct trace *t = trace_top();
     struct arena *arena = t->module->arena;
@@ -26,7 +26,7 @@ static enum block_progress close_vmap(jot_block *b, ir_id *out)
     int32_t *out_axes = arena_array(arena, int32_t, b->out.count + 1);
     ir_id *in = arena_array(arena, ir_id, n + 1);
     for (int i = 0; i < n; i++)
-        in[i] = trace_strong(b->in.at[i].outer);
+        in[i] = trace_kept(b->in.at[i].outer);
     for (int i = 0; i < body.n_hidden; i++)
         in_axes[n + i] = PASS_NO_AXIS;
     if (pass_vmap_axes(t->module, body.function, in_axes, out_axes, b->length,

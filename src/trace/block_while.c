@@ -108,9 +108,9 @@ static enum block_progress close_while(jot_block *b, ir_id *results)
 {
     struct traced step;
     int n_carry = b->carry.count;
-    if (b->has_failed || !block_collect(b, &b->carry, results))
+    if (b->has_failed)
         return BLOCK_FAILED;
-    enum block_progress p = block_check_carries(b);
+    enum block_progress p = block_collect_carries(b, results);
     if (p == BLOCK_AGAIN)
         bind(b);
     if (p != BLOCK_DONE)

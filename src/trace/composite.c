@@ -63,7 +63,7 @@ static jot_value integer_power(const char *name, jot_value x, int64_t exponent)
         return error;
     jot_dtype d = (jot_dtype)trace_slot_of(x)->dtype;
     bool weak = trace_slot_of(x)->weak;
-    ir_id id = d == JOT_BOOL ? trace_operand(x, JOT_I32) : trace_graph_id(x);
+    ir_id id = d == JOT_BOOL ? trace_operand(x, JOT_I32) : trace_kept(x);
     return trace_result(name, ir_integer_pow(trace_builder(), id, exponent), weak);
 }
 
@@ -165,7 +165,7 @@ static jot_value truth(const char *name, jot_value x)
         return error;
     if (trace_slot_of(x)->dtype == JOT_BOOL)
         return x;
-    ir_id id = trace_graph_id(x);
+    ir_id id = trace_kept(x);
     return trace_result(
         name, ir_ne(trace_builder(), id, ir_scalar_like(trace_builder(), id, 0)), false);
 }
@@ -219,7 +219,7 @@ static jot_value where(jot_value predicate, jot_value x, jot_value y)
     if (!trace_fits("jot_where", v[1], p.dtype, &error) ||
         !trace_fits("jot_where", v[2], p.dtype, &error))
         return error;
-    ir_id ids[] = {trace_graph_id(v[0]), trace_operand(v[1], p.dtype),
+    ir_id ids[] = {trace_kept(v[0]), trace_operand(v[1], p.dtype),
                    trace_operand(v[2], p.dtype)};
     if (!trace_align("jot_where", 3, v, ids, &error))
         return error;
@@ -257,7 +257,7 @@ static jot_value convert(const char *name, jot_value x, jot_dtype dtype)
         id =
             trace_operand(x, dtype_is_complex(from) && !dtype_is_complex(dtype) ? from : dtype);
     else
-        id = trace_graph_id(x);
+        id = trace_kept(x);
     if (dtype_is_complex(ir_dtype(ir_type_in(trace_builder(), id))) && !dtype_is_complex(dtype))
         id = ir_real(trace_builder(), id);
     return trace_result(name, ir_convert(trace_builder(), id, dtype), false);
@@ -310,7 +310,7 @@ static jot_value part(enum ir_op op, const char *name, jot_value x)
     if (!trace_ready(name, 1, &x, &error))
         return error;
     if (dtype_is_complex((jot_dtype)trace_slot_of(x)->dtype))
-        return trace_like(name, x, ir_map1(trace_builder(), op, trace_graph_id(x)));
+        return trace_like(name, x, ir_map1(trace_builder(), op, trace_kept(x)));
     return op == IR_imag ? jot_zeros_like(x) : x;
 }
 
@@ -324,8 +324,7 @@ static jot_value stop_gradient(jot_value x)
     jot_value error;
     if (!trace_ready("jot_stop_gradient", 1, &x, &error))
         return error;
-    return trace_like("jot_stop_gradient", x,
-                      ir_stop_gradient(trace_builder(), trace_graph_id(x)));
+    return trace_like("jot_stop_gradient", x, ir_stop_gradient(trace_builder(), trace_kept(x)));
 }
 
 jot_value jot_stop_gradient(jot_value x) { TRACE_RETURN(stop_gradient(x)); }

@@ -49,7 +49,5 @@ bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_
 
 // A result with the weakness of x.
 jot_value trace_like(const char *name, jot_value x, ir_id id);
-// The id of x in the graph, as wide as it is kept there.
-ir_id trace_graph_id(jot_value x);
 
 #endif

@@ -50,7 +50,7 @@ static jot_value slice(jot_value x, int axis, int64_t start, int64_t stop, int64
     resolve(ir_dims(b->module, trace_type(x))[at], step, &start, &stop);
     int64_t span = step > 0 ? stop - start : start - stop, size = step > 0 ? step : -step;
     int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
-    ir_id y = trace_graph_id(x);
+    ir_id y = trace_kept(x);
     if (count == 0) {
         y = slice_along(y, at, 0, 0, 1);
     } else if (step > 0) {
@@ -85,7 +85,7 @@ static jot_value take(jot_value x, int64_t index, int axis)
     if (!trace_ready(name, 1, &x, &error) || !trace_axis(name, x, axis, &at, &error) ||
         !trace_index(name, x, at, index, &i, &error))
         return error;
-    return trace_like(name, x, drop_axis(slice_along(trace_graph_id(x), at, i, i + 1, 1), at));
+    return trace_like(name, x, drop_axis(slice_along(trace_kept(x), at, i, i + 1, 1), at));
 }
 
 jot_value jot_take_axis(jot_value x, int64_t index, int axis)
@@ -105,7 +105,7 @@ static jot_value pad(jot_value x, jot_value value, int axis, int64_t low, int64_
                           trace_type_text(v[1]));
     lows[at] = low;
     highs[at] = high;
-    ir_id id = trace_graph_id(v[0]);
+    ir_id id = trace_kept(v[0]);
     jot_dtype d = ir_dtype(ir_type_in(trace_builder(), id));
     if (!trace_fits(name, v[1], d, &error))
         return error;
@@ -218,7 +218,7 @@ static jot_value part(jot_value x, int axis, size_t n, size_t i)
         return trace_fail(name, JOT_ERR_SHAPE, "axis %lld of %s is not a multiple of %zu",
                           (long long)at, trace_type_text(x), n);
     int64_t each = size / (int64_t)n, start = each * (int64_t)i;
-    return trace_like(name, x, slice_along(trace_graph_id(x), at, start, start + each, 1));
+    return trace_like(name, x, slice_along(trace_kept(x), at, start, start + each, 1));
 }
 
 static jot_value guarded_part(jot_value x, int axis, size_t n, size_t i)

@@ -136,7 +136,7 @@ static bool read_rows(const char *name, jot_value x, jot_value index, int axis,
     if (!is_mode(name, mode, JOT_INDEX_WRAP, out_error) ||
         !trace_axis(name, x, axis, &at, out_error))
         return false;
-    ir_id id = trace_graph_id(x);
+    ir_id id = trace_kept(x);
     int64_t extent = dims_of(id)[at];
     if (!read_places(name, index, extent, out_places, out_error))
         return false;
@@ -179,7 +179,7 @@ static jot_value take_values(const char *name, jot_value x, jot_value index, int
     if (!trace_ready(name, 2, v, &error) ||
         !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error))
         return error;
-    ir_id id = trace_graph_id(v[0]);
+    ir_id id = trace_kept(v[0]);
     if (dims_of(id)[r.axis] == 0)
         return trace_like(name, v[0], no_rows(id, &r, places));
     return trace_like(name, v[0], ir_gather(trace_builder(), id, places, &r.g));
@@ -216,7 +216,7 @@ static jot_value take_along_axis(const char *name, jot_value x, jot_value index,
     if (!trace_ready(name, 2, v, &error) || !is_mode(name, mode, JOT_INDEX_WRAP, &error) ||
         !trace_axis(name, v[0], axis, &at, &error))
         return error;
-    ir_id id = trace_graph_id(v[0]);
+    ir_id id = trace_kept(v[0]);
     enum ir_index_mode left;
     int rank = rank_of(id), n = 0;
     if (!read_places(name, v[1], dims_of(id)[at], &places, &error))
@@ -275,7 +275,7 @@ static bool read_starts(const char *name, jot_value x, jot_value v, ir_id *start
                         jot_value *out_error)
 {
     struct ir_builder *b = trace_builder();
-    ir_id id = trace_graph_id(x), all;
+    ir_id id = trace_kept(x), all;
     int rank = rank_of(id);
     int64_t longest = 0;
     for (int i = 0; i < rank; i++)
@@ -307,7 +307,7 @@ static jot_value dynamic_slice(jot_value x, jot_value starts, const int64_t *siz
     if (!trace_ready(name, 2, v, &error) || !trace_sizes(name, sizes, 0, &rank, dims, &error) ||
         !read_starts(name, v[0], v[1], ids, &error))
         return error;
-    ir_id id = trace_graph_id(v[0]);
+    ir_id id = trace_kept(v[0]);
     if (rank != rank_of(id))
         return trace_fail(name, JOT_ERR_SHAPE, "%d sizes of a slice of %s: it takes %d", rank,
                           trace_type_text(v[0]), rank_of(id));
@@ -324,7 +324,7 @@ static bool read_values(const char *name, jot_value x, jot_value y, ir_id *out,
                         jot_value *out_error)
 {
     struct trace_promoted p;
-    jot_dtype d = ir_dtype(ir_type_in(trace_builder(), trace_graph_id(x)));
+    jot_dtype d = ir_dtype(trace_kept_type(x));
     if (!trace_number_of(y)) {
         if (!trace_promote(name, "any", 2, (jot_value[]){x, y}, &p, out_error))
             return false;
@@ -348,9 +348,8 @@ static jot_value dynamic_update_slice(jot_value x, jot_value y, jot_value starts
     if (!trace_ready(name, 3, v, &error) || !read_values(name, v[0], v[1], &update, &error) ||
         !read_starts(name, v[0], v[2], ids, &error))
         return error;
-    return trace_like(
-        name, v[0],
-        ir_dynamic_update_slice(trace_builder(), trace_graph_id(v[0]), update, ids));
+    return trace_like(name, v[0],
+                      ir_dynamic_update_slice(trace_builder(), trace_kept(v[0]), update, ids));
 }
 
 jot_value jot_dynamic_update_slice(jot_value x, jot_value y, jot_value starts)
@@ -391,7 +390,7 @@ static jot_value at_update(const char *name, enum jot_scatter_kind kind, jot_val
         !read_rows(name, v[0], v[1], axis, mode, &r, &places, &error) ||
         !read_values(name, v[0], v[2], &values, &error))
         return error;
-    ir_id id = trace_graph_id(v[0]), rows = no_rows(id, &r, places);
+    ir_id id = trace_kept(v[0]), rows = no_rows(id, &r, places);
     if (rows == IR_NONE || !spread(name, v[2], rows, &values, &error))
         return rows == IR_NONE ? trace_result(name, rows, false) : error;
     if (r.g.mode == IR_MODE_FILL)
@@ -485,7 +484,7 @@ static jot_value gather(jot_value x, jot_value indices, const struct jot_index_d
         !trace_sizes(name, sizes, 0, &rank, window, &error) ||
         !read_places(name, v[1], 0, &places, &error))
         return error;
-    ir_id id = trace_graph_id(v[0]);
+    ir_id id = trace_kept(v[0]);
     if (rank != rank_of(id))
         return trace_fail(name, JOT_ERR_SHAPE, "%d sizes of a window of %s: it takes %d", rank,
                           trace_type_text(v[0]), rank_of(id));
@@ -514,7 +513,7 @@ static jot_value scatter(enum jot_scatter_kind kind, jot_value x, jot_value indi
         return error;
     return trace_like(
         name, v[0],
-        ir_scatter(trace_builder(), ops[kind], trace_graph_id(v[0]), places, values, &g));
+        ir_scatter(trace_builder(), ops[kind], trace_kept(v[0]), places, values, &g));
 }
 
 jot_value jot_scatter(enum jot_scatter_kind kind, jot_value x, jot_value indices,

@@ -59,7 +59,7 @@ static jot_value like(const char *name, jot_value x, jot_value value)
     struct ir_builder *b = trace_builder();
     struct ir_type t = trace_type(v[0]);
     // A number like a number stays one: it has no type to take on.
-    jot_dtype kept = ir_dtype(ir_type_in(b, trace_graph_id(v[0])));
+    jot_dtype kept = ir_dtype(trace_kept_type(v[0]));
     if (!trace_fits(name, v[1], kept, &error))
         return error;
     ir_id id = trace_operand(v[1], kept);

@@ -296,14 +296,3 @@ jot_value trace_like(const char *name, jot_value x, ir_id id)
 {
     return trace_result(name, id, trace_slot_of(x)->weak);
 }
-
-ir_id trace_graph_id(jot_value x)
-{
-    const struct trace_slot *s = trace_slot_of(x);
-    if (s->kind == TRACE_VALUE)
-        return s->id;
-    jot_dtype d = (jot_dtype)s->dtype;
-    if (s->weak && dtype_is_inexact(d))
-        d = dtype_is_complex(d) ? JOT_C128 : JOT_F64;
-    return trace_operand(x, d);
-}

@@ -98,8 +98,8 @@ static jot_value split(jot_value key, int64_t n)
         return error;
     if (n < 0)
         return trace_fail("jot_random_split", JOT_ERR_ARGUMENT, "%lld keys", (long long)n);
-    return trace_result("jot_random_split",
-                        side_by_side(random_words(trace_graph_id(key), n), n), false);
+    return trace_result("jot_random_split", side_by_side(random_words(trace_kept(key), n), n),
+                        false);
 }
 
 jot_value jot_random_split(jot_value key, int64_t n) { TRACE_RETURN(split(key, n)); }
@@ -117,7 +117,7 @@ static jot_value fold_in(jot_value key, jot_value data)
     struct ir_builder *b = trace_builder();
     ir_id id = ir_convert(b, trace_strong(data), JOT_U32);
     ir_id at = ir_reshape(b, id, 1, (int64_t[]){1});
-    struct words w = hash_counters(trace_graph_id(key), ir_scalar_int(b, JOT_U32, 0), at);
+    struct words w = hash_counters(trace_kept(key), ir_scalar_int(b, JOT_U32, 0), at);
     return trace_result(name, ir_reshape(b, side_by_side(w, 1), 1, (int64_t[]){2}), false);
 }
 
@@ -152,7 +152,7 @@ static bool open_request(const char *name, jot_value key, const int64_t *dims,
 static ir_id bits(const struct request *r, jot_dtype dtype)
 {
     struct ir_builder *b = trace_builder();
-    struct words w = random_words(trace_graph_id(r->key), r->count);
+    struct words w = random_words(trace_kept(r->key), r->count);
     ir_id x;
     if (dtype == JOT_U64) {
         ir_id high = ir_shl(b, ir_convert(b, w.high, JOT_U64), ir_scalar_int(b, JOT_U64, 32));

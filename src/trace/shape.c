@@ -35,7 +35,7 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
         return trace_fail(name, JOT_ERR_SHAPE, "%s has %lld elements, the sizes %s%lld",
                           trace_type_text(x), (long long)count,
                           left >= 0 ? "a multiple of " : "", (long long)known);
-    return trace_like(name, x, ir_reshape(b, trace_graph_id(x), rank, dims));
+    return trace_like(name, x, ir_reshape(b, trace_kept(x), rank, dims));
 }
 
 jot_value jot_reshape_dims(jot_value x, const int64_t *dims) { TRACE_RETURN(reshape(x, dims)); }
@@ -61,7 +61,7 @@ static jot_value broadcast_to(jot_value x, const int64_t *sizes)
                               "axis %d of %s cannot become %lld: only size 1 is repeated", i,
                               trace_type_text(x), (long long)dims[axes[i]]);
     }
-    return trace_like(name, x, ir_broadcast_in_dim(b, trace_graph_id(x), rank, dims, axes));
+    return trace_like(name, x, ir_broadcast_in_dim(b, trace_kept(x), rank, dims, axes));
 }
 
 jot_value jot_broadcast_to_dims(jot_value x, const int64_t *dims)
@@ -85,7 +85,7 @@ static jot_value transpose(jot_value x, const int *list)
                           trace_type_text(x), rank);
     for (int i = 0; i < rank && n == 0; i++)
         axes[i] = rank - 1 - i;
-    return trace_like(name, x, ir_transpose(trace_builder(), trace_graph_id(x), axes));
+    return trace_like(name, x, ir_transpose(trace_builder(), trace_kept(x), axes));
 }
 
 jot_value jot_transpose_axes(jot_value x, const int *axes) { TRACE_RETURN(transpose(x, axes)); }
@@ -100,8 +100,7 @@ static jot_value swap_axes(jot_value x, int a, int b)
         return error;
     for (int i = 0; i < trace_type(x).rank; i++)
         axes[i] = i == from ? to : i == to ? from : i;
-    return trace_like("jot_swap_axes", x,
-                      ir_transpose(trace_builder(), trace_graph_id(x), axes));
+    return trace_like("jot_swap_axes", x, ir_transpose(trace_builder(), trace_kept(x), axes));
 }
 
 jot_value jot_swap_axes(jot_value x, int a, int b) { TRACE_RETURN(swap_axes(x, a, b)); }
@@ -123,8 +122,7 @@ static jot_value move_axis(jot_value x, int from_axis, int to_axis)
         next += next == from;
         axes[i] = next++;
     }
-    return trace_like("jot_move_axis", x,
-                      ir_transpose(trace_builder(), trace_graph_id(x), axes));
+    return trace_like("jot_move_axis", x, ir_transpose(trace_builder(), trace_kept(x), axes));
 }
 
 jot_value jot_move_axis(jot_value x, int from, int to) { TRACE_RETURN(move_axis(x, from, to)); }
@@ -153,7 +151,7 @@ static jot_value expand_dims(jot_value x, const int *list)
     for (int i = 0, k = 0; i < rank; i++)
         if (dims[i] < 0)
             dims[i] = ir_dims(b->module, t)[k++];
-    return trace_like(name, x, ir_reshape(b, trace_graph_id(x), rank, dims));
+    return trace_like(name, x, ir_reshape(b, trace_kept(x), rank, dims));
 }
 
 jot_value jot_expand_dims_axes(jot_value x, const int *axes)
@@ -184,7 +182,7 @@ static jot_value squeeze(jot_value x, const int *list)
     for (int i = 0; i < t.rank; i++)
         if (!gone[i] && (n || old[i] != 1))
             dims[rank++] = old[i];
-    return trace_like(name, x, ir_reshape(b, trace_graph_id(x), rank, dims));
+    return trace_like(name, x, ir_reshape(b, trace_kept(x), rank, dims));
 }
 
 jot_value jot_squeeze_axes(jot_value x, const int *axes) { TRACE_RETURN(squeeze(x, axes)); }
@@ -203,7 +201,7 @@ static jot_value flip(jot_value x, const int *list)
             axes[k] = axes[k - 1];
             axes[k - 1] = t;
         }
-    return trace_like("jot_flip", x, ir_rev(trace_builder(), trace_graph_id(x), n, axes));
+    return trace_like("jot_flip", x, ir_rev(trace_builder(), trace_kept(x), n, axes));
 }
 
 jot_value jot_flip_axes(jot_value x, const int *axes) { TRACE_RETURN(flip(x, axes)); }
@@ -227,7 +225,7 @@ static jot_value repeat_axes(const char *name, jot_value x, int rank, const int6
         if (k >= 0)
             axes[k] = whole ? 2 * i + 1 : 2 * i;
     }
-    ir_id y = ir_broadcast_in_dim(b, trace_graph_id(x), 2 * rank, wide, axes);
+    ir_id y = ir_broadcast_in_dim(b, trace_kept(x), 2 * rank, wide, axes);
     return trace_like(name, x, ir_reshape(b, y, rank, dims));
 }
 

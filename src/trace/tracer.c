@@ -114,9 +114,9 @@ struct trace *trace_replace_scope(struct trace *old)
     return t;
 }
 
-jot_value trace_param(struct ir_type type, bool weak, jot_dtype dtype)
+jot_value trace_param(struct ir_type type, bool weak)
 {
-    return trace_value_as(ir_param(&top->b, type), weak, dtype);
+    return trace_value(ir_param(&top->b, type), weak);
 }
 
 // ---------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ struct trace *trace_replace_scope(struct trace *old);
 void trace_forget_ended(void);
 
 // An own parameter of the innermost trace; before anything else is recorded.
-jot_value trace_param(struct ir_type type, bool weak, jot_dtype dtype);
+jot_value trace_param(struct ir_type type, bool weak);
 
 // The function that computes outs of the trace from its own parameters and those of its hidden
 // parameters that it needs, which are left in *out_hidden (indexes into t->hidden).  IR_NONE on
@@ -134,8 +134,9 @@ bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error);
 const struct trace_slot *trace_slot_of(jot_value v); // of the innermost trace
 bool trace_is_error(jot_value v);
 
+// What the user sees of a value that has dtype d in the graph, where weak floats are kept wider.
+jot_dtype trace_seen(jot_dtype d, bool weak);
 jot_value trace_value(ir_id id, bool weak); // a strong or weak value of the graph
-jot_value trace_value_as(ir_id id, bool weak, jot_dtype seen);
 // The result of a builder call: a value, or the builder's message as an error of op.
 jot_value trace_result(const char *op, ir_id id, bool weak);
 
@@ -156,6 +157,9 @@ jot_status trace_report(const struct trace_error *e);
 ir_id trace_operand(jot_value v, jot_dtype dtype);
 // The value in the graph with the dtype the user sees.
 ir_id trace_strong(jot_value v);
+// The value in the graph, as wide as it is kept there, and its type.
+ir_id trace_kept(jot_value v);
+struct ir_type trace_kept_type(jot_value v);
 struct ir_type trace_type(jot_value v); // with the dtype the user sees
 const char *trace_type_text(jot_value v);
 // The number of a handle, if it is one (not seen in a scope through nested traces).

@@ -36,23 +36,18 @@ const struct trace_slot *trace_slot_of(jot_value v) { return slot_in(trace_top()
 
 bool trace_is_error(jot_value v) { return trace_slot_of(v)->kind == TRACE_ERROR; }
 
-jot_value trace_value_as(ir_id id, bool weak, jot_dtype seen)
+jot_dtype trace_seen(jot_dtype d, bool weak)
 {
-    return push(trace_top(),
-                (struct trace_slot){
-                    .kind = TRACE_VALUE, .dtype = (uint8_t)seen, .weak = weak, .id = id});
-}
-
-// What the user sees of a weak value of the graph, which is kept wider.
-static jot_dtype weak_dtype(jot_dtype d)
-{
-    return d == JOT_F64 ? JOT_F32 : d == JOT_C128 ? JOT_C64 : d;
+    return !weak ? d : d == JOT_F64 ? JOT_F32 : d == JOT_C128 ? JOT_C64 : d;
 }
 
 jot_value trace_value(ir_id id, bool weak)
 {
     jot_dtype d = ir_dtype(ir_type_in(trace_builder(), id));
-    return trace_value_as(id, weak, weak ? weak_dtype(d) : d);
+    return push(trace_top(), (struct trace_slot){.kind = TRACE_VALUE,
+                                                 .dtype = (uint8_t)trace_seen(d, weak),
+                                                 .weak = weak,
+                                                 .id = id});
 }
 
 jot_value trace_result(const char *op, ir_id id, bool weak)
@@ -432,6 +427,19 @@ ir_id trace_operand(jot_value v, jot_dtype dtype)
 }
 
 ir_id trace_strong(jot_value v) { return trace_operand(v, (jot_dtype)trace_slot_of(v)->dtype); }
+
+struct ir_type trace_kept_type(jot_value v)
+{
+    const struct trace_slot *s = trace_slot_of(v);
+    if (s->kind == TRACE_VALUE)
+        return ir_type_in(trace_builder(), s->id);
+    jot_dtype d = (jot_dtype)s->dtype;
+    if (s->weak && dtype_is_inexact(d))
+        d = dtype_is_complex(d) ? JOT_C128 : JOT_F64;
+    return ir_type_make(trace_top()->module, d, 0, NULL);
+}
+
+ir_id trace_kept(jot_value v) { return trace_operand(v, ir_dtype(trace_kept_type(v))); }
 
 struct ir_type trace_type(jot_value v)
 {
