@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COST_VERSION 5
+#define COST_VERSION 6
 
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache

@@ -14,6 +14,7 @@ struct survey {
     struct lanes *l;
     const struct ir_graph *g;      // that is looked at
     const struct ir_graph *joined; // the function of several loops, or NULL
+    uint8_t *uses;                 // of values of g, at most 2
     int64_t ops;                   // when elements are written out
     int64_t held;                  // elements of carries and of results of loops
     int64_t bytes;                 // of locals when they are looped over
@@ -109,6 +110,15 @@ static bool is_operand(const struct ir_graph *g, ir_id v)
     return false;
 }
 
+// Whether the result has the local of the operand (write_in_place.c).
+static bool takes_place(const struct survey *u, const struct ir_node *n)
+{
+    if (ir_op_class((enum ir_op)n->op) != IR_CLASS_UPDATE)
+        return false;
+    ir_id x = ir_operand(u->g, n, 0);
+    return u->uses[x] == 1 || ir_node_of(u->g, x)->op == IR_param;
+}
+
 static void survey_node(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     enum ir_op op = (enum ir_op)n->op;
@@ -141,7 +151,7 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         }
         if (is_held)
             add(&u->held, count);
-        if (count > 1 && !node_is_index(n) && op != IR_param)
+        if (count > 1 && !node_is_index(n) && op != IR_param && !takes_place(u, n))
             add(&u->bytes, times(count, dtype_get(d)->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
@@ -150,9 +160,24 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
 
 static void survey_graph(struct survey *u, const struct lane_graph *f)
 {
+    uint8_t *uses = u->uses;
     u->g = f->g;
+    u->uses = arena_array(u->l->space.scratch, uint8_t, f->g->values.count + 1);
+    for (uint32_t i = 0; i < f->g->operands.count; i++)
+        u->uses[f->g->operands.at[i]] += u->uses[f->g->operands.at[i]] < 2;
     ir_for_each_node (f->g, n)
         survey_node(u, f, n);
+    u->uses = uses;
+}
+
+// What a step makes of a carry by updates takes its place; other things are made beside it.
+static int locals_of_carry(const struct lanes *l, const struct ir_node *n, uint32_t k)
+{
+    if (n->op == IR_cond)
+        return 2;
+    const struct ir_graph *step = l->top->bodies[n - l->top->g->nodes.at][n->op == IR_while]->g;
+    return ir_node_of(step, write_updated_value(step, step->outputs.at[k]))->op == IR_param ? 1
+                                                                                            : 2;
 }
 
 static struct survey survey_of(const struct schedule *s, struct lanes *l,
@@ -167,7 +192,8 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
         int64_t count = is_row(n, v) ? 0 : inner_of(&u, l->top, v);
         add(&u.held, count);
         if (count > 1)
-            add(&u.bytes, times(count, 2 * dtype_get(ir_dtype_of(s->g, v))->bytes));
+            add(&u.bytes, times(count, locals_of_carry(l, n, v - n->out) *
+                                           dtype_get(ir_dtype_of(s->g, v))->bytes));
     }
     return u;
 }

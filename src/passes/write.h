@@ -39,9 +39,11 @@ struct frame {
     scope_id scope, floor;   // where its statements are
     struct held *held;       // by value
     bool *is_kept;           // by value: it gets a local when it is wanted
+    uint8_t *uses;           // by value: how often it is read or given, at most 2
     const ir_id *in;         // by parameter: operands of the node, values of the frame around
     uint32_t first_row;      // parameters from here on are rows
     form_id time;            // which rows
+    bool is_lane;            // of a loop whose trips are lanes: written once
     struct frame **calls;    // by node
     const struct sink *rows; // by value: where rows of loops go; NULL: all into locals
 };
@@ -121,6 +123,15 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
                       nest_id guard);
 // The loops of the kernel that updates the operand of v, in the loop over its points.
 void write_update(struct writer *w, ir_id v);
+// What an update puts for the element `at` of its updates, and where.
+struct updated {
+    form_id place;
+    nest_id value, inside;
+};
+ir_id write_updates_of(const struct schedule *s, const struct ir_node *n);
+struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at);
+void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer,
+                       const struct updated *u);
 
 // write_value.c
 nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
@@ -169,6 +180,15 @@ form_id write_form_of_lanes(struct writer *w, struct atoms a);
 bool write_is_looped(struct writer *w, struct view view);
 nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
                         const form_id *at, nest_id guard);
+// The place of an element among those that the lane has.
+form_id write_inner_place(struct writer *w, struct view view, const form_id *at);
+// Loops of the kind (map, seq) over what a lane has of a value; the coordinates there and the place.
+// The current scope is to be closed after.
+form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind, form_id *at);
+// Makes all elements of a value that is kept, or the loop or branch that it is a result of.
+void write_hold(struct writer *w, ir_id v);
+// The local that holds the value, or NEST_NONE.
+nest_id write_local_of(const struct writer *w, ir_id v);
 
 // Writes the loop or branch n of the current frame, if that has not been done.
 void write_loop(struct writer *w, const struct ir_node *n);
@@ -188,6 +208,22 @@ struct sink {
 void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to);
 nest_id write_new_local(struct writer *w, jot_dtype d, int64_t count);
 void write_copy_local(struct writer *w, nest_id to, nest_id from);
+
+// write_in_place.c
+// The local that has the value of the current frame once it is made, or NEST_NONE.
+nest_id write_local_with(struct writer *w, ir_id v);
+// The local that holds a value of the current frame that is read once: the reader may have it.
+nest_id write_take(struct writer *w, ir_id v);
+// A local with the operand of update n, which may be what held that, updated.
+nest_id write_update_local(struct writer *w, const struct ir_node *n);
+// Whether v is made of `from`, or of what a loop makes of that, by updates that can wait for the
+// end of the frame's statements because reading through them is cheap.  From then on it is read so.
+bool write_can_wait(struct writer *w, ir_id v, ir_id from);
+// What the updates that v is made by started from, and the local that holds that.
+ir_id write_updated_value(const struct ir_graph *g, ir_id v);
+nest_id write_updated_local(struct writer *w, ir_id v);
+// The updates that waited, each of what its local has.
+void write_waiting(struct writer *w, uint32_t n, const ir_id *v, const nest_id *local);
 
 // write_chain.c
 bool write_can_chain(const struct ir_graph *g, const struct ir_node *n);

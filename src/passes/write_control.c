@@ -6,8 +6,8 @@
 //                               yield %x0', %x1'
 //                             } -> %y0, %y1
 //
-// A carry that is looped over is a local instead.  What it becomes is made in a second local, and
-// copied when every carry has been made.
+// A carry that is looped over is a local instead.  What is made of it by updates takes its place
+// (write_in_place.c); what is not is copied there when every carry has been made.
 #include "passes/write.h"
 
 #include "ir/control.h"
@@ -17,8 +17,9 @@ struct carries {
     uint32_t n;
     const struct view *view; // by carry: of one step
     struct held *held;
-    nest_id *next;  // by carry: the second local
-    nest_id *local; // by carry: the first, NEST_NONE for scalars
+    nest_id *local; // by carry, NEST_NONE for scalars
+    bool *waits;    // by carry: its updates come last
+    bool *is_fresh; // by carry: nothing reads what the local has; NULL: none is so
     int64_t *first; // by carry: its first scalar
     int n_scalars;
     nest_id *scalars;
@@ -36,6 +37,22 @@ static void give(struct writer *w, ir_id v, struct view view, nest_id *elements,
     write_elements(w, v, view, &to);
 }
 
+static nest_id new_local(struct writer *w, ir_id v, struct view view)
+{
+    return write_new_local(w, ir_dtype_of(w->s->g, v), count_of(w, view));
+}
+
+// A local with the value of the current frame.
+static nest_id make_local(struct writer *w, ir_id v, struct view view)
+{
+    nest_id local = write_local_with(w, v);
+    if (local == NEST_NONE) {
+        local = new_local(w, v, view);
+        give(w, v, view, NULL, local);
+    }
+    return local;
+}
+
 static struct carries begin_carries(struct writer *w, uint32_t n, const ir_id *init,
                                     const struct view *view)
 {
@@ -43,8 +60,8 @@ static struct carries begin_carries(struct writer *w, uint32_t n, const ir_id *i
     struct carries c = {.n = n,
                         .view = view,
                         .held = arena_array(a, struct held, n + 1),
-                        .next = arena_array(a, nest_id, n + 1),
                         .local = arena_array(a, nest_id, n + 1),
+                        .waits = arena_array(a, bool, n + 1),
                         .first = arena_array(a, int64_t, n + 1)};
     int64_t total = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -55,9 +72,11 @@ static struct carries begin_carries(struct writer *w, uint32_t n, const ir_id *i
     c.scalars = arena_array(a, nest_id, total + 1);
     for (uint32_t k = 0; k < n; k++) {
         bool is_local = write_is_looped(w, view[k]);
-        jot_dtype d = ir_dtype_of(w->s->g, init[k]);
-        c.local[k] = is_local ? write_new_local(w, d, count_of(w, view[k])) : NEST_NONE;
-        c.next[k] = is_local ? write_new_local(w, d, count_of(w, view[k])) : NEST_NONE;
+        c.local[k] = is_local ? write_take(w, init[k]) : NEST_NONE;
+        if (c.local[k] != NEST_NONE)
+            continue;
+        if (is_local)
+            c.local[k] = new_local(w, init[k], view[k]);
         give(w, init[k], view[k], is_local ? NULL : c.scalars + c.first[k], c.local[k]);
     }
     return c;
@@ -77,27 +96,57 @@ static void hold(struct writer *w, struct carries *c, nest_id first, struct held
     }
 }
 
-// The values of the current frame that the carries become.
+// The carries as parameters of the current frame, from `first` on, and what they become there.
+static void enter_carries(struct writer *w, struct carries *c, uint32_t first, const ir_id *out)
+{
+    for (uint32_t k = 0; k < c->n; k++)
+        w->frame->held[first + k] = c->held[k];
+    for (uint32_t k = 0; k < c->n; k++)
+        c->waits[k] = c->local[k] != NEST_NONE && write_can_wait(w, out[k], first + k);
+}
+
+static bool is_carried(const struct carries *c, nest_id local)
+{
+    for (uint32_t k = 0; k < c->n; k++)
+        if (c->local[k] == local)
+            return true;
+    return false;
+}
+
+// The local of carry k or one that no carry has, with the value v of the current frame.
+static nest_id next_local(struct writer *w, const struct carries *c, uint32_t k, ir_id v)
+{
+    nest_id local = make_local(w, v, c->view[k]);
+    if (local == c->local[k] || !is_carried(c, local))
+        return local;
+    nest_id copy = new_local(w, v, c->view[k]);
+    write_copy_local(w, copy, local);
+    return copy;
+}
+
+// The carries become these values of the current frame.
 static void make_next(struct writer *w, struct carries *c, const ir_id *out)
 {
-    for (uint32_t k = 0; k < c->n; k++)
+    struct arena *a = w->outer->scratch;
+    nest_id *next = arena_array(a, nest_id, c->n + 1),
+            *late = arena_array(a, nest_id, c->n + 1);
+    ir_id *updated = arena_array(a, ir_id, c->n + 1);
+    uint32_t n_late = 0;
+    for (uint32_t k = 0; k < c->n; k++) {
+        next[k] = c->local[k];
         if (c->local[k] == NEST_NONE)
             give(w, out[k], c->view[k], c->scalars + c->first[k], NEST_NONE);
+        else if (c->is_fresh && c->is_fresh[k])
+            give(w, out[k], c->view[k], NULL, c->local[k]);
+        else if (c->waits[k] && write_updated_local(w, out[k]) == c->local[k])
+            late[n_late] = c->local[k], updated[n_late++] = out[k];
         else
-            give(w, out[k], c->view[k], NULL, c->next[k]);
-}
-
-static void copy_next(struct writer *w, const struct carries *c)
-{
+            next[k] = next_local(w, c, k, out[k]);
+    }
+    write_waiting(w, n_late, updated, late);
     for (uint32_t k = 0; k < c->n; k++)
-        if (c->local[k] != NEST_NONE)
-            write_copy_local(w, c->local[k], c->next[k]);
-}
-
-static void hold_params(struct frame *f, const struct carries *c, uint32_t first)
-{
-    for (uint32_t k = 0; k < c->n; k++)
-        f->held[first + k] = c->held[k];
+        if (next[k] != c->local[k])
+            write_copy_local(w, c->local[k], next[k]);
 }
 
 // ---- Scan
@@ -119,6 +168,7 @@ static void write_lane(struct writer *w, const struct ir_node *n, struct lane_gr
     struct frame *up = w->frame, *f = write_frame(w, body, ir_operands(w->s->g, n));
     f->first_row = (uint32_t)ir_scan_of(n).n_consts;
     f->time = time;
+    f->is_lane = true;
     write_enter(w, f);
     for (uint32_t k = 0; k < n->n_out; k++) {
         ir_id v = body->g->outputs.at[k];
@@ -130,14 +180,13 @@ static void write_lane(struct writer *w, const struct ir_node *n, struct lane_gr
         out[k] = (struct held){.is_set = true, .local = NEST_NONE};
         if (!to.is_kept)
             continue;
-        bool is_local = write_is_looped(w, view);
+        if (write_is_looped(w, view)) {
+            out[k].local = make_local(w, v, view);
+            continue;
+        }
         nest_id *elements = arena_array(w->outer->scratch, nest_id, count_of(w, view) + 1);
-        jot_dtype d = ir_dtype_of(body->g, v);
-        out[k] = (struct held){.is_set = true,
-                               .elements = is_local ? NULL : elements,
-                               .local = is_local ? write_new_local(w, d, count_of(w, view))
-                                                 : NEST_NONE};
-        give(w, v, view, is_local ? NULL : elements, out[k].local);
+        give(w, v, view, elements, NEST_NONE);
+        out[k].elements = elements;
     }
     write_enter(w, up);
 }
@@ -178,8 +227,8 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
     f->first_row = n_consts + n_carry;
     f->time = emit_form_axis(&w->e, axis);
     hold(w, &c, carry, c.held);
-    hold_params(f, &c, n_consts);
     write_enter(w, f);
+    enter_carries(w, &c, n_consts, body->g->outputs.at);
     for (uint32_t k = n_carry; k < n->n_out; k++) {
         ir_id v = body->g->outputs.at[k];
         struct sink to = rows ? rows[k] : (struct sink){.is_kept = true};
@@ -190,19 +239,21 @@ static void write_scan(struct writer *w, const struct ir_node *n, struct lane_gr
             write_elements(w, v, body->view[v], &kept[k]);
     }
     make_next(w, &c, body->g->outputs.at);
-    copy_next(w, &c);
     write_enter(w, up);
     hold(w, &c, emit_seq_close(&w->e, back, c.n_scalars, c.scalars), out);
 }
 
 // ---- While
 
-// The test of the step that is to come, in the current scope.
+// The test of the step that is to come, in the current scope.  The step reads the carries after it.
 static struct frame *test_frame(struct writer *w, const struct ir_node *n,
                                 struct lane_graph *test, const struct carries *c)
 {
     struct frame *f = write_frame(w, test, ir_operands(w->s->g, n));
-    hold_params(f, c, n->n_in - c->n);
+    for (uint32_t k = 0; k < c->n; k++) {
+        f->held[n->n_in - c->n + k] = c->held[k];
+        f->uses[n->n_in - c->n + k] = 2;
+    }
     return f;
 }
 
@@ -257,12 +308,11 @@ static void write_while(struct writer *w, const struct ir_node *n, struct lane_g
 
     struct frame *f = write_frame(w, bodies[1], in);
     struct frame *test = test_frame(w, n, bodies[0], &c);
-    hold_params(f, &c, n_consts);
     write_enter(w, f);
+    enter_carries(w, &c, n_consts, bodies[1]->g->outputs.at);
     make_next(w, &c, bodies[1]->g->outputs.at);
     if (count_of(w, bodies[0]->view[bodies[0]->g->outputs.at[0]]) > 1)
         keep_done(w, &c, test);
-    copy_next(w, &c);
     write_enter(w, up);
     hold(w, &c, emit_while_close(&w->e, back, c.n_scalars, c.scalars), out);
 }
@@ -275,7 +325,22 @@ struct branches {
     int count;
     nest_id index;
     struct carries c; // of the results
+    uint32_t *from;   // by result: the operand of the branches whose local it takes, or NONE
 };
+
+// The operand that all branches make the result of, by updates or not at all, or NONE.
+static uint32_t updated_operand(const struct branches *b, uint32_t result)
+{
+    uint32_t operand = NONE;
+    for (int k = 0; k < b->count; k++) {
+        const struct ir_graph *g = b->bodies[k]->g;
+        ir_id v = write_updated_value(g, g->outputs.at[result]);
+        if (ir_node_of(g, v)->op != IR_param || (k && v != operand))
+            return NONE;
+        operand = v;
+    }
+    return operand;
+}
 
 // The results of branch k in the current scope.
 static void write_branch(struct writer *w, struct branches *b, int k)
@@ -284,11 +349,13 @@ static void write_branch(struct writer *w, struct branches *b, int k)
     struct frame *f = write_frame(w, b->bodies[k], ir_operands(w->s->g, b->n) + 1);
     f->floor = w->e.at;
     write_enter(w, f);
-    for (uint32_t i = 0; i < b->c.n; i++) {
-        bool is_local = b->c.local[i] != NEST_NONE;
-        give(w, b->bodies[k]->g->outputs.at[i], b->c.view[i],
-             is_local ? NULL : b->c.scalars + b->c.first[i], b->c.local[i]);
-    }
+    const ir_id *out = b->bodies[k]->g->outputs.at;
+    for (uint32_t i = 0; i < b->c.n; i++)
+        if (b->from[i] != NONE)
+            f->held[b->from[i]] = (struct held){.is_set = true, .local = b->c.local[i]};
+    for (uint32_t i = 0; i < b->c.n; i++)
+        b->c.waits[i] = b->from[i] != NONE && write_can_wait(w, out[i], b->from[i]);
+    make_next(w, &b->c, out);
     write_enter(w, up);
 }
 
@@ -326,14 +393,22 @@ static void write_cond(struct writer *w, const struct ir_node *n, struct lane_gr
     b.c = (struct carries){.n = n->n_out,
                            .view = view,
                            .local = arena_array(a, nest_id, n->n_out + 1),
+                           .waits = arena_array(a, bool, n->n_out + 1),
+                           .is_fresh = arena_array(a, bool, n->n_out + 1),
                            .first = arena_array(a, int64_t, n->n_out + 1)};
+    b.from = arena_array(a, uint32_t, n->n_out + 1);
     int64_t total = 0;
     for (uint32_t k = 0; k < n->n_out; k++) {
         bool is_local = write_is_looped(w, view[k]);
         b.c.first[k] = total;
-        b.c.local[k] = is_local ? write_new_local(w, ir_dtype_of(w->s->g, n->out + k),
-                                                  count_of(w, view[k]))
-                                : NEST_NONE;
+        b.from[k] = is_local ? updated_operand(&b, k) : NONE;
+        b.c.local[k] = b.from[k] == NONE ? NEST_NONE
+                                         : write_take(w, ir_operand(w->s->g, n, b.from[k] + 1));
+        if (b.c.local[k] == NEST_NONE)
+            b.from[k] = NONE;
+        b.c.is_fresh[k] = is_local && b.from[k] == NONE;
+        if (b.c.is_fresh[k])
+            b.c.local[k] = new_local(w, n->out + k, view[k]);
         total += is_local ? 0 : count_of(w, view[k]);
     }
     b.c.n_scalars = (int)total;

@@ -17,18 +17,13 @@ void write_enter(struct writer *w, struct frame *f)
 }
 
 // Values all of whose elements are made at once: prefix folds, and where elements are looped
-// over what several read, what folds make, and what is read by ops that read elements more than
-// once.
+// over what several read, what folds and updates make.
 static void choose_kept(struct writer *w, struct frame *f)
 {
     const struct ir_graph *g = f->s.g;
-    uint8_t *uses = arena_array(f->s.scratch, uint8_t, g->values.count + 1);
-    ir_for_each_node (g, n)
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            bool reads_once = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
-            uint8_t *u = &uses[ir_operand(g, n, i)];
-            *u = (uint8_t)(*u + (reads_once ? 1 : 2) > 2 ? 2 : *u + 1);
-        }
+    uint8_t *uses = f->uses;
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        uses[g->operands.at[i]] += uses[g->operands.at[i]] < 2;
     for (uint32_t i = 0; i < g->outputs.count; i++)
         uses[g->outputs.at[i]] += uses[g->outputs.at[i]] < 2;
     ir_for_each_node (g, n)
@@ -56,6 +51,7 @@ struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id
         .in = in,
         .first_row = NONE,
         .is_kept = arena_array(a, bool, n + 1),
+        .uses = arena_array(a, uint8_t, n + 1),
         .calls = arena_array(a, struct frame *, body->g->nodes.count + 1),
     };
     f->s.g = body->g;
@@ -129,8 +125,7 @@ void write_forms_of_place(struct writer *w, struct view view, int64_t place, for
     join_forms(w, view, forms, at);
 }
 
-// The place of an element among those that the lane has.
-static form_id inner_place(struct writer *w, struct view view, const form_id *at)
+form_id write_inner_place(struct writer *w, struct view view, const form_id *at)
 {
     struct schedule *s = space(w);
     form_id place = 0;
@@ -179,7 +174,7 @@ static nest_id choose_element(struct writer *w, const nest_id *elements, int64_t
 nest_id write_read_held(struct writer *w, const struct held *h, struct view view,
                         const form_id *at, nest_id guard)
 {
-    form_id place = inner_place(w, view, at);
+    form_id place = write_inner_place(w, view, at);
     int64_t count = lanes_inner_count(w->lanes, view), known;
     if (!h->elements)
         return emit_load(&w->e, h->local, place, guard);
@@ -214,9 +209,31 @@ static void put_element(struct writer *w, ir_id v, const struct sink *to, const 
     emit_put_guarded(&w->e, to->buffer, index, value, to->guard);
 }
 
-void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to)
+form_id write_open_inner(struct writer *w, struct view view, enum nest_kind kind, form_id *at)
 {
     struct schedule *s = space(w);
+    struct atoms inner = inner_of(w, view);
+    nest_id *axes = arena_array(s->scratch, nest_id, inner.count + 1);
+    form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), place = 0;
+    bool is_one = kind == NEST_SEQ; // which has one axis
+    int64_t count = axes_product(s, inner);
+    for (uint32_t i = 0; i < (is_one ? 1 : inner.count); i++)
+        axes[i] = emit_axis(&w->e, is_one ? count : s->atoms.at[inner.at[i]].extent);
+    emit_open(&w->e, w->e.at, kind, is_one ? 1 : (int)inner.count, axes);
+    form_id rest = emit_form_axis(&w->e, axes[0]);
+    for (uint32_t i = inner.count; i-- > 0;) {
+        forms[i] = is_one ? rest : emit_form_axis(&w->e, axes[i]);
+        if (is_one && i)
+            emit_form_divide(&w->e, rest, s->atoms.at[inner.at[i]].extent, &rest, &forms[i]);
+    }
+    for (uint32_t i = 0; i < inner.count; i++)
+        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
+    join_forms(w, view, forms, at);
+    return place;
+}
+
+void write_elements(struct writer *w, ir_id v, struct view view, const struct sink *to)
+{
     form_id at[IR_MAX_RANK];
     int64_t count = lanes_inner_count(w->lanes, view);
     bool are_many = count > COST_EXPANDED_STATE; // rows that a loop has left
@@ -227,18 +244,8 @@ void write_elements(struct writer *w, ir_id v, struct view view, const struct si
         }
         return;
     }
-    struct atoms inner = inner_of(w, view);
-    nest_id *axes = arena_array(s->scratch, nest_id, inner.count);
-    form_id *forms = arena_array(s->scratch, form_id, inner.count), place = 0;
     scope_id back = w->e.at;
-    for (uint32_t i = 0; i < inner.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
-    emit_open(&w->e, back, NEST_MAP, (int)inner.count, axes);
-    for (uint32_t i = 0; i < inner.count; i++) {
-        forms[i] = emit_form_axis(&w->e, axes[i]);
-        place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
-    }
-    join_forms(w, view, forms, at);
+    form_id place = write_open_inner(w, view, NEST_MAP, at);
     put_element(w, v, to, at, place, 0);
     emit_close(&w->e, back, 0, NULL);
 }
@@ -318,17 +325,36 @@ static void keep(struct writer *w, ir_id v)
     const struct ir_node *n = ir_node_of(f->s.g, v);
     bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE &&
                      !(w->is_expanded && write_can_chain(f->s.g, n));
-    if (is_prefix || write_is_looped(w, view))
-        to.buffer = write_new_local(w, ir_dtype_of(w->s->g, v), count);
-    else
-        to.elements = arena_array(f->s.scratch, nest_id, count + 1);
+    bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
     w->e.at = f->scope;
-    if (is_prefix)
+    if (is_prefix || (write_is_looped(w, view) && !is_update))
+        to.buffer = write_new_local(w, ir_dtype_of(w->s->g, v), count);
+    else if (!is_update)
+        to.elements = arena_array(f->s.scratch, nest_id, count + 1);
+    if (is_update)
+        to.buffer = write_update_local(w, n);
+    else if (is_prefix)
         write_prefix(w, v, to.buffer);
     else
         write_elements(w, v, view, &to);
     w->e.at = back;
     f->held[v] = (struct held){.is_set = true, .elements = to.elements, .local = to.buffer};
+}
+
+void write_hold(struct writer *w, ir_id v)
+{
+    struct frame *f = w->frame;
+    const struct ir_node *n = ir_node_of(f->s.g, v);
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
+        write_loop(w, n);
+    if (f->is_kept[v] && !f->held[v].is_set)
+        keep(w, v);
+}
+
+nest_id write_local_of(const struct writer *w, ir_id v)
+{
+    const struct held *h = &w->frame->held[v];
+    return h->is_set && !h->elements ? h->local : NEST_NONE;
 }
 
 static nest_id read_parameter(struct writer *w, ir_id v, const form_id *at, nest_id guard)

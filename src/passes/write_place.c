@@ -151,7 +151,7 @@ nest_id write_gather(struct writer *w, const struct ir_node *n, const form_id *a
 
 // ---- Kernels that update
 
-static ir_id updates_of(const struct schedule *s, const struct ir_node *n)
+ir_id write_updates_of(const struct schedule *s, const struct ir_node *n)
 {
     return ir_operand(s->g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
 }
@@ -171,7 +171,7 @@ static bool is_free(const struct ir_node *n, const struct ir_window *v, int axis
 struct update_frame write_update_frame(struct schedule *s, const struct ir_node *n,
                                        struct view view)
 {
-    struct update_frame f = {.updates = updates_of(s, n)};
+    struct update_frame f = {.updates = write_updates_of(s, n)};
     if (n->op == IR_dynamic_update_slice) {
         f.points = axes_of_view(s, view);
         return f;
@@ -200,12 +200,12 @@ static const enum ir_op combiners[IR_OP_COUNT] = {[IR_scatter_add] = IR_add,
                                                   [IR_scatter_min] = IR_min,
                                                   [IR_scatter_max] = IR_max};
 
-static void put_update(struct writer *w, const struct ir_node *n, const form_id *at)
+struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at)
 {
     const struct ir_graph *g = w->s->g;
     struct emitter *e = &w->e;
+    struct updated u = {.inside = NEST_NONE};
     form_id to[IR_MAX_RANK];
-    nest_id inside = NEST_NONE;
     if (n->op == IR_dynamic_update_slice) {
         const int64_t *dims = ir_dims_of(g, n->out);
         const int64_t *part = ir_dims_of(g, ir_operand(g, n, 1));
@@ -215,15 +215,22 @@ static void put_update(struct writer *w, const struct ir_node *n, const form_id 
     } else {
         struct ir_window v = window_of(w, n);
         bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
-        find_element(w, n, &v, moves, at, NEST_NONE, to, &inside);
+        find_element(w, n, &v, moves, at, NEST_NONE, to, &u.inside);
     }
-    nest_id value = write_value_at(w, updates_of(w->s, n), at, NEST_NONE);
-    nest_id buffer = write_buffer_of(w, schedule_memory(w->s, n->out), NEST_INOUT);
-    form_id place = write_linear_of(w, n->out, to);
+    u.value = write_value_at(w, write_updates_of(w->s, n), at, NEST_NONE);
+    u.place = w->frame ? write_inner_place(w, write_view(w, n->out), to)
+                       : write_linear_of(w, n->out, to);
+    return u;
+}
+
+void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer,
+                       const struct updated *u)
+{
+    nest_id value = u->value;
     if (combiners[n->op])
-        value = pair(w, combiners[n->op], ir_dtype_of(g, n->out),
-                     emit_load_here(e, buffer, place), value);
-    emit_put_guarded(e, buffer, place, value, inside);
+        value = pair(w, combiners[n->op], ir_dtype_of(w->s->g, n->out),
+                     emit_load_here(&w->e, buffer, u->place), value);
+    emit_put_guarded(&w->e, buffer, u->place, value, u->inside);
 }
 
 void write_update(struct writer *w, ir_id v)
@@ -251,7 +258,8 @@ void write_update(struct writer *w, ir_id v)
         loop[i] = emit_form_axis(&w->e, axes[i]);
     write_bind(w, inner, loop, undo);
     write_form_of_view(w, s->view_of[v], at);
-    put_update(w, n, at);
+    struct updated u = write_updated(w, n, at);
+    write_put_updated(w, n, write_buffer_of(w, schedule_memory(s, v), NEST_INOUT), &u);
     write_unbind(w, inner.count, undo);
     while (depth--)
         emit_close(&w->e, scopes[depth], 0, NULL);
@@ -282,7 +290,7 @@ static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const
 nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *at,
                       nest_id guard)
 {
-    ir_id updates = updates_of(w->s, n);
+    ir_id updates = write_updates_of(w->s, n);
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
     struct ir_window window = window_of(w, n);
     bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
