@@ -261,7 +261,7 @@ static jot_status split_by_policy(struct unzip *u, const struct known_linear *s)
     int64_t k = s->scan.checkpoint, length = s->scan.length;
     if (s->scan.lanes || !pass_is_repeatable(u->b->module, s->scan.body))
         k = IR_CHECKPOINT_ALL;
-    if (k == IR_CHECKPOINT_RECOMPUTE)
+    if (k == IR_CHECKPOINT_RECOMPUTE && length > 0)
         return unzip_from_start(u->b, s);
     if (k == IR_CHECKPOINT_AUTO) {
         JOT_TRY(unzip_trips(u->b, s, COST_TAPE_BYTES, &tape));

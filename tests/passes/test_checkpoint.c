@@ -317,6 +317,31 @@ START_TEST(linear_loops_keep_nothing)
 }
 END_TEST
 
+START_TEST(no_trips)
+{
+    for (int k = 0; k < POLICIES; k++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "jot ir 1\n"
+                 "function @0(%%x: f64[], %%s: f64[]) {\n"
+                 "  %%p = mul %%x, %%s : f64[]\n"
+                 "  %%q = sin %%p : f64[]\n"
+                 "  return %%q\n"
+                 "}\n"
+                 "function @1 f(%%x: f64[], %%s: f64[0]) {\n"
+                 "  %%y = scan %%x, %%s {reverse=%d, length=0, n_consts=0, n_carry=1, "
+                 "checkpoint=%d, functions=[@0]} : f64[]\n"
+                 "  return %%y\n"
+                 "}\n",
+                 k % 2, policies[k]);
+        uint32_t g;
+        require(pass_vjp(module, parse(text), mask_of(2, 3), &g));
+        struct ir_tensor in[] = {scalar_f64(3), zeros(F64(0)), scalar_f64(5)};
+        ck_assert_double_eq(element(evaluate(g, in)[1], 0).re, 5);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, policies_agree, 0, 2 * PROGRAMS);
@@ -326,6 +351,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, the_policy_stays);
     tcase_add_test(t, automatic_keeps_within_the_budget);
     tcase_add_test(t, linear_loops_keep_nothing);
+    tcase_add_test(t, no_trips);
 }
 
 int main(void) { return support_run("checkpoint", add_tests); }
