@@ -17,6 +17,8 @@ static void list_checks(const struct ir_graph *g, struct strbuf *s)
             count = 1;
         for (int i = 0; i < count; i++)
             list_checks(ir_function(module, (uint32_t)functions[i]), s);
+        if (n->op == IR_while) // the test is made once more
+            list_checks(ir_function(module, (uint32_t)functions[0]), s);
     }
 }
 
@@ -113,7 +115,7 @@ static const struct program {
      "  %y = while %k, %x {n_consts=1, max_trips=5, functions=[@0, @1]} : f64[]\n"
      "  return %y\n"
      "}\n",
-     "a;b;"},
+     "a;b;a;"},
     {"in branches",
      "jot ir 1\n"
      "function @0 left(%x: f64[], %k: f64[]) {\n"
@@ -329,6 +331,55 @@ START_TEST(test_derivative_of_a_value)
     uint32_t f = done(&b);
     same_checks("derivatives", f, "a;");
     same_checks("simplified", pass_simplify(module, f), "a;");
+}
+END_TEST
+
+static jot_status count_call(void *ctx, const jot_callback_call *call)
+{
+    (void)call;
+    ++*(int *)ctx;
+    return JOT_OK;
+}
+
+// A test with an effect is made once before each trip and once after the last, also by reverse
+// mode, whose loop has as many trips as the bound.
+START_TEST(test_of_a_bounded_loop)
+{
+    int calls = 0;
+    struct ir_host host = {.name = "count", .call = count_call, .ctx = &calls};
+    ck_assert_uint_eq(ir_host_add(module, &host), 0);
+    uint32_t f = parse(
+                 "jot ir 1\n"
+                 "function @0 test(%k: f64[], %x: f64[]) {\n"
+                 "  callback %x {host=0, lanes=0, results=[]}\n"
+                 "  %p = lt %x, %k : bool[]\n"
+                 "  return %p\n"
+                 "}\n"
+                 "function @1 step(%k: f64[], %x: f64[]) {\n"
+                 "  %y = add %x, %x : f64[]\n"
+                 "  return %y\n"
+                 "}\n"
+                 "function @2 f(%k: f64[], %x: f64[]) {\n"
+                 "  %y = while %k, %x {n_consts=1, max_trips=4, functions=[@0, @1]} : f64[]\n"
+                 "  return %y\n"
+                 "}\n"),
+             g[3] = {f};
+    require(pass_jvp(module, f, mask_of(2, 2), &g[1], NULL));
+    require(pass_vjp(module, f, mask_of(2, 2), &g[2]));
+    static const struct {
+        double k;
+        int calls;
+        double slope;
+    } rows[] = {{0, 1, 1}, {4, 3, 4}, {16, 5, 16}, {100, 5, 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 3; k++) {
+            struct ir_tensor in[] = {scalar_f64(rows[i].k), scalar_f64(1), scalar_f64(1)};
+            calls = 0;
+            struct ir_tensor *y = evaluate(g[k], in);
+            ck_assert_int_eq(calls, rows[i].calls);
+            if (k > 0)
+                ck_assert_double_eq(element(y[1], 0).re, rows[i].slope);
+        }
 }
 END_TEST
 
@@ -604,6 +655,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_branch_not_taken);
     tcase_add_test(t, test_lane_that_is_done);
     tcase_add_test(t, test_derivative_of_a_value);
+    tcase_add_test(t, test_of_a_bounded_loop);
     tcase_add_test(t, test_bound_as_a_count);
     tcase_add_loop_test(t, test_numbers, 0, N_NUMBERS);
     tcase_add_test(t, test_infinities);

@@ -157,6 +157,31 @@ static jot_status pair_test(struct ir_module *m, uint32_t test, const struct gro
     return pass_finish(&w.b, out_f);
 }
 
+// The test as a last carry: made before the loop and at the end of each trip.
+static jot_status carry_test(struct ir_builder *b, struct ir_while *l, ir_id *x, int *n)
+{
+    struct ir_module *m = b->module;
+    const struct ir_graph *test = ir_function(m, l->test), *step = ir_function(m, l->step);
+    struct ir_type flag = body_result(test, 0);
+    ir_inline(b, test, x, &x[*n]);
+    ++*n;
+    struct body w = body_of(m, l->test);
+    body_take_all(&w);
+    ir_output(&w.b, ir_param(&w.b, flag));
+    JOT_TRY(pass_finish(&w.b, &l->test));
+    w = body_of(m, l->step);
+    body_take_all(&w);
+    ir_param(&w.b, flag);
+    body_run(&w);
+    for (uint32_t i = 0; i < step->outputs.count; i++)
+        body_give(&w, i);
+    memcpy(w.in + l->n_consts, w.out, step->outputs.count * sizeof *w.in);
+    ir_id p = IR_NONE;
+    ir_inline(&w.b, test, w.in, &p);
+    ir_output(&w.b, p);
+    return pass_finish(&w.b, &l->step);
+}
+
 // As a scan without rows; the test ignores tangents.
 void jvp_while(struct jvp *c)
 {
@@ -182,8 +207,14 @@ void jvp_while(struct jvp *c)
         return;
     }
     l.n_consts += (int)body_count(in, true, 0, n_consts);
-    ir_id *x = pass_no_values(B->module, 2 * c->n.n_in);
+    ir_id *x = pass_no_values(B->module, 2 * c->n.n_in + 1);
     int n = pair_operands(c, &groups, in, x);
+    // The scan that reverse mode makes of a bounded loop comes by the test in trips that do nothing.
+    if (l.max_trips != IR_NO_BOUND && ir_function(m, l.test)->has_effects &&
+        carry_test(B, &l, x, &n) != JOT_OK) {
+        rule_fail_nested(B, JOT_ERR_INTERNAL);
+        return;
+    }
     ir_id y = ir_while(B, &l, n, x);
     if (y != IR_NONE)
         take_results(c, y, n_carry, in + n_consts, out, false);
