@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of nodes with effects: what they read is in memory.
+#include "base/memory.h"
+#include "base/status.h"
+#include "ir/eval.h"
 #include "passes/schedule_internal.h"
 
 static uint32_t *memories_of(struct schedule *s, const struct ir_node *n)
@@ -43,6 +46,30 @@ static void add_callback(struct schedule *s, const struct ir_node *n, struct nes
     step->text = arena_text(arena, s->g->module->hosts.at[host].name);
     step->n_params = params.count;
     step->params = params.at;
+}
+
+// As add_callback writes them down.
+jot_status schedule_call_host(void *host, void *const *buffers, const int64_t *params)
+{
+    enum { FEW = 32 };
+    int n_in = (int)params[1], n_out = (int)params[2], n = n_in + n_out;
+    jot_callback_array few[FEW], *all = few;
+    if (n > FEW)
+        all = memory_allocate(sizeof *all * (size_t)n);
+    if (!all)
+        return status_out_of_memory();
+    const int64_t *type = params + 4;
+    for (int i = 0; i < n; i++) {
+        all[i] = (jot_callback_array){.dtype = (jot_dtype)type[0],
+                                      .rank = (int)type[1],
+                                      .dims = type + 2,
+                                      .data = buffers[i]};
+        type += 2 + type[1];
+    }
+    jot_status status = ir_host_call(host, (int)params[3], n_in, n_out, all);
+    if (all != few)
+        memory_release(all);
+    return status;
 }
 
 void schedule_effect(struct schedule *s, uint32_t group)

@@ -126,30 +126,6 @@ static bool unpack(const struct rt_cache_entry *e, struct code *c)
     return true;
 }
 
-// A step that calls a function of the user.  params: nest.h.
-static jot_status call_host(void *ctx, void *const *buffers, const int64_t *params)
-{
-    const struct ir_host *host = ctx;
-    int n_in = (int)params[1], n_out = (int)params[2], n = n_in + n_out;
-    jot_callback_array few[FEW], *all = few;
-    if (n > FEW)
-        all = memory_allocate(sizeof *all * (size_t)n);
-    if (!all)
-        return status_out_of_memory();
-    const int64_t *type = params + 4;
-    for (int i = 0; i < n; i++) {
-        all[i] = (jot_callback_array){.dtype = (jot_dtype)type[0],
-                                      .rank = (int)type[1],
-                                      .dims = type + 2,
-                                      .data = buffers[i]};
-        type += 2 + type[1];
-    }
-    jot_status status = ir_host_call(host, (int)params[3], n_in, n_out, all);
-    if (all != few)
-        memory_release(all);
-    return status;
-}
-
 // The functions that steps call by number; the program copies the list, not what it points to.
 static struct rt_callback *callbacks_of(const struct native_program *p)
 {
@@ -158,7 +134,7 @@ static struct rt_callback *callbacks_of(const struct native_program *p)
     struct ir_host *hosts = arena_copy(arena, p->module->hosts.at, n * sizeof *hosts);
     struct rt_callback *all = arena_array(arena, struct rt_callback, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        all[i] = (struct rt_callback){.call = call_host, .ctx = &hosts[i]};
+        all[i] = (struct rt_callback){.call = schedule_call_host, .ctx = &hosts[i]};
     return all;
 }
 

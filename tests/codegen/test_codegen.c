@@ -355,9 +355,9 @@ START_TEST(divisions)
     nest_put(&b, z, at, nest_op(&b, IR_div, d, 2, (nest_id[]){v, divisor}, NULL), NEST_NONE);
     nest_close(&b, 0, NULL);
     struct rt_program *program;
-    ck_assert_int_eq(
-        run_native_load(nest_check_arena, run_native_wrap(nest_check_arena, b.nest), &program),
-        JOT_OK);
+    ck_assert_int_eq(run_native_load(nest_check_arena,
+                                     run_native_wrap(nest_check_arena, b.nest), NULL, &program),
+                     JOT_OK);
     size_t size = jot_dtype_size(d);
     char *in = arena_allocate(nest_check_arena, N * 8),
          *out = arena_allocate(nest_check_arena, N * 8);
@@ -411,9 +411,9 @@ START_TEST(streams)
     nest_put(&b, y, at, nest_op(&b, IR_add, JOT_F32, 2, (nest_id[]){v, v}, NULL), NEST_NONE);
     nest_close(&b, 0, NULL);
     struct rt_program *program;
-    ck_assert_int_eq(
-        run_native_load(nest_check_arena, run_native_wrap(nest_check_arena, b.nest), &program),
-        JOT_OK);
+    ck_assert_int_eq(run_native_load(nest_check_arena,
+                                     run_native_wrap(nest_check_arena, b.nest), NULL, &program),
+                     JOT_OK);
     size_t bytes = (size_t)n * sizeof(float);
     float *from = malloc(bytes), *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
     for (int64_t k = 0; k < n; k++)

@@ -145,7 +145,7 @@ static void run_batch(void *ctx, struct strbuf *report)
         for (uint32_t p = 0; p < b->cases[i].g->n_params; p++)
             in[k++] = b->cases[i].in[p].data;
     struct rt_program *program;
-    if (run_native_load(arena, run_native_merge(arena, b->count, programs), &program) !=
+    if (run_native_load(arena, run_native_merge(arena, b->count, programs), NULL, &program) !=
         JOT_OK) {
         strbuf_printf(report, "! %s and %u more: %s\n", b->cases->what, b->count - 1,
                       jot_error_message());

@@ -46,7 +46,7 @@ static void check_phases(uint32_t f, const struct schedule_options *options, dou
     struct rt_program *program;
     check_program(f, p);
     check_class(f, p);
-    require(run_native_load(module->arena, p, &program));
+    require(run_native_load(module->arena, p, NULL, &program));
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         require(jot_set_threads(threads[i]));
         check_once(f, p, program, in, want, tolerance);

@@ -4,13 +4,18 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
+#include "passes/schedule.h"
 #include "runtime/device.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
 jot_status run_native_load(struct arena *arena, const struct nest_program *p,
-                           struct rt_program **out)
+                           const struct ir_module *m, struct rt_program **out)
 {
+    uint32_t n_hosts = m ? m->hosts.count : 0;
+    struct rt_callback *hosts = arena_array(arena, struct rt_callback, n_hosts + 1);
+    for (uint32_t i = 0; i < n_hosts; i++)
+        hosts[i] = (struct rt_callback){schedule_call_host, &m->hosts.at[i]};
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
     jot_device *d = jot_default_device();
@@ -30,7 +35,7 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
         status = d->type->assemble(d, r.object, r.object_size, &assembled, &size);
     if (status == JOT_OK)
         status = rt_program_load(d, assembled ? assembled : object, size, r.plan, r.plan_size,
-                                 NULL, 0, out);
+                                 hosts, n_hosts, out);
     memory_release(assembled);
     r.release(&r);
     return status;
@@ -81,7 +86,7 @@ jot_status run_native(struct arena *arena, const struct nest_program *p, void *c
                       void *const *outputs)
 {
     struct rt_program *program;
-    JOT_TRY(run_native_load(arena, p, &program));
+    JOT_TRY(run_native_load(arena, p, NULL, &program));
     jot_status status = run_native_call(program, (const void *const *)inputs, outputs);
     rt_program_release(program);
     return status;

@@ -6,9 +6,12 @@
 #include "passes/nest.h"
 #include "runtime/program.h"
 
-// The program as machine code.  The caller releases it.
+struct ir_module;
+
+// The program as machine code; it calls the hosts of the module (may be NULL).  The caller releases
+// it.
 jot_status run_native_load(struct arena *arena, const struct nest_program *p,
-                           struct rt_program **out);
+                           const struct ir_module *m, struct rt_program **out);
 // Runs it on memory of the host.
 jot_status run_native_call(struct rt_program *program, const void *const *inputs,
                            void *const *outputs);
