@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random/maker.h"
 
+#include "random/record.h"
 #include "support/opcases.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ struct ir_type type_in(struct maker *k, ir_id v)
 jot_dtype draw_dtype(struct maker *k)
 {
     static const jot_dtype likely[] = {JOT_F32, JOT_F64, JOT_I32, JOT_F32, JOT_U8, JOT_F16};
-    if (k->is_derivable)
+    if (is_derivable(k))
         return JOT_F64;
     return chance(k, 2) ? likely[draw(k, 6)] : (jot_dtype)draw(k, DTYPE_COUNT);
 }
@@ -78,6 +79,10 @@ static ir_id make_hint(struct maker *k)
 
 static ir_id make_node(struct maker *k)
 {
+    if (k->kind & PROGRAM_LOOPS && chance(k, 3))
+        return make_bodies(k);
+    if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
+        return make_places_map(k);
     switch (draw(k, 18)) {
     case 16:
     case 17:
@@ -92,7 +97,7 @@ static ir_id make_node(struct maker *k)
     case 5:
         return make_fold(k, IR_CLASS_CUMULATIVE);
     case 6:
-        return k->is_derivable ? make_dot(k) : make_fold(k, IR_CLASS_ARG);
+        return is_derivable(k) ? make_dot(k) : make_fold(k, IR_CLASS_ARG);
     case 7:
         return make_dot(k);
     case 8:
@@ -112,6 +117,11 @@ static void make_check(struct maker *k)
              "random");
 }
 
+static void make_record(struct maker *k)
+{
+    record_build(&k->b, (int64_t)draw(k, 1000), pick(k));
+}
+
 // -- Programs ---------------------------------------------------------------------------------
 
 // A value of the type; of moderate size when derivatives are to be taken of many trips.
@@ -121,7 +131,7 @@ static ir_id value_of(struct maker *k, struct ir_type t)
     for (uint32_t i = 0; i < n; i++) {
         ir_id v = k->pool.at[(first + i) % n];
         if (ir_type_equal(type_in(k, v), t))
-            return k->is_derivable && dtype_is_float(ir_dtype(t)) ? ir_sin(&k->b, v) : v;
+            return is_derivable(k) && dtype_is_float(ir_dtype(t)) ? ir_sin(&k->b, v) : v;
     }
     return ir_zeros(&k->b, t);
 }
@@ -134,13 +144,13 @@ static void add_outputs(struct maker *k, const struct signature *signature, uint
         ir_output(&k->b, i ? pick(k) : vec_last(&k->pool));
 }
 
-uint32_t make_function(struct ir_module *m, uint64_t seed, bool is_derivable, int depth,
+uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int depth,
                        const struct signature *signature, uint64_t n_more)
 {
     struct maker k = {.b = ir_builder_make(m, depth ? "part" : "program", IR_BUILD_PLAIN),
                       .m = m,
                       .state = hash_mix(seed),
-                      .is_derivable = is_derivable,
+                      .kind = kind,
                       .depth = depth};
     const struct ir_type *types = signature->types;
     uint32_t n_params = types ? signature->n_types : 1 + (uint32_t)draw(&k, 3);
@@ -160,24 +170,26 @@ uint32_t make_function(struct ir_module *m, uint64_t seed, bool is_derivable, in
         made++;
         if (chance(&k, 16))
             make_check(&k);
+        if (kind & PROGRAM_RECORDS && chance(&k, depth ? 3 : 6))
+            make_record(&k);
     }
     add_outputs(&k, signature, n_more);
     return ir_finish_function(&k.b);
 }
 
-uint32_t program_make(struct ir_module *m, uint64_t seed, bool is_derivable)
+uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind)
 {
     for (uint64_t i = 0;; i++) {
         struct signature any = {0};
         uint64_t n = 1 + hash_mix(seed) % 3;
-        uint32_t f = make_function(m, seed + (i << 48), is_derivable, 0, &any, n);
+        uint32_t f = make_function(m, seed + (i << 48), kind, 0, &any, n);
         if (f != IR_NONE)
             return f;
     }
 }
 
 struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, uint64_t seed,
-                                 bool is_derivable)
+                                 unsigned kind)
 {
     static const double specials[] = {-0.0, NAN, -0.0, INFINITY, -0.0, -INFINITY, 0, 1e300};
     struct ir_tensor *in = arena_array(m->arena, struct ir_tensor, g->n_params + 1);
@@ -186,7 +198,7 @@ struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, 
         in[i] = opcase_draw(m, ir_type_of(g, i), "ANY", &state);
         jot_dtype d = ir_dtype_of(g, i);
         int64_t n = ir_count(m, in[i].type);
-        bool is_wild = !is_derivable && opcase_random(&state) < 0.5;
+        bool is_wild = !(kind & PROGRAM_DERIVABLE) && opcase_random(&state) < 0.5;
         for (int64_t at = 0; is_wild && at < n; at++) {
             double x = specials[(int)(opcase_random(&state) * 8)];
             if (opcase_random(&state) > 0.2)

@@ -2,12 +2,12 @@
 // Nodes of random programs that have bodies.
 #include "ir/control.h"
 #include "random/maker.h"
+#include "random/record.h"
 
 // A function of its own of values that are picked, or IR_NONE.
 static uint32_t make_part(struct maker *k, const struct signature *signature, uint64_t n_more)
 {
-    uint32_t f =
-        make_function(k->m, k->state, k->is_derivable, k->depth + 1, signature, n_more);
+    uint32_t f = make_function(k->m, k->state, k->kind, k->depth + 1, signature, n_more);
     draw(k, 2);
     return f;
 }
@@ -47,10 +47,19 @@ static ir_id make_call(struct maker *k)
 // Up to two consts, up to three carries, and rows of one value where its axis 0 is short.
 static ir_id make_scan(struct maker *k)
 {
+    static const int64_t policies[] = {IR_CHECKPOINT_AUTO,
+                                       IR_CHECKPOINT_AUTO,
+                                       IR_CHECKPOINT_ALL,
+                                       IR_CHECKPOINT_SQRT,
+                                       IR_CHECKPOINT_SQRT,
+                                       IR_CHECKPOINT_RECOMPUTE,
+                                       1,
+                                       2};
     struct ir_scan s = {.n_consts = (int)draw(k, 3),
                         .n_carry = (int)draw(k, 4),
                         .length = (int64_t)draw(k, 5),
-                        .reverse = chance(k, 2)};
+                        .reverse = chance(k, 2),
+                        .checkpoint = policies[draw(k, 8)]};
     uint32_t n = (uint32_t)(s.n_consts + s.n_carry);
     ir_id in[6];
     struct ir_type types[6];
@@ -98,7 +107,19 @@ static ir_id make_index(struct maker *k)
                         : ir_convert(&k->b, ir_lt(&k->b, x, ir_scalar(&k->b, d, 1)), JOT_I32);
 }
 
-// (count, carries) -> count < n, and -> count + 1 and the carries of the part.
+// Whether a carry is small, all of it.
+static ir_id make_limit(struct maker *k, struct ir_builder *b, ir_id x)
+{
+    struct ir_type t = ir_type_in(b, x);
+    int64_t axes[IR_MAX_RANK];
+    for (int i = 0; i < IR_MAX_RANK; i++)
+        axes[i] = i;
+    ir_id small = ir_lt(b, x, ir_scalar(b, ir_dtype(t), 1 + (double)draw(k, 2)));
+    return ir_reduce(b, IR_reduce_and, small, t.rank, axes);
+}
+
+// (count, carries) -> count < n, perhaps while a carry is small, and -> count + 1 and the carries
+// of the part.
 static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_while *out)
 {
     const struct ir_graph *f = ir_function(k->m, part);
@@ -109,7 +130,12 @@ static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_whil
         in[i] = ir_param(&step, ir_type_of(f, i));
         ir_param(&test, ir_type_of(f, i));
     }
-    ir_output(&test, ir_lt(&test, 0, ir_scalar_int(&test, JOT_I32, n)));
+    ir_id goes_on = ir_lt(&test, 0, ir_scalar_int(&test, JOT_I32, n));
+    if (f->n_params > 1 && dtype_is_float(ir_dtype_of(f, 1)) && chance(k, 3))
+        goes_on = ir_and(&test, goes_on, make_limit(k, &test, 1));
+    if (k->kind & PROGRAM_RECORDS && chance(k, 4))
+        record_build(&test, (int64_t)draw(k, 1000), 0);
+    ir_output(&test, goes_on);
     out->test = ir_finish_function(&test);
     ir_output(&step, ir_add(&step, in[0], ir_scalar_int(&step, JOT_I32, 1)));
     ir_inline(&step, f, in, y);
@@ -118,7 +144,7 @@ static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_whil
     out->step = ir_finish_function(&step);
 }
 
-// A few trips, by a count that may come from a value; always bounded where it is differentiated.
+// A few trips, by a count that may come from a value.
 static ir_id make_while(struct maker *k)
 {
     uint32_t n = 1 + (uint32_t)draw(k, 3);
@@ -137,8 +163,10 @@ static ir_id make_while(struct maker *k)
     uint32_t part = make_part(k, &signature, 0);
     if (part == IR_NONE)
         return IR_NONE;
-    bool is_bounded = k->is_derivable || chance(k, 2);
+    bool is_bounded = chance(k, 2);
     struct ir_while l = {.max_trips = is_bounded ? most + (int64_t)draw(k, 2) : IR_NO_BOUND};
+    if (!is_bounded)
+        l.slots = (int64_t)draw(k, 5);
     make_count(k, part, most, &l);
     return add_results(k, ir_while(&k->b, &l, (int)n + 1, in));
 }
@@ -169,9 +197,10 @@ static ir_id make_cond(struct maker *k)
 
 ir_id make_bodies(struct maker *k)
 {
-    if (k->depth > 1)
+    bool are_loops = k->kind & PROGRAM_LOOPS;
+    if (k->depth > (are_loops ? 2 : 1))
         return IR_NONE;
-    switch (draw(k, 5)) {
+    switch (draw(k, are_loops ? 4 : 5)) {
     case 0:
         return make_scan(k);
     case 1:

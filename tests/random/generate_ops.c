@@ -12,7 +12,7 @@ static ir_id partner(struct maker *k, ir_id x, jot_dtype d)
     for (int attempt = chance(k, 5) ? 6 : 0; attempt < 6; attempt++) {
         ir_id y = pick(k);
         struct ir_type u = type_in(k, y), both[] = {t, ir_type_with(u, ir_dtype(t))}, out;
-        if (k->is_derivable && dtype_in(k, y) != d)
+        if (is_derivable(k) && dtype_in(k, y) != d)
             continue;
         if (ir_broadcast_types(k->m, 2, both, &out) && ir_count(k->m, out) <= 2 * MOST_ELEMENTS)
             return as_dtype(k, y, d);
@@ -32,7 +32,7 @@ static ir_id shaped(struct maker *k, enum ir_op op, ir_id x)
     const char *domain = ir_op_get(op)->domain;
     jot_dtype d = dtype_in(k, x);
     struct ir_builder *b = &k->b;
-    if (!dtype_is_float(d) || (!k->is_derivable && chance(k, 6)))
+    if (!dtype_is_float(d) || (!is_derivable(k) && chance(k, 6)))
         return x;
     if (!strcmp(domain, "UNIT"))
         return ir_mul(b, ir_sin(b, x), ir_scalar(b, d, 0.875));
@@ -70,10 +70,10 @@ static ir_id make_special_map(struct maker *k, enum ir_op op, ir_id x)
     switch (op) {
     case IR_integer_pow:
         return d == JOT_BOOL ? IR_NONE
-                             : ir_integer_pow(&k->b, k->is_derivable ? ir_sin(&k->b, x) : x,
+                             : ir_integer_pow(&k->b, is_derivable(k) ? ir_sin(&k->b, x) : x,
                                               (int64_t)draw(k, 4));
     case IR_bitcast:
-        if (k->is_derivable || d == JOT_BOOL || dtype_is_complex(d))
+        if (is_derivable(k) || d == JOT_BOOL || dtype_is_complex(d))
             return IR_NONE;
         return ir_bitcast(&k->b, x,
                           dtype_is_integer(d) && jot_dtype_size(d) == 4 ? JOT_F32
@@ -82,12 +82,12 @@ static ir_id make_special_map(struct maker *k, enum ir_op op, ir_id x)
                           : jot_dtype_size(d) == 2                      ? JOT_I16
                                                                         : JOT_U8);
     case IR_reduce_precision:
-        if (!dtype_is_float(d) || k->is_derivable)
+        if (!dtype_is_float(d) || is_derivable(k))
             return IR_NONE;
         return ir_build(&k->b, op, 1, &x,
                         ir_attrs(k->m, IR_INT(exponent_bits, 8), IR_INT(mantissa_bits, 7)));
     default:
-        return k->is_derivable ? IR_NONE : ir_convert(&k->b, x, draw_dtype(k));
+        return is_derivable(k) ? IR_NONE : ir_convert(&k->b, x, draw_dtype(k));
     }
 }
 
@@ -100,13 +100,13 @@ ir_id make_map(struct maker *k)
         return make_special_map(k, op, x);
     jot_dtype d = dtype_in(k, x);
     if (op == IR_select) {
-        ir_id p = ir_lt(&k->b, k->is_derivable ? x : as_dtype(k, x, JOT_F32),
-                        ir_scalar(&k->b, k->is_derivable ? JOT_F64 : JOT_F32, 0.5));
+        ir_id p = ir_lt(&k->b, is_derivable(k) ? x : as_dtype(k, x, JOT_F32),
+                        ir_scalar(&k->b, is_derivable(k) ? JOT_F64 : JOT_F32, 0.5));
         return ir_select(&k->b, p, x, partner(k, x, d));
     }
     for (int attempt = 0; !opcase_takes(op, d) && attempt < 30; attempt++)
         d = draw_dtype(k);
-    if (!opcase_takes(op, d) || (k->is_derivable && op == IR_complex))
+    if (!opcase_takes(op, d) || (is_derivable(k) && op == IR_complex))
         return IR_NONE;
     ir_id in[4];
     in[0] = as_dtype(k, x, d);
@@ -202,7 +202,7 @@ ir_id make_layout(struct maker *k)
     default:
         if (t.rank == 0)
             return IR_NONE;
-        return ir_iota(b, ir_type_with(t, k->is_derivable || chance(k, 2) ? JOT_I32 : JOT_F32),
+        return ir_iota(b, ir_type_with(t, is_derivable(k) || chance(k, 2) ? JOT_I32 : JOT_F32),
                        (int)draw(k, t.rank));
     }
 }
@@ -250,7 +250,7 @@ ir_id make_dot(struct maker *k)
                 continue;
             if (ir_count(k->m, t) / n * (ir_count(k->m, u) / n) > MOST_ELEMENTS)
                 continue;
-            if (k->is_derivable && ir_dtype(u) != JOT_F64)
+            if (is_derivable(k) && ir_dtype(u) != JOT_F64)
                 continue;
             struct ir_dot dot = {.n_contract = 1, .lhs_contract = &i, .rhs_contract = &j};
             return ir_dot_general(&k->b, x, as_dtype(k, y, d), &dot);

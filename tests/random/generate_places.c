@@ -11,7 +11,7 @@ static ir_id make_places(struct maker *k, int64_t n, int64_t extent)
     struct ir_builder *b = &k->b;
     ir_id x = pick(k);
     jot_dtype d = dtype_in(k, x);
-    bool is_fit = k->is_derivable ? dtype_is_integer(d) : !dtype_is_complex(d);
+    bool is_fit = is_derivable(k) ? dtype_is_integer(d) : !dtype_is_complex(d);
     if (is_fit && count_in(k, x) == n)
         return ir_reshape(b, ir_convert(b, x, chance(k, 2) ? JOT_I32 : JOT_I64), 1, &n);
     ir_id i = ir_iota(b, ir_type_make(k->m, JOT_I32, 1, &n), 0);
@@ -155,7 +155,7 @@ ir_id make_places_map(struct maker *k)
     if (w.index_rank + w.g.n_offset > MOST_AXES)
         return IR_NONE;
     w.g.mode = (enum ir_index_mode)draw(k, IR_MODE_COUNT);
-    if (k->is_derivable && w.g.mode == IR_MODE_FILL)
+    if (is_derivable(k) && w.g.mode == IR_MODE_FILL)
         w.g.mode = IR_MODE_DROP;
     if (are_rows && chance(k, 3))
         places = differing_rows(k, &w, dims);
@@ -164,7 +164,7 @@ ir_id make_places_map(struct maker *k)
     ir_id rows = ir_gather(b, x, places, &w.g);
     if (rows == IR_NONE || count_in(k, rows) > MOST_ELEMENTS)
         return IR_NONE;
-    enum ir_op op = ops[draw(k, k->is_derivable && !w.g.unique ? 4 : 5)];
+    enum ir_op op = ops[draw(k, is_derivable(k) && !w.g.unique ? 4 : 5)];
     if (chance(k, 2) || !opcase_takes(op, ir_dtype(t)))
         return rows;
     int64_t axis = 0;

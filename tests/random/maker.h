@@ -11,14 +11,15 @@ struct maker {
     struct ir_builder b;
     struct ir_module *m;
     uint64_t state;
-    bool is_derivable;
-    int depth; // of bodies
+    unsigned kind; // of enum program_kind
+    int depth;     // of bodies
     VEC(ir_id) pool;
 };
 
 // A number below n, and one chance in so many.
 uint64_t draw(struct maker *k, uint64_t n);
 bool chance(struct maker *k, uint64_t one_in);
+static inline bool is_derivable(const struct maker *k) { return k->kind & PROGRAM_DERIVABLE; }
 jot_dtype draw_dtype(struct maker *k);
 
 // A value to compute with; of derivable programs one of f64.
@@ -54,7 +55,7 @@ struct signature {
 };
 
 // A function of a few nodes, or IR_NONE.
-uint32_t make_function(struct ir_module *m, uint64_t seed, bool is_derivable, int depth,
+uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int depth,
                        const struct signature *signature, uint64_t n_more);
 
 #endif

@@ -6,12 +6,19 @@
 #include "ir/build.h"
 #include "ir/eval.h"
 
-// A function over all ops of the op table.  Derivable ones have f64 parameters, are the same for
-// NaN-free operands everywhere, and stay of moderate size.
-uint32_t program_make(struct ir_module *m, uint64_t seed, bool is_derivable);
-// Operands for it; some of them special values unless is_derivable.
+// What a program is like, beside being over all ops of the op table.
+enum program_kind {
+    PROGRAM_DERIVABLE = 1u << 0, // f64 parameters, the same for NaN-free operands everywhere
+    PROGRAM_LOOPS = 1u << 1,     // mostly loops and branches, in each other
+    PROGRAM_RECORDS = 1u << 2,   // callbacks write down what they see (record.h)
+};
+
+uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind);
+// Operands for it; some of them special values unless it is derivable.
 struct ir_tensor *program_inputs(struct ir_module *m, const struct ir_graph *g, uint64_t seed,
-                                 bool is_derivable);
+                                 unsigned kind);
+// What one run of f does, without loops, branches and effects.
+uint32_t program_unroll(struct ir_module *m, uint32_t f, const struct ir_tensor *in);
 
 enum program_property {
     PROGRAM_VERIFIES = 1u << 0,   // no faults, and the evaluator runs it
@@ -24,17 +31,20 @@ enum program_property {
     PROGRAM_TRANSPOSES = 1u << 7, // <w, J v> = <J' w, v>
     PROGRAM_MAPS = 1u << 8,       // vmap is a loop
     PROGRAM_COMMUTES = 1u << 9,   // grad . vmap = vmap . grad
-    PROGRAM_FAULT = 1u << 10,     // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 11,
+    PROGRAM_UNROLLS = 1u << 10,   // derivatives are those of its run without loops
+    PROGRAM_KEEPS = 1u << 11,     // transforms keep effects and their order
+    PROGRAM_MACHINE = 1u << 12,   // machine code of transforms gives bits and effects
+    PROGRAM_FAULT = 1u << 13,     // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 14,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 
 // The first of the properties that does not hold, or 0; *why says what is wrong.
-unsigned program_check(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+unsigned program_check(struct ir_module *m, uint32_t f, uint64_t seed, unsigned kind,
                        unsigned properties, struct strbuf *why);
 
 // A smaller function of which the property does not hold either.
-uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, unsigned kind,
                         unsigned property);
 
 #endif

@@ -4,6 +4,7 @@
 #include "random/programs.h"
 
 #include "harness/isolate.h"
+#include "ir/control.h"
 #include "passes/passes.h"
 
 enum { SECONDS = 20, MOST_CHECKS = 1500 };
@@ -14,6 +15,7 @@ enum edit_kind {
     EDIT_TO_OPERAND,   // value a becomes operand b of its node
     EDIT_TO_PARAM,     // value a becomes a parameter
     EDIT_TO_CONSTANT,  // value a becomes ones
+    EDIT_DROP,         // node a, an effect, goes
     EDIT_SHRINK,       // extent a becomes b everywhere
     EDIT_INLINE,
 };
@@ -21,16 +23,25 @@ enum edit_kind {
 struct edit {
     enum edit_kind kind;
     int64_t a, b;
+    uint32_t f; // the function, or a body in it
 };
 
 struct reducer {
     struct ir_module *m;
     uint64_t seed;
-    bool is_derivable;
+    unsigned kind;
     unsigned property;
     uint32_t f;
     int checks;
 };
+
+// The functions of any node that has some.
+static int bodies_of(const struct ir_node *n, const int64_t **out)
+{
+    const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+    *out = f ? f->ints : NULL;
+    return f ? (int)f->count : 0;
+}
 
 // -- Applying an edit -------------------------------------------------------------------------
 
@@ -42,11 +53,22 @@ struct rebuild {
     ir_id *map; // by value
 };
 
-static bool is_replaced(const struct rebuild *r, const struct ir_node *n)
+static bool is_replaced(const struct rebuild *r, ir_id v)
 {
     bool replaces = r->e.kind == EDIT_TO_PARAM || r->e.kind == EDIT_TO_CONSTANT ||
                     r->e.kind == EDIT_TO_OPERAND;
-    return replaces && n->out == (ir_id)r->e.a;
+    return replaces && v == (ir_id)r->e.a;
+}
+
+// Whether results are read that stay, or effects.
+static bool is_live(const struct rebuild *r, const struct ir_node *n)
+{
+    if (r->e.kind == EDIT_DROP && n == &r->g->nodes.at[r->e.a])
+        return false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (r->live[n->out + i] && !is_replaced(r, n->out + i))
+            return true;
+    return ir_has_effect(r->g, n);
 }
 
 static void mark_live(struct rebuild *r, uint32_t n_outputs, const ir_id *outputs)
@@ -56,12 +78,12 @@ static void mark_live(struct rebuild *r, uint32_t n_outputs, const ir_id *output
         r->live[outputs[i]] = true;
     for (uint32_t k = g->nodes.count; k-- > 0;) {
         const struct ir_node *n = &g->nodes.at[k];
-        bool is_live = false;
         for (uint32_t i = 0; i < n->n_out; i++)
-            is_live |= r->live[n->out + i];
-        for (uint32_t i = 0; is_live && i < n->n_in; i++)
-            if (!is_replaced(r, n) || (r->e.kind == EDIT_TO_OPERAND && i == r->e.b))
-                r->live[ir_operand(g, n, i)] = true;
+            if (r->e.kind == EDIT_TO_OPERAND && r->live[n->out + i] &&
+                is_replaced(r, n->out + i))
+                r->live[ir_operand(g, n, (uint32_t)r->e.b)] = true;
+        for (uint32_t i = 0; is_live(r, n) && i < n->n_in; i++)
+            r->live[ir_operand(g, n, i)] = true;
     }
 }
 
@@ -95,39 +117,42 @@ static const struct ir_attrs *shrunk_attrs(struct rebuild *r, const struct ir_at
     return ir_attrs_make(r->b.module, (int)a->count, fields);
 }
 
+// What takes the place of value a.
+static void replace(struct rebuild *r, const struct ir_node *n)
+{
+    ir_id v = (ir_id)r->e.a;
+    if (r->e.kind == EDIT_TO_OPERAND)
+        r->map[v] = r->map[ir_operand(r->g, n, (uint32_t)r->e.b)];
+    else if (r->e.kind == EDIT_TO_CONSTANT)
+        r->map[v] = ir_full(&r->b, ir_type_of(r->g, v), 1);
+}
+
 static void rebuild_node(struct rebuild *r, const struct ir_node *n)
 {
     const struct ir_graph *g = r->g;
     ir_id v, *in = arena_array(r->b.module->arena, ir_id, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = r->map[ir_operand(g, n, i)];
-    if (is_replaced(r, n) && r->e.kind == EDIT_TO_PARAM)
-        return;
-    if (is_replaced(r, n))
-        v = r->e.kind == EDIT_TO_OPERAND ? in[r->e.b]
-                                         : ir_full(&r->b, ir_type_of(g, n->out), 1);
-    else if (n->op == IR_const && r->e.kind == EDIT_SHRINK)
+    if (n->op == IR_const && r->e.kind == EDIT_SHRINK)
         v = ir_full(&r->b, shrunk_type(r, ir_type_of(g, n->out)), 1);
     else if (n->op == IR_const)
         v = ir_rebuild(&r->b, g, n, in);
     else
         v = ir_build(&r->b, (enum ir_op)n->op, (int)n->n_in, in, shrunk_attrs(r, n->attrs));
     for (uint32_t i = 0; i < n->n_out; i++)
-        r->map[n->out + i] = v == IR_NONE ? IR_NONE : v + i;
+        if (!is_replaced(r, n->out + i))
+            r->map[n->out + i] = v == IR_NONE ? IR_NONE : v + i;
 }
 
-// The edited function, or IR_NONE when the edit does not fit.
-static uint32_t apply(struct reducer *d, struct edit e)
+// The graph with the edit; of a body parameters and results stay.
+static uint32_t edit_graph(struct ir_module *m, const struct ir_graph *g, struct edit e,
+                           bool is_body)
 {
-    struct ir_module *m = d->m;
-    const struct ir_graph *g = ir_function(m, d->f);
-    if (e.kind == EDIT_INLINE)
-        return pass_inline(m, d->f, 100000);
     struct rebuild r = {ir_builder_make(m, g->name, IR_BUILD_PLAIN), g, e, NULL, NULL};
     r.live = arena_array(m->arena, bool, g->values.count + 1);
     r.map = arena_array(m->arena, ir_id, g->values.count + 1);
     memset(r.map, 0xff, g->values.count * sizeof *r.map);
-    ir_id output = g->outputs.at[e.kind == EDIT_KEEP_OUTPUT ? e.a : 0];
+    ir_id output = g->outputs.count ? g->outputs.at[e.kind == EDIT_KEEP_OUTPUT ? e.a : 0] : 0;
     if (e.kind == EDIT_OUTPUT_INPUT)
         output = ir_operand(g, ir_node_of(g, output), (uint32_t)e.a);
     bool is_one = e.kind == EDIT_KEEP_OUTPUT || e.kind == EDIT_OUTPUT_INPUT;
@@ -135,23 +160,64 @@ static uint32_t apply(struct reducer *d, struct edit e)
     const ir_id *outputs = is_one ? &output : g->outputs.at;
     mark_live(&r, n_outputs, outputs);
     for (uint32_t i = 0; i < g->n_params; i++)
-        if (r.live[i])
+        if (r.live[i] || is_body)
             r.map[i] = ir_param(&r.b, shrunk_type(&r, ir_type_of(g, i)));
     if (e.kind == EDIT_TO_PARAM)
         r.map[e.a] = ir_param(&r.b, ir_type_of(g, (ir_id)e.a));
     for (uint32_t k = g->n_params; k < g->nodes.count; k++) {
         const struct ir_node *n = &g->nodes.at[k];
-        bool is_live = false;
-        for (uint32_t i = 0; i < n->n_out; i++)
-            is_live |= r.live[n->out + i];
-        if (is_live)
+        if (is_live(&r, n))
             rebuild_node(&r, n);
+        for (uint32_t i = 0; i < n->n_out; i++)
+            if (is_replaced(&r, n->out + i) && r.live[n->out + i])
+                replace(&r, n);
         if (r.b.status != JOT_OK)
             return IR_NONE;
     }
     for (uint32_t i = 0; i < n_outputs; i++)
         ir_output(&r.b, r.map[outputs[i]]);
     return r.b.status == JOT_OK ? ir_finish_function(&r.b) : IR_NONE;
+}
+
+// f with the edit in it, in one of the bodies of its nodes or in one of theirs.
+static uint32_t edit_function(struct ir_module *m, uint32_t f, struct edit e, bool is_body)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    if (f == e.f)
+        return edit_graph(m, g, e, is_body);
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = arena_array(m->arena, ir_id, g->values.count + 1);
+    ir_for_each_node (g, n) {
+        const int64_t *bodies;
+        int count = bodies_of(n, &bodies);
+        uint32_t *edited = arena_array(m->arena, uint32_t, (size_t)count + 1);
+        for (int i = 0; i < count; i++) {
+            edited[i] = edit_function(m, (uint32_t)bodies[i], e, true);
+            if (edited[i] == IR_NONE)
+                return IR_NONE;
+        }
+        ir_id *in = arena_array(m->arena, ir_id, n->n_in + 1);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            in[i] = map[ir_operand(g, n, i)];
+        ir_id v = n->op == IR_param ? ir_param(&b, ir_type_of(g, n->out))
+                  : count           ? ir_build(&b, (enum ir_op)n->op, (int)n->n_in, in,
+                                               ir_with_functions(m, n->attrs, edited))
+                                    : ir_rebuild(&b, g, n, in);
+        if (b.status != JOT_OK)
+            return IR_NONE;
+        for (uint32_t i = 0; i < n->n_out; i++)
+            map[n->out + i] = v + i;
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    return ir_finish_function(&b);
+}
+
+// The edited function, or IR_NONE when the edit does not fit.
+static uint32_t apply(struct reducer *d, struct edit e)
+{
+    return e.kind == EDIT_INLINE ? pass_inline(d->m, d->f, 100000)
+                                 : edit_function(d->m, d->f, e, false);
 }
 
 // -- Searching --------------------------------------------------------------------------------
@@ -166,7 +232,7 @@ static void try_in_child(void *ctx, struct strbuf *report)
     const struct trial *t = ctx;
     struct strbuf why = strbuf_make(t->d->m->arena);
     unsigned failed =
-        program_check(t->d->m, t->f, t->d->seed, t->d->is_derivable, t->d->property, &why);
+        program_check(t->d->m, t->f, t->d->seed, t->d->kind, t->d->property, &why);
     strbuf_add(report, failed == t->d->property ? "!" : ".");
 }
 
@@ -191,8 +257,9 @@ static int64_t size_of(const struct ir_module *m, uint32_t f)
             for (int k = 0; k < t.rank; k++)
                 size += 1 + (ir_dims(m, t)[k] > 1) + (ir_dims(m, t)[k] > 9);
         }
-        if (ir_field_find(n->attrs, IR_KEY_functions))
-            size += 100000;
+        const int64_t *bodies;
+        for (int i = bodies_of(n, &bodies); i-- > 0;)
+            size += 10000 + size_of(m, (uint32_t)bodies[i]);
     }
     return size;
 }
@@ -206,19 +273,36 @@ static bool improve(struct reducer *d, struct edit e)
     return true;
 }
 
-static bool improve_node(struct reducer *d, const struct ir_node *n)
+static bool improve_value(struct reducer *d, uint32_t f, const struct ir_node *n, ir_id v)
 {
-    const struct ir_graph *g = ir_function(d->m, d->f);
-    if (n->op == IR_param)
+    const struct ir_graph *g = ir_function(d->m, f);
+    if (f != d->f &&
+        !dtype_is_float(ir_dtype_of(g, v))) // a count or a test: the loop has an end
         return false;
-    for (uint32_t i = 0; n->n_out == 1 && i < n->n_in; i++)
-        if (ir_type_equal(ir_type_of(g, ir_operand(g, n, i)), ir_type_of(g, n->out)) &&
-            improve(d, (struct edit){EDIT_TO_OPERAND, n->out, i}))
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (ir_type_equal(ir_type_of(g, ir_operand(g, n, i)), ir_type_of(g, v)) &&
+            improve(d, (struct edit){EDIT_TO_OPERAND, v, i, f}))
             return true;
-    if (n->n_out != 1 || n->op == IR_const)
-        return false;
-    return improve(d, (struct edit){EDIT_TO_CONSTANT, n->out, 0}) ||
-           improve(d, (struct edit){EDIT_TO_PARAM, n->out, 0});
+    return improve(d, (struct edit){EDIT_TO_CONSTANT, v, 0, f}) ||
+           (f == d->f && improve(d, (struct edit){EDIT_TO_PARAM, v, 0, f}));
+}
+
+static bool improve_nodes(struct reducer *d, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(d->m, f);
+    for (uint32_t k = g->nodes.count; k-- > 0;) {
+        const struct ir_node *n = &g->nodes.at[k];
+        if (n->n_out == 0 && improve(d, (struct edit){EDIT_DROP, k, 0, f}))
+            return true;
+        for (uint32_t i = 0; n->op != IR_param && n->op != IR_const && i < n->n_out; i++)
+            if (improve_value(d, f, n, n->out + i))
+                return true;
+        const int64_t *bodies;
+        for (int i = bodies_of(n, &bodies); i-- > 0;)
+            if (improve_nodes(d, (uint32_t)bodies[i]))
+                return true;
+    }
+    return false;
 }
 
 static bool improve_extents(struct reducer *d)
@@ -231,7 +315,7 @@ static bool improve_extents(struct reducer *d)
             const int64_t smaller[] = {1, 2, 3, n / 2};
             for (int k = 0; k < 4; k++)
                 if (smaller[k] < n && smaller[k] > 0 &&
-                    improve(d, (struct edit){EDIT_SHRINK, n, smaller[k]}))
+                    improve(d, (struct edit){EDIT_SHRINK, n, smaller[k], d->f}))
                     return true;
         }
     }
@@ -242,24 +326,21 @@ static bool improve_somehow(struct reducer *d)
 {
     const struct ir_graph *g = ir_function(d->m, d->f);
     for (uint32_t i = 0; i < g->outputs.count && g->outputs.count > 1; i++)
-        if (improve(d, (struct edit){EDIT_KEEP_OUTPUT, i, 0}))
+        if (improve(d, (struct edit){EDIT_KEEP_OUTPUT, i, 0, d->f}))
             return true;
     const struct ir_node *last = ir_node_of(g, g->outputs.at[0]);
     for (uint32_t i = 0; i < last->n_in; i++)
-        if (improve(d, (struct edit){EDIT_OUTPUT_INPUT, i, 0}))
+        if (improve(d, (struct edit){EDIT_OUTPUT_INPUT, i, 0, d->f}))
             return true;
-    if (improve(d, (struct edit){EDIT_INLINE, 0, 0}))
+    if (improve(d, (struct edit){EDIT_INLINE, 0, 0, d->f}))
         return true;
-    for (uint32_t k = g->nodes.count; k-- > 0;)
-        if (improve_node(d, &g->nodes.at[k]))
-            return true;
-    return improve_extents(d);
+    return improve_nodes(d, d->f) || improve_extents(d);
 }
 
-uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, bool is_derivable,
+uint32_t program_reduce(struct ir_module *m, uint32_t f, uint64_t seed, unsigned kind,
                         unsigned property)
 {
-    struct reducer d = {m, seed, is_derivable, property, f, 0};
+    struct reducer d = {m, seed, kind, property, f, 0};
     while (improve_somehow(&d))
         continue;
     return d.f;

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of derivatives and maps, in the evaluator.
+#include "random/checker.h"
+
+#include "base/status.h"
+#include "harness/native.h"
+#include "support/opcases.h"
+
+#include <math.h>
+
+bool *check_floats(struct checker *c, const struct ir_graph *g)
+{
+    bool *mask = arena_array(c->m->arena, bool, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        mask[i] = ir_dtype_of(g, i) == JOT_F64;
+    return mask;
+}
+
+static struct ir_tensor drawn(struct checker *c, struct ir_type t)
+{
+    return opcase_draw(c->m, t, "ANY", &c->state);
+}
+
+static struct ir_tensor zeros(struct checker *c, struct ir_type t)
+{
+    return (struct ir_tensor){t, arena_allocate(c->m->arena, check_bytes(c->m, t) + 1)};
+}
+
+// Adds the product and the sum of its absolute terms.
+static void add_product(const struct ir_module *m, struct ir_tensor x, struct ir_tensor y,
+                        double *sum, double *size)
+{
+    for (int64_t i = 0; i < ir_count(m, x.type); i++) {
+        double p = ((const double *)x.data)[i] * ((const double *)y.data)[i];
+        *sum += p;
+        *size += fabs(p);
+    }
+}
+
+bool check_transposes(struct checker *c)
+{
+    const struct ir_graph *g = c->g;
+    bool *mask = check_floats(c, g), nonzero[16];
+    uint32_t forward, back, n = g->n_params, k = 0;
+    if (pass_jvp(c->m, c->f, mask, &forward, nonzero) != JOT_OK)
+        return check_refuse(c, "jvp");
+    if (pass_vjp(c->m, c->f, mask, &back) != JOT_OK)
+        return check_refuse(c, "vjp");
+    struct ir_tensor v[16], with_v[32], with_w[32];
+    memcpy(with_v, c->in, n * sizeof *with_v);
+    memcpy(with_w, c->in, n * sizeof *with_w);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        if (mask[i])
+            with_v[n++] = v[k++] = drawn(c, ir_type_of(g, i));
+    struct ir_tensor *jv = check_run(c, ir_function(c->m, forward), with_v);
+    if (!jv)
+        return false;
+    double there = 0, here = 0, size = 0, size_here = 0;
+    uint32_t m = g->n_params, next = g->outputs.count;
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        bool is_float = ir_dtype(c->out[i].type) == JOT_F64;
+        if (is_float)
+            with_w[m] = drawn(c, c->out[i].type);
+        if (nonzero[i])
+            add_product(c->m, jv[next++], with_w[m], &there, &size);
+        m += is_float;
+    }
+    struct ir_tensor *jw = check_run(c, ir_function(c->m, back), with_w);
+    if (!jw || !check_outputs(c, "results beside cotangents", jw))
+        return false;
+    for (uint32_t i = 0; i < k; i++)
+        add_product(c->m, jw[g->outputs.count + i], v[i], &here, &size_here);
+    size = 1 + fmax(size, size_here);
+    // What is not finite or cancels badly says nothing.
+    if (!(size < 1e12) || fabs(there - here) <= 1e-10 * size)
+        return true;
+    strbuf_printf(c->why, "<w,Jv> = %.17g, <J'w,v> = %.17g\n%s", there, here,
+                  ir_graph_text(ir_function(c->m, back)));
+    return false;
+}
+
+static struct ir_tensor stacked(struct checker *c, int64_t n, const struct ir_tensor *lanes)
+{
+    int64_t dims[IR_MAX_RANK] = {n};
+    struct ir_type t = lanes->type;
+    memcpy(dims + 1, ir_dims(c->m, t), t.rank * sizeof *dims);
+    struct ir_tensor x = zeros(c, ir_type_make(c->m, ir_dtype(t), t.rank + 1, dims));
+    for (int64_t i = 0; i < n; i++)
+        memcpy((char *)x.data + (size_t)i * check_bytes(c->m, t), lanes[i].data,
+               check_bytes(c->m, t));
+    return x;
+}
+
+static struct ir_tensor lane_of(struct checker *c, struct ir_tensor x, int64_t i)
+{
+    const int64_t *dims = ir_dims(c->m, x.type);
+    struct ir_type t = ir_type_make(c->m, ir_dtype(x.type), x.type.rank - 1, dims + 1);
+    return (struct ir_tensor){t, (char *)x.data + (size_t)i * check_bytes(c->m, t)};
+}
+
+// Dots sum by another shape when mapped; everything else keeps its bits.
+static bool close_lanes(struct checker *c, struct ir_tensor got, struct ir_tensor want)
+{
+    if (ir_dtype(want.type) != JOT_F64)
+        return native_same(c->m, got, want, 0, c->why);
+    return native_same(c->m, got, want, 1e-9, c->why);
+}
+
+// NaN and overflow make tolerances useless.
+static bool is_moderate(const struct checker *c, const struct ir_tensor *x, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (int64_t k = 0; ir_dtype(x[i].type) == JOT_F64 && k < ir_count(c->m, x[i].type);
+             k++)
+            if (!(fabs(((const double *)x[i].data)[k]) < 1e6))
+                return false;
+    return true;
+}
+
+bool check_maps(struct checker *c)
+{
+    enum { LANES = 3 };
+    const struct ir_graph *g = c->g;
+    bool mapped_in[16], mapped_out[16];
+    struct ir_tensor in[16], lanes[LANES][16];
+    for (uint32_t i = 0; i < g->n_params; i++) {
+        mapped_in[i] = opcase_random(&c->state) < 0.7 || i == 0;
+        struct ir_tensor own[LANES];
+        for (int k = 0; k < LANES; k++)
+            lanes[k][i] = own[k] =
+                k == 0 || !mapped_in[i] ? c->in[i] : drawn(c, ir_type_of(g, i));
+        in[i] = mapped_in[i] ? stacked(c, LANES, own) : c->in[i];
+    }
+    uint32_t f;
+    if (pass_vmap(c->m, c->f, mapped_in, LANES, &f, mapped_out) != JOT_OK)
+        return check_refuse(c, "vmap");
+    struct ir_tensor *y = check_run(c, ir_function(c->m, f), in);
+    for (int k = 0; y && k < LANES; k++) {
+        struct ir_tensor *want = check_run(c, g, lanes[k]);
+        if (!want)
+            return false;
+        if (!is_moderate(c, want, g->outputs.count))
+            continue;
+        for (uint32_t i = 0; i < g->outputs.count; i++)
+            if (!close_lanes(c, mapped_out[i] ? lane_of(c, y[i], k) : y[i], want[i])) {
+                strbuf_printf(c->why, "  lane %d of output %u\n%s", k, i,
+                              ir_graph_text(ir_function(c->m, f)));
+                return false;
+            }
+    }
+    return y != NULL;
+}
+
+bool check_commutes(struct checker *c)
+{
+    const struct ir_graph *g = c->g;
+    bool *mask = check_floats(c, g), all[32], mapped_out[16];
+    memset(all, 1, sizeof all);
+    uint32_t back, map_of_back, map, back_of_map, n = g->n_params;
+    if (pass_vjp(c->m, c->f, mask, &back) != JOT_OK ||
+        pass_vmap(c->m, back, all, 2, &map_of_back, NULL) != JOT_OK ||
+        pass_vmap(c->m, c->f, all, 2, &map, mapped_out) != JOT_OK ||
+        pass_vjp(c->m, map, mask, &back_of_map) != JOT_OK)
+        return check_refuse(c, "transforms");
+    const struct ir_graph *a = ir_function(c->m, map_of_back),
+                          *b = ir_function(c->m, back_of_map);
+    if (a->n_params != b->n_params)
+        return true; // a result without the axis has one cotangent
+    struct ir_tensor in[32];
+    for (uint32_t i = 0; i < a->n_params; i++) {
+        if (!ir_type_equal(ir_type_of(a, i), ir_type_of(b, i)))
+            return true;
+        struct ir_tensor lanes[2];
+        lanes[0] = lanes[1] = i < n ? c->in[i] : zeros(c, ir_type_of(a, i));
+        in[i] = drawn(c, ir_type_of(a, i));
+        if (i < n) {
+            lanes[1] = drawn(c, ir_type_of(g, i));
+            in[i] = stacked(c, 2, lanes);
+        }
+    }
+    struct ir_tensor *x = check_run(c, a, in), *y = check_run(c, b, in);
+    if (!x || !y)
+        return false;
+    if (!is_moderate(c, x, a->outputs.count))
+        return true;
+    for (uint32_t i = 0; i < a->outputs.count; i++) {
+        struct ir_tensor p = x[i], q = y[i];
+        if (p.type.rank < q.type.rank)
+            q = lane_of(c, q, 0);
+        if (q.type.rank < p.type.rank)
+            p = lane_of(c, p, 0);
+        if (!close_lanes(c, p, q)) {
+            strbuf_printf(c->why, "  output %u\n", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+// -- Loops and their runs ---------------------------------------------------------------------
+
+// Close relative to the largest of all results.
+static bool close_results(struct checker *c, const char *what, const struct ir_tensor *got,
+                          const struct ir_tensor *want, uint32_t n)
+{
+    double largest = 1;
+    for (uint32_t i = 0; i < n; i++)
+        for (int64_t k = 0;
+             ir_dtype(want[i].type) == JOT_F64 && k < ir_count(c->m, want[i].type); k++)
+            largest = fmax(largest, fabs(((const double *)want[i].data)[k]));
+    for (uint32_t i = 0; i < n; i++)
+        for (int64_t k = 0;
+             ir_dtype(want[i].type) == JOT_F64 && k < ir_count(c->m, want[i].type); k++) {
+            double x = ((const double *)got[i].data)[k], y = ((const double *)want[i].data)[k];
+            if (fabs(x - y) <= 1e-9 * largest)
+                continue;
+            strbuf_printf(c->why, "%s %u[%lld] is %.17g, without loops %.17g\n", what, i,
+                          (long long)k, x, y);
+            return false;
+        }
+    return true;
+}
+
+// The function has the bits of its run written out, and its derivatives are those of the run.
+bool check_unrolls(struct checker *c)
+{
+    const struct ir_graph *g = c->g;
+    bool *mask = check_floats(c, g), nonzero[16], nonzero_unrolled[16];
+    uint32_t unrolled = program_unroll(c->m, c->f, c->in), forward[2], back[2];
+    if (unrolled == IR_NONE)
+        return check_refuse(c, "a run written out");
+    struct ir_tensor *plain = check_run(c, ir_function(c->m, unrolled), c->in);
+    if (!plain || !check_outputs(c, "without loops", plain))
+        return false;
+    if (pass_jvp(c->m, c->f, mask, &forward[0], nonzero) != JOT_OK ||
+        pass_jvp(c->m, unrolled, mask, &forward[1], nonzero_unrolled) != JOT_OK ||
+        pass_vjp(c->m, c->f, mask, &back[0]) != JOT_OK ||
+        pass_vjp(c->m, unrolled, mask, &back[1]) != JOT_OK)
+        return check_refuse(c, "derivatives");
+    struct ir_tensor v[32], w[32], *y[2], *x[2];
+    const struct ir_graph *jw = ir_function(c->m, back[0]);
+    memcpy(v, c->in, g->n_params * sizeof *v);
+    memcpy(w, c->in, g->n_params * sizeof *w);
+    for (uint32_t i = 0, n = g->n_params; i < g->n_params; i++)
+        if (mask[i])
+            v[n++] = drawn(c, ir_type_of(g, i));
+    for (uint32_t i = g->n_params; i < jw->n_params; i++)
+        w[i] = drawn(c, ir_type_of(jw, i));
+    for (int k = 0; k < 2; k++) {
+        y[k] = check_run(c, ir_function(c->m, forward[k]), v);
+        x[k] = check_run(c, ir_function(c->m, back[k]), w);
+        if (!y[k] || !x[k])
+            return false;
+    }
+    if (!is_moderate(c, x[1], jw->outputs.count))
+        return true;
+    uint32_t at[2] = {g->outputs.count, g->outputs.count};
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        struct ir_tensor none = zeros(c, ir_type_of(g, g->outputs.at[i])), t[2];
+        t[0] = nonzero[i] ? y[0][at[0]++] : none;
+        t[1] = nonzero_unrolled[i] ? y[1][at[1]++] : none;
+        if (is_moderate(c, &t[1], 1) && !close_results(c, "tangent", &t[0], &t[1], 1))
+            return false;
+    }
+    return close_results(c, "value or cotangent", x[0], x[1], jw->outputs.count);
+}
