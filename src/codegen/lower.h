@@ -405,8 +405,8 @@ struct cg_kernel_step {
     bool exact_grid; // a block for every chunk
 };
 struct cg_kernel {
-    int n_steps; // 1, or 2: a parallel fold and its end
-    struct cg_kernel_step steps[2];
+    int n_steps; // 1, or 2: a parallel fold and its end; 3 on a GPU
+    struct cg_kernel_step steps[3];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
     bool has_counter;       // a u32, 0 before and after: the operand after that (on a GPU)
 };

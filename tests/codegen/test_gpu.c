@@ -110,6 +110,48 @@ START_TEST(maps_go_by_16_bytes)
 }
 END_TEST
 
+START_TEST(long_scans_go_by_warps)
+{
+    // One function folds the chunks, one makes of that what comes before each, one stores.
+    const char *ptx = ptx_of("kernel cumsum(x: f32[1048576], y: out f32[1048576]) {\n"
+                             "  scan i < 1048576 reverse {\n"
+                             "    %0 = load x[i] : f32\n"
+                             "    yield reduce_sum %0 -> %1 : f32\n"
+                             "    put y[i] = %1\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, ".entry"), 3);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 4);
+    ck_assert_ptr_nonnull(strstr(ptx, "shfl.sync.up"));
+    check_clean(ptx);
+}
+END_TEST
+
+START_TEST(pairs_are_of_a_group)
+{
+    // The fold inside is of one thread, and the pairs of a body are of many.
+    const char *ptx = ptx_of("kernel pairs(x: f32[24576], y: out f32[8192]) {\n"
+                             "  par i < 8192 {\n"
+                             "    fold j < 8192 {\n"
+                             "      fold k < 3 {\n"
+                             "        %0 = load x[3*j + k] : f32\n"
+                             "        %1 = load x[3*i + k] : f32\n"
+                             "        %2 = sub %0, %1 : f32\n"
+                             "        yield fma %2 %2\n"
+                             "      } -> %3 : f32\n"
+                             "      %4 = sqrt %3 : f32\n"
+                             "      yield reduce_sum %4\n"
+                             "    } -> %5 : f32\n"
+                             "    put y[i] = %5\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_ptr_nonnull(strstr(ptx, "shfl.sync.down"));
+    ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 256"));
+    check_clean(ptx);
+}
+END_TEST
+
 START_TEST(a_row_is_read_once)
 {
     const char *ptx = ptx_of("kernel softmax(x: f32[67108864], y: out f32[67108864]) {\n"
@@ -262,6 +304,8 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, maps_go_by_16_bytes);
     tcase_add_test(c, a_row_is_read_once);
+    tcase_add_test(c, long_scans_go_by_warps);
+    tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, transposes_go_through_shared_memory);

@@ -45,7 +45,8 @@ static LLVMValueRef shuffle_word(struct cg_lowering *l, const char *kind, LLVMVa
 {
     char name[64];
     snprintf(name, sizeof name, "llvm.nvvm.shfl.sync.%s.i32", kind);
-    LLVMValueRef arguments[] = {gpu_i32(l, -1), v, by, gpu_i32(l, 31)};
+    bool is_up = !strcmp(kind, "up"); // whose end is lane 0
+    LLVMValueRef arguments[] = {gpu_i32(l, -1), v, by, gpu_i32(l, is_up ? 0 : 31)};
     return call(l, name, 4, arguments);
 }
 
@@ -103,6 +104,11 @@ struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_elemen
                                    unsigned by)
 {
     return shuffle(l, "down", t, gpu_i32(l, by));
+}
+
+struct cg_element gpu_shuffle_up(struct cg_lowering *l, const struct cg_element *t, unsigned by)
+{
+    return shuffle(l, "up", t, gpu_i32(l, by));
 }
 
 struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,

@@ -489,12 +489,18 @@ void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
     define(l, fold_of(l, f->statement), f->accumulators, results);
 }
 
+// Plain statements, and short folds of such, which each thread does by itself.
 static bool is_leaf(const struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        if (cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *t = cg_statement(l, id);
+        bool is_short = t->kind == NEST_FOLD && cg_extent(l, t) <= FOLD_LANES &&
+                        !has_puts(l, id) && is_leaf(l, t);
+        if (t->kind > NEST_PUT && !is_short)
             return false;
+    }
     return true;
 }
 

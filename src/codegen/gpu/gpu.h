@@ -33,6 +33,7 @@ struct gpu_row {
 
 struct cg_gpu {
     const struct gpu_operand *operands;
+    int kernel;          // its number in the program
     unsigned block;      // threads of a block
     unsigned group;      // threads of a group; 1: each thread by itself
     LLVMValueRef thread; // i32: in the block
@@ -62,7 +63,9 @@ LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);
 LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32); // an i64, never negative
 // All threads of the group have come here, and see what the others stored.
 void gpu_sync(struct cg_lowering *l);
-// From the thread `by` places on in the warp; from thread `from` of the warp.
+// From the thread `by` places on, or back, in the warp; from thread `from` of the warp.
+struct cg_element gpu_shuffle_up(struct cg_lowering *l, const struct cg_element *t,
+                                 unsigned by);
 struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_element *t,
                                    unsigned by);
 struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,
@@ -181,7 +184,22 @@ bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement
 // The memory of a local that a group has in common, NULL for one of each thread.
 LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
 
+// scan.c
+bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
+// The steps of a kernel whose only loop is such a scan.
+void gpu_scan_lower(struct cg_lowering *l, nest_id scan, struct cg_kernel *out);
+
 // kernel.c
+// A function of the nest with the operands and so many pointers behind them, as the next step:
+// l->gpu says how many threads there are.  close ends it and gives the lowering what it had before.
+struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel *out,
+                                         const char *suffix, unsigned extra);
+void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step);
+LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i);
+// for (c = block number; c < chunks; c += blocks)
+struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
+// Statements from .. to - 1 of the nest's body.
+void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
                             const struct gpu_operand *operands, struct cg_kernel *out);

@@ -7,6 +7,7 @@
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
+//     scan      scan i { ... }                                      warps have parts of it (scan.c)
 //     one       anything else                                      one block of threads
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
@@ -215,7 +216,7 @@ static void mark_shared_out(struct cg_lowering *l, uint32_t block, bool inside)
 
 // ---- The roles
 
-static struct cg_loop chunks_open(struct cg_lowering *l, int64_t chunks)
+struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
 {
     LLVMValueRef first = gpu_wide(l, gpu_special(l, "ctaid.x"));
     LLVMValueRef step = gpu_wide(l, gpu_special(l, "nctaid.x"));
@@ -226,7 +227,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 {
     struct gpu_points p = gpu_points_make(l, loop, true);
     int64_t chunks = (p.count + BLOCK - 1) / BLOCK;
-    struct cg_loop chunk = chunks_open(l, chunks);
+    struct cg_loop chunk = gpu_chunks_open(l, chunks);
     LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, BLOCK), "");
     i = LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->thread), "");
     struct cg_branch inside =
@@ -245,7 +246,7 @@ static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
     struct gpu_points p = {
         .s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .count = cg_extent(l, s)};
     int64_t groups = l->gpu->block / l->gpu->group;
-    struct cg_loop chunk = chunks_open(l, (p.count + groups - 1) / groups);
+    struct cg_loop chunk = gpu_chunks_open(l, (p.count + groups - 1) / groups);
     LLVMValueRef i = chunk.index;
     struct cg_branch inside = {0};
     if (groups > 1) {
@@ -268,7 +269,7 @@ static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step 
 {
     struct gpu_tiles t;
     gpu_tiles_find(l, loop, &t);
-    struct cg_loop chunk = chunks_open(l, t.count);
+    struct cg_loop chunk = gpu_chunks_open(l, t.count);
     l->gpu->group = l->gpu->block; // they wait for one another
     l->gpu->is_alone = true;
     gpu_tiles_lower(l, &t, chunk.index);
@@ -282,7 +283,7 @@ static void by_columns(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 {
     struct gpu_points p = gpu_points_make(l, loop, true);
     int64_t columns = l->gpu->columns;
-    struct cg_loop chunk = chunks_open(l, p.count / columns);
+    struct cg_loop chunk = gpu_chunks_open(l, p.count / columns);
     LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, columns), "");
     gpu_points_body(l, &p, LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->number), ""));
     gpu_sync(l);
@@ -291,11 +292,10 @@ static void by_columns(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     step->grain = columns;
 }
 
-static void lower_list(struct cg_lowering *l, const struct nest_block *body, uint32_t from,
-                       uint32_t to)
+void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
-        cg_lower_statement(l, body->statements.at[i]);
+        cg_lower_statement(l, l->nest->blocks.at[0].statements.at[i]);
 }
 
 // Results of chunks, one combine after the other.
@@ -328,13 +328,12 @@ static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint
     nest_id fold = body->statements.at[at];
     const struct gpu_row *r = &l->gpu->row;
     int64_t chunks = (r->blocks + r->teams - 1) / r->teams;
-    unsigned n = count_operands(l->nest);
-    lower_list(l, body, 0, at);
+    gpu_lower_list(l, 0, at);
     struct gpu_fold f = gpu_fold_make(l, fold, r, r->teams);
     struct cg_results *partial = arena_array(l->arena, struct cg_results, f.n + 1);
-    out->partial_bytes = place_partials(l, &f, chunks, LLVMGetParam(l->function, n), partial);
+    out->partial_bytes = place_partials(l, &f, chunks, gpu_extra_operand(l, 0), partial);
     out->has_counter = true;
-    struct cg_loop chunk = chunks_open(l, chunks);
+    struct cg_loop chunk = gpu_chunks_open(l, chunks);
     LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, r->teams), "");
     gpu_fold_blocks(l, &f, first, r->teams);
     gpu_sync(l);
@@ -352,12 +351,12 @@ static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint
         cg_element_store(l, &f.accumulators[i], true, base, chunk.index, &all[i]);
     }
     cg_if_close(l, &one);
-    LLVMValueRef is_last = gpu_is_last(l, LLVMGetParam(l->function, n + 1), chunks);
+    LLVMValueRef is_last = gpu_is_last(l, gpu_extra_operand(l, 1), chunks);
     struct cg_branch last = cg_if_open(l, is_last);
     for (uint32_t i = 0; i < f.n; i++)
         all[i] = gpu_tree_rows(l, &f.accumulators[i], &partial[i], gpu_i32(l, chunks), chunks);
     gpu_fold_define(l, &f, all);
-    lower_list(l, body, at + 1, body->statements.count);
+    gpu_lower_list(l, at + 1, body->statements.count);
     cg_if_close(l, &last);
     cg_loop_close(l, &chunk);
     out->steps[0].total = chunks;
@@ -369,12 +368,12 @@ static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint
 static void by_one(struct cg_lowering *l, const struct nest_block *body,
                    struct cg_kernel_step *step)
 {
-    lower_list(l, body, 0, body->statements.count);
+    gpu_lower_list(l, 0, body->statements.count);
     step->total = step->grain = 1;
 }
 
 struct choice {
-    enum { BY_THREADS, BY_TILES, BY_COLUMNS, BY_GROUPS, BY_BLOCKS, BY_ONE } role;
+    enum { BY_THREADS, BY_TILES, BY_COLUMNS, BY_GROUPS, BY_BLOCKS, BY_SCAN, BY_ONE } role;
     uint32_t at; // the loop, in the body of the nest
     nest_id loop;
 };
@@ -464,6 +463,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         }
         return c;
     }
+    if (loops == 1 && ends && gpu_is_long_scan(l, c.loop)) {
+        c.role = BY_SCAN;
+        return c;
+    }
     nest_id widest = longest(l, 0, NEST_NONE);
     if (widest == NEST_NONE || has_updates(l->nest) || has_kind(l->nest, NEST_CONTRACT))
         return c;
@@ -478,17 +481,84 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     return c;
 }
 
+static void make_tables(struct cg_lowering *l)
+{
+    const struct nest *nest = l->nest;
+    l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
+    l->axes = arena_array(l->arena, LLVMValueRef, nest->axes.count + 1);
+    l->buffers = arena_array(l->arena, struct cg_buffer, nest->buffers.count + 1);
+    l->hoisted = arena_array(l->arena, bool, nest->statements.count + 1);
+    l->stacks = arena_array(l->arena, struct cg_stack, nest->statements.count + 1);
+    l->prefetches = arena_array(l->arena, bool, nest->statements.count + 1);
+    l->staged = arena_array(l->arena, LLVMValueRef, nest->statements.count + 1);
+}
+
+struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel *out,
+                                         const char *suffix, unsigned extra)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "jot_kernel_%d%s", l->gpu->kernel, suffix);
+    struct cg_kernel_step *step = &out->steps[out->n_steps++];
+    *step = (struct cg_kernel_step){
+        .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
+    make_tables(l);
+    l->gpu->shared_bytes = 0;
+    begin_function(l, step->symbol, extra);
+    return step;
+}
+
+void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
+{
+    struct cg_gpu *g = l->gpu;
+    LLVMBuildRetVoid(l->m.b);
+    step->block = g->block;
+    step->scratch_bytes = g->shared_bytes * (g->columns ? 1 : g->block / g->group);
+    if (step->scratch_bytes > MOST_SHARED)
+        cg_fail(l, "no room for its locals in the shared memory of a GPU");
+    if (local_bytes(l) > MOST_LOCAL)
+        cg_fail(l, "no room for its locals in what a thread of a GPU has of its own");
+}
+
+LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i)
+{
+    return LLVMGetParam(l->function, count_operands(l->nest) + i);
+}
+
+static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct cg_kernel *out)
+{
+    const struct nest_block *body = &l->nest->blocks.at[0];
+    struct cg_kernel_step *step = gpu_function_open(l, out, "", c->role == BY_BLOCKS ? 2 : 0);
+    if (c->role != BY_BLOCKS && c->role != BY_ONE)
+        gpu_lower_list(l, 0, c->at);
+    switch (c->role) {
+    case BY_THREADS:
+        by_threads(l, c->loop, step);
+        break;
+    case BY_TILES:
+        by_tiles(l, c->loop, step);
+        break;
+    case BY_COLUMNS:
+        by_columns(l, c->loop, step);
+        break;
+    case BY_GROUPS:
+        by_groups(l, c->loop, step);
+        break;
+    case BY_BLOCKS:
+        by_blocks(l, body, c->at, out);
+        break;
+    default:
+        by_one(l, body, step);
+        break;
+    }
+    gpu_function_close(l, step);
+}
+
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
                             const struct gpu_operand *operands, struct cg_kernel *out)
 {
-    char symbol[64];
-    snprintf(symbol, sizeof symbol, "jot_kernel_%d", number);
-    *out = (struct cg_kernel){.n_steps = 1};
-    struct cg_kernel_step *step = &out->steps[0];
-    *step = (struct cg_kernel_step){
-        .symbol = arena_text(arena, symbol), .total = 1, .grain = 1, .parallel = true};
-    struct cg_gpu g = {.operands = operands};
+    *out = (struct cg_kernel){0};
+    struct cg_gpu g = {.operands = operands, .kernel = number};
     struct cg_lowering l = {.module = module,
                             .arena = arena,
                             .nest = nest,
@@ -500,18 +570,10 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             .across_axis = NEST_NONE,
                             .lanes = 1};
     l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
-    l.values = arena_array(arena, struct cg_value, nest->values.count + 1);
-    l.axes = arena_array(arena, LLVMValueRef, nest->axes.count + 1);
-    l.buffers = arena_array(arena, struct cg_buffer, nest->buffers.count + 1);
-    l.hoisted = arena_array(arena, bool, nest->statements.count + 1);
-    l.stacks = arena_array(arena, struct cg_stack, nest->statements.count + 1);
-    l.prefetches = arena_array(arena, bool, nest->statements.count + 1);
-    l.staged = arena_array(arena, LLVMValueRef, nest->statements.count + 1);
     g.is_shared_out = arena_array(arena, bool, nest->statements.count + 1);
     g.scopes = arena_array(arena, nest_id, nest->buffers.count + 1);
     nest_local_scopes(nest, g.scopes);
-    const struct nest_block *body = &nest->blocks.at[0];
-    struct choice c = choose(&l, body);
+    struct choice c = choose(&l, &nest->blocks.at[0]);
     if (g.group > 1)
         mark_shared_out(
             &l,
@@ -520,39 +582,11 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     for (uint32_t i = 0; i < nest->buffers.count; i++)
         g.shares_locals |= g.group > 1 && nest->buffers.at[i].role == NEST_LOCAL &&
                            (g.scopes[i] == NEST_NONE || !g.is_shared_out[g.scopes[i]]);
-    begin_function(&l, step->symbol, c.role == BY_BLOCKS ? 2 : 0);
-    switch (c.role) {
-    case BY_THREADS:
-        lower_list(&l, body, 0, c.at);
-        by_threads(&l, c.loop, step);
-        break;
-    case BY_TILES:
-        lower_list(&l, body, 0, c.at);
-        by_tiles(&l, c.loop, step);
-        break;
-    case BY_COLUMNS:
-        lower_list(&l, body, 0, c.at);
-        by_columns(&l, c.loop, step);
-        break;
-    case BY_GROUPS:
-        lower_list(&l, body, 0, c.at);
-        by_groups(&l, c.loop, step);
-        break;
-    case BY_BLOCKS:
-        by_blocks(&l, body, c.at, out);
-        break;
-    case BY_ONE:
-        by_one(&l, body, step);
-        break;
-    }
-    LLVMBuildRetVoid(l.m.b);
+    if (c.role == BY_SCAN)
+        gpu_scan_lower(&l, c.loop, out);
+    else
+        lower_by_role(&l, &c, out);
     LLVMDisposeBuilder(l.m.b);
-    step->block = g.block;
-    step->scratch_bytes = g.shared_bytes * (g.columns ? 1 : g.block / g.group);
-    if (step->scratch_bytes > MOST_SHARED)
-        cg_fail(&l, "no room for its locals in the shared memory of a GPU");
-    if (local_bytes(&l) > MOST_LOCAL)
-        cg_fail(&l, "no room for its locals in what a thread of a GPU has of its own");
     if (l.status != JOT_OK)
         return status_fail(l.status, "%s: %s", nest->name, l.message);
     return JOT_OK;

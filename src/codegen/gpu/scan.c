@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long running folds by many warps.
+//
+// Each warp has a chunk in a row, whose length the extent alone decides.  A first function folds
+// every chunk, a second makes of these results what comes before each chunk, and a third goes over
+// the chunks again and stores.  A warp goes by windows: a thread has neighbouring elements, their
+// running values go through shuffles, and the window before gives what it starts from.  The order
+// is the same in every run; short scans of floats are done one element after the other.
+#include "codegen/gpu/gpu.h"
+
+#define WINDOWS 4 // that are read together
+#define BLOCK 256
+#define MOST_CHUNKS 4096
+#define SHORTEST_CHUNK 1024 // elements
+
+enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE };
+
+struct scan {
+    const struct nest_statement *s, *yield;
+    const struct nest_combine *combine;
+    uint32_t yield_at; // in the body
+    enum pass pass;
+    unsigned lanes;
+    int64_t length, chunk; // elements
+    LLVMValueRef partial[2], lane;
+};
+
+// A thread's elements of a window.
+struct window {
+    struct cg_value *values; // of the body
+    LLVMValueRef at, is_inside;
+    struct cg_value running; // what was read, then its running fold
+};
+
+static bool is_exact(const struct nest_combine *c)
+{
+    return !dtype_is_inexact(c->dtype) || c->op == IR_reduce_max || c->op == IR_reduce_min;
+}
+
+static uint32_t find_yield(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    uint32_t at = 0;
+    while (at < b->statements.count &&
+           cg_statement(l, b->statements.at[at])->kind != NEST_YIELD)
+        at++;
+    return at;
+}
+
+bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    if (s->kind != NEST_SCAN || s->n_axes != 1)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    uint32_t at = find_yield(l, s);
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (i != at && cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
+            return false;
+    if (at == b->statements.count)
+        return false;
+    const struct nest_statement *yield = cg_statement(l, b->statements.at[at]);
+    const struct nest_combine *c = &yield->combines[0];
+    bool begins_apart =
+        c->op == IR_cumlogsumexp || (c->op == IR_reduce_prod && dtype_is_complex(c->dtype));
+    return yield->n_combines == 1 && c->dtype != JOT_BOOL && !begins_apart &&
+           cg_extent(l, s) > (is_exact(c) ? GPU_WARP : SHORTEST_CHUNK);
+}
+
+static struct cg_value combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
+                               struct cg_value y)
+{
+    return cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
+}
+
+// What leaves any element as it is: the sum of none is -0 then.
+static struct cg_value neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
+{
+    const struct nest_combine *c = p->combine;
+    struct cg_value v = cg_identity(l->module, c->op, c->dtype, lanes);
+    if (c->op == IR_reduce_sum && dtype_is_inexact(c->dtype)) {
+        v.re = LLVMBuildFNeg(l->m.b, v.re, "");
+        v.im = v.im ? LLVMBuildFNeg(l->m.b, v.im, "") : NULL;
+    }
+    return v;
+}
+
+static struct cg_value choose(struct cg_lowering *l, LLVMValueRef condition, struct cg_value x,
+                              struct cg_value y)
+{
+    return (struct cg_value){LLVMBuildSelect(l->m.b, condition, x.re, y.re, ""),
+                             x.im ? LLVMBuildSelect(l->m.b, condition, x.im, y.im, "") : NULL};
+}
+
+static struct cg_value lane_of(struct cg_lowering *l, struct cg_value v, unsigned i)
+{
+    return (struct cg_value){cg_extract(&l->m, v.re, i, 1),
+                             v.im ? cg_extract(&l->m, v.im, i, 1) : NULL};
+}
+
+static void set_lane(struct cg_lowering *l, struct cg_value *v, unsigned i, struct cg_value x)
+{
+    v->re = LLVMBuildInsertElement(l->m.b, v->re, x.re, gpu_i32(l, i), "");
+    v->im = v->im ? LLVMBuildInsertElement(l->m.b, v->im, x.im, gpu_i32(l, i), "") : NULL;
+}
+
+static struct cg_value shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
+                                unsigned by)
+{
+    struct cg_element e = {{v.re, v.im, NULL}};
+    e = is_up ? gpu_shuffle_up(l, &e, by) : gpu_shuffle_from(l, &e, gpu_i32(l, by));
+    return (struct cg_value){e.v[0], e.v[1]};
+}
+
+static LLVMValueRef partial_at(struct cg_lowering *l, const struct scan *p, int part,
+                               LLVMValueRef i)
+{
+    return cg_at(l, cg_memory_type(l->module, dtype_real(p->combine->dtype)), p->partial[part],
+                 i);
+}
+
+static struct cg_value load_partial(struct cg_lowering *l, const struct scan *p, LLVMValueRef i)
+{
+    jot_dtype d = dtype_real(p->combine->dtype);
+    LLVMValueRef v[2] = {NULL, NULL};
+    for (int k = 0; k <= dtype_is_complex(p->combine->dtype); k++)
+        v[k] = cg_from_memory(
+            l, LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, d), partial_at(l, p, k, i), ""),
+            d);
+    return (struct cg_value){v[0], v[1]};
+}
+
+static void store_partial(struct cg_lowering *l, const struct scan *p, LLVMValueRef i,
+                          struct cg_value v)
+{
+    jot_dtype d = dtype_real(p->combine->dtype);
+    LLVMBuildStore(l->m.b, cg_to_memory(l, v.re, d), partial_at(l, p, 0, i));
+    if (v.im)
+        LLVMBuildStore(l->m.b, cg_to_memory(l, v.im, d), partial_at(l, p, 1, i));
+}
+
+// ---- A window
+
+static void lower_body(struct cg_lowering *l, const struct scan *p, struct window *w,
+                       bool is_before)
+{
+    const struct nest_block *b = &l->nest->blocks.at[p->s->body];
+    uint32_t n = b->statements.count;
+    struct cg_value *outside = l->values;
+    l->values = w->values;
+    l->axes[p->s->axes[0]] = w->at;
+    l->vector_axis = p->lanes > 1 ? p->s->axes[0] : NEST_NONE;
+    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->lanes = p->lanes;
+    for (uint32_t i = is_before ? 0 : p->yield_at + 1; i < (is_before ? p->yield_at : n); i++)
+        cg_lower_statement(l, b->statements.at[i]);
+    l->vector_axis = NEST_NONE;
+    l->lanes = 1;
+    l->values = outside;
+}
+
+// Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.
+static void read_window(struct cg_lowering *l, const struct scan *p, struct window *w,
+                        LLVMValueRef first, bool may_end)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t lanes = p->lanes;
+    LLVMValueRef offset = LLVMBuildMul(b, gpu_wide(l, p->lane), cg_int(l->module, lanes), "");
+    LLVMValueRef place = LLVMBuildAdd(b, first, offset, "");
+    LLVMValueRef last = cg_int(l->module, p->length - lanes);
+    w->is_inside = may_end ? LLVMBuildICmp(b, LLVMIntSLE, place, last, "") : NULL;
+    if (may_end)
+        place = LLVMBuildSelect(b, w->is_inside, place, last, "");
+    if (p->pass == PASS_OFFSETS) {
+        w->at = place;
+        w->running = load_partial(l, p, place);
+    } else {
+        w->at = p->s->reverse ? LLVMBuildSub(b, last, place, "") : place;
+        w->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
+        lower_body(l, p, w, true);
+        w->running = w->values[p->combine->value[0]];
+        l->lanes = p->lanes;
+        w->running = cg_wide_value(l, w->running);
+        l->lanes = 1;
+    }
+    if (may_end)
+        w->running = choose(l, w->is_inside, w->running, neutral(l, p, p->lanes));
+}
+
+// The running values of a window that comes after `carry`; the new carry.
+static struct cg_value run(struct cg_lowering *l, const struct scan *p, struct window *w,
+                           struct cg_value carry)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_value at[16];
+    for (unsigned i = 0; i < p->lanes; i++) {
+        unsigned k = p->s->reverse && p->pass != PASS_OFFSETS ? p->lanes - 1 - i : i;
+        at[i] = p->lanes > 1 ? lane_of(l, w->running, k) : w->running;
+        if (i)
+            at[i] = combine(l, p, at[i - 1], at[i]);
+    }
+    struct cg_value all = at[p->lanes - 1];
+    for (unsigned distance = 1; distance < GPU_WARP; distance *= 2) {
+        LLVMValueRef has = LLVMBuildICmp(b, LLVMIntUGE, p->lane, gpu_i32(l, distance), "");
+        all = choose(l, has, combine(l, p, shuffled(l, all, true, distance), all), all);
+    }
+    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
+    struct cg_value before = combine(l, p, carry, shuffled(l, all, true, 1));
+    before = choose(l, is_first, carry, before);
+    if (p->pass == PASS_OFFSETS) {
+        w->running = before;
+    } else if (p->pass == PASS_STORE && p->lanes == 1) {
+        w->running = combine(l, p, before, at[0]);
+    } else if (p->pass == PASS_STORE) {
+        for (unsigned i = 0; i < p->lanes; i++)
+            set_lane(l, &w->running, p->s->reverse ? p->lanes - 1 - i : i,
+                     combine(l, p, before, at[i]));
+    }
+    return combine(l, p, carry, shuffled(l, all, false, GPU_WARP - 1));
+}
+
+static void write_window(struct cg_lowering *l, const struct scan *p, struct window *w)
+{
+    struct cg_branch inside = {0};
+    if (w->is_inside)
+        inside = cg_if_open(l, w->is_inside);
+    if (p->pass == PASS_OFFSETS) {
+        store_partial(l, p, w->at, w->running);
+    } else {
+        w->values[p->yield->result] = w->running;
+        lower_body(l, p, w, false);
+    }
+    if (w->is_inside)
+        cg_if_close(l, &inside);
+}
+
+// From place `first` on so many elements, by the warp; their fold after `carry`.
+static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
+                                   LLVMValueRef first, int64_t count, struct cg_value carry)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t window = (int64_t)p->lanes * GPU_WARP;
+    int64_t at_once = count % (window * WINDOWS) == 0 ? WINDOWS : 1;
+    struct cg_value slot = {cg_alloca(l, LLVMTypeOf(carry.re), 1), NULL};
+    slot.im = carry.im ? cg_alloca(l, LLVMTypeOf(carry.im), 1) : NULL;
+    LLVMBuildStore(b, carry.re, slot.re);
+    if (carry.im)
+        LLVMBuildStore(b, carry.im, slot.im);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, count),
+                                       cg_int(l->module, window * at_once));
+    LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
+    struct window w[WINDOWS];
+    for (int64_t k = 0; k < at_once; k++)
+        read_window(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
+                    p->length % count != 0 || count % window != 0);
+    carry.re = LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, "");
+    carry.im = carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "") : NULL;
+    for (int64_t k = 0; k < at_once; k++) {
+        carry = run(l, p, &w[k], carry);
+        if (p->pass != PASS_FOLD)
+            write_window(l, p, &w[k]);
+    }
+    LLVMBuildStore(b, carry.re, slot.re);
+    if (carry.im)
+        LLVMBuildStore(b, carry.im, slot.im);
+    cg_loop_close(l, &loop);
+    return (struct cg_value){LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, ""),
+                             carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "")
+                                      : NULL};
+}
+
+// ---- The functions
+
+static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t chunks,
+                         struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t warps = l->gpu->block / GPU_WARP;
+    struct cg_loop loop = gpu_chunks_open(l, (chunks + warps - 1) / warps);
+    LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    LLVMValueRef chunk = LLVMBuildMul(b, loop.index, cg_int(l->module, warps), "");
+    chunk = LLVMBuildAdd(b, chunk, gpu_wide(l, warp), "");
+    struct cg_branch inside = {0};
+    if (chunks % warps)
+        inside =
+            cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, chunk, cg_int(l->module, chunks), ""));
+    LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, p->chunk), "");
+    struct cg_value carry =
+        p->pass == PASS_STORE ? load_partial(l, p, chunk) : neutral(l, p, 1);
+    carry = lower_chunk(l, p, first, p->chunk, carry);
+    if (p->pass == PASS_FOLD)
+        store_partial(l, p, chunk, carry); // by all of the warp, who have the same
+    if (chunks % warps)
+        cg_if_close(l, &inside);
+    cg_loop_close(l, &loop);
+    step->total = chunks;
+    step->grain = warps;
+    step->exact_grid = true;
+}
+
+void gpu_scan_lower(struct cg_lowering *l, nest_id id, struct cg_kernel *out)
+{
+    static const char *const suffixes[] = {"_fold", "_offsets", ""};
+    const struct nest_statement *s = cg_statement(l, id);
+    const struct nest_block *body = &l->nest->blocks.at[s->body];
+    struct scan p = {.s = s, .length = cg_extent(l, s), .yield_at = find_yield(l, s)};
+    p.yield = cg_statement(l, body->statements.at[p.yield_at]);
+    p.combine = &p.yield->combines[0];
+    unsigned lanes = gpu_lanes(l, s, s->axes[0]);
+    lanes = p.length % lanes ? 1 : lanes;
+    for (p.chunk = SHORTEST_CHUNK; p.chunk * MOST_CHUNKS < p.length;)
+        p.chunk *= 2;
+    int64_t length = p.length, chunks = (length + p.chunk - 1) / p.chunk;
+    uint64_t bytes = (uint64_t)chunks * dtype_get(dtype_real(p.combine->dtype))->bytes;
+    bytes = (bytes + 63) / 64 * 64;
+    out->partial_bytes = dtype_is_complex(p.combine->dtype) ? 2 * bytes : bytes;
+    for (int pass = PASS_FOLD; pass <= PASS_STORE; pass++) {
+        l->gpu->block = pass == PASS_OFFSETS ? GPU_WARP : BLOCK;
+        l->gpu->group = 1;
+        struct cg_kernel_step *step = gpu_function_open(l, out, suffixes[pass], 1);
+        p.pass = pass;
+        p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+        p.partial[0] = gpu_extra_operand(l, 0);
+        p.partial[1] = cg_at(l, l->module->i8, p.partial[0], cg_int(l->module, (int64_t)bytes));
+        gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
+        p.length = pass == PASS_OFFSETS ? chunks : length;
+        p.lanes = pass == PASS_OFFSETS ? 1 : lanes;
+        if (pass == PASS_OFFSETS) {
+            int64_t window = GPU_WARP * WINDOWS;
+            lower_chunk(l, &p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
+                        neutral(l, &p, 1));
+        } else {
+            lower_chunks(l, &p, chunks, step);
+        }
+        gpu_function_close(l, step);
+    }
+}
