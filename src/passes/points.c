@@ -499,6 +499,51 @@ static uint32_t fuse_section(struct nest_program *m, struct arena *scratch, uint
     return section.steps.count;
 }
 
+bool points_is_network(const struct nest *n)
+{
+    bool has_layer = false, has_sum = false;
+    jot_dtype d = JOT_F32;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        has_layer |= s->kind == NEST_CONTRACT;
+        if (s->kind != NEST_PUT || !s->op)
+            continue;
+        jot_dtype put = n->buffers.at[s->buffer].dtype;
+        bool is_sum = s->op == IR_fma || s->op == IR_reduce_sum;
+        if (!is_sum || s->guard != NEST_NONE || (has_sum && put != d) ||
+            (put != JOT_F32 && put != JOT_F64))
+            return false;
+        d = put;
+        has_sum = true;
+    }
+    const struct nest_block *body = &n->blocks.at[0];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[body->statements.at[i]];
+        for (uint32_t k = 0; s->kind == NEST_FOLD && k < s->n_combines; k++) {
+            const struct nest_combine *c = &s->combines[k];
+            if ((c->op != IR_fma && c->op != IR_reduce_sum) || (has_sum && c->dtype != d))
+                return false;
+        }
+    }
+    return has_layer;
+}
+
+static int64_t accumulated_in(const struct nest *n, uint32_t block)
+{
+    const struct nest_block *b = &n->blocks.at[block];
+    int64_t count = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+        if (s->kind == NEST_PUT)
+            count += s->op != 0;
+        else if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
+            count += extent_of(n, s) * accumulated_in(n, s->body);
+    }
+    return count;
+}
+
+int64_t points_accumulated(const struct nest *n) { return accumulated_in(n, 0); }
+
 // Drops the kernels that no step names any more.
 static void drop_unused(struct nest_program *m, struct arena *scratch)
 {

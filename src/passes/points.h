@@ -97,6 +97,13 @@ void points_write(struct points *p);
 // Whether the product is one of many rows with a small matrix.
 bool points_is_layer(const struct nest_gemm *g);
 
+// Whether a kernel goes over points with layers, and what it sums over them is of one type and
+// without guards, so that a GPU may sum it afterwards.
+bool points_is_network(const struct nest *n);
+
+// How many numbers a kernel accumulates over its loops.
+int64_t points_accumulated(const struct nest *n);
+
 // Makes one kernel of steps over the same points when several of them are products with small
 // matrices: what a point has is then in near memory from its first value to its last.
 void schedule_points(struct nest_program *p, struct arena *scratch);

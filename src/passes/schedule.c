@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#define LEAST_ACCUMULATION 1024 // numbers that are not worth a kernel of their own
+
 // ---- Calls
 
 static int64_t parts_of(const struct ir_graph *g, const struct ir_node *n)
@@ -345,6 +347,14 @@ static bool has_layers(const struct schedule *s)
            !s->options->no_accumulation;
 }
 
+static uint32_t count_products(const struct ir_graph *g)
+{
+    uint32_t n = 0;
+    ir_for_each_node (g, node)
+        n += node->op == IR_dot_general;
+    return n;
+}
+
 // The graph with bodies in place of its calls; NULL when that fails.
 static const struct ir_graph *without_calls(const struct ir_graph *g,
                                             const struct schedule_options *o)
@@ -414,14 +424,23 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     return JOT_OK;
 }
 
-jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
-                         const struct schedule_options *options, struct nest_program **out)
+// Whether nothing accumulates over a loop but over the points of networks, and in small loops.
+static bool accumulates_in_networks(const struct nest_program *p)
 {
-    static const struct schedule_options defaults;
-    options = options ? options : &defaults;
-    g = without_calls(g, options);
-    if (!g)
-        return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
+    bool has_network = false;
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        bool is_network = points_is_network(p->nests.at[i]);
+        has_network |= is_network;
+        if (!is_network && points_accumulated(p->nests.at[i]) > LEAST_ACCUMULATION)
+            return false;
+    }
+    return has_network;
+}
+
+static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
+                                 const struct schedule_options *options,
+                                 struct nest_program **out)
+{
     struct schedule s = {.arena = arena, .g = g, .options = options};
     s.program = arena_new(arena, struct nest_program);
     s.program->arena = arena;
@@ -434,6 +453,25 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
         return status_fail(JOT_ERR_INTERNAL, "schedule: a body could not be written");
     *out = s.program;
     return JOT_OK;
+}
+
+jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
+                         const struct schedule_options *options, struct nest_program **out)
+{
+    static const struct schedule_options defaults;
+    options = options ? options : &defaults;
+    g = without_calls(g, options);
+    if (!g)
+        return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
+    if (options->no_accumulation && !options->separate && !options->no_gemm &&
+        count_products(g) >= POINTS_LEAST_LAYERS) {
+        struct schedule_options with = *options;
+        with.no_accumulation = false;
+        JOT_TRY(schedule_graph(arena, g, &with, out));
+        if (accumulates_in_networks(*out))
+            return JOT_OK;
+    }
+    return schedule_graph(arena, g, options, out);
 }
 
 // How a loop of steps runs, and why not better.

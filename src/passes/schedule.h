@@ -18,8 +18,9 @@ struct schedule_options {
     bool no_gemm;  // products stay in kernels
     bool steps;    // no loop or branch is one kernel: for tests
     bool large;    // decides as if all extents were large: for tests
-    bool
-        no_accumulation; // a sum over points is a kernel of loops of its own, and so is a layer
+    // A sum over points is a kernel of loops of its own, and so is a layer, unless all layers of a
+    // network and what they need are one kernel over its points.
+    bool no_accumulation;
     const bool *donated; // by input, may be NULL: its memory may be overwritten
 };
 

@@ -128,6 +128,43 @@ START_TEST(long_scans_go_by_warps)
 }
 END_TEST
 
+START_TEST(points_of_networks_are_threads)
+{
+    const char *ptx = ptx_of("kernel layer(x: f32[20000], w: f32[400], c: out f32[20], g: out "
+                             "f32[400], e: out f32[1]) {\n"
+                             "  local in: f32[20] @ point\n"
+                             "  local z: f32[20] @ point\n"
+                             "  local h: f32[20] @ point\n"
+                             "  fold n < 1000 {\n"
+                             "    map i < 20 {\n"
+                             "      %0 = load x[20*n + i] : f32\n"
+                             "      put in[i] = %0\n"
+                             "    }\n"
+                             "    contract z[j] = in[k], w[j + 20*k] for j < 20 over k < 20\n"
+                             "    map j < 20 {\n"
+                             "      %1 = load z[j] : f32\n"
+                             "      %2 = mul %1, %1 : f32\n"
+                             "      put h[j] = %2\n"
+                             "      put c[j] reduce_sum= %2 in @n\n"
+                             "    }\n"
+                             "    map i < 20, j < 20 {\n"
+                             "      %3 = load in[i] : f32\n"
+                             "      %4 = load h[j] : f32\n"
+                             "      put g[20*i + j] fma= %3, %4 in @n\n"
+                             "    }\n"
+                             "    %5 = load z[3] : f32\n"
+                             "    yield reduce_sum %5\n"
+                             "  } -> %6 : f32\n"
+                             "  put e[0] = %6\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, ".entry"), 3);
+    // Four terms of a layer are written out, and each reads five times 16 bytes of the matrix.
+    ck_assert_int_ge(count(ptx, "ld.global.nc.v4.f32"), 20);
+    ck_assert_int_ge(count(ptx, "fma.rn.f32"), 80 + 20 * 4);
+    check_assembles(ptx);
+}
+END_TEST
+
 START_TEST(pairs_are_of_a_group)
 {
     // The fold inside is of one thread, and the pairs of a body are of many.
@@ -305,6 +342,7 @@ int main(void)
     tcase_add_test(c, maps_go_by_16_bytes);
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, long_scans_go_by_warps);
+    tcase_add_test(c, points_of_networks_are_threads);
     tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);

@@ -259,9 +259,12 @@ START_TEST(networks)
                                  .tolerance = i % 2 ? 1e-12 : 2e-5};
         native_add(&n, "network", f, in, &how);
         native_add(&n, "gradient of a network", back, in, &how);
-        struct nest_program *p;
-        require(pass_schedule(module->arena, graph(back), NULL, &p));
-        ck_assert_msg(has_contract(p), "no kernel over points: %s", text);
+        for (int k = 0; k < 2; k++) {
+            struct schedule_options options = {.no_accumulation = k};
+            struct nest_program *p;
+            require(pass_schedule(module->arena, graph(back), &options, &p));
+            ck_assert_msg(has_contract(p), "no kernel over points: %s", text);
+        }
     }
     end(&n);
 }

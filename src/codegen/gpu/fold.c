@@ -6,8 +6,9 @@
 // accumulators one after the other, so that it needs no more than one and what waits of the tree.
 #include "codegen/gpu/gpu.h"
 
-#define WRITTEN_OUT 16 // elements of a fold that one thread writes out
-#define AT_ONCE 8      // windows that are read at once
+#define WRITTEN_OUT 16   // elements of a fold that one thread writes out
+#define WRITTEN_WORK 600 // operations of them when there are more, of one accumulator each
+#define AT_ONCE 8        // windows that are read at once
 
 static const struct nest_statement *fold_of(const struct cg_lowering *l, nest_id id)
 {
@@ -247,7 +248,10 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id id)
     }
     struct alone p = alone_of(l, s);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
-    if (p.length <= WRITTEN_OUT && !cg_has_time(l, s->body)) {
+    bool is_short =
+        p.length <= WRITTEN_OUT ||
+        (p.length <= FOLD_LANES && (double)p.length * gpu_work(l, s->body) <= WRITTEN_WORK);
+    if (is_short && !cg_has_time(l, s->body)) {
         fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);
     } else if (p.blocks == 1) {
         fold_block_alone(l, &p, cg_int(l->module, 0), out);

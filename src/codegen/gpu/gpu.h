@@ -12,6 +12,9 @@
 #include "codegen/accumulate.h"
 
 #define GPU_WARP 32
+#define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
+
+struct gpu_network;
 
 // A pointer argument of a kernel, in every step that runs it.
 struct gpu_operand {
@@ -49,6 +52,8 @@ struct cg_gpu {
     bool shares_locals;        // some local is of the group
     nest_id *scopes;           // nest_local_scopes
     struct gpu_row row;        // length 0: none
+    // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
+    const struct gpu_network *network;
 };
 
 // Whether the threads of a group are doing the same.
@@ -90,8 +95,12 @@ struct gpu_points {
 struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
 // The body for vector number i (an i64).
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
-// A map that the group shares out.
+// A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
+void gpu_map_alone(struct cg_lowering *l, nest_id loop);
+// The bytes that a buffer is aligned to, and whether no thread writes it.
+unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer);
+bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer);
 // Neighbouring elements along an axis of a loop that are worth doing at once.
 unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loop,
                    nest_id axis);
@@ -189,6 +198,15 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
 // The steps of a kernel whose only loop is such a scan.
 void gpu_scan_lower(struct cg_lowering *l, nest_id scan, struct cg_kernel *out);
 
+// layer.c: a product with a small matrix by one thread; false: there is no such code for it.
+bool gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
+
+// network.c
+bool gpu_is_network(const struct cg_lowering *l, nest_id loop);
+// The steps of a kernel whose only loop is statement `at` of its body, such a one.
+void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+void gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
+
 // kernel.c
 // A function of the nest with the operands and so many pointers behind them, as the next step:
 // l->gpu says how many threads there are.  close ends it and gives the lowering what it had before.
@@ -200,6 +218,11 @@ LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i);
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
 // Statements from .. to - 1 of the nest's body.
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
+// Where a nest that is lowered in a function of another one has its values, loops and buffers.
+void gpu_tables_make(struct cg_lowering *l);
+// The threads for the points of the loop, a group for each, and their work.
+void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
+void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
                             const struct gpu_operand *operands, struct cg_kernel *out);

@@ -8,6 +8,7 @@
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
 //     scan      scan i { ... }                                      warps have parts of it (scan.c)
+//     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
 //     one       anything else                                      one block of threads
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
@@ -25,9 +26,9 @@
     24.0 // operations of a point that is done before another block would start late
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MOST_SHARED (227 * 1024)
-#define MOST_LOCAL (512 * 1024)   // of a thread; a kernel with more is not started
-#define MANY_THREADS (132 * 1024) // that keep one busy
-#define FEW_POINTS (132 * 4)      // of which a block each keeps a GPU busy
+#define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
+#define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
+#define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
 
 static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
                           uint64_t value)
@@ -214,6 +215,21 @@ static void mark_shared_out(struct cg_lowering *l, uint32_t block, bool inside)
     }
 }
 
+// What threads of a group do together: statements from the block on that are in no shared loop.
+static void share_out(struct cg_lowering *l, uint32_t block)
+{
+    struct cg_gpu *g = l->gpu;
+    g->is_shared_out = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->scopes = arena_array(l->arena, nest_id, l->nest->buffers.count + 1);
+    g->shares_locals = false;
+    nest_local_scopes(l->nest, g->scopes);
+    if (g->group > 1)
+        mark_shared_out(l, block, false);
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        g->shares_locals |= g->group > 1 && l->nest->buffers.at[i].role == NEST_LOCAL &&
+                            (g->scopes[i] == NEST_NONE || !g->is_shared_out[g->scopes[i]]);
+}
+
 // ---- The roles
 
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
@@ -373,7 +389,16 @@ static void by_one(struct cg_lowering *l, const struct nest_block *body,
 }
 
 struct choice {
-    enum { BY_THREADS, BY_TILES, BY_COLUMNS, BY_GROUPS, BY_BLOCKS, BY_SCAN, BY_ONE } role;
+    enum {
+        BY_THREADS,
+        BY_TILES,
+        BY_COLUMNS,
+        BY_GROUPS,
+        BY_BLOCKS,
+        BY_SCAN,
+        BY_NETWORK,
+        BY_ONE
+    } role;
     uint32_t at; // the loop, in the body of the nest
     nest_id loop;
 };
@@ -400,6 +425,18 @@ static void set_group(struct cg_lowering *l, nest_id widest, unsigned most)
         g->block = g->group;
     if (gpu_is_team_fold(l, widest))
         g->row = gpu_row_make(l, s, g->group);
+}
+
+void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
+{
+    l->gpu->group = 2; // lanes of a group are asked for
+    set_group(l, longest(l, cg_statement(l, loop)->body, NEST_NONE), 1024);
+}
+
+void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    share_out(l, cg_statement(l, loop)->body);
+    by_groups(l, loop, step);
 }
 
 // Whether the points, each of which has a long fold, are so few that several threads share one.
@@ -457,10 +494,12 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
             c.role = BY_TILES;
         else if (!groups && set_columns(l, c.loop))
             c.role = BY_COLUMNS;
-        if (groups) {
-            g->group = 2;
-            set_group(l, longest(l, s->body, NEST_NONE), 1024);
-        }
+        if (groups)
+            gpu_groups_choose(l, c.loop);
+        return c;
+    }
+    if (loops == 1 && gpu_is_network(l, c.loop)) {
+        c.role = BY_NETWORK;
         return c;
     }
     if (loops == 1 && ends && gpu_is_long_scan(l, c.loop)) {
@@ -481,7 +520,7 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     return c;
 }
 
-static void make_tables(struct cg_lowering *l)
+void gpu_tables_make(struct cg_lowering *l)
 {
     const struct nest *nest = l->nest;
     l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
@@ -501,7 +540,7 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
     struct cg_kernel_step *step = &out->steps[out->n_steps++];
     *step = (struct cg_kernel_step){
         .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
-    make_tables(l);
+    gpu_tables_make(l);
     l->gpu->shared_bytes = 0;
     begin_function(l, step->symbol, extra);
     return step;
@@ -570,20 +609,13 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             .across_axis = NEST_NONE,
                             .lanes = 1};
     l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
-    g.is_shared_out = arena_array(arena, bool, nest->statements.count + 1);
-    g.scopes = arena_array(arena, nest_id, nest->buffers.count + 1);
-    nest_local_scopes(nest, g.scopes);
     struct choice c = choose(&l, &nest->blocks.at[0]);
-    if (g.group > 1)
-        mark_shared_out(
-            &l,
-            c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0,
-            false);
-    for (uint32_t i = 0; i < nest->buffers.count; i++)
-        g.shares_locals |= g.group > 1 && nest->buffers.at[i].role == NEST_LOCAL &&
-                           (g.scopes[i] == NEST_NONE || !g.is_shared_out[g.scopes[i]]);
+    share_out(&l,
+              c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)
         gpu_scan_lower(&l, c.loop, out);
+    else if (c.role == BY_NETWORK)
+        gpu_network_lower(&l, c.at, out);
     else
         lower_by_role(&l, &c, out);
     LLVMDisposeBuilder(l.m.b);

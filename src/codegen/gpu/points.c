@@ -34,7 +34,8 @@ bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
 struct touched {
     unsigned bytes; // of the widest element that stands beside its neighbours
     unsigned together, apart;
-    bool has_control; // what lanes cannot do side by side
+    bool has_control;   // what lanes cannot do side by side
+    const bool *varies; // by value: along the axis
 };
 
 static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, struct touched *t)
@@ -52,9 +53,11 @@ static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, stru
         if (s->kind != NEST_LOAD && (s->kind != NEST_PUT || s->op))
             continue;
         const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
-        if (buffer->role == NEST_LOCAL && !gpu_is_together(l))
+        if (buffer->role == NEST_LOCAL && !gpu_is_together(l) && !l->gpu->network)
             t->has_control = true;
-        bool has_value = s->index.count && s->index.terms[s->index.count - 1].is_value;
+        bool has_value = false;
+        for (uint32_t k = 0; k < s->index.count; k++)
+            has_value |= s->index.terms[k].is_value && t->varies[s->index.terms[k].id];
         int64_t factor = nest_index_factor(&s->index, axis);
         unsigned bytes = (unsigned)jot_dtype_size(buffer->dtype);
         if (has_value || (factor != 0 && factor != 1 && factor != -1))
@@ -68,7 +71,8 @@ static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, stru
 
 unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, nest_id axis)
 {
-    struct touched t = {0};
+    nest_id loop = (nest_id)(s - l->nest->statements.at);
+    struct touched t = {.varies = cg_variation(l, loop, axis)};
     look(l, s->body, axis, &t);
     if (t.has_control || t.together <= t.apart || !t.bytes)
         return 1;
@@ -213,6 +217,15 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
         gpu_sync(l);
 }
 
+void gpu_map_alone(struct cg_lowering *l, nest_id loop)
+{
+    struct gpu_points p = gpu_points_make(l, loop, false);
+    struct cg_loop turn =
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p.count), cg_int(l->module, 1));
+    gpu_points_body(l, &p, turn.index);
+    cg_loop_close(l, &turn);
+}
+
 static int64_t common_power(int64_t x, int64_t most)
 {
     while (most > 1 && x % most)
@@ -228,9 +241,20 @@ static const struct gpu_operand *operand_of(const struct cg_lowering *l, nest_id
     return &l->gpu->operands[operand];
 }
 
+unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer)
+{
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL ? BYTES
+                                                          : operand_of(l, buffer)->align;
+}
+
+bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
+{
+    return l->nest->buffers.at[buffer].role == NEST_IN && operand_of(l, buffer)->is_alone;
+}
+
 bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *s)
 {
-    return l->nest->buffers.at[s->buffer].role == NEST_IN && operand_of(l, s->buffer)->is_alone;
+    return gpu_is_read_only(l, s->buffer);
 }
 
 unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s)
@@ -250,7 +274,7 @@ unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_stateme
             power = common_power(t->factor, power);
     }
     int64_t align = power * size;
-    int64_t most = buffer->role == NEST_LOCAL ? BYTES : operand_of(l, s->buffer)->align;
+    int64_t most = gpu_align_of(l, s->buffer);
     align = align < most ? align : most;
     int64_t element = dtype_get(dtype_real(buffer->dtype))->bytes;
     return (unsigned)(align > element ? align : element);

@@ -93,6 +93,10 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
     bool together = gpu_is_together(l);
     switch (s->kind) {
     case NEST_PUT:
+        if (l->gpu->network && s->op) {
+            gpu_network_put(l, s);
+            return true;
+        }
         if (!together || s->op)
             return false;
         put_together(l, s);
@@ -101,7 +105,9 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
     case NEST_MAP:
         if (together)
             gpu_map(l, id);
-        return together;
+        else if (l->gpu->network)
+            gpu_map_alone(l, id);
+        return together || l->gpu->network;
     case NEST_FOLD:
         if (together && l->gpu->columns)
             gpu_fold_columns(l, id);
@@ -115,7 +121,8 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
             scan_together(l, id);
         return together;
     case NEST_CONTRACT:
-        contract(l, s);
+        if (!gpu_layer(l, s))
+            contract(l, s);
         return true;
     case NEST_BARRIER:
         gpu_sync(l);
