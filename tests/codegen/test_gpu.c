@@ -165,6 +165,31 @@ START_TEST(points_of_networks_are_threads)
 }
 END_TEST
 
+START_TEST(updates_are_sorted_by_place)
+{
+    const char *ptx =
+        ptx_of("kernel updates(i: i32[65536], u: f32[65536], y: inout f32[100]) {\n"
+               "  %0 = const 0x0000000000000000 : i64\n"
+               "  %1 = const 0x0000000000000063 : i64\n"
+               "  seq n < 65536 {\n"
+               "    %2 = load i[n] : i32\n"
+               "    %3 = convert %2 : i64\n"
+               "    %4 = max %3, %0 : i64\n"
+               "    %5 = min %4, %1 : i64\n"
+               "    %6 = eq %3, %5 : bool\n"
+               "    %7 = load u[n] : f32\n"
+               "    %8 = load y[%5] : f32\n"
+               "    %9 = add %8, %7 : f32\n"
+               "    put y[%5] = %9 if %6\n"
+               "  }\n"
+               "}\n");
+    ck_assert_int_eq(count(ptx, ".entry"), 2);
+    ck_assert_ptr_nonnull(strstr(ptx, "match.any.sync"));
+    ck_assert_ptr_null(strstr(ptx, "atom."));
+    check_clean(ptx);
+}
+END_TEST
+
 START_TEST(pairs_are_of_a_group)
 {
     // The fold inside is of one thread, and the pairs of a body are of many.
@@ -343,6 +368,7 @@ int main(void)
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, long_scans_go_by_warps);
     tcase_add_test(c, points_of_networks_are_threads);
+    tcase_add_test(c, updates_are_sorted_by_place);
     tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);

@@ -8,6 +8,7 @@
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
 //     scan      scan i { ... }                                      warps have parts of it (scan.c)
+//     updates   seq i { put y[%i] = ... }                           warps have places (updates.c)
 //     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
 //     one       anything else                                      one block of threads
 //
@@ -397,6 +398,7 @@ struct choice {
         BY_BLOCKS,
         BY_SCAN,
         BY_NETWORK,
+        BY_UPDATES,
         BY_ONE
     } role;
     uint32_t at; // the loop, in the body of the nest
@@ -483,6 +485,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     c.loop = loops ? body->statements.at[c.at] : NEST_NONE;
     const struct nest_statement *s = loops ? cg_statement(l, c.loop) : NULL;
     bool ends = c.at + 1 == body->statements.count;
+    if (loops == 1 && ends && gpu_is_updates(l, c.loop)) {
+        c.role = BY_UPDATES;
+        return c;
+    }
     if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
         g->group = 2; // lanes of a group are asked for
         bool groups = wants_groups(l, s);
@@ -614,6 +620,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
               c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)
         gpu_scan_lower(&l, c.loop, out);
+    else if (c.role == BY_UPDATES)
+        gpu_updates_lower(&l, c.at, out);
     else if (c.role == BY_NETWORK)
         gpu_network_lower(&l, c.at, out);
     else

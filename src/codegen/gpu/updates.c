@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long loops of updates at places that are data, one after the other at each place:
+//
+//     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
+//
+// Places are dealt out to bins.  A first function sorts the turns of the loop by bin, a chunk of them
+// a block of threads, without changing their order in a bin.  In a second one a warp has a bin: 32
+// turns are at hand at once, and the first thread of those that have the same place makes their
+// updates in order, with what the others have from shuffles, and stores the last result.
+#include "codegen/gpu/gpu.h"
+
+#include <string.h>
+
+#define LEAST_TURNS 4096
+#define CHUNK 16384 // turns
+#define ORDER_BLOCK 1024
+#define UPDATE_BLOCK 256
+#define BINS 256 // a power of two
+
+struct updates {
+    const struct nest_statement *par, *seq;  // par: NULL for none
+    const struct nest_statement *put, *load; // load: of what is updated, or NULL
+    const struct nest_block *body;           // of the loop
+    bool *depends;                           // by value: on what is loaded
+    int64_t points, turns, chunks;           // chunks of a point
+    LLVMValueRef offsets, list, lane;
+};
+
+// ---- What is such a loop
+
+static bool is_same(const struct nest_index *x, const struct nest_index *y)
+{
+    bool same = x->constant == y->constant && x->count == y->count;
+    for (uint32_t i = 0; same && i < x->count; i++)
+        same = x->terms[i].id == y->terms[i].id && x->terms[i].factor == y->terms[i].factor &&
+               x->terms[i].is_value == y->terms[i].is_value;
+    return same;
+}
+
+static bool is_plain(enum nest_kind kind)
+{
+    return kind == NEST_OP || kind == NEST_CONST || kind == NEST_INDEX || kind == NEST_LOAD;
+}
+
+// The loop over turns: alone in the body of the loop over points, or the loop itself.
+static const struct nest_statement *find_turns(const struct cg_lowering *l,
+                                               const struct nest_statement *s)
+{
+    if (s->kind == NEST_SEQ)
+        return s;
+    if (s->kind != NEST_PAR)
+        return NULL;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i + 1 < b->statements.count; i++)
+        if (!is_plain(cg_statement(l, b->statements.at[i])->kind))
+            return NULL;
+    const struct nest_statement *last =
+        b->statements.count ? cg_statement(l, b->statements.at[b->statements.count - 1]) : s;
+    return last->kind == NEST_SEQ ? last : NULL;
+}
+
+static bool find_accesses(const struct cg_lowering *l, struct updates *u)
+{
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        if (s->kind == NEST_PUT && (u->put || s->op))
+            return false;
+        if (s->kind == NEST_PUT)
+            u->put = s;
+        else if (!is_plain(s->kind) && s->kind != NEST_YIELD)
+            return false;
+    }
+    for (uint32_t i = 0; u->put && i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        if (s->kind != NEST_LOAD || s->buffer != u->put->buffer)
+            continue;
+        if (u->load || s->guard != NEST_NONE || !is_same(&s->index, &u->put->index))
+            return false;
+        u->load = s;
+    }
+    return u->put && l->nest->buffers.at[u->put->buffer].role != NEST_LOCAL;
+}
+
+static void find_dependent(struct cg_lowering *l, struct updates *u)
+{
+    u->depends = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        bool depends = s == u->load;
+        for (uint32_t k = 0; s->kind == NEST_OP && k < s->n_in; k++)
+            depends |= u->depends[s->in[k]];
+        if (s->kind != NEST_PUT && s->result != NEST_NONE)
+            u->depends[s->result] = depends;
+    }
+}
+
+static bool find_updates(struct cg_lowering *l, nest_id loop, struct updates *u)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    *u = (struct updates){.par = s->kind == NEST_PAR ? s : NULL, .seq = find_turns(l, s)};
+    if (!u->seq || u->seq->n_axes != 1 || u->seq->n_in || u->seq->n_results)
+        return false;
+    u->body = &l->nest->blocks.at[u->seq->body];
+    u->points = u->par ? cg_extent(l, u->par) : 1;
+    u->turns = cg_extent(l, u->seq);
+    u->chunks = (u->turns + CHUNK - 1) / CHUNK;
+    if (u->turns < LEAST_TURNS || u->points * u->turns > INT32_MAX || u->points > 1024 ||
+        !find_accesses(l, u) || l->nest->buffers.at[u->put->buffer].count > INT32_MAX)
+        return false;
+    find_dependent(l, u);
+    // What says where it goes, and whether, is known without it.
+    bool is_known = u->put->guard == NEST_NONE || !u->depends[u->put->guard], is_data = false;
+    for (uint32_t i = 0; i < u->put->index.count; i++) {
+        const struct nest_term *t = &u->put->index.terms[i];
+        is_known = is_known && !(t->is_value && u->depends[t->id]);
+        is_data |= t->is_value;
+    }
+    return is_known && is_data;
+}
+
+bool gpu_is_updates(struct cg_lowering *l, nest_id loop)
+{
+    struct updates u;
+    return find_updates(l, loop, &u);
+}
+
+// ---- Pieces
+
+static LLVMValueRef call(struct cg_lowering *l, const char *name, int n,
+                         LLVMValueRef *arguments)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
+    return LLVMBuildCall2(l->m.b, LLVMIntrinsicGetType(l->module->context, id, NULL, 0), f,
+                          arguments, (unsigned)n, "");
+}
+
+// The lanes of the warp that have the same key.
+static LLVMValueRef match(struct cg_lowering *l, LLVMValueRef key)
+{
+    return call(l, "llvm.nvvm.match.any.sync.i32", 2, (LLVMValueRef[]){gpu_i32(l, -1), key});
+}
+
+static LLVMValueRef is_any(struct cg_lowering *l, LLVMValueRef condition)
+{
+    return call(l, "llvm.nvvm.vote.any.sync", 2, (LLVMValueRef[]){gpu_i32(l, -1), condition});
+}
+
+static LLVMValueRef population(struct cg_lowering *l, LLVMValueRef x)
+{
+    return cg_intrinsic(&l->m, "llvm.ctpop", l->module->i32, 1, (LLVMValueRef[]){x});
+}
+
+// How many of the lanes are before this one.
+static LLVMValueRef rank_in(struct cg_lowering *l, const struct updates *u, LLVMValueRef lanes)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef below = LLVMBuildShl(b, gpu_i32(l, 1), u->lane, "");
+    below = LLVMBuildSub(b, below, gpu_i32(l, 1), "");
+    return population(l, LLVMBuildAnd(b, lanes, below, ""));
+}
+
+static void sync_warp(struct cg_lowering *l)
+{
+    call(l, "llvm.nvvm.bar.warp.sync", 1, (LLVMValueRef[]){gpu_i32(l, -1)});
+}
+
+static LLVMValueRef word_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+{
+    return cg_at(l, l->module->i32, base, i);
+}
+
+static LLVMValueRef load_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+{
+    return LLVMBuildLoad2(l->m.b, l->module->i32, word_at(l, base, i), "");
+}
+
+// The turn (an i64) of a point (an i64) as axes, and what the point knows.
+static void set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point)
+{
+    LLVMBuilderRef b = l->m.b;
+    for (uint32_t k = u->par ? u->par->n_axes : 0; k-- > 0;) {
+        nest_id axis = u->par->axes[k];
+        LLVMValueRef n = cg_int(l->module, l->nest->axes.at[axis].extent);
+        l->axes[axis] = k ? LLVMBuildURem(b, point, n, "") : point;
+        point = k ? LLVMBuildUDiv(b, point, n, "") : point;
+    }
+    const struct nest_block *body = u->par ? &l->nest->blocks.at[u->par->body] : NULL;
+    for (uint32_t i = 0; body && i + 1 < body->statements.count; i++)
+        cg_lower_statement(l, body->statements.at[i]);
+}
+
+static void set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
+{
+    LLVMValueRef last = cg_int(l->module, u->turns - 1);
+    l->axes[u->seq->axes[0]] = u->seq->reverse ? LLVMBuildSub(l->m.b, last, turn, "") : turn;
+}
+
+// Statements of the turn that do, or do not, depend on what is updated.
+static void lower_turn(struct cg_lowering *l, const struct updates *u, bool depends)
+{
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        if (is_plain(s->kind) && s != u->load && u->depends[s->result] == depends)
+            cg_lower_statement(l, u->body->statements.at[i]);
+    }
+}
+
+static LLVMValueRef place(struct cg_lowering *l, const struct updates *u)
+{
+    LLVMValueRef at = cg_index_value(l, &u->put->index, JOT_I64);
+    return LLVMBuildTrunc(l->m.b, at, l->module->i32, "");
+}
+
+// ---- Turns by bin
+
+struct order {
+    LLVMValueRef counts; // [warp][bin], then where the next one of them goes
+    LLVMValueRef totals; // [bin]
+    LLVMValueRef turns;  // [CHUNK], sorted
+};
+
+// The warp goes over its part of the chunk; first it counts, then it places.
+static void go_over(struct cg_lowering *l, const struct updates *u, const struct order *o,
+                    LLVMValueRef first, bool places)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t share = CHUNK / (ORDER_BLOCK / GPU_WARP);
+    LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    LLVMValueRef counts =
+        word_at(l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, BINS), "")));
+    LLVMValueRef start = LLVMBuildMul(b, warp, gpu_i32(l, share), "");
+    start = LLVMBuildAdd(b, start, u->lane, "");
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, share),
+                                       cg_int(l->module, GPU_WARP));
+    LLVMValueRef turn =
+        LLVMBuildAdd(b, LLVMBuildAdd(b, first, gpu_wide(l, start), ""), loop.index, "");
+    LLVMValueRef last = cg_int(l->module, u->turns - 1);
+    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "");
+    turn = LLVMBuildSelect(b, is_there, turn, last, "");
+    set_turn(l, u, turn);
+    lower_turn(l, u, false);
+    LLVMValueRef bin = LLVMBuildAnd(b, place(l, u), gpu_i32(l, BINS - 1), "");
+    LLVMValueRef key = LLVMBuildSelect(b, is_there, bin, gpu_i32(l, BINS), "");
+    LLVMValueRef peers = match(l, key), rank = rank_in(l, u, peers);
+    LLVMValueRef at = gpu_wide(l, bin), count = load_word(l, counts, at);
+    if (places) {
+        struct cg_branch there = cg_if_open(l, is_there);
+        LLVMValueRef to = LLVMBuildAdd(b, count, rank, "");
+        LLVMBuildStore(b, LLVMBuildTrunc(b, turn, l->module->i32, ""),
+                       word_at(l, o->turns, gpu_wide(l, to)));
+        cg_if_close(l, &there);
+    }
+    sync_warp(l);
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
+    struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, is_there, ""));
+    LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""), word_at(l, counts, at));
+    cg_if_close(l, &lead);
+    sync_warp(l);
+    cg_loop_close(l, &loop);
+}
+
+// Adds words first, first + step, ... and, where they are to begin somewhere, makes them that.
+static LLVMValueRef add_words(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef first,
+                              LLVMValueRef end, int64_t step, LLVMValueRef start, bool replaces)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef slot = cg_alloca(l, l->module->i32, 1);
+    LLVMBuildStore(b, start, slot);
+    struct cg_loop loop = cg_loop_open(l, first, end, cg_int(l->module, step));
+    LLVMValueRef sum = LLVMBuildLoad2(b, l->module->i32, slot, "");
+    LLVMValueRef word = load_word(l, base, loop.index);
+    if (replaces)
+        LLVMBuildStore(b, sum, word_at(l, base, loop.index));
+    LLVMBuildStore(b, LLVMBuildAdd(b, sum, word, ""), slot);
+    cg_loop_close(l, &loop);
+    return LLVMBuildLoad2(b, l->module->i32, slot, "");
+}
+
+// Where the turns of each bin begin in the chunk, for all and for each warp.
+static void place_bins(struct cg_lowering *l, const struct updates *u, const struct order *o,
+                       LLVMValueRef chunk)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef zero = gpu_i32(l, 0), thread = gpu_wide(l, l->gpu->thread);
+    LLVMValueRef end = cg_int(l->module, (int64_t)BINS * (ORDER_BLOCK / GPU_WARP));
+    LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, l->gpu->thread, gpu_i32(l, BINS), "");
+    struct cg_branch one = cg_if_open(l, has);
+    LLVMBuildStore(b, add_words(l, o->counts, thread, end, BINS, zero, false),
+                   word_at(l, o->totals, thread));
+    cg_if_close(l, &one);
+    gpu_sync(l);
+    one = cg_if_open(l, has);
+    LLVMValueRef begins = add_words(l, o->totals, cg_int(l->module, 0), thread, 1, zero, false);
+    LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, BINS + 1), "");
+    at = LLVMBuildAdd(b, at, thread, "");
+    LLVMBuildStore(b, begins, word_at(l, u->offsets, at));
+    LLVMValueRef next = add_words(l, o->counts, thread, end, BINS, begins, true);
+    at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
+    LLVMValueRef is_last =
+        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, BINS - 1), "");
+    struct cg_branch last = cg_if_open(l, is_last);
+    LLVMBuildStore(b, next, word_at(l, u->offsets, at));
+    cg_if_close(l, &last);
+    cg_if_close(l, &one);
+    gpu_sync(l);
+}
+
+static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef thread = gpu_wide(l, l->gpu->thread);
+    LLVMValueRef block = cg_int(l->module, ORDER_BLOCK);
+    int64_t words = (int64_t)BINS * (ORDER_BLOCK / GPU_WARP);
+    struct order o = {.counts = gpu_shared(l, (uint64_t)words * 4),
+                      .totals = gpu_shared(l, BINS * 4),
+                      .turns = gpu_shared(l, (uint64_t)CHUNK * 4)};
+    int64_t chunks = u->points * u->chunks;
+    struct cg_loop chunk = gpu_chunks_open(l, chunks);
+    LLVMValueRef n = cg_int(l->module, u->chunks);
+    set_point(l, u, LLVMBuildUDiv(b, chunk.index, n, ""));
+    LLVMValueRef first =
+        LLVMBuildMul(b, LLVMBuildURem(b, chunk.index, n, ""), cg_int(l->module, CHUNK), "");
+    struct cg_loop clear = cg_loop_open(l, thread, cg_int(l->module, words), block);
+    LLVMBuildStore(b, gpu_i32(l, 0), word_at(l, o.counts, clear.index));
+    cg_loop_close(l, &clear);
+    gpu_sync(l);
+    go_over(l, u, &o, first, false);
+    gpu_sync(l);
+    place_bins(l, u, &o, chunk.index);
+    go_over(l, u, &o, first, true);
+    gpu_sync(l);
+    LLVMValueRef rest = LLVMBuildSub(b, cg_int(l->module, u->turns), first, "");
+    LLVMValueRef most = cg_int(l->module, CHUNK);
+    LLVMValueRef is_rest = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
+    rest = LLVMBuildSelect(b, is_rest, rest, most, "");
+    LLVMValueRef to = LLVMBuildMul(b, chunk.index, most, "");
+    struct cg_loop copy = cg_loop_open(l, thread, rest, block);
+    LLVMBuildStore(b, load_word(l, o.turns, copy.index),
+                   word_at(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
+    cg_loop_close(l, &copy);
+    gpu_sync(l);
+    cg_loop_close(l, &chunk);
+    step->total = chunks;
+    step->exact_grid = true;
+}
+
+// ---- The updates of a bin
+
+static bool is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value)
+{
+    nest_id statement = l->nest->values.at[value].statement;
+    for (uint32_t i = 0; i < u->body->statements.count; i++)
+        if (u->body->statements.at[i] == statement)
+            return true;
+    return false;
+}
+
+static struct cg_value from_lane(struct cg_lowering *l, struct cg_value v, LLVMValueRef lane)
+{
+    struct cg_element e = {{v.re, v.im, NULL}};
+    e = gpu_shuffle_from(l, &e, lane);
+    return (struct cg_value){e.v[0], e.v[1]};
+}
+
+// The values that an update takes of its turn, from the lane that has the turn.
+static void fetch(struct cg_lowering *l, const struct updates *u, const struct cg_value *own,
+                  LLVMValueRef lane)
+{
+    bool *done = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
+        for (uint32_t k = 0; wants && k < s->n_in; k++) {
+            nest_id v = s->in[k];
+            if (done[v] || u->depends[v] || !is_in_turn(l, u, v) || LLVMIsConstant(own[v].re))
+                continue;
+            l->values[v] = from_lane(l, own[v], lane);
+            done[v] = true;
+        }
+    }
+}
+
+static void store_value(struct cg_lowering *l, const struct cg_value slot, struct cg_value v)
+{
+    LLVMBuildStore(l->m.b, v.re, slot.re);
+    if (v.im)
+        LLVMBuildStore(l->m.b, v.im, slot.im);
+}
+
+static struct cg_value load_value(struct cg_lowering *l, struct cg_value slot, LLVMTypeRef type)
+{
+    return (struct cg_value){LLVMBuildLoad2(l->m.b, type, slot.re, ""),
+                             slot.im ? LLVMBuildLoad2(l->m.b, type, slot.im, "") : NULL};
+}
+
+// The first of the lanes with the same place makes the updates of all, lowest lane first.
+static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef is_there)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef i1 = l->module->i1, i32 = l->module->i32;
+    size_t bytes = l->nest->values.count * sizeof *l->values;
+    struct cg_value *own = arena_copy(l->arena, l->values, bytes), *outside = l->values;
+    jot_dtype d = l->nest->buffers.at[u->put->buffer].dtype;
+    LLVMTypeRef lane = cg_lane_type(l->module, dtype_real(d));
+    LLVMValueRef guard = u->put->guard == NEST_NONE
+                             ? is_there
+                             : LLVMBuildAnd(b, is_there, own[u->put->guard].re, "");
+    LLVMValueRef none = LLVMBuildOr(b, u->lane, gpu_i32(l, INT32_MIN), "");
+    LLVMValueRef peers = match(l, LLVMBuildSelect(b, is_there, place(l, u), none, ""));
+    LLVMValueRef is_first =
+        LLVMBuildICmp(b, LLVMIntEQ, rank_in(l, u, peers), gpu_i32(l, 0), "");
+    LLVMValueRef leads = LLVMBuildAnd(b, is_first, is_there, "");
+    struct cg_value slot = {cg_alloca(l, lane, 1),
+                            dtype_is_complex(d) ? cg_alloca(l, lane, 1) : NULL};
+    LLVMValueRef left = cg_alloca(l, i32, 1), has = cg_alloca(l, i1, 1);
+    LLVMValueRef nothing = LLVMConstNull(lane);
+    store_value(l, slot, (struct cg_value){nothing, slot.im ? nothing : NULL});
+    LLVMBuildStore(b, LLVMConstInt(i1, 0, 0), has);
+    LLVMBuildStore(b, peers, left);
+    if (u->load) {
+        struct cg_branch lead = cg_if_open(l, leads);
+        store_value(l, slot, cg_load(l, u->load));
+        cg_if_close(l, &lead);
+    }
+
+    LLVMContextRef c = l->module->context;
+    LLVMBasicBlockRef turn = LLVMAppendBasicBlockInContext(c, l->function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, l->function, "");
+    LLVMBuildBr(b, turn);
+    LLVMPositionBuilderAtEnd(b, turn);
+    l->values = arena_copy(l->arena, own, bytes);
+    LLVMValueRef rest = LLVMBuildLoad2(b, i32, left, "");
+    LLVMValueRef from = cg_intrinsic(&l->m, "llvm.cttz", i32, 2,
+                                     (LLVMValueRef[]){rest, LLVMConstInt(i1, 0, 0)});
+    from = LLVMBuildAnd(b, from, gpu_i32(l, GPU_WARP - 1), "");
+    fetch(l, u, own, from);
+    LLVMValueRef counts = from_lane(l, (struct cg_value){guard, NULL}, from).re;
+    counts = LLVMBuildAnd(b, counts, LLVMBuildICmp(b, LLVMIntNE, rest, gpu_i32(l, 0), ""), "");
+    struct cg_value old = load_value(l, slot, lane);
+    if (u->load)
+        l->values[u->load->result] = old;
+    lower_turn(l, u, true);
+    struct cg_value fresh = cg_wide_value(l, l->values[u->put->in[0]]);
+    fresh.re = LLVMBuildSelect(b, counts, fresh.re, old.re, "");
+    fresh.im = fresh.im ? LLVMBuildSelect(b, counts, fresh.im, old.im, "") : NULL;
+    store_value(l, slot, fresh);
+    LLVMBuildStore(b, LLVMBuildOr(b, counts, LLVMBuildLoad2(b, i1, has, ""), ""), has);
+    rest = LLVMBuildAnd(b, rest, LLVMBuildSub(b, rest, gpu_i32(l, 1), ""), "");
+    LLVMBuildStore(b, rest, left);
+    LLVMValueRef goes_on = LLVMBuildICmp(b, LLVMIntNE, rest, gpu_i32(l, 0), "");
+    LLVMBuildCondBr(b, is_any(l, goes_on), turn, done);
+    LLVMPositionBuilderAtEnd(b, done);
+
+    l->values = arena_copy(l->arena, own, bytes);
+    if (u->put->guard != NEST_NONE)
+        l->values[u->put->guard].re = LLVMConstInt(i1, 1, 0);
+    LLVMValueRef stores = LLVMBuildAnd(b, leads, LLVMBuildLoad2(b, i1, has, ""), "");
+    struct cg_branch lead = cg_if_open(l, stores);
+    cg_store(l, u->put, load_value(l, slot, lane));
+    cg_if_close(l, &lead);
+    l->values = outside;
+    sync_warp(l);
+}
+
+static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t warps = UPDATE_BLOCK / GPU_WARP;
+    struct cg_loop bins = gpu_chunks_open(l, u->points * BINS / warps);
+    LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    LLVMValueRef task = LLVMBuildMul(b, bins.index, cg_int(l->module, warps), "");
+    task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
+    LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, BINS), "");
+    LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, BINS), "");
+    set_point(l, u, point);
+    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
+                                        cg_int(l->module, 1));
+    LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->chunks), "");
+    number = LLVMBuildAdd(b, number, chunk.index, "");
+    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, BINS + 1), "");
+    at = LLVMBuildAdd(b, at, bin, "");
+    LLVMValueRef begin = gpu_wide(l, load_word(l, u->offsets, at));
+    at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
+    LLVMValueRef end = gpu_wide(l, load_word(l, u->offsets, at));
+    struct cg_loop turns = cg_loop_open(l, begin, end, cg_int(l->module, GPU_WARP));
+    LLVMValueRef mine = LLVMBuildAdd(b, turns.index, gpu_wide(l, u->lane), "");
+    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, mine, end, "");
+    mine = LLVMBuildSelect(b, is_there, mine, begin, "");
+    LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, CHUNK), "");
+    LLVMValueRef turn = load_word(l, u->list, LLVMBuildAdd(b, base, mine, ""));
+    set_turn(l, u, gpu_wide(l, turn));
+    lower_turn(l, u, false);
+    update(l, u, is_there);
+    cg_loop_close(l, &turns);
+    cg_loop_close(l, &chunk);
+    cg_loop_close(l, &bins);
+    step->total = u->points * BINS;
+    step->grain = warps;
+    step->exact_grid = true;
+}
+
+void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
+{
+    struct updates u;
+    find_updates(l, l->nest->blocks.at[0].statements.at[at], &u);
+    int64_t all = u.points * u.chunks, offsets = (all * (BINS + 1) + 15) / 16 * 16;
+    out->partial_bytes = (uint64_t)(offsets + all * CHUNK) * 4;
+    for (int pass = 0; pass < 2; pass++) {
+        l->gpu->block = pass ? UPDATE_BLOCK : ORDER_BLOCK;
+        l->gpu->group = l->gpu->block;
+        l->gpu->is_alone = true;
+        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 1);
+        u.offsets = gpu_extra_operand(l, 0);
+        u.list = word_at(l, u.offsets, cg_int(l->module, offsets));
+        u.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+        gpu_lower_list(l, 0, at);
+        if (pass)
+            lower_bins(l, &u, step);
+        else
+            lower_order(l, &u, step);
+        gpu_function_close(l, step);
+    }
+    l->gpu->is_alone = false;
+}
