@@ -21,7 +21,7 @@
 #define FAR_ALIGNMENT 16
 
 // Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
-#define NUMERICS_VERSION "jot 0.1 numerics 3"
+#define NUMERICS_VERSION "jot 0.1 numerics 4"
 
 struct output_type {
     jot_dtype dtype;
