@@ -351,6 +351,27 @@ void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
         keep_run(l, &k, cg_int(l->module, at), row_width(a));
 }
 
+void cg_accumulator_few_slots(struct cg_lowering *l, struct cg_accumulator *a, unsigned lanes)
+{
+    a->rows = lanes;
+    cg_accumulator_make(l, a);
+}
+
+void cg_accumulator_keep_slots(struct cg_lowering *l, const struct cg_accumulator *a,
+                               const struct cg_accumulator *all, LLVMValueRef slot)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, a->count),
+                                       cg_int(l->module, 1));
+    LLVMValueRef from = LLVMBuildMul(b, loop.index, cg_int(l->module, a->rows), "");
+    LLVMValueRef to = LLVMBuildMul(b, loop.index, cg_int(l->module, all->rows), ""), base[3];
+    bases(a, base);
+    struct cg_element t = cg_element_load(l, a, false, base, from, a->rows);
+    bases(all, base);
+    cg_element_store(l, all, false, base, LLVMBuildAdd(b, to, slot, ""), &t);
+    cg_loop_close(l, &loop);
+}
+
 struct cg_element cg_element_lanes(struct cg_lowering *l, const struct cg_element *t,
                                    unsigned first, unsigned n)
 {

@@ -166,7 +166,7 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     p.length = cg_extent(l, s);
     p.block = fold_block(p.length);
     p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
-    unsigned rows = power_of_two(p.length, CG_FOLD_LANES);
+    unsigned rows = p.rows = power_of_two(p.length, CG_FOLD_LANES);
     p.is_network = l->lanes == 1 && cg_is_network(l, id);
     if (p.is_network) {
         p.vector_axis = s->axes[0];
@@ -442,7 +442,7 @@ void cg_fold_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef b
     last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     uint32_t count = f->n_combines + f->n_puts;
     for (uint32_t i = 0; i < count; i++)
-        if (!f->accumulators[i].is_later)
+        if (!p->is_network)
             cg_accumulator_reset(l, &f->accumulators[i]);
     f->outer = l->fold;
     l->fold = f;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define MOST_SUMS 16
+#define TRIPS 8 // over 64 points each, of a block of 512
 
 // A function in the making.
 struct maker {
@@ -197,112 +198,129 @@ struct block {
     unsigned lanes, parts;
     int64_t rows, columns;
     LLVMValueRef a, b, count;
+    LLVMValueRef sums[MOST_SUMS]; // variables: the accumulators of one part
+    LLVMValueRef kept;            // memory: those of all parts
 };
 
-// Points `first` and on of those after 64 * turn of all rows of a factor.
-static void load_rows(struct maker *f, const struct block *x, int factor, LLVMValueRef turn,
-                      int64_t first, LLVMValueRef out[MOST_SUMS])
+// One more trip over 64 points: `in` are those of the part, in the first rows of the factors.
+static void add_trip(struct maker *f, const struct block *x, const LLVMValueRef in[2])
 {
-    const struct cg_product *p = x->product;
-    int64_t lanes = p->lanes, n = factor ? x->columns : x->rows;
-    LLVMValueRef base = at(f, factor ? x->b : x->a, scaled(f, turn, 64 * p->rows[factor]));
-    for (int64_t i = 0; i < n; i++)
-        out[i] = load(
-            f, x->type,
-            at_constant(f, base,
-                        first / lanes * lanes * p->rows[factor] + i * lanes + first % lanes));
+    LLVMValueRef v[2][MOST_SUMS];
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < (k ? x->columns : x->rows); i++)
+            v[k][i] = load(f, x->type, at_constant(f, in[k], i * x->product->lanes));
+    for (int64_t i = 0; i < x->rows * x->columns; i++) {
+        LLVMValueRef sum = LLVMBuildLoad2(f->m.b, x->type, x->sums[i], "");
+        sum = multiply_add(f, v[0][i / x->columns], v[1][i % x->columns], sum);
+        LLVMBuildStore(f->m.b, sum, x->sums[i]);
+    }
 }
 
-// The accumulators of part `part` of all results of the block.
-static void sum_part(struct maker *f, const struct block *x, unsigned part,
-                     LLVMValueRef sums[MOST_SUMS])
+static LLVMValueRef kept_at(struct maker *f, const struct block *x, LLVMValueRef part,
+                            int64_t i)
+{
+    return at_constant(f, at(f, x->kept, scaled(f, part, MOST_SUMS * x->lanes)), i * x->lanes);
+}
+
+// Sums what goes to one part of the accumulators.  Each trip of a block of 512 points has a branch
+// of its own: it is foreseen, while the end of a loop as short as that is not.
+static void sum_part(struct maker *f, const struct block *x, LLVMValueRef part)
 {
     LLVMBuilderRef b = f->m.b;
-    int64_t first = (int64_t)part * x->lanes, n = x->rows * x->columns;
-    LLVMValueRef trips = LLVMBuildAdd(b, x->count, cg_int(f->module, 63 - first), "");
-    trips = LLVMBuildAShr(b, trips, cg_int(f->module, 6), "");
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), run = new_block(f), after = new_block(f);
-    LLVMValueRef zero = LLVMConstNull(x->type);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSGT, trips, cg_int(f->module, 0), ""), run,
-                    after);
-    LLVMPositionBuilderAtEnd(b, run);
-    struct counted t = count_open(f, trips);
-    LLVMValueRef next[MOST_SUMS], rows[MOST_SUMS], columns[MOST_SUMS];
-    for (int64_t i = 0; i < n; i++) {
-        sums[i] = LLVMBuildPhi(b, x->type, "");
-        LLVMAddIncoming(sums[i], &zero, &t.before, 1);
-    }
-    load_rows(f, x, 0, t.index, first, rows);
-    load_rows(f, x, 1, t.index, first, columns);
+    const struct cg_product *p = x->product;
+    int64_t n = x->rows * x->columns, parts = p->lanes / x->lanes;
+    LLVMValueRef group = LLVMBuildUDiv(b, part, cg_int(f->module, parts), "");
+    LLVMValueRef inner = LLVMBuildURem(b, part, cg_int(f->module, parts), ""), from[2], in[2];
+    for (int k = 0; k < 2; k++)
+        from[k] = at(f, at(f, k ? x->b : x->a, scaled(f, group, p->lanes * p->rows[k])),
+                     scaled(f, inner, x->lanes));
     for (int64_t i = 0; i < n; i++)
-        next[i] = multiply_add(f, rows[i / x->columns], columns[i % x->columns], sums[i]);
+        LLVMBuildStore(b, LLVMConstNull(x->type), x->sums[i]);
+    LLVMValueRef left = LLVMBuildSub(b, x->count, scaled(f, part, x->lanes), "");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), turn = new_block(f), after = new_block(f);
+    LLVMBuildBr(b, turn);
+    LLVMPositionBuilderAtEnd(b, turn);
+    LLVMValueRef zero = cg_int(f->module, 0), done = LLVMBuildPhi(b, f->module->i64, "");
+    LLVMAddIncoming(done, &zero, &before, 1);
+    for (int64_t trip = 0; trip < TRIPS; trip++) {
+        LLVMValueRef now = LLVMBuildAdd(b, done, cg_int(f->module, trip * 64), "");
+        LLVMBasicBlockRef more = new_block(f);
+        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now, left, ""), more, after);
+        LLVMPositionBuilderAtEnd(b, more);
+        for (int k = 0; k < 2; k++)
+            in[k] = at_constant(f, at(f, from[k], scaled(f, done, p->rows[k])),
+                                trip * 64 * p->rows[k]);
+        add_trip(f, x, in);
+    }
+    LLVMValueRef next = LLVMBuildAdd(b, done, cg_int(f->module, TRIPS * 64), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    for (int64_t i = 0; i < n; i++)
-        LLVMAddIncoming(sums[i], &next[i], &latch, 1);
-    count_close(f, &t);
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(b);
-    LLVMBuildBr(b, after);
+    LLVMAddIncoming(done, &next, &latch, 1);
+    LLVMBuildBr(b, turn);
     LLVMPositionBuilderAtEnd(b, after);
-    for (int64_t i = 0; i < n; i++) {
-        sums[i] = LLVMBuildPhi(b, x->type, "");
-        LLVMAddIncoming(sums[i], &zero, &before, 1);
-        LLVMAddIncoming(sums[i], &next[i], &from, 1);
-    }
+    for (int64_t i = 0; i < n; i++)
+        store(f, LLVMBuildLoad2(b, x->type, x->sums[i], ""), kept_at(f, x, part, i));
 }
 
 // By halves: part i takes part i + half, so the last sum is of those that differ by one.
-static void sum_parts(struct maker *f, const struct block *x, unsigned part, unsigned step,
-                      LLVMValueRef sums[MOST_SUMS])
+static LLVMValueRef sum_parts(struct maker *f, const struct block *x, int64_t i, unsigned part,
+                              unsigned step)
 {
-    if (step == x->parts) {
-        sum_part(f, x, part, sums);
-        return;
-    }
-    LLVMValueRef other[MOST_SUMS];
-    sum_parts(f, x, part, 2 * step, sums);
-    sum_parts(f, x, part + step, 2 * step, other);
-    for (int64_t i = 0; i < x->rows * x->columns; i++)
-        sums[i] = LLVMBuildFAdd(f->m.b, sums[i], other[i], "");
+    if (step == x->parts)
+        return load(f, x->type, kept_at(f, x, cg_int(f->module, part), i));
+    LLVMValueRef low = sum_parts(f, x, i, part, 2 * step);
+    return LLVMBuildFAdd(f->m.b, low, sum_parts(f, x, i, part + step, 2 * step), "");
 }
 
-// The halves of `segment` lanes of two vectors: all low ones, or all high ones.
-static LLVMValueRef halves(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsigned lanes,
-                           unsigned segment, bool high)
+static LLVMValueRef order_lanes(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsigned lanes,
+                                const unsigned *from)
 {
     LLVMValueRef order[64];
-    for (unsigned i = 0; i < lanes; i++) {
-        unsigned half = segment / 2, from = i / half * segment + i % half + (high ? half : 0);
-        order[i] = LLVMConstInt(f->module->i32, from, 0);
-    }
+    for (unsigned i = 0; i < lanes; i++)
+        order[i] = LLVMConstInt(f->module->i32, from[i], 0);
     return LLVMBuildShuffleVector(f->m.b, a, b, LLVMConstVector(order, lanes), "");
 }
 
+// Folds the segments of two vectors by halves: those of a, then b, have the halves of the result.
+// One of the two operands is a blend, which more ports can do than other shuffles.
+static LLVMValueRef fold_pair(struct maker *f, LLVMValueRef a, LLVMValueRef b, unsigned lanes,
+                              unsigned half)
+{
+    unsigned blend[64], swap[64];
+    for (unsigned i = 0; i < lanes; i++) {
+        blend[i] = (i & half ? lanes : 0) + i;
+        swap[i] = (i & half ? lanes : 0) + (i ^ half);
+    }
+    return LLVMBuildFAdd(f->m.b, order_lanes(f, a, b, lanes, blend),
+                         order_lanes(f, a, b, lanes, swap), "");
+}
+
 // Folds the lanes of each of n vectors by halves; lane i of the result is the sum of vector i.
-static LLVMValueRef fold_lanes(struct maker *f, const struct block *x, const LLVMValueRef *sums,
+static LLVMValueRef fold_lanes(struct maker *f, const struct block *x, LLVMValueRef *v,
                                int64_t n)
 {
-    LLVMValueRef v[MOST_SUMS];
-    for (int64_t i = 0; i < n; i++)
-        v[i] = sums[i];
-    for (unsigned segment = x->lanes; segment > 1; segment /= 2, n = (n + 1) / 2)
-        for (int64_t i = 0; i < n; i += 2) {
-            LLVMValueRef other = i + 1 < n ? v[i + 1] : LLVMGetPoison(x->type);
-            LLVMValueRef low = halves(f, v[i], other, x->lanes, segment, false);
-            LLVMValueRef high = halves(f, v[i], other, x->lanes, segment, true);
-            v[i / 2] = LLVMBuildFAdd(f->m.b, low, high, "");
-        }
-    return v[0];
+    unsigned mirrored[64] = {0};
+    for (unsigned half = x->lanes / 2, bit = 1; half; half /= 2, bit *= 2, n = (n + 1) / 2) {
+        for (int64_t i = 0; i < n; i += 2)
+            v[i / 2] = fold_pair(f, v[i], i + 1 < n ? v[i + 1] : v[i], x->lanes, half);
+        for (unsigned i = 0; i < x->lanes; i++)
+            mirrored[i] += i & bit ? half : 0;
+    }
+    return order_lanes(f, v[0], v[0], x->lanes, mirrored);
 }
 
 // As many rows at a time as have no more results than a vector has lanes.
 static void make_block(struct maker *f, const struct block *x, LLVMValueRef to)
 {
     LLVMValueRef sums[MOST_SUMS];
-    sum_parts(f, x, 0, 1, sums);
+    struct counted c = count_open(f, cg_int(f->module, x->parts));
+    sum_part(f, x, c.index);
+    count_close(f, &c);
     int64_t step = x->lanes / x->columns;
     for (int64_t first = 0; first < x->rows; first += step) {
         int64_t n = least(step, x->rows - first);
-        LLVMValueRef all = fold_lanes(f, x, sums + first * x->columns, n * x->columns);
+        for (int64_t i = 0; i < n * x->columns; i++)
+            sums[i] = sum_parts(f, x, first * x->columns + i, 0, 1);
+        LLVMValueRef all = fold_lanes(f, x, sums, n * x->columns);
         for (int64_t i = 0; i < n; i++) {
             LLVMValueRef row =
                 cg_extract(&f->m, all, (unsigned)(i * x->columns), (unsigned)x->columns);
@@ -340,6 +358,9 @@ static void make_product(struct maker *f, const struct cg_product *p)
                       .count = LLVMGetParam(f->function, 3)};
     x.type = LLVMVectorType(f->lane, x.lanes);
     x.parts = CG_FOLD_LANES / x.lanes;
+    for (int64_t i = 0; i < MOST_SUMS; i++)
+        x.sums[i] = LLVMBuildAlloca(f->m.b, x.type, "");
+    x.kept = LLVMBuildAlloca(f->m.b, LLVMArrayType2(x.type, x.parts * MOST_SUMS), "");
     // No more results than lanes, so that one vector takes their sums.
     int64_t side_a = least(p->sides[0] < 4 ? 2 : 4, x.lanes),
             side_b = whole_side(p->sides[1], x.lanes / side_a);

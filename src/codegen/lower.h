@@ -212,6 +212,11 @@ void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a,
                             LLVMValueRef all[2]);
 void cg_accumulator_keep_row(struct cg_lowering *l, struct cg_accumulator *a,
                              const LLVMValueRef all[2], LLVMValueRef slot);
+// Of an own axis: close together those of as many slots as `lanes`, for a while; what `all` was
+// before receives them as those from `slot` on.
+void cg_accumulator_few_slots(struct cg_lowering *l, struct cg_accumulator *a, unsigned lanes);
+void cg_accumulator_keep_slots(struct cg_lowering *l, const struct cg_accumulator *a,
+                               const struct cg_accumulator *all, LLVMValueRef slot);
 // Folds the accumulators to one and writes it to row `row` of results; first_position is that of
 // the block.
 struct cg_results {
@@ -246,6 +251,7 @@ struct cg_fold_plan {
     unsigned chunks; // vectors side by side, 0: one by one
     bool windowed;   // several axes whose last is no multiple of 64
     bool is_network;
+    unsigned rows; // accumulators: at most CG_FOLD_LANES
     struct cg_fold state;
     struct cg_results *results; // per accumulator
 };
@@ -313,6 +319,9 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
 // Whether the put is of products that are summed after the block.
 bool cg_is_put_later(const struct cg_lowering *l, nest_id fold, nest_id put);
 void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s);
+// units.c: how many points of a map in such a loop go together, as one long vector; 1: one by one.
+unsigned cg_units(const struct cg_lowering *l, nest_id map);
+void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n);
 
 // seq.c
 void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s);

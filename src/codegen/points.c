@@ -3,7 +3,7 @@
 //
 //     fold n < 10000 {                                    locals: [20][lanes], memory used again
 //       contract z[j] = x[k], w[20*k + j] ...             a function of its own (layers.c)
-//       map j { put h[j] = tanh z[j] }                    a loop over j, vectors of points
+//       map j { put h[j] = tanh z[j] }                    a loop over j, several at a time (units.c)
 //       map i, j { put g[20*i + j] fma= x[i], h[j] in @n }   after the block: x and h are kept for it
 //     }
 //
@@ -13,9 +13,6 @@
 #include "codegen/layers.h"
 
 #include <string.h>
-
-// Vectors of points that go through the body together.
-#define VECTORS 2
 
 bool cg_is_network(const struct cg_lowering *l, nest_id loop)
 {
@@ -41,9 +38,10 @@ static unsigned widest(const struct cg_lowering *l)
     return bytes;
 }
 
+// One vector of points: what the body makes of two would not stay in the nearest cache.
 unsigned cg_network_lanes(const struct cg_lowering *l)
 {
-    return VECTORS * l->module->vector_bytes / widest(l);
+    return l->module->vector_bytes / widest(l);
 }
 
 // ---- Sums of products over points
@@ -247,12 +245,21 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
                 cg_times(l, LLVMBuildSub(b, at, first, ""), l->nest->buffers.at[i].count);
 }
 
+static void lower_part(struct cg_lowering *l, nest_id id)
+{
+    unsigned units = cg_units(l, id);
+    if (units > 1)
+        cg_lower_units(l, id, units);
+    else
+        cg_lower_statement(l, id);
+}
+
 static void lower_body(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (!is_products(l, b->statements.at[i], loop))
-            cg_lower_statement(l, b->statements.at[i]);
+            lower_part(l, b->statements.at[i]);
 }
 
 static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int64_t block)
@@ -289,6 +296,45 @@ static uint32_t accumulator_of(const struct cg_fold_plan *p, nest_id put)
     return p->state.n_combines + i;
 }
 
+// The points of a block whose place modulo 64 is that of an accumulator from `slot` on.
+static void lower_slots(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                        LLVMValueRef last, LLVMValueRef slot)
+{
+    struct cg_loop points = cg_loop_open(l, LLVMBuildAdd(l->m.b, first, slot, ""), last,
+                                         cg_int(l->module, CG_FOLD_LANES));
+    set_lanes(l, l->vector_axis, points.index, first, last);
+    lower_body(l, p->statement);
+    cg_fold_yield(l, p, points.index);
+    cg_loop_close(l, &points);
+}
+
+// Vectors of points that have the same accumulators follow each other, so that these stay near.
+static void lower_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
+                        LLVMValueRef last)
+{
+    uint32_t n = 0, count = p->state.n_combines + p->state.n_puts;
+    struct cg_accumulator **near = arena_array(l->arena, struct cg_accumulator *, count + 1);
+    struct cg_accumulator *all = arena_array(l->arena, struct cg_accumulator, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        if (p->state.accumulators[i].is_later)
+            continue;
+        all[n] = p->state.accumulators[i];
+        near[n] = &p->state.accumulators[i];
+        cg_accumulator_few_slots(l, near[n++], p->lanes);
+    }
+    struct cg_loop slot = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p->rows),
+                                       cg_int(l->module, p->lanes));
+    for (uint32_t i = 0; i < n; i++)
+        cg_accumulator_reset(l, near[i]);
+    p->state.slot = cg_int(l->module, 0);
+    lower_slots(l, p, first, last, slot.index);
+    for (uint32_t i = 0; i < n; i++)
+        cg_accumulator_keep_slots(l, near[i], &all[i], slot.index);
+    cg_loop_close(l, &slot);
+    for (uint32_t i = 0; i < n; i++)
+        *near[i] = all[i];
+}
+
 void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                      LLVMValueRef last, LLVMValueRef row)
 {
@@ -296,12 +342,7 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
     nest_id loop = p->statement;
     int64_t block = p->length < p->block ? p->length : p->block;
     begin_lanes(l, loop, p->lanes, (block + 63) / 64 * 64);
-    struct cg_loop points = cg_loop_open(l, first, last, cg_int(l->module, p->lanes));
-    set_lanes(l, l->vector_axis, points.index, first, last);
-    p->state.slot = LLVMBuildAnd(b, points.index, cg_int(l->module, CG_FOLD_LANES - 1), "");
-    lower_body(l, loop);
-    cg_fold_yield(l, p, points.index);
-    cg_loop_close(l, &points);
+    lower_block(l, p, first, last);
     end_lanes(l);
     struct products all = find_products(l, loop);
     for (uint32_t i = 0; i < all.all.count; i++) {

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps over the units of a layer, in loops over points: several units at a time, as one long
+// vector, for what one waits for others do meanwhile.  In locals they follow each other.
+//
+//     map j < 20 {                                   for (j = 0; j < 20; j += 4) {
+//       put h[j] = tanh (z[j] + b[j])     becomes      h[j .. j + 3] = tanh (z[j .. j + 3] + ...)
+//     }                                              }
+#include "codegen/access.h"
+
+#include <string.h>
+
+#define MOST_UNITS 4
+
+static bool is_point_local(const struct cg_lowering *l, nest_id buffer)
+{
+    return l->buffers[buffer].row == (int64_t)l->lanes;
+}
+
+// Whether the element is of one unit, or of none, and of no other place that is data.
+static bool is_of_unit(const struct cg_lowering *l, const struct nest_statement *s,
+                       nest_id unit)
+{
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
+    int64_t factor = nest_index_factor(&s->index, unit);
+    bool is_local = is_point_local(l, s->buffer);
+    return is_local ? factor == 0 || factor == 1
+                    : !factor || !nest_index_factor(&s->index, l->vector_axis);
+}
+
+static bool has_form(const struct cg_lowering *l, const struct nest_statement *s, nest_id unit)
+{
+    if (s->kind == NEST_OP || s->kind == NEST_CONST)
+        return true;
+    jot_dtype d = s->kind == NEST_LOAD || s->kind == NEST_PUT
+                      ? l->nest->buffers.at[s->buffer].dtype
+                      : JOT_BOOL;
+    if ((d != JOT_F32 && d != JOT_F64) || s->guard != NEST_NONE || !is_of_unit(l, s, unit))
+        return false;
+    return s->kind == NEST_LOAD ||
+           (nest_index_factor(&s->index, unit) == 1 && (s->op || is_point_local(l, s->buffer)));
+}
+
+unsigned cg_units(const struct cg_lowering *l, nest_id map)
+{
+    const struct nest_statement *s = cg_statement(l, map);
+    if (s->kind != NEST_MAP || s->n_axes != 1 || l->lanes == 1)
+        return 1;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (!has_form(l, cg_statement(l, b->statements.at[i]), s->axes[0]))
+            return 1;
+    unsigned n = MOST_UNITS;
+    while (cg_extent(l, s) % n != 0)
+        n /= 2;
+    return n;
+}
+
+// The lanes of one unit for each of n.
+static LLVMValueRef repeat(struct cg_lowering *l, LLVMValueRef v, unsigned n)
+{
+    unsigned lanes = v ? cg_lanes_of(v) : 1;
+    if (lanes == 1)
+        return v;
+    LLVMValueRef order[CG_FOLD_LANES * MOST_UNITS];
+    for (unsigned i = 0; i < lanes * n; i++)
+        order[i] = LLVMConstInt(l->module->i32, i % lanes, 0);
+    return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(order, lanes * n), "");
+}
+
+// The number of each of n units, in as many lanes as a unit has.
+static LLVMValueRef load_numbers(struct cg_lowering *l, const struct nest_statement *s,
+                                 nest_id unit, LLVMValueRef first, unsigned n)
+{
+    l->axes[unit] = first;
+    if (n == 1)
+        return cg_wide(l, cg_load(l, s).re);
+    LLVMValueRef low = load_numbers(l, s, unit, first, n / 2),
+                 order[CG_FOLD_LANES * MOST_UNITS];
+    first = cg_add(l, first, cg_int(l->module, n / 2));
+    LLVMValueRef high = load_numbers(l, s, unit, first, n / 2);
+    for (unsigned i = 0; i < l->lanes * n; i++)
+        order[i] = LLVMConstInt(l->module->i32, i, 0);
+    return LLVMBuildShuffleVector(l->m.b, low, high, LLVMConstVector(order, l->lanes * n), "");
+}
+
+static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, unsigned n)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    unsigned lanes = l->lanes;
+    int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, unit) : 1;
+    if (!factor) {
+        cg_lower_statement(l, id);
+    } else if (s->kind == NEST_LOAD && !is_point_local(l, s->buffer)) {
+        LLVMValueRef first = l->axes[unit];
+        l->values[s->result] = (struct cg_value){load_numbers(l, s, unit, first, n), NULL};
+        l->axes[unit] = first;
+    } else {
+        l->lanes = lanes * n;
+        cg_lower_statement(l, id);
+        l->lanes = lanes;
+    }
+}
+
+void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n)
+{
+    const struct nest_statement *s = cg_statement(l, map);
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    struct cg_value *outside =
+        arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
+    LLVMValueRef mask = l->mask;
+    struct cg_loop loop = cg_loop_open(
+        l, cg_int(l->module, 0), cg_int(l->module, cg_extent(l, s)), cg_int(l->module, n));
+    l->axes[s->axes[0]] = loop.index;
+    l->mask = repeat(l, mask, n);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *x = cg_statement(l, b->statements.at[i]);
+        for (uint32_t k = 0; k < x->n_in; k++)
+            if (cg_lanes_of(l->values[x->in[k]].re) == l->lanes)
+                l->values[x->in[k]].re = repeat(l, l->values[x->in[k]].re, n);
+        lower_statement(l, b->statements.at[i], s->axes[0], n);
+    }
+    cg_loop_close(l, &loop);
+    l->mask = mask;
+    memcpy(l->values, outside, l->nest->values.count * sizeof *l->values);
+}
