@@ -32,6 +32,17 @@ void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t
         ir_output(&w->b, ir_zeros(&w->b, t));
 }
 
+ir_id *body_copy_all(struct ir_builder *b, const struct ir_graph *g, body_copy *copy)
+{
+    ir_id *map = pass_no_values(b->module, g->values.count);
+    pass_copy_params(b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        copy(b, g, &g->nodes.at[at], map);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(b, map[g->outputs.at[i]]);
+    return map;
+}
+
 uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body_copy *copy)
 {
     const struct ir_graph *g = ir_function(m, f);
@@ -40,12 +51,7 @@ uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body
     if (known)
         return *known;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, g->values.count);
-    pass_copy_params(&b, g, NULL, true, map);
-    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
-        copy(&b, g, &g->nodes.at[at], map);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        ir_output(&b, map[g->outputs.at[i]]);
+    body_copy_all(&b, g, copy);
     uint32_t *made = arena_new(m->arena, uint32_t);
     *made = ir_finish_function(&b);
     pass_memo_add(m, &key, made);

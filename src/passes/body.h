@@ -35,6 +35,8 @@ void body_give_or_zeros(struct body *w, bool there, uint32_t i, struct ir_type t
 // How one node of g is made again in b.
 typedef void body_copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                        ir_id *map);
+// All nodes and the outputs of g; what its values have become.
+ir_id *body_copy_all(struct ir_builder *b, const struct ir_graph *g, body_copy *copy);
 // f with each node made again, remembered as of the kind.
 uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body_copy *copy);
 // The functions of a node, made again by rewrite; and its operands, with room for one more.

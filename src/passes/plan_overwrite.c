@@ -49,17 +49,20 @@ struct access {
     uint32_t order[MAX_DEPTH + 1]; // places in the blocks
 };
 
+// Looks for the put first, and then at every load in the light of it.
 struct overwrite {
     const struct nest *n;
     nest_id from, to;
-    VEC(struct access) loads;
     struct access put;
     uint32_t puts;
+    bool looks_at_loads;
     bool fits;
 };
 
-static void visit_block(struct arena *arena, struct overwrite *o, uint32_t block,
-                        struct access *at)
+static bool is_before(const struct nest *n, const struct access *load,
+                      const struct access *put);
+
+static void visit_block(struct overwrite *o, uint32_t block, struct access *at)
 {
     const struct nest_block *b = &o->n->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count && o->fits; i++) {
@@ -67,20 +70,22 @@ static void visit_block(struct arena *arena, struct overwrite *o, uint32_t block
         const struct nest_statement *s = &o->n->statements.at[id];
         at->order[at->depth] = i;
         at->statement = id;
-        if (s->kind == NEST_LOAD && s->buffer == o->from) {
-            vec_push(arena, &o->loads, *at);
-        } else if (s->kind == NEST_PUT && s->buffer == o->to) {
+        if (s->kind == NEST_LOAD && s->buffer == o->from && o->looks_at_loads) {
+            o->fits = is_before(o->n, at, &o->put);
+        } else if (s->kind == NEST_PUT && s->buffer == o->to && !o->looks_at_loads) {
             o->put = *at;
-            o->puts++;
-        } else if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF ||
-                   s->kind == NEST_TILE || s->kind == NEST_CONTRACT) {
+            o->fits = ++o->puts == 1 && !s->op && s->guard == NEST_NONE;
+        } else if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT) {
             o->fits = false;
         } else if (s->body != NEST_NONE) {
-            o->fits = at->depth < MAX_DEPTH;
-            if (!o->fits)
+            if (at->depth == MAX_DEPTH) {
+                o->fits = false;
                 return;
+            }
             at->path[at->depth++] = id;
-            visit_block(arena, o, s->body, at);
+            visit_block(o, s->body, at);
+            if (s->kind == NEST_WHILE || s->kind == NEST_IF)
+                visit_block(o, s->other, at);
             at->depth--;
         }
     }
@@ -137,6 +142,26 @@ static bool same_form(const struct nest_index *x, const struct nest_index *y)
     return true;
 }
 
+static enum nest_kind kind_of(const struct nest *n, nest_id id)
+{
+    return n->statements.at[id].kind;
+}
+
+// Whether the kernel is one point, whose statements are done one after the other: a loop over time,
+// or what is like it, without lanes.
+static bool is_one_point(const struct nest *n)
+{
+    bool has_time = false;
+    const struct nest_block *b = &n->blocks.at[0];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        enum nest_kind kind = kind_of(n, b->statements.at[i]);
+        has_time |= kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF;
+        if (kind == NEST_PAR)
+            return false;
+    }
+    return has_time;
+}
+
 // Whether the load of an element comes before the put of the same element by any point.
 static bool is_before(const struct nest *n, const struct access *load, const struct access *put)
 {
@@ -148,28 +173,42 @@ static bool is_before(const struct nest *n, const struct access *load, const str
         common++;
     if (load->order[common] > put->order[common])
         return false;
+    // A step after this one must not come back to the element.
+    for (uint32_t i = 0; i < common; i++)
+        if (kind_of(n, put->path[i]) == NEST_SEQ &&
+            !nest_index_factor(&w->index, n->statements.at[put->path[i]].axes[0]))
+            return false;
     if (common == put->depth && common == load->depth)
         return same_form(&l->index, &w->index) && l->guard == NEST_NONE;
+    if (common == 0)
+        return is_one_point(n);
     // Loops one after the other inside one point.
     return common == 1 && covers_same(n, put->path[0], &l->index, &w->index);
 }
 
+// Whether every element is put, in each run of the kernel.
+static bool is_always_put(const struct nest *n, const struct access *put)
+{
+    for (uint32_t i = 0; i < put->depth; i++)
+        if (kind_of(n, put->path[i]) == NEST_WHILE || kind_of(n, put->path[i]) == NEST_IF)
+            return false;
+    return true;
+}
+
 // Whether memory of buffer `to` may be that of buffer `from`.  Elements of both must be as long: an
 // index is then the same place.
-static bool may_overwrite(struct arena *arena, const struct nest *n, nest_id from, nest_id to)
+static bool may_overwrite(const struct nest *n, nest_id from, nest_id to)
 {
     struct overwrite o = {.n = n, .from = from, .to = to, .fits = true};
     struct access at = {0};
     if (jot_dtype_size(n->buffers.at[from].dtype) != jot_dtype_size(n->buffers.at[to].dtype))
         return false;
-    visit_block(arena, &o, 0, &at);
-    if (!o.fits || o.puts != 1 || n->statements.at[o.put.statement].op ||
-        n->statements.at[o.put.statement].guard != NEST_NONE)
+    visit_block(&o, 0, &at);
+    if (!o.fits || o.puts != 1 || !is_always_put(n, &o.put))
         return false;
-    for (uint32_t i = 0; i < o.loads.count; i++)
-        if (!is_before(n, &o.loads.at[i], &o.put))
-            return false;
-    return true;
+    o.looks_at_loads = true;
+    visit_block(&o, 0, &at);
+    return o.fits;
 }
 
 bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
@@ -182,7 +221,7 @@ bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_ste
     const struct nest *n = p->nests.at[t->nest];
     for (uint32_t i = 0; i < t->n_memories; i++)
         if (t->memories[i] == from && i != to &&
-            !may_overwrite(p->arena, n, buffer_number(n, i), buffer_number(n, to)))
+            !may_overwrite(n, buffer_number(n, i), buffer_number(n, to)))
             return false;
     return true;
 }

@@ -276,20 +276,6 @@ static bool fits(const struct points *p, uint32_t step, const struct sets *of)
 
 // ---- Choosing
 
-bool points_writes(const struct points *p, uint32_t step, uint32_t k)
-{
-    const struct nest_step *s = &p->program->steps.at[step];
-    if (s->kind == NEST_STEP_GEMM)
-        return k == 2;
-    if (s->kind == NEST_STEP_COPY)
-        return k == 0;
-    const struct nest *n = p->program->nests.at[s->nest];
-    for (nest_id i = 0, argument = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role != NEST_LOCAL && argument++ == k)
-            return n->buffers.at[i].role != NEST_IN;
-    return false;
-}
-
 // Notes what a step IN makes that belongs to no point, or not to the one that makes it.
 static void share_puts(const struct points *p, uint32_t step, uint32_t block, struct sets *of)
 {
@@ -325,7 +311,7 @@ static enum points_place place_of(const struct points *p, uint32_t step, const s
     bool is_late = false, needs = false, clashes = false;
     for (uint32_t k = 0; k < s->n_memories; k++) {
         uint32_t m = s->memories[k];
-        bool is_written = points_writes(p, step, k);
+        bool is_written = plan_is_written(p->program, &p->program->steps.at[step], k);
         is_late = is_late || of->late[m] || (is_written && of->is_read_late[m]);
         needs = needs || of->made[m] || (is_written && of->is_read[m]);
         clashes = clashes || (is_written && (of->made[m] || of->is_read[m]));
@@ -350,7 +336,7 @@ static void choose_places(struct points *p, const bool *outside)
         enum points_place place = p->steps[i].place = place_of(p, i, &of);
         for (uint32_t k = 0; k < s->n_memories; k++) {
             uint32_t memory = s->memories[k];
-            bool is_written = points_writes(p, i, k);
+            bool is_written = plan_is_written(p->program, &p->program->steps.at[i], k);
             if (place == POINTS_IN)
                 (is_written ? of.made : of.is_read)[memory] = true;
             if (place == POINTS_AFTER)
@@ -432,7 +418,7 @@ static bool has_views_of_written(const struct nest_program *m)
     for (uint32_t i = 0; i < m->steps.count; i++)
         for (uint32_t k = 0; k < m->steps.at[i].n_memories; k++) {
             uint32_t written = m->steps.at[i].memories[k];
-            if (!points_writes(&p, i, k))
+            if (!plan_is_written(p.program, &p.program->steps.at[i], k))
                 continue;
             for (uint32_t j = 0; j < m->steps.count; j++)
                 for (uint32_t q = 0; q < m->steps.at[j].n_memories; q++) {

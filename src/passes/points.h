@@ -5,6 +5,7 @@
 #define PASSES_POINTS_H
 
 #include "passes/nest.h"
+#include "passes/plan.h"
 
 #define POINTS_LEAST_LAYERS 2 // products with small matrices that make it worth while
 
@@ -44,9 +45,6 @@ static inline int64_t points_width(const struct points *p, uint32_t memory)
 {
     return p->program->memories.at[memory].count / p->n;
 }
-
-// Whether the step writes its memory number k.
-bool points_writes(const struct points *p, uint32_t step, uint32_t k);
 
 // ---- points_copy.c
 

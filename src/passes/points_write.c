@@ -322,7 +322,8 @@ static void write_exports(struct writer *w, uint32_t step)
     const struct nest_step *s = &w->p->program->steps.at[step];
     for (uint32_t i = 0; i < s->n_memories; i++) {
         uint32_t memory = s->memories[i];
-        if (!points_writes(w->p, step, i) || !w->p->is_exported[memory])
+        if (!plan_is_written(w->p->program, &w->p->program->steps.at[step], i) ||
+            !w->p->is_exported[memory])
             continue;
         const struct nest_memory *m = &w->p->program->memories.at[memory];
         nest_id to = nest_buffer(&w->b, m->name, m->dtype, m->count, NEST_OUT);

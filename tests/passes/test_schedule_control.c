@@ -172,6 +172,76 @@ START_TEST(updates_in_place)
 }
 END_TEST
 
+// Kernels with time in them write over what they have read: all of it, or the same row.
+static const struct {
+    const char *name, *text;
+    int donor;
+} kernels[] = {
+    {"lanes",
+     "function @0(%x: f32[2000]) {\n  %y = sin %x : f32[2000]\n  return %y\n}\n"
+     "function @1 f(%x: f32[2000]) {\n  %y = scan %x {reverse=0, length=5, n_consts=0, "
+     "n_carry=1, "
+     "functions=[@0]} : f32[2000]\n  return %y\n}\n",
+     0},
+    {"one point",
+     "function @0(%x: f32[100]) {\n  %y = rev %x {axes=[0]} : f32[100]\n"
+     "  %z = sub %y, %x : f32[100]\n  return %z\n}\n"
+     "function @1 f(%x: f32[100]) {\n  %y = scan %x {reverse=0, length=5, n_consts=0, "
+     "n_carry=1, "
+     "functions=[@0]} : f32[100]\n  return %y\n}\n",
+     0},
+    {"rows",
+     "function @0(%c: f32[], %x: f32[]) {\n  %d = add %c, %x : f32[]\n  return %d, %d\n}\n"
+     "function @1 f(%x: f32[900], %c: f32[]) {\n  %d, %y = scan %c, %x {reverse=0, length=900, "
+     "n_consts=0, n_carry=1, functions=[@0]} : f32[], f32[900]\n  return %y\n}\n",
+     0},
+    {"rows that are read the other way",
+     "function @0(%c: f32[], %x: f32[]) {\n  %d = add %c, %x : f32[]\n  return %d, %c\n}\n"
+     "function @1 f(%x: f32[900], %c: f32[]) {\n  %r = rev %x {axes=[0]} : f32[900]\n"
+     "  %d, %y = scan %c, %r {reverse=0, length=900, n_consts=0, n_carry=1, functions=[@0]} : "
+     "f32[], f32[900]\n  return %y\n}\n",
+     -1},
+    {"rows before the last of which all are read again",
+     "function @0(%a: f32[9], %c: f32[], %x: f32[]) {\n"
+     "  %s = reduce_sum %a {axes=[0]} : f32[]\n  %t = mul %s, %c : f32[]\n"
+     "  %i = convert %c {dtype=i32} : i32[]\n"
+     "  %e = dynamic_slice %a, %i {sizes=[1]} : f32[1]\n  %f = reshape %e {dims=[]} : f32[]\n"
+     "  %d = add %f, %x : f32[]\n  return %d, %t\n}\n"
+     "function @1 f(%x: f32[9], %c: f32[]) {\n  %d, %y = scan %x, %c, %x {reverse=0, length=9, "
+     "n_consts=1, n_carry=1, functions=[@0]} : f32[], f32[9]\n  return %y\n}\n",
+     -1},
+    {"a while",
+     "function @0(%x: f32[2000], %i: i32[]) {\n  %n = const {data=7} : i32[]\n"
+     "  %p = lt %i, %n : bool[]\n  return %p\n}\n"
+     "function @1(%x: f32[2000], %i: i32[]) {\n  %y = sin %x : f32[2000]\n"
+     "  %one = const {data=1} : i32[]\n  %j = add %i, %one : i32[]\n  return %y, %j\n}\n"
+     "function @2 f(%x: f32[2000], %i: i32[]) {\n  %y, %j = while %x, %i {functions=[@0, @1], "
+     "n_consts=0} : f32[2000], i32[]\n  return %y\n}\n",
+     0},
+    {"a branch",
+     "function @0(%x: f32[2000]) {\n  %y = sin %x : f32[2000]\n  return %y\n}\n"
+     "function @1(%x: f32[2000]) {\n  %y = cos %x : f32[2000]\n  return %y\n}\n"
+     "function @2 f(%x: f32[2000], %i: i32[]) {\n"
+     "  %y = cond %i, %x {functions=[@0, @1]} : f32[2000]\n  return %y\n}\n",
+     0},
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+START_TEST(kernels_write_over_their_operands)
+{
+    const bool donated[] = {true, true};
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s, "jot ir 1\n%s", kernels[_i].text);
+    uint32_t f = parse(s.text);
+    struct nest_program *p =
+        schedule_with(simplified(f), &(struct schedule_options){.donated = donated});
+    check_program(f, p);
+    require_of(count_resident(p) == 1, "not one kernel", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    require_of(p->donated[0] == kernels[_i].donor, "another donor", f, p);
+}
+END_TEST
+
 // What is printed of a loop: how it runs, and what keeps it from running better.
 START_TEST(classes)
 {
@@ -226,6 +296,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, lanes_are_spread);
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
+    tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
     tcase_add_loop_test(t, classes, 0, 3);
     tcase_add_test(t, wrong_plans_are_found);
 }

@@ -299,14 +299,17 @@ static int count(const char *text, const char *word)
 
 static void check(int i, enum how how)
 {
-    jot_array *want[2], *got[2];
-    jot_executable *e = jot_jit(mapped(i, how));
+    static const int donate[] = {0, 1, JOT_END};
+    jot_array *want[2], *got[2], *over[2];
+    jot_executable *e = jot_jit(mapped(i, how)), *donated;
     setenv("JOT_BACKEND", "eval", 1);
     run(e, how, want);
     jot_executable_release(e);
     setenv("JOT_BACKEND", "", 1);
     e = jot_jit(mapped(i, how));
     run(e, how, got);
+    donated = jot_jit(mapped(i, how), .donate = donate);
+    run(donated, how, over);
     const char *text = jot_executable_text(e, "schedule");
     ck_assert_msg(text != NULL, "%s", jot_error_message());
     ck_assert_msg(count(text, "(resident") == 1, "%s: not resident\n%.3000s", bodies[i].name,
@@ -316,12 +319,15 @@ static void check(int i, enum how how)
                       bodies[i].name, count(text, "  local "), text);
     for (int k = 0; k < 2; k++) {
         size_t bytes = jot_array_size(want[k]) * sizeof(float);
-        ck_assert_msg(!memcmp(jot_array_data(want[k]), jot_array_data(got[k]), bytes),
+        const void *expected = jot_array_data(want[k]);
+        ck_assert_msg(!memcmp(expected, jot_array_data(over[k]), bytes),
+                      "%s, mapped %d, donated: result %d differs", bodies[i].name, how, k);
+        ck_assert_msg(!memcmp(expected, jot_array_data(got[k]), bytes),
                       "%s, mapped %d: result %d differs\n%.3000s", bodies[i].name, how, k,
                       text);
     }
-    jot_arrays_release(2, want), jot_arrays_release(2, got);
-    jot_executable_release(e);
+    jot_arrays_release(2, want), jot_arrays_release(2, got), jot_arrays_release(2, over);
+    jot_executable_release(e), jot_executable_release(donated);
 }
 
 START_TEST(test_bodies) { check(_i / HOWS, (enum how)(_i % HOWS)); }

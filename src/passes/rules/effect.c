@@ -81,12 +81,7 @@ static uint32_t branch_with_flags(struct ir_module *m, const struct ir_graph *f,
                                   const struct ir_node *const *checks, uint32_t count)
 {
     struct ir_builder b = ir_builder_make(m, f->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, f->values.count);
-    pass_copy_params(&b, f, NULL, true, map);
-    for (uint32_t at = f->n_params; at < f->nodes.count; at++)
-        pass_copy_stripped(&b, f, &f->nodes.at[at], map);
-    for (uint32_t i = 0; i < f->outputs.count; i++)
-        ir_output(&b, map[f->outputs.at[i]]);
+    const ir_id *map = body_copy_all(&b, f, pass_copy_stripped);
     for (uint32_t i = 0; i < count; i++) {
         ir_id holds = ir_operand(of[i], checks[i], 0);
         ir_output(&b, of[i] == f ? map[holds] : ir_full(&b, ir_type_of(of[i], holds), 1));
