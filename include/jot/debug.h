@@ -19,7 +19,7 @@ JOT_BEGIN_C
 // results are then untouched.  The message of the call is
 //     prog.c:12: jot_assert(jot_greater(x, 0)): message, at [3, 1]
 // with the index of the first element that is false, in which lanes of a map lead; a scalar has
-// none.  The text is copied; NULL is "does not hold".  where is a literal.
+// none; and ", in trip 5" of the loop around it.  The text is copied; NULL is "does not hold".  where is a literal.
 JOT_API void jot_assert_value(jot_value holds, const char *message, const char *where);
 
 // Calls a C function: jot/callback.h.  out receives the results, n_out of the spec, whose types it

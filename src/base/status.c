@@ -2,6 +2,7 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,34 @@ jot_status status_fail(jot_status status, const char *format, ...)
     memcpy(message, text, sizeof text);
     failures++;
     return last = status;
+}
+
+static _Thread_local struct {
+    jot_status status;
+    char text[512];
+} causes[2];
+
+void *status_null(enum status_null kind, const char *what)
+{
+    if (strncmp(message, what, strlen(what)))
+        status_fail(last, "%s: %s", what, message);
+    if (causes[kind].status == JOT_OK) {
+        causes[kind].status = last;
+        snprintf(causes[kind].text, sizeof causes[kind].text, " (%.500s)", message);
+    }
+    return NULL;
+}
+
+jot_status status_of_null(enum status_null kind, const char **out_why)
+{
+    bool is_known = causes[kind].status != JOT_OK;
+    *out_why = is_known ? causes[kind].text : "";
+    return is_known ? causes[kind].status : JOT_ERR_ARGUMENT;
+}
+
+void status_forget_nulls(void)
+{
+    causes[STATUS_NULL_ARRAY].status = causes[STATUS_NULL_FUNCTION].status = JOT_OK;
 }
 
 jot_status status_out_of_memory(void) { return status_fail(JOT_ERR_MEMORY, "out of memory"); }

@@ -3,6 +3,8 @@
 
 struct ir_scan ir_scan_of(const struct ir_node *n)
 {
+    int n_trips;
+    const int64_t *trips = ir_attr_ints(n->attrs, IR_KEY_trips, &n_trips);
     return (struct ir_scan){
         .body = (uint32_t)ir_field_find(n->attrs, IR_KEY_functions)->ints[0],
         .n_consts = (int)ir_attr_int(n->attrs, IR_KEY_n_consts),
@@ -11,6 +13,8 @@ struct ir_scan ir_scan_of(const struct ir_node *n)
         .reverse = ir_attr_int_or(n->attrs, IR_KEY_reverse, 0) != 0,
         .checkpoint = ir_attr_int_or(n->attrs, IR_KEY_checkpoint, IR_CHECKPOINT_AUTO),
         .lanes = ir_attr_int_or(n->attrs, IR_KEY_lanes, 0),
+        .first = n_trips ? trips[0] : 0,
+        .part = n_trips ? trips[1] : 0,
     };
 }
 
@@ -37,7 +41,8 @@ int ir_bodies_of(const struct ir_node *n, const int64_t **out)
 ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in)
 {
     int64_t body = s->body, checkpoint = s->checkpoint, lanes = s->lanes;
-    struct ir_field fields[7] = {IR_INTS(functions, 1, &body), IR_INT(n_consts, s->n_consts),
+    int64_t trips[] = {s->first, s->part};
+    struct ir_field fields[8] = {IR_INTS(functions, 1, &body), IR_INT(n_consts, s->n_consts),
                                  IR_INT(n_carry, s->n_carry), IR_INT(length, s->length),
                                  IR_INT(reverse, s->reverse)};
     int n = 5;
@@ -45,6 +50,8 @@ ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_
         fields[n++] = (struct ir_field)IR_INTS(checkpoint, 1, &checkpoint);
     if (lanes)
         fields[n++] = (struct ir_field)IR_INTS(lanes, 1, &lanes);
+    if (s->first || s->part)
+        fields[n++] = (struct ir_field)IR_INTS(trips, 2, trips);
     return ir_build(b, IR_scan, n_in, in, ir_attrs_make(b->module, n, fields));
 }
 

@@ -19,8 +19,10 @@ struct ir_scan {
     int64_t length;
     bool reverse;
     int64_t checkpoint; // k > 0: the carries before every k-th trip; or one of the below
-    bool
-        lanes; // there are no carries, and trips are the lanes of a map: all at once is as well
+    int64_t lanes;      // no carries: trips are lanes of a map, 1 and the maps around it; or 0
+    // What messages call trip t of a loop that another was made into: first + t, or, when it has
+    // so many trips of each trip of the loop around it, of which the two are one, r * part + that.
+    int64_t first, part;
 };
 
 // What reverse mode keeps of a scan beside k.

@@ -88,15 +88,18 @@ jot_status eval_check(const struct eval_call *c)
 
 uint32_t ir_host_add(struct ir_module *m, const struct ir_host *h)
 {
+    const char *where = h->where ? h->where : "";
     for (uint32_t i = 0; i < m->hosts.count; i++) {
         const struct ir_host *k = &m->hosts.at[i];
         bool same = k->call == h->call && k->ctx_bytes == h->ctx_bytes &&
-                    k->maps_batch == h->maps_batch && !strcmp(k->name, h->name);
+                    k->maps_batch == h->maps_batch && !strcmp(k->name, h->name) &&
+                    !strcmp(k->where, where);
         if (same && (h->ctx_bytes ? !memcmp(k->ctx, h->ctx, h->ctx_bytes) : k->ctx == h->ctx))
             return i;
     }
     struct ir_host copy = *h;
     copy.name = arena_text(m->arena, h->name);
+    copy.where = arena_text(m->arena, where);
     if (h->ctx_bytes)
         copy.ctx = arena_copy(m->arena, h->ctx, h->ctx_bytes);
     vec_push(m->arena, &m->hosts, copy);
@@ -192,8 +195,9 @@ jot_status ir_host_call(const struct ir_host *h, int lanes, int n_in, int n_out,
                               .n_lanes = lanes};
     unsigned before = status_failures();
     jot_status status = h->call(h->ctx, &call);
-    if (status != JOT_OK && status_failures() == before)
-        return status_fail(status, "the callback %s failed: %s", h->name,
-                           jot_status_name(status));
-    return status;
+    if (status == JOT_OK)
+        return JOT_OK;
+    return status_fail(status, "%s%s%s: %s", h->where, *h->where ? ": " : "", h->name,
+                       status_failures() == before ? jot_status_name(status)
+                                                   : jot_error_message());
 }

@@ -63,7 +63,8 @@ struct ir_where {
 
 // A C function that graphs call (jot/debug.h).
 struct ir_host {
-    const char *name; // in messages
+    const char *name;  // in messages
+    const char *where; // "prog.c:12: jot_callback", or ""
     jot_callback_function *call;
     // Borrowed, and the same by address; or, with ctx_bytes, a copy, and the same by content.
     void *ctx;

@@ -39,6 +39,7 @@ static struct hash128 body_key(const struct ir_module *m, uint32_t f, struct key
 static void add_host(struct strbuf *s, const struct ir_host *h)
 {
     add(s, h->name, strlen(h->name) + 1);
+    add(s, h->where, strlen(h->where) + 1);
     add(s, &h->call, sizeof h->call);
     add_number(s, (uint64_t)h->maps_batch);
     add_number(s, h->ctx_bytes);

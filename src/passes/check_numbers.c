@@ -10,6 +10,8 @@
 // axis of the index.  Lanes of a while that have left it are not checked: which are in it goes
 // along into the bodies of its step.
 //
+// Without kinds nothing is added but the trips to the checks there are, those of jot_assert.
+//
 // Needs all differentiation and mapping done, and places still there: before pass_simplify.
 #include "ir/control.h"
 #include "passes/body.h"
@@ -25,6 +27,7 @@ struct layout {
     uint32_t middle;
     uint32_t carries;      // results before the next count; NO_RESULT for a test
     int64_t length;        // of the loop: of a reverse scan, or -1
+    int64_t first, part;   // how it numbers its trips (ir/control.h)
     bool has_active;       //
     struct ir_type active; //
     bool active_is_row;    // it comes last
@@ -79,8 +82,24 @@ static ir_id or_done(struct checker *c, ir_id holds)
     return ir_or(b, holds, ir_not(b, ir_reshape(b, c->active, t.rank, dims)));
 }
 
+// A product of which one side has lanes has them in the middle of its result, and the transpose
+// behind it moves them to the front.  In a while of lanes it is checked there.
+static bool moves_lanes(const struct checker *c, const struct ir_node *n)
+{
+    return c->active != IR_NONE && n->op == IR_transpose &&
+           ir_node_of(c->g, ir_operand(c->g, n, 0))->op == IR_dot_general;
+}
+
+static bool is_checked_behind(const struct checker *c, const struct ir_node *n)
+{
+    const struct ir_node *next = n + 1;
+    return n->op == IR_dot_general && next < c->g->nodes.at + c->g->nodes.count &&
+           moves_lanes(c, next) && ir_operand(c->g, next, 0) == n->out;
+}
+
 static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
 {
+    n = moves_lanes(c, n) ? ir_node_of(c->g, ir_operand(c->g, n, 0)) : n;
     struct ir_module *m = c->b->module;
     const char *place = ir_where_text(m, n->where);
     struct strbuf message = strbuf_make(m->arena);
@@ -88,8 +107,9 @@ static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
         return;
     if (n->op == IR_param)
         strbuf_printf(&message, "argument %u", n->out);
-    else
-        strbuf_add(&message, ir_op_get((enum ir_op)n->op)->name);
+    else // the product with a cotangent is none that anybody wrote
+        strbuf_add(&message,
+                   n->op == IR_mul_z ? "its derivative" : ir_op_get((enum ir_op)n->op)->name);
     strbuf_add(&message, n->op == IR_param ? " is " : " gives ");
     strbuf_add(&message, c->kinds & PASS_CHECK_INF ? "NaN or infinity" : "NaN");
     ir_check(c->b, or_done(c, is_sound(c->b, y, c->kinds)), (int)c->n_trips, c->trips,
@@ -178,12 +198,14 @@ static void check_scan(struct checker *c, const struct ir_node *n, const ir_id *
         l.active_is_row = true;
         l.active = ir_type_row(c->b->module, l.active);
     }
+    l.first = s.first;
+    l.part = s.part;
     ir_id count = s.lanes ? IR_NONE : ir_scalar_int(c->b, JOT_I64, 0), *in = room_for(c, n);
     int n_in = operands_for(c, n, x, &l, n_consts, count, in);
     s.body = check_function(c->b->module, s.body, c->kinds, &l);
     s.n_consts += (int)c->n_trips + (l.has_active && !l.active_is_row);
     s.n_carry += !s.lanes;
-    if (s.lanes) {
+    if (s.lanes && c->kinds) {
         s.body = rule_name_lane(c->b->module, s.body, (uint32_t)n_in, (int)s.lanes - 1);
         in[n_in++] = ir_iota(c->b, ir_type_make(c->b->module, JOT_I64, 1, &s.length), 0);
     }
@@ -201,7 +223,7 @@ static void check_while(struct checker *c, const struct ir_node *n, const ir_id 
     l.carries = counts ? n->n_out : NO_RESULT;
     struct layout test = l;
     test.carries = NO_RESULT;
-    if (w.batched)
+    if (w.batched && c->kinds)
         l.test = w.test;
     ir_id *in = room_for(c, n);
     ir_id count = counts ? ir_scalar_int(c->b, JOT_I64, 0) : IR_NONE;
@@ -223,12 +245,49 @@ static bool knows_lanes(const struct checker *c, const struct ir_node *n)
            (t.rank == 1 && ir_dims(c->b->module, t)[0] == ir_scan_of(n).length);
 }
 
+static bool has_checks(const struct ir_graph *g, const struct ir_node *n)
+{
+    const int64_t *functions;
+    if (n->op == IR_check)
+        return true;
+    int n_bodies = ir_has_effect(g, n) && ir_has_bodies((enum ir_op)n->op)
+                       ? ir_bodies_of(n, &functions)
+                       : 0;
+    for (int k = 0; k < n_bodies; k++)
+        ir_for_each_node (ir_body(g, n, k), inner)
+            if (has_checks(ir_body(g, n, k), inner))
+                return true;
+    return false;
+}
+
+// A check of the user, with the trips before the lanes that it may name.
+static void name_trips(struct checker *c, const struct ir_node *n)
+{
+    int n_lanes;
+    ir_attr_ints(n->attrs, IR_KEY_lane_axes, &n_lanes);
+    ir_id *in = room_for(c, n);
+    uint32_t count = 0, most = IR_CHECK_TRIPS - (n->n_in - 1 - (uint32_t)n_lanes);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        in[count++] = c->map[ir_operand(c->g, n, i)];
+        for (uint32_t k = 0; i == 0 && k < c->n_trips && k < most; k++)
+            in[count++] = c->trips[k];
+    }
+    c->b->where = n->where;
+    ir_build(c->b, IR_check, (int)count, in, n->attrs);
+}
+
 static void copy_checked(struct checker *c, const struct ir_node *n)
 {
     enum ir_class op_class = ir_op_class((enum ir_op)n->op);
-    if (!c->kinds || !ir_has_bodies((enum ir_op)n->op) || !knows_lanes(c, n)) {
+    if (n->op == IR_check) {
+        name_trips(c, n);
+        return;
+    }
+    if (!ir_has_bodies((enum ir_op)n->op) ||
+        !(c->kinds ? knows_lanes(c, n) : has_checks(c->g, n))) {
         pass_copy_node(c->b, c->g, n, c->map);
-        bool checks = makes_numbers(n) || ir_has_bodies((enum ir_op)n->op);
+        bool checks = makes_numbers(n) ? !is_checked_behind(c, n)
+                                       : ir_has_bodies((enum ir_op)n->op) || moves_lanes(c, n);
         for (uint32_t i = 0; checks && i < n->n_out; i++)
             check_value(c, n, c->map[n->out + i]);
         return;
@@ -248,10 +307,18 @@ static void copy_checked(struct checker *c, const struct ir_node *n)
     }
 }
 
-// The number of the trip from the count.
-static ir_id trip_of(struct ir_builder *b, const struct layout *l, ir_id count)
+// The number of the trip from the count, behind those of the loops around.
+static void add_trip(struct checker *c, const struct layout *l, ir_id count)
 {
-    return l->length < 0 ? count : ir_sub(b, ir_scalar_int(b, JOT_I64, l->length - 1), count);
+    struct ir_builder *b = c->b;
+    ir_id t = count;
+    if (l->length >= 0)
+        t = ir_sub(b, ir_scalar_int(b, JOT_I64, l->length - 1), t);
+    if (l->first)
+        t = ir_add(b, t, ir_scalar_int(b, JOT_I64, l->first));
+    if (l->part && c->n_trips)
+        t = ir_add(b, t, ir_mul(b, c->trips[--c->n_trips], ir_scalar_int(b, JOT_I64, l->part)));
+    c->trips[c->n_trips++] = t;
 }
 
 static ir_id take_params(struct checker *c, const struct layout *l)
@@ -298,7 +365,7 @@ static uint32_t build(struct ir_module *m, uint32_t f, unsigned kinds, const str
                         .active = IR_NONE};
     ir_id count = take_params(&c, l);
     if (l->counts)
-        c.trips[c.n_trips++] = trip_of(&b, l, count);
+        add_trip(&c, l, count);
     if (l->test != IR_NONE)
         enter_lanes(&c, l->test);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
@@ -320,7 +387,8 @@ static uint32_t check_function(struct ir_module *m, uint32_t f, unsigned kinds,
     h = hash_combine(hash_combine(h, l->counts ? l->carries : 0), (uint64_t)l->length);
     h = hash_combine(hash_combine(h, l->has_active), l->active_is_row);
     h = hash_combine(h, l->has_active ? hash_bytes(0, &l->active, sizeof l->active) : 0);
-    h = hash_combine(h, l->test);
+    h = hash_combine(hash_combine(hash_combine(h, l->test), (uint64_t)l->first),
+                     (uint64_t)l->part);
     struct memo_key key = {.kind = MEMO_CHECK_NUMBERS, .f = f, .number = (int64_t)h};
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
@@ -334,6 +402,8 @@ static uint32_t check_function(struct ir_module *m, uint32_t f, unsigned kinds,
 uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds)
 {
     const struct ir_graph *g = ir_function(m, f);
+    if (!kinds && !g->has_effects)
+        return f;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     struct checker c = {.b = &b,
                         .g = g,

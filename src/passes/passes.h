@@ -112,7 +112,8 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f);
 uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
 
 // A check after each op that makes a NaN, or also an infinity, which names the op and its place.
-// After all differentiation and mapping; before simplification, which merges places.
+// After all differentiation and mapping; before simplification, which merges places.  Checks there
+// are tell the trips of the loops around them; without kinds that is all.
 enum pass_check { PASS_CHECK_NAN = 1u << 0, PASS_CHECK_INF = 1u << 1 };
 uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds);
 

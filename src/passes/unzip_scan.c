@@ -89,7 +89,8 @@ static jot_status build_segment(const struct segments *s, uint32_t *out_f)
         in[i] = ir_param(&b, i < first_row ? t : ir_type_stack(s->m, t, s->k));
     }
     struct ir_scan scan = s->scan;
-    scan.length = s->k;
+    scan.length = scan.part = s->k;
+    scan.first = s->scan.reverse ? s->rest : 0;
     ir_id y = ir_scan(&b, &scan, (int)f->n_params, in);
     for (uint32_t i = 0; i < f->outputs.count && y != IR_NONE; i++)
         ir_output(&b, y + i);
@@ -167,6 +168,7 @@ static jot_status run(struct segments *s, bool segments, ir_id *x, const bool *l
             rows[i] = group_rows(s, rows[i], linear[i]);
     }
     k.scan.length = segments ? s->n : s->rest;
+    k.scan.first = segments ? 0 : first;
     if (segments) {
         k.scan.checkpoint = 1;
         JOT_TRY(build_segment(s, &k.scan.body));

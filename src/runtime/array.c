@@ -220,7 +220,7 @@ static jot_array *move_to_default(jot_array *a)
     return moved;
 }
 
-jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims)
+static jot_array *copy(jot_dtype dtype, const void *data, const int64_t *dims)
 {
     int rank;
     if (read_dims("jot_array_copy", (int)dtype, dims, &rank) != JOT_OK)
@@ -242,15 +242,21 @@ jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims
     return move_to_default(a);
 }
 
+jot_array *jot_array_copy(jot_dtype dtype, const void *data, const int64_t *dims)
+{
+    jot_array *a = copy(dtype, data, dims);
+    return a ? a : status_null(STATUS_NULL_ARRAY, "jot_array_copy");
+}
+
 jot_array *jot_array_borrow(jot_dtype dtype, const void *data, const int64_t *dims,
                             void (*release)(const void *data, void *ctx), void *ctx)
 {
     return jot_array_borrow_on(jot_host(), dtype, data, dims, release, ctx);
 }
 
-jot_array *jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data,
-                               const int64_t *dims,
-                               void (*release)(const void *data, void *ctx), void *ctx)
+static jot_array *borrow(jot_device *device, jot_dtype dtype, const void *data,
+                         const int64_t *dims, void (*release)(const void *data, void *ctx),
+                         void *ctx)
 {
     int rank;
     device = device ? device : jot_default_device();
@@ -275,6 +281,14 @@ jot_array *jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *
     a->release = release;
     a->ctx = ctx;
     return a;
+}
+
+jot_array *jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data,
+                               const int64_t *dims,
+                               void (*release)(const void *data, void *ctx), void *ctx)
+{
+    jot_array *a = borrow(device, dtype, data, dims, release, ctx);
+    return a ? a : status_null(STATUS_NULL_ARRAY, "jot_array_borrow");
 }
 
 // The bytes of one element; false when an integer type cannot hold the value.
@@ -307,7 +321,7 @@ static bool encode(jot_dtype dtype, double value, unsigned char *out)
     return true;
 }
 
-jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
+static jot_array *fill(jot_dtype dtype, double value, const int64_t *dims)
 {
     int rank;
     unsigned char element[16];
@@ -328,6 +342,12 @@ jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
         memcpy((char *)a->data + done, a->data, part);
     }
     return move_to_default(a);
+}
+
+jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)
+{
+    jot_array *a = fill(dtype, value, dims);
+    return a ? a : status_null(STATUS_NULL_ARRAY, "jot_array_full");
 }
 
 jot_array *jot_array_retain(jot_array *a)
@@ -430,16 +450,19 @@ jot_status rt_array_transfer(jot_array *to, const jot_array *from)
 
 jot_array *jot_array_to(jot_array *a, jot_device *device)
 {
+    const char *why;
     device = device ? device : jot_default_device();
-    if (!a)
-        return status_fail(JOT_ERR_ARGUMENT, "jot_array_to: the array is NULL"), NULL;
+    if (!a) {
+        jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
+        return status_fail(status, "jot_array_to: the array is NULL%s", why), NULL;
+    }
     if (rt_array_device(a) == device)
         return jot_array_retain(a);
     jot_array *to = rt_array_create_on(device, (jot_dtype)a->dtype, a->rank, a->dims);
     if (to && rt_array_transfer(to, a) == JOT_OK)
         return to;
     jot_array_release(to);
-    return NULL;
+    return status_null(STATUS_NULL_ARRAY, "jot_array_to");
 }
 
 int64_t jot_array_dim(const jot_array *a, int axis)

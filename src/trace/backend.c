@@ -22,12 +22,12 @@ static bool wants_evaluator(void)
     return name && !strcmp(name, "eval");
 }
 
-// The function with the checks that JOT_CHECK asks for.
+// The function with the checks that JOT_CHECK asks for, and the trips in those there are.
 static uint32_t checked(struct ir_module *m, uint32_t function)
 {
     unsigned kinds = (environment_lists("JOT_CHECK", "nan") ? PASS_CHECK_NAN : 0) |
                      (environment_lists("JOT_CHECK", "inf") ? PASS_CHECK_INF : 0);
-    return kinds ? pass_check_numbers(m, function, kinds) : function;
+    return pass_check_numbers(m, function, kinds);
 }
 
 jot_status backend_compile(struct ir_module *m, uint32_t function,

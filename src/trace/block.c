@@ -125,6 +125,7 @@ static bool import_leaves(jot_block *b, struct block_leaves *leaves)
         struct block_leaf *l = &leaves->at[i];
         l->outer = trace_import(b->name, l->outer);
         if (trace_is_error(l->outer)) {
+            trace_name_error(l->outer, block_leaf_name(l));
             jot_place(l->outer, b->where);
             b->error = l->outer;
             return false;
@@ -248,6 +249,7 @@ static bool import_made(jot_block *b, const struct block_leaves *leaves)
         }
         *l->at = trace_import(b->name, *l->at);
         if (trace_is_error(*l->at)) {
+            trace_name_error(*l->at, block_leaf_name(l));
             jot_place(*l->at, b->where);
             return false;
         }

@@ -94,6 +94,7 @@ static bool close_branch(jot_block *b, struct traced *out)
         }
         jot_value v = trace_import(b->name, *l->at);
         if (trace_is_error(v)) {
+            trace_name_error(v, block_leaf_name(l));
             jot_place(v, b->where);
             return false;
         }

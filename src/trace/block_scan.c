@@ -127,6 +127,11 @@ static bool import_limit(jot_block *b, const char *what, jot_value *v)
     }
     const struct trace_number *number = trace_number_of(*v);
     struct ir_type type = trace_type(*v);
+    if (number && number->kind == 'u') {
+        b->error = block_fail(b, JOT_ERR_ARGUMENT, "%s %llu: an index ends at 2^63 - 1", what,
+                              (unsigned long long)number->u);
+        return false;
+    }
     if (number ? number->kind == 'i' : type.rank == 0 && dtype_is_integer(ir_dtype(type)))
         return true;
     b->error = block_fail(b, type.rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,

@@ -82,10 +82,11 @@ static ir_id call_host(const char *op, const struct ir_host *host, size_t n_in, 
     return t->b.status == JOT_OK ? y : IR_NONE;
 }
 
-static jot_value callback_values(const jot_callback_spec *spec, jot_value *out, size_t n_in,
-                                 const jot_value *values)
+static jot_value callback_values(const jot_callback_spec *spec, jot_value *out,
+                                 const char *where, size_t n_in, const jot_value *values)
 {
     jot_value error;
+    char buffer[320];
     if (!trace_ready("jot_callback", 0, NULL, &error))
         return error;
     const char *problem = spec_problem(spec, out);
@@ -100,6 +101,7 @@ static jot_value callback_values(const jot_callback_spec *spec, jot_value *out, 
     if (!read_types(spec, types))
         return trace_fail_status("jot_callback");
     struct ir_host host = {.name = spec->name ? spec->name : "callback",
+                           .where = trace_shorten(where, buffer, sizeof buffer),
                            .call = spec->call,
                            .ctx = spec->ctx,
                            .maps_batch = spec->map == JOT_CALLBACK_BATCH};
@@ -109,16 +111,16 @@ static jot_value callback_values(const jot_callback_spec *spec, jot_value *out, 
     return error;
 }
 
-static jot_value guarded_callback(const jot_callback_spec *spec, jot_value *out, size_t n_in,
-                                  const jot_value *in)
+static jot_value guarded_callback(const jot_callback_spec *spec, jot_value *out,
+                                  const char *where, size_t n_in, const jot_value *in)
 {
-    TRACE_RETURN(callback_values(spec, out, n_in, in));
+    TRACE_RETURN(callback_values(spec, out, where, n_in, in));
 }
 
 void jot_callback_values(const jot_callback_spec *spec, jot_value *out, const char *where,
                          size_t n_in, const jot_value *in)
 {
-    jot_value error = guarded_callback(spec, out, n_in, in);
+    jot_value error = guarded_callback(spec, out, where, n_in, in);
     jot_place(error, where);
     for (size_t i = 0; spec && out && i < spec->n_out && (error.trace || error.id); i++)
         out[i] = error;
@@ -146,6 +148,7 @@ static jot_value print_values(const char *op, const char *format, size_t n_in,
         return trace_fail(op, JOT_ERR_ARGUMENT, "the format has %d {} for %zu values", wanted,
                           n_in);
     struct ir_host host = {.name = op,
+                           .where = "",
                            .call = print_call,
                            .ctx = (void *)(uintptr_t)format,
                            .ctx_bytes = strlen(format) + 1,

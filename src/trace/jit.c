@@ -90,26 +90,17 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
     return read_donations(e, o->donate);
 }
 
-// The hash of the message of the last jot_jit that failed, to tell whether it explains a NULL.
-static _Thread_local uint64_t failed_jit;
-
-static jot_executable *remember_failure(void)
-{
-    failed_jit = hash_bytes(0, jot_error_message(), strlen(jot_error_message()));
-    return NULL;
-}
-
 jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
 {
     const char *problem = function_problem(&f);
     if (problem) {
         status_fail(JOT_ERR_ARGUMENT, "%s", problem);
-        return remember_failure();
+        return status_null(STATUS_NULL_FUNCTION, "");
     }
     struct jot_executable *e = memory_allocate_zeroed(sizeof *e);
     if (!e) {
         status_out_of_memory();
-        return remember_failure();
+        return status_null(STATUS_NULL_FUNCTION, "");
     }
     e->f = f;
     atomic_init(&e->references, 1);
@@ -121,7 +112,7 @@ jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
     if (set_up(e, options) == JOT_OK)
         return e;
     jot_executable_release(e);
-    return remember_failure();
+    return status_null(STATUS_NULL_FUNCTION, "");
 }
 
 jot_executable *jot_executable_retain(jot_executable *e)
@@ -312,25 +303,10 @@ static jot_status find_or_add(jot_executable *e, jot_array *const *in, const cha
 // ---------------------------------------------------------------------------------------
 // Calling
 
-// " (why)" when the last failure of the thread is that of a constructor, which gave the NULL.
-static const char *null_because(char *buffer, size_t size)
-{
-    static const char *const constructors[] = {"jot_array_copy", "jot_array_full",
-                                               "jot_array_borrow"};
-    const char *message = jot_error_message();
-    bool explains = failed_jit && hash_bytes(0, message, strlen(message)) == failed_jit;
-    for (size_t i = 0; i < sizeof constructors / sizeof *constructors; i++)
-        explains |= !strncmp(message, constructors[i], strlen(constructors[i]));
-    buffer[0] = 0;
-    if (explains)
-        snprintf(buffer, size, " (%s)", message);
-    return buffer;
-}
-
 static jot_status check_lists(const jot_executable *e, const char *where, size_t n_in,
                               jot_array *const *in, size_t n_out, jot_array *const *out)
 {
-    char why[600];
+    const char *why;
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
         return status_fail(JOT_ERR_ARGUMENT,
                            "%s%s: %s takes %d arrays and gives %d, not %zu and %zu", where,
@@ -340,15 +316,16 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
                            of_call(where), n_in && !in ? "inputs" : "outputs",
                            e->f.callee.name);
     for (size_t i = 0; i < n_in; i++)
-        if (!in[i])
-            return status_fail(JOT_ERR_ARGUMENT, "%s%s: input %zu of %s is NULL%s", where,
-                               of_call(where), i, e->f.callee.name,
-                               null_because(why, sizeof why));
+        if (!in[i]) {
+            jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
+            return status_fail(status, "%s%s: input %zu of %s is NULL%s", where, of_call(where),
+                               i, e->f.callee.name, why);
+        }
     return JOT_OK;
 }
 
-static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_array **in,
-                       size_t n_out, jot_array **out)
+static jot_status run(jot_executable *e, const char *where, size_t n_in, jot_array **in,
+                      size_t n_out, jot_array **out)
 {
     JOT_TRY(check_lists(e, where, n_in, in, n_out, out));
     struct version *v;
@@ -370,9 +347,18 @@ static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_ar
 
 static jot_status fail_null(const char *where)
 {
-    char why[600];
-    return status_fail(JOT_ERR_ARGUMENT, "%s%s: the function is NULL%s", where, of_call(where),
-                       null_because(why, sizeof why));
+    const char *why;
+    jot_status status = status_of_null(STATUS_NULL_FUNCTION, &why);
+    return status_fail(status, "%s%s: the function is NULL%s", where, of_call(where), why);
+}
+
+static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_array **in,
+                       size_t n_out, jot_array **out)
+{
+    jot_status status = run(e, where, n_in, in, n_out, out);
+    if (status == JOT_OK)
+        status_forget_nulls();
+    return status;
 }
 
 jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in,

@@ -45,6 +45,17 @@ static void place_error(struct trace *t, jot_value v, const char *where)
         ((struct trace_error *)(uintptr_t)s->error)->where = where;
 }
 
+void trace_name_error(jot_value v, const char *name)
+{
+    struct trace *t = trace_top();
+    const struct trace_slot *s = trace_slot_of(v);
+    if (v.id == 0 || s->error->where)
+        return;
+    struct strbuf text = strbuf_make(t->module->arena);
+    strbuf_printf(&text, "'%s': %s", name, s->error->text);
+    ((struct trace_error *)(uintptr_t)s->error)->text = text.text;
+}
+
 static void place(jot_value v, const char *where)
 {
     struct trace *t = trace_top();

@@ -246,6 +246,7 @@ bool function_add_rule(const jot_function *f, const struct ir_type *types, struc
     }
     functions[0] = widen(&r, 0);
     struct ir_builder b = open_wrapper(&r, f->callee.name);
+    b.where = ir_where_make(r.m, f->rule_where);
     ir_id *out = arena_array(r.m->arena, ir_id, r.n_out + 1);
     ir_id first = ir_call(&b, op, n_functions, functions, r.n_in + r.n_hidden, r.param);
     for (int i = 0; i < r.n_out; i++)

@@ -147,6 +147,8 @@ __attribute__((format(printf, 3, 4))) jot_value trace_fail(const char *op, jot_s
 jot_value trace_fail_status(const char *op);
 // The same error again, in the innermost trace.
 jot_value trace_fail_again(const struct trace_error *e);
+// Puts "'name': " before the text of the error, unless it is one of before, which has its place.
+void trace_name_error(jot_value v, const char *name);
 // The last error of this trace and those inside it, again.
 jot_value trace_fail_latest(void);
 jot_value trace_out_of_memory(void);

@@ -195,6 +195,7 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
         return fail_in(t, op, JOT_ERR_STALE, text);
     }
     const char *made = e->made && v.id < e->count && e->made[v.id] ? e->made[v.id] : e->where;
+    bool is_bound = made == e->where, is_macro = !strncmp(e->name, "JOT_", 4);
     char short_made[320];
     made = trace_shorten(made, short_made, sizeof short_made);
     if (e->kind == TRACE_BLOCK && is_inside(t, e->where))
@@ -204,11 +205,12 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
             "it before the %s",
             made, e->name, e->where, e->name);
     else if (e->kind == TRACE_BLOCK)
-        snprintf(
-            text, sizeof text,
-            "the value made at %s is used outside the %s (%s): list the variable in the %s "
-            "to bring it out",
-            made, e->name, e->where, e->name);
+        snprintf(text, sizeof text,
+                 "the %s%s is used outside the %s (%s): %s %s to bring it out",
+                 is_bound ? "state, row or index" : "value made at ", is_bound ? "" : made,
+                 e->name, e->where,
+                 is_macro ? "list the variable in the" : "make it a carry or an output of the",
+                 e->name);
     else if (e->kind == TRACE_SCOPE)
         snprintf(text, sizeof text,
                  "the value made at %s is of a scope that was closed, or was not listed in "
@@ -460,8 +462,11 @@ static jot_value from_array(const jot_array *a)
     jot_value error;
     if (!trace_ready("jot_from", 0, NULL, &error))
         return error;
-    if (!a)
-        return trace_fail("jot_from", JOT_ERR_ARGUMENT, "an array is NULL");
+    if (!a) {
+        const char *why;
+        jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
+        return trace_fail("jot_from", status, "an array is NULL%s", why);
+    }
     if (a->rank > IR_MAX_RANK)
         return trace_fail("jot_from", JOT_ERR_SHAPE, "an array of %d axes: at most %d", a->rank,
                           IR_MAX_RANK);

@@ -161,8 +161,10 @@ static jot_status add_one(void *ctx, const jot_callback_call *call)
 START_TEST(test_callback)
 {
     static const int number = 7;
-    struct ir_host host = {
-        .name = "add_one", .call = add_one, .ctx = (void *)(uintptr_t)&number};
+    struct ir_host host = {.name = "add_one",
+                           .where = "prog.c:3: jot_callback",
+                           .call = add_one,
+                           .ctx = (void *)(uintptr_t)&number};
     ck_assert_uint_eq(ir_host_add(module, &host), 0);
     ck_assert_uint_eq(ir_host_add(module, &host), 0);
     const char *text = "jot ir 1\n"
@@ -180,7 +182,7 @@ START_TEST(test_callback)
     ck_assert_double_eq(((double *)out[1].data)[2], 4);
     x[0] = -1;
     ck_assert_int_eq(ir_eval(arena, g, &in, out), JOT_ERR_DEVICE);
-    ck_assert_str_eq(jot_error_message(), "the callback add_one failed: JOT_ERR_DEVICE");
+    ck_assert_str_eq(jot_error_message(), "prog.c:3: jot_callback: add_one: JOT_ERR_DEVICE");
 }
 END_TEST
 
@@ -188,7 +190,8 @@ END_TEST
 START_TEST(test_hosts)
 {
     char a[] = "one", b[] = "one", c[] = "two";
-    struct ir_host host = {.name = "h", .call = add_one, .ctx = a, .ctx_bytes = sizeof a};
+    struct ir_host host = {
+        .name = "h", .where = "", .call = add_one, .ctx = a, .ctx_bytes = sizeof a};
     uint32_t first = ir_host_add(module, &host);
     host.ctx = b;
     ck_assert_uint_eq(ir_host_add(module, &host), first);

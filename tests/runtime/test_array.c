@@ -153,7 +153,7 @@ START_TEST(rejects_bad_input)
         jot_array_borrow(JOT_F32, (char *)x + 1, (int64_t[]){1, JOT_END}, NULL, NULL));
     // 64 TiB: a legal size that no machine has.
     FAILS(jot_array_full(JOT_I8, 0, INT64_C(1) << 46),
-          "out of memory: an array of 70368744177664 bytes");
+          "jot_array_full: out of memory: an array of 70368744177664 bytes");
 }
 END_TEST
 

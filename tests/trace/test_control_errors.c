@@ -23,6 +23,13 @@ static void halve(jot_value *carry, void *ctx)
     carry[0] = jot_mul(0.5, carry[0]);
 }
 
+#line 27 "test_control_errors.c"
+static void keep_sum(jot_value index, jot_value *carry, void *ctx)
+{
+    (void)ctx;
+    kept = carry[0] = jot_add(carry[0], index);
+}
+
 // x is f64[], v f64[4], w f32[3,2].  Lines are counted by hand from here on.
 // clang-format off
 #line 1 "bad_loop.c"
@@ -89,6 +96,20 @@ F(bound_of_scan) { (void)w; JOT_SCAN ((x), (v), (), .bound = 8) { x = jot_add(x,
 F(length_of_while) { (void)v, (void)w; JOT_WHILE ((x), jot_less(x, 9), .length = 9) { x = jot_add(x, 1); } return x; }
 F(reverse_of_map) { (void)w, (void)x; JOT_MAP ((v), (v), .reverse = true) { v = jot_exp(v); } return v; }
 F(batch_of_scan) { (void)w; JOT_SCAN ((x), (v), (), .batch = 2) { x = jot_add(x, v); } return x; }
+F(unset) { (void)v, (void)w; jot_value z = {0}; JOT_FOR (i, 3, z) { z = jot_add(x, i); } return z; }
+F(leaks_row) { (void)w; jot_value r = x; JOT_SCAN ((x), (v), ()) { r = v; x = jot_add(x, v); } return jot_add(x, r); }
+F(leaks_step) { (void)v, (void)w; jot_for(keep_sum, NULL, 0, 3, 1, &x); return jot_add(x, kept); }
+F(leaks_branch) { (void)v, (void)w; JOT_IF (jot_less(x, 9), x) { kept = jot_exp(x); x = kept; } return jot_add(x, kept); }
+F(leaks_rows) { (void)x, (void)w; jot_value y; JOT_MAP ((v), (y)) { kept = jot_exp(v); y = kept; } return jot_add(y, kept); }
+F(stale_branch) { (void)v, (void)w; jot_value y; JOT_IF (jot_less(x, 9), y) { JOT_FOR (i, 3, x) { kept = jot_exp(x); x = kept; } y = kept; } else { y = x; } return y; }
+F(last_index) { (void)v, (void)w; JOT_FOR (i, UINT64_MAX, x) { x = jot_add(x, i); } return x; }
+F(last_end) { (void)v, (void)w; JOT_FOR_RANGE (i, 2, UINT64_MAX, x) { x = jot_add(x, i); } return x; }
+F(index_outside) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_take(v, 4)); } return x; }
+F(place_outside) { (void)w; JOT_FOR (i, 3, v) { v = jot_at_set(v, -5, x); } return v; }
+F(window_outside) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dynamic_slice(v, jot_stack(0, i), 5))); } return x; }
+F(negative_window) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dynamic_slice(v, jot_stack(0, i), -1))); } return x; }
+F(negative_size) { (void)v, (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_zeros(JOT_F64, 2, -2))); } return x; }
+F(number_and_integer) { (void)v, (void)w; jot_value s = jot_from(0.5); JOT_FOR (i, 3, s) { JOT_FOR (k, 3, s) { s = i; } } return jot_add(s, x); }
 #line 200 "test_control_errors.c"
 // clang-format on
 
@@ -114,179 +135,185 @@ static void check_failure(jot_function f, jot_status status, const char *message
     ck_assert_ptr_null(trace_top());
 }
 
-START_TEST(types)
+static const struct {
+    jot_value (*f)(jot_value x, jot_value v, jot_value w);
+    jot_status status;
+    const char *message;
+} faults[] = {
+    {shape, JOT_ERR_SHAPE,
+     "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the step and f64[2] after it"},
+    {dtype, JOT_ERR_DTYPE,
+     "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the step and f64[] after it"},
+    {lossy, JOT_ERR_DTYPE,
+     "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it"},
+    {member, JOT_ERR_SHAPE,
+     "bad_loop.c:6: JOT_WHILE: 's (value 1 of 2)' is f64[] before the step and f64[2] after "
+     "it"},
+    {function, JOT_ERR_SHAPE,
+     "bad_loop.c:7: jot_scan: 'carry (value 1 of 2)' is f64[4] before the step and f64[2,4] "
+     "after it"},
+    {branch, JOT_ERR_SHAPE,
+     "bad_loop.c:8: JOT_IF: 'y' is f64[4] in the first branch and f64[] in the second branch"},
+    {branch_dtype, JOT_ERR_DTYPE,
+     "bad_loop.c:9: JOT_IF: 'y' is f64[] in the first branch and bool[] in the second branch"},
+    {cases, JOT_ERR_SHAPE,
+     "bad_loop.c:11: JOT_SWITCH: 'y' is f64[] in case 0 and f64[4] in case 1"},
+    {case_functions, JOT_ERR_SHAPE,
+     "bad_loop.c:13: jot_switch: 'out' is f64[] in case 0 and f64[2] in case 1"},
+    {branch_unset, JOT_ERR_TRACE,
+     "bad_loop.c:10: JOT_IF: 'y' has no value in the second branch"},
+    {case_unset, JOT_ERR_TRACE, "bad_loop.c:12: JOT_SWITCH: 'y' has no value in case 2"},
+    {case_counts, JOT_ERR_ARGUMENT,
+     "bad_loop.c:14: jot_switch: jot_apply: sum_of takes 2 values and gives 1, not 1 and 1"},
+    {no_case, JOT_ERR_ARGUMENT, "bad_loop.c:15: JOT_SWITCH: 0 cases: it takes one or more"},
+    {float_index, JOT_ERR_DTYPE,
+     "bad_loop.c:16: JOT_SWITCH: the index is f64[], not one integer"},
+    {long_index, JOT_ERR_SHAPE,
+     "bad_loop.c:17: JOT_SWITCH: the index is i32[4], not one integer"},
+    {condition, JOT_ERR_SHAPE,
+     "bad_loop.c:18: JOT_IF: the condition is bool[4], not one bool: jot_where chooses by "
+     "element"},
+    {number_condition, JOT_ERR_DTYPE,
+     "bad_loop.c:19: JOT_IF: the condition is i32[], not one bool: jot_where chooses by "
+     "element"},
+    {test, JOT_ERR_DTYPE, "bad_loop.c:20: JOT_WHILE: the test is f64[]: it must be one bool"},
+    {test_function, JOT_ERR_DTYPE,
+     "bad_loop.c:21: jot_while: the test is f64[]: it must be one bool"},
+    {idle, JOT_ERR_ARGUMENT,
+     "bad_loop.c:22: JOT_WHILE: the step changes nothing that is listed: the loop would not "
+     "end"},
+    {no_state, JOT_ERR_ARGUMENT,
+     "bad_loop.c:23: JOT_WHILE: no state: list what the step changes"},
+    {bound, JOT_ERR_ARGUMENT, "bad_loop.c:24: JOT_WHILE: a bound of -2 trips: it is 1 or more"},
+    {trips, JOT_ERR_ARGUMENT, "bad_loop.c:25: JOT_FOR: -3 trips: negative"},
+    {many_trips, JOT_ERR_ARGUMENT,
+     "bad_loop.c:26: JOT_FOR_RANGE: from -9223372036854775808 to 1: more than 2^63 - 1 trips"},
+    {float_trips, JOT_ERR_DTYPE,
+     "bad_loop.c:27: JOT_FOR: the trips are f32[], not one integer"},
+    {vector_trips, JOT_ERR_SHAPE,
+     "bad_loop.c:28: JOT_FOR: the trips are i32[4], not one integer"},
+    {first, JOT_ERR_DTYPE,
+     "bad_loop.c:29: JOT_FOR_RANGE: the first index is f64[], not one integer"},
+    {end, JOT_ERR_DTYPE, "bad_loop.c:30: JOT_FOR_RANGE: the end is f32[], not one integer"},
+    {length, JOT_ERR_ARGUMENT, "bad_loop.c:31: JOT_SCAN: a length of -1: negative"},
+    {no_length, JOT_ERR_ARGUMENT,
+     "bad_loop.c:32: JOT_SCAN: no rows in and no length: write .length = N behind the lists"},
+    {no_rows, JOT_ERR_SHAPE, "bad_loop.c:33: JOT_SCAN: 'x' is f64[]: it has no rows"},
+    {rows, JOT_ERR_SHAPE, "bad_loop.c:34: JOT_SCAN: 'w' is f32[3,2], but there are 4 rows"},
+    {rows_and_length, JOT_ERR_SHAPE,
+     "bad_loop.c:35: JOT_SCAN: 'v' is f64[4], but there are 5 rows"},
+    {unset_row, JOT_ERR_TRACE, "bad_loop.c:36: JOT_SCAN: 'y' was not set in the body"},
+    {batch, JOT_ERR_ARGUMENT, "bad_loop.c:37: JOT_MAP: a batch of -8: it is 1 or more rows"},
+    {no_map, JOT_ERR_ARGUMENT, "bad_loop.c:38: JOT_MAP: no rows: list what is mapped"},
+    {twice, JOT_ERR_ARGUMENT, "bad_loop.c:39: JOT_FOR: 'x' is listed twice"},
+    {two_roles, JOT_ERR_ARGUMENT, "bad_loop.c:40: JOT_SCAN: 'v' is listed twice"},
+    {two_results, JOT_ERR_ARGUMENT, "bad_loop.c:41: JOT_SCAN: 'x' is listed twice"},
+    {inside, JOT_ERR_SHAPE,
+     "bad_loop.c:54: jot_dot(w, w): contracting 2 with 3: f32[3,2] · f32[3,2]"},
+    {checkpoint, JOT_ERR_ARGUMENT,
+     "bad_loop.c:55: JOT_SCAN: a checkpoint of -7: the trips between two states that are kept, "
+     "or a constant of enum jot_checkpoint"},
+    {while_checkpoint, JOT_ERR_ARGUMENT,
+     "bad_loop.c:56: JOT_WHILE: a checkpoint is for JOT_SCAN, whose trips are counted before "
+     "it runs"},
+    {slots, JOT_ERR_ARGUMENT, "bad_loop.c:57: JOT_WHILE: 1 slots: 2 or more are possible"},
+    {slots_and_bound, JOT_ERR_ARGUMENT,
+     "bad_loop.c:58: JOT_WHILE: slots are for a loop without a bound: one with a bound keeps "
+     "what its trips need"},
+    {slots_of_scan, JOT_ERR_ARGUMENT,
+     "bad_loop.c:59: JOT_SCAN: slots are for JOT_WHILE: write .checkpoint here"},
+    {bound_of_scan, JOT_ERR_ARGUMENT, "bad_loop.c:60: JOT_SCAN: a bound is for JOT_WHILE"},
+    {length_of_while, JOT_ERR_ARGUMENT, "bad_loop.c:61: JOT_WHILE: a length is for JOT_SCAN"},
+    {reverse_of_map, JOT_ERR_ARGUMENT, "bad_loop.c:62: JOT_MAP: reverse is for JOT_SCAN"},
+    {batch_of_scan, JOT_ERR_ARGUMENT, "bad_loop.c:63: JOT_SCAN: a batch is for JOT_MAP"},
+    {leaks, JOT_ERR_STALE,
+     "bad_loop.c:42: jot_add(x, y): the value made at bad_loop.c:42: jot_exp(x) is used "
+     "outside the JOT_FOR (bad_loop.c:42: JOT_FOR): list the variable in the JOT_FOR to bring "
+     "it out"},
+    {leaks_index, JOT_ERR_STALE,
+     "bad_loop.c:43: jot_add(x, kept): the value made at bad_loop.c:43: jot_mul(i, 2) is used "
+     "outside the JOT_FOR (bad_loop.c:43: JOT_FOR): list the variable in the JOT_FOR to bring "
+     "it out"},
+    {other_block, JOT_ERR_STALE,
+     "bad_loop.c:44: jot_add(x, kept): the value made at bad_loop.c:44: jot_exp(x) is used "
+     "outside the JOT_FOR (bad_loop.c:44: JOT_FOR): list the variable in the JOT_FOR to bring "
+     "it out"},
+    {other_case, JOT_ERR_STALE,
+     "bad_loop.c:45: JOT_SWITCH: 'y': the value made at bad_loop.c:45: jot_exp(x) inside the "
+     "JOT_SWITCH (bad_loop.c:45: JOT_SWITCH) is used in another part of it: compute it before "
+     "the JOT_SWITCH"},
+    {test_leaks, JOT_ERR_STALE,
+     "bad_loop.c:48: jot_add(x, y): the value made at bad_loop.c:48: jot_mul(x, x) inside the "
+     "JOT_WHILE (bad_loop.c:48: JOT_WHILE) is used in another part of it: compute it before "
+     "the JOT_WHILE"},
+    {breaks, JOT_ERR_TRACE,
+     "bad_loop.c:49: JOT_FOR: left by break, return or goto; a traced block has no early exit: "
+     "use JOT_WHILE or jot_where"},
+    {returns, JOT_ERR_TRACE,
+     "bad_loop.c:50: JOT_SCAN: left by break, return or goto; a traced block has no early "
+     "exit: use JOT_WHILE or jot_where"},
+    {jumps, JOT_ERR_TRACE,
+     "bad_loop.c:51: JOT_WHILE: left by break, return or goto; a traced block has no early "
+     "exit: use JOT_WHILE or jot_where"},
+    {breaks_if, JOT_ERR_TRACE,
+     "bad_loop.c:52: JOT_IF: left by break, return or goto; a traced block has no early exit: "
+     "use JOT_WHILE or jot_where"},
+    {returns_inside, JOT_ERR_TRACE,
+     "bad_loop.c:53: JOT_SCAN: left by break, return or goto; a traced block has no early "
+     "exit: use JOT_WHILE or jot_where"},
+    {unset, JOT_ERR_ARGUMENT,
+     "bad_loop.c:64: JOT_FOR: 'z': a jot_value that was never set (all zero)"},
+    {leaks_row, JOT_ERR_STALE,
+     "bad_loop.c:65: jot_add(x, r): the state, row or index is used outside the JOT_SCAN "
+     "(bad_loop.c:65: JOT_SCAN): list the variable in the JOT_SCAN to bring it out"},
+    {leaks_step, JOT_ERR_STALE,
+     "bad_loop.c:66: jot_add(x, kept): the value made at test_control_errors.c:30: "
+     "jot_add(carry[0], index) is used outside the jot_for (bad_loop.c:66: jot_for): make it a "
+     "carry or an output of the jot_for to bring it out"},
+    {leaks_branch, JOT_ERR_STALE,
+     "bad_loop.c:67: jot_add(x, kept): the value made at bad_loop.c:67: jot_exp(x) is used "
+     "outside the JOT_IF (bad_loop.c:67: JOT_IF): list the variable in the JOT_IF to bring it "
+     "out"},
+    {leaks_rows, JOT_ERR_STALE,
+     "bad_loop.c:68: jot_add(y, kept): the value made at bad_loop.c:68: jot_exp(v) is used "
+     "outside the JOT_MAP (bad_loop.c:68: JOT_MAP): list the variable in the JOT_MAP to bring "
+     "it out"},
+    {stale_branch, JOT_ERR_STALE,
+     "bad_loop.c:69: JOT_IF: 'y': the value made at bad_loop.c:69: jot_exp(x) is used outside "
+     "the JOT_FOR (bad_loop.c:69: JOT_FOR): list the variable in the JOT_FOR to bring it out"},
+    {last_index, JOT_ERR_ARGUMENT,
+     "bad_loop.c:70: JOT_FOR: the trips are 18446744073709551615: an index ends at 2^63 - 1"},
+    {last_end, JOT_ERR_ARGUMENT,
+     "bad_loop.c:71: JOT_FOR_RANGE: the end is 18446744073709551615: an index ends at 2^63 - "
+     "1"},
+    {index_outside, JOT_ERR_ARGUMENT,
+     "bad_loop.c:72: jot_take(v, 4): index 4 of axis 0 of f64[4]: indices are -4 to 3"},
+    {place_outside, JOT_ERR_ARGUMENT,
+     "bad_loop.c:73: jot_at_set(v, -5, x): index -5 of axis 0 of f64[4]: indices are -4 to 3"},
+    {window_outside, JOT_ERR_SHAPE,
+     "bad_loop.c:74: jot_dynamic_slice(v, jot_stack(0, i), 5): a window of 5 along axis 0 of "
+     "f64[4]: at most 4"},
+    {negative_window, JOT_ERR_ARGUMENT,
+     "bad_loop.c:75: jot_dynamic_slice(v, jot_stack(0, i), -1): size -1 of axis 0 is negative"},
+    {negative_size, JOT_ERR_ARGUMENT,
+     "bad_loop.c:76: jot_zeros(JOT_F64, 2, -2): size -2 of axis 1 is negative"},
+    {number_and_integer, JOT_ERR_DTYPE,
+     "bad_loop.c:77: JOT_FOR: 's' is f32[] before the step and i32[] after it"},
+};
+
+START_TEST(fault)
 {
-    check_failure(jot_fn(shape), JOT_ERR_SHAPE,
-                  "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the step and f64[2] after it");
-    check_failure(jot_fn(dtype), JOT_ERR_DTYPE,
-                  "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the step and f64[] after it");
-    check_failure(jot_fn(lossy), JOT_ERR_DTYPE,
-                  "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it");
-    check_failure(jot_fn(member), JOT_ERR_SHAPE,
-                  "bad_loop.c:6: JOT_WHILE: 's (value 1 of 2)' is f64[] before the step and "
-                  "f64[2] after it");
-    check_failure(jot_fn(function), JOT_ERR_SHAPE,
-                  "bad_loop.c:7: jot_scan: 'carry (value 1 of 2)' is f64[4] before the step "
-                  "and f64[2,4] after it");
-    check_failure(jot_fn(branch), JOT_ERR_SHAPE,
-                  "bad_loop.c:8: JOT_IF: 'y' is f64[4] in the first branch and f64[] in the "
-                  "second branch");
-    check_failure(jot_fn(branch_dtype), JOT_ERR_DTYPE,
-                  "bad_loop.c:9: JOT_IF: 'y' is f64[] in the first branch and bool[] in the "
-                  "second branch");
-    check_failure(jot_fn(cases), JOT_ERR_SHAPE,
-                  "bad_loop.c:11: JOT_SWITCH: 'y' is f64[] in case 0 and f64[4] in case 1");
-    check_failure(jot_fn(case_functions), JOT_ERR_SHAPE,
-                  "bad_loop.c:13: jot_switch: 'out' is f64[] in case 0 and f64[2] in case 1");
+    check_failure(jot_fn(faults[_i].f), faults[_i].status, faults[_i].message);
 }
 END_TEST
 
-START_TEST(branches)
+START_TEST(handle_of_another_trace)
 {
-    check_failure(jot_fn(branch_unset), JOT_ERR_TRACE,
-                  "bad_loop.c:10: JOT_IF: 'y' has no value in the second branch");
-    check_failure(jot_fn(case_unset), JOT_ERR_TRACE,
-                  "bad_loop.c:12: JOT_SWITCH: 'y' has no value in case 2");
-    check_failure(
-        jot_fn(case_counts), JOT_ERR_ARGUMENT,
-        "bad_loop.c:14: jot_switch: jot_apply: sum_of takes 2 values and gives 1, not 1 and 1");
-    check_failure(jot_fn(no_case), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:15: JOT_SWITCH: 0 cases: it takes one or more");
-    check_failure(jot_fn(float_index), JOT_ERR_DTYPE,
-                  "bad_loop.c:16: JOT_SWITCH: the index is f64[], not one integer");
-    check_failure(jot_fn(long_index), JOT_ERR_SHAPE,
-                  "bad_loop.c:17: JOT_SWITCH: the index is i32[4], not one integer");
-    check_failure(jot_fn(condition), JOT_ERR_SHAPE,
-                  "bad_loop.c:18: JOT_IF: the condition is bool[4], not one bool: jot_where "
-                  "chooses by element");
-    check_failure(jot_fn(number_condition), JOT_ERR_DTYPE,
-                  "bad_loop.c:19: JOT_IF: the condition is i32[], not one bool: jot_where "
-                  "chooses by element");
-}
-END_TEST
-
-START_TEST(loops)
-{
-    check_failure(jot_fn(test), JOT_ERR_DTYPE,
-                  "bad_loop.c:20: JOT_WHILE: the test is f64[]: it must be one bool");
-    check_failure(jot_fn(test_function), JOT_ERR_DTYPE,
-                  "bad_loop.c:21: jot_while: the test is f64[]: it must be one bool");
-    check_failure(jot_fn(idle), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:22: JOT_WHILE: the step changes nothing that is listed: the loop "
-                  "would not end");
-    check_failure(jot_fn(no_state), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:23: JOT_WHILE: no state: list what the step changes");
-    check_failure(jot_fn(bound), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:24: JOT_WHILE: a bound of -2 trips: it is 1 or more");
-    check_failure(jot_fn(trips), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:25: JOT_FOR: -3 trips: negative");
-    check_failure(jot_fn(many_trips), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:26: JOT_FOR_RANGE: from -9223372036854775808 to 1: more than "
-                  "2^63 - 1 trips");
-    check_failure(jot_fn(float_trips), JOT_ERR_DTYPE,
-                  "bad_loop.c:27: JOT_FOR: the trips are f32[], not one integer");
-    check_failure(jot_fn(vector_trips), JOT_ERR_SHAPE,
-                  "bad_loop.c:28: JOT_FOR: the trips are i32[4], not one integer");
-    check_failure(jot_fn(first), JOT_ERR_DTYPE,
-                  "bad_loop.c:29: JOT_FOR_RANGE: the first index is f64[], not one integer");
-    check_failure(jot_fn(end), JOT_ERR_DTYPE,
-                  "bad_loop.c:30: JOT_FOR_RANGE: the end is f32[], not one integer");
-    check_failure(jot_fn(length), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:31: JOT_SCAN: a length of -1: negative");
-    check_failure(jot_fn(no_length), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:32: JOT_SCAN: no rows in and no length: write .length = N behind "
-                  "the lists");
-    check_failure(jot_fn(no_rows), JOT_ERR_SHAPE,
-                  "bad_loop.c:33: JOT_SCAN: 'x' is f64[]: it has no rows");
-    check_failure(jot_fn(rows), JOT_ERR_SHAPE,
-                  "bad_loop.c:34: JOT_SCAN: 'w' is f32[3,2], but there are 4 rows");
-    check_failure(jot_fn(rows_and_length), JOT_ERR_SHAPE,
-                  "bad_loop.c:35: JOT_SCAN: 'v' is f64[4], but there are 5 rows");
-    check_failure(jot_fn(unset_row), JOT_ERR_TRACE,
-                  "bad_loop.c:36: JOT_SCAN: 'y' was not set in the body");
-    check_failure(jot_fn(batch), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:37: JOT_MAP: a batch of -8: it is 1 or more rows");
-    check_failure(jot_fn(no_map), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:38: JOT_MAP: no rows: list what is mapped");
-    check_failure(jot_fn(twice), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:39: JOT_FOR: 'x' is listed twice");
-    check_failure(jot_fn(two_roles), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:40: JOT_SCAN: 'v' is listed twice");
-    check_failure(jot_fn(two_results), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:41: JOT_SCAN: 'x' is listed twice");
-    check_failure(jot_fn(inside), JOT_ERR_SHAPE,
-                  "bad_loop.c:54: jot_dot(w, w): contracting 2 with 3: f32[3,2] · f32[3,2]");
-    check_failure(jot_fn(checkpoint), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:55: JOT_SCAN: a checkpoint of -7: the trips between two states "
-                  "that are kept, or a constant of enum jot_checkpoint");
-    check_failure(jot_fn(while_checkpoint), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:56: JOT_WHILE: a checkpoint is for JOT_SCAN, whose trips are "
-                  "counted before it runs");
-    check_failure(jot_fn(slots), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:57: JOT_WHILE: 1 slots: 2 or more are possible");
-    check_failure(jot_fn(slots_and_bound), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:58: JOT_WHILE: slots are for a loop without a bound: one with a "
-                  "bound keeps what its trips need");
-    check_failure(jot_fn(slots_of_scan), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:59: JOT_SCAN: slots are for JOT_WHILE: write .checkpoint here");
-    check_failure(jot_fn(bound_of_scan), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:60: JOT_SCAN: a bound is for JOT_WHILE");
-    check_failure(jot_fn(length_of_while), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:61: JOT_WHILE: a length is for JOT_SCAN");
-    check_failure(jot_fn(reverse_of_map), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:62: JOT_MAP: reverse is for JOT_SCAN");
-    check_failure(jot_fn(batch_of_scan), JOT_ERR_ARGUMENT,
-                  "bad_loop.c:63: JOT_SCAN: a batch is for JOT_MAP");
-}
-END_TEST
-
-START_TEST(handles)
-{
-    check_failure(jot_fn(leaks), JOT_ERR_STALE,
-                  "bad_loop.c:42: jot_add(x, y): the value made at bad_loop.c:42: jot_exp(x) "
-                  "is used outside the JOT_FOR (bad_loop.c:42: JOT_FOR): list the variable in "
-                  "the JOT_FOR to bring it out");
-    check_failure(jot_fn(leaks_index), JOT_ERR_STALE,
-                  "bad_loop.c:43: jot_add(x, kept): the value made at bad_loop.c:43: "
-                  "jot_mul(i, 2) is used outside the JOT_FOR (bad_loop.c:43: JOT_FOR): list "
-                  "the variable in the JOT_FOR to bring it out");
-    check_failure(jot_fn(other_block), JOT_ERR_STALE,
-                  "bad_loop.c:44: jot_add(x, kept): the value made at bad_loop.c:44: "
-                  "jot_exp(x) is used outside the JOT_FOR (bad_loop.c:44: JOT_FOR): list the "
-                  "variable in the JOT_FOR to bring it out");
-    check_failure(jot_fn(other_case), JOT_ERR_STALE,
-                  "bad_loop.c:45: JOT_SWITCH: the value made at bad_loop.c:45: jot_exp(x) "
-                  "inside the JOT_SWITCH (bad_loop.c:45: JOT_SWITCH) is used in another part "
-                  "of it: compute it before the JOT_SWITCH");
     must(call(jot_fn(keeps)));
     check_failure(jot_fn(other_trace), JOT_ERR_STALE,
                   "bad_loop.c:47: jot_add(x, kept): the value made at bad_loop.c:46: "
                   "jot_exp(x) is used outside the JOT_FOR (bad_loop.c:46: JOT_FOR): list the "
                   "variable in the JOT_FOR to bring it out");
-    check_failure(jot_fn(test_leaks), JOT_ERR_STALE,
-                  "bad_loop.c:48: jot_add(x, y): the value made at bad_loop.c:48: jot_mul(x, "
-                  "x) inside the JOT_WHILE (bad_loop.c:48: JOT_WHILE) is used in another part "
-                  "of it: compute it before the JOT_WHILE");
-}
-END_TEST
-
-START_TEST(exits)
-{
-    check_failure(jot_fn(breaks), JOT_ERR_TRACE,
-                  "bad_loop.c:49: JOT_FOR: left by break, return or goto; a traced block has "
-                  "no early exit: use JOT_WHILE or jot_where");
-    check_failure(jot_fn(returns), JOT_ERR_TRACE,
-                  "bad_loop.c:50: JOT_SCAN: left by break, return or goto; a traced block has "
-                  "no early exit: use JOT_WHILE or jot_where");
-    check_failure(jot_fn(jumps), JOT_ERR_TRACE,
-                  "bad_loop.c:51: JOT_WHILE: left by break, return or goto; a traced block has "
-                  "no early exit: use JOT_WHILE or jot_where");
-    check_failure(jot_fn(breaks_if), JOT_ERR_TRACE,
-                  "bad_loop.c:52: JOT_IF: left by break, return or goto; a traced block has no "
-                  "early exit: use JOT_WHILE or jot_where");
-    check_failure(jot_fn(returns_inside), JOT_ERR_TRACE,
-                  "bad_loop.c:53: JOT_SCAN: left by break, return or goto; a traced block has "
-                  "no early exit: use JOT_WHILE or jot_where");
 }
 END_TEST
 
@@ -338,11 +365,8 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_test(t, types);
-    tcase_add_test(t, branches);
-    tcase_add_test(t, loops);
-    tcase_add_test(t, handles);
-    tcase_add_test(t, exits);
+    tcase_add_loop_test(t, fault, 0, sizeof faults / sizeof *faults);
+    tcase_add_test(t, handle_of_another_trace);
     tcase_add_test(t, no_memory);
 }
 

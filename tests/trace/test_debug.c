@@ -125,10 +125,10 @@ START_TEST(test_blocks)
 {
     call_on(jot_fn(in_loop), 2, (const double[]){1, 2}, NULL);
     call_on(jot_fn(in_loop), 2, (const double[]){1, 40},
-            "test_debug.c: jot_assert(jot_less(x, 100)): grows, at [1]");
+            "test_debug.c: jot_assert(jot_less(x, 100)): grows, at [1], in trip 2");
     call_on(jot_fn(in_while), 2, (const double[]){1, 2}, NULL);
     call_on(jot_fn(in_while), 2, (const double[]){-1, 2},
-            "test_debug.c: jot_assert(jot_greater(x, 0)): falls, at [0]");
+            "test_debug.c: jot_assert(jot_greater(x, 0)): falls, at [0], in trip 0");
     call_on(jot_fn(in_branch), 2, (const double[]){1, 2}, NULL);
     call_on(jot_fn(in_branch), 2, (const double[]){1, -7}, NULL);
     call_on(jot_fn(in_branch), 2, (const double[]){1, 7},
@@ -179,7 +179,7 @@ START_TEST(test_bound)
     call_on(jot_vmap(jot_grad(jot_fn(bounded), 0), 0), 3, bad, BOUND ", at [1]");
     call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 107}, NULL);
     call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 101},
-            BOUND ", at [1]");
+            BOUND ", at [1], in trip 0");
 }
 END_TEST
 
@@ -535,10 +535,10 @@ START_TEST(test_callback_fails)
     double y[3];
     counter = (struct counter){.fails_at = 3};
     ck_assert_int_eq(run_squares(jot_vmap(jot_fn(squared_at_once), 0), x, y), JOT_ERR_IO);
-    ck_assert_str_eq(jot_error_message(), "the disk is full");
+    ck_assert_str_eq(said(), "test_debug.c: jot_callback: square: the disk is full");
     counter = (struct counter){.fails_at = -2};
     ck_assert_int_eq(run_squares(jot_vmap(jot_fn(squared_at_once), 0), x, y), JOT_ERR_DEVICE);
-    ck_assert_str_eq(jot_error_message(), "the callback square failed: JOT_ERR_DEVICE");
+    ck_assert_str_eq(said(), "test_debug.c: jot_callback: square: JOT_ERR_DEVICE");
 }
 END_TEST
 

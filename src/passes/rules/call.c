@@ -122,8 +122,13 @@ static void unused_params(struct ir_builder *b, const struct ir_graph *g, uint32
 
 // What stands for the tangents of a function with callbacks: the run fails.  Reverse mode drops it.
 static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
-                              const struct ir_graph *forward, const char *why, uint32_t *out_f)
+                              const struct ir_graph *forward, const char *why,
+                              const char *place, uint32_t *out_f)
 {
+    struct strbuf message = strbuf_make(m->arena);
+    strbuf_printf(&message,
+                  "jot_custom_vjp: forward mode of %s, whose rule %s is for reverse mode: %s",
+                  g->name, forward->name, why);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     uint32_t n_y = g->outputs.count;
     unused_params(&b, forward, n_y, forward->outputs.count, room(&b, forward->outputs.count));
@@ -131,7 +136,7 @@ static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
     for (uint32_t i = 0; i < g->n_params; i++)
         if (pass_is_inexact(ir_type_of(g, i)))
             ir_param(&b, ir_type_of(g, i));
-    ir_check(&b, ir_scalar_int(&b, JOT_BOOL, 0), 0, NULL, why, "forward mode");
+    ir_check(&b, ir_scalar_int(&b, JOT_BOOL, 0), 0, NULL, message.text, place ? place : "");
     for (uint32_t i = 0; i < n_y; i++)
         if (pass_is_inexact(ir_type_of(g, g->outputs.at[i])))
             ir_output(&b, ir_zeros(&b, ir_type_of(g, g->outputs.at[i])));
@@ -141,7 +146,7 @@ static jot_status no_tangents(struct ir_module *m, const struct ir_graph *g,
 // (residuals, x, dx) -> dy, by differentiating f: what forward mode uses.  Its effects are those
 // of the forward function already.
 static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir_graph *forward,
-                                uint32_t *out_f)
+                                const char *place, uint32_t *out_f)
 {
     const struct ir_graph *g = ir_function(m, f);
     uint32_t jvp;
@@ -155,7 +160,7 @@ static jot_status build_forward(struct ir_module *m, uint32_t f, const struct ir
         // It is for its callbacks if there are tangents without those.
         const char *why = arena_text(m->arena, jot_error_message());
         JOT_TRY(pass_jvp(m, rule_hide_callbacks(m, stripped), in, &jvp, nonzero));
-        return no_tangents(m, g, forward, why, out_f);
+        return no_tangents(m, g, forward, why, place, out_f);
     }
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     uint32_t n_y = g->outputs.count;
@@ -202,7 +207,7 @@ void jvp_custom_vjp(struct jvp *c)
     struct ir_module *m = B->module;
     uint32_t f = function_of(&c->n, 0), forward = function_of(&c->n, 1), there, back;
     const struct ir_graph *fw = ir_function(m, forward);
-    jot_status status = build_forward(m, f, fw, &there);
+    jot_status status = build_forward(m, f, fw, ir_where_text(m, c->n.where), &there);
     if (status == JOT_OK)
         status = build_backward(m, f, fw, function_of(&c->n, 2), &back);
     if (status != JOT_OK) {
