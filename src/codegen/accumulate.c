@@ -216,6 +216,8 @@ static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
 
 void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
 {
+    if (a->elements)
+        return;
     if (a->one_row) {
         for (int64_t at = 0; at < a->stride; at += row_width(a))
             reset_run(l, a, cg_int(l->module, at), row_width(a));
@@ -311,7 +313,8 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     bases(a, base);
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
-    struct cg_element old = cg_element_load(l, a, false, base, at, l->lanes);
+    struct cg_element old = a->elements ? cg_element_identity(l, a, l->lanes)
+                                        : cg_element_load(l, a, false, base, at, l->lanes);
     struct cg_element fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
                                       cg_wide(l, position), mask);
     cg_element_store(l, a, false, base, at, &fresh);
@@ -440,6 +443,23 @@ static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned
     cg_element_store(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
 
+// By halves, in registers: the accumulators that differ by one come last.
+static struct cg_element fold_elements(struct cg_lowering *l, const struct cg_accumulator *a,
+                                       unsigned first, unsigned step)
+{
+    if (step == a->rows) {
+        LLVMValueRef base[3];
+        bases(a, base);
+        return first < a->elements
+                   ? cg_element_load(l, a, false, base, cg_int(l->module, first * a->lanes),
+                                     a->lanes)
+                   : cg_element_identity(l, a, a->lanes);
+    }
+    struct cg_element low = fold_elements(l, a, first, 2 * step),
+                      high = fold_elements(l, a, first + step, 2 * step);
+    return cg_element_combine(l, a, &low, &high);
+}
+
 void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a,
                            const struct cg_results *to, LLVMValueRef row,
                            LLVMValueRef first_position)
@@ -448,6 +468,11 @@ void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a
     struct finish f = {
         .a = a, .to = {to->re, to->im, to->position}, .first_position = first_position};
     f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
+    if (a->elements) {
+        struct cg_element t = fold_elements(l, a, 0, 1);
+        cg_element_store(l, a, true, f.to, f.to_at, &t);
+        return;
+    }
     bool together = a->own_axis || (a->lanes == 1 && a->count == 1);
     if (together) {
         for_runs(l, a->count, 1, finish_lanes, &f);

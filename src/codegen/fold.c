@@ -4,9 +4,10 @@
 // When the fold's own last axis is the vector axis, lane l of a window of `rows` elements is
 // accumulator l.  A window that several rows of the last axis share is visited once for each of
 // them, under a mask.  Otherwise elements come one by one, element i to accumulator i mod 64.
-#include "codegen/lower.h"
+#include "codegen/accumulate.h"
 
 #define UNROLL 16 // sequences up to this length are written out
+#define SHORT 32  // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
 
 static unsigned power_of_two(int64_t n, unsigned limit)
@@ -142,6 +143,8 @@ static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, uns
         if (i < f->n_combines) {
             a->op = s->combines[i].op;
             a->dtype = s->combines[i].dtype;
+            bool is_short = !f->own_axis && l->lanes > 1 && p->length <= SHORT && !cg_is_arg(a);
+            a->elements = is_short ? (unsigned)p->length : 0;
         } else {
             nest_id put = puts[i - f->n_combines];
             a->op = cg_statement(l, put)->op;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define MOST_SUMS 16
+#define MOST_SUMS 20
 #define TRIPS 8 // over 64 points each, of a block of 512
 
 // A function in the making.
@@ -361,9 +361,10 @@ static void make_product(struct maker *f, const struct cg_product *p)
     for (int64_t i = 0; i < MOST_SUMS; i++)
         x.sums[i] = LLVMBuildAlloca(f->m.b, x.type, "");
     x.kept = LLVMBuildAlloca(f->m.b, LLVMArrayType2(x.type, x.parts * MOST_SUMS), "");
-    // No more results than lanes, so that one vector takes their sums.
-    int64_t side_a = least(p->sides[0] < 4 ? 2 : 4, x.lanes),
-            side_b = whole_side(p->sides[1], x.lanes / side_a);
+    // As many results as leave registers for the factors.
+    int64_t most = f->module->vector_bytes == 64 ? MOST_SUMS : 8,
+            side_a = whole_side(p->sides[0], most / 4),
+            side_b = whole_side(p->sides[1], least(most / side_a, x.lanes));
     int64_t whole = p->sides[0] / side_a, rest = p->sides[0] % side_a;
     if (whole) {
         x.rows = side_a;

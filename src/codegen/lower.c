@@ -51,9 +51,26 @@ static bool is_product_with_number(const struct cg_lowering *l, const struct nes
     return c != 0 && isfinite(c);
 }
 
+// x + x is 2 x, and where x is -y it is -2 y: one operation instead of two.
+static bool lower_twice(struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (s->op != IR_add || s->in[0] != s->in[1] || (s->dtype != JOT_F32 && s->dtype != JOT_F64))
+        return false;
+    nest_id of = s->in[0];
+    const struct nest_statement *by = cg_statement(l, l->nest->values.at[of].statement);
+    bool negates = by->kind == NEST_OP && by->op == IR_neg;
+    LLVMValueRef x = l->values[negates ? by->in[0] : of].re;
+    LLVMTypeRef lane = cg_lane_type(l->module, s->dtype);
+    LLVMValueRef two = cg_splat(&l->m, LLVMConstReal(lane, negates ? -2 : 2), cg_lanes_of(x));
+    l->values[s->result] = (struct cg_value){LLVMBuildFMul(l->m.b, x, two, ""), NULL};
+    return true;
+}
+
 static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cg_value in[4], out[2];
+    if (lower_twice(l, s))
+        return;
     LLVMValueRef decided = cg_segment_decides(l, s);
     if (decided) {
         l->values[s->result] = (struct cg_value){decided, NULL};

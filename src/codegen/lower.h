@@ -196,6 +196,7 @@ struct cg_accumulator {
     unsigned row_lanes;      // of a put whose places are one row that one map walks, or 0
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
     bool is_later;           // a product after the block makes the result; no memory
+    unsigned elements;       // of a short fold, one to each accumulator, or 0
     // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
     LLVMValueRef re, im, position;
 };
