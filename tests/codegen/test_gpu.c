@@ -122,7 +122,7 @@ START_TEST(long_scans_go_by_warps)
                              "}\n");
     ck_assert_int_eq(count(ptx, ".entry"), 3);
     ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
-    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 4);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
     ck_assert_ptr_nonnull(strstr(ptx, "shfl.sync.up"));
     check_clean(ptx);
 }
@@ -263,10 +263,10 @@ END_TEST
 // Neighbouring columns by 16 bytes, several threads for each.
 START_TEST(columns_are_read_side_by_side)
 {
-    const char *ptx = ptx_of("kernel sum(x: f32[16777216], y: out f32[4096]) {\n"
-                             "  par j < 4096 {\n"
+    const char *ptx = ptx_of("kernel sum(x: f32[67108864], y: out f32[16384]) {\n"
+                             "  par j < 16384 {\n"
                              "    fold i < 4096 {\n"
-                             "      %0 = load x[j + 4096*i] : f32\n"
+                             "      %0 = load x[j + 16384*i] : f32\n"
                              "      yield reduce_sum %0\n"
                              "    } -> %1 : f32\n"
                              "    put y[j] = %1\n"
@@ -276,6 +276,27 @@ START_TEST(columns_are_read_side_by_side)
     ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
     ck_assert_ptr_nonnull(strstr(ptx, "ld.shared"));
+    check_clean(ptx);
+}
+END_TEST
+
+// Few columns: blocks have parts of the rows, and a second function brings them together.
+START_TEST(long_columns_go_by_parts)
+{
+    const char *ptx =
+        ptx_of("kernel sum(x: f32[100000000], w: f32[1000000], y: out f32[100]) {\n"
+               "  par j < 100 {\n"
+               "    fold i < 1000000 {\n"
+               "      %0 = load x[j + 100*i] : f32\n"
+               "      %1 = load w[i] : f32\n"
+               "      yield fma %0 %1\n"
+               "    } -> %2 : f32\n"
+               "    put y[j] = %2\n"
+               "  }\n"
+               "}\n");
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
+    ck_assert_int_ge(count(ptx, "ld.global.nc.v4.f32"), 1);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
     check_clean(ptx);
 }
 END_TEST
@@ -369,6 +390,7 @@ int main(void)
     tcase_add_test(c, long_scans_go_by_warps);
     tcase_add_test(c, points_of_networks_are_threads);
     tcase_add_test(c, updates_are_sorted_by_place);
+    tcase_add_test(c, long_columns_go_by_parts);
     tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);

@@ -142,17 +142,9 @@ static void fold_short(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
-struct alone {
-    const struct nest_statement *s;
-    struct cg_accumulator *all;
-    int64_t length, block, blocks;
-    unsigned rows;
-    int bits;
-};
-
 // Elements first, first + rows, ... below `last` of the sequence, the first being number a of
 // its block.
-static void leaf(struct cg_lowering *l, const struct alone *p, LLVMValueRef start,
+static void leaf(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef start,
                  LLVMValueRef a, LLVMValueRef last, struct cg_element *out)
 {
     LLVMBuilderRef b = l->m.b;
@@ -177,9 +169,10 @@ static void leaf(struct cg_lowering *l, const struct alone *p, LLVMValueRef star
     }
 }
 
-// The accumulators in the order of the leaves of their tree: bits reversed.
-static void fold_block_alone(struct cg_lowering *l, const struct alone *p, LLVMValueRef start,
-                             struct cg_element *out)
+// Accumulators in the order of the leaves of their tree, bits reversed: so many, a power of two,
+// from the given one on.
+static void fold_leaves(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef start,
+                        LLVMValueRef first, int64_t count, struct cg_element *out)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef n = cg_int(l->module, p->length), last = n;
@@ -187,11 +180,11 @@ static void fold_block_alone(struct cg_lowering *l, const struct alone *p, LLVMV
         last = LLVMBuildAdd(b, start, cg_int(l->module, p->block), "");
         last = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, last, n, ""), last, n, "");
     }
-    struct gpu_tree tree = gpu_tree_make(l, p->s->n_combines, p->all, p->rows);
+    struct gpu_tree tree = gpu_tree_make(l, p->s->n_combines, p->all, count);
     struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, p->rows), cg_int(l->module, 1));
-    LLVMValueRef a =
-        cg_intrinsic(&l->m, "llvm.bitreverse", l->module->i64, 1, (LLVMValueRef[]){loop.index});
+        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, count), cg_int(l->module, 1));
+    LLVMValueRef a = LLVMBuildAdd(b, first, loop.index, "");
+    a = cg_intrinsic(&l->m, "llvm.bitreverse", l->module->i64, 1, (LLVMValueRef[]){a});
     if (p->bits)
         a = LLVMBuildLShr(b, a, cg_int(l->module, 64 - p->bits), "");
     else
@@ -199,18 +192,30 @@ static void fold_block_alone(struct cg_lowering *l, const struct alone *p, LLVMV
     leaf(l, p, start, a, last, out);
     gpu_tree_push(l, &tree, loop.index, out);
     cg_loop_close(l, &loop);
-    gpu_tree_top(l, &tree, p->rows, out);
+    gpu_tree_top(l, &tree, count, out);
 }
 
-// Blocks first .. first + count - 1, at most so many, as one of the tree.
-static void fold_blocks_alone(struct cg_lowering *l, const struct alone *p, LLVMValueRef first,
-                              LLVMValueRef count, int64_t most, struct cg_element *out)
+static void fold_block_alone(struct cg_lowering *l, const struct gpu_alone *p,
+                             LLVMValueRef start, struct cg_element *out)
+{
+    fold_leaves(l, p, start, cg_int(l->module, 0), p->rows, out);
+}
+
+// Units first .. first + count - 1, at most so many, as one of the tree.
+void gpu_alone_units(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef first,
+                     LLVMValueRef count, int64_t most, struct cg_element *out)
 {
     LLVMBuilderRef b = l->m.b;
+    LLVMValueRef units = cg_int(l->module, p->units);
     struct gpu_tree tree = gpu_tree_make(l, p->s->n_combines, p->all, most);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
-    LLVMValueRef block = LLVMBuildAdd(b, first, loop.index, "");
-    fold_block_alone(l, p, LLVMBuildMul(b, block, cg_int(l->module, p->block), ""), out);
+    LLVMValueRef unit = LLVMBuildAdd(b, first, loop.index, "");
+    LLVMValueRef block = LLVMBuildUDiv(b, unit, units, "");
+    int64_t leaves = p->rows / p->units;
+    LLVMValueRef leaf = LLVMBuildURem(b, unit, units, "");
+    leaf = LLVMBuildMul(b, leaf, cg_int(l->module, leaves), "");
+    fold_leaves(l, p, LLVMBuildMul(b, block, cg_int(l->module, p->block), ""), leaf, leaves,
+                out);
     gpu_tree_push(l, &tree, loop.index, out);
     cg_loop_close(l, &loop);
     if (LLVMIsConstant(count))
@@ -219,9 +224,10 @@ static void fold_blocks_alone(struct cg_lowering *l, const struct alone *p, LLVM
         gpu_tree_any(l, &tree, count, out);
 }
 
-static struct alone alone_of(struct cg_lowering *l, const struct nest_statement *s)
+struct gpu_alone gpu_alone_make(struct cg_lowering *l, nest_id id, int64_t units)
 {
-    struct alone p = {.s = s, .length = cg_extent(l, s), .rows = 1};
+    const struct nest_statement *s = fold_of(l, id);
+    struct gpu_alone p = {.s = s, .length = cg_extent(l, s), .rows = 1, .units = units};
     p.block = fold_block(p.length);
     p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
     for (; p.rows < FOLD_LANES && p.rows < p.length; p.rows *= 2)
@@ -230,7 +236,7 @@ static struct alone alone_of(struct cg_lowering *l, const struct nest_statement 
     return p;
 }
 
-static bool has_puts(const struct cg_lowering *l, nest_id fold)
+bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
 {
     for (uint32_t i = 0; i < l->nest->statements.count; i++)
         if (l->nest->statements.at[i].kind == NEST_PUT && l->nest->statements.at[i].op &&
@@ -242,11 +248,11 @@ static bool has_puts(const struct cg_lowering *l, nest_id fold)
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = fold_of(l, id);
-    if (has_puts(l, id)) {
+    if (gpu_accumulates(l, id)) {
         cg_lower_fold(l, id);
         return;
     }
-    struct alone p = alone_of(l, s);
+    struct gpu_alone p = gpu_alone_make(l, id, 1);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
     bool is_short =
         p.length <= WRITTEN_OUT ||
@@ -256,66 +262,18 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id id)
     } else if (p.blocks == 1) {
         fold_block_alone(l, &p, cg_int(l->module, 0), out);
     } else {
-        fold_blocks_alone(l, &p, cg_int(l->module, 0), cg_int(l->module, p.blocks), p.blocks,
-                          out);
+        gpu_alone_units(l, &p, cg_int(l->module, 0), cg_int(l->module, p.blocks), p.blocks,
+                        out);
     }
     define(l, s, p.all, out);
 }
 
 // ---- A group of threads
 
-// A thread has as many blocks in a row as make one of the tree; what they give goes through shared
-// memory, and every thread brings its column together.
-void gpu_fold_columns(struct cg_lowering *l, nest_id id)
+void gpu_alone_define(struct cg_lowering *l, const struct gpu_alone *p,
+                      const struct cg_element *results)
 {
-    LLVMBuilderRef b = l->m.b;
-    struct cg_gpu *g = l->gpu;
-    const struct nest_statement *s = fold_of(l, id);
-    g->is_alone = true;
-    if (has_puts(l, id) || cg_extent(l, s) <= fold_block(cg_extent(l, s))) {
-        gpu_fold_alone(l, id);
-        g->is_alone = false;
-        return;
-    }
-    struct alone p = alone_of(l, s);
-    struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
-    int64_t span = 1;
-    while (span * g->group < p.blocks)
-        span *= 2;
-    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
-    LLVMValueRef most = cg_int(l->module, span), zero = cg_int(l->module, 0);
-    LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, p.blocks), first, "");
-    count = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, count, most, ""), count, most, "");
-    if (p.blocks % (span * g->group) == 0)
-        count = most;
-    fold_blocks_alone(l, &p, first, count, span, out);
-    int64_t rows = (p.blocks + span - 1) / span;
-    struct cg_results *shared = arena_array(l->arena, struct cg_results, s->n_combines + 1);
-    if (l->time)
-        gpu_sync(l); // the rows are read from the trip before
-    LLVMValueRef stride = cg_int(l->module, g->columns);
-    LLVMValueRef column = gpu_wide(l, g->number);
-    for (uint32_t i = 0; i < s->n_combines; i++) {
-        const struct cg_accumulator *a = &p.all[i];
-        uint64_t n = (uint64_t)g->group * g->columns * a->lanes;
-        uint64_t bytes = n * dtype_get(dtype_real(a->dtype))->bytes;
-        shared[i].re = gpu_shared(l, bytes);
-        shared[i].im = dtype_is_complex(a->dtype) ? gpu_shared(l, bytes) : NULL;
-        shared[i].position = cg_is_arg(a) ? gpu_shared(l, n * 8) : NULL;
-        LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->place), stride, "");
-        gpu_row_store(l, a, &shared[i], LLVMBuildAdd(b, row, column, ""), &out[i]);
-    }
-    gpu_sync(l);
-    struct gpu_tree tree = gpu_tree_make(l, s->n_combines, p.all, rows);
-    struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, rows), cg_int(l->module, 1));
-    LLVMValueRef row = LLVMBuildMul(b, loop.index, stride, "");
-    for (uint32_t i = 0; i < s->n_combines; i++)
-        out[i] = gpu_row_load(l, &p.all[i], &shared[i], LLVMBuildAdd(b, row, column, ""));
-    gpu_tree_push(l, &tree, loop.index, out);
-    cg_loop_close(l, &loop);
-    gpu_tree_top(l, &tree, rows, out);
-    g->is_alone = false;
-    define(l, s, p.all, out);
+    define(l, p->s, p->all, results);
 }
 
 struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gpu_row *row,
@@ -501,7 +459,7 @@ static bool is_leaf(const struct cg_lowering *l, const struct nest_statement *s)
         nest_id id = b->statements.at[i];
         const struct nest_statement *t = cg_statement(l, id);
         bool is_short = t->kind == NEST_FOLD && cg_extent(l, t) <= FOLD_LANES &&
-                        !has_puts(l, id) && is_leaf(l, t);
+                        !gpu_accumulates(l, id) && is_leaf(l, t);
         if (t->kind > NEST_PUT && !is_short)
             return false;
     }
@@ -511,7 +469,7 @@ static bool is_leaf(const struct cg_lowering *l, const struct nest_statement *s)
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id id)
 {
     return fold_of(l, id)->kind == NEST_FOLD && is_leaf(l, fold_of(l, id)) &&
-           !has_puts(l, id) && cg_extent(l, fold_of(l, id)) > 0;
+           !gpu_accumulates(l, id) && cg_extent(l, fold_of(l, id)) > 0;
 }
 
 void gpu_fold_together(struct cg_lowering *l, nest_id id)

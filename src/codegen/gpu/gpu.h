@@ -93,7 +93,8 @@ struct gpu_points {
     int64_t count; // of vectors
 };
 struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
-// The body for vector number i (an i64).
+// The axes of vector number i (an i64); its body.
+void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
 // A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
@@ -133,8 +134,8 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
 // fold.c
 void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
-// By a group of which each thread has blocks of its own, beside its neighbours' columns.
-void gpu_fold_columns(struct cg_lowering *l, nest_id fold);
+// Whether something is put that accumulates over the fold.
+bool gpu_accumulates(const struct cg_lowering *l, nest_id fold);
 // Whether teams of threads can share the blocks of the loop, a fold.
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
 struct gpu_fold {
@@ -151,6 +152,28 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
                      int64_t count);
 void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
                      const struct cg_element *results);
+
+// What one thread needs of a fold: units of its blocks, a power of two, are a tree each.
+struct gpu_alone {
+    const struct nest_statement *s;
+    struct cg_accumulator *all;
+    int64_t length, block, blocks, units;
+    unsigned rows; // accumulators of a block
+    int bits;
+};
+struct gpu_alone gpu_alone_make(struct cg_lowering *l, nest_id fold, int64_t units);
+// Units first .. first + count - 1 (i64), at most so many.
+void gpu_alone_units(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef first,
+                     LLVMValueRef count, int64_t most, struct cg_element *out);
+void gpu_alone_define(struct cg_lowering *l, const struct gpu_alone *p,
+                      const struct cg_element *results);
+
+// columns.c
+// By a group of which each thread has blocks of its own, beside its neighbours' columns.
+void gpu_fold_columns(struct cg_lowering *l, nest_id fold);
+// Whether blocks of threads had better have parts of the points' only fold; the steps that do.
+bool gpu_is_parts(struct cg_lowering *l, nest_id loop);
+void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out);
 
 // tree.c: the pairwise tree over rows of results.
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -195,8 +218,8 @@ LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
 
 // scan.c
 bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
-// The steps of a kernel whose only loop is such a scan.
-void gpu_scan_lower(struct cg_lowering *l, nest_id scan, struct cg_kernel *out);
+// The steps of a kernel whose loops are such scans.
+void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 // updates.c
 bool gpu_is_updates(struct cg_lowering *l, nest_id loop);

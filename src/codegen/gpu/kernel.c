@@ -4,6 +4,7 @@
 //     threads   par i { scalars, short folds, loops over time }    a thread has a few points
 //     tiles     par i, j { reads that are contiguous along i }      a block of threads has 32 by 32 points
 //     columns   par i { long folds of i's neighbours }             threads of several warps have a point
+//     parts     the same of few points                              blocks of threads have parts of the folds
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
@@ -399,6 +400,7 @@ struct choice {
         BY_SCAN,
         BY_NETWORK,
         BY_UPDATES,
+        BY_PARTS,
         BY_ONE
     } role;
     uint32_t at; // the loop, in the body of the nest
@@ -475,10 +477,11 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
 {
     struct choice c = {.role = BY_ONE};
     struct cg_gpu *g = l->gpu;
-    uint32_t loops = 0;
+    uint32_t loops = 0, scans = 0;
     for (uint32_t i = 0; i < body->statements.count; i++)
         if (is_loop(cg_statement(l, body->statements.at[i])->kind)) {
             loops++;
+            scans += gpu_is_long_scan(l, body->statements.at[i]);
             c.at = i;
         }
     g->block = g->group = 1;
@@ -487,6 +490,11 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     bool ends = c.at + 1 == body->statements.count;
     if (loops == 1 && ends && gpu_is_updates(l, c.loop)) {
         c.role = BY_UPDATES;
+        return c;
+    }
+    if (loops == 1 && ends && s->kind == NEST_PAR && !has_updates(l->nest) &&
+        gpu_is_parts(l, c.loop)) {
+        c.role = BY_PARTS;
         return c;
     }
     if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
@@ -508,7 +516,7 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         c.role = BY_NETWORK;
         return c;
     }
-    if (loops == 1 && ends && gpu_is_long_scan(l, c.loop)) {
+    if (loops == scans && loops && ends && !has_updates(l->nest)) {
         c.role = BY_SCAN;
         return c;
     }
@@ -520,8 +528,13 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     g->block = g->group;
     if (loops == 1 && gpu_is_team_fold(l, c.loop) && g->row.blocks > 2 * g->row.teams) {
         c.role = BY_BLOCKS;
-        g->group = g->block = BLOCK;
-        g->row = gpu_row_make(l, s, BLOCK);
+        // Few blocks of the fold are those of as many blocks of threads.
+        for (g->group = BLOCK;; g->group /= 2) {
+            g->row = gpu_row_make(l, s, g->group);
+            if (g->group == GPU_WARP || g->row.blocks / g->row.teams >= GPU_MULTIPROCESSORS)
+                break;
+        }
+        g->block = g->group;
     }
     return c;
 }
@@ -619,7 +632,9 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     share_out(&l,
               c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)
-        gpu_scan_lower(&l, c.loop, out);
+        gpu_scan_lower(&l, out);
+    else if (c.role == BY_PARTS)
+        gpu_parts_lower(&l, c.loop, out);
     else if (c.role == BY_UPDATES)
         gpu_updates_lower(&l, c.at, out);
     else if (c.role == BY_NETWORK)

@@ -108,7 +108,7 @@ static int64_t vectors_along(const struct cg_lowering *l, const struct gpu_point
 }
 
 // Axes from the number of a vector; in 32 bits when they do.
-static void set_axes(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
+void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
 {
     LLVMBuilderRef b = l->m.b;
     bool is_short = p->count * p->lanes <= INT32_MAX;
@@ -142,7 +142,7 @@ static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
 
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
 {
-    set_axes(l, p, i);
+    gpu_points_set(l, p, i);
     int64_t extent = l->nest->axes.at[p->axis].extent;
     if (p->lanes == 1) {
         cg_lower_block(l, p->s->body);

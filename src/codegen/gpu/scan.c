@@ -10,6 +10,7 @@
 
 #define WINDOWS 4 // that are read together
 #define BLOCK 256
+#define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
 #define SHORTEST_CHUNK 1024 // elements
 
@@ -119,14 +120,17 @@ static LLVMValueRef partial_at(struct cg_lowering *l, const struct scan *p, int 
                  i);
 }
 
-static struct cg_value load_partial(struct cg_lowering *l, const struct scan *p, LLVMValueRef i)
+static struct cg_value load_partial(struct cg_lowering *l, const struct scan *p, LLVMValueRef i,
+                                    unsigned lanes)
 {
     jot_dtype d = dtype_real(p->combine->dtype);
+    LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, d), lanes);
     LLVMValueRef v[2] = {NULL, NULL};
-    for (int k = 0; k <= dtype_is_complex(p->combine->dtype); k++)
-        v[k] = cg_from_memory(
-            l, LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, d), partial_at(l, p, k, i), ""),
-            d);
+    for (int k = 0; k <= dtype_is_complex(p->combine->dtype); k++) {
+        v[k] = LLVMBuildLoad2(l->m.b, type, partial_at(l, p, k, i), "");
+        LLVMSetAlignment(v[k], lanes * dtype_get(d)->bytes);
+        v[k] = cg_from_memory(l, v[k], d);
+    }
     return (struct cg_value){v[0], v[1]};
 }
 
@@ -134,9 +138,11 @@ static void store_partial(struct cg_lowering *l, const struct scan *p, LLVMValue
                           struct cg_value v)
 {
     jot_dtype d = dtype_real(p->combine->dtype);
-    LLVMBuildStore(l->m.b, cg_to_memory(l, v.re, d), partial_at(l, p, 0, i));
-    if (v.im)
-        LLVMBuildStore(l->m.b, cg_to_memory(l, v.im, d), partial_at(l, p, 1, i));
+    LLVMValueRef part[] = {v.re, v.im};
+    for (int k = 0; k < 2 && part[k]; k++)
+        LLVMSetAlignment(
+            LLVMBuildStore(l->m.b, cg_to_memory(l, part[k], d), partial_at(l, p, k, i)),
+            cg_lanes_of(part[k]) * dtype_get(d)->bytes);
 }
 
 // ---- A window
@@ -173,7 +179,7 @@ static void read_window(struct cg_lowering *l, const struct scan *p, struct wind
         place = LLVMBuildSelect(b, w->is_inside, place, last, "");
     if (p->pass == PASS_OFFSETS) {
         w->at = place;
-        w->running = load_partial(l, p, place);
+        w->running = load_partial(l, p, place, p->lanes);
     } else {
         w->at = p->s->reverse ? LLVMBuildSub(b, last, place, "") : place;
         w->values = arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
@@ -207,14 +213,15 @@ static struct cg_value run(struct cg_lowering *l, const struct scan *p, struct w
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
     struct cg_value before = combine(l, p, carry, shuffled(l, all, true, 1));
     before = choose(l, is_first, carry, before);
-    if (p->pass == PASS_OFFSETS) {
-        w->running = before;
-    } else if (p->pass == PASS_STORE && p->lanes == 1) {
-        w->running = combine(l, p, before, at[0]);
-    } else if (p->pass == PASS_STORE) {
-        for (unsigned i = 0; i < p->lanes; i++)
-            set_lane(l, &w->running, p->s->reverse ? p->lanes - 1 - i : i,
-                     combine(l, p, before, at[i]));
+    if (p->pass == PASS_FOLD)
+        return combine(l, p, carry, shuffled(l, all, false, GPU_WARP - 1));
+    bool is_offset = p->pass == PASS_OFFSETS; // what is before an element, without it
+    for (unsigned i = 0; i < p->lanes; i++) {
+        struct cg_value x = is_offset && !i ? before : combine(l, p, before, at[i - is_offset]);
+        if (p->lanes > 1)
+            set_lane(l, &w->running, p->s->reverse && !is_offset ? p->lanes - 1 - i : i, x);
+        else
+            w->running = x;
     }
     return combine(l, p, carry, shuffled(l, all, false, GPU_WARP - 1));
 }
@@ -286,52 +293,77 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t ch
             cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, chunk, cg_int(l->module, chunks), ""));
     LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, p->chunk), "");
     struct cg_value carry =
-        p->pass == PASS_STORE ? load_partial(l, p, chunk) : neutral(l, p, 1);
+        p->pass == PASS_STORE ? load_partial(l, p, chunk, 1) : neutral(l, p, 1);
     carry = lower_chunk(l, p, first, p->chunk, carry);
     if (p->pass == PASS_FOLD)
         store_partial(l, p, chunk, carry); // by all of the warp, who have the same
     if (chunks % warps)
         cg_if_close(l, &inside);
     cg_loop_close(l, &loop);
-    step->total = chunks;
+    step->total = chunks > step->total ? chunks : step->total;
     step->grain = warps;
     step->exact_grid = true;
 }
 
-void gpu_scan_lower(struct cg_lowering *l, nest_id id, struct cg_kernel *out)
+static int64_t chunk_of(int64_t length)
 {
-    static const char *const suffixes[] = {"_fold", "_offsets", ""};
+    int64_t chunk = SHORTEST_CHUNK;
+    while (chunk * MOST_CHUNKS < length)
+        chunk *= 2;
+    return chunk;
+}
+
+// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
+// comes behind them begins.
+static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
+                           struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
     const struct nest_statement *s = cg_statement(l, id);
     const struct nest_block *body = &l->nest->blocks.at[s->body];
-    struct scan p = {.s = s, .length = cg_extent(l, s), .yield_at = find_yield(l, s)};
+    struct scan p = {
+        .s = s, .length = cg_extent(l, s), .yield_at = find_yield(l, s), .pass = pass};
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
-    unsigned lanes = gpu_lanes(l, s, s->axes[0]);
-    lanes = p.length % lanes ? 1 : lanes;
-    for (p.chunk = SHORTEST_CHUNK; p.chunk * MOST_CHUNKS < p.length;)
-        p.chunk *= 2;
-    int64_t length = p.length, chunks = (length + p.chunk - 1) / p.chunk;
+    p.lanes = gpu_lanes(l, s, s->axes[0]);
+    p.lanes = p.length % p.lanes ? 1 : p.lanes;
+    p.chunk = chunk_of(p.length);
+    p.lane = LLVMBuildURem(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    int64_t chunks = (p.length + p.chunk - 1) / p.chunk;
     uint64_t bytes = (uint64_t)chunks * dtype_get(dtype_real(p.combine->dtype))->bytes;
     bytes = (bytes + 63) / 64 * 64;
-    out->partial_bytes = dtype_is_complex(p.combine->dtype) ? 2 * bytes : bytes;
+    for (int k = 0; k < 2; k++)
+        p.partial[k] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0),
+                             cg_int(l->module, (int64_t)(memory + (uint64_t)k * bytes)));
+    if (pass == PASS_OFFSETS) {
+        p.length = chunks;
+        p.lanes = chunks % OFFSET_LANES ? 1 : OFFSET_LANES;
+        int64_t window = (int64_t)p.lanes * GPU_WARP * WINDOWS;
+        lower_chunk(l, &p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
+                    neutral(l, &p, 1));
+    } else {
+        lower_chunks(l, &p, chunks, step);
+    }
+    return memory + (dtype_is_complex(p.combine->dtype) ? 2 : 1) * bytes;
+}
+
+void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
+{
+    static const char *const suffixes[] = {"_fold", "_offsets", ""};
+    const struct nest_block *body = &l->nest->blocks.at[0];
     for (int pass = PASS_FOLD; pass <= PASS_STORE; pass++) {
         l->gpu->block = pass == PASS_OFFSETS ? GPU_WARP : BLOCK;
         l->gpu->group = 1;
         struct cg_kernel_step *step = gpu_function_open(l, out, suffixes[pass], 1);
-        p.pass = pass;
-        p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
-        p.partial[0] = gpu_extra_operand(l, 0);
-        p.partial[1] = cg_at(l, l->module->i8, p.partial[0], cg_int(l->module, (int64_t)bytes));
-        gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
-        p.length = pass == PASS_OFFSETS ? chunks : length;
-        p.lanes = pass == PASS_OFFSETS ? 1 : lanes;
-        if (pass == PASS_OFFSETS) {
-            int64_t window = GPU_WARP * WINDOWS;
-            lower_chunk(l, &p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
-                        neutral(l, &p, 1));
-        } else {
-            lower_chunks(l, &p, chunks, step);
+        uint64_t memory = 0;
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            nest_id id = body->statements.at[i];
+            if (cg_statement(l, id)->kind == NEST_SCAN)
+                memory = lower_pass(l, id, (enum pass)pass, memory, step);
+            else
+                cg_lower_statement(l, id);
         }
+        out->partial_bytes = memory;
         gpu_function_close(l, step);
     }
 }

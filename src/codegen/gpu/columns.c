@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long folds of neighbouring points: threads beside one another have points beside one another, and
+// several threads share the fold of a point.
+//
+//     columns    par i { folds ... }           a block of threads has some points whole
+//     parts      par i { fold n { } ... }      few points: blocks of threads have parts of the fold, and a
+//                                              second function brings them together and does the rest
+//
+// A thread has as many units of the fold in a row as make one of the tree: blocks of it or, of parts,
+// eighths of blocks, which are eight accumulators each.  What they give goes through shared memory,
+// and every thread brings its column together.
+#include "codegen/gpu/gpu.h"
+
+#define UNITS 8 // of a block of the fold
+#define PARTS_BLOCK 256
+#define END_BLOCK 512
+#define LEAST_WORK (1 << 20) // elements that are worth a function more
+#define MOST_COLUMNS 2048    // of which parts of folds keep a GPU busier than whole ones
+
+static struct cg_results shared_rows(struct cg_lowering *l, const struct cg_accumulator *a)
+{
+    uint64_t n = (uint64_t)l->gpu->group * l->gpu->columns * a->lanes;
+    uint64_t bytes = n * dtype_get(dtype_real(a->dtype))->bytes;
+    struct cg_results r = {.re = gpu_shared(l, bytes)};
+    r.im = dtype_is_complex(a->dtype) ? gpu_shared(l, bytes) : NULL;
+    r.position = cg_is_arg(a) ? gpu_shared(l, n * 8) : NULL;
+    return r;
+}
+
+// What the first `rows` threads of the column have, at most so many, as one; by all of them.
+static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef rows,
+                           int64_t most, struct cg_element *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    uint32_t n = p->s->n_combines;
+    struct cg_results *shared = arena_array(l->arena, struct cg_results, n + 1);
+    LLVMValueRef stride = cg_int(l->module, g->columns), column = gpu_wide(l, g->number);
+    for (uint32_t i = 0; i < n; i++) {
+        shared[i] = shared_rows(l, &p->all[i]);
+        LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->place), stride, "");
+        gpu_row_store(l, &p->all[i], &shared[i], LLVMBuildAdd(b, row, column, ""), &out[i]);
+    }
+    gpu_sync(l);
+    struct gpu_tree tree = gpu_tree_make(l, n, p->all, most);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), rows, cg_int(l->module, 1));
+    LLVMValueRef row = LLVMBuildMul(b, loop.index, stride, "");
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = gpu_row_load(l, &p->all[i], &shared[i], LLVMBuildAdd(b, row, column, ""));
+    gpu_tree_push(l, &tree, loop.index, out);
+    cg_loop_close(l, &loop);
+    if (LLVMIsConstant(rows))
+        gpu_tree_top(l, &tree, most, out);
+    else
+        gpu_tree_any(l, &tree, rows, out);
+}
+
+// The least of x - y and most.
+static LLVMValueRef left_of(struct cg_lowering *l, int64_t x, LLVMValueRef y, int64_t most)
+{
+    LLVMValueRef rest = LLVMBuildSub(l->m.b, cg_int(l->module, x), y, "");
+    LLVMValueRef limit = cg_int(l->module, most);
+    LLVMValueRef is_less = LLVMBuildICmp(l->m.b, LLVMIntSLT, rest, limit, "");
+    return LLVMBuildSelect(l->m.b, is_less, rest, limit, "");
+}
+
+void gpu_fold_columns(struct cg_lowering *l, nest_id id)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, id);
+    g->is_alone = true;
+    if (gpu_accumulates(l, id) || cg_extent(l, s) <= fold_block(cg_extent(l, s))) {
+        gpu_fold_alone(l, id);
+        g->is_alone = false;
+        return;
+    }
+    struct gpu_alone p = gpu_alone_make(l, id, 1);
+    struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
+    int64_t span = 1;
+    while (span * g->group < p.blocks)
+        span *= 2;
+    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
+    LLVMValueRef count = p.blocks % (span * g->group) ? left_of(l, p.blocks, first, span)
+                                                      : cg_int(l->module, span);
+    gpu_alone_units(l, &p, first, count, span, out);
+    int64_t rows = (p.blocks + span - 1) / span;
+    if (l->time)
+        gpu_sync(l); // the rows are read from the trip before
+    bring_together(l, &p, cg_int(l->module, rows), rows, out);
+    g->is_alone = false;
+    gpu_alone_define(l, &p, out);
+}
+
+// ---- Parts
+
+struct parts {
+    struct gpu_points points;
+    nest_id fold;
+    uint32_t at;           // the fold, in the body of the loop
+    int64_t span, parts;   // units of a thread, parts of the fold
+    int64_t groups;        // of columns
+    struct cg_results *of; // by combine: [part][vector of points]
+};
+
+// Loads of the block that are beside their neighbours neither along the axis nor the same along it.
+static uint32_t count_apart(const struct cg_lowering *l, uint32_t block, nest_id axis)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, axis) : 0;
+        n += factor < -1 || factor > 1;
+    }
+    return n;
+}
+
+static void set_columns(struct cg_lowering *l, const struct parts *t, unsigned block)
+{
+    struct cg_gpu *g = l->gpu;
+    for (g->columns = 1; g->columns < GPU_WARP && g->columns < t->points.count;)
+        g->columns *= 2;
+    g->block = block;
+    g->group = block / g->columns;
+}
+
+// The one loop of the body, or NEST_NONE.
+static nest_id only_fold(const struct cg_lowering *l, const struct nest_statement *s,
+                         uint32_t *at)
+{
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    nest_id fold = NEST_NONE;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+        if (t->kind <= NEST_PUT)
+            continue;
+        if (t->kind != NEST_FOLD || fold != NEST_NONE)
+            return NEST_NONE;
+        fold = b->statements.at[i];
+        *at = i;
+    }
+    return fold != NEST_NONE && gpu_is_team_fold(l, fold) ? fold : NEST_NONE;
+}
+
+static bool find_parts(struct cg_lowering *l, nest_id loop, struct parts *t)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    struct cg_gpu *g = l->gpu;
+    *t = (struct parts){0};
+    t->fold = only_fold(l, s, &t->at);
+    if (t->fold == NEST_NONE)
+        return false;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        if (l->nest->buffers.at[i].role == NEST_LOCAL)
+            return false;
+    const struct nest_statement *fold = cg_statement(l, t->fold);
+    nest_id along = s->axes[s->n_axes - 1], inside = fold->axes[fold->n_axes - 1];
+    g->columns = 1; // lanes are asked for
+    t->points = gpu_points_make(l, loop, true);
+    g->columns = 0;
+    if (l->nest->axes.at[t->points.axis].extent % t->points.lanes) {
+        t->points.lanes = 1;
+        t->points.count = cg_extent(l, s);
+    }
+    int64_t length = cg_extent(l, fold);
+    return length >= 8 * FOLD_LANES && length * cg_extent(l, s) >= LEAST_WORK &&
+           t->points.count <= MOST_COLUMNS &&
+           count_apart(l, fold->body, inside) > count_apart(l, fold->body, along);
+}
+
+bool gpu_is_parts(struct cg_lowering *l, nest_id loop)
+{
+    struct parts t;
+    return find_parts(l, loop, &t);
+}
+
+// Results of parts, one combine after the other.
+static uint64_t place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
+{
+    uint64_t at = 0;
+    t->of = arena_array(l->arena, struct cg_results, p->s->n_combines + 1);
+    for (uint32_t i = 0; i < p->s->n_combines; i++) {
+        const struct cg_accumulator *a = &p->all[i];
+        uint64_t n = (uint64_t)(t->parts * t->points.count) * a->lanes;
+        uint64_t part = n * dtype_get(dtype_real(a->dtype))->bytes;
+        uint64_t sizes[3] = {part, dtype_is_complex(a->dtype) ? part : 0,
+                             cg_is_arg(a) ? n * 8 : 0};
+        LLVMValueRef *to[3] = {&t->of[i].re, &t->of[i].im, &t->of[i].position};
+        for (int k = 0; k < 3; k++) {
+            if (sizes[k])
+                *to[k] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0),
+                               cg_int(l->module, (int64_t)at));
+            at += (sizes[k] + 63) / 64 * 64;
+        }
+    }
+    return at;
+}
+
+// Opens the loop over blocks: the part, and the thread's vector of points; those behind the last do
+// what the last does.
+static struct cg_loop open_chunks(struct cg_lowering *l, struct parts *t, int64_t parts,
+                                  LLVMValueRef *part, LLVMValueRef *vector)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_loop chunk = gpu_chunks_open(l, parts * t->groups);
+    LLVMValueRef groups = cg_int(l->module, t->groups);
+    *part = LLVMBuildUDiv(b, chunk.index, groups, "");
+    LLVMValueRef at = LLVMBuildURem(b, chunk.index, groups, "");
+    at = LLVMBuildMul(b, at, cg_int(l->module, l->gpu->columns), "");
+    at = LLVMBuildAdd(b, at, gpu_wide(l, l->gpu->number), "");
+    LLVMValueRef last = cg_int(l->module, t->points.count - 1);
+    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLT, at, last, "");
+    *vector = LLVMBuildSelect(b, is_there, at, last, "");
+    gpu_points_set(l, &t->points, *vector);
+    return chunk;
+}
+
+static void lower_statements(struct cg_lowering *l, const struct parts *t, uint32_t from,
+                             uint32_t to)
+{
+    const struct nest_block *b = &l->nest->blocks.at[t->points.s->body];
+    for (uint32_t i = from; i < to && i < b->statements.count; i++)
+        cg_lower_statement(l, b->statements.at[i]);
+}
+
+static LLVMValueRef row_of(struct cg_lowering *l, const struct parts *t, LLVMValueRef part,
+                           LLVMValueRef vector)
+{
+    LLVMValueRef row = LLVMBuildMul(l->m.b, part, cg_int(l->module, t->points.count), "");
+    return LLVMBuildAdd(l->m.b, row, vector, "");
+}
+
+// The vector of points is the lanes of what is lowered.
+static void set_lanes(struct cg_lowering *l, const struct parts *t, bool are_lanes)
+{
+    are_lanes = are_lanes && t->points.lanes > 1;
+    l->lanes = are_lanes ? t->points.lanes : 1;
+    l->vector_axis = are_lanes ? t->points.axis : NEST_NONE;
+    l->vector_loop = (nest_id)(t->points.s - l->nest->statements.at);
+}
+
+static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    set_columns(l, t, PARTS_BLOCK);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_parts", 1);
+    gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
+    set_lanes(l, t, true);
+    struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
+    int64_t units = p.blocks * UNITS;
+    t->groups = (t->points.count + g->columns - 1) / g->columns;
+    // As many parts as keep all threads busy, while a thread has a unit.
+    t->span = 1;
+    while (units / (t->span * g->group) * t->groups > GPU_MULTIPROCESSORS * 16)
+        t->span *= 2;
+    int64_t size = t->span * g->group;
+    t->parts = (units + size - 1) / size;
+    out->partial_bytes = place_parts(l, t, &p);
+    LLVMValueRef part, vector;
+    g->is_alone = true;
+    struct cg_loop chunk = open_chunks(l, t, t->parts, &part, &vector);
+    lower_statements(l, t, 0, t->at);
+    LLVMValueRef first = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
+    first = LLVMBuildAdd(b, first, gpu_wide(l, g->place), "");
+    first = LLVMBuildMul(b, first, cg_int(l->module, t->span), "");
+    LLVMValueRef count = left_of(l, units, first, t->span);
+    struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
+    gpu_alone_units(l, &p, first, count, t->span, all);
+    int64_t rows = (units + t->span - 1) / t->span;
+    LLVMValueRef before = LLVMBuildMul(b, part, cg_int(l->module, g->group), "");
+    bring_together(l, &p, left_of(l, rows, before, g->group), g->group, all);
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, g->place, gpu_i32(l, 0), "");
+    struct cg_branch lead = cg_if_open(l, leads);
+    for (uint32_t i = 0; i < p.s->n_combines; i++)
+        gpu_row_store(l, &p.all[i], &t->of[i], row_of(l, t, part, vector), &all[i]);
+    cg_if_close(l, &lead);
+    set_lanes(l, t, false);
+    gpu_sync(l);
+    cg_loop_close(l, &chunk);
+    g->is_alone = false;
+    step->total = t->parts * t->groups;
+    step->exact_grid = true;
+    gpu_function_close(l, step);
+}
+
+static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct cg_gpu *g = l->gpu;
+    set_columns(l, t, END_BLOCK);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "", 1);
+    gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
+    set_lanes(l, t, true);
+    struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
+    place_parts(l, t, &p);
+    int64_t span = 1;
+    while (span * g->group < t->parts)
+        span *= 2;
+    int64_t rows = (t->parts + span - 1) / span;
+    LLVMValueRef none, vector;
+    struct cg_loop chunk = open_chunks(l, t, 1, &none, &vector);
+    lower_statements(l, t, 0, t->at);
+    g->is_alone = true;
+    LLVMValueRef first = LLVMBuildMul(b, gpu_wide(l, g->place), cg_int(l->module, span), "");
+    LLVMValueRef count = left_of(l, t->parts, first, span);
+    struct cg_element *all = arena_array(l->arena, struct cg_element, p.s->n_combines + 1);
+    struct gpu_tree tree = gpu_tree_make(l, p.s->n_combines, p.all, span);
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
+    LLVMValueRef part = LLVMBuildAdd(b, first, loop.index, "");
+    for (uint32_t i = 0; i < p.s->n_combines; i++)
+        all[i] = gpu_row_load(l, &p.all[i], &t->of[i], row_of(l, t, part, vector));
+    gpu_tree_push(l, &tree, loop.index, all);
+    cg_loop_close(l, &loop);
+    gpu_tree_any(l, &tree, count, all);
+    bring_together(l, &p, cg_int(l->module, rows), rows, all);
+    gpu_alone_define(l, &p, all);
+    g->is_alone = false;
+    lower_statements(l, t, t->at + 1, UINT32_MAX);
+    set_lanes(l, t, false);
+    gpu_sync(l);
+    cg_loop_close(l, &chunk);
+    step->total = t->groups;
+    step->exact_grid = true;
+    gpu_function_close(l, step);
+}
+
+void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
+{
+    struct parts t;
+    find_parts(l, loop, &t);
+    lower_parts(l, &t, out);
+    lower_end(l, &t, out);
+    l->gpu->columns = 0;
+}
