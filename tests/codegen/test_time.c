@@ -306,6 +306,45 @@ START_TEST(lane_left_alone)
 }
 END_TEST
 
+// What lanes of another branch have no part in: the other side of a branch, and a while whose test
+// would hold for them, with puts into memory that held something.
+static const char masked[] =
+    "kernel masked(x: %d[%B], n: i32[%B], y: inout %d[%B], z: inout %d[%B]) {"
+    "  %0 = const 0x00000000 : i32"
+    "  %1 = const 0x00000001 : i32"
+    "  %2 = const 0x00000007 : i32"
+    "  par b < %B {"
+    "    %3 = load x[b] : %d"
+    "    %4 = load n[b] : i32"
+    "    %5 = and %4, %1 : i32"
+    "    %6 = eq %5, %1 : bool"
+    "    %7 = lt %4, %2 : bool"
+    "    if %6 {"
+    "      %8 = sin %3 : %d"
+    "      if %7 {"
+    "        %9 = exp %8 : %d"
+    "        yield %9"
+    "      } else {"
+    "        %10 = cos %8 : %d"
+    "        put y[b] = %10"
+    "        yield %10"
+    "      } -> %11"
+    "      while carry %12 = %0, %13 = %11 {"
+    "        %14 = lt %12, %4 : bool"
+    "        yield %14"
+    "      } do {"
+    "        %15 = add %12, %1 : i32"
+    "        %16 = mul %13, %8 : %d"
+    "        put z[b] = %16"
+    "        yield %15, %16"
+    "      } -> %17, %18"
+    "    }"
+    "  }"
+    "}";
+
+START_TEST(masks_of_lanes) { check_extents(masked, floats[_i], (size_t)_i); }
+END_TEST
+
 // A while without lanes, and what it puts into memory that held something.
 START_TEST(puts_in_while)
 {
@@ -705,6 +744,7 @@ int main(void)
     tcase_add_loop_test(c, lane_left_alone, 0, 4);
     tcase_add_test(c, puts_in_while);
     tcase_add_loop_test(c, branches_of_lanes, 0, 4);
+    tcase_add_loop_test(c, masks_of_lanes, 0, 4);
     tcase_add_loop_test(c, sums_over_lanes, 0, 4);
     tcase_add_loop_test(c, locals_of_points, 0, 4);
     tcase_add_loop_test(c, tapes_of_lanes, 0, 4);

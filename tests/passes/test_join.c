@@ -185,11 +185,63 @@ START_TEST(text_of_a_gradient)
 }
 END_TEST
 
+// Derivatives of a mean over lanes, and of a while that keeps states: as machine code the
+// evaluator's bits, in so many loops of one kernel.
+static const struct {
+    const char *name, *text, *reasons;
+} gradients[] = {
+    {"a mean over lanes",
+     "jot ir 1\n"
+     "function @0(%a: f32[5], %x: f32[5]) {\n"
+     "  %p = mul %a, %x : f32[5]\n"
+     "  %y = sin %p : f32[5]\n"
+     "  return %y\n"
+     "}\n"
+     "function @1 f(%a: f32[5], %x: f32[5]) {\n"
+     "  %y = scan %a, %x {reverse=0, length=20, n_consts=1, n_carry=1, functions=[@0]} : "
+     "f32[5]\n"
+     "  %s = reduce_sum %y {axes=[0]} : f32[]\n"
+     "  %n = const {data=5} : f32[]\n"
+     "  %m = div %s, %n : f32[]\n"
+     "  return %m\n"
+     "}\n",
+     "operand of a loop; resident, 2 loops; result"},
+    {"a while without a bound",
+     "jot ir 1\n"
+     "function @0 test(%a: f32[], %x: f32[]) {\n"
+     "  %p = lt %x, %a : bool[]\n"
+     "  return %p\n"
+     "}\n"
+     "function @1 step(%a: f32[], %x: f32[]) {\n"
+     "  %y = mul %x, %x : f32[]\n"
+     "  %one = const {data=1} : f32[]\n"
+     "  %z = add %y, %one : f32[]\n"
+     "  return %z\n"
+     "}\n"
+     "function @2 f(%a: f32[], %x: f32[]) {\n"
+     "  %y = while %a, %x {n_consts=1, slots=4, functions=[@0, @1]} : f32[]\n"
+     "  return %y\n"
+     "}\n",
+     "resident, 2 loops; result"},
+};
+
+START_TEST(gradients_join)
+{
+    uint32_t f = backward(parse(gradients[_i].text));
+    f = simplified(_i == 1 ? mapped(f, all_inputs(f), 5) : f);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    require_of(!strcmp(reasons_of(p), gradients[_i].reasons), reasons_of(p), f, p);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, text_of_a_gradient);
     tcase_add_loop_test(t, joined_or_why_not, 0, sizeof programs / sizeof *programs);
     tcase_add_loop_test(t, gradients_are_one_kernel, 0, 12);
+    tcase_add_loop_test(t, gradients_join, 0, sizeof gradients / sizeof *gradients);
 }
 
 int main(void) { return support_run("join", add_tests); }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels over the points of a network: its products add up there, and their factors are read.
+#include "control_schedule.h"
+#include "nest_support.h"
+
+// The sum of squares of what two layers make of 300 rows.
+static const char network[] =
+    "jot ir 1\n"
+    "function @0 net(%0: f64[300,8], %1: f64[8,20], %2: f64[20], %3: f64[20,8]) {\n"
+    "  %4 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[300,20]\n"
+    "  %5 = broadcast_in_dim %2 {dims=[300, 20], axes=[1]} : f64[300,20]\n"
+    "  %6 = add %4, %5 : f64[300,20]\n"
+    "  %7 = tanh %6 : f64[300,20]\n"
+    "  %8 = dot_general %7, %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+    "rhs_batch=[], precision=0} : f64[300,8]\n"
+    "  %9 = mul %8, %8 : f64[300,8]\n"
+    "  %10 = reduce_sum %9 {axes=[0, 1]} : f64[]\n"
+    "  return %10\n"
+    "}\n";
+
+// The statements in the loop that accumulates products, which stand before the put.
+static void only_loads_before(const struct nest *n, const struct nest_block *b, uint32_t put)
+{
+    for (uint32_t i = 0; i < put; i++) {
+        enum nest_kind kind = n->statements.at[b->statements.at[i]].kind;
+        ck_assert_msg(kind == NEST_LOAD || kind == NEST_PUT,
+                      "a factor is made for each product\n%s", print_nest(module->arena, n));
+    }
+}
+
+static int count_products(const struct nest *n)
+{
+    int products = 0;
+    for (uint32_t k = 0; k < n->blocks.count; k++) {
+        const struct nest_block *b = &n->blocks.at[k];
+        for (uint32_t i = 0; i < b->statements.count; i++) {
+            const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+            if (s->kind != NEST_PUT || s->op != IR_fma)
+                continue;
+            only_loads_before(n, b, i);
+            products++;
+        }
+    }
+    return products;
+}
+
+// Both gradients of weights are products whose factors are read, and the numbers are right.
+START_TEST(products_over_points)
+{
+    uint32_t f = simplified(backward(parse(network)));
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    int products = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        if (count_kind(p->nests.at[i], NEST_CONTRACT))
+            products += count_products(p->nests.at[i]);
+    require_of(products == 2, "not two products over points", f, p);
+    const struct ir_graph *g = graph(f);
+    struct ir_tensor *in = draw_inputs(f, seed), *want = evaluate(f, in);
+    void *inputs[8], *outputs[8];
+    for (uint32_t i = 0; i < g->n_params; i++)
+        inputs[i] = in[i].data;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        outputs[i] = arena_allocate(module->arena, tensor_bytes(want[i].type) + 16);
+    require(nest_program_eval(p, inputs, outputs));
+    // Sums of 300 points in two orders.
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ck_assert_double_le(distance((struct ir_tensor){want[i].type, outputs[i]}, want[i]),
+                            1e-11);
+}
+END_TEST
+
+static void add_tests(TCase *t) { tcase_add_test(t, products_over_points); }
+
+int main(void) { return support_run("points", add_tests); }
