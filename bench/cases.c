@@ -390,7 +390,10 @@ static jot_function rng_uniform(void) { return jot_fn(uniforms); }
 #define REGRESSION                                                                             \
     SCALED(52, 0.1, 512), IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}
 #define CASE(name, function, reach, n_out, n_in, ...)                                          \
-    {name, function, reach, n_out, {__VA_ARGS__}, n_in}
+    {name, function, reach, n_out, {__VA_ARGS__}, n_in, JOT_PRECISION_FULL}
+// Where products need not be of f32.
+#define CASE_OF(precision, name, function, reach, n_out, n_in, ...)                            \
+    {name, function, reach, n_out, {__VA_ARGS__}, n_in, JOT_PRECISION_##precision}
 
 const struct bench_case bench_cases[] = {
     CASE("dispatch_scalar_add", dispatch_scalar_add, 30, 1, 1, NUMBER(1)),
@@ -467,11 +470,17 @@ const struct bench_case gpu_cases[] = {
     CASE("qmc_grad_1000", qmc_grad, 8, 2, 3, ALL(0.1, 100), ALL(0.1, 100), IN(5, 1000, 100)),
     CASE("qmc_grad_1000000", qmc_grad, 120, 2, 3, ALL(0.1, 100), ALL(0.1, 100),
          IN(5, 1000000, 100)),
+    CASE_OF(TF32, "gemm_f32_default_4096", gemm, 400, 1, 2, IN(6, 4096, 4096),
+            IN(7, 4096, 4096)),
     CASE("gemm_f32_highest_4096", gemm, 2730, 1, 2, IN(6, 4096, 4096), IN(7, 4096, 4096)),
-    CASE("gemm_bias_relu_4096", gemm_bias_relu, 420, 1, 3, IN(6, 4096, 4096), IN(7, 4096, 4096),
-         IN(8, 4096)),
+    CASE_OF(3TF32, "gemm_f32_3tf32_4096", gemm, 1350, 1, 2, IN(6, 4096, 4096),
+            IN(7, 4096, 4096)),
+    CASE_OF(TF32, "gemm_bias_relu_4096", gemm_bias_relu, 420, 1, 3, IN(6, 4096, 4096),
+            IN(7, 4096, 4096), IN(8, 4096)),
     CASE("mlp_sgd_step_1024", mlp_sgd_step, 95, 6, 8, MLP),
+    CASE_OF(TF32, "mlp_sgd_step_tf32_1024", mlp_sgd_step, 45, 6, 8, MLP),
     CASE("hessian_logreg_512", hessian_logreg, 55, 1, 3, REGRESSION),
+    CASE_OF(TF32, "hessian_logreg_tf32_512", hessian_logreg, 30, 1, 3, REGRESSION),
     CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 8, 1, 1, IN(53, 1000)),
     CASE("vmap_dot_10000x4", vmap_dot, 6, 1, 3, IN(54, 10000, 4), IN(55, 4), NUMBER(0.5)),
     CASE("per_sample_grads", per_sample_grads, 25, 1, 2, IN(56, 64, 64), IN(57, 4096, 64)),

@@ -40,6 +40,7 @@ struct bench_case {
     int n_out;
     struct input in[MAX_INPUTS];
     int n_in;
+    jot_precision precision; // of products
 };
 
 extern const struct bench_case bench_cases[], gpu_cases[];

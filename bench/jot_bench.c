@@ -90,13 +90,14 @@ static jot_status prepare(const char *name)
         return JOT_ERR_ARGUMENT;
     TRY(bench_inputs(c, now.in));
     now.chosen = c;
-    now.f = jot_jit(c->function(), .name = c->name);
+    now.f = jot_jit(c->function(), .name = c->name, .precision = c->precision);
     return now.f ? call_and_wait(now.f) : JOT_ERR_MEMORY;
 }
 
 static jot_status compile(double *out_seconds)
 {
-    jot_executable *f = jot_jit(now.chosen->function(), .name = now.chosen->name);
+    jot_executable *f = jot_jit(now.chosen->function(), .name = now.chosen->name,
+                                .precision = now.chosen->precision);
     jot_status status = f ? first_call(f, out_seconds) : JOT_ERR_MEMORY;
     jot_executable_release(f);
     return status;

@@ -11,6 +11,7 @@
 #define JOT_COMPILE_H
 
 #include "jot/array.h"
+#include "jot/ops.h"
 #include "jot/transform.h"
 
 JOT_BEGIN_C
@@ -35,6 +36,8 @@ typedef struct jot_jit_options {
     // Where it runs, and where its results are; NULL is the default device of the time.  Inputs
     // that are elsewhere are copied for the call.
     jot_device *device;
+    // Of products that ask for none themselves (jot/ops.h).
+    jot_precision precision;
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
 

@@ -392,13 +392,32 @@ JOT_API jot_value jot_eye(jot_dtype dtype, int64_t n, int64_t m);
 
 // Sums are in f32 for f16 and bf16, else in the type of the operands, in a fixed order.
 
+// How exact the factors of a product of f32 (and of c64) need be; sums stay in f32.  It is a licence
+// that a GPU with units for such numbers uses; the host computes in full.  Derivatives of a product
+// have its precision.
+//     jot_matmul(x, w, .precision = JOT_TF32)
+// For all products of a function see jot_jit_options.
+typedef enum jot_precision {
+    JOT_PRECISION_FULL,  // f32 is f32
+    JOT_PRECISION_TF32,  // 11 bits: about 8 times as fast on an H200
+    JOT_PRECISION_BF16,  // 8 bits
+    JOT_PRECISION_3TF32, // the parts of 11 bits of a factor and its rest: nearly that of f32
+} jot_precision;
+
+typedef struct jot_product_options {
+    jot_precision precision; // FULL is that of the function
+    size_t size;             // of this struct, set by the macro; 0 is this version
+} jot_product_options;
+
 // numpy.dot: the sum over the last axis of x and the last but one of y (its only one if y is a
 // vector).  With a scalar it is mul.
 JOT_API jot_value jot_dot(jot_value x, jot_value y);
+JOT_API jot_value jot_dot_with(jot_value x, jot_value y, const jot_product_options *options);
 
 // numpy.matmul: matrices in the last two axes, the axes before them broadcast; a vector counts
 // as a row on the left, a column on the right.
 JOT_API jot_value jot_matmul(jot_value x, jot_value y);
+JOT_API jot_value jot_matmul_with(jot_value x, jot_value y, const jot_product_options *options);
 
 // x_i y_j of the flattened x and y.
 JOT_API jot_value jot_outer(jot_value x, jot_value y);
@@ -432,6 +451,14 @@ template <class... T> jot_list_<jot_value, sizeof...(T)> jot_values_(T... x)
 #endif
 
 #if !defined(JOT_PLAIN)
+
+// The end of a list that may have nothing else.
+static inline jot_value jot_no_value_(void)
+{
+    jot_value v;
+    v.trace = v.id = 0;
+    return v;
+}
 
 // Which function takes an index of the type.
 #if defined(__cplusplus)
@@ -654,8 +681,18 @@ static inline jot_value jot_take_array_(jot_value x, const jot_array *index, int
 #define jot_eye(dtype, n, m)                                                                   \
     JOT_OP_("jot_eye(" #dtype ", " #n ", " #m ")", jot_eye((dtype), (n), (m)))
 // Products
+#if defined(__cplusplus)
 #define jot_dot(x, y) JOT_OP2_(jot_dot, #x ", " #y, x, y)
 #define jot_matmul(x, y) JOT_OP2_(jot_matmul, #x ", " #y, x, y)
+#else
+#define JOT_PRODUCT_(f, x, t, ...)                                                             \
+    JOT_OP_(#f "(" t ")",                                                                      \
+            f##_with(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                              \
+                     &(jot_product_options){                                                   \
+                         JOT_REST_(__VA_ARGS__, .size = sizeof(jot_product_options))}))
+#define jot_dot(x, ...) JOT_PRODUCT_(jot_dot, x, #x ", " #__VA_ARGS__, __VA_ARGS__)
+#define jot_matmul(x, ...) JOT_PRODUCT_(jot_matmul, x, #x ", " #__VA_ARGS__, __VA_ARGS__)
+#endif
 #define jot_outer(x, y) JOT_OP2_(jot_outer, #x ", " #y, x, y)
 #define jot_vdot(x, y) JOT_OP2_(jot_vdot, #x ", " #y, x, y)
 #define jot_tensordot(x, y, axes)                                                              \

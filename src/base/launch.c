@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 5
+#define PLAN_FORMAT 6
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -173,11 +173,13 @@ static int64_t extent_of(const struct rt_gemm *g, int64_t rows, int64_t columns,
 
 static jot_status check_gemm(uint32_t i, const struct rt_gemm *g)
 {
-    if (g->dtype != JOT_F32 && g->dtype != JOT_F64 && g->dtype != JOT_C64 &&
-        g->dtype != JOT_C128)
+    if (!dtype_is_valid((int)g->dtype) || !dtype_is_inexact((jot_dtype)g->dtype))
         return bad("gemm", i, "a matrix product of this dtype is not possible");
     if (g->transpose_a > RT_TRANSPOSE_CONJUGATE || g->transpose_b > RT_TRANSPOSE_CONJUGATE)
         return bad("gemm", i, "an unknown transposition");
+    if (g->precision >= RT_PRECISION_COUNT || g->activation >= RT_ACTIVATION_COUNT ||
+        g->flags & ~(uint32_t)(RT_GEMM_BIAS | RT_GEMM_ADDEND))
+        return bad("gemm", i, "what the library cannot do");
     bool is_negative = g->m < 0 || g->n < 0 || g->k < 0;
     for (int axis = 0; axis < RT_GEMM_BATCH_RANK; axis++)
         is_negative |= g->batch[axis] < 0;
@@ -195,11 +197,16 @@ static jot_status check_matrices(const struct rt_plan *p, uint32_t i, const stru
 {
     int64_t rows_a = g->transpose_a ? g->k : g->m, columns_a = g->transpose_a ? g->m : g->k;
     int64_t rows_b = g->transpose_b ? g->n : g->k, columns_b = g->transpose_b ? g->k : g->n;
-    int64_t extents[3] = {extent_of(g, rows_a, columns_a, g->lda, g->stride_a),
-                          extent_of(g, rows_b, columns_b, g->ldb, g->stride_b),
-                          extent_of(g, g->m, g->n, g->ldc, g->stride_c)};
+    int64_t of_c = extent_of(g, g->m, g->n, g->ldc, g->stride_c);
+    int64_t extents[5] = {extent_of(g, rows_a, columns_a, g->lda, g->stride_a),
+                          extent_of(g, rows_b, columns_b, g->ldb, g->stride_b), of_c};
     uint64_t element = dtype_get((jot_dtype)g->dtype)->bytes;
-    for (int operand = 0; operand < 3; operand++)
+    int n = 3;
+    if (g->flags & RT_GEMM_BIAS)
+        extents[n++] = g->n;
+    if (g->flags & RT_GEMM_ADDEND)
+        extents[n++] = of_c;
+    for (int operand = 0; operand < n; operand++)
         if (extents[operand] < 0 ||
             (uint64_t)extents[operand] > p->buffers[operands[operand]].bytes / element)
             return bad("step", i, "a matrix larger than its buffer");
@@ -254,8 +261,10 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
     case RT_STEP_LIBRARY:
         return has_name ? JOT_OK : bad("step", i, "its routine has no name");
     case RT_STEP_GEMM:
-        if (s->operand_count != 3 || s->index >= p->gemm_count)
-            return bad("step", i, "a matrix product needs three operands and its numbers");
+        if (s->index >= p->gemm_count ||
+            s->operand_count != 3u + (p->gemms[s->index].flags & RT_GEMM_BIAS ? 1 : 0) +
+                                    (p->gemms[s->index].flags & RT_GEMM_ADDEND ? 1 : 0))
+            return bad("step", i, "a matrix product needs its operands and its numbers");
         return check_matrices(p, i, &p->gemms[s->index], operands);
     case RT_STEP_COPY:
         if (s->operand_count != 2 ||

@@ -17,7 +17,8 @@
 //
 //     kind      operands                does
 //     KERNEL    what the kernel says    runs the kernel `name` over [0, total) in chunks of grain
-//     GEMM      a, b, c                 gemms[index]: c = alpha a b + beta c
+//     GEMM      a, b, c, bias, addend   gemms[index]: c = alpha a b + beta c, or what struct rt_gemm
+//                                       says of the last two, which it has by its flags
 //     COPY      to, from                copies; the two have the same size and do not overlap
 //     CLEAR     to                      fills with zero bytes
 //     JUMP      -                       goes on at step `target`
@@ -159,14 +160,32 @@ enum rt_transpose {
 
 #define RT_GEMM_BATCH_RANK 4
 
+enum rt_gemm_flag {
+    RT_GEMM_BIAS = 1u << 0,
+    RT_GEMM_ADDEND = 1u << 1,
+};
+enum rt_activation { RT_LINEAR, RT_RELU, RT_GELU, RT_ACTIVATION_COUNT };
+enum rt_precision {
+    RT_PRECISION_FULL,
+    RT_PRECISION_TF32,
+    RT_PRECISION_BF16,
+    RT_PRECISION_3TF32,
+    RT_PRECISION_COUNT,
+};
+
 // c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c, row-major, repeated over a batch of up to
 // four axes.  Leading dimensions and strides count elements; a stride of 0 repeats a matrix
 // (not of c). op is a transposition: with TRANSPOSE_YES the memory of a is [k, m], its rows lda
 // apart. With beta 0 the old c is not read, so it may hold anything.
+//
+// On a GPU there may be more: an addend, which lies as c does, is beta's in the place of c (and may be
+// c); then a bias of n numbers is added to each row; then the activation, for gelu by tanh.  Factors
+// of f32 may be rounded as far as the precision says.
 struct rt_gemm {
-    uint32_t dtype; // jot_dtype: f32, f64, c64, c128
+    uint32_t dtype; // jot_dtype: f32, f64, c64, c128; on a GPU f16 and bf16, which sum in f32
     uint32_t transpose_a, transpose_b;
-    uint32_t reserved; // 0
+    uint32_t precision;         // enum rt_precision
+    uint32_t flags, activation; // enum rt_gemm_flag, rt_activation
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     double alpha, beta;

@@ -164,13 +164,20 @@ static void add_product(struct draft *d, const struct nest_step *from)
     struct rt_gemm gemm = {.dtype = g->dtype,
                            .transpose_a = g->transpose_a,
                            .transpose_b = g->transpose_b,
+                           .precision = (uint32_t)g->precision,
+                           .flags = (g->has_bias ? RT_GEMM_BIAS : 0u) |
+                                    (g->has_addend ? RT_GEMM_ADDEND : 0u),
+                           .activation = g->activation == NEST_RELU   ? RT_RELU
+                                         : g->activation == NEST_GELU ? RT_GELU
+                                                                      : RT_LINEAR,
                            .m = g->m,
                            .n = g->n,
                            .k = g->k,
                            .lda = g->lda,
                            .ldb = g->ldb,
                            .ldc = g->ldc,
-                           .alpha = 1};
+                           .alpha = g->alpha,
+                           .beta = g->has_addend};
     for (int i = 0; i < RT_GEMM_BATCH_RANK; i++) {
         gemm.batch[i] = g->batch[i];
         gemm.stride_a[i] = g->stride_a[i];

@@ -49,9 +49,10 @@ int cost_of_op(enum ir_op op, jot_dtype dtype)
     }
 }
 
-bool cost_is_gemm(jot_dtype dtype, int64_t m, int64_t n, int64_t k)
+bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k)
 {
-    if (dtype != JOT_F32 && dtype != JOT_F64 && !dtype_is_complex(dtype))
+    bool is_half = dtype == JOT_F16 || dtype == JOT_BF16;
+    if (!dtype_is_inexact(dtype) || (is_half && !has_halves))
         return false;
     if (m < COST_GEMM_SIDE || n < COST_GEMM_SIDE || k < 2)
         return false;

@@ -57,7 +57,7 @@ static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
 {
     return 1 + cost_of_op(op, dtype) / 8;
 }
-// Whether a product of a batch of [m, k] and [k, n] is one for the library.
-bool cost_is_gemm(jot_dtype dtype, int64_t m, int64_t n, int64_t k);
+// Whether a product of a batch of [m, k] and [k, n] is one for the library, which may have half types.
+bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k);
 
 #endif

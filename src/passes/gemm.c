@@ -152,7 +152,9 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
     struct dot_shape d = dot_shape_of(s, n);
     struct strided x[2];
     int64_t free_extent[2], free_stride[2], k[2], k_stride[2];
-    struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out)};
+    struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out),
+                          .precision = (int)ir_attr_int_or(n->attrs, IR_KEY_precision, 0),
+                          .alpha = 1};
     for (uint32_t i = 0; i < 2; i++) {
         x[i] = strided_of(s, ir_operand(s->g, n, i));
         base[i] = x[i].base;
@@ -164,7 +166,7 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
     g.n = free_extent[1];
     g.k = k[0];
     g.ldc = g.n;
-    if (!cost_is_gemm(g.dtype, g.m, g.n, g.k) ||
+    if (!cost_is_gemm(g.dtype, s->options->rich_gemm, g.m, g.n, g.k) ||
         !place_matrix(g.m, free_stride[0], g.k, k_stride[0], &g.transpose_a, &g.lda) ||
         !place_matrix(g.k, k_stride[1], g.n, free_stride[1], &g.transpose_b, &g.ldb) ||
         !place_batch(x, &d, &g))

@@ -321,11 +321,16 @@ enum nest_step_kind {
 };
 #define NEST_NO_BOUND (-1)
 
-// c[batch, m, n] = alpha a b: strides in elements; a is [m, k] unless transpose_a, b is [k, n]
-// unless transpose_b.
+enum nest_activation { NEST_LINEAR, NEST_RELU, NEST_GELU };
+
+// c[batch, m, n] = activation(alpha a b + addend + bias): strides in elements; a is [m, k] unless
+// transpose_a, b is [k, n] unless transpose_b; an addend lies as c does, a bias is of n numbers.
 struct nest_gemm {
     jot_dtype dtype;
-    bool transpose_a, transpose_b;
+    bool transpose_a, transpose_b, has_bias, has_addend;
+    enum nest_activation activation;
+    int precision; // what dot_general allows
+    double alpha;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t batch[4], stride_a[4], stride_b[4], stride_c[4];
 };
@@ -333,7 +338,7 @@ struct nest_gemm {
 struct nest_step {
     enum nest_step_kind kind;
     uint32_t nest;         // KERNEL: number in program->nests
-    struct nest_gemm gemm; // GEMM: memories a, b, c
+    struct nest_gemm gemm; // GEMM: memories a, b, c, and the bias and the addend it has
     uint32_t loop;         // LOOP, WHILE: its number
     int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t

@@ -13,6 +13,7 @@
 //       step kernel 0 (0, 1, 2) "reduces all axes"
 //       step gemm f32 m 2 n 3 k 4 lda 4 ldb 3 ldc 3 batch 1 1 1 1 stride_a 0 0 0 0
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
+//       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
 //       step copy (3, 1)
 //       memory row 0 reverse of 3 : f32[4]
 //       memory turn 0 at 1 of 4 5 : f32[4]
@@ -55,6 +56,9 @@ static const struct gemm_field gemm_fields[] = {
     FIELD(ldc, 1), FIELD(batch, 4), FIELD(stride_a, 4), FIELD(stride_b, 4), FIELD(stride_c, 4),
 };
 #undef FIELD
+
+static const char *const activation_names[] = {
+    [NEST_LINEAR] = "", [NEST_RELU] = " relu", [NEST_GELU] = " gelu"};
 
 static int64_t *gemm_numbers(struct nest_gemm *g, const struct gemm_field *f)
 {
@@ -156,6 +160,14 @@ static void print_gemm(struct strbuf *s, struct nest_gemm g)
 {
     strbuf_printf(s, " %s%s%s", dtype_get(g.dtype)->name, g.transpose_a ? " transpose_a" : "",
                   g.transpose_b ? " transpose_b" : "");
+    if (g.precision)
+        strbuf_printf(s, " precision %d", g.precision);
+    if (g.alpha != 1) {
+        strbuf_add(s, " alpha ");
+        print_bytes(s, (const unsigned char *)&g.alpha, sizeof g.alpha);
+    }
+    strbuf_printf(s, "%s%s%s", activation_names[g.activation], g.has_bias ? " bias" : "",
+                  g.has_addend ? " addend" : "");
     for (size_t i = 0; i < sizeof gemm_fields / sizeof *gemm_fields; i++) {
         strbuf_printf(s, " %s", gemm_fields[i].name);
         for (int j = 0; j < gemm_fields[i].count; j++)
@@ -307,6 +319,22 @@ static bool parse_gemm(struct lexer *l, struct nest_gemm *g)
         return false;
     g->transpose_a = lex_keyword(l, "transpose_a");
     g->transpose_b = lex_keyword(l, "transpose_b");
+    g->alpha = 1;
+    uint32_t precision = 0;
+    const void *alpha;
+    if (lex_keyword(l, "precision") && !lex_u32(l, &precision))
+        return false;
+    g->precision = (int)precision;
+    if (lex_keyword(l, "alpha")) {
+        if (!parse_bytes(l, 1, sizeof g->alpha, &alpha))
+            return false;
+        memcpy(&g->alpha, alpha, sizeof g->alpha);
+    }
+    g->activation = lex_keyword(l, "relu")   ? NEST_RELU
+                    : lex_keyword(l, "gelu") ? NEST_GELU
+                                             : NEST_LINEAR;
+    g->has_bias = lex_keyword(l, "bias");
+    g->has_addend = lex_keyword(l, "addend");
     for (size_t i = 0; i < sizeof gemm_fields / sizeof *gemm_fields; i++) {
         if (!lex_expect_keyword(l, gemm_fields[i].name))
             return false;

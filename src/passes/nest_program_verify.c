@@ -145,8 +145,9 @@ static void check_gemm(struct checker *c, uint32_t i)
 {
     const struct nest_step *t = &c->p->steps.at[i];
     const struct nest_gemm *g = &t->gemm;
-    if (t->n_memories != 3) {
-        fault(c, "step %u: a gemm has 3 memories, not %u", i, t->n_memories);
+    uint32_t n = 3u + g->has_bias + g->has_addend;
+    if (t->n_memories != n) {
+        fault(c, "step %u: the gemm has %u memories, not %u", i, n, t->n_memories);
         return;
     }
     const int64_t *strides[] = {g->stride_a, g->stride_b, g->stride_c};
@@ -154,13 +155,16 @@ static void check_gemm(struct checker *c, uint32_t i)
     const int64_t columns[] = {g->transpose_a ? g->m : g->k, g->transpose_b ? g->k : g->n,
                                g->n};
     const int64_t ld[] = {g->lda, g->ldb, g->ldc};
-    for (int j = 0; j < 3; j++) {
+    for (uint32_t j = 0; j < n; j++) {
         const struct nest_memory *m = &c->p->memories.at[t->memories[j]];
         if (m->dtype != g->dtype)
             fault(c, "step %u: a gemm of %s with memory %u of %s", i, dtype_get(g->dtype)->name,
                   t->memories[j], dtype_get(m->dtype)->name);
-        if (!matrix_fits(g, strides[j], rows[j], columns[j], ld[j], m->count))
-            fault(c, "step %u: matrix %c is not inside memory %u", i, "abc"[j],
+        bool is_bias = j == 3 && g->has_bias;
+        uint32_t as = j < 3 ? j : 2; // an addend lies as c
+        if (is_bias ? m->count < g->n
+                    : !matrix_fits(g, strides[as], rows[as], columns[as], ld[as], m->count))
+            fault(c, "step %u: matrix %c is not inside memory %u", i, "abcde"[j],
                   t -> memories[j]);
     }
     if (is_read_only(c->p, &c->p->memories.at[t->memories[2]]))

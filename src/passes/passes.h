@@ -120,6 +120,12 @@ uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds);
 // Whiles with a bound become whiles that count.  After all differentiation.
 uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 
+// Gradients of rectifiers look at results that are there.  After all differentiation.
+uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
+
+// Products of f32 that allow it as products of TF32 numbers.  After all differentiation.
+uint32_t pass_three_products(struct ir_module *m, uint32_t f);
+
 // Nodes that no output and no effect needs, and results of calls that nothing reads, go; canonical
 // order.
 uint32_t pass_dce(struct ir_module *m, uint32_t f);

@@ -211,11 +211,22 @@ static bool may_overwrite(const struct nest *n, nest_id from, nest_id to)
     return o.fits;
 }
 
+static uint32_t count_uses(const struct nest_step *t, uint32_t m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_memories; i++)
+        n += t->memories[i] == m;
+    return n;
+}
+
 bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,
                              uint32_t from, uint32_t to)
 {
     if (t->kind == NEST_STEP_COPY)
-        return true; // nothing is left to be done
+        return true;               // nothing is left to be done
+    if (t->kind == NEST_STEP_GEMM) // only an addend, which is read where the result is put
+        return t->gemm.has_addend && t->memories[t->n_memories - 1] == from &&
+               count_uses(t, from) == 1;
     if (t->kind != NEST_STEP_KERNEL)
         return false;
     const struct nest *n = p->nests.at[t->nest];

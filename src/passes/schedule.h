@@ -18,6 +18,9 @@ struct schedule_options {
     bool no_gemm;  // products stay in kernels
     bool steps;    // no loop or branch is one kernel: for tests
     bool large;    // decides as if all extents were large: for tests
+    // The library takes half types, adds to products what stands beside them, and puts biases and
+    // activations behind them (epilogue.c).
+    bool rich_gemm;
     // A sum over points is a kernel of loops of its own, and so is a layer, unless all layers of a
     // network and what they need are one kernel over its points.
     bool no_accumulation;

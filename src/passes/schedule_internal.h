@@ -276,6 +276,11 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
 ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                              int64_t parts);
 
+// ---- What products do to their results (epilogue.c)
+
+// Kernels that do to the elements of a product what the library can do go into the product.
+void epilogue_products(struct nest_program *p);
+
 // ---- Layouts (layout.c)
 
 // Stores operands of library products the way the kernel that makes them writes best.

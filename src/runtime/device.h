@@ -11,6 +11,7 @@
 struct rt_program;
 struct rt_instance;
 struct rt_bound_step;
+struct rt_segment;
 
 // What a kind of device can do.  Work that is handed over runs in the order of the calls of a
 // thread, and by what other threads hand over later; only `download` and `wait` wait for it.
@@ -50,7 +51,13 @@ struct rt_device_type {
                        struct rt_bound_step *step);
     jot_status (*prepare)(const struct rt_program *program, struct rt_instance *instance);
     void (*finish)(const struct rt_program *program); // after each run; may be NULL
-    void (*forget)(struct rt_instance *instance);     // frees what prepare made
+    // Frees what prepare made.
+    void (*forget)(const struct rt_program *program, struct rt_instance *instance);
+    // Runs a segment of at least so many launches as one; not done: it is to be run step by step.
+    // May be NULL.
+    uint32_t replay_least;
+    jot_status (*replay)(const struct rt_program *program, struct rt_instance *instance,
+                         const struct rt_segment *segment, bool *out_done);
     jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);
     // A whole loop; leaves the trips that it made in the instance.

@@ -167,6 +167,8 @@ static jot_status load(struct rt_program *p, const void *object, size_t object_s
     list_patches(p);
     for (uint32_t i = 0; i < p->plan.step_count; i++)
         JOT_TRY(bind_step(p, i));
+    if (p->device->type->replay)
+        JOT_TRY(rt_segments_find(&p->plan, p->device->type->replay_least, &p->segments));
     return JOT_OK;
 }
 
@@ -199,7 +201,7 @@ const struct rt_plan *rt_program_plan(const struct rt_program *program)
 static void release_instance(struct rt_program *p, struct rt_instance *instance)
 {
     p->device->type->release(p->device, instance->arena, p->plan.arena_bytes);
-    p->device->type->forget(instance);
+    p->device->type->forget(p, instance);
     memory_release(instance->trips);
     memory_release(instance->operands);
     memory_release(instance);
@@ -219,6 +221,7 @@ void rt_program_release(struct rt_program *p)
     }
     p->device->type->release(p->device, p->constants, p->plan.constant_bytes);
     p->device->type->unload(p);
+    rt_segments_release(&p->segments);
     memory_release(p->callbacks);
     memory_release(p->view_first);
     memory_release(p->views);
@@ -419,62 +422,88 @@ static jot_status run_on_host(const struct rt_program *p, const struct rt_bound_
     return status;
 }
 
-static jot_status run_steps(const struct rt_program *p, const struct rt_instance *instance)
+// Step *at, and where it goes on.
+static jot_status run_step(const struct rt_program *p, struct rt_instance *instance,
+                           uint32_t *at)
 {
     const struct rt_device_type *on = p->device->type;
+    const struct rt_bound_step *s = &p->steps[(*at)++];
+    void *const *operands = instance->operands + s->operand_first;
+    switch ((enum rt_step_kind)s->kind) {
+    case RT_STEP_KERNEL:
+        JOT_TRY(on->kernel(p, instance, s));
+        break;
+    case RT_STEP_GEMM:
+        JOT_TRY(on->gemm(p, s, operands));
+        break;
+    case RT_STEP_COPY:
+        // A donated input may stay where it is.
+        if (operands[0] != operands[1])
+            JOT_TRY(on->copy_step(p, s, operands));
+        break;
+    case RT_STEP_CLEAR:
+        JOT_TRY(on->clear(p->device, operands[0], (size_t)s->total));
+        break;
+    case RT_STEP_JUMP:
+        *at = s->target;
+        break;
+    case RT_STEP_JUMP_IF:
+    case RT_STEP_JUMP_IFN:
+        JOT_TRY(run_jump(p, s, operands[0], at));
+        break;
+    case RT_STEP_LOOP:
+        instance->trips[s->index] = 0;
+        move_views(p, instance, s->index);
+        *at = s->total == 0 ? s->target : *at;
+        break;
+    case RT_STEP_NEXT:
+        // At the end as well: a while that its bound ends leaves carries where they moved.
+        ++instance->trips[s->index];
+        move_views(p, instance, s->index);
+        *at = instance->trips[s->index] != s->total ? s->target : *at;
+        break;
+    case RT_STEP_PHASES:
+        JOT_TRY(on->phases(p, instance, s));
+        move_views(p, instance, s->index);
+        break;
+    case RT_STEP_SWITCH:
+        JOT_TRY(run_switch(p, s, operands[0], at));
+        break;
+    case RT_STEP_LIBRARY:
+        JOT_TRY(s->routine(operands, s->params, s->param_count));
+        break;
+    case RT_STEP_CALLBACK:
+    case RT_STEP_CHECK:
+        JOT_TRY(run_on_host(p, s, operands));
+        break;
+    case RT_STEP_KIND_COUNT:
+        break;
+    }
+    return JOT_OK;
+}
+
+jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *instance,
+                                uint32_t first, uint32_t end)
+{
+    for (uint32_t at = first; at < end;)
+        JOT_TRY(run_step(p, instance, &at));
+    return JOT_OK;
+}
+
+// The whole program, segments as one where the device does that.
+static jot_status run(const struct rt_program *p, struct rt_instance *instance)
+{
+    if (p->segments.count == 0)
+        return rt_program_run_steps(p, instance, 0, p->plan.step_count);
     for (uint32_t at = 0; at < p->plan.step_count;) {
-        const struct rt_bound_step *s = &p->steps[at++];
-        void *const *operands = instance->operands + s->operand_first;
-        switch ((enum rt_step_kind)s->kind) {
-        case RT_STEP_KERNEL:
-            JOT_TRY(on->kernel(p, instance, s));
-            break;
-        case RT_STEP_GEMM:
-            JOT_TRY(on->gemm(p, s, operands));
-            break;
-        case RT_STEP_COPY:
-            // A donated input may stay where it is.
-            if (operands[0] != operands[1])
-                JOT_TRY(on->copy_step(p, s, operands));
-            break;
-        case RT_STEP_CLEAR:
-            JOT_TRY(on->clear(p->device, operands[0], (size_t)s->total));
-            break;
-        case RT_STEP_JUMP:
-            at = s->target;
-            break;
-        case RT_STEP_JUMP_IF:
-        case RT_STEP_JUMP_IFN:
-            JOT_TRY(run_jump(p, s, operands[0], &at));
-            break;
-        case RT_STEP_LOOP:
-            instance->trips[s->index] = 0;
-            move_views(p, instance, s->index);
-            at = s->total == 0 ? s->target : at;
-            break;
-        case RT_STEP_NEXT:
-            // At the end as well: a while that its bound ends leaves carries where they moved.
-            ++instance->trips[s->index];
-            move_views(p, instance, s->index);
-            at = instance->trips[s->index] != s->total ? s->target : at;
-            break;
-        case RT_STEP_PHASES:
-            JOT_TRY(on->phases(p, instance, s));
-            move_views(p, instance, s->index);
-            break;
-        case RT_STEP_SWITCH:
-            JOT_TRY(run_switch(p, s, operands[0], &at));
-            break;
-        case RT_STEP_LIBRARY:
-            JOT_TRY(s->routine(operands, s->params, s->param_count));
-            break;
-        case RT_STEP_CALLBACK:
-        case RT_STEP_CHECK:
-            JOT_TRY(run_on_host(p, s, operands));
-            break;
-        case RT_STEP_KIND_COUNT:
-            break;
-        }
+        const struct rt_segment *g = p->segments.of_step[at];
+        bool is_done = false;
+        if (g)
+            JOT_TRY(p->device->type->replay(p, instance, g, &is_done));
+        if (is_done)
+            at = g->end;
+        else
+            JOT_TRY(run_step(p, instance, &at));
     }
     return JOT_OK;
 }
@@ -490,7 +519,7 @@ jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
             patch->is_output ? outputs[patch->index] : (char *)(uintptr_t)inputs[patch->index];
         instance->operands[patch->operand] = base + patch->offset;
     }
-    jot_status status = run_steps(program, instance);
+    jot_status status = run(program, instance);
     if (program->device->type->finish)
         program->device->type->finish(program);
     put_back(program, instance);

@@ -5,6 +5,7 @@
 
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "runtime/segments.h"
 #include "runtime/symbols.h"
 
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct rt_instance {
     int workers; // that there is scratch for
     // A GPU: where each operand is, for launches.
     void **parameters;
+    struct cuda_graphs *graphs; // NULL before the first
 };
 
 // An operand that a loop moves: a row of another operand, or one of several.
@@ -46,7 +48,8 @@ struct rt_bound_step {
         rt_routine *routine;
         const struct rt_callback *callback;
         const struct rt_gemm *gemm;
-        const char *what; // CHECK
+        struct cuda_product *product; // on a GPU, once it is bound
+        const char *what;             // CHECK
     };
     int64_t total, grain, chunks;
     const int64_t *params;
@@ -65,6 +68,7 @@ struct rt_program {
     uint32_t patch_count;
     struct rt_view *views; // by loop: those that depend on it, in an order to make them in
     uint32_t *view_first;  // by loop, and the end
+    struct rt_segments segments; // none where the device does not replay them
     struct rt_callback *callbacks;
     uint32_t callback_count;
     char *constants;
@@ -74,5 +78,9 @@ struct rt_program {
     pthread_mutex_t lock;
     struct rt_instance *others;
 };
+
+// Steps first .. end - 1, one after the other, from which nothing jumps away.
+jot_status rt_program_run_steps(const struct rt_program *program, struct rt_instance *instance,
+                                uint32_t first, uint32_t end);
 
 #endif

@@ -44,6 +44,7 @@ struct jot_executable {
     const void *static_data;
     size_t static_size;
     jot_device *device;
+    jot_precision precision;
     pthread_mutex_t lock;            // of what follows
     _Atomic(struct version *) first; // all versions, newest first
     _Atomic(struct version *) last;  // used by the last call
@@ -87,6 +88,10 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
     }
     e->static_data = o->static_data;
     e->static_size = o->static_data ? o->static_size : 0;
+    if ((int)o->precision < 0 || o->precision > JOT_PRECISION_3TF32)
+        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: there is no precision %d",
+                           e->f.callee.where, (int)o->precision);
+    e->precision = o->precision;
     return read_donations(e, o->donate);
 }
 
@@ -263,6 +268,7 @@ static jot_status add_version(jot_executable *e, jot_array *const *in, const cha
         return status_out_of_memory();
     }
     v->statics = statics;
+    root->precision = (int)e->precision;
     if (e->static_size)
         memcpy(statics, e->static_data, e->static_size);
     jot_status status = guarded_build(e, in, root, v);

@@ -64,8 +64,9 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
                            struct nest_program **out)
 {
     // Threads of a GPU have no memory for a sum each that many points add to.
-    struct schedule_options options = {.donated = p->donated,
-                                       .no_accumulation = p->device->type->kind == JOT_CUDA};
+    bool is_gpu = p->device->type->kind == JOT_CUDA;
+    struct schedule_options options = {
+        .donated = p->donated, .no_accumulation = is_gpu, .rich_gemm = is_gpu};
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
@@ -312,6 +313,8 @@ static jot_status build(struct arena *arena, void *ctx)
     struct ir_module *m = p->module;
     p->function = pass_inline(m, pass_simplify(m, p->function), INLINE_LIMIT);
     p->function = pass_simplify(m, pass_count_trips(m, p->function));
+    if (p->device->type->kind == JOT_CUDA)
+        p->function = pass_three_products(m, pass_relu_masks(m, p->function));
     describe_outputs(p);
     dump(p, arena);
     JOT_TRY(compile(p, arena));

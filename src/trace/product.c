@@ -8,15 +8,23 @@ struct product {
     const int64_t *dims[2];
     ir_id ids[2];
     struct trace_promoted p;
+    int precision;
 };
 
-static bool open_product(const char *name, jot_value x, jot_value y, struct product *out,
+static bool open_product(const char *name, jot_value x, jot_value y,
+                         const jot_product_options *options, struct product *out,
                          jot_value *out_error)
 {
     out->v[0] = x;
     out->v[1] = y;
     if (!trace_ready(name, 2, out->v, out_error))
         return false;
+    int asked = options ? (int)options->precision : JOT_PRECISION_FULL;
+    if (asked < 0 || asked > JOT_PRECISION_3TF32) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "there is no precision %d", asked);
+        return false;
+    }
+    out->precision = asked ? asked : trace_top()->root->precision;
     // Products of truth values are counts.
     bool both_bool = trace_slot_of(out->v[0])->dtype == JOT_BOOL &&
                      trace_slot_of(out->v[1])->dtype == JOT_BOOL;
@@ -47,16 +55,19 @@ static jot_value contract(const char *name, const struct product *p, int n,
     for (int i = 0; i < n; i++)
         if (p->dims[0][x_axes[i]] != p->dims[1][y_axes[i]])
             return fail_sizes(name, p, p->dims[0][x_axes[i]], p->dims[1][y_axes[i]]);
-    struct ir_dot d = {.n_contract = n, .lhs_contract = x_axes, .rhs_contract = y_axes};
+    struct ir_dot d = {.n_contract = n,
+                       .lhs_contract = x_axes,
+                       .rhs_contract = y_axes,
+                       .precision = p->precision};
     return trace_result(name, ir_dot_general(trace_builder(), p->ids[0], p->ids[1], &d),
                         p->p.weak);
 }
 
-static jot_value dot(jot_value x, jot_value y)
+static jot_value dot(jot_value x, jot_value y, const jot_product_options *options)
 {
     struct product p;
     jot_value error;
-    if (!open_product("jot_dot", x, y, &p, &error))
+    if (!open_product("jot_dot", x, y, options, &p, &error))
         return error;
     int rx = p.types[0].rank, ry = p.types[1].rank;
     if (rx == 0 || ry == 0)
@@ -64,7 +75,12 @@ static jot_value dot(jot_value x, jot_value y)
     return contract("jot_dot", &p, 1, (int64_t[]){rx - 1}, (int64_t[]){ry >= 2 ? ry - 2 : 0});
 }
 
-jot_value jot_dot(jot_value x, jot_value y) { TRACE_RETURN(dot(x, y)); }
+jot_value jot_dot_with(jot_value x, jot_value y, const jot_product_options *options)
+{
+    TRACE_RETURN(dot(x, y, options));
+}
+
+jot_value jot_dot(jot_value x, jot_value y) { return jot_dot_with(x, y, NULL); }
 
 // Repeats the axes in front of the matrix to `batch`.
 static ir_id spread_batch(ir_id id, int n_batch, const int64_t *batch, int n_matrix)
@@ -100,12 +116,12 @@ static bool common_batch(const struct product *p, const int *n_matrix, int *out_
 }
 
 // jot sums rows that are not there at once: with matrices alone on one side no batch is needed.
-static jot_value matmul(jot_value x, jot_value y)
+static jot_value matmul(jot_value x, jot_value y, const jot_product_options *options)
 {
     const char *name = "jot_matmul";
     struct product p;
     jot_value error;
-    if (!open_product(name, x, y, &p, &error))
+    if (!open_product(name, x, y, options, &p, &error))
         return error;
     int rx = p.types[0].rank, ry = p.types[1].rank, n;
     if (rx == 0 || ry == 0)
@@ -130,19 +146,25 @@ static jot_value matmul(jot_value x, jot_value y)
                        .rhs_batch = axes,
                        .n_contract = 1,
                        .lhs_contract = &cx,
-                       .rhs_contract = &cy};
+                       .rhs_contract = &cy,
+                       .precision = p.precision};
     ir_id a = spread_batch(p.ids[0], n, batch, n_matrix[0]);
     ir_id b = spread_batch(p.ids[1], n, batch, n_matrix[1]);
     return trace_result(name, ir_dot_general(trace_builder(), a, b, &d), p.p.weak);
 }
 
-jot_value jot_matmul(jot_value x, jot_value y) { TRACE_RETURN(matmul(x, y)); }
+jot_value jot_matmul_with(jot_value x, jot_value y, const jot_product_options *options)
+{
+    TRACE_RETURN(matmul(x, y, options));
+}
+
+jot_value jot_matmul(jot_value x, jot_value y) { return jot_matmul_with(x, y, NULL); }
 
 static jot_value tensordot(jot_value x, jot_value y, int n)
 {
     struct product p;
     jot_value error;
-    if (!open_product("jot_tensordot", x, y, &p, &error))
+    if (!open_product("jot_tensordot", x, y, NULL, &p, &error))
         return error;
     if (n < 0 || n > p.types[0].rank || n > p.types[1].rank)
         return trace_fail("jot_tensordot", JOT_ERR_ARGUMENT, "%d axes of %s and %s", n,
@@ -167,7 +189,7 @@ static jot_value tensordot_axes(jot_value x, jot_value y, const int *x_list, con
     jot_value error;
     int nx, ny;
     int64_t x_axes[IR_MAX_RANK], y_axes[IR_MAX_RANK];
-    if (!open_product(name, x, y, &p, &error) ||
+    if (!open_product(name, x, y, NULL, &p, &error) ||
         !trace_axes(name, p.v[0], p.types[0].rank, x_list, false, &nx, x_axes, NULL, &error) ||
         !trace_axes(name, p.v[1], p.types[1].rank, y_list, false, &ny, y_axes, NULL, &error))
         return error;

@@ -92,6 +92,7 @@ struct trace {
     uint32_t done_effects;               // scope: nodes whose effects have happened
     const struct trace_error *error;     // the first
     const struct trace_error *latest;    // root: of it and the traces inside it
+    int precision;                       // root: of products that ask for none
     int rule_depth; // root: derivative rules being traced inside each other
     bool is_broken; // memory ran out
 };

@@ -29,6 +29,10 @@
 // The structs of api.h are what these say too; test_cuda.c has the same numbers.
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == 96,
+               "cublasLtMatmulHeuristicResult_t");
+_Static_assert(sizeof(cublasLtMatmulDescOpaque_t) == 256 && sizeof(cublasLtMatmulAlgo_t) == 64,
+               "cublasLt");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
 _Static_assert(__builtin_offsetof(CUlaunchConfig, hStream) == 32, "CUlaunchConfig");
 _Static_assert(__builtin_offsetof(CUlaunchAttribute, value.clusterDim.y) == 12,

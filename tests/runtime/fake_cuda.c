@@ -7,6 +7,8 @@
 //     FAKE_CUDA_INIT=803        what cuInit returns
 //     FAKE_CUDA_COUNT=2         how many GPUs there are
 //     FAKE_CUDA_MEMORY=1000     bytes that each has
+//     FAKE_CUDA_NO_CAPTURE=1    no stream can be captured
+//     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
 //     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
 //
 // An image is a text of names of kernels, each with a space behind it.
@@ -24,6 +26,7 @@
 
 #define ENTRY(result, name, parameters) EXPORT result name parameters;
 #include "runtime/cuda/cublas.def"
+#include "runtime/cuda/cublaslt.def"
 #include "runtime/cuda/driver.def"
 #include "runtime/cuda/nvjitlink.def"
 #undef ENTRY
@@ -42,6 +45,7 @@ struct CUctx_st {
 };
 struct CUstream_st {
     CUcontext context;
+    CUgraph capture; // NULL: work runs at once
 };
 struct CUevent_st {
     int unused;
@@ -53,7 +57,7 @@ struct CUmemPoolHandle_st {
 static struct CUctx_st contexts[MOST] = {{0, false}, {1, false}, {2, false}, {3, false}};
 static struct CUmemPoolHandle_st pools[MOST] = {{0}, {1}, {2}, {3}};
 static atomic_long in_use[MOST];
-static atomic_int launches, blocks_live, modules_live;
+static atomic_int launches, blocks_live, modules_live, graphs_live, graph_launches;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;
 
@@ -72,9 +76,13 @@ static void *untracked(void *block)
 EXPORT int fake_cuda_blocks(void);
 EXPORT int fake_cuda_modules(void);
 EXPORT int fake_cuda_launches(void);
+EXPORT int fake_cuda_graphs(void);
+EXPORT int fake_cuda_graph_launches(void);
 int fake_cuda_blocks(void) { return blocks_live; }
 int fake_cuda_modules(void) { return modules_live; }
 int fake_cuda_launches(void) { return launches; }
+int fake_cuda_graphs(void) { return graphs_live; }
+int fake_cuda_graph_launches(void) { return graph_launches; }
 
 static CUcontext current(void) { return depth ? stack[depth - 1] : NULL; }
 
@@ -189,6 +197,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     (void)flags;
     *stream = malloc(sizeof **stream);
     (*stream)->context = current();
+    (*stream)->capture = NULL;
     return CUDA_SUCCESS;
 }
 
@@ -228,6 +237,93 @@ CUresult cuEventSynchronize(CUevent event)
 CUresult cuEventDestroy_v2(CUevent event)
 {
     free(event);
+    return CUDA_SUCCESS;
+}
+
+// ---- graphs ----
+
+#define ARGUMENT_BYTES 512
+#define NODES_MOST 4096
+
+struct node {
+    void (*run)(void *argument);
+    char argument[ARGUMENT_BYTES] __attribute__((aligned(16)));
+};
+
+struct CUgraph_st {
+    struct node *nodes;
+    int count;
+};
+struct CUgraphExec_st {
+    struct CUgraph_st graph;
+    CUcontext context;
+};
+
+// Runs the work, or keeps it where the stream is being captured.
+static void submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes)
+{
+    CUgraph g = stream->capture;
+    if (!g) {
+        run(argument);
+        return;
+    }
+    if (bytes > ARGUMENT_BYTES || g->count == NODES_MOST)
+        abort();
+    g->nodes[g->count].run = run;
+    memcpy(g->nodes[g->count++].argument, argument, bytes);
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    if (number("FAKE_CUDA_NO_CAPTURE", 0) || stream->capture ||
+        mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        return 801;
+    stream->capture = untracked(calloc(1, sizeof *stream->capture));
+    stream->capture->nodes = untracked(calloc(NODES_MOST, sizeof(struct node)));
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    *graph = stream->capture;
+    stream->capture = NULL;
+    return *graph ? CUDA_SUCCESS : 801;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    (void)flags;
+    *exec = untracked(calloc(1, sizeof **exec));
+    (*exec)->context = current();
+    (*exec)->graph.count = graph->count;
+    (*exec)->graph.nodes = untracked(calloc((size_t)graph->count + 1, sizeof(struct node)));
+    memcpy((*exec)->graph.nodes, graph->nodes, (size_t)graph->count * sizeof(struct node));
+    graphs_live++;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+    if (exec->context != current() || stream->context != current())
+        return 400;
+    graph_launches++;
+    for (int i = 0; i < exec->graph.count && !current()->is_broken; i++)
+        exec->graph.nodes[i].run(exec->graph.nodes[i].argument);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+    free(graph->nodes);
+    free(graph);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+    graphs_live--;
+    free(exec->graph.nodes);
+    free(exec);
     return CUDA_SUCCESS;
 }
 
@@ -309,11 +405,30 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
     return health();
 }
 
+struct range {
+    void *to;
+    const void *from;
+    size_t bytes;
+    int value;
+};
+
+static void copy_range(void *argument)
+{
+    const struct range *r = argument;
+    memcpy(r->to, r->from, r->bytes);
+}
+
+static void fill_range(void *argument)
+{
+    const struct range *r = argument;
+    memset(r->to, r->value, r->bytes);
+}
+
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
-    (void)stream;
+    struct range r = {.to = near(to), .from = near(from), .bytes = bytes};
     if (health() == CUDA_SUCCESS)
-        memcpy(near(to), near(from), bytes);
+        submit(stream, copy_range, &r, sizeof r);
     return health();
 }
 
@@ -325,9 +440,9 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext there, CUdeviceptr from, CU
 
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream)
 {
-    (void)stream;
+    struct range r = {.to = near(at), .bytes = bytes, .value = value};
     if (health() == CUDA_SUCCESS)
-        memset(near(at), value, bytes);
+        submit(stream, fill_range, &r, sizeof r);
     return health();
 }
 
@@ -336,6 +451,7 @@ CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, CUst
 struct CUfunc_st {
     const char *name;
     void (*run)(const CUlaunchConfig *c, void **operands);
+    int n; // operands
 };
 
 struct CUmod_st {
@@ -382,7 +498,7 @@ static void tell(const CUlaunchConfig *c, void **operands)
 }
 
 static struct CUfunc_st functions[] = {
-    {"add_one", add_one}, {"double_it", double_it}, {"tell", tell}};
+    {"add_one", add_one, 2}, {"double_it", double_it, 2}, {"tell", tell, 1}};
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -440,6 +556,31 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
     return CUDA_SUCCESS;
 }
 
+#define OPERANDS_MOST 8
+
+struct launch {
+    CUfunction function;
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[2];
+    CUdeviceptr operands[OPERANDS_MOST];
+};
+
+static void run_launch(void *argument)
+{
+    struct launch *l = argument;
+    void *operands[OPERANDS_MOST];
+    if (current()->is_broken)
+        return;
+    if (++launches == number("FAKE_CUDA_FAULT", 0)) {
+        current()->is_broken = true;
+        return;
+    }
+    l->config.attrs = l->attributes;
+    for (int i = 0; i < l->function->n; i++)
+        operands[i] = &l->operands[i];
+    l->function->run(&l->config, operands);
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
                           void **extra)
 {
@@ -448,53 +589,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         return health();
     if (config->hStream->context != current())
         return 400;
-    if (++launches == number("FAKE_CUDA_FAULT", 0)) {
-        current()->is_broken = true;
-        return CUDA_SUCCESS;
-    }
-    function->run(config, parameters);
+    struct launch l = {.function = function, .config = *config};
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        l.attributes[i] = config->attrs[i];
+    for (int i = 0; i < function->n; i++)
+        l.operands[i] = *(const CUdeviceptr *)parameters[i];
+    submit(config->hStream, run_launch, &l, sizeof l);
     return CUDA_SUCCESS;
-}
-
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-    (void)stream;
-    (void)mode;
-    return 801;
-}
-
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-    (void)stream;
-    (void)graph;
-    return 801;
-}
-
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
-{
-    (void)exec;
-    (void)graph;
-    (void)flags;
-    return 801;
-}
-
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-    (void)exec;
-    (void)stream;
-    return 801;
-}
-
-CUresult cuGraphDestroy(CUgraph graph)
-{
-    (void)graph;
-    return 801;
-}
-
-CUresult cuGraphExecDestroy(CUgraphExec exec)
-{
-    (void)exec;
-    return 801;
 }
 
 // ---- the assembler ----
@@ -569,46 +670,162 @@ nvJitLinkResult nvJitLinkGetErrorLog(nvJitLinkHandle linker, char *text)
 
 // ---- cuBLAS ----
 
-struct cublasContext {
-    CUstream stream;
-};
-
-cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
-{
-    *handle = calloc(1, sizeof **handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
-{
-    free(handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
     *value = type == MAJOR_VERSION ? 99 : 0;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
-{
-    handle->stream = stream;
-    return CUBLAS_STATUS_SUCCESS;
-}
+// ---- cuBLASLt: plain products of f32 and f64, columns one after another ----
 
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
-{
-    (void)handle;
-    (void)workspace;
-    (void)bytes;
-    return CUBLAS_STATUS_SUCCESS;
-}
+struct cublasLtContext {
+    int unused;
+};
 
-const char *cublasGetStatusString(cublasStatus_t status)
+struct cublasLtMatrixLayout {
+    cudaDataType type;
+    int64_t rows, columns, leading, stride;
+    int32_t count;
+};
+
+struct cublasLtMatmulPreference {
+    uint32_t alignment; // of all operands
+};
+
+// What the words of a description hold.
+enum { OP_A, OP_B, EPILOGUE, BIAS, BIAS_TYPE, COMPUTE };
+
+static int preferred_alignment, algorithms_made, compute_type;
+EXPORT int fake_cuda_alignment(void);
+EXPORT int fake_cuda_compute(void);
+int fake_cuda_alignment(void) { return preferred_alignment; } // of the last choice
+int fake_cuda_compute(void) { return compute_type; }          // of the last product
+
+size_t cublasLtGetVersion(void) { return 130001; }
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
 {
     (void)status;
     return "fake status";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    static struct cublasLtContext only;
+    *handle = &only;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
+                                        cudaDataType scale)
+{
+    (void)scale;
+    *out = calloc(1, sizeof **out);
+    (*out)->data[EPILOGUE] = CUBLASLT_EPILOGUE_DEFAULT;
+    (*out)->data[COMPUTE] = (uint64_t)compute;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    int word = attribute == CUBLASLT_MATMUL_DESC_TRANSA           ? OP_A
+               : attribute == CUBLASLT_MATMUL_DESC_TRANSB         ? OP_B
+               : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE       ? EPILOGUE
+               : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER   ? BIAS
+               : attribute == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE ? BIAS_TYPE
+                                                                  : -1;
+    if (word < 0 || bytes != (word == BIAS ? 8 : 4))
+        return 7;
+    d->data[word] = 0;
+    memcpy(&d->data[word], value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
+{
+    free(d);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t leading)
+{
+    *out = calloc(1, sizeof **out);
+    **out = (struct cublasLtMatrixLayout){.type = type,
+                                          .rows = (int64_t)rows,
+                                          .columns = (int64_t)columns,
+                                          .leading = leading,
+                                          .count = 1};
+    return leading >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : 7;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == 4)
+        memcpy(&layout->count, value, bytes);
+    else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && bytes == 8)
+        memcpy(&layout->stride, value, bytes);
+    else
+        return 7;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    free(layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
+{
+    *out = calloc(1, sizeof **out);
+    (*out)->alignment = 256;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wish,
+                                     cublasLtMatmulPreferenceAttributes_t attribute,
+                                     const void *value, size_t bytes)
+{
+    uint32_t alignment;
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return bytes == 8 ? CUBLAS_STATUS_SUCCESS : 7;
+    if (attribute < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES ||
+        attribute > CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES || bytes != 4)
+        return 7;
+    memcpy(&alignment, value, sizeof alignment);
+    wish->alignment = alignment < wish->alignment ? alignment : wish->alignment;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t wish)
+{
+    free(wish);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+#define FAKE_WORKSPACE 1000
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t to,
+    cublasLtMatmulPreference_t wish, int most, cublasLtMatmulHeuristicResult_t *out, int *count)
+{
+    (void)handle;
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)to;
+    *count = most > 0 && d->data[COMPUTE] != (uint64_t)number("FAKE_CUDA_NO_ROUTINE", 0);
+    *out = (cublasLtMatmulHeuristicResult_t){.algo = {{(uint64_t)++algorithms_made}},
+                                             .workspaceSize = FAKE_WORKSPACE};
+    preferred_alignment = (int)wish->alignment;
+    return CUBLAS_STATUS_SUCCESS;
 }
 
 static double element(const void *matrix, cudaDataType type, int64_t at)
@@ -617,42 +834,76 @@ static double element(const void *matrix, cudaDataType type, int64_t at)
                               : ((const double *)matrix)[at];
 }
 
-// Columns one after another, as the library has them.
-cublasStatus_t cublasGemmStridedBatchedEx_64(
-    cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int64_t m, int64_t n,
-    int64_t k, const void *alpha, const void *a, cudaDataType type_a, int64_t lda,
-    long long stride_a, const void *b, cudaDataType type_b, int64_t ldb, long long stride_b,
-    const void *beta, void *c, cudaDataType type_c, int64_t ldc, long long stride_c,
-    int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+// The first words of the description, and copies of the rest.
+struct fake_product {
+    uint64_t d[COMPUTE + 1];
+    const void *a, *b, *c, *bias;
+    void *to;
+    struct cublasLtMatrixLayout of_a, of_b, of_c, of_to;
+    double alpha, beta;
+};
+
+static double multiply_element(const struct fake_product *p, int64_t matrix, int64_t i,
+                               int64_t j)
 {
-    (void)compute;
-    (void)algorithm;
-    if (!handle->stream || type_a != type_b || type_a != type_c ||
-        (type_a != CUDA_R_32F && type_a != CUDA_R_64F))
-        return 7;
-    a = near((CUdeviceptr)(uintptr_t)a);
-    b = near((CUdeviceptr)(uintptr_t)b);
-    c = near((CUdeviceptr)(uintptr_t)c);
-    for (int64_t matrix = 0; matrix < batch; matrix++)
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t i = 0; i < m; i++) {
-                double sum = 0;
-                int64_t at = matrix * stride_c + j * ldc + i;
-                double old = element(beta, type_a, 0) != 0
-                                 ? element(beta, type_a, 0) * element(c, type_c, at)
-                                 : 0;
-                for (int64_t l = 0; l < k; l++)
-                    sum += element(a, type_a,
-                                   matrix * stride_a +
-                                       (op_a == CUBLAS_OP_N ? l * lda + i : i * lda + l)) *
-                           element(b, type_b,
-                                   matrix * stride_b +
-                                       (op_b == CUBLAS_OP_N ? j * ldb + l : l * ldb + j));
-                sum = sum * element(alpha, type_a, 0) + old;
-                if (type_c == CUDA_R_32F)
-                    ((float *)c)[at] = (float)sum;
+    const struct cublasLtMatrixLayout *a = &p->of_a, *b = &p->of_b, *c = &p->of_c;
+    double sum = 0;
+    int64_t inner = p->d[OP_A] == CUBLAS_OP_N ? a->columns : a->rows;
+    for (int64_t l = 0; l < inner; l++) {
+        int64_t at_a = p->d[OP_A] == CUBLAS_OP_N ? l * a->leading + i : i * a->leading + l;
+        int64_t at_b = p->d[OP_B] == CUBLAS_OP_N ? j * b->leading + l : l * b->leading + j;
+        sum += element(p->a, a->type, matrix * a->stride + at_a) *
+               element(p->b, b->type, matrix * b->stride + at_b);
+    }
+    sum *= p->alpha;
+    if (p->beta != 0)
+        sum += p->beta * element(p->c, c->type, matrix * c->stride + j * c->leading + i);
+    if (p->d[EPILOGUE] & CUBLASLT_EPILOGUE_BIAS)
+        sum += element(p->bias, (cudaDataType)p->d[BIAS_TYPE], i);
+    return p->d[EPILOGUE] & CUBLASLT_EPILOGUE_RELU && sum <= 0 ? 0 : sum;
+}
+
+static void run_product(void *argument)
+{
+    const struct fake_product *p = argument;
+    for (int64_t matrix = 0; matrix < p->of_c.count; matrix++)
+        for (int64_t j = 0; j < p->of_c.columns; j++)
+            for (int64_t i = 0; i < p->of_c.rows; i++) {
+                int64_t at = matrix * p->of_to.stride + j * p->of_to.leading + i;
+                double x = multiply_element(p, matrix, i, j);
+                if (p->of_to.type == CUDA_R_32F)
+                    ((float *)p->to)[at] = (float)x;
                 else
-                    ((double *)c)[at] = sum;
+                    ((double *)p->to)[at] = x;
             }
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
+                              const void *alpha, const void *a, cublasLtMatrixLayout_t of_a,
+                              const void *b, cublasLtMatrixLayout_t of_b, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t of_c, void *to,
+                              cublasLtMatrixLayout_t of_to,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream)
+{
+    cudaDataType type = of_a->type;
+    if (!handle || !stream || !algorithm->data[0] || !workspace ||
+        workspace_bytes < FAKE_WORKSPACE || type != of_b->type || type != of_c->type ||
+        (type != CUDA_R_32F && type != CUDA_R_64F))
+        return 7;
+    compute_type = (int)d->data[COMPUTE];
+    struct fake_product p = {.a = near((CUdeviceptr)(uintptr_t)a),
+                             .b = near((CUdeviceptr)(uintptr_t)b),
+                             .c = near((CUdeviceptr)(uintptr_t)c),
+                             .bias = near((CUdeviceptr)d->data[BIAS]),
+                             .to = near((CUdeviceptr)(uintptr_t)to),
+                             .of_a = *of_a,
+                             .of_b = *of_b,
+                             .of_c = *of_c,
+                             .of_to = *of_to,
+                             .alpha = element(alpha, type, 0),
+                             .beta = element(beta, type, 0)};
+    memcpy(p.d, d->data, sizeof p.d);
+    submit(stream, run_product, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -20,6 +20,8 @@
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
+_Static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == 96,
+               "cublasLtMatmulHeuristicResult_t");
 _Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "CUlaunchConfig");
 _Static_assert(offsetof(CUlaunchAttribute, value.clusterDim.y) == 12, "CUlaunchAttribute");
 _Static_assert(offsetof(CUmemPoolProps, location.id) == 12, "CUmemPoolProps");
@@ -32,17 +34,20 @@ static void use_fake(const char *variable, const char *value)
         setenv(variable, value, 1);
 }
 
-static int fake_count(const char *name)
+// Each library of the fake is a copy with numbers of its own.
+static int fake_count_of(const char *file, const char *name)
 {
     char path[4096];
     int (*count)(void);
-    snprintf(path, sizeof path, "%s/libcuda.so.1", getenv("JOT_TEST_FAKE_CUDA"));
+    snprintf(path, sizeof path, "%s/%s", getenv("JOT_TEST_FAKE_CUDA"), file);
     void *library = dlopen(path, RTLD_LAZY);
     void *symbol = library ? dlsym(library, name) : NULL;
     ck_assert_ptr_nonnull(symbol);
     memcpy(&count, &symbol, sizeof symbol);
     return count();
 }
+
+static int fake_count(const char *name) { return fake_count_of("libcuda.so.1", name); }
 
 static void expect(jot_status status, jot_status wanted, const char *part)
 {
@@ -519,6 +524,166 @@ START_TEST(loops_by_the_host)
 }
 END_TEST
 
+// y = x + 4, three of which a loop adds, to and fro between two memories.
+struct turn_plan {
+    struct rt_plan plan;
+    struct rt_argument in, out;
+    struct rt_buffer buffers[6];
+    uint32_t operands[10];
+    struct rt_step steps[6];
+};
+
+// A jump before the last step keeps that out of the segment.
+static const struct rt_plan *make_turns(struct turn_plan *p, bool has_jump)
+{
+    struct rt_step add = {.kind = RT_STEP_KERNEL,
+                          .name = ADD_ONE,
+                          .operand_count = 2,
+                          .total = 1000,
+                          .grain = 64,
+                          .block = 64};
+    *p = (struct turn_plan){
+        .in = {.bytes = 4000, .donated = -1},
+        .out = {.bytes = 4000, .donated = -1},
+        .buffers =
+            {{.place = RT_PLACE_INPUT, .bytes = 4000},
+             {.place = RT_PLACE_OUTPUT, .bytes = 4000},
+             {.place = RT_PLACE_ARENA, .bytes = 4000},
+             {.place = RT_PLACE_ARENA, .offset = 4096, .bytes = 4000},
+             {.place = RT_PLACE_TURN, .bytes = 4000, .of_first = 4, .of_count = 2},
+             {.place = RT_PLACE_TURN, .index = 1, .bytes = 4000, .of_first = 6, .of_count = 2}},
+        .operands = {2, 0, 4, 5, 2, 3, 2, 3, 4, 1},
+        .steps = {{.kind = RT_STEP_COPY, .operand_count = 2},
+                  {.kind = RT_STEP_LOOP, .total = 3, .target = 4},
+                  add,
+                  {.kind = RT_STEP_NEXT, .total = 3, .target = 2}}};
+    p->steps[2].operand_first = 2;
+    p->steps[4] = (struct rt_step){.kind = RT_STEP_JUMP, .target = 5};
+    p->steps[4 + has_jump] = add;
+    p->steps[4 + has_jump].operand_first = 8;
+    p->plan = (struct rt_plan){.input_count = 1,
+                               .output_count = 1,
+                               .buffer_count = 6,
+                               .operand_count = 10,
+                               .step_count = 5 + has_jump,
+                               .loop_count = 1,
+                               .arena_bytes = 8192,
+                               .text_bytes = sizeof text,
+                               .inputs = &p->in,
+                               .outputs = &p->out,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .steps = p->steps,
+                               .text = text};
+    return &p->plan;
+}
+
+static void expect_turns(struct rt_program *p, float start, const jot_array *x, jot_array *y)
+{
+    float in[1000], out[1000];
+    for (int i = 0; i < 1000; i++)
+        in[i] = start + (float)i;
+    OK(cuda_upload(jot_cuda(0), x->data, in, sizeof in));
+    OK(run(p, x, y));
+    OK(cuda_download(jot_cuda(0), out, y->data, sizeof out));
+    for (int i = 0; i < 1000; i++)
+        ck_assert_float_eq(out[i], in[i] + 4);
+}
+
+static jot_array *floats(void)
+{
+    jot_array *a = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000});
+    ck_assert_msg(a, "%s", jot_error_message());
+    return a;
+}
+
+START_TEST(replays_segments)
+{
+    use_fake(NULL, NULL);
+    for (int has_jump = 0; has_jump < 2; has_jump++) {
+        struct turn_plan t;
+        struct rt_program *p;
+        int before = fake_count("fake_cuda_graph_launches");
+        OK(load(0, make_turns(&t, has_jump), NULL, &p));
+        jot_array *x = floats(), *y = floats(), *z = floats();
+        for (int i = 0; i < 5; i++)
+            expect_turns(p, (float)i, x, y);
+        ck_assert_int_eq(fake_count("fake_cuda_graph_launches") - before, 4);
+        ck_assert_int_eq(fake_count("fake_cuda_graphs"), 1);
+        // Other addresses are launched by themselves the first time.
+        expect_turns(p, 7, x, z);
+        expect_turns(p, 8, x, y);
+        expect_turns(p, 9, x, z);
+        // The part before the jump has nothing of the result.
+        ck_assert_int_eq(fake_count("fake_cuda_graph_launches") - before, has_jump ? 7 : 6);
+        ck_assert_int_eq(fake_count("fake_cuda_graphs"), has_jump ? 1 : 2);
+        rt_program_release(p);
+        ck_assert_int_eq(fake_count("fake_cuda_graphs"), 0);
+        jot_arrays_release(3, (jot_array *[]){x, y, z});
+        expect_no_blocks();
+    }
+}
+END_TEST
+
+START_TEST(forgets_old_graphs)
+{
+    use_fake(NULL, NULL);
+    struct turn_plan t;
+    struct rt_program *p;
+    jot_array *x[20], *y = floats();
+    OK(load(0, make_turns(&t, false), NULL, &p));
+    for (int i = 0; i < 20; i++) {
+        x[i] = floats();
+        expect_turns(p, 1, x[i], y);
+        expect_turns(p, 2, x[i], y);
+        ck_assert_int_le(fake_count("fake_cuda_graphs"), 8);
+    }
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 20);
+    expect_turns(p, 3, x[19], y);
+    expect_turns(p, 3, x[12], y); // the oldest that is kept
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 22);
+    expect_turns(p, 3, x[11], y);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 22);
+    rt_program_release(p);
+    jot_arrays_release(20, x);
+    jot_array_release(y);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(runs_what_it_cannot_capture)
+{
+    use_fake("FAKE_CUDA_NO_CAPTURE", "1");
+    struct turn_plan t;
+    struct rt_program *p;
+    OK(load(0, make_turns(&t, false), NULL, &p));
+    jot_array *x = floats(), *y = floats();
+    for (int i = 0; i < 5; i++)
+        expect_turns(p, (float)i, x, y);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 0);
+    rt_program_release(p);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(loses_a_device_in_a_graph)
+{
+    use_fake("FAKE_CUDA_FAULT", "9");
+    struct turn_plan t;
+    struct rt_program *p;
+    OK(load(0, make_turns(&t, false), NULL, &p));
+    jot_array *x = floats(), *y = floats();
+    expect_turns(p, 0, x, y);
+    expect_turns(p, 1, x, y);
+    OK(run(p, x, y));
+    expect(jot_array_wait(y), JOT_ERR_DEVICE, "is lost");
+    expect(run(p, x, y), JOT_ERR_DEVICE, "is lost");
+    rt_program_release(p);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+}
+END_TEST
+
 START_TEST(loses_a_device_that_fails)
 {
     use_fake("FAKE_CUDA_FAULT", "2");
@@ -628,19 +793,29 @@ static void make_product(struct rt_gemm *g)
     }
 }
 
-static void product_on(jot_device *device, const struct rt_gemm *g, jot_array *const *arrays)
+// c, the third array, of a and b, and of the bias and the addend behind it; offset: of a, in bytes.
+static jot_status product_on(jot_device *device, const struct rt_gemm *g, uint64_t offset,
+                             jot_array *const *arrays)
 {
-    static const uint32_t operands[] = {0, 1, 2};
-    struct rt_argument in[] = {{.bytes = 8000, .donated = -1}, {.bytes = 8000, .donated = -1}};
-    struct rt_argument out = {.bytes = 8000, .donated = -1};
-    struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = 8000},
-                                  {.place = RT_PLACE_INPUT, .index = 1, .bytes = 8000},
-                                  {.place = RT_PLACE_OUTPUT, .bytes = 8000}};
-    struct rt_step step = {.kind = RT_STEP_GEMM, .operand_count = 3, .grain = 1};
-    struct rt_plan plan = {.input_count = 2,
+    static const uint32_t operands[] = {0, 1, 2, 3, 4};
+    bool has_bias = g->flags & RT_GEMM_BIAS, has_addend = g->flags & RT_GEMM_ADDEND;
+    struct rt_argument in[4], out = {.bytes = 8000, .donated = -1};
+    struct rt_buffer buffers[5];
+    for (uint32_t i = 0; i < 4; i++)
+        in[i] = out;
+    for (uint32_t i = 0; i < 5; i++)
+        buffers[i] = (struct rt_buffer){.place = i == 2 ? RT_PLACE_OUTPUT : RT_PLACE_INPUT,
+                                        .index = i < 2    ? i
+                                                 : i == 2 ? 0
+                                                          : i - 1,
+                                        .offset = i == 0 ? offset : 0,
+                                        .bytes = i == 0 ? 8000 - offset : 8000};
+    struct rt_step step = {
+        .kind = RT_STEP_GEMM, .operand_count = 3u + has_bias + has_addend, .grain = 1};
+    struct rt_plan plan = {.input_count = 4,
                            .output_count = 1,
-                           .buffer_count = 3,
-                           .operand_count = 3,
+                           .buffer_count = 5,
+                           .operand_count = 5,
                            .step_count = 1,
                            .gemm_count = 1,
                            .inputs = in,
@@ -654,11 +829,14 @@ static void product_on(jot_device *device, const struct rt_gemm *g, jot_array *c
     const void *bytes;
     size_t size;
     rt_plan_write(&plan, arena, &bytes, &size);
-    OK(rt_program_load(device, NULL, 0, bytes, size, NULL, 0, &p));
-    const void *inputs[] = {arrays[0]->data, arrays[1]->data};
+    jot_status status = rt_program_load(device, NULL, 0, bytes, size, NULL, 0, &p);
+    arena_release(arena);
+    if (status != JOT_OK)
+        return status;
+    const void *inputs[] = {arrays[0]->data, arrays[1]->data, arrays[3]->data, arrays[4]->data};
     OK(rt_program_run(p, inputs, (void *[]){arrays[2]->data}));
     rt_program_release(p);
-    arena_release(arena);
+    return JOT_OK;
 }
 
 static jot_array *numbers(int seed)
@@ -669,23 +847,119 @@ static jot_array *numbers(int seed)
     return a;
 }
 
+static void numbers_on(jot_device *device, jot_array **out)
+{
+    for (int k = 0; k < 5; k++) {
+        jot_array *a = numbers(k);
+        out[k] = jot_array_to(a, device);
+        jot_array_release(a);
+    }
+}
+
 START_TEST(multiplies_as_the_host_does)
 {
     use_fake(NULL, NULL);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         struct rt_gemm g = products[i];
         make_product(&g);
-        jot_array *here[3], *there[3];
-        for (int k = 0; k < 3; k++) {
-            here[k] = numbers(k);
-            there[k] = jot_array_to(here[k], jot_cuda(0));
-        }
-        product_on(jot_host(), &g, here);
-        product_on(jot_cuda(0), &g, there);
+        jot_array *here[5], *there[5];
+        numbers_on(jot_host(), here);
+        numbers_on(jot_cuda(0), there);
+        OK(product_on(jot_host(), &g, 0, here));
+        OK(product_on(jot_cuda(0), &g, 0, there));
         ck_assert_msg(!memcmp(jot_array_data(there[2]), here[2]->data, 8000), "product %zu", i);
-        jot_arrays_release(3, here);
-        jot_arrays_release(3, there);
+        jot_arrays_release(5, here);
+        jot_arrays_release(5, there);
     }
+    expect_no_blocks();
+}
+END_TEST
+
+static void expect_epilogue(uint32_t flags, uint32_t activation, double alpha)
+{
+    enum { M = 5, N = 6, K = 7 };
+    struct rt_gemm g = {.dtype = JOT_F64,
+                        .flags = flags,
+                        .activation = activation,
+                        .m = M,
+                        .n = N,
+                        .k = K,
+                        .lda = K,
+                        .ldb = N,
+                        .ldc = N,
+                        .alpha = alpha,
+                        .beta = flags & RT_GEMM_ADDEND ? 1 : 0,
+                        .batch = {1, 1, 1, 1}};
+    jot_array *here[5], *there[5];
+    numbers_on(jot_host(), here);
+    numbers_on(jot_cuda(0), there);
+    const double *a = here[0]->data, *b = here[1]->data;
+    const double *bias = flags & RT_GEMM_BIAS ? here[3]->data : NULL;
+    const double *addend = flags & RT_GEMM_ADDEND ? here[bias ? 4 : 3]->data : NULL;
+    OK(product_on(jot_cuda(0), &g, 0, there));
+    const double *c = jot_array_data(there[2]);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0;
+            for (int l = 0; l < K; l++)
+                sum += a[i * K + l] * b[l * N + j];
+            sum = alpha * sum + (addend ? addend[i * N + j] : 0) + (bias ? bias[j] : 0);
+            sum = activation == RT_RELU && sum <= 0 ? 0 : sum;
+            ck_assert_double_eq(c[i * N + j], sum);
+        }
+    expect(product_on(jot_host(), &g, 0, here), flags || activation ? JOT_ERR_IO : JOT_OK,
+           NULL);
+    jot_arrays_release(5, here);
+    jot_arrays_release(5, there);
+    expect_no_blocks();
+}
+
+START_TEST(does_more_than_multiply)
+{
+    use_fake(NULL, NULL);
+    expect_epilogue(0, RT_LINEAR, 1);
+    expect_epilogue(RT_GEMM_BIAS, RT_LINEAR, 1);
+    expect_epilogue(RT_GEMM_BIAS, RT_RELU, 1);
+    expect_epilogue(0, RT_RELU, 2);
+    expect_epilogue(RT_GEMM_ADDEND, RT_LINEAR, -0.5);
+    expect_epilogue(RT_GEMM_ADDEND | RT_GEMM_BIAS, RT_RELU, 2);
+}
+END_TEST
+
+START_TEST(says_what_products_may_be)
+{
+    static const int compute[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32,
+                                  CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_COMPUTE_32F};
+    static const char library[] = "libcublasLt.so.13";
+    use_fake(NULL, NULL);
+    struct rt_gemm g = {.dtype = JOT_F32,
+                        .m = 2,
+                        .n = 2,
+                        .k = 2,
+                        .lda = 2,
+                        .ldb = 2,
+                        .ldc = 2,
+                        .alpha = 1,
+                        .batch = {1, 1, 1, 1}};
+    jot_array *there[5];
+    numbers_on(jot_cuda(0), there);
+    for (g.precision = 0; g.precision < RT_PRECISION_COUNT; g.precision++) {
+        OK(product_on(jot_cuda(0), &g, 0, there));
+        ck_assert_int_eq(fake_count_of(library, "fake_cuda_compute"), compute[g.precision]);
+        ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 16);
+    }
+    g.precision = RT_PRECISION_TF32;
+    OK(product_on(jot_cuda(0), &g, 8, there));
+    ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 8);
+    // Matrices of a batch that calls start at.
+    g.batch[0] = 2;
+    g.batch[3] = 3;
+    g.stride_a[0] = 5;
+    OK(product_on(jot_cuda(0), &g, 0, there));
+    ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 4);
+    setenv("FAKE_CUDA_NO_ROUTINE", "77", 1);
+    expect(product_on(jot_cuda(0), &g, 0, there), JOT_ERR_LIBRARY, "a matrix product");
+    jot_arrays_release(5, there);
     expect_no_blocks();
 }
 END_TEST
@@ -710,9 +984,15 @@ int main(void)
     tcase_add_test(tests, fills_the_device);
     tcase_add_test(tests, refuses_what_it_cannot_launch);
     tcase_add_test(tests, loops_by_the_host);
+    tcase_add_test(tests, replays_segments);
+    tcase_add_test(tests, forgets_old_graphs);
+    tcase_add_test(tests, runs_what_it_cannot_capture);
+    tcase_add_test(tests, loses_a_device_in_a_graph);
     tcase_add_test(tests, loses_a_device_that_fails);
     tcase_add_test(tests, runs_on_several_threads);
     tcase_add_test(tests, multiplies_as_the_host_does);
+    tcase_add_test(tests, does_more_than_multiply);
+    tcase_add_test(tests, says_what_products_may_be);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

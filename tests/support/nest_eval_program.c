@@ -39,8 +39,43 @@ static int64_t at(int64_t row, int64_t column, int64_t ld, bool transpose)
     return transpose ? column * ld + row : row * ld + column;
 }
 
+#define FINISH(type, fused)                                                                    \
+    static type finish_##type(const struct nest_gemm *g, type x, const type *addend,           \
+                              const type *bias)                                                \
+    {                                                                                          \
+        if (addend)                                                                            \
+            x = g->alpha == 1 ? x + *addend : fused((type)g->alpha, x, *addend);               \
+        if (bias)                                                                              \
+            x += *bias;                                                                        \
+        return g->activation == NEST_RELU && x <= 0 ? 0 : x;                                   \
+    }
+FINISH(float, fmaf)
+FINISH(double, fma)
+
+// activation(alpha x + addend + bias) of column j, element `to` of c; more: bias, addend.  f32 holds
+// half types.
+static struct eval_number finish(const struct nest_gemm *g, struct eval_number x, int64_t j,
+                                 int64_t to, void *const *more)
+{
+    struct eval_number bias = {0}, addend = {0};
+    if (g->has_bias)
+        bias = eval_load_wide(g->dtype, more[0], j);
+    if (g->has_addend)
+        addend = eval_load_wide(g->dtype, more[g->has_bias], to);
+    if (g->dtype == JOT_F64) {
+        double b = scalar_f64(bias.re), a = scalar_f64(addend.re);
+        x.re = scalar_from_f64(finish_double(g, scalar_f64(x.re), g->has_addend ? &a : NULL,
+                                             g->has_bias ? &b : NULL));
+    } else if (!dtype_is_complex(g->dtype)) {
+        float b = scalar_f32(bias.re), a = scalar_f32(addend.re);
+        x.re = scalar_from_f32(finish_float(g, scalar_f32(x.re), g->has_addend ? &a : NULL,
+                                            g->has_bias ? &b : NULL));
+    }
+    return x;
+}
+
 static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64_t base[3],
-                     void *const data[3])
+                     void *const *data)
 {
     bool is_complex = dtype_is_complex(g->dtype);
     for (int64_t i = 0; i < g->m; i++)
@@ -57,8 +92,8 @@ static void multiply(const struct nest_gemm *g, struct eval_fold *f, const int64
                 if (k + 1 == g->k || (k + 1) % f->block == 0)
                     eval_fold_close_block(f);
             }
-            eval_store(g->dtype, data[2], base[2] + at(i, j, g->ldc, false),
-                       eval_fold_finish(f));
+            int64_t to = base[2] + at(i, j, g->ldc, false);
+            eval_store(g->dtype, data[2], to, finish(g, eval_fold_finish(f), j, to, data + 3));
         }
 }
 
@@ -66,8 +101,8 @@ static void run_gemm(const struct program_run *r, const struct nest_step *s)
 {
     const struct nest_gemm *g = &s->gemm;
     struct eval_fold f = eval_fold_make(r->arena, IR_reduce_sum, g->dtype, g->k);
-    void *data[3];
-    for (int i = 0; i < 3; i++)
+    void *data[5];
+    for (uint32_t i = 0; i < s->n_memories; i++)
         data[i] = memory_at(r, s->memories[i]);
     int64_t batches = g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3];
     for (int64_t b = 0; b < batches; b++) {

@@ -56,10 +56,30 @@ typedef struct CUmemPoolProps {
     unsigned char reserved[54];
 } CUmemPoolProps;
 
-typedef int cublasStatus_t, cublasOperation_t, cublasComputeType_t, cublasGemmAlgo_t;
-typedef int cublasMath_t, cudaDataType, libraryPropertyType;
-typedef struct cublasContext *cublasHandle_t;
+typedef int cublasStatus_t, cublasComputeType_t, cudaDataType, libraryPropertyType;
+typedef int cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t;
+typedef int cublasLtMatmulPreferenceAttributes_t;
+typedef struct cublasLtContext *cublasLtHandle_t;
+typedef struct cublasLtMatrixLayout *cublasLtMatrixLayout_t;
+typedef struct cublasLtMatmulPreference *cublasLtMatmulPreference_t;
 typedef CUstream cudaStream_t;
+
+// Has no pointers into itself: a copy is one more.
+typedef struct cublasLtMatmulDescOpaque_t {
+    uint64_t data[32];
+} cublasLtMatmulDescOpaque_t, *cublasLtMatmulDesc_t;
+
+typedef struct cublasLtMatmulAlgo_t {
+    uint64_t data[8];
+} cublasLtMatmulAlgo_t;
+
+typedef struct cublasLtMatmulHeuristicResult_t {
+    cublasLtMatmulAlgo_t algo;
+    size_t workspaceSize;
+    cublasStatus_t state;
+    float wavesCount;
+    int reserved[4];
+} cublasLtMatmulHeuristicResult_t;
 
 typedef int nvJitLinkResult, nvJitLinkInputType;
 typedef struct nvJitLink *nvJitLinkHandle;

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on a GPU, by cuBLAS.  f32 is f32: TF32 is not used.
+// Matrix products on a GPU, by cuBLASLt.  f32 is f32 unless the product says that less will do.
+//
+// The library's heuristic chooses the routine when a program is loaded, by shapes, types and
+// alignments alone, so that the same product has the same bits in every run.
 #include "runtime/cuda/device.h"
 
+#include "base/dtype.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "runtime/steps.h"
 
-#include <stdio.h>
+#include <string.h>
+
+// What routines that cut the summed axis into parts may take; NVIDIA's advice for this generation.
+#define WORKSPACE_MOST ((size_t)32 << 20)
+// The best alignment that operands are known to have.
+#define ALIGNMENT_MOST 16
+
+struct cuda_product {
+    struct cuda_product *next; // of the program
+    const struct rt_gemm *numbers;
+    cublasLtMatmulDesc_t operation;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulAlgo_t algorithm;
+    int axis; // of the batch, the one that a call of the library runs over
+};
 
 static jot_status blas_status(struct cuda_device *d, cublasStatus_t result)
 {
@@ -13,82 +32,225 @@ static jot_status blas_status(struct cuda_device *d, cublasStatus_t result)
         return JOT_OK;
     jot_status status = result == CUBLAS_STATUS_ALLOC_FAILED ? JOT_ERR_MEMORY : JOT_ERR_LIBRARY;
     return status_fail(status, "%s: a matrix product: %s", d->base.name,
-                       cuda.cublas.cublasGetStatusString(result));
+                       cuda.cublaslt.cublasLtGetStatusString(result));
 }
 
-// In the context, with the lock.
-static jot_status create(struct cuda_device *d)
+// In the context.
+static jot_status open_library(struct cuda_device *d)
 {
-    if (d->blas)
-        return JOT_OK;
-    cublasHandle_t handle = NULL;
-    JOT_TRY(blas_status(d, cuda.cublas.cublasCreate_v2(&handle)));
-    jot_status status = blas_status(d, cuda.cublas.cublasSetStream_v2(handle, d->stream));
-    if (status == JOT_OK)
-        d->blas = handle;
-    else
-        cuda.cublas.cublasDestroy_v2(handle);
-    return status;
-}
-
-jot_status cuda_gemm_open(struct cuda_device *d)
-{
-    JOT_TRY(cuda_library_open(CUDA_LIBRARY_cublas));
-    JOT_TRY(cuda_enter(d));
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_cublaslt));
     pthread_mutex_lock(&d->blas_lock);
-    jot_status status = create(d);
+    jot_status status =
+        d->blas ? JOT_OK : blas_status(d, cuda.cublaslt.cublasLtCreate(&d->blas));
     pthread_mutex_unlock(&d->blas_lock);
-    cuda_leave();
     return status;
 }
 
-static cublasOperation_t operation_of(uint32_t transpose)
+// ---- Describing a product
+
+struct kind {
+    cudaDataType type, scale;
+    cublasComputeType_t compute;
+};
+
+static struct kind kind_of(const struct rt_gemm *g)
+{
+    static const cublasComputeType_t of_f32[RT_PRECISION_COUNT] = {
+        [RT_PRECISION_FULL] = CUBLAS_COMPUTE_32F,
+        [RT_PRECISION_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
+        [RT_PRECISION_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF,
+        [RT_PRECISION_3TF32] = CUBLAS_COMPUTE_32F,
+    };
+    switch ((jot_dtype)g->dtype) {
+    case JOT_F16:
+        return (struct kind){CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case JOT_BF16:
+        return (struct kind){CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case JOT_F32:
+        return (struct kind){CUDA_R_32F, CUDA_R_32F, of_f32[g->precision]};
+    case JOT_C64:
+        return (struct kind){CUDA_C_32F, CUDA_C_32F, of_f32[g->precision]};
+    case JOT_F64:
+        return (struct kind){CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    default:
+        return (struct kind){CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
+    }
+}
+
+static int operation_of(uint32_t transpose)
 {
     return transpose == RT_TRANSPOSE_NO    ? CUBLAS_OP_N
            : transpose == RT_TRANSPOSE_YES ? CUBLAS_OP_T
                                            : CUBLAS_OP_C;
 }
 
-struct kind {
-    cudaDataType type;
-    cublasComputeType_t compute;
-    size_t element;
-};
-
-static struct kind kind_of(uint32_t dtype)
+static int epilogue_of(const struct rt_gemm *g)
 {
-    switch ((jot_dtype)dtype) {
-    case JOT_F32:
-        return (struct kind){CUDA_R_32F, CUBLAS_COMPUTE_32F, 4};
-    case JOT_C64:
-        return (struct kind){CUDA_C_32F, CUBLAS_COMPUTE_32F, 8};
-    case JOT_F64:
-        return (struct kind){CUDA_R_64F, CUBLAS_COMPUTE_64F, 8};
+    bool has_bias = g->flags & RT_GEMM_BIAS;
+    switch ((enum rt_activation)g->activation) {
+    case RT_RELU:
+        return has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case RT_GELU:
+        return has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
     default:
-        return (struct kind){CUDA_C_64F, CUBLAS_COMPUTE_64F, 16};
+        return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     }
 }
 
 // As the library wants leading dimensions, also of matrices without elements.
 static int64_t at_least_1(int64_t stride) { return stride > 0 ? stride : 1; }
 
-// c = alpha op(a) op(b) + beta c of rows is, seen as columns, c' = alpha op(b)' op(a)' + beta c'.
-// `axis` is the one of the batch that one call runs over.
-static jot_status multiply(struct cuda_device *d, const struct rt_gemm *g, int axis,
-                           const char *a, const char *b, char *c)
+// Columns one after the other, `leading` apart, so many times `stride` apart.
+static cublasStatus_t make_layout(cublasLtMatrixLayout_t *out, cudaDataType type, int64_t rows,
+                                  int64_t columns, int64_t leading, int64_t count,
+                                  int64_t stride)
 {
-    struct kind k = kind_of(g->dtype);
-    bool is_double = k.compute == CUBLAS_COMPUTE_64F;
-    float alpha_f[2] = {(float)g->alpha, 0}, beta_f[2] = {(float)g->beta, 0};
-    double alpha_d[2] = {g->alpha, 0}, beta_d[2] = {g->beta, 0};
-    return blas_status(
-        d,
-        cuda.cublas.cublasGemmStridedBatchedEx_64(
-            d->blas, operation_of(g->transpose_b), operation_of(g->transpose_a), g->n, g->m,
-            g->k, is_double ? (void *)alpha_d : (void *)alpha_f, b, k.type, at_least_1(g->ldb),
-            g->stride_b[axis], a, k.type, at_least_1(g->lda), g->stride_a[axis],
-            is_double ? (void *)beta_d : (void *)beta_f, c, k.type, at_least_1(g->ldc),
-            g->stride_c[axis], g->batch[axis], k.compute, CUBLAS_GEMM_DEFAULT));
+    int32_t batch = (int32_t)count;
+    cublasStatus_t result = cuda.cublaslt.cublasLtMatrixLayoutCreate(
+        out, type, (uint64_t)rows, (uint64_t)columns, at_least_1(leading));
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = cuda.cublaslt.cublasLtMatrixLayoutSetAttribute(
+            *out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = cuda.cublaslt.cublasLtMatrixLayoutSetAttribute(
+            *out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
+    return result;
+}
+
+static cublasStatus_t set_operation(cublasLtMatmulDesc_t operation, int attribute,
+                                    const void *value, size_t bytes)
+{
+    return cuda.cublaslt.cublasLtMatmulDescSetAttribute(operation, attribute, value, bytes);
+}
+
+static cublasStatus_t make_operation(struct cuda_product *p, struct kind kind)
+{
+    const struct rt_gemm *g = p->numbers;
+    // c' = op(b)' op(a)', as memory of rows is read by a library of columns.
+    int32_t first = operation_of(g->transpose_b), second = operation_of(g->transpose_a);
+    int32_t bias_type = kind.type, epilogue = epilogue_of(g);
+    cublasStatus_t result =
+        cuda.cublaslt.cublasLtMatmulDescCreate(&p->operation, kind.compute, kind.scale);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = set_operation(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result =
+            set_operation(p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second);
+    if (result == CUBLAS_STATUS_SUCCESS && epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+        result = set_operation(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                               sizeof epilogue);
+    if (result == CUBLAS_STATUS_SUCCESS && g->flags & RT_GEMM_BIAS)
+        result = set_operation(p->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type,
+                               sizeof bias_type);
+    return result;
+}
+
+static cublasStatus_t make_layouts(struct cuda_product *p, cudaDataType type)
+{
+    const struct rt_gemm *g = p->numbers;
+    int64_t n = g->batch[p->axis];
+    cublasStatus_t result =
+        make_layout(&p->a, type, g->transpose_a ? g->m : g->k, g->transpose_a ? g->k : g->m,
+                    g->lda, n, g->stride_a[p->axis]);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = make_layout(&p->b, type, g->transpose_b ? g->k : g->n,
+                             g->transpose_b ? g->n : g->k, g->ldb, n, g->stride_b[p->axis]);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = make_layout(&p->c, type, g->n, g->m, g->ldc, n, g->stride_c[p->axis]);
+    return result;
+}
+
+// ---- Choosing a routine
+
+static uint64_t largest_power(uint64_t x) { return x ? x & -x : ALIGNMENT_MOST; }
+
+// What the addresses of a buffer are multiples of, in every trip.
+static uint64_t alignment_of_buffer(const struct rt_plan *plan, uint32_t buffer)
+{
+    const struct rt_buffer *b = &plan->buffers[buffer];
+    uint64_t all = b->offset | (uint64_t)(b->stride < 0 ? -b->stride : b->stride);
+    uint64_t least = largest_power(all | ALIGNMENT_MOST);
+    for (uint32_t i = 0; i < b->of_count; i++) {
+        uint64_t of = alignment_of_buffer(plan, plan->operands[b->of_first + i]);
+        least = of < least ? of : least;
+    }
+    return least;
+}
+
+// The same of the matrices of an operand that start calls of the library.
+static uint32_t alignment_of(const struct rt_program *program, const struct rt_step *s,
+                             const struct cuda_product *p, uint32_t operand,
+                             const int64_t *strides)
+{
+    uint64_t element = dtype_get((jot_dtype)p->numbers->dtype)->bytes;
+    uint64_t least =
+        alignment_of_buffer(&program->plan, program->plan.operands[s->operand_first + operand]);
+    for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
+        if (i != p->axis && p->numbers->batch[i] > 1) {
+            uint64_t of = largest_power((uint64_t)strides[i] * element | ALIGNMENT_MOST);
+            least = of < least ? of : least;
+        }
+    return (uint32_t)least;
+}
+
+static cublasStatus_t prefer(cublasLtMatmulPreference_t wish, const struct rt_program *program,
+                             const struct rt_step *s, const struct cuda_product *p)
+{
+    const struct rt_gemm *g = p->numbers;
+    uint32_t last = s->operand_count - 1; // the addend, or c, whose strides it has
+    struct {
+        int attribute;
+        uint32_t bytes;
+    } alignments[] = {
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+         alignment_of(program, s, p, 1, g->stride_b)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+         alignment_of(program, s, p, 0, g->stride_a)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+         alignment_of(program, s, p, g->flags & RT_GEMM_ADDEND ? last : 2, g->stride_c)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+         alignment_of(program, s, p, 2, g->stride_c)},
+    };
+    size_t workspace = WORKSPACE_MOST;
+    cublasStatus_t result = cuda.cublaslt.cublasLtMatmulPreferenceSetAttribute(
+        wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+    for (size_t i = 0; i < 4 && result == CUBLAS_STATUS_SUCCESS; i++)
+        result = cuda.cublaslt.cublasLtMatmulPreferenceSetAttribute(
+            wish, alignments[i].attribute, &alignments[i].bytes, sizeof alignments[i].bytes);
+    return result;
+}
+
+static cublasStatus_t choose(struct cuda_device *d, const struct rt_program *program,
+                             const struct rt_step *s, struct cuda_product *p,
+                             size_t *out_workspace)
+{
+    cublasLtMatmulPreference_t wish = NULL;
+    cublasLtMatmulHeuristicResult_t found;
+    int count = 0;
+    cublasStatus_t result = cuda.cublaslt.cublasLtMatmulPreferenceCreate(&wish);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = prefer(wish, program, s, p);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = cuda.cublaslt.cublasLtMatmulAlgoGetHeuristic(
+            d->blas, p->operation, p->b, p->a, p->c, p->c, wish, 1, &found, &count);
+    if (wish)
+        cuda.cublaslt.cublasLtMatmulPreferenceDestroy(wish);
+    if (result == CUBLAS_STATUS_SUCCESS && count == 0)
+        result = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (result == CUBLAS_STATUS_SUCCESS)
+        p->algorithm = found.algo;
+    *out_workspace = result == CUBLAS_STATUS_SUCCESS ? found.workspaceSize : 0;
+    return result;
+}
+
+// ---- Binding
+
+static bool is_empty(const struct rt_gemm *g)
+{
+    int64_t count = g->m * g->n;
+    for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
+        count *= g->batch[i];
+    return count == 0;
 }
 
 // The longest axis of the batch goes into one call.
@@ -100,18 +262,107 @@ static int longest_axis(const struct rt_gemm *g)
     return axis;
 }
 
-static jot_status multiply_all(struct cuda_device *d, const struct rt_gemm *g,
+// One for all products of a program, which come one after the other.
+static jot_status widen_workspace(struct cuda_device *d, struct cuda_code *code, size_t bytes)
+{
+    if (bytes <= code->workspace_bytes)
+        return JOT_OK;
+    cuda_release(&d->base, code->workspace, code->workspace_bytes);
+    code->workspace = NULL;
+    code->workspace_bytes = 0;
+    JOT_TRY(cuda_allocate(&d->base, bytes, "the workspace of products", &code->workspace));
+    code->workspace_bytes = bytes;
+    return JOT_OK;
+}
+
+static jot_status describe(struct cuda_device *d, const struct rt_program *program,
+                           const struct rt_step *from, struct cuda_product *p)
+{
+    struct kind kind = kind_of(p->numbers);
+    size_t workspace = 0;
+    p->axis = longest_axis(p->numbers);
+    if (p->numbers->batch[p->axis] > INT32_MAX)
+        return status_fail(JOT_ERR_SHAPE, "%s: a matrix product of more than 2^31 matrices",
+                           d->base.name);
+    cublasStatus_t result = make_operation(p, kind);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = make_layouts(p, kind.type);
+    if (result == CUBLAS_STATUS_SUCCESS)
+        result = choose(d, program, from, p, &workspace);
+    JOT_TRY(blas_status(d, result));
+    return widen_workspace(d, program->code, workspace);
+}
+
+jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,
+                          struct rt_bound_step *step)
+{
+    struct cuda_device *d = cuda_device_of(program->device);
+    struct cuda_code *code = program->code;
+    struct cuda_product *p = memory_allocate_zeroed(sizeof *p);
+    if (!p)
+        return status_out_of_memory();
+    p->numbers = step->gemm;
+    p->next = code->products;
+    code->products = p;
+    step->product = p;
+    if (is_empty(p->numbers))
+        return JOT_OK;
+    JOT_TRY(cuda_enter(d));
+    jot_status status = open_library(d);
+    if (status == JOT_OK)
+        status = describe(d, program, from, p);
+    cuda_leave();
+    return status;
+}
+
+void cuda_gemm_forget(struct cuda_product *p)
+{
+    while (p) {
+        struct cuda_product *next = p->next;
+        if (p->operation)
+            cuda.cublaslt.cublasLtMatmulDescDestroy(p->operation);
+        cublasLtMatrixLayout_t layouts[] = {p->a, p->b, p->c};
+        for (int i = 0; i < 3; i++)
+            if (layouts[i])
+                cuda.cublaslt.cublasLtMatrixLayoutDestroy(layouts[i]);
+        memory_release(p);
+        p = next;
+    }
+}
+
+// ---- Running
+
+static jot_status multiply(struct cuda_device *d, const struct cuda_code *code,
+                           const struct cuda_product *p, cublasLtMatmulDesc_t operation,
+                           const char *a, const char *b, const char *addend, char *c)
+{
+    const struct rt_gemm *g = p->numbers;
+    bool is_double = g->dtype == JOT_F64 || g->dtype == JOT_C128;
+    float alpha_f[2] = {(float)g->alpha, 0}, beta_f[2] = {(float)g->beta, 0};
+    double alpha_d[2] = {g->alpha, 0}, beta_d[2] = {g->beta, 0};
+    return blas_status(d, cuda.cublaslt.cublasLtMatmul(
+                              d->blas, operation, is_double ? (void *)alpha_d : (void *)alpha_f,
+                              b, p->b, a, p->a, is_double ? (void *)beta_d : (void *)beta_f,
+                              addend, p->c, c, p->c, &p->algorithm, code->workspace,
+                              code->workspace_bytes, cuda_stream(d)));
+}
+
+static jot_status multiply_all(struct cuda_device *d, const struct cuda_code *code,
+                               const struct cuda_product *p, cublasLtMatmulDesc_t operation,
                                void *const *operands)
 {
-    int axis = longest_axis(g);
+    const struct rt_gemm *g = p->numbers;
+    const char *addend = operands[2];
+    if (g->flags & RT_GEMM_ADDEND)
+        addend = operands[g->flags & RT_GEMM_BIAS ? 4 : 3];
     int64_t calls = 1;
-    size_t element = kind_of(g->dtype).element;
+    size_t element = dtype_get((jot_dtype)g->dtype)->bytes;
     for (int i = 0; i < RT_GEMM_BATCH_RANK; i++)
-        calls *= i == axis ? g->batch[i] > 0 : g->batch[i];
+        calls *= i == p->axis ? 1 : g->batch[i];
     for (int64_t call = 0; call < calls; call++) {
         int64_t rest = call, at_a = 0, at_b = 0, at_c = 0;
         for (int i = RT_GEMM_BATCH_RANK - 1; i >= 0; i--) {
-            if (i == axis)
+            if (i == p->axis)
                 continue;
             int64_t at = rest % g->batch[i];
             rest /= g->batch[i];
@@ -119,9 +370,10 @@ static jot_status multiply_all(struct cuda_device *d, const struct rt_gemm *g,
             at_b += at * g->stride_b[i];
             at_c += at * g->stride_c[i];
         }
-        JOT_TRY(multiply(d, g, axis, (const char *)operands[0] + (size_t)at_a * element,
-                         (const char *)operands[1] + (size_t)at_b * element,
-                         (char *)operands[2] + (size_t)at_c * element));
+        JOT_TRY(multiply(
+            d, code, p, operation, (const char *)operands[0] + (size_t)at_a * element,
+            (const char *)operands[1] + (size_t)at_b * element, addend + (size_t)at_c * element,
+            (char *)operands[2] + (size_t)at_c * element));
     }
     return JOT_OK;
 }
@@ -130,13 +382,18 @@ jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_ste
                      void *const *operands)
 {
     struct cuda_device *d = cuda_device_of(program->device);
-    if (step->gemm->m == 0 || step->gemm->n == 0)
+    const struct cuda_product *p = step->product;
+    if (!p->operation)
         return JOT_OK;
+    // The address of a bias is part of the description, which other calls use at the same time.
+    cublasLtMatmulDescOpaque_t own = *p->operation;
     JOT_TRY(cuda_enter(d));
-    // A handle is one thread's at a time.
-    pthread_mutex_lock(&d->blas_lock);
-    jot_status status = multiply_all(d, step->gemm, operands);
-    pthread_mutex_unlock(&d->blas_lock);
+    jot_status status = JOT_OK;
+    if (p->numbers->flags & RT_GEMM_BIAS)
+        status = blas_status(d, set_operation(&own, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                              &operands[3], sizeof operands[3]));
+    if (status == JOT_OK)
+        status = multiply_all(d, program->code, p, &own, operands);
     cuda_leave();
     return status;
 }

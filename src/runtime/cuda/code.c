@@ -174,12 +174,6 @@ struct cuda_kernel {
     CUlaunchAttribute attributes[2];
 };
 
-struct cuda_code {
-    struct cuda_kernel *kernels;
-    uint64_t count;
-    CUmodule modules[];
-};
-
 // Image `index` of the list, or NULL when the list is damaged.  Images are 8-byte aligned.
 static const void *image_at(const char *object, size_t size, uint64_t index)
 {
@@ -243,6 +237,8 @@ void cuda_unload(struct rt_program *program)
             cuda.driver.cuModuleUnload(code->modules[i]);
         cuda_leave();
     }
+    cuda_release(&d->base, code->workspace, code->workspace_bytes);
+    cuda_gemm_forget(code->products);
     while (code->kernels) {
         struct cuda_kernel *next = code->kernels->next;
         memory_release(code->kernels);
@@ -354,7 +350,7 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
     struct cuda_device *d = cuda_device_of(program->device);
     struct cuda_code *code = program->code;
     if (from->kind == RT_STEP_GEMM)
-        return cuda_gemm_open(d);
+        return cuda_gemm_bind(program, from, step);
     if (from->kind != RT_STEP_KERNEL)
         return status_fail(JOT_ERR_IO, "%s: a step that only the host runs", d->base.name);
     if (from->block == 0 || from->scratch_bytes > (uint64_t)d->shared_bytes)
@@ -397,7 +393,11 @@ void cuda_finish(const struct rt_program *program)
     cuda_leave();
 }
 
-void cuda_forget(struct rt_instance *instance) { memory_release(instance->parameters); }
+void cuda_forget(const struct rt_program *program, struct rt_instance *instance)
+{
+    cuda_graphs_forget(program, instance);
+    memory_release(instance->parameters);
+}
 
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step)
@@ -406,8 +406,10 @@ jot_status cuda_launch(const struct rt_program *program, const struct rt_instanc
     const struct cuda_kernel *k = step->launch;
     if (step->chunks == 0)
         return JOT_OK;
+    CUlaunchConfig config = k->config;
+    config.hStream = cuda_stream(d);
     return cuda_status(d,
-                       cuda.driver.cuLaunchKernelEx(&k->config, k->function,
+                       cuda.driver.cuLaunchKernelEx(&config, k->function,
                                                     instance->parameters + step->operand_first,
                                                     NULL),
                        "starting a kernel");

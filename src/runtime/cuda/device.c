@@ -19,6 +19,7 @@ static void name_devices(void)
         snprintf(d->base.name, sizeof d->base.name, i < RT_CUDA_MOST ? "cuda:%d" : "cuda:?", i);
         pthread_mutex_init(&d->lock, NULL);
         pthread_mutex_init(&d->blas_lock, NULL);
+        pthread_mutex_init(&d->capture_lock, NULL);
         pthread_mutex_init(&d->kept_lock, NULL);
         pthread_mutex_init(&d->up.lock, NULL);
         pthread_mutex_init(&d->down.lock, NULL);
@@ -232,6 +233,11 @@ void cuda_leave(void)
     cuda.driver.cuCtxPopCurrent_v2(&old);
 }
 
+static _Thread_local CUstream captures;
+
+CUstream cuda_stream(const struct cuda_device *d) { return captures ? captures : d->stream; }
+void cuda_capture(CUstream stream) { captures = stream; }
+
 // ---- waiting ----
 
 jot_status cuda_wait(jot_device *device)
@@ -338,6 +344,8 @@ const struct rt_device_type rt_cuda_type = {
     .prepare = cuda_prepare,
     .finish = cuda_finish,
     .forget = cuda_forget,
+    .replay_least = 3,
+    .replay = cuda_replay,
     .kernel = cuda_launch,
     .gemm = cuda_gemm,
     .copy_step = copy_step,

@@ -46,7 +46,9 @@ struct cuda_device {
 
     pthread_mutex_t lock; // of what follows
     bool is_open;
-    cublasHandle_t blas; // NULL until the first product
+    CUstream capturing; // NULL until the first capture
+    pthread_mutex_t capture_lock;
+    cublasLtHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
 
     pthread_mutex_t kept_lock;
@@ -57,10 +59,24 @@ struct cuda_device {
     char why_lost[300];
 };
 
+// What a program has of the device.
+struct cuda_code {
+    struct cuda_kernel *kernels;
+    struct cuda_product *products;
+    void *workspace; // of products
+    size_t workspace_bytes;
+    uint64_t count;
+    CUmodule modules[];
+};
+
 // Makes the context of the device current for the calls that follow, up to cuda_leave.  Fails when
 // the device is not there or lost.  A thread that is inside may enter the same device again.
 jot_status cuda_enter(struct cuda_device *d);
 void cuda_leave(void);
+// Where the thread puts work of the device that it has entered.
+CUstream cuda_stream(const struct cuda_device *d);
+// From here on that is a stream which only records it; NULL: no longer.
+void cuda_capture(CUstream stream);
 
 // The status of what a call of the driver returned, with what was being done.  A fault that leaves
 // the context unusable loses the device.
@@ -86,11 +102,19 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
                      struct rt_bound_step *step);
 jot_status cuda_prepare(const struct rt_program *program, struct rt_instance *instance);
 void cuda_finish(const struct rt_program *program);
-void cuda_forget(struct rt_instance *instance);
+void cuda_forget(const struct rt_program *program, struct rt_instance *instance);
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step);
 
-jot_status cuda_gemm_open(struct cuda_device *d);
+// graph.c: the segment by a graph, unless it is better run step by step.
+jot_status cuda_replay(const struct rt_program *program, struct rt_instance *instance,
+                       const struct rt_segment *segment, bool *out_done);
+void cuda_graphs_forget(const struct rt_program *program, struct rt_instance *instance);
+
+struct cuda_product;
+jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,
+                          struct rt_bound_step *step);
+void cuda_gemm_forget(struct cuda_product *first); // and those after it
 jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_step *step,
                      void *const *operands);
 

@@ -163,7 +163,7 @@ jot_status cuda_clear(jot_device *device, void *block, size_t bytes)
         return JOT_OK;
     JOT_TRY(cuda_enter(d));
     jot_status status = cuda_status(
-        d, cuda.driver.cuMemsetD8Async((CUdeviceptr)(uintptr_t)block, 0, bytes, d->stream),
+        d, cuda.driver.cuMemsetD8Async((CUdeviceptr)(uintptr_t)block, 0, bytes, cuda_stream(d)),
         "clearing memory");
     cuda_leave();
     return status;
@@ -174,7 +174,7 @@ static jot_status copy_within(struct cuda_device *d, void *to, const void *from,
     return cuda_status(d,
                        cuda.driver.cuMemcpyDtoDAsync_v2((CUdeviceptr)(uintptr_t)to,
                                                         (CUdeviceptr)(uintptr_t)from, bytes,
-                                                        d->stream),
+                                                        cuda_stream(d)),
                        "copying on the GPU");
 }
 

@@ -2,6 +2,7 @@
 // The host as a device: memory of the data pool, kernels over chunks on the thread pool.
 #include "runtime/steps.h"
 
+#include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/blas.h"
 #include "runtime/host/blocks.h"
@@ -129,17 +130,28 @@ static jot_status reserve_scratch(struct rt_program *p, const struct rt_step *fr
     return JOT_OK;
 }
 
+// The products of the plan are plain ones, and OpenBLAS is there.
+static jot_status open_blas(const struct rt_program *p)
+{
+    for (uint32_t i = 0; i < p->plan.gemm_count; i++) {
+        const struct rt_gemm *g = &p->plan.gemms[i];
+        if (dtype_is_half((jot_dtype)g->dtype) || g->flags || g->activation)
+            return status_fail(JOT_ERR_IO, "gemm %u is one that only a GPU does", i);
+    }
+    return rt_blas_open();
+}
+
 static jot_status bind(struct rt_program *p, const struct rt_step *from, const char *name,
                        struct rt_bound_step *s)
 {
     if (from->kind == RT_STEP_GEMM)
-        return rt_blas_open();
+        return open_blas(p);
     if (from->kind == RT_STEP_KERNEL)
         JOT_TRY(bind_code(p, name, &s->kernel, sizeof s->kernel));
     else
         JOT_TRY(bind_code(p, name, &s->loop, sizeof s->loop));
     if (from->kind == RT_STEP_PHASES && p->plan.gemm_count)
-        JOT_TRY(rt_blas_open());
+        JOT_TRY(open_blas(p));
     return reserve_scratch(p, from, name);
 }
 
@@ -163,8 +175,9 @@ static jot_status prepare(const struct rt_program *p, struct rt_instance *instan
     return JOT_OK;
 }
 
-static void forget(struct rt_instance *instance)
+static void forget(const struct rt_program *program, struct rt_instance *instance)
 {
+    (void)program;
     rt_block_release(instance->scratch, instance->scratch_bytes);
 }
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a library product does to its result before it stores it: sums with a matrix or with a bias,
+// and activations.
+//
+//     gemm c = a b                                          gemm y = relu(a b + bias)
+//     par i, j { put y[i, j] = relu(c[i, j] + bias[j]) }    becomes
+//
+// Needs a scheduled program whose memories are not planned yet.  The kernel is the only reader of
+// the product, reads and writes one element at each point, and does nothing else.  The product moves
+// to the place of the kernel.
+#include "passes/plan.h"
+#include "passes/schedule_internal.h"
+
+struct epilogue {
+    const struct nest_program *p;
+    const struct nest *nest;
+    const struct nest_statement *put;
+    struct nest_gemm gemm; // as it is to be
+    uint32_t product;      // buffers of the nest
+    nest_id bias, addend;
+};
+
+static const struct nest_statement *made_by(const struct epilogue *e, nest_id value)
+{
+    return &e->nest->statements.at[e->nest->values.at[value].statement];
+}
+
+static bool is_op(const struct nest_statement *s, enum ir_op op)
+{
+    return s->kind == NEST_OP && s->op == op;
+}
+
+static bool read_const(const struct epilogue *e, nest_id value, double *out)
+{
+    const struct nest_statement *s = made_by(e, value);
+    if (s->kind != NEST_CONST)
+        return false;
+    if (s->dtype == JOT_F64)
+        memcpy(out, s->bits, sizeof *out);
+    else if (s->dtype == JOT_F32) {
+        float x;
+        memcpy(&x, s->bits, sizeof x);
+        *out = (double)x;
+    } else if (dtype_is_half(s->dtype) && (s->bits[0] & 0xffff) == 0)
+        *out = 0;
+    else
+        return false;
+    return true;
+}
+
+static bool is_zero(const struct epilogue *e, nest_id value)
+{
+    double x;
+    return read_const(e, value, &x) && x == 0;
+}
+
+// Whether the indices have the same value at every point.
+static bool same_index(const struct nest_index *a, const struct nest_index *b)
+{
+    if (a->constant != b->constant || a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->terms[i].is_value || b->terms[i].is_value || a->terms[i].id != b->terms[i].id ||
+            a->terms[i].factor != b->terms[i].factor)
+            return false;
+    return true;
+}
+
+// A load of what is put here of another matrix; the one of the product, or another one.
+static bool is_matrix(const struct epilogue *e, nest_id value, bool is_product)
+{
+    const struct nest_statement *s = made_by(e, value);
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE &&
+           (s->buffer == e->product) == is_product && same_index(&s->index, &e->put->index);
+}
+
+// A load of element j of a vector, where j is the column.
+static bool is_vector(const struct epilogue *e, nest_id value)
+{
+    const struct nest_statement *s = made_by(e, value);
+    if (s->kind != NEST_LOAD || s->guard != NEST_NONE || s->buffer == e->product ||
+        s->index.constant || s->index.count != 1 || s->index.terms[0].is_value ||
+        s->index.terms[0].factor != 1)
+        return false;
+    nest_id column = s->index.terms[0].id;
+    return nest_index_factor(&e->put->index, column) == 1 &&
+           e->nest->axes.at[column].extent == e->gemm.n;
+}
+
+// ---- What the kernel computes
+
+// alpha c + x, or x + c.
+static bool match_addend(struct epilogue *e, const struct nest_statement *s)
+{
+    double alpha = 1;
+    nest_id x, y;
+    if (is_op(s, IR_fma)) {
+        bool is_first = is_matrix(e, s->in[0], true);
+        x = s->in[is_first ? 0 : 1];
+        if (!read_const(e, s->in[is_first ? 1 : 0], &alpha))
+            return false;
+        y = s->in[2];
+    } else if (is_op(s, IR_add)) {
+        bool is_first = is_matrix(e, s->in[0], true);
+        x = s->in[is_first ? 0 : 1];
+        y = s->in[is_first ? 1 : 0];
+    } else {
+        return false;
+    }
+    if (!is_matrix(e, x, true) || !is_matrix(e, y, false))
+        return false;
+    e->gemm.alpha = alpha;
+    e->gemm.has_addend = true;
+    e->addend = made_by(e, y)->buffer;
+    return true;
+}
+
+static bool match_bias(struct epilogue *e, const struct nest_statement *s)
+{
+    if (!is_op(s, IR_add))
+        return false;
+    int at = is_matrix(e, s->in[0], true) ? 0 : 1;
+    if (!is_matrix(e, s->in[at], true) || !is_vector(e, s->in[1 - at]))
+        return false;
+    e->gemm.has_bias = true;
+    e->bias = made_by(e, s->in[1 - at])->buffer;
+    return true;
+}
+
+// jot_relu: select(x <= 0, 0, x).
+static bool match_relu(struct epilogue *e, const struct nest_statement *s, nest_id *out_x)
+{
+    if (!is_op(s, IR_select))
+        return false;
+    const struct nest_statement *test = made_by(e, s->in[0]);
+    if (!is_op(test, IR_le) || test->in[0] != s->in[2] || !is_zero(e, test->in[1]) ||
+        !is_zero(e, s->in[1]))
+        return false;
+    *out_x = s->in[2];
+    return true;
+}
+
+static bool match(struct epilogue *e)
+{
+    nest_id x = e->put->in[0];
+    const struct nest_statement *s = made_by(e, x);
+    // Biases and activations are for real numbers of up to 32 bits.
+    bool has_more = e->gemm.dtype == JOT_F32 || dtype_is_half(e->gemm.dtype);
+    if (has_more && match_relu(e, s, &x)) {
+        e->gemm.activation = NEST_RELU;
+        s = made_by(e, x);
+    }
+    if (has_more && match_bias(e, s))
+        return true;
+    if (e->gemm.activation != NEST_LINEAR)
+        return is_matrix(e, x, true);
+    return !dtype_is_complex(e->gemm.dtype) && match_addend(e, s);
+}
+
+// ---- The kernel
+
+// The buffer of the nest that is argument `argument` of its step, and back.
+static nest_id buffer_of(const struct nest *n, uint32_t argument)
+{
+    for (nest_id b = 0;; b++)
+        if (n->buffers.at[b].role != NEST_LOCAL && argument-- == 0)
+            return b;
+}
+
+static uint32_t argument_of(const struct nest *n, nest_id buffer)
+{
+    uint32_t argument = 0;
+    for (nest_id b = 0; b < buffer; b++)
+        argument += n->buffers.at[b].role != NEST_LOCAL;
+    return argument;
+}
+
+// One loop over all elements of the matrix, one put of them, and no other structure.
+static bool is_pointwise(struct epilogue *e)
+{
+    const struct nest *n = e->nest;
+    const struct nest_statement *loop = NULL;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        if (s->kind == NEST_PAR && !loop)
+            loop = s;
+        else if (s->kind == NEST_PUT && !e->put && s->op == 0 && s->guard == NEST_NONE)
+            e->put = s;
+        else if (s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_LOAD)
+            return false;
+    }
+    int64_t count = e->gemm.m * e->gemm.n, stride = 1;
+    if (!loop || !e->put || e->put->index.constant || e->put->index.count != loop->n_axes ||
+        n->buffers.at[e->put->buffer].count != count)
+        return false;
+    // The last axis of the loop is the one that is contiguous.
+    for (uint32_t i = loop->n_axes; i-- > 0;) {
+        nest_id axis = loop->axes[i];
+        if (nest_index_factor(&e->put->index, axis) != stride)
+            return false;
+        stride *= n->axes.at[axis].extent;
+    }
+    return stride == count;
+}
+
+// ---- Steps
+
+static bool shows(const struct nest_program *p, uint32_t a, uint32_t b)
+{
+    return nest_memory_shows(p, a, b) || nest_memory_shows(p, b, a);
+}
+
+// The one step besides i that uses memory m, in straight steps behind it, which leave the operands
+// of i as they are; UINT32_MAX when there is none.
+static uint32_t find_reader(const struct nest_program *p, uint32_t i, uint32_t m)
+{
+    const struct nest_step *product = &p->steps.at[i];
+    uint32_t reader = UINT32_MAX;
+    for (uint32_t k = 0; k < p->memories.count; k++)
+        if (k != m && shows(p, k, m))
+            return UINT32_MAX;
+    for (uint32_t j = 0; j < p->steps.count; j++)
+        for (uint32_t k = 0; k < p->steps.at[j].n_memories; k++)
+            if (j != i && p->steps.at[j].memories[k] == m) {
+                if (reader != UINT32_MAX)
+                    return UINT32_MAX;
+                reader = j;
+            }
+    if (reader == UINT32_MAX || reader < i || p->steps.at[reader].kind != NEST_STEP_KERNEL)
+        return UINT32_MAX;
+    for (uint32_t j = i + 1; j < reader; j++) {
+        const struct nest_step *t = &p->steps.at[j];
+        if (t->kind != NEST_STEP_KERNEL && t->kind != NEST_STEP_GEMM &&
+            t->kind != NEST_STEP_COPY)
+            return UINT32_MAX;
+        for (uint32_t k = 0; k < t->n_memories; k++)
+            if (plan_is_written(p, t, k) && (shows(p, t->memories[k], product->memories[0]) ||
+                                             shows(p, t->memories[k], product->memories[1])))
+                return UINT32_MAX;
+    }
+    return reader;
+}
+
+static bool is_plain(const struct nest_gemm *g)
+{
+    return g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] == 1 && g->ldc == g->n;
+}
+
+static bool join(struct nest_program *p, uint32_t i)
+{
+    struct nest_step *product = &p->steps.at[i];
+    uint32_t m = product->memories[2];
+    if (p->memories.at[m].place != NEST_TEMPORARY || !is_plain(&product->gemm))
+        return false;
+    uint32_t reader = find_reader(p, i, m);
+    if (reader == UINT32_MAX)
+        return false;
+    struct nest_step *kernel = &p->steps.at[reader];
+    struct epilogue e = {.p = p, .nest = p->nests.at[kernel->nest], .gemm = product->gemm};
+    uint32_t argument = 0;
+    while (kernel->memories[argument] != m)
+        argument++;
+    e.product = buffer_of(e.nest, argument);
+    if (!is_pointwise(&e) || !match(&e))
+        return false;
+    uint32_t *memories = arena_array(p->arena, uint32_t, 5), n = 3;
+    memories[0] = product->memories[0];
+    memories[1] = product->memories[1];
+    memories[2] = kernel->memories[argument_of(e.nest, e.put->buffer)];
+    if (e.gemm.has_bias)
+        memories[n++] = kernel->memories[argument_of(e.nest, e.bias)];
+    if (e.gemm.has_addend)
+        memories[n++] = kernel->memories[argument_of(e.nest, e.addend)];
+    // What is put over an operand of the product would be read after it is written.
+    if (shows(p, memories[2], memories[0]) || shows(p, memories[2], memories[1]))
+        return false;
+    *kernel = (struct nest_step){.kind = NEST_STEP_GEMM,
+                                 .gemm = e.gemm,
+                                 .n_memories = n,
+                                 .memories = memories,
+                                 .reason = "library call with what follows it"};
+    schedule_remove_step(p, i);
+    return true;
+}
+
+// Drops kernels that no step runs any more.
+static void drop_nests(struct nest_program *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < p->nests.count; n++) {
+        bool is_used = false;
+        for (uint32_t i = 0; i < p->steps.count; i++)
+            is_used |= p->steps.at[i].kind == NEST_STEP_KERNEL && p->steps.at[i].nest == n;
+        if (!is_used)
+            continue;
+        for (uint32_t i = 0; i < p->steps.count; i++)
+            if (p->steps.at[i].kind == NEST_STEP_KERNEL && p->steps.at[i].nest == n)
+                p->steps.at[i].nest = kept;
+        p->nests.at[kept++] = p->nests.at[n];
+    }
+    p->nests.count = kept;
+}
+
+void epilogue_products(struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->steps.count;)
+        if (p->steps.at[i].kind != NEST_STEP_GEMM || !join(p, i))
+            i++;
+    drop_nests(p);
+}

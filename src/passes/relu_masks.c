@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the gradient of an activation looks at what a product of the library takes anyway.
+//
+//     p = le z 0;  h = select p 0 z              p = le z 0;  h = select p 0 z
+//     ... dot h w;  select p 0 g      becomes    ... dot h w;  select (le h 0) 0 g
+//
+// h is not above 0 where z is not, also for NaN.  z is then wanted by h alone, and the product that
+// makes z may make h instead (epilogue.c).  After all differentiation.
+#include "passes/transform.h"
+
+struct masks {
+    const struct ir_graph *g;
+    ir_id *map;
+    ir_id *relu_of; // by value p: h, or IR_NONE
+};
+
+// A zero, also one that is repeated.
+static bool is_zero(const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
+        n = ir_node_of(g, ir_operand(g, n, 0));
+    if (n->op != IR_const)
+        return false;
+    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
+    bool is_zero = data->count > 0;
+    for (uint32_t i = 0; i < data->count; i++)
+        is_zero &= ((const char *)data->bytes)[i] == 0;
+    return is_zero;
+}
+
+// Whether a product takes v as it is in memory.
+static void find_factors(const struct ir_graph *g, bool *is_factor)
+{
+    ir_for_each_node (g, n)
+        for (uint32_t i = 0; n->op == IR_dot_general && i < 2; i++) {
+            ir_id v = ir_operand(g, n, i);
+            while (ir_node_of(g, v)->op == IR_transpose || ir_node_of(g, v)->op == IR_reshape)
+                v = ir_operand(g, ir_node_of(g, v), 0);
+            is_factor[v] = true;
+        }
+}
+
+static bool find_relus(struct masks *s, struct arena *arena)
+{
+    const struct ir_graph *g = s->g;
+    bool *is_factor = arena_array(arena, bool, g->values.count + 1), found = false;
+    find_factors(g, is_factor);
+    ir_for_each_node (g, n) {
+        if (n->op != IR_select || !is_factor[n->out])
+            continue;
+        ir_id p = ir_operand(g, n, 0), z = ir_operand(g, n, 2);
+        const struct ir_node *test = ir_node_of(g, p);
+        if (test->op == IR_le && ir_operand(g, test, 0) == z &&
+            is_zero(g, ir_operand(g, test, 1)) && is_zero(g, ir_operand(g, n, 1))) {
+            s->relu_of[p] = n->out;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void copy_node(struct masks *s, struct ir_builder *b, const struct ir_node *n)
+{
+    const struct ir_graph *g = s->g;
+    pass_copy_node(b, g, n, s->map);
+    // From here on what reads the test of a rectifier reads one of its result.
+    if (n->op == IR_select && s->relu_of[ir_operand(g, n, 0)] == n->out) {
+        ir_id p = ir_operand(g, n, 0), zero = ir_operand(g, ir_node_of(g, p), 1);
+        s->map[p] = ir_le(b, s->map[n->out], s->map[zero]);
+    }
+}
+
+uint32_t pass_relu_masks(struct ir_module *m, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct masks s = {.g = g,
+                      .map = pass_no_values(m, g->values.count),
+                      .relu_of = pass_no_values(m, g->values.count)};
+    if (!find_relus(&s, m->arena))
+        return f;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    pass_copy_params(&b, g, NULL, true, s.map);
+    for (uint32_t i = g->n_params; i < g->nodes.count; i++)
+        copy_node(&s, &b, &g->nodes.at[i]);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, s.map[g->outputs.at[i]]);
+    uint32_t changed = ir_finish_function(&b);
+    return changed == IR_NONE ? f : pass_simplify(m, changed);
+}

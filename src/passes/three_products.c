@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of f32 that may be made of three products of TF32 numbers.
+//
+//     dot x y {precision=3}      becomes      dot [xl xh xh] [yh yl yh] {precision=1}
+//
+// along the summed axis, where xh is x in 11 bits and xl is the rest, in 11 bits: what is left out is
+// below 2^-21 of each product.  Small ones come first, in which an infinity is 0.  After all
+// differentiation, of products large enough for the library.
+#include "passes/cost.h"
+#include "passes/transform.h"
+
+enum { TF32_EXPONENT = 8, TF32_MANTISSA = 10, TF32 = 1, THREE_TF32 = 3 };
+
+static ir_id to_tf32(struct ir_builder *b, ir_id x)
+{
+    return ir_build(b, IR_reduce_precision, 1, &x,
+                    ir_attrs(b->module, IR_INT(exponent_bits, TF32_EXPONENT),
+                             IR_INT(mantissa_bits, TF32_MANTISSA)));
+}
+
+struct parts {
+    ir_id high, finite_high, low;
+};
+
+static struct parts split(struct ir_builder *b, ir_id x)
+{
+    ir_id high = to_tf32(b, x), zero = ir_zeros(b, ir_type_in(b, x));
+    ir_id is_finite = ir_is_finite(b, high);
+    ir_id low = ir_select(b, is_finite, to_tf32(b, ir_sub(b, x, high)), zero);
+    return (struct parts){high, ir_select(b, is_finite, high, zero), low};
+}
+
+static bool is_large(const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id x = ir_operand(g, n, 0), y = ir_operand(g, n, 1);
+    int count, n_batch;
+    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_lhs_contract, &count);
+    const int64_t *batch = ir_attr_ints(n->attrs, IR_KEY_lhs_batch, &n_batch);
+    int64_t k = 1, all = 1;
+    for (int i = 0; i < count; i++)
+        k *= ir_dims_of(g, x)[axes[i]];
+    for (int i = 0; i < n_batch; i++)
+        all *= ir_dims_of(g, x)[batch[i]];
+    if (k == 0 || all == 0 || count == 0)
+        return false;
+    int64_t m = ir_count(g->module, ir_type_of(g, x)) / k / all;
+    int64_t of_y = ir_count(g->module, ir_type_of(g, y)) / k / all;
+    return cost_is_gemm(JOT_F32, false, m, of_y, k);
+}
+
+static bool wants_three(const struct ir_graph *g, const struct ir_node *n)
+{
+    return n->op == IR_dot_general && ir_dtype_of(g, n->out) == JOT_F32 &&
+           ir_attr_int_or(n->attrs, IR_KEY_precision, 0) == THREE_TF32 && is_large(g, n);
+}
+
+static ir_id multiply(struct ir_builder *b, const struct ir_node *n, ir_id x, ir_id y)
+{
+    struct ir_dot d = {.precision = TF32};
+    d.lhs_contract = ir_attr_ints(n->attrs, IR_KEY_lhs_contract, &d.n_contract);
+    d.rhs_contract = ir_attr_ints(n->attrs, IR_KEY_rhs_contract, &d.n_contract);
+    d.lhs_batch = ir_attr_ints(n->attrs, IR_KEY_lhs_batch, &d.n_batch);
+    d.rhs_batch = ir_attr_ints(n->attrs, IR_KEY_rhs_batch, &d.n_batch);
+    struct parts a = split(b, x), c = split(b, y);
+    ir_id left =
+        ir_concatenate(b, 3, (ir_id[]){a.low, a.finite_high, a.high}, (int)d.lhs_contract[0]);
+    ir_id right =
+        ir_concatenate(b, 3, (ir_id[]){c.finite_high, c.low, c.high}, (int)d.rhs_contract[0]);
+    return ir_dot_general(b, left, right, &d);
+}
+
+uint32_t pass_three_products(struct ir_module *m, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    bool any = false;
+    ir_for_each_node (g, n)
+        any |= wants_three(g, n);
+    if (!any)
+        return f;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t i = g->n_params; i < g->nodes.count; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        b.where = n->where;
+        if (wants_three(g, n))
+            map[n->out] = multiply(&b, n, map[ir_operand(g, n, 0)], map[ir_operand(g, n, 1)]);
+        else
+            pass_copy_node(&b, g, n, map);
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    uint32_t changed = ir_finish_function(&b);
+    return changed == IR_NONE ? f : pass_simplify(m, changed);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments of a program as CUDA graphs: several launches cost about what one does.
+//
+// A graph holds the addresses that it was captured with.  A segment that is to run with addresses
+// for the second time is captured, and replayed whenever they come again, which is what they do:
+// arenas belong to a call in flight, and memory that is released goes to the next array of its size.
+// Others are launched step by step.
+#include "runtime/cuda/device.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/steps.h"
+
+#include <string.h>
+
+// Addresses that are remembered of a segment.
+#define KEPT 8
+
+enum state { UNKNOWN, SEEN, CAPTURED, REFUSED };
+
+struct kept {
+    enum state state;
+    uint64_t used; // the time of the last use
+    CUgraphExec graph;
+    void **watched, **moved; // operands before it, and those that its loops move after it
+};
+
+struct cuda_graphs {
+    uint64_t now;
+    struct kept at[]; // KEPT of each segment
+};
+
+static jot_status make(const struct rt_program *p, struct rt_instance *instance)
+{
+    size_t n = (size_t)p->segments.count * KEPT, pointers = 0;
+    for (uint32_t i = 0; i < p->segments.count; i++)
+        pointers += (size_t)p->segments.at[i].watched_count + p->segments.at[i].moved_count;
+    struct cuda_graphs *g = memory_allocate_zeroed(sizeof *g + n * sizeof(struct kept) +
+                                                   pointers * KEPT * sizeof(void *));
+    if (!g)
+        return status_out_of_memory();
+    void **room = (void **)(void *)&g->at[n];
+    for (size_t i = 0; i < n; i++) {
+        const struct rt_segment *s = &p->segments.at[i / KEPT];
+        g->at[i].watched = room;
+        g->at[i].moved = room + s->watched_count;
+        room += s->watched_count + s->moved_count;
+    }
+    instance->graphs = g;
+    return JOT_OK;
+}
+
+void cuda_graphs_forget(const struct rt_program *program, struct rt_instance *instance)
+{
+    struct cuda_device *d = cuda_device_of(program->device);
+    struct cuda_graphs *g = instance->graphs;
+    bool is_captured = false;
+    size_t n = (size_t)program->segments.count * KEPT;
+    for (size_t i = 0; g && i < n; i++)
+        is_captured |= g->at[i].graph != NULL;
+    if (is_captured && !atomic_load(&d->is_lost) && cuda_enter(d) == JOT_OK) {
+        // They may still run.
+        cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program");
+        for (size_t i = 0; i < n; i++)
+            if (g->at[i].graph)
+                cuda.driver.cuGraphExecDestroy(g->at[i].graph);
+        cuda_leave();
+    }
+    memory_release(g);
+    instance->graphs = NULL;
+}
+
+// ---- Addresses
+
+static bool is_at(const struct kept *k, const struct rt_segment *s, void *const *operands)
+{
+    if (k->state == UNKNOWN)
+        return false;
+    for (uint32_t i = 0; i < s->watched_count; i++)
+        if (k->watched[i] != operands[s->watched[i]])
+            return false;
+    return true;
+}
+
+static struct kept *find(struct cuda_graphs *g, const struct rt_segment *s,
+                         void *const *operands)
+{
+    struct kept *first = &g->at[(size_t)s->number * KEPT];
+    for (int i = 0; i < KEPT; i++)
+        if (is_at(&first[i], s, operands))
+            return &first[i];
+    return NULL;
+}
+
+// Remembers the addresses in the place of those that were used longest ago.
+static jot_status remember(struct cuda_device *d, struct cuda_graphs *g,
+                           const struct rt_segment *s, void *const *operands)
+{
+    struct kept *first = &g->at[(size_t)s->number * KEPT], *k = first;
+    for (int i = 1; i < KEPT; i++)
+        k = first[i].used < k->used ? &first[i] : k;
+    if (k->graph) {
+        JOT_TRY(cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream),
+                            "waiting for a program"));
+        cuda.driver.cuGraphExecDestroy(k->graph);
+        k->graph = NULL;
+    }
+    k->state = SEEN;
+    k->used = ++g->now;
+    for (uint32_t i = 0; i < s->watched_count; i++)
+        k->watched[i] = operands[s->watched[i]];
+    return JOT_OK;
+}
+
+// ---- Capturing
+
+static jot_status end_capture(struct cuda_device *d, CUgraph *out)
+{
+    cuda_capture(NULL);
+    return cuda_status(d, cuda.driver.cuStreamEndCapture(d->capturing, out),
+                       "ending a capture");
+}
+
+// The steps as a graph; not run.
+static jot_status capture_steps(const struct rt_program *p, struct rt_instance *instance,
+                                const struct rt_segment *s, CUgraph *out)
+{
+    struct cuda_device *d = cuda_device_of(p->device);
+    if (!d->capturing)
+        JOT_TRY(cuda_status(d,
+                            cuda.driver.cuStreamCreate(&d->capturing, CU_STREAM_NON_BLOCKING),
+                            "making a stream"));
+    JOT_TRY(cuda_status(
+        d,
+        cuda.driver.cuStreamBeginCapture_v2(d->capturing, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        "starting a capture"));
+    cuda_capture(d->capturing);
+    jot_status status = rt_program_run_steps(p, instance, s->first, s->end);
+    jot_status ended = end_capture(d, out);
+    return status == JOT_OK ? ended : status;
+}
+
+static jot_status capture(const struct rt_program *p, struct rt_instance *instance,
+                          const struct rt_segment *s, struct kept *k)
+{
+    struct cuda_device *d = cuda_device_of(p->device);
+    CUgraph graph = NULL;
+    // One at a time, since there is one stream for it.
+    pthread_mutex_lock(&d->capture_lock);
+    jot_status status = capture_steps(p, instance, s, &graph);
+    pthread_mutex_unlock(&d->capture_lock);
+    if (status == JOT_OK)
+        status = cuda_status(d, cuda.driver.cuGraphInstantiateWithFlags(&k->graph, graph, 0),
+                             "making a graph");
+    if (graph)
+        cuda.driver.cuGraphDestroy(graph);
+    if (status != JOT_OK)
+        return status;
+    for (uint32_t i = 0; i < s->moved_count; i++)
+        k->moved[i] = instance->operands[s->moved[i]];
+    k->state = CAPTURED;
+    return JOT_OK;
+}
+
+// Operands and counts of loops as the steps leave them.
+static void leave_as_after(const struct rt_program *p, struct rt_instance *instance,
+                           const struct rt_segment *s, const struct kept *k)
+{
+    for (uint32_t i = 0; i < s->moved_count; i++)
+        instance->operands[s->moved[i]] = k->moved[i];
+    for (uint32_t i = s->first; i < s->end; i++)
+        if (p->steps[i].kind == RT_STEP_LOOP)
+            instance->trips[p->steps[i].index] = p->steps[i].total;
+}
+
+// ---- Running
+
+jot_status cuda_replay(const struct rt_program *program, struct rt_instance *instance,
+                       const struct rt_segment *segment, bool *out_done)
+{
+    struct cuda_device *d = cuda_device_of(program->device);
+    *out_done = false;
+    if (!instance->graphs)
+        JOT_TRY(make(program, instance));
+    struct kept *k = find(instance->graphs, segment, instance->operands);
+    if (!k)
+        return remember(d, instance->graphs, segment, instance->operands);
+    k->used = ++instance->graphs->now;
+    if (k->state == REFUSED)
+        return JOT_OK;
+    if (k->state == SEEN && capture(program, instance, segment, k) != JOT_OK) {
+        k->state = REFUSED; // what is wrong shows when the steps are run
+        return JOT_OK;
+    }
+    leave_as_after(program, instance, segment, k);
+    *out_done = true;
+    return cuda_status(d, cuda.driver.cuGraphLaunch(k->graph, d->stream), "starting a graph");
+}

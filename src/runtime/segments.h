@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of steps of a plan in which the host has no part: kernels, products, copies, clearings, and
+// loops of a known number of trips over such.  A device may do a whole run at once.
+#ifndef RUNTIME_SEGMENTS_H
+#define RUNTIME_SEGMENTS_H
+
+#include "base/launch.h"
+
+struct rt_segment {
+    uint32_t number;
+    uint32_t first, end; // steps
+    // Operands whose addresses the segment depends on and that another call or another trip of a
+    // loop around it may have elsewhere; and those that loops of the segment move.
+    uint32_t *watched, *moved;
+    uint32_t watched_count, moved_count;
+};
+
+struct rt_segments {
+    struct rt_segment *at;
+    struct rt_segment **of_step; // by step: the segment that begins there, or NULL
+    uint32_t count;
+};
+
+// The segments of at least so many launches.  Starts from zeroes; what is there after a failure is
+// released as well.
+jot_status rt_segments_find(const struct rt_plan *plan, uint32_t least,
+                            struct rt_segments *out);
+void rt_segments_release(struct rt_segments *all);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a library that does more than multiply, and graphs made ready for it.
+#include "schedule_examples.h"
+
+static const struct schedule_options rich = {.rich_gemm = true};
+
+static ir_id relu(struct ir_builder *b, ir_id z, ir_id *out_test)
+{
+    ir_id zero = ir_scalar_like(b, z, 0);
+    *out_test = ir_le(b, z, zero);
+    return ir_select(b, *out_test, ir_zeros(b, ir_type_in(b, z)), z);
+}
+
+static ir_id with_bias(struct ir_builder *b, ir_id z, ir_id bias)
+{
+    struct ir_type t = ir_type_in(b, z);
+    return ir_add(b, z, ir_broadcast_in_dim(b, bias, 2, ir_dims(module, t), (int64_t[]){1}));
+}
+
+// Runs as the evaluator does, and has one step: a product that does so much.
+static void expect_one_product(uint32_t f, enum nest_activation activation, bool has_bias,
+                               bool has_addend, double alpha)
+{
+    struct nest_program *p = schedule_with(f, &rich);
+    check_program(f, p);
+    require_of(p->steps.count == 1 && p->nests.count == 0, "not one product", f, p);
+    const struct nest_gemm *g = &p->steps.at[0].gemm;
+    require_of(g->activation == activation && g->has_bias == has_bias &&
+                   g->has_addend == has_addend && g->alpha == alpha,
+               "another product", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    // The text says all of it.
+    struct strbuf s = strbuf_make(module->arena), again = strbuf_make(module->arena);
+    struct nest_program *parsed;
+    nest_program_print(&s, p);
+    require(nest_program_parse(module->arena, s.text, &parsed));
+    nest_program_print(&again, parsed);
+    ck_assert_str_eq(s.text, again.text);
+    // A library that only multiplies gets the rest as a kernel.
+    ck_assert_uint_eq(schedule(f)->steps.count, 2);
+}
+
+START_TEST(products_do_what_follows)
+{
+    for (int what = 0; what < 6; what++) {
+        struct ir_builder b = begin("layer");
+        ir_id unused, x = ir_param(&b, F32(40, 70)), w = ir_param(&b, F32(70, 50));
+        ir_id bias = ir_param(&b, F32(50)), more = ir_param(&b, F32(40, 50));
+        ir_id z = dot(&b, x, w, 1, 0);
+        if (what == 0 || what == 1)
+            z = with_bias(&b, z, bias);
+        if (what == 1 || what == 2)
+            z = relu(&b, z, &unused);
+        if (what == 3)
+            z = ir_add(&b, more, z);
+        if (what == 4)
+            z = ir_fma(&b, ir_scalar_like(&b, z, -0.1), z, more);
+        if (what == 5)
+            z = ir_fma(&b, z, ir_scalar_like(&b, z, 3), more);
+        ir_output(&b, z);
+        static const double alphas[] = {1, 1, 1, 1, 0, 3};
+        double alpha = what == 4 ? (double)-0.1f : alphas[what];
+        expect_one_product(finish(&b), what == 1 || what == 2 ? NEST_RELU : NEST_LINEAR,
+                           what < 2, what >= 3, alpha);
+    }
+}
+END_TEST
+
+// What else reads the product, or does something else, keeps the kernel.
+START_TEST(products_leave_what_they_cannot_do)
+{
+    for (int what = 0; what < 8; what++) {
+        struct ir_builder b = begin("layer");
+        ir_id unused, x = ir_param(&b, F32(40, 70)), w = ir_param(&b, F32(70, 40));
+        ir_id column = ir_param(&b, F32(40)), more = ir_param(&b, F32(40, 40));
+        ir_id z = dot(&b, x, w, 1, 0), y = z;
+        if (what == 0) {
+            y = relu(&b, z, &unused);
+            ir_output(&b, z);
+        } else if (what == 1) { // a bias of rows
+            y = ir_add(&b, z,
+                       ir_broadcast_in_dim(&b, column, 2, (int64_t[]){40, 40}, (int64_t[]){0}));
+        } else if (what == 2) {
+            y = ir_add(&b, z, ir_transpose(&b, more, (int64_t[]){1, 0}));
+        } else if (what == 3) { // of another size
+            y = ir_add(
+                &b, ir_slice(&b, z, (int64_t[]){0, 0}, (int64_t[]){40, 20}, (int64_t[]){1, 1}),
+                ir_slice(&b, more, (int64_t[]){0, 0}, (int64_t[]){40, 20}, (int64_t[]){1, 1}));
+        } else if (what == 4) {
+            y = ir_add(&b, z, z);
+        } else if (what == 5) { // the largest of them
+            y = ir_select(&b, ir_le(&b, z, ir_scalar_like(&b, z, 1)),
+                          ir_zeros(&b, ir_type_in(&b, z)), z);
+        } else if (what == 6) {
+            y = ir_reduce(&b, IR_reduce_sum, with_bias(&b, z, column), AXES(1));
+        } else { // in the other order
+            y = with_bias(&b, relu(&b, z, &unused), column);
+        }
+        ir_output(&b, y);
+        uint32_t f = finish(&b);
+        struct nest_program *p = schedule_with(f, &rich);
+        check_program(f, p);
+        require_of(p->nests.count > 0, "no kernel is left", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
+START_TEST(programs_run_as_before)
+{
+    uint32_t all[] = {example_matmul_bias_relu(40), example_per_sample(40, 40),
+                      example_mlp_step(64, 48)};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct nest_program *p = schedule_with(all[i], &rich);
+        check_program(all[i], p);
+        check_run(all[i], p, draw_inputs(all[i], seed));
+    }
+}
+END_TEST
+
+// An update of weights: the sum may be put where the weights were.
+START_TEST(donated_addends_are_overwritten)
+{
+    struct ir_builder b = begin("update");
+    ir_id w = ir_param(&b, F32(40, 50)), x = ir_param(&b, F32(70, 40)),
+          y = ir_param(&b, F32(70, 50));
+    ir_id g = dot(&b, x, y, 0, 0);
+    ir_output(&b, ir_fma(&b, g, ir_scalar_like(&b, g, -0.5), w));
+    uint32_t f = finish(&b);
+    struct schedule_options options = rich;
+    options.donated = (bool[]){true, true, true};
+    struct nest_program *p = schedule_with(f, &options);
+    check_program(f, p);
+    ck_assert_uint_eq(p->steps.count, 1);
+    ck_assert_int_eq(p->donated[0], 0);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
+START_TEST(half_types_are_for_rich_libraries)
+{
+    struct ir_builder b = begin("half");
+    struct ir_type t = type_of_dims(JOT_BF16, 2, (int64_t[]){64, 64});
+    ir_output(&b, dot(&b, ir_param(&b, t), ir_param(&b, t), 1, 0));
+    uint32_t f = finish(&b);
+    ck_assert_int_eq(schedule(f)->steps.at[0].kind, NEST_STEP_KERNEL);
+    struct nest_program *p = schedule_with(f, &rich);
+    ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
+// The gradient of a layer: h is a factor of a product, and its test masks what comes back.
+static uint32_t rectified(bool is_factor)
+{
+    struct ir_builder b = begin("rectified");
+    ir_id x = ir_param(&b, F32(40, 70)), w = ir_param(&b, F32(70, 50)),
+          v = ir_param(&b, F32(50, 30)), g = ir_param(&b, F32(40, 30));
+    ir_id z = dot(&b, x, w, 1, 0), test, h = relu(&b, z, &test);
+    ir_id y = is_factor ? ir_mul(&b, g, dot(&b, h, v, 1, 0)) : g, back = dot(&b, y, v, 1, 1);
+    ir_output(&b, is_factor ? back : h);
+    ir_output(&b, ir_select(&b, test, ir_zeros(&b, ir_type_in(&b, back)), back));
+    return finish(&b);
+}
+
+START_TEST(masks_look_at_what_is_stored)
+{
+    uint32_t f = rectified(true), changed = pass_relu_masks(module, f);
+    ck_assert_uint_ne(f, changed);
+    struct ir_tensor *in = draw_inputs(f, seed);
+    ((float *)in[0].data)[3] = NAN;
+    ((float *)in[0].data)[70] = -0.0f;
+    struct ir_tensor *want = evaluate(f, in), *have = evaluate(changed, in);
+    for (int i = 0; i < 2; i++)
+        ck_assert(bits_equal(want[i], have[i]));
+    // The first product makes h, and nothing wants z.
+    struct nest_program *p = schedule_with(changed, &rich);
+    check_program(changed, p);
+    ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
+    require_of(p->steps.at[0].gemm.activation == NEST_RELU, "no activation", changed, p);
+    ck_assert_uint_eq(pass_relu_masks(module, rectified(false)), rectified(false));
+}
+END_TEST
+
+static uint32_t product_of(int precision, int64_t m, int64_t n, int64_t k)
+{
+    struct ir_builder b = begin("product");
+    ir_id x = ir_param(&b, F32(m, k)), y = ir_param(&b, F32(k, n));
+    struct ir_dot d = {.n_contract = 1,
+                       .lhs_contract = (int64_t[]){1},
+                       .rhs_contract = (int64_t[]){0},
+                       .precision = precision};
+    ir_output(&b, ir_dot_general(&b, x, y, &d));
+    return finish(&b);
+}
+
+START_TEST(three_products_are_nearly_exact)
+{
+    enum { M = 40, K = 300, N = 50 };
+    uint32_t f = product_of(3, M, N, K), changed = pass_three_products(module, f);
+    ck_assert_uint_ne(f, changed);
+    struct nest_program *p = schedule_with(changed, &rich);
+    const struct nest_step *last = &p->steps.at[p->steps.count - 1];
+    check_program(changed, p);
+    ck_assert_int_eq(last->kind, NEST_STEP_GEMM);
+    ck_assert_int_eq(last->gemm.precision, 1);
+    ck_assert_int_eq(last->gemm.k, 3 * K);
+    struct ir_tensor *in = draw_inputs(f, seed);
+    float *x = in[0].data, *y = in[1].data;
+    for (int i = 0; i < M; i++) // rows of very different sizes
+        for (int k = 0; k < K; k++)
+            x[i * K + k] = ldexpf(sinf((float)(i * K + k)), i - 20);
+    for (int k = 0; k < K * N; k++)
+        y[k] = cosf((float)k);
+    x[5 * K] = INFINITY;
+    struct ir_tensor *have = evaluate(changed, in);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double want = 0, size = 0, got = (double)((const float *)have[0].data)[i * N + j];
+            for (int k = 0; k < K; k++) {
+                double term = (double)x[i * K + k] * (double)y[k * N + j];
+                want += term;
+                size += fabs(term);
+            }
+            if (i == 5)
+                ck_assert(isinf(got) && (got > 0) == (want > 0));
+            else
+                ck_assert_double_le(fabs(got - want), 0x1p-20 * size);
+        }
+    // Full and small products stay as they are.
+    ck_assert_uint_eq(pass_three_products(module, product_of(1, M, N, K)),
+                      product_of(1, M, N, K));
+    ck_assert_uint_eq(pass_three_products(module, product_of(3, 4, 4, 4)),
+                      product_of(3, 4, 4, 4));
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_test(t, products_do_what_follows);
+    tcase_add_test(t, products_leave_what_they_cannot_do);
+    tcase_add_test(t, programs_run_as_before);
+    tcase_add_test(t, donated_addends_are_overwritten);
+    tcase_add_test(t, half_types_are_for_rich_libraries);
+    tcase_add_test(t, masks_look_at_what_is_stored);
+    tcase_add_test(t, three_products_are_nearly_exact);
+}
+
+int main(void) { return support_run("products", add_tests); }
