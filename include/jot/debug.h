@@ -45,13 +45,6 @@ JOT_END_C
 #define jot_callback(spec, out, ...)                                                           \
     jot_callback_values((spec), (out), JOT_HERE ": jot_callback", JOT_VALUES_(__VA_ARGS__))
 
-static inline jot_value jot_no_value_(void)
-{
-    jot_value v;
-    v.trace = v.id = 0;
-    return v;
-}
-
 // jot_printf("x = {}\n", x), of up to 15 values
 #define jot_printf(...)                                                                        \
     jot_printf_values(JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE ": jot_printf",                     \

@@ -24,7 +24,8 @@
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, indexing.h, random.h,
-// transform.h, control.h, callback.h, debug.h, compile.h, device.h.
+// transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
+// dlpack.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -33,8 +34,10 @@
 #include "jot/control.h"
 #include "jot/debug.h"
 #include "jot/device.h"
+#include "jot/dlpack.h"
 #include "jot/dtype.h"
 #include "jot/indexing.h"
+#include "jot/kernels.h"
 #include "jot/ops.h"
 #include "jot/random.h"
 #include "jot/status.h"

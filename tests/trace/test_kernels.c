@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of the user's own: expressions of C.
+#include "trace_support.h"
+
+#include <math.h>
+
+// The tests of precedence are written without parentheses.
+#pragma GCC diagnostic ignored "-Wparentheses"
+
+// What the expression gives in f64 at x and y.
+static double at(const char *expression, double x, double y)
+{
+    jot_scope *s = jot_scope_open();
+    jot_array *a = jot_array_from(((double[]){x, 1}), 2),
+              *b = jot_array_from(((double[]){y, 1}), 2);
+    jot_array *r = NULL;
+    jot_status status = jot_eval(jot_elementwise("x, y", expression, a, b), &r);
+    ck_assert_msg(status == JOT_OK, "%s: %s", expression, jot_error_message());
+    jot_array *d = r;
+    double result = NAN;
+    if (jot_array_rank(r) == 0) {
+        result = jot_array_item(r);
+    } else {
+        jot_value first = jot_convert(jot_take(r, 0, 0), JOT_F64);
+        result = jot_item(first);
+    }
+    jot_scope_close(s);
+    jot_arrays_release(3, (jot_array *[]){a, b, d});
+    return result;
+}
+
+#define SAME(expression)                                                                       \
+    do {                                                                                       \
+        static const double points[][2] = {{2, 3}, {-1.5, 0.5}, {7, -2}, {0.25, 4}};           \
+        for (size_t i_ = 0; i_ < sizeof points / sizeof *points; i_++) {                       \
+            double x = points[i_][0], y = points[i_][1];                                       \
+            (void)x;                                                                           \
+            (void)y;                                                                           \
+            double want = (double)(expression), have = at(#expression, x, y);                  \
+            ck_assert_msg((isnan(want) && isnan(have)) ||                                      \
+                              fabs(want - have) <= 1e-14 * (1 + fabs(want)),                   \
+                          "%s at %g, %g: %.17g, not %.17g", #expression, x, y, have, want);    \
+        }                                                                                      \
+    } while (0)
+
+START_TEST(means_what_c_means)
+{
+    SAME(x + y * 2);
+    SAME((x + y) * 2);
+    SAME(x - y - 1);
+    SAME(x / y / 2);
+    SAME(-x * +y);
+    SAME(- -x);
+    SAME(x < y);
+    SAME(x <= y == y >= x);
+    SAME(x != y && x > 0 || y < 0);
+    SAME(!(x > y) || !y);
+    SAME(x > 0 ? x : y > 0 ? -y : 1.5);
+    SAME(x > 0 && y > 0 ? x : y);
+    SAME(1 + 2 * 3 - 4);
+    SAME(x + 0x1F + 1e-3 + .5 + 2. + 1.5e2);
+    SAME(x * 2.5f + 7u + 3L);
+    SAME(x + M_PI);
+}
+END_TEST
+
+START_TEST(has_the_functions_of_c)
+{
+    SAME(sin(x) + cos(y) * tan(x));
+    SAME(exp(x) + exp2(y) + expm1(x / 10));
+    SAME(log(fabs(x)) + log2(fabs(y)) + log10(fabs(x)) + log1p(fabs(y)));
+    SAME(sqrt(fabs(x)) + cbrt(fabs(y)));
+    SAME(atan2(x, y) + hypot(x, y) + atan(x));
+    SAME(floor(x) + ceil(y) + rint(x) + trunc(y) + round(x));
+    SAME(fmod(x, y));
+    SAME(fma(x, y, 1.0));
+    SAME(tanh(x) + sinh(y) + asinh(x));
+    SAME(pow(fabs(x), y));
+    SAME(isnan(x / y) + (x == 7));
+}
+END_TEST
+
+// Integers and casts: by the types that they have here.
+START_TEST(has_the_integers_of_c)
+{
+    SAME((int)x);
+    SAME((int)x / (int)4);
+    SAME(7 / 2);
+    SAME(-7 / 2);
+    SAME(-7 % 3);
+    SAME((int)x % 3);
+    SAME(((int)x & 6) | 1);
+    SAME(((int)x ^ 5) << 2);
+    SAME(((int)x << 3) >> 1);
+    SAME(~(int)x);
+    SAME((double)(int)y / 2);
+    SAME((float)x * 2);
+    SAME((bool)x + (bool)0);
+    SAME((int64_t)x + (uint8_t)200);
+}
+END_TEST
+
+START_TEST(names_what_is_used_again)
+{
+    ck_assert_double_eq(at("t = x * y; u = t + 1; t * u", 2, 3), 42);
+    ck_assert_double_eq(at("x = x + 1; x = x * 2; x", 2, 3), 6);
+    ck_assert_double_eq(at("  max ( x , y ) ; ", 2, 3), 3);
+    ck_assert_double_eq(at("clamp(0, x, 1)", 2, 3), 1);
+    ck_assert_double_eq(at("where(x < y, 5, 6)", 2, 3), 5);
+    ck_assert_double_eq(at("relu(-x) + sinf(0)", 2, 3), 0);
+}
+END_TEST
+
+static void expect_error(const char *names, const char *expression, const char *part)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value v = jot_elementwise(names, expression, 1.0, 2.0);
+    jot_status status = jot_eval(v, NULL);
+    ck_assert_msg(status == JOT_ERR_ARGUMENT, "%s", expression ? expression : "NULL");
+    ck_assert_msg(strstr(jot_error_message(), part) &&
+                      strstr(jot_error_message(), "test_kernels.c:"),
+                  "%s", jot_error_message());
+    jot_scope_close(s);
+}
+
+START_TEST(says_what_is_wrong)
+{
+    char deep[1001];
+    memset(deep, '(', 1000);
+    deep[1000] = 0;
+    expect_error("x, y", "x +", "column 4 of \"x +\": a value is missing");
+    expect_error("x, y", "x + z", "column 5 of \"x + z\": nothing has this name");
+    expect_error("x, y", "x y", "column 3");
+    expect_error("x, y", "(x", "\")\" is missing");
+    expect_error("x, y", "x ? y", "\":\" is missing");
+    expect_error("x, y", "sin(x, y)", "fewer arguments");
+    expect_error("x, y", "atan2(x)", "more arguments");
+    expect_error("x, y", "sin", "\"(\" is missing");
+    expect_error("x, y", "x = y", "\";\" is missing");
+    expect_error("x, y", "x += y", "column 3");
+    expect_error("x, y", "x++", "");
+    expect_error("x, y", "3.4.5", "a number ends here");
+    expect_error("x, y", "12abc", "a number ends here");
+    expect_error("x, y", "99999999999999999999999", "too large");
+    expect_error("x, y", "", "a value is missing");
+    expect_error("x, y", deep, "nested too deeply");
+    expect_error("x, y", NULL, "NULL");
+    expect_error(NULL, "x", "NULL");
+    expect_error("x", "x", "\",\" is missing");
+    expect_error("x, ", "x", "fewer names");
+    expect_error("x, y, z", "x", "more names");
+}
+END_TEST
+
+static jot_value swish(jot_value a, jot_value x)
+{
+    return jot_sum(jot_elementwise("a, x", "s = 1 / (1 + exp(-a * x)); x * s", a, x));
+}
+
+static jot_value swish_by_calls(jot_value a, jot_value x)
+{
+    jot_value s = jot_div(1, jot_add(1, jot_exp(jot_mul(jot_neg(a), x))));
+    return jot_sum(jot_mul(x, s));
+}
+
+// An expression is the operations that it stands for.
+START_TEST(is_the_graph_of_its_operations)
+{
+    jot_array *a = jot_array_full(JOT_F64, 1.5), *x = jot_array_from(((double[]){-1, 0, 2}), 3);
+    jot_array *g[2], *h[2];
+    jot_executable *f = jot_jit(jot_grad(jot_fn(swish), 0, 1));
+    jot_executable *by_calls = jot_jit(jot_grad(jot_fn(swish_by_calls), 0, 1));
+    ck_assert_msg(jot_call(f, JOT_IN(a, x), JOT_OUT(g)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_int_eq(jot_call(by_calls, JOT_IN(a, x), JOT_OUT(h)), JOT_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            memcmp(jot_array_data(g[i]), jot_array_data(h[i]), jot_array_bytes(g[i])), 0);
+    ck_assert_int_eq(jot_check_grads(jot_fn(swish), 2, JOT_FORWARD | JOT_REVERSE, 0, a, x),
+                     JOT_OK);
+    const char *steps = jot_executable_text(f, "schedule");
+    ck_assert_msg(!steps || !strstr(steps, "# step 1"), "%s", steps);
+    jot_arrays_release(JOT_OUT(g));
+    jot_arrays_release(JOT_OUT(h));
+    jot_arrays_release(2, (jot_array *[]){a, x});
+    jot_executable_release(f);
+    jot_executable_release(by_calls);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kernels");
+    TCase *tests = tcase_create("kernels");
+    tcase_add_test(tests, means_what_c_means);
+    tcase_add_test(tests, has_the_functions_of_c);
+    tcase_add_test(tests, has_the_integers_of_c);
+    tcase_add_test(tests, names_what_is_used_again);
+    tcase_add_test(tests, says_what_is_wrong);
+    tcase_add_test(tests, is_the_graph_of_its_operations);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
