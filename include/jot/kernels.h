@@ -5,6 +5,7 @@
 #ifndef JOT_KERNELS_H
 #define JOT_KERNELS_H
 
+#include "jot/callback.h"
 #include "jot/ops.h"
 
 JOT_BEGIN_C
@@ -36,9 +37,52 @@ JOT_BEGIN_C
 JOT_API jot_value jot_elementwise_values(const char *names, const char *expression,
                                          const char *where, size_t n, const jot_value *x);
 
+// ---- CUDA C ----
+
+// A kernel of the user's in CUDA C.  Its parameters are the addresses of the operands, which it only
+// reads, and then of the results, all of whose elements it writes: row-major arrays of the types that
+// they have here.
+//
+//     static const char source[] =
+//         "__global__ void scale(const float *x, float *y)"
+//         "{ int i = blockIdx.x * 256 + threadIdx.x; if (i < 1000) y[i] = 2 * x[i]; }";
+//     const jot_type types[] = {JOT_TYPE(JOT_F32, 1000)};
+//     const jot_raw_kernel_spec scale = {
+//         .name = "scale", .source = source, .n_out = 1, .out = types, .grid = {4}, .block = {256}};
+//     jot_value y;
+//     jot_raw_kernel(&scale, &y, x);
+//
+// It is compiled by NVRTC when the program is, and kept on disk.  Like a callback it is an effect
+// (jot/callback.h), and has the derivative that jot_custom_jvp or jot_custom_vjp gives the function
+// that it is called in.  Fields that are left out are zero.
+typedef struct jot_raw_kernel_spec {
+    const char *name;   // of the kernel in the source; may be a template with its arguments
+    const char *source; // copied, as all texts are
+    size_t n_out;
+    const jot_type *out;        // the types of the n_out results, those of one lane
+    unsigned grid[3], block[3]; // of the launch: blocks, and threads of a block; 0 is 1
+    size_t shared_bytes;        // dynamic shared memory of a block
+    const char *options;        // of NVRTC, with blanks between; may be NULL
+    // Under jot_vmap: LANES launches it for one lane after the other, BATCH once, with a grid that
+    // is as many times as deep (z) as there are lanes; every array has them in front.
+    enum jot_callback_map map;
+    jot_callback_function
+        *host;      // computes the same where no GPU runs the function; may be NULL
+    void *host_ctx; // as the ctx of a callback
+} jot_raw_kernel_spec;
+
+// The results of the kernel on the values.  What is wrong with the source is the status of the call
+// that compiles.
+JOT_API void jot_raw_kernel_values(const jot_raw_kernel_spec *spec, jot_value *out,
+                                   const char *where, size_t n_in, const jot_value *in);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN)
+
+// jot_raw_kernel(&spec, &y, x, ...)
+#define jot_raw_kernel(spec, out, ...)                                                         \
+    jot_raw_kernel_values((spec), (out), JOT_HERE ": jot_raw_kernel", JOT_VALUES_(__VA_ARGS__))
 
 // jot_elementwise("x, y", "x * tanh(y)", x, y), of up to 15 values
 #define jot_elementwise(names, ...)                                                            \

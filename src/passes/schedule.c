@@ -504,3 +504,31 @@ void schedule_print(struct strbuf *s, const struct nest_program *p)
     }
     nest_program_print(s, p);
 }
+
+// Why the host has a part in step i of a GPU, or NULL.
+static const char *part_of_host(const struct nest_step *t)
+{
+    switch (t->kind) {
+    case NEST_STEP_TEST:
+        return "the host reads whether a loop goes on";
+    case NEST_STEP_BRANCH:
+        return "the host reads which case it is";
+    case NEST_STEP_CHECK:
+        return "the host reads flags";
+    case NEST_STEP_CALLBACK:
+        return "a function of the user's";
+    default:
+        return NULL;
+    }
+}
+
+void schedule_print_gpu(struct strbuf *s, const struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const char *why = part_of_host(&p->steps.at[i]);
+        if (why)
+            strbuf_printf(s, "# not in a graph: step %u, %s (%s)\n", i,
+                          nest_step_name(p->steps.at[i].kind), why);
+    }
+    schedule_print(s, p);
+}

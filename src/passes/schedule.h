@@ -47,5 +47,8 @@ void plan_print(struct strbuf *s, const struct nest_program *p);
 
 // The steps with their reasons, then the kernels (JOT_DUMP=schedule).
 void schedule_print(struct strbuf *s, const struct nest_program *p);
+// The same of a GPU: before them the steps that its host waits for, between which those that follow
+// one another are graphs.
+void schedule_print_gpu(struct strbuf *s, const struct nest_program *p);
 
 #endif

@@ -12,6 +12,7 @@ struct rt_program;
 struct rt_instance;
 struct rt_bound_step;
 struct rt_segment;
+struct rt_raw_kernel;
 
 // What a kind of device can do.  Work that is handed over runs in the order of the calls of a
 // thread, and by what other threads hand over later; only `download` and `wait` wait for it.
@@ -60,6 +61,11 @@ struct rt_device_type {
                          const struct rt_segment *segment, bool *out_done);
     jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);
+    // Callbacks that are kernels of the user's; NULL where they are called like others.
+    jot_status (*bind_raw)(struct rt_program *program, const struct rt_raw_kernel *kernel,
+                           struct rt_bound_step *step);
+    jot_status (*raw)(const struct rt_program *program, const struct rt_instance *instance,
+                      const struct rt_bound_step *step);
     // A whole loop; leaves the trips that it made in the instance.
     jot_status (*phases)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);

@@ -50,7 +50,10 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
             return status_fail(JOT_ERR_ARGUMENT, "the program calls callback %u, but has %u",
                                from->index, p->callback_count);
         s->callback = &p->callbacks[from->index];
-        break;
+        if (!s->callback->kernel || !p->device->type->bind_raw)
+            break;
+        s->is_raw = true;
+        return p->device->type->bind_raw(p, s->callback->kernel, s);
     case RT_STEP_CHECK:
         s->what = name;
         break;
@@ -474,6 +477,10 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
         break;
     case RT_STEP_CALLBACK:
     case RT_STEP_CHECK:
+        if (s->is_raw) {
+            JOT_TRY(on->raw(p, instance, s));
+            break;
+        }
         JOT_TRY(run_on_host(p, s, operands));
         break;
     case RT_STEP_KIND_COUNT:

@@ -10,11 +10,13 @@
 #include "jot/device.h"
 
 struct rt_program;
+struct rt_raw_kernel;
 
 // A call from compiled code back into C: the operands and the params of the step.
 struct rt_callback {
     jot_status (*call)(void *ctx, void *const *buffers, const int64_t *params);
     void *ctx;
+    const struct rt_raw_kernel *kernel; // what a GPU runs instead, borrowed; or NULL
 };
 
 // Loads the kernels of an object file (may be empty when no step is a kernel) and a plan

@@ -47,6 +47,7 @@ struct rt_bound_step {
         struct cuda_kernel *launch; // on a GPU
         rt_routine *routine;
         const struct rt_callback *callback;
+        struct cuda_raw *raw; // of a callback with is_raw
         const struct rt_gemm *gemm;
         struct cuda_product *product; // on a GPU, once it is bound
         const char *what;             // CHECK
@@ -55,7 +56,7 @@ struct rt_bound_step {
     const int64_t *params;
     uint32_t param_count, operand_first, operand_count, target, index;
     uint8_t kind;
-    bool is_parallel, has_scratch;
+    bool is_parallel, has_scratch, is_raw;
 };
 
 struct rt_program {

@@ -4,8 +4,8 @@
 #include "jot/debug.h"
 
 #include "runtime/array.h"
+#include "trace/emit.h"
 #include "trace/print.h"
-#include "trace/tracer.h"
 
 #include "jot/compile.h"
 
@@ -53,17 +53,16 @@ static const char *spec_problem(const jot_callback_spec *spec, const jot_value *
                                        : NULL;
 }
 
-static bool read_types(const jot_callback_spec *spec, struct ir_type *types)
+static bool read_types(const char *op, size_t n, const jot_type *out, struct ir_type *types)
 {
     struct ir_module *m = trace_top()->module;
-    for (size_t i = 0; i < spec->n_out; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t rank = 0;
-        while (spec->out[i].dims && spec->out[i].dims[rank] != JOT_END && rank <= IR_MAX_RANK)
+        while (out[i].dims && out[i].dims[rank] != JOT_END && rank <= IR_MAX_RANK)
             rank++;
-        if (rt_array_check("jot_callback", (int)spec->out[i].dtype, rank, spec->out[i].dims) !=
-            JOT_OK)
+        if (rt_array_check(op, (int)out[i].dtype, rank, out[i].dims) != JOT_OK)
             return false;
-        types[i] = ir_type_make(m, spec->out[i].dtype, (int)rank, spec->out[i].dims);
+        types[i] = ir_type_make(m, out[i].dtype, (int)rank, out[i].dims);
     }
     return true;
 }
@@ -82,6 +81,25 @@ static ir_id call_host(const char *op, const struct ir_host *host, size_t n_in, 
     return t->b.status == JOT_OK ? y : IR_NONE;
 }
 
+jot_value trace_call_host(const char *op, const struct ir_host *host, size_t n_in,
+                          const jot_value *values, size_t n_out, const jot_type *out_types,
+                          jot_value *out)
+{
+    jot_value error;
+    struct arena *arena = trace_top()->module->arena;
+    jot_value *in = arena_array(arena, jot_value, n_in + 1);
+    struct ir_type *types = arena_array(arena, struct ir_type, n_out + 1);
+    memcpy(in, values, n_in * sizeof *in);
+    if (!trace_ready(op, (int)n_in, in, &error))
+        return error;
+    if (!read_types(op, n_out, out_types, types))
+        return trace_fail_status(op);
+    ir_id y = call_host(op, host, n_in, in, n_out, types, &error);
+    for (size_t i = 0; i < n_out && y != IR_NONE; i++)
+        out[i] = trace_value(y + (ir_id)i, false);
+    return error;
+}
+
 static jot_value callback_values(const jot_callback_spec *spec, jot_value *out,
                                  const char *where, size_t n_in, const jot_value *values)
 {
@@ -92,23 +110,12 @@ static jot_value callback_values(const jot_callback_spec *spec, jot_value *out,
     const char *problem = spec_problem(spec, out);
     if (problem)
         return trace_fail("jot_callback", JOT_ERR_ARGUMENT, "%s", problem);
-    struct arena *arena = trace_top()->module->arena;
-    jot_value *in = arena_array(arena, jot_value, n_in + 1);
-    struct ir_type *types = arena_array(arena, struct ir_type, spec->n_out + 1);
-    memcpy(in, values, n_in * sizeof *in);
-    if (!trace_ready("jot_callback", (int)n_in, in, &error))
-        return error;
-    if (!read_types(spec, types))
-        return trace_fail_status("jot_callback");
     struct ir_host host = {.name = spec->name ? spec->name : "callback",
                            .where = trace_shorten(where, buffer, sizeof buffer),
                            .call = spec->call,
                            .ctx = spec->ctx,
                            .maps_batch = spec->map == JOT_CALLBACK_BATCH};
-    ir_id y = call_host("jot_callback", &host, n_in, in, spec->n_out, types, &error);
-    for (size_t i = 0; i < spec->n_out && y != IR_NONE; i++)
-        out[i] = trace_value(y + (ir_id)i, false);
-    return error;
+    return trace_call_host("jot_callback", &host, n_in, values, spec->n_out, spec->out, out);
 }
 
 static jot_value guarded_callback(const jot_callback_spec *spec, jot_value *out,

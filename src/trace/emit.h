@@ -47,6 +47,11 @@ bool trace_index(const char *name, jot_value x, int64_t axis, int64_t index, int
 bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
                  int64_t *out_dims, jot_value *out_error);
 
+// Calls a host on values, with results of the types; a value that is an error, or none.
+jot_value trace_call_host(const char *op, const struct ir_host *host, size_t n_in,
+                          const jot_value *values, size_t n_out, const jot_type *out_types,
+                          jot_value *out);
+
 // A result with the weakness of x.
 jot_value trace_like(const char *name, jot_value x, ir_id id);
 

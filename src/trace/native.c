@@ -14,6 +14,7 @@
 #include "runtime/program.h"
 #include "trace/codegen_loader.h"
 #include "trace/dump.h"
+#include "trace/raw_kernel.h"
 
 #define INLINE_LIMIT 100000
 #define FEW 32
@@ -135,7 +136,10 @@ static struct rt_callback *callbacks_of(const struct native_program *p)
     struct ir_host *hosts = arena_copy(arena, p->module->hosts.at, n * sizeof *hosts);
     struct rt_callback *all = arena_array(arena, struct rt_callback, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        all[i] = (struct rt_callback){.call = schedule_call_host, .ctx = &hosts[i]};
+        all[i] = (struct rt_callback){
+            .call = schedule_call_host,
+            .ctx = &hosts[i],
+            .kernel = hosts[i].call == raw_kernel_on_host ? hosts[i].ctx : NULL};
     return all;
 }
 
@@ -224,7 +228,8 @@ static const char *program_text(struct native_program *p, struct arena *arena,
 
 static const char *schedule_text(struct native_program *p, struct arena *arena)
 {
-    return program_text(p, arena, schedule_print);
+    return program_text(
+        p, arena, p->device->type->kind == JOT_CUDA ? schedule_print_gpu : schedule_print);
 }
 
 static const char *memory_text(struct native_program *p, struct arena *arena)

@@ -36,10 +36,21 @@ static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int
     _exit(0);
 }
 
+// A context of a GPU takes long to make, and reserves more addresses than the limit has.
+static bool uses_gpu(void)
+{
+    const char *device = getenv("JOT_DEVICE");
+    return device && !strncmp(device, "cuda", 4);
+}
+
 bool isolate_run(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,
                  struct strbuf *report)
 {
     int ends[2];
+    if (uses_gpu()) {
+        work(ctx, report);
+        return true;
+    }
     fflush(NULL);
     if (pipe(ends) != 0) {
         strbuf_add(report, "no pipe for a child\n");

@@ -29,6 +29,7 @@
 #include "runtime/cuda/cublaslt.def"
 #include "runtime/cuda/driver.def"
 #include "runtime/cuda/nvjitlink.def"
+#include "runtime/cuda/nvrtc.def"
 #undef ENTRY
 
 static long number(const char *name, long otherwise)
@@ -497,8 +498,15 @@ static void tell(const CUlaunchConfig *c, void **operands)
             to[4] = (int32_t)c->attrs[i].value.clusterDim.x;
 }
 
-static struct CUfunc_st functions[] = {
-    {"add_one", add_one, 2}, {"double_it", double_it, 2}, {"tell", tell, 1}};
+static void depth_of(const CUlaunchConfig *c, void **operands)
+{
+    *(int32_t *)operand(operands, 0) = (int32_t)c->gridDimZ;
+}
+
+static struct CUfunc_st functions[] = {{"add_one", add_one, 2},
+                                       {"double_it", double_it, 2},
+                                       {"tell", tell, 1},
+                                       {"depth", depth_of, 1}};
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -666,6 +674,89 @@ nvJitLinkResult nvJitLinkGetErrorLog(nvJitLinkHandle linker, char *text)
     (void)linker;
     memcpy(text, fake_log, sizeof fake_log);
     return NVJITLINK_SUCCESS;
+}
+
+// ---- NVRTC: the source is an image ----
+
+struct _nvrtcProgram {
+    char source[1000], name[100], log[200];
+};
+
+nvrtcResult nvrtcVersion(int *major, int *minor)
+{
+    *major = 99;
+    *minor = 2;
+    return NVRTC_SUCCESS;
+}
+
+const char *nvrtcGetErrorString(nvrtcResult result)
+{
+    (void)result;
+    return "fake error";
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const char *name,
+                               int n, const char *const *headers, const char *const *names)
+{
+    (void)name;
+    (void)n;
+    (void)headers;
+    (void)names;
+    *program = calloc(1, sizeof **program);
+    snprintf((*program)->source, sizeof(*program)->source, "%s", source);
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
+{
+    free(*program);
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char *name)
+{
+    snprintf(program->name, sizeof program->name, "%s", name);
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int n, const char *const *options)
+{
+    for (int i = 0; i < n; i++) {
+        size_t at = strlen(program->log);
+        snprintf(program->log + at, sizeof program->log - at, "%s;", options[i]);
+    }
+    return strstr(program->source, "syntax") ? 6 : NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char *name, const char **lowered)
+{
+    (void)name;
+    *lowered = program->name;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
+{
+    *size = strlen(program->source) + 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *cubin)
+{
+    memcpy(cubin, program->source, strlen(program->source) + 1);
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
+{
+    *size = strlen(program->log) + 1;
+    return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *log)
+{
+    memcpy(log, program->log, strlen(program->log) + 1);
+    return NVRTC_SUCCESS;
 }
 
 // ---- cuBLAS ----

@@ -2,11 +2,13 @@
 // The device layer over the driver of fake_cuda.c, and what is said where there is no driver.
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/status.h"
 #include "jot/array.h"
 #include "jot/device.h"
 #include "runtime/array.h"
 #include "runtime/cuda/device.h"
 #include "runtime/program.h"
+#include "runtime/raw_kernel.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -753,6 +755,63 @@ START_TEST(runs_on_several_threads)
 }
 END_TEST
 
+static void *replay_many(void *ctx)
+{
+    jot_array *x = floats(), *y = floats();
+    for (int i = 0; i < 100; i++)
+        expect_turns(ctx, (float)i, x, y);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+    return NULL;
+}
+
+START_TEST(replays_on_several_threads)
+{
+    use_fake(NULL, NULL);
+    struct turn_plan t[2];
+    struct rt_program *p[2];
+    pthread_t threads[4];
+    OK(jot_device_check(jot_cuda(0)));
+    for (int i = 0; i < 2; i++)
+        OK(load(0, make_turns(&t[i], i == 1), NULL, &p[i]));
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, replay_many, p[i % 2]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_gt(fake_count("fake_cuda_graph_launches"), 300);
+    rt_program_release(p[0]);
+    rt_program_release(p[1]);
+    ck_assert_int_eq(fake_count("fake_cuda_graphs"), 0);
+    expect_no_blocks();
+}
+END_TEST
+
+// A program that does not fit fails alone, and leaves nothing behind.
+START_TEST(refuses_programs_that_do_not_fit)
+{
+    use_fake("FAKE_CUDA_MEMORY", "20000");
+    struct turn_plan t;
+    struct map_plan m;
+    struct rt_program *large, *small;
+    make_turns(&t, false);
+    t.plan.arena_bytes = 30000;
+    OK(load(0, &t.plan, NULL, &large));
+    OK(load(0, make_map(&m), NULL, &small));
+    jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)), *y = floats();
+    for (int i = 0; i < 3; i++) {
+        expect(run(large, x, y), JOT_ERR_MEMORY,
+               "out of memory on cuda:0: temporaries of a program of 30000 bytes");
+        OK(run(small, x, y));
+        ck_assert_float_eq(((const float *)jot_array_data(y))[999], 1000);
+        jot_array_release(y);
+        y = floats();
+    }
+    rt_program_release(large);
+    rt_program_release(small);
+    jot_arrays_release(3, (jot_array *[]){a, x, y});
+    expect_no_blocks();
+}
+END_TEST
+
 // ---- matrix products ----
 
 static const struct rt_gemm products[] = {
@@ -964,6 +1023,157 @@ START_TEST(says_what_products_may_be)
 }
 END_TEST
 
+// ---- kernels in CUDA C ----
+
+static struct rt_raw_kernel *raw(const char *name, const char *source, const char *options)
+{
+    size_t n[] = {strlen(name) + 1, strlen(source) + 1, strlen(options) + 1};
+    struct rt_raw_kernel *k = calloc(1, sizeof *k + n[0] + n[1] + n[2]);
+    k->bytes = sizeof *k + n[0] + n[1] + n[2];
+    k->grid[0] = 4;
+    k->block[0] = 64;
+    k->source = (uint32_t)n[0];
+    k->options = (uint32_t)(n[0] + n[1]);
+    memcpy(k->text, name, n[0]);
+    memcpy(k->text + k->source, source, n[1]);
+    memcpy(k->text + k->options, options, n[2]);
+    return k;
+}
+
+static jot_status never(void *ctx, void *const *buffers, const int64_t *params)
+{
+    (void)ctx;
+    (void)buffers;
+    (void)params;
+    return status_fail(JOT_ERR_INTERNAL, "called on the host");
+}
+
+// A program of the kernel alone: f32[lanes, 1000] in unless n_in is 0, and the same out.
+static jot_status load_raw(const struct rt_raw_kernel *k, int n_in, int64_t lanes,
+                           struct rt_program **out)
+{
+    uint64_t bytes = 4000 * (uint64_t)lanes;
+    struct rt_argument argument = {.bytes = bytes, .donated = -1};
+    struct rt_buffer buffers[] = {{.place = RT_PLACE_INPUT, .bytes = bytes},
+                                  {.place = RT_PLACE_OUTPUT, .bytes = bytes}};
+    uint32_t operands[] = {0, 1};
+    int64_t type[] = {JOT_F32, 2, lanes, 1000};
+    int64_t params[12] = {0, n_in, 1, 1};
+    for (int i = 0; i <= n_in; i++)
+        memcpy(params + 4 + 4 * i, type, sizeof type);
+    struct rt_step step = {.kind = RT_STEP_CALLBACK,
+                           .operand_first = n_in ? 0 : 1,
+                           .operand_count = 1 + (uint32_t)n_in,
+                           .param_count = 12};
+    struct rt_plan plan = {.input_count = 1,
+                           .output_count = 1,
+                           .buffer_count = 2,
+                           .operand_count = 2,
+                           .step_count = 1,
+                           .param_count = 12,
+                           .inputs = &argument,
+                           .outputs = &argument,
+                           .buffers = buffers,
+                           .operands = operands,
+                           .params = params,
+                           .steps = &step};
+    struct rt_callback callback = {.call = never, .kernel = k};
+    struct arena *arena = arena_create();
+    const void *written;
+    size_t size;
+    rt_plan_write(&plan, arena, &written, &size);
+    jot_status status = rt_program_load(jot_cuda(0), NULL, 0, written, size, &callback, 1, out);
+    arena_release(arena);
+    return status;
+}
+
+START_TEST(runs_kernels_of_the_user)
+{
+    use_fake("JOT_CACHE", "off");
+    for (int64_t lanes = 1; lanes <= 3; lanes += 2) {
+        struct rt_raw_kernel *k = raw("add_one", "add_one depth ", "");
+        struct rt_program *p;
+        int before = fake_count("fake_cuda_launches");
+        OK(load_raw(k, 1, lanes, &p));
+        free(k);
+        jot_array *a = ramp(1000 * lanes), *x = jot_array_to(a, jot_cuda(0)),
+                  *y = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000 * lanes});
+        OK(run(p, x, y));
+        ck_assert_int_eq(fake_count("fake_cuda_launches") - before, lanes);
+        for (int i = 0; i < 1000 * lanes; i++)
+            ck_assert_float_eq(((const float *)jot_array_data(y))[i], (float)i + 1);
+        rt_program_release(p);
+        jot_arrays_release(3, (jot_array *[]){a, x, y});
+    }
+    ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(maps_kernels_by_the_grid)
+{
+    use_fake("JOT_CACHE", "off");
+    struct rt_raw_kernel *k = raw("depth", "add_one depth ", "");
+    struct rt_program *p;
+    k->maps_batch = true;
+    k->grid[2] = 2;
+    OK(load_raw(k, 0, 5, &p));
+    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){5000});
+    OK(run(p, y, y));
+    ck_assert_int_eq(((const int32_t *)jot_array_data(y))[0], 10);
+    ck_assert_int_eq(fake_count("fake_cuda_launches"), 1);
+    rt_program_release(p);
+    jot_array_release(y);
+    free(k);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(says_what_is_wrong_with_a_kernel)
+{
+    use_fake("JOT_CACHE", "off");
+    struct rt_raw_kernel *k = raw("add_one", "syntax", "-lineinfo -DN=3"),
+                         *missing = raw("other", "add_one ", "");
+    struct rt_program *p;
+    expect(load_raw(k, 1, 1, &p), JOT_ERR_ARGUMENT,
+           "kernel add_one is not compiled: -arch=sm_90;-lineinfo;-DN=3;");
+    expect(load_raw(missing, 1, 1, &p), JOT_ERR_DEVICE, "finding a kernel");
+    free(k);
+    free(missing);
+    ck_assert_int_eq(fake_count("fake_cuda_modules"), 0);
+}
+END_TEST
+
+// The compiler needs no GPU.
+START_TEST(compiles_cuda_c)
+{
+    static const char source[] =
+        "template <int n> __global__ void scale(const float *x, float *y)\n"
+        "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = FACTOR * x[i]; }\n";
+    char place[] = "/tmp/jot-raw-XXXXXX";
+    void *code[2];
+    size_t size[2];
+    if (cuda_library_open(CUDA_LIBRARY_nvrtc) != JOT_OK)
+        return;
+    ck_assert_ptr_nonnull(mkdtemp(place));
+    setenv("JOT_CACHE_DIR", place, 1);
+    struct rt_raw_kernel *k = raw("scale<1000>", source, "-DFACTOR=2"),
+                         *bad = raw("scale<1000>", source, "-DFACTOR=two");
+    for (int i = 0; i < 2; i++) // the second time from the cache
+        OK(cuda_raw_compile(k, "-arch=sm_90", &code[i], &size[i]));
+    ck_assert_uint_eq(size[0], size[1]);
+    ck_assert_int_eq(memcmp(code[0], code[1], size[0]), 0);
+    ck_assert(strstr(code[0], "scale"));
+    size_t at = (strlen(code[0]) + 8) & ~(size_t)7;
+    ck_assert_int_eq(memcmp((char *)code[0] + at, "\177ELF", 4), 0);
+    expect(cuda_raw_compile(bad, "-arch=sm_90", &code[1], &size[1]), JOT_ERR_ARGUMENT,
+           "identifier \"two\" is undefined");
+    memory_release(code[0]);
+    free(k);
+    free(bad);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda");
@@ -990,9 +1200,15 @@ int main(void)
     tcase_add_test(tests, loses_a_device_in_a_graph);
     tcase_add_test(tests, loses_a_device_that_fails);
     tcase_add_test(tests, runs_on_several_threads);
+    tcase_add_test(tests, replays_on_several_threads);
+    tcase_add_test(tests, refuses_programs_that_do_not_fit);
     tcase_add_test(tests, multiplies_as_the_host_does);
     tcase_add_test(tests, does_more_than_multiply);
     tcase_add_test(tests, says_what_products_may_be);
+    tcase_add_test(tests, runs_kernels_of_the_user);
+    tcase_add_test(tests, maps_kernels_by_the_grid);
+    tcase_add_test(tests, says_what_is_wrong_with_a_kernel);
+    tcase_add_test(tests, compiles_cuda_c);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the user's own: expressions of C.
+// Kernels of the user's own: expressions of C, and kernels in CUDA C where no GPU is.
 #include "trace_support.h"
 
 #include <math.h>
@@ -187,6 +187,106 @@ START_TEST(is_the_graph_of_its_operations)
 }
 END_TEST
 
+// ---- CUDA C, where no GPU is ----
+
+static jot_status scale_here(void *ctx, const jot_callback_call *call)
+{
+    const double *x = call->in[0].data;
+    double *y = call->out[0].data;
+    int64_t n = 1;
+    for (int i = 0; i < call->out[0].rank; i++)
+        n *= call->out[0].dims[i];
+    for (int64_t i = 0; i < n; i++)
+        y[i] = *(const double *)ctx * x[i];
+    return JOT_OK;
+}
+
+static double factor = 3;
+static const jot_type three[] = {JOT_TYPE(JOT_F64, 3)};
+static jot_raw_kernel_spec scale = {.name = "scale",
+                                    .source = "__global__ void scale(double *x, double *y) {}",
+                                    .n_out = 1,
+                                    .out = three,
+                                    .host_ctx = &factor};
+
+static jot_value scaled(jot_value x)
+{
+    jot_value y;
+    jot_raw_kernel(&scale, &y, x);
+    return y;
+}
+
+static jot_value scaled_sum(jot_value x) { return jot_sum(scaled(x)); }
+
+static jot_value scaled_forward(jot_value x, jot_value dx)
+{
+    (void)x;
+    return jot_mul(3, dx);
+}
+
+START_TEST(kernels_run_on_the_host_if_they_can)
+{
+    jot_array *x = jot_array_from(((double[]){1, 2, 3}), 3), *y = NULL;
+    jot_array *rows = jot_array_from(((double[]){1, 2, 3, 4, 5, 6}), 2, 3);
+    jot_executable *f = jot_jit(jot_fn(scaled));
+    ck_assert_int_eq(jot_call(f, JOT_IN(x), JOT_OUT(y)), JOT_ERR_DEVICE);
+    ck_assert_msg(strstr(jot_error_message(), "kernel scale is in CUDA C"), "%s",
+                  jot_error_message());
+    jot_executable_release(f);
+    scale.host = scale_here;
+    f = jot_jit(jot_fn(scaled));
+    must(jot_call(f, JOT_IN(x), JOT_OUT(y)));
+    check_numbers(y, 3, (double[]){3, 6, 9}, 0);
+    jot_array_release(y);
+    jot_executable_release(f);
+    for (int batch = 0; batch < 2; batch++) {
+        scale.map = batch ? JOT_CALLBACK_BATCH : JOT_CALLBACK_LANES;
+        f = jot_jit(jot_vmap(jot_fn(scaled)));
+        must(jot_call(f, JOT_IN(rows), JOT_OUT(y)));
+        check_numbers(y, 6, (double[]){3, 6, 9, 12, 15, 18}, 0);
+        jot_array_release(y);
+        jot_executable_release(f);
+    }
+    scale.host = NULL;
+    jot_arrays_release(2, (jot_array *[]){x, rows});
+}
+END_TEST
+
+START_TEST(kernels_have_the_derivatives_of_their_rules)
+{
+    jot_array *x = jot_array_from(((double[]){1, 2, 3}), 3);
+    scale.host = scale_here;
+    jot_function f = jot_custom_jvp(jot_fn(scaled), jot_fn(scaled_forward));
+    must(jot_check_grads(f, 1, JOT_FORWARD | JOT_REVERSE, 0, x));
+    jot_array *g;
+    jot_executable *bare = jot_jit(jot_grad(jot_fn(scaled_sum)));
+    ck_assert_int_ne(jot_call(bare, JOT_IN(x), JOT_OUT(g)), JOT_OK);
+    ck_assert_msg(strstr(jot_error_message(), "has no derivative"), "%s", jot_error_message());
+    jot_executable_release(bare);
+    jot_array_release(x);
+    scale.host = NULL;
+}
+END_TEST
+
+START_TEST(kernels_want_a_name_and_a_source)
+{
+    jot_raw_kernel_spec specs[3] = {scale, scale, scale};
+    specs[0].name = NULL;
+    specs[1].source = NULL;
+    specs[2].out = NULL;
+    jot_scope *s = jot_scope_open();
+    for (int i = 0; i < 3; i++) {
+        jot_value y;
+        jot_raw_kernel(&specs[i], &y, 1.0);
+        ck_assert_int_eq(jot_eval(y, NULL), JOT_ERR_ARGUMENT);
+        ck_assert_msg(strstr(jot_error_message(), "is NULL"), "%s", jot_error_message());
+        jot_scope_close(s);
+        s = jot_scope_open();
+    }
+    jot_scope_close(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("kernels");
@@ -197,6 +297,9 @@ int main(void)
     tcase_add_test(tests, names_what_is_used_again);
     tcase_add_test(tests, says_what_is_wrong);
     tcase_add_test(tests, is_the_graph_of_its_operations);
+    tcase_add_test(tests, kernels_run_on_the_host_if_they_can);
+    tcase_add_test(tests, kernels_have_the_derivatives_of_their_rules);
+    tcase_add_test(tests, kernels_want_a_name_and_a_source);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

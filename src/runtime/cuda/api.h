@@ -84,6 +84,7 @@ typedef struct cublasLtMatmulHeuristicResult_t {
 typedef int nvJitLinkResult, nvJitLinkInputType;
 typedef struct nvJitLink *nvJitLinkHandle;
 
+typedef struct _nvrtcProgram *nvrtcProgram;
 typedef int nvrtcResult, cusolverStatus_t, cufftResult, ncclResult_t;
 
 #define CONSTANT(name, value) name = value,

@@ -235,6 +235,8 @@ void cuda_unload(struct rt_program *program)
         cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program");
         for (uint64_t i = 0; i < code->count; i++)
             cuda.driver.cuModuleUnload(code->modules[i]);
+        cuda_raw_forget(code->raws);
+        code->raws = NULL;
         cuda_leave();
     }
     cuda_release(&d->base, code->workspace, code->workspace_bytes);

@@ -63,6 +63,7 @@ struct cuda_device {
 struct cuda_code {
     struct cuda_kernel *kernels;
     struct cuda_product *products;
+    struct cuda_raw *raws;
     void *workspace; // of products
     size_t workspace_bytes;
     uint64_t count;
@@ -117,6 +118,16 @@ jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from
 void cuda_gemm_forget(struct cuda_product *first); // and those after it
 jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_step *step,
                      void *const *operands);
+
+// raw.c; the architecture as an option of NVRTC, what it gives is memory_allocate's.
+struct rt_raw_kernel;
+jot_status cuda_raw_compile(const struct rt_raw_kernel *kernel, const char *arch, void **out,
+                            size_t *out_size);
+jot_status cuda_raw_bind(struct rt_program *program, const struct rt_raw_kernel *kernel,
+                         struct rt_bound_step *step);
+void cuda_raw_forget(struct cuda_raw *first); // and those after it; in the context
+jot_status cuda_raw_launch(const struct rt_program *program, const struct rt_instance *instance,
+                           const struct rt_bound_step *step);
 
 static inline struct cuda_device *cuda_device_of(jot_device *device)
 {
