@@ -15,7 +15,7 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
     uint32_t n_hosts = m ? m->hosts.count : 0;
     struct rt_callback *hosts = arena_array(arena, struct rt_callback, n_hosts + 1);
     for (uint32_t i = 0; i < n_hosts; i++)
-        hosts[i] = (struct rt_callback){schedule_call_host, &m->hosts.at[i]};
+        hosts[i] = (struct rt_callback){.call = schedule_call_host, .ctx = &m->hosts.at[i]};
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
     jot_device *d = jot_default_device();
