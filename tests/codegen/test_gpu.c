@@ -280,6 +280,22 @@ START_TEST(columns_are_read_side_by_side)
 }
 END_TEST
 
+// Elements that are dear, of few blocks of a fold: a thread each computes them first.
+START_TEST(dear_terms_are_computed_first)
+{
+    struct strbuf text = strbuf_make(arena);
+    strbuf_add(&text, "kernel dear(x: f32[1000000], y: out f32[1]) {\n  fold i < 1000000 {\n"
+                      "    %0 = load x[i] : f32\n");
+    for (int i = 0; i < 8; i++)
+        strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
+    strbuf_add(&text, "    yield reduce_sum %8\n  } -> %9 : f32\n  put y[0] = %9\n}\n");
+    const char *ptx = ptx_of(text.text);
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
+    ck_assert_ptr_nonnull(strstr(ptx, "_terms("));
+    check_assembles(ptx);
+}
+END_TEST
+
 // Few columns: blocks have parts of the rows, and a second function brings them together.
 START_TEST(long_columns_go_by_parts)
 {
@@ -391,6 +407,7 @@ int main(void)
     tcase_add_test(c, points_of_networks_are_threads);
     tcase_add_test(c, updates_are_sorted_by_place);
     tcase_add_test(c, long_columns_go_by_parts);
+    tcase_add_test(c, dear_terms_are_computed_first);
     tcase_add_test(c, pairs_are_of_a_group);
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);

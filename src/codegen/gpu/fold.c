@@ -87,19 +87,29 @@ static void set_axes(struct cg_lowering *l, const struct nest_statement *s, LLVM
     }
 }
 
+void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at)
+{
+    set_axes(l, fold_of(l, fold), at);
+}
+
 // The element(s) at a place of the sequence to accumulator `slot`; in_block: their positions.
 static void element(struct cg_lowering *l, const struct nest_statement *s,
                     const struct cg_accumulator *all, LLVMValueRef at, LLVMValueRef slot,
                     LLVMValueRef in_block)
 {
     set_axes(l, s, at);
-    cg_lower_block(l, s->body);
+    if (l->gpu->has_terms)
+        gpu_terms_load(l, s, at);
+    else
+        cg_lower_block(l, s->body);
     for (uint32_t i = 0; i < s->n_combines; i++) {
         const struct nest_combine *c = &s->combines[i];
         struct cg_value v[2] = {{0}};
         for (uint32_t k = 0; k < c->n; k++)
-            v[k] = cg_convert(&l->m, l->values[c->value[k]],
-                              l->nest->values.at[c->value[k]].dtype, c->dtype);
+            v[k] = l->gpu->has_terms
+                       ? l->values[c->value[k]]
+                       : cg_convert(&l->m, l->values[c->value[k]],
+                                    l->nest->values.at[c->value[k]].dtype, c->dtype);
         cg_accumulate(l, &all[i], slot, NULL, v[0], v[1], in_block, NULL);
     }
 }
@@ -336,7 +346,7 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
     int64_t size = r->block < r->length ? r->block : r->length, at_once = 1;
     int64_t n = (size + r->window - 1) / r->window;
     while (is_full && at_once < 16 && n % (2 * at_once) == 0 &&
-           gpu_is_short(l, s->body, 2 * at_once * r->parts))
+           (l->gpu->has_terms || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, at_once));

@@ -52,6 +52,7 @@ struct cg_gpu {
     bool shares_locals;        // some local is of the group
     nest_id *scopes;           // nest_local_scopes
     struct gpu_row row;        // length 0: none
+    bool has_terms;            // elements of the fold of all blocks have been computed
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
 };
@@ -134,6 +135,8 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
 // fold.c
 void gpu_fold_alone(struct cg_lowering *l, nest_id fold);
 void gpu_fold_together(struct cg_lowering *l, nest_id fold);
+// The axes from a place in the sequence of a fold.
+void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
 // Whether something is put that accumulates over the fold.
 bool gpu_accumulates(const struct cg_lowering *l, nest_id fold);
 // Whether teams of threads can share the blocks of the loop, a fold.
@@ -174,6 +177,15 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id fold);
 // Whether blocks of threads had better have parts of the points' only fold; the steps that do.
 bool gpu_is_parts(struct cg_lowering *l, nest_id loop);
 void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out);
+
+// blocks.c
+// The steps of a kernel whose only loop is statement `at` of its body, a fold; l->gpu says by which
+// blocks.
+void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+// Whether the elements of the fold are so dear that a function of their own computes them.
+bool gpu_has_terms(const struct cg_lowering *l, nest_id fold);
+// What the combines take of the element at a place of the fold, for l->lanes of them.
+void gpu_terms_load(struct cg_lowering *l, const struct nest_statement *fold, LLVMValueRef at);
 
 // tree.c: the pairwise tree over rows of results.
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,

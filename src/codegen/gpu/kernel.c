@@ -316,72 +316,6 @@ void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
         cg_lower_statement(l, l->nest->blocks.at[0].statements.at[i]);
 }
 
-// Results of chunks, one combine after the other.
-static uint64_t place_partials(struct cg_lowering *l, const struct gpu_fold *f, int64_t chunks,
-                               LLVMValueRef memory, struct cg_results *out)
-{
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < f->n; i++) {
-        const struct cg_accumulator *a = &f->accumulators[i];
-        uint64_t part = (uint64_t)chunks * dtype_get(dtype_real(a->dtype))->bytes;
-        uint64_t sizes[3] = {part, dtype_is_complex(a->dtype) ? part : 0,
-                             cg_is_arg(a) ? (uint64_t)chunks * 8 : 0};
-        LLVMValueRef *to[3] = {&out[i].re, &out[i].im, &out[i].position};
-        for (int k = 0; k < 3; k++) {
-            if (sizes[k])
-                *to[k] = cg_at(l, l->module->i8, memory, cg_int(l->module, (int64_t)at));
-            at += (sizes[k] + 63) / 64 * 64;
-        }
-    }
-    return at;
-}
-
-// Every chunk is as many blocks of the fold as there are teams, a power of two, so that its
-// result is one of the tree.  Who ends last combines the results of chunks and does what
-// follows.
-static void by_blocks(struct cg_lowering *l, const struct nest_block *body, uint32_t at,
-                      struct cg_kernel *out)
-{
-    LLVMBuilderRef b = l->m.b;
-    nest_id fold = body->statements.at[at];
-    const struct gpu_row *r = &l->gpu->row;
-    int64_t chunks = (r->blocks + r->teams - 1) / r->teams;
-    gpu_lower_list(l, 0, at);
-    struct gpu_fold f = gpu_fold_make(l, fold, r, r->teams);
-    struct cg_results *partial = arena_array(l->arena, struct cg_results, f.n + 1);
-    out->partial_bytes = place_partials(l, &f, chunks, gpu_extra_operand(l, 0), partial);
-    out->has_counter = true;
-    struct cg_loop chunk = gpu_chunks_open(l, chunks);
-    LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, r->teams), "");
-    gpu_fold_blocks(l, &f, first, r->teams);
-    gpu_sync(l);
-    LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, r->blocks), first, "");
-    LLVMValueRef most = cg_int(l->module, r->teams);
-    count = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, count, most, ""), count, most, "");
-    count = LLVMBuildTrunc(b, count, l->module->i32, "");
-    struct cg_element *all = arena_array(l->arena, struct cg_element, f.n + 1);
-    for (uint32_t i = 0; i < f.n; i++)
-        all[i] = gpu_tree_rows(l, &f.accumulators[i], &f.rows[i], count, r->teams);
-    struct cg_branch one =
-        cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
-    for (uint32_t i = 0; i < f.n; i++) {
-        LLVMValueRef base[3] = {partial[i].re, partial[i].im, partial[i].position};
-        cg_element_store(l, &f.accumulators[i], true, base, chunk.index, &all[i]);
-    }
-    cg_if_close(l, &one);
-    LLVMValueRef is_last = gpu_is_last(l, gpu_extra_operand(l, 1), chunks);
-    struct cg_branch last = cg_if_open(l, is_last);
-    for (uint32_t i = 0; i < f.n; i++)
-        all[i] = gpu_tree_rows(l, &f.accumulators[i], &partial[i], gpu_i32(l, chunks), chunks);
-    gpu_fold_define(l, &f, all);
-    gpu_lower_list(l, at + 1, body->statements.count);
-    cg_if_close(l, &last);
-    cg_loop_close(l, &chunk);
-    out->steps[0].total = chunks;
-    out->steps[0].grain = 1;
-    out->steps[0].exact_grid = true;
-}
-
 // One block of threads, the first.
 static void by_one(struct cg_lowering *l, const struct nest_block *body,
                    struct cg_kernel_step *step)
@@ -526,7 +460,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     g->group = 2;
     set_group(l, widest, ONE_BLOCK);
     g->block = g->group;
-    if (loops == 1 && gpu_is_team_fold(l, c.loop) && g->row.blocks > 2 * g->row.teams) {
+    if (loops == 1 && gpu_is_team_fold(l, c.loop) &&
+        (g->row.blocks > 2 * g->row.teams || gpu_has_terms(l, c.loop))) {
         c.role = BY_BLOCKS;
         // Few blocks of the fold are those of as many blocks of threads.
         for (g->group = BLOCK;; g->group /= 2) {
@@ -601,9 +536,6 @@ static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct 
     case BY_GROUPS:
         by_groups(l, c->loop, step);
         break;
-    case BY_BLOCKS:
-        by_blocks(l, body, c->at, out);
-        break;
     default:
         by_one(l, body, step);
         break;
@@ -633,6 +565,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
               c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)
         gpu_scan_lower(&l, out);
+    else if (c.role == BY_BLOCKS)
+        gpu_blocks_lower(&l, c.at, out);
     else if (c.role == BY_PARTS)
         gpu_parts_lower(&l, c.loop, out);
     else if (c.role == BY_UPDATES)

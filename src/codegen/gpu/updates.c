@@ -15,7 +15,8 @@
 #define CHUNK 16384 // turns
 #define ORDER_BLOCK 1024
 #define UPDATE_BLOCK 256
-#define BINS 256 // a power of two
+#define BATCHES 8 // of turns that a warp reads together
+#define BINS 256  // a power of two
 
 struct updates {
     const struct nest_statement *par, *seq;  // par: NULL for none
@@ -220,7 +221,48 @@ struct order {
     LLVMValueRef turns;  // [CHUNK], sorted
 };
 
-// The warp goes over its part of the chunk; first it counts, then it places.
+// 32 turns of the chunk: the thread's one, and the bin that it goes to.
+struct batch {
+    LLVMValueRef turn, is_there, bin;
+};
+
+static struct batch read_batch(struct cg_lowering *l, const struct updates *u,
+                               LLVMValueRef turn)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef last = cg_int(l->module, u->turns - 1);
+    struct batch t = {.is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "")};
+    t.turn = LLVMBuildSelect(b, t.is_there, turn, last, "");
+    set_turn(l, u, t.turn);
+    lower_turn(l, u, false);
+    t.bin = LLVMBuildAnd(b, place(l, u), gpu_i32(l, BINS - 1), "");
+    return t;
+}
+
+// Counts the turns of each bin or, when that is done, places them.
+static void count_batch(struct cg_lowering *l, const struct updates *u, const struct order *o,
+                        LLVMValueRef counts, const struct batch *t, bool places)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef key = LLVMBuildSelect(b, t->is_there, t->bin, gpu_i32(l, BINS), "");
+    LLVMValueRef peers = match(l, key), rank = rank_in(l, u, peers);
+    LLVMValueRef at = gpu_wide(l, t->bin), count = load_word(l, counts, at);
+    if (places) {
+        struct cg_branch there = cg_if_open(l, t->is_there);
+        LLVMValueRef to = LLVMBuildAdd(b, count, rank, "");
+        LLVMBuildStore(b, LLVMBuildTrunc(b, t->turn, l->module->i32, ""),
+                       word_at(l, o->turns, gpu_wide(l, to)));
+        cg_if_close(l, &there);
+    }
+    sync_warp(l);
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
+    struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
+    LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""), word_at(l, counts, at));
+    cg_if_close(l, &lead);
+    sync_warp(l);
+}
+
+// The warp goes over its part of the chunk; several batches are read together.
 static void go_over(struct cg_lowering *l, const struct updates *u, const struct order *o,
                     LLVMValueRef first, bool places)
 {
@@ -230,33 +272,18 @@ static void go_over(struct cg_lowering *l, const struct updates *u, const struct
     LLVMValueRef counts =
         word_at(l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, BINS), "")));
     LLVMValueRef start = LLVMBuildMul(b, warp, gpu_i32(l, share), "");
-    start = LLVMBuildAdd(b, start, u->lane, "");
+    start = gpu_wide(l, LLVMBuildAdd(b, start, u->lane, ""));
+    start = LLVMBuildAdd(b, first, start, "");
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, share),
-                                       cg_int(l->module, GPU_WARP));
-    LLVMValueRef turn =
-        LLVMBuildAdd(b, LLVMBuildAdd(b, first, gpu_wide(l, start), ""), loop.index, "");
-    LLVMValueRef last = cg_int(l->module, u->turns - 1);
-    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "");
-    turn = LLVMBuildSelect(b, is_there, turn, last, "");
-    set_turn(l, u, turn);
-    lower_turn(l, u, false);
-    LLVMValueRef bin = LLVMBuildAnd(b, place(l, u), gpu_i32(l, BINS - 1), "");
-    LLVMValueRef key = LLVMBuildSelect(b, is_there, bin, gpu_i32(l, BINS), "");
-    LLVMValueRef peers = match(l, key), rank = rank_in(l, u, peers);
-    LLVMValueRef at = gpu_wide(l, bin), count = load_word(l, counts, at);
-    if (places) {
-        struct cg_branch there = cg_if_open(l, is_there);
-        LLVMValueRef to = LLVMBuildAdd(b, count, rank, "");
-        LLVMBuildStore(b, LLVMBuildTrunc(b, turn, l->module->i32, ""),
-                       word_at(l, o->turns, gpu_wide(l, to)));
-        cg_if_close(l, &there);
+                                       cg_int(l->module, (int64_t)GPU_WARP * BATCHES));
+    struct batch t[BATCHES];
+    for (int k = 0; k < BATCHES; k++) {
+        LLVMValueRef at = cg_int(l->module, (int64_t)k * GPU_WARP);
+        at = LLVMBuildAdd(b, LLVMBuildAdd(b, start, loop.index, ""), at, "");
+        t[k] = read_batch(l, u, at);
     }
-    sync_warp(l);
-    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
-    struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, is_there, ""));
-    LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""), word_at(l, counts, at));
-    cg_if_close(l, &lead);
-    sync_warp(l);
+    for (int k = 0; k < BATCHES; k++)
+        count_batch(l, u, o, counts, &t[k], places);
     cg_loop_close(l, &loop);
 }
 
