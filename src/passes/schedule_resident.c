@@ -9,6 +9,12 @@
 
 #include "ir/control.h"
 
+// A sum, and the node that adds most to it.
+struct sum {
+    int64_t all, most;
+    const struct ir_node *by;
+};
+
 // How much a lane takes.
 struct survey {
     struct lanes *l;
@@ -17,10 +23,11 @@ struct survey {
     uint8_t *uses;                 // of values of g, at most 2
     int64_t ops;                   // when elements are written out
     int64_t held;                  // elements of carries and of results of loops
-    int64_t bytes;                 // of locals when they are looped over
-    int64_t tape;             // bytes of the rows that a loop leaves for what comes after it
-    const struct ir_node *by; // what cannot be done, and why
-    const char *why, *why_looped;
+    struct sum bytes;              // of locals when they are looped over
+    struct sum tape; // bytes of the rows that a loop leaves for what comes after it
+    const struct ir_node *looped; // a while whose lanes cannot be looped over
+    const struct ir_node *by;     // what cannot be done, and why
+    const char *why;
 };
 
 static void refuse(struct survey *u, const struct ir_node *n, const char *why)
@@ -40,6 +47,15 @@ static int64_t times(int64_t a, int64_t b)
 static void add(int64_t *sum, int64_t x)
 {
     *sum = *sum > INT64_MAX / 4 - x / 4 ? INT64_MAX / 2 : *sum + x;
+}
+
+static void add_bytes(struct sum *s, const struct ir_node *n, int64_t x)
+{
+    add(&s->all, x);
+    if (x > s->most) {
+        s->most = x;
+        s->by = n;
+    }
 }
 
 static int64_t inner_of(const struct survey *u, const struct lane_graph *f, ir_id v)
@@ -79,7 +95,7 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     if (n->op == IR_while && ir_while_of(n).max_trips != IR_NO_BOUND)
         refuse(u, n, "the loop has a bound");
     if (n->op == IR_while && inner_of(u, bodies[0], bodies[0]->g->outputs.at[0]) > 1)
-        u->why_looped = "lanes of a while that are looped over";
+        u->looped = n;
 }
 
 // Updates of a lane are written out, each for every element that it may meet.
@@ -146,13 +162,13 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         add(&u->ops, ops);
         if (is_row(n, v)) {
             if (u->g != u->joined || is_operand(u->g, v))
-                add(&u->tape, times(count, dtype_get(d)->bytes));
+                add_bytes(&u->tape, n, times(count, dtype_get(d)->bytes));
             continue;
         }
         if (is_held)
             add(&u->held, count);
         if (count > 1 && !node_is_index(n) && op != IR_param && !takes_place(u, n))
-            add(&u->bytes, times(count, dtype_get(d)->bytes));
+            add_bytes(&u->bytes, n, times(count, dtype_get(d)->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
         survey_scatter(u, f, n);
@@ -192,8 +208,9 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
         int64_t count = is_row(n, v) ? 0 : inner_of(&u, l->top, v);
         add(&u.held, count);
         if (count > 1)
-            add(&u.bytes, times(count, locals_of_carry(l, n, v - n->out) *
-                                           dtype_get(ir_dtype_of(s->g, v))->bytes));
+            add_bytes(&u.bytes, n,
+                      times(count, locals_of_carry(l, n, v - n->out) *
+                                       dtype_get(ir_dtype_of(s->g, v))->bytes));
     }
     return u;
 }
@@ -213,16 +230,17 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
 {
     struct survey u = survey_of(s, r->lanes, n);
     r->is_expanded = u.ops <= COST_EXPANDED_OPS && u.held <= COST_EXPANDED_STATE;
-    if (!r->is_expanded && u.why_looped)
-        refuse(&u, NULL, u.why_looped);
-    if (u.tape > COST_TAPE_OF_LANE)
-        refuse(&u, NULL, "many rows of a lane");
+    if (!r->is_expanded && u.looped)
+        refuse(&u, u.looped, "lanes of a while that are looped over");
+    if (u.tape.all > COST_TAPE_OF_LANE)
+        refuse(&u, u.tape.by, "many rows of a lane");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
-    if (r->is_expanded || u.bytes <= COST_LANE_BYTES)
+    if (r->is_expanded || u.bytes.all <= COST_LANE_BYTES)
         return NULL;
     const struct ir_node *lost = lanes_lost_to(r->lanes);
-    return lost ? schedule_reason(s, "lane axis lost", lost) : "too much state for a lane";
+    return lost ? schedule_reason(s, "lane axis lost", lost)
+                : schedule_reason(s, "too much state for a lane", u.bytes.by);
 }
 
 struct question {

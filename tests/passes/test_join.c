@@ -73,7 +73,7 @@ static const struct {
      "resident; resident, not joined: their lanes are others"},
     {"more than a lane may keep",
      THERE("3", "9000") BACK("%z", "%y", "%r", "3", "9000") "  return %z\n}\n",
-     "resident; resident, not joined: many rows of a lane"},
+     "resident; resident, not joined: many rows of a lane at scan"},
     {"three loops",
      THERE("5", "9") BACK("%d", "%y", "%r", "5", "9")
          BACK("%z", "%d", "%r", "5", "9") "  return %z\n}\n",

@@ -251,6 +251,12 @@ START_TEST(classes)
         {"  %x = sin %a : f32[2000]\n", "# step 0: kernel k0_scan (resident)\n"},
         {"  %x = rev %a {axes=[0]} : f32[2000]\n",
          "# step 1: loop: phases (lane axis lost at t.c:41: x, rev)\n"},
+        {"  %s = reduce_sum %a {axes=[0]} : f32[]\n  %x = mul %s, %a : f32[2000]\n",
+         "# step 1: loop: phases (lane axis lost at t.c:41: x, reduce_sum)\n"},
+        {"  %b = broadcast_in_dim %a {axes=[0], dims=[2000, 3000]} : f32[2000,3000]\n"
+         "  %c = cumsum %b {axis=1, reverse=0} : f32[2000,3000]\n"
+         "  %x = reduce_max %c {axes=[1]} : f32[2000]\n",
+         "# step 1: loop: phases (too much state for a lane at t.c:41: x, cumsum)\n"},
         {"  %y = rev %a {axes=[0]} : f32[2000]\n  %p = lt %y, %a : bool[2000]\n"
          "  check %p {message=\"low\", place=\"t.c:41\"}\n  %x = sin %y : f32[2000]\n",
          "# step 1: loop: steps (an effect at t.c:41: x, check)\n"},
@@ -297,7 +303,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
-    tcase_add_loop_test(t, classes, 0, 3);
+    tcase_add_loop_test(t, classes, 0, 5);
     tcase_add_test(t, wrong_plans_are_found);
 }
 
