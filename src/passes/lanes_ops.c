@@ -303,7 +303,7 @@ static void step_fold(struct step *t)
     set_result(t, 0, out);
 }
 
-// Gather and scatter.  Axes of windows that always have the whole extent are kept, batch axes are
+// Gather and scatter.  Axes of windows that have the whole extent are kept, batch axes are
 // in step with those of the indices, and so are the axes that count windows.
 static void step_places(struct step *t)
 {
@@ -321,7 +321,7 @@ static void step_places(struct step *t)
             unite(t, of_y.dims[w.index_axis[a]], indices.dims[a]);
     mix(t, indices.dims[indices.rank - 1]);
     for (int d = 0; d < w.rank; d++) {
-        bool is_whole = w.component[d] < 0 && w.size[d] == dims[d] && w.along[d] >= 0;
+        bool is_whole = w.size[d] == dims[d] && w.along[d] >= 0; // it starts at 0
         if ((w.is_batch[d] || is_whole) && w.along[d] >= 0) {
             unite(t, x.dims[d], of_y.dims[w.along[d]]);
             continue;

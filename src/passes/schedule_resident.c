@@ -126,11 +126,9 @@ static bool is_operand(const struct ir_graph *g, ir_id v)
     return false;
 }
 
-// Whether the result has the local of the operand (write_in_place.c).
+// Whether the result of an update has the local of the operand (write_in_place.c).
 static bool takes_place(const struct survey *u, const struct ir_node *n)
 {
-    if (ir_op_class((enum ir_op)n->op) != IR_CLASS_UPDATE)
-        return false;
     ir_id x = ir_operand(u->g, n, 0);
     return u->uses[x] == 1 || ir_node_of(u->g, x)->op == IR_param;
 }
@@ -167,7 +165,8 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         }
         if (is_held)
             add(&u->held, count);
-        if (count > 1 && !node_is_index(n) && op != IR_param && !takes_place(u, n))
+        bool is_made = op_class == IR_CLASS_UPDATE ? !takes_place(u, n) : !node_is_index(n);
+        if (count > 1 && is_made && op != IR_param)
             add_bytes(&u->bytes, n, times(count, dtype_get(d)->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)

@@ -30,9 +30,10 @@ static void choose_kept(struct writer *w, struct frame *f)
         for (ir_id v = n->out; v < n->out + n->n_out; v++) {
             bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
             bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
-            f->is_kept[v] =
-                is_prefix || (write_is_looped(w, f->lanes->view[v]) && !node_is_index(n) &&
-                              n->op != IR_param && (!is_map || uses[v] > 1));
+            bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
+            f->is_kept[v] = is_prefix || (write_is_looped(w, f->lanes->view[v]) &&
+                                          (!node_is_index(n) || is_update) &&
+                                          n->op != IR_param && (!is_map || uses[v] > 1));
         }
 }
 

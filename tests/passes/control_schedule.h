@@ -7,6 +7,7 @@
 #include "schedule_random.h"
 
 #include "ir/control.h"
+#include "ir/indexing.h"
 
 #include <string.h>
 
@@ -78,6 +79,25 @@ static inline ir_id fitted(struct random_program *r, ir_id x, struct ir_type t)
     return ir_broadcast_in_dim(&r->b, one, t.rank, ir_dims(module, t), NULL);
 }
 
+// x with a row of it replaced, at a place that is data; x itself when it has no rows.
+static inline ir_id with_a_row(struct random_program *r, ir_id x)
+{
+    struct ir_type t = ir_type_in(&r->b, x);
+    int64_t dims[IR_MAX_RANK];
+    ir_id starts[IR_MAX_RANK];
+    if (t.rank == 0)
+        return x;
+    memcpy(dims, ir_dims(module, t), t.rank * sizeof *dims);
+    dims[0] = 1;
+    for (int i = 1; i < t.rank; i++)
+        starts[i] = ir_scalar_int(&r->b, JOT_I32, 0);
+    ir_id place = fitted(r, random_value(r), type_of_dims(JOT_F32, 0, NULL));
+    place = ir_mul(&r->b, ir_map1(&r->b, IR_sin, place), ir_scalar_like(&r->b, place, 5));
+    starts[0] = ir_convert(&r->b, place, JOT_I32);
+    ir_id row = fitted(r, random_value(r), type_of_dims(JOT_F32, t.rank, dims));
+    return ir_dynamic_update_slice(&r->b, x, ir_map1(&r->b, IR_tanh, row), starts);
+}
+
 // scan over a random body: a const, three carries, rows in and rows out.
 static inline uint32_t random_loop(uint64_t state, int steps)
 {
@@ -100,8 +120,19 @@ static inline uint32_t random_loop(uint64_t state, int steps)
         if (ir_count(module, t) <= 600 && t.rank <= 4)
             vec_push(module->arena, &r.values, v);
     }
-    for (int i = 1; i < 4; i++)
-        out[i - 1] = ir_map1(&r.b, IR_tanh, fitted(&r, random_value(&r), in[i]));
+    // Carries are made anew, or are one of the carries with a row or two replaced.
+    for (ir_id i = 1; i < 4; i++) {
+        ir_id from = 1 + (ir_id)random_below(&r, 3);
+        if (random_below(&r, 2) || !ir_type_equal(in[from], in[i])) {
+            out[i - 1] = ir_map1(&r.b, IR_tanh, fitted(&r, random_value(&r), in[i]));
+            continue;
+        }
+        out[i - 1] = with_a_row(&r, from);
+        if (random_below(&r, 2)) {
+            vec_push(module->arena, &r.values, out[i - 1]);
+            out[i - 1] = with_a_row(&r, out[i - 1]);
+        }
+    }
     out[3] = random_value(&r);
     for (int i = 0; i < 4; i++)
         ir_output(&r.b, out[i]);
