@@ -321,19 +321,12 @@ static bool encode(jot_dtype dtype, double value, unsigned char *out)
     return true;
 }
 
-static jot_array *fill(jot_dtype dtype, double value, const int64_t *dims)
+static jot_array *repeat(jot_dtype dtype, int rank, const int64_t *dims,
+                         const unsigned char *element)
 {
-    int rank;
-    unsigned char element[16];
-    if (read_dims("jot_array_full", (int)dtype, dims, &rank) != JOT_OK)
-        return NULL;
-    if (!encode(dtype, value, element))
-        return status_fail(JOT_ERR_ARGUMENT, "jot_array_full: %s cannot hold %.17g",
-                           jot_dtype_name(dtype), value),
-               NULL;
     jot_array *a = rt_array_create(dtype, rank, dims);
     if (!a || !a->size)
-        return move_to_default(a);
+        return a;
     size_t bytes = dtype_get(dtype)->bytes, done = bytes;
     memcpy(a->data, element, bytes);
     // Doubling copies: the part that is done is the source of the next.
@@ -341,7 +334,31 @@ static jot_array *fill(jot_dtype dtype, double value, const int64_t *dims)
         size_t part = done < a->bytes - done ? done : a->bytes - done;
         memcpy((char *)a->data + done, a->data, part);
     }
-    return move_to_default(a);
+    return a;
+}
+
+static jot_array *fill(jot_dtype dtype, double value, const int64_t *dims)
+{
+    int rank;
+    unsigned char element[16];
+    jot_device *device = jot_default_device();
+    if (read_dims("jot_array_full", (int)dtype, dims, &rank) != JOT_OK)
+        return NULL;
+    if (!encode(dtype, value, element))
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_full: %s cannot hold %.17g",
+                           jot_dtype_name(dtype), value),
+               NULL;
+    if (rt_is_host(device))
+        return repeat(dtype, rank, dims, element);
+    // The device first: what does not fit there is not made here.
+    jot_array *there = rt_array_create_on(device, dtype, rank, dims);
+    jot_array *here = there ? repeat(dtype, rank, dims, element) : NULL;
+    if (!here || rt_array_transfer(there, here) != JOT_OK) {
+        jot_array_release(there);
+        there = NULL;
+    }
+    jot_array_release(here);
+    return there;
 }
 
 jot_array *jot_array_fill(jot_dtype dtype, double value, const int64_t *dims)

@@ -284,6 +284,11 @@ START_TEST(goes_on_when_memory_is_out)
     jot_array *large = rt_array_create_on(jot_cuda(0), JOT_U8, 1, (int64_t[]){9000});
     ck_assert_msg(large, "%s", jot_error_message());
     jot_arrays_release(2, (jot_array *[]){a, large});
+    // Nothing of that size is made on the host on the way.
+    jot_set_default_device(jot_cuda(0));
+    ck_assert_ptr_null(jot_array_full(JOT_F32, 1, INT64_C(1) << 40));
+    ck_assert_msg(strstr(jot_error_message(), "out of memory on cuda:0"), "%s",
+                  jot_error_message());
     expect_no_blocks();
 }
 END_TEST
