@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What work costs: the constants that the scheduler decides with.
 //
-// Units are those of one vector addition of data in registers.  Changing a number changes kernels,
-// so COST_VERSION is part of every cache key.
+// Units are those of one vector addition of data in registers.
 #ifndef PASSES_COST_H
 #define PASSES_COST_H
 
@@ -11,8 +10,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define COST_VERSION 6
 
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache

@@ -6,12 +6,12 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
-#include "passes/cost.h"
 #include "passes/passes.h"
 #include "passes/schedule.h"
 #include "runtime/cache.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "trace/built.h"
 #include "trace/codegen_loader.h"
 #include "trace/dump.h"
 #include "trace/raw_kernel.h"
@@ -20,9 +20,6 @@
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
-
-// Part of every key: changes when the meaning of a graph or the choices of the scheduler do.
-#define NUMERICS_VERSION "jot 0.1 numerics 4"
 
 struct output_type {
     jot_dtype dtype;
@@ -53,8 +50,7 @@ static struct hash128 program_key(const struct native_program *p)
     char machine[256];
     p->device->type->identity(p->device, machine, sizeof machine);
     struct hash128 content = ir_graph_key(g);
-    strbuf_printf(&s, "%s|cost %d|%s|%s|", NUMERICS_VERSION, COST_VERSION, machine,
-                  codegen_identity());
+    strbuf_printf(&s, "%s|%s|%s|", BUILT, machine, codegen_identity());
     strbuf_add_bytes(&s, &content, sizeof content);
     for (uint32_t i = 0; i < p->n_in; i++)
         strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");
