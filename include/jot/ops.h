@@ -398,10 +398,12 @@ JOT_API jot_value jot_eye(jot_dtype dtype, int64_t n, int64_t m);
 //     jot_matmul(x, w, .precision = JOT_TF32)
 // For all products of a function see jot_jit_options.
 typedef enum jot_precision {
-    JOT_PRECISION_FULL,  // f32 is f32
-    JOT_PRECISION_TF32,  // 11 bits: about 8 times as fast on an H200
-    JOT_PRECISION_BF16,  // 8 bits
-    JOT_PRECISION_3TF32, // the parts of 11 bits of a factor and its rest: nearly that of f32
+    JOT_PRECISION_FULL, // f32 is f32
+    JOT_PRECISION_TF32, // 11 bits: about 8 times as fast on an H200
+    JOT_PRECISION_BF16, // 8 bits
+    // Parts of 11 bits of a factor and of its rest: twice as fast there, with errors between the two,
+    // 1.6e-5 of the largest result for sums of 4096 terms.
+    JOT_PRECISION_3TF32,
 } jot_precision;
 
 typedef struct jot_product_options {
