@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases.h"
 
+#include <stdio.h>
+#include <string.h>
+
 // ---- calls ----
 
 static jot_value scalar_add(jot_value x) { return jot_add(x, 1.0); }
@@ -317,7 +320,8 @@ static jot_value brownian(jot_value key, jot_value x)
 {
     JOT_FOR (i, 1000, key, x) {
         jot_value keys = jot_random_split(key, 2);
-        jot_value dw = jot_mul(jot_random_normal(jot_take(keys, 1), JOT_F32, 1000), 0.1);
+        jot_value dw =
+            jot_mul(jot_random_normal(jot_take(keys, 1), JOT_F32, jot_value_dim(x, 0)), 0.1);
         key = jot_take(keys, 0);
         x = jot_add(jot_add(x, jot_mul(jot_mul(0.05, x), 0.01)), jot_mul(jot_mul(0.2, x), dw));
     }
@@ -361,11 +365,22 @@ static jot_function fixed_point(void) { return jot_fn(cosine_point); }
 
 static jot_value normals(jot_value key) { return jot_random_normal(key, JOT_F32, 1 << 22); }
 
-static jot_function rng_normal(void) { return jot_fn(normals); }
+static jot_value normals_27(jot_value key) { return jot_random_normal(key, JOT_F32, 1 << 27); }
 
 static jot_value uniforms(jot_value key) { return jot_random_uniform(key, JOT_F32, 1 << 22); }
 
+static jot_value uniforms_27(jot_value key)
+{
+    return jot_random_uniform(key, JOT_F32, 1 << 27);
+}
+
+static jot_function rng_normal(void) { return jot_fn(normals); }
+
+static jot_function rng_normal_27(void) { return jot_fn(normals_27); }
+
 static jot_function rng_uniform(void) { return jot_fn(uniforms); }
+
+static jot_function rng_uniform_27(void) { return jot_fn(uniforms_27); }
 
 // ---- the table ----
 
@@ -376,9 +391,11 @@ static jot_function rng_uniform(void) { return jot_fn(uniforms); }
 // The sizes end with JOT_END here, for there may be none.
 #define BETWEEN(low, high, stream, ...)                                                        \
     {UNIFORM, (stream), (high) - (low), .dims = {__VA_ARGS__}, .offset = (low)}
+#define PLACES(stream, limit, ...) {PLACE, (stream), (limit), DIMS(__VA_ARGS__)}
 #define ALL(value, ...) {FULL, 0, (value), DIMS(__VA_ARGS__)}
 #define NUMBER(value) {FULL, 0, (value),.dims = {JOT_END}}
 #define NUMBERS4(i) NUMBER(i), NUMBER((i) + 1), NUMBER((i) + 2), NUMBER((i) + 3)
+#define RANDOM_KEY {KEY, 0, 0, .dims = {JOT_END}}
 #define SOLUTION                                                                               \
     SCALED(20, 0.7, 2, 20), SCALED(21, 0.22, 20, 20), SCALED(22, 0.22, 20, 20),                \
         SCALED(23, 0.22, 20, 1), SCALED(24, 0.1, 20), SCALED(25, 0.1, 20),                     \
@@ -389,168 +406,167 @@ static jot_function rng_uniform(void) { return jot_fn(uniforms); }
     ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}
 #define REGRESSION                                                                             \
     SCALED(52, 0.1, 512), IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}
-#define CASE(name, function, reach, n_out, n_in, ...)                                          \
-    {name, function, reach, n_out, {__VA_ARGS__}, n_in, JOT_PRECISION_FULL}
+// The size of a run and what is to be reached: times as fast as JAX; us on a GPU.
+#define HOST(size, reach) {JOT_HOST, (size), (reach)}
+#define GPU(size, reach) {JOT_CUDA, (size), (reach)}
+#define RUNS(...) {__VA_ARGS__}
+#define CASE(name, function, n_out, n_in, runs, ...)                                           \
+    {name, function, n_out, {__VA_ARGS__}, n_in, runs, JOT_PRECISION_FULL}
 // Where products need not be of f32.
-#define CASE_OF(precision, name, function, reach, n_out, n_in, ...)                            \
-    {name, function, reach, n_out, {__VA_ARGS__}, n_in, JOT_PRECISION_##precision}
+#define CASE_OF(precision, name, function, n_out, n_in, runs, ...)                             \
+    {name, function, n_out, {__VA_ARGS__}, n_in, runs, JOT_PRECISION_##precision}
 
-const struct bench_case bench_cases[] = {
-    CASE("dispatch_scalar_add", dispatch_scalar_add, 30, 1, 1, NUMBER(1)),
-    CASE("dispatch_20_args", dispatch_20_args, 50, 1, 20, NUMBERS4(0), NUMBERS4(4), NUMBERS4(8),
-         NUMBERS4(12), NUMBERS4(16)),
-    CASE("chain_mean_1000", chain_mean, 3.4, 1, 1, IN(1, 1000, 1000)),
-    CASE("chain_mean_4096", chain_mean, 3.4, 1, 1, IN(1, 4096, 4096)),
-    CASE("axpy_f32", axpy, 5, 1, 2, IN(2, 1 << 24), IN(3, 1 << 24)),
-    CASE("gelu_f32", gelu, 2, 1, 1, IN(2, 1 << 24)),
-    CASE("softmax_2048", softmax, 1.4, 1, 1, IN(4, 2048, 2048)),
-    CASE("softmax_4096", softmax, 1.4, 1, 1, IN(4, 4096, 4096)),
-    CASE("softmax_grad_2048", softmax_grad, 3, 1, 1, IN(4, 2048, 2048)),
-    CASE("softmax_grad_4096", softmax_grad, 3, 1, 1, IN(4, 4096, 4096)),
-    CASE("layernorm_2048", layernorm, 1.2, 1, 1, IN(4, 2048, 2048)),
-    CASE("layernorm_4096", layernorm, 1.2, 1, 1, IN(4, 4096, 4096)),
-    CASE("qmc_grad_1000", qmc_grad, 5, 2, 3, ALL(0.1, 100), ALL(0.1, 100), IN(5, 1000, 100)),
-    CASE("qmc_grad_100000", qmc_grad, 3, 2, 3, ALL(0.1, 100), ALL(0.1, 100),
-         IN(5, 100000, 100)),
-    CASE("gemm_f32_default_1024", gemm, 1.1, 1, 2, IN(6, 1024, 1024), IN(7, 1024, 1024)),
-    CASE("gemm_f32_highest_1024", gemm, 1.1, 1, 2, IN(6, 1024, 1024), IN(7, 1024, 1024)),
-    CASE("gemm_bias_relu_1024", gemm_bias_relu, 1.1, 1, 3, IN(6, 1024, 1024),
-         IN(7, 1024, 1024), IN(8, 1024)),
-    CASE("rng_normal", rng_normal, 4, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
-    CASE("rng_uniform", rng_uniform, 12, 1, 1, {KEY, 0, 0, .dims = {JOT_END}}),
-    CASE("mlp_sgd_step_1024", mlp_sgd_step, 1.1, 6, 8, MLP),
-    CASE("hessian_logreg_512", hessian_logreg, 2.5, 1, 3, REGRESSION),
-    CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 2, 1, 1, IN(53, 1000)),
-    CASE("vmap_dot_10000x4", vmap_dot, 5, 1, 3, IN(54, 10000, 4), IN(55, 4), NUMBER(0.5)),
-    CASE("per_sample_grads", per_sample_grads, 3, 1, 2, IN(56, 64, 64), IN(57, 4096, 64)),
-    CASE("sum_axis1_4096", sum_axis1, 0.98, 1, 1, IN(60, 4096, 4096)),
-    CASE("sum_axis0_4096", sum_axis0, 0.98, 1, 1, IN(60, 4096, 4096)),
-    CASE("sum_all_4096", sum_all, 0.98, 1, 1, IN(60, 4096, 4096)),
-    CASE("argmax_axis1_4096", argmax_axis1, 20, 1, 1, IN(60, 4096, 4096)),
-    CASE("transpose_add_4096", transpose_add, 3, 1, 1, IN(60, 4096, 4096)),
-    CASE("cumsum_1d", cumsum_1d, 5, 1, 1, IN(61, 1 << 22)),
-    CASE("cumsum_1d_2^25", cumsum_1d, 5, 1, 1, IN(61, 1 << 25)),
-    CASE("gather_rows", gather_rows, 1.2, 1, 2, IN(63, 4096, 4096),
-         {PLACE, 64, 4096, DIMS(4096)}),
-    CASE("scatter_add", scatter_add, 4, 1, 2, {PLACE, 65, 4096, DIMS(1 << 22)},
-         IN(66, 1 << 22)),
-    CASE("nbody_grad_1024", nbody_grad, 2, 1, 1, IN(62, 1024, 3)),
-    CASE("pinn_grad_1000", pinn_grad, 10, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 1000, JOT_END),
-         BETWEEN(-1, 1, 27, 1000, JOT_END)),
-    CASE("pinn_grad_10000", pinn_grad, 8, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 10000, JOT_END),
-         BETWEEN(-1, 1, 27, 10000, JOT_END)),
-    CASE("spring_1_T1000", spring_path, 3, 2, 1, BETWEEN(1, 4, 70, JOT_END)),
-    CASE("spring_1_T1000_grad", spring_grad, 2, 1, 1, BETWEEN(1, 4, 70, JOT_END)),
-    CASE("spring_vmap_T1000", spring_vmap, 5, 1, 1, BETWEEN(1, 4, 71, 10000, JOT_END)),
-    CASE("spring_vmap_traj_T1000", spring_vmap_path, 8, 2, 1, BETWEEN(1, 4, 72, 1000, JOT_END)),
-    CASE("spring_vmap_grad_T1000", spring_vmap_grad, 8, 1, 1, BETWEEN(1, 4, 72, 1000, JOT_END)),
-    CASE("quadmap_scalar_n100k", quadmap, 2.1, 2, 1, BETWEEN(0.1, 0.4, 73, JOT_END)),
-    CASE("lorenz_rk4_T1000", lorenz_rk4, 8, 3, 3, IN(13, 10000), IN(14, 10000),
-         {NORMAL, 15, 1, DIMS(10000), .offset = 25}),
-    CASE("sde_T1000", sde, 8, 1, 2, {KEY, 0, 0, .dims = {JOT_END}},
-         BETWEEN(0.5, 1.5, 74, 1000, JOT_END)),
-    CASE("heat2d_256_T1000", heat2d, 15, 1, 1, IN(75, 256, 256)),
-    CASE("heat2d_grad_64_T100", heat2d_grad, 3, 1, 1, IN(75, 64, 64)),
-    CASE("fixed_point_1000", fixed_point, 15, 1, 1, BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
-};
-
-// The sizes of a GPU.
-const struct bench_case gpu_cases[] = {
-    CASE("dispatch_scalar_add", dispatch_scalar_add, 4.7, 1, 1, NUMBER(1)),
-    CASE("dispatch_20_args", dispatch_20_args, 4.9, 1, 20, NUMBERS4(0), NUMBERS4(4), NUMBERS4(8),
-         NUMBERS4(12), NUMBERS4(16)),
-    CASE("chain_mean_1000", chain_mean, 17, 1, 1, IN(1, 1000, 1000)),
-    CASE("chain_mean_8192", chain_mean, 850, 1, 1, IN(1, 8192, 8192)),
-    CASE("chain_mean_16384", chain_mean, 3400, 1, 1, IN(1, 16384, 16384)),
-    CASE("axpy_f32", axpy, 757, 1, 2, IN(2, 1 << 28), IN(3, 1 << 28)),
-    CASE("gelu_f32", gelu, 514, 1, 1, IN(2, 1 << 28)),
-    CASE("softmax_8192", softmax, 135, 1, 1, IN(4, 8192, 8192)),
-    CASE("softmax_grad_8192", softmax_grad, 142, 1, 1, IN(4, 8192, 8192)),
-    CASE("layernorm_8192", layernorm, 135, 1, 1, IN(4, 8192, 8192)),
-    CASE("qmc_grad_1000", qmc_grad, 8, 2, 3, ALL(0.1, 100), ALL(0.1, 100), IN(5, 1000, 100)),
-    CASE("qmc_grad_1000000", qmc_grad, 120, 2, 3, ALL(0.1, 100), ALL(0.1, 100),
-         IN(5, 1000000, 100)),
-    CASE_OF(TF32, "gemm_f32_default_4096", gemm, 400, 1, 2, IN(6, 4096, 4096),
-            IN(7, 4096, 4096)),
-    CASE("gemm_f32_highest_4096", gemm, 2730, 1, 2, IN(6, 4096, 4096), IN(7, 4096, 4096)),
-    CASE_OF(3TF32, "gemm_f32_3tf32_4096", gemm, 1350, 1, 2, IN(6, 4096, 4096),
-            IN(7, 4096, 4096)),
-    CASE_OF(TF32, "gemm_bias_relu_4096", gemm_bias_relu, 420, 1, 3, IN(6, 4096, 4096),
-            IN(7, 4096, 4096), IN(8, 4096)),
-    CASE("mlp_sgd_step_1024", mlp_sgd_step, 95, 6, 8, MLP),
-    CASE_OF(TF32, "mlp_sgd_step_tf32_1024", mlp_sgd_step, 45, 6, 8, MLP),
-    CASE("hessian_logreg_512", hessian_logreg, 55, 1, 3, REGRESSION),
-    CASE_OF(TF32, "hessian_logreg_tf32_512", hessian_logreg, 30, 1, 3, REGRESSION),
-    CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 8, 1, 1, IN(53, 1000)),
-    CASE("vmap_dot_10000x4", vmap_dot, 6, 1, 3, IN(54, 10000, 4), IN(55, 4), NUMBER(0.5)),
-    CASE("per_sample_grads", per_sample_grads, 25, 1, 2, IN(56, 64, 64), IN(57, 4096, 64)),
-    CASE("sum_axis1_16384", sum_axis1, 240, 1, 1, IN(60, 16384, 16384)),
-    CASE("sum_axis0_16384", sum_axis0, 240, 1, 1, IN(60, 16384, 16384)),
-    CASE("sum_all_16384", sum_all, 245, 1, 1, IN(60, 16384, 16384)),
-    CASE("argmax_axis1_16384", argmax_axis1, 244, 1, 1, IN(60, 16384, 16384)),
-    CASE("transpose_add_16384", transpose_add, 560, 1, 1, IN(60, 16384, 16384)),
-    CASE("cumsum_1d", cumsum_1d, 170, 1, 1, IN(61, 1 << 26)),
-    CASE("gather_rows", gather_rows, 525, 1, 2, IN(63, 16384, 16384),
-         {PLACE, 64, 16384, DIMS(16384)}),
-    CASE("scatter_add", scatter_add, 60, 1, 2, {PLACE, 65, 4096, DIMS(1 << 22)},
-         IN(66, 1 << 22)),
-    CASE("nbody_grad_8192", nbody_grad, 140, 1, 1, IN(62, 8192, 3)),
-    CASE("pinn_grad_10000", pinn_grad, 30, 8, 10, SOLUTION, BETWEEN(0, 1, 26, 10000, JOT_END),
-         BETWEEN(-1, 1, 27, 10000, JOT_END)),
-    CASE("pinn_grad_1000000", pinn_grad, 800, 8, 10, SOLUTION,
-         BETWEEN(0, 1, 26, 1000000, JOT_END), BETWEEN(-1, 1, 27, 1000000, JOT_END)),
-    CASE("spring_1_T1000", spring_path, 13, 2, 1, BETWEEN(1, 4, 70, JOT_END)),
-    CASE("spring_1_T1000_grad", spring_grad, 30, 1, 1, BETWEEN(1, 4, 70, JOT_END)),
-    CASE("spring_vmap_T1000", spring_vmap, 110, 1, 1, BETWEEN(1, 4, 71, 1000000, JOT_END)),
-    CASE("spring_vmap_traj_T1000", spring_vmap_path, 130, 2, 1,
-         BETWEEN(1, 4, 72, 100000, JOT_END)),
-    CASE("spring_vmap_grad_T1000", spring_vmap_grad, 150, 1, 1,
-         BETWEEN(1, 4, 72, 100000, JOT_END)),
-    CASE("quadmap_scalar_n100k", quadmap, 800, 2, 1, BETWEEN(0.1, 0.4, 73, JOT_END)),
-    CASE("lorenz_rk4_T1000", lorenz_rk4, 1560, 3, 3, IN(13, 1000000), IN(14, 1000000),
-         {NORMAL, 15, 1, DIMS(1000000), .offset = 25}),
-    CASE("heat2d_1024_T1000", heat2d, 1400, 1, 1, IN(75, 1024, 1024)),
-    CASE("heat2d_grad_256_T100", heat2d_grad, 450, 1, 1, IN(75, 256, 256)),
-    CASE("fixed_point_1000", fixed_point, 8, 1, 1, BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
+static const struct bench_case cases[] = {
+    CASE("dispatch_scalar_add", dispatch_scalar_add, 1, 1, RUNS(HOST(0, 30), GPU(0, 4.7)),
+         NUMBER(1)),
+    CASE("dispatch_20_args", dispatch_20_args, 1, 20, RUNS(HOST(0, 50), GPU(0, 4.9)),
+         NUMBERS4(0), NUMBERS4(4), NUMBERS4(8), NUMBERS4(12), NUMBERS4(16)),
+    CASE("chain_mean_#", chain_mean, 1, 1,
+         RUNS(HOST(1000, 3.4), HOST(4096, 3.4), GPU(1000, 17), GPU(8192, 850),
+              GPU(16384, 3400)),
+         IN(1, SIZE, SIZE)),
+    CASE("axpy_f32", axpy, 1, 2, RUNS(HOST(1 << 24, 5), GPU(1 << 28, 757)), IN(2, SIZE),
+         IN(3, SIZE)),
+    CASE("gelu_f32", gelu, 1, 1, RUNS(HOST(1 << 24, 2), GPU(1 << 28, 514)), IN(2, SIZE)),
+    CASE("softmax_#", softmax, 1, 1, RUNS(HOST(2048, 1.4), HOST(4096, 1.4), GPU(8192, 135)),
+         IN(4, SIZE, SIZE)),
+    CASE("softmax_grad_#", softmax_grad, 1, 1,
+         RUNS(HOST(2048, 3), HOST(4096, 3), GPU(8192, 142)), IN(4, SIZE, SIZE)),
+    CASE("layernorm_#", layernorm, 1, 1, RUNS(HOST(2048, 1.2), HOST(4096, 1.2), GPU(8192, 135)),
+         IN(4, SIZE, SIZE)),
+    CASE("qmc_grad_#", qmc_grad, 2, 3,
+         RUNS(HOST(1000, 5), HOST(100000, 3), GPU(1000, 8), GPU(1000000, 120)), ALL(0.1, 100),
+         ALL(0.1, 100), IN(5, SIZE, 100)),
+    CASE_OF(TF32, "gemm_f32_default_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU(4096, 400)),
+            IN(6, SIZE, SIZE), IN(7, SIZE, SIZE)),
+    CASE("gemm_f32_highest_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU(4096, 2730)),
+         IN(6, SIZE, SIZE), IN(7, SIZE, SIZE)),
+    CASE_OF(3TF32, "gemm_f32_3tf32_#", gemm, 1, 2, RUNS(GPU(4096, 1350)), IN(6, SIZE, SIZE),
+            IN(7, SIZE, SIZE)),
+    CASE_OF(TF32, "gemm_bias_relu_#", gemm_bias_relu, 1, 3,
+            RUNS(HOST(1024, 1.1), GPU(4096, 420)), IN(6, SIZE, SIZE), IN(7, SIZE, SIZE),
+            IN(8, SIZE)),
+    CASE("rng_normal", rng_normal, 1, 1, RUNS(HOST(0, 4)), RANDOM_KEY),
+    CASE("rng_normal_2^27", rng_normal_27, 1, 1, RUNS(GPU(0, 640)), RANDOM_KEY),
+    CASE("rng_uniform", rng_uniform, 1, 1, RUNS(HOST(0, 12)), RANDOM_KEY),
+    CASE("rng_uniform_2^27", rng_uniform_27, 1, 1, RUNS(GPU(0, 390)), RANDOM_KEY),
+    CASE("mlp_sgd_step_1024", mlp_sgd_step, 6, 8, RUNS(HOST(0, 1.1), GPU(0, 95)), MLP),
+    CASE_OF(TF32, "mlp_sgd_step_tf32_1024", mlp_sgd_step, 6, 8, RUNS(GPU(0, 45)), MLP),
+    CASE("hessian_logreg_512", hessian_logreg, 1, 3, RUNS(HOST(0, 2.5), GPU(0, 55)),
+         REGRESSION),
+    CASE_OF(TF32, "hessian_logreg_tf32_512", hessian_logreg, 1, 3, RUNS(GPU(0, 30)),
+            REGRESSION),
+    CASE("hessian_rosenbrock_1000", hessian_rosenbrock, 1, 1, RUNS(HOST(0, 2), GPU(0, 8)),
+         IN(53, 1000)),
+    CASE("vmap_dot_10000x4", vmap_dot, 1, 3, RUNS(HOST(0, 5), GPU(0, 6)), IN(54, 10000, 4),
+         IN(55, 4), NUMBER(0.5)),
+    CASE("per_sample_grads", per_sample_grads, 1, 2, RUNS(HOST(0, 3), GPU(0, 25)),
+         IN(56, 64, 64), IN(57, 4096, 64)),
+    CASE("sum_axis1_#", sum_axis1, 1, 1, RUNS(HOST(4096, 0.98), GPU(16384, 240)),
+         IN(60, SIZE, SIZE)),
+    CASE("sum_axis0_#", sum_axis0, 1, 1, RUNS(HOST(4096, 0.98), GPU(16384, 240)),
+         IN(60, SIZE, SIZE)),
+    CASE("sum_all_#", sum_all, 1, 1, RUNS(HOST(4096, 0.98), GPU(16384, 245)),
+         IN(60, SIZE, SIZE)),
+    CASE("argmax_axis1_#", argmax_axis1, 1, 1, RUNS(HOST(4096, 20), GPU(16384, 244)),
+         IN(60, SIZE, SIZE)),
+    CASE("transpose_add_#", transpose_add, 1, 1, RUNS(HOST(4096, 3), GPU(16384, 560)),
+         IN(60, SIZE, SIZE)),
+    CASE("cumsum_1d", cumsum_1d, 1, 1, RUNS(HOST(1 << 22, 5), GPU(1 << 26, 170)), IN(61, SIZE)),
+    CASE("cumsum_1d_2^25", cumsum_1d, 1, 1, RUNS(HOST(1 << 25, 5)), IN(61, SIZE)),
+    CASE("gather_rows", gather_rows, 1, 2, RUNS(HOST(4096, 1.2), GPU(16384, 525)),
+         IN(63, SIZE, SIZE), PLACES(64, SIZE, SIZE)),
+    CASE("scatter_add", scatter_add, 1, 2, RUNS(HOST(0, 4), GPU(0, 60)),
+         PLACES(65, 4096, 1 << 22), IN(66, 1 << 22)),
+    CASE("nbody_grad_#", nbody_grad, 1, 1, RUNS(HOST(1024, 2), GPU(8192, 140)),
+         IN(62, SIZE, 3)),
+    CASE("pinn_grad_#", pinn_grad, 8, 10,
+         RUNS(HOST(1000, 10), HOST(10000, 8), GPU(10000, 30), GPU(1000000, 800)), SOLUTION,
+         BETWEEN(0, 1, 26, SIZE, JOT_END), BETWEEN(-1, 1, 27, SIZE, JOT_END)),
+    CASE("spring_1_T1000", spring_path, 2, 1, RUNS(HOST(0, 3), GPU(0, 13)),
+         BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_1_T1000_grad", spring_grad, 1, 1, RUNS(HOST(0, 2), GPU(0, 30)),
+         BETWEEN(1, 4, 70, JOT_END)),
+    CASE("spring_vmap_T1000", spring_vmap, 1, 1, RUNS(HOST(10000, 5), GPU(1000000, 110)),
+         BETWEEN(1, 4, 71, SIZE, JOT_END)),
+    CASE("spring_vmap_traj_T1000", spring_vmap_path, 2, 1, RUNS(HOST(1000, 8), GPU(100000, 130)),
+         BETWEEN(1, 4, 72, SIZE, JOT_END)),
+    CASE("spring_vmap_grad_T1000", spring_vmap_grad, 1, 1, RUNS(HOST(1000, 8), GPU(100000, 150)),
+         BETWEEN(1, 4, 72, SIZE, JOT_END)),
+    CASE("quadmap_scalar_n100k", quadmap, 2, 1, RUNS(HOST(0, 2.1), GPU(0, 800)),
+         BETWEEN(0.1, 0.4, 73, JOT_END)),
+    CASE("lorenz_rk4_T1000", lorenz_rk4, 3, 3, RUNS(HOST(10000, 8), GPU(1000000, 1560)),
+         IN(13, SIZE), IN(14, SIZE), {NORMAL, 15, 1, DIMS(SIZE), .offset = 25}),
+    CASE("sde_T1000", sde, 1, 2, RUNS(HOST(1000, 8), GPU(100000, 520)), RANDOM_KEY,
+         BETWEEN(0.5, 1.5, 74, SIZE, JOT_END)),
+    CASE("heat2d_#_T1000", heat2d, 1, 1, RUNS(HOST(256, 15), GPU(1024, 1400)),
+         IN(75, SIZE, SIZE)),
+    CASE("heat2d_grad_#_T100", heat2d_grad, 1, 1, RUNS(HOST(64, 3), GPU(256, 450)),
+         IN(75, SIZE, SIZE)),
+    CASE("fixed_point_1000", fixed_point, 1, 1, RUNS(HOST(0, 15), GPU(0, 8)),
+         BETWEEN(0.1, 1.2, 76, 1000, JOT_END)),
 };
 // clang-format on
-const int n_bench_cases = sizeof bench_cases / sizeof *bench_cases;
-const int n_gpu_cases = sizeof gpu_cases / sizeof *gpu_cases;
+
+int bench_list(jot_device_kind device, struct bench_run *out)
+{
+    int n = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (const struct size *s = cases[i].sizes; s->reach; s++) {
+            const char *name = cases[i].name, *mark = strchr(name, '#');
+            if (s->device != device || n == MAX_RUNS)
+                continue;
+            struct bench_run *run = &out[n++];
+            *run = (struct bench_run){.c = &cases[i], .size = s->size, .reach = s->reach};
+            if (mark)
+                snprintf(run->name, sizeof run->name, "%.*s%lld%s", (int)(mark - name), name,
+                         (long long)s->size, mark + 1);
+            else
+                snprintf(run->name, sizeof run->name, "%s", name);
+        }
+    return n;
+}
 
 // ---- inputs ----
 
-static jot_value filled(const struct input *in)
+// SIZE stands for size.
+static jot_value filled(struct input in, int64_t size)
 {
-    jot_value stream = jot_random_fold_in(jot_random_key(0), in->stream);
-    switch (in->fill) {
+    for (int64_t *d = in.dims; *d != JOT_END; d++)
+        if (*d == SIZE)
+            *d = size;
+    if (in.scale == SIZE)
+        in.scale = (double)size;
+    jot_value stream = jot_random_fold_in(jot_random_key(0), in.stream);
+    switch (in.fill) {
     case NORMAL:
-        return jot_add(in->offset,
-                       jot_mul(in->scale, (jot_random_normal_dims)(stream, JOT_F32, in->dims)));
+        return jot_add(in.offset,
+                       jot_mul(in.scale, (jot_random_normal_dims)(stream, JOT_F32, in.dims)));
     case UNIFORM:
-        return jot_add(in->offset, jot_mul(in->scale, (jot_random_uniform_dims)(stream, JOT_F32,
-                                                                                in->dims)));
+        return jot_add(in.offset,
+                       jot_mul(in.scale, (jot_random_uniform_dims)(stream, JOT_F32, in.dims)));
     case SIGN:
-        return jot_sign((jot_random_normal_dims)(stream, JOT_F32, in->dims));
+        return jot_sign((jot_random_normal_dims)(stream, JOT_F32, in.dims));
     case PLACE:
         return jot_astype(
-            jot_mul(in->scale, (jot_random_uniform_dims)(stream, JOT_F32, in->dims)), JOT_I32);
+            jot_mul(in.scale, (jot_random_uniform_dims)(stream, JOT_F32, in.dims)), JOT_I32);
     case LABEL:
-        return jot_mod(jot_arange(JOT_I32, in->dims[0]), (int)in->scale);
+        return jot_mod(jot_arange(JOT_I32, in.dims[0]), (int)in.scale);
     case FULL:
-        return (jot_full_dims)(JOT_F32, jot_from(in->scale), in->dims);
+        return (jot_full_dims)(JOT_F32, jot_from(in.scale), in.dims);
     case KEY:
-        return jot_random_key((int)in->scale);
+        return jot_random_key((int)in.scale);
     }
     return jot_from(0);
 }
 
-jot_status bench_inputs(const struct bench_case *c, jot_array **in)
+jot_status bench_inputs(const struct bench_run *run, jot_array **in)
 {
     jot_scope *s = jot_scope_open();
     jot_status status = s ? JOT_OK : JOT_ERR_MEMORY;
     int n = 0;
-    while (status == JOT_OK && n < c->n_in) {
-        status = jot_eval(filled(&c->in[n]), &in[n]);
+    while (status == JOT_OK && n < run->c->n_in) {
+        status = jot_eval(filled(run->c->in[n], run->size), &in[n]);
         n += status == JOT_OK;
     }
     jot_scope_close(s);

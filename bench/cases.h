@@ -13,7 +13,10 @@
             return try_;                                                                       \
     } while (0)
 
-enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8 };
+enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8, MAX_RUNS = 64 };
+
+// In sizes of inputs and in their scale: the size of the run.
+enum { SIZE = -1 };
 
 enum fill {
     NORMAL,  // offset + scale times normal numbers of the stream
@@ -33,20 +36,35 @@ struct input {
     double offset;
 };
 
-struct bench_case {
-    const char *name;
-    jot_function (*function)(void);
+// What runs on which device, and what it is to reach.
+struct size {
+    jot_device_kind device;
+    int64_t size;
     double reach; // times as fast as JAX; of a GPU's: us of a call on an H200
+};
+
+struct bench_case {
+    const char *name; // # stands for the size
+    jot_function (*function)(void);
     int n_out;
     struct input in[MAX_INPUTS];
     int n_in;
+    struct size sizes[6];    // ends with one that is to reach nothing
     jot_precision precision; // of products
 };
 
-extern const struct bench_case bench_cases[], gpu_cases[];
-extern const int n_bench_cases, n_gpu_cases;
+// A case of one size.
+struct bench_run {
+    const struct bench_case *c;
+    char name[32];
+    int64_t size;
+    double reach;
+};
 
-// The inputs of a case.  On failure nothing is kept and a message is left.
-jot_status bench_inputs(const struct bench_case *c, jot_array **in);
+// Those of a device: how many, at most MAX_RUNS.
+int bench_list(jot_device_kind device, struct bench_run *out);
+
+// The inputs of a run.  On failure nothing is kept and a message is left.
+jot_status bench_inputs(const struct bench_run *run, jot_array **in);
 
 #endif

@@ -19,13 +19,13 @@
 #include <string.h>
 #include <time.h>
 
-// The table of the device that calls are made on.
-static const struct bench_case *cases;
-static int n_cases;
+// Those of the device that calls are made on.
+static struct bench_run runs[MAX_RUNS];
+static int n_runs;
 static bool is_gpu;
 
 static struct {
-    const struct bench_case *chosen;
+    const struct bench_run *chosen;
     jot_executable *f;
     jot_array *in[MAX_INPUTS];
 } now;
@@ -40,10 +40,10 @@ static double seconds(void)
 static jot_status call_once(jot_executable *f)
 {
     jot_array *out[MAX_OUTPUTS];
-    jot_status status =
-        jot_call_list(f, (size_t)now.chosen->n_in, now.in, (size_t)now.chosen->n_out, out);
+    jot_status status = jot_call_list(f, (size_t)now.chosen->c->n_in, now.in,
+                                      (size_t)now.chosen->c->n_out, out);
     if (status == JOT_OK)
-        jot_arrays_release((size_t)now.chosen->n_out, out);
+        jot_arrays_release((size_t)now.chosen->c->n_out, out);
     return status;
 }
 
@@ -57,7 +57,7 @@ static jot_status call_and_wait(jot_executable *f)
 static void drop(void)
 {
     if (now.chosen)
-        jot_arrays_release((size_t)now.chosen->n_in, now.in);
+        jot_arrays_release((size_t)now.chosen->c->n_in, now.in);
     jot_executable_release(now.f);
     memset(&now, 0, sizeof now);
 }
@@ -80,24 +80,29 @@ static jot_status first_call(jot_executable *f, double *out_seconds)
     return JOT_OK;
 }
 
+static jot_executable *jitted(void)
+{
+    return jot_jit(now.chosen->c->function(), .name = now.chosen->name,
+                   .precision = now.chosen->c->precision);
+}
+
 static jot_status prepare(const char *name)
 {
     drop();
-    const struct bench_case *c = cases;
-    while (c < cases + n_cases && strcmp(c->name, name) != 0)
-        c++;
-    if (c == cases + n_cases)
+    const struct bench_run *run = runs;
+    while (run < runs + n_runs && strcmp(run->name, name) != 0)
+        run++;
+    if (run == runs + n_runs)
         return JOT_ERR_ARGUMENT;
-    TRY(bench_inputs(c, now.in));
-    now.chosen = c;
-    now.f = jot_jit(c->function(), .name = c->name, .precision = c->precision);
+    TRY(bench_inputs(run, now.in));
+    now.chosen = run;
+    now.f = jitted();
     return now.f ? call_and_wait(now.f) : JOT_ERR_MEMORY;
 }
 
 static jot_status compile(double *out_seconds)
 {
-    jot_executable *f = jot_jit(now.chosen->function(), .name = now.chosen->name,
-                                .precision = now.chosen->precision);
+    jot_executable *f = jitted();
     jot_status status = f ? first_call(f, out_seconds) : JOT_ERR_MEMORY;
     jot_executable_release(f);
     return status;
@@ -159,7 +164,7 @@ static void save_array(const char *folder, const char *kind, int i, const jot_ar
 
 static jot_status save(const char *folder)
 {
-    const struct bench_case *c = now.chosen;
+    const struct bench_case *c = now.chosen->c;
     jot_array *out[MAX_OUTPUTS];
     TRY(jot_call_list(now.f, (size_t)c->n_in, now.in, (size_t)c->n_out, out));
     for (int i = 0; i < c->n_in; i++)
@@ -226,7 +231,7 @@ static jot_status obey(const char *command, const char *argument)
         printf("compiled %.3f\n", 1e3 * a);
     } else if (!strcmp(command, "save")) {
         TRY(save(argument));
-        printf("saved %d %d\n", now.chosen->n_in, now.chosen->n_out);
+        printf("saved %d %d\n", now.chosen->c->n_in, now.chosen->c->n_out);
     } else if (!strcmp(command, "run")) {
         TRY(measure(atof(argument), &a, &b));
         printf("time %.4f %.4f\n", 1e6 * a, 1e6 * b);
@@ -250,8 +255,8 @@ static int serve(void)
         if (sscanf(line, "%63s %4095s", command, argument) < 1)
             continue;
         if (!strcmp(command, "list")) {
-            for (int i = 0; i < n_cases; i++)
-                printf("%s %g\n", cases[i].name, cases[i].reach);
+            for (int i = 0; i < n_runs; i++)
+                printf("%s %g\n", runs[i].name, runs[i].reach);
             printf("end\n");
         } else if (obey(command, argument) != JOT_OK) {
             answer_error();
@@ -267,8 +272,8 @@ static int print_table(int n, char **wanted)
     int failures = 0;
     printf("%-26s %12s %12s %10s %10s\n", "case", "median us", "least us", "cold ms",
            "warm ms");
-    for (int i = 0; i < n_cases; i++) {
-        const char *name = cases[i].name;
+    for (int i = 0; i < n_runs; i++) {
+        const char *name = runs[i].name;
         bool is_wanted = false;
         for (int k = 0; k < n; k++)
             is_wanted |= !strcmp(wanted[k], "all") || strstr(name, wanted[k]);
@@ -291,9 +296,9 @@ static int print_table(int n, char **wanted)
 
 int main(int argc, char **argv)
 {
-    is_gpu = jot_device_kind_of(NULL) == JOT_CUDA;
-    cases = is_gpu ? gpu_cases : bench_cases;
-    n_cases = is_gpu ? n_gpu_cases : n_bench_cases;
+    jot_device_kind kind = jot_device_kind_of(NULL);
+    is_gpu = kind == JOT_CUDA;
+    n_runs = bench_list(kind, runs);
     if (warm_up() != JOT_OK)
         fprintf(stderr, "%s\n", jot_error_message());
     return argc > 1 ? print_table(argc - 1, argv + 1) : serve();
