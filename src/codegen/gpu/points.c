@@ -213,7 +213,8 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
         cg_loop_close(l, &turn);
     }
     l->gpu->is_alone = false;
-    if (l->gpu->shares_locals)
+    // Another thread may put what comes next in the same place in a later turn of a loop over time.
+    if (l->gpu->shares_locals || l->time)
         gpu_sync(l);
 }
 
