@@ -328,7 +328,8 @@ struct branches {
     uint32_t *from;   // by result: the operand of the branches whose local it takes, or NONE
 };
 
-// The operand that all branches make the result of, by updates or not at all, or NONE.
+// The operand that all branches make the result of, by updates or not at all, or NONE.  Of several
+// results the first has it.
 static uint32_t updated_operand(const struct branches *b, uint32_t result)
 {
     uint32_t operand = NONE;
@@ -339,6 +340,9 @@ static uint32_t updated_operand(const struct branches *b, uint32_t result)
             return NONE;
         operand = v;
     }
+    for (uint32_t i = 0; i < result; i++)
+        if (b->from[i] == operand)
+            return NONE;
     return operand;
 }
 

@@ -210,6 +210,25 @@ static void crossed_branches(const jot_value *in, jot_value *out, void *ctx)
     (void)ctx;
 }
 
+// Two results of a branch that are made of one value, which nothing else reads.
+static void two_of_one(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value a = in[0], b = in[1];
+    JOT_FOR (i, TRIPS, a, b) {
+        jot_value p = a, q = a;
+        JOT_IF (jot_greater(jot_take(b, i), 2), p, q) {
+            p = jot_at_set(a, 0, i);
+            q = jot_at_add(a, i, 1);
+        } else {
+            p = jot_at_add(a, jot_add(i, 1), 0.5);
+        }
+        a = jot_mul(0.5, jot_add(p, q));
+        b = jot_at_set(b, i, jot_take(a, 3));
+    }
+    out[0] = a, out[1] = b;
+    (void)ctx;
+}
+
 // Rows of the state are results, before and after the update.
 static void rows(const jot_value *in, jot_value *out, void *ctx)
 {
@@ -243,6 +262,7 @@ static const struct {
     {"the test updates", test_takes, 0},
     {"branches", branches, 2},
     {"crossed branches", crossed_branches, 0},
+    {"two of one", two_of_one, 0},
     {"rows", rows, 0},
 };
 enum { BODIES = sizeof bodies / sizeof *bodies };
