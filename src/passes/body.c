@@ -52,10 +52,7 @@ uint32_t body_rewrite(struct ir_module *m, uint32_t f, enum memo_kind kind, body
         return *known;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     body_copy_all(&b, g, copy);
-    uint32_t *made = arena_new(m->arena, uint32_t);
-    *made = ir_finish_function(&b);
-    pass_memo_add(m, &key, made);
-    return *made;
+    return pass_memo_add_function(m, &key, ir_finish_function(&b));
 }
 
 uint32_t *body_rewrite_all(struct ir_module *m, const struct ir_node *n,

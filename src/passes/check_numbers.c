@@ -393,10 +393,7 @@ static uint32_t check_function(struct ir_module *m, uint32_t f, unsigned kinds,
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
         return *known;
-    uint32_t *made = arena_new(m->arena, uint32_t);
-    *made = build(m, f, kinds, l);
-    pass_memo_add(m, &key, made);
-    return *made;
+    return pass_memo_add_function(m, &key, build(m, f, kinds, l));
 }
 
 uint32_t pass_check_numbers(struct ir_module *m, uint32_t f, unsigned kinds)

@@ -53,11 +53,7 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f)
     struct form s = {.b = &b,
                      .g = g,
                      .map = pass_no_values(m, g->values.count),
-                     .uses = arena_array(m->arena, uint32_t, g->values.count + 1)};
-    for (uint32_t i = 0; i < g->operands.count; i++)
-        s.uses[g->operands.at[i]]++;
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        s.uses[g->outputs.at[i]]++;
+                     .uses = pass_count_uses(m, g)};
     pass_copy_params(&b, g, NULL, true, s.map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         form_node(&s, &g->nodes.at[i]);

@@ -63,10 +63,7 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
     nest_id *axes = arena_array(s->scratch, nest_id, inner.count);
     form_id *loop = arena_array(s->scratch, form_id, inner.count);
     struct binding *undo = arena_array(s->scratch, struct binding, inner.count * n);
-    for (uint32_t i = 0; i < inner.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
-    if (inner.count)
-        emit_open(&w->e, back, NEST_MAP, (int)inner.count, axes);
+    write_open_map(w, s, inner, axes);
     for (uint32_t i = 0; i < inner.count; i++)
         loop[i] = emit_form_axis(&w->e, axes[i]);
     uint32_t n_bound = 0;
@@ -217,19 +214,14 @@ static void emit_scan(struct writer *w, ir_id v)
     form_id loop[MAX_LEAVES], at[IR_MAX_RANK];
     struct binding undo[MAX_LEAVES];
     scope_id back = w->e.at;
-    for (uint32_t i = 0; i < inner.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[inner.at[i]].extent);
-    if (inner.count)
-        emit_open(&w->e, back, NEST_MAP, (int)inner.count, axes);
+    write_open_map(w, s, inner, axes);
     for (uint32_t i = 0; i < inner.count; i++)
         loop[i] = emit_form_axis(&w->e, axes[i]);
     write_bind(w, inner, loop, undo);
 
     nest_id scan = emit_axis(&w->e, ir_dims_of(s->g, v)[axis]);
     scope_id outside = w->e.at;
-    emit_open(&w->e, outside, NEST_SCAN, 1, &scan);
-    w->e.b.nest->statements.at[w->e.scopes.at[w->e.at].loop].reverse =
-        ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
+    write_open_scan(w, n, scan);
     form_id along_forms[MAX_LEAVES], place = emit_form_axis(&w->e, scan);
     struct binding undo_scan[MAX_LEAVES];
     // The loop is one axis, whatever atoms it is seen as.
@@ -242,15 +234,7 @@ static void emit_scan(struct writer *w, ir_id v)
     write_bind(w, along, along_forms, undo_scan);
     for (int i = 0; i < rank; i++)
         write_form_of_atoms(w, s->view_of[v].dims[i], &at[i]);
-    jot_dtype d = ir_dtype_of(s->g, v);
-    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
-                             .n = 1,
-                             .dtype = dtype_is_half(d) ? JOT_F32 : d};
-    c.value[0] = write_widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
-    nest_id running = emit_yield(&w->e, &c);
-    if (c.dtype != d)
-        running = emit_op(&w->e, IR_convert, d, 1, &running, NULL);
-    emit_put(&w->e, output_of(w, v), write_linear_of(w, v, at), running);
+    emit_put(&w->e, output_of(w, v), write_linear_of(w, v, at), write_running(w, n, at));
     write_unbind(w, along.count, undo_scan);
     emit_close(&w->e, outside, 0, NULL);
     write_unbind(w, inner.count, undo);

@@ -132,11 +132,7 @@ static uint32_t round_of(struct ir_module *m, uint32_t f)
     struct simplifier s = {.b = &b,
                            .g = g,
                            .map = pass_no_values(m, g->values.count),
-                           .uses = arena_array(m->arena, uint32_t, g->values.count + 1)};
-    for (uint32_t i = 0; i < g->operands.count; i++)
-        s.uses[g->operands.at[i]]++;
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        s.uses[g->outputs.at[i]]++;
+                           .uses = pass_count_uses(m, g)};
     pass_copy_params(&b, g, NULL, true, s.map);
     for (uint32_t i = g->n_params; i < g->nodes.count; i++)
         simplify_node(&s, &g->nodes.at[i]);
@@ -161,14 +157,12 @@ uint32_t pass_simplify(struct ir_module *m, uint32_t f)
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
         return *known;
-    uint32_t *made = arena_new(m->arena, uint32_t), before = IR_NONE;
-    *made = f;
-    for (int i = 0; i < ROUNDS && *made != before; i++) {
-        before = *made;
-        *made = round_of(m, *made);
-        if (has_bodies(ir_function(m, *made)))
-            *made = pass_dce(m, pass_merge_control(m, *made));
+    uint32_t made = f, before = IR_NONE;
+    for (int i = 0; i < ROUNDS && made != before; i++) {
+        before = made;
+        made = round_of(m, made);
+        if (has_bodies(ir_function(m, made)))
+            made = pass_dce(m, pass_merge_control(m, made));
     }
-    pass_memo_add(m, &key, made);
-    return *made;
+    return pass_memo_add_function(m, &key, made);
 }

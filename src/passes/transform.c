@@ -47,6 +47,12 @@ void pass_memo_add(struct ir_module *m, const struct memo_key *key, const void *
     hash_insert(m->arena, &m->memo->table, hash_key(key), m->memo->entries.count - 1);
 }
 
+uint32_t pass_memo_add_function(struct ir_module *m, const struct memo_key *key, uint32_t f)
+{
+    pass_memo_add(m, key, arena_copy(m->arena, &f, sizeof f));
+    return f;
+}
+
 jot_status pass_builder_status(const struct ir_builder *b)
 {
     return b->status == JOT_OK ? JOT_OK : status_fail(b->status, "%s", b->message);
@@ -86,4 +92,14 @@ ir_id *pass_no_values(struct ir_module *m, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         v[i] = IR_NONE;
     return v;
+}
+
+uint32_t *pass_count_uses(struct ir_module *m, const struct ir_graph *g)
+{
+    uint32_t *uses = arena_array(m->arena, uint32_t, g->values.count + 1);
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        uses[g->operands.at[i]]++;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        uses[g->outputs.at[i]]++;
+    return uses;
 }

@@ -35,6 +35,8 @@ struct memo_key {
 const void *pass_memo_find(const struct ir_module *m, const struct memo_key *key);
 // Keeps a result, which lives in the module's arena.  The mask is copied.
 void pass_memo_add(struct ir_module *m, const struct memo_key *key, const void *result);
+// The same for a result that is a function; returns it.
+uint32_t pass_memo_add_function(struct ir_module *m, const struct memo_key *key, uint32_t f);
 
 // -- Graphs -----------------------------------------------------------------------------------
 
@@ -53,6 +55,8 @@ void pass_copy_node(struct ir_builder *b, const struct ir_graph *g, const struct
                     ir_id *map);
 // n values, all IR_NONE.
 ir_id *pass_no_values(struct ir_module *m, uint32_t n);
+// How often each value of g is read or given.
+uint32_t *pass_count_uses(struct ir_module *m, const struct ir_graph *g);
 
 // -- Effects ----------------------------------------------------------------------------------
 

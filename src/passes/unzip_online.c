@@ -153,43 +153,6 @@ static ir_id spread(const struct online *o, struct ir_builder *b, ir_id slots, i
 typedef void loop_part(const struct online *o, struct ir_builder *b, const ir_id *consts,
                        const ir_id *carry);
 
-struct loop_shape {
-    int n_consts, n_carry, batched;
-    const ir_id *in; // consts, carries
-};
-
-static uint32_t loop_function(const struct online *o, struct ir_builder *b,
-                              const struct loop_shape *l, loop_part *part)
-{
-    struct ir_builder w = ir_builder_make(o->m, o->step->name, IR_BUILD_ZEROS);
-    ir_id *in = pass_no_values(o->m, (uint32_t)(l->n_consts + l->n_carry));
-    for (int i = 0; i < l->n_consts + l->n_carry; i++)
-        in[i] = ir_param(&w, ir_type_in(b, l->in[i]));
-    part(o, &w, in, in + l->n_consts);
-    uint32_t f = ir_finish_function(&w);
-    if (f == IR_NONE)
-        ir_fail(b, w.status, "%s", w.message);
-    return f;
-}
-
-// The first of the carries after a while over test and step.
-static ir_id run_while(const struct online *o, struct ir_builder *b, struct loop_shape l,
-                       loop_part *test, loop_part *step)
-{
-    for (int i = 0; i < l.n_consts + l.n_carry; i++)
-        if (l.in[i] == IR_NONE)
-            return IR_NONE;
-    struct ir_while w = {.test = loop_function(o, b, &l, test),
-                         .step = loop_function(o, b, &l, step),
-                         .n_consts = l.n_consts,
-                         .batched = l.batched,
-                         .max_trips = IR_NO_BOUND,
-                         .slots = o->loop.slots};
-    if (b->status != JOT_OK)
-        return IR_NONE;
-    return ir_while(b, &w, l.n_consts + l.n_carry, l.in);
-}
-
 // Operands of a loop in the making.
 struct list {
     ir_id *at;
@@ -208,6 +171,39 @@ static void push_all(struct list *l, uint32_t n, const ir_id *v)
 {
     for (uint32_t i = 0; i < n; i++)
         push(l, v[i]);
+}
+
+static uint32_t loop_function(const struct online *o, struct ir_builder *b,
+                              const struct list *in, int n_consts, loop_part *part)
+{
+    struct ir_builder w = ir_builder_make(o->m, o->step->name, IR_BUILD_ZEROS);
+    ir_id *x = pass_no_values(o->m, (uint32_t)in->n);
+    for (int i = 0; i < in->n; i++)
+        x[i] = ir_param(&w, ir_type_in(b, in->at[i]));
+    part(o, &w, x, x + n_consts);
+    uint32_t f = ir_finish_function(&w);
+    if (f == IR_NONE)
+        ir_fail(b, w.status, "%s", w.message);
+    return f;
+}
+
+// The first of the carries after a while over test and step, whose operands are consts, then
+// carries.
+static ir_id run_while(const struct online *o, struct ir_builder *b, const struct list *in,
+                       int n_consts, int batched, loop_part *test, loop_part *step)
+{
+    for (int i = 0; i < in->n; i++)
+        if (in->at[i] == IR_NONE)
+            return IR_NONE;
+    struct ir_while w = {.test = loop_function(o, b, in, n_consts, test),
+                         .step = loop_function(o, b, in, n_consts, step),
+                         .n_consts = n_consts,
+                         .batched = batched,
+                         .max_trips = IR_NO_BOUND,
+                         .slots = o->loop.slots};
+    if (b->status != JOT_OK)
+        return IR_NONE;
+    return ir_while(b, &w, in->n, in->at);
 }
 
 // -- Trips of the known part ------------------------------------------------------------------
@@ -250,12 +246,8 @@ static ir_id run_again(const struct online *o, struct ir_builder *b, ir_id limit
     push_all(&in, o->n_known_consts, consts);
     push(&in, trip);
     push_all(&in, o->n_states, x);
-    return run_while(o, b,
-                     (struct loop_shape){.n_consts = 1 + (int)o->n_known_consts,
-                                         .n_carry = 1 + (int)o->n_states,
-                                         .batched = o->lanes,
-                                         .in = in.at},
-                     is_below_limit, trip_again);
+    return run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, is_below_limit,
+                     trip_again);
 }
 
 // -- The known loop ---------------------------------------------------------------------------
@@ -299,12 +291,7 @@ static void fill_slot(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, ir_add(b, carry[1], consts[0]));
     push_all(&in, o->n_known_consts, consts + 1);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b,
-                        (struct loop_shape){.n_consts = 1 + (int)o->n_known_consts,
-                                            .n_carry = 2 + (int)o->n_states,
-                                            .batched = o->lanes,
-                                            .in = in.at},
-                        goes_on, one_trip);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, goes_on, one_trip);
     ir_output(b, plus(b, carry[0], 1));
     for (uint32_t i = 0; i < 2 + o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
@@ -332,12 +319,7 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
     push_all(&in, 2 + o->n_states, carry + 2);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, spread(o, b, slots[i], 2, o->slots));
-    ir_id y = run_while(o, b,
-                        (struct loop_shape){.n_consts = 1 + (int)o->n_known_consts,
-                                            .n_carry = 3 + 2 * (int)o->n_states,
-                                            .batched = o->lanes,
-                                            .in = in.at},
-                        has_room, fill_slot);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, has_room, fill_slot);
     ir_output(b, ir_mul(b, carry[0], number(b, 2)));
     for (uint32_t i = 0; i < 3 + 2 * o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
@@ -359,12 +341,7 @@ static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_
     push_all(&in, o->n_states, x);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, ir_zeros(b, type_of_slots(o, o->state[i], o->slots)));
-    return run_while(o, b,
-                     (struct loop_shape){.n_consts = (int)o->n_known_consts,
-                                         .n_carry = 4 + 2 * (int)o->n_states,
-                                         .batched = o->lanes,
-                                         .in = in.at},
-                     holds, fill_slots);
+    return run_while(o, b, &in, (int)o->n_known_consts, o->lanes, holds, fill_slots);
 }
 
 // -- The backward loop ------------------------------------------------------------------------
@@ -460,12 +437,7 @@ static void trip_back(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, trip);
     push_all(&in, o->n_known_consts, consts);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b,
-                        (struct loop_shape){.n_consts = 1 + (int)o->n_known_consts,
-                                            .n_carry = 2 + (int)o->n_states,
-                                            .batched = o->lanes,
-                                            .in = in.at},
-                        is_below, climb);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, is_below, climb);
     if (y == IR_NONE)
         return;
     for (uint32_t i = 0; i < o->n_states; i++)
@@ -547,11 +519,7 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_nonzero[i])
             push(&in, ir_zeros(&b, ir_type_of(o->step, i)));
-    ir_id y = run_while(o, &b,
-                        (struct loop_shape){.n_consts = (int)o->n_known_consts,
-                                            .n_carry = in.n - (int)o->n_known_consts,
-                                            .batched = sums_lanes(o) ? 0 : o->lanes,
-                                            .in = in.at},
+    ir_id y = run_while(o, &b, &in, (int)o->n_known_consts, sums_lanes(o) ? 0 : o->lanes,
                         has_trips, trip_back);
     ir_id carry = y + 3 + o->n_states, sum = carry + o->n_linear;
     for (uint32_t i = 0; i < o->n_consts + o->n_carry && y != IR_NONE; i++) {

@@ -91,13 +91,12 @@ static jot_status find_or_build(struct ir_module *m, uint32_t f, const bool *wrt
                            .n = ir_function(m, f)->n_params,
                            .mask = wrt};
     const uint32_t *known = pass_memo_find(m, &key);
-    if (!known) {
-        uint32_t *made = arena_new(m->arena, uint32_t);
-        JOT_TRY(build(m, f, wrt, seed, made));
-        pass_memo_add(m, &key, made);
-        known = made;
+    if (known) {
+        *out_f = *known;
+        return JOT_OK;
     }
-    *out_f = *known;
+    JOT_TRY(build(m, f, wrt, seed, out_f));
+    pass_memo_add_function(m, &key, *out_f);
     return JOT_OK;
 }
 

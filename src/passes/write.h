@@ -87,6 +87,10 @@ bool write_is_member(const struct writer *w, ir_id v);
 bool write_is_natural(struct writer *w, ir_id v, const form_id *at);
 void write_bind(struct writer *w, struct atoms leaves, const form_id *forms,
                 struct binding *undo);
+// A loop over atoms of s, where there are any; its axes go to axes[].
+void write_open_map(struct writer *w, const struct schedule *s, struct atoms a, nest_id *axes);
+// The loop of a prefix fold.
+void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis);
 void write_unbind(struct writer *w, uint32_t n, const struct binding *undo);
 uint32_t write_unrolled_places(const struct writer *w);
 void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo);
@@ -147,6 +151,8 @@ scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest
 bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b);
 bool write_is_terminal(const struct writer *w, ir_id v);
 uint16_t write_combiner_of(enum ir_op op, jot_dtype d);
+// The value of a prefix fold that has come to `at`, in its loop.
+nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *at);
 nest_id write_widened(struct writer *w, nest_id x, jot_dtype d);
 struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *at,
                                      nest_id guard, const form_id *folded);

@@ -172,6 +172,17 @@ nest_id write_widened(struct writer *w, nest_id x, jot_dtype d)
     return dtype_is_half(d) ? emit_op(&w->e, IR_convert, JOT_F32, 1, &x, NULL) : x;
 }
 
+nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *at)
+{
+    jot_dtype d = ir_dtype_of(w->s->g, n->out);
+    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
+                             .n = 1,
+                             .dtype = dtype_is_half(d) ? JOT_F32 : d};
+    c.value[0] = write_widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
+    nest_id running = emit_yield(&w->e, &c);
+    return c.dtype != d ? emit_op(&w->e, IR_convert, d, 1, &running, NULL) : running;
+}
+
 // What the folding node v combines, at an element of its sequence.
 struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *at,
                                      nest_id guard, const form_id *folded)

@@ -273,22 +273,16 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
 {
     struct schedule *s = space(w);
     const struct ir_node *n = ir_node_of(w->s->g, v);
-    jot_dtype d = ir_dtype_of(w->s->g, v);
     struct view view = write_view(w, v);
     struct atoms along = lanes_inner(w->lanes, view.dims[ir_attr_int(n->attrs, IR_KEY_axis)]);
     struct atoms inner = inner_of(w, view), around = axes_minus(s, inner, along);
     nest_id *axes = arena_array(s->scratch, nest_id, around.count + 1);
     form_id *forms = arena_array(s->scratch, form_id, inner.count + 1), at[IR_MAX_RANK];
     scope_id back = w->e.at;
-    for (uint32_t i = 0; i < around.count; i++)
-        axes[i] = emit_axis(&w->e, s->atoms.at[around.at[i]].extent);
-    if (around.count)
-        emit_open(&w->e, back, NEST_MAP, (int)around.count, axes);
+    write_open_map(w, s, around, axes);
     scope_id outside = w->e.at;
     nest_id scan = emit_axis(&w->e, axes_product(s, along));
-    emit_open(&w->e, outside, NEST_SCAN, 1, &scan);
-    w->e.b.nest->statements.at[w->e.scopes.at[w->e.at].loop].reverse =
-        ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
+    write_open_scan(w, n, scan);
     form_id rest = emit_form_axis(&w->e, scan), place = 0;
     for (uint32_t i = inner.count, outer = around.count; i-- > 0;) {
         forms[i] = rest;
@@ -300,14 +294,7 @@ static void write_prefix(struct writer *w, ir_id v, nest_id local)
     for (uint32_t i = 0; i < inner.count; i++)
         place = emit_form_add(&w->e, place, s->atoms.at[inner.at[i]].extent, forms[i]);
     join_forms(w, view, forms, at);
-    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
-                             .n = 1,
-                             .dtype = dtype_is_half(d) ? JOT_F32 : d};
-    c.value[0] = write_widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
-    nest_id running = emit_yield(&w->e, &c);
-    if (c.dtype != d)
-        running = emit_op(&w->e, IR_convert, d, 1, &running, NULL);
-    emit_put(&w->e, local, place, running);
+    emit_put(&w->e, local, place, write_running(w, n, at));
     emit_close(&w->e, outside, 0, NULL);
     if (around.count)
         emit_close(&w->e, back, 0, NULL);

@@ -90,6 +90,21 @@ void write_unbind(struct writer *w, uint32_t n, const struct binding *undo)
         w->s->bound[undo[i].atom] = undo[i].before;
 }
 
+void write_open_map(struct writer *w, const struct schedule *s, struct atoms a, nest_id *axes)
+{
+    for (uint32_t i = 0; i < a.count; i++)
+        axes[i] = emit_axis(&w->e, s->atoms.at[a.at[i]].extent);
+    if (a.count)
+        emit_open(&w->e, w->e.at, NEST_MAP, (int)a.count, axes);
+}
+
+void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis)
+{
+    emit_open(&w->e, w->e.at, NEST_SCAN, 1, &axis);
+    w->e.b.nest->statements.at[w->e.scopes.at[w->e.at].loop].reverse =
+        ir_attr_int_or(n->attrs, IR_KEY_reverse, 0);
+}
+
 // Places of the loops that are written out, counted in row-major order.
 uint32_t write_unrolled_places(const struct writer *w)
 {

@@ -8,14 +8,24 @@ struct reduced {
     bool keep;
 };
 
-static ir_id keep_axes(ir_id x, struct ir_type from, const struct reduced *r)
+static bool read_axes(const char *name, jot_value x, const int *axes, bool all_when_empty,
+                      struct reduced *r, jot_value *error)
+{
+    return trace_axes(name, x, trace_type(x).rank, axes, all_when_empty, &r->n, r->axes,
+                      &r->keep, error);
+}
+
+// x, reduced from a value of that type, with the axes that are to be kept.
+static ir_id with_kept(ir_id x, struct ir_type from, const struct reduced *r)
 {
     struct ir_builder *b = trace_builder();
     int64_t dims[IR_MAX_RANK];
+    if (x == IR_NONE || !r->keep)
+        return x;
     memcpy(dims, ir_dims(b->module, from), from.rank * sizeof *dims);
     for (int i = 0; i < r->n; i++)
         dims[r->axes[i]] = 1;
-    return x == IR_NONE ? x : ir_reshape(b, x, from.rank, dims);
+    return ir_reshape(b, x, from.rank, dims);
 }
 
 // The type in which sums of d are taken and given: small integers would overflow at once.
@@ -31,13 +41,10 @@ static jot_value reduce_as(enum ir_op op, const char *name, jot_value x, jot_dty
 {
     struct reduced r;
     jot_value error;
-    struct ir_builder *b = trace_builder();
-    struct ir_type t = trace_type(x);
-    if (!trace_axes(name, x, t.rank, axes, true, &r.n, r.axes, &r.keep, &error))
+    if (!read_axes(name, x, axes, true, &r, &error))
         return error;
-    ir_id in = trace_operand(x, dtype);
-    ir_id y = ir_reduce(b, op, in, r.n, r.axes);
-    return trace_result(name, r.keep ? keep_axes(y, t, &r) : y, false);
+    ir_id y = ir_reduce(trace_builder(), op, trace_operand(x, dtype), r.n, r.axes);
+    return trace_result(name, with_kept(y, trace_type(x), &r), false);
 }
 
 static jot_value sum_like(enum ir_op op, const char *name, jot_value x, const int *axes)
@@ -113,12 +120,10 @@ static jot_value mean(const char *name, jot_value x, const int *axes)
 {
     jot_value error;
     struct reduced r;
-    if (!trace_ready(name, 1, &x, &error))
+    if (!trace_ready(name, 1, &x, &error) || !read_axes(name, x, axes, true, &r, &error))
         return error;
     struct ir_builder *b = trace_builder();
     struct ir_type t = trace_type(x);
-    if (!trace_axes(name, x, t.rank, axes, true, &r.n, r.axes, &r.keep, &error))
-        return error;
     jot_dtype result = dtype_to_inexact((jot_dtype)t.dtype), wide = dtype_compute(result);
     double count = 1;
     for (int i = 0; i < r.n; i++)
@@ -126,7 +131,7 @@ static jot_value mean(const char *name, jot_value x, const int *axes)
     ir_id y = ir_reduce(b, IR_reduce_sum, trace_operand(x, wide), r.n, r.axes);
     y = y == IR_NONE ? y : ir_div(b, y, ir_scalar(b, wide, count));
     y = y == IR_NONE ? y : ir_convert(b, y, result);
-    return trace_result(name, r.keep ? keep_axes(y, t, &r) : y, false);
+    return trace_result(name, with_kept(y, t, &r), false);
 }
 
 jot_value jot_mean_axes(jot_value x, const int *axes)
@@ -209,12 +214,10 @@ static jot_value arg(enum ir_op op, const char *name, jot_value x, const int *ax
 {
     jot_value error;
     struct reduced r;
-    if (!trace_ready(name, 1, &x, &error))
+    if (!trace_ready(name, 1, &x, &error) || !read_axes(name, x, axes, false, &r, &error))
         return error;
     struct ir_builder *b = trace_builder();
     struct ir_type t = trace_type(x);
-    if (!trace_axes(name, x, t.rank, axes, false, &r.n, r.axes, &r.keep, &error))
-        return error;
     if (r.n > 1)
         return trace_fail(name, JOT_ERR_ARGUMENT, "%d axes: it takes one, or none", r.n);
     ir_id in = trace_strong(x);
@@ -230,7 +233,7 @@ static jot_value arg(enum ir_op op, const char *name, jot_value x, const int *ax
         for (int i = 0; i < t.rank; i++)
             r.axes[i] = i;
     }
-    return trace_result(name, r.keep ? keep_axes(y, t, &r) : y, false);
+    return trace_result(name, with_kept(y, t, &r), false);
 }
 
 jot_value jot_argmax_axes(jot_value x, const int *axes)

@@ -134,8 +134,5 @@ uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis)
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
         return *known;
-    uint32_t *made = arena_new(m->arena, uint32_t);
-    *made = build(m, f, at, axis);
-    pass_memo_add(m, &key, made);
-    return *made;
+    return pass_memo_add_function(m, &key, build(m, f, at, axis));
 }
