@@ -2,13 +2,8 @@
 // The device layer on the GPUs that are there, with PTX written by hand.  Without a GPU nothing runs.
 #include "base/arena.h"
 #include "base/memory.h"
-#include "jot/array.h"
-#include "jot/device.h"
-#include "runtime/array.h"
-#include "runtime/device.h"
-#include "runtime/program.h"
+#include "device_support.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,15 +34,6 @@ static const char ptx[] = HEAD
 
 static const char text[] = "add_one\0stray";
 enum { ADD_ONE = 0, STRAY = 8 };
-
-static void expect(jot_status status, jot_status wanted, const char *part)
-{
-    ck_assert_msg(status == wanted, "%s: %s", jot_status_name(status), jot_error_message());
-    if (part)
-        ck_assert_msg(strstr(jot_error_message(), part), "%s", jot_error_message());
-}
-
-#define OK(call) expect(call, JOT_OK, NULL)
 
 static struct rt_program *load(jot_device *device, uint32_t name)
 {
@@ -86,14 +72,6 @@ static struct rt_program *load(jot_device *device, uint32_t name)
     return program;
 }
 
-static jot_array *ramp(int64_t n)
-{
-    jot_array *a = jot_array_full(JOT_F32, 0, n);
-    for (int64_t i = 0; i < n; i++)
-        ((float *)a->data)[i] = (float)(i % 9973);
-    return a;
-}
-
 static jot_array *empty_on(jot_device *device)
 {
     jot_array *y = rt_array_create_on(device, JOT_F32, 1, (int64_t[]){N});
@@ -107,11 +85,6 @@ static void expect_one_more(const jot_array *y, const jot_array *x)
     ck_assert_msg(at, "%s", jot_error_message());
     for (int i = 0; i < N; i++)
         ck_assert_float_eq(at[i], ((const float *)x->data)[i] + 1);
-}
-
-static jot_status run(struct rt_program *p, const jot_array *x, const jot_array *y)
-{
-    return rt_program_run(p, (const void *[]){x->data}, (void *[]){y->data});
 }
 
 START_TEST(runs_a_kernel)

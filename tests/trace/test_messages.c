@@ -194,8 +194,6 @@ START_TEST(missing_devices_are_told)
 }
 END_TEST
 
-static const char *const backends[] = {"", "eval"};
-
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, callbacks_have_places);
@@ -207,12 +205,4 @@ static void add_tests(TCase *t)
     tcase_add_test(t, missing_devices_are_told);
 }
 
-int main(void)
-{
-    int failed = 0;
-    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
-        setenv("JOT_BACKEND", backends[i], 1);
-        failed |= run_suite(*backends[i] ? "messages by the evaluator" : "messages", add_tests);
-    }
-    return failed;
-}
+int main(void) { return run_by_both("messages", add_tests); }

@@ -91,4 +91,15 @@ static inline int run_suite(const char *name, void (*add)(TCase *))
     return failed != 0;
 }
 
+// By machine code and by the evaluator.
+static inline int run_by_both(const char *name, void (*add)(TCase *))
+{
+    char by_evaluator[64];
+    snprintf(by_evaluator, sizeof by_evaluator, "%s by the evaluator", name);
+    setenv("JOT_BACKEND", "", 1);
+    int failed = run_suite(name, add);
+    setenv("JOT_BACKEND", "eval", 1);
+    return run_suite(by_evaluator, add) || failed;
+}
+
 #endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests over the driver of fake_cuda.c share.
+#ifndef CUDA_SUPPORT_H
+#define CUDA_SUPPORT_H
+
+#include "device_support.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// Every test is a process of its own, so that each has a driver of its own.
+static inline void use_fake(const char *variable, const char *value)
+{
+    setenv("JOT_CUDA_LIBRARIES", getenv("JOT_TEST_FAKE_CUDA"), 1);
+    if (variable)
+        setenv(variable, value, 1);
+}
+
+// Each library of the fake is a copy with numbers of its own.
+static inline int fake_count_of(const char *file, const char *name)
+{
+    char path[4096];
+    int (*count)(void);
+    snprintf(path, sizeof path, "%s/%s", getenv("JOT_TEST_FAKE_CUDA"), file);
+    void *library = dlopen(path, RTLD_LAZY);
+    void *symbol = library ? dlsym(library, name) : NULL;
+    ck_assert_ptr_nonnull(symbol);
+    memcpy(&count, &symbol, sizeof symbol);
+    return count();
+}
+
+static inline int fake_count(const char *name) { return fake_count_of("libcuda.so.1", name); }
+
+// Nothing is left once what is kept for reuse is given back.
+static inline void expect_no_blocks(void)
+{
+    jot_memory_trim();
+    ck_assert_int_eq(fake_count("fake_cuda_blocks"), 0);
+}
+
+#endif
