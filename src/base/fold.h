@@ -12,4 +12,13 @@
 // several threads, and few partial results where there is much.
 static inline int64_t fold_block(int64_t n) { return n <= 32768 ? 512 : 4096; }
 
+// The least power of two that is n or more, at most limit, which is one.
+static inline unsigned fold_power_of_two(int64_t n, unsigned limit)
+{
+    unsigned p = 1;
+    while (p < limit && p < n)
+        p *= 2;
+    return p;
+}
+
 #endif

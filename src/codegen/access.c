@@ -483,7 +483,7 @@ void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
 // of the cache.
 #define STAGE_ROW (CG_TILE + 16)
 
-bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across)
+bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *s)
 {
     if (s->kind != NEST_LOAD || s->guard != NEST_NONE || dtype_is_complex(s->dtype) ||
         l->nest->buffers.at[s->buffer].role != NEST_IN)
@@ -491,6 +491,13 @@ bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, n
     for (uint32_t i = 0; i < s->index.count; i++)
         if (s->index.terms[i].is_value)
             return false;
+    return true;
+}
+
+bool cg_may_stage(const struct cg_lowering *l, const struct nest_statement *s, nest_id across)
+{
+    if (!cg_is_plain_load(l, s))
+        return false;
     int64_t along = nest_index_factor(&s->index, l->vector_axis);
     return nest_index_factor(&s->index, across) == 1 && (along > 16 || along < -16);
 }

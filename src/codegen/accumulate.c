@@ -127,13 +127,6 @@ struct cg_element cg_element_combine(struct cg_lowering *l, const struct cg_accu
     return r;
 }
 
-static void bases(const struct cg_accumulator *a, LLVMValueRef out[3])
-{
-    out[0] = a->re;
-    out[1] = a->im;
-    out[2] = a->position;
-}
-
 // Rows start on cache lines when they are long: vectors that cross lines cost twice.
 static int64_t padded(const struct cg_accumulator *a)
 {
@@ -145,11 +138,11 @@ void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
     if (a->stride == 0)
         a->stride = padded(a);
     uint64_t lanes = (uint64_t)a->rows * (uint64_t)a->stride * a->lanes;
-    a->re = cg_scratch(l, lanes * part_bytes(a));
+    a->base[0] = cg_scratch(l, lanes * part_bytes(a));
     if (dtype_is_complex(a->dtype))
-        a->im = cg_scratch(l, lanes * part_bytes(a));
+        a->base[1] = cg_scratch(l, lanes * part_bytes(a));
     if (cg_is_arg(a))
-        a->position = cg_scratch(l, lanes * 4);
+        a->base[2] = cg_scratch(l, lanes * 4);
 }
 
 struct cg_element cg_element_identity(struct cg_lowering *l, const struct cg_accumulator *a,
@@ -209,9 +202,7 @@ static void reset_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigne
             t.v[2] = LLVMBuildAdd(l->m.b, t.v[2],
                                   cg_sequence(l->module, l->module->i32, lanes, 0, 1), "");
     }
-    LLVMValueRef base[3];
-    bases(a, base);
-    cg_element_store(l, a, false, base, at, &t);
+    cg_element_store(l, a, false, a->base, at, &t);
 }
 
 void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a)
@@ -265,8 +256,8 @@ static void accumulate_row(struct cg_lowering *l, const struct cg_accumulator *a
     LLVMValueRef row = LLVMBuildMul(l->m.b, slot, cg_int(l->module, a->stride), "");
     LLVMTypeRef lane = part_type(l, a);
     jot_dtype part = dtype_real(a->dtype);
-    LLVMValueRef re = cg_at(l, lane, a->re, row),
-                 im = a->im ? cg_at(l, lane, a->im, row) : NULL;
+    LLVMValueRef re = cg_at(l, lane, a->base[0], row),
+                 im = a->base[1] ? cg_at(l, lane, a->base[1], row) : NULL;
     struct cg_value old = {cg_load_at(l, re, part, x, guard).re,
                            im ? cg_load_at(l, im, part, x, guard).re : NULL};
     struct cg_element before = {{0}};
@@ -286,12 +277,11 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
     bool other_axis = !a->own_axis && a->lanes != l->lanes;
     if (a->one_row) {
         // Rows are padded to whole vectors, so no mask keeps the row out of registers.
-        LLVMValueRef at = cg_index_first(l, x), base[3];
-        bases(a, base);
-        struct cg_element old = cg_element_load(l, a, false, base, at, l->lanes);
+        LLVMValueRef at = cg_index_first(l, x);
+        struct cg_element old = cg_element_load(l, a, false, a->base, at, l->lanes);
         struct cg_element fresh =
             updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2), NULL, NULL);
-        cg_element_store(l, a, false, base, at, &fresh);
+        cg_element_store(l, a, false, a->base, at, &fresh);
         return;
     }
     if (x && other_axis) {
@@ -309,15 +299,14 @@ void cg_accumulate(struct cg_lowering *l, const struct cg_accumulator *a, LLVMVa
                           destination, "");
     if (!a->own_axis && a->lanes > 1)
         at = LLVMBuildMul(b, at, cg_int(l->module, a->lanes), "");
-    LLVMValueRef base[3], mask = a->lanes > 1 || a->own_axis ? l->mask : NULL;
-    bases(a, base);
+    LLVMValueRef mask = a->lanes > 1 || a->own_axis ? l->mask : NULL;
     if (guard)
         mask = mask ? LLVMBuildAnd(b, mask, cg_wide(l, guard), "") : cg_wide(l, guard);
     struct cg_element old = a->elements ? cg_element_identity(l, a, l->lanes)
-                                        : cg_element_load(l, a, false, base, at, l->lanes);
+                                        : cg_element_load(l, a, false, a->base, at, l->lanes);
     struct cg_element fresh = updated(l, a, &old, cg_wide_value(l, v), cg_wide_value(l, v2),
                                       cg_wide(l, position), mask);
-    cg_element_store(l, a, false, base, at, &fresh);
+    cg_element_store(l, a, false, a->base, at, &fresh);
 }
 
 struct keep {
@@ -328,20 +317,18 @@ struct keep {
 static void keep_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
     const struct keep *k = ctx;
-    LLVMValueRef base[3];
-    bases(k->a, base);
-    struct cg_element t = cg_element_load(l, k->a, false, base, at, lanes);
+    struct cg_element t = cg_element_load(l, k->a, false, k->a->base, at, lanes);
     cg_element_store(l, k->a, false, k->all, LLVMBuildAdd(l->m.b, k->row, at, ""), &t);
 }
 
 void cg_accumulator_one_row(struct cg_lowering *l, struct cg_accumulator *a,
                             LLVMValueRef all[2])
 {
-    all[0] = a->re;
-    all[1] = a->im;
-    a->re = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
-    if (a->im)
-        a->im = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
+    all[0] = a->base[0];
+    all[1] = a->base[1];
+    a->base[0] = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
+    if (a->base[1])
+        a->base[1] = cg_alloca(l, LLVMArrayType2(part_type(l, a), (uint64_t)a->stride), 1);
     a->one_row = true;
 }
 
@@ -367,11 +354,9 @@ void cg_accumulator_keep_slots(struct cg_lowering *l, const struct cg_accumulato
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, a->count),
                                        cg_int(l->module, 1));
     LLVMValueRef from = LLVMBuildMul(b, loop.index, cg_int(l->module, a->rows), "");
-    LLVMValueRef to = LLVMBuildMul(b, loop.index, cg_int(l->module, all->rows), ""), base[3];
-    bases(a, base);
-    struct cg_element t = cg_element_load(l, a, false, base, from, a->rows);
-    bases(all, base);
-    cg_element_store(l, all, false, base, LLVMBuildAdd(b, to, slot, ""), &t);
+    LLVMValueRef to = LLVMBuildMul(b, loop.index, cg_int(l->module, all->rows), "");
+    struct cg_element t = cg_element_load(l, a, false, a->base, from, a->rows);
+    cg_element_store(l, all, false, all->base, LLVMBuildAdd(b, to, slot, ""), &t);
     cg_loop_close(l, &loop);
 }
 
@@ -388,7 +373,8 @@ struct cg_element cg_element_lanes(struct cg_lowering *l, const struct cg_elemen
 struct finish {
     const struct cg_accumulator *a;
     int64_t half;
-    LLVMValueRef to[3], to_at, first_position;
+    const LLVMValueRef *to;
+    LLVMValueRef to_at, first_position;
 };
 
 void cg_element_place(struct cg_lowering *l, struct cg_element *t, LLVMValueRef first)
@@ -407,10 +393,8 @@ static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsi
     const struct finish *f = ctx;
     const struct cg_accumulator *a = f->a;
     (void)lanes;
-    LLVMValueRef from[3];
-    bases(a, from);
     LLVMValueRef first = LLVMBuildMul(l->m.b, at, cg_int(l->module, a->rows), "");
-    struct cg_element t = cg_element_load(l, a, false, from, first, a->rows);
+    struct cg_element t = cg_element_load(l, a, false, a->base, first, a->rows);
     for (unsigned half = a->rows / 2; half; half /= 2) {
         struct cg_element low = cg_element_lanes(l, &t, 0, half),
                           high = cg_element_lanes(l, &t, half, half);
@@ -423,22 +407,18 @@ static void finish_lanes(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsi
 static void halve_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
     const struct finish *f = ctx;
-    LLVMValueRef base[3];
-    bases(f->a, base);
     LLVMValueRef other =
         LLVMBuildAdd(l->m.b, at, cg_int(l->module, f->half * f->a->stride * f->a->lanes), "");
-    struct cg_element low = cg_element_load(l, f->a, false, base, at, lanes);
-    struct cg_element high = cg_element_load(l, f->a, false, base, other, lanes);
+    struct cg_element low = cg_element_load(l, f->a, false, f->a->base, at, lanes);
+    struct cg_element high = cg_element_load(l, f->a, false, f->a->base, other, lanes);
     struct cg_element r = cg_element_combine(l, f->a, &low, &high);
-    cg_element_store(l, f->a, false, base, at, &r);
+    cg_element_store(l, f->a, false, f->a->base, at, &r);
 }
 
 static void copy_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
 {
     const struct finish *f = ctx;
-    LLVMValueRef base[3];
-    bases(f->a, base);
-    struct cg_element t = cg_element_load(l, f->a, false, base, at, lanes);
+    struct cg_element t = cg_element_load(l, f->a, false, f->a->base, at, lanes);
     cg_element_place(l, &t, f->first_position);
     cg_element_store(l, f->a, true, f->to, LLVMBuildAdd(l->m.b, f->to_at, at, ""), &t);
 }
@@ -448,10 +428,8 @@ static struct cg_element fold_elements(struct cg_lowering *l, const struct cg_ac
                                        unsigned first, unsigned step)
 {
     if (step == a->rows) {
-        LLVMValueRef base[3];
-        bases(a, base);
         return first < a->elements
-                   ? cg_element_load(l, a, false, base, cg_int(l->module, first * a->lanes),
+                   ? cg_element_load(l, a, false, a->base, cg_int(l->module, first * a->lanes),
                                      a->lanes)
                    : cg_element_identity(l, a, a->lanes);
     }
@@ -465,8 +443,7 @@ void cg_accumulator_finish(struct cg_lowering *l, const struct cg_accumulator *a
                            LLVMValueRef first_position)
 {
     int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
-    struct finish f = {
-        .a = a, .to = {to->re, to->im, to->position}, .first_position = first_position};
+    struct finish f = {.a = a, .to = to->base, .first_position = first_position};
     f.to_at = LLVMBuildMul(l->m.b, row, cg_int(l->module, row_lanes), "");
     if (a->elements) {
         struct cg_element t = fold_elements(l, a, 0, 1);
@@ -489,18 +466,19 @@ struct cg_results cg_results_make(struct cg_lowering *l, const struct cg_accumul
 {
     uint64_t lanes = (uint64_t)(rows * a->count) * (a->own_axis ? 1 : a->lanes);
     struct cg_results r = {0};
-    r.re = cg_scratch(l, lanes * part_bytes(a));
+    r.base[0] = cg_scratch(l, lanes * part_bytes(a));
     if (dtype_is_complex(a->dtype))
-        r.im = cg_scratch(l, lanes * part_bytes(a));
+        r.base[1] = cg_scratch(l, lanes * part_bytes(a));
     if (cg_is_arg(a))
-        r.position = cg_scratch(l, lanes * 8);
+        r.base[2] = cg_scratch(l, lanes * 8);
     return r;
 }
 
 struct tree {
     const struct cg_accumulator *a;
-    LLVMValueRef base[3], to, from; // lane offsets of the rows
-    bool copies;                    // an odd row passes up unchanged
+    const LLVMValueRef *base;
+    LLVMValueRef to, from; // lane offsets of the rows
+    bool copies;           // an odd row passes up unchanged
 };
 
 static void tree_run(struct cg_lowering *l, void *ctx, LLVMValueRef at, unsigned lanes)
@@ -524,11 +502,11 @@ void cg_results_combine(struct cg_lowering *l, const struct cg_accumulator *a,
     int64_t row_lanes = a->own_axis ? a->count : a->count * a->lanes;
     bool is_sum = a->op == IR_reduce_sum || a->op == IR_fma;
     if (is_sum && rows > 2 && (a->dtype == JOT_F32 || a->dtype == JOT_F64)) {
-        cg_call_tree(l, a->dtype, r->re, rows, row_lanes);
+        cg_call_tree(l, a->dtype, r->base[0], rows, row_lanes);
         return;
     }
     unsigned width = !a->own_axis && a->lanes > 1 ? a->lanes : row_lanes < 16 ? 1 : 16;
-    struct tree t = {.a = a, .base = {r->re, r->im, r->position}};
+    struct tree t = {.a = a, .base = r->base};
     for (; rows > 1; rows = (rows + 1) / 2) {
         struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows / 2),
                                            cg_int(l->module, 1));
@@ -550,9 +528,8 @@ struct cg_value cg_result_load(struct cg_lowering *l, const struct cg_accumulato
                                const struct cg_results *r, LLVMValueRef i)
 {
     unsigned lanes = a->own_axis ? 1 : a->lanes;
-    LLVMValueRef base[3] = {r->re, r->im, r->position};
     LLVMValueRef at = LLVMBuildMul(l->m.b, i, cg_int(l->module, lanes), "");
-    struct cg_element t = cg_element_load(l, a, true, base, at, lanes);
+    struct cg_element t = cg_element_load(l, a, true, r->base, at, lanes);
     struct cg_value v = cg_element_value(l, a, &t);
     if (cg_is_arg(a))
         v.im = t.v[2];

@@ -10,14 +10,6 @@
 #define SHORT 32  // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
 
-static unsigned power_of_two(int64_t n, unsigned limit)
-{
-    unsigned p = 1;
-    while (p < limit && p < n)
-        p *= 2;
-    return p;
-}
-
 static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
                          nest_id *puts, uint32_t *n)
 {
@@ -169,7 +161,7 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     p.length = cg_extent(l, s);
     p.block = fold_block(p.length);
     p.blocks = p.length > p.block ? (p.length + p.block - 1) / p.block : 1;
-    unsigned rows = p.rows = power_of_two(p.length, CG_FOLD_LANES);
+    unsigned rows = p.rows = fold_power_of_two(p.length, CG_FOLD_LANES);
     p.is_network = l->lanes == 1 && cg_is_network(l, id);
     if (p.is_network) {
         p.vector_axis = s->axes[0];
@@ -285,7 +277,8 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
                    LLVMValueRef base, LLVMValueRef low, LLVMValueRef high)
 {
     LLVMBuilderRef b = l->m.b;
-    unsigned rows = CG_FOLD_LANES < p->length ? CG_FOLD_LANES : power_of_two(p->length, 64);
+    unsigned rows =
+        CG_FOLD_LANES < p->length ? CG_FOLD_LANES : fold_power_of_two(p->length, 64);
     for (unsigned q = 0; p->chunks && q < rows; q += p->lanes * p->chunks)
         parts_side_by_side(l, p, at, q, base, low, high);
     for (unsigned q = 0; !p->chunks && q < rows; q += p->lanes) {
@@ -326,7 +319,7 @@ static void own_axis_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMVa
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
     LLVMBuilderRef b = l->m.b;
-    int64_t rows = power_of_two(p->length, CG_FOLD_LANES);
+    int64_t rows = fold_power_of_two(p->length, CG_FOLD_LANES);
     l->vector_axis = p->vector_axis;
     l->vector_loop = p->statement;
     l->lanes = p->lanes;

@@ -234,8 +234,8 @@ bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef fi
     cg_loop_close(l, &slot);
     for (uint32_t i = 0; i < f->n_puts; i++) {
         puts[i].one_row = false;
-        puts[i].re = all[i][0];
-        puts[i].im = all[i][1];
+        puts[i].base[0] = all[i][0];
+        puts[i].base[1] = all[i][1];
     }
     return true;
 }

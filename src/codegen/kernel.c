@@ -27,26 +27,33 @@ static bool is_loop(enum nest_kind kind)
            kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF;
 }
 
+struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *arena,
+                                    const struct nest *nest)
+{
+    struct machine m = {.module = module, .b = LLVMCreateBuilderInContext(module->context)};
+    return (struct cg_lowering){.module = module,
+                                .arena = arena,
+                                .nest = nest,
+                                .m = m,
+                                .top = NEST_NONE,
+                                .vector_axis = NEST_NONE,
+                                .vector_loop = NEST_NONE,
+                                .tile_axis = NEST_NONE,
+                                .across_axis = NEST_NONE,
+                                .lanes = 1};
+}
+
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
                                          const struct nest *nest, const char *symbol)
 {
     LLVMTypeRef p = module->ptr, i = module->i64;
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(module->context),
                                         (LLVMTypeRef[]){p, i, i, i, p}, 5, 0);
-    struct cg_lowering l = {.module = module,
-                            .arena = arena,
-                            .nest = nest,
-                            .top = NEST_NONE,
-                            .vector_axis = NEST_NONE,
-                            .vector_loop = NEST_NONE,
-                            .tile_axis = NEST_NONE,
-                            .across_axis = NEST_NONE,
-                            .lanes = 1};
+    struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.function = LLVMAddFunction(module->module, symbol, type);
     l.buffers_argument = LLVMGetParam(l.function, 0);
     l.scratch_argument = LLVMGetParam(l.function, 4);
     l.entry = LLVMAppendBasicBlockInContext(module->context, l.function, "entry");
-    l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
     LLVMBasicBlockRef start =
         LLVMAppendBasicBlockInContext(module->context, l.function, "start");
     LLVMPositionBuilderAtEnd(l.m.b, l.entry);
@@ -180,11 +187,11 @@ static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p,
             (uint64_t)(p->blocks * a->count) * dtype_get(dtype_real(a->dtype))->bytes;
         part = (part + 63) / 64 * 64;
         struct cg_results *r = &p->results[i];
-        r->re = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
+        r->base[0] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
         if (dtype_is_complex(a->dtype))
-            r->im = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
+            r->base[1] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
         if (a->op == IR_argmax || a->op == IR_argmin)
-            r->position = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
+            r->base[2] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
         at += result_bytes(a, p->blocks);
     }
     return at;

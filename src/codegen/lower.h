@@ -125,6 +125,8 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
                            const struct nest_index *x, LLVMValueRef guard);
 void cg_store_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                  const struct nest_index *x, LLVMValueRef guard, struct cg_value v);
+// Of real numbers of an operand, at a place that no guard and no value decides.
+bool cg_is_plain_load(const struct cg_lowering *l, const struct nest_statement *s);
 // Copies what a transposed load reads in a tile to memory where it is close together: row i is what
 // lane i reads.  cg_load then takes it from there.
 #define CG_TILE 64
@@ -197,8 +199,7 @@ struct cg_accumulator {
     bool one_row;            // the memory is the row of one accumulator, others are kept aside
     bool is_later;           // a product after the block makes the result; no memory
     unsigned elements;       // of a short fold, one to each accumulator, or 0
-    // Memory.  position, for argmax and argmin, counts from the start of the block: i32.
-    LLVMValueRef re, im, position;
+    LLVMValueRef base[3];    // memory, as cg_element has its parts
 };
 void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a);
 void cg_accumulator_reset(struct cg_lowering *l, struct cg_accumulator *a);
@@ -221,7 +222,7 @@ void cg_accumulator_keep_slots(struct cg_lowering *l, const struct cg_accumulato
 // Folds the accumulators to one and writes it to row `row` of results; first_position is that of
 // the block.
 struct cg_results {
-    LLVMValueRef re, im, position; // memory of count elements a row
+    LLVMValueRef base[3]; // memory of count elements a row
 };
 struct cg_results cg_results_make(struct cg_lowering *l, const struct cg_accumulator *a,
                                   int64_t rows);
@@ -404,6 +405,10 @@ int64_t cg_extent(const struct cg_lowering *l, const struct nest_statement *s); 
 void cg_fail(struct cg_lowering *l, const char *message);
 
 // kernel.c: the functions of a nest and the steps that run them.
+
+// A nest before anything is lowered.
+struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *arena,
+                                    const struct nest *nest);
 struct cg_kernel_step {
     const char *symbol;
     int64_t total, grain;

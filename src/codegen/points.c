@@ -350,7 +350,7 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
         LLVMTypeRef lane = cg_memory_type(l->module, x->dtype);
         LLVMValueRef to =
             LLVMBuildMul(b, row, cg_int(l->module, x->sides[0] * x->sides[1]), "");
-        to = cg_at(l, lane, p->results[accumulator_of(p, x->put)].re, to);
+        to = cg_at(l, lane, p->results[accumulator_of(p, x->put)].base[0], to);
         cg_call_product(l, x, to, l->buffers[x->source[0]].base, l->buffers[x->source[1]].base,
                         LLVMBuildSub(b, last, first, ""));
     }

@@ -11,26 +11,6 @@
 #define LEAST_TERMS 4096
 #define FEW_BLOCKS (16 * GPU_MULTIPROCESSORS) // of the fold
 
-// Results of chunks, one combine after the other.
-static uint64_t place_partials(struct cg_lowering *l, const struct gpu_fold *f, int64_t chunks,
-                               LLVMValueRef memory, struct cg_results *out)
-{
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < f->n; i++) {
-        const struct cg_accumulator *a = &f->accumulators[i];
-        uint64_t part = (uint64_t)chunks * dtype_get(dtype_real(a->dtype))->bytes;
-        uint64_t sizes[3] = {part, dtype_is_complex(a->dtype) ? part : 0,
-                             cg_is_arg(a) ? (uint64_t)chunks * 8 : 0};
-        LLVMValueRef *to[3] = {&out[i].re, &out[i].im, &out[i].position};
-        for (int k = 0; k < 3; k++) {
-            if (sizes[k])
-                *to[k] = cg_at(l, l->module->i8, memory, cg_int(l->module, (int64_t)at));
-            at += (sizes[k] + 63) / 64 * 64;
-        }
-    }
-    return at;
-}
-
 // Every chunk is as many blocks of the fold as there are teams, a power of two, so that its
 // result is one of the tree.  Who ends last combines the results of chunks and does what
 // follows.
@@ -44,10 +24,11 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms,
     int64_t chunks = (r->blocks + r->teams - 1) / r->teams;
     gpu_lower_list(l, 0, at);
     struct gpu_fold f = gpu_fold_make(l, fold, r, r->teams);
-    struct cg_results *partial = arena_array(l->arena, struct cg_results, f.n + 1);
     LLVMValueRef memory =
         cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, (int64_t)terms));
-    out->partial_bytes = terms + place_partials(l, &f, chunks, memory, partial);
+    struct cg_results *partial;
+    out->partial_bytes =
+        terms + gpu_place_results(l, f.n, f.accumulators, chunks, memory, &partial);
     out->has_counter = true;
     struct cg_loop chunk = gpu_chunks_open(l, chunks);
     LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, r->teams), "");
@@ -62,10 +43,8 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms,
         all[i] = gpu_tree_rows(l, &f.accumulators[i], &f.rows[i], count, r->teams);
     struct cg_branch one =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
-    for (uint32_t i = 0; i < f.n; i++) {
-        LLVMValueRef base[3] = {partial[i].re, partial[i].im, partial[i].position};
-        cg_element_store(l, &f.accumulators[i], true, base, chunk.index, &all[i]);
-    }
+    for (uint32_t i = 0; i < f.n; i++)
+        cg_element_store(l, &f.accumulators[i], true, partial[i].base, chunk.index, &all[i]);
     cg_if_close(l, &one);
     LLVMValueRef is_last = gpu_is_last(l, gpu_extra_operand(l, 1), chunks);
     struct cg_branch last = cg_if_open(l, is_last);

@@ -17,16 +17,6 @@
 #define LEAST_WORK (1 << 20) // elements that are worth a function more
 #define MOST_COLUMNS 2048    // of which parts of folds keep a GPU busier than whole ones
 
-static struct cg_results shared_rows(struct cg_lowering *l, const struct cg_accumulator *a)
-{
-    uint64_t n = (uint64_t)l->gpu->group * l->gpu->columns * a->lanes;
-    uint64_t bytes = n * dtype_get(dtype_real(a->dtype))->bytes;
-    struct cg_results r = {.re = gpu_shared(l, bytes)};
-    r.im = dtype_is_complex(a->dtype) ? gpu_shared(l, bytes) : NULL;
-    r.position = cg_is_arg(a) ? gpu_shared(l, n * 8) : NULL;
-    return r;
-}
-
 // What the first `rows` threads of the column have, at most so many, as one; by all of them.
 static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef rows,
                            int64_t most, struct cg_element *out)
@@ -37,7 +27,7 @@ static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLV
     struct cg_results *shared = arena_array(l->arena, struct cg_results, n + 1);
     LLVMValueRef stride = cg_int(l->module, g->columns), column = gpu_wide(l, g->number);
     for (uint32_t i = 0; i < n; i++) {
-        shared[i] = shared_rows(l, &p->all[i]);
+        shared[i] = gpu_shared_results(l, &p->all[i], (uint64_t)g->group * g->columns);
         LLVMValueRef row = LLVMBuildMul(b, gpu_wide(l, g->place), stride, "");
         gpu_row_store(l, &p->all[i], &shared[i], LLVMBuildAdd(b, row, column, ""), &out[i]);
     }
@@ -175,26 +165,10 @@ bool gpu_is_parts(struct cg_lowering *l, nest_id loop)
     return find_parts(l, loop, &t);
 }
 
-// Results of parts, one combine after the other.
 static uint64_t place_parts(struct cg_lowering *l, struct parts *t, const struct gpu_alone *p)
 {
-    uint64_t at = 0;
-    t->of = arena_array(l->arena, struct cg_results, p->s->n_combines + 1);
-    for (uint32_t i = 0; i < p->s->n_combines; i++) {
-        const struct cg_accumulator *a = &p->all[i];
-        uint64_t n = (uint64_t)(t->parts * t->points.count) * a->lanes;
-        uint64_t part = n * dtype_get(dtype_real(a->dtype))->bytes;
-        uint64_t sizes[3] = {part, dtype_is_complex(a->dtype) ? part : 0,
-                             cg_is_arg(a) ? n * 8 : 0};
-        LLVMValueRef *to[3] = {&t->of[i].re, &t->of[i].im, &t->of[i].position};
-        for (int k = 0; k < 3; k++) {
-            if (sizes[k])
-                *to[k] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0),
-                               cg_int(l->module, (int64_t)at));
-            at += (sizes[k] + 63) / 64 * 64;
-        }
-    }
-    return at;
+    return gpu_place_results(l, p->s->n_combines, p->all, t->parts * t->points.count,
+                             gpu_extra_operand(l, 0), &t->of);
 }
 
 // Opens the loop over blocks: the part, and the thread's vector of points; those behind the last do

@@ -33,13 +33,6 @@ static struct cg_accumulator *make_accumulators(struct cg_lowering *l,
     return all;
 }
 
-static void bases(const struct cg_accumulator *a, LLVMValueRef out[3])
-{
-    out[0] = a->re;
-    out[1] = a->im;
-    out[2] = a->position;
-}
-
 static unsigned lanes_of(const struct cg_accumulator *a)
 {
     return a->own_axis ? a->rows : a->lanes;
@@ -49,18 +42,14 @@ static unsigned lanes_of(const struct cg_accumulator *a)
 static void reset(struct cg_lowering *l, const struct cg_accumulator *a, LLVMValueRef position)
 {
     struct cg_element none = cg_element_identity(l, a, lanes_of(a));
-    LLVMValueRef base[3];
-    bases(a, base);
     if (cg_is_arg(a))
         none.v[2] = cg_splat(&l->m, position, lanes_of(a));
-    cg_element_store(l, a, false, base, cg_int(l->module, 0), &none);
+    cg_element_store(l, a, false, a->base, cg_int(l->module, 0), &none);
 }
 
 static struct cg_element take(struct cg_lowering *l, const struct cg_accumulator *a)
 {
-    LLVMValueRef base[3];
-    bases(a, base);
-    return cg_element_load(l, a, false, base, cg_int(l->module, 0), lanes_of(a));
+    return cg_element_load(l, a, false, a->base, cg_int(l->module, 0), lanes_of(a));
 }
 
 // The axes from a place in the sequence, in 32 bits when they do.
@@ -293,15 +282,8 @@ struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gp
     struct gpu_fold f = {.statement = id, .row = *row, .n = s->n_combines};
     f.accumulators = make_accumulators(l, s, true, row->parts * row->lanes);
     f.rows = arena_array(l->arena, struct cg_results, f.n + 1);
-    for (uint32_t i = 0; i < f.n; i++) {
-        const struct cg_accumulator *a = &f.accumulators[i];
-        uint64_t bytes = (uint64_t)rows * dtype_get(dtype_real(a->dtype))->bytes;
-        f.rows[i].re = gpu_shared(l, bytes);
-        if (dtype_is_complex(a->dtype))
-            f.rows[i].im = gpu_shared(l, bytes);
-        if (cg_is_arg(a))
-            f.rows[i].position = gpu_shared(l, (uint64_t)rows * 8);
-    }
+    for (uint32_t i = 0; i < f.n; i++)
+        f.rows[i] = gpu_shared_results(l, &f.accumulators[i], (uint64_t)rows);
     return f;
 }
 
@@ -446,10 +428,9 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
             cg_element_place(l, &all[i], start);
         }
         struct cg_branch one = cg_if_open(l, leads);
-        for (uint32_t i = 0; i < f->n; i++) {
-            LLVMValueRef base[3] = {f->rows[i].re, f->rows[i].im, f->rows[i].position};
-            cg_element_store(l, &f->accumulators[i], true, base, gpu_wide(l, row), &all[i]);
-        }
+        for (uint32_t i = 0; i < f->n; i++)
+            cg_element_store(l, &f->accumulators[i], true, f->rows[i].base, gpu_wide(l, row),
+                             &all[i]);
         cg_if_close(l, &one);
     }
     l->gpu->is_alone = false;

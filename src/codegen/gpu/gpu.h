@@ -188,6 +188,12 @@ bool gpu_has_terms(const struct cg_lowering *l, nest_id fold);
 void gpu_terms_load(struct cg_lowering *l, const struct nest_statement *fold, LLVMValueRef at);
 
 // tree.c: the pairwise tree over rows of results.
+// Room in shared memory.
+struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accumulator *a,
+                                     uint64_t rows);
+// Results of n folds in memory, one after the other: the bytes that they take.
+uint64_t gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                           int64_t rows, LLVMValueRef memory, struct cg_results **out);
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
                                const struct cg_results *rows, LLVMValueRef row);
 void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,

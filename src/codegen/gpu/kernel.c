@@ -549,17 +549,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
 {
     *out = (struct cg_kernel){0};
     struct cg_gpu g = {.operands = operands, .kernel = number};
-    struct cg_lowering l = {.module = module,
-                            .arena = arena,
-                            .nest = nest,
-                            .gpu = &g,
-                            .top = NEST_NONE,
-                            .vector_axis = NEST_NONE,
-                            .vector_loop = NEST_NONE,
-                            .tile_axis = NEST_NONE,
-                            .across_axis = NEST_NONE,
-                            .lanes = 1};
-    l.m = (struct machine){.module = module, .b = LLVMCreateBuilderInContext(module->context)};
+    struct cg_lowering l = cg_lowering_make(module, arena, nest);
+    l.gpu = &g;
     struct choice c = choose(&l, &nest->blocks.at[0]);
     share_out(&l,
               c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);

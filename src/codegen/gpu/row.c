@@ -4,21 +4,13 @@
 
 #define MOST_THREADS 256
 
-static unsigned power_of_two(int64_t n, unsigned limit)
-{
-    unsigned p = 1;
-    while (p < limit && p < n)
-        p *= 2;
-    return p;
-}
-
 struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
                             unsigned group)
 {
     struct gpu_row r = {.length = cg_extent(l, s)};
     r.block = fold_block(r.length);
     r.blocks = r.length > r.block ? (r.length + r.block - 1) / r.block : 1;
-    r.window = power_of_two(r.length, FOLD_LANES);
+    r.window = fold_power_of_two(r.length, FOLD_LANES);
     r.lanes = gpu_lanes(l, s, s->axes[s->n_axes - 1]);
     // As many teams as there are blocks, while a warp is more than one team.
     while (r.lanes > 1 && (r.lanes > r.window || (r.window / r.lanes < GPU_WARP &&
@@ -37,7 +29,7 @@ unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statemen
     unsigned lanes = gpu_lanes(l, s, s->axes[s->n_axes - 1]);
     unsigned team = r.window / lanes ? r.window / lanes : 1;
     team = team < GPU_WARP ? team : GPU_WARP;
-    unsigned threads = power_of_two((int64_t)team * r.blocks, MOST_THREADS);
+    unsigned threads = fold_power_of_two((int64_t)team * r.blocks, MOST_THREADS);
     return threads < GPU_WARP ? GPU_WARP : threads;
 }
 

@@ -10,12 +10,8 @@
 static bool is_turned(const struct cg_lowering *l, const struct nest_statement *s,
                       nest_id along, nest_id across)
 {
-    if (s->kind != NEST_LOAD || s->guard != NEST_NONE || dtype_is_complex(s->dtype) ||
-        l->nest->buffers.at[s->buffer].role != NEST_IN)
+    if (!cg_is_plain_load(l, s))
         return false;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
     int64_t factor = nest_index_factor(&s->index, along), other;
     other = nest_index_factor(&s->index, across);
     return (other == 1 || other == -1) && (factor >= SIDE || factor <= -SIDE);

@@ -6,31 +6,20 @@
 // of rows 2^k i .. 2^k (i + 1) - 1 stands at thread 2^k i.
 #include "codegen/gpu/gpu.h"
 
-static void bases(const struct cg_results *r, LLVMValueRef out[3])
-{
-    out[0] = r->re;
-    out[1] = r->im;
-    out[2] = r->position;
-}
-
 struct cg_element gpu_row_load(struct cg_lowering *l, const struct cg_accumulator *a,
                                const struct cg_results *r, LLVMValueRef row)
 {
-    LLVMValueRef base[3];
-    bases(r, base);
     if (a->lanes > 1)
         row = LLVMBuildMul(l->m.b, row, cg_int(l->module, a->lanes), "");
-    return cg_element_load(l, a, true, base, row, a->own_axis ? 1 : a->lanes);
+    return cg_element_load(l, a, true, r->base, row, a->own_axis ? 1 : a->lanes);
 }
 
 void gpu_row_store(struct cg_lowering *l, const struct cg_accumulator *a,
                    const struct cg_results *r, LLVMValueRef row, const struct cg_element *t)
 {
-    LLVMValueRef base[3];
-    bases(r, base);
     if (a->lanes > 1)
         row = LLVMBuildMul(l->m.b, row, cg_int(l->module, a->lanes), "");
-    cg_element_store(l, a, true, base, row, t);
+    cg_element_store(l, a, true, r->base, row, t);
 }
 
 struct gpu_tree gpu_tree_make(struct cg_lowering *l, uint32_t n,
@@ -138,16 +127,37 @@ static struct cg_element by_warp(struct cg_lowering *l, const struct cg_accumula
     return most > 1 ? gpu_shuffle_from(l, &t, gpu_i32(l, 0)) : t;
 }
 
-static struct cg_results shared_rows(struct cg_lowering *l, const struct cg_accumulator *a,
-                                     int64_t n)
+struct cg_results gpu_shared_results(struct cg_lowering *l, const struct cg_accumulator *a,
+                                     uint64_t rows)
 {
-    unsigned bytes = dtype_get(dtype_real(a->dtype))->bytes * (a->own_axis ? 1 : a->lanes);
-    struct cg_results r = {.re = gpu_shared(l, (uint64_t)n * bytes)};
+    uint64_t n = rows * (a->own_axis ? 1 : a->lanes);
+    uint64_t bytes = n * dtype_get(dtype_real(a->dtype))->bytes;
+    struct cg_results r = {.base = {gpu_shared(l, bytes)}};
     if (dtype_is_complex(a->dtype))
-        r.im = gpu_shared(l, (uint64_t)n * bytes);
+        r.base[1] = gpu_shared(l, bytes);
     if (cg_is_arg(a))
-        r.position = gpu_shared(l, (uint64_t)n * 8 * (a->own_axis ? 1 : a->lanes));
+        r.base[2] = gpu_shared(l, n * 8);
     return r;
+}
+
+uint64_t gpu_place_results(struct cg_lowering *l, uint32_t n, const struct cg_accumulator *a,
+                           int64_t rows, LLVMValueRef memory, struct cg_results **out)
+{
+    uint64_t at = 0;
+    *out = arena_array(l->arena, struct cg_results, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t count = (uint64_t)rows * a[i].lanes;
+        uint64_t part = count * dtype_get(dtype_real(a[i].dtype))->bytes;
+        uint64_t sizes[3] = {part, dtype_is_complex(a[i].dtype) ? part : 0,
+                             cg_is_arg(&a[i]) ? count * 8 : 0};
+        for (int k = 0; k < 3; k++) {
+            if (sizes[k])
+                (*out)[i].base[k] =
+                    cg_at(l, l->module->i8, memory, cg_int(l->module, (int64_t)at));
+            at += (sizes[k] + 63) / 64 * 64;
+        }
+    }
+    return at;
 }
 
 // Rows first .. first + span - 1 by one thread.
@@ -236,7 +246,7 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
     if (g->group == GPU_WARP)
         return gpu_shuffle_from(l, &t, gpu_i32(l, 0));
     int64_t warps = g->group / GPU_WARP;
-    struct cg_results of_warps = shared_rows(l, a, warps);
+    struct cg_results of_warps = gpu_shared_results(l, a, warps);
     LLVMValueRef lane = LLVMBuildAnd(b, g->place, gpu_i32(l, GPU_WARP - 1), "");
     LLVMValueRef warp = LLVMBuildUDiv(b, g->place, gpu_i32(l, GPU_WARP), "");
     struct cg_branch leads =
