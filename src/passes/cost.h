@@ -25,7 +25,8 @@ enum cost_constant {
     COST_DEMANDS = 8,    // kernels that a value is considered for
     COST_POINTS = 64,    // parallel points that are enough
     COST_ALONE = 32768,  // work that needs no parallel points
-    COST_TINY = 4096,    // work that may be repeated
+    COST_STEP = 256,     // what one kernel more costs: work that may be repeated instead
+    COST_LAUNCH = 4096,  // the same on a GPU
     COST_LOCAL_BYTES = 256 * 1024,  // of a row, or of the accumulators of a kernel
     COST_MERGE = 4096,              // elements whose second reading is worth avoiding
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches

@@ -16,19 +16,26 @@ static struct atoms leaves_of(struct schedule *s, struct atoms a)
     return axes_leaves(s, axes_dependence(s, a));
 }
 
+static struct constraint refresh(struct schedule *s, struct constraint c)
+{
+    c.kept = leaves_of(s, c.kept);
+    c.folded = axes_leaves(s, c.folded);
+    c.context = leaves_of(s, c.context);
+    c.around = leaves_of(s, c.around);
+    c.stored = leaves_of(s, c.stored);
+    return c;
+}
+
 // The group with the atoms of its constraints up to date.  A copy: unions may be taken back.
 static struct group refreshed(struct schedule *s, const struct group *g)
 {
     struct group fresh = *g;
-    fresh.constraints.at = arena_array(s->scratch, struct constraint, g->constraints.count);
-    fresh.constraints.capacity = g->constraints.count;
-    for (uint32_t i = 0; i < g->constraints.count; i++) {
-        struct constraint c = g->constraints.at[i];
-        c.kept = leaves_of(s, c.kept);
-        c.folded = axes_leaves(s, c.folded);
-        c.context = leaves_of(s, c.context);
-        fresh.constraints.at[i] = c;
-    }
+    memset(&fresh.constraints, 0, sizeof fresh.constraints);
+    memset(&fresh.arithmetic, 0, sizeof fresh.arithmetic);
+    for (uint32_t i = 0; i < g->constraints.count; i++)
+        vec_push(s->scratch, &fresh.constraints, refresh(s, g->constraints.at[i]));
+    for (uint32_t i = 0; i < g->arithmetic.count; i++)
+        vec_push(s->scratch, &fresh.arithmetic, refresh(s, g->arithmetic.at[i]));
     return fresh;
 }
 
@@ -122,35 +129,22 @@ static struct atoms repeated_over(struct schedule *s, const struct group *g,
                                                   : (struct atoms){0};
 }
 
-// How many times the whole of a value would be computed: what it is computed for may be repeated
-// too, so the counts of nested reductions multiply.
-static int64_t repeats_of(struct schedule *s, const struct group *g, const struct constraint *c,
-                          struct atoms points)
+// Loops to write out so that no value is computed too often; false when there are none.
+static bool find_unrolled(struct schedule *s, const struct group *g, struct atoms points,
+                          struct atoms *out)
 {
-    int64_t repeats = axes_product(s, repeated_over(s, g, c, points));
-    const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
-    return outer ? product_of(repeats, repeats_of(s, g, outer, points)) : repeats;
-}
-
-// Whether some value would be computed too often; small loops may be written out instead.
-static bool is_repeated(struct schedule *s, const struct group *g, struct atoms points,
-                        struct atoms *out_unrolled)
-{
-    struct atoms unrolled = {0};
-    int64_t tiny = s->options->large ? 0 : COST_TINY;
+    *out = (struct atoms){0};
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         struct atoms over = repeated_over(s, g, c, points);
-        if (!over.count || product_of(dear_work_of(s, c), repeats_of(s, g, c, points)) <= tiny)
+        if (!over.count || product_of(dear_work_of(s, c), axes_product(s, over)) <= s->tiny)
             continue;
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
-        unrolled = axes_concat(s, unrolled, axes_minus(s, over, unrolled));
-        if (!outer || axes_product(s, unrolled) > COST_UNROLL ||
-            overlap(s, over, outer->folded))
-            return true;
+        *out = axes_concat(s, *out, axes_minus(s, over, *out));
+        if (!outer || axes_product(s, *out) > COST_UNROLL || overlap(s, over, outer->folded))
+            return false;
     }
-    *out_unrolled = unrolled;
-    return false;
+    return true;
 }
 
 // Whether the reduction can accumulate element by element over `fold`.
@@ -250,14 +244,18 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
             return false;
         }
     }
-    if (!fold.count && is_repeated(s, g, points, &unrolled) &&
+    if (!fold.count && !find_unrolled(s, g, points, &unrolled) &&
         !find_fold(s, g, points, &fold, reason)) {
         *reason = "would be computed for every element of an axis that it does not have";
         return false;
     }
+    g->points = points;
+    g->fold = fold;
+    g->unrolled = fold.count ? (struct atoms){0} : unrolled;
+    if (group_repeats(s, g)) {
+        *reason = "would be computed too often";
+        return false;
+    }
     *group = fresh;
-    group->points = points;
-    group->fold = fold;
-    group->unrolled = fold.count ? (struct atoms){0} : unrolled;
     return true;
 }

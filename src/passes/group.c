@@ -50,7 +50,8 @@ static bool is_new_demand(struct schedule *s, const demand_list *l, const struct
         if (l->at[i].group == d->group && l->at[i].outer == d->outer &&
             l->at[i].is_repeated == d->is_repeated &&
             axes_view_equal(s, l->at[i].view, d->view) &&
-            axes_equal(s, l->at[i].context, d->context))
+            axes_equal(s, l->at[i].context, d->context) &&
+            axes_equal(s, l->at[i].stored, d->stored))
             return false;
     return true;
 }
@@ -113,7 +114,7 @@ static void pass_on_fold(struct schedule *s, ir_id v, uint32_t group, struct vie
     for (uint32_t i = 0; i < n->n_in; i++) {
         struct demand to = {.group = group, .outer = v};
         to.view = axes_folded_view(s, n, i, view, s->folded_of[v]);
-        to.context = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
+        to.context = to.around = join_sets(s, axes_of_view(s, view), s->folded_of[v]);
         group_want(s, ir_operand(s->g, n, i), to);
     }
 }
@@ -146,6 +147,8 @@ static void add_list(struct schedule *s, struct group *to, const struct group *f
 {
     for (uint32_t i = 0; i < from->constraints.count; i++)
         vec_push(s->scratch, &to->constraints, from->constraints.at[i]);
+    for (uint32_t i = 0; i < from->arithmetic.count; i++)
+        vec_push(s->scratch, &to->arithmetic, from->arithmetic.at[i]);
 }
 
 // Whether the two groups can run at the same time: no result goes from one to the other.
@@ -167,6 +170,7 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
         return false;
     struct group merged = *a;
     memset(&merged.constraints, 0, sizeof merged.constraints);
+    memset(&merged.arithmetic, 0, sizeof merged.arithmetic);
     add_list(s, &merged, a);
     add_list(s, &merged, b);
     if (!group_frame(s, &merged, &reason)) {
@@ -231,6 +235,8 @@ static struct constraint constraint_of(struct schedule *s, ir_id v, const struct
     struct constraint c = {.kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = d->outer};
     c.kept = axes_dependence(s, axes_of_view(s, d->view));
     c.context = d->context;
+    c.around = d->around;
+    c.stored = d->stored;
     if (node_is_folding(n)) {
         c.kind = CONSTRAINT_REDUCE;
         c.is_used = true;
@@ -292,7 +298,7 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
-    uint32_t before = g->constraints.count;
+    uint32_t before = g->constraints.count, before_arithmetic = g->arithmetic.count;
     *reason = g->kind == GROUP_GEMM     ? "operand of a library call"
               : g->kind == GROUP_EFFECT ? "operand of an effect"
               : is_whole(g)             ? "operand of a loop or branch"
@@ -309,13 +315,16 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     if (as_root && !is_plain(s, l->at[0].view))
         return false;
     bool folds = node_is_folding(n);
+    bool is_expensive = cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
     if (folds)
         s->folded_of[v] = axes_fold_atoms(s, n);
     for (uint32_t i = 0; i < n_same; i++) {
         struct constraint c = constraint_of(s, v, &l->at[i]);
-        if (folds || (cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v)) &&
-                      !is_constrained(s, g, &c)))
+        if (folds || (is_expensive && !is_constrained(s, g, &c)))
             vec_push(s->scratch, &g->constraints, c);
+        c.kind = CONSTRAINT_CHEAP;
+        if (!folds && !is_expensive && !has_own_loops(g) && s->cheap[v] > COST_REPEAT_OPS)
+            vec_push(s->scratch, &g->arithmetic, c);
     }
     if (as_root)
         vec_push(s->scratch, &g->constraints,
@@ -323,9 +332,12 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
                                      .value = v,
                                      .outer = IR_NONE,
                                      .kept = axes_of_view(s, l->at[0].view),
-                                     .context = axes_of_view(s, l->at[0].view)});
-    if (g->constraints.count != before && !group_frame(s, g, reason)) {
+                                     .context = axes_of_view(s, l->at[0].view),
+                                     .around = axes_of_view(s, l->at[0].view)});
+    bool asks = g->constraints.count != before || g->arithmetic.count != before_arithmetic;
+    if (asks && !group_frame(s, g, reason)) {
         g->constraints.count = before;
+        g->arithmetic.count = before_arithmetic;
         return false;
     }
     g->ops += (uint32_t)ops_of(s, v);
@@ -342,7 +354,10 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
             pass_on_fold(s, v, l->at[0].group, l->at[0].view);
             break;
         }
-        pass_on(s, v, &l->at[i]);
+        struct demand d = l->at[i];
+        if (as_root)
+            d.stored = axes_of_view(s, d.view);
+        pass_on(s, v, &d);
     }
     return true;
 }
@@ -403,8 +418,8 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
     uint32_t g = group_make(s, GROUP_KERNEL, l);
     struct demand d = {.group = g, .outer = IR_NONE, .view = axes_fresh_view(s, v)};
     struct constraint c = {.kind = CONSTRAINT_ROOT, .value = v, .outer = IR_NONE};
-    d.context = axes_of_view(s, d.view);
-    c.kept = c.context = d.context;
+    d.context = d.around = axes_of_view(s, d.view);
+    c.kept = c.context = c.around = d.context;
     s->decision[v] = DECIDE_MEMBER;
     s->group_of[v] = g;
     s->view_of[v] = d.view;
@@ -478,6 +493,7 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
             .kind = CONSTRAINT_EXPENSIVE, .value = v, .outer = l->at[i].outer};
         c.kept = axes_dependence(s, axes_of_view(s, l->at[i].view));
         c.context = l->at[i].context;
+        c.around = l->at[i].around;
         if (s->cheap[v] != COST_NEVER || is_constrained(s, g, &c))
             continue;
         vec_push(s->scratch, &g->constraints, c);

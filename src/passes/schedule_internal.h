@@ -36,7 +36,7 @@ struct view {
     const struct atoms *dims;
 };
 
-// ---- Groups (group.c, frame.c)
+// ---- Groups (group.c, frame.c, nesting.c)
 
 enum decision {
     DECIDE_NOTHING, // nobody wants it
@@ -52,7 +52,12 @@ enum group_kind {
     GROUP_EFFECT   // the same of a node with effects that has no body, operands in memory
 };
 
-enum constraint_kind { CONSTRAINT_ROOT, CONSTRAINT_REDUCE, CONSTRAINT_EXPENSIVE };
+enum constraint_kind {
+    CONSTRAINT_ROOT,
+    CONSTRAINT_REDUCE,
+    CONSTRAINT_EXPENSIVE,
+    CONSTRAINT_CHEAP
+};
 
 // What a value asks of the loops of its group.
 struct constraint {
@@ -65,6 +70,9 @@ struct constraint {
     struct atoms kept;    // loops that the value depends on
     struct atoms folded;  // REDUCE
     struct atoms context; // loops around the place where it is wanted
+    struct atoms around;  // those of the result or the reduction that it is for
+    struct atoms
+        stored; // those of the result on the way there, which is made for itself as well
 };
 
 struct group {
@@ -74,6 +82,8 @@ struct group {
     uint32_t feeder; // smallest rank of the groups whose results it reads
     uint32_t ops;
     VEC(struct constraint) constraints;
+    VEC(struct constraint)
+    arithmetic;                      // cheap values: they ask nothing of loops, but are counted
     VEC(ir_id) roots;                // values it stores
     uint32_t node;                   // CONTROL, EFFECT: which
     VEC(ir_id) reduced;              // reductions computed in it
@@ -92,6 +102,9 @@ struct demand {
     bool is_repeated; // an element may be wanted several times
     struct view view;
     struct atoms context; // loops around the place where it is wanted
+    struct atoms around;  // those of the result or the reduction that it is for
+    struct atoms
+        stored; // those of the result on the way there, which is made for itself as well
 };
 
 struct schedule {
@@ -102,6 +115,7 @@ struct schedule {
     struct nest_program *program;
     struct hash_table *kernels; // of the program's nests by content
     int64_t alone;              // work that needs no parallel points
+    int64_t tiny;               // work that may be repeated
     bool is_refused;            // something has neither a kernel nor steps
     uint32_t effect_rank;       // larger than that of the groups with effects so far
     VEC(struct atom) atoms;
@@ -198,6 +212,9 @@ uint32_t group_root(const struct schedule *s, uint32_t g);
 // Chooses the loops of a group anew from its constraints (frame.c); false, and nothing is done,
 // when no choice is good.  *reason says why.
 bool group_frame(struct schedule *s, struct group *g, const char **reason);
+// Whether a kernel of the group with the loops that it has would compute much of it several times
+// (nesting.c).
+bool group_repeats(struct schedule *s, const struct group *g);
 // Decides for every value where it is computed.
 void group_values(struct schedule *s);
 

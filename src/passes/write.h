@@ -20,7 +20,8 @@ struct known_value {
 struct row { // the local copy of a value
     ir_id v;
     nest_id local;
-    scope_id loop; // that fills it, NONE so far
+    scope_id loop;     // that fills it, NONE so far
+    const form_id *at; // at these coordinates
 };
 
 // A value that is kept while a loop runs: a scalar for each element that a lane has, or a local.
@@ -141,6 +142,8 @@ void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer
 nest_id write_find_value(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
 void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                     nest_id result);
+// Remembers a value that was computed, counts it, and puts it into its row.
+void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id result);
 nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 // By its node, from operands.
 nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard);
@@ -163,14 +166,13 @@ nest_id write_result_of(struct writer *w, ir_id v, const struct nest_combine *c,
 nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
 // write_row.c
-struct row *write_row_of(struct writer *w, ir_id v);
-bool write_is_inner(const struct writer *w, ir_id v, const form_id *at, nest_id result);
+bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope);
 void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                              nest_id result);
 void write_choose_rows(struct writer *w, struct writer *again);
-bool write_is_filled(const struct writer *w, const struct row *r);
+const struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at);
 form_id write_place_in_row(struct writer *w, ir_id v);
-void write_fill_row(struct writer *w, struct row *r, nest_id value);
+void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id value);
 
 // write_frame.c
 void write_enter(struct writer *w, struct frame *f);

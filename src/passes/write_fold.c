@@ -96,7 +96,8 @@ static void add_sibling(struct writer *w, fold_parts *parts, scope_id scope, ir_
         !write_form_of_view(w, s->view_of[v], at))
         return;
     if (write_scope_of(w, v, at, NEST_NONE) != scope || !are_seen(w, v, at, scope) ||
-        is_part(w, parts, v, at) || write_find_value(w, v, at, NEST_NONE) != NEST_NONE)
+        !write_is_home(w, v, at, scope) || is_part(w, parts, v, at) ||
+        write_find_value(w, v, at, NEST_NONE) != NEST_NONE || write_filled_row(w, v, at))
         return;
     vec_push(s->scratch, parts, (struct fold_part){v, at, NEST_NONE, leaves, place});
 }
@@ -321,7 +322,7 @@ nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     for (uint32_t i = 0; i < parts.count; i++) {
         struct fold_part *p = &parts.at[i];
         nest_id r = write_result_of(w, p->v, &combines[i], result);
-        write_remember(w, p->v, p->at, p->guard, r);
+        write_note(w, p->v, p->at, p->guard, r);
         mine = i == 0 ? r : mine;
         result += nest_combine_results(combines[i].op);
     }

@@ -2,7 +2,7 @@
 // Rows of local memory: dear values that several loops of a point want.
 #include "passes/write.h"
 
-struct row *write_row_of(struct writer *w, ir_id v)
+static struct row *row_of(struct writer *w, ir_id v)
 {
     for (uint32_t i = 0; i < w->rows.count; i++)
         if (w->rows.at[i].v == v)
@@ -23,22 +23,33 @@ static bool uses_axis(const struct writer *w, ir_id v, const form_id *at, nest_i
     return false;
 }
 
-// Whether the value was computed once for each of its coordinates, in an inner loop.
-bool write_is_inner(const struct writer *w, ir_id v, const form_id *at, nest_id result)
+// Whether the loops around the scope compute every element of the value once, at these coordinates:
+// they are the loops of its atoms, one for each.
+bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope)
 {
-    scope_id scope = w->e.value_scope.at[result];
-    if (scope != write_scope_of(w, v, at, NEST_NONE) || scope == w->point)
-        return false;
+    int64_t runs = 1;
     for (; scope != w->point; scope = w->e.scopes.at[scope].parent) {
         if (scope == 0)
             return false;
-        const struct nest_statement *loop =
-            &w->e.b.nest->statements.at[w->e.scopes.at[scope].loop];
-        for (uint32_t i = 0; i < loop->n_axes; i++)
+        const struct nest *n = w->e.b.nest;
+        const struct nest_statement *loop = &n->statements.at[w->e.scopes.at[scope].loop];
+        for (uint32_t i = 0; i < loop->n_axes; i++) {
             if (!uses_axis(w, v, at, loop->axes[i]))
                 return false;
+            runs *= n->axes.at[loop->axes[i]].extent;
+        }
     }
-    return true;
+    struct atoms own = axes_minus(w->s, inner_atoms(w, v), w->g->unrolled);
+    return runs == axes_product(w->s, own);
+}
+
+// Whether that was done in an inner loop, and all elements are in it.
+static bool is_inner(struct writer *w, ir_id v, const form_id *at, nest_id result)
+{
+    scope_id scope = w->e.value_scope.at[result];
+    return scope == write_scope_of(w, v, at, NEST_NONE) && scope != w->point &&
+           !write_overlaps(w, inner_atoms(w, v), w->g->unrolled) &&
+           write_is_home(w, v, at, scope);
 }
 
 // Counts a computation of a dear member in an inner loop.
@@ -50,7 +61,7 @@ void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_
     bool is_dear =
         node_is_folding(n) || cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
     if (guard != NEST_NONE || w->g->fold.count || n->n_out != 1 || !is_dear ||
-        !write_is_natural(w, v, at) || !write_is_inner(w, v, at, result))
+        !write_is_natural(w, v, at) || !is_inner(w, v, at, result))
         return;
     if (!s->computed[v])
         vec_push(s->scratch, &w->counted, v);
@@ -79,16 +90,33 @@ void write_choose_rows(struct writer *w, struct writer *again)
     }
 }
 
-// Whether the loop that fills the row runs before the current place.
-bool write_is_filled(const struct writer *w, const struct row *r)
+// Whether the loop walks the same coordinates of the value at both places.
+static bool walks_alike(const struct writer *w, ir_id v, const form_id *a, const form_id *b,
+                        const struct nest_statement *loop)
 {
-    scope_id scope = r->loop;
-    if (scope == NONE || emit_sees(&w->e, scope))
-        return false;
-    for (; !emit_sees(&w->e, scope); scope = w->e.scopes.at[scope].parent)
-        if (w->e.scopes.at[scope].is_open)
-            return false;
+    for (uint32_t i = 0; i < loop->n_axes; i++)
+        for (int k = 0; k < ir_rank_of(w->s->g, v); k++)
+            if (nest_index_factor(&w->e.forms.at[a[k]].index, loop->axes[i]) !=
+                nest_index_factor(&w->e.forms.at[b[k]].index, loop->axes[i]))
+                return false;
     return true;
+}
+
+// The row of the value, if the loop that fills it runs before the current place: of loops around
+// both, one trip has filled only what it walks over.
+const struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at)
+{
+    const struct row *r = w->rows.count && write_is_natural(w, v, at) ? row_of(w, v) : NULL;
+    if (!r || r->loop == NONE || emit_sees(&w->e, r->loop))
+        return NULL;
+    for (scope_id scope = r->loop; scope != w->point; scope = w->e.scopes.at[scope].parent) {
+        const struct scope *x = &w->e.scopes.at[scope];
+        bool is_around = emit_sees(&w->e, scope);
+        if (is_around ? !walks_alike(w, v, r->at, at, &w->e.b.nest->statements.at[x->loop])
+                      : x->is_open)
+            return NULL;
+    }
+    return r;
 }
 
 form_id write_place_in_row(struct writer *w, ir_id v)
@@ -98,15 +126,21 @@ form_id write_place_in_row(struct writer *w, ir_id v)
     return f;
 }
 
-void write_fill_row(struct writer *w, struct row *r, nest_id value)
+// Puts a value that was computed into its row, if it has one and this is the loop to fill it.
+void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id value)
 {
     struct schedule *s = w->s;
     scope_id here = w->e.at;
+    struct row *r =
+        w->rows.count && guard == NEST_NONE && write_is_natural(w, v, at) ? row_of(w, v) : NULL;
+    if (!r || !is_inner(w, v, at, value))
+        return;
     if (r->local == NEST_NONE)
-        r->local = nest_local(&w->e.b, "row", ir_dtype_of(s->g, r->v),
-                              axes_product(s, inner_atoms(w, r->v)), NEST_POINT);
+        r->local = nest_local(&w->e.b, "row", ir_dtype_of(s->g, v),
+                              axes_product(s, inner_atoms(w, v)), NEST_POINT);
     r->loop = w->e.value_scope.at[value];
+    r->at = arena_copy(s->scratch, at, (size_t)ir_rank_of(s->g, v) * sizeof *at);
     w->e.at = r->loop;
-    emit_put(&w->e, r->local, write_place_in_row(w, r->v), value);
+    emit_put(&w->e, r->local, write_place_in_row(w, v), value);
     w->e.at = here;
 }

@@ -65,6 +65,13 @@ void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                 w->values.count - 1);
 }
 
+void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id result)
+{
+    write_remember(w, v, at, guard, result);
+    write_count_computation(w, v, at, guard, result);
+    write_fill_row(w, v, at, guard, result);
+}
+
 nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
@@ -134,13 +141,12 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return framed;
     if (s->is_stored[v] && !write_is_member(w, v))
         return write_load_value(w, v, at, guard);
-    struct row *row = w->rows.count && write_is_natural(w, v, at) ? write_row_of(w, v) : NULL;
-    if (row && write_is_filled(w, row))
+    const struct row *row = write_filled_row(w, v, at);
+    if (row)
         return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
     nest_id result = write_computed(w, v, at, guard);
-    write_remember(w, v, at, guard, result);
-    write_count_computation(w, v, at, guard, result);
-    if (row && guard == NEST_NONE && write_is_inner(w, v, at, result))
-        write_fill_row(w, row, result);
+    // Reductions that share a loop have been noted with it.
+    if (write_find_value(w, v, at, guard) == NEST_NONE)
+        write_note(w, v, at, guard, result);
     return result;
 }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivatives of networks of any width, depth and number of points: the work of their kernels is that
+// of their graphs, and the code is as long as these.
+#include "networks.h"
+
+#include "passes/cost.h"
+#include "support/nest_work.h"
+#include "support/sample.h"
+
+// A kernel may compute as much again as it computes anyway, and COST_STEP; arithmetic of a few ops is
+// computed wherever it is wanted.
+static void check_work(const struct network *w, int64_t most, uint32_t f,
+                       const struct nest_program *p)
+{
+    int64_t graph_does = graph_work(graph(f)), steps = (int64_t)p->steps.count;
+    int64_t work = nest_program_work(p), statements = nest_program_statements(p);
+    int64_t nodes = (int64_t)graph(f)->nodes.count;
+    char what[300];
+    snprintf(what, sizeof what,
+             "network %d, %d inputs, width %d, depth %d, %d points, seed %" PRIu64
+             ": work %" PRId64 " of %" PRId64 ", %" PRId64 " statements of %" PRId64 " nodes",
+             (int)w->kind, (int)w->inputs, (int)w->width, (int)w->depth, (int)w->points,
+             w->seed, work, graph_does, statements, nodes);
+    require_of(work <= most * graph_does + 2 * COST_STEP * steps, what, f, p);
+    require_of(statements <= 6 * nodes, what, f, p);
+}
+
+static void check_network(const struct network *w, int64_t most)
+{
+    uint32_t f = network_of(w);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    check_work(w, most, f, p);
+    if (graph_work(graph(f)) < 20000)
+        check_run(f, p, draw_inputs(f, seed));
+}
+
+START_TEST(plain_networks)
+{
+    static const int64_t points[] = {1, 2, 7, 32, 100, 255, 256, 1000, 2000};
+    static const int64_t widths[] = {1, 2, 3, 4, 5, 7, 8, 12, 16};
+    uint64_t i = seed;
+    for (int64_t inputs = 1; inputs <= 2; inputs++)
+        for (int64_t depth = 1; depth < NETWORK_LAYERS; depth++)
+            for (int k = 0; k < 81; k++)
+                if (sample_takes(i++, 7))
+                    check_network(&(struct network){(enum network_kind)_i, inputs,
+                                                    widths[k / 9], depth, points[k % 9], 0},
+                                  4);
+}
+END_TEST
+
+START_TEST(random_networks)
+{
+    uint64_t state = seed + (uint64_t)_i;
+    for (int i = 0; i < 100; i++) {
+        struct random_program r = {.state = state + (uint64_t)i * 1000};
+        struct network w = {.kind = (enum network_kind)_i, .seed = r.state};
+        w.inputs = 1 + random_below(&r, 2);
+        w.width = 1 + random_below(&r, 16);
+        w.depth = 1 + random_below(&r, NETWORK_LAYERS - 1);
+        w.points = 1 + random_below(&r, random_below(&r, 2) ? 40 : 2000);
+        check_network(&w, 4);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, plain_networks, 0, NETWORK_KINDS);
+    tcase_add_loop_test(t, random_networks, 0, NETWORK_KINDS);
+}
+
+int main(void) { return support_run("networks", add_tests); }
