@@ -170,7 +170,8 @@ static jot_status run_while(const struct program_run *r, uint32_t first, uint32_
 
 static jot_status run_branch(const struct program_run *r, uint32_t first, uint32_t end)
 {
-    int32_t index = *(const int32_t *)memory_at(r, r->p->steps.at[first].memories[0]);
+    // Wider than what is read: it counts down from any number.
+    int64_t index = *(const int32_t *)memory_at(r, r->p->steps.at[first].memories[0]);
     uint32_t at = first + 1;
     for (uint32_t i = at; i < end; i++) {
         if (r->p->steps.at[i].kind == NEST_STEP_CASE && i > at && index-- > 0)
