@@ -170,7 +170,8 @@ template <class T> constexpr jot_dtype jot_dtype_at_(const T *)
         double _Complex: JOT_C128)
 #endif
 
-// jot_array_from(data, 2, 3): a copy of C data; without sizes a scalar.
+// jot_array_from(data, 2, 3): a copy of C data; without sizes a scalar.  A compound literal stands
+// in parentheses of its own: jot_array_from(((double[]){1, 2}), 2).
 #define jot_array_from(...)                                                                    \
     jot_array_from_(JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END)))
 #define jot_array_from_(data, dims) jot_array_copy(JOT_DTYPE_OF(data), (data), dims)

@@ -59,7 +59,7 @@ enum jot_callback_map {
 };
 
 // A dtype and sizes that end with JOT_END.  JOT_TYPE(JOT_F32, 3, 4), JOT_TYPE(JOT_I32) for a
-// scalar.
+// scalar.  The sizes last as long as the block it stands in, so in a function it is not static.
 typedef struct jot_type {
     jot_dtype dtype;
     const int64_t *dims;

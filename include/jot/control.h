@@ -132,6 +132,7 @@ JOT_API jot_block *jot_map_begin(const jot_piece *in, const jot_piece *out,
 JOT_API jot_block *jot_while_begin(const jot_piece *carry, const jot_loop_options *options,
                                    const char *where);
 JOT_API bool jot_while_test(jot_block *b, jot_value test);
+JOT_API bool jot_while_stepped(jot_block *b); // false
 JOT_API jot_block *jot_if_begin(const jot_piece *results, jot_value condition,
                                 const char *where);
 JOT_API bool jot_if_first(const jot_block *b);
@@ -222,7 +223,7 @@ JOT_END_C
         JOT_BLOCK_(k, jot_while_begin(JOT_CAT(jot_c_, k), options, JOT_HERE ": JOT_WHILE"))    \
     while (jot_block_next(JOT_CAT(jot_b_, k)))                                                 \
         for (bool JOT_CAT(jot_t_, k) = jot_while_test(JOT_CAT(jot_b_, k), JOT_V(test));        \
-             JOT_CAT(jot_t_, k); JOT_CAT(jot_t_, k) = false)
+             JOT_CAT(jot_t_, k); JOT_CAT(jot_t_, k) = jot_while_stepped(JOT_CAT(jot_b_, k)))
 
 // JOT_IF (condition, results ...) { ... } else { ... }: the condition is one bool.  Without an else
 // the results keep their values.  Only one branch runs; under jot_vmap, for each lane.

@@ -337,7 +337,9 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
     })
 #define jot_jacobian(y, x) JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of((y), (x)))
 
-// The gradient of f(x, ...) in its first argument, a value or a tree; f is any C function.
+// The gradient of f(x, ...) in its first argument, a value or a tree; f is any C function.  A loop
+// in f runs once for the value and once for the gradient; jot_grad and jot_value_and_grad, which
+// take a whole function, run it once for both.
 #define JOT_GRAD(f, ...)                                                                       \
     JOT_GRAD_(f, JOT_CAT(jot_p_, __COUNTER__), JOT_FIRST_(__VA_ARGS__, 0),                     \
               "JOT_GRAD(" #f ", " #__VA_ARGS__ ")", __VA_ARGS__)

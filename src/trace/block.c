@@ -545,6 +545,8 @@ bool jot_block_next(jot_block *b)
         b->has_run = true;
         return true;
     }
+    if (b->is_stepping)
+        return false; // left by break, which jot_block_leave reports
     if (!b->is_inert)
         return finish(b);
     b->is_closed = true;

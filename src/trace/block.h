@@ -61,12 +61,13 @@ struct jot_block {
     jot_value first, number; // JOT_FOR: from here, to there; JOT_IF, JOT_SWITCH: which branch
     jot_value index;         // JOT_FOR: inside the body
     struct traced *parts;    // those before the one that is open
-    bool
-        *bits; // of JOT_IF, JOT_SWITCH: whether a result is a C number 0 or 1, branch by branch
+    // Of JOT_IF and JOT_SWITCH: whether a result is a C number 0 or 1, branch by branch.
+    bool *bits;
     int n_parts, n_branches;
     bool has_failed;
-    bool is_inert;  // opening failed: the body runs, and its results are the error
-    bool is_closed; // the end of the body was reached
+    bool is_stepping; // of a while: the step has begun and not ended
+    bool is_inert;    // opening failed: the body runs, and its results are the error
+    bool is_closed;   // the end of the body was reached
     bool has_run;
     jot_value error;
 };

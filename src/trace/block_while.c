@@ -85,7 +85,15 @@ bool jot_while_test(jot_block *b, jot_value test)
         b->has_failed =
             true; // the step runs in the part of the test, and then the block gives up
     arena_guard_close(&guard);
+    b->is_stepping = true;
     return true;
+}
+
+bool jot_while_stepped(jot_block *b)
+{
+    if (b)
+        b->is_stepping = false;
+    return false;
 }
 
 // The test on the carries after the loop, which must not hold.

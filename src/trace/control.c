@@ -39,7 +39,8 @@ void jot_while_at(jot_while_condition *condition, jot_while_step *step, void *ct
     jot_piece carries[] = NAMED(carry, n_carry, "carry");
     jot_block *b = jot_while_begin(carries, options, where);
     while (jot_block_next(b))
-        if (jot_while_test(b, condition(carry, ctx)))
+        for (bool steps = jot_while_test(b, condition(carry, ctx)); steps;
+             steps = jot_while_stepped(b))
             step(carry, ctx);
     jot_block_leave(&b);
 }

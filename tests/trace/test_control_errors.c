@@ -110,6 +110,7 @@ F(window_outside) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dyna
 F(negative_window) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dynamic_slice(v, jot_stack(0, i), -1))); } return x; }
 F(negative_size) { (void)v, (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_zeros(JOT_F64, 2, -2))); } return x; }
 F(number_and_integer) { (void)v, (void)w; jot_value s = jot_from(0.5); JOT_FOR (i, 3, s) { JOT_FOR (k, 3, s) { s = i; } } return jot_add(s, x); }
+F(breaks_while) { (void)v, (void)w; JOT_WHILE ((x), jot_less(x, 9)) { x = jot_add(x, 1); if (jot_value_rank(x) == 0) break; x = jot_mul(x, x); } return x; }
 #line 200 "test_control_errors.c"
 // clang-format on
 
@@ -254,6 +255,9 @@ static const struct {
      "exit: use JOT_WHILE or jot_where"},
     {jumps, JOT_ERR_TRACE,
      "bad_loop.c:51: JOT_WHILE: left by break, return or goto; a traced block has no early "
+     "exit: use JOT_WHILE or jot_where"},
+    {breaks_while, JOT_ERR_TRACE,
+     "bad_loop.c:78: JOT_WHILE: left by break, return or goto; a traced block has no early "
      "exit: use JOT_WHILE or jot_where"},
     {breaks_if, JOT_ERR_TRACE,
      "bad_loop.c:52: JOT_IF: left by break, return or goto; a traced block has no early exit: "
