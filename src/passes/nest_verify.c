@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a nest: scopes, types, the shape of statements.  nest_verify_access.c has what
-// must hold of its buffers.
+// What must hold of a nest: scopes and the shape of statements.  nest_verify_values.c has what must
+// hold of types, nest_verify_access.c of buffers.
 #include "passes/nest_verify.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-enum value_state { VALUE_UNDEFINED, VALUE_IN_SCOPE, VALUE_OUT_OF_SCOPE };
 
 static const char *const kind_names[NEST_KIND_COUNT] = {
     [NEST_OP] = "op",           [NEST_CONST] = "const", [NEST_INDEX] = "index",
@@ -50,252 +48,6 @@ void nest_fault(struct verifier *v, const char *format, ...)
     strbuf_printf(v->report, "kernel %s: %s: %s\n", v->nest->name, where, what);
 }
 
-// --- values
-
-static const char *dtype_text(int d)
-{
-    return dtype_is_valid(d) ? dtype_get((jot_dtype)d)->name : "no type";
-}
-
-static int dtype_of(const struct verifier *v, nest_id value)
-{
-    return value < v->nest->values.count ? (int)v->nest->values.at[value].dtype : -1;
-}
-
-static bool check_use(struct verifier *v, nest_id value)
-{
-    if (value >= v->nest->values.count) {
-        nest_fault(v, "there is no value %u", value);
-        return false;
-    }
-    if (v->value_state[value] == VALUE_IN_SCOPE)
-        return true;
-    nest_fault(v, "value %u is %s", value,
-               v->value_state[value] ? "used outside the block that defines it"
-                                     : "used before it is defined");
-    return false;
-}
-
-static void check_type(struct verifier *v, nest_id value, int dtype, const char *what)
-{
-    if (check_use(v, value) && dtype_of(v, value) != dtype)
-        nest_fault(v, "%s is %s, not %s", what, dtype_text(dtype_of(v, value)),
-                   dtype_text(dtype));
-}
-
-static void define(struct verifier *v, nest_id value, int dtype)
-{
-    if (value >= v->nest->values.count) {
-        nest_fault(v, "there is no value %u for its result", value);
-        return;
-    }
-    if (v->value_state[value] != VALUE_UNDEFINED)
-        nest_fault(v, "value %u is defined twice", value);
-    if (!dtype_is_valid(dtype) || dtype_of(v, value) != dtype)
-        nest_fault(v, "result %u is declared %s and computed as %s", value,
-                   dtype_text(dtype_of(v, value)), dtype_text(dtype));
-    if (v->nest->values.at[value].statement != v->statement)
-        nest_fault(v, "value %u does not name the statement that defines it", value);
-    v->value_state[value] = VALUE_IN_SCOPE;
-}
-
-static bool check_results(struct verifier *v, const struct nest_statement *s, uint32_t n)
-{
-    if (s->n_results == n)
-        return true;
-    nest_fault(v, "it has %u results, not %u", s->n_results, n);
-    return false;
-}
-
-static void check_index(struct verifier *v, const struct nest_index *x)
-{
-    const struct nest *n = v->nest;
-    for (uint32_t i = 0; i < x->count; i++) {
-        const struct nest_term *t = &x->terms[i];
-        if (t->is_value) {
-            int d = dtype_of(v, t->id);
-            if (check_use(v, t->id) && (d < 0 || !dtype_is_integer((jot_dtype)d)))
-                nest_fault(v, "value %u in an index is %s, not an integer", t->id,
-                           dtype_text(d));
-        } else if (t->id >= n->axes.count) {
-            nest_fault(v, "there is no axis %u", t->id);
-        } else if (!v->axis_open[t->id]) {
-            nest_fault(v, "axis %s is used outside its loop", n->axes.at[t->id].name);
-        }
-        bool sorted = i == 0 || x->terms[i - 1].is_value < t->is_value ||
-                      (x->terms[i - 1].is_value == t->is_value && x->terms[i - 1].id < t->id);
-        if (!t->factor || !sorted)
-            nest_fault(v, "the terms of its index are not sorted and merged");
-    }
-}
-
-// --- ops
-
-static bool fits_types(const char *word, jot_dtype d)
-{
-    bool is_complex = dtype_is_complex(d), is_bool = dtype_is_bool(d);
-    static const char *const words[] = {"any",   "num",     "ordered", "real", "inexact",
-                                        "float", "integer", "bits",    "bool", "complex"};
-    const bool fits[] = {
-        true,
-        !is_bool,
-        !is_complex && !is_bool,
-        !is_complex,
-        dtype_is_inexact(d),
-        dtype_is_float(d),
-        dtype_is_integer(d),
-        dtype_is_integer(d) || is_bool,
-        is_bool,
-        is_complex,
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i], word))
-            return fits[i];
-    return false;
-}
-
-// The type of the result of an op on operands of type d, by the word of its shape column; -1 for
-// what convert and bitcast may choose.
-static int result_type(const char *shape, jot_dtype d)
-{
-    if (!strcmp(shape, "predicate"))
-        return JOT_BOOL;
-    if (!strcmp(shape, "real"))
-        return dtype_real(d);
-    if (!strcmp(shape, "complex"))
-        return dtype_complex(d);
-    if (!strcmp(shape, "convert") || !strcmp(shape, "bitcast"))
-        return -1;
-    return d;
-}
-
-static void check_bits(struct verifier *v, const struct nest_statement *s, jot_dtype d)
-{
-    if (s->op == IR_integer_pow && s->bits[0] < 0 && dtype_is_integer(d))
-        nest_fault(v, "an integer has no negative powers");
-    if (s->op == IR_reduce_precision &&
-        (s->bits[0] < 1 || s->bits[0] > 11 || s->bits[1] < 0 || s->bits[1] > 52))
-        nest_fault(v, "there are 1 to 11 exponent and 0 to 52 mantissa bits");
-    if (s->op == IR_bitcast && dtype_is_valid((int)s->dtype) &&
-        dtype_get(d)->bytes != dtype_get(s->dtype)->bytes)
-        nest_fault(v, "a bitcast of %s to %s", dtype_text((int)d), dtype_text((int)s->dtype));
-    if (s->op == IR_threefry2x32 && d != JOT_U32)
-        nest_fault(v, "it takes u32");
-    if (s->op == IR_complex && d != JOT_F32 && d != JOT_F64)
-        nest_fault(v, "complex numbers have f32 or f64 parts");
-}
-
-static void check_op(struct verifier *v, const struct nest_statement *s)
-{
-    if (s->op >= IR_OP_COUNT || ir_op_class((enum ir_op)s->op) != IR_CLASS_MAP) {
-        nest_fault(v, "it is not elementwise");
-        return;
-    }
-    const struct ir_op_info *info = ir_op_get((enum ir_op)s->op);
-    if (s->n_in != (uint32_t)info->in) {
-        nest_fault(v, "it takes %d operands, not %u", info->in, s->n_in);
-        return;
-    }
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (!check_use(v, s->in[i]))
-            return;
-    uint32_t first = s->op == IR_select;
-    if (first && dtype_of(v, s->in[0]) != JOT_BOOL)
-        nest_fault(v, "its first operand is %s, not bool", dtype_text(dtype_of(v, s->in[0])));
-    int d = dtype_of(v, s->in[first]);
-    for (uint32_t i = first; i < s->n_in; i++)
-        if (dtype_of(v, s->in[i]) != d)
-            nest_fault(v, "its operands are %s and %s", dtype_text(d),
-                       dtype_text(dtype_of(v, s->in[i])));
-    if (!dtype_is_valid(d) || !fits_types(info->types, (jot_dtype)d) ||
-        (dtype_is_complex((jot_dtype)d) && !info->has_complex && s->op != IR_convert)) {
-        nest_fault(v, "it does not take %s", dtype_text(d));
-        return;
-    }
-    int result = result_type(info->shape, (jot_dtype)d);
-    if (result >= 0 && result != (int)s->dtype)
-        nest_fault(v, "its result is %s, not %s", dtype_text(result),
-                   dtype_text((int)s->dtype));
-    check_bits(v, s, (jot_dtype)d);
-    if (check_results(v, s, (uint32_t)info->out))
-        for (uint32_t i = 0; i < s->n_results; i++)
-            define(v, s->result + i, (int)s->dtype);
-}
-
-// --- combiners
-
-static bool is_scan_op(uint16_t op)
-{
-    return op < IR_OP_COUNT && (ir_op_class((enum ir_op)op) == IR_CLASS_REDUCE ||
-                                ir_op_class((enum ir_op)op) == IR_CLASS_CUMULATIVE);
-}
-
-static bool is_put_op(uint16_t op)
-{
-    return op == IR_fma || (op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_REDUCE);
-}
-
-static bool is_fold_op(uint16_t op)
-{
-    return is_put_op(op) || (op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_ARG);
-}
-
-// A half accumulates in f32 and may stay so.
-static void check_accumulated(struct verifier *v, int from, int to)
-{
-    bool fits = from == to ||
-                (dtype_is_valid(from) && dtype_is_half((jot_dtype)from) && to == (int)JOT_F32);
-    if (!fits)
-        nest_fault(v, "combining %s gives %s, not %s", dtype_text(from), dtype_text(from),
-                   dtype_text(to));
-}
-
-static void check_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
-                          int result)
-{
-    if (n != (op == IR_fma ? 2u : 1u)) {
-        nest_fault(v, "%s combines %u values", ir_op_get((enum ir_op)op)->name, n);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (!check_use(v, values[i]))
-            return;
-    int d = dtype_of(v, values[0]);
-    if (n == 2 && dtype_of(v, values[1]) != d)
-        nest_fault(v, "its values are %s and %s", dtype_text(d),
-                   dtype_text(dtype_of(v, values[1])));
-    if (!dtype_is_valid(d) ||
-        !fits_types(op == IR_fma ? "num" : ir_op_get((enum ir_op)op)->types, (jot_dtype)d))
-        nest_fault(v, "%s does not take %s", ir_op_get((enum ir_op)op)->name, dtype_text(d));
-    check_accumulated(v, d, result);
-}
-
-static void check_combines(struct verifier *v, const struct nest_statement *s,
-                           bool (*allowed)(uint16_t))
-{
-    uint32_t results = 0;
-    for (uint32_t i = 0; i < s->n_combines; i++) {
-        const struct nest_combine *c = &s->combines[i];
-        if (!allowed(c->op)) {
-            nest_fault(v, "combiner %u is not one that it takes", i);
-            return;
-        }
-        check_combine(v, c->op, c->n, c->value, (int)c->dtype);
-        results += nest_combine_results(c->op);
-    }
-    check_results(v, s, results);
-}
-
-static void define_combines(struct verifier *v, const struct nest_statement *s)
-{
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < s->n_combines && at < s->n_results; i++) {
-        define(v, s->result + at++, (int)s->combines[i].dtype);
-        if (nest_combine_results(s->combines[i].op) == 2 && at < s->n_results)
-            define(v, s->result + at++, JOT_I64);
-    }
-}
-
 // --- buffers
 
 static bool is_sure(const struct verifier *v, const struct nest_statement *s)
@@ -321,7 +73,7 @@ static bool add_access(struct verifier *v, const struct nest_statement *s, nest_
         return false;
     }
     int before = v->faults;
-    check_index(v, index);
+    verify_index(v, index);
     if (v->faults != before)
         return true;
     vec_push(v->arena, &v->accesses,
@@ -351,13 +103,13 @@ static void check_load(struct verifier *v, const struct nest_statement *s)
     if (!add_access(v, s, s->buffer, &s->index, false))
         return;
     if (s->guard != NEST_NONE)
-        check_type(v, s->guard, JOT_BOOL, "its guard");
+        verify_type(v, s->guard, JOT_BOOL, "its guard");
     if (s->dtype != v->nest->buffers.at[s->buffer].dtype)
         nest_fault(v, "the elements are %s, not %s",
-                   dtype_text((int)v->nest->buffers.at[s->buffer].dtype),
-                   dtype_text((int)s->dtype));
-    if (check_results(v, s, 1))
-        define(v, s->result, (int)s->dtype);
+                   verify_dtype_text((int)v->nest->buffers.at[s->buffer].dtype),
+                   verify_dtype_text((int)s->dtype));
+    if (verify_results(v, s, 1))
+        verify_define(v, s->result, (int)s->dtype);
 }
 
 static void check_put(struct verifier *v, const struct nest_statement *s)
@@ -366,20 +118,20 @@ static void check_put(struct verifier *v, const struct nest_statement *s)
         return;
     const struct nest_buffer *b = &v->nest->buffers.at[s->buffer];
     if (s->guard != NEST_NONE)
-        check_type(v, s->guard, JOT_BOOL, "its guard");
-    check_results(v, s, 0);
+        verify_type(v, s->guard, JOT_BOOL, "its guard");
+    verify_results(v, s, 0);
     if (!s->op) {
         if (s->n_in != 1)
             nest_fault(v, "it puts %u values", s->n_in);
         else
-            check_type(v, s->in[0], (int)b->dtype, "its value");
+            verify_type(v, s->in[0], (int)b->dtype, "its value");
         return;
     }
-    if (!is_put_op(s->op)) {
+    if (!verify_is_put_op(s->op)) {
         nest_fault(v, "its combiner is not one that accumulates");
         return;
     }
-    check_combine(v, s->op, s->n_in, s->in, (int)b->dtype);
+    verify_combine(v, s->op, s->n_in, s->in, (int)b->dtype);
     if (s->fold >= v->nest->statements.count || !encloses(v, s->fold) ||
         v->nest->statements.at[s->fold].kind != NEST_FOLD)
         nest_fault(v, "the loop it accumulates over is not a fold around it");
@@ -429,7 +181,7 @@ static bool is_inside(const struct verifier *v, unsigned kinds)
 // Combiners are seen from inside the loop.
 static void end_fold(struct verifier *v, nest_id id)
 {
-    check_combines(v, &v->nest->statements.at[id], is_fold_op);
+    verify_combines(v, &v->nest->statements.at[id], verify_is_fold_op);
 }
 
 static void check_fold_extent(struct verifier *v, const struct nest_statement *s)
@@ -485,7 +237,7 @@ static void check_loop(struct verifier *v, const struct nest_statement *s)
     check_block(v, s->body, s->kind == NEST_FOLD ? end_fold : NULL, id);
     close_axes(v, s);
     if (s->kind == NEST_FOLD)
-        define_combines(v, s);
+        verify_define_combines(v, s);
 }
 
 static void check_yield(struct verifier *v, const struct nest_statement *s)
@@ -494,8 +246,8 @@ static void check_yield(struct verifier *v, const struct nest_statement *s)
         v->path.count && v->nest->statements.at[vec_last(&v->path)].kind == NEST_SCAN;
     if (!in_scan)
         nest_fault(v, "a running value is that of the scan directly around it");
-    check_combines(v, s, is_scan_op);
-    define_combines(v, s);
+    verify_combines(v, s, verify_is_scan_op);
+    verify_define_combines(v, s);
 }
 
 // Yields from, from + 1, ... have the types of the n values.
@@ -503,7 +255,7 @@ static void check_yields(struct verifier *v, const struct nest_statement *s, uin
                          uint32_t n, const nest_id *like)
 {
     for (uint32_t i = 0; i < n && from + i < s->n_yields; i++)
-        check_type(v, s->yields[from + i], dtype_of(v, like[i]), "a value it yields");
+        verify_type(v, s->yields[from + i], verify_dtype_of(v, like[i]), "a value it yields");
 }
 
 static void end_seq(struct verifier *v, nest_id id)
@@ -516,13 +268,13 @@ static void end_test(struct verifier *v, nest_id id)
 {
     const struct nest_statement *s = &v->nest->statements.at[id];
     if (s->n_yields)
-        check_type(v, s->yields[0], JOT_BOOL, "its test");
+        verify_type(v, s->yields[0], JOT_BOOL, "its test");
 }
 
 static void define_carried(struct verifier *v, const struct nest_statement *s, nest_id first)
 {
     for (uint32_t i = 0; i < s->n_in; i++)
-        define(v, first + i, dtype_of(v, s->in[i]));
+        verify_define(v, first + i, verify_dtype_of(v, s->in[i]));
 }
 
 static void hide(struct verifier *v, nest_id first, uint32_t n)
@@ -537,7 +289,7 @@ static void check_carry_loop(struct verifier *v, const struct nest_statement *s)
     nest_id id = v->statement;
     bool is_while = s->kind == NEST_WHILE;
     for (uint32_t i = 0; i < s->n_in; i++)
-        if (!check_use(v, s->in[i]))
+        if (!verify_use(v, s->in[i]))
             return;
     if (s->n_yields != s->n_in + is_while || s->n_axes != !is_while) {
         nest_fault(v, "it has %u carries, %u yields and %u axes", s->n_in, s->n_yields,
@@ -552,7 +304,7 @@ static void check_carry_loop(struct verifier *v, const struct nest_statement *s)
         check_block(v, s->other, end_seq, id);
     hide(v, s->first_carry, s->n_in);
     close_axes(v, s);
-    if (check_results(v, s, s->n_in))
+    if (verify_results(v, s, s->n_in))
         define_carried(v, s, s->result);
 }
 
@@ -560,22 +312,22 @@ static void end_first_branch(struct verifier *v, nest_id id)
 {
     const struct nest_statement *s = &v->nest->statements.at[id];
     for (uint32_t i = 0; i < s->n_results && i < s->n_yields; i++)
-        check_type(v, s->yields[i], dtype_of(v, s->result + i), "a value it yields");
+        verify_type(v, s->yields[i], verify_dtype_of(v, s->result + i), "a value it yields");
 }
 
 static void end_second_branch(struct verifier *v, nest_id id)
 {
     const struct nest_statement *s = &v->nest->statements.at[id];
     for (uint32_t i = 0; i < s->n_results && s->n_results + i < s->n_yields; i++)
-        check_type(v, s->yields[s->n_results + i], dtype_of(v, s->result + i),
-                   "a value it yields");
+        verify_type(v, s->yields[s->n_results + i], verify_dtype_of(v, s->result + i),
+                    "a value it yields");
 }
 
 static void check_if(struct verifier *v, const struct nest_statement *s)
 {
     nest_id id = v->statement;
     if (s->n_in == 1)
-        check_type(v, s->in[0], JOT_BOOL, "its predicate");
+        verify_type(v, s->in[0], JOT_BOOL, "its predicate");
     else
         nest_fault(v, "it has %u predicates", s->n_in);
     bool both = s->other != NEST_NONE;
@@ -588,7 +340,7 @@ static void check_if(struct verifier *v, const struct nest_statement *s)
     if (both)
         check_block(v, s->other, end_second_branch, id);
     for (uint32_t i = 0; i < s->n_results; i++)
-        define(v, s->result + i, dtype_of(v, s->result + i));
+        verify_define(v, s->result + i, verify_dtype_of(v, s->result + i));
 }
 
 // --- tiles
@@ -621,8 +373,8 @@ static void check_contract(struct verifier *v, const struct nest_statement *s)
         return;
     int a = (int)n->buffers.at[s->source[0]].dtype, b = (int)n->buffers.at[s->source[1]].dtype;
     if (a != b || a == JOT_BOOL)
-        nest_fault(v, "its factors are %s and %s", dtype_text(a), dtype_text(b));
-    check_accumulated(v, a, (int)n->buffers.at[s->buffer].dtype);
+        nest_fault(v, "its factors are %s and %s", verify_dtype_text(a), verify_dtype_text(b));
+    verify_accumulated(v, a, (int)n->buffers.at[s->buffer].dtype);
 }
 
 static void check_barrier(struct verifier *v, const struct nest_statement *s)
@@ -641,18 +393,18 @@ static void check_statement(struct verifier *v, const struct nest_statement *s)
 {
     switch (s->kind) {
     case NEST_OP:
-        check_op(v, s);
+        verify_op(v, s);
         break;
     case NEST_CONST:
-        if (check_results(v, s, 1))
-            define(v, s->result, (int)s->dtype);
+        if (verify_results(v, s, 1))
+            verify_define(v, s->result, (int)s->dtype);
         break;
     case NEST_INDEX:
-        check_index(v, &s->index);
+        verify_index(v, &s->index);
         if (!dtype_is_valid((int)s->dtype) || !dtype_is_integer(s->dtype))
-            nest_fault(v, "an index is an integer, not %s", dtype_text((int)s->dtype));
-        if (check_results(v, s, 1))
-            define(v, s->result, (int)s->dtype);
+            nest_fault(v, "an index is an integer, not %s", verify_dtype_text((int)s->dtype));
+        if (verify_results(v, s, 1))
+            verify_define(v, s->result, (int)s->dtype);
         break;
     case NEST_LOAD:
         check_load(v, s);

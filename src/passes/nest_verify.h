@@ -16,6 +16,8 @@ struct nest_access {
     const nest_id *path;
 };
 
+enum value_state { VALUE_UNDEFINED, VALUE_IN_SCOPE, VALUE_OUT_OF_SCOPE };
+
 struct verifier {
     const struct nest *nest;
     struct arena *arena;
@@ -31,6 +33,26 @@ struct verifier {
 
 __attribute__((format(printf, 2, 3))) void nest_fault(struct verifier *v, const char *format,
                                                       ...);
+
+// nest_verify_values.c: types, and values that are in scope where they are used.
+const char *verify_dtype_text(int d);
+int verify_dtype_of(const struct verifier *v, nest_id value); // -1 for what is no value
+bool verify_use(struct verifier *v, nest_id value);
+void verify_type(struct verifier *v, nest_id value, int dtype, const char *what);
+void verify_define(struct verifier *v, nest_id value, int dtype);
+bool verify_results(struct verifier *v, const struct nest_statement *s, uint32_t n);
+void verify_index(struct verifier *v, const struct nest_index *x);
+void verify_op(struct verifier *v, const struct nest_statement *s);
+bool verify_is_scan_op(uint16_t op);
+bool verify_is_put_op(uint16_t op);
+bool verify_is_fold_op(uint16_t op);
+// That what combines elements of one type may be of another.
+void verify_accumulated(struct verifier *v, int from, int to);
+void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
+                    int result);
+void verify_combines(struct verifier *v, const struct nest_statement *s,
+                     bool (*allowed)(uint16_t));
+void verify_define_combines(struct verifier *v, const struct nest_statement *s);
 
 // Everything about places in buffers, after the walk: ranges, one point to an element, reads of
 // what other points write, reads of what nothing wrote.
