@@ -32,6 +32,16 @@ static LLVMValueRef call3(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLV
     return cg_intrinsic(m, "llvm.fma", LLVMTypeOf(x), 3, (LLVMValueRef[]){x, y, z});
 }
 
+static LLVMValueRef with_sign(struct machine *m, LLVMValueRef x, LLVMValueRef s)
+{
+    return m->module->is_gpu ? gpu_copysign(m, x, s) : call2(m, "llvm.copysign", x, s);
+}
+
+static LLVMValueRef quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    return m->module->is_gpu ? gpu_quotient_of_unit(m, x, y) : LLVMBuildFDiv(m->b, x, y, "");
+}
+
 // Constants take their lane count from the first parameter, which every template calls x or a.
 // The builder knows it: templates are entered through enter().
 static _Thread_local unsigned lanes_now;
@@ -45,11 +55,12 @@ static _Thread_local unsigned lanes_now;
 #define SUB(a, c) LLVMBuildFSub(machine->b, a, c, "")
 #define MUL(a, c) LLVMBuildFMul(machine->b, a, c, "")
 #define DIV(a, c) LLVMBuildFDiv(machine->b, a, c, "")
+#define DIV_OF_UNIT(a, c) quotient_of_unit(machine, a, c)
 #define SQRT(a) call1(machine, "llvm.sqrt", a)
 #define FMA(a, c, d) call3(machine, a, c, d)
 #define NEG(a) LLVMBuildFNeg(machine->b, a, "")
 #define ABS(a) call1(machine, "llvm.fabs", a)
-#define COPYSIGN(a, s) call2(machine, "llvm.copysign", a, s)
+#define COPYSIGN(a, s) with_sign(machine, a, s)
 #define RINT(a) call1(machine, "llvm.rint", a)
 #define LT(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLT, a, c, "")
 #define LE(a, c) LLVMBuildFCmp(machine->b, LLVMRealOLE, a, c, "")

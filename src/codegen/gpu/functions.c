@@ -321,3 +321,52 @@ LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y)
     }
     return all;
 }
+
+// ---- Without a function
+
+LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    unsigned lanes = cg_lanes_of(x);
+    LLVMTypeRef lane =
+        LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+    bool is_wide = lane == m->module->f64;
+    LLVMTypeRef bits = is_wide ? m->module->i64 : m->module->i32;
+    LLVMValueRef top =
+        cg_splat(m, LLVMConstInt(bits, UINT64_C(1) << (is_wide ? 63 : 31), 0), lanes);
+    bits = cg_with_lanes(bits, lanes);
+    LLVMValueRef own = LLVMBuildBitCast(m->b, x, bits, "");
+    own = LLVMBuildAnd(m->b, own, LLVMConstNot(top), "");
+    sign = LLVMBuildAnd(m->b, LLVMBuildBitCast(m->b, sign, bits, ""), top, "");
+    return LLVMBuildBitCast(m->b, LLVMBuildOr(m->b, own, sign, ""), type, "");
+}
+
+static LLVMValueRef approximate_inverse(struct machine *m, LLVMValueRef x)
+{
+    static const char name[] = "llvm.nvvm.rcp.approx.ftz.f";
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(m->module->context, id, NULL, 0);
+    return LLVMBuildCall2(m->b, type, f, &x, 1, "");
+}
+
+// Two corrections of x times an approximate 1/y, which is corrected itself: rounded correctly where
+// nothing underflows, and where y is 1 all of it is exact.
+LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    unsigned lanes = cg_lanes_of(x);
+    LLVMValueRef inverse = lanes > 1 ? LLVMGetPoison(type) : approximate_inverse(m, y);
+    for (unsigned i = 0; lanes > 1 && i < lanes; i++)
+        inverse = LLVMBuildInsertElement(m->b, inverse,
+                                         approximate_inverse(m, cg_extract(m, y, i, 1)),
+                                         LLVMConstInt(m->module->i32, i, 0), "");
+    LLVMValueRef minus = LLVMBuildFNeg(m->b, y, "");
+    LLVMValueRef one = cg_splat(m, LLVMConstReal(m->module->f32, 1), lanes);
+#define FMA(a, b, c) cg_intrinsic(m, "llvm.fma", type, 3, (LLVMValueRef[]){a, b, c})
+    inverse = FMA(FMA(minus, inverse, one), inverse, inverse);
+    LLVMValueRef q = LLVMBuildFMul(m->b, x, inverse, "");
+    q = FMA(FMA(minus, q, x), inverse, q);
+    return FMA(FMA(minus, q, x), inverse, q);
+#undef FMA
+}

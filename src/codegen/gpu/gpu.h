@@ -127,6 +127,7 @@ struct gpu_tiles {
     nest_id along,
         across; // axes: what is put is contiguous along one, what is read is so across
     int64_t count;
+    bool is_exact; // the tiles are full
 };
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
 void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile);
@@ -224,6 +225,10 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant);
 LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+// One operation for what LLVM selects five for.
+LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign);
+// DIV_OF_UNIT (base/math) of f32s, the quotient's bits, without the branch of a general one.
+LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 
 // statement.c: what is lowered otherwise than on the host; false: as there.
 bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
