@@ -21,8 +21,11 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
 {
     const struct nest_statement *s = cg_statement(l, loop);
     const struct nest_block *b = &l->nest->blocks.at[s->body];
-    *out = (struct gpu_tiles){
-        .s = s, .along = s->axes[s->n_axes - 1], .across = NEST_NONE, .count = 1};
+    *out = (struct gpu_tiles){.s = s,
+                              .along = s->axes[s->n_axes - 1],
+                              .across = NEST_NONE,
+                              .count = 1,
+                              .is_exact = true};
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
         if (t->kind > NEST_PUT)
@@ -38,6 +41,7 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
         bool is_side = s->axes[k] == out->along || s->axes[k] == out->across;
         if (is_side && extent < SIDE)
             return false;
+        out->is_exact &= !is_side || extent % SIDE == 0;
         out->count *= is_side ? (extent + SIDE - 1) / SIDE : extent;
     }
     return true;
@@ -48,16 +52,26 @@ static LLVMValueRef axis_value(struct cg_lowering *l, LLVMValueRef first, LLVMVa
     return LLVMBuildAdd(l->m.b, first, gpu_wide(l, more), "");
 }
 
-// if both axes are inside
+// if both axes are inside.  Of exact tiles all is: without a branch the reads of a thread are on
+// their way at once.
 static struct cg_branch inside_open(struct cg_lowering *l, const struct gpu_tiles *t)
 {
     LLVMBuilderRef b = l->m.b;
+    if (t->is_exact)
+        return (struct cg_branch){0};
     LLVMValueRef inside[2];
     nest_id axes[] = {t->along, t->across};
     for (int i = 0; i < 2; i++)
         inside[i] = LLVMBuildICmp(b, LLVMIntSLT, l->axes[axes[i]],
                                   cg_int(l->module, l->nest->axes.at[axes[i]].extent), "");
     return cg_if_open(l, LLVMBuildAnd(b, inside[0], inside[1], ""));
+}
+
+static void inside_close(struct cg_lowering *l, const struct gpu_tiles *t,
+                         struct cg_branch *inside)
+{
+    if (!t->is_exact)
+        cg_if_close(l, inside);
 }
 
 static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_statement *s,
@@ -79,29 +93,35 @@ struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_stateme
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
 }
 
-// Rows line, line + 8, ... of the tile: what is contiguous across is stored in it.
+// What is contiguous across the tile in one of its rows: stored in shared memory.
+static void stage_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef row)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        nest_id id = body->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (!is_turned(l, s, t->along, t->across))
+            continue;
+        LLVMValueRef memory = l->staged[id];
+        l->staged[id] = NULL;
+        LLVMValueRef v = cg_to_memory(l, cg_load(l, s).re, s->dtype);
+        l->staged[id] = memory;
+        LLVMBuildStore(l->m.b, v, place_in_tile(l, s, row, l->gpu->column));
+    }
+}
+
+// Rows line, line + 8, ... of the tile.
 static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
                   LLVMValueRef across)
 {
-    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
     for (int k = 0; k < SIDE / ROWS; k++) {
         LLVMValueRef row =
             LLVMBuildAdd(l->m.b, l->gpu->line, gpu_i32(l, (int64_t)k * ROWS), "");
         l->axes[t->along] = axis_value(l, along, row);
         l->axes[t->across] = axis_value(l, across, l->gpu->column);
         struct cg_branch inside = inside_open(l, t);
-        for (uint32_t i = 0; i < body->statements.count; i++) {
-            nest_id id = body->statements.at[i];
-            const struct nest_statement *s = cg_statement(l, id);
-            if (!is_turned(l, s, t->along, t->across))
-                continue;
-            LLVMValueRef memory = l->staged[id];
-            l->staged[id] = NULL;
-            LLVMValueRef v = cg_to_memory(l, cg_load(l, s).re, s->dtype);
-            l->staged[id] = memory;
-            LLVMBuildStore(l->m.b, v, place_in_tile(l, s, row, l->gpu->column));
-        }
-        cg_if_close(l, &inside);
+        stage_row(l, t, row);
+        inside_close(l, t, &inside);
     }
 }
 
@@ -143,7 +163,7 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
         l->axes[t->across] = axis_value(l, across, g->line);
         struct cg_branch inside = inside_open(l, t);
         cg_lower_block(l, s->body);
-        cg_if_close(l, &inside);
+        inside_close(l, t, &inside);
     }
     gpu_sync(l);
 }
