@@ -341,6 +341,12 @@ void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVM
                    LLVMValueRef count);
 LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
 void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq);
+// Steps of a loop over time that a thread of a GPU had better write out, 1: just the one; they have
+// cg_stack_step in front of them.  store is for the puts of those from `first` on.
+int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq);
+void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
+                    int64_t steps);
+void cg_strip_end(struct cg_lowering *l, const struct nest_statement *seq);
 
 // line.c: rows of a put that lie across cache lines, made whole lines of.  The row of lane i takes
 // place i of lines: what the tile before left, and what this one has.

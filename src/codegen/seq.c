@@ -62,28 +62,38 @@ static void define(struct cg_lowering *l, nest_id first, const struct state *fro
             l->values[first + i] = *place(l, from, i);
 }
 
-// Steps first .. first + count - 1, from what init says; in tiles, step i is the i-th of a tile.
+// Steps first .. first + count - 1, from what init says, in strips of so many that are written out;
+// in tiles, step i is the i-th of a tile.
 static struct state run(struct cg_lowering *l, const struct nest_statement *s,
                         const struct state *init, LLVMValueRef first, LLVMValueRef count,
-                        bool is_tile)
+                        int64_t strip, bool is_tile)
 {
     LLVMBuilderRef b = l->m.b;
     struct state phis = *init;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
-    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
+    LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
+    struct cg_loop loop =
+        cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, strip));
     if (loop.body)
         phis = open_phis(l, s, init, before);
-    LLVMValueRef step = LLVMBuildAdd(b, first, loop.index, "");
-    LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
-    l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
-    if (is_tile)
-        cg_stack_step(l, s, loop.index, count);
-    define(l, s->first_carry, &phis);
+    struct state next = phis;
+    LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
     const struct nest_statement *outer = l->time;
     l->time = s;
-    cg_lower_block(l, s->body);
+    for (int64_t k = 0; k < strip; k++) {
+        LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
+        l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
+        if (is_tile)
+            cg_stack_step(l, s, loop.index, count);
+        if (strip > 1)
+            cg_stack_step(l, s, cg_int(l->module, k), cg_int(l->module, strip));
+        define(l, s->first_carry, &next);
+        cg_lower_block(l, s->body);
+        next = collect(l, s, s->yields);
+    }
     l->time = outer;
-    struct state next = collect(l, s, s->yields);
+    if (strip > 1)
+        cg_strip_store(l, s, start, strip);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     cg_loop_close(l, &loop);
     if (!loop.body)
@@ -114,7 +124,7 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
     LLVMValueRef count = LLVMBuildSelect(b, fits, rest, size, "");
     LLVMValueRef first = s->reverse ? LLVMBuildSub(b, rest, count, "") : time;
     cg_stack_move(l, s, NEST_LOAD, first, count);
-    struct state next = run(l, s, &phis, first, count, true);
+    struct state next = run(l, s, &phis, first, count, 1, true);
     cg_stack_move(l, s, NEST_PUT, first, count);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     cg_loop_close(l, &loop);
@@ -136,9 +146,12 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
     int64_t n = cg_extent(l, s);
     if (n > 0) {
         cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
+        int64_t strip = l->gpu ? cg_strip_find(l, s) : 1;
         end = !l->gpu && cg_stack_find(l, s)
                   ? run_tiles(l, s, &end)
-                  : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), false);
+                  : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip, false);
+        if (strip > 1)
+            cg_strip_end(l, s);
         cg_forget_hoisted(l, s->body);
     }
     define(l, s->result, &end);

@@ -6,10 +6,15 @@
 //
 // 16 steps are done between memory of this worker with one vector a step, and what they read and
 // put is transposed on the way there and back, so that memory sees whole cache lines.
-#include "codegen/lower.h"
+//
+// A thread of a GPU writes a strip of a few steps out: what it puts in them goes to memory 16 bytes at
+// once, and what it reads in them is on its way at once.
+#include "codegen/gpu/gpu.h"
 
 #define CACHE_LINE 64
 #define SHORTEST 8 // loops that are worth it
+#define STRIP 8    // steps
+#define WIDEST 16  // bytes of an access
 
 static bool has_values(const struct nest_index *x)
 {
@@ -30,8 +35,8 @@ static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id 
     return n;
 }
 
-bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
-                  const struct nest_statement *s, nest_id lanes)
+static bool lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
+                            const struct nest_statement *s)
 {
     bool load = s->kind == NEST_LOAD;
     if ((!load && s->kind != NEST_PUT) || s->op || s->guard != NEST_NONE ||
@@ -39,13 +44,18 @@ bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
         return false;
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t along = nest_index_factor(&s->index, seq->axes[0]);
-    int64_t across = nest_index_factor(&s->index, lanes);
-    if ((along != 1 && along != -1) || (across > -4 && across < 4) ||
-        dtype_is_complex(b->dtype))
+    if ((along != 1 && along != -1) || dtype_is_complex(b->dtype))
         return false;
     // Nobody may ask for what is put before it is there.
     return load ? b->role == NEST_IN
                 : b->role != NEST_LOCAL && count_uses(l, seq->body, s->buffer) == 1;
+}
+
+bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
+                  const struct nest_statement *s, nest_id lanes)
+{
+    int64_t across = nest_index_factor(&s->index, lanes);
+    return (across <= -4 || across >= 4) && lies_along_time(l, seq, s);
 }
 
 // Puts whose rows begin anywhere in a cache line, with a line for every step of a tile.
@@ -405,4 +415,80 @@ void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq)
                         true);
         l->stacks[id] = (struct cg_stack){0};
     }
+}
+
+// ---- Strips
+
+// Whether a strip's puts are accesses of 16 bytes.
+static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq,
+                         const struct nest_statement *s, int64_t steps)
+{
+    if (s->kind != NEST_PUT || !lies_along_time(l, seq, s))
+        return false;
+    unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
+    if (steps * bytes < WIDEST)
+        return false;
+    nest_id axis = l->vector_axis;
+    l->vector_axis = seq->axes[0];
+    l->lanes = WIDEST / bytes;
+    bool is_aligned = cg_gpu_alignment(l, s) == WIDEST;
+    l->lanes = 1;
+    l->vector_axis = axis;
+    return is_aligned;
+}
+
+int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    int64_t steps = STRIP;
+    bool moves = false;
+    while (steps > 1 && (cg_extent(l, seq) % steps || !gpu_is_short(l, seq->body, steps)))
+        steps /= 2;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind > NEST_PUT)
+            return 1;
+        bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
+        moves |= is_access && nest_index_factor(&s->index, seq->axes[0]) != 0;
+    }
+    if (!moves || l->lanes > 1 || gpu_is_together(l) || l->gpu->network)
+        return 1;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (!l->hoisted[id] && is_strip_put(l, seq, s, steps))
+            l->stacks[id].memory = cg_alloca(
+                l, cg_memory_type(l->module, l->nest->buffers.at[s->buffer].dtype), steps);
+    }
+    return steps;
+}
+
+void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
+                    int64_t steps)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        if (!l->stacks[id].memory)
+            continue;
+        const struct nest_statement *s = cg_statement(l, id);
+        jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
+        LLVMTypeRef lane = cg_memory_type(l->module, d);
+        unsigned n = WIDEST / dtype_get(d)->bytes;
+        LLVMValueRef to = row_of(l, seq, s, lane, first, cg_int(l->module, steps));
+        for (int64_t k = 0; k < steps; k += n) {
+            LLVMValueRef from = cg_at(l, lane, l->stacks[id].memory, cg_int(l->module, k));
+            LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMVectorType(lane, n), from, "");
+            LLVMSetAlignment(v, dtype_get(d)->bytes);
+            v = LLVMBuildStore(l->m.b, v, cg_at(l, lane, to, cg_int(l->module, k)));
+            LLVMSetAlignment(v, WIDEST);
+        }
+    }
+}
+
+void cg_strip_end(struct cg_lowering *l, const struct nest_statement *seq)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        l->stacks[b->statements.at[i]] = (struct cg_stack){0};
 }

@@ -329,6 +329,39 @@ START_TEST(transposes_go_through_shared_memory)
                              "}\n");
     ck_assert_int_eq(count(ptx, "st.shared.f32"), 4);
     ck_assert_int_eq(count(ptx, "ld.shared.f32"), 4);
+    // All reads of a tile are in one block of code, between that of the loop and its barrier.
+    const char *first = strstr(ptx, "ld.global"), *barrier = strstr(ptx, "bar.sync");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_nonnull(barrier);
+    const char *label = strstr(first, "$L");
+    ck_assert(label == NULL || label > barrier);
+    check_clean(ptx);
+}
+END_TEST
+
+// Lanes that put a number at every step of a loop over time, beside the one before.
+#define PATH(n, all)                                                                           \
+    "kernel path(x: f32[1024], y: out f32[" all "]) {\n"                                       \
+    "  %0 = const 0x3f800000 : f32\n"                                                          \
+    "  par i < 1024 {\n"                                                                       \
+    "    %1 = load x[i] : f32\n"                                                               \
+    "    seq t < " n " carry %2 = %0 {\n"                                                      \
+    "      %3 = fma %1, %2, %2 : f32\n"                                                        \
+    "      put y[" n "*i + t] = %3\n"                                                          \
+    "      yield %3\n"                                                                         \
+    "    } -> %4\n"                                                                            \
+    "  }\n"                                                                                    \
+    "}\n"
+
+START_TEST(steps_are_put_together)
+{
+    const char *ptx = ptx_of(PATH("1000", "1024000"));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 2);
+    ck_assert_int_eq(count(ptx, "st.global.f32"), 0);
+    check_clean(ptx);
+    // Rows of 1002 numbers begin anywhere.
+    ptx = ptx_of(PATH("1002", "1026048"));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 0);
     check_clean(ptx);
 }
 END_TEST
@@ -364,6 +397,21 @@ START_TEST(architectures_that_nobody_knows)
 }
 END_TEST
 
+START_TEST(tanh_has_no_branch)
+{
+    const char *ptx = ptx_of("kernel t(x: f32[1048576], y: out f32[1048576]) {\n"
+                             "  par i < 1048576 {\n"
+                             "    %0 = load x[i] : f32\n"
+                             "    %1 = tanh %0 : f32\n"
+                             "    put y[i] = %1\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "div.rn.f32"), 0);
+    ck_assert_int_eq(count(ptx, "rcp.approx"), 4);
+    check_assembles(ptx);
+}
+END_TEST
+
 // Lanes with a row of `n` numbers each, that is written forwards and read backwards.
 #define TAPE(n)                                                                                \
     "kernel tape(x: f32[1024], y: out f32[1024]) {\n"                                          \
@@ -387,6 +435,7 @@ END_TEST
 // A driver starts no kernel whose threads have more memory of their own, and does not say why.
 START_TEST(threads_have_little_memory)
 {
+    ck_assert_int_eq(count(ptx_of(TAPE("1000")), "ld.local.f32"), 8); // on their way at once
     check_assembles(ptx_of(TAPE("131072")));
     struct cg_response r = compiled(TAPE("131088"), "cuda sm_90");
     ck_assert_int_ne(r.status, JOT_OK);
@@ -412,6 +461,8 @@ int main(void)
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, transposes_go_through_shared_memory);
+    tcase_add_test(c, steps_are_put_together);
+    tcase_add_test(c, tanh_has_no_branch);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, threads_have_little_memory);
     tcase_add_test(c, architectures_that_nobody_knows);
