@@ -2,21 +2,11 @@
 // What a device costs besides the work: transfers, memory, calls.
 //
 //     devices [host | cuda | cuda:1]
-#include "jot/jot.h"
+#include "measure.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define REPEATS 7
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void fail(const char *what)
 {
@@ -36,15 +26,15 @@ static void time_transfers(jot_device *d)
         jot_array *here = jot_array_full(JOT_F32, 1, n);
         memset(buffer, 0, (size_t)bytes);
         for (int i = 0; i < REPEATS; i++) {
-            double start = now();
+            double start = seconds();
             jot_array *there = jot_array_to(here, d);
             if (!there || jot_array_wait(there) != JOT_OK)
                 fail("upload");
-            double middle = now();
+            double middle = seconds();
             if (jot_array_read(there, buffer, (size_t)n) != JOT_OK)
                 fail("download");
             to = least(to, middle - start);
-            from = least(from, now() - middle);
+            from = least(from, seconds() - middle);
             jot_array_release(there);
         }
         printf("%-12lld %8.1f (%4.1f) %8.1f (%4.1f)\n", (long long)bytes, to * 1e6,
@@ -63,13 +53,13 @@ static void time_calls(jot_device *d, int64_t n)
     double together = 1e9, alone = 1e9, first;
     jot_executable *f = jot_jit(jot_fn(add_one), .device = d);
     jot_array *here = jot_array_full(JOT_F32, 1, n), *x = jot_array_to(here, d), *y;
-    double start = now();
+    double start = seconds();
     if (jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK || jot_array_wait(y) != JOT_OK)
         fail("call");
-    first = now() - start;
+    first = seconds() - start;
     jot_array_release(y);
     for (int i = 0; i < REPEATS; i++) {
-        start = now();
+        start = seconds();
         for (int call = 0; call < CALLS; call++) {
             if (jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK)
                 fail("call");
@@ -77,14 +67,14 @@ static void time_calls(jot_device *d, int64_t n)
         }
         if (jot_device_wait(d) != JOT_OK)
             fail("wait");
-        together = least(together, (now() - start) / CALLS);
-        start = now();
+        together = least(together, (seconds() - start) / CALLS);
+        start = seconds();
         for (int call = 0; call < CALLS; call++) {
             if (jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK || jot_array_wait(y) != JOT_OK)
                 fail("call");
             jot_array_release(y);
         }
-        alone = least(alone, (now() - start) / CALLS);
+        alone = least(alone, (seconds() - start) / CALLS);
     }
     printf("x + 1, %9lld: %8.2f us a call, %8.2f with a wait, the first %.1f ms\n",
            (long long)n, together * 1e6, alone * 1e6, first * 1e3);

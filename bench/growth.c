@@ -7,24 +7,14 @@
 // code depends on how soon kernels repeat; it is not marked while it is small.
 //
 //     growth [LARGEST [FAMILY...]]     the largest number of operations, 1000 unless told
-#include <jot/jot.h>
+#include "measure.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { STAGES = 4, WIDTH = 8 };
 
 static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "code"};
 static const size_t small[STAGES] = {2000, 2000, 2000, 3 << 20};
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // ---- functions of size n ----
 

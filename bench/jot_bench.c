@@ -13,11 +13,11 @@
 // the disk cache is the driver's affair.  With arguments it runs the cases whose names contain one
 // of them (all: every case) and prints a table.
 #include "cases.h"
+#include "measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // Those of the device that calls are made on.
 static struct bench_run runs[MAX_RUNS];
@@ -29,13 +29,6 @@ static struct {
     jot_executable *f;
     jot_array *in[MAX_INPUTS];
 } now;
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static jot_status call_once(jot_executable *f)
 {

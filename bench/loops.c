@@ -2,29 +2,11 @@
 // Loops whose steps are coupled: nanoseconds a step, beside the phases that a step has.
 //
 //     build/bench/loops [name]
-#include <jot/jot.h>
+#include "measure.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { STEPS = 2000, ROUNDS = 15, INPUTS = 16 };
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(jot_status status)
-{
-    if (status != JOT_OK) {
-        fprintf(stderr, "%s\n", jot_error_message());
-        exit(1);
-    }
-}
 
 // A recurrent cell over rows of inputs.
 static jot_value cell(jot_value h, jot_value w, jot_value u, jot_value x, jot_value b)

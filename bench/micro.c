@@ -3,14 +3,11 @@
 // cache.  Ends with a failure when something that does not depend on the machine's speed is wrong:
 // a call that allocates, or a load that needs LLVM.  Then a product of matrices beside what the
 // machine can do.
-#include <jot/jot.h>
+#include "measure.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 // ---- counting allocations ----
@@ -38,21 +35,6 @@ void *realloc(void *block, size_t size)
 #else
 static const size_t n_allocations;
 #endif
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(jot_status status)
-{
-    if (status != JOT_OK) {
-        fprintf(stderr, "%s\n", jot_error_message());
-        exit(1);
-    }
-}
 
 static int by_size(const void *a, const void *b)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reverse mode keeps of a loop: every policy gives the bits of every other, and stores what it
 // says.
-#include "pass_support.h"
+#include "control_support.h"
 
 #include "ir/control.h"
 #include "passes/cost.h"
@@ -117,15 +117,6 @@ static uint32_t program_with(int i, bool reverse, int checkpoint)
 }
 
 static const bool *inexact_mask(uint32_t f) { return inexact_inputs(graph(f)); }
-
-static struct ir_tensor *draw_inputs(uint32_t f, uint64_t *state)
-{
-    uint32_t n = graph(f)->n_params;
-    struct ir_tensor *x = arena_array(module->arena, struct ir_tensor, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = draw(ir_type_of(graph(f), i), state);
-    return x;
-}
 
 static void check_same_bits(int program, int checkpoint, uint32_t f, uint32_t g,
                             const struct ir_tensor *x)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reverse mode through a while that nobody knows the trips of: the slots make no difference to any bit,
 // and a bound gives the same derivatives.
-#include "pass_support.h"
+#include "control_support.h"
 
 #include "ir/control.h"
 
@@ -128,15 +128,6 @@ static uint32_t program_with(int i, const char *attributes)
 }
 
 static const bool *inexact_mask(uint32_t f) { return inexact_inputs(graph(f)); }
-
-static struct ir_tensor *draw_inputs(uint32_t f, uint64_t *state)
-{
-    uint32_t n = graph(f)->n_params;
-    struct ir_tensor *x = arena_array(module->arena, struct ir_tensor, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = draw(ir_type_of(graph(f), i), state);
-    return x;
-}
 
 START_TEST(slots_agree)
 {
