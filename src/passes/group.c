@@ -603,6 +603,8 @@ static void merge_readers(struct schedule *s, ir_id v)
 static void count_cheap(struct schedule *s)
 {
     ir_for_each_node (s->g, n) {
+        if (n->n_out == 0)
+            continue;
         int sum = node_is_index(n) ? ops_of(s, n->out) : 1;
         for (uint32_t i = 0; i < n->n_in; i++) {
             int x = s->cheap[ir_operand(s->g, n, i)];

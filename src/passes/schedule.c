@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "ir/control.h"
 #include "ir/indexing.h"
+#include "passes/group.h"
 #include "passes/passes.h"
 #include "passes/points.h"
 #include "passes/transform.h"
@@ -220,7 +221,7 @@ static void share_updated(struct schedule *s)
     const struct ir_graph *g = s->g;
     for (uint32_t i = g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &g->nodes.at[i];
-        if (s->decision[n->out] != DECIDE_MEMBER ||
+        if (!node_is_update(n) || s->decision[n->out] != DECIDE_MEMBER ||
             s->groups.at[group_root(s, s->group_of[n->out])].roots.at[0] != n->out ||
             s->groups.at[group_root(s, s->group_of[n->out])].kind != GROUP_UPDATE)
             continue;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Effects under every transform: they are kept, in order, and done once.
-#include "pass_support.h"
+#include "schedule_support.h"
 
 #include "ir/control.h"
-#include "passes/schedule.h"
 
 // The texts of the checks that a run comes by when every branch is taken and every loop runs once.
 static void list_checks(const struct ir_graph *g, struct strbuf *s)
@@ -449,6 +448,34 @@ START_TEST(test_schedule)
 }
 END_TEST
 
+// A check has no result: the update behind it is made in the memory of its own operand, not in that
+// of the flags.
+START_TEST(test_schedule_of_an_update_behind)
+{
+    uint32_t f =
+        parse("jot ir 1\n"
+              "function @0 f(%x: f64[], %h: i32[4], %at: i32[4,1], %u: i32[4]) {\n"
+              "  %y = sqrt %x : f64[]\n"
+              "  %p = eq %y, %y : bool[]\n" CHECK("%p", "a") //
+              "  %z = scatter_add %h, %at, %u {offset_dims=[], collapsed_dims=[0], "
+              "operand_batch=[], index_batch=[], index_map=[0], unique=0, mode=3} : i32[4]\n"
+              "  %s = reduce_sum %z {axes=[0]} : i32[]\n"
+              "  return %y, %s\n"
+              "}\n");
+    double x = 4;
+    int32_t h[4] = {1, 2, 3, 4}, at[4] = {0, 2, 2, 9}, u[4] = {5, 6, 7, 8};
+    void *inputs[] = {&x, h, at, u}, *outputs[] = {&(double){0}, &(int32_t){0}};
+    struct ir_tensor in[4];
+    for (uint32_t i = 0; i < 4; i++)
+        in[i] = (struct ir_tensor){ir_type_of(graph(f), i), inputs[i]};
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    check_run(f, p, in);
+    x = -1;
+    ck_assert_int_eq(nest_program_eval(p, inputs, outputs), JOT_ERR_CHECK);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_kept_once, 0, N_PROGRAMS);
@@ -460,6 +487,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_of_a_bounded_loop);
     tcase_add_test(t, test_bound_as_a_count);
     tcase_add_test(t, test_schedule);
+    tcase_add_test(t, test_schedule_of_an_update_behind);
 }
 
 int main(void) { return support_run("effects", add_tests); }

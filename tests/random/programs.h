@@ -34,8 +34,9 @@ enum program_property {
     PROGRAM_UNROLLS = 1u << 10,   // derivatives are those of its run without loops
     PROGRAM_KEEPS = 1u << 11,     // transforms keep effects and their order
     PROGRAM_MACHINE = 1u << 12,   // machine code of transforms gives bits and effects
-    PROGRAM_FAULT = 1u << 13,     // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 14,
+    PROGRAM_CHECKS = 1u << 13,    // checks of numbers stop kernels and evaluator alike
+    PROGRAM_FAULT = 1u << 14,     // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 15,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 

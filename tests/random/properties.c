@@ -6,8 +6,9 @@
 #include "support/nest_eval.h"
 
 const char *const program_property_names[PROGRAM_PROPERTIES] = {
-    "verifies",   "prints", "canonical", "simplifies", "schedules", "separate", "native",
-    "transposes", "maps",   "commutes",  "unrolls",    "keeps",     "machine",  "fault",
+    "verifies", "prints", "canonical",  "simplifies", "schedules",
+    "separate", "native", "transposes", "maps",       "commutes",
+    "unrolls",  "keeps",  "machine",    "checks",     "fault",
 };
 
 bool check_refuse(struct checker *c, const char *what)
@@ -111,11 +112,12 @@ uint32_t check_final(struct checker *c, uint32_t f)
     return pass_simplify(c->m, pass_count_trips(c->m, f));
 }
 
-static bool schedules(struct checker *c, bool separate)
+// stops: what the check that fails says, or NULL.
+static bool schedules(struct checker *c, uint32_t f, bool separate, const char *stops)
 {
     struct nest_program *p;
     struct schedule_options options = {.separate = separate, .no_gemm = true};
-    const struct ir_graph *g = ir_function(c->m, check_final(c, c->f));
+    const struct ir_graph *g = ir_function(c->m, check_final(c, f));
     if (pass_schedule(c->m->arena, g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");
     if (nest_program_verify(p, c->why) + plan_verify(p, c->why)) {
@@ -134,14 +136,28 @@ static bool schedules(struct checker *c, bool separate)
         out[i].data = data[i] =
             arena_allocate(c->m->arena, check_bytes(c->m, out[i].type) + 64);
     }
-    if (nest_program_eval(p, in, data) != JOT_OK) {
+    jot_status status = nest_program_eval(p, in, data);
+    if (stops && status == JOT_ERR_CHECK && !strcmp(jot_error_message(), stops))
+        return true;
+    if (stops || status != JOT_OK) {
         schedule_print(c->why, p);
+        strbuf_printf(c->why, "the evaluator says '%s'\n", stops ? stops : "");
         return check_refuse(c, "interpreter of nests");
     }
     if (check_outputs(c, separate ? "separate kernels" : "fused kernels", out))
         return true;
     schedule_print(c->why, p);
     return false;
+}
+
+static bool checks_numbers(struct checker *c)
+{
+    uint32_t f = pass_check_numbers(c->m, c->f, PASS_CHECK_NAN);
+    struct ir_tensor *out = arena_array(c->m->arena, struct ir_tensor, c->g->outputs.count + 1);
+    jot_status status = ir_eval(c->m->arena, ir_function(c->m, f), c->in, out);
+    if (status != JOT_OK && status != JOT_ERR_CHECK)
+        return check_refuse(c, "evaluator");
+    return schedules(c, f, false, status ? arena_text(c->m->arena, jot_error_message()) : NULL);
 }
 
 static bool runs_native(struct checker *c)
@@ -199,9 +215,9 @@ static bool holds(struct checker *c, unsigned property)
     case PROGRAM_SIMPLIFIES:
         return simplifies(c);
     case PROGRAM_SCHEDULES:
-        return schedules(c, false);
+        return schedules(c, c->f, false, NULL);
     case PROGRAM_SEPARATE:
-        return schedules(c, true);
+        return schedules(c, c->f, true, NULL);
     case PROGRAM_NATIVE:
         return runs_native(c);
     case PROGRAM_TRANSPOSES:
@@ -216,6 +232,8 @@ static bool holds(struct checker *c, unsigned property)
         return check_keeps(c);
     case PROGRAM_MACHINE:
         return check_machine(c);
+    case PROGRAM_CHECKS:
+        return checks_numbers(c);
     default:
         return agrees_with_wrong_copy(c);
     }

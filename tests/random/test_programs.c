@@ -41,6 +41,8 @@ static unsigned properties_of(uint64_t program)
         p |= PROGRAM_SCHEDULES;
     if (program % 9 == 1)
         p |= PROGRAM_SEPARATE;
+    if (program % 5 == 2)
+        p |= PROGRAM_CHECKS;
     if (program % 8 == 2 || program % 16 == 7)
         p |= PROGRAM_NATIVE;
     if (kind & PROGRAM_DERIVABLE && kind & PROGRAM_LOOPS)

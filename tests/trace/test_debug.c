@@ -260,6 +260,34 @@ START_TEST(test_nan_is_named)
 }
 END_TEST
 
+static jot_value counted(jot_value x, jot_value h)
+{
+    jot_value m = jot_at_add(jot_zeros(JOT_I32, 4), jot_convert(x, JOT_I32), 1);
+    x = jot_add(x, jot_take(x, m));
+    h = jot_at_add(h, m, 1);
+    return jot_add(jot_sum(x), jot_sum(h));
+}
+
+// Scatters between the checks.
+START_TEST(test_numbers_beside_updates)
+{
+    const char *kinds[] = {"nan", "inf"};
+    for (int k = 0; k < 2; k++) {
+        jot_array *x = vector(4, (const double[]){0, 1, 1, 3}), *y = NULL;
+        jot_array *h = jot_array_full(JOT_I32, 0, 4);
+        setenv("JOT_CHECK", kinds[k], 1);
+        jot_executable *e = jot_jit(jot_fn(counted));
+        must(jot_call(e, JOT_IN(x, h), JOT_OUT(y)));
+        unsetenv("JOT_CHECK");
+        check_numbers(y, 1, (const double[]){12}, 0);
+        jot_executable_release(e);
+        jot_array_release(x);
+        jot_array_release(h);
+        jot_array_release(y);
+    }
+}
+END_TEST
+
 static jot_value safe_log(jot_value x)
 {
     return jot_sum(jot_where(jot_greater(x, 0), jot_log(x), 0));
@@ -306,6 +334,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_scope);
     tcase_add_test(t, test_threads);
     tcase_add_test(t, test_nan_is_named);
+    tcase_add_test(t, test_numbers_beside_updates);
     tcase_add_test(t, test_guard);
 }
 
