@@ -39,8 +39,9 @@ enum cost_constant {
     COST_EXPANDED_STATE = 64,   // elements of its carries
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane
     COST_ROWS = 4,              // of a lane that one loop leaves for another: worth one kernel
-    COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps of one loop for the next
-    COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
+    COST_TAPE_OF_LANE =
+        32 << 10, // bytes that a lane keeps of one loop for the next, and in tables
+    COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
 };
 
 // Of one scalar of an elementwise op.

@@ -21,10 +21,12 @@ struct survey {
     const struct ir_graph *g;      // that is looked at
     const struct ir_graph *joined; // the function of several loops, or NULL
     uint8_t *uses;                 // of values of g, at most 2
-    int64_t ops;                   // when elements are written out
-    int64_t held;                  // elements of carries and of results of loops
-    struct sum bytes;              // of locals when they are looped over
-    struct sum tape; // bytes of the rows that a loop leaves for what comes after it
+    bool *kept;            // values of g whose elements are those of a carry that is kept
+    int64_t ops;           // when elements are written out
+    int64_t held;          // elements of carries and of results of loops
+    struct sum bytes;      // of locals when they are looped over
+    struct sum kept_bytes; // of those whose elements are moved and set only
+    struct sum tape;       // bytes of the rows that a loop leaves for what comes after it
     const struct ir_node *looped; // a while whose lanes cannot be looped over
     const struct ir_node *by;     // what cannot be done, and why
     const char *why;
@@ -77,14 +79,59 @@ static int64_t folded_of(const struct survey *u, const struct lane_graph *f,
     return u->g == u->joined && product > COST_EXPANDED_STATE ? 1 : product;
 }
 
-static void survey_graph(struct survey *u, const struct lane_graph *f);
+// The operand that its first carry is of, or the number of its operands.
+static uint32_t first_carry(const struct ir_node *n)
+{
+    return n->op == IR_while  ? (uint32_t)ir_while_of(n).n_consts
+           : n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_consts
+                              : n->n_in;
+}
+
+// Whether elements of the result are those of the first operand, but for some that are set.
+static bool moves_elements(const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return n->n_in && (c == IR_CLASS_UPDATE || c == IR_CLASS_LAYOUT || c == IR_CLASS_INDEX);
+}
+
+// Whether a trip makes carry k of itself by updates, and by loops of which this is true as well,
+// before which all may be moved: the slots of a while (unzip_online.c), stacks, tables.
+static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t k)
+{
+    bool is_while = n->op == IR_while;
+    if (!is_while && (n->op != IR_scan || k >= (uint32_t)ir_scan_of(n).n_carry))
+        return false;
+    const struct ir_graph *step = ir_body(g, n, is_while);
+    ir_id v = step->outputs.at[k];
+    for (bool is_in_loop = false;;) {
+        const struct ir_node *m = ir_node_of(step, v);
+        if (m->op == IR_param)
+            return v == first_carry(n) + k;
+        if (is_kept(step, m, v - m->out)) {
+            v = ir_operand(step, m, first_carry(m) + (v - m->out));
+            is_in_loop = true;
+        } else if (ir_op_class((enum ir_op)m->op) == IR_CLASS_UPDATE ||
+                   (is_in_loop && moves_elements(m))) {
+            v = ir_operand(step, m, 0);
+        } else {
+            return false;
+        }
+    }
+}
+
+static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept);
 
 static void survey_bodies(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     const struct ir_graph *g = u->g;
     struct lane_graph **bodies = f->bodies[n - g->nodes.at];
+    uint32_t first = n->op == IR_cond, carry = first_carry(n);
+    bool *kept = arena_array(u->l->space.scratch, bool, n->n_in + 1);
+    for (uint32_t i = first; i < n->n_in; i++)
+        kept[i - first] = i < carry ? u->kept && u->kept[ir_operand(g, n, i)]
+                                    : i - carry < n->n_out && is_kept(g, n, i - carry);
     for (int i = 0; bodies[i]; i++)
-        survey_graph(u, bodies[i]);
+        survey_graph(u, bodies[i], kept);
     u->g = g;
     if (n->op == IR_scan && n->n_out && !ir_scan_of(n).n_carry) {
         struct atoms trips = axes_leaves(&u->l->space, f->view[n->out].dims[0]);
@@ -126,10 +173,10 @@ static bool is_operand(const struct ir_graph *g, ir_id v)
     return false;
 }
 
-// Whether the result of an update has the local of the operand (write_in_place.c).
-static bool takes_place(const struct survey *u, const struct ir_node *n)
+// Whether the result of an update or loop has the local of operand i (write_in_place.c).
+static bool takes_place(const struct survey *u, const struct ir_node *n, uint32_t i)
 {
-    ir_id x = ir_operand(u->g, n, 0);
+    ir_id x = ir_operand(u->g, n, i);
     return u->uses[x] == 1 || ir_node_of(u->g, x)->op == IR_param;
 }
 
@@ -165,24 +212,42 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         }
         if (is_held)
             add(&u->held, count);
-        bool is_made = op_class == IR_CLASS_UPDATE ? !takes_place(u, n) : !node_is_index(n);
-        if (count > 1 && is_made && op != IR_param)
-            add_bytes(&u->bytes, n, times(count, dtype_get(d)->bytes));
+        bool stays = is_held && is_kept(u->g, n, v - n->out);
+        bool is_made = op_class == IR_CLASS_UPDATE ? !takes_place(u, n, 0)
+                       : stays ? !takes_place(u, n, first_carry(n) + (v - n->out))
+                               : !node_is_index(n);
+        if (op == IR_param)
+            continue;
+        u->kept[v] = stays || (moves_elements(n) && u->kept[ir_operand(u->g, n, 0)]);
+        if (count > 1 && is_made)
+            add_bytes(u->kept[v] ? &u->kept_bytes : &u->bytes, n,
+                      times(count, dtype_get(d)->bytes));
+    }
+    for (uint32_t i = 0; i < n->n_in && node_is_folding(n); i++) {
+        ir_id x = ir_operand(u->g, n, i);
+        int64_t count = inner_of(u, f, x);
+        if (u->kept[x] && count > 1) // it is looped over all the same
+            add_bytes(&u->bytes, n, times(count, dtype_get(ir_dtype_of(u->g, x))->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
         survey_scatter(u, f, n);
 }
 
-static void survey_graph(struct survey *u, const struct lane_graph *f)
+static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept)
 {
     uint8_t *uses = u->uses;
+    bool *outer = u->kept;
     u->g = f->g;
     u->uses = arena_array(u->l->space.scratch, uint8_t, f->g->values.count + 1);
     for (uint32_t i = 0; i < f->g->operands.count; i++)
         u->uses[f->g->operands.at[i]] += u->uses[f->g->operands.at[i]] < 2;
+    u->kept = arena_array(u->l->space.scratch, bool, f->g->values.count + 1);
+    for (uint32_t i = 0; i < f->g->n_params; i++)
+        u->kept[i] = kept[i];
     ir_for_each_node (f->g, n)
         survey_node(u, f, n);
     u->uses = uses;
+    u->kept = outer;
 }
 
 // What a step makes of a carry by updates takes its place; other things are made beside it.
@@ -207,7 +272,7 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
         int64_t count = is_row(n, v) ? 0 : inner_of(&u, l->top, v);
         add(&u.held, count);
         if (count > 1)
-            add_bytes(&u.bytes, n,
+            add_bytes(is_kept(s->g, n, v - n->out) ? &u.kept_bytes : &u.bytes, n,
                       times(count, locals_of_carry(l, n, v - n->out) *
                                        dtype_get(ir_dtype_of(s->g, v))->bytes));
     }
@@ -235,11 +300,15 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         refuse(&u, u.tape.by, "many rows of a lane");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
-    if (r->is_expanded || u.bytes.all <= COST_LANE_BYTES)
+    bool fits =
+        u.bytes.all <= COST_LANE_BYTES && u.tape.all + u.kept_bytes.all <= COST_TAPE_OF_LANE;
+    if (r->is_expanded || fits)
         return NULL;
-    const struct ir_node *lost = lanes_lost_to(r->lanes);
+    bool is_kept_too_much = u.bytes.all <= COST_LANE_BYTES;
+    const struct ir_node *lost = is_kept_too_much ? NULL : lanes_lost_to(r->lanes);
     return lost ? schedule_reason(s, "lane axis lost", lost)
-                : schedule_reason(s, "too much state for a lane", u.bytes.by);
+                : schedule_reason(s, "too much state for a lane",
+                                  is_kept_too_much ? u.kept_bytes.by : u.bytes.by);
 }
 
 struct question {

@@ -91,8 +91,68 @@ START_TEST(interior_padding_mixes)
 }
 END_TEST
 
+// What reverse mode keeps of a while without a bound, five carries of 64 slots, is moved and set
+// only: the loops are one kernel all the same.
+START_TEST(slots_stay_in_lanes)
+{
+    uint32_t f =
+        parse("jot ir 1\n"
+              "function @0 test(%k: f64[], %t: f64[], %a: f64[], %b: f64[], %c: f64[], "
+              "%d: f64[]) {\n"
+              "  %m = const {data=70} : f64[]\n"
+              "  %p = lt %t, %m : bool[]\n"
+              "  return %p\n"
+              "}\n"
+              "function @1 step(%k: f64[], %t: f64[], %a: f64[], %b: f64[], %c: f64[], "
+              "%d: f64[]) {\n"
+              "  %s = sin %a : f64[]\n"
+              "  %u = mul %k, %s : f64[]\n"
+              "  %v = cos %u : f64[]\n"
+              "  %w = mul %v, %b : f64[]\n"
+              "  %x = mul %c, %d : f64[]\n"
+              "  %y = sin %x : f64[]\n"
+              "  %one = const {data=1} : f64[]\n"
+              "  %n = add %t, %one : f64[]\n"
+              "  return %n, %v, %y, %w, %u\n"
+              "}\n"
+              "function @2 f(%k: f64[], %t: f64[], %a: f64[], %b: f64[], %c: f64[], "
+              "%d: f64[]) {\n"
+              "  %n, %v, %y, %w, %u = while %k, %t, %a, %b, %c, %d {n_consts=1, "
+              "functions=[@0, @1]} : f64[], f64[], f64[], f64[], f64[]\n"
+              "  return %v, %w\n"
+              "}\n");
+    uint32_t g = backward(f);
+    check_resident("slots", g);
+    check_resident("slots, mapped", mapped(g, all_inputs(g), LANES));
+}
+END_TEST
+
+// So is a table of which a trip reads and sets an element, but not one that it sums.
+START_TEST(tables_that_are_read_whole_are_not)
+{
+    static const char text[] =
+        "jot ir 1\nfunction @0(%%i: i32[], %%x: f64[900]) {\n"
+        "  %%r = dynamic_slice %%x, %%i {sizes=[1]} : f64[1]\n"
+        "  %%s = sin %%r : f64[1]\n"
+        "  %%t = reduce_sum %%%s {axes=[0]} : f64[]\n  %%u = add %%s, %%t : f64[1]\n"
+        "  %%y = dynamic_update_slice %%x, %%u, %%i : f64[900]\n  return %%y\n}\n"
+        "function @1 f(%%i: i32[], %%x: f64[900]) {\n  %%y = scan %%i, %%x {reverse=0, "
+        "length=5, n_consts=1, n_carry=1, functions=[@0]} : f64[900]\n  return %%y\n}\n";
+    char of[sizeof text];
+    for (int is_whole = 0; is_whole < 2; is_whole++) {
+        snprintf(of, sizeof of, text, is_whole ? "x" : "r");
+        uint32_t f = simplified(parse(of));
+        struct nest_program *p = schedule(f);
+        require_of(count_resident(p) == !is_whole, is_whole ? "summed" : "set", f, p);
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, slots_stay_in_lanes);
+    tcase_add_test(t, tables_that_are_read_whole_are_not);
     tcase_add_test(t, interior_padding_mixes);
     tcase_add_loop_test(t, alone, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, mapped_over_any_inputs, 0, CONTROL_PROGRAMS);
