@@ -233,7 +233,7 @@ START_TEST(test_lanes_of_two_maps)
     g = pass_simplify(module, g);
     for (int which = 0; which < 6; which++) {
         struct ir_tensor x = zeros(F64(2, 3)), k = zeros(F64(2, 3));
-        char want[16];
+        char want[32];
         for (int i = 0; i < 6; i++) {
             ((double *)x.data)[i] = half;
             ((double *)k.data)[i] = i == which ? bad : good;

@@ -364,6 +364,7 @@ START_TEST(compiles_cuda_c)
     expect(cuda_raw_compile(bad, "-arch=sm_90", &code[1], &size[1]), JOT_ERR_ARGUMENT,
            "identifier \"two\" is undefined");
     memory_release(code[0]);
+    memory_release(code[1]);
     free(k);
     free(bad);
 }

@@ -286,7 +286,7 @@ static float elements[LANES * 3 * N];
 static jot_array *argument(int k, enum how how)
 {
     bool has_lanes = how != ALONE && !(how == FIRST && k == 1);
-    int64_t lanes = has_lanes ? (how == TWICE ? LANES * 3 : LANES) : 1, dims[3], rank = 0;
+    int64_t lanes = has_lanes ? (how == TWICE ? LANES * 3 : LANES) : 1, dims[4], rank = 0;
     for (int i = 0; i < lanes * N; i++)
         elements[i] =
             k == 2 ? (float)((i * 5) % 9 - 1) : 1 + (float)((k + 3) * (i + 5) * 37 % 101) / 64;

@@ -90,8 +90,9 @@ START_TEST(has_the_integers_of_c)
     SAME(-7 % 3);
     SAME((int)x % 3);
     SAME(((int)x & 6) | 1);
-    SAME(((int)x ^ 5) << 2);
-    SAME(((int)x << 3) >> 1);
+    SAME((((int)x & 15) ^ 5) << 2);
+    SAME((((int)x & 15) << 3) >> 1);
+    SAME((int)x >> 1);
     SAME(~(int)x);
     SAME((double)(int)y / 2);
     SAME((float)x * 2);
