@@ -5,8 +5,9 @@
 // becomes, with a tangent for x,
 //     (x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
 //
-// Needs nothing.  Tangents that are zero are no values.  Calls become calls of the transformed
-// function.
+// Needs nothing.  Tangents that are zero are no values.  Equal values become one, and so do their
+// tangents: transposed, what was written twice has one cotangent and not two.  Calls become calls of
+// the transformed function.
 #include "base/status.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
@@ -90,7 +91,7 @@ jot_status pass_jvp_graph(struct ir_module *m, const struct ir_graph *g, const b
                           struct ir_graph **out_g, ir_id *primal, bool *out_nonzero)
 {
     JOT_TRY(check_mask(g, nonzero_in));
-    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS);
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS | IR_BUILD_CSE);
     struct jvp_sweep s = {.b = &b, .g = g, .primal = primal};
     s.tangent = pass_no_values(m, g->values.count);
     pass_copy_params(&b, g, NULL, true, s.primal);

@@ -71,6 +71,19 @@ START_TEST(residuals_are_few)
 }
 END_TEST
 
+// What is written twice is one value before its derivative, and its cotangents are summed there.
+START_TEST(equal_values_have_one_derivative)
+{
+    struct ir_builder b = ir_builder_make(module, "twice", IR_BUILD_PLAIN);
+    ir_id x = ir_param(&b, F64_SCALAR);
+    ir_output(&b, ir_mul(&b, ir_sin(&b, x), ir_sin(&b, x)));
+    uint32_t g;
+    require(pass_grad(module, done(&b), mask_of(1, 1), &g));
+    ck_assert_int_eq(count_op(g, IR_cos), 1);
+    close_to(number(*evaluate(g, (struct ir_tensor[]){scalar_f64(0.3)})), sin(0.6));
+}
+END_TEST
+
 START_TEST(zero_tangents_are_no_values)
 {
     struct ir_builder b = ir_builder_make(module, "f", IR_BUILD_PLAIN);
@@ -580,6 +593,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, linear_parts_agree_with_tangents);
     tcase_add_test(t, residuals_are_few);
+    tcase_add_test(t, equal_values_have_one_derivative);
     tcase_add_test(t, zero_tangents_are_no_values);
     tcase_add_test(t, where_keeps_nan_out);
     tcase_add_test(t, zero_cotangents_stay_zero);
