@@ -114,8 +114,6 @@ static void point_store(struct cg_lowering *l, const struct nest_statement *s,
         LLVMValueRef to = point_place(l, s, part), x = cg_to_memory(l, part ? v.im : v.re, d);
         if (guard)
             x = LLVMBuildSelect(l->m.b, cg_wide(l, guard), x, point_read(l, d, to), "");
-        if (l->buffers[s->buffer].is_kept)
-            x = LLVMBuildSelect(l->m.b, l->mask, x, LLVMConstNull(LLVMTypeOf(x)), "");
         LLVMSetAlignment(LLVMBuildStore(l->m.b, x, to), l->lanes * bytes < 64 ? bytes : 64);
     }
 }

@@ -335,6 +335,46 @@ static void lower_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
         *near[i] = all[i];
 }
 
+// Sets the lanes of a row that are not of the mask to zero.
+static void clear_row(struct cg_lowering *l, nest_id buffer, LLVMValueRef row)
+{
+    jot_dtype d = l->nest->buffers.at[buffer].dtype;
+    LLVMTypeRef lane = cg_memory_type(l->module, d), type = cg_with_lanes(lane, l->lanes);
+    LLVMValueRef at = LLVMBuildMul(l->m.b, row, cg_int(l->module, l->buffers[buffer].row), "");
+    at = cg_at(l, lane, l->buffers[buffer].base, cg_add(l, at, l->buffers[buffer].offset));
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+    LLVMSetAlignment(v, dtype_get(d)->bytes);
+    v = LLVMBuildSelect(l->m.b, l->mask, v, LLVMConstNull(type), "");
+    LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), dtype_get(d)->bytes);
+}
+
+// Behind the points of a block there are zeros, which add nothing to what is summed of them.
+static void clear_rest(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef last)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef rest =
+        LLVMBuildAnd(b, LLVMBuildSub(b, last, first, ""), cg_int(l->module, l->lanes - 1), "");
+    struct cg_branch some =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(l->module, 0), ""));
+    set_lanes(l, l->vector_axis, LLVMBuildSub(b, last, rest, ""), first, last);
+    uint32_t n = l->nest->buffers.count;
+    bool *done = arena_array(l->arena, bool, n + 1);
+    for (nest_id i = 0; i < n; i++) {
+        if (done[i] || !l->buffers[i].is_kept)
+            continue;
+        int64_t rows = l->nest->buffers.at[i].count;
+        struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows),
+                                           cg_int(l->module, 1));
+        for (nest_id k = i; k < n; k++)
+            if (l->buffers[k].is_kept && l->nest->buffers.at[k].count == rows) {
+                clear_row(l, k, loop.index);
+                done[k] = true;
+            }
+        cg_loop_close(l, &loop);
+    }
+    cg_if_close(l, &some);
+}
+
 void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                      LLVMValueRef last, LLVMValueRef row)
 {
@@ -343,6 +383,7 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
     int64_t block = p->length < p->block ? p->length : p->block;
     begin_lanes(l, loop, p->lanes, (block + 63) / 64 * 64);
     lower_block(l, p, first, last);
+    clear_rest(l, first, last);
     end_lanes(l);
     struct products all = find_products(l, loop);
     for (uint32_t i = 0; i < all.all.count; i++) {
@@ -357,22 +398,6 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
 }
 
 // ---- Layers
-
-// Lanes that are no points add nothing to what is summed of them.
-static void clear_rest(struct cg_lowering *l, const struct cg_buffer *to, jot_dtype d,
-                       int64_t rows, LLVMValueRef base)
-{
-    LLVMTypeRef lane = cg_memory_type(l->module, d), type = cg_with_lanes(lane, l->lanes);
-    struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows), cg_int(l->module, 1));
-    LLVMValueRef at =
-        cg_at(l, lane, base, LLVMBuildMul(l->m.b, loop.index, cg_int(l->module, to->row), ""));
-    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
-    LLVMSetAlignment(v, dtype_get(d)->bytes);
-    v = LLVMBuildSelect(l->m.b, l->mask, v, LLVMConstNull(type), "");
-    LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), dtype_get(d)->bytes);
-    cg_loop_close(l, &loop);
-}
 
 void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
 {
@@ -409,6 +434,4 @@ void cg_lower_contract(struct cg_lowering *l, const struct nest_statement *s)
     LLVMValueRef matrix =
         cg_at(l, lane, cg_buffer_base(l, s->source[1]), cg_int(l->module, w->constant));
     cg_call_layer(l, &layer, at[0], at[1], matrix);
-    if (to->is_kept)
-        clear_rest(l, to, d, layer.outputs, at[0]);
 }
