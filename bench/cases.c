@@ -86,6 +86,22 @@ static jot_value layer(jot_value a, jot_value b, jot_value c)
 
 static jot_function gemm_bias_relu(void) { return jot_fn(layer); }
 
+// Rows of softmax(q k^T / 8) v: q, k and v are [batch, head, position, 64].
+static jot_value attention(jot_value q, jot_value k, jot_value v)
+{
+    jot_value scores = jot_div(jot_matmul(q, jot_transpose(k, 0, 1, 3, 2)), 8);
+    return jot_matmul(jot_softmax(scores, -1), v);
+}
+
+static jot_function attention_fwd(void) { return jot_fn(attention); }
+
+static jot_value sum_of_attention(jot_value q, jot_value k, jot_value v)
+{
+    return jot_sum(jot_astype(attention(q, k, v), JOT_F32));
+}
+
+static jot_function attention_grad(void) { return jot_grad(jot_fn(sum_of_attention), 0, 1, 2); }
+
 struct network {
     jot_value w[3], b[3];
 };
@@ -195,6 +211,13 @@ static jot_value sums_at(jot_value i, jot_value u)
 }
 
 static jot_function scatter_add(void) { return jot_fn(sums_at); }
+
+static jot_value sums_at_16384(jot_value i, jot_value u)
+{
+    return jot_at_add(jot_zeros(JOT_F32, 16384), i, u);
+}
+
+static jot_function scatter_add_16384(void) { return jot_fn(sums_at_16384); }
 
 // ---- a network that solves an equation ----
 
@@ -391,6 +414,7 @@ static jot_function rng_uniform_27(void) { return jot_fn(uniforms_27); }
 // The sizes end with JOT_END here, for there may be none.
 #define BETWEEN(low, high, stream, ...)                                                        \
     {UNIFORM, (stream), (high) - (low), .dims = {__VA_ARGS__}, .offset = (low)}
+#define HALF(stream, ...) {NORMAL_BF16, (stream), 1, DIMS(__VA_ARGS__)}
 #define PLACES(stream, limit, ...) {PLACE, (stream), (limit), DIMS(__VA_ARGS__)}
 #define ALL(value, ...) {FULL, 0, (value), DIMS(__VA_ARGS__)}
 #define NUMBER(value) {FULL, 0, (value),.dims = {JOT_END}}
@@ -406,9 +430,13 @@ static jot_function rng_uniform_27(void) { return jot_fn(uniforms_27); }
     ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}
 #define REGRESSION                                                                             \
     SCALED(52, 0.1, 512), IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}
+#define ATTENTION HALF(77, 8, 16, SIZE, 64), HALF(78, 8, 16, SIZE, 64), HALF(79, 8, 16, SIZE, 64)
 // The size of a run and what is to be reached: times as fast as JAX; us on a GPU.
-#define HOST(size, reach) {JOT_HOST, (size), (reach)}
-#define GPU(size, reach) {JOT_CUDA, (size), (reach)}
+#define HOST(size, reach) {JOT_HOST, (size), (reach), 0}
+#define GPU(size, reach) {JOT_CUDA, (size), (reach), 0}
+#define GPU_OF(flops, size, reach) {JOT_CUDA, (size), (reach), (flops)}
+#define CUBE(n) (2.0 * (n) * (n) * (n)) // a product of square matrices
+#define SCORES (2.0 * 8 * 16 * 1024 * 1024 * 64) // one of the products of attention
 #define RUNS(...) {__VA_ARGS__}
 #define CASE(name, function, n_out, n_in, runs, ...)                                           \
     {name, function, n_out, {__VA_ARGS__}, n_in, runs, JOT_PRECISION_FULL}
@@ -437,15 +465,21 @@ static const struct bench_case cases[] = {
     CASE("qmc_grad_#", qmc_grad, 2, 3,
          RUNS(HOST(1000, 5), HOST(100000, 3), GPU(1000, 8), GPU(1000000, 120)), ALL(0.1, 100),
          ALL(0.1, 100), IN(5, SIZE, 100)),
-    CASE_OF(TF32, "gemm_f32_default_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU(4096, 400)),
+    CASE_OF(TF32, "gemm_f32_default_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU_OF(CUBE(4096), 4096, 400)),
             IN(6, SIZE, SIZE), IN(7, SIZE, SIZE)),
-    CASE("gemm_f32_highest_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU(4096, 2730)),
+    CASE("gemm_f32_highest_#", gemm, 1, 2, RUNS(HOST(1024, 1.1), GPU_OF(CUBE(4096), 4096, 2730)),
          IN(6, SIZE, SIZE), IN(7, SIZE, SIZE)),
-    CASE_OF(3TF32, "gemm_f32_3tf32_#", gemm, 1, 2, RUNS(GPU(4096, 1350)), IN(6, SIZE, SIZE),
+    CASE_OF(3TF32, "gemm_f32_3tf32_#", gemm, 1, 2, RUNS(GPU_OF(3 * CUBE(4096), 4096, 1350)), IN(6, SIZE, SIZE),
             IN(7, SIZE, SIZE)),
     CASE_OF(TF32, "gemm_bias_relu_#", gemm_bias_relu, 1, 3,
-            RUNS(HOST(1024, 1.1), GPU(4096, 420)), IN(6, SIZE, SIZE), IN(7, SIZE, SIZE),
+            RUNS(HOST(1024, 1.1), GPU_OF(CUBE(4096), 4096, 420)), IN(6, SIZE, SIZE), IN(7, SIZE, SIZE),
             IN(8, SIZE)),
+    CASE("gemm_bf16_#", gemm, 1, 2, RUNS(GPU_OF(CUBE(8192), 8192, 1668)), HALF(6, SIZE, SIZE),
+         HALF(7, SIZE, SIZE)),
+    CASE("gemm_batched_16x16", gemm, 1, 2, RUNS(HOST(10000, 2), GPU(100000, 85)),
+         IN(11, SIZE, 16, 16), IN(12, SIZE, 16, 16)),
+    CASE("attention_fwd_bf16", attention_fwd, 1, 3, RUNS(GPU_OF(2 * SCORES, 1024, 85)), ATTENTION),
+    CASE("attention_grad_bf16", attention_grad, 3, 3, RUNS(GPU_OF(5 * SCORES, 1024, 300)), ATTENTION),
     CASE("rng_normal", rng_normal, 1, 1, RUNS(HOST(0, 4)), RANDOM_KEY),
     CASE("rng_normal_2^27", rng_normal_27, 1, 1, RUNS(GPU(0, 640)), RANDOM_KEY),
     CASE("rng_uniform", rng_uniform, 1, 1, RUNS(HOST(0, 12)), RANDOM_KEY),
@@ -476,8 +510,10 @@ static const struct bench_case cases[] = {
     CASE("cumsum_1d_2^25", cumsum_1d, 1, 1, RUNS(HOST(1 << 25, 5)), IN(61, SIZE)),
     CASE("gather_rows", gather_rows, 1, 2, RUNS(HOST(4096, 1.2), GPU(16384, 525)),
          IN(63, SIZE, SIZE), PLACES(64, SIZE, SIZE)),
-    CASE("scatter_add", scatter_add, 1, 2, RUNS(HOST(0, 4), GPU(0, 60)),
-         PLACES(65, 4096, 1 << 22), IN(66, 1 << 22)),
+    CASE("scatter_add", scatter_add, 1, 2, RUNS(HOST(0, 4)), PLACES(65, 4096, 1 << 22),
+         IN(66, 1 << 22)),
+    CASE("scatter_add_16384", scatter_add_16384, 1, 2, RUNS(GPU(0, 60)),
+         PLACES(65, 16384, 1 << 22), IN(66, 1 << 22)),
     CASE("nbody_grad_#", nbody_grad, 1, 1, RUNS(HOST(1024, 2), GPU(8192, 140)),
          IN(62, SIZE, 3)),
     CASE("pinn_grad_#", pinn_grad, 8, 10,
@@ -517,7 +553,8 @@ int bench_list(jot_device_kind device, struct bench_run *out)
             if (s->device != device || n == MAX_RUNS)
                 continue;
             struct bench_run *run = &out[n++];
-            *run = (struct bench_run){.c = &cases[i], .size = s->size, .reach = s->reach};
+            *run = (struct bench_run){
+                .c = &cases[i], .size = s->size, .reach = s->reach, .flops = s->flops};
             if (mark)
                 snprintf(run->name, sizeof run->name, "%.*s%lld%s", (int)(mark - name), name,
                          (long long)s->size, mark + 1);
@@ -545,6 +582,8 @@ static jot_value filled(struct input in, int64_t size)
     case UNIFORM:
         return jot_add(in.offset,
                        jot_mul(in.scale, (jot_random_uniform_dims)(stream, JOT_F32, in.dims)));
+    case NORMAL_BF16:
+        return jot_astype((jot_random_normal_dims)(stream, JOT_F32, in.dims), JOT_BF16);
     case SIGN:
         return jot_sign((jot_random_normal_dims)(stream, JOT_F32, in.dims));
     case PLACE:

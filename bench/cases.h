@@ -19,13 +19,14 @@ enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8, MAX_RUNS = 64 };
 enum { SIZE = -1 };
 
 enum fill {
-    NORMAL,  // offset + scale times normal numbers of the stream
-    UNIFORM, // offset + scale times uniform numbers
-    SIGN,    // the sign of normal numbers of the stream
-    LABEL,   // 0, 1, 2, ... modulo scale, in i32
-    PLACE,   // random, 0 to scale - 1, in i32
-    FULL,    // scale everywhere
-    KEY,     // the random key that scale is the seed of
+    NORMAL,      // offset + scale times normal numbers of the stream
+    NORMAL_BF16, // normal numbers of the stream, in bf16
+    UNIFORM,     // offset + scale times uniform numbers
+    SIGN,        // the sign of normal numbers of the stream
+    LABEL,       // 0, 1, 2, ... modulo scale, in i32
+    PLACE,       // random, 0 to scale - 1, in i32
+    FULL,        // scale everywhere
+    KEY,         // the random key that scale is the seed of
 };
 
 struct input {
@@ -41,6 +42,7 @@ struct size {
     jot_device_kind device;
     int64_t size;
     double reach; // times as fast as JAX; of a GPU's: us of a call on an H200
+    double flops; // operations of its products, where they bound it
 };
 
 struct bench_case {
@@ -58,11 +60,24 @@ struct bench_run {
     const struct bench_case *c;
     char name[32];
     int64_t size;
-    double reach;
+    double reach, flops;
 };
 
 // Those of a device: how many, at most MAX_RUNS.
 int bench_list(jot_device_kind device, struct bench_run *out);
+
+// Bytes a second of a copy and of a sum of 2^28 numbers, and operations a second of products of
+// matrices of 8192 in f32, TF32 and bf16, on the device of calls.
+struct bench_roofs {
+    double copy, read, product[3];
+};
+enum roof_product { ROOF_F32, ROOF_TF32, ROOF_BF16 };
+jot_status bench_roofs(struct bench_roofs *out);
+
+// The least time of a call in seconds by these: that of its bytes, of which so many are results, or
+// of the products of the run.
+double bench_floor(const struct bench_roofs *roofs, const struct bench_run *run, double bytes,
+                   double result_bytes);
 
 // The inputs of a run.  On failure nothing is kept and a message is left.
 jot_status bench_inputs(const struct bench_run *run, jot_array **in);

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jot and JAX side by side: the same inputs, alternating in one run, on the same cores.
+"""jot and its peers side by side: the same inputs, alternating in one run, on the same cores.
 
-    compare.py JOT_BENCH [--rounds N] [--seconds T] [--check] [NAME...]
+    compare.py JOT_BENCH [--rounds N] [--seconds T] [--check] [--peers jax,torch,cupy] [NAME...]
 
 A name chooses the cases that contain it.  --check compares the results and measures nothing.
-The ratio is the median over rounds of JAX's median call over jot's; `reach` is what it is to be.
-With JOT_DEVICE=cuda both run on the GPU, with calls queued, and `reach` is a time of jot in us.
+The ratio is the median over rounds of the best peer's median call over jot's; `reach` is what it is
+to be.  With JOT_DEVICE=cuda all run on the GPU, with calls queued, and `reach` is a time of jot in
+us; `floor` is what the bytes or the products of a call take by what the GPU was measured to do at
+the beginning of the run (roofs.c).  A peer that this Python does not have, or that does not have a
+case, is left out.
 """
 
 import argparse
+import importlib.util
 import os
 import platform
 import statistics
@@ -71,28 +75,100 @@ def remove_files(folder, ending=""):
             os.remove(os.path.join(folder, name))
 
 
-def compare(jot, jax, name, reach, options, folder):
+class Peers:
+    """Those of the peers that there are, in order, each started again when it has ended."""
+
+    def __init__(self, names, env):
+        self.env, self.at = env, {}
+        for name in names:
+            if importlib.util.find_spec(name) is None:
+                print(f"no {name}: this Python does not have it")
+                continue
+            self.at[name] = self.start(name)
+            print(self.at[name].ask("version"))
+
+    def start(self, name):
+        folder = os.path.dirname(os.path.abspath(__file__))
+        return Peer([sys.executable, os.path.join(folder, f"{name}_bench.py")], self.env)
+
+    def restart_ended(self):
+        for name, peer in self.at.items():
+            if peer.process.poll() is not None:
+                self.at[name] = self.start(name)
+
+    def prepare(self, name, folder):
+        """By peer that has the case: milliseconds of compilation, and the deviation."""
+        ready = {}
+        for peer, process in self.at.items():
+            try:
+                answer = process.ask("prepare", name, folder)
+                if answer != "absent":
+                    ready[peer] = (float(answer.split()[1]), process.numbers("check", folder)[0])
+            except (RuntimeError, BrokenPipeError) as e:
+                print(f"{name:24s} {peer}: {e}", flush=True)
+        return ready
+
+
+def cells(width, digits, peers, of):
+    """A number for each of the peers, or a dash."""
+    return "".join(
+        f" {of[p]:{width}.{digits}f}" if p in of else f" {'-':>{width}s}" for p in peers.at
+    )
+
+
+def measure(jot, peers, ready, name, options):
+    """jot's medians, and those of each peer, by round."""
+    how = "queue" if name.startswith(QUEUED) else "run"
+    ours, theirs = [], {p: [] for p in ready}
+    for _ in range(options.rounds):
+        ours.append(jot.numbers("run", options.seconds)[0])
+        for p, times in theirs.items():
+            times.append(peers.at[p].numbers(how, options.seconds)[0])
+    return ours, theirs
+
+
+def compare(jot, peers, name, reach, options, folder):
     jot.ask("prepare", name)
     remove_files(folder + "/cache")
     cold, warm = jot.numbers("compile")[0], jot.numbers("compile")[0]
-    jot.ask("save", folder)
-    jax_cold = jax.numbers("prepare", name, folder)[0]
-    deviation = jax.numbers("check", folder)[0]
-    row = f"{name:24s} {deviation:9.1e} {cold:8.1f} {warm:6.2f} {jax_cold:8.1f}"
+    floor = jot.numbers("save", folder)[0]
+    ready = peers.prepare(name, folder)
+    deviation = max((d for _, d in ready.values() if d == d), default=float("nan"))
+    row = f"{name:24s} {deviation:9.1e} {cold:8.1f} {warm:6.2f}"
+    row += cells(9, 1, peers, {p: c for p, (c, _) in ready.items()})
     if not options.check:
-        how = "queue" if name.startswith(QUEUED) else "run"
-        ours, theirs = [], []
-        for _ in range(options.rounds):
-            ours.append(jot.numbers("run", options.seconds)[0])
-            theirs.append(jax.numbers(how, options.seconds)[0])
-        ratios = sorted(b / a for a, b in zip(ours, theirs))
-        ratio = statistics.median(ratios)
-        row += f" {statistics.median(ours):11.2f} {statistics.median(theirs):11.2f} {ratio:7.2f}"
-        reached = statistics.median(ours) <= reach if IS_GPU else ratio >= reach
-        row += f" {ratios[0]:6.2f}..{ratios[-1]:<6.2f} {reach:6.1f} {'yes' if reached else 'NO'}"
+        ours, theirs = measure(jot, peers, ready, name, options)
+        median = {p: statistics.median(times) for p, times in theirs.items()}
+        time = statistics.median(ours)
+        row += f" {floor:9.2f}" if IS_GPU else ""
+        row += f" {time:11.2f}" + cells(11, 2, peers, median)
+        ratio = 0.0
+        if median:
+            best = theirs[min(median, key=median.get)]
+            ratios = sorted(b / a for a, b in zip(ours, best))
+            ratio = statistics.median(ratios)
+            row += f" {ratio:7.2f} {ratios[0]:6.2f}..{ratios[-1]:<6.2f}"
+        else:
+            row += f" {'-':>7s} {'-':>14s}"
+        reached = time <= reach if IS_GPU else ratio >= reach
+        row += f" {reach:6.1f} {'yes' if reached else 'NO'}"
     print(row, flush=True)
-    jot.ask("drop")
-    jax.ask("drop")
+
+
+def title(peers, options):
+    text = f"{'case':24s} {'deviation':>9s} {'cold':>8s} {'warm':>6s}"
+    text += "".join(f" {p + ' cold':>9s}" for p in peers.at)
+    if not options.check:
+        text += f" {'floor':>9s}" if IS_GPU else ""
+        text += f" {'jot':>11s}" + "".join(f" {p:>11s}" for p in peers.at)
+        text += f" {'ratio':>7s} {'spread':>14s} {'reach':>6s}"
+    return text
+
+
+def print_roofs(jot):
+    copy, read, *products = (x / 1e12 for x in jot.numbers("roofs"))
+    print(f"a copy of 1 GiB: {copy:.2f} TB/s, a sum of it {read:.2f}; products of 8192: ", end="")
+    print("{:.1f} Tflop/s in f32, {:.0f} in TF32, {:.0f} in bf16".format(*products))
 
 
 def main():
@@ -102,33 +178,33 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--peers", default="jax,torch,cupy" if IS_GPU else "jax")
     options = parser.parse_intermixed_args()
-    worker = [sys.executable, os.path.join(os.path.dirname(__file__), "jax_bench.py")]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         env = environment(folder)
         os.mkdir(env["JOT_CACHE_DIR"], 0o700)
-        jot, jax = Peer([options.jot_bench], env), Peer(worker, env)
-        print(f"{cpu_name()}, {jax.ask('version')}, {platform.platform()}")
+        print(f"{cpu_name()}, {platform.platform()}")
+        jot, peers = Peer([options.jot_bench], env), Peers(options.peers.split(","), env)
+        if IS_GPU and not options.check:
+            print_roofs(jot)
         print("times in us, compilation in ms; deviation over the largest result")
-        title = f"{'case':24s} {'deviation':>9s} {'cold':>8s} {'warm':>6s} {'JAX cold':>8s}"
-        if not options.check:
-            title += f" {'jot':>11s} {'JAX':>11s} {'ratio':>7s} {'spread':>14s} {'reach':>6s}"
-        print(title)
+        print(title(peers, options))
         for name, reach in jot.list():
             if options.names and not any(n in name for n in options.names):
                 continue
             remove_files(folder, ".npy")
             try:
-                compare(jot, jax, name, reach, options, folder)
-            except RuntimeError as e:
+                compare(jot, peers, name, reach, options, folder)
+            except (RuntimeError, BrokenPipeError) as e:
                 failures += 1
                 print(f"{name:24s} {e}", flush=True)
-                if jot.process.poll() is not None:
-                    jot = Peer([options.jot_bench], env)
-                if jax.process.poll() is not None:
-                    jax = Peer(worker, env)
-        for peer in jot, jax:
+            if jot.process.poll() is not None:
+                jot = Peer([options.jot_bench], env)
+            peers.restart_ended()
+            for peer in (jot, *peers.at.values()):
+                peer.ask("drop")
+        for peer in (jot, *peers.at.values()):
             peer.process.stdin.close()
             peer.process.wait()
     return failures != 0

@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases in JAX, with the protocol of jot_bench: compare.py starts it.
+"""The cases in JAX; compare.py starts it (worker.py has the protocol)."""
 
-    prepare NAME FOLDER   takes the inputs from FOLDER/inI.npy: "ready COLD_MS 0"
-    check FOLDER          compares with FOLDER/outI.npy: "checked DEVIATION"
-    run SECONDS           "time MEDIAN_US LEAST_US"
-    queue SECONDS         the same for calls that are queued back to back
-
-The deviation is the largest difference over the largest size of the result; of a chaotic case,
-where a rounding grows without bound in some elements, it is the median difference.
-"""
-
-import glob
 import os
-import sys
-import time
 
-IS_GPU = os.environ.get("JOT_DEVICE", "").startswith("cuda")
-os.environ["JAX_PLATFORMS"] = "cuda" if IS_GPU else "cpu"
+import worker
+
+os.environ["JAX_PLATFORMS"] = "cuda" if worker.IS_GPU else "cpu"
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
 
 import jax
@@ -167,7 +156,11 @@ def softmax(x):
     return jax.nn.softmax(x, -1)
 
 
-# Names of cases begin with these, the longest that fits counts.
+def attention(q, k, v):
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k) / 8
+    return jnp.einsum("bhqk,bhkd->bhqd", softmax(scores), v)
+
+
 CASES = {
     "dispatch_scalar_add": lambda x: x + 1.0,
     "dispatch_20_args": lambda *x: sum(x),
@@ -181,6 +174,12 @@ CASES = {
     "gemm_f32_default": lambda a, b: a @ b,
     "gemm_f32_highest": lambda a, b: jnp.matmul(a, b, precision="highest"),
     "gemm_f32_3tf32": lambda a, b: jnp.matmul(a, b, precision="highest"),
+    "gemm_bf16": lambda a, b: a @ b,
+    "gemm_batched": lambda a, b: a @ b,
+    "attention_fwd": attention,
+    "attention_grad": jax.grad(
+        lambda q, k, v: attention(q, k, v).astype(jnp.float32).sum(), (0, 1, 2)
+    ),
     "gemm_bias_relu": lambda a, b, c: jax.nn.relu(a @ b + c),
     "rng_normal": lambda k: jax.random.normal(k, (1 << 22,)),
     "rng_normal_2^27": lambda k: jax.random.normal(k, (1 << 27,)),
@@ -203,6 +202,7 @@ CASES = {
     "cumsum_1d": lambda x: jnp.cumsum(x),
     "gather_rows": lambda x, i: x[i],
     "scatter_add": lambda i, u: jnp.zeros(4096, u.dtype).at[i].add(u),
+    "scatter_add_16384": lambda i, u: jnp.zeros(16384, u.dtype).at[i].add(u),
     "nbody_grad": jax.grad(gravity),
     "pinn_grad": burgers_grad,
     "spring_1_T1000": spring,
@@ -220,83 +220,27 @@ CASES = {
 }
 
 
-CHAOTIC = ("lorenz",)
-
-
-class Worker:
-    def __init__(self):
-        self.drop()
-
-    def drop(self, *_):
-        self.f = self.args = None
-        return "dropped"
-
-    def prepare(self, name, folder):
-        function = CASES[max((c for c in CASES if name.startswith(c)), key=len)]
-        n = len(glob.glob(folder + "/in*.npy"))
-        self.args = [jnp.asarray(np.load(f"{folder}/in{i}.npy")) for i in range(n)]
-        self.difference = np.median if name.startswith(CHAOTIC) else np.max
-        self.f = jax.jit(function)
-        start = time.perf_counter()
-        self.f.lower(*self.args).compile()
-        cold = time.perf_counter() - start
-        self.call()
-        return f"ready {1e3 * cold:.3f} 0"
-
-    def call(self):
-        return jax.block_until_ready(self.f(*self.args))
-
-    def check(self, folder):
-        worst = 0.0
-        for i, mine in enumerate(jax.tree.leaves(self.call())):
-            mine, other = np.asarray(mine), np.load(f"{folder}/out{i}.npy")
-            if mine.shape != other.shape or mine.dtype != other.dtype:
-                return f"error result {i}: {other.dtype}{other.shape}, JAX has {mine.dtype}{mine.shape}"
-            mine, other = (np.atleast_1d(a).astype(np.float64) for a in (mine, other))
-            size = np.max(np.abs(mine), initial=1e-30)
-            difference = np.abs(mine - other)
-            difference[np.isnan(mine) & np.isnan(other)] = 0
-            worst = max(worst, float(self.difference(difference)) / size)
-        return f"checked {worst:.2e}"
-
-    def run(self, budget, calls=None):
-        start = time.perf_counter()
-        self.call()
-        once = time.perf_counter() - start
-        if IS_GPU:
-            calls = int(10e-3 / once) + 1
-        batch = calls or (int(40e-6 / once) + 1 if once < 20e-6 else 1)
-        sample, end = [], time.perf_counter() + float(budget)
-        while len(sample) < 2000 and (len(sample) < 3 or time.perf_counter() < end):
-            start = time.perf_counter()
-            if calls:
-                for _ in range(batch):
-                    result = self.f(*self.args)
-                jax.block_until_ready(result)
-            else:
-                for _ in range(batch):
-                    self.call()
-            sample.append((time.perf_counter() - start) / batch)
-        sample.sort()
-        return f"time {1e6 * sample[len(sample) // 2]:.4f} {1e6 * sample[0]:.4f}"
-
-    def queue(self, budget):
-        return self.run(budget, calls=20)
+class Jax(worker.Worker):
+    cases = CASES
 
     def version(self):
         return f"JAX {jax.__version__}"
 
+    def array(self, a):
+        return jnp.asarray(a.view(jnp.bfloat16) if a.dtype.kind == "V" else a)
 
-def main():
-    worker = Worker()
-    for line in sys.stdin:
-        command, *rest = line.split()
-        try:
-            answer = getattr(worker, command)(*rest)
-        except Exception as e:  # what went wrong belongs to the case, not to the run
-            answer = "error " + " ".join(str(e).split())[:300]
-        print(answer, flush=True)
+    def jit(self, name, function):
+        return jax.jit(function)
+
+    def compile(self):
+        self.f.lower(*self.args).compile()
+
+    def wait(self, result):
+        return jax.block_until_ready(result)
+
+    def leaves(self, result):
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(result)]
 
 
 if __name__ == "__main__":
-    main()
+    worker.serve(Jax())

@@ -2,9 +2,10 @@
 // Runs the cases on request, so that a driver can alternate between jot and a peer in one run:
 //
 //     list               one line "NAME REACH" for each case, then "end"
+//     roofs              what the device does at most: "roofs COPY READ F32 TF32 BF16" a second
 //     prepare NAME       makes inputs and calls once: "ready"
 //     compile            traces and compiles anew: "compiled MS"
-//     save FOLDER        writes inputs and results as FOLDER/inI.npy and outI.npy: "saved N_IN N_OUT"
+//     save FOLDER        writes inputs and results as FOLDER/inI.npy and outI.npy: "saved FLOOR_US"
 //     run SECONDS        calls again and again: "time MEDIAN_US LEAST_US"
 //     text STAGE         what was made, then "end"
 //     drop               forgets the case: "dropped"
@@ -23,6 +24,7 @@
 static struct bench_run runs[MAX_RUNS];
 static int n_runs;
 static bool is_gpu;
+static struct bench_roofs roofs; // zeros until they are asked for
 
 static struct {
     const struct bench_run *chosen;
@@ -127,6 +129,8 @@ static const char *numpy_name(jot_dtype d)
         return "<i8";
     case JOT_F64:
         return "<f8";
+    case JOT_BF16: // which NumPy has no name for
+        return "<V2";
     default:
         return "<f4";
     }
@@ -155,15 +159,21 @@ static void save_array(const char *folder, const char *kind, int i, const jot_ar
     fclose(file);
 }
 
-static jot_status save(const char *folder)
+static jot_status save(const char *folder, double *out_floor)
 {
     const struct bench_case *c = now.chosen->c;
     jot_array *out[MAX_OUTPUTS];
+    double bytes = 0, results = 0;
     TRY(jot_call_list(now.f, (size_t)c->n_in, now.in, (size_t)c->n_out, out));
-    for (int i = 0; i < c->n_in; i++)
+    for (int i = 0; i < c->n_in; i++) {
         save_array(folder, "in", i, now.in[i]);
-    for (int i = 0; i < c->n_out; i++)
+        bytes += (double)jot_array_bytes(now.in[i]);
+    }
+    for (int i = 0; i < c->n_out; i++) {
         save_array(folder, "out", i, out[i]);
+        results += (double)jot_array_bytes(out[i]);
+    }
+    *out_floor = roofs.copy > 0 ? bench_floor(&roofs, now.chosen, bytes + results, results) : 0;
     jot_arrays_release((size_t)c->n_out, out);
     return JOT_OK;
 }
@@ -217,14 +227,18 @@ static jot_status obey(const char *command, const char *argument)
     if (!strcmp(command, "prepare")) {
         TRY(prepare(argument));
         printf("ready\n");
+    } else if (!strcmp(command, "roofs")) {
+        TRY(bench_roofs(&roofs));
+        printf("roofs %g %g %g %g %g\n", roofs.copy, roofs.read, roofs.product[ROOF_F32],
+               roofs.product[ROOF_TF32], roofs.product[ROOF_BF16]);
     } else if (!now.f) {
         printf("error nothing is prepared\n");
     } else if (!strcmp(command, "compile")) {
         TRY(compile(&a));
         printf("compiled %.3f\n", 1e3 * a);
     } else if (!strcmp(command, "save")) {
-        TRY(save(argument));
-        printf("saved %d %d\n", now.chosen->c->n_in, now.chosen->c->n_out);
+        TRY(save(argument, &a));
+        printf("saved %.3f\n", 1e6 * a);
     } else if (!strcmp(command, "run")) {
         TRY(measure(atof(argument), &a, &b));
         printf("time %.4f %.4f\n", 1e6 * a, 1e6 * b);
