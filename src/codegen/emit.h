@@ -19,6 +19,7 @@ struct cg_module {
     LLVMModuleRef module;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
     unsigned vector_bytes; // of the target's registers
+    unsigned registers;    // vectors that it holds at once
     bool is_gpu;           // one lane of code is one of many threads
 };
 

@@ -168,6 +168,7 @@ jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct 
                               .f64 = LLVMDoubleTypeInContext(c),
                               .ptr = LLVMPointerTypeInContext(c, 0),
                               .vector_bytes = target->vector_bytes,
+                              .registers = target->vector_bytes == 64 ? 32 : 16,
                               .is_gpu = target->is_gpu};
     LLVMSetTarget(out->module, target->triple);
     LLVMSetModuleDataLayout(out->module, target->layout);

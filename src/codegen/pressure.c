@@ -151,9 +151,9 @@ static double short_locals(const struct live *p, nest_id loop)
 // between steps counts.
 static unsigned chunks_of(const struct live *p, const struct span *s, double locals)
 {
-    double registers = p->l->module->vector_bytes == 64 ? 32 : 16;
     double kept = live_at(p, s->first + 1) + locals;
-    double fit = kept > 0 ? registers / kept : CG_CHUNKS, hide = SLOTS / (s->ops + 1);
+    double fit = kept > 0 ? p->l->module->registers / kept : CG_CHUNKS,
+           hide = SLOTS / (s->ops + 1);
     // What all lanes share is computed once for all that go side by side.
     if (s->shared_ops > s->ops / 8 && hide < 4)
         hide = 4;
