@@ -159,7 +159,7 @@ static void make_layer(struct maker *f, const struct cg_layer *y)
     LLVMValueRef to = LLVMGetParam(f->function, 0), from = LLVMGetParam(f->function, 1),
                  matrix = LLVMGetParam(f->function, 2);
     int64_t vectors = y->lanes * f->bytes / f->module->vector_bytes;
-    int64_t most = (f->module->vector_bytes == 64 ? 24 : 12) / (vectors > 0 ? vectors : 1);
+    int64_t most = f->module->registers * 3 / 4 / (vectors > 0 ? vectors : 1);
     int64_t side = even_side(y->outputs, most);
     int64_t whole = y->outputs / side, rest = y->outputs % side;
     struct counted g = count_open(f, cg_int(f->module, whole));
@@ -216,47 +216,60 @@ static void add_trip(struct maker *f, const struct block *x, const LLVMValueRef 
     }
 }
 
+// for (; done + n <= trips; done += n) { n trips }
+static LLVMValueRef add_trips(struct maker *f, const struct block *x, LLVMValueRef done,
+                              LLVMValueRef trips, int64_t n, const LLVMValueRef from[2])
+{
+    LLVMBuilderRef b = f->m.b;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), test = new_block(f), body = new_block(f),
+                      after = new_block(f);
+    LLVMBuildBr(b, test);
+    LLVMPositionBuilderAtEnd(b, test);
+    LLVMValueRef now = LLVMBuildPhi(b, f->module->i64, "");
+    LLVMAddIncoming(now, &done, &before, 1);
+    LLVMValueRef next = LLVMBuildNSWAdd(b, now, cg_int(f->module, n), "");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, next, trips, ""), body, after);
+    LLVMPositionBuilderAtEnd(b, body);
+    for (int64_t trip = 0; trip < n; trip++) {
+        LLVMValueRef in[2];
+        for (int k = 0; k < 2; k++) {
+            int64_t step = x->product->lanes * x->product->rows[k];
+            in[k] = at_constant(f, at(f, from[k], scaled(f, now, step)), trip * step);
+        }
+        add_trip(f, x, in);
+    }
+    LLVMAddIncoming(now, &next, &body, 1);
+    LLVMBuildBr(b, test);
+    LLVMPositionBuilderAtEnd(b, after);
+    return now;
+}
+
 static LLVMValueRef kept_at(struct maker *f, const struct block *x, LLVMValueRef part,
                             int64_t i)
 {
     return at_constant(f, at(f, x->kept, scaled(f, part, MOST_SUMS * x->lanes)), i * x->lanes);
 }
 
-// Sums what goes to one part of the accumulators.  Each trip of a block of 512 points has a branch
-// of its own: it is foreseen, while the end of a loop as short as that is not.
+// Sums what goes to one part of the accumulators, a vector of points each trip.
 static void sum_part(struct maker *f, const struct block *x, LLVMValueRef part)
 {
     LLVMBuilderRef b = f->m.b;
     const struct cg_product *p = x->product;
-    int64_t n = x->rows * x->columns, parts = p->lanes / x->lanes;
-    LLVMValueRef group = LLVMBuildUDiv(b, part, cg_int(f->module, parts), "");
-    LLVMValueRef inner = LLVMBuildURem(b, part, cg_int(f->module, parts), ""), from[2], in[2];
-    for (int k = 0; k < 2; k++)
-        from[k] = at(f, at(f, k ? x->b : x->a, scaled(f, group, p->lanes * p->rows[k])),
-                     scaled(f, inner, x->lanes));
+    int64_t n = x->rows * x->columns;
+    LLVMValueRef parts = cg_int(f->module, p->lanes / x->lanes), from[2];
+    LLVMValueRef group = LLVMBuildUDiv(b, part, parts, "");
+    LLVMValueRef inner = LLVMBuildURem(b, part, parts, "");
+    for (int k = 0; k < 2; k++) {
+        from[k] = scaled(f, group, p->trips * p->lanes * p->rows[k]);
+        from[k] = at(f, at(f, k ? x->b : x->a, from[k]), scaled(f, inner, x->lanes));
+    }
+    LLVMValueRef left = LLVMBuildSub(b, x->count, scaled(f, part, x->lanes), "");
+    LLVMValueRef trips = LLVMBuildAdd(b, left, cg_int(f->module, CG_FOLD_LANES - 1), "");
+    trips = LLVMBuildAShr(b, trips, cg_int(f->module, 6), "");
     for (int64_t i = 0; i < n; i++)
         LLVMBuildStore(b, LLVMConstNull(x->type), x->sums[i]);
-    LLVMValueRef left = LLVMBuildSub(b, x->count, scaled(f, part, x->lanes), "");
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), turn = new_block(f), after = new_block(f);
-    LLVMBuildBr(b, turn);
-    LLVMPositionBuilderAtEnd(b, turn);
-    LLVMValueRef zero = cg_int(f->module, 0), done = LLVMBuildPhi(b, f->module->i64, "");
-    LLVMAddIncoming(done, &zero, &before, 1);
-    for (int64_t trip = 0; trip < TRIPS; trip++) {
-        LLVMValueRef now = LLVMBuildAdd(b, done, cg_int(f->module, trip * 64), "");
-        LLVMBasicBlockRef more = new_block(f);
-        LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now, left, ""), more, after);
-        LLVMPositionBuilderAtEnd(b, more);
-        for (int k = 0; k < 2; k++)
-            in[k] = at_constant(f, at(f, from[k], scaled(f, done, p->rows[k])),
-                                trip * 64 * p->rows[k]);
-        add_trip(f, x, in);
-    }
-    LLVMValueRef next = LLVMBuildAdd(b, done, cg_int(f->module, TRIPS * 64), "");
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    LLVMAddIncoming(done, &next, &latch, 1);
-    LLVMBuildBr(b, turn);
-    LLVMPositionBuilderAtEnd(b, after);
+    LLVMValueRef done = add_trips(f, x, cg_int(f->module, 0), trips, TRIPS, from);
+    add_trips(f, x, done, trips, 1, from);
     for (int64_t i = 0; i < n; i++)
         store(f, LLVMBuildLoad2(b, x->type, x->sums[i], ""), kept_at(f, x, part, i));
 }
@@ -361,9 +374,10 @@ static void make_product(struct maker *f, const struct cg_product *p)
     for (int64_t i = 0; i < MOST_SUMS; i++)
         x.sums[i] = LLVMBuildAlloca(f->m.b, x.type, "");
     x.kept = LLVMBuildAlloca(f->m.b, LLVMArrayType2(x.type, x.parts * MOST_SUMS), "");
-    // As many results as leave registers for the factors.
-    int64_t most = f->module->vector_bytes == 64 ? MOST_SUMS : 8,
-            side_a = whole_side(p->sides[0], most / 4),
+    // As many results as leave registers for the factors.  The rows are read again for all columns:
+    // they stay in the nearest cache while these pass by.
+    bool many = f->module->registers == 32;
+    int64_t most = many ? MOST_SUMS : 8, side_a = whole_side(p->sides[0], many ? 5 : 4),
             side_b = whole_side(p->sides[1], least(most / side_a, x.lanes));
     int64_t whole = p->sides[0] / side_a, rest = p->sides[0] % side_a;
     if (whole) {
@@ -387,9 +401,9 @@ void cg_call_product(struct cg_lowering *l, const struct cg_product *p, LLVMValu
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context),
                                         (LLVMTypeRef[]){ptr, ptr, ptr, i}, 4, 0);
     char name[160];
-    snprintf(name, sizeof name, "product_%d_%u_%lld_%lld_%lld_%lld", (int)p->dtype, p->lanes,
-             (long long)p->sides[0], (long long)p->sides[1], (long long)p->rows[0],
-             (long long)p->rows[1]);
+    snprintf(name, sizeof name, "product_%d_%u_%lld_%lld_%lld_%lld_%lld", (int)p->dtype,
+             p->lanes, (long long)p->sides[0], (long long)p->sides[1], (long long)p->rows[0],
+             (long long)p->rows[1], (long long)p->trips);
     struct maker f;
     if (begin(&f, l, name, p->dtype, type)) {
         make_product(&f, p);

@@ -18,12 +18,12 @@ void cg_call_layer(struct cg_lowering *l, const struct cg_layer *layer, LLVMValu
 
 // to[sides[1] * i + j] = sum over points of a block, in the order of sums, of a[i] b[j].  What
 // is of `lanes` points stands together: rows[0] rows of a, rows[1] of b, of which the first ones
-// count.
+// count.  Those that have the same accumulators follow each other, `trips` of them.
 struct cg_product {
     nest_id put, source[2];
     jot_dtype dtype;
     unsigned lanes;
-    int64_t sides[2], rows[2];
+    int64_t sides[2], rows[2], trips;
 };
 // count: of points; behind them there are zeros.
 void cg_call_product(struct cg_lowering *l, const struct cg_product *product, LLVMValueRef to,

@@ -38,11 +38,8 @@ static unsigned widest(const struct cg_lowering *l)
     return bytes;
 }
 
-// One vector of points: what the body makes of two would not stay in the nearest cache.
-unsigned cg_network_lanes(const struct cg_lowering *l)
-{
-    return l->module->vector_bytes / widest(l);
-}
+// A cache line of points: what the body makes of more would not stay in the nearest cache.
+unsigned cg_network_lanes(const struct cg_lowering *l) { return 64 / widest(l); }
 
 // ---- Sums of products over points
 
@@ -187,7 +184,7 @@ static int64_t find_place(const struct life *lives, uint32_t n, const struct lif
     return at;
 }
 
-static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
+static void place_locals(struct cg_lowering *l, nest_id loop, int64_t trips)
 {
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
     uint32_t n = l->nest->buffers.count;
@@ -211,7 +208,7 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
         to->is_kept = lives[i].is_kept;
         // What is kept has a turn more than it needs, so that what several hold of the same points
         // does not meet in the cache.
-        int64_t points = l->lanes + (lives[i].is_kept ? block : 0);
+        int64_t points = l->lanes + (lives[i].is_kept ? CG_FOLD_LANES * trips : 0);
         lives[i].bytes = (x->count * points * dtype_get(x->dtype)->bytes + 63) / 64 * 64;
         if (lives[i].is_kept) {
             to->base = to->of_chunk[0] = cg_scratch(l, (uint64_t)lives[i].bytes + 64);
@@ -231,7 +228,7 @@ static void place_locals(struct cg_lowering *l, nest_id loop, int64_t block)
 // ---- The loop
 
 static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVMValueRef first,
-                      LLVMValueRef last)
+                      LLVMValueRef last, int64_t trips)
 {
     LLVMBuilderRef b = l->m.b;
     l->axes[axis] = at;
@@ -239,10 +236,15 @@ static void set_lanes(struct cg_lowering *l, nest_id axis, LLVMValueRef at, LLVM
     LLVMValueRef count = cg_splat(&l->m, LLVMBuildTrunc(b, left, l->module->i32, ""), l->lanes);
     l->mask = LLVMBuildICmp(b, LLVMIntSLT,
                             cg_sequence(l->module, l->module->i32, l->lanes, 0, 1), count, "");
+    // What is kept of points with the same accumulators stands together.
+    LLVMValueRef place = LLVMBuildSub(b, at, first, ""), slot, trip;
+    slot = LLVMBuildAnd(b, place, cg_int(l->module, CG_FOLD_LANES - 1), "");
+    trip = LLVMBuildSub(b, place, slot, "");
+    trip = LLVMBuildUDiv(b, trip, cg_int(l->module, CG_FOLD_LANES / l->lanes), "");
+    place = cg_add(l, cg_times(l, slot, trips), trip);
     for (nest_id i = 0; i < l->nest->buffers.count; i++)
         if (l->buffers[i].is_kept)
-            l->buffers[i].offset =
-                cg_times(l, LLVMBuildSub(b, at, first, ""), l->nest->buffers.at[i].count);
+            l->buffers[i].offset = cg_times(l, place, l->nest->buffers.at[i].count);
 }
 
 static void lower_part(struct cg_lowering *l, nest_id id)
@@ -262,12 +264,12 @@ static void lower_body(struct cg_lowering *l, nest_id loop)
             lower_part(l, b->statements.at[i]);
 }
 
-static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int64_t block)
+static void begin_lanes(struct cg_lowering *l, nest_id loop, unsigned lanes, int64_t trips)
 {
     l->vector_axis = cg_statement(l, loop)->axes[0];
     l->vector_loop = loop;
     l->lanes = lanes;
-    place_locals(l, loop, block);
+    place_locals(l, loop, trips);
 }
 
 static void end_lanes(struct cg_lowering *l)
@@ -282,7 +284,7 @@ void cg_lower_network(struct cg_lowering *l, nest_id loop, LLVMValueRef begin, L
     unsigned lanes = cg_network_lanes(l);
     begin_lanes(l, loop, lanes, 0);
     struct cg_loop points = cg_loop_open(l, begin, end, cg_int(l->module, lanes));
-    set_lanes(l, l->vector_axis, points.index, begin, end);
+    set_lanes(l, l->vector_axis, points.index, begin, end, 0);
     lower_body(l, loop);
     cg_loop_close(l, &points);
     end_lanes(l);
@@ -296,13 +298,20 @@ static uint32_t accumulator_of(const struct cg_fold_plan *p, nest_id put)
     return p->state.n_combines + i;
 }
 
+// How many points of a block go to one accumulator.
+static int64_t trips_of(const struct cg_fold_plan *p)
+{
+    int64_t block = p->length < p->block ? p->length : p->block;
+    return (block + CG_FOLD_LANES - 1) / CG_FOLD_LANES;
+}
+
 // The points of a block whose place modulo 64 is that of an accumulator from `slot` on.
 static void lower_slots(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                         LLVMValueRef last, LLVMValueRef slot)
 {
     struct cg_loop points = cg_loop_open(l, LLVMBuildAdd(l->m.b, first, slot, ""), last,
                                          cg_int(l->module, CG_FOLD_LANES));
-    set_lanes(l, l->vector_axis, points.index, first, last);
+    set_lanes(l, l->vector_axis, points.index, first, last, trips_of(p));
     lower_body(l, p->statement);
     cg_fold_yield(l, p, points.index);
     cg_loop_close(l, &points);
@@ -349,14 +358,15 @@ static void clear_row(struct cg_lowering *l, nest_id buffer, LLVMValueRef row)
 }
 
 // Behind the points of a block there are zeros, which add nothing to what is summed of them.
-static void clear_rest(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef last)
+static void clear_rest(struct cg_lowering *l, const struct cg_fold_plan *p, LLVMValueRef first,
+                       LLVMValueRef last)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef rest =
         LLVMBuildAnd(b, LLVMBuildSub(b, last, first, ""), cg_int(l->module, l->lanes - 1), "");
     struct cg_branch some =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, rest, cg_int(l->module, 0), ""));
-    set_lanes(l, l->vector_axis, LLVMBuildSub(b, last, rest, ""), first, last);
+    set_lanes(l, l->vector_axis, LLVMBuildSub(b, last, rest, ""), first, last, trips_of(p));
     uint32_t n = l->nest->buffers.count;
     bool *done = arena_array(l->arena, bool, n + 1);
     for (nest_id i = 0; i < n; i++) {
@@ -380,14 +390,14 @@ void cg_fold_network(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef
 {
     LLVMBuilderRef b = l->m.b;
     nest_id loop = p->statement;
-    int64_t block = p->length < p->block ? p->length : p->block;
-    begin_lanes(l, loop, p->lanes, (block + 63) / 64 * 64);
+    begin_lanes(l, loop, p->lanes, trips_of(p));
     lower_block(l, p, first, last);
-    clear_rest(l, first, last);
+    clear_rest(l, p, first, last);
     end_lanes(l);
     struct products all = find_products(l, loop);
     for (uint32_t i = 0; i < all.all.count; i++) {
-        const struct cg_product *x = &all.all.at[i];
+        struct cg_product *x = &all.all.at[i];
+        x->trips = trips_of(p);
         LLVMTypeRef lane = cg_memory_type(l->module, x->dtype);
         LLVMValueRef to =
             LLVMBuildMul(b, row, cg_int(l->module, x->sides[0] * x->sides[1]), "");

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MOST_UNITS 4
+#define MOST_LANES 64
 
 static bool is_point_local(const struct cg_lowering *l, nest_id buffer)
 {
@@ -51,10 +51,11 @@ unsigned cg_units(const struct cg_lowering *l, nest_id map)
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (!has_form(l, cg_statement(l, b->statements.at[i]), s->axes[0]))
             return 1;
-    unsigned n = MOST_UNITS;
-    while (cg_extent(l, s) % n != 0)
+    // An eighth of the registers for a value: others that it is made of are there too.
+    unsigned n = l->module->registers / 8 * l->module->vector_bytes / 64;
+    while (n > 1 && cg_extent(l, s) % n != 0)
         n /= 2;
-    return n;
+    return n > 1 ? n : 1;
 }
 
 // The lanes of one unit for each of n.
@@ -63,7 +64,7 @@ static LLVMValueRef repeat(struct cg_lowering *l, LLVMValueRef v, unsigned n)
     unsigned lanes = v ? cg_lanes_of(v) : 1;
     if (lanes == 1)
         return v;
-    LLVMValueRef order[CG_FOLD_LANES * MOST_UNITS];
+    LLVMValueRef order[MOST_LANES];
     for (unsigned i = 0; i < lanes * n; i++)
         order[i] = LLVMConstInt(l->module->i32, i % lanes, 0);
     return LLVMBuildShuffleVector(l->m.b, v, LLVMGetPoison(LLVMTypeOf(v)),
@@ -77,8 +78,7 @@ static LLVMValueRef load_numbers(struct cg_lowering *l, const struct nest_statem
     l->axes[unit] = first;
     if (n == 1)
         return cg_wide(l, cg_load(l, s).re);
-    LLVMValueRef low = load_numbers(l, s, unit, first, n / 2),
-                 order[CG_FOLD_LANES * MOST_UNITS];
+    LLVMValueRef low = load_numbers(l, s, unit, first, n / 2), order[MOST_LANES];
     first = cg_add(l, first, cg_int(l->module, n / 2));
     LLVMValueRef high = load_numbers(l, s, unit, first, n / 2);
     for (unsigned i = 0; i < l->lanes * n; i++)
