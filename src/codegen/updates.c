@@ -10,19 +10,29 @@
 //
 // Places that were stored a turn ago are read at once. Were they of the same turn, every read of y
 // would wait for them, and behind it all that follow.
-#include "codegen/lower.h"
+//
+// Where a place is a number that was loaded, once it is known to be inside (inside.c), it is
+// computed only for 16 of which some are not.
+//
+//     for n in steps of 16 {
+//       all of i[n] < M: y[i[n]] += u[n] 16 times; else vectors of these 16, and with tests
+//     }
+#include "codegen/inside.h"
 
 #define STEPS 16
 #define MOST_UPDATES 8 // statements that are written out for each step
-#define AHEAD 1024     // elements between what is used and what is asked for
+#define AHEAD 576      // elements between what is used and what is asked for; no whole pages
 
 struct steps {
     const struct nest_block *body;
     bool *is_late;         // by statement of the body: depends on what steps put
     bool *is_wanted;       // by value: late statements read it
     struct cg_value *kept; // by value: memory with two vectors, of this turn and of the next
-    LLVMValueRef guarded;  // bits of the guard of the next turn: a place, or NULL without
+    nest_id guard;         // of all puts, or NEST_NONE
     uint32_t n_late;
+    struct cg_inside inside;
+    bool is_inside;     // places are lowered as the numbers that were loaded
+    LLVMValueRef *wide; // by value of a load: several steps of it
 };
 
 static bool is_put(const struct cg_lowering *l, const struct nest_block *body, nest_id buffer)
@@ -52,7 +62,8 @@ static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, st
     p->is_wanted = arena_array(l->arena, bool, l->nest->values.count + 1);
     p->kept = arena_array(l->arena, struct cg_value, l->nest->values.count + 1);
     bool *late = arena_array(l->arena, bool, l->nest->values.count + 1);
-    nest_id guard = NEST_NONE;
+    p->wide = arena_array(l->arena, LLVMValueRef, l->nest->values.count + 1);
+    p->guard = NEST_NONE;
     if (l->lanes != 1 || s->n_in || s->reverse || cg_extent(l, s) < 4 * STEPS)
         return false;
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
@@ -69,16 +80,40 @@ static bool sort_steps(struct cg_lowering *l, const struct nest_statement *s, st
             continue;
         want_terms(p, x);
         // One guard for all, that of the put.
-        if (x->kind == NEST_PUT && guard != NEST_NONE && guard != x->guard)
+        if (x->kind == NEST_PUT && p->guard != NEST_NONE && p->guard != x->guard)
             return false;
         if (x->kind == NEST_PUT)
-            guard = x->guard;
+            p->guard = x->guard;
         else if (x->guard != NEST_NONE)
             return false;
         for (uint32_t k = 0; k < x->n_results; k++)
             late[x->result + k] = true;
     }
-    return p->n_late && p->n_late <= MOST_UPDATES && (guard == NEST_NONE || !late[guard]);
+    return p->n_late && p->n_late <= MOST_UPDATES && (p->guard == NEST_NONE || !late[p->guard]);
+}
+
+// Whether the number that was loaded stands for the value where all are inside.
+static bool is_loaded(const struct steps *p, nest_id value)
+{
+    return p->inside.facts[value].kind == CG_LOADED;
+}
+
+// Whether all places are loaded numbers, and the guard holds, when those are inside.
+static bool find_inside(struct cg_lowering *l, struct steps *p)
+{
+    bool any = false;
+    p->inside = cg_inside_make(l, p->body, p->is_late);
+    for (uint32_t i = 0; i < p->body->statements.count; i++) {
+        const struct nest_statement *x = cg_statement(l, p->body->statements.at[i]);
+        for (uint32_t k = 0; p->is_late[i] && k < x->index.count; k++) {
+            const struct nest_term *t = &x->index.terms[k];
+            if (t->is_value && cg_inside_fact(l, &p->inside, t->id).kind != CG_LOADED)
+                return false;
+            any |= t->is_value;
+        }
+    }
+    return any &&
+           (p->guard == NEST_NONE || cg_inside_fact(l, &p->inside, p->guard).kind == CG_TRUE);
 }
 
 // A load that every step may do again: what it reads stands in the nearest cache.
@@ -112,25 +147,87 @@ static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, LLVMValueR
     return v;
 }
 
+static bool is_next_to_next(const struct nest_statement *load, const struct nest_statement *s)
+{
+    return is_plain_load(load) && nest_index_factor(&load->index, s->axes[0]) == 1;
+}
+
+// Loads what some steps from this one on read, as one value.
+static LLVMValueRef load_wide(struct cg_lowering *l, const struct nest_statement *x,
+                              LLVMTypeRef type)
+{
+    LLVMTypeRef lane = cg_lane_type(l->module, x->dtype);
+    LLVMValueRef at =
+        cg_at(l, lane, cg_buffer_base(l, x->buffer), cg_index_first(l, &x->index));
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+    LLVMSetAlignment(v, dtype_get(x->dtype)->bytes);
+    LLVMSetVolatile(v, 1); // or it would become loads of one
+    return v;
+}
+
+// The place of a step that is a loaded number: of numbers of 32 bits, two are loaded at once.
+static LLVMValueRef loaded_place(struct cg_lowering *l, const struct nest_statement *s,
+                                 struct steps *p, nest_id value, unsigned lane)
+{
+    LLVMBuilderRef b = l->m.b;
+    nest_id load = p->inside.facts[value].load, id = l->nest->values.at[load].statement;
+    const struct nest_statement *x = cg_statement(l, id);
+    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[value].dtype);
+    if (dtype_get(x->dtype)->bytes != 4 || !is_next_to_next(x, s)) {
+        cg_lower_statement(l, id);
+        return LLVMBuildIntCast2(b, l->values[load].re, type, false, "");
+    }
+    if (lane % 2 == 0)
+        p->wide[load] = load_wide(l, x, l->module->i64);
+    LLVMValueRef v = lane % 2
+                         ? LLVMBuildLShr(b, p->wide[load], cg_int(l->module, 32), "")
+                         : LLVMBuildAnd(b, p->wide[load], cg_int(l->module, UINT32_MAX), "");
+    return LLVMBuildIntCast2(b, v, type, false, "");
+}
+
+// Of floating-point numbers 16 bytes are loaded at once, for they stay in the same registers.
+static LLVMValueRef loaded_number(struct cg_lowering *l, struct steps *p,
+                                  const struct nest_statement *x, unsigned lane)
+{
+    LLVMTypeRef type = cg_lane_type(l->module, x->dtype);
+    unsigned n = 16 / (unsigned)dtype_get(x->dtype)->bytes;
+    if (lane % n == 0)
+        p->wide[x->result] = load_wide(l, x, LLVMVectorType(type, n));
+    return LLVMBuildExtractElement(l->m.b, p->wide[x->result],
+                                   LLVMConstInt(l->module->i32, lane % n, 0), "");
+}
+
+// What a late statement reads of the early ones, of one step.
+static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                         nest_id id, LLVMValueRef turn, unsigned lane)
+{
+    const struct nest_statement *x = cg_statement(l, id);
+    const struct cg_value *at = &p->kept[x->result];
+    bool is_real = x->dtype == JOT_F32 || x->dtype == JOT_F64;
+    if (p->is_inside && is_loaded(p, x->result))
+        l->values[x->result] = (struct cg_value){loaded_place(l, s, p, x->result, lane), NULL};
+    else if (is_real && is_next_to_next(x, s))
+        l->values[x->result] = (struct cg_value){loaded_number(l, p, x, lane), NULL};
+    else if (is_plain_load(x) && at->re)
+        cg_lower_statement(l, id);
+    else if (at->re)
+        l->values[x->result] = (struct cg_value){
+            kept_lane(l, at->re, turn, lane), at->im ? kept_lane(l, at->im, turn, lane) : NULL};
+}
+
 // The late statements of one of the steps of a turn, with the guard of the put as it is in
 // `guarded`.
-static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
-                       const struct steps *p, LLVMValueRef first, LLVMValueRef turn,
-                       unsigned lane, LLVMValueRef guarded)
+static void lower_late(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                       LLVMValueRef first, LLVMValueRef turn, unsigned lane,
+                       LLVMValueRef guarded)
 {
     l->axes[s->axes[0]] = LLVMBuildAdd(l->m.b, first, cg_int(l->module, lane), "");
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
         nest_id id = p->body->statements.at[i];
         const struct nest_statement *x = cg_statement(l, id);
         if (!p->is_late[i]) {
-            bool reads = x->n_results == 1 && p->is_wanted[x->result];
-            const struct cg_value *at = &p->kept[x->result];
-            if (reads && is_plain_load(x) && at->re)
-                cg_lower_statement(l, id);
-            else if (reads && at->re)
-                l->values[x->result] =
-                    (struct cg_value){kept_lane(l, at->re, turn, lane),
-                                      at->im ? kept_lane(l, at->im, turn, lane) : NULL};
+            if (x->n_results == 1 && p->is_wanted[x->result])
+                lower_wanted(l, s, p, id, turn, lane);
         } else if (x->kind == NEST_PUT) {
             cg_store_at(l, cg_buffer_base(l, x->buffer), l->nest->buffers.at[x->buffer].dtype,
                         &x->index, guarded, l->values[x->in[0]]);
@@ -140,80 +237,162 @@ static void lower_late(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
-static nest_id guard_of(const struct cg_lowering *l, const struct steps *p)
+static LLVMValueRef bits_of(struct cg_lowering *l, LLVMValueRef lanes)
 {
-    for (uint32_t i = 0; i < p->body->statements.count; i++)
-        if (cg_statement(l, p->body->statements.at[i])->kind == NEST_PUT)
-            return cg_statement(l, p->body->statements.at[i])->guard;
-    return NEST_NONE;
+    LLVMTypeRef type = LLVMIntTypeInContext(l->module->context, STEPS);
+    return LLVMBuildBitCast(l->m.b, lanes, type, "");
 }
 
-// What does not depend on the steps before, for 16 of them from `first` on.
-static void lower_early(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
-                        LLVMValueRef first, LLVMValueRef turn)
+static LLVMValueRef all_of(struct cg_lowering *l, LLVMValueRef bits)
+{
+    return LLVMBuildICmp(l->m.b, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "");
+}
+
+// All steps of a turn; g: bits of the guard, or NULL without.
+static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                       LLVMValueRef first, LLVMValueRef turn, LLVMValueRef g)
+{
+    LLVMBuilderRef b = l->m.b;
+    for (unsigned lane = 0; lane < STEPS; lane++) {
+        LLVMValueRef bit =
+            g ? LLVMBuildLShr(b, g, LLVMConstInt(LLVMTypeOf(g), lane, 0), "") : NULL;
+        lower_late(l, s, p, first, turn, lane,
+                   bit ? LLVMBuildTrunc(b, bit, l->module->i1, "") : NULL);
+    }
+}
+
+static void open_vectors(struct cg_lowering *l, const struct nest_statement *s,
+                         LLVMValueRef first)
 {
     l->vector_axis = s->axes[0];
     l->axes[s->axes[0]] = first;
     l->lanes = STEPS;
-    for (uint32_t i = 0; i < p->body->statements.count; i++) {
-        nest_id id = p->body->statements.at[i];
-        const struct nest_statement *x = cg_statement(l, id);
-        if (p->is_late[i])
-            continue;
-        if (is_plain_load(x) && nest_index_factor(&x->index, s->axes[0]) == 1)
-            cg_prefetch_ahead(l, x, AHEAD);
-        cg_lower_statement(l, id);
-    }
+}
+
+static void close_vectors(struct cg_lowering *l)
+{
     l->vector_axis = NEST_NONE;
     l->lanes = 1;
+}
+
+static void prefetch(struct cg_lowering *l, const struct nest_statement *s,
+                     const struct steps *p, LLVMValueRef first)
+{
+    open_vectors(l, s, first);
     for (uint32_t i = 0; i < p->body->statements.count; i++) {
         const struct nest_statement *x = cg_statement(l, p->body->statements.at[i]);
-        if (p->is_late[i] || x->n_results != 1 || !p->is_wanted[x->result])
+        if (!p->is_late[i] && is_plain_load(x) && nest_index_factor(&x->index, s->axes[0]) == 1)
+            cg_prefetch_ahead(l, x, AHEAD);
+    }
+    close_vectors(l);
+}
+
+// What does not depend on the steps before, for 16 of them from `first` on; the bits of the guard,
+// or NULL without.
+static LLVMValueRef lower_early(struct cg_lowering *l, const struct nest_statement *s,
+                                struct steps *p, LLVMValueRef first, LLVMValueRef turn)
+{
+    open_vectors(l, s, first);
+    for (uint32_t i = 0; i < p->body->statements.count; i++)
+        if (!p->is_late[i])
+            cg_lower_statement(l, p->body->statements.at[i]);
+    close_vectors(l);
+    for (uint32_t i = 0; i < p->body->statements.count; i++) {
+        const struct nest_statement *x = cg_statement(l, p->body->statements.at[i]);
+        if (p->is_late[i] || x->n_results != 1 || !p->is_wanted[x->result] ||
+            (p->is_inside && is_loaded(p, x->result)))
             continue;
         struct cg_value v = l->values[x->result], *at = &p->kept[x->result];
         *at = is_plain_load(x) && cg_lanes_of(v.re) > 1
                   ? v
                   : (struct cg_value){keep(l, at->re, turn, v.re), keep(l, at->im, turn, v.im)};
     }
-    nest_id guard = guard_of(l, p);
-    if (guard == NEST_NONE)
-        return;
-    LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, STEPS);
-    LLVMValueRef g = l->values[guard].re;
-    g = cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, STEPS) : g;
-    p->guarded = p->guarded ? p->guarded : cg_alloca(l, bits, 1);
-    LLVMBuildStore(l->m.b, LLVMBuildBitCast(l->m.b, g, bits, ""), p->guarded);
+    if (p->guard == NEST_NONE)
+        return NULL;
+    LLVMValueRef g = l->values[p->guard].re;
+    return bits_of(l, cg_lanes_of(g) == 1 ? cg_splat(&l->m, g, STEPS) : g);
 }
 
-static void lower_sixteens(struct cg_lowering *l, const struct nest_statement *s,
-                           struct steps *p, int64_t end)
+// All steps of a turn, by the bits of the guard when there is one.
+static void lower_tested(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                         LLVMValueRef first, LLVMValueRef turn, LLVMValueRef g)
+{
+    struct cg_branch branch = {0};
+    if (g)
+        branch = cg_if_open(l, all_of(l, g));
+    lower_turn(l, s, p, first, turn, NULL);
+    if (!g)
+        return;
+    cg_else_open(l, &branch);
+    lower_turn(l, s, p, first, turn, g);
+    cg_if_close(l, &branch);
+}
+
+// 16 steps, and what the next 16 need meanwhile.
+static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                        int64_t end)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMTypeRef bits = LLVMIntTypeInContext(l->module->context, STEPS);
-    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1), g = NULL;
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1), kept = NULL;
     LLVMValueRef steps = cg_int(l->module, STEPS), last = cg_int(l->module, end - STEPS);
-    lower_early(l, s, p, zero, zero);
+    LLVMValueRef g = lower_early(l, s, p, zero, zero);
+    if (g) {
+        kept = cg_alloca(l, LLVMTypeOf(g), 1);
+        LLVMBuildStore(b, g, kept);
+    }
     struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, end), steps);
     LLVMValueRef turn = LLVMBuildAnd(b, LLVMBuildUDiv(b, loop.index, steps, ""), one, "");
     LLVMValueRef next = LLVMBuildAdd(b, loop.index, steps, "");
     next = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, next, last, ""), next, last, "");
-    if (p->guarded)
-        g = LLVMBuildLoad2(b, bits, p->guarded, "");
-    lower_early(l, s, p, next, LLVMBuildXor(b, turn, one, ""));
-    struct cg_branch branch = {0};
+    g = g ? LLVMBuildLoad2(b, LLVMTypeOf(g), kept, "") : NULL;
+    prefetch(l, s, p, next);
+    LLVMValueRef next_g = lower_early(l, s, p, next, LLVMBuildXor(b, turn, one, ""));
     if (g)
-        branch = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, g, LLVMConstAllOnes(bits), ""));
-    for (unsigned lane = 0; lane < STEPS; lane++)
-        lower_late(l, s, p, loop.index, turn, lane, NULL);
-    if (g) {
-        cg_else_open(l, &branch);
-        for (unsigned lane = 0; lane < STEPS; lane++) {
-            LLVMValueRef bit = LLVMBuildLShr(b, g, LLVMConstInt(bits, lane, 0), "");
-            lower_late(l, s, p, loop.index, turn, lane,
-                       LLVMBuildTrunc(b, bit, l->module->i1, ""));
-        }
-        cg_if_close(l, &branch);
+        LLVMBuildStore(b, next_g, kept);
+    lower_tested(l, s, p, loop.index, turn, g);
+    cg_loop_close(l, &loop);
+}
+
+// Bits of 16 steps: whether all that they load as places is inside.
+static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statement *s,
+                                 const struct steps *p, LLVMValueRef first)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef all = NULL;
+    open_vectors(l, s, first);
+    for (uint32_t i = 0; i < p->body->statements.count; i++) {
+        nest_id id = p->body->statements.at[i];
+        const struct nest_statement *x = cg_statement(l, id);
+        if (x->kind != NEST_LOAD || !is_loaded(p, x->result))
+            continue;
+        cg_lower_statement(l, id);
+        LLVMValueRef v = cg_wide(l, l->values[x->result].re);
+        LLVMTypeRef lane = cg_lane_type(l->module, x->dtype);
+        LLVMValueRef most = LLVMConstInt(lane, (uint64_t)p->inside.most[x->result], 0);
+        LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULE, v, cg_splat(&l->m, most, STEPS), "");
+        all = all ? LLVMBuildAnd(b, all, fits, "") : fits;
     }
+    close_vectors(l);
+    return bits_of(l, all);
+}
+
+// 16 steps by what was loaded, where that is inside.
+static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
+                         int64_t end)
+{
+    LLVMValueRef zero = cg_int(l->module, 0);
+    struct cg_loop loop =
+        cg_loop_open(l, zero, cg_int(l->module, end), cg_int(l->module, STEPS));
+    prefetch(l, s, p, loop.index);
+    struct cg_branch branch = cg_if_open(l, all_of(l, loads_inside(l, s, p, loop.index)));
+    p->is_inside = true;
+    lower_early(l, s, p, loop.index, zero);
+    lower_turn(l, s, p, loop.index, zero, NULL);
+    p->is_inside = false;
+    cg_else_open(l, &branch);
+    LLVMValueRef g = lower_early(l, s, p, loop.index, zero);
+    lower_tested(l, s, p, loop.index, zero, g);
+    cg_if_close(l, &branch);
     cg_loop_close(l, &loop);
 }
 
@@ -223,7 +402,10 @@ bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s)
     if (!sort_steps(l, s, &p))
         return false;
     int64_t n = cg_extent(l, s), rest = n / STEPS * STEPS;
-    lower_sixteens(l, s, &p, rest);
+    if (find_inside(l, &p))
+        lower_loaded(l, s, &p, rest);
+    else
+        lower_ahead(l, s, &p, rest);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, rest), cg_int(l->module, n), cg_int(l->module, 1));
     l->axes[s->axes[0]] = loop.index;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates at places that are numbers of an operand: machine code, which takes 16 at once and makes
+// those by themselves that are not all inside, against the evaluator, bit for bit.
+#include "harness/native.h"
+#include "passes/pass_support.h"
+
+#define COUNT 1003 // 62 sixteens and a rest
+#define ELEMENTS 41
+
+// Numbers of which some sixteens are inside, others not: 5 and 9 have the ends, 20 to 29 what is
+// near them, and the rest is drawn.
+static int64_t place(int i, uint64_t *state)
+{
+    static const int64_t ends[] = {0, ELEMENTS - 1};
+    static const int64_t beyond[] = {-1, ELEMENTS, -ELEMENTS, -ELEMENTS - 1, 2 * ELEMENTS, 127};
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t drawn = *state >> 33;
+    int turn = i / 16;
+    if (turn == 5 || turn == 9)
+        return ends[i % 2];
+    return turn >= 20 && turn < 30 && i % 16 == turn % 16 ? beyond[drawn % 6]
+                                                          : (int64_t)(drawn % ELEMENTS);
+}
+
+static struct ir_tensor places(jot_dtype d, int components, uint64_t *state)
+{
+    int64_t dims[] = {COUNT, components};
+    struct ir_tensor t = {ir_type_make(module, d, 2, dims), NULL};
+    int bytes = dtype_get(d)->bytes;
+    char *data = arena_allocate(module->arena, (size_t)(COUNT * components * bytes));
+    for (int i = 0; i < COUNT * components; i++) {
+        int64_t x = place(i / components, state);
+        x = components > 1 && x < ELEMENTS && x >= 0 ? x % 7 : x;
+        memcpy(data + i * bytes, &x, (size_t)bytes); // the low ones come first
+    }
+    t.data = data;
+    return t;
+}
+
+// A negative place counts from the end, as jot_at_add has it.
+static const char wraps[] = "  %%z = const {data=0} : %s[]\n"
+                            "  %%m = const {data=41} : %s[]\n"
+                            "  %%l = lt %%i, %%z : bool[1003,1]\n"
+                            "  %%a = add %%i, %%m : %s[1003,1]\n"
+                            "  %%j = select %%l, %%a, %%i : %s[1003,1]\n";
+
+static uint32_t one_axis(jot_dtype places, jot_dtype d, const char *op, int mode, bool wrap)
+{
+    char text[2000], chain[600] = "";
+    const char *p = dtype_get(places)->name, *n = dtype_get(d)->name;
+    if (wrap)
+        snprintf(chain, sizeof chain, wraps, p, p, p, p);
+    snprintf(text, sizeof text,
+             "jot ir 1\nfunction @0 %s(%%x: %s[41], %%i: %s[1003,1], %%u: %s[1003]) {\n%s"
+             "  %%v = mul %%u, %%u : %s[1003]\n"
+             "  %%1 = %s %%x, %s, %%u {collapsed_dims=[0], index_map=[0], mode=%d} : %s[41]\n"
+             "  %%2 = %s %%x, %s, %%v {collapsed_dims=[0], index_map=[0], mode=%d} : %s[41]\n"
+             "  return %%1, %%2\n}\n",
+             op, n, p, n, chain, n, op, wrap ? "%j" : "%i", mode, n, op, wrap ? "%j" : "%i",
+             mode, n);
+    return parse(text);
+}
+
+static const char *const ops[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min",
+                                  "scatter_max"};
+static const jot_dtype dtypes_of_places[] = {JOT_I32, JOT_I64, JOT_I8, JOT_U8, JOT_U32};
+static const jot_dtype numbers[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16};
+
+static void add(struct native *n, uint32_t f, struct ir_tensor at, uint64_t *state)
+{
+    struct ir_tensor in[3] = {draw(ir_type_of(graph(f), 0), state), at,
+                              draw(ir_type_of(graph(f), 2), state)};
+    native_add(n, graph(f)->name, f, in, &(struct native_how){.interpret = true});
+}
+
+START_TEST(at_one_place)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed + (uint64_t)_i;
+    for (int p = 0; p < 5; p++)
+        for (int way = 0; way < 4; way++) {
+            jot_dtype at = dtypes_of_places[p], d = numbers[(_i + p + way) % 5];
+            bool wrap = way % 2 && dtype_is_signed(at);
+            if (d != JOT_C64 || _i <= 2)
+                add(&n, one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), places(at, 1, &state),
+                    &state);
+        }
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
+START_TEST(at_two_places)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    for (int mode = 0; mode <= 3; mode += 3) {
+        char text[1000];
+        snprintf(
+            text, sizeof text,
+            "jot ir 1\nfunction @0 two(%%x: f32[7,41], %%i: i32[1003,2], %%u: f32[1003]) {\n"
+            "  %%1 = scatter_add %%x, %%i, %%u {collapsed_dims=[0, 1], index_map=[0, 1], "
+            "mode=%d} : f32[7,41]\n  return %%1\n}\n",
+            mode);
+        add(&n, parse(text), places(JOT_I32, 2, &state), &state);
+    }
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, at_one_place, 0, 5);
+    tcase_add_test(t, at_two_places);
+}
+
+int main(void) { return support_run("updates", add_tests); }
