@@ -210,12 +210,27 @@ static bool shows(const struct nest_program *p, uint32_t a, uint32_t b)
     return nest_memory_shows(p, a, b) || nest_memory_shows(p, b, a);
 }
 
-// The one step besides i that uses memory m, in straight steps behind it, which leave the operands
-// of i as they are; UINT32_MAX when there is none.
-static uint32_t find_reader(const struct nest_program *p, uint32_t i, uint32_t m)
+bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t end)
 {
-    const struct nest_step *product = &p->steps.at[i];
+    const struct nest_step *s = &p->steps.at[i];
+    for (uint32_t j = i + 1; j < end; j++) {
+        const struct nest_step *t = &p->steps.at[j];
+        if (t->kind != NEST_STEP_KERNEL && t->kind != NEST_STEP_GEMM &&
+            t->kind != NEST_STEP_COPY)
+            return false;
+        for (uint32_t k = 0; k < t->n_memories; k++)
+            for (uint32_t of = 0; plan_is_written(p, t, k) && of < s->n_memories; of++)
+                if (!plan_is_written(p, s, of) && shows(p, t->memories[k], s->memories[of]))
+                    return false;
+    }
+    return true;
+}
+
+uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m)
+{
     uint32_t reader = UINT32_MAX;
+    if (p->memories.at[m].place != NEST_TEMPORARY)
+        return UINT32_MAX;
     for (uint32_t k = 0; k < p->memories.count; k++)
         if (k != m && shows(p, k, m))
             return UINT32_MAX;
@@ -226,19 +241,8 @@ static uint32_t find_reader(const struct nest_program *p, uint32_t i, uint32_t m
                     return UINT32_MAX;
                 reader = j;
             }
-    if (reader == UINT32_MAX || reader < i || p->steps.at[reader].kind != NEST_STEP_KERNEL)
-        return UINT32_MAX;
-    for (uint32_t j = i + 1; j < reader; j++) {
-        const struct nest_step *t = &p->steps.at[j];
-        if (t->kind != NEST_STEP_KERNEL && t->kind != NEST_STEP_GEMM &&
-            t->kind != NEST_STEP_COPY)
-            return UINT32_MAX;
-        for (uint32_t k = 0; k < t->n_memories; k++)
-            if (plan_is_written(p, t, k) && (shows(p, t->memories[k], product->memories[0]) ||
-                                             shows(p, t->memories[k], product->memories[1])))
-                return UINT32_MAX;
-    }
-    return reader;
+    bool is_behind = reader != UINT32_MAX && reader > i;
+    return is_behind && schedule_keeps_operands(p, i, reader) ? reader : UINT32_MAX;
 }
 
 static bool is_plain(const struct nest_gemm *g)
@@ -250,10 +254,10 @@ static bool join(struct nest_program *p, uint32_t i)
 {
     struct nest_step *product = &p->steps.at[i];
     uint32_t m = product->memories[2];
-    if (p->memories.at[m].place != NEST_TEMPORARY || !is_plain(&product->gemm))
+    if (!is_plain(&product->gemm))
         return false;
-    uint32_t reader = find_reader(p, i, m);
-    if (reader == UINT32_MAX)
+    uint32_t reader = schedule_find_reader(p, i, m);
+    if (reader == UINT32_MAX || p->steps.at[reader].kind != NEST_STEP_KERNEL)
         return false;
     struct nest_step *kernel = &p->steps.at[reader];
     struct epilogue e = {.p = p, .nest = p->nests.at[kernel->nest], .gemm = product->gemm};
@@ -283,8 +287,7 @@ static bool join(struct nest_program *p, uint32_t i)
     return true;
 }
 
-// Drops kernels that no step runs any more.
-static void drop_nests(struct nest_program *p)
+void schedule_drop_nests(struct nest_program *p)
 {
     uint32_t kept = 0;
     for (uint32_t n = 0; n < p->nests.count; n++) {
@@ -306,5 +309,5 @@ void epilogue_products(struct nest_program *p)
     for (uint32_t i = 0; i < p->steps.count;)
         if (p->steps.at[i].kind != NEST_STEP_GEMM || !join(p, i))
             i++;
-    drop_nests(p);
+    schedule_drop_nests(p);
 }

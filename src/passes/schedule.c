@@ -420,8 +420,10 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     schedule(s, in, out);
     if (!s->options->separate && !s->options->no_accumulation)
         schedule_points(s->program, s->scratch);
-    if (s->options->rich_gemm)
+    if (s->options->rich_gemm) {
         epilogue_products(s->program);
+        attention_join(s->program);
+    }
     schedule_sort_memories(s->program);
     layout_products(s->program);
     plan_memory(s->program, s->options->donated);

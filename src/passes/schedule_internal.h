@@ -297,6 +297,18 @@ ir_id schedule_scatter_parts(struct ir_builder *b, const struct ir_node *n, cons
 
 // Kernels that do to the elements of a product what the library can do go into the product.
 void epilogue_products(struct nest_program *p);
+// The one step besides i that uses memory m, a temporary, in straight steps behind it, which leave
+// what step i reads as it is; UINT32_MAX when there is none.
+uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m);
+// Whether the steps between i and end are straight and leave what step i reads as it is.
+bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t end);
+// Drops kernels that no step runs any more.
+void schedule_drop_nests(struct nest_program *p);
+
+// ---- Attention (attention.c)
+
+// Two products and the softmax between them become one kernel.
+void attention_join(struct nest_program *p);
 
 // ---- Layouts (layout.c)
 

@@ -444,6 +444,74 @@ START_TEST(threads_have_little_memory)
 }
 END_TEST
 
+// The largest number of a row is that of f at the scores, and so is what the sum and the weights have.
+#define ATTENTION(f)                                                                           \
+    "kernel attention(q: bf16[4194304], k: bf16[4194304], v: bf16[4194304], y: out "           \
+    "bf16[4194304]) {\n"                                                                       \
+    "  local score: f32[1024] @ point\n"                                                       \
+    "  local row: f32[1024] @ point\n"                                                         \
+    "  local weight: bf16[1024] @ point\n"                                                     \
+    "  %0 = const 0x3e000000 : f32\n"                                                          \
+    "  par b < 64, i < 1024 {\n"                                                               \
+    "    map j < 1024 {\n"                                                                     \
+    "      fold d < 64 {\n"                                                                    \
+    "        %1 = load q[65536*b + 64*i + d] : bf16\n"                                         \
+    "        %2 = convert %1 : f32\n"                                                          \
+    "        %3 = load k[65536*b + 64*j + d] : bf16\n"                                         \
+    "        %4 = convert %3 : f32\n"                                                          \
+    "        yield fma %2 %4\n"                                                                \
+    "      } -> %5 : f32\n"                                                                    \
+    "      put score[j] = %5\n"                                                                \
+    "    }\n"                                                                                  \
+    "    fold j < 1024 {\n"                                                                    \
+    "      %6 = load score[j] : f32\n"                                                         \
+    "      %7 = " f " %6, %0 : f32\n"                                                          \
+    "      yield reduce_max %7\n"                                                              \
+    "    } -> %8 : f32\n"                                                                      \
+    "    fold j < 1024 {\n"                                                                    \
+    "      %9 = load score[j] : f32\n"                                                         \
+    "      %10 = mul %9, %0 : f32\n"                                                           \
+    "      %11 = sub %10, %8 : f32\n"                                                          \
+    "      %12 = exp %11 : f32\n"                                                              \
+    "      put row[j] = %12\n"                                                                 \
+    "      yield reduce_sum %12\n"                                                             \
+    "    } -> %13 : f32\n"                                                                     \
+    "    map j < 1024 {\n"                                                                     \
+    "      %14 = load row[j] : f32\n"                                                          \
+    "      %15 = div %14, %13 : f32\n"                                                         \
+    "      %16 = convert %15 : bf16\n"                                                         \
+    "      put weight[j] = %16\n"                                                              \
+    "    }\n"                                                                                  \
+    "    map c < 64 {\n"                                                                       \
+    "      fold j < 1024 {\n"                                                                  \
+    "        %17 = load weight[j] : bf16\n"                                                    \
+    "        %18 = convert %17 : f32\n"                                                        \
+    "        %19 = load v[65536*b + 64*j + c] : bf16\n"                                        \
+    "        %20 = convert %19 : f32\n"                                                        \
+    "        yield fma %18 %20\n"                                                              \
+    "      } -> %21 : f32\n"                                                                   \
+    "      %22 = convert %21 : bf16\n"                                                         \
+    "      put y[65536*b + 64*i + c] = %22\n"                                                  \
+    "    }\n"                                                                                  \
+    "  }\n"                                                                                    \
+    "}\n"
+
+START_TEST(attention_is_of_tensor_cores)
+{
+    const char *ptx = ptx_of(ATTENTION("mul"));
+    ck_assert_int_eq(count(ptx, ".entry"), 1);
+    // 32 queries by 64 keys of depth 64, and by 64 columns.
+    ck_assert_int_eq(count(ptx, "mma.sync.aligned.m16n8k16"), 2 * 2 * 8 * 4);
+    ck_assert_int_eq(count(ptx, "ldmatrix.sync"), 2 * 4 * 4);
+    ck_assert_int_eq(count(ptx, "ex2.approx"), 2 * 32 + 4);
+    ck_assert_ptr_nonnull(strstr(ptx, "cp.async.cg.shared.global"));
+    ck_assert_ptr_null(strstr(ptx, ".local"));
+    check_assembles(ptx);
+    // What subtracts another largest number is no softmax.
+    ck_assert_int_eq(count(ptx_of(ATTENTION("add")), "mma.sync"), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu");
@@ -465,6 +533,7 @@ int main(void)
     tcase_add_test(c, tanh_has_no_branch);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, threads_have_little_memory);
+    tcase_add_test(c, attention_is_of_tensor_cores);
     tcase_add_test(c, architectures_that_nobody_knows);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);

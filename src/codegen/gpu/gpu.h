@@ -258,6 +258,11 @@ bool gpu_is_network(const struct cg_lowering *l, nest_id loop);
 void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 void gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
 
+// attention.c
+bool gpu_is_attention(const struct cg_lowering *l);
+// The step of such a kernel, whose only loop is statement `at` of its body.
+void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+
 // kernel.c
 // A function of the nest with the operands and so many pointers behind them, as the next step:
 // l->gpu says how many threads there are.  close ends it and gives the lowering what it had before.

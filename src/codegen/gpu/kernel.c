@@ -11,6 +11,7 @@
 //     scan      scan i { ... }                                      warps have parts of it (scan.c)
 //     updates   seq i { put y[%i] = ... }                           warps have places (updates.c)
 //     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
+//     attention par i { products and a softmax }                   warps have tiles of it (attention.c)
 //     one       anything else                                      one block of threads
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
@@ -335,6 +336,7 @@ struct choice {
         BY_NETWORK,
         BY_UPDATES,
         BY_PARTS,
+        BY_ATTENTION,
         BY_ONE
     } role;
     uint32_t at; // the loop, in the body of the nest
@@ -422,6 +424,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     c.loop = loops ? body->statements.at[c.at] : NEST_NONE;
     const struct nest_statement *s = loops ? cg_statement(l, c.loop) : NULL;
     bool ends = c.at + 1 == body->statements.count;
+    if (loops == 1 && ends && gpu_is_attention(l)) {
+        c.role = BY_ATTENTION;
+        return c;
+    }
     if (loops == 1 && ends && gpu_is_updates(l, c.loop)) {
         c.role = BY_UPDATES;
         return c;
@@ -564,6 +570,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
         gpu_updates_lower(&l, c.at, out);
     else if (c.role == BY_NETWORK)
         gpu_network_lower(&l, c.at, out);
+    else if (c.role == BY_ATTENTION)
+        gpu_attention_lower(&l, c.at, out);
     else
         lower_by_role(&l, &c, out);
     LLVMDisposeBuilder(l.m.b);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as one kernel: the rows of softmax(f(q k^T)) v, where f is computed number by number.
+//
+//     par b, i {
+//       map j { fold d { q[b, i, d] * k[b, j, d] }      put score[j] }
+//       fold j { f(score[j], i, j) }                    -> the largest
+//       fold j { exp(f(score[j], i, j) - largest) }     -> the sum
+//       map j { put weight[j] = the same / sum }
+//       map c { fold j { weight[j] * v[b, j, c] }       put y[b, i, c] }
+//     }
+//
+// What stands between the products is computed in f32, whatever their type; the weights are rounded
+// to it.  attention_join (passes/attention.c) writes such a nest; a code generator that finds one may
+// compute it by blocks of keys (codegen/gpu/attention.c, docs/numerics.md).
+#ifndef PASSES_ATTENTION_H
+#define PASSES_ATTENTION_H
+
+#include "passes/nest.h"
+
+enum { ATTENTION_DEPTH = 128 }; // the longest rows of q, k and v
+
+struct attention {
+    const struct nest_statement *loop;      // the par; its last axis is that of queries
+    nest_id query, score;                   // axis; buffer
+    const struct nest_statement *q, *k, *v; // loads
+    const struct nest_statement *put;       // of y
+    nest_id depth;                          // axis of q and k
+    nest_id key_of_k, key_of_v, column;     // axes
+    // The fold of the largest: what it takes is f, along its axis, and is made in its body and by
+    // the statements before it in the loop.
+    const struct nest_statement *largest;
+    nest_id key;   // its axis
+    nest_id value; // f
+};
+
+// Whether the nest is such a kernel, of half types whose rows are contiguous.
+bool attention_find(const struct nest *n, struct attention *out);
+
+#endif
