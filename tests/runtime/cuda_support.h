@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests over the driver of fake_cuda.c share.
+// What the tests over the driver of fake_cuda share.
 #ifndef CUDA_SUPPORT_H
 #define CUDA_SUPPORT_H
 

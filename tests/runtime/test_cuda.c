@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and arrays over the driver of fake_cuda.c, and what is said where there is no driver.
+// Devices and arrays over the driver of fake_cuda, and what is said where there is no driver.
 #include "cuda_support.h"
 #include "runtime/cuda/device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and kernels in CUDA C over the libraries of fake_cuda.c.
+// Matrix products and kernels in CUDA C over the libraries of fake_cuda.
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/status.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs over the driver of fake_cuda.c: launches, graphs, lost devices.
+// Programs over the driver of fake_cuda: launches, graphs, lost devices.
 #include "base/arena.h"
 #include "base/memory.h"
 #include "cuda_support.h"

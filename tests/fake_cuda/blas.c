@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuBLASLt: plain products of f32 and f64, columns one after another.
+#include "fake_cuda/fake.h"
+
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
+{
+    *value = type == MAJOR_VERSION ? 99 : 0;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+struct cublasLtContext {
+    int unused;
+};
+
+struct cublasLtMatrixLayout {
+    cudaDataType type;
+    int64_t rows, columns, leading, stride;
+    int32_t count;
+};
+
+struct cublasLtMatmulPreference {
+    uint32_t alignment; // of all operands
+};
+
+// What the words of a description hold.
+enum { OP_A, OP_B, EPILOGUE, BIAS, BIAS_TYPE, COMPUTE };
+
+static int preferred_alignment, algorithms_made, compute_type;
+int fake_cuda_alignment(void) { return preferred_alignment; }
+int fake_cuda_compute(void) { return compute_type; }
+
+size_t cublasLtGetVersion(void) { return 130001; }
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    (void)status;
+    return "fake status";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    static struct cublasLtContext only;
+    *handle = &only;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
+                                        cudaDataType scale)
+{
+    (void)scale;
+    *out = calloc(1, sizeof **out);
+    (*out)->data[EPILOGUE] = CUBLASLT_EPILOGUE_DEFAULT;
+    (*out)->data[COMPUTE] = (uint64_t)compute;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    int word = attribute == CUBLASLT_MATMUL_DESC_TRANSA           ? OP_A
+               : attribute == CUBLASLT_MATMUL_DESC_TRANSB         ? OP_B
+               : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE       ? EPILOGUE
+               : attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER   ? BIAS
+               : attribute == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE ? BIAS_TYPE
+                                                                  : -1;
+    if (word < 0 || bytes != (word == BIAS ? 8 : 4))
+        return 7;
+    d->data[word] = 0;
+    memcpy(&d->data[word], value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
+{
+    free(d);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t leading)
+{
+    *out = calloc(1, sizeof **out);
+    **out = (struct cublasLtMatrixLayout){.type = type,
+                                          .rows = (int64_t)rows,
+                                          .columns = (int64_t)columns,
+                                          .leading = leading,
+                                          .count = 1};
+    return leading >= (int64_t)rows ? CUBLAS_STATUS_SUCCESS : 7;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void *value, size_t bytes)
+{
+    if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == 4)
+        memcpy(&layout->count, value, bytes);
+    else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET && bytes == 8)
+        memcpy(&layout->stride, value, bytes);
+    else
+        return 7;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    free(layout);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
+{
+    *out = calloc(1, sizeof **out);
+    (*out)->alignment = 256;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t
+cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wish,
+                                     cublasLtMatmulPreferenceAttributes_t attribute,
+                                     const void *value, size_t bytes)
+{
+    uint32_t alignment;
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return bytes == 8 ? CUBLAS_STATUS_SUCCESS : 7;
+    if (attribute < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES ||
+        attribute > CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES || bytes != 4)
+        return 7;
+    memcpy(&alignment, value, sizeof alignment);
+    wish->alignment = alignment < wish->alignment ? alignment : wish->alignment;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t wish)
+{
+    free(wish);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+#define FAKE_WORKSPACE 1000
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
+    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t to,
+    cublasLtMatmulPreference_t wish, int most, cublasLtMatmulHeuristicResult_t *out, int *count)
+{
+    (void)handle;
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)to;
+    *count = most > 0 && d->data[COMPUTE] != (uint64_t)fake_number("FAKE_CUDA_NO_ROUTINE", 0);
+    *out = (cublasLtMatmulHeuristicResult_t){.algo = {{(uint64_t)++algorithms_made}},
+                                             .workspaceSize = FAKE_WORKSPACE};
+    preferred_alignment = (int)wish->alignment;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static double element(const void *matrix, cudaDataType type, int64_t at)
+{
+    return type == CUDA_R_32F ? (double)((const float *)matrix)[at]
+                              : ((const double *)matrix)[at];
+}
+
+// The first words of the description, and copies of the rest.
+struct fake_product {
+    uint64_t d[COMPUTE + 1];
+    const void *a, *b, *c, *bias;
+    void *to;
+    struct cublasLtMatrixLayout of_a, of_b, of_c, of_to;
+    double alpha, beta;
+};
+
+static double multiply_element(const struct fake_product *p, int64_t matrix, int64_t i,
+                               int64_t j)
+{
+    const struct cublasLtMatrixLayout *a = &p->of_a, *b = &p->of_b, *c = &p->of_c;
+    double sum = 0;
+    int64_t inner = p->d[OP_A] == CUBLAS_OP_N ? a->columns : a->rows;
+    for (int64_t l = 0; l < inner; l++) {
+        int64_t at_a = p->d[OP_A] == CUBLAS_OP_N ? l * a->leading + i : i * a->leading + l;
+        int64_t at_b = p->d[OP_B] == CUBLAS_OP_N ? j * b->leading + l : l * b->leading + j;
+        sum += element(p->a, a->type, matrix * a->stride + at_a) *
+               element(p->b, b->type, matrix * b->stride + at_b);
+    }
+    sum *= p->alpha;
+    if (p->beta != 0)
+        sum += p->beta * element(p->c, c->type, matrix * c->stride + j * c->leading + i);
+    if (p->d[EPILOGUE] & CUBLASLT_EPILOGUE_BIAS)
+        sum += element(p->bias, (cudaDataType)p->d[BIAS_TYPE], i);
+    return p->d[EPILOGUE] & CUBLASLT_EPILOGUE_RELU && sum <= 0 ? 0 : sum;
+}
+
+static void run_product(void *argument)
+{
+    const struct fake_product *p = argument;
+    for (int64_t matrix = 0; matrix < p->of_c.count; matrix++)
+        for (int64_t j = 0; j < p->of_c.columns; j++)
+            for (int64_t i = 0; i < p->of_c.rows; i++) {
+                int64_t at = matrix * p->of_to.stride + j * p->of_to.leading + i;
+                double x = multiply_element(p, matrix, i, j);
+                if (p->of_to.type == CUDA_R_32F)
+                    ((float *)p->to)[at] = (float)x;
+                else
+                    ((double *)p->to)[at] = x;
+            }
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
+                              const void *alpha, const void *a, cublasLtMatrixLayout_t of_a,
+                              const void *b, cublasLtMatrixLayout_t of_b, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t of_c, void *to,
+                              cublasLtMatrixLayout_t of_to,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream)
+{
+    cudaDataType type = of_a->type;
+    if (!handle || !stream || !algorithm->data[0] || !workspace ||
+        workspace_bytes < FAKE_WORKSPACE || type != of_b->type || type != of_c->type ||
+        (type != CUDA_R_32F && type != CUDA_R_64F))
+        return 7;
+    compute_type = (int)d->data[COMPUTE];
+    struct fake_product p = {.a = fake_near((CUdeviceptr)(uintptr_t)a),
+                             .b = fake_near((CUdeviceptr)(uintptr_t)b),
+                             .c = fake_near((CUdeviceptr)(uintptr_t)c),
+                             .bias = fake_near((CUdeviceptr)d->data[BIAS]),
+                             .to = fake_near((CUdeviceptr)(uintptr_t)to),
+                             .of_a = *of_a,
+                             .of_b = *of_b,
+                             .of_c = *of_c,
+                             .of_to = *of_to,
+                             .alpha = element(alpha, type, 0),
+                             .beta = element(beta, type, 0)};
+    memcpy(p.d, d->data, sizeof p.d);
+    fake_submit(stream, run_product, &p, sizeof p);
+    return CUBLAS_STATUS_SUCCESS;
+}

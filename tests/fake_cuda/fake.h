@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA driver, an assembler and a cuBLAS without a GPU, for tests of everything above them: memory
+// is that of the host under addresses that nobody may follow, streams run at once.
+//
+//     FAKE_CUDA_VERSION=11040   an old driver
+//     FAKE_CUDA_INIT=803        what cuInit returns
+//     FAKE_CUDA_COUNT=2         how many GPUs there are
+//     FAKE_CUDA_MEMORY=1000     bytes that each has
+//     FAKE_CUDA_NO_CAPTURE=1    no stream can be captured
+//     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
+//     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
+//
+// Under each name of a library stands a copy of all this with variables of its own.
+#ifndef FAKE_CUDA_FAKE_H
+#define FAKE_CUDA_FAKE_H
+
+#include "runtime/cuda/api.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAKE_MOST 4 // GPUs
+#define EXPORT __attribute__((visibility("default")))
+
+#define ENTRY(result, name, parameters) EXPORT result name parameters;
+#include "runtime/cuda/cublas.def"
+#include "runtime/cuda/cublaslt.def"
+#include "runtime/cuda/driver.def"
+#include "runtime/cuda/nvjitlink.def"
+#include "runtime/cuda/nvrtc.def"
+#undef ENTRY
+
+struct CUctx_st {
+    int device;
+    bool is_broken; // by a kernel, as the next wait notices
+};
+struct CUstream_st {
+    CUcontext context;
+    CUgraph capture; // NULL: work runs at once
+};
+struct CUmemPoolHandle_st {
+    int device;
+};
+
+static inline long fake_number(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+// What stands at an address of a device, and the other way round.
+#define FAKE_FAR (UINT64_C(1) << 60)
+static inline void *fake_near(CUdeviceptr at) { return (void *)(uintptr_t)(at ^ FAKE_FAR); }
+static inline CUdeviceptr fake_far(void *at) { return (CUdeviceptr)(uintptr_t)at ^ FAKE_FAR; }
+
+// Of the address sanitizer.  Tests count what is left; addresses of a device hide it from a search
+// of the memory, and a device that is lost gets nothing back.
+void __lsan_ignore_object(const void *block) __attribute__((weak));
+static inline void *fake_untracked(void *block)
+{
+    if (__lsan_ignore_object)
+        __lsan_ignore_object(block);
+    return block;
+}
+
+CUcontext fake_context(void); // that the thread is in
+CUresult fake_health(void);   // what a call there returns
+size_t fake_memory_bytes(void);
+// Runs the work, or keeps it and a copy of the argument where the stream is being captured.
+void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
+
+// What tests look at.
+EXPORT int fake_cuda_blocks(void);
+EXPORT int fake_cuda_modules(void);
+EXPORT int fake_cuda_launches(void);
+EXPORT int fake_cuda_graphs(void);
+EXPORT int fake_cuda_graph_launches(void);
+EXPORT int fake_cuda_alignment(void); // of the last choice of a routine
+EXPORT int fake_cuda_compute(void);   // of the last product
+
+#endif
