@@ -75,7 +75,7 @@ void gpu_fold_columns(struct cg_lowering *l, nest_id id)
                                                       : cg_int(l->module, span);
     gpu_alone_units(l, &p, first, count, span, out);
     int64_t rows = (p.blocks + span - 1) / span;
-    if (l->time)
+    if (gpu_is_repeated(l))
         gpu_sync(l); // the rows are read from the trip before
     bring_together(l, &p, cg_int(l->module, rows), rows, out);
     g->is_alone = false;

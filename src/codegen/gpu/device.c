@@ -30,13 +30,27 @@ LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32)
     return LLVMBuildZExt(l->m.b, i32, l->module->i64, "");
 }
 
-void gpu_sync(struct cg_lowering *l)
+bool gpu_is_repeated(const struct cg_lowering *l)
+{
+    return l->gpu->is_same || l->gpu->is_repeated[l->gpu->statement];
+}
+
+void gpu_sync_warp(struct cg_lowering *l)
 {
     LLVMValueRef all = gpu_i32(l, -1);
+    call(l, "llvm.nvvm.bar.warp.sync", 1, &all);
+}
+
+void gpu_sync(struct cg_lowering *l)
+{
     if (l->gpu->group > GPU_WARP || l->gpu->columns)
         call(l, "llvm.nvvm.barrier0", 0, NULL);
     else if (l->gpu->group > 1)
-        call(l, "llvm.nvvm.bar.warp.sync", 1, &all);
+        gpu_sync_warp(l);
+    l->gpu->synced = LLVMGetInsertBlock(l->m.b);
+    l->gpu->has_read = false;
+    for (uint32_t i = 0; !gpu_is_repeated(l) && i <= l->nest->buffers.count; i++)
+        l->gpu->is_read[i] = false;
 }
 
 // A shuffle moves 32 bits.

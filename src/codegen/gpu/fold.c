@@ -466,10 +466,9 @@ bool gpu_is_team_fold(const struct cg_lowering *l, nest_id id)
 void gpu_fold_together(struct cg_lowering *l, nest_id id)
 {
     if (!gpu_is_team_fold(l, id)) {
-        // Every thread does all of it.
-        l->gpu->is_alone = true;
+        l->gpu->is_alone = l->gpu->is_same = true;
         gpu_fold_alone(l, id);
-        l->gpu->is_alone = false;
+        l->gpu->is_alone = l->gpu->is_same = false;
         return;
     }
     const struct gpu_row *common = &l->gpu->row;
@@ -479,7 +478,7 @@ void gpu_fold_together(struct cg_lowering *l, nest_id id)
         l->nest->axes.at[s->axes[s->n_axes - 1]].extent % common->lanes == 0)
         row = *common;
     struct gpu_fold f = gpu_fold_make(l, id, &row, row.blocks);
-    if (l->time)
+    if (gpu_is_repeated(l))
         gpu_sync(l); // the rows are read from the trip before
     gpu_fold_blocks(l, &f, cg_int(l->module, 0), row.blocks);
     gpu_sync(l);

@@ -48,11 +48,21 @@ struct cg_gpu {
     LLVMValueRef line, column; // i32: of a tile (tile.c)
     uint64_t shared_bytes;     // of a group
     bool is_alone;             // inside of a loop that is shared out
+    bool is_same;              // inside of one that every thread of the group does all of
+    bool is_before;            // before the loop, where all threads of all blocks do the same
     bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
     bool shares_locals;        // some local is of the group
-    nest_id *scopes;           // nest_local_scopes
-    struct gpu_row row;        // length 0: none
-    bool has_terms;            // elements of the fold of all blocks have been computed
+    bool *is_repeated;         // by statement: in a loop over time, or in a branch
+    nest_id statement;         // that is lowered
+    // Memory that threads of a group have in common, by buffer, behind them one for all operands
+    // that are not alone: whether some may still be reading it, and whether any of it has been
+    // read since all threads came to a block of code.
+    bool *is_read;
+    bool has_read;
+    LLVMBasicBlockRef synced;
+    nest_id *scopes;    // nest_local_scopes
+    struct gpu_row row; // length 0: none
+    bool has_terms;     // elements of the fold of all blocks have been computed
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
 };
@@ -67,8 +77,12 @@ static inline bool gpu_is_together(const struct cg_lowering *l)
 LLVMValueRef gpu_special(struct cg_lowering *l, const char *name); // tid.x, ctaid.x, nctaid.x
 LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);
 LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32); // an i64, never negative
+// Whether what is lowered may come again, or not at all, while the threads do one point.
+bool gpu_is_repeated(const struct cg_lowering *l);
 // All threads of the group have come here, and see what the others stored.
 void gpu_sync(struct cg_lowering *l);
+// The same of a warp.
+void gpu_sync_warp(struct cg_lowering *l);
 // From the thread `by` places on, or back, in the warp; from thread `from` of the warp.
 struct cg_element gpu_shuffle_up(struct cg_lowering *l, const struct cg_element *t,
                                  unsigned by);
@@ -100,8 +114,10 @@ void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValu
 // A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
 void gpu_map_alone(struct cg_lowering *l, nest_id loop);
-// The bytes that a buffer is aligned to, and whether no thread writes it.
+// The bytes that a buffer is aligned to, whether no other is in its memory, and whether no thread
+// writes it.
 unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer);
+bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer);
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer);
 // Neighbouring elements along an axis of a loop that are worth doing at once.
 unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loop,
@@ -236,6 +252,8 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
 unsigned cg_gpu_alignment(const struct cg_lowering *l, const struct nest_statement *s);
 // Whether no thread writes what is loaded while the kernel runs.
 bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *load);
+// Before threads put what the block puts in memory that others may still be reading.
+void gpu_sync_to_put(struct cg_lowering *l, uint32_t block);
 // The memory of a local that a group has in common, NULL for one of each thread.
 LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
 

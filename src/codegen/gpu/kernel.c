@@ -202,6 +202,21 @@ static bool wants_groups(const struct cg_lowering *l, const struct nest_statemen
     return points < FEW_POINTS * BLOCK || d.inside > d.along;
 }
 
+static void mark_repeated(struct cg_lowering *l, uint32_t block, bool inside)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool is_control = s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF;
+        l->gpu->is_repeated[id] = inside;
+        mark_repeated(l, s->body, inside || is_control);
+        mark_repeated(l, s->other, inside || is_control);
+    }
+}
+
 static void mark_shared_out(struct cg_lowering *l, uint32_t block, bool inside)
 {
     if (block >= l->nest->blocks.count)
@@ -223,8 +238,12 @@ static void share_out(struct cg_lowering *l, uint32_t block)
 {
     struct cg_gpu *g = l->gpu;
     g->is_shared_out = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->is_repeated = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->is_read = arena_array(l->arena, bool, l->nest->buffers.count + 1);
     g->scopes = arena_array(l->arena, nest_id, l->nest->buffers.count + 1);
     g->shares_locals = false;
+    g->statement = 0;
+    mark_repeated(l, block, false);
     nest_local_scopes(l->nest, g->scopes);
     if (g->group > 1)
         mark_shared_out(l, block, false);
@@ -313,8 +332,11 @@ static void by_columns(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
 {
+    const struct nest_block *body = &l->nest->blocks.at[0];
+    l->gpu->is_before = from == 0 && to < body->statements.count;
     for (uint32_t i = from; i < to; i++)
-        cg_lower_statement(l, l->nest->blocks.at[0].statements.at[i]);
+        cg_lower_statement(l, body->statements.at[i]);
+    l->gpu->is_before = false;
 }
 
 // One block of threads, the first.

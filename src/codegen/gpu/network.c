@@ -479,6 +479,9 @@ static void lower_sums(struct cg_lowering *l, const struct gpu_network *w,
     g->operands = before.operands;
     g->scopes = before.scopes;
     g->is_shared_out = before.is_shared_out;
+    g->is_repeated = before.is_repeated;
+    g->is_read = before.is_read;
+    g->statement = before.statement;
     g->row = before.row;
 }
 

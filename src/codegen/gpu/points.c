@@ -199,6 +199,7 @@ void gpu_map(struct cg_lowering *l, nest_id loop)
     LLVMBuilderRef b = l->m.b;
     struct gpu_points p = gpu_points_make(l, loop, false);
     int64_t group = l->gpu->group;
+    gpu_sync_to_put(l, p.s->body);
     l->gpu->is_alone = true;
     LLVMValueRef place = gpu_wide(l, l->gpu->place);
     if (map_as_row(l, &p)) {
@@ -246,6 +247,11 @@ unsigned gpu_align_of(const struct cg_lowering *l, nest_id buffer)
 {
     return l->nest->buffers.at[buffer].role == NEST_LOCAL ? BYTES
                                                           : operand_of(l, buffer)->align;
+}
+
+bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer)
+{
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL || operand_of(l, buffer)->is_alone;
 }
 
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)

@@ -257,9 +257,16 @@ static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
                                        cg_int(l->module, window * at_once));
     LLVMValueRef start = LLVMBuildAdd(b, first, loop.index, "");
     struct window w[WINDOWS];
+    // Threads behind the end read what another one writes, which may be in the same memory.
+    bool may_end = p->length % count != 0 || count % window != 0;
+    bool waits = may_end && p->pass != PASS_FOLD;
+    if (waits)
+        gpu_sync_warp(l);
     for (int64_t k = 0; k < at_once; k++)
         read_window(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
-                    p->length % count != 0 || count % window != 0);
+                    may_end);
+    if (waits)
+        gpu_sync_warp(l);
     carry.re = LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, "");
     carry.im = carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "") : NULL;
     for (int64_t k = 0; k < at_once; k++) {
@@ -295,8 +302,12 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t ch
     struct cg_value carry =
         p->pass == PASS_STORE ? load_partial(l, p, chunk, 1) : neutral(l, p, 1);
     carry = lower_chunk(l, p, first, p->chunk, carry);
-    if (p->pass == PASS_FOLD)
-        store_partial(l, p, chunk, carry); // by all of the warp, who have the same
+    if (p->pass == PASS_FOLD) {
+        LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
+        struct cg_branch one = cg_if_open(l, leads);
+        store_partial(l, p, chunk, carry);
+        cg_if_close(l, &one);
+    }
     if (chunks % warps)
         cg_if_close(l, &inside);
     cg_loop_close(l, &loop);
@@ -358,11 +369,13 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
         uint64_t memory = 0;
         for (uint32_t i = 0; i < body->statements.count; i++) {
             nest_id id = body->statements.at[i];
-            if (cg_statement(l, id)->kind == NEST_SCAN)
+            l->gpu->is_before = cg_statement(l, id)->kind != NEST_SCAN;
+            if (!l->gpu->is_before)
                 memory = lower_pass(l, id, (enum pass)pass, memory, step);
             else
                 cg_lower_statement(l, id);
         }
+        l->gpu->is_before = false;
         out->partial_bytes = memory;
         gpu_function_close(l, step);
     }

@@ -18,6 +18,44 @@ LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer)
     return gpu_shared(l, (uint64_t)info->count * jot_dtype_size(info->dtype));
 }
 
+// Where is_read has the buffer; NEST_NONE: threads wait for no one.
+static nest_id common_of(const struct cg_lowering *l, nest_id buffer)
+{
+    if (is_shared(l, buffer))
+        return buffer;
+    return l->gpu->group == 1 || gpu_is_alone(l, buffer) ? NEST_NONE : l->nest->buffers.count;
+}
+
+static void sync_to_write(struct cg_lowering *l, nest_id buffer)
+{
+    const struct cg_gpu *g = l->gpu;
+    nest_id common = common_of(l, buffer);
+    bool is_ready = g->synced == LLVMGetInsertBlock(l->m.b) && !g->has_read;
+    if (common != NEST_NONE && !is_ready && (g->is_read[common] || gpu_is_repeated(l)))
+        gpu_sync(l);
+}
+
+void gpu_sync_to_put(struct cg_lowering *l, uint32_t block)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_PUT)
+            sync_to_write(l, s->buffer);
+        gpu_sync_to_put(l, s->body);
+        gpu_sync_to_put(l, s->other);
+    }
+}
+
+static void note_load(struct cg_lowering *l, nest_id buffer)
+{
+    nest_id common = common_of(l, buffer);
+    if (common != NEST_NONE)
+        l->gpu->has_read = l->gpu->is_read[common] = true;
+}
+
 // One thread of the group does it.
 static struct cg_branch one_open(struct cg_lowering *l)
 {
@@ -25,8 +63,19 @@ static struct cg_branch one_open(struct cg_lowering *l)
     return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, l->gpu->place, zero, ""));
 }
 
+// One thread of all.
+static void put_before(struct cg_lowering *l, const struct nest_statement *s)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef all = LLVMBuildOr(b, l->gpu->thread, gpu_special(l, "ctaid.x"), "");
+    struct cg_branch one = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, all, gpu_i32(l, 0), ""));
+    cg_store(l, s, l->values[s->in[0]]);
+    cg_if_close(l, &one);
+}
+
 static void put_together(struct cg_lowering *l, const struct nest_statement *s)
 {
+    sync_to_write(l, s->buffer);
     struct cg_branch one = one_open(l);
     cg_store(l, s, l->values[s->in[0]]);
     cg_if_close(l, &one);
@@ -36,6 +85,7 @@ static void put_together(struct cg_lowering *l, const struct nest_statement *s)
 
 static void scan_together(struct cg_lowering *l, nest_id id)
 {
+    gpu_sync_to_put(l, cg_statement(l, id)->body);
     struct cg_branch one = one_open(l);
     l->gpu->is_alone = true;
     cg_lower_statement(l, id);
@@ -91,13 +141,22 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
     bool together = gpu_is_together(l);
+    if (together)
+        l->gpu->statement = id;
     switch (s->kind) {
+    case NEST_LOAD:
+        note_load(l, s->buffer);
+        return false;
     case NEST_PUT:
         if (l->gpu->network && s->op) {
             gpu_network_put(l, s);
             return true;
         }
-        if (!together || s->op)
+        if (l->gpu->is_before && !s->op && l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+            put_before(l, s);
+            return true;
+        }
+        if (!(together || l->gpu->is_same) || s->op)
             return false;
         put_together(l, s);
         return true;

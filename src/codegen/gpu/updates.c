@@ -161,11 +161,6 @@ static LLVMValueRef rank_in(struct cg_lowering *l, const struct updates *u, LLVM
     return population(l, LLVMBuildAnd(b, lanes, below, ""));
 }
 
-static void sync_warp(struct cg_lowering *l)
-{
-    call(l, "llvm.nvvm.bar.warp.sync", 1, (LLVMValueRef[]){gpu_i32(l, -1)});
-}
-
 static LLVMValueRef word_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
     return cg_at(l, l->module->i32, base, i);
@@ -254,12 +249,12 @@ static void count_batch(struct cg_lowering *l, const struct updates *u, const st
                        word_at(l, o->turns, gpu_wide(l, to)));
         cg_if_close(l, &there);
     }
-    sync_warp(l);
+    gpu_sync_warp(l);
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
     LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""), word_at(l, counts, at));
     cg_if_close(l, &lead);
-    sync_warp(l);
+    gpu_sync_warp(l);
 }
 
 // The warp goes over its part of the chunk; several batches are read together.
@@ -487,7 +482,7 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     cg_store(l, u->put, load_value(l, slot, lane));
     cg_if_close(l, &lead);
     l->values = outside;
-    sync_warp(l);
+    gpu_sync_warp(l);
 }
 
 static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kernel_step *step)
