@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt: plain products of f32 and f64, columns one after another.
+// cuBLASLt: plain products of f32, f64 and complex numbers, columns one after another.
 #include "fake_cuda/fake.h"
+
+#include <complex.h>
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
@@ -156,10 +158,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static double element(const void *matrix, cudaDataType type, int64_t at)
+static bool is_complex(cudaDataType type) { return type == CUDA_C_32F || type == CUDA_C_64F; }
+
+static double complex element(const void *matrix, cudaDataType type, int64_t at)
 {
-    return type == CUDA_R_32F ? (double)((const float *)matrix)[at]
-                              : ((const double *)matrix)[at];
+    return type == CUDA_R_32F   ? (double)((const float *)matrix)[at]
+           : type == CUDA_R_64F ? ((const double *)matrix)[at]
+           : type == CUDA_C_32F ? (double complex)((const float complex *)matrix)[at]
+                                : ((const double complex *)matrix)[at];
+}
+
+static void set_element(void *matrix, cudaDataType type, int64_t at, double complex x)
+{
+    if (type == CUDA_R_32F)
+        ((float *)matrix)[at] = (float)creal(x);
+    else if (type == CUDA_R_64F)
+        ((double *)matrix)[at] = creal(x);
+    else if (type == CUDA_C_32F)
+        ((float complex *)matrix)[at] = (float complex)x;
+    else
+        ((double complex *)matrix)[at] = x;
 }
 
 // The first words of the description, and copies of the rest.
@@ -168,27 +186,41 @@ struct fake_product {
     const void *a, *b, *c, *bias;
     void *to;
     struct cublasLtMatrixLayout of_a, of_b, of_c, of_to;
-    double alpha, beta;
+    double complex alpha, beta;
 };
 
-static double multiply_element(const struct fake_product *p, int64_t matrix, int64_t i,
-                               int64_t j)
+static double complex factor(uint64_t op, const void *matrix,
+                             const struct cublasLtMatrixLayout *of, int64_t number, int64_t row,
+                             int64_t column)
 {
-    const struct cublasLtMatrixLayout *a = &p->of_a, *b = &p->of_b, *c = &p->of_c;
-    double sum = 0;
+    int64_t at = op == CUBLAS_OP_N ? column * of->leading + row : row * of->leading + column;
+    double complex x = element(matrix, of->type, number * of->stride + at);
+    return op == CUBLAS_OP_C ? conj(x) : x;
+}
+
+// The parts of complex numbers are multiplied by hand: infinities are no concern of a product.
+static double complex multiply(double complex x, double complex y)
+{
+    return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y),
+                 creal(x) * cimag(y) + cimag(x) * creal(y));
+}
+
+static double complex multiply_element(const struct fake_product *p, int64_t matrix, int64_t i,
+                                       int64_t j)
+{
+    const struct cublasLtMatrixLayout *a = &p->of_a, *c = &p->of_c;
+    double complex sum = 0;
     int64_t inner = p->d[OP_A] == CUBLAS_OP_N ? a->columns : a->rows;
-    for (int64_t l = 0; l < inner; l++) {
-        int64_t at_a = p->d[OP_A] == CUBLAS_OP_N ? l * a->leading + i : i * a->leading + l;
-        int64_t at_b = p->d[OP_B] == CUBLAS_OP_N ? j * b->leading + l : l * b->leading + j;
-        sum += element(p->a, a->type, matrix * a->stride + at_a) *
-               element(p->b, b->type, matrix * b->stride + at_b);
-    }
-    sum *= p->alpha;
+    for (int64_t l = 0; l < inner; l++)
+        sum += multiply(factor(p->d[OP_A], p->a, a, matrix, i, l),
+                        factor(p->d[OP_B], p->b, &p->of_b, matrix, l, j));
+    sum = multiply(sum, p->alpha);
     if (p->beta != 0)
-        sum += p->beta * element(p->c, c->type, matrix * c->stride + j * c->leading + i);
+        sum +=
+            multiply(p->beta, element(p->c, c->type, matrix * c->stride + j * c->leading + i));
     if (p->d[EPILOGUE] & CUBLASLT_EPILOGUE_BIAS)
         sum += element(p->bias, (cudaDataType)p->d[BIAS_TYPE], i);
-    return p->d[EPILOGUE] & CUBLASLT_EPILOGUE_RELU && sum <= 0 ? 0 : sum;
+    return p->d[EPILOGUE] & CUBLASLT_EPILOGUE_RELU && creal(sum) <= 0 ? 0 : sum;
 }
 
 static void run_product(void *argument)
@@ -196,14 +228,10 @@ static void run_product(void *argument)
     const struct fake_product *p = argument;
     for (int64_t matrix = 0; matrix < p->of_c.count; matrix++)
         for (int64_t j = 0; j < p->of_c.columns; j++)
-            for (int64_t i = 0; i < p->of_c.rows; i++) {
-                int64_t at = matrix * p->of_to.stride + j * p->of_to.leading + i;
-                double x = multiply_element(p, matrix, i, j);
-                if (p->of_to.type == CUDA_R_32F)
-                    ((float *)p->to)[at] = (float)x;
-                else
-                    ((double *)p->to)[at] = x;
-            }
+            for (int64_t i = 0; i < p->of_c.rows; i++)
+                set_element(p->to, p->of_to.type,
+                            matrix * p->of_to.stride + j * p->of_to.leading + i,
+                            multiply_element(p, matrix, i, j));
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
@@ -217,7 +245,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
     cudaDataType type = of_a->type;
     if (!handle || !stream || !algorithm->data[0] || !workspace ||
         workspace_bytes < FAKE_WORKSPACE || type != of_b->type || type != of_c->type ||
-        (type != CUDA_R_32F && type != CUDA_R_64F))
+        (type != CUDA_R_32F && type != CUDA_R_64F && !is_complex(type)))
         return 7;
     compute_type = (int)d->data[COMPUTE];
     struct fake_product p = {.a = fake_near((CUdeviceptr)(uintptr_t)a),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs, contexts, streams and events.
-#include "fake_cuda/fake.h"
+#include "fake_cuda/emulate.h"
 
 #include <stdio.h>
 
@@ -52,7 +52,7 @@ CUresult cuGetErrorString(CUresult result, const char **text)
 {
     static char number_text[64];
     snprintf(number_text, sizeof number_text, "fake error %d", result);
-    *text = number_text;
+    *text = *emulated_fault() ? emulated_fault() : number_text;
     return CUDA_SUCCESS;
 }
 

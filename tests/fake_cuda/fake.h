@@ -9,6 +9,7 @@
 //     FAKE_CUDA_NO_CAPTURE=1    no stream can be captured
 //     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
 //     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
+//     FAKE_CUDA_SEED=1          of the order of threads (emulate.h)
 //
 // Under each name of a library stands a copy of all this with variables of its own.
 #ifndef FAKE_CUDA_FAKE_H
@@ -67,6 +68,8 @@ static inline void *fake_untracked(void *block)
 CUcontext fake_context(void); // that the thread is in
 CUresult fake_health(void);   // what a call there returns
 size_t fake_memory_bytes(void);
+// The block of memory that the place is in.
+bool fake_memory_find(const char *at, const char **begin, const char **end);
 // Runs the work, or keeps it and a copy of the argument where the stream is being captured.
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
 

@@ -4,12 +4,12 @@
 
 #include <stdatomic.h>
 
-#define ARGUMENT_BYTES 512
 #define NODES_MOST 4096
 
 struct node {
     void (*run)(void *argument);
-    char argument[ARGUMENT_BYTES] __attribute__((aligned(16)));
+    void *argument; // of malloc
+    size_t bytes;
 };
 
 struct CUgraph_st {
@@ -26,17 +26,29 @@ static atomic_int graphs, graph_launches;
 int fake_cuda_graphs(void) { return graphs; }
 int fake_cuda_graph_launches(void) { return graph_launches; }
 
+static void add_node(CUgraph g, const struct node *from)
+{
+    if (g->count == NODES_MOST)
+        abort();
+    struct node *n = &g->nodes[g->count++];
+    *n = *from;
+    n->argument = fake_untracked(malloc(n->bytes));
+    memcpy(n->argument, from->argument, n->bytes);
+}
+
+static void release_nodes(CUgraph g)
+{
+    for (int i = 0; i < g->count; i++)
+        free(g->nodes[i].argument);
+    free(g->nodes);
+}
+
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes)
 {
-    CUgraph g = stream->capture;
-    if (!g) {
+    if (stream->capture)
+        add_node(stream->capture, &(struct node){run, argument, bytes});
+    else
         run(argument);
-        return;
-    }
-    if (bytes > ARGUMENT_BYTES || g->count == NODES_MOST)
-        abort();
-    g->nodes[g->count].run = run;
-    memcpy(g->nodes[g->count++].argument, argument, bytes);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
@@ -61,10 +73,10 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
     (void)flags;
     *exec = fake_untracked(calloc(1, sizeof **exec));
     (*exec)->context = fake_context();
-    (*exec)->graph.count = graph->count;
     (*exec)->graph.nodes =
         fake_untracked(calloc((size_t)graph->count + 1, sizeof(struct node)));
-    memcpy((*exec)->graph.nodes, graph->nodes, (size_t)graph->count * sizeof(struct node));
+    for (int i = 0; i < graph->count; i++)
+        add_node(&(*exec)->graph, &graph->nodes[i]);
     graphs++;
     return CUDA_SUCCESS;
 }
@@ -81,7 +93,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-    free(graph->nodes);
+    release_nodes(graph);
     free(graph);
     return CUDA_SUCCESS;
 }
@@ -89,7 +101,7 @@ CUresult cuGraphDestroy(CUgraph graph)
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
     graphs--;
-    free(exec->graph.nodes);
+    release_nodes(&exec->graph);
     free(exec);
     return CUDA_SUCCESS;
 }

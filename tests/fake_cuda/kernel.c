@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels are C functions of this file.  An image is a text of names of kernels, each with a space
-// behind it.
-#include "fake_cuda/fake.h"
+// Modules and launches.  An image is what retarget.c writes, or a text of names, each with a space
+// behind it, of kernels that are C functions of this file.
+#include "fake_cuda/emulate.h"
+
+#include "base/status.h"
+#include "runtime/loader.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 
 static atomic_int launches, modules;
@@ -12,24 +16,24 @@ int fake_cuda_launches(void) { return launches; }
 int fake_cuda_modules(void) { return modules; }
 
 struct CUfunc_st {
-    const char *name;
-    void (*run)(const CUlaunchConfig *c, void **operands);
-    int n; // operands
+    char name[64];
+    int n;                                                 // operands
+    void (*run)(const CUlaunchConfig *c, void **operands); // or
+    void (*thread)(void **operands);                       // of the machine, by emulate
 };
 
 struct CUmod_st {
-    char *names;
+    struct rt_code *code; // NULL: functions of this file
+    struct CUfunc_st *functions;
+    size_t count;
 };
 
-static void *operand(void **parameters, int i)
-{
-    return fake_near(*(const CUdeviceptr *)parameters[i]);
-}
+// ---- of this file ----
 
 // y = x + 1 over 1000 floats in chunks of 64.
 static void add_one(const CUlaunchConfig *c, void **operands)
 {
-    float *y = operand(operands, 1), *x = operand(operands, 0);
+    float *y = operands[1], *x = operands[0];
     for (unsigned block = 0; block < c->gridDimX; block++)
         for (int64_t chunk = block; chunk < 16; chunk += c->gridDimX)
             for (int64_t i = chunk * 64; i < 1000 && i < chunk * 64 + 64; i++)
@@ -40,15 +44,15 @@ static void add_one(const CUlaunchConfig *c, void **operands)
 static void double_it(const CUlaunchConfig *c, void **operands)
 {
     (void)c;
-    double *state = operand(operands, 0);
+    double *state = operands[0];
     *state *= 2;
-    *(unsigned char *)operand(operands, 1) = *state < 100;
+    *(unsigned char *)operands[1] = *state < 100;
 }
 
 // What the launch was: blocks, threads, shared memory, cooperative, cluster.
 static void tell(const CUlaunchConfig *c, void **operands)
 {
-    int32_t *to = operand(operands, 0);
+    int32_t *to = operands[0];
     to[0] = (int32_t)c->gridDimX;
     to[1] = (int32_t)c->blockDimX;
     to[2] = (int32_t)c->sharedMemBytes;
@@ -62,27 +66,88 @@ static void tell(const CUlaunchConfig *c, void **operands)
 
 static void depth_of(const CUlaunchConfig *c, void **operands)
 {
-    *(int32_t *)operand(operands, 0) = (int32_t)c->gridDimZ;
+    *(int32_t *)operands[0] = (int32_t)c->gridDimZ;
 }
 
-static struct CUfunc_st functions[] = {{"add_one", add_one, 2},
-                                       {"double_it", double_it, 2},
-                                       {"tell", tell, 1},
-                                       {"depth", depth_of, 1}};
+static const struct CUfunc_st functions[] = {
+    {"add_one", 2, add_one, NULL},
+    {"double_it", 2, double_it, NULL},
+    {"tell", 1, tell, NULL},
+    {"depth", 1, depth_of, NULL},
+};
+
+static void load_names(CUmodule m, const char *names)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const char *at = strstr(names, functions[i].name);
+        if (at && at[strlen(functions[i].name)] == ' ')
+            m->functions[m->count++] = functions[i];
+    }
+}
+
+// ---- of the code generator ----
+
+static unsigned digit(char c) { return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10); }
+
+static struct rt_code *load_object(const char *text)
+{
+    size_t size = strlen(text) / 2;
+    struct rt_code *code = NULL;
+    unsigned char *object = malloc(size + 1);
+    for (size_t i = 0; i < size; i++)
+        object[i] = (unsigned char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+    if (rt_code_load(object, size, emulated_symbol, NULL, &code) != JOT_OK)
+        fprintf(stderr, "fake_cuda: %s\n", jot_error_message());
+    free(object);
+    return code;
+}
+
+static void load_emulated(CUmodule m, const char *lines)
+{
+    for (; *lines != '\n'; lines = strchr(lines, '\n') + 1) {
+        struct CUfunc_st *f = &m->functions[m->count++];
+        sscanf(lines, "%63s %d", f->name, &f->n);
+    }
+    m->code = load_object(lines + 1);
+    for (size_t i = 0; i < m->count && m->code; i++) {
+        char entry[80];
+        snprintf(entry, sizeof entry, "emulated_%s", m->functions[i].name);
+        void *address = rt_code_find(m->code, entry);
+        memcpy(&m->functions[i].thread, &address, sizeof address);
+    }
+}
+
+// ---- modules ----
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+    static const char emulated[] = "emulated\n";
     if (!memcmp(image, "bad", 3))
         return 200;
-    *module = fake_untracked(malloc(sizeof **module));
-    (*module)->names = fake_untracked(strdup(image));
+    CUmodule m = fake_untracked(calloc(1, sizeof *m));
+    m->functions = fake_untracked(calloc(
+        count_lines(image) + sizeof functions / sizeof *functions, sizeof *m->functions));
+    if (!strncmp(image, emulated, strlen(emulated)))
+        load_emulated(m, (const char *)image + strlen(emulated));
+    else
+        load_names(m, image);
     modules++;
+    *module = m;
     return CUDA_SUCCESS;
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
-    free(module->names);
+    rt_code_release(module->code);
+    free(module->functions);
     free(module);
     modules--;
     return CUDA_SUCCESS;
@@ -90,12 +155,9 @@ CUresult cuModuleUnload(CUmodule module)
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
-    char word[64];
-    snprintf(word, sizeof word, "%s ", name);
-    for (size_t i = 0; strstr(module->names, word) && i < sizeof functions / sizeof *functions;
-         i++)
-        if (!strcmp(functions[i].name, name)) {
-            *function = &functions[i];
+    for (size_t i = 0; i < module->count; i++)
+        if (!strcmp(module->functions[i].name, name)) {
+            *function = &module->functions[i];
             return CUDA_SUCCESS;
         }
     return 500;
@@ -126,29 +188,30 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
     return CUDA_SUCCESS;
 }
 
-#define OPERANDS_MOST 8
+// ---- launches ----
+
+#define OPERANDS_MOST 1024
 
 struct launch {
-    CUfunction function;
+    struct CUfunc_st function;
     CUlaunchConfig config;
     CUlaunchAttribute attributes[2];
-    CUdeviceptr operands[OPERANDS_MOST];
+    void *operands[OPERANDS_MOST];
 };
 
 static void run_launch(void *argument)
 {
     struct launch *l = argument;
-    void *operands[OPERANDS_MOST];
     if (fake_context()->is_broken)
         return;
-    if (++launches == fake_number("FAKE_CUDA_FAULT", 0)) {
-        fake_context()->is_broken = true;
-        return;
-    }
     l->config.attrs = l->attributes;
-    for (int i = 0; i < l->function->n; i++)
-        operands[i] = &l->operands[i];
-    l->function->run(&l->config, operands);
+    if (++launches == fake_number("FAKE_CUDA_FAULT", 0))
+        fake_context()->is_broken = true;
+    else if (l->function.run)
+        l->function.run(&l->config, l->operands);
+    else
+        fake_context()->is_broken =
+            !emulate(l->function.name, l->function.thread, &l->config, l->operands);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
@@ -159,11 +222,16 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         return fake_health();
     if (config->hStream->context != fake_context())
         return 400;
-    struct launch l = {.function = function, .config = *config};
+    struct launch l;
+    if (function->n > OPERANDS_MOST)
+        abort();
+    l.function = *function;
+    l.config = *config;
     for (unsigned i = 0; i < config->numAttrs; i++)
         l.attributes[i] = config->attrs[i];
     for (int i = 0; i < function->n; i++)
-        l.operands[i] = *(const CUdeviceptr *)parameters[i];
-    fake_submit(config->hStream, run_launch, &l, sizeof l);
+        l.operands[i] = fake_near(*(const CUdeviceptr *)parameters[i]);
+    fake_submit(config->hStream, run_launch, &l,
+                offsetof(struct launch, operands) + (size_t)function->n * sizeof *l.operands);
     return CUDA_SUCCESS;
 }

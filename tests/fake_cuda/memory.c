@@ -1,13 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_cuda/fake.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 static struct CUmemPoolHandle_st pools[FAKE_MOST] = {{0}, {1}, {2}, {3}};
 static atomic_long in_use[FAKE_MOST];
-static atomic_int blocks;
 
-int fake_cuda_blocks(void) { return blocks; }
+// Blocks of memory, by address.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block {
+    const char *begin, *end;
+} *blocks;
+static size_t count, room;
+
+int fake_cuda_blocks(void) { return (int)count; }
+
+// How many begin at the address or before it.
+static size_t count_before(const char *at)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (blocks[middle].begin <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_block(const char *begin, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    if (count == room)
+        blocks = fake_untracked(realloc(blocks, (room = 2 * room + 64) * sizeof *blocks));
+    size_t i = count_before(begin);
+    memmove(&blocks[i + 1], &blocks[i], (count++ - i) * sizeof *blocks);
+    blocks[i] = (struct block){begin, begin + bytes};
+    pthread_mutex_unlock(&lock);
+}
+
+static void remove_block(const char *begin)
+{
+    pthread_mutex_lock(&lock);
+    size_t i = count_before(begin);
+    memmove(&blocks[i - 1], &blocks[i], (count-- - i) * sizeof *blocks);
+    pthread_mutex_unlock(&lock);
+}
+
+bool fake_memory_find(const char *at, const char **begin, const char **end)
+{
+    pthread_mutex_lock(&lock);
+    size_t i = count_before(at);
+    bool found = i && at < blocks[i - 1].end;
+    if (found) {
+        *begin = blocks[i - 1].begin;
+        *end = blocks[i - 1].end;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
 
 size_t fake_memory_bytes(void) { return (size_t)fake_number("FAKE_CUDA_MEMORY", 1 << 30); }
 
@@ -53,7 +106,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *at, size_t bytes, CUmemoryPool poo
     memset(block, 0xA5, padded + 256);
     memcpy(block, &bytes, sizeof bytes);
     in_use[pool->device] += (long)bytes;
-    blocks++;
+    add_block(block + 256, bytes);
     *at = fake_far(block + 256);
     return CUDA_SUCCESS;
 }
@@ -64,7 +117,7 @@ CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
     char *block = (char *)fake_near(at) - 256;
     memcpy(&bytes, block, sizeof bytes);
     in_use[stream->context->device] -= (long)bytes;
-    blocks--;
+    remove_block(block + 256);
     free(block);
     return fake_health();
 }

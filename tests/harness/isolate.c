@@ -40,7 +40,7 @@ static void child(void (*work)(void *ctx, struct strbuf *report), void *ctx, int
 static bool uses_gpu(void)
 {
     const char *device = getenv("JOT_DEVICE");
-    return device && !strncmp(device, "cuda", 4);
+    return device && !strncmp(device, "cuda", 4) && !getenv("JOT_TEST_EMULATED");
 }
 
 bool isolate_run(void (*work)(void *ctx, struct strbuf *report), void *ctx, int seconds,

@@ -154,7 +154,7 @@ static void run_batch(void *ctx, struct strbuf *report)
         return;
     }
     static const int numbers[] = {1, 2, 7};
-    for (int t = 0; t < (threads ? 3 : 1); t++) {
+    for (int t = 0; t < (threads && rt_is_host(jot_default_device()) ? 3 : 1); t++) {
         k = 0;
         for (uint32_t i = 0; i < b->count; i++)
             for (uint32_t o = 0; o < b->cases[i].g->outputs.count; o++) {
@@ -165,10 +165,13 @@ static void run_batch(void *ctx, struct strbuf *report)
         jot_status status = jot_set_threads(numbers[t]);
         if (status == JOT_OK)
             status = run_native_call(program, (const void *const *)in, out);
-        if (status != JOT_OK)
-            strbuf_printf(report, "! %s: %s\n", b->cases->what, jot_error_message());
-        else
+        if (status == JOT_OK) {
             check_outputs(b, out, numbers[t], report);
+        } else {
+            strbuf_printf(report, "! %s: %s\n", b->cases->what, jot_error_message());
+            if (b->count == 1)
+                explain(report, b->cases);
+        }
     }
     rt_program_release(program);
 }

@@ -160,6 +160,8 @@ static void check_products(bool gemm)
     struct native n = begin();
     uint64_t state = seed + 3;
     for (int i = 0; i < PRODUCTS * 4; i++) {
+        if (!sample_takes((uint64_t)i, 1))
+            continue;
         const struct product *p = &products[i / 4];
         jot_dtype d = dtypes[i % 4];
         struct ir_builder b = ir_builder_make(module, "product", IR_BUILD_PLAIN);
@@ -245,6 +247,8 @@ START_TEST(networks)
     struct native n = begin();
     uint64_t state = seed + 9;
     for (int i = 0; i < 8; i++) {
+        if (!sample_takes((uint64_t)i, 1))
+            continue;
         const struct network *w = &all[i / 2];
         const char *text = network_text(w, i % 2 ? "f64" : "f32");
         uint32_t f = parse(text), back;
@@ -362,6 +366,8 @@ START_TEST(large_arrays)
     struct native n = begin();
     uint64_t state = seed + 4;
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        if (!sample_takes(i, 1))
+            continue;
         uint32_t f = parse(large[i]);
         struct ir_tensor in = draw(ir_type_of(graph(f), 0), &state);
         native_add(&n, graph(f)->name, f, &in, &(struct native_how){.threads = true});

@@ -188,7 +188,7 @@ START_TEST(is_the_graph_of_its_operations)
 }
 END_TEST
 
-// ---- CUDA C, where no GPU is ----
+// ---- CUDA C on the host, whatever JOT_DEVICE says ----
 
 static jot_status scale_here(void *ctx, const jot_callback_call *call)
 {
@@ -288,6 +288,16 @@ START_TEST(kernels_want_a_name_and_a_source)
 }
 END_TEST
 
+static jot_device *chosen;
+
+static void choose_host(void)
+{
+    chosen = jot_default_device();
+    jot_set_default_device(jot_host());
+}
+
+static void choose_again(void) { jot_set_default_device(chosen); }
+
 int main(void)
 {
     Suite *suite = suite_create("kernels");
@@ -298,10 +308,13 @@ int main(void)
     tcase_add_test(tests, names_what_is_used_again);
     tcase_add_test(tests, says_what_is_wrong);
     tcase_add_test(tests, is_the_graph_of_its_operations);
-    tcase_add_test(tests, kernels_run_on_the_host_if_they_can);
-    tcase_add_test(tests, kernels_have_the_derivatives_of_their_rules);
-    tcase_add_test(tests, kernels_want_a_name_and_a_source);
     suite_add_tcase(suite, tests);
+    TCase *here = tcase_create("here");
+    tcase_add_checked_fixture(here, choose_host, choose_again);
+    tcase_add_test(here, kernels_run_on_the_host_if_they_can);
+    tcase_add_test(here, kernels_have_the_derivatives_of_their_rules);
+    tcase_add_test(here, kernels_want_a_name_and_a_source);
+    suite_add_tcase(suite, here);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

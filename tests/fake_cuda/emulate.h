@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of a GPU on this machine, the blocks of a launch one after the other, the threads of a block
+// in turns between the places where they wait.  Blocks and threads come forwards, backwards and
+// mixed, by FAKE_CUDA_SEED and the number of the launch.  What a block shares is NaNs at first.
+//
+// A launch fails where
+//   - a thread reads or writes where no memory of the device is, nor what its block shares;
+//   - two threads use the same place without waiting in between, and one of them writes, or two
+//     blocks do, of which the later one has not counted that the other one is done;
+//   - threads wait that not all others of the warp, or the block, come to.
+#ifndef FAKE_CUDA_EMULATE_H
+#define FAKE_CUDA_EMULATE_H
+
+#include "fake_cuda/fake.h"
+
+// The function is what a thread does.  Whether nothing was wrong; the text says what, until the next
+// one is.
+bool emulate(const char *name, void (*thread)(void **operands), const CUlaunchConfig *config,
+             void **operands);
+const char *emulated_fault(void); // "" for none
+// What the code of a kernel calls.
+void *emulated_symbol(void *ctx, const char *name);
+
+// marks.c: who used which place.  Threads are numbered in their block.
+struct marks_now {
+    uint32_t block, thread;
+    uint32_t barriers; // that the block has passed
+    uint32_t syncs;    // that the warp has passed, of its own
+    bool has_counted;  // so that others may go on from what the block did
+};
+void marks_launch(void); // nothing is used yet
+void marks_block(void);  // nothing is of what a block shares
+// Tells of bytes that are used, the first of each so many.  NULL, or what is wrong.
+const char *marks_add(const struct marks_now *now, const char *at, unsigned bytes,
+                      unsigned each, bool is_write,
+                      int64_t shared); // in what a block shares, or -1
+
+#endif

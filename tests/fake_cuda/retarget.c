@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of a GPU as code of this machine, for threads.c to run: stands between the code generator
+// and the back end of LLVM where JOT_TEST_EMULATED is set, and gives instead of PTX a text,
+//
+//     emulated
+//     jot_kernel_0 3                 a kernel and how many operands it has, for each
+//
+//     7f454c46...                    an object file whose emulated_jot_kernel_0 takes their array
+//
+// What a GPU does for a thread is a call: llvm.nvvm.barrier0 is gpu_llvm_nvvm_barrier0.  Each access
+// to memory that is not the thread's own tells of itself first.
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+LLVMBool __real_LLVMTargetMachineEmitToMemoryBuffer(LLVMTargetMachineRef machine,
+                                                    LLVMModuleRef module,
+                                                    LLVMCodeGenFileType kind, char **error,
+                                                    LLVMMemoryBufferRef *out);
+LLVMBool __wrap_LLVMTargetMachineEmitToMemoryBuffer(LLVMTargetMachineRef machine,
+                                                    LLVMModuleRef module,
+                                                    LLVMCodeGenFileType kind, char **error,
+                                                    LLVMMemoryBufferRef *out);
+
+struct writer {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetDataRef layout;
+    LLVMBuilderRef b;
+    LLVMTypeRef nothing, ptr, i32, tell_type;
+    LLVMValueRef tell; // what is told of an access: where, bytes, those of an element, kind
+};
+
+// ---- what a GPU does for a thread ----
+
+static void replace_intrinsics(const struct writer *w)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(w->module), next; f; f = next) {
+        next = LLVMGetNextFunction(f);
+        size_t length;
+        const char *name = LLVMGetValueName2(f, &length);
+        char other[128];
+        if (strncmp(name, "llvm.nvvm.", 10) != 0)
+            continue;
+        snprintf(other, sizeof other, "gpu_%s", name);
+        for (char *at = other; *at; at++)
+            *at = *at == '.' ? '_' : *at;
+        LLVMValueRef g = LLVMAddFunction(w->module, other, LLVMGlobalGetValueType(f));
+        LLVMReplaceAllUsesWith(f, g);
+        LLVMDeleteFunction(f);
+    }
+}
+
+// ---- accesses ----
+
+// What a pointer is computed from, as far as that is plain.
+static LLVMValueRef base_of(LLVMValueRef pointer)
+{
+    while (LLVMIsAGetElementPtrInst(pointer) || LLVMIsAAddrSpaceCastInst(pointer) ||
+           (LLVMIsAConstantExpr(pointer) && (LLVMGetConstOpcode(pointer) == LLVMGetElementPtr ||
+                                             LLVMGetConstOpcode(pointer) == LLVMAddrSpaceCast)))
+        pointer = LLVMGetOperand(pointer, 0);
+    return pointer;
+}
+
+static void tell_of(const struct writer *w, LLVMValueRef instruction)
+{
+    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
+    bool is_store = op == LLVMStore;
+    if (!is_store && op != LLVMLoad && op != LLVMAtomicRMW)
+        return;
+    LLVMValueRef pointer = LLVMGetOperand(instruction, is_store ? 1 : 0);
+    LLVMValueRef base = base_of(pointer);
+    if (LLVMIsAAllocaInst(base) || (LLVMIsAGlobalVariable(base) && LLVMGetInitializer(base)))
+        return;
+    LLVMTypeRef type = LLVMTypeOf(is_store ? LLVMGetOperand(instruction, 0) : instruction);
+    LLVMTypeRef element =
+        LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+    LLVMPositionBuilderBefore(w->b, instruction);
+    LLVMValueRef arguments[] = {
+        LLVMBuildAddrSpaceCast(w->b, pointer, w->ptr, ""),
+        LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, type), 0),
+        LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, element), 0),
+        LLVMConstInt(w->i32,
+                     is_store              ? 1
+                     : op == LLVMAtomicRMW ? 2
+                                           : 0,
+                     0)};
+    LLVMBuildCall2(w->b, w->tell_type, w->tell, arguments, 4, "");
+}
+
+static void tell_of_accesses(const struct writer *w)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                tell_of(w, i);
+}
+
+// ---- kernels ----
+
+static void add_entry(const struct writer *w, LLVMValueRef kernel, const char *name)
+{
+    char other[256];
+    unsigned n = LLVMCountParams(kernel);
+    LLVMValueRef *operands = calloc(n + 1, sizeof *operands);
+    snprintf(other, sizeof other, "emulated_%s", name);
+    LLVMTypeRef array[] = {w->ptr};
+    LLVMValueRef entry =
+        LLVMAddFunction(w->module, other, LLVMFunctionType(w->nothing, array, 1, 0));
+    LLVMPositionBuilderAtEnd(w->b, LLVMAppendBasicBlockInContext(w->context, entry, ""));
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef at = LLVMConstInt(w->i32, i, 0);
+        at = LLVMBuildGEP2(w->b, w->ptr, LLVMGetParam(entry, 0), &at, 1, "");
+        operands[i] = LLVMBuildLoad2(w->b, w->ptr, at, "");
+    }
+    LLVMBuildCall2(w->b, LLVMGlobalGetValueType(kernel), kernel, operands, n, "");
+    LLVMBuildRetVoid(w->b);
+    free(operands);
+}
+
+static void add_entries(const struct writer *w, FILE *text)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMGetFunctionCallConv(f) != LLVMPTXKernelCallConv)
+            continue;
+        size_t length;
+        const char *name = LLVMGetValueName2(f, &length);
+        LLVMSetFunctionCallConv(f, LLVMCCallConv);
+        fprintf(text, "%s %u\n", name, LLVMCountParams(f));
+        add_entry(w, f, name);
+    }
+    fputc('\n', text);
+}
+
+// ---- the object ----
+
+static LLVMTargetMachineRef make_machine(const char *triple)
+{
+    LLVMTargetRef target;
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *error = NULL;
+    LLVMTargetMachineRef machine = NULL;
+    if (!LLVMGetTargetFromTriple(triple, &target, &error))
+        machine = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelNone,
+                                          LLVMRelocPIC, LLVMCodeModelSmall);
+    LLVMDisposeMessage(error);
+    LLVMDisposeMessage(features);
+    LLVMDisposeMessage(cpu);
+    return machine;
+}
+
+static void write_hexadecimal(FILE *text, LLVMMemoryBufferRef object)
+{
+    const unsigned char *bytes = (const unsigned char *)LLVMGetBufferStart(object);
+    for (size_t i = 0; i < LLVMGetBufferSize(object); i++) {
+        fputc("0123456789abcdef"[bytes[i] >> 4], text);
+        fputc("0123456789abcdef"[bytes[i] & 15], text);
+    }
+}
+
+static LLVMBool emit(LLVMModuleRef module, LLVMTargetMachineRef machine, char **error,
+                     LLVMMemoryBufferRef *out)
+{
+    LLVMContextRef c = LLVMGetModuleContext(module);
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&bytes, &size);
+    fputs("emulated\n", text);
+    struct writer w = {.context = c,
+                       .module = module,
+                       .layout = LLVMCreateTargetDataLayout(machine),
+                       .b = LLVMCreateBuilderInContext(c),
+                       .nothing = LLVMVoidTypeInContext(c),
+                       .ptr = LLVMPointerTypeInContext(c, 0),
+                       .i32 = LLVMInt32TypeInContext(c)};
+    LLVMTypeRef parameters[] = {w.ptr, w.i32, w.i32, w.i32};
+    w.tell_type = LLVMFunctionType(w.nothing, parameters, 4, 0);
+    w.tell = LLVMAddFunction(module, "gpu_access", w.tell_type);
+    LLVMSetModuleDataLayout(module, w.layout);
+    replace_intrinsics(&w);
+    tell_of_accesses(&w);
+    add_entries(&w, text);
+    LLVMMemoryBufferRef object;
+    LLVMBool failed = __real_LLVMTargetMachineEmitToMemoryBuffer(
+        machine, module, LLVMObjectFile, error, &object);
+    if (!failed) {
+        write_hexadecimal(text, object);
+        LLVMDisposeMemoryBuffer(object);
+    }
+    fclose(text);
+    if (!failed)
+        *out = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, size, "kernels");
+    free(bytes);
+    LLVMDisposeBuilder(w.b);
+    LLVMDisposeTargetData(w.layout);
+    return failed;
+}
+
+LLVMBool __wrap_LLVMTargetMachineEmitToMemoryBuffer(LLVMTargetMachineRef machine,
+                                                    LLVMModuleRef module,
+                                                    LLVMCodeGenFileType kind, char **error,
+                                                    LLVMMemoryBufferRef *out)
+{
+    if (strncmp(LLVMGetTarget(module), "nvptx", 5) != 0 || !getenv("JOT_TEST_EMULATED"))
+        return __real_LLVMTargetMachineEmitToMemoryBuffer(machine, module, kind, error, out);
+    char *triple = LLVMGetDefaultTargetTriple();
+    LLVMSetTarget(module, triple);
+    LLVMTargetMachineRef host = make_machine(triple);
+    LLVMBool failed = emit(module, host, error, out);
+    LLVMDisposeTargetMachine(host);
+    LLVMDisposeMessage(triple);
+    return failed;
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of a block are coroutines: each runs until it waits for others.
+#include "fake_cuda/emulate.h"
+
+#include "runtime/symbols.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#define WARP 32
+#define THREADS_MOST 1024
+#define SHARED_MOST 232448
+#define STACK ((size_t)2 << 20) // touched as far as it is used
+#define KNOWN 8                 // blocks of memory
+
+enum state { BEGINS, RUNS, AT_BARRIER, AT_WARP, ENDED };
+
+struct thread {
+    enum state state;
+    char *stack;      // NULL before it begins and when it has ended
+    void *at;         // where its stack is while others run
+    const char *what; // it waits for the warp with
+    uint32_t given[2], got;
+};
+
+struct range {
+    const char *begin, *end;
+};
+
+// Of the launch.  One runs at a time.
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+static struct thread threads[THREADS_MOST];
+static char *stacks[THREADS_MOST]; // not in use
+static unsigned stack_count;
+static struct thread *current;
+static void *scheduler; // where its stack is while a thread runs
+static const char *kernel;
+static void (*kernel_thread)(void **operands);
+static void **kernel_operands;
+static uint32_t block, block_count, thread_count, shared_bytes;
+static uint32_t barriers, syncs[THREADS_MOST / WARP];
+static bool has_counted;
+static struct range known[KNOWN];
+static unsigned known_next;
+static uint64_t random_state;
+static long launches;
+static char fault[400];
+static _Alignas(256) char shared[SHARED_MOST];
+
+const char *emulated_fault(void) { return fault; }
+
+// ---- turns ----
+
+// Leaves its registers on the stack, and says where that is; goes on where the other one did so.
+void emulated_switch(void **from, void *to);
+__asm__(
+    ".text\n"
+    ".globl emulated_switch\n"
+    ".hidden emulated_switch\n"
+    ".type emulated_switch, @function\n"
+    "emulated_switch:\n"
+    "    push %rbp\n    push %rbx\n    push %r12\n    push %r13\n    push %r14\n    push %r15\n"
+    "    mov %rsp, (%rdi)\n"
+    "    mov %rsi, %rsp\n"
+    "    pop %r15\n    pop %r14\n    pop %r13\n    pop %r12\n    pop %rbx\n    pop %rbp\n"
+    "    ret\n");
+
+static uint32_t thread_number(void) { return (uint32_t)(current - threads); }
+
+static void yield(enum state state)
+{
+    current->state = state;
+    emulated_switch(&current->at, scheduler);
+}
+
+static void begin(void)
+{
+    kernel_thread(kernel_operands);
+    yield(ENDED);
+}
+
+static void give_stack(struct thread *t)
+{
+    if (t->stack)
+        stacks[stack_count++] = t->stack;
+    t->stack = NULL;
+}
+
+static void take_stack(struct thread *t)
+{
+    t->stack = stack_count ? stacks[--stack_count]
+                           : mmap(NULL, STACK, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (t->stack == MAP_FAILED)
+        abort();
+    // Six registers and where to go, with the stack as after a call.
+    void **top = (void **)(void *)(t->stack + STACK);
+    memset(top - 8, 0, 8 * sizeof *top);
+    top[-2] = (void *)(uintptr_t)begin;
+    t->at = top - 8;
+}
+
+static void note_fault(const char *what)
+{
+    snprintf(fault, sizeof fault,
+             "%s: thread %u of block %u %s (launch %ld, FAKE_CUDA_SEED=%ld)", kernel,
+             thread_number(), block, what, launches, fake_number("FAKE_CUDA_SEED", 1));
+}
+
+// The fault of the thread that runs, which ends the launch.
+static void fail(const char *what)
+{
+    note_fault(what);
+    emulated_switch(&current->at, scheduler);
+}
+
+// ---- what a GPU does for a thread ----
+
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void);
+void gpu_llvm_nvvm_barrier0(void);
+void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
+uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
+uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
+uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from,
+                                         uint32_t end);
+uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
+bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
+void gpu_llvm_nvvm_membar_gl(void);
+float gpu_llvm_nvvm_rcp_approx_ftz_f(float x);
+void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
+
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void) { return thread_number(); }
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void) { return block; }
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void) { return block_count; }
+void gpu_llvm_nvvm_membar_gl(void) {}
+
+void gpu_llvm_nvvm_barrier0(void) { yield(AT_BARRIER); }
+
+static uint32_t wait_for_warp(const char *what, uint32_t mask, uint32_t x, uint32_t y)
+{
+    if (mask != UINT32_MAX)
+        fail("waits for a part of its warp");
+    current->what = what;
+    current->given[0] = x;
+    current->given[1] = y;
+    yield(AT_WARP);
+    return current->got;
+}
+
+void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask) { wait_for_warp("sync", mask, 0, 0); }
+
+uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end)
+{
+    (void)end;
+    return wait_for_warp("up", mask, x, by);
+}
+
+uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end)
+{
+    (void)end;
+    return wait_for_warp("down", mask, x, by);
+}
+
+uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from, uint32_t end)
+{
+    (void)end;
+    return wait_for_warp("index", mask, x, from);
+}
+
+uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key)
+{
+    return wait_for_warp("match", mask, key, 0);
+}
+
+bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition)
+{
+    return wait_for_warp("vote", mask, condition, 0) != 0;
+}
+
+// One unit in the last place off, as a GPU may be; powers of two are exact there.
+float gpu_llvm_nvvm_rcp_approx_ftz_f(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (fpclassify(x) == FP_SUBNORMAL)
+        x = copysignf(0, x);
+    float y = 1 / x;
+    if (fpclassify(y) == FP_SUBNORMAL)
+        return copysignf(0, y);
+    if (!isnormal(y) || !(bits & 0x7fffff))
+        return y;
+    return nextafterf(y, bits & 1 ? 2 * y : 0);
+}
+
+static bool is_memory(const char *at, uint32_t bytes)
+{
+    struct range r;
+    for (int i = 0; i < KNOWN; i++)
+        if (at >= known[i].begin && at + bytes <= known[i].end)
+            return true;
+    if (!fake_memory_find(at, &r.begin, &r.end) || at + bytes > r.end)
+        return false;
+    known[known_next++ % KNOWN] = r;
+    return true;
+}
+
+// kind: 0 reads, 1 writes, 2 both at once.
+void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
+{
+    if (at >= current->stack && at < current->stack + STACK)
+        return;
+    bool is_shared = at >= shared && at < shared + SHARED_MOST;
+    char text[100];
+    if (is_shared ? at + bytes > shared + shared_bytes : !is_memory(at, bytes)) {
+        snprintf(text, sizeof text, "%s %u bytes at %p, where it has no memory",
+                 kind ? "writes" : "reads", bytes, (const void *)at);
+        fail(text);
+    }
+    if (kind == 2) {
+        has_counted = true;
+        return;
+    }
+    struct marks_now now = {block, thread_number(), barriers, syncs[thread_number() / WARP],
+                            has_counted};
+    const char *wrong = marks_add(&now, at, bytes, element < 4 ? 1 : 4, kind == 1,
+                                  is_shared ? at - shared : -1);
+    if (wrong) {
+        snprintf(text, sizeof text, "%s, %u bytes %s %lld", wrong, bytes,
+                 is_shared ? "of what its block shares, at" : "of global memory at",
+                 (long long)(is_shared ? at - shared : (intptr_t)at));
+        fail(text);
+    }
+}
+
+void *emulated_symbol(void *ctx, const char *name)
+{
+    (void)ctx;
+#define SYMBOL(function)                                                                       \
+    if (!strcmp(name, #function))                                                              \
+        return (void *)(uintptr_t)function;
+    SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_tid_x)
+    SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_ctaid_x)
+    SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_nctaid_x)
+    SYMBOL(gpu_llvm_nvvm_barrier0)
+    SYMBOL(gpu_llvm_nvvm_bar_warp_sync)
+    SYMBOL(gpu_llvm_nvvm_shfl_sync_up_i32)
+    SYMBOL(gpu_llvm_nvvm_shfl_sync_down_i32)
+    SYMBOL(gpu_llvm_nvvm_shfl_sync_idx_i32)
+    SYMBOL(gpu_llvm_nvvm_match_any_sync_i32)
+    SYMBOL(gpu_llvm_nvvm_vote_any_sync)
+    SYMBOL(gpu_llvm_nvvm_membar_gl)
+    SYMBOL(gpu_llvm_nvvm_rcp_approx_ftz_f)
+    SYMBOL(gpu_access)
+#undef SYMBOL
+    return strcmp(name, "jot_shared") ? rt_symbol_find(name) : shared;
+}
+
+// ---- warps ----
+
+static uint32_t from_warp(const struct thread *warp, int lane)
+{
+    const struct thread *t = &warp[lane];
+    uint32_t all = 0;
+    int from = lane;
+    if (!strcmp(t->what, "match") || !strcmp(t->what, "vote")) {
+        for (int i = 0; i < WARP; i++)
+            all |= (uint32_t)(*t->what == 'm' ? warp[i].given[0] == t->given[0]
+                                              : warp[i].given[0] != 0)
+                   << i;
+        return all;
+    }
+    if (!strcmp(t->what, "up") && lane >= (int)t->given[1])
+        from = lane - (int)t->given[1];
+    if (!strcmp(t->what, "down") && lane + (int)t->given[1] < WARP)
+        from = lane + (int)t->given[1];
+    if (!strcmp(t->what, "index"))
+        from = (int)(t->given[1] % WARP);
+    return warp[from].given[0];
+}
+
+// Whether all of a warp have come to the same, which they leave then.
+static bool let_warp_go(uint32_t first)
+{
+    struct thread *warp = &threads[first];
+    for (uint32_t i = 0; i < WARP; i++)
+        if (first + i >= thread_count || warp[i].state != AT_WARP ||
+            strcmp(warp[i].what, warp->what) != 0)
+            return false;
+    for (int i = 0; i < WARP; i++)
+        warp[i].got = from_warp(warp, i);
+    for (int i = 0; i < WARP; i++)
+        warp[i].state = RUNS;
+    syncs[first / WARP] += !strcmp(warp->what, "sync");
+    return true;
+}
+
+static bool let_block_go(void)
+{
+    for (uint32_t i = 0; i < thread_count; i++)
+        if (threads[i].state != AT_BARRIER)
+            return false;
+    for (uint32_t i = 0; i < thread_count; i++)
+        threads[i].state = RUNS;
+    barriers++;
+    return true;
+}
+
+// ---- blocks ----
+
+static uint64_t next_random(void)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return random_state >> 33;
+}
+
+// 0 .. n - 1 in the order of the launch.
+static void put_in_order(uint32_t *order, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = launches % 3 == 1 ? n - 1 - i : i;
+    for (uint32_t i = n; launches % 3 == 2 && i > 1; i--) {
+        uint32_t k = (uint32_t)(next_random() % i), other = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = other;
+    }
+}
+
+static void run_thread(struct thread *t)
+{
+    if (t->state == BEGINS)
+        take_stack(t);
+    t->state = RUNS;
+    current = t;
+    emulated_switch(&scheduler, t->at);
+    if (t->state == ENDED)
+        give_stack(t);
+}
+
+// One turn for each thread that can go on; whether some did.
+static bool run_threads(void)
+{
+    uint32_t order[THREADS_MOST];
+    bool some = false;
+    put_in_order(order, thread_count);
+    for (uint32_t i = 0; i < thread_count && !*fault; i++)
+        if (threads[order[i]].state <= RUNS) {
+            run_thread(&threads[order[i]]);
+            some = true;
+        }
+    for (uint32_t first = 0; first < thread_count; first += WARP)
+        some |= let_warp_go(first);
+    return some | let_block_go();
+}
+
+static void run_block(uint32_t number)
+{
+    block = number;
+    barriers = 0;
+    has_counted = false;
+    memset(syncs, 0, sizeof syncs);
+    memset(shared, 0xff, shared_bytes); // NaNs
+    marks_block();
+    for (uint32_t i = 0; i < thread_count; i++)
+        threads[i] = (struct thread){.state = BEGINS};
+    while (run_threads() && !*fault)
+        continue;
+    for (uint32_t i = 0; i < thread_count && !*fault; i++)
+        if (threads[i].state != ENDED) {
+            current = &threads[i];
+            note_fault("waits for threads that do not come");
+        }
+    for (uint32_t i = 0; i < thread_count; i++)
+        give_stack(&threads[i]);
+}
+
+bool emulate(const char *name, void (*thread)(void **), const CUlaunchConfig *config,
+             void **operands)
+{
+    pthread_mutex_lock(&running);
+    kernel = name;
+    kernel_thread = thread;
+    kernel_operands = operands;
+    block_count = config->gridDimX;
+    thread_count = config->blockDimX;
+    shared_bytes = config->sharedMemBytes;
+    *fault = 0;
+    launches++;
+    random_state = (uint64_t)fake_number("FAKE_CUDA_SEED", 1) + (uint64_t)launches;
+    memset(known, 0, sizeof known);
+    marks_launch();
+    uint32_t *order = calloc(block_count, sizeof *order);
+    put_in_order(order, block_count);
+    for (uint32_t i = 0; i < block_count && !*fault; i++)
+        run_block(order[i]);
+    free(order);
+    bool is_right = !*fault;
+    pthread_mutex_unlock(&running);
+    return is_right;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What emulate.h finds wrong in kernels, and what it does not; the kernels are C functions here.
+#include "fake_cuda/emulate.h"
+
+#include <check.h>
+#include <stdint.h>
+
+enum { THREADS = 64, BLOCKS = 3 };
+
+// What kernels call; threads.c has them.
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
+void gpu_llvm_nvvm_barrier0(void);
+void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
+uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
+uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
+uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from,
+                                         uint32_t end);
+uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
+bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
+void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
+
+#define ALL UINT32_MAX
+static uint32_t me(void) { return gpu_llvm_nvvm_read_ptx_sreg_tid_x(); }
+static uint32_t block(void) { return gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(); }
+static int32_t *shared(void) { return emulated_symbol(NULL, "jot_shared"); }
+
+static int32_t load(const int32_t *at)
+{
+    gpu_access((const char *)at, 4, 4, 0);
+    return *at;
+}
+
+static void store(int32_t *at, int32_t x)
+{
+    gpu_access((const char *)at, 4, 4, 1);
+    *at = x;
+}
+
+static int32_t count(int32_t *at)
+{
+    gpu_access((const char *)at, 4, 4, 2);
+    return (*at)++;
+}
+
+// What is wrong with three launches, one in each order; "" for nothing.
+static const char *launch(void (*thread)(void **), int32_t *memory)
+{
+    CUlaunchConfig c = {
+        .gridDimX = BLOCKS, .blockDimX = THREADS, .sharedMemBytes = 4 * THREADS};
+    void *operands[] = {memory};
+    for (int order = 0; order < 3; order++)
+        if (!emulate("kernel", thread, &c, operands))
+            return emulated_fault();
+    return "";
+}
+
+static int32_t *memory;
+
+static void allocate(void)
+{
+    CUdeviceptr at;
+    CUmemoryPool pool;
+    CUcontext context;
+    CUstream stream;
+    cuDevicePrimaryCtxRetain(&context, 0);
+    cuCtxPushCurrent_v2(context);
+    cuStreamCreate(&stream, 0);
+    cuMemPoolCreate(&pool, &(CUmemPoolProps){0});
+    cuMemAllocFromPoolAsync(&at, 4 * THREADS * BLOCKS, pool, stream);
+    memory = fake_near(at);
+    memset(memory, 0, 4 * THREADS * BLOCKS);
+}
+
+// ---- right ----
+
+static void turns_round(void **operands)
+{
+    store(&shared()[me()], (int32_t)(me() + 100 * block()));
+    gpu_llvm_nvvm_barrier0();
+    store((int32_t *)operands[0] + block() * THREADS + me(),
+          load(&shared()[THREADS - 1 - me()]));
+}
+
+START_TEST(barriers_order)
+{
+    ck_assert_str_eq(launch(turns_round, memory), "");
+    for (int i = 0; i < THREADS * BLOCKS; i++)
+        ck_assert_int_eq(memory[i], THREADS - 1 - i % THREADS + 100 * (i / THREADS));
+}
+END_TEST
+
+static void asks_the_warp(void **operands)
+{
+    uint32_t x = me() * 10, lane = me() % 32;
+    uint32_t up = gpu_llvm_nvvm_shfl_sync_up_i32(ALL, x, 3, 0);
+    uint32_t down = gpu_llvm_nvvm_shfl_sync_down_i32(ALL, x, 3, 31);
+    uint32_t from = gpu_llvm_nvvm_shfl_sync_idx_i32(ALL, x, 5, 31);
+    uint32_t odd = gpu_llvm_nvvm_match_any_sync_i32(ALL, me() % 2);
+    bool some = gpu_llvm_nvvm_vote_any_sync(ALL, me() == 7);
+    bool right = up == (lane < 3 ? x : x - 30) && down == (lane > 28 ? x : x + 30) &&
+                 from == (me() / 32 * 32 + 5) * 10 &&
+                 odd == (me() % 2 ? 0xaaaaaaaau : 0x55555555u) && some == (me() < 32);
+    store((int32_t *)operands[0] + block() * THREADS + me(), right);
+}
+
+START_TEST(warps_exchange)
+{
+    ck_assert_str_eq(launch(asks_the_warp, memory), "");
+    for (int i = 0; i < THREADS * BLOCKS; i++)
+        ck_assert_int_eq(memory[i], 1);
+}
+END_TEST
+
+// The block that counts last adds up what all have stored.
+static void last_adds(void **operands)
+{
+    int32_t *at = operands[0];
+    if (me() == 0) {
+        store(&at[1 + block()], 7);
+        if (count(at) == BLOCKS - 1) {
+            store(&at[10], load(&at[1]) + load(&at[2]) + load(&at[3]));
+            *at = 0;
+        }
+    }
+}
+
+START_TEST(blocks_count)
+{
+    ck_assert_str_eq(launch(last_adds, memory), "");
+    ck_assert_int_eq(memory[10], 21);
+}
+END_TEST
+
+// ---- wrong ----
+
+static void reads_too_early(void **operands)
+{
+    (void)operands;
+    store(&shared()[me()], 1);
+    gpu_llvm_nvvm_bar_warp_sync(ALL); // the other warp may be late
+    load(&shared()[THREADS - 1 - me()]);
+}
+
+static void writes_too_early(void **operands)
+{
+    (void)operands;
+    load(&shared()[0]);
+    if (me() == 0)
+        store(&shared()[0], 1);
+}
+
+static void all_write(void **operands) { store(operands[0], 1); }
+
+static void writes_behind(void **operands)
+{
+    store((int32_t *)operands[0] + THREADS * BLOCKS, 1);
+}
+
+static void writes_behind_shared(void **operands)
+{
+    (void)operands;
+    store(&shared()[THREADS + me()], 1);
+}
+
+static void some_wait(void **operands)
+{
+    (void)operands;
+    if (me() < 32)
+        gpu_llvm_nvvm_barrier0();
+}
+
+static void half_a_warp_waits(void **operands)
+{
+    (void)operands;
+    if (me() % 2)
+        gpu_llvm_nvvm_bar_warp_sync(ALL);
+}
+
+static void blocks_meet(void **operands)
+{
+    int32_t *at = operands[0];
+    if (me() == 0)
+        store(&at[0], load(&at[0]) + 1);
+}
+
+START_TEST(faults_are_found)
+{
+    static const struct {
+        void (*thread)(void **);
+        const char *text;
+    } wrong[] = {
+        {reads_too_early, "another thread"},
+        {writes_too_early, "writes what another thread reads"},
+        {all_write, "writes what another thread writes"},
+        {writes_behind, "where it has no memory"},
+        {writes_behind_shared, "where it has no memory"},
+        {some_wait, "waits for threads that do not come"},
+        {half_a_warp_waits, "waits for threads that do not come"},
+        {blocks_meet, "another thread"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *fault = launch(wrong[i].thread, memory);
+        ck_assert_msg(strstr(fault, wrong[i].text), "%s: \"%s\"", wrong[i].text, fault);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("emulate");
+    TCase *tests = tcase_create("emulate");
+    tcase_add_checked_fixture(tests, allocate, NULL);
+    tcase_add_test(tests, barriers_order);
+    tcase_add_test(tests, warps_exchange);
+    tcase_add_test(tests, blocks_count);
+    tcase_add_test(tests, faults_are_found);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
