@@ -228,8 +228,10 @@ static void check_network(const char *d, int n, int inputs, int outputs)
 
 START_TEST(networks)
 {
+    // The last but one ends with a block, the last has blocks of 4096 points.
     static const int sizes[][3] = {{2, 1, 2},    {7, 3, 5},     {64, 20, 20}, {100, 8, 20},
-                                   {300, 2, 33}, {513, 20, 20}, {600, 50, 7}, {1100, 13, 64}};
+                                   {300, 2, 33}, {513, 20, 20}, {600, 50, 7}, {1100, 13, 64},
+                                   {511, 17, 3}, {1024, 5, 9},  {33001, 2, 3}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sample_takes(i + (size_t)_i, 1))
             check_network(_i ? "f64" : "f32", sizes[i][0], sizes[i][1], sizes[i][2]);
