@@ -284,6 +284,8 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
     JOT_TRY(simplify(m, target));
     if (target->vector_bytes == 64) // has mask registers
         add_under_masks(m);
+    if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
+        cg_constants_to_memory(m);
     if (want & CG_WANT_LLVM) {
         char *text = LLVMPrintModuleToString(m->module);
         out->llvm = arena_text(m->arena, text);

@@ -25,4 +25,7 @@ struct cg_object {
 jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
                              struct cg_object *out);
 
+// constants.c: operands that are one number in all lanes become vectors in memory.
+void cg_constants_to_memory(struct cg_module *m);
+
 #endif
