@@ -11,8 +11,9 @@
 #define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
 #define QUICK_WORK 1e7     // scalar operations, under a millisecond
 #define LONG_WORK 2e8
-#define TRIPS 32.0   // of a while, nobody knows
-#define SHORT_AXIS 8 // below this an axis is not worth lanes
+#define TRIPS 32.0    // of a while, nobody knows
+#define LONG_STEP 128 // operations
+#define SHORT_AXIS 8  // below this an axis is not worth lanes
 
 static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id axis);
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
@@ -229,6 +230,39 @@ static unsigned lanes_in_flight(double ops, double work)
     return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
 }
 
+// The work of the steps of loops over time, and whether each lane does nothing but compute there.
+struct steps {
+    double ops;
+    bool touch_memory;
+};
+
+static void look_at_steps(const struct cg_lowering *l, uint32_t block, nest_id axis,
+                          bool in_time, struct steps *steps)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_SEQ)
+            look_at_steps(l, s->body, axis, true, steps);
+        else if (s->body != NEST_NONE || (in_time && s->kind == NEST_PUT))
+            steps->touch_memory = true;
+        else if (in_time && s->kind == NEST_LOAD)
+            steps->touch_memory |=
+                has_values(&s->index) || nest_index_factor(&s->index, axis) != 0;
+        else if (in_time && s->kind == NEST_OP)
+            steps->ops += cost_of_op(s->op, s->dtype);
+    }
+}
+
+// How many lanes of 4 bytes go through loops over time as one.  A processor that looks ahead to the
+// next vector of short steps sees no other in long ones, so there each operation is for several.
+static unsigned lanes_in_step(const struct cg_lowering *l, uint32_t block, nest_id axis)
+{
+    struct steps steps = {0};
+    look_at_steps(l, block, axis, false, &steps);
+    return steps.ops > LONG_STEP && !steps.touch_memory ? CG_CHUNK : 16;
+}
+
 nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned *lanes)
 {
     const struct nest_statement *s = cg_statement(l, statement);
@@ -242,8 +276,9 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned 
     unsigned bytes = 1;
     double ops = 0;
     measure(l, s->body, &bytes, &ops);
-    unsigned width =
-        cg_has_time(l, s->body) ? 16 : lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
+    unsigned width = cg_has_time(l, s->body)
+                         ? lanes_in_step(l, s->body, axis)
+                         : lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
     if (bytes == 8)
         width /= 2;
     width = width * l->module->vector_bytes / 64;

@@ -84,6 +84,9 @@ LLVMValueRef cg_divide_by_uniform(struct machine *m, LLVMValueRef x, LLVMValueRe
 // Whether some lane of a mask is set, lane by lane.
 LLVMValueRef cg_any_lane(struct machine *m, LLVMValueRef mask);
 
+// in_step.c: v, a vector of a number of 4 bytes, with its registers computed side by side.
+LLVMValueRef cg_in_step(struct machine *m, LLVMValueRef v);
+
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
 // A rarely taken block for the condition, from open to close; close gives quick or slow.

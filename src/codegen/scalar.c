@@ -383,8 +383,8 @@ static void threefry(struct machine *m, const struct cg_value *in, struct cg_val
 {
     scalar keys[2] = {in[0].re, in[1].re}, counter[2] = {in[2].re, in[3].re};
     composite_threefry2x32(m, keys, counter);
-    out[0] = (struct cg_value){counter[0], NULL};
-    out[1] = (struct cg_value){counter[1], NULL};
+    for (int i = 0; i < 2; i++)
+        out[i] = (struct cg_value){cg_in_step(m, counter[i]), NULL};
 }
 
 void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
