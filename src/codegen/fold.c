@@ -176,8 +176,8 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
         if (p.lanes > rows)
             p.lanes = rows;
         p.chunks = cg_choose_chunks(l, id, p.vector_axis, p.lanes);
-        while (p.chunks * p.lanes > rows)
-            p.chunks /= 2;
+        while (p.chunks && rows % (p.chunks * p.lanes) != 0)
+            p.chunks--;
     }
     make_accumulators(l, &p, rows);
     uint32_t n = p.state.n_combines + p.state.n_puts;

@@ -5,7 +5,9 @@
 // Turns come one after the other, so what is live only inside a step is live once, and what stands
 // between steps is live for every vector.  Measured on a processor with 32 registers of 16
 // lanes, in 1e9 steps of a lane each second, for 1, 2, 4 and 8 vectors: spring 4, 9, 17, 25;
-// Lorenz by Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.
+// Lorenz by Runge-Kutta .84, 1.4, 1.7, 1.2; pendulum with its sine .74, 1.4, 2.3, 3.2.  On one with
+// 16 registers of 8 lanes, in cycles for a step of a vector, for 4, 5, 6, 7 and 8: spring 2.9, 2.4,
+// 2.1, 1.9, 3.9; its gradient 8.4, 7.1, 7.1, 8.3, 9.8; Lorenz 23, 22, 23, 23, 22.
 #include "codegen/lower.h"
 #include "passes/cost.h"
 
@@ -17,6 +19,7 @@
 
 struct live {
     const struct cg_lowering *l;
+    nest_id loop; // whose lanes there are
     const bool *varies;
     unsigned lanes;
     uint32_t *born, *last; // by value: places in the walk, from 1
@@ -27,8 +30,8 @@ struct live {
 
 struct span {
     uint32_t first, last;
-    double ops, shared_ops; // of each lane, of all
-    bool is_inner, is_while;
+    double ops, shared_ops;            // of each lane, of all
+    bool is_inner, is_while, has_rows; // that lanes load or put
 };
 
 static double vectors_of(const struct live *p, nest_id value)
@@ -93,14 +96,23 @@ static void walk_loop(struct live *p, const struct nest_statement *s)
         p->loops.at[at].last = p->place;
 }
 
+static bool is_row(const struct live *p, const struct nest_statement *s)
+{
+    return (s->kind == NEST_PUT || (s->kind == NEST_LOAD && p->varies[s->result])) &&
+           !(p->l->nest->buffers.at[s->buffer].role == NEST_LOCAL &&
+             cg_is_inside(p->l, s->buffer, p->loop));
+}
+
 // The work of a statement goes to the loops around it.
 static void count(struct live *p, const struct nest_statement *s)
 {
     double ops = p->times * (s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1);
     bool shared = s->n_results && !p->varies[s->result];
     for (uint32_t k = 0; k < p->loops.count; k++)
-        if (p->loops.at[k].last == 0)
+        if (p->loops.at[k].last == 0) {
             *(shared ? &p->loops.at[k].shared_ops : &p->loops.at[k].ops) += ops;
+            p->loops.at[k].has_rows |= is_row(p, s);
+        }
 }
 
 static void walk(struct live *p, uint32_t block)
@@ -147,12 +159,13 @@ static double short_locals(const struct live *p, nest_id loop)
     return n;
 }
 
-// What does not fit stands in the nearest cache, which costs less than waiting; so only what stands
-// between steps counts.
+// What does not fit stands in the nearest cache, which costs less than waiting; so what counts is
+// what steps hand on, beside a register for what they compute.  What they only read is an operand
+// in that cache, unless they load or put rows too.
 static unsigned chunks_of(const struct live *p, const struct span *s, double locals)
 {
-    double kept = live_at(p, s->first + 1) + locals;
-    double fit = kept > 0 ? p->l->module->registers / kept : CG_CHUNKS,
+    double kept = live_at(p, s->first + 1) + locals - (s->has_rows ? 0 : live_at(p, s->first));
+    double fit = kept > 0 ? (p->l->module->registers - 1) / kept : CG_CHUNKS,
            hide = SLOTS / (s->ops + 1);
     // What all lanes share is computed once for all that go side by side.
     if (s->shared_ops > s->ops / 8 && hide < 4)
@@ -161,7 +174,7 @@ static unsigned chunks_of(const struct live *p, const struct span *s, double loc
     if (s->is_while && hide > 4)
         hide = 4;
     double n = fit < hide ? fit : hide;
-    return n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 || s->ops < LONG_STEP ? 2 : 1;
+    return n >= CG_CHUNKS ? CG_CHUNKS : n >= 2 ? (unsigned)n : s->ops < LONG_STEP ? 2 : 1;
 }
 
 static bool is_time(const struct cg_lowering *l, const struct nest_index *x)
@@ -202,6 +215,7 @@ unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id id, nest_id axis,
         return 0;
     uint32_t n_values = l->nest->values.count + 1;
     struct live p = {.l = l,
+                     .loop = id,
                      .varies = cg_variation(l, id, axis),
                      .lanes = lanes,
                      .times = 1,
@@ -214,11 +228,14 @@ unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id id, nest_id axis,
         unsigned n = p.loops.at[i].is_inner ? chunks_of(&p, &p.loops.at[i], locals) : CG_CHUNKS;
         chunks = n < chunks ? n : chunks;
     }
-    int64_t extent = l->nest->axes.at[axis].extent;
-    while (chunks > 1 && (int64_t)lanes * chunks / 2 >= extent)
-        chunks /= 2;
+    // Lanes of several vectors are side by side already.
+    while (chunks > 1 && lanes > l->module->vector_bytes / 4 && chunks * lanes > CG_CHUNK)
+        chunks--;
     uint64_t state = local_bytes(l, id, lanes, false), tapes = local_bytes(l, id, lanes, true);
     while (chunks > 1 && (state * chunks > LOCAL_BYTES || tapes * chunks > TAPE_BYTES))
-        chunks /= 2;
-    return chunks;
+        chunks--;
+    // As many groups of them, but of the same size.
+    int64_t vectors = (l->nest->axes.at[axis].extent + lanes - 1) / lanes,
+            groups = (vectors + chunks - 1) / chunks;
+    return groups ? (unsigned)((vectors + groups - 1) / groups) : 1;
 }

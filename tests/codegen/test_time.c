@@ -126,6 +126,26 @@ static const char uniform[] =
 START_TEST(uniform_work) { check_extents(uniform, "", 0); }
 END_TEST
 
+// Long steps, in which an operation is for several vectors.
+static const char random_steps[] =
+    "kernel random(x: %d[%B], k: u32[%B], y: out %d[%B], z: out u32[%B]) {"
+    "  par b < %B {"
+    "    %1 = load x[b] : %d"
+    "    %2 = load k[b] : u32"
+    "    seq t < %T carry %3 = %1, %4 = %2 {"
+    "      %5, %6 = threefry2x32 %4, %2, %4, %2 : u32"
+    "      %7, %8 = threefry2x32 %5, %6, %4, %2 : u32"
+    "      %9 = convert %7 : %d"
+    "      %10 = add %3, %9 : %d"
+    "      yield %10, %8"
+    "    } -> %11, %12"
+    "    put y[b] = %11 put z[b] = %12"
+    "  }"
+    "}";
+
+START_TEST(long_steps) { check_extents(random_steps, floats[_i], (size_t)_i); }
+END_TEST
+
 // Inputs and trajectories, time first and lane first, forwards and backwards.
 static const char trajectories[] =
     "kernel first(x: %d[%P], w: %d[%B], y: out %d[%P]) {"
@@ -574,10 +594,9 @@ START_TEST(cotangents_times_numbers)
 }
 END_TEST
 
-// What is carried by eight vectors stands in registers: nothing of the frame is touched.
-START_TEST(state_in_registers)
+// The innermost loop of the first kernel of the text, as the target's assembly has it.
+static const char *loop_of(const char *text, const char *target)
 {
-    const char *text = instance(spring, 4096, 1000, "f32");
     struct nest **nests;
     int count;
     ck_assert_int_eq(nest_parse(nest_check_arena, text, &count, &nests), JOT_OK);
@@ -585,15 +604,85 @@ START_TEST(state_in_registers)
     nest_program_print(&s, run_native_wrap(nest_check_arena, nests[0]));
     struct cg_request request = {.abi_version = CG_ABI_VERSION,
                                  .program = s.text,
-                                 .target =
-                                     "skylake-avx512 +avx512f,+avx512bw,+avx512dq,+avx512vl",
+                                 .target = target,
                                  .want = CG_WANT_ASSEMBLY};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
-    ck_assert_msg(!strstr(r.assembly, "(%rsp"), "%s", r.assembly);
-    ck_assert_msg(strstr(r.assembly, "zmm"), "%s", r.assembly);
+    // The first label that a jump behind it goes to.
+    const char *body = NULL, *end = NULL;
+    for (const char *at = r.assembly; (at = strstr(at, "\n\tj")); at++) {
+        char label[32];
+        if (sscanf(at, " j%*[a-z] %29[.A-Z0-9_]", label) != 1)
+            continue;
+        strcat(label, ":");
+        const char *begin = strstr(r.assembly, label);
+        if (!end && begin && begin < at) {
+            body = begin;
+            end = at;
+        }
+    }
+    ck_assert_msg(body != NULL, "no loop in %s", r.assembly);
+    struct strbuf loop = strbuf_make(nest_check_arena);
+    strbuf_printf(&loop, "%.*s", (int)(end - body), body);
     r.release(&r);
+    return loop.text;
+}
+
+static int occurrences(const char *text, const char *word)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        n++;
+    return n;
+}
+
+static const struct {
+    const char *target, *reg;
+    int vectors, read; // side by side; numbers that a step only reads and registers do not hold
+} processors[] = {
+    {"skylake-avx512 +avx512f,+avx512bw,+avx512dq,+avx512vl", "zmm", 8, 0},
+    {"haswell +avx2,+fma", "ymm", 7, 7},
+};
+
+// As many vectors side by side as registers hold the state of; none of it goes to memory.
+START_TEST(state_in_registers)
+{
+    const char *loop = loop_of(instance(spring, 4096 * 7, 1000, "f32"), processors[_i].target);
+    ck_assert_msg(strstr(loop, processors[_i].reg), "%s", loop);
+    ck_assert_msg(occurrences(loop, "vmulps") == processors[_i].vectors, "%s", loop);
+    ck_assert_msg(occurrences(loop, "(%rsp") <= processors[_i].read, "%s", loop);
+    for (const char *at = loop; (at = strstr(at, "(%rsp")); at++)
+        ck_assert_msg(at[strlen("(%rsp)")] == ',', "a store: %s", loop);
+}
+END_TEST
+
+// More numbers than registers are operands in memory.
+static const char numbers[] = "kernel numbers(x: f32[%B], y: out f32[%B]) {"
+                              "  %1 = const 0x3f000001 : f32 %2 = const 0x3f000002 : f32"
+                              "  %3 = const 0x3f000003 : f32 %4 = const 0x3f000004 : f32"
+                              "  par b < %B {"
+                              "    %10 = load x[b] : f32"
+                              "    seq t < %T carry %11 = %10, %12 = %10 {"
+                              "      %13 = sub %1, %12 : f32 %14 = fma %11, %13, %12 : f32"
+                              "      %15 = fma %2, %14, %12 : f32 %16 = mul %3, %15 : f32"
+                              "      %17 = fma %4, %16, %11 : f32 %18 = sub %1, %17 : f32"
+                              "      %19 = fma %15, %18, %17 : f32 %20 = fma %2, %19, %12 : f32"
+                              "      %21 = mul %3, %20 : f32 %22 = fma %4, %21, %17 : f32"
+                              "      yield %20, %22"
+                              "    } -> %23, %24"
+                              "    %25 = add %23, %24 : f32"
+                              "    put y[b] = %25"
+                              "  }"
+                              "}";
+
+START_TEST(numbers_in_memory)
+{
+    nest_check_text(instance(numbers, 300, 17, "f32"));
+    const char *loop = loop_of(instance(numbers, 4096, 1000, "f32"), processors[_i].target);
+    ck_assert_msg(strstr(loop, "vfmadd"), "%s", loop);
+    ck_assert_msg(!strstr(loop, "vbroadcast"), "%s", loop);
+    nest_check_end();
 }
 END_TEST
 
@@ -607,6 +696,7 @@ int main(void)
     tcase_add_loop_test(c, springs, 0, 4);
     tcase_add_test(c, mixed_carries);
     tcase_add_test(c, uniform_work);
+    tcase_add_loop_test(c, long_steps, 0, 2);
     tcase_add_loop_test(c, stacked, 0, 5);
     tcase_add_loop_test(c, lanes_that_end, 0, 4);
     tcase_add_loop_test(c, lane_left_alone, 0, 4);
@@ -617,7 +707,12 @@ int main(void)
     tcase_add_loop_test(c, locals_of_points, 0, 4);
     tcase_add_loop_test(c, tapes_of_lanes, 0, 4);
     tcase_add_test(c, cotangents_times_numbers);
-    tcase_add_test(c, state_in_registers);
+    suite_add_tcase(s, c);
+    c = tcase_create("code");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, nest_check_setup, nest_check_teardown);
+    tcase_add_loop_test(c, state_in_registers, 0, COUNT(processors));
+    tcase_add_loop_test(c, numbers_in_memory, 0, COUNT(processors));
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);
