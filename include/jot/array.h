@@ -94,6 +94,9 @@ jot_array_borrow_on(jot_device *device, jot_dtype dtype, const void *data, const
 // JOT_ERR_SHAPE when count is not its size.
 JOT_API JOT_MUST_USE jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype,
                                                    void *dst, size_t count);
+// The same, with the place of the call for messages.
+JOT_API JOT_MUST_USE jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype,
+                                                  void *dst, size_t count, const char *where);
 
 // The one element of an array of size 1, rounded to double; the real part of a complex one. NaN
 // with a message when there is not exactly one.
@@ -182,6 +185,7 @@ template <class T> constexpr jot_dtype jot_dtype_at_(const T *)
                    JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END)))
 
 // jot_array_read(a, buffer, count): copies out to a C buffer of the array's own type.
-#define jot_array_read(a, dst, count) jot_array_copy_out((a), JOT_DTYPE_OF(dst), (dst), (count))
+#define jot_array_read(a, dst, count)                                                          \
+    jot_array_read_at((a), JOT_DTYPE_OF(dst), (dst), (count), JOT_HERE ": jot_array_read")
 
 #endif

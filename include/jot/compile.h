@@ -62,8 +62,10 @@ typedef struct jot_array_piece {
     size_t n;
 } jot_array_piece;
 
-// Runs f on the arrays of JOT_IN(...).  On JOT_OK every output is a new reference; on failure out
-// is untouched.  Numbers of arrays that do not fit are JOT_ERR_ARGUMENT; what is wrong in the
+// Runs f on the arrays of JOT_IN(...).  Arrays of dtypes, weakness or shapes that no call has had
+// so far trace f anew and compile what comes of it, or take that from the disk cache, which costs
+// milliseconds to seconds; jot_executable_versions counts.  On JOT_OK every output is a new
+// reference; on failure out is untouched.  Numbers of arrays that do not fit are JOT_ERR_ARGUMENT; what is wrong in the
 // traced code is reported with its place.
 //     jot_call(f, JOT_IN(params, x, y), JOT_OUT(grad))
 JOT_API JOT_MUST_USE jot_status jot_call(jot_executable *f, const char *where,

@@ -79,9 +79,15 @@ jot_dtype dtype_promote(jot_dtype a, bool weak_a, jot_dtype b, bool weak_b, bool
     *weak = least >= DTYPE_COUNT;
     if (!*weak)
         return (jot_dtype)least;
-    // A weak result shows the default type of its kind, or the weak operand's own.
+    // A weak result shows the default type of its kind, or the weak operand's own: the wider one of
+    // two integers, the unsigned one of 64 bits as in C.
+    bool is_a = weak_a && a != JOT_BOOL, is_b = weak_b && b != JOT_BOOL;
+    if (least == WEAK_INT && is_a && is_b) {
+        int more = dtype_get(a)->bytes - dtype_get(b)->bytes;
+        return more > 0 || (more == 0 && dtype_is_unsigned(a)) ? a : b;
+    }
     if (least == WEAK_INT)
-        return weak_a && a != JOT_BOOL ? a : b;
+        return is_a ? a : b;
     bool wide = (weak_a && (a == JOT_F64 || a == JOT_C128)) ||
                 (weak_b && (b == JOT_F64 || b == JOT_C128));
     if (least == WEAK_FLOAT)

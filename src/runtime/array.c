@@ -491,21 +491,26 @@ int64_t jot_array_dim(const jot_array *a, int axis)
     return axis >= 0 && axis < a->rank ? a->dims[axis] : 0;
 }
 
-jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype, void *dst, size_t count)
+jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, size_t count,
+                             const char *where)
 {
     if (!a)
-        return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy_out: the array is NULL");
+        return status_fail(JOT_ERR_ARGUMENT, "%s: the array is NULL", where);
     if (dtype != a->dtype)
-        return status_fail(JOT_ERR_DTYPE, "jot_array_copy_out: the array is %s, the buffer %s",
+        return status_fail(JOT_ERR_DTYPE, "%s: the array is %s, the buffer %s", where,
                            jot_dtype_name((jot_dtype)a->dtype), jot_dtype_name(dtype));
     if (count != a->size)
-        return status_fail(JOT_ERR_SHAPE,
-                           "jot_array_copy_out: the array has %zu elements, the buffer %zu",
-                           a->size, count);
+        return status_fail(JOT_ERR_SHAPE, "%s: the array has %zu elements, the buffer %zu",
+                           where, a->size, count);
     if (!dst && count)
-        return status_fail(JOT_ERR_ARGUMENT, "jot_array_copy_out: the buffer is NULL");
+        return status_fail(JOT_ERR_ARGUMENT, "%s: the buffer is NULL", where);
     jot_device *d = rt_array_device(a);
     return count ? d->type->download(d, dst, a->data, a->bytes) : JOT_OK;
+}
+
+jot_status jot_array_copy_out(const jot_array *a, jot_dtype dtype, void *dst, size_t count)
+{
+    return jot_array_read_at(a, dtype, dst, count, "jot_array_copy_out");
 }
 
 double rt_element_to_f64(jot_dtype dtype, const void *element)

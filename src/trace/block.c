@@ -355,6 +355,19 @@ static bool adapt(struct block_leaf *l)
     return changes;
 }
 
+// A carry that is of another type after the step, and what made it so.
+static void fail_changed(jot_block *b, const struct block_leaf *bad)
+{
+    char buffer[300];
+    struct ir_type made = trace_type(*bad->at);
+    const char *where = trace_slot_of(*bad->at)->where;
+    bool same = trace_seen(ir_dtype(bad->type), bad->weak) == ir_dtype(made);
+    block_fail(b, same ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
+               "'%s' is %s before the step and %s after it%s%s", block_leaf_name(bad),
+               seen_text(bad), ir_type_text(b->trace->module, made), where ? ", made at " : "",
+               where ? trace_shorten(where, buffer, sizeof buffer) : "");
+}
+
 enum block_progress block_collect_carries(jot_block *b, ir_id *ids)
 {
     const struct block_leaf *bad = NULL;
@@ -378,12 +391,7 @@ enum block_progress block_collect_carries(jot_block *b, ir_id *ids)
         return BLOCK_AGAIN;
     }
     if (bad) {
-        struct ir_type made = trace_type(*bad->at);
-        block_fail(b,
-                   trace_seen(ir_dtype(bad->type), bad->weak) == ir_dtype(made) ? JOT_ERR_SHAPE
-                                                                                : JOT_ERR_DTYPE,
-                   "'%s' is %s before the step and %s after it", block_leaf_name(bad),
-                   seen_text(bad), ir_type_text(b->trace->module, made));
+        fail_changed(b, bad);
         return BLOCK_FAILED;
     }
     return b->trace->error ? BLOCK_FAILED : BLOCK_DONE;

@@ -314,9 +314,12 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
 {
     const char *why;
     if ((int)n_in != e->n_in || (int)n_out != e->n_out)
-        return status_fail(JOT_ERR_ARGUMENT,
-                           "%s%s: %s takes %d arrays and gives %d, not %zu and %zu", where,
-                           of_call(where), e->f.callee.name, e->n_in, e->n_out, n_in, n_out);
+        return status_fail(
+            JOT_ERR_ARGUMENT,
+            "%s%s: %s takes %d array%s and gives %d; the call passes %zu and has "
+            "room for %zu",
+            where, of_call(where), e->f.callee.name, e->n_in, e->n_in == 1 ? "" : "s", e->n_out,
+            n_in, n_out);
     if ((n_in && !in) || (n_out && !out))
         return status_fail(JOT_ERR_ARGUMENT, "%s%s: the list of %s of %s is NULL", where,
                            of_call(where), n_in && !in ? "inputs" : "outputs",

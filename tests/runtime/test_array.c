@@ -180,10 +180,16 @@ START_TEST(checks_what_is_read)
     float data[2] = {1, 2}, back[2] = {0};
     double wide[2];
     jot_array *a = jot_array_from(data, 2);
+#line 7 "bad_read.c"
     ck_assert_int_eq(jot_array_read(a, wide, 2), JOT_ERR_DTYPE);
     ck_assert_str_eq(jot_error_message(),
-                     "jot_array_copy_out: the array is f32, the buffer f64");
+                     "bad_read.c:7: jot_array_read: the array is f32, the buffer f64");
     ck_assert_int_eq(jot_array_read(a, back, 1), JOT_ERR_SHAPE);
+    ck_assert_str_eq(jot_error_message(),
+                     "bad_read.c:10: jot_array_read: the array has 2 elements, the buffer 1");
+    ck_assert_int_eq(jot_array_copy_out(a, JOT_F64, wide, 2), JOT_ERR_DTYPE);
+    ck_assert_str_eq(jot_error_message(),
+                     "jot_array_copy_out: the array is f32, the buffer f64");
     ck_assert(back[0] == 0);
     ck_assert(isnan(jot_array_item(a)));
     jot_array_release(a);

@@ -7,6 +7,7 @@ static jot_value kept;
 static jot_value cosine(jot_value x) { return jot_cos(x); }
 static jot_value sum_of(jot_value x, jot_value y) { return jot_add(x, y); }
 static jot_value pair(jot_value x) { return jot_stack(0, x, x); }
+#line 9 "test_control_errors.c"
 static void widen(jot_value *carry, const jot_value *row, jot_value *out, void *ctx)
 {
     (void)row, (void)out, (void)ctx;
@@ -142,17 +143,20 @@ static const struct {
     const char *message;
 } faults[] = {
     {shape, JOT_ERR_SHAPE,
-     "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the step and f64[2] after it"},
+     "bad_loop.c:2: JOT_FOR: 'x' is f64[] before the step and f64[2] after it, made at "
+     "bad_loop.c:2: jot_stack(0, x, x)"},
     {dtype, JOT_ERR_DTYPE,
-     "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the step and f64[] after it"},
+     "bad_loop.c:3: JOT_SCAN: 's' is f32[] before the step and f64[] after it, made at "
+     "bad_loop.c:3: jot_add(s, v)"},
     {lossy, JOT_ERR_DTYPE,
-     "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it"},
+     "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it, made at "
+     "bad_loop.c:4: jot_add(jot_zeros(JOT_I32), i)"},
     {member, JOT_ERR_SHAPE,
      "bad_loop.c:6: JOT_WHILE: 's (value 1 of 2)' is f64[] before the step and f64[2] after "
-     "it"},
+     "it, made at bad_loop.c:6: jot_stack(0, s.q, s.p)"},
     {function, JOT_ERR_SHAPE,
      "bad_loop.c:7: jot_scan: 'carry (value 1 of 2)' is f64[4] before the step and f64[2,4] "
-     "after it"},
+     "after it, made at test_control_errors.c:12: jot_stack(0, carry[1], carry[1])"},
     {branch, JOT_ERR_SHAPE,
      "bad_loop.c:8: JOT_IF: 'y' is f64[4] in the first branch and f64[] in the second branch"},
     {branch_dtype, JOT_ERR_DTYPE,

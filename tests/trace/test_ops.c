@@ -23,6 +23,14 @@ START_TEST(test_numbers_are_weak)
     CHECK_TYPE(jot_add(jot_full(JOT_F16, 1), jot_full(JOT_BF16, 1)), "f32[]");
     CHECK_TYPE(jot_add(jot_full(JOT_F64, 1), jot_full(JOT_C64, 1)), "c128[]");
     ck_assert_int_eq(jot_value_dtype(jot_from(INT64_C(1) << 40)), JOT_I64);
+    // Of two numbers the wider one counts, whichever comes first.
+    CHECK_TYPE(jot_add(1, 3000000000), "i64[]");
+    CHECK_TYPE(jot_add(3000000000, 1), "i64[]");
+    CHECK_TYPE(jot_add(1, UINT64_C(1) << 63), "u64[]");
+    CHECK_TYPE(jot_maximum(UINT64_C(1) << 63, INT64_C(1) << 40), "u64[]");
+    CHECK_TYPE(jot_maximum(INT64_C(1) << 40, UINT64_C(1) << 63), "u64[]");
+    ck_assert(jot_item(jot_add(1, 3000000000)) == 3000000001);
+    CHECK_TYPE(jot_add(i, jot_add(1, 2)), "i32[4]");
     // Arithmetic on numbers alone is as precise as in C until it meets a type.
     jot_value tenth = jot_mul(jot_from(0.2), 0.5);
     CHECK_EXACT(jot_mul(tenth, jot_full(JOT_F64, 1)), 0.2 * 0.5);
