@@ -49,8 +49,8 @@ typedef struct jot_callback_call {
 // Runs on the thread that called the compiled function, which waits for it; several threads that
 // call it at once call this at once.  It may use jot, but no values of a trace.  A status other
 // than JOT_OK ends the run: it is the status of that call, with the message of jot_callback_fail
-// or of the function of jot that failed behind the place and the name, and results of the call are
-// untouched.
+// or of the function of jot that failed behind the place and the name and in front of the lane and
+// the trips of the loops around it, and results of the call are untouched.
 typedef jot_status jot_callback_function(void *ctx, const jot_callback_call *call);
 
 enum jot_callback_map {

@@ -5,6 +5,9 @@
 #include "ir/eval_ops.h"
 #include "ir/infer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 _Static_assert(IR_CHECK_TRIPS == CHECK_MAX_TRIPS, "as many trips in a node as in a message");
 _Static_assert(IR_CHECK_LANES == CHECK_MAX_LANES, "and as many lanes");
 
@@ -157,7 +160,16 @@ bool infer_callback(struct ir_infer *call)
     for (call->n_out = 0; n; call->n_out++)
         if (!read_result(call, &list, &n, &call->types[call->n_out]))
             return false;
-    for (int i = 0; i < call->n_in; i++)
+    int n_counts = (int)ir_attr_int_or(call->attrs, IR_KEY_told, 0);
+    if (n_counts < 0 || n_counts > call->n_in)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "callback: %d of its %d operands are counts",
+                          n_counts, call->n_in);
+    for (int i = call->n_in - n_counts; i < call->n_in; i++)
+        if (infer_in(call, i).rank || infer_in(call, i).dtype != JOT_I64)
+            return infer_fail(call, JOT_ERR_DTYPE,
+                              "operand %d of callback is %s, a count i64[]", i,
+                              infer_text(call, infer_in(call, i)));
+    for (int i = 0; i < call->n_in - n_counts; i++)
         if (infer_in(call, i).rank < lanes)
             return infer_fail(call, JOT_ERR_SHAPE,
                               "operand %d of callback is %s, without %lld "
@@ -182,22 +194,53 @@ jot_status eval_callback(const struct eval_call *c)
         all[i] = array_of(c, &c->in[i]);
     for (int i = 0; i < c->n_out; i++)
         all[c->n_in + i] = array_of(c, &c->out[i]);
-    return ir_host_call(h, (int)ir_attr_int(c->attrs, IR_KEY_lanes), c->n_in, c->n_out, all);
+    struct ir_host_call call = ir_host_call_of(c->attrs, c->n_in, c->n_out);
+    return ir_host_call(h, &call, all);
 }
 
-jot_status ir_host_call(const struct ir_host *h, int lanes, int n_in, int n_out,
+struct ir_host_call ir_host_call_of(const struct ir_attrs *attrs, int n_in, int n_out)
+{
+    int n_named;
+    ir_attr_ints(attrs, IR_KEY_lane_axes, &n_named);
+    int n_counts = (int)ir_attr_int_or(attrs, IR_KEY_told, 0);
+    return (struct ir_host_call){.lanes = (int)ir_attr_int(attrs, IR_KEY_lanes),
+                                 .n_in = n_in - n_counts,
+                                 .n_out = n_out,
+                                 .n_trips = n_counts - n_named,
+                                 .n_named = n_named};
+}
+
+// ", in trips 2, 7"
+static void add_counts(char *text, size_t size, const char *kind, int count,
+                       const jot_callback_array *numbers)
+{
+    size_t n = strlen(text);
+    for (int i = 0; i < count && n < size; i++) {
+        if (i == 0)
+            n += (size_t)snprintf(text + n, size - n, ", in %s%s", kind, count > 1 ? "s" : "");
+        if (n < size)
+            n += (size_t)snprintf(text + n, size - n, "%s%" PRId64, i ? ", " : " ",
+                                  *(const int64_t *)numbers[i].data);
+    }
+}
+
+jot_status ir_host_call(const struct ir_host *h, const struct ir_host_call *c,
                         const jot_callback_array *all)
 {
-    jot_callback_call call = {.n_in = (size_t)n_in,
-                              .n_out = (size_t)n_out,
+    char counts[300] = "";
+    const jot_callback_array *after = all + c->n_in;
+    jot_callback_call call = {.n_in = (size_t)c->n_in,
+                              .n_out = (size_t)c->n_out,
                               .in = all,
-                              .out = all + n_in,
-                              .n_lanes = lanes};
+                              .out = after + c->n_trips + c->n_named,
+                              .n_lanes = c->lanes};
     unsigned before = status_failures();
     jot_status status = h->call(h->ctx, &call);
     if (status == JOT_OK)
         return JOT_OK;
-    return status_fail(status, "%s%s%s: %s", h->where, *h->where ? ": " : "", h->name,
-                       status_failures() == before ? jot_status_name(status)
-                                                   : jot_error_message());
+    add_counts(counts, sizeof counts, "lane", c->n_named, after + c->n_trips);
+    add_counts(counts, sizeof counts, "trip", c->n_trips, after);
+    return status_fail(
+        status, "%s%s%s: %s%s", h->where, *h->where ? ": " : "", h->name,
+        status_failures() == before ? jot_status_name(status) : jot_error_message(), counts);
 }

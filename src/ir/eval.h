@@ -20,8 +20,15 @@ jot_status ir_eval(struct arena *arena, const struct ir_graph *g, const struct i
 jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const struct ir_node *n,
                         const struct ir_tensor *in, struct ir_tensor *out);
 
-// One call of a host: n_in operands, then n_out results.  A failure without a message gets one.
-jot_status ir_host_call(const struct ir_host *h, int lanes, int n_in, int n_out,
+// A call of a host: its operands; counts that messages tell, trips of the loops around it and then
+// numbers of lanes, each the outermost first; its results.
+struct ir_host_call {
+    int lanes; // axes of operands and results that are lanes
+    int n_in, n_trips, n_named, n_out;
+};
+struct ir_host_call ir_host_call_of(const struct ir_attrs *attrs, int n_in, int n_out);
+// A failure without a message gets one.
+jot_status ir_host_call(const struct ir_host *h, const struct ir_host_call *c,
                         const jot_callback_array *all);
 
 // The same for a node that is not in a graph: op, attributes, result types.

@@ -70,6 +70,7 @@ struct ir_host {
     void *ctx;
     size_t ctx_bytes;
     bool maps_batch; // mapped by one call over all lanes; otherwise a call for each lane
+    bool is_told;    // a message of its failure tells trips and lanes
 };
 
 struct ir_memo; // results of transforms, private to passes

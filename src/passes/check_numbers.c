@@ -248,7 +248,7 @@ static bool knows_lanes(const struct checker *c, const struct ir_node *n)
 static bool has_checks(const struct ir_graph *g, const struct ir_node *n)
 {
     const int64_t *functions;
-    if (n->op == IR_check)
+    if (n->op == IR_check || rule_is_told(g->module, n))
         return true;
     int n_bodies = ir_has_effect(g, n) && ir_has_bodies((enum ir_op)n->op)
                        ? ir_bodies_of(n, &functions)
@@ -260,26 +260,35 @@ static bool has_checks(const struct ir_graph *g, const struct ir_node *n)
     return false;
 }
 
-// A check of the user, with the trips before the lanes that it may name.
+// A check or a callback of the user, with the trips before the lanes that it may name.
 static void name_trips(struct checker *c, const struct ir_node *n)
 {
     int n_lanes;
+    struct ir_module *m = c->b->module;
     ir_attr_ints(n->attrs, IR_KEY_lane_axes, &n_lanes);
     ir_id *in = room_for(c, n);
-    uint32_t count = 0, most = IR_CHECK_TRIPS - (n->n_in - 1 - (uint32_t)n_lanes);
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        in[count++] = c->map[ir_operand(c->g, n, i)];
-        for (uint32_t k = 0; i == 0 && k < c->n_trips && k < most; k++)
+    bool is_check = n->op == IR_check;
+    uint32_t known = is_check ? n->n_in - 1 - (uint32_t)n_lanes : 0;
+    uint32_t count = 0, first = is_check ? 1 : n->n_in - (uint32_t)n_lanes;
+    uint32_t most = IR_CHECK_TRIPS - known, n_trips = c->n_trips < most ? c->n_trips : most;
+    for (uint32_t i = 0; i <= n->n_in; i++) {
+        for (uint32_t k = 0; i == first && k < n_trips; k++)
             in[count++] = c->trips[k];
+        if (i < n->n_in)
+            in[count++] = c->map[ir_operand(c->g, n, i)];
     }
     c->b->where = n->where;
-    ir_build(c->b, IR_check, (int)count, in, n->attrs);
+    const struct ir_attrs *attrs = is_check ? n->attrs : rule_with_counts(m, n->attrs, n_trips);
+    ir_id y = ir_build(c->b, (enum ir_op)n->op, (int)count, in, attrs);
+    body_set_results(n, y, c->map);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        check_value(c, n, c->map[n->out + i]);
 }
 
 static void copy_checked(struct checker *c, const struct ir_node *n)
 {
     enum ir_class op_class = ir_op_class((enum ir_op)n->op);
-    if (n->op == IR_check) {
+    if (n->op == IR_check || rule_is_told(c->g->module, n)) {
         name_trips(c, n);
         return;
     }

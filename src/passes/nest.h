@@ -348,7 +348,8 @@ struct nest_step {
     const char *text; // CHECK: what the message says before the index; CALLBACK: its name
     uint32_t n_params;
     // CHECK: the extents of what must hold.  CALLBACK: its number, how many operands and how many
-    // results there are, how many axes are lanes, then dtype, rank and extents of every memory.
+    // results there are, how many axes are lanes, then dtype, rank and extents of every memory; then how
+    // many of the operands, the last ones, are trips and how many lanes for the message of a failure.
     const int64_t *params;
     const char *reason; // why it is a step of its own, for the printed schedule
 };

@@ -24,7 +24,7 @@
 //       step case ()
 //       step end ()
 //       step check "prog.c:3: x is negative" [2, 3] (5)
-//       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3] (5, 6)
+//       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3, 0, 0] (5, 6)
 //     }
 //     kernel ...
 #include "passes/nest_lex.h"

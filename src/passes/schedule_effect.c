@@ -34,7 +34,8 @@ static void add_callback(struct schedule *s, const struct ir_node *n, struct nes
     vec_push(arena, &params, host);
     vec_push(arena, &params, n->n_in);
     vec_push(arena, &params, n->n_out);
-    vec_push(arena, &params, ir_attr_int(n->attrs, IR_KEY_lanes));
+    struct ir_host_call c = ir_host_call_of(n->attrs, (int)n->n_in, (int)n->n_out);
+    vec_push(arena, &params, c.lanes);
     for (uint32_t i = 0; i < n->n_in + n->n_out; i++) {
         ir_id v = i < n->n_in ? ir_operand(s->g, n, i) : n->out + i - n->n_in;
         vec_push(arena, &params, ir_dtype_of(s->g, v));
@@ -42,6 +43,8 @@ static void add_callback(struct schedule *s, const struct ir_node *n, struct nes
         for (int axis = 0; axis < ir_rank_of(s->g, v); axis++)
             vec_push(arena, &params, ir_dims_of(s->g, v)[axis]);
     }
+    vec_push(arena, &params, c.n_trips);
+    vec_push(arena, &params, c.n_named);
     step->kind = NEST_STEP_CALLBACK;
     step->text = arena_text(arena, s->g->module->hosts.at[host].name);
     step->n_params = params.count;
@@ -66,7 +69,12 @@ jot_status schedule_call_host(void *host, void *const *buffers, const int64_t *p
                                       .data = buffers[i]};
         type += 2 + type[1];
     }
-    jot_status status = ir_host_call(host, (int)params[3], n_in, n_out, all);
+    struct ir_host_call call = {.lanes = (int)params[3],
+                                .n_in = n_in - (int)type[0] - (int)type[1],
+                                .n_trips = (int)type[0],
+                                .n_named = (int)type[1],
+                                .n_out = n_out};
+    jot_status status = ir_host_call(host, &call, all);
     if (all != few)
         memory_release(all);
     return status;

@@ -114,7 +114,8 @@ static jot_value callback_values(const jot_callback_spec *spec, jot_value *out,
                            .where = trace_shorten(where, buffer, sizeof buffer),
                            .call = spec->call,
                            .ctx = spec->ctx,
-                           .maps_batch = spec->map == JOT_CALLBACK_BATCH};
+                           .maps_batch = spec->map == JOT_CALLBACK_BATCH,
+                           .is_told = true};
     return trace_call_host("jot_callback", &host, n_in, values, spec->n_out, spec->out, out);
 }
 

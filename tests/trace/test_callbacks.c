@@ -313,6 +313,64 @@ START_TEST(test_callback_fails)
 }
 END_TEST
 
+static jot_value squared_in_loops(jot_value x)
+{
+    JOT_FOR (i, 2, x) {
+        JOT_FOR (k, 3, x) {
+            x = jot_add(jot_add(x, 1), jot_sub(squared(x), jot_mul(x, x)));
+        }
+    }
+    return x;
+}
+
+static jot_value squared_in_branch(jot_value x)
+{
+    jot_value y;
+    JOT_IF (jot_greater(x, 0), y) {
+        y = squared(x);
+    } else {
+        y = x;
+    }
+    return y;
+}
+
+// Until x is 4.
+static jot_value squared_in_while(jot_value x)
+{
+    JOT_WHILE ((x), jot_less(x, 4)) {
+        x = jot_add(jot_add(x, 1), jot_sub(squared(x), jot_mul(x, x)));
+    }
+    return x;
+}
+
+// A message names the lane and the trips in which a callback failed.
+START_TEST(test_failing_callback_is_named)
+{
+#define SQUARE "test_callbacks.c: jot_callback: square: the disk is full"
+    static const struct {
+        jot_value (*f)(jot_value x);
+        double x[3], fails_at;
+        const char *message;
+    } cases[] = {
+        {squared, {1, 2, 3}, 3, SQUARE ", in lane 2"},
+        {squared_in_branch, {-1, 2, 3}, 2, SQUARE ", in lane 1"},
+        // x is one more after each trip.
+        {squared_in_loops, {-20, -10, 8}, 12, SQUARE ", in lane 2, in trips 1, 1"},
+        {squared_in_while, {3, 1, 2}, 2.5, NULL},
+        {squared_in_while, {3, 0.5, 1}, 2.5, SQUARE ", in lane 1, in trip 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double y[3];
+        counter = (struct counter){.fails_at = cases[i].fails_at};
+        jot_function f = jot_vmap(jot_fn(cases[i].f), 0);
+        jot_status status = run_squares(f, cases[i].x, y);
+        ck_assert_int_eq(status, cases[i].message ? JOT_ERR_IO : JOT_OK);
+        if (cases[i].message)
+            ck_assert_str_eq(said(), cases[i].message);
+    }
+}
+END_TEST
+
 static jot_value sum_squared(jot_value x) { return jot_sum(squared(jot_sum(x))); }
 
 START_TEST(test_callback_has_no_derivative)
@@ -438,6 +496,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_callback_batch);
     tcase_add_test(t, test_callback_lanes);
     tcase_add_test(t, test_callback_fails);
+    tcase_add_test(t, test_failing_callback_is_named);
     tcase_add_test(t, test_callback_has_no_derivative);
     tcase_add_test(t, test_other_failures_are_told);
     tcase_add_test(t, test_callback_is_not_repeated);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that run for one lane after the other, with the lane in their index.
+// Checks and callbacks that run for one lane after the other, with the lane in their messages.
 //
 //     f(x) { check p }
 // becomes
@@ -10,6 +10,23 @@
 
 #include "ir/control.h"
 #include "passes/body.h"
+
+bool rule_is_told(const struct ir_module *m, const struct ir_node *n)
+{
+    return n->op == IR_callback && m->hosts.at[ir_attr_int(n->attrs, IR_KEY_host)].is_told;
+}
+
+const struct ir_attrs *rule_with_counts(struct ir_module *m, const struct ir_attrs *a,
+                                        uint32_t more)
+{
+    struct ir_field fields[IR_KEY_COUNT];
+    int count = 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->fields[i].key != IR_KEY_told)
+            fields[count++] = a->fields[i];
+    fields[count++] = (struct ir_field)IR_INT(told, ir_attr_int_or(a, IR_KEY_told, 0) + more);
+    return ir_attrs_make(m, count, fields);
+}
 
 static const struct ir_attrs *with_axes(struct ir_module *m, const struct ir_attrs *a, int n,
                                         const int64_t *axes)
@@ -33,18 +50,17 @@ const struct ir_attrs *rule_check_in_lanes(struct ir_module *m, const struct ir_
     return n ? with_axes(m, a, n, axes) : a;
 }
 
-// The check with the lane among its last operands, which are in the order of the axes they are.
-static void name_check(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
-                       int axis)
+// The check or callback with the lane among its last operands, which are in the order of the axes they are.
+static ir_id name_effect(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
+                         int axis)
 {
     int n_lanes, at = 0;
+    bool is_check = n->op == IR_check;
     const int64_t *old = ir_attr_ints(n->attrs, IR_KEY_lane_axes, &n_lanes);
     int64_t axes[IR_MAX_RANK + 1];
-    int rank = ir_type_in(b, in[0]).rank + n_lanes;
-    if (rank == IR_MAX_RANK || n_lanes == IR_CHECK_LANES) {
-        ir_build(b, IR_check, (int)n->n_in, in, n->attrs);
-        return;
-    }
+    int rank = (is_check ? ir_type_in(b, in[0]).rank : 0) + n_lanes;
+    if (rank == IR_MAX_RANK || n_lanes == IR_CHECK_LANES)
+        return ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, n->attrs);
     axis = axis < rank ? axis : rank;
     while (at < n_lanes && old[at] < axis)
         at++;
@@ -53,8 +69,9 @@ static void name_check(struct ir_builder *b, const struct ir_node *n, ir_id *in,
     uint32_t place = n->n_in - (uint32_t)(n_lanes - at);
     memmove(in + place + 1, in + place, (n->n_in - place) * sizeof *in);
     in[place] = lane;
-    ir_build(b, IR_check, (int)n->n_in + 1, in,
-             with_axes(b->module, n->attrs, n_lanes + 1, axes));
+    const struct ir_attrs *attrs = with_axes(b->module, n->attrs, n_lanes + 1, axes);
+    return ir_build(b, (enum ir_op)n->op, (int)n->n_in + 1, in,
+                    is_check ? attrs : rule_with_counts(b->module, attrs, 1));
 }
 
 // The node over the operands in, which have room for one more; its first result.
@@ -63,12 +80,10 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
 {
     struct ir_module *m = b->module;
     const int64_t *f;
-    int count = n->op == IR_check ? 0 : ir_bodies_of(n, &f);
+    if (n->op == IR_check || n->op == IR_callback)
+        return name_effect(b, n, in, lane, axis);
+    int count = ir_bodies_of(n, &f);
     uint32_t at = n->n_in, *made = arena_array(m->arena, uint32_t, count + 1);
-    if (n->op == IR_check) {
-        name_check(b, n, in, lane, axis);
-        return IR_NONE;
-    }
     if (n->op == IR_scan)
         at = (uint32_t)ir_scan_of(n).n_consts;
     else if (n->op == IR_while)
@@ -96,9 +111,9 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
 
 bool rule_can_name(const struct ir_graph *g, const struct ir_node *n)
 {
-    return ir_has_effect(g, n) &&
-           (n->op == IR_check || n->op == IR_call || n->op == IR_checkpoint ||
-            n->op == IR_scan || n->op == IR_while || n->op == IR_cond);
+    return ir_has_effect(g, n) && (n->op == IR_check || rule_is_told(g->module, n) ||
+                                   n->op == IR_call || n->op == IR_checkpoint ||
+                                   n->op == IR_scan || n->op == IR_while || n->op == IR_cond);
 }
 
 static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis)

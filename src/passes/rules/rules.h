@@ -70,6 +70,11 @@ uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis);
 ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
                      int axis);
 bool rule_can_name(const struct ir_graph *g, const struct ir_node *n);
+// Whether it is a callback whose failure tells trips and lanes, and its attributes with so many
+// more of them among its operands.
+bool rule_is_told(const struct ir_module *m, const struct ir_node *n);
+const struct ir_attrs *rule_with_counts(struct ir_module *m, const struct ir_attrs *a,
+                                        uint32_t more);
 // The node on one lane after the other; all results have the axis.
 void batch_by_lanes(struct batch *c);
 
