@@ -85,7 +85,7 @@ void schedule_effect(struct schedule *s, uint32_t group)
     const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
     struct nest_step step = {.n_memories = n->n_in + n->n_out,
                              .memories = memories_of(s, n),
-                             .reason = schedule_reason(s, "an effect", n)};
+                             .reason = schedule_reason(s, "the host does an effect", n)};
     if (n->op == IR_check)
         add_check(s, n, &step);
     else

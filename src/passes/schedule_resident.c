@@ -283,10 +283,9 @@ const char *schedule_reason(struct schedule *s, const char *what, const struct i
 {
     struct strbuf b = strbuf_make(s->program->arena);
     const char *where = n ? ir_where_text(s->g->module, n->where) : NULL;
-    strbuf_printf(&b, "%s", what);
+    strbuf_printf(&b, where ? "%s at %s" : "%s", what, where);
     if (n)
-        strbuf_printf(&b, " at %s%s%s", where ? where : "", where ? ", " : "",
-                      ir_op_get((enum ir_op)n->op)->name);
+        strbuf_printf(&b, where ? ", %s" : ": %s", ir_op_get((enum ir_op)n->op)->name);
     return b.text;
 }
 

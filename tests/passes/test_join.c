@@ -73,7 +73,7 @@ static const struct {
      "resident; resident, not joined: their lanes are others"},
     {"more than a lane may keep",
      THERE("3", "9000") BACK("%z", "%y", "%r", "3", "9000") "  return %z\n}\n",
-     "resident; resident, not joined: many rows of a lane at scan"},
+     "resident; resident, not joined: many rows of a lane: scan"},
     {"three loops",
      THERE("5", "9") BACK("%d", "%y", "%r", "5", "9")
          BACK("%z", "%d", "%r", "5", "9") "  return %z\n}\n",
@@ -98,7 +98,7 @@ static const struct {
                      "  check %all {message=\"small\", place=\"\"}\n" BACK(
                          "%z", "%y", "%r", "5", "9") "  return %z\n}\n",
      "resident; operand of an effect; resident, not joined: an effect stands between them; "
-     "an effect at check"},
+     "the host does an effect: check"},
     {"no lanes", THERE("1", "9") BACK("%z", "%y", "%r", "1", "9") "  return %z\n}\n",
      "resident, 2 loops"},
 };

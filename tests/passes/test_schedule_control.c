@@ -259,7 +259,7 @@ START_TEST(classes)
          "# step 1: loop: phases (too much state for a lane at t.c:41: x, cumsum)\n"},
         {"  %y = rev %a {axes=[0]} : f32[2000]\n  %p = lt %y, %a : bool[2000]\n"
          "  check %p {message=\"low\", place=\"t.c:41\"}\n  %x = sin %y : f32[2000]\n",
-         "# step 1: loop: steps (an effect at t.c:41: x, check)\n"},
+         "# step 1: loop: steps (the host does an effect at t.c:41: x, check)\n"},
     };
     struct strbuf s = strbuf_make(module->arena);
     strbuf_printf(&s,
