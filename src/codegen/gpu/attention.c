@@ -153,11 +153,6 @@ static void fetch_turn(struct code *c, LLVMValueRef turn)
                plus(c, place, KEYS * c->pitch[0]));
 }
 
-static void commit(struct code *c)
-{
-    call(c, "llvm.nvvm.cp.async.commit.group", NULL, 0, NULL);
-}
-
 // ---- Products
 
 // Four matrices of 8 by 8 whose rows begin where the threads of the warp say.
@@ -195,8 +190,9 @@ static void make_scores(struct code *c, LLVMValueRef stage, LLVMValueRef *s)
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[0], ""), y[4];
     for (int i = 0; i < c->tiles * KEYS / 8 * 4; i++)
         s[i] = number(c, 0);
-    for (int j = 0; j < KEYS / 16; j++)
-        for (int d = 0; d < c->depths; d++) {
+    // Sums that follow one another are other ones, for each waits for what was added to it.
+    for (int d = 0; d < c->depths; d++)
+        for (int j = 0; j < KEYS / 16; j++) {
             load_matrices(c, shared_at(c, plus(c, at, j * 16 * c->pitch[0] + d * 32)), false,
                           y);
             for (int t = 0; t < c->tiles; t++)
@@ -212,8 +208,8 @@ static void add_values(struct code *c, LLVMValueRef stage, const LLVMValueRef *w
     int eighths = (int)(c->columns / 8);
     LLVMValueRef at = LLVMBuildAdd(c->b, stage, c->matrix[1], ""), y[4], sum[4];
     at = plus(c, at, KEYS * c->pitch[0]);
-    for (int w = 0; w < c->widths; w++)
-        for (int j = 0; j < KEYS / 16; j++) {
+    for (int j = 0; j < KEYS / 16; j++)
+        for (int w = 0; w < c->widths; w++) {
             load_matrices(c, shared_at(c, plus(c, at, j * 16 * c->pitch[1] + w * 32)), true, y);
             for (int t = 0; t < c->tiles; t++)
                 for (int half = 0; half < 2 && 2 * w + half < eighths; half++) {
@@ -422,24 +418,21 @@ static void lower_queries(struct code *c)
 {
     struct cg_lowering *l = c->l;
     int64_t turns = (c->keys + KEYS - 1) / KEYS;
-    LLVMValueRef wait = gpu_i32(l, 1);
     fetch_turn(c, cg_int(l->module, 0));
-    commit(c);
     load_queries(c);
     lower_rows(c);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, turns), cg_int(l->module, 1));
+    call(c, "llvm.nvvm.cp.async.wait.all", NULL, 0, NULL);
+    gpu_sync(l); // this turn's rows are there, and all threads are done with the last turn's
     LLVMValueRef next = plus(c, loop.index, 1);
     struct cg_branch more =
         cg_if_open(l, LLVMBuildICmp(c->b, LLVMIntSLT, next, cg_int(l->module, turns), ""));
     fetch_turn(c, next);
     cg_if_close(l, &more);
-    commit(c);
-    call(c, "llvm.nvvm.cp.async.wait.group", NULL, 1, &wait);
-    gpu_sync(l);
     take_turn(c, loop.index);
-    gpu_sync(l);
     cg_loop_close(l, &loop);
+    gpu_sync(l);
     store_rows(c);
 }
 
