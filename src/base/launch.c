@@ -283,7 +283,9 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
     case RT_STEP_JUMP:
         return s->target <= p->step_count ? JOT_OK : bad("step", i, "jumps out of the plan");
     case RT_STEP_PHASES:
-        return has_name && s->index < p->loop_count ? JOT_OK : bad("step", i, "a wrong loop");
+        return has_name && s->index < p->loop_count && s->total >= 0 && s->block <= BLOCK_MOST
+                   ? JOT_OK
+                   : bad("step", i, "a wrong loop");
     case RT_STEP_LOOP:
     case RT_STEP_NEXT:
         if (s->index >= p->loop_count || s->target > p->step_count ||

@@ -28,7 +28,9 @@
 //     NEXT      -                       counts a trip of loop `index`, and goes on at `target`
 //                                       unless that were total trips
 //     PHASES    what the loop says      runs loop `index` whole, the function `name`; its phases are
-//                                       kernels that the function calls, and what it asks of rt_phases
+//                                       kernels that the function calls, and what it asks of rt_phases;
+//                                       on a GPU the loop is a kernel, which leaves turns as they are
+//                                       after so many trips as its param says
 //     SWITCH    i32                     goes on at the step that params say for it, or for the
 //                                       nearest that they say something for
 //     LIBRARY   what the routine says   calls the library routine `name` with its params
@@ -144,11 +146,12 @@ struct rt_step {
     uint32_t target; // jumps, LOOP, NEXT
     uint32_t reserved;                     // 0
     uint32_t operand_first, operand_count; // in operands
-    uint32_t param_first, param_count;     // in params; LIBRARY, CALLBACK, CHECK and SWITCH
-    int64_t total, grain; // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end
+    uint32_t param_first, param_count; // in params; LIBRARY, CALLBACK, CHECK, SWITCH, PHASES
+    // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end; PHASES on a GPU: blocks.
+    int64_t total, grain;
     // KERNEL, PHASES: per worker; on a GPU the dynamic shared memory of a block.
     uint64_t scratch_bytes;
-    uint32_t block;   // KERNEL on a GPU: threads of a block; 0 on the host
+    uint32_t block;   // KERNEL, PHASES on a GPU: threads of a block; 0 on the host
     uint32_t cluster; // KERNEL on a GPU: blocks of a cluster; 0 or 1 for none
 };
 

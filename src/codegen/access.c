@@ -368,6 +368,21 @@ static struct cg_value load_vector(struct cg_lowering *l, LLVMTypeRef lane, LLVM
     return v;
 }
 
+// All lanes or none, under a branch.
+static struct cg_value load_vector_if(struct cg_lowering *l, LLVMTypeRef lane,
+                                      LLVMValueRef base, const struct cg_parts *p,
+                                      unsigned align, LLVMValueRef guard, bool is_complex)
+{
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(l->m.b);
+    struct cg_branch branch = cg_if_open(l, guard);
+    struct cg_value v = load_vector(l, lane, base, p, align, NULL, is_complex), zero = {0};
+    LLVMBasicBlockRef inside = LLVMGetInsertBlock(l->m.b);
+    cg_if_close(l, &branch);
+    zero.re = LLVMConstNull(LLVMTypeOf(v.re));
+    zero.im = is_complex ? zero.re : NULL;
+    return cg_merge(l, v, inside, zero, before);
+}
+
 struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d,
                            const struct nest_index *x, LLVMValueRef guard)
 {
@@ -380,6 +395,8 @@ struct cg_value cg_load_at(struct cg_lowering *l, LLVMValueRef base, jot_dtype d
     if (l->lanes == 1 || uniform) {
         LLVMValueRef at = cg_at(l, lane, base, cg_times(l, p.uniform, is_complex ? 2 : 1));
         v = load_one(l, lane, at, align, guard, is_complex);
+    } else if (l->gpu && guard && cg_lanes_of(guard) == 1 && !l->mask) {
+        v = load_vector_if(l, lane, base, &p, align, guard, is_complex);
     } else {
         LLVMValueRef mask = cg_and_masks(l, l->mask, cg_wide(l, guard));
         v = load_vector(l, lane, base, &p, align, mask, is_complex);
@@ -563,6 +580,9 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     }
     if (cg_is_own(l, s->buffer))
         return cg_own_load(l, s);
+    struct cg_value of_neighbours;
+    if (l->gpu && gpu_load_neighbours(l, s, guard, &of_neighbours))
+        return of_neighbours;
     cg_prefetch(l, s);
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;

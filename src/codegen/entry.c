@@ -14,19 +14,54 @@ static void release(struct cg_response *response)
     response->memory = NULL;
 }
 
+// Of a GPU: the nests of steps outside of loops that are kernels, and of those in them.
+static jot_status lower_nests(struct cg_module *m, struct arena *arena,
+                              const struct nest_program *program, bool is_phase,
+                              const bool *wanted, struct cg_kernel *out)
+{
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        if (wanted[i])
+            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
+                                     gpu_operands(arena, program, i, is_phase), is_phase,
+                                     &out[i]));
+    return JOT_OK;
+}
+
+static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
+                            const struct nest_program *program, struct cg_kernel *kernels,
+                            struct cg_phases *phases)
+{
+    uint32_t n = program->nests.count, end = 0;
+    bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
+    struct cg_kernel *of_phases = arena_array(arena, struct cg_kernel, n + 1);
+    for (uint32_t i = 0; i < program->steps.count; i++) {
+        const struct nest_step *t = &program->steps.at[i];
+        if (i >= end && nest_loop_is_resident(program, i))
+            end = nest_step_end(program, i);
+        if (t->kind == NEST_STEP_KERNEL)
+            (i < end ? inside : alone)[t->nest] = true;
+    }
+    JOT_TRY(lower_nests(m, arena, program, false, alone, kernels));
+    JOT_TRY(lower_nests(m, arena, program, true, inside, of_phases));
+    for (uint32_t i = 0; i < program->steps.count; i++)
+        if (nest_loop_is_resident(program, i)) {
+            cg_resident_lower(m, arena, program, i, of_phases, &phases[i]);
+            i = nest_step_end(program, i);
+        }
+    return JOT_OK;
+}
+
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
                             const struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
 {
-    for (uint32_t i = 0; i < program->nests.count; i++) {
+    for (uint32_t i = 0; i < program->nests.count; i++)
         nest_collapse(program->nests.at[i]);
-        if (m->is_gpu)
-            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
-                                     gpu_operands(arena, program, i), &kernels[i]));
-        else
-            JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
-    }
-    for (uint32_t i = 0; !m->is_gpu && i < program->steps.count; i++)
+    if (m->is_gpu)
+        return lower_gpu(m, arena, program, kernels, phases);
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        JOT_TRY(cg_kernel_lower(m, arena, program->nests.at[i], (int)i, &kernels[i]));
+    for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_phases(program, i)) {
             cg_phases_lower(m, arena, program, i, kernels, &phases[i]);
             i = nest_step_end(program, i);

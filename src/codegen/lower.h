@@ -441,9 +441,18 @@ struct cg_phases {
     VEC(uint32_t) operands; // memories; then one of partial_bytes, if any
     uint64_t partial_bytes, scratch_bytes;
     bool parallel; // some phase is
+    // A kernel of a GPU: one operand more, of counters that are 0 before and after; the blocks that it
+    // wants, the threads of each, and the trips that its turns are left as after.
+    bool has_counter;
+    int64_t blocks, trips;
+    uint32_t block;
 };
 void cg_phases_lower(struct cg_module *module, struct arena *arena,
                      const struct nest_program *p, uint32_t step,
                      const struct cg_kernel *kernels, struct cg_phases *out);
+// The same as one kernel of a GPU; the kernels are phases.
+void cg_resident_lower(struct cg_module *module, struct arena *arena,
+                       const struct nest_program *p, uint32_t step,
+                       const struct cg_kernel *kernels, struct cg_phases *out);
 
 #endif

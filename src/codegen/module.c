@@ -18,6 +18,10 @@
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
 // becomes registers, repeated values one.
 #define PASSES "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
+// Phases are functions of their loops, and vectors are read again behind branches.
+#define GPU_PASSES                                                                             \
+    "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"           \
+    "simplifycfg)"
 
 struct cg_target {
     LLVMTargetMachineRef machine;
@@ -200,7 +204,8 @@ static void set_function_attributes(struct cg_module *m)
 static jot_status simplify(struct cg_module *m, struct cg_target *target)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(m->module, PASSES, target->machine, options);
+    LLVMErrorRef error =
+        LLVMRunPasses(m->module, m->is_gpu ? GPU_PASSES : PASSES, target->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return JOT_OK;

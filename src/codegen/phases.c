@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop of steps as one function (rt_loop): it counts its trips, finds rows and turns, decides
 // tests and branches, and calls the kernels.  Where they are worth threads, and for products, it
-// asks the run time.
+// asks the run time.  On a GPU it is a kernel, and each phase is for all of its threads
+// (gpu/resident.c).
 //
 //     loop(buffers, phases, scratch):
 //         x, y, ... = buffers[0], buffers[1], ...
@@ -9,7 +10,7 @@
 //             row = x + trip * stride
 //             kernel_0({row, y}, 0, total, 0, scratch)
 //             phases->run(phases, kernel_1, {y, z}, total, grain)
-#include "codegen/lower.h"
+#include "codegen/gpu/gpu.h"
 
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ struct writer {
     LLVMValueRef *tables;    // by turn of more than two: their addresses
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
+    struct gpu_resident *gpu; // NULL on the host
 };
 
 static LLVMBasicBlockRef new_block(struct writer *w)
@@ -181,9 +183,29 @@ static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMVal
                    (LLVMValueRef[]){operands, zero, total, zero, w->scratch}, 5, "");
 }
 
+static void add_phase(struct writer *w, const struct nest_step *t)
+{
+    const struct cg_kernel *k = &w->kernels[t->nest];
+    uint32_t n = t->n_memories;
+    LLVMValueRef *operands = arena_array(w->arena, LLVMValueRef, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        operands[i] = w->pointers[t->memories[i]];
+    if (k->partial_bytes)
+        operands[n++] = w->partial;
+    if (k->has_counter)
+        operands[n++] = LLVMGetParam(w->function, LLVMCountParams(w->function) - 1);
+    for (int i = 0; i < k->n_steps; i++)
+        if (k->steps[i].total)
+            gpu_resident_kernel(w->gpu, &k->steps[i], operands, n);
+}
+
 static void add_kernel(struct writer *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
+    if (w->gpu) {
+        add_phase(w, t);
+        return;
+    }
     LLVMValueRef operands = operands_of(w, t, k->partial_bytes > 0);
     for (int i = 0; i < k->n_steps; i++)
         run_kernel(w, &k->steps[i], operands);
@@ -212,11 +234,22 @@ static void add_product(struct writer *w, uint32_t i)
     go_on(w, next);
 }
 
+static void copy_memories(struct writer *w, unsigned n, const LLVMValueRef *to,
+                          const LLVMValueRef *from, const struct nest_memory *m)
+{
+    unsigned bytes = jot_dtype_size(m->dtype), part = bytes > 8 ? 8 : bytes;
+    gpu_resident_copy(w->gpu, n, to, from, m->count * (int64_t)(bytes / part), part);
+}
+
 static void add_copy(struct writer *w, const struct nest_step *t)
 {
     const struct nest_memory *m = &w->p->memories.at[t->memories[0]];
     unsigned align = jot_dtype_size(m->dtype);
     uint64_t bytes = (uint64_t)m->count * align;
+    if (w->gpu) {
+        copy_memories(w, 1, &w->pointers[t->memories[0]], &w->pointers[t->memories[1]], m);
+        return;
+    }
     LLVMBuildMemCpy(w->b, w->pointers[t->memories[0]], align, w->pointers[t->memories[1]],
                     align, number(w, (int64_t)bytes));
 }
@@ -230,8 +263,21 @@ static LLVMValueRef load_flag(struct writer *w, const struct nest_step *t, LLVMT
 
 static void add_steps(struct writer *w, uint32_t first, uint32_t end);
 
-static void add_test(struct writer *w, const struct nest_step *t, uint32_t loop)
+// Of a GPU: no thread writes the flag, or index, of step i before all have read it.
+static void keep_flag(struct writer *w, uint32_t i)
 {
+    const struct nest_step *next = &w->p->steps.at[i + 1];
+    bool is_test = w->p->steps.at[i].kind == NEST_STEP_TEST;
+    bool waits = is_test && next->kind == NEST_STEP_KERNEL &&
+                 w->kernels[next->nest].steps[0].total > 0 &&
+                 !gpu_step_writes(w->p, i + 1, w->p->steps.at[i].memories[0]);
+    if (w->gpu && !waits)
+        gpu_resident_wait(w->gpu);
+}
+
+static void add_test(struct writer *w, uint32_t i, uint32_t loop)
+{
+    const struct nest_step *t = &w->p->steps.at[i];
     LLVMBasicBlockRef here = LLVMGetInsertBlock(w->b), next = new_block(w);
     LLVMValueRef flag = load_flag(w, t, w->m->i8);
     LLVMValueRef goes_on =
@@ -239,6 +285,7 @@ static void add_test(struct writer *w, const struct nest_step *t, uint32_t loop)
     LLVMBuildCondBr(w->b, goes_on, next, w->leave);
     LLVMAddIncoming(w->leave_trips, &w->trips[loop], &here, 1);
     go_on(w, next);
+    keep_flag(w, i);
 }
 
 // Turns stay where the last trip left them.
@@ -282,6 +329,8 @@ static LLVMValueRef add_loop(struct writer *w, uint32_t first)
     }
     LLVMValueRef trips = w->leave_trips;
     go_on(w, w->leave);
+    if (w->gpu && t->kind == NEST_STEP_WHILE)
+        gpu_resident_wait(w->gpu); // a flag has been read
     leave_loop(w, t->loop, trips);
     w->leave = outer_leave;
     w->leave_trips = outer_trips;
@@ -308,6 +357,7 @@ static void add_branch(struct writer *w, uint32_t first)
     LLVMValueRef index = load_flag(w, &p->steps.at[first], i32), zero = LLVMConstInt(i32, 0, 0);
     LLVMValueRef is_low = LLVMBuildICmp(w->b, LLVMIntSLT, index, zero, "");
     index = LLVMBuildSelect(w->b, is_low, zero, index, "");
+    keep_flag(w, first);
     LLVMBasicBlockRef last = new_block(w), exit = new_block(w);
     LLVMValueRef cases = LLVMBuildSwitch(w->b, index, last, 4);
     uint64_t number = 0;
@@ -335,7 +385,7 @@ static void add_steps(struct writer *w, uint32_t first, uint32_t end)
         else if (t->kind == NEST_STEP_COPY)
             add_copy(w, t);
         else if (t->kind == NEST_STEP_TEST)
-            add_test(w, t, loop);
+            add_test(w, i, loop);
         else if (t->kind == NEST_STEP_BRANCH)
             add_branch(w, i);
         else
@@ -347,27 +397,30 @@ static void add_steps(struct writer *w, uint32_t first, uint32_t end)
 
 // ---- The function
 
-static void add_operand(struct writer *w, uint32_t memory)
+static void list_operand(struct writer *w, uint32_t memory)
 {
     const struct nest_memory *m = &w->p->memories.at[memory];
     for (uint32_t i = 0; is_inside(w, m) && i < m->n_of; i++)
-        add_operand(w, m->of[i]);
-    if (is_inside(w, m) || w->pointers[memory])
-        return;
-    LLVMValueRef at =
-        at_place(w, LLVMGetParam(w->function, 0), number(w, w->out->operands.count));
-    w->pointers[memory] = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
-    vec_push(w->arena, &w->out->operands, memory);
+        list_operand(w, m->of[i]);
+    for (uint32_t i = 0; i < w->out->operands.count; i++)
+        if (w->out->operands.at[i] == memory)
+            return;
+    if (!is_inside(w, m))
+        vec_push(w->arena, &w->out->operands, memory);
 }
 
-// Memory for partial results, behind the operands; steps run one after another and share it.
-static void add_partial(struct writer *w, const struct nest_step *t)
+// What steps need behind their operands; they run one after another and share it.
+static void list_partial(struct writer *w, const struct nest_step *t)
 {
-    uint64_t bytes = t->kind == NEST_STEP_KERNEL ? w->kernels[t->nest].partial_bytes : 0;
-    w->out->partial_bytes = bytes > w->out->partial_bytes ? bytes : w->out->partial_bytes;
+    if (t->kind != NEST_STEP_KERNEL)
+        return;
+    const struct cg_kernel *k = &w->kernels[t->nest];
+    if (k->partial_bytes > w->out->partial_bytes)
+        w->out->partial_bytes = k->partial_bytes;
+    w->out->has_counter |= k->has_counter;
 }
 
-static void bind_arguments(struct writer *w, uint32_t first)
+static void list_operands(struct writer *w, uint32_t first)
 {
     const struct nest_program *p = w->p;
     uint32_t end = nest_step_end(p, first);
@@ -377,14 +430,27 @@ static void bind_arguments(struct writer *w, uint32_t first)
             w->totals[p->steps.at[i].loop] = p->steps.at[i].trips;
         }
     for (uint32_t i = first; i < end; i++) {
-        add_partial(w, &p->steps.at[i]);
+        list_partial(w, &p->steps.at[i]);
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
-            add_operand(w, p->steps.at[i].memories[k]);
+            list_operand(w, p->steps.at[i].memories[k]);
     }
-    LLVMValueRef at =
-        at_place(w, LLVMGetParam(w->function, 0), number(w, w->out->operands.count));
+}
+
+static LLVMValueRef operand(struct writer *w, uint32_t i)
+{
+    if (w->gpu)
+        return LLVMGetParam(w->function, i);
+    LLVMValueRef at = at_place(w, LLVMGetParam(w->function, 0), number(w, i));
+    return LLVMBuildLoad2(w->b, w->m->ptr, at, "");
+}
+
+static void bind_operands(struct writer *w)
+{
+    uint32_t n = w->out->operands.count;
+    for (uint32_t i = 0; i < n; i++)
+        w->pointers[w->out->operands.at[i]] = operand(w, i);
     if (w->out->partial_bytes)
-        w->partial = LLVMBuildLoad2(w->b, w->m->ptr, at, "");
+        w->partial = operand(w, n);
 }
 
 static void make_function(struct writer *w)
@@ -404,27 +470,114 @@ static void make_function(struct writer *w)
     go_on(w, start);
 }
 
+static struct writer make_writer(struct cg_module *module, struct arena *arena,
+                                 const struct nest_program *p, uint32_t step,
+                                 const struct cg_kernel *kernels, struct cg_phases *out)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "jot_loop_%u", p->steps.at[step].loop);
+    *out = (struct cg_phases){.symbol = arena_text(arena, symbol),
+                              .owns = arena_array(arena, bool, p->n_loops + 1)};
+    return (struct writer){.m = module,
+                           .arena = arena,
+                           .p = p,
+                           .kernels = kernels,
+                           .out = out,
+                           .b = LLVMCreateBuilderInContext(module->context),
+                           .pointers = arena_array(arena, LLVMValueRef, p->memories.count + 1),
+                           .trips = arena_array(arena, LLVMValueRef, p->n_loops + 1),
+                           .totals = arena_array(arena, int64_t, p->n_loops + 1),
+                           .tables = arena_array(arena, LLVMValueRef, p->memories.count + 1)};
+}
+
 void cg_phases_lower(struct cg_module *module, struct arena *arena,
                      const struct nest_program *p, uint32_t step,
                      const struct cg_kernel *kernels, struct cg_phases *out)
 {
-    char symbol[64];
-    uint32_t loop = p->steps.at[step].loop;
-    snprintf(symbol, sizeof symbol, "jot_loop_%u", loop);
-    *out = (struct cg_phases){.symbol = arena_text(arena, symbol),
-                              .owns = arena_array(arena, bool, p->n_loops + 1)};
-    struct writer w = {.m = module,
-                       .arena = arena,
-                       .p = p,
-                       .kernels = kernels,
-                       .out = out,
-                       .b = LLVMCreateBuilderInContext(module->context),
-                       .pointers = arena_array(arena, LLVMValueRef, p->memories.count + 1),
-                       .trips = arena_array(arena, LLVMValueRef, p->n_loops + 1),
-                       .totals = arena_array(arena, int64_t, p->n_loops + 1),
-                       .tables = arena_array(arena, LLVMValueRef, p->memories.count + 1)};
+    struct writer w = make_writer(module, arena, p, step, kernels, out);
+    list_operands(&w, step);
     make_function(&w);
-    bind_arguments(&w, step);
+    bind_operands(&w);
     LLVMBuildRet(w.b, add_loop(&w, step));
+    LLVMDisposeBuilder(w.b);
+}
+
+// ---- On a GPU
+
+// Whether a step outside of the loop that step `first` opens has to do with the memory.
+static bool is_seen(const struct nest_program *p, uint32_t first, uint32_t memory)
+{
+    uint32_t end = nest_step_end(p, first);
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        for (uint32_t k = 0; (i < first || i > end) && k < p->steps.at[i].n_memories; k++)
+            if (nest_memory_shows(p, p->steps.at[i].memories[k], memory))
+                return true;
+    return false;
+}
+
+// The host does not know how many trips there were, so turns that are seen go to where none would
+// have left them, those of a size together, for they may change places.
+static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
+{
+    const struct nest_program *p = w->p;
+    uint32_t loop = p->steps.at[first].loop, n = p->memories.count;
+    LLVMValueRef *from = arena_array(w->arena, LLVMValueRef, n + 1);
+    LLVMValueRef *to = arena_array(w->arena, LLVMValueRef, n + 1);
+    bool *is_done = arena_array(w->arena, bool, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        unsigned k = 0;
+        for (uint32_t j = i; j < n; j++) {
+            const struct nest_memory *other = &p->memories.at[j];
+            if (is_done[j] || other->place != NEST_TURN || other->loop != loop ||
+                other->n_of < 2 || other->count != m->count || other->dtype != m->dtype ||
+                !w->pointers[other->of[0]] || !is_seen(p, first, j))
+                continue;
+            is_done[j] = true;
+            w->trips[loop] = trips;
+            from[k] = turn_of(w, j);
+            w->trips[loop] = number(w, 0);
+            to[k++] = turn_of(w, j);
+        }
+        if (k)
+            copy_memories(w, k, to, from, m);
+    }
+    w->trips[loop] = NULL;
+}
+
+void cg_resident_lower(struct cg_module *module, struct arena *arena,
+                       const struct nest_program *p, uint32_t step,
+                       const struct cg_kernel *kernels, struct cg_phases *out)
+{
+    const char *why;
+    struct writer w = make_writer(module, arena, p, step, kernels, out);
+    struct gpu_resident r = {.module = module,
+                             .program = p,
+                             .m = {.module = module, .b = w.b},
+                             .is_grid = nest_loop_on_gpu(p, step, &why) == NEST_LOOP_GRID};
+    w.gpu = &r;
+    list_operands(&w, step);
+    out->has_counter |= r.is_grid;
+    gpu_resident_choose(&r, step, nest_step_end(p, step), kernels);
+    gpu_resident_declare(&r, out->symbol,
+                         out->operands.count + (out->partial_bytes > 0) + out->has_counter);
+    w.function = r.function;
+    w.entry = new_block(&w);
+    LLVMBasicBlockRef start = new_block(&w);
+    go_on(&w, w.entry);
+    gpu_resident_open(&r);
+    LLVMBuildBr(w.b, start);
+    go_on(&w, start);
+    bind_operands(&w);
+    LLVMValueRef trips = add_loop(&w, step);
+    bool is_counted = p->steps.at[step].kind == NEST_STEP_LOOP;
+    if (!is_counted)
+        return_turns(&w, step, trips);
+    gpu_resident_close(&r);
+    LLVMBuildRetVoid(w.b);
+    out->trips = is_counted ? p->steps.at[step].trips : 0;
+    out->blocks = r.blocks;
+    out->block = r.block;
+    out->scratch_bytes = r.shared_bytes;
     LLVMDisposeBuilder(w.b);
 }

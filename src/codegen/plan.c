@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "base/vec.h"
 
+#define COUNTER_BYTES 64
+
 // A loop or branch that is being written.
 struct body {
     const struct nest_step *from;
@@ -27,7 +29,7 @@ struct draft {
     VEC(struct body) bodies; // open ones, innermost last
     VEC(char) text;
     uint64_t arena_bytes;
-    uint32_t counter; // buffer of a u32 that is 0 before and after each kernel; 0: none is used
+    uint32_t counter; // buffer of u32s that are 0 before and after each kernel; 0: none is used
     bool has_counter;
 };
 
@@ -97,7 +99,7 @@ static uint32_t counter_buffer(struct draft *d)
 {
     if (!d->has_counter) {
         vec_push(d->arena, &d->buffers,
-                 (struct rt_buffer){.place = RT_PLACE_ARENA, .bytes = sizeof(uint32_t)});
+                 (struct rt_buffer){.place = RT_PLACE_ARENA, .bytes = COUNTER_BYTES});
         d->counter = d->buffers.count - 1;
         d->has_counter = true;
     }
@@ -110,8 +112,8 @@ static uint64_t place_counter(struct draft *d)
         return 0;
     uint64_t start = (d->arena_bytes + 63) / 64 * 64;
     d->buffers.at[d->counter].offset = start;
-    d->arena_bytes = start + 64;
-    return 64;
+    d->arena_bytes = start + COUNTER_BYTES;
+    return COUNTER_BYTES;
 }
 
 static void add_buffers(struct draft *d, struct rt_step *s, uint32_t n,
@@ -298,11 +300,23 @@ static void add_phases(struct draft *d, uint32_t i)
                         .flags = f->parallel ? RT_STEP_PARALLEL : 0,
                         .name = add_text(d, f->symbol),
                         .index = d->program->steps.at[i].loop,
+                        .param_first = d->params.count,
+                        .total = f->blocks,
                         .grain = 1,
-                        .scratch_bytes = f->scratch_bytes};
+                        .scratch_bytes = f->scratch_bytes,
+                        .block = f->block};
+    if (f->block) {
+        s.flags = f->has_counter ? RT_STEP_COOPERATIVE : 0;
+        s.param_count = 1;
+        vec_push(d->arena, &d->params, f->trips);
+    }
     add_buffers(d, &s, f->operands.count, f->operands.at);
     if (f->partial_bytes) {
         vec_push(d->arena, &d->operands, partial_buffer(d, f->partial_bytes));
+        s.operand_count++;
+    }
+    if (f->has_counter) {
+        vec_push(d->arena, &d->operands, counter_buffer(d));
         s.operand_count++;
     }
     vec_push(d->arena, &d->steps, s);

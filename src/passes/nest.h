@@ -392,6 +392,16 @@ static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)
 {
     return nest_step_loops(&p->steps.at[i]) && nest_loop_obstacle(p, i) == NEST_NONE;
 }
+// How a GPU runs the loop that step i opens: step by step (launches, graphs of them, with a part of
+// the host where it has one), or as one kernel, of one block of threads or of as many as it holds.
+enum nest_loop_class { NEST_LOOP_STEPS, NEST_LOOP_BLOCK, NEST_LOOP_GRID };
+enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
+                                      const char **out_why);
+static inline bool nest_loop_is_resident(const struct nest_program *p, uint32_t i)
+{
+    const char *why;
+    return nest_step_loops(&p->steps.at[i]) && nest_loop_on_gpu(p, i, &why) != NEST_LOOP_STEPS;
+}
 // Whether memory m is a row or a turn.
 static inline bool nest_memory_is_view(const struct nest_memory *m)
 {

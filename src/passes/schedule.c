@@ -509,6 +509,24 @@ void schedule_print(struct strbuf *s, const struct nest_program *p)
     nest_program_print(s, p);
 }
 
+// How the loops that a GPU runs whole do, and the others.
+static void print_gpu_loops(struct strbuf *s, const struct nest_program *p)
+{
+    static const char *const names[] = {[NEST_LOOP_STEPS] = "steps",
+                                        [NEST_LOOP_BLOCK] = "one block",
+                                        [NEST_LOOP_GRID] = "blocks that wait for one another"};
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const char *why;
+        if (!nest_step_loops(&p->steps.at[i]))
+            continue;
+        enum nest_loop_class c = nest_loop_on_gpu(p, i, &why);
+        strbuf_printf(s, "# on the GPU: step %u, %s: %s (%s)\n", i,
+                      nest_step_name(p->steps.at[i].kind), names[c], why ? why : "");
+        if (c != NEST_LOOP_STEPS)
+            i = nest_step_end(p, i);
+    }
+}
+
 // Why the host has a part in step i of a GPU, or NULL.
 static const char *part_of_host(const struct nest_step *t)
 {
@@ -528,7 +546,10 @@ static const char *part_of_host(const struct nest_step *t)
 
 void schedule_print_gpu(struct strbuf *s, const struct nest_program *p)
 {
+    print_gpu_loops(s, p);
     for (uint32_t i = 0; i < p->steps.count; i++) {
+        if (nest_loop_is_resident(p, i))
+            i = nest_step_end(p, i);
         const char *why = part_of_host(&p->steps.at[i]);
         if (why)
             strbuf_printf(s, "# not in a graph: step %u, %s (%s)\n", i,

@@ -31,6 +31,7 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
         s->chunks = from->total / from->grain + (from->total % from->grain != 0);
         return p->device->type->bind(p, from, name, s);
     case RT_STEP_PHASES:
+        s->chunks = from->total;
         return p->device->type->bind(p, from, name, s);
     case RT_STEP_GEMM:
         s->gemm = &p->plan.gemms[from->index];

@@ -11,7 +11,7 @@
 static bool is_single(const struct rt_step *s)
 {
     return s->kind == RT_STEP_KERNEL || s->kind == RT_STEP_GEMM || s->kind == RT_STEP_COPY ||
-           s->kind == RT_STEP_CLEAR;
+           s->kind == RT_STEP_CLEAR || s->kind == RT_STEP_PHASES;
 }
 
 // Where the step or the whole loop at i ends, NONE when the host has a part in it.
@@ -46,7 +46,8 @@ static bool moves(const struct rt_plan *plan, const struct rt_segment *g, uint32
     if (b->place != RT_PLACE_ROW && b->place != RT_PLACE_TURN)
         return false;
     for (uint32_t i = g->first; i < g->end; i++)
-        if (plan->steps[i].kind == RT_STEP_LOOP && plan->steps[i].index == b->loop)
+        if ((plan->steps[i].kind == RT_STEP_LOOP || plan->steps[i].kind == RT_STEP_PHASES) &&
+            plan->steps[i].index == b->loop)
             return true;
     for (uint32_t i = 0; i < b->of_count; i++)
         if (moves(plan, g, plan->operands[b->of_first + i]))

@@ -4,20 +4,39 @@
 #include <stdio.h>
 #include <string.h>
 
+static LLVMValueRef call_of(struct machine *m, const char *name, int n, LLVMValueRef *arguments)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(m->module->context, id, NULL, 0);
+    return LLVMBuildCall2(m->b, type, f, arguments, (unsigned)n, "");
+}
+
 static LLVMValueRef call(struct cg_lowering *l, const char *name, int n,
                          LLVMValueRef *arguments)
 {
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module->module, id, NULL, 0);
-    LLVMTypeRef type = LLVMIntrinsicGetType(l->module->context, id, NULL, 0);
-    return LLVMBuildCall2(l->m.b, type, f, arguments, (unsigned)n, "");
+    return call_of(&l->m, name, n, arguments);
 }
 
-LLVMValueRef gpu_special(struct cg_lowering *l, const char *name)
+LLVMValueRef gpu_special(struct machine *m, const char *name)
 {
     char whole[64];
     snprintf(whole, sizeof whole, "llvm.nvvm.read.ptx.sreg.%s", name);
-    return call(l, whole, 0, NULL);
+    return call_of(m, whole, 0, NULL);
+}
+
+void gpu_barrier(struct machine *m) { call_of(m, "llvm.nvvm.barrier0", 0, NULL); }
+
+// Of the threads that run a phase, other ones of the block beside them.
+static void sync_phase(struct cg_lowering *l)
+{
+    struct cg_gpu *g = l->gpu;
+    LLVMValueRef mask = gpu_i32(l, g->block < 32 ? (1 << g->block) - 1 : -1);
+    LLVMValueRef who[] = {g->barrier, gpu_i32(l, g->block)};
+    if (g->block > GPU_WARP)
+        call(l, "llvm.nvvm.barrier", 2, who);
+    else
+        call(l, "llvm.nvvm.bar.warp.sync", 1, &mask);
 }
 
 LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x)
@@ -43,8 +62,11 @@ void gpu_sync_warp(struct cg_lowering *l)
 
 void gpu_sync(struct cg_lowering *l)
 {
-    if (l->gpu->group > GPU_WARP || l->gpu->columns)
-        call(l, "llvm.nvvm.barrier0", 0, NULL);
+    bool is_of_block = l->gpu->group > GPU_WARP || l->gpu->columns;
+    if (is_of_block && l->gpu->is_phase)
+        sync_phase(l);
+    else if (is_of_block)
+        gpu_barrier(&l->m);
     else if (l->gpu->group > 1)
         gpu_sync_warp(l);
     l->gpu->synced = LLVMGetInsertBlock(l->m.b);
@@ -132,17 +154,17 @@ struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_elemen
 }
 
 // All of it is one array whose size the launch says.
-static LLVMValueRef shared_array(struct cg_lowering *l)
+LLVMValueRef gpu_shared_start(struct machine *m)
 {
     static const char name[] = "jot_shared";
-    LLVMValueRef all = LLVMGetNamedGlobal(l->module->module, name);
+    LLVMValueRef all = LLVMGetNamedGlobal(m->module->module, name);
     if (!all) {
-        LLVMTypeRef type = LLVMArrayType2(l->module->i8, 0);
-        all = LLVMAddGlobalInAddressSpace(l->module->module, type, name, 3);
+        LLVMTypeRef type = LLVMArrayType2(m->module->i8, 0);
+        all = LLVMAddGlobalInAddressSpace(m->module->module, type, name, 3);
         LLVMSetLinkage(all, LLVMExternalLinkage);
         LLVMSetAlignment(all, 16);
     }
-    return all;
+    return LLVMBuildAddrSpaceCast(m->b, all, m->module->ptr, "");
 }
 
 LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
@@ -154,7 +176,7 @@ LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes)
     l->m.b = b;
     int64_t size = (int64_t)(bytes + 15) / 16 * 16,
             groups = g->columns ? 1 : g->block / g->group;
-    LLVMValueRef all = LLVMBuildAddrSpaceCast(b, shared_array(l), l->module->ptr, "");
+    LLVMValueRef all = g->is_phase ? g->shared : gpu_shared_start(&l->m);
     LLVMValueRef at = cg_int(l->module, (int64_t)g->shared_bytes * groups);
     if (groups > 1)
         at = LLVMBuildAdd(

@@ -13,13 +13,17 @@
 
 #define GPU_WARP 32
 #define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
+// Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
+// the block, all i32, and its shared memory.
+#define GPU_PHASE_PARAMETERS 5
 
 struct gpu_network;
 
 // A pointer argument of a kernel, in every step that runs it.
 struct gpu_operand {
-    unsigned align; // bytes
-    bool is_alone;  // nothing else that the step reads or writes is in its memory
+    unsigned align;   // bytes
+    bool is_alone;    // nothing else that the step reads or writes is in its memory
+    bool is_constant; // of what is read: nothing writes it while the kernel runs
 };
 
 // How a group walks a row of elements: as its fold does.  A team of threads has a block of the
@@ -42,6 +46,8 @@ struct cg_gpu {
     LLVMValueRef thread; // i32: in the block
     LLVMValueRef place;  // i32: in the group
     LLVMValueRef number; // i32: of the group in the block
+    bool is_phase;       // of a loop, whose kernel calls the function (resident.c)
+    LLVMValueRef block_number, blocks, barrier, shared; // of a phase: what it is told
     // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0:
     // none do.
     unsigned columns;
@@ -74,7 +80,7 @@ static inline bool gpu_is_together(const struct cg_lowering *l)
 }
 
 // device.c: what the machine has.
-LLVMValueRef gpu_special(struct cg_lowering *l, const char *name); // tid.x, ctaid.x, nctaid.x
+LLVMValueRef gpu_special(struct machine *m, const char *name); // tid.x, ctaid.x, nctaid.x
 LLVMValueRef gpu_i32(const struct cg_lowering *l, int64_t x);
 LLVMValueRef gpu_wide(struct cg_lowering *l, LLVMValueRef i32); // an i64, never negative
 // Whether what is lowered may come again, or not at all, while the threads do one point.
@@ -90,15 +96,50 @@ struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_elemen
                                    unsigned by);
 struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,
                                    LLVMValueRef from);
+// for all threads of a block
+void gpu_barrier(struct machine *m);
+// Where the shared memory of a block begins.
+LLVMValueRef gpu_shared_start(struct machine *m);
 // Shared memory of the group.
 LLVMValueRef gpu_shared(struct cg_lowering *l, uint64_t bytes);
 // Counts one more at the place; true in all threads of the block that counted last, who see what
 // all blocks stored before they counted.  The count starts again from 0 then.
 LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t count);
 
+// resident.c: the kernel that a loop is, for phases.c.
+struct gpu_resident {
+    struct cg_module *module;
+    const struct nest_program *program;
+    struct machine m;      // the builder of who writes the loop
+    LLVMValueRef function; // of memories, partial results and counters
+    bool is_grid;          // of many blocks, that wait for one another
+    unsigned block;        // threads of a block
+    int64_t blocks;        // that the widest phase wants
+    uint64_t shared_bytes;
+    LLVMValueRef thread, number, count; // i32: in the block, of the block, blocks
+    LLVMValueRef counter, passed;       // what blocks count, and the memory of how far that is
+};
+// Chooses the threads for the steps first .. end - 1.
+void gpu_resident_choose(struct gpu_resident *r, uint32_t first, uint32_t end,
+                         const struct cg_kernel *kernels);
+// The function, of so many parameters, and what comes first in it; the last one is of counters.
+void gpu_resident_declare(struct gpu_resident *r, const char *symbol, unsigned n);
+void gpu_resident_open(struct gpu_resident *r);
+// Phases, each with all threads waiting for one another behind it.
+void gpu_resident_kernel(struct gpu_resident *r, const struct cg_kernel_step *step,
+                         const LLVMValueRef *operands, unsigned n);
+// Elements of so many bytes, a power of two, of n places to as many others, which may be the same
+// ones in another order.
+void gpu_resident_copy(struct gpu_resident *r, unsigned n, const LLVMValueRef *to,
+                       const LLVMValueRef *from, int64_t count, unsigned bytes);
+void gpu_resident_wait(struct gpu_resident *r);
+void gpu_resident_close(struct gpu_resident *r);
+
 // operands.c
+// Whether step i writes part of the memory.
+bool gpu_step_writes(const struct nest_program *program, uint32_t i, uint32_t memory);
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
-                                 uint32_t nest);
+                                 uint32_t nest, bool is_phase);
 
 // points.c
 struct gpu_points {
@@ -126,6 +167,10 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loo
 double gpu_work(const struct cg_lowering *l, uint32_t block);
 // Whether so many turns of a body are worth writing out.
 bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
+
+// neighbours.c: a load whose lanes lie across vectors or have a guard each; false: any other.
+bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *load,
+                         LLVMValueRef guard, struct cg_value *out);
 
 // row.c
 struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
@@ -299,6 +344,7 @@ void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
 void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
-                            const struct gpu_operand *operands, struct cg_kernel *out);
+                            const struct gpu_operand *operands, bool is_phase,
+                            struct cg_kernel *out);
 
 #endif

@@ -59,16 +59,36 @@ static unsigned count_operands(const struct nest *nest)
     return n;
 }
 
+// Where the threads are, from the machine or, in a phase, from what stands behind the operands.
+static void find_place(struct cg_lowering *l, unsigned n)
+{
+    struct cg_gpu *g = l->gpu;
+    g->thread = g->is_phase ? LLVMGetParam(l->function, n) : gpu_special(&l->m, "tid.x");
+    if (!g->is_phase)
+        return;
+    g->block_number = LLVMGetParam(l->function, n + 1);
+    g->blocks = LLVMGetParam(l->function, n + 2);
+    g->barrier = LLVMGetParam(l->function, n + 3);
+    g->shared = LLVMGetParam(l->function, n + 4);
+}
+
 static void begin_function(struct cg_lowering *l, const char *symbol, unsigned extra)
 {
     unsigned n = count_operands(l->nest) + extra;
-    LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, n + 1);
-    for (unsigned i = 0; i < n; i++)
-        types[i] = l->module->ptr;
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, n, 0);
+    LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, n + GPU_PHASE_PARAMETERS);
+    for (unsigned i = 0; i < n + GPU_PHASE_PARAMETERS; i++)
+        types[i] = i < n || i == n + 4 ? l->module->ptr : l->module->i32;
+    unsigned all = l->gpu->is_phase ? n + GPU_PHASE_PARAMETERS : n;
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, all, 0);
     l->function = LLVMAddFunction(l->module->module, symbol, type);
-    LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
-    annotate(l, "maxntidx", l->gpu->block);
+    if (l->gpu->is_phase) {
+        LLVMSetLinkage(l->function, LLVMInternalLinkage);
+        set_attribute(l, LLVMAttributeFunctionIndex - 1u, "alwaysinline", 0);
+    } else {
+        LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
+        annotate(l, "maxntidx", l->gpu->block);
+    }
     l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
     LLVMBasicBlockRef start =
         LLVMAppendBasicBlockInContext(l->module->context, l->function, "start");
@@ -81,12 +101,12 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         const struct gpu_operand *o = &l->gpu->operands[operand];
         if (o->is_alone)
             set_attribute(l, operand, "noalias", 0);
-        if (o->is_alone && info->role == NEST_IN)
+        if (o->is_constant && info->role == NEST_IN)
             set_attribute(l, operand, "readonly", 0);
         l->buffers[i].base = LLVMGetParam(l->function, operand++);
     }
     struct cg_gpu *g = l->gpu;
-    g->thread = gpu_special(l, "tid.x");
+    find_place(l, n);
     g->place = g->thread;
     g->number = gpu_i32(l, 0);
     if (g->columns) {
@@ -256,9 +276,10 @@ static void share_out(struct cg_lowering *l, uint32_t block)
 
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
 {
-    LLVMValueRef first = gpu_wide(l, gpu_special(l, "ctaid.x"));
-    LLVMValueRef step = gpu_wide(l, gpu_special(l, "nctaid.x"));
-    return cg_loop_open(l, first, cg_int(l->module, chunks), step);
+    const struct cg_gpu *g = l->gpu;
+    LLVMValueRef first = g->is_phase ? g->block_number : gpu_special(&l->m, "ctaid.x");
+    LLVMValueRef step = g->is_phase ? g->blocks : gpu_special(&l->m, "nctaid.x");
+    return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks), gpu_wide(l, step));
 }
 
 static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
@@ -518,7 +539,8 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
                                          const char *suffix, unsigned extra)
 {
     char symbol[64];
-    snprintf(symbol, sizeof symbol, "jot_kernel_%d%s", l->gpu->kernel, suffix);
+    snprintf(symbol, sizeof symbol, "jot_%s_%d%s", l->gpu->is_phase ? "phase" : "kernel",
+             l->gpu->kernel, suffix);
     struct cg_kernel_step *step = &out->steps[out->n_steps++];
     *step = (struct cg_kernel_step){
         .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
@@ -573,10 +595,11 @@ static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct 
 
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
-                            const struct gpu_operand *operands, struct cg_kernel *out)
+                            const struct gpu_operand *operands, bool is_phase,
+                            struct cg_kernel *out)
 {
     *out = (struct cg_kernel){0};
-    struct cg_gpu g = {.operands = operands, .kernel = number};
+    struct cg_gpu g = {.operands = operands, .kernel = number, .is_phase = is_phase};
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
     struct choice c = choose(&l, &nest->blocks.at[0]);

@@ -457,7 +457,8 @@ static void lower_sums(struct cg_lowering *l, const struct gpu_network *w,
     }
     struct gpu_operand *operands = arena_array(l->arena, struct gpu_operand, 4);
     for (int i = 0; i < 4; i++)
-        operands[i] = (struct gpu_operand){.align = 16, .is_alone = true};
+        operands[i] = (struct gpu_operand){
+            .align = 16, .is_alone = true, .is_constant = !l->gpu->is_phase};
     struct cg_lowering sums = *l;
     struct cg_gpu *g = l->gpu, before = *g;
     nest_id loop = nest->blocks.at[0].statements.at[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of a program promise about the arguments of a kernel: how they are aligned, and
-// which are in memory of their own.
+// What the steps of a program promise about the arguments of a kernel: how they are aligned, which
+// are in memory of their own, and which nothing writes.
 #include "codegen/gpu/gpu.h"
 
 #define ALIGNMENT 16 // of arrays, constants and temporaries; no access is wider
@@ -62,13 +62,42 @@ static bool is_written(const struct nest *n, uint32_t operand)
     return true;
 }
 
+// Whether step t writes part of the memory.
+static bool writes(const struct nest_program *p, const struct nest_step *t, uint32_t memory)
+{
+    if (t->kind == NEST_STEP_COPY)
+        return may_meet(p, t->memories[0], memory);
+    for (uint32_t k = 0; t->kind == NEST_STEP_KERNEL && k < t->n_memories; k++)
+        if (is_written(p->nests.at[t->nest], k) && may_meet(p, t->memories[k], memory))
+            return true;
+    return false;
+}
+
+// Whether the loop around step i, if there is one, writes part of the memory.
+static bool loop_writes(const struct nest_program *p, uint32_t i, uint32_t memory)
+{
+    for (uint32_t first = 0; first <= i; first++) {
+        uint32_t end = nest_loop_is_resident(p, first) ? nest_step_end(p, first) : first;
+        for (uint32_t k = first; end > i && k < end; k++)
+            if (writes(p, &p->steps.at[k], memory))
+                return true;
+    }
+    return false;
+}
+
+bool gpu_step_writes(const struct nest_program *p, uint32_t i, uint32_t memory)
+{
+    return writes(p, &p->steps.at[i], memory);
+}
+
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *p,
-                                 uint32_t nest)
+                                 uint32_t nest, bool is_phase)
 {
     const struct nest *n = p->nests.at[nest];
     struct gpu_operand *all = arena_array(arena, struct gpu_operand, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
-        all[i] = (struct gpu_operand){.align = ALIGNMENT, .is_alone = true};
+        all[i] =
+            (struct gpu_operand){.align = ALIGNMENT, .is_alone = true, .is_constant = true};
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *s = &p->steps.at[i];
         if (s->kind != NEST_STEP_KERNEL || s->nest != nest)
@@ -76,10 +105,12 @@ struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program 
         for (uint32_t k = 0; k < s->n_memories; k++) {
             unsigned align = alignment_of(p, s->memories[k]);
             all[k].align = align < all[k].align ? align : all[k].align;
+            if (is_phase && loop_writes(p, i, s->memories[k]))
+                all[k].is_constant = false;
             for (uint32_t other = 0; other < s->n_memories; other++)
                 if (other != k && (is_written(n, k) || is_written(n, other)) &&
                     may_meet(p, s->memories[k], s->memories[other]))
-                    all[k].is_alone = false;
+                    all[k].is_alone = all[k].is_constant = false;
         }
     }
     return all;

@@ -256,7 +256,7 @@ bool gpu_is_alone(const struct cg_lowering *l, nest_id buffer)
 
 bool gpu_is_read_only(const struct cg_lowering *l, nest_id buffer)
 {
-    return l->nest->buffers.at[buffer].role == NEST_IN && operand_of(l, buffer)->is_alone;
+    return l->nest->buffers.at[buffer].role == NEST_IN && operand_of(l, buffer)->is_constant;
 }
 
 bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement *s)

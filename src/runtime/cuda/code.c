@@ -353,7 +353,7 @@ jot_status cuda_bind(struct rt_program *program, const struct rt_step *from, con
     struct cuda_code *code = program->code;
     if (from->kind == RT_STEP_GEMM)
         return cuda_gemm_bind(program, from, step);
-    if (from->kind != RT_STEP_KERNEL)
+    if (from->kind != RT_STEP_KERNEL && (from->kind != RT_STEP_PHASES || !from->param_count))
         return status_fail(JOT_ERR_IO, "%s: a step that only the host runs", d->base.name);
     if (from->block == 0 || from->scratch_bytes > (uint64_t)d->shared_bytes)
         return status_fail(JOT_ERR_IO,
@@ -415,4 +415,12 @@ jot_status cuda_launch(const struct rt_program *program, const struct rt_instanc
                                                     instance->parameters + step->operand_first,
                                                     NULL),
                        "starting a kernel");
+}
+
+// The kernel leaves turns as they are after so many trips.
+jot_status cuda_loop(const struct rt_program *program, const struct rt_instance *instance,
+                     const struct rt_bound_step *step)
+{
+    instance->trips[step->index] = step->params[0];
+    return cuda_launch(program, instance, step);
 }

@@ -347,6 +347,7 @@ const struct rt_device_type rt_cuda_type = {
     .replay_least = 3,
     .replay = cuda_replay,
     .kernel = cuda_launch,
+    .phases = cuda_loop,
     .bind_raw = cuda_raw_bind,
     .raw = cuda_raw_launch,
     .gemm = cuda_gemm,

@@ -106,6 +106,8 @@ void cuda_finish(const struct rt_program *program);
 void cuda_forget(const struct rt_program *program, struct rt_instance *instance);
 jot_status cuda_launch(const struct rt_program *program, const struct rt_instance *instance,
                        const struct rt_bound_step *step);
+jot_status cuda_loop(const struct rt_program *program, const struct rt_instance *instance,
+                     const struct rt_bound_step *step);
 
 // graph.c: the segment by a graph, unless it is better run step by step.
 jot_status cuda_replay(const struct rt_program *program, struct rt_instance *instance,

@@ -168,9 +168,13 @@ static void leave_as_after(const struct rt_program *p, struct rt_instance *insta
 {
     for (uint32_t i = 0; i < s->moved_count; i++)
         instance->operands[s->moved[i]] = k->moved[i];
-    for (uint32_t i = s->first; i < s->end; i++)
-        if (p->steps[i].kind == RT_STEP_LOOP)
-            instance->trips[p->steps[i].index] = p->steps[i].total;
+    for (uint32_t i = s->first; i < s->end; i++) {
+        const struct rt_bound_step *t = &p->steps[i];
+        if (t->kind == RT_STEP_LOOP)
+            instance->trips[t->index] = t->total;
+        if (t->kind == RT_STEP_PHASES)
+            instance->trips[t->index] = t->params[0];
+    }
 }
 
 // ---- Running

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads a few places beside those that a thread owns: of x[i - 1] for i, ..., i + 3 the vectors are
+// read that x[i - 4] and x[i] begin, 16 bytes each, and lanes of both taken.  A vector that no lane
+// counts of may lie outside of the buffer, and is read elsewhere.
+#include "codegen/gpu/gpu.h"
+
+static bool same_terms(const struct nest_index *a, const struct nest_index *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->terms[i].id != b->terms[i].id || a->terms[i].is_value != b->terms[i].is_value ||
+            a->terms[i].factor != b->terms[i].factor)
+            return false;
+    return true;
+}
+
+// How far x is behind the start of its vector.
+static int64_t rest_of(int64_t x, int64_t lanes) { return (x % lanes + lanes) % lanes; }
+
+static bool is_aligned(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
+    unsigned bytes = l->lanes * (unsigned)jot_dtype_size(buffer->dtype);
+    if (buffer->role == NEST_LOCAL || dtype_is_complex(buffer->dtype) || l->lanes < 2 ||
+        l->mask || l->vector_axis == NEST_NONE || bytes > gpu_align_of(l, s->buffer) ||
+        buffer->count % l->lanes || nest_index_factor(&s->index, l->vector_axis) != 1)
+        return false;
+    for (uint32_t i = 0; i < s->index.count; i++) {
+        const struct nest_term *t = &s->index.terms[i];
+        bool is_lanes = !t->is_value && t->id == l->vector_axis;
+        if (!is_lanes &&
+            (t->factor % l->lanes || (t->is_value && cg_lanes_of(l->values[t->id].re) > 1)))
+            return false;
+    }
+    return true;
+}
+
+// Whether the block that the load is in reads the vector that begins at the constant anyway.
+static bool is_inside(const struct cg_lowering *l, const struct nest_statement *s, int64_t at)
+{
+    nest_id id = (nest_id)(s - l->nest->statements.at);
+    for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
+        const struct nest_block *b = &l->nest->blocks.at[i];
+        bool is_here = false, is_read = false;
+        for (uint32_t k = 0; k < b->statements.count; k++) {
+            const struct nest_statement *t = cg_statement(l, b->statements.at[k]);
+            is_here |= b->statements.at[k] == id;
+            is_read |= t->kind == NEST_LOAD && t->buffer == s->buffer &&
+                       t->guard == NEST_NONE && same_terms(&t->index, &s->index) &&
+                       t->index.constant == at;
+        }
+        if (is_here)
+            return is_read;
+    }
+    return false;
+}
+
+// The vector that begins `by` behind the index of lane 0.
+static LLVMValueRef load_vector(struct cg_lowering *l, const struct nest_statement *s,
+                                LLVMValueRef index, int64_t by)
+{
+    const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
+    LLVMTypeRef lane = cg_memory_type(l->module, buffer->dtype), i64 = l->module->i64;
+    struct nest_index start = s->index;
+    LLVMValueRef first = cg_int(l->module, 0);
+    index = LLVMBuildAdd(l->m.b, index, cg_int(l->module, by), "");
+    start.constant += by;
+    if (s->guard != NEST_NONE && !is_inside(l, s, start.constant)) {
+        LLVMValueRef last = cg_int(l->module, buffer->count - l->lanes);
+        index = cg_intrinsic(&l->m, "llvm.smax", i64, 2, (LLVMValueRef[]){index, first});
+        index = cg_intrinsic(&l->m, "llvm.smin", i64, 2, (LLVMValueRef[]){index, last});
+    }
+    l->is_constant = cg_gpu_is_constant(l, s);
+    LLVMValueRef v = cg_load_row(l, cg_with_lanes(lane, l->lanes),
+                                 cg_at(l, lane, cg_buffer_base(l, s->buffer), index),
+                                 l->lanes * (unsigned)jot_dtype_size(buffer->dtype), NULL);
+    l->is_constant = false;
+    return v;
+}
+
+bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *s,
+                         LLVMValueRef guard, struct cg_value *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    if ((guard && cg_lanes_of(guard) == 1) || !is_aligned(l, s))
+        return false;
+    int64_t rest = rest_of(s->index.constant, l->lanes);
+    if (!rest && !guard)
+        return false;
+    LLVMValueRef index = cg_index_first(l, &s->index), order[16];
+    LLVMValueRef low = load_vector(l, s, index, -rest), high = low;
+    if (rest)
+        high = load_vector(l, s, index, l->lanes - rest);
+    for (unsigned i = 0; i < l->lanes; i++)
+        order[i] = gpu_i32(l, rest + i);
+    LLVMValueRef v = LLVMBuildShuffleVector(b, low, high, LLVMConstVector(order, l->lanes), "");
+    if (guard)
+        v = LLVMBuildSelect(b, guard, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    *out = (struct cg_value){cg_from_memory(l, v, l->nest->buffers.at[s->buffer].dtype), NULL};
+    return true;
+}
