@@ -65,6 +65,9 @@
 
 struct arena;
 
+// Launches that a GPU keeps as one graph; more are not worth it.
+#define RT_GRAPH_MOST 5000
+
 // A kernel of compiled code.  buffers: the operands of the step, in its order.  [begin, end): a
 // range of the outermost parallel index; chunk: its number.  scratch: scratch_bytes of the
 // step, of this worker alone, 64-byte aligned, not zeroed; NULL when the step asks for none.

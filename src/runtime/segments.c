@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-// More launches than this are not worth keeping at once.
-#define LAUNCHES_MOST 5000
 #define NONE UINT32_MAX
 
 static bool is_single(const struct rt_step *s)
@@ -29,7 +27,7 @@ static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *la
         const struct rt_step *t = &plan->steps[at];
         if (t->kind == RT_STEP_NEXT) {
             bool is_whole = t->index == s->index && t->target == i + 1 &&
-                            (s->total == 0 || body <= LAUNCHES_MOST / (uint64_t)s->total);
+                            (s->total == 0 || body <= RT_GRAPH_MOST / (uint64_t)s->total);
             *launches += is_whole ? body * (uint64_t)s->total : 0;
             return is_whole ? at + 1 : NONE;
         }
@@ -110,10 +108,10 @@ jot_status rt_segments_find(const struct rt_plan *plan, uint32_t least, struct r
     for (uint32_t i = 0; i < n;) {
         uint64_t launches = 0;
         uint32_t end = i;
-        while (end < n && launches <= LAUNCHES_MOST) {
+        while (end < n && launches <= RT_GRAPH_MOST) {
             uint64_t more = launches;
             uint32_t next = end_of_unit(plan, end, &more);
-            if (next == NONE || more > LAUNCHES_MOST)
+            if (next == NONE || more > RT_GRAPH_MOST)
                 break;
             launches = more;
             end = next;
