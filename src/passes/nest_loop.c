@@ -70,6 +70,7 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
     bool is_graph = launches(p, i, end + 1) <= RT_GRAPH_MOST;
     if (most <= (is_graph ? COST_OF_BLOCK / 4 : COST_OF_BLOCK))
         return NEST_LOOP_BLOCK;
-    *out_why = is_graph ? "a graph of its launches is faster" : "a phase is worth several blocks";
+    *out_why =
+        is_graph ? "a graph of its launches is faster" : "a phase is worth several blocks";
     return is_graph ? NEST_LOOP_STEPS : NEST_LOOP_GRID;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of a GPU on this machine, the blocks of a launch one after the other, the threads of a block
+// Kernels of a GPU on this machine, the blocks of a launch one after the other (of a cooperative one
+// there is a single one, since results do not depend on their number), the threads of a block
 // in turns between the places where they wait.  Blocks and threads come forwards, backwards and
 // mixed, by FAKE_CUDA_SEED and the number of the launch.  What a block shares is NaNs at first.
 //

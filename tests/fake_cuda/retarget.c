@@ -55,6 +55,34 @@ static void replace_intrinsics(const struct writer *w)
     }
 }
 
+// Assembly that counts, or looks at a count.
+static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
+{
+    size_t length;
+    LLVMValueRef code = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    if (!code || !LLVMIsAInlineAsm(code))
+        return;
+    LLVMPositionBuilderBefore(w->b, call);
+    LLVMValueRef at = LLVMGetOperand(call, 0), one = LLVMConstInt(w->i32, 1, 0), new;
+    if (!strncmp(LLVMGetInlineAsmAsmString(code, &length), "atom", 4))
+        new = LLVMBuildAtomicRMW(w->b, LLVMAtomicRMWBinOpAdd, at, one,
+                                 LLVMAtomicOrderingSequentiallyConsistent, 0);
+    else
+        new = LLVMBuildLoad2(w->b, w->i32, at, "");
+    LLVMReplaceAllUsesWith(call, new);
+    LLVMInstructionEraseFromParent(call);
+}
+
+static void replace_assembly(const struct writer *w)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                replace_assembly_of(w, i);
+            }
+}
+
 // ---- accesses ----
 
 // What a pointer is computed from, as far as that is plain.
@@ -182,6 +210,7 @@ static LLVMBool emit(LLVMModuleRef module, LLVMTargetMachineRef machine, char **
     w.tell = LLVMAddFunction(module, "gpu_access", w.tell_type);
     LLVMSetModuleDataLayout(module, w.layout);
     replace_intrinsics(&w);
+    replace_assembly(&w);
     tell_of_accesses(&w);
     add_entries(&w, text);
     LLVMMemoryBufferRef object;

@@ -23,6 +23,7 @@ struct thread {
     void *at;         // where its stack is while others run
     const char *what; // it waits for the warp with
     uint32_t given[2], got;
+    uint32_t barrier, count; // of threads that it waits for there
 };
 
 struct range {
@@ -122,6 +123,7 @@ uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void);
 void gpu_llvm_nvvm_barrier0(void);
+void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count);
 void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
 uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
 uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
@@ -138,7 +140,21 @@ uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void) { return block; }
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void) { return block_count; }
 void gpu_llvm_nvvm_membar_gl(void) {}
 
-void gpu_llvm_nvvm_barrier0(void) { yield(AT_BARRIER); }
+void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count)
+{
+    if (barrier > 15 || !count || count % WARP)
+        fail("waits at a barrier that there is not");
+    current->barrier = barrier;
+    current->count = count;
+    yield(AT_BARRIER);
+}
+
+void gpu_llvm_nvvm_barrier0(void)
+{
+    current->barrier = 0;
+    current->count = thread_count;
+    yield(AT_BARRIER);
+}
 
 static uint32_t wait_for_warp(const char *what, uint32_t mask, uint32_t x, uint32_t y)
 {
@@ -246,6 +262,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_ctaid_x)
     SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_nctaid_x)
     SYMBOL(gpu_llvm_nvvm_barrier0)
+    SYMBOL(gpu_llvm_nvvm_barrier)
     SYMBOL(gpu_llvm_nvvm_bar_warp_sync)
     SYMBOL(gpu_llvm_nvvm_shfl_sync_up_i32)
     SYMBOL(gpu_llvm_nvvm_shfl_sync_down_i32)
@@ -298,13 +315,25 @@ static bool let_warp_go(uint32_t first)
     return true;
 }
 
-static bool let_block_go(void)
+static bool is_at(uint32_t thread, uint32_t barrier)
 {
+    return threads[thread].state == AT_BARRIER && threads[thread].barrier == barrier;
+}
+
+// Whether as many as the barrier is for have come to it.
+static bool let_go(uint32_t barrier)
+{
+    uint32_t here = 0, wanted = 0;
     for (uint32_t i = 0; i < thread_count; i++)
-        if (threads[i].state != AT_BARRIER)
-            return false;
+        if (is_at(i, barrier)) {
+            here++;
+            wanted = threads[i].count;
+        }
+    if (!here || here != wanted)
+        return false;
     for (uint32_t i = 0; i < thread_count; i++)
-        threads[i].state = RUNS;
+        if (is_at(i, barrier))
+            threads[i].state = RUNS;
     barriers++;
     return true;
 }
@@ -353,7 +382,9 @@ static bool run_threads(void)
         }
     for (uint32_t first = 0; first < thread_count; first += WARP)
         some |= let_warp_go(first);
-    return some | let_block_go();
+    for (uint32_t barrier = 0; barrier < 16; barrier++)
+        some |= let_go(barrier);
+    return some;
 }
 
 static void run_block(uint32_t number)
@@ -377,6 +408,15 @@ static void run_block(uint32_t number)
         give_stack(&threads[i]);
 }
 
+static bool is_cooperative(const CUlaunchConfig *config)
+{
+    bool is = false;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        is |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE &&
+              config->attrs[i].value.cooperative;
+    return is;
+}
+
 bool emulate(const char *name, void (*thread)(void **), const CUlaunchConfig *config,
              void **operands)
 {
@@ -384,7 +424,8 @@ bool emulate(const char *name, void (*thread)(void **), const CUlaunchConfig *co
     kernel = name;
     kernel_thread = thread;
     kernel_operands = operands;
-    block_count = config->gridDimX;
+    // Blocks that wait for one another are one here.
+    block_count = is_cooperative(config) ? 1 : config->gridDimX;
     thread_count = config->blockDimX;
     shared_bytes = config->sharedMemBytes;
     *fault = 0;

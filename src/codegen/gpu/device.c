@@ -25,6 +25,11 @@ LLVMValueRef gpu_special(struct machine *m, const char *name)
     return call_of(m, whole, 0, NULL);
 }
 
+LLVMValueRef gpu_block_number(struct cg_lowering *l)
+{
+    return l->gpu->is_phase ? l->gpu->block_number : gpu_special(&l->m, "ctaid.x");
+}
+
 void gpu_barrier(struct machine *m) { call_of(m, "llvm.nvvm.barrier0", 0, NULL); }
 
 // Of the threads that run a phase, other ones of the block beside them.

@@ -96,7 +96,8 @@ struct cg_element gpu_shuffle_down(struct cg_lowering *l, const struct cg_elemen
                                    unsigned by);
 struct cg_element gpu_shuffle_from(struct cg_lowering *l, const struct cg_element *t,
                                    LLVMValueRef from);
-// for all threads of a block
+LLVMValueRef gpu_block_number(struct cg_lowering *l); // an i32
+// All threads of the block have come here.
 void gpu_barrier(struct machine *m);
 // Where the shared memory of a block begins.
 LLVMValueRef gpu_shared_start(struct machine *m);

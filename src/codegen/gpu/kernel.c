@@ -277,7 +277,7 @@ static void share_out(struct cg_lowering *l, uint32_t block)
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
 {
     const struct cg_gpu *g = l->gpu;
-    LLVMValueRef first = g->is_phase ? g->block_number : gpu_special(&l->m, "ctaid.x");
+    LLVMValueRef first = gpu_block_number(l);
     LLVMValueRef step = g->is_phase ? g->blocks : gpu_special(&l->m, "nctaid.x");
     return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks), gpu_wide(l, step));
 }

@@ -67,7 +67,7 @@ static struct cg_branch one_open(struct cg_lowering *l)
 static void put_before(struct cg_lowering *l, const struct nest_statement *s)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef all = LLVMBuildOr(b, l->gpu->thread, gpu_special(l, "ctaid.x"), "");
+    LLVMValueRef all = LLVMBuildOr(b, l->gpu->thread, gpu_block_number(l), "");
     struct cg_branch one = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, all, gpu_i32(l, 0), ""));
     cg_store(l, s, l->values[s->in[0]]);
     cg_if_close(l, &one);
