@@ -383,6 +383,64 @@ START_TEST(functions_are_in_the_module)
 }
 END_TEST
 
+// x = x[i - 1] + x[i] for i > 0 while x[0] < 1.
+#define WHILE(n)                                                                               \
+    "jot nest 1\n"                                                                             \
+    "program \"while\" {\n"                                                                    \
+    "  inputs 1\n  outputs 1 donated -1\n  arena 9000128\n  constants 0\n"                     \
+    "  memory input 0 : f32[" n "] \"x\"\n"                                                    \
+    "  memory output 0 : f32[" n "] \"y\"\n"                                                   \
+    "  memory temporary at 0 : f32[" n "] \"turn\"\n"                                          \
+    "  memory temporary at 4500032 : f32[" n "] \"turn\"\n"                                    \
+    "  memory turn 0 at 1 of 2 3 : f32[" n "] \"carry\"\n"                                     \
+    "  memory turn 0 at 0 of 2 3 : f32[" n "] \"next\"\n"                                      \
+    "  memory temporary at 9000064 : bool[1] \"any\"\n"                                        \
+    "  step copy (3, 0) \"\"\n  step while 0 trips -1 () \"\"\n"                               \
+    "  step kernel 0 (4, 6) \"\"\n  step test (6)\n  step kernel 1 (4, 5) \"\"\n"              \
+    "  step end ()\n  step copy (1, 4) \"\"\n}\n"                                              \
+    "kernel k0(x: f32[" n "], any: out bool[1]) {\n"                                           \
+    "  %0 = load x[0] : f32\n  %1 = const 0x3f800000 : f32\n"                                  \
+    "  %2 = lt %0, %1 : bool\n  put any[0] = %2\n}\n"                                          \
+    "kernel k1(x: f32[" n "], y: out f32[" n "]) {\n"                                          \
+    "  %0 = const 0x0000000000000001 : i64\n"                                                  \
+    "  par i < " n " {\n"                                                                      \
+    "    %1 = index i : i64\n    %2 = ge %1, %0 : bool\n"                                      \
+    "    %3 = load x[i - 1] if %2 : f32\n    %4 = load x[i] : f32\n"                           \
+    "    %5 = add %3, %4 : f32\n    put y[i] = %5\n  }\n}\n"
+
+static const char *ptx_of_program(const char *text)
+{
+    struct cg_request request = {
+        .abi_version = CG_ABI_VERSION, .program = text, .target = "cuda sm_90"};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    const char *copy = arena_text(arena, r.object);
+    r.release(&r);
+    return copy;
+}
+
+START_TEST(loops_of_steps_are_kernels)
+{
+    // Blocks count, look at the count, and read nothing past the caches that others write.
+    const char *ptx = ptx_of_program(WHILE("1000000"));
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
+    ck_assert_ptr_nonnull(strstr(ptx, ".visible .entry jot_loop_0"));
+    ck_assert_int_eq(count(ptx, "atom.acq_rel.gpu"), 2);
+    ck_assert_int_eq(count(ptx, "ld.acquire.gpu"), 1);
+    ck_assert_ptr_null(strstr(ptx, "ld.global.nc"));
+    // x[i - 1] and x[i] are two vectors.
+    ck_assert_int_eq(count(ptx, "ld.global.v4.f32"), 2);
+    check_clean(ptx);
+    // What is short is one block.
+    ptx = ptx_of_program(WHILE("1000"));
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
+    ck_assert_ptr_null(strstr(ptx, "ld.acquire.gpu"));
+    ck_assert_ptr_nonnull(strstr(ptx, "bar.sync"));
+    check_clean(ptx);
+}
+END_TEST
+
 START_TEST(architectures_that_nobody_knows)
 {
     struct cg_response r = compiled(AXPY("64"), "cuda sm_35");
@@ -519,6 +577,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, maps_go_by_16_bytes);
+    tcase_add_test(c, loops_of_steps_are_kernels);
     tcase_add_test(c, a_row_is_read_once);
     tcase_add_test(c, long_scans_go_by_warps);
     tcase_add_test(c, points_of_networks_are_threads);
