@@ -448,6 +448,8 @@ static bool set_columns(struct cg_lowering *l, nest_id loop)
         g->group /= 2;
     while (g->group * g->columns > COLUMNS_BLOCK)
         g->group /= 2;
+    while (g->is_phase && g->group * g->columns < GPU_WARP)
+        g->group *= 2; // beside others of the block there are whole warps
     g->block = g->group * g->columns;
     return true;
 }
