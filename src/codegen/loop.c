@@ -26,8 +26,8 @@ struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValue
     loop.before = LLVMGetInsertBlock(b);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), loop.body, loop.exit);
     LLVMPositionBuilderAtEnd(b, loop.body);
-    loop.index = LLVMBuildPhi(b, l->module->i64, "");
-    LLVMAddIncoming(loop.index, &begin, &loop.before, 1);
+    loop.index = loop.counter = LLVMBuildPhi(b, LLVMTypeOf(begin), "");
+    LLVMAddIncoming(loop.counter, &begin, &loop.before, 1);
     return loop;
 }
 
@@ -36,11 +36,11 @@ void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
     LLVMBuilderRef b = l->m.b;
     if (!loop->body)
         return;
-    LLVMValueRef next = LLVMBuildNSWAdd(b, loop->index, loop->step, "");
+    LLVMValueRef next = LLVMBuildNSWAdd(b, loop->counter, loop->step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body,
                     loop->exit);
-    LLVMAddIncoming(loop->index, &next, &latch, 1);
+    LLVMAddIncoming(loop->counter, &next, &latch, 1);
     LLVMPositionBuilderAtEnd(b, loop->exit);
 }
 

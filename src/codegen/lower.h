@@ -145,7 +145,7 @@ LLVMValueRef cg_at(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef base, L
 // loop.c
 struct cg_loop {
     LLVMBasicBlockRef body, exit, before;
-    LLVMValueRef index, end, step;
+    LLVMValueRef index, counter, end, step; // index: the counter, or what it was made
 };
 // for (index = begin; index < end; index += step), tested first.
 struct cg_loop cg_loop_open(struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end,
@@ -340,6 +340,13 @@ void cg_stack_move(struct cg_lowering *l, const struct nest_statement *seq, enum
 void cg_stack_step(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef place,
                    LLVMValueRef count);
 LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id statement, LLVMTypeRef vector);
+// Whether the steps load or put neighbouring elements that nothing else in the loop asks for.
+bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
+                        const struct nest_statement *s);
+// Where lane 0 has the element of the lowest of the steps.
+LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *seq,
+                          const struct nest_statement *s, LLVMTypeRef lane, LLVMValueRef first,
+                          LLVMValueRef count);
 void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq);
 // Steps of a loop over time that a thread of a GPU had better write out, 1: just the one; they have
 // cg_stack_step in front of them.  store is for the puts of those from `first` on.

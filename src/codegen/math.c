@@ -54,9 +54,9 @@ static _Thread_local unsigned lanes_now;
 #define ADD(a, c) LLVMBuildFAdd(machine->b, a, c, "")
 #define SUB(a, c) LLVMBuildFSub(machine->b, a, c, "")
 #define MUL(a, c) LLVMBuildFMul(machine->b, a, c, "")
-#define DIV(a, c) LLVMBuildFDiv(machine->b, a, c, "")
+#define DIV(a, c) gpu_divide(machine, a, c)
 #define DIV_OF_UNIT(a, c) quotient_of_unit(machine, a, c)
-#define SQRT(a) call1(machine, "llvm.sqrt", a)
+#define SQRT(a) gpu_sqrt(machine, a)
 #define FMA(a, c, d) call3(machine, a, c, d)
 #define NEG(a) LLVMBuildFNeg(machine->b, a, "")
 #define ABS(a) call1(machine, "llvm.fabs", a)
@@ -300,6 +300,10 @@ static LLVMValueRef redo_beyond(struct machine *m, const struct form *form, bool
     LLVMTypeRef type;
     LLVMValueRef f = beyond_function(m, form, wide, &type), all = y;
     unsigned lanes = cg_lanes_of(x);
+    // Other lanes get a number for which the function has digits of 2/pi.
+    LLVMTypeRef lane_type = wide ? m->module->f64 : m->module->f32;
+    LLVMValueRef large = cg_splat(m, LLVMConstReal(lane_type, 0x1p100), lanes);
+    x = LLVMBuildSelect(m->b, mask, x, large, "");
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef lane = lanes > 1 ? cg_extract(m, x, i, 1) : x;
         LLVMValueRef again = LLVMBuildCall2(m->b, type, f, &lane, 1, "");

@@ -92,7 +92,7 @@ static LLVMValueRef choose(struct machine *m, LLVMValueRef p, LLVMValueRef x, LL
 static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     if (is_float(x))
-        return LLVMBuildFDiv(m->b, x, y, "");
+        return gpu_divide(m, x, y);
     LLVMValueRef one = int_like(m, x, 1), ones = int_like(m, x, UINT64_MAX);
     LLVMValueRef by_zero = int_compare(m, LLVMIntEQ, y, int_like(m, y, 0)), unsafe = by_zero;
     if (is_signed(m)) {
@@ -221,7 +221,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define FLOOR(x) call1(m, "llvm.floor", x)
 #define CEIL(x) call1(m, "llvm.ceil", x)
 #define ROUND_EVEN(x) call1(m, "llvm.roundeven", x)
-#define SQRT(x) call1(m, "llvm.sqrt", x)
+#define SQRT(x) gpu_sqrt(m, x)
 #define FMA(x, y, z) multiply_add(m, x, y, z)
 #define COPYSIGN(x, s) call2(m, "llvm.copysign", x, s)
 #define MAX(x, y) extreme(m, x, y, true)
@@ -248,6 +248,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define BITS(x) LLVMBuildBitCast(m->b, x, int_type(m, width_of(x), x), "")
 #define FLOAT_OF_BITS(i) LLVMBuildBitCast(m->b, i, float_type(m, width_of(i), i), "")
 #define IADD(i, j) LLVMBuildAdd(m->b, i, j, "")
+#define IADD_KEY(i, key) gpu_add_by_product(m, i, key)
 #define ISUB(i, j) LLVMBuildSub(m->b, i, j, "")
 #define IAND AND
 #define IOR OR
@@ -387,6 +388,27 @@ static void threefry(struct machine *m, const struct cg_value *in, struct cg_val
         out[i] = (struct cg_value){cg_in_step(m, counter[i]), NULL};
 }
 
+static bool is_finite_constant(LLVMValueRef v)
+{
+    unsigned lanes = cg_lanes_of(v);
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMBool loses;
+        LLVMValueRef lane = v;
+        if (lanes > 1)
+            lane = LLVMIsConstant(v) ? LLVMGetAggregateElement(v, i) : NULL;
+        if (!lane || !LLVMIsAConstantFP(lane) ||
+            !isfinite(LLVMConstRealGetDouble(lane, &loses)))
+            return false;
+    }
+    return true;
+}
+
+// The sum of a zero of any sign and 0 is 0, which mul_z is where x is zero.
+static LLVMValueRef mul_z_by_finite(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    return call3(m, "llvm.fma", x, y, LLVMConstNull(LLVMTypeOf(x)));
+}
+
 void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
            const struct cg_value *in, const int64_t bits[2], struct cg_value *out)
 {
@@ -416,7 +438,9 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         for (int i = 0; i < n; i++)
             x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i])
                                                      : in[i].re;
-        scalar y = scalar_table[op](m, x[0], x[1], x[2]);
+        scalar y = op == IR_mul_z && is_float(x[0]) && is_finite_constant(x[1])
+                       ? mul_z_by_finite(m, x[0], x[1])
+                       : scalar_table[op](m, x[0], x[1], x[2]);
         if (widen && dtype_is_half(result))
             y = round_half(m, y, result);
         *out = (struct cg_value){y, NULL};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over a known number of times: what is carried stands in registers.
+#include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
+
+#define WRITTEN_OUT 8 // steps of a tile of a GPU that are written out
 
 // By turn and carry: what goes into the loop, stands in it, comes out.
 struct state {
@@ -84,15 +87,15 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
         LLVMValueRef step = LLVMBuildAdd(b, start, cg_int(l->module, k), "");
         l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(b, last, step, "") : step;
         if (is_tile)
-            cg_stack_step(l, s, loop.index, count);
-        if (strip > 1)
+            cg_stack_step(l, s, LLVMBuildAdd(b, loop.index, cg_int(l->module, k), ""), count);
+        else if (strip > 1)
             cg_stack_step(l, s, cg_int(l->module, k), cg_int(l->module, strip));
         define(l, s->first_carry, &next);
         cg_lower_block(l, s->body);
         next = collect(l, s, s->yields);
     }
     l->time = outer;
-    if (strip > 1)
+    if (strip > 1 && !is_tile)
         cg_strip_store(l, s, start, strip);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     cg_loop_close(l, &loop);
@@ -105,12 +108,13 @@ static struct state run(struct cg_lowering *l, const struct nest_statement *s,
 }
 
 static struct state run_tiles(struct cg_lowering *l, const struct nest_statement *s,
-                              const struct state *init)
+                              const struct state *init, int64_t steps)
 {
     LLVMBuilderRef b = l->m.b;
     struct state phis = *init;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
-    int64_t steps = cg_stack_steps(l), n = cg_extent(l, s);
+    int64_t n = cg_extent(l, s);
+    int64_t strip = l->gpu && gpu_is_short(l, s->body, WRITTEN_OUT) ? WRITTEN_OUT : 1;
     LLVMValueRef end = cg_int(l->module, n), size = cg_int(l->module, steps);
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), end, size);
     if (loop.body)
@@ -121,11 +125,15 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
         time = LLVMBuildSub(b, cg_int(l->module, (n - 1) / steps * steps), time, "");
     LLVMValueRef rest = LLVMBuildSub(b, end, time, "");
     LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntSLT, rest, size, "");
-    LLVMValueRef count = LLVMBuildSelect(b, fits, rest, size, "");
+    LLVMValueRef count = n % steps ? LLVMBuildSelect(b, fits, rest, size, "") : size;
     LLVMValueRef first = s->reverse ? LLVMBuildSub(b, rest, count, "") : time;
-    cg_stack_move(l, s, NEST_LOAD, first, count);
-    struct state next = run(l, s, &phis, first, count, 1, true);
-    cg_stack_move(l, s, NEST_PUT, first, count);
+    if (!l->gpu)
+        cg_stack_move(l, s, NEST_LOAD, first, count);
+    struct state next = run(l, s, &phis, first, count, strip, true);
+    if (l->gpu)
+        gpu_rows_store(l, s, first, steps);
+    else
+        cg_stack_move(l, s, NEST_PUT, first, count);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     cg_loop_close(l, &loop);
     if (loop.body) {
@@ -134,7 +142,10 @@ static struct state run_tiles(struct cg_lowering *l, const struct nest_statement
         close_phis(l, s, &result, &next, latch);
         next = result;
     }
-    cg_stack_end(l, s);
+    if (l->gpu)
+        cg_strip_end(l, s);
+    else
+        cg_stack_end(l, s);
     return next;
 }
 
@@ -146,10 +157,12 @@ void cg_lower_seq(struct cg_lowering *l, const struct nest_statement *s)
     int64_t n = cg_extent(l, s);
     if (n > 0) {
         cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
-        int64_t strip = l->gpu ? cg_strip_find(l, s) : 1;
-        end = !l->gpu && cg_stack_find(l, s)
-                  ? run_tiles(l, s, &end)
-                  : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip, false);
+        int64_t tile = l->gpu                ? gpu_rows_find(l, s)
+                       : cg_stack_find(l, s) ? cg_stack_steps(l)
+                                             : 0;
+        int64_t strip = l->gpu && !tile ? cg_strip_find(l, s) : 1;
+        end = tile ? run_tiles(l, s, &end, tile)
+                   : run(l, s, &end, cg_int(l->module, 0), cg_int(l->module, n), strip, false);
         if (strip > 1)
             cg_strip_end(l, s);
         cg_forget_hoisted(l, s->body);

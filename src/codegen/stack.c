@@ -35,8 +35,8 @@ static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id 
     return n;
 }
 
-static bool lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
-                            const struct nest_statement *s)
+bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement *seq,
+                        const struct nest_statement *s)
 {
     bool load = s->kind == NEST_LOAD;
     if ((!load && s->kind != NEST_PUT) || s->op || s->guard != NEST_NONE ||
@@ -55,7 +55,7 @@ bool cg_may_stack(const struct cg_lowering *l, const struct nest_statement *seq,
                   const struct nest_statement *s, nest_id lanes)
 {
     int64_t across = nest_index_factor(&s->index, lanes);
-    return (across <= -4 || across >= 4) && lies_along_time(l, seq, s);
+    return (across <= -4 || across >= 4) && cg_lies_along_time(l, seq, s);
 }
 
 // Puts whose rows begin anywhere in a cache line, with a line for every step of a tile.
@@ -272,10 +272,9 @@ static LLVMValueRef kept_mask(struct cg_lowering *l, LLVMValueRef masks, LLVMVal
     return LLVMBuildBitCast(l->m.b, word, LLVMVectorType(l->module->i1, l->lanes), "");
 }
 
-// Where the row of lane 0 has its element of the lowest of the steps.
-static LLVMValueRef row_of(struct cg_lowering *l, const struct nest_statement *seq,
-                           const struct nest_statement *s, LLVMTypeRef lane, LLVMValueRef first,
-                           LLVMValueRef count)
+LLVMValueRef cg_stack_row(struct cg_lowering *l, const struct nest_statement *seq,
+                          const struct nest_statement *s, LLVMTypeRef lane, LLVMValueRef first,
+                          LLVMValueRef count)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef last =
@@ -338,7 +337,7 @@ static void store_lines(struct cg_lowering *l, const struct nest_statement *seq,
                          .falls = seq->reverse,
                          .masks = keep_masks(l),
                          .streams = cg_is_streamed(l, s->buffer, true)};
-    x.outside = row_of(l, seq, s, x.lane, first, count);
+    x.outside = cg_stack_row(l, seq, s, x.lane, first, count);
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, first, zero, "");
     LLVMValueRef whole = LLVMBuildAdd(b, line, count, "");
     if (ends) {
@@ -370,7 +369,7 @@ static void move_tiles(struct cg_lowering *l, const struct nest_statement *seq, 
     struct tile t = {.s = s, .dtype = l->nest->buffers.at[s->buffer].dtype, .count = count};
     t.lane = cg_memory_type(l->module, t.dtype);
     int64_t steps = cg_stack_steps(l), across = nest_index_factor(&s->index, l->vector_axis);
-    LLVMValueRef row = row_of(l, seq, s, t.lane, first, count);
+    LLVMValueRef row = cg_stack_row(l, seq, s, t.lane, first, count);
     LLVMValueRef masks = stack->lines ? NULL : keep_masks(l);
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, l->together ? l->n_chunks : 1),
@@ -423,7 +422,7 @@ void cg_stack_end(struct cg_lowering *l, const struct nest_statement *seq)
 static bool is_strip_put(struct cg_lowering *l, const struct nest_statement *seq,
                          const struct nest_statement *s, int64_t steps)
 {
-    if (s->kind != NEST_PUT || !lies_along_time(l, seq, s))
+    if (s->kind != NEST_PUT || !cg_lies_along_time(l, seq, s))
         return false;
     unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
     if (steps * bytes < WIDEST)
@@ -475,7 +474,7 @@ void cg_strip_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
         jot_dtype d = l->nest->buffers.at[s->buffer].dtype;
         LLVMTypeRef lane = cg_memory_type(l->module, d);
         unsigned n = WIDEST / dtype_get(d)->bytes;
-        LLVMValueRef to = row_of(l, seq, s, lane, first, cg_int(l->module, steps));
+        LLVMValueRef to = cg_stack_row(l, seq, s, lane, first, cg_int(l->module, steps));
         for (int64_t k = 0; k < steps; k += n) {
             LLVMValueRef from = cg_at(l, lane, l->stacks[id].memory, cg_int(l->module, k));
             LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMVectorType(lane, n), from, "");

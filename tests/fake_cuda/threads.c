@@ -122,6 +122,7 @@ static void fail(const char *what)
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void);
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_y(void);
 void gpu_llvm_nvvm_barrier0(void);
 void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count);
 void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
@@ -133,11 +134,13 @@ uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
 bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
 void gpu_llvm_nvvm_membar_gl(void);
 float gpu_llvm_nvvm_rcp_approx_ftz_f(float x);
+float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x);
 void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
 
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void) { return thread_number(); }
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void) { return block; }
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void) { return block_count; }
+uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_y(void) { return 1; }
 void gpu_llvm_nvvm_membar_gl(void) {}
 
 void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count)
@@ -212,6 +215,11 @@ float gpu_llvm_nvvm_rcp_approx_ftz_f(float x)
     return nextafterf(y, bits & 1 ? 2 * y : 0);
 }
 
+float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(INFINITY, x) : 1 / sqrtf(x);
+}
+
 static bool is_memory(const char *at, uint32_t bytes)
 {
     struct range r;
@@ -261,6 +269,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_tid_x)
     SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_ctaid_x)
     SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_nctaid_x)
+    SYMBOL(gpu_llvm_nvvm_read_ptx_sreg_nctaid_y)
     SYMBOL(gpu_llvm_nvvm_barrier0)
     SYMBOL(gpu_llvm_nvvm_barrier)
     SYMBOL(gpu_llvm_nvvm_bar_warp_sync)
@@ -271,6 +280,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_vote_any_sync)
     SYMBOL(gpu_llvm_nvvm_membar_gl)
     SYMBOL(gpu_llvm_nvvm_rcp_approx_ftz_f)
+    SYMBOL(gpu_llvm_nvvm_rsqrt_approx_ftz_f)
     SYMBOL(gpu_access)
 #undef SYMBOL
     return strcmp(name, "jot_shared") ? rt_symbol_find(name) : shared;

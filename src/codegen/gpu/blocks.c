@@ -30,8 +30,9 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms,
     out->partial_bytes =
         terms + gpu_place_results(l, f.n, f.accumulators, chunks, memory, &partial);
     out->has_counter = true;
-    struct cg_loop chunk = gpu_chunks_open(l, chunks);
-    LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, r->teams), "");
+    struct cg_loop own = gpu_own_chunk_open(l, chunks);
+    LLVMValueRef chunk = own.index;
+    LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, r->teams), "");
     gpu_fold_blocks(l, &f, first, r->teams);
     gpu_sync(l);
     LLVMValueRef count = LLVMBuildSub(b, cg_int(l->module, r->blocks), first, "");
@@ -44,7 +45,7 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms,
     struct cg_branch one =
         cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, l->gpu->place, gpu_i32(l, 0), ""));
     for (uint32_t i = 0; i < f.n; i++)
-        cg_element_store(l, &f.accumulators[i], true, partial[i].base, chunk.index, &all[i]);
+        cg_element_store(l, &f.accumulators[i], true, partial[i].base, chunk, &all[i]);
     cg_if_close(l, &one);
     LLVMValueRef is_last = gpu_is_last(l, gpu_extra_operand(l, 1), chunks);
     struct cg_branch last = cg_if_open(l, is_last);
@@ -53,7 +54,7 @@ static void lower_blocks(struct cg_lowering *l, uint32_t at, uint64_t terms,
     gpu_fold_define(l, &f, all);
     gpu_lower_list(l, at + 1, body->statements.count);
     cg_if_close(l, &last);
-    cg_loop_close(l, &chunk);
+    cg_loop_close(l, &own);
     step->total = chunks;
     step->grain = 1;
     step->exact_grid = true;

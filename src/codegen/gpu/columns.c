@@ -4,17 +4,21 @@
 //
 //     columns    par i { folds ... }           a block of threads has some points whole
 //     parts      par i { fold n { } ... }      few points: blocks of threads have parts of the fold, and a
-//                                              second function brings them together and does the rest
+//                                              second function brings them together and does the rest;
+//                                              a third does maps that do without the fold
 //
 // A thread has as many units of the fold in a row as make one of the tree: blocks of it or, of parts,
 // eighths of blocks, which are eight accumulators each.  What they give goes through shared memory,
 // and every thread brings its column together.
 #include "codegen/gpu/gpu.h"
 
+#include <string.h>
+
 #define UNITS 8 // of a block of the fold
 #define PARTS_BLOCK 256
 #define END_BLOCK 512
-#define LEAST_WORK (1 << 20) // elements that are worth a function more
+#define MAP_BLOCK 256
+#define LEAST_WORK (1 << 18) // elements that are worth a function more
 #define MOST_COLUMNS 2048    // of which parts of folds keep a GPU busier than whole ones
 
 // What the first `rows` threads of the column have, at most so many, as one; by all of them.
@@ -90,6 +94,7 @@ struct parts {
     uint32_t at;           // the fold, in the body of the loop
     int64_t span, parts;   // units of a thread, parts of the fold
     int64_t groups;        // of columns
+    bool *depends;         // by value: on the fold
     struct cg_results *of; // by combine: [part][vector of points]
 };
 
@@ -115,22 +120,51 @@ static void set_columns(struct cg_lowering *l, const struct parts *t, unsigned b
     g->group = block / g->columns;
 }
 
-// The one loop of the body, or NEST_NONE.
-static nest_id only_fold(const struct cg_lowering *l, const struct nest_statement *s,
-                         uint32_t *at)
+// Whether the statement of the loop's body, or of a map in it, takes anything of the fold.
+static bool is_dependent(const struct parts *t, const struct nest_statement *s)
+{
+    bool is = s->guard != NEST_NONE && t->depends[s->guard];
+    for (uint32_t k = 0; k < s->n_in; k++)
+        is |= t->depends[s->in[k]];
+    for (uint32_t k = 0; (s->kind == NEST_LOAD || s->kind == NEST_PUT) && k < s->index.count;
+         k++)
+        is |= s->index.terms[k].is_value && t->depends[s->index.terms[k].id];
+    return is;
+}
+
+static bool is_map_apart(const struct cg_lowering *l, const struct parts *t,
+                         const struct nest_statement *map)
+{
+    const struct nest_block *b = &l->nest->blocks.at[map->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || is_dependent(t, s))
+            return false;
+    }
+    return true;
+}
+
+// The one loop of the body that is no map for itself, or NEST_NONE.
+static nest_id only_fold(struct cg_lowering *l, const struct nest_statement *s, struct parts *t)
 {
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     nest_id fold = NEST_NONE;
+    t->depends = arena_array(l->arena, bool, l->nest->values.count + 1);
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
-        if (t->kind <= NEST_PUT)
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *x = cg_statement(l, id);
+        if (x->kind < NEST_PUT)
+            t->depends[x->result] = is_dependent(t, x);
+        if (x->kind <= NEST_PUT || (x->kind == NEST_MAP && is_map_apart(l, t, x)))
             continue;
-        if (t->kind != NEST_FOLD || fold != NEST_NONE)
+        if (x->kind != NEST_FOLD || fold != NEST_NONE || !gpu_is_team_fold(l, id))
             return NEST_NONE;
-        fold = b->statements.at[i];
-        *at = i;
+        fold = id;
+        t->at = i;
+        for (uint32_t k = 0; k < x->n_results; k++)
+            t->depends[x->result + k] = true;
     }
-    return fold != NEST_NONE && gpu_is_team_fold(l, fold) ? fold : NEST_NONE;
+    return fold;
 }
 
 static bool find_parts(struct cg_lowering *l, nest_id loop, struct parts *t)
@@ -138,7 +172,7 @@ static bool find_parts(struct cg_lowering *l, nest_id loop, struct parts *t)
     const struct nest_statement *s = cg_statement(l, loop);
     struct cg_gpu *g = l->gpu;
     *t = (struct parts){0};
-    t->fold = only_fold(l, s, &t->at);
+    t->fold = only_fold(l, s, t);
     if (t->fold == NEST_NONE)
         return false;
     for (uint32_t i = 0; i < l->nest->buffers.count; i++)
@@ -195,7 +229,8 @@ static void lower_statements(struct cg_lowering *l, const struct parts *t, uint3
 {
     const struct nest_block *b = &l->nest->blocks.at[t->points.s->body];
     for (uint32_t i = from; i < to && i < b->statements.count; i++)
-        cg_lower_statement(l, b->statements.at[i]);
+        if (cg_statement(l, b->statements.at[i])->kind != NEST_MAP)
+            cg_lower_statement(l, b->statements.at[i]);
 }
 
 static LLVMValueRef row_of(struct cg_lowering *l, const struct parts *t, LLVMValueRef part,
@@ -300,11 +335,68 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
     gpu_function_close(l, step);
 }
 
+// The points of the loop and of the map in it, a thread for each, those of the loop beside one
+// another.
+static void lower_map(struct cg_lowering *l, const struct parts *t,
+                      const struct nest_statement *map, struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct nest_statement *loop = t->points.s;
+    const struct nest_block *body = &l->nest->blocks.at[loop->body];
+    struct nest_statement both = *map;
+    nest_id *axes = arena_array(l->arena, nest_id, map->n_axes + loop->n_axes);
+    memcpy(axes, map->axes, map->n_axes * sizeof *axes);
+    memcpy(axes + map->n_axes, loop->axes, loop->n_axes * sizeof *axes);
+    both.axes = axes;
+    both.n_axes = map->n_axes + loop->n_axes;
+    struct gpu_points p = {
+        .s = &both, .axis = axes[both.n_axes - 1], .lanes = 1, .count = cg_extent(l, &both)};
+    struct cg_loop chunk = gpu_own_chunk_open(l, (p.count + MAP_BLOCK - 1) / MAP_BLOCK);
+    LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, MAP_BLOCK), "");
+    i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");
+    struct cg_branch inside =
+        cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    gpu_points_set(l, &p, i);
+    for (uint32_t k = 0; k < body->statements.count; k++) {
+        const struct nest_statement *s = cg_statement(l, body->statements.at[k]);
+        if (s->kind < NEST_PUT && !t->depends[s->result])
+            cg_lower_statement(l, body->statements.at[k]);
+    }
+    cg_lower_block(l, map->body);
+    cg_if_close(l, &inside);
+    cg_loop_close(l, &chunk);
+    step->total = p.count > step->total ? p.count : step->total;
+    step->grain = MAP_BLOCK;
+    step->exact_grid = true;
+}
+
+static void lower_maps(struct cg_lowering *l, const struct parts *t, struct cg_kernel *out)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->points.s->body];
+    struct cg_kernel_step *step = NULL;
+    l->gpu->columns = 0;
+    l->gpu->block = MAP_BLOCK;
+    l->gpu->group = 1;
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+        if (s->kind != NEST_MAP)
+            continue;
+        if (!step) {
+            step = gpu_function_open(l, out, "_maps", 1);
+            gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
+        }
+        lower_map(l, t, s, step);
+    }
+    if (step)
+        gpu_function_close(l, step);
+}
+
 void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
 {
     struct parts t;
     find_parts(l, loop, &t);
     lower_parts(l, &t, out);
     lower_end(l, &t, out);
+    lower_maps(l, &t, out);
     l->gpu->columns = 0;
 }

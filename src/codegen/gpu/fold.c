@@ -340,26 +340,36 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
     cg_loop_close(l, &loop);
 }
 
+// The first `from` lanes of an element fold by halves until `to` are left.
+static void halve(struct cg_lowering *l, const struct cg_accumulator *a, struct cg_element *t,
+                  unsigned from, unsigned to)
+{
+    for (unsigned n = from; n > to; n /= 2) {
+        struct cg_element low = cg_element_lanes(l, t, 0, n / 2);
+        struct cg_element high = cg_element_lanes(l, t, n / 2, n / 2);
+        *t = cg_element_combine(l, a, &low, &high);
+    }
+}
+
+// Whether the result is the same in any order.
+static bool is_free_of_order(const struct cg_accumulator *a)
+{
+    return cg_is_arg(a) || a->op == IR_reduce_max || a->op == IR_reduce_min;
+}
+
 // The accumulators of a team fold to one, in its first thread.
 static struct cg_element bring_together(struct cg_lowering *l, const struct gpu_fold *f,
                                         const struct cg_accumulator *a)
 {
     const struct gpu_row *r = &f->row;
     struct cg_element t = take(l, a);
-    for (unsigned n = r->parts * r->lanes; n > r->lanes; n /= 2) {
-        struct cg_element low = cg_element_lanes(l, &t, 0, n / 2);
-        struct cg_element high = cg_element_lanes(l, &t, n / 2, n / 2);
-        t = cg_element_combine(l, a, &low, &high);
-    }
+    unsigned moved = is_free_of_order(a) ? 1 : r->lanes; // lanes that go through shuffles
+    halve(l, a, &t, r->parts * r->lanes, moved);
     for (unsigned distance = r->team / 2; distance; distance /= 2) {
         struct cg_element other = gpu_shuffle_down(l, &t, distance);
         t = cg_element_combine(l, a, &t, &other);
     }
-    for (unsigned n = r->lanes; n > 1; n /= 2) {
-        struct cg_element low = cg_element_lanes(l, &t, 0, n / 2);
-        struct cg_element high = cg_element_lanes(l, &t, n / 2, n / 2);
-        t = cg_element_combine(l, a, &low, &high);
-    }
+    halve(l, a, &t, moved, 1);
     return t;
 }
 

@@ -341,32 +341,19 @@ LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign)
     return LLVMBuildBitCast(m->b, LLVMBuildOr(m->b, own, sign, ""), type, "");
 }
 
-static LLVMValueRef approximate_inverse(struct machine *m, LLVMValueRef x)
+LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j)
 {
-    static const char name[] = "llvm.nvvm.rcp.approx.ftz.f";
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    static const char blocks[] =
+        "llvm.nvvm.read.ptx.sreg.nctaid.y"; // grids are of one dimension
+    LLVMTypeRef lane = LLVMTypeOf(i);
+    if (LLVMGetTypeKind(lane) == LLVMVectorTypeKind)
+        lane = LLVMGetElementType(lane);
+    if (!m->module->is_gpu || lane != m->module->i32)
+        return LLVMBuildAdd(m->b, i, j, "");
+    unsigned id = LLVMLookupIntrinsicID(blocks, strlen(blocks));
     LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);
     LLVMTypeRef type = LLVMIntrinsicGetType(m->module->context, id, NULL, 0);
-    return LLVMBuildCall2(m->b, type, f, &x, 1, "");
-}
-
-// Two corrections of x times an approximate 1/y, which is corrected itself: rounded correctly where
-// nothing underflows, and where y is 1 all of it is exact.
-LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    unsigned lanes = cg_lanes_of(x);
-    LLVMValueRef inverse = lanes > 1 ? LLVMGetPoison(type) : approximate_inverse(m, y);
-    for (unsigned i = 0; lanes > 1 && i < lanes; i++)
-        inverse = LLVMBuildInsertElement(m->b, inverse,
-                                         approximate_inverse(m, cg_extract(m, y, i, 1)),
-                                         LLVMConstInt(m->module->i32, i, 0), "");
-    LLVMValueRef minus = LLVMBuildFNeg(m->b, y, "");
-    LLVMValueRef one = cg_splat(m, LLVMConstReal(m->module->f32, 1), lanes);
-#define FMA(a, b, c) cg_intrinsic(m, "llvm.fma", type, 3, (LLVMValueRef[]){a, b, c})
-    inverse = FMA(FMA(minus, inverse, one), inverse, inverse);
-    LLVMValueRef q = LLVMBuildFMul(m->b, x, inverse, "");
-    q = FMA(FMA(minus, q, x), inverse, q);
-    return FMA(FMA(minus, q, x), inverse, q);
-#undef FMA
+    LLVMValueRef one = LLVMBuildCall2(m->b, type, f, NULL, 0, "");
+    one = cg_splat(m, one, cg_lanes_of(i));
+    return LLVMBuildAdd(m->b, LLVMBuildMul(m->b, i, one, ""), j, "");
 }

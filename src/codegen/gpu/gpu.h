@@ -38,10 +38,13 @@ struct gpu_row {
     bool is_exact;   // windows and blocks are full
 };
 
+struct gpu_points;
+
 struct cg_gpu {
     const struct gpu_operand *operands;
     int kernel;          // its number in the program
     unsigned block;      // threads of a block
+    unsigned resident;   // blocks that a multiprocessor is to have at once, 0: any
     unsigned group;      // threads of a group; 1: each thread by itself
     LLVMValueRef thread; // i32: in the block
     LLVMValueRef place;  // i32: in the group
@@ -71,6 +74,8 @@ struct cg_gpu {
     bool has_terms;     // elements of the fold of all blocks have been computed
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
+    // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
+    const struct gpu_points *warp_points;
 };
 
 // Whether the threads of a group are doing the same.
@@ -172,6 +177,10 @@ bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
 // neighbours.c: a load whose lanes lie across vectors or have a guard each; false: any other.
 bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *load,
                          LLVMValueRef guard, struct cg_value *out);
+// rows.c: what a loop over time puts, by warps.  The steps that are kept and then stored, 0: none.
+int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq);
+void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
+                    int64_t steps);
 
 // row.c
 struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
@@ -190,6 +199,7 @@ struct gpu_tiles {
         across; // axes: what is put is contiguous along one, what is read is so across
     int64_t count;
     bool is_exact; // the tiles are full
+    int64_t side;  // tiles of a square, an even number of them; else 0
 };
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
 void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile);
@@ -287,10 +297,17 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant);
 LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+// i + j; of 32 bits on a GPU 1 i + j, of a 1 that the assembler does not know: products have a unit
+// of their own there, beside that of shifts and logic.
+LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j);
 // One operation for what LLVM selects five for.
 LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign);
-// DIV_OF_UNIT (base/math) of f32s, the quotient's bits, without the branch of a general one.
+
+// quotient.c: DIV_OF_UNIT (base/math) of f32s, without the branch of a general quotient; x / y and the
+// root of x, of f32s with one branch for all lanes.
 LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x);
 
 // statement.c: what is lowered otherwise than on the host; false: as there.
 bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
@@ -336,6 +353,8 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step);
 LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i);
 // for (c = block number; c < chunks; c += blocks)
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
+// The same where the grid is exact: no loop, but in a phase, whose grid is that of its kernel.
+struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks);
 // Statements from .. to - 1 of the nest's body.
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
 // Where a nest that is lowered in a function of another one has its values, loops and buffers.

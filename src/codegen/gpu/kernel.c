@@ -25,8 +25,11 @@
 
 #define BLOCK 256
 #define ONE_BLOCK 512
-#define SHORT_WORK                                                                             \
-    24.0 // operations of a point that is done before another block would start late
+#define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
+#define MOST_TURNS 4
+#define ROW_AT_HAND 32 // elements of a row that a thread has registers for beside those of
+#define RESIDENT 4     // so many blocks
+#define TILES_RESIDENT 8
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MOST_SHARED (227 * 1024)
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
@@ -88,6 +91,8 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     } else {
         LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
         annotate(l, "maxntidx", l->gpu->block);
+        if (l->gpu->resident)
+            annotate(l, "minctasm", l->gpu->resident);
     }
     l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
     LLVMBasicBlockRef start =
@@ -279,24 +284,61 @@ struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
     const struct cg_gpu *g = l->gpu;
     LLVMValueRef first = gpu_block_number(l);
     LLVMValueRef step = g->is_phase ? g->blocks : gpu_special(&l->m, "nctaid.x");
-    return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks), gpu_wide(l, step));
+    if (chunks > INT32_MAX / 2) // where the last step could leave 32 bits
+        return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks),
+                            gpu_wide(l, step));
+    struct cg_loop loop = cg_loop_open(l, first, gpu_i32(l, chunks), step);
+    loop.index = gpu_wide(l, loop.index);
+    return loop;
 }
 
+struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks)
+{
+    if (l->gpu->is_phase)
+        return gpu_chunks_open(l, chunks);
+    return (struct cg_loop){.index = gpu_wide(l, gpu_block_number(l))};
+}
+
+static bool has_direct_load(const struct cg_lowering *l)
+{
+    const struct nest_block *b = &l->nest->blocks.at[0];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind == NEST_LOAD)
+            return true;
+    return false;
+}
+
+// Of blocks that stay, a thread has some of many vectors at once.
 static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
+    LLVMBuilderRef b = l->m.b;
     struct gpu_points p = gpu_points_make(l, loop, true);
-    int64_t chunks = (p.count + BLOCK - 1) / BLOCK;
-    struct cg_loop chunk = gpu_chunks_open(l, chunks);
-    LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, BLOCK), "");
-    i = LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->thread), "");
-    struct cg_branch inside =
-        cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
-    gpu_points_body(l, &p, i);
-    cg_if_close(l, &inside);
+    bool has_time = cg_has_time(l, p.s->body);
+    // What is read before the loop is read once by blocks that stay.
+    step->exact_grid = has_time || !has_direct_load(l);
+    int64_t turns = 1;
+    while (turns < MOST_TURNS && !step->exact_grid && p.count >= MANY_VECTORS &&
+           p.count % (2 * turns * BLOCK) == 0 && gpu_is_short(l, p.s->body, 2 * turns))
+        turns *= 2;
+    int64_t size = turns * BLOCK, chunks = (p.count + size - 1) / size;
+    struct cg_loop chunk =
+        step->exact_grid ? gpu_own_chunk_open(l, chunks) : gpu_chunks_open(l, chunks);
+    LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, size), "");
+    i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");
+    struct cg_branch inside = {0};
+    if (p.count % size)
+        inside = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    bool is_warp = has_time && p.lanes == 1 && p.count % GPU_WARP == 0 &&
+                   l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
+    l->gpu->warp_points = is_warp ? &p : NULL;
+    for (int64_t k = 0; k < turns; k++)
+        gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * BLOCK), ""));
+    l->gpu->warp_points = NULL;
+    if (p.count % size)
+        cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
     step->total = p.count;
-    step->grain = BLOCK;
-    step->exact_grid = cg_has_time(l, p.s->body) || gpu_work(l, p.s->body) < SHORT_WORK;
+    step->grain = size;
 }
 
 static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
@@ -305,7 +347,7 @@ static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
     struct gpu_points p = {
         .s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .count = cg_extent(l, s)};
     int64_t groups = l->gpu->block / l->gpu->group;
-    struct cg_loop chunk = gpu_chunks_open(l, (p.count + groups - 1) / groups);
+    struct cg_loop chunk = gpu_own_chunk_open(l, (p.count + groups - 1) / groups);
     LLVMValueRef i = chunk.index;
     struct cg_branch inside = {0};
     if (groups > 1) {
@@ -315,7 +357,8 @@ static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
             cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
     }
     gpu_points_body(l, &p, i);
-    gpu_sync(l); // what is shared is used again
+    if (chunk.body)
+        gpu_sync(l); // what is shared is used again
     if (groups > 1)
         cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
@@ -324,17 +367,47 @@ static void by_groups(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
     step->exact_grid = true;
 }
 
+// Of a square, a block does a tile and then its mirror image, which reads the same.
+static void by_mirrored_tiles(struct cg_lowering *l, const struct gpu_tiles *t,
+                              LLVMValueRef chunk)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t side = t->side;
+    LLVMValueRef n = cg_int(l->module, side);
+    // Row i with the tiles from the diagonal on, and behind it those of row side - 1 - i.
+    LLVMValueRef width = cg_int(l->module, side + 1);
+    LLVMValueRef i = LLVMBuildUDiv(b, chunk, width, ""), j = LLVMBuildURem(b, chunk, width, "");
+    LLVMValueRef last = cg_int(l->module, side - 1);
+    LLVMValueRef is_above = LLVMBuildICmp(b, LLVMIntSGT, j, i, "");
+    i = LLVMBuildSelect(b, is_above, i, LLVMBuildSub(b, last, i, ""), "");
+    j = LLVMBuildSelect(b, is_above, LLVMBuildSub(b, j, cg_int(l->module, 1), ""),
+                        LLVMBuildSub(b, last, j, ""), "");
+    LLVMValueRef tile = LLVMBuildAdd(b, LLVMBuildMul(b, i, n, ""), j, "");
+    LLVMValueRef image = LLVMBuildAdd(b, LLVMBuildMul(b, j, n, ""), i, "");
+    LLVMValueRef is_two = LLVMBuildICmp(b, LLVMIntNE, i, j, "");
+    LLVMValueRef count =
+        LLVMBuildAdd(b, LLVMBuildZExt(b, is_two, l->module->i64, ""), cg_int(l->module, 1), "");
+    struct cg_loop turn = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
+    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, turn.index, cg_int(l->module, 0), "");
+    gpu_tiles_lower(l, t, LLVMBuildSelect(b, is_first, tile, image, ""));
+    cg_loop_close(l, &turn);
+}
+
 static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     struct gpu_tiles t;
     gpu_tiles_find(l, loop, &t);
-    struct cg_loop chunk = gpu_chunks_open(l, t.count);
     l->gpu->group = l->gpu->block; // they wait for one another
     l->gpu->is_alone = true;
-    gpu_tiles_lower(l, &t, chunk.index);
+    step->total = t.side ? t.count / 2 + t.side / 2 : t.count;
+    struct cg_loop chunk = gpu_own_chunk_open(l, step->total);
+    if (t.side)
+        by_mirrored_tiles(l, &t, chunk.index);
+    else
+        gpu_tiles_lower(l, &t, chunk.index);
     cg_loop_close(l, &chunk);
-    step->total = t.count;
     step->grain = 1;
+    step->exact_grid = true;
 }
 
 // Neighbouring points for neighbouring threads, and several threads for each.
@@ -342,13 +415,15 @@ static void by_columns(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 {
     struct gpu_points p = gpu_points_make(l, loop, true);
     int64_t columns = l->gpu->columns;
-    struct cg_loop chunk = gpu_chunks_open(l, p.count / columns);
+    struct cg_loop chunk = gpu_own_chunk_open(l, p.count / columns);
     LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, columns), "");
     gpu_points_body(l, &p, LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->number), ""));
-    gpu_sync(l);
+    if (chunk.body)
+        gpu_sync(l);
     cg_loop_close(l, &chunk);
     step->total = p.count;
     step->grain = columns;
+    step->exact_grid = true;
 }
 
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
@@ -413,7 +488,13 @@ static void set_group(struct cg_lowering *l, nest_id widest, unsigned most)
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
 {
     l->gpu->group = 2; // lanes of a group are asked for
+    struct cg_gpu *g = l->gpu;
     set_group(l, longest(l, cg_statement(l, loop)->body, NEST_NONE), 1024);
+    int64_t at_hand = g->row.length / g->group;
+    g->resident = g->row.is_exact && g->block == BLOCK && at_hand > ROW_AT_HAND / 2 &&
+                          at_hand <= ROW_AT_HAND
+                      ? RESIDENT
+                      : 0;
 }
 
 void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
@@ -489,10 +570,12 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         g->group = 1;
         g->block = BLOCK;
         struct gpu_tiles tiles;
-        if (!groups && gpu_tiles_find(l, c.loop, &tiles))
+        if (!groups && gpu_tiles_find(l, c.loop, &tiles)) {
             c.role = BY_TILES;
-        else if (!groups && set_columns(l, c.loop))
+            g->resident = TILES_RESIDENT;
+        } else if (!groups && set_columns(l, c.loop)) {
             c.role = BY_COLUMNS;
+        }
         if (groups)
             gpu_groups_choose(l, c.loop);
         return c;

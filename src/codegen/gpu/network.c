@@ -484,6 +484,7 @@ static void lower_sums(struct cg_lowering *l, const struct gpu_network *w,
     g->is_read = before.is_read;
     g->statement = before.statement;
     g->row = before.row;
+    g->resident = before.resident;
 }
 
 // Where element e of the sum is among those of all tasks.

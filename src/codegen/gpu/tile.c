@@ -44,6 +44,9 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
         out->is_exact &= !is_side || extent % SIDE == 0;
         out->count *= is_side ? (extent + SIDE - 1) / SIDE : extent;
     }
+    int64_t side = (l->nest->axes.at[out->along].extent + SIDE - 1) / SIDE;
+    if (s->n_axes == 2 && side % 2 == 0 && out->count == side * side)
+        out->side = side;
     return true;
 }
 
@@ -110,6 +113,35 @@ static void stage_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValu
     }
 }
 
+// What is not turned is on its way while the turned is staged.
+static bool is_early(const struct cg_lowering *l, const struct gpu_tiles *t,
+                     const struct nest_statement *s)
+{
+    return t->is_exact && cg_is_plain_load(l, s) && gpu_is_read_only(l, s->buffer) &&
+           !is_turned(l, s, t->along, t->across);
+}
+
+static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
+                    LLVMValueRef across, LLVMValueRef first, int k)
+{
+    l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, (int64_t)k * ROWS), "");
+    l->axes[t->along] = axis_value(l, along, l->gpu->column);
+    l->axes[t->across] = axis_value(l, across, l->gpu->line);
+}
+
+static void lower_row(struct cg_lowering *l, const struct gpu_tiles *t,
+                      const struct cg_value *early)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+        if (is_early(l, t, s))
+            l->values[s->result] = early[i];
+        else
+            cg_lower_statement(l, body->statements.at[i]);
+    }
+}
+
 // Rows line, line + 8, ... of the tile.
 static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
                   LLVMValueRef across)
@@ -156,13 +188,21 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
     g->column = LLVMBuildURem(b, g->thread, side, "");
     g->line = first;
     stage(l, t, along, across);
+    struct cg_value *early[SIDE / ROWS];
+    for (int k = 0; k < SIDE / ROWS; k++) {
+        early[k] = arena_array(l->arena, struct cg_value, body->statements.count + 1);
+        set_row(l, t, along, across, first, k);
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            const struct nest_statement *load = cg_statement(l, body->statements.at[i]);
+            if (is_early(l, t, load))
+                early[k][i] = cg_load(l, load);
+        }
+    }
     gpu_sync(l);
     for (int k = 0; k < SIDE / ROWS; k++) {
-        g->line = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * ROWS), "");
-        l->axes[t->along] = axis_value(l, along, g->column);
-        l->axes[t->across] = axis_value(l, across, g->line);
+        set_row(l, t, along, across, first, k);
         struct cg_branch inside = inside_open(l, t);
-        cg_lower_block(l, s->body);
+        lower_row(l, t, early[k]);
         inside_close(l, t, &inside);
     }
     gpu_sync(l);

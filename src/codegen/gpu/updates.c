@@ -338,31 +338,32 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
                       .totals = gpu_shared(l, BINS * 4),
                       .turns = gpu_shared(l, (uint64_t)CHUNK * 4)};
     int64_t chunks = u->points * u->chunks;
-    struct cg_loop chunk = gpu_chunks_open(l, chunks);
-    LLVMValueRef n = cg_int(l->module, u->chunks);
-    set_point(l, u, LLVMBuildUDiv(b, chunk.index, n, ""));
+    struct cg_loop own = gpu_own_chunk_open(l, chunks);
+    LLVMValueRef chunk = own.index, n = cg_int(l->module, u->chunks);
+    set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""));
     LLVMValueRef first =
-        LLVMBuildMul(b, LLVMBuildURem(b, chunk.index, n, ""), cg_int(l->module, CHUNK), "");
+        LLVMBuildMul(b, LLVMBuildURem(b, chunk, n, ""), cg_int(l->module, CHUNK), "");
     struct cg_loop clear = cg_loop_open(l, thread, cg_int(l->module, words), block);
     LLVMBuildStore(b, gpu_i32(l, 0), word_at(l, o.counts, clear.index));
     cg_loop_close(l, &clear);
     gpu_sync(l);
     go_over(l, u, &o, first, false);
     gpu_sync(l);
-    place_bins(l, u, &o, chunk.index);
+    place_bins(l, u, &o, chunk);
     go_over(l, u, &o, first, true);
     gpu_sync(l);
     LLVMValueRef rest = LLVMBuildSub(b, cg_int(l->module, u->turns), first, "");
     LLVMValueRef most = cg_int(l->module, CHUNK);
     LLVMValueRef is_rest = LLVMBuildICmp(b, LLVMIntSLT, rest, most, "");
     rest = LLVMBuildSelect(b, is_rest, rest, most, "");
-    LLVMValueRef to = LLVMBuildMul(b, chunk.index, most, "");
+    LLVMValueRef to = LLVMBuildMul(b, chunk, most, "");
     struct cg_loop copy = cg_loop_open(l, thread, rest, block);
     LLVMBuildStore(b, load_word(l, o.turns, copy.index),
                    word_at(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
     cg_loop_close(l, &copy);
-    gpu_sync(l);
-    cg_loop_close(l, &chunk);
+    if (own.body)
+        gpu_sync(l);
+    cg_loop_close(l, &own);
     step->total = chunks;
     step->exact_grid = true;
 }
@@ -489,8 +490,8 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
 {
     LLVMBuilderRef b = l->m.b;
     int64_t warps = UPDATE_BLOCK / GPU_WARP;
-    struct cg_loop bins = gpu_chunks_open(l, u->points * BINS / warps);
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    struct cg_loop bins = gpu_own_chunk_open(l, u->points * BINS / warps);
     LLVMValueRef task = LLVMBuildMul(b, bins.index, cg_int(l->module, warps), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
     LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, BINS), "");

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quotients and square roots of f32s, rounded correctly: an approximation and corrections that are
+// exact while nothing comes near the ends of the range.  Beside several lanes of that there is one
+// branch, which an instruction of PTX that does the same would have for each.
+#include "codegen/gpu/gpu.h"
+
+#include <string.h>
+
+#define FMA(a, b, c) cg_intrinsic(m, "llvm.fma", type, 3, (LLVMValueRef[]){a, b, c})
+
+static LLVMValueRef approximate(struct machine *m, const char *name, LLVMValueRef x)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name)), lanes = cg_lanes_of(x);
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(m->module->module, id, NULL, 0);
+    LLVMTypeRef type = LLVMIntrinsicGetType(m->module->context, id, NULL, 0);
+    if (lanes == 1)
+        return LLVMBuildCall2(m->b, type, f, &x, 1, "");
+    LLVMValueRef all = LLVMGetPoison(LLVMTypeOf(x));
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef lane = cg_extract(m, x, i, 1);
+        lane = LLVMBuildCall2(m->b, type, f, &lane, 1, "");
+        all = LLVMBuildInsertElement(m->b, all, lane, LLVMConstInt(m->module->i32, i, 0), "");
+    }
+    return all;
+}
+
+static LLVMValueRef number(struct machine *m, double x, LLVMValueRef like)
+{
+    return cg_splat(m, LLVMConstReal(m->module->f32, x), cg_lanes_of(like));
+}
+
+static LLVMValueRef corrected_inverse(struct machine *m, LLVMValueRef y)
+{
+    LLVMTypeRef type = LLVMTypeOf(y);
+    LLVMValueRef r = approximate(m, "llvm.nvvm.rcp.approx.ftz.f", y);
+    return FMA(FMA(LLVMBuildFNeg(m->b, y, ""), r, number(m, 1, y)), r, r);
+}
+
+static LLVMValueRef correct(struct machine *m, LLVMValueRef x, LLVMValueRef y, LLVMValueRef r,
+                            LLVMValueRef q)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    return FMA(FMA(LLVMBuildFNeg(m->b, y, ""), q, x), r, q);
+}
+
+// Two corrections: rounded correctly where nothing underflows, and where y is 1 all of it is exact.
+LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef r = corrected_inverse(m, y), q = LLVMBuildFMul(m->b, x, r, "");
+    return correct(m, x, y, r, correct(m, x, y, r, q));
+}
+
+static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, double high)
+{
+    LLVMValueRef size = cg_intrinsic(m, "llvm.fabs", LLVMTypeOf(x), 1, (LLVMValueRef[]){x});
+    // So written that NaN is outside.
+    return LLVMBuildOr(m->b, LLVMBuildFCmp(m->b, LLVMRealULT, size, number(m, low, x), ""),
+                       LLVMBuildFCmp(m->b, LLVMRealUGT, size, number(m, high, x), ""), "");
+}
+
+static bool is_f32_vector(struct machine *m, LLVMValueRef x)
+{
+    return m->module->is_gpu && cg_lanes_of(x) > 1 && !LLVMIsConstant(x) &&
+           LLVMGetElementType(LLVMTypeOf(x)) == m->module->f32;
+}
+
+LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    if (!is_f32_vector(m, x) && !is_f32_vector(m, y))
+        return LLVMBuildFDiv(m->b, x, y, "");
+    LLVMValueRef r = corrected_inverse(m, y);
+    LLVMValueRef q = correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
+    LLVMValueRef outside = LLVMBuildOr(m->b, is_outside(m, x, 0x1p-60, 0x1p60),
+                                       is_outside(m, y, 0x1p-60, 0x1p60), "");
+    LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
+    return cg_cold_close(m, warm, from, q, LLVMBuildFDiv(m->b, x, y, ""));
+}
+
+LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    if (!is_f32_vector(m, x))
+        return cg_intrinsic(m, "llvm.sqrt", type, 1, &x);
+    LLVMValueRef r = approximate(m, "llvm.nvvm.rsqrt.approx.ftz.f", x);
+    LLVMValueRef root = LLVMBuildFMul(m->b, x, r, "");
+    LLVMValueRef half = LLVMBuildFMul(m->b, r, number(m, 0.5, x), "");
+    root = FMA(FMA(LLVMBuildFNeg(m->b, root, ""), root, x), half, root);
+    // Negative numbers are outside, too.
+    LLVMValueRef outside =
+        LLVMBuildOr(m->b, LLVMBuildFCmp(m->b, LLVMRealULT, x, number(m, 0x1p-100, x), ""),
+                    LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), ""), "");
+    LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
+    return cg_cold_close(m, warm, from, root, cg_intrinsic(m, "llvm.sqrt", type, 1, &x));
+}
