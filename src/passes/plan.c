@@ -265,6 +265,16 @@ void plan_memory(struct nest_program *p, const bool *donated)
     place_donated(&q, donated);
 }
 
+// Whether the copy is from an input to the output that takes its memory, so that there is none to
+// make where the caller is the only one who holds the input.
+static bool is_copy_to_itself(const struct nest_program *p, const struct nest_step *t)
+{
+    const struct nest_memory *to = &p->memories.at[t->memories[0]];
+    const struct nest_memory *from = &p->memories.at[t->memories[1]];
+    return to->place == NEST_OUTPUT && from->place == NEST_INPUT && p->donated &&
+           p->donated[to->index] == (int32_t)from->index;
+}
+
 void plan_print(struct strbuf *s, const struct nest_program *p)
 {
     static const char *const places[] = {"input",     "output", "constant",
@@ -296,7 +306,9 @@ void plan_print(struct strbuf *s, const struct nest_program *p)
             strbuf_printf(s, " %s %u", plan_is_written(p, t, k) ? "writes" : "reads",
                           t->memories[k]);
         if (t->kind == NEST_STEP_COPY)
-            strbuf_printf(s, ": a copy, because %s", t->reason);
+            strbuf_printf(s, ": a copy%s, because %s",
+                          is_copy_to_itself(p, t) ? " if others hold the input too" : "",
+                          t->reason);
         strbuf_add(s, "\n");
     }
 }

@@ -100,6 +100,10 @@ START_TEST(test_donated_is_not_copied)
     }
     ck_assert_msg(most <= 1.5 * least, "between %.1f and %.1f us", 1e6 * least, 1e6 * most);
     for (int k = 0; k < SIZES; k++) {
+        ck_assert_int_eq(copies(chains[k].e), 0);
+        const char *memory = jot_executable_text(chains[k].e, "memory");
+        ck_assert_ptr_nonnull(
+            strstr(memory, ": a copy if others hold the input too, because "));
         check_updated(chains[k].x, chains[k].n, chains[k].calls);
         jot_array_release(chains[k].x);
         jot_executable_release(chains[k].e);
