@@ -203,7 +203,8 @@ static void add_gemm_step(struct schedule *s, uint32_t group)
     schedule_step(s, step);
 }
 
-void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *reason)
+void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const char *why,
+                       const struct ir_node *by)
 {
     uint32_t *memories = arena_array(s->program->arena, uint32_t, 2);
     memories[0] = to;
@@ -212,7 +213,7 @@ void schedule_add_copy(struct schedule *s, uint32_t to, uint32_t from, const cha
         schedule_step(s, (struct nest_step){.kind = NEST_STEP_COPY,
                                             .n_memories = 2,
                                             .memories = memories,
-                                            .reason = reason});
+                                            .reason = schedule_reason(s, why, by)});
 }
 
 // An operand that only an update reads is made in the memory of the result.
@@ -236,10 +237,10 @@ static void share_updated(struct schedule *s)
 // The kernel of an update, after what brings its operand to its memory.
 static void add_update_step(struct schedule *s, uint32_t group)
 {
-    ir_id v = s->groups.at[group].roots.at[0], x = ir_operand(s->g, ir_node_of(s->g, v), 0);
-    uint32_t to = schedule_memory(s, v), from = schedule_memory(s, x);
-    if (to != from)
-        schedule_add_copy(s, to, from, "an update keeps its operand");
+    ir_id v = s->groups.at[group].roots.at[0];
+    const struct ir_node *n = ir_node_of(s->g, v);
+    uint32_t to = schedule_memory(s, v), from = schedule_memory(s, ir_operand(s->g, n, 0));
+    schedule_add_copy(s, to, from, "an update keeps its operand", n);
     add_kernel_step(s, group);
 }
 
@@ -254,7 +255,8 @@ static void add_copies(struct schedule *s, const uint32_t *out)
                               v < g->n_params ? "the output is an input"
                               : ir_node_of(g, v)->op == IR_const
                                   ? "the output is a constant"
-                                  : "the output is another output");
+                                  : "the output is another output",
+                              NULL);
     }
 }
 

@@ -228,12 +228,13 @@ static void close_loop(struct carries *c, struct nest_step loop, uint32_t first)
     add_marker(s, NEST_STEP_END, NULL);
     for (uint32_t k = 0; k < c->count; k++)
         if (c->in[k] != c->result[k] && !c->is_counted)
-            schedule_add_copy(s, c->result[k], c->in[k],
-                              "how often a carry moved is not known");
+            schedule_add_copy(s, c->result[k], c->in[k], "how often a carry moved is not known",
+                              c->n);
     // The steps before the body go to the end first, and then to their place.
     uint32_t body = p->steps.count - first;
     for (uint32_t k = 0; k < c->count; k++)
-        schedule_add_copy(s, first_memory(c, k), c->start[k], "a carry starts as its operand");
+        schedule_add_copy(s, first_memory(c, k), c->start[k], "a carry starts as its operand",
+                          c->n);
     loop.loop = c->loop;
     loop.trips = c->trips;
     schedule_step(s, loop);
