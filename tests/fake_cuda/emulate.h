@@ -22,6 +22,20 @@ const char *emulated_fault(void); // "" for none
 // What the code of a kernel calls.
 void *emulated_symbol(void *ctx, const char *name);
 
+// threads.c, of the thread that runs.
+#define EMULATED_THREADS 1024 // of a block, at most
+struct emulated_lane {
+    uint32_t words[6];
+};
+// Waits for all of the warp to come to the same.  What each of its threads has given, until this one
+// waits for the warp again.
+const struct emulated_lane *emulated_meet(const char *what, uint32_t mask, const void *given,
+                                          size_t bytes);
+void emulated_fail(const char *what); // ends the launch
+
+// tensor.c: no copy is on its way yet.
+void tensor_block(void);
+
 // marks.c: who used which place.  Threads are numbered in their block.
 struct marks_now {
     uint32_t block, thread;

@@ -26,6 +26,8 @@ LLVMBool __wrap_LLVMTargetMachineEmitToMemoryBuffer(LLVMTargetMachineRef machine
                                                     LLVMCodeGenFileType kind, char **error,
                                                     LLVMMemoryBufferRef *out);
 
+#define PARAMETERS_MOST 16 // of an intrinsic
+
 struct writer {
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -36,6 +38,55 @@ struct writer {
 };
 
 // ---- what a GPU does for a thread ----
+
+// Two numbers of a half type are an integer, as device.h has them.
+static LLVMTypeRef type_in_c(const struct writer *w, LLVMTypeRef type)
+{
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? w->i32 : type;
+}
+
+// Several results go where the first parameter says.
+static LLVMValueRef declare_in_c(const struct writer *w, const char *name, LLVMTypeRef type)
+{
+    LLVMTypeRef result = LLVMGetReturnType(type), parameters[PARAMETERS_MOST + 1] = {w->ptr};
+    unsigned more = LLVMGetTypeKind(result) == LLVMStructTypeKind;
+    unsigned n = LLVMCountParamTypes(type);
+    LLVMGetParamTypes(type, parameters + more);
+    for (unsigned i = 0; i < n; i++)
+        parameters[more + i] = type_in_c(w, parameters[more + i]);
+    result = more ? w->nothing : type_in_c(w, result);
+    return LLVMAddFunction(w->module, name, LLVMFunctionType(result, parameters, n + more, 0));
+}
+
+static LLVMValueRef room_for_results(const struct writer *w, LLVMValueRef call)
+{
+    LLVMValueRef caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+    LLVMPositionBuilderBefore(w->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(caller)));
+    return LLVMBuildAlloca(w->b, LLVMTypeOf(call), "");
+}
+
+static void replace_call(const struct writer *w, LLVMValueRef call, LLVMValueRef f)
+{
+    LLVMTypeRef result = LLVMTypeOf(call);
+    LLVMValueRef arguments[PARAMETERS_MOST + 1];
+    unsigned more = LLVMGetTypeKind(result) == LLVMStructTypeKind;
+    unsigned n = LLVMGetNumArgOperands(call);
+    if (more)
+        arguments[0] = room_for_results(w, call);
+    LLVMPositionBuilderBefore(w->b, call);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef x = LLVMGetOperand(call, i);
+        arguments[more + i] = LLVMBuildBitCast(w->b, x, type_in_c(w, LLVMTypeOf(x)), "");
+    }
+    LLVMValueRef new =
+        LLVMBuildCall2(w->b, LLVMGlobalGetValueType(f), f, arguments, n + more, "");
+    if (more)
+        new = LLVMBuildLoad2(w->b, result, arguments[0], "");
+    else if (result != w->nothing)
+        new = LLVMBuildBitCast(w->b, new, result, "");
+    LLVMReplaceAllUsesWith(call, new);
+    LLVMInstructionEraseFromParent(call);
+}
 
 static void replace_intrinsics(const struct writer *w)
 {
@@ -49,8 +100,9 @@ static void replace_intrinsics(const struct writer *w)
         snprintf(other, sizeof other, "gpu_%s", name);
         for (char *at = other; *at; at++)
             *at = *at == '.' ? '_' : *at;
-        LLVMValueRef g = LLVMAddFunction(w->module, other, LLVMGlobalGetValueType(f));
-        LLVMReplaceAllUsesWith(f, g);
+        LLVMValueRef g = declare_in_c(w, other, LLVMGlobalGetValueType(f));
+        for (LLVMUseRef use; (use = LLVMGetFirstUse(f));)
+            replace_call(w, LLVMGetUser(use), g);
         LLVMDeleteFunction(f);
     }
 }

@@ -2,6 +2,7 @@
 // The threads of a block are coroutines: each runs until it waits for others.
 #include "fake_cuda/emulate.h"
 
+#include "fake_cuda/device.h"
 #include "runtime/symbols.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <sys/mman.h>
 
 #define WARP 32
-#define THREADS_MOST 1024
 #define SHARED_MOST 232448
 #define STACK ((size_t)2 << 20) // touched as far as it is used
 #define KNOWN 8                 // blocks of memory
@@ -22,7 +22,7 @@ struct thread {
     char *stack;      // NULL before it begins and when it has ended
     void *at;         // where its stack is while others run
     const char *what; // it waits for the warp with
-    uint32_t given[2], got;
+    struct emulated_lane given;
     uint32_t barrier, count; // of threads that it waits for there
 };
 
@@ -32,20 +32,22 @@ struct range {
 
 // Of the launch.  One runs at a time.
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-static struct thread threads[THREADS_MOST];
-static char *stacks[THREADS_MOST]; // not in use
+static struct thread threads[EMULATED_THREADS];
+static char *stacks[EMULATED_THREADS]; // not in use
 static unsigned stack_count;
+static struct emulated_lane met[EMULATED_THREADS]; // what threads gave when their warp last met
 static struct thread *current;
 static void *scheduler; // where its stack is while a thread runs
 static const char *kernel;
 static void (*kernel_thread)(void **operands);
 static void **kernel_operands;
 static uint32_t block, block_count, thread_count, shared_bytes;
-static uint32_t barriers, syncs[THREADS_MOST / WARP];
+static uint32_t barriers, syncs[EMULATED_THREADS / WARP];
 static bool has_counted;
 static struct range known[KNOWN];
 static unsigned known_next;
 static uint64_t random_state;
+static enum { FORWARDS, BACKWARDS, MIXED, ORDERS } order_kind;
 static long launches;
 static char fault[400];
 static _Alignas(256) char shared[SHARED_MOST];
@@ -111,31 +113,13 @@ static void note_fault(const char *what)
 }
 
 // The fault of the thread that runs, which ends the launch.
-static void fail(const char *what)
+void emulated_fail(const char *what)
 {
     note_fault(what);
     emulated_switch(&current->at, scheduler);
 }
 
 // ---- what a GPU does for a thread ----
-
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_x(void);
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_nctaid_y(void);
-void gpu_llvm_nvvm_barrier0(void);
-void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count);
-void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
-uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
-uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
-uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from,
-                                         uint32_t end);
-uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
-bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
-void gpu_llvm_nvvm_membar_gl(void);
-float gpu_llvm_nvvm_rcp_approx_ftz_f(float x);
-float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x);
-void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
 
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void) { return thread_number(); }
 uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void) { return block; }
@@ -146,7 +130,7 @@ void gpu_llvm_nvvm_membar_gl(void) {}
 void gpu_llvm_nvvm_barrier(uint32_t barrier, uint32_t count)
 {
     if (barrier > 15 || !count || count % WARP)
-        fail("waits at a barrier that there is not");
+        emulated_fail("waits at a barrier that there is not");
     current->barrier = barrier;
     current->count = count;
     yield(AT_BARRIER);
@@ -159,60 +143,96 @@ void gpu_llvm_nvvm_barrier0(void)
     yield(AT_BARRIER);
 }
 
-static uint32_t wait_for_warp(const char *what, uint32_t mask, uint32_t x, uint32_t y)
+const struct emulated_lane *emulated_meet(const char *what, uint32_t mask, const void *given,
+                                          size_t bytes)
 {
     if (mask != UINT32_MAX)
-        fail("waits for a part of its warp");
+        emulated_fail("waits for a part of its warp");
     current->what = what;
-    current->given[0] = x;
-    current->given[1] = y;
+    memcpy(current->given.words, given, bytes);
     yield(AT_WARP);
-    return current->got;
+    return &met[thread_number() / WARP * WARP];
 }
 
-void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask) { wait_for_warp("sync", mask, 0, 0); }
+void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask) { emulated_meet("sync", mask, "", 0); }
+
+// What the thread so many lanes on has given; its own where there is none.
+static uint32_t exchange(const char *what, uint32_t mask, uint32_t x, int64_t by)
+{
+    const struct emulated_lane *all = emulated_meet(what, mask, &x, sizeof x);
+    int64_t lane = thread_number() % WARP, from = lane + by;
+    return all[from >= 0 && from < WARP ? from : lane].words[0];
+}
 
 uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end)
 {
     (void)end;
-    return wait_for_warp("up", mask, x, by);
+    return exchange("up", mask, x, -(int64_t)by);
 }
 
 uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end)
 {
     (void)end;
-    return wait_for_warp("down", mask, x, by);
+    return exchange("down", mask, x, by);
 }
 
 uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from, uint32_t end)
 {
     (void)end;
-    return wait_for_warp("index", mask, x, from);
+    return emulated_meet("index", mask, &x, sizeof x)[from % WARP].words[0];
+}
+
+float gpu_llvm_nvvm_shfl_sync_bfly_f32(uint32_t mask, float x, uint32_t by, uint32_t end)
+{
+    (void)end;
+    uint32_t from = (thread_number() ^ by) % WARP;
+    memcpy(&x, emulated_meet("butterfly", mask, &x, sizeof x)[from].words, sizeof x);
+    return x;
 }
 
 uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key)
 {
-    return wait_for_warp("match", mask, key, 0);
+    const struct emulated_lane *all = emulated_meet("match", mask, &key, sizeof key);
+    uint32_t equal = 0;
+    for (int i = 0; i < WARP; i++)
+        equal |= (uint32_t)(all[i].words[0] == key) << i;
+    return equal;
 }
 
 bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition)
 {
-    return wait_for_warp("vote", mask, condition, 0) != 0;
+    uint32_t given = condition;
+    const struct emulated_lane *all = emulated_meet("vote", mask, &given, sizeof given);
+    bool any = false;
+    for (int i = 0; i < WARP; i++)
+        any |= all[i].words[0] != 0;
+    return any;
 }
 
-// One unit in the last place off, as a GPU may be; powers of two are exact there.
+// What a GPU may make of a result, for an operand of these bits: one unit in the last place off, and
+// no subnormal.
+static float approximate(float y, uint32_t bits, bool is_exact)
+{
+    if (fpclassify(y) == FP_SUBNORMAL)
+        return copysignf(0, y);
+    return is_exact || !isnormal(y) ? y : nextafterf(y, bits & 1 ? 2 * y : 0);
+}
+
+// Exact for powers of two.
 float gpu_llvm_nvvm_rcp_approx_ftz_f(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     if (fpclassify(x) == FP_SUBNORMAL)
         x = copysignf(0, x);
-    float y = 1 / x;
-    if (fpclassify(y) == FP_SUBNORMAL)
-        return copysignf(0, y);
-    if (!isnormal(y) || !(bits & 0x7fffff))
-        return y;
-    return nextafterf(y, bits & 1 ? 2 * y : 0);
+    return approximate(1 / x, bits, !(bits & 0x7fffff));
+}
+
+float gpu_llvm_nvvm_ex2_approx_ftz_f(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return approximate(exp2f(x), bits, x == truncf(x));
 }
 
 float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x)
@@ -232,7 +252,6 @@ static bool is_memory(const char *at, uint32_t bytes)
     return true;
 }
 
-// kind: 0 reads, 1 writes, 2 both at once.
 void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
 {
     if (at >= current->stack && at < current->stack + STACK)
@@ -242,7 +261,7 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
     if (is_shared ? at + bytes > shared + shared_bytes : !is_memory(at, bytes)) {
         snprintf(text, sizeof text, "%s %u bytes at %p, where it has no memory",
                  kind ? "writes" : "reads", bytes, (const void *)at);
-        fail(text);
+        emulated_fail(text);
     }
     if (kind == 2) {
         has_counted = true;
@@ -256,7 +275,7 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
         snprintf(text, sizeof text, "%s, %u bytes %s %lld", wrong, bytes,
                  is_shared ? "of what its block shares, at" : "of global memory at",
                  (long long)(is_shared ? at - shared : (intptr_t)at));
-        fail(text);
+        emulated_fail(text);
     }
 }
 
@@ -281,33 +300,23 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_membar_gl)
     SYMBOL(gpu_llvm_nvvm_rcp_approx_ftz_f)
     SYMBOL(gpu_llvm_nvvm_rsqrt_approx_ftz_f)
+    SYMBOL(gpu_llvm_nvvm_ex2_approx_ftz_f)
+    SYMBOL(gpu_llvm_nvvm_shfl_sync_bfly_f32)
+    SYMBOL(gpu_llvm_nvvm_ff2bf16x2_rn)
+    SYMBOL(gpu_llvm_nvvm_ff2f16x2_rn)
+    SYMBOL(gpu_llvm_nvvm_cp_async_cg_shared_global_16)
+    SYMBOL(gpu_llvm_nvvm_cp_async_cg_shared_global_16_s)
+    SYMBOL(gpu_llvm_nvvm_cp_async_wait_all)
+    SYMBOL(gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_b16_p3)
+    SYMBOL(gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3)
+    SYMBOL(gpu_llvm_nvvm_mma_m16n8k16_row_col_bf16)
+    SYMBOL(gpu_llvm_nvvm_mma_m16n8k16_row_col_f32_f32)
     SYMBOL(gpu_access)
 #undef SYMBOL
     return strcmp(name, "jot_shared") ? rt_symbol_find(name) : shared;
 }
 
 // ---- warps ----
-
-static uint32_t from_warp(const struct thread *warp, int lane)
-{
-    const struct thread *t = &warp[lane];
-    uint32_t all = 0;
-    int from = lane;
-    if (!strcmp(t->what, "match") || !strcmp(t->what, "vote")) {
-        for (int i = 0; i < WARP; i++)
-            all |= (uint32_t)(*t->what == 'm' ? warp[i].given[0] == t->given[0]
-                                              : warp[i].given[0] != 0)
-                   << i;
-        return all;
-    }
-    if (!strcmp(t->what, "up") && lane >= (int)t->given[1])
-        from = lane - (int)t->given[1];
-    if (!strcmp(t->what, "down") && lane + (int)t->given[1] < WARP)
-        from = lane + (int)t->given[1];
-    if (!strcmp(t->what, "index"))
-        from = (int)(t->given[1] % WARP);
-    return warp[from].given[0];
-}
 
 // Whether all of a warp have come to the same, which they leave then.
 static bool let_warp_go(uint32_t first)
@@ -317,10 +326,10 @@ static bool let_warp_go(uint32_t first)
         if (first + i >= thread_count || warp[i].state != AT_WARP ||
             strcmp(warp[i].what, warp->what) != 0)
             return false;
-    for (int i = 0; i < WARP; i++)
-        warp[i].got = from_warp(warp, i);
-    for (int i = 0; i < WARP; i++)
+    for (uint32_t i = 0; i < WARP; i++) {
+        met[first + i] = warp[i].given;
         warp[i].state = RUNS;
+    }
     syncs[first / WARP] += !strcmp(warp->what, "sync");
     return true;
 }
@@ -360,8 +369,8 @@ static uint64_t next_random(void)
 static void put_in_order(uint32_t *order, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        order[i] = launches % 3 == 1 ? n - 1 - i : i;
-    for (uint32_t i = n; launches % 3 == 2 && i > 1; i--) {
+        order[i] = order_kind == BACKWARDS ? n - 1 - i : i;
+    for (uint32_t i = n; order_kind == MIXED && i > 1; i--) {
         uint32_t k = (uint32_t)(next_random() % i), other = order[k];
         order[k] = order[i - 1];
         order[i - 1] = other;
@@ -382,7 +391,7 @@ static void run_thread(struct thread *t)
 // One turn for each thread that can go on; whether some did.
 static bool run_threads(void)
 {
-    uint32_t order[THREADS_MOST];
+    uint32_t order[EMULATED_THREADS];
     bool some = false;
     put_in_order(order, thread_count);
     for (uint32_t i = 0; i < thread_count && !*fault; i++)
@@ -405,6 +414,7 @@ static void run_block(uint32_t number)
     memset(syncs, 0, sizeof syncs);
     memset(shared, 0xff, shared_bytes); // NaNs
     marks_block();
+    tensor_block();
     for (uint32_t i = 0; i < thread_count; i++)
         threads[i] = (struct thread){.state = BEGINS};
     while (run_threads() && !*fault)
@@ -441,6 +451,7 @@ bool emulate(const char *name, void (*thread)(void **), const CUlaunchConfig *co
     *fault = 0;
     launches++;
     random_state = (uint64_t)fake_number("FAKE_CUDA_SEED", 1) + (uint64_t)launches;
+    order_kind = (random_state - 1) % ORDERS;
     memset(known, 0, sizeof known);
     marks_launch();
     uint32_t *order = calloc(block_count, sizeof *order);

@@ -2,23 +2,14 @@
 // What emulate.h finds wrong in kernels, and what it does not; the kernels are C functions here.
 #include "fake_cuda/emulate.h"
 
+#include "base/dtype.h"
+#include "fake_cuda/device.h"
+
 #include <check.h>
 #include <stdint.h>
 
 enum { THREADS = 64, BLOCKS = 3 };
-
-// What kernels call; threads.c has them.
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_tid_x(void);
-uint32_t gpu_llvm_nvvm_read_ptx_sreg_ctaid_x(void);
-void gpu_llvm_nvvm_barrier0(void);
-void gpu_llvm_nvvm_bar_warp_sync(uint32_t mask);
-uint32_t gpu_llvm_nvvm_shfl_sync_up_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
-uint32_t gpu_llvm_nvvm_shfl_sync_down_i32(uint32_t mask, uint32_t x, uint32_t by, uint32_t end);
-uint32_t gpu_llvm_nvvm_shfl_sync_idx_i32(uint32_t mask, uint32_t x, uint32_t from,
-                                         uint32_t end);
-uint32_t gpu_llvm_nvvm_match_any_sync_i32(uint32_t mask, uint32_t key);
-bool gpu_llvm_nvvm_vote_any_sync(uint32_t mask, bool condition);
-void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
+enum { SHARED = 1024, MEMORY = 2048 }; // bytes
 
 #define ALL UINT32_MAX
 static uint32_t me(void) { return gpu_llvm_nvvm_read_ptx_sreg_tid_x(); }
@@ -46,8 +37,7 @@ static int32_t count(int32_t *at)
 // What is wrong with three launches, one in each order; "" for nothing.
 static const char *launch(void (*thread)(void **), int32_t *memory)
 {
-    CUlaunchConfig c = {
-        .gridDimX = BLOCKS, .blockDimX = THREADS, .sharedMemBytes = 4 * THREADS};
+    CUlaunchConfig c = {.gridDimX = BLOCKS, .blockDimX = THREADS, .sharedMemBytes = SHARED};
     void *operands[] = {memory};
     for (int order = 0; order < 3; order++)
         if (!emulate("kernel", thread, &c, operands))
@@ -67,9 +57,9 @@ static void allocate(void)
     cuCtxPushCurrent_v2(context);
     cuStreamCreate(&stream, 0);
     cuMemPoolCreate(&pool, &(CUmemPoolProps){0});
-    cuMemAllocFromPoolAsync(&at, 4 * THREADS * BLOCKS, pool, stream);
+    cuMemAllocFromPoolAsync(&at, MEMORY, pool, stream);
     memory = fake_near(at);
-    memset(memory, 0, 4 * THREADS * BLOCKS);
+    memset(memory, 0, MEMORY);
 }
 
 // ---- right ----
@@ -112,6 +102,47 @@ START_TEST(warps_exchange)
 }
 END_TEST
 
+// A warp's product of 16 by 16 and 16 by 8 numbers that come to what a block shares by copies.  Of
+// memory the first 256 numbers are x by rows, the next 128 y by rows; the product follows.
+enum { X = 256, Y = 128 };
+
+static void multiplies(void **operands)
+{
+    uint16_t *x = operands[0], *rows = (uint16_t *)shared();
+    uint32_t a[4], b[4], lane = me() % 32, eight = lane / 8 % 2 * 8, half = lane / 16 * 8;
+    float *to = (float *)(x + X + Y) + lane / 4 * 8 + lane % 4 * 2, c[4];
+    if (block() || me() >= 32)
+        return;
+    for (uint32_t i = lane; i < (X + Y) / 8; i += 32)
+        gpu_llvm_nvvm_cp_async_cg_shared_global_16((char *)(rows + 8 * i), (char *)(x + 8 * i));
+    gpu_llvm_nvvm_cp_async_wait_all();
+    gpu_llvm_nvvm_bar_warp_sync(ALL);
+    gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_b16_p3(
+        a, (char *)(rows + (lane % 8 + eight) * 16 + half));
+    gpu_llvm_nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16_p3(
+        b, (char *)(rows + X + (lane % 8 + eight) * 8));
+    gpu_llvm_nvvm_mma_m16n8k16_row_col_f32_f32(c, a[0], a[1], a[2], a[3], b[0], b[1], 1, 2, 3,
+                                               4);
+    memcpy(to, c, 2 * sizeof *c);
+    memcpy(to + 64, c + 2, 2 * sizeof *c);
+}
+
+START_TEST(tensor_cores_multiply)
+{
+    uint16_t *x = (uint16_t *)memory, *y = x + X;
+    const float *got = (const float *)(y + Y);
+    for (int i = 0; i < X + Y; i++)
+        x[i] = dtype_f16_from_f32((float)(i * 37 % 101 - 50));
+    ck_assert_str_eq(launch(multiplies, memory), "");
+    for (int i = 0; i < 16 * 8; i++) {
+        float want = (float)(1 + i % 2 + (i >= 64 ? 2 : 0));
+        for (int k = 0; k < 16; k++)
+            want += dtype_f16_to_f32(x[i / 8 * 16 + k]) * dtype_f16_to_f32(y[k * 8 + i % 8]);
+        ck_assert_float_eq(got[i], want);
+    }
+}
+END_TEST
+
 // The block that counts last adds up what all have stored.
 static void last_adds(void **operands)
 {
@@ -150,17 +181,38 @@ static void writes_too_early(void **operands)
         store(&shared()[0], 1);
 }
 
+// The first threads copy, 16 bytes each.
+static void copy(void **operands)
+{
+    if (me() < THREADS / 4)
+        gpu_llvm_nvvm_cp_async_cg_shared_global_16((char *)&shared()[4 * me()], operands[0]);
+}
+
+static void copies_too_early(void **operands)
+{
+    if (me() >= THREADS / 4)
+        load(&shared()[me()]);
+    copy(operands);
+    gpu_llvm_nvvm_barrier0();
+    gpu_llvm_nvvm_cp_async_wait_all();
+}
+
+static void waits_too_late(void **operands)
+{
+    copy(operands);
+    gpu_llvm_nvvm_barrier0();
+    gpu_llvm_nvvm_cp_async_wait_all();
+    load(&shared()[me()]);
+}
+
 static void all_write(void **operands) { store(operands[0], 1); }
 
-static void writes_behind(void **operands)
-{
-    store((int32_t *)operands[0] + THREADS * BLOCKS, 1);
-}
+static void writes_behind(void **operands) { store((int32_t *)operands[0] + MEMORY / 4, 1); }
 
 static void writes_behind_shared(void **operands)
 {
     (void)operands;
-    store(&shared()[THREADS + me()], 1);
+    store(&shared()[SHARED / 4 + me()], 1);
 }
 
 static void some_wait(void **operands)
@@ -192,6 +244,8 @@ START_TEST(faults_are_found)
     } wrong[] = {
         {reads_too_early, "another thread"},
         {writes_too_early, "writes what another thread reads"},
+        {copies_too_early, "another thread"},
+        {waits_too_late, "another thread"},
         {all_write, "writes what another thread writes"},
         {writes_behind, "where it has no memory"},
         {writes_behind_shared, "where it has no memory"},
@@ -213,6 +267,7 @@ int main(void)
     tcase_add_checked_fixture(tests, allocate, NULL);
     tcase_add_test(tests, barriers_order);
     tcase_add_test(tests, warps_exchange);
+    tcase_add_test(tests, tensor_cores_multiply);
     tcase_add_test(tests, blocks_count);
     tcase_add_test(tests, faults_are_found);
     suite_add_tcase(suite, tests);

@@ -158,7 +158,7 @@ START_TEST(attention_is_near_sums_in_f64)
     if (jot_device_kind_of(NULL) == JOT_CUDA)
         ck_assert_ptr_nonnull(strstr(text, "(attention)"));
     jot_scope *s = jot_scope_open();
-    ck_assert_int_eq(jot_eval(jot_astype(out, JOT_F32), &y), JOT_OK);
+    ck_assert_msg(jot_eval(jot_astype(out, JOT_F32), &y) == JOT_OK, "%s", jot_error_message());
     jot_scope_close(s);
     const float *x[5];
     for (int i = 0; i < 4; i++)
@@ -176,7 +176,7 @@ int main(void)
 {
     Suite *suite = suite_create("attention");
     TCase *tests = tcase_create("attention");
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, attention_is_near_sums_in_f64, 0,
                         (int)(sizeof all / sizeof *all));
     suite_add_tcase(suite, tests);
