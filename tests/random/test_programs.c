@@ -216,7 +216,7 @@ int main(void)
 {
     seed = number_from("JOT_TEST_SEED", 20240601);
     start = number_from("JOT_TEST_FIRST", 0);
-    count = number_from("JOT_TEST_COUNT", 6000);
+    count = number_from("JOT_TEST_COUNT", 2000);
     printf("seed %" PRIu64 ", %" PRIu64 " programs\n", seed, count);
     if (getenv("JOT_TEST_ONE")) {
         struct arena *arena = arena_create();
