@@ -27,7 +27,7 @@ static bool read_number(const struct cg_lowering *l, nest_id value, int64_t *out
     int unused = 64 - dtype_get(v->dtype)->bits;
     uint64_t bits = (uint64_t)s->bits[0] << unused;
     *out = dtype_is_signed(v->dtype) ? (int64_t)bits >> unused : (int64_t)(bits >> unused);
-    return true;
+    return dtype_is_signed(v->dtype) || *out >= 0; // of 64 bits without a sign: in their range
 }
 
 static const struct cg_fact unknown = {.kind = CG_UNKNOWN};

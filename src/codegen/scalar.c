@@ -388,7 +388,8 @@ static void threefry(struct machine *m, const struct cg_value *in, struct cg_val
         out[i] = (struct cg_value){cg_in_step(m, counter[i]), NULL};
 }
 
-static bool is_finite_constant(LLVMValueRef v)
+// Finite and not zero.
+static bool is_number(LLVMValueRef v)
 {
     unsigned lanes = cg_lanes_of(v);
     for (unsigned i = 0; i < lanes; i++) {
@@ -396,15 +397,17 @@ static bool is_finite_constant(LLVMValueRef v)
         LLVMValueRef lane = v;
         if (lanes > 1)
             lane = LLVMIsConstant(v) ? LLVMGetAggregateElement(v, i) : NULL;
-        if (!lane || !LLVMIsAConstantFP(lane) ||
-            !isfinite(LLVMConstRealGetDouble(lane, &loses)))
+        double number =
+            lane && LLVMIsAConstantFP(lane) ? LLVMConstRealGetDouble(lane, &loses) : 0;
+        if (number == 0 || !isfinite(number))
             return false;
     }
     return true;
 }
 
-// The sum of a zero of any sign and 0 is 0, which mul_z is where x is zero.
-static LLVMValueRef mul_z_by_finite(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+// The sum of a zero of any sign and 0 is 0, which mul_z is where x is zero, and only there: the
+// product of others keeps its sign even where it is too small for a number.
+static LLVMValueRef mul_z_by_number(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
     return call3(m, "llvm.fma", x, y, LLVMConstNull(LLVMTypeOf(x)));
 }
@@ -438,8 +441,8 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         for (int i = 0; i < n; i++)
             x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i])
                                                      : in[i].re;
-        scalar y = op == IR_mul_z && is_float(x[0]) && is_finite_constant(x[1])
-                       ? mul_z_by_finite(m, x[0], x[1])
+        scalar y = op == IR_mul_z && is_float(x[0]) && is_number(x[1])
+                       ? mul_z_by_number(m, x[0], x[1])
                        : scalar_table[op](m, x[0], x[1], x[2]);
         if (widen && dtype_is_half(result))
             y = round_half(m, y, result);

@@ -111,10 +111,29 @@ START_TEST(at_two_places)
 }
 END_TEST
 
+// Numbers that no signed type has are not below all others.
+START_TEST(beyond_signed)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    add(&n,
+        parse("jot ir 1\nfunction @0 beyond(%x: f32[41], %i: u64[1003,1], %u: f32[1003]) {\n"
+              "  %l = const {data=9223372036854775813} : u64[]\n"
+              "  %j = max %i, %l : u64[1003,1]\n"
+              "  %1 = scatter_add %x, %j, %u {collapsed_dims=[0], index_map=[0], mode=3} : "
+              "f32[41]\n  return %1\n}\n"),
+        places(JOT_U64, 1, &state), &state);
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, at_one_place, 0, 5);
     tcase_add_test(t, at_two_places);
+    tcase_add_test(t, beyond_signed);
 }
 
 int main(void) { return support_run("updates", add_tests); }
