@@ -81,9 +81,13 @@ static struct cg_fact of_op(const struct cg_lowering *l, struct cg_inside *p,
     return unknown;
 }
 
+// A load that can be made before all else of the block: its place is no value.
 static bool is_load_of(const struct cg_inside *p, nest_id id, const struct nest_statement *s)
 {
     bool is_inside = false;
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
     for (uint32_t i = 0; i < p->body->statements.count; i++)
         is_inside |= p->body->statements.at[i] == id && !p->is_left_out[i];
     return is_inside && s->kind == NEST_LOAD && dtype_is_integer(s->dtype) &&

@@ -111,6 +111,35 @@ START_TEST(at_two_places)
 }
 END_TEST
 
+// Places that are themselves read at places.
+START_TEST(places_of_places)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    for (int i = 0; i < 4; i++) {
+        char text[1000];
+        const char *d = dtype_get(dtypes_of_places[i])->name;
+        snprintf(
+            text, sizeof text,
+            "jot ir 1\nfunction @0 places(%%x: f32[41], %%i: %s[1003,1], %%u: f32[1003], "
+            "%%p: i32[1003,1]) {\n"
+            "  %%j = gather %%i, %%p {collapsed_dims=[0], index_map=[0], mode=0, "
+            "offset_dims=[1], sizes=[1, 1]} : %s[1003,1]\n"
+            "  %%1 = scatter_add %%x, %%j, %%u {collapsed_dims=[0], index_map=[0], mode=3} "
+            ": f32[41]\n  return %%1\n}\n",
+            d, d);
+        uint32_t f = parse(text);
+        struct ir_tensor in[4] = {
+            draw(ir_type_of(graph(f), 0), &state), places(dtypes_of_places[i], 1, &state),
+            draw(ir_type_of(graph(f), 2), &state), places(JOT_I32, 1, &state)};
+        native_add(&n, graph(f)->name, f, in, &(struct native_how){.interpret = true});
+    }
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
 // Numbers that no signed type has are not below all others.
 START_TEST(beyond_signed)
 {
@@ -133,6 +162,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, at_one_place, 0, 5);
     tcase_add_test(t, at_two_places);
+    tcase_add_test(t, places_of_places);
     tcase_add_test(t, beyond_signed);
 }
 
