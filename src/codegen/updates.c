@@ -124,12 +124,14 @@ static bool is_plain_load(const struct nest_statement *s)
 }
 
 // Stores a vector as the one of a turn, even or odd.  The memory is volatile, for to take lanes out
-// of registers one by one is slower than to read them.
+// of registers one by one is slower than to read them.  Truth values stand in bytes.
 static LLVMValueRef keep(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
                          LLVMValueRef v)
 {
     if (!v || cg_lanes_of(v) == 1)
         return NULL;
+    if (LLVMGetElementType(LLVMTypeOf(v)) == l->module->i1)
+        v = LLVMBuildZExt(l->m.b, v, cg_with_lanes(l->module->i8, cg_lanes_of(v)), "");
     LLVMTypeRef type = LLVMTypeOf(v);
     at = at ? at : cg_alloca(l, type, 2);
     LLVMSetVolatile(LLVMBuildStore(l->m.b, v, cg_at(l, type, at, turn)), 1);
@@ -137,14 +139,14 @@ static LLVMValueRef keep(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef tu
 }
 
 static LLVMValueRef kept_lane(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef turn,
-                              unsigned lane)
+                              unsigned lane, jot_dtype d)
 {
     LLVMTypeRef type = LLVMGetElementType(LLVMGetAllocatedType(at));
     LLVMValueRef place[] = {turn, cg_int(l->module, lane)};
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, LLVMGetElementType(type),
                                     LLVMBuildInBoundsGEP2(l->m.b, type, at, place, 2, ""), "");
     LLVMSetVolatile(v, 1);
-    return v;
+    return d == JOT_BOOL ? LLVMBuildTrunc(l->m.b, v, l->module->i1, "") : v;
 }
 
 static bool is_next_to_next(const struct nest_statement *load, const struct nest_statement *s)
@@ -211,8 +213,9 @@ static void lower_wanted(struct cg_lowering *l, const struct nest_statement *s, 
     else if (is_plain_load(x) && at->re)
         cg_lower_statement(l, id);
     else if (at->re)
-        l->values[x->result] = (struct cg_value){
-            kept_lane(l, at->re, turn, lane), at->im ? kept_lane(l, at->im, turn, lane) : NULL};
+        l->values[x->result] =
+            (struct cg_value){kept_lane(l, at->re, turn, lane, x->dtype),
+                              at->im ? kept_lane(l, at->im, turn, lane, x->dtype) : NULL};
 }
 
 // The late statements of one of the steps of a turn, with the guard of the put as it is in

@@ -52,19 +52,19 @@ static uint32_t one_axis(jot_dtype places, jot_dtype d, const char *op, int mode
         snprintf(chain, sizeof chain, wraps, p, p, p, p);
     snprintf(text, sizeof text,
              "jot ir 1\nfunction @0 %s(%%x: %s[41], %%i: %s[1003,1], %%u: %s[1003]) {\n%s"
-             "  %%v = mul %%u, %%u : %s[1003]\n"
+             "  %%v = %s %%u, %%u : %s[1003]\n"
              "  %%1 = %s %%x, %s, %%u {collapsed_dims=[0], index_map=[0], mode=%d} : %s[41]\n"
              "  %%2 = %s %%x, %s, %%v {collapsed_dims=[0], index_map=[0], mode=%d} : %s[41]\n"
              "  return %%1, %%2\n}\n",
-             op, n, p, n, chain, n, op, wrap ? "%j" : "%i", mode, n, op, wrap ? "%j" : "%i",
-             mode, n);
+             op, n, p, n, chain, d == JOT_BOOL ? "and" : "mul", n, op, wrap ? "%j" : "%i", mode,
+             n, op, wrap ? "%j" : "%i", mode, n);
     return parse(text);
 }
 
 static const char *const ops[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min",
                                   "scatter_max"};
 static const jot_dtype dtypes_of_places[] = {JOT_I32, JOT_I64, JOT_I8, JOT_U8, JOT_U32};
-static const jot_dtype numbers[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16};
+static const jot_dtype numbers[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16, JOT_BOOL};
 
 static void add(struct native *n, uint32_t f, struct ir_tensor at, uint64_t *state)
 {
@@ -80,9 +80,9 @@ START_TEST(at_one_place)
     uint64_t state = seed + (uint64_t)_i;
     for (int p = 0; p < 5; p++)
         for (int way = 0; way < 4; way++) {
-            jot_dtype at = dtypes_of_places[p], d = numbers[(_i + p + way) % 5];
+            jot_dtype at = dtypes_of_places[p], d = numbers[(_i + p + way) % 6];
             bool wrap = way % 2 && dtype_is_signed(at);
-            if (d != JOT_C64 || _i <= 2)
+            if ((d != JOT_C64 || _i <= 2) && (d != JOT_BOOL || _i == 0))
                 add(&n, one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), places(at, 1, &state),
                     &state);
         }
