@@ -27,8 +27,20 @@ static bool may_die(const struct schedule *s, ir_id x)
     return x >= s->g->n_params || (s->options->donated && s->options->donated[x]);
 }
 
-// A kernel that changes the operand where it is.  What is computed from the operand is stored
-// before, so that the kernel need not keep it.
+// Whether y, of fewer elements, is computed from x or from what updates made x of, in its memory.
+static bool reads_overwritten(const struct schedule *s, ir_id y, ir_id x)
+{
+    for (;; x = ir_operand(s->g, ir_node_of(s->g, x), 0)) {
+        if (s->uses[x] > 1 && may_die(s, x) && y > x && value_count(s, y) < value_count(s, x) &&
+            depends_on(s, y, x))
+            return true;
+        if (x < s->g->n_params || !node_is_update(ir_node_of(s->g, x)))
+            return false;
+    }
+}
+
+// A kernel that changes the operand where it is.  What is computed from the operand, or from what
+// that was before other updates, is stored before, so that none of them need keep it.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
@@ -54,8 +66,7 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
         struct demand to = d;
         if (i != updates)
             to.view = axes_operand_view(s, n, i, d.view);
-        s->is_forced[y] |= s->uses[x] > 1 && may_die(s, x) && y >= s->g->n_params && y > x &&
-                           value_count(s, y) < value_count(s, x) && depends_on(s, y, x);
+        s->is_forced[y] |= y >= s->g->n_params && reads_overwritten(s, y, x);
         group_want(s, y, to);
     }
 }

@@ -262,6 +262,7 @@ static void add_copies(struct schedule *s, const uint32_t *out)
 
 struct ordered {
     uint32_t rank, group;
+    bool is_update;
     ir_id first;
 };
 
@@ -271,12 +272,15 @@ static ir_id first_value(const struct schedule *s, const struct group *g)
     return is_steps ? s->g->nodes.at[g->node].out : g->roots.at[0];
 }
 
-// Groups of higher rank first: they are read by those of lower rank only.
+// Groups of higher rank first: they are read by those of lower rank only.  Updates are the last of
+// theirs, for others may read what they overwrite.
 static int compare_order(const void *a, const void *b)
 {
     const struct ordered *x = a, *y = b;
     if (x->rank != y->rank)
         return x->rank > y->rank ? -1 : 1;
+    if (x->is_update != y->is_update)
+        return x->is_update ? 1 : -1;
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
@@ -285,9 +289,10 @@ static void add_steps(struct schedule *s)
     VEC(struct ordered) order = {0};
     for (uint32_t i = 0; i < s->groups.count; i++)
         if (group_root(s, i) == i)
-            vec_push(
-                s->scratch, &order,
-                (struct ordered){s->groups.at[i].rank, i, first_value(s, &s->groups.at[i])});
+            vec_push(s->scratch, &order,
+                     (struct ordered){s->groups.at[i].rank, i,
+                                      s->groups.at[i].kind == GROUP_UPDATE,
+                                      first_value(s, &s->groups.at[i])});
     if (order.count)
         qsort(order.at, order.count, sizeof *order.at, compare_order);
     s->n_bound = s->atoms.count;

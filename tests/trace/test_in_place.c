@@ -127,6 +127,39 @@ START_TEST(test_not_donated_is_copied_once)
 }
 END_TEST
 
+// Element 2 i takes the place of element i, and the other way round.
+static jot_value exchanged(jot_value x)
+{
+    JOT_FOR (i, UPDATES, x) {
+        jot_value k = jot_mul(2, i), a = jot_take(x, i), b = jot_take(x, k);
+        x = jot_at_set(x, i, b);
+        x = jot_at_set(x, k, a);
+    }
+    return x;
+}
+
+// What is read of a carry that two updates overwrite is read before the first.
+START_TEST(test_old_elements_are_read_before_updates)
+{
+    enum { LENGTH = 4000 };
+    float want[LENGTH];
+    for (int k = 0; k < LENGTH; k++)
+        want[k] = (float)k;
+    jot_executable *e = jot_jit(jot_fn(exchanged), .donate = donate_first);
+    jot_array *x = jot_array_from(want, LENGTH), *y;
+    for (int i = 0; i < UPDATES; i++) {
+        float a = want[i];
+        want[i] = want[2 * i];
+        want[2 * i] = a;
+    }
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    ck_assert_mem_eq(jot_array_data(y), want, sizeof want);
+    ck_assert_msg(copies(e) == 0, "%s", jot_executable_text(e, "memory"));
+    jot_array_release(x), jot_array_release(y);
+    jot_executable_release(e);
+}
+END_TEST
+
 // ---- what must be right whatever is copied ----
 
 enum { N = 40, TRIPS = 11, MOST = 3 };
@@ -384,6 +417,7 @@ static void add_tests(TCase *t)
     if (is_native) {
         tcase_add_test(t, test_donated_is_not_copied);
         tcase_add_test(t, test_not_donated_is_copied_once);
+        tcase_add_test(t, test_old_elements_are_read_before_updates);
     }
     tcase_add_test(t, test_permuted_carries);
     tcase_add_test(t, test_swapped_carries);
