@@ -30,8 +30,9 @@ JOT_API void jot_callback_values(const jot_callback_spec *spec, jot_value *out,
 
 // Writes to stdout when the values are there, in one piece: each {} of the format is a value, as
 // jot_array_print has it; {{ and }} are braces.  Under jot_vmap every lane of the values is
-// written, in order, with "[lane] " before it.  In a lazy scope it is done at once.  The format
-// is copied, and may be of any length.  There are as many values as it has {}, or the trace is
+// written, in order, with "[lane] " before it; in a branch or a while that lanes take by
+// themselves one lane is done after the other, without it.  In a lazy scope it is done at once.
+// The format is copied, and may be of any length.  There are as many values as it has {}, or the trace is
 // in error; they end after n_in or before the first {0, 0}, which is none, and there is no limit
 // to them (the macro: 15).
 JOT_API void jot_printf_values(const char *format, const char *where, size_t n_in,

@@ -7,7 +7,8 @@
 //     jot_value part = jot_dynamic_slice(x, jot_stack(0, i, 0), 8, 4);
 //
 // An index is of any integer type.  Negative ones count from the end.  A C number is known while
-// tracing, and outside of x it is an error there (JOT_ERR_ARGUMENT).  A value is never changed: an
+// tracing, and outside of x it is an error there (JOT_ERR_ARGUMENT), but for the starts of dynamic
+// slices, which are moved inside.  A value is never changed: an
 // update gives a new one, and compiled code writes into the memory of the old one where nothing
 // else needs it (a donated argument, a value used once).  Results do not depend on the number of
 // threads: of several values set at one place the last counts, and sums have one order.
@@ -30,7 +31,8 @@ enum jot_index_mode {
 };
 
 // What an update y does to an element x that it meets.  Updates of one element are made in the
-// order of the indices, on any number of threads.
+// order of the indices; sums of very many go in parts that the extents alone decide (numerics.md),
+// so that results are the same on any number of threads.
 enum jot_scatter_kind {
     JOT_SCATTER_SET, // x = y: the last update counts
     JOT_SCATTER_ADD, // x = x + y
