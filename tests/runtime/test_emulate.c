@@ -46,13 +46,13 @@ static const char *launch(void (*thread)(void **), int32_t *memory)
 }
 
 static int32_t *memory;
+static CUstream stream; // for the life of the process
 
 static void allocate(void)
 {
     CUdeviceptr at;
     CUmemoryPool pool;
     CUcontext context;
-    CUstream stream;
     cuDevicePrimaryCtxRetain(&context, 0);
     cuCtxPushCurrent_v2(context);
     cuStreamCreate(&stream, 0);
