@@ -186,8 +186,8 @@ static void batch_whole(struct batch *c)
     uint32_t n_in = c->n->n_in, n_out = c->n->n_out;
     ir_id *x = pass_no_values(m, n_in);
     struct ir_type *types = arena_array(m->arena, struct ir_type, n_out + 1);
-    n_in -= (uint32_t)ir_attr_int_or(c->n->attrs, IR_KEY_told,
-                                     0); // lanes: too many now to tell one
+    // All lanes are one call, which can tell of no single one: without the operands that do.
+    n_in -= (uint32_t)ir_attr_int_or(c->n->attrs, IR_KEY_told, 0);
     for (uint32_t i = 0; i < n_in; i++)
         x[i] = batch_materialise(c, i);
     for (uint32_t i = 0; i < n_out; i++)
