@@ -66,12 +66,12 @@ typedef struct jot_type {
 } jot_type;
 #define JOT_TYPE(...) {JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))}
 
-// What jot_callback is to call.  Fields that are left out are zero: no context, the name
-// "callback", no results, and for .map 0 is JOT_CALLBACK_LANES.
+// What jot_callback is to call.  Fields that are left out are zero: no context, no name, no
+// results, and for .map 0 is JOT_CALLBACK_LANES.
 typedef struct jot_callback_spec {
     jot_callback_function *call; // not NULL
     void *ctx;                   // borrowed while any executable that was made with it lives
-    const char *name;            // in messages; NULL is "callback"
+    const char *name;            // in messages; NULL: none
     size_t n_out;
     const jot_type *out; // the types of the n_out results, those of one lane
     enum jot_callback_map map;

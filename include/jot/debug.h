@@ -17,9 +17,10 @@ JOT_BEGIN_C
 
 // The call fails with JOT_ERR_CHECK unless every element of holds, bool of any shape, is true;
 // results are then untouched.  The message of the call is
-//     prog.c:12: jot_assert(jot_greater(x, 0)): message, at [3, 1]
-// with the index of the first element that is false, in which lanes of a map lead; a scalar has
-// none; and ", in trip 5" of the loop around it.  The text is copied; NULL is "does not hold".  where is a literal.
+//     prog.c:12: jot_assert(jot_greater(x, 0)): message, at [3, 1], in lane 2, in trip 5
+// with the index of the first element that is false (a scalar has none), the lane of the jot_vmap
+// and the trip of the loop around it; of several "in lanes 2, 0, in trips 5, 17", the outermost
+// first.  The text is copied; NULL is "does not hold".  where is a literal.
 JOT_API void jot_assert_value(jot_value holds, const char *message, const char *where);
 
 // Calls a C function: jot/callback.h.  out receives the results, n_out of the spec, whose types it
@@ -30,8 +31,9 @@ JOT_API void jot_callback_values(const jot_callback_spec *spec, jot_value *out,
 
 // Writes to stdout when the values are there, in one piece: each {} of the format is a value, as
 // jot_array_print has it; {{ and }} are braces.  Under jot_vmap every lane of the values is
-// written, in order, with "[lane] " before it; in a branch or a while that lanes take by
-// themselves one lane is done after the other, without it.  In a lazy scope it is done at once.
+// written, in order, with "[lane] " before it, or "[2, 0] " under several, the outermost first.  In
+// a branch or a while that lanes take by themselves one lane is done after the other.  Trips are
+// not written: the index of a loop is a value for {}.  In a lazy scope it is done at once.
 // The format is copied, and may be of any length.  There are as many values as it has {}, or the trace is
 // in error; they end after n_in or before the first {0, 0}, which is none, and there is no limit
 // to them (the macro: 15).

@@ -10,8 +10,9 @@
 // tracing, and outside of x it is an error there (JOT_ERR_ARGUMENT), but for the starts of dynamic
 // slices, which are moved inside.  A value is never changed: an
 // update gives a new one, and compiled code writes into the memory of the old one where nothing
-// else needs it (a donated argument, a value used once).  Results do not depend on the number of
-// threads: of several values set at one place the last counts, and sums have one order.
+// else needs it later (a donated argument, a value that is read before), in loops, in branches, and
+// in gradients of both.  Results do not depend on the number of threads: of several values set at
+// one place the last counts, and sums have one order.
 #ifndef JOT_INDEXING_H
 #define JOT_INDEXING_H
 
@@ -36,7 +37,7 @@ enum jot_index_mode {
 enum jot_scatter_kind {
     JOT_SCATTER_SET, // x = y: the last update counts
     JOT_SCATTER_ADD, // x = x + y
-    JOT_SCATTER_MUL, // x = x y; its derivative in y needs a promise that no two updates meet
+    JOT_SCATTER_MUL, // x = x y; its derivative in y needs one place, or a promise that no two meet
     JOT_SCATTER_MIN, // the smaller, or NaN if one is
     JOT_SCATTER_MAX  // the larger, or NaN if one is
 };

@@ -477,11 +477,17 @@ static inline jot_value jot_take_array_(jot_value x, const jot_array *index, int
 {
     return jot_take_values(x, jot_from_array(index), axis);
 }
+static inline jot_value jot_take_number_(jot_value x, double index, int axis)
+{
+    return jot_take_values(x, jot_from_double(index), axis);
+}
 #define JOT_TAKE_FUNCTION_(index)                                                              \
     _Generic((index),                                                                          \
         jot_value: jot_take_values,                                                            \
         jot_array *: jot_take_array_,                                                          \
         const jot_array *: jot_take_array_,                                                    \
+        float: jot_take_number_,                                                               \
+        double: jot_take_number_,                                                              \
         default: jot_take_axis)
 #endif
 
@@ -640,7 +646,8 @@ static inline jot_value jot_take_array_(jot_value x, const jot_array *index, int
 #define jot_repeat(x, count, axis)                                                             \
     JOT_OP_("jot_repeat(" #x ", " #count ", " #axis ")", jot_repeat(JOT_V(x), (count), (axis)))
 #define jot_tile(...) JOT_SIZES_OP_(tile, #__VA_ARGS__, __VA_ARGS__)
-#define jot_slice(...) JOT_SLICE_(#__VA_ARGS__, __VA_ARGS__, 1, 0)
+#define jot_slice(...)                                                                         \
+    JOT_SLICE_(#__VA_ARGS__, __VA_ARGS__, 1, jot_slice_takes_x_axis_start_stop)
 #define JOT_SLICE_(t, x, axis, start, stop, step, ...)                                         \
     JOT_OP_("jot_slice(" t ")",                                                                \
             jot_slice_axis(JOT_V(x), (axis), (start), (stop), (step)))

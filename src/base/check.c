@@ -14,7 +14,7 @@ static int64_t extent(const struct check *c, int axis)
     return c->dims[axis] < 0 ? 1 : c->dims[axis];
 }
 
-static int lanes_of(const struct check *c)
+static int named_lanes(const struct check *c)
 {
     int n = 0;
     for (int axis = 0; axis < c->rank; axis++)
@@ -22,31 +22,38 @@ static int lanes_of(const struct check *c)
     return n;
 }
 
-// "[3, 1]" of element number `at`.
-static void add_index(const struct check *c, int64_t at, char *text, size_t size)
+// Where element number `at` is along each axis of the index.
+static void find_index(const struct check *c, int64_t at, int64_t *index)
 {
-    size_t n = strlen(text);
-    const int64_t *lane = c->counts + c->n_counts - lanes_of(c);
-    for (int axis = 0; axis < c->rank && n < size; axis++) {
+    const int64_t *lane = c->counts + c->n_counts - named_lanes(c);
+    for (int axis = 0; axis < c->rank; axis++) {
         int64_t step = 1;
         for (int later = axis + 1; later < c->rank; later++)
             step *= extent(c, later);
-        int64_t place = c->dims[axis] < 0 ? *lane++ : at / step % c->dims[axis];
-        n += (size_t)snprintf(text + n, size - n, "%s%" PRId64 "%s", axis ? ", " : ", at [",
-                              place, axis == c->rank - 1 ? "]" : "");
+        index[axis] = c->dims[axis] < 0 ? *lane++ : at / step % c->dims[axis];
     }
 }
 
-static void add_trips(const struct check *c, char *text, size_t size)
+// ", at [3, 1]"
+static void add_index(char *text, size_t size, int rank, const int64_t *index)
 {
     size_t n = strlen(text);
-    int n_trips = c->n_counts - lanes_of(c);
-    for (int i = 0; i < n_trips && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%" PRId64,
-                              i             ? ", "
-                              : n_trips > 1 ? ", in trips "
-                                            : ", in trip ",
-                              c->counts[i]);
+    for (int axis = 0; axis < rank && n < size; axis++)
+        n += (size_t)snprintf(text + n, size - n, "%s%" PRId64 "%s", axis ? ", " : ", at [",
+                              index[axis], axis == rank - 1 ? "]" : "");
+}
+
+void check_add_numbers(char *text, size_t size, const char *what, int n, const int64_t *numbers)
+{
+    size_t length = strlen(text);
+    for (int i = 0; i < n && length < size; i++) {
+        if (i == 0)
+            length += (size_t)snprintf(text + length, size - length, ", in %s%s", what,
+                                       n > 1 ? "s" : "");
+        if (length < size)
+            length += (size_t)snprintf(text + length, size - length, "%s%" PRId64,
+                                       i ? ", " : " ", numbers[i]);
+    }
 }
 
 jot_status check_all(const struct check *c)
@@ -58,7 +65,10 @@ jot_status check_all(const struct check *c)
     if (!bad)
         return JOT_OK;
     char text[LONGEST] = "";
-    add_index(c, bad - c->holds, text, sizeof text);
-    add_trips(c, text, sizeof text);
+    int64_t index[CHECK_MAX_RANK];
+    find_index(c, bad - c->holds, index);
+    add_index(text, sizeof text, c->rank - c->n_lanes, index + c->n_lanes);
+    check_add_numbers(text, sizeof text, "lane", c->n_lanes, index);
+    check_add_numbers(text, sizeof text, "trip", c->n_counts - named_lanes(c), c->counts);
     return status_fail(JOT_ERR_CHECK, "%s%s", c->what, text);
 }

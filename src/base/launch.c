@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 6
+#define PLAN_FORMAT 7
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -220,9 +220,13 @@ static jot_status check_check(const struct rt_plan *p, uint32_t i, const struct 
         return bad("step", i, "a check says nothing");
     if (s->operand_count < 1 || s->operand_count > 1 + CHECK_MAX_COUNTS)
         return bad("step", i, "a check needs flags");
+    const int64_t *params = p->params + s->param_first;
+    if (s->param_count < 1 || s->param_count > 1 + CHECK_MAX_RANK || params[0] < 0 ||
+        params[0] >= s->param_count)
+        return bad("step", i, "a check of no extents");
     uint32_t lanes = 0;
-    for (uint32_t k = 0; k < s->param_count; k++) {
-        int64_t extent = p->params[s->param_first + k];
+    for (uint32_t k = 1; k < s->param_count; k++) {
+        int64_t extent = params[k];
         lanes += extent == -1;
         if (extent < -1 ||
             (extent >= 0 && __builtin_mul_overflow(count, (uint64_t)extent, &count)))

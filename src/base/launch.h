@@ -35,8 +35,9 @@
 //                                       nearest that they say something for
 //     LIBRARY   what the routine says   calls the library routine `name` with its params
 //     CALLBACK  what the callback says  calls callback `index` of the program
-//     CHECK     flags, trips            fails unless all flags, bytes of an array whose extents are
-//                                       the params, are set (check.h); `name` is what it says
+//     CHECK     flags, trips            fails unless all flags are set (check.h), bytes of an array;
+//                                       params: how many axes of the index are lanes, its extents;
+//                                       `name` is what it says
 //
 // A target of step_count ends the program.
 //
@@ -67,6 +68,8 @@ struct arena;
 
 // Launches that a GPU keeps as one graph; more are not worth it.
 #define RT_GRAPH_MOST 5000
+// Trips of a while that are written into a graph, at most.
+#define RT_TURNS_MOST 4
 
 // A kernel of compiled code.  buffers: the operands of the step, in its order.  [begin, end): a
 // range of the outermost parallel index; chunk: its number.  scratch: scratch_bytes of the

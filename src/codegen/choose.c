@@ -19,17 +19,12 @@ static double block_cost(const struct cg_lowering *l, uint32_t block, nest_id ax
 static double best_cost(const struct cg_lowering *l, const struct nest_statement *s,
                         nest_id *out_axis);
 
-static bool has_values(const struct nest_index *x)
-{
-    return x->count && x->terms[x->count - 1].is_value;
-}
-
 static double access_cost(const struct nest_index *x, nest_id axis)
 {
     if (axis == NEST_NONE)
         return 1;
     int64_t factor = nest_index_factor(x, axis);
-    if (has_values(x))
+    if (nest_index_has_values(x))
         return 1.2;
     if (factor == 0)
         return 0.5 / VECTOR;
@@ -41,7 +36,7 @@ static double access_cost(const struct nest_index *x, nest_id axis)
 // Lanes that put at places of their own take longer than one after the other.
 static double put_cost(const struct nest_statement *s, nest_id axis)
 {
-    if (axis != NEST_NONE && !s->op && has_values(&s->index))
+    if (axis != NEST_NONE && !s->op && nest_index_has_values(&s->index))
         return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 16;
     return access_cost(&s->index, axis) * (s->op ? 2 : 1);
 }
@@ -248,7 +243,7 @@ static void look_at_steps(const struct cg_lowering *l, uint32_t block, nest_id a
             steps->touch_memory = true;
         else if (in_time && s->kind == NEST_LOAD)
             steps->touch_memory |=
-                has_values(&s->index) || nest_index_factor(&s->index, axis) != 0;
+                nest_index_has_values(&s->index) || nest_index_factor(&s->index, axis) != 0;
         else if (in_time && s->kind == NEST_OP)
             steps->ops += cost_of_op(s->op, s->dtype);
     }

@@ -30,6 +30,7 @@ struct machine {
     const struct ir_attrs *attrs;
     struct cg_module *module;
     LLVMBuilderRef b;
+    struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
 };
 
 // A value of a nest: bool is i1, a half type its 16 bits, a complex number two parts.
@@ -89,6 +90,8 @@ LLVMValueRef cg_in_step(struct machine *m, LLVMValueRef v);
 
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
+// Two numbers whose product is that of the sine and the cosine of x, in the range of these.
+void cg_sincos_factors(struct machine *m, LLVMValueRef x, LLVMValueRef *a, LLVMValueRef *b);
 // A rarely taken block for the condition, from open to close; close gives quick or slow.
 LLVMBasicBlockRef cg_cold_open(struct machine *m, LLVMValueRef condition,
                                LLVMBasicBlockRef *out_from);

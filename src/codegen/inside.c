@@ -85,13 +85,10 @@ static struct cg_fact of_op(const struct cg_lowering *l, struct cg_inside *p,
 static bool is_load_of(const struct cg_inside *p, nest_id id, const struct nest_statement *s)
 {
     bool is_inside = false;
-    for (uint32_t i = 0; i < s->index.count; i++)
-        if (s->index.terms[i].is_value)
-            return false;
     for (uint32_t i = 0; i < p->body->statements.count; i++)
         is_inside |= p->body->statements.at[i] == id && !p->is_left_out[i];
     return is_inside && s->kind == NEST_LOAD && dtype_is_integer(s->dtype) &&
-           s->guard == NEST_NONE;
+           s->guard == NEST_NONE && !nest_index_has_values(&s->index);
 }
 
 struct cg_fact cg_inside_fact(const struct cg_lowering *l, struct cg_inside *p, nest_id value)

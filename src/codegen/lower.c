@@ -288,13 +288,45 @@ static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
 static void lower_whole(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
                         LLVMValueRef begin, LLVMValueRef end, struct cg_onehot *onehot)
 {
+    struct cg_slides *slides = onehot ? NULL : cg_slides_open(l, s->body, axis, begin, end);
     struct cg_loop loop = cg_loop_open(l, begin, end, cg_int(l->module, l->lanes));
     l->axes[axis] = loop.index;
+    cg_slides_turn(l, slides);
     if (onehot)
         cg_onehot_lower(l, s->body, onehot);
     else
         lower_tile(l, s);
+    cg_slides_close(l);
     cg_loop_close(l, &loop);
+}
+
+static bool is_one_vector(const struct cg_lowering *l, LLVMValueRef begin, LLVMValueRef end)
+{
+    return LLVMIsConstant(begin) && LLVMIsConstant(end) &&
+           LLVMConstIntGetSExtValue(end) - LLVMConstIntGetSExtValue(begin) == l->lanes;
+}
+
+// Whole vectors in three parts.  Borders of one vector each have code of their own, in which
+// comparisons are constants; else one code is for both.
+static void lower_segments(struct cg_lowering *l, const struct nest_statement *s, nest_id axis,
+                           const struct cg_segment *inner, const struct cg_ranges *r)
+{
+    LLVMValueRef begin[] = {r->begin, r->inner_end}, end[] = {r->inner_begin, r->end};
+    if (is_one_vector(l, begin[0], end[0]) && is_one_vector(l, begin[1], end[1])) {
+        for (int i = 0; i < 2; i++) {
+            struct cg_segment side = {LLVMConstIntGetSExtValue(begin[i]),
+                                      LLVMConstIntGetSExtValue(end[i])};
+            cg_segment_enter(l, axis, &side);
+            lower_whole(l, s, axis, begin[i], end[i], NULL);
+        }
+    } else {
+        struct cg_loop sides = cg_border_open(l, r, &begin[0], &end[0]);
+        lower_whole(l, s, axis, begin[0], end[0], NULL);
+        cg_loop_close(l, &sides);
+    }
+    cg_segment_enter(l, axis, inner);
+    lower_whole(l, s, axis, r->inner_begin, r->inner_end, NULL);
+    cg_segment_leave(l, axis);
 }
 
 // The body along the vector axis: whole vectors, then a masked one.
@@ -304,7 +336,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
     LLVMBuilderRef b = l->m.b;
     l->vector_axis = axis;
     l->lanes = lanes;
-    LLVMValueRef first, last, length = LLVMBuildSub(b, end, begin, "");
+    LLVMValueRef length = LLVMBuildSub(b, end, begin, "");
     LLVMValueRef rest = LLVMBuildAnd(b, length, cg_int(l->module, (int64_t)lanes - 1), "");
     LLVMValueRef whole = LLVMBuildSub(b, end, rest, "");
     bool has_whole = !LLVMIsConstant(length) || LLVMConstIntGetSExtValue(length) >= lanes;
@@ -315,12 +347,7 @@ static void lower_lanes(struct cg_lowering *l, const struct nest_statement *s, n
         struct cg_segment segment;
         if (!onehot && cg_segment_find(l, s->body, axis, lanes, &segment)) {
             struct cg_ranges r = cg_ranges_of(l, &segment, begin, whole);
-            struct cg_loop sides = cg_border_open(l, &r, &first, &last);
-            lower_whole(l, s, axis, first, last, NULL);
-            cg_loop_close(l, &sides);
-            cg_segment_enter(l, axis, &segment);
-            lower_whole(l, s, axis, r.inner_begin, r.inner_end, NULL);
-            cg_segment_leave(l, axis);
+            lower_segments(l, s, axis, &segment, &r);
         } else {
             lower_whole(l, s, axis, begin, whole, onehot);
         }

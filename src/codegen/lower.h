@@ -18,6 +18,7 @@
 struct cg_accumulator;
 struct cg_gpu;
 struct cg_segment;
+struct cg_slides;
 
 #define CG_CHUNKS 8 // vectors side by side, at most
 
@@ -89,9 +90,10 @@ struct cg_lowering {
     struct cg_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
     bool *hoisted;            // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
-    struct cg_stack *stacks; // per statement
-    bool *prefetches;        // per statement: a load that asks for the same of the next row
-    nest_id row_axis;        // whose next point that is
+    struct cg_stack *stacks;  // per statement
+    struct cg_slides *slides; // of the loop over vectors being lowered, or NULL
+    bool *prefetches;         // per statement: a load that asks for the same of the next row
+    nest_id row_axis;         // whose next point that is
     const struct nest_statement *time; // the innermost seq around, NULL for none
     struct cg_gpu *gpu; // how its threads share the work (gpu/gpu.h); NULL on the host
     bool is_constant;   // the memory of the access being lowered is not written by the kernel
@@ -181,6 +183,17 @@ struct cg_ranges cg_ranges_of(struct cg_lowering *l, const struct cg_segment *se
 // A loop over the two ranges beside the inner one.
 struct cg_loop cg_border_open(struct cg_lowering *l, const struct cg_ranges *r,
                               LLVMValueRef *begin, LLVMValueRef *end);
+
+// slide.c: loads of a loop over whole vectors that are shuffles of others.  Finds those of the
+// block, before the loop; NULL for none.
+struct cg_slides *cg_slides_open(struct cg_lowering *l, uint32_t block, nest_id axis,
+                                 LLVMValueRef begin, LLVMValueRef end);
+// At the begin of its body; code from there to the close is of one turn.
+void cg_slides_turn(struct cg_lowering *l, struct cg_slides *x);
+void cg_slides_close(struct cg_lowering *l);
+// What the load, whose guard is given, reads; NULL when it is none of them.
+LLVMValueRef cg_slides_load(struct cg_lowering *l, const struct nest_statement *s,
+                            LLVMValueRef guard);
 
 // accumulate.c: the accumulators of one combine or one accumulating put.
 //
@@ -375,6 +388,28 @@ void cg_lines_store(struct cg_lowering *l, const struct cg_lines *x, bool ends);
 // while.c
 void cg_lower_while(struct cg_lowering *l, const struct nest_statement *s);
 
+// alone.c: a lane of a while that is left alone.  turns: how often the lanes go on together from one
+// count of them to the next, 0 when all stay together.  Between open and close what is lowered is
+// for the lane at a place among all vectors.
+struct cg_alone {
+    nest_id loop;
+    LLVMValueRef place, index; // and what the index of lane 0 was
+    struct cg_buffer *buffers; // with the locals of the lane
+    bool *puts_back;           // by buffer
+    struct cg_lowering outer;
+};
+unsigned cg_alone_turns(const struct cg_lowering *l, const struct nest_statement *s);
+struct cg_alone cg_alone_open(struct cg_lowering *l, const struct nest_statement *s,
+                              LLVMValueRef place);
+void cg_alone_close(struct cg_lowering *l, const struct cg_alone *a);
+// The place as a mask of vector c.
+LLVMValueRef cg_alone_mask(struct cg_lowering *l, const struct cg_alone *a, unsigned c);
+
+// pack.c: the while of a lane alone with vectors of carries, from what they are to what they become;
+// false when there are none.
+bool cg_lower_packed(struct cg_lowering *l, const struct nest_statement *s,
+                     const struct cg_value *init, struct cg_value *carries);
+
 // branch.c
 void cg_lower_if(struct cg_lowering *l, const struct nest_statement *s);
 // Whether some lane of the mask is set.
@@ -433,8 +468,8 @@ struct cg_kernel_step {
     bool exact_grid; // a block for every chunk
 };
 struct cg_kernel {
-    int n_steps; // 1, or 2: a parallel fold and its end; 3 on a GPU
-    struct cg_kernel_step steps[3];
+    int n_steps; // 1, or 2: a parallel fold and its end; up to 4 on a GPU
+    struct cg_kernel_step steps[4];
     uint64_t partial_bytes; // of results of chunks: the operand after the nest's own
     bool has_counter;       // a u32, 0 before and after: the operand after that (on a GPU)
 };

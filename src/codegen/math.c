@@ -130,11 +130,9 @@ static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wi
     return f ? f : LLVMAddFunction(m->module->module, symbol, *out_type);
 }
 
-static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool wide,
-                                      LLVMValueRef x)
+// A scalar function of all lanes.
+static LLVMValueRef by_lane(struct machine *m, LLVMValueRef f, LLVMTypeRef type, LLVMValueRef x)
 {
-    LLVMTypeRef type;
-    LLVMValueRef f = scalar_function(m, name, wide, 1, &type);
     unsigned lanes = cg_lanes_of(x);
     if (lanes == 1)
         return LLVMBuildCall2(m->b, type, f, &x, 1, "");
@@ -145,6 +143,14 @@ static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool 
         all = LLVMBuildInsertElement(m->b, all, y, LLVMConstInt(m->module->i32, i, 0), "");
     }
     return all;
+}
+
+static LLVMValueRef call_lane_by_lane(struct machine *m, const char *name, bool wide,
+                                      LLVMValueRef x)
+{
+    LLVMTypeRef type;
+    LLVMValueRef f = scalar_function(m, name, wide, 1, &type);
+    return by_lane(m, f, type, x);
 }
 
 // A function of the module that does a whole vector through the scalar function, kept out of line.
@@ -252,24 +258,39 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     return cg_cold_close(m, warm, from, y, again);
 }
 
-// Where the straight-line form does not hold on a GPU, which has no scalar functions to call:
-// those of base/math/math.c as a function of the module.
-static LLVMValueRef beyond_function(struct machine *m, const struct form *form, bool wide,
-                                    LLVMTypeRef *out_type)
+// A function of the module from a number of the type to one, and in *inner what writes it; its
+// builder is NULL when the function is there already.
+static LLVMValueRef open_function(struct machine *m, const char *prefix,
+                                  const struct form *form, LLVMTypeRef lane,
+                                  LLVMTypeRef *out_type, struct machine *inner)
 {
     char symbol[64];
-    snprintf(symbol, sizeof symbol, "jot_%s_%s", form->name, wide ? "f64" : "f32");
-    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
+    LLVMContextRef c = m->module->context;
+    snprintf(symbol, sizeof symbol, "jot_%s%s_%s", prefix, form->name,
+             lane == m->module->f64 ? "f64" : "f32");
     *out_type = LLVMFunctionType(lane, &lane, 1, 0);
+    *inner = (struct machine){.module = m->module};
     LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
     if (f)
         return f;
     f = LLVMAddFunction(m->module->module, symbol, *out_type);
     LLVMSetLinkage(f, LLVMInternalLinkage);
-    struct machine inner = {.module = m->module,
-                            .b = LLVMCreateBuilderInContext(m->module->context)};
+    inner->b = LLVMCreateBuilderInContext(c);
+    LLVMPositionBuilderAtEnd(inner->b, LLVMAppendBasicBlockInContext(c, f, ""));
+    return f;
+}
+
+// Where the straight-line form does not hold on a GPU, which has no scalar functions to call:
+// those of base/math/math.c as a function of the module.
+static LLVMValueRef beyond_function(struct machine *m, const struct form *form, bool wide,
+                                    LLVMTypeRef *out_type)
+{
+    struct machine inner;
+    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
+    LLVMValueRef f = open_function(m, "", form, lane, out_type, &inner);
+    if (!inner.b)
+        return f;
     LLVMBuilderRef b = inner.b;
-    LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(m->module->context, f, ""));
     LLVMValueRef x = LLVMGetParam(f, 0), hi, lo, quadrant;
     LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, call1(&inner, "llvm.fabs", x),
                                              LLVMConstReal(lane, INFINITY), "");
@@ -292,27 +313,48 @@ static LLVMValueRef beyond_function(struct machine *m, const struct form *form, 
     return f;
 }
 
+// The function for numbers of any size, as a function of the module.
+static LLVMValueRef whole_function(struct machine *m, const struct form *form, bool wide,
+                                   LLVMTypeRef *out_type)
+{
+    struct machine inner;
+    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
+    LLVMValueRef f = open_function(m, "whole_", form, lane, out_type, &inner);
+    if (!inner.b)
+        return f;
+    LLVMBuildRet(inner.b, cg_math(&inner, form->name, LLVMGetParam(f, 0), NULL));
+    LLVMDisposeBuilder(inner.b);
+    return f;
+}
+
 // y where a lane of the mask is clear, else what the function gives.
 static LLVMValueRef redo_beyond(struct machine *m, const struct form *form, bool wide,
                                 LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
 {
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, mask), &from);
     LLVMTypeRef type;
-    LLVMValueRef f = beyond_function(m, form, wide, &type), all = y;
-    unsigned lanes = cg_lanes_of(x);
+    LLVMValueRef f = beyond_function(m, form, wide, &type);
     // Other lanes get a number for which the function has digits of 2/pi.
     LLVMTypeRef lane_type = wide ? m->module->f64 : m->module->f32;
-    LLVMValueRef large = cg_splat(m, LLVMConstReal(lane_type, 0x1p100), lanes);
-    x = LLVMBuildSelect(m->b, mask, x, large, "");
-    for (unsigned i = 0; i < lanes; i++) {
-        LLVMValueRef lane = lanes > 1 ? cg_extract(m, x, i, 1) : x;
-        LLVMValueRef again = LLVMBuildCall2(m->b, type, f, &lane, 1, "");
-        all = lanes == 1 ? again
-                         : LLVMBuildInsertElement(m->b, all, again,
-                                                  LLVMConstInt(m->module->i32, i, 0), "");
-    }
+    LLVMValueRef large = cg_splat(m, LLVMConstReal(lane_type, 0x1p100), cg_lanes_of(x));
+    LLVMValueRef all = by_lane(m, f, type, LLVMBuildSelect(m->b, mask, x, large, ""));
     all = LLVMBuildSelect(m->b, mask, all, y, "");
     return cg_cold_close(m, warm, from, y, all);
+}
+
+static LLVMValueRef ranged_on_gpu(struct machine *m, const struct form *form, bool wide,
+                                  LLVMValueRef x)
+{
+    if (m->ranges && m->ranges->is_redo) {
+        LLVMTypeRef type;
+        LLVMValueRef f = whole_function(m, form, wide, &type);
+        return by_lane(m, f, type, x);
+    }
+    LLVMValueRef y = form->unary[wide](m, x), mask = form->out_of_range[wide](m, x);
+    if (!m->ranges)
+        return redo_beyond(m, form, wide, x, y, mask);
+    gpu_outside(m, mask);
+    return y;
 }
 
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
@@ -329,14 +371,26 @@ LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMVa
     LLVMValueRef result;
     if (form->binary[wide])
         result = form->binary[wide](m, x, y);
-    else if (form->out_of_range[wide] && lanes_now == 1 && !m->module->is_gpu)
+    else if (form->out_of_range[wide] && m->module->is_gpu)
+        result = ranged_on_gpu(m, form, wide, x);
+    else if (form->out_of_range[wide] && lanes_now == 1)
         result = call_lane_by_lane(m, name, wide, x);
     else
         result = form->unary[wide](m, x);
-    if (form->out_of_range[wide] && m->module->is_gpu)
-        result = redo_beyond(m, form, wide, x, result, form->out_of_range[wide](m, x));
-    else if (form->out_of_range[wide] && lanes_now > 1)
+    if (form->out_of_range[wide] && lanes_now > 1 && !m->module->is_gpu)
         result = redo_out_of_range(m, form, wide, x, result, form->out_of_range[wide](m, x));
     lanes_now = outer;
     return result;
+}
+
+void cg_sincos_factors(struct machine *m, LLVMValueRef x, LLVMValueRef *a, LLVMValueRef *b)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    unsigned outer = lanes_now;
+    lanes_now = cg_lanes_of(x);
+    if ((lanes_now > 1 ? LLVMGetElementType(type) : type) == m->module->f64)
+        sincos_factors_64(m, x, a, b);
+    else
+        sincos_factors_32(m, x, a, b);
+    lanes_now = outer;
 }

@@ -18,10 +18,11 @@
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
 // becomes registers, repeated values one.
 #define PASSES "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
-// Phases are functions of their loops, and vectors are read again behind branches.
+// Phases are functions of their loops, and vectors are read again behind branches.  Of neighbours
+// that are known to be aligned the back end reads several at once.
 #define GPU_PASSES                                                                             \
     "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"           \
-    "simplifycfg)"
+    "simplifycfg,infer-alignment)"
 
 struct cg_target {
     LLVMTargetMachineRef machine;

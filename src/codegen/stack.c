@@ -16,11 +16,6 @@
 #define STRIP 8    // steps
 #define WIDEST 16  // bytes of an access
 
-static bool has_values(const struct nest_index *x)
-{
-    return x->count && x->terms[x->count - 1].is_value;
-}
-
 static uint32_t count_uses(const struct cg_lowering *l, uint32_t block, nest_id buffer)
 {
     uint32_t n = 0;
@@ -40,7 +35,7 @@ bool cg_lies_along_time(const struct cg_lowering *l, const struct nest_statement
 {
     bool load = s->kind == NEST_LOAD;
     if ((!load && s->kind != NEST_PUT) || s->op || s->guard != NEST_NONE ||
-        has_values(&s->index) || cg_extent(l, seq) < SHORTEST)
+        nest_index_has_values(&s->index) || cg_extent(l, seq) < SHORTEST)
         return false;
     const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
     int64_t along = nest_index_factor(&s->index, seq->axes[0]);
@@ -450,7 +445,12 @@ int64_t cg_strip_find(struct cg_lowering *l, const struct nest_statement *seq)
         bool is_access = s->kind == NEST_LOAD || s->kind == NEST_PUT;
         moves |= is_access && nest_index_factor(&s->index, seq->axes[0]) != 0;
     }
-    if (!moves || l->lanes > 1 || gpu_is_together(l) || l->gpu->network)
+    if (gpu_is_together(l) || l->gpu->network)
+        return 1;
+    // Of several chains the assembler writes no steps out by itself.
+    if (l->lanes > 1 && !moves)
+        return cg_extent(l, seq) % (STRIP / l->lanes) ? 1 : STRIP / l->lanes;
+    if (!moves || l->lanes > 1)
         return 1;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];

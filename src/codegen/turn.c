@@ -5,6 +5,7 @@
 //
 // The state of each vector stands in registers of its own.  What is the same for all lanes is
 // computed in the first turn.
+#include "codegen/gpu/gpu.h"
 #include "codegen/lower.h"
 
 #include <string.h>
@@ -112,7 +113,11 @@ static void lower_run(struct cg_lowering *l, const nest_id *statements, uint32_t
 void cg_lower_list(struct cg_lowering *l, const nest_id *statements, uint32_t n)
 {
     for (uint32_t i = 0; i < n;) {
-        uint32_t end = i;
+        uint32_t end = i, ranged = l->gpu ? gpu_lower_ranged(l, statements + i, n - i) : 0;
+        if (ranged) {
+            i += ranged;
+            continue;
+        }
         while (l->together && end < n && !goes_together(l, cg_statement(l, statements[end])))
             end++;
         if (end > i)

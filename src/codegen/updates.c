@@ -11,16 +11,16 @@
 // Places that were stored a turn ago are read at once. Were they of the same turn, every read of y
 // would wait for them, and behind it all that follow.
 //
-// Where a place is a number that was loaded, once it is known to be inside (inside.c), it is
-// computed only for 16 of which some are not.
+// Where a place is a number that was loaded, once it is known to be inside (inside.c), nothing of it
+// is computed.  Where one of 16 is not, others are near, and some steps from there on are as above.
 //
-//     for n in steps of 16 {
-//       all of i[n] < M: y[i[n]] += u[n] 16 times; else vectors of these 16, and with tests
-//     }
+//     for (n = 0; n < N;)
+//       all of i[n] < M: y[i[n]] += u[n] 16 times, n += 16; else n .. n + 255 as above, n += 256
 #include "codegen/inside.h"
 
 #define STEPS 16
 #define MOST_UPDATES 8 // statements that are written out for each step
+#define STRETCH 256    // steps that are made in the longer way where one needs it
 #define AHEAD 576      // elements between what is used and what is asked for; no whole pages
 
 struct steps {
@@ -119,8 +119,7 @@ static bool find_inside(struct cg_lowering *l, struct steps *p)
 // A load that every step may do again: what it reads stands in the nearest cache.
 static bool is_plain_load(const struct nest_statement *s)
 {
-    return s->kind == NEST_LOAD && s->guard == NEST_NONE &&
-           !(s->index.count && s->index.terms[s->index.count - 1].is_value);
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && !nest_index_has_values(&s->index);
 }
 
 // Stores a vector as the one of a turn, even or odd.  The memory is volatile, for to take lanes out
@@ -331,20 +330,27 @@ static void lower_tested(struct cg_lowering *l, const struct nest_statement *s, 
     cg_if_close(l, &branch);
 }
 
-// 16 steps, and what the next 16 need meanwhile.
+// Which of two kept vectors is of the 16 steps from this one on.
+static LLVMValueRef turn_of(struct cg_lowering *l, LLVMValueRef first)
+{
+    LLVMValueRef turn = LLVMBuildUDiv(l->m.b, first, cg_int(l->module, STEPS), "");
+    return LLVMBuildAnd(l->m.b, turn, cg_int(l->module, 1), "");
+}
+
+// The steps from `begin` to `end`, 16 of them and what the next 16 need meanwhile.
 static void lower_ahead(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
-                        int64_t end)
+                        LLVMValueRef begin, LLVMValueRef end)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1), kept = NULL;
-    LLVMValueRef steps = cg_int(l->module, STEPS), last = cg_int(l->module, end - STEPS);
-    LLVMValueRef g = lower_early(l, s, p, zero, zero);
+    LLVMValueRef one = cg_int(l->module, 1), steps = cg_int(l->module, STEPS), kept = NULL;
+    LLVMValueRef last = LLVMBuildSub(b, end, steps, "");
+    LLVMValueRef g = lower_early(l, s, p, begin, turn_of(l, begin));
     if (g) {
         kept = cg_alloca(l, LLVMTypeOf(g), 1);
         LLVMBuildStore(b, g, kept);
     }
-    struct cg_loop loop = cg_loop_open(l, zero, cg_int(l->module, end), steps);
-    LLVMValueRef turn = LLVMBuildAnd(b, LLVMBuildUDiv(b, loop.index, steps, ""), one, "");
+    struct cg_loop loop = cg_loop_open(l, begin, end, steps);
+    LLVMValueRef turn = turn_of(l, loop.index);
     LLVMValueRef next = LLVMBuildAdd(b, loop.index, steps, "");
     next = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, next, last, ""), next, last, "");
     g = g ? LLVMBuildLoad2(b, LLVMTypeOf(g), kept, "") : NULL;
@@ -379,23 +385,27 @@ static LLVMValueRef loads_inside(struct cg_lowering *l, const struct nest_statem
     return bits_of(l, all);
 }
 
-// 16 steps by what was loaded, where that is inside.
+// By what was loaded, where that is inside.
 static void lower_loaded(struct cg_lowering *l, const struct nest_statement *s, struct steps *p,
-                         int64_t end)
+                         LLVMValueRef end)
 {
-    LLVMValueRef zero = cg_int(l->module, 0);
-    struct cg_loop loop =
-        cg_loop_open(l, zero, cg_int(l->module, end), cg_int(l->module, STEPS));
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef zero = cg_int(l->module, 0), done = cg_alloca(l, l->module->i64, 1);
+    struct cg_loop loop = cg_loop_open(l, zero, end, cg_int(l->module, STEPS));
     prefetch(l, s, p, loop.index);
+    LLVMBuildStore(b, loop.step, done);
     struct cg_branch branch = cg_if_open(l, all_of(l, loads_inside(l, s, p, loop.index)));
     p->is_inside = true;
     lower_early(l, s, p, loop.index, zero);
     lower_turn(l, s, p, loop.index, zero, NULL);
     p->is_inside = false;
     cg_else_open(l, &branch);
-    LLVMValueRef g = lower_early(l, s, p, loop.index, zero);
-    lower_tested(l, s, p, loop.index, zero, g);
+    LLVMValueRef left = LLVMBuildSub(b, end, loop.index, ""), most = cg_int(l->module, STRETCH);
+    left = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, left, most, ""), left, most, "");
+    LLVMBuildStore(b, left, done);
+    lower_ahead(l, s, p, loop.index, LLVMBuildAdd(b, loop.index, left, ""));
     cg_if_close(l, &branch);
+    loop.step = LLVMBuildLoad2(b, l->module->i64, done, "");
     cg_loop_close(l, &loop);
 }
 
@@ -406,9 +416,9 @@ bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s)
         return false;
     int64_t n = cg_extent(l, s), rest = n / STEPS * STEPS;
     if (find_inside(l, &p))
-        lower_loaded(l, s, &p, rest);
+        lower_loaded(l, s, &p, cg_int(l->module, rest));
     else
-        lower_ahead(l, s, &p, rest);
+        lower_ahead(l, s, &p, cg_int(l->module, 0), cg_int(l->module, rest));
     struct cg_loop loop =
         cg_loop_open(l, cg_int(l->module, rest), cg_int(l->module, n), cg_int(l->module, 1));
     l->axes[s->axes[0]] = loop.index;

@@ -119,7 +119,9 @@ static uint32_t uses(const struct cg_lowering *l, uint32_t block, nest_id buffer
 
 bool cg_is_inside(const struct cg_lowering *l, nest_id buffer, nest_id loop)
 {
-    return uses(l, cg_statement(l, loop)->body, buffer, loop) == uses(l, 0, buffer, NEST_NONE);
+    const struct nest_statement *s = cg_statement(l, loop);
+    return uses(l, s->body, buffer, loop) + uses(l, s->other, buffer, loop) ==
+           uses(l, 0, buffer, NEST_NONE);
 }
 
 const bool *cg_variation(const struct cg_lowering *l, nest_id loop, nest_id axis)

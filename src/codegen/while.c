@@ -3,17 +3,14 @@
 //
 // Lanes that end by themselves have a mask, with the carries: a step counts for lanes whose test
 // held every time, and puts for no others.  Of several vectors side by side each skips what it has
-// finished.  A lane that is left alone goes on without the others, in scalars: a step of vectors
-// waits for the mask.
+// finished.  A lane that is left alone goes on without the others (alone.c): a step of vectors waits
+// for the mask, and does its loops as often as the slowest lane asks for.
 //
 //     loop {
 //       for each vector: if (any active) { active &= test; if (any active) carry = step(carry) }
 //     } while (any active of any vector, and, asked now and then, more than one lane)
 //     if (one lane is active) while (test) carry[lane] = step(carry[lane])
 #include "codegen/lower.h"
-
-#define TURNS 32      // from one count of the lanes that are active to the next
-#define MOST_ALONE 32 // statements that are lowered for a lane alone; others hide the mask
 
 // One vector's part of the loop.
 struct part {
@@ -84,6 +81,41 @@ static void lower_as_one(struct cg_lowering *l, const struct nest_statement *s,
     LLVMPositionBuilderAtEnd(b, exit);
 }
 
+// The same with the test written twice, before the first step and behind each:
+//
+//     if (test) do carry = step(carry); while (test)
+//
+// NVIDIA's assembler (13.0) turns loops into this form by itself, and takes what an outer loop has
+// tested for what holds in all trips of an inner one: an inner test of the same flag goes away.
+static void lower_for_gpu(struct cg_lowering *l, const struct nest_statement *s,
+                          const struct part *init, struct part *out)
+{
+    LLVMBuilderRef b = l->m.b;
+    uint32_t n = s->n_in;
+    struct cg_value *carries = new_values(l, n), *next = new_values(l, n);
+    LLVMBasicBlockRef step = new_block(l), exit = new_block(l);
+    set(l, s->first_carry, n, init->carries);
+    cg_lower_block(l, s->body);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
+    LLVMBuildCondBr(b, l->values[s->yields[0]].re, step, exit);
+    LLVMPositionBuilderAtEnd(b, step);
+    for (uint32_t i = 0; i < n; i++)
+        carries[i] = cg_phi(l, init->carries[i], before);
+    set(l, s->first_carry, n, carries);
+    cg_lower_block(l, s->other);
+    take(l, s, s->yields + 1, next);
+    set(l, s->first_carry, n, next);
+    cg_lower_block(l, s->body);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
+    LLVMBuildCondBr(b, l->values[s->yields[0]].re, step, exit);
+    LLVMPositionBuilderAtEnd(b, exit);
+    out->carries = new_values(l, n);
+    for (uint32_t i = 0; i < n; i++) {
+        cg_phi_add(carries[i], next[i], latch);
+        out->carries[i] = cg_merge(l, init->carries[i], before, next[i], latch);
+    }
+}
+
 // A test and a step of one vector, for the lanes that are active; p becomes what they leave.  A
 // vector that is alone ends the loop where no lane is active.
 static void lower_turn(struct cg_lowering *l, const struct nest_statement *s, struct part *p,
@@ -142,30 +174,6 @@ static LLVMValueRef either(struct cg_lowering *l, LLVMValueRef a, LLVMValueRef b
 
 // ---- A lane alone
 
-// Statements of the block that are lowered for a lane alone; more than allowed where one has no
-// form for that.
-static uint32_t statements_alone(const struct cg_lowering *l, uint32_t block)
-{
-    uint32_t n = 0;
-    if (block == NEST_NONE)
-        return 0;
-    const struct nest_block *b = &l->nest->blocks.at[block];
-    for (uint32_t k = 0; k < b->statements.count && n <= MOST_ALONE; k++) {
-        nest_id id = b->statements.at[k];
-        const struct nest_statement *x = cg_statement(l, id);
-        if (l->hoisted[id])
-            continue;
-        bool reads = x->kind == NEST_LOAD && l->nest->buffers.at[x->buffer].role == NEST_IN &&
-                     !l->staged[id];
-        n++;
-        if (x->kind == NEST_IF)
-            n += statements_alone(l, x->body) + statements_alone(l, x->other);
-        else if (x->kind != NEST_OP && x->kind != NEST_CONST && x->kind != NEST_INDEX && !reads)
-            return MOST_ALONE + 1;
-    }
-    return n;
-}
-
 // The masks of all vectors as one word.
 static LLVMValueRef active_bits(struct cg_lowering *l, const struct part *parts, unsigned count)
 {
@@ -183,100 +191,6 @@ static LLVMValueRef active_bits(struct cg_lowering *l, const struct part *parts,
     return all;
 }
 
-// A place among all vectors, as a mask of those of one of them.
-static LLVMValueRef place_mask(struct cg_lowering *l, LLVMValueRef place, unsigned c)
-{
-    LLVMValueRef places =
-        cg_sequence(l->module, l->module->i32, l->lanes, (int64_t)c * l->lanes, 1);
-    return LLVMBuildICmp(l->m.b, LLVMIntEQ, places, cg_splat(&l->m, place, l->lanes), "");
-}
-
-// The element at the place; n vectors.
-static LLVMValueRef element(struct cg_lowering *l, LLVMValueRef place, unsigned n,
-                            const LLVMValueRef *v)
-{
-    LLVMBuilderRef b = l->m.b;
-    LLVMValueRef lanes = LLVMConstInt(l->module->i32, l->lanes, 0), x = NULL;
-    if (!v[0] || cg_lanes_of(v[0]) == 1)
-        return v[0];
-    LLVMValueRef part = LLVMBuildUDiv(b, place, lanes, "");
-    LLVMValueRef lane = LLVMBuildURem(b, place, lanes, "");
-    for (unsigned c = 0; c < n; c++) {
-        LLVMValueRef y = LLVMBuildExtractElement(b, v[c], lane, "");
-        LLVMValueRef is_it =
-            LLVMBuildICmp(b, LLVMIntEQ, part, LLVMConstInt(l->module->i32, c, 0), "");
-        x = x ? LLVMBuildSelect(b, is_it, y, x, "") : y;
-    }
-    return x;
-}
-
-// What one lane has of the values, where the loop reads those.
-struct lane_values {
-    struct cg_lowering *l;
-    LLVMValueRef place;
-    struct cg_value *of_lane;
-    bool *is_known; // or made in the loop
-};
-
-static void know(struct lane_values *v, nest_id id)
-{
-    LLVMValueRef re[CG_CHUNKS], im[CG_CHUNKS];
-    unsigned n = 0;
-    if (v->is_known[id])
-        return;
-    v->is_known[id] = true;
-    for (struct cg_turn t = {0}; cg_turn_next(v->l, &t); n++) {
-        re[n] = v->l->values[id].re;
-        im[n] = v->l->values[id].im;
-    }
-    v->of_lane[id] =
-        (struct cg_value){element(v->l, v->place, n, re), element(v->l, v->place, n, im)};
-}
-
-static void know_block(struct lane_values *v, uint32_t block)
-{
-    if (block == NEST_NONE)
-        return;
-    const struct nest_block *b = &v->l->nest->blocks.at[block];
-    for (uint32_t k = 0; k < b->statements.count; k++) {
-        const struct nest_statement *x = cg_statement(v->l, b->statements.at[k]);
-        if (v->l->hoisted[b->statements.at[k]])
-            continue;
-        for (uint32_t i = 0; i < x->n_in; i++)
-            know(v, x->in[i]);
-        for (uint32_t i = 0; i < x->index.count; i++)
-            if (x->index.terms[i].is_value)
-                know(v, x->index.terms[i].id);
-        if (x->kind == NEST_LOAD && x->guard != NEST_NONE)
-            know(v, x->guard);
-        if (x->kind == NEST_IF) {
-            know_block(v, x->body);
-            know_block(v, x->other);
-        }
-        for (uint32_t i = 0; i < x->n_yields; i++)
-            know(v, x->yields[i]);
-        for (uint32_t i = 0; i < x->n_results; i++)
-            v->is_known[x->result + i] = true;
-    }
-}
-
-static struct cg_value *values_of_lane(struct cg_lowering *l, const struct nest_statement *s,
-                                       LLVMValueRef place)
-{
-    uint32_t n = (uint32_t)l->nest->values.count;
-    struct lane_values v = {.l = l,
-                            .place = place,
-                            .of_lane = new_values(l, n),
-                            .is_known = arena_array(l->arena, bool, n + 1)};
-    for (uint32_t i = 0; i < s->n_in; i++)
-        know(&v, s->first_carry + i);
-    know_block(&v, s->body);
-    know_block(&v, s->other);
-    for (uint32_t i = 0; i <= s->n_in; i++)
-        know(&v, s->yields[i]);
-    return v.of_lane;
-}
-
 // The loop of the one lane at a place among all vectors; its carries go where they were.
 static void lower_alone(struct cg_lowering *l, const struct nest_statement *s,
                         struct part *parts, LLVMValueRef place)
@@ -284,30 +198,17 @@ static void lower_alone(struct cg_lowering *l, const struct nest_statement *s,
     struct part init = {.carries = new_values(l, s->n_in)}, end, *p = parts;
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); p++)
         set(l, s->first_carry, s->n_in, p->carries);
-    const struct cg_lowering outer = *l;
-    LLVMValueRef *index = &l->axes[l->vector_axis], first = *index;
-    l->values = values_of_lane(l, s, place);
-    *index = LLVMBuildAdd(l->m.b, first, LLVMBuildZExt(l->m.b, place, l->module->i64, ""), "");
-    l->lanes = 1;
-    l->vector_axis = NEST_NONE;
-    l->mask = l->tail = NULL;
-    l->chunks = NULL;
-    l->together = false;
+    struct cg_alone alone = cg_alone_open(l, s, place);
     for (uint32_t i = 0; i < s->n_in; i++)
         init.carries[i] = l->values[s->first_carry + i];
-    lower_as_one(l, s, &init, &end);
-    *index = first;
-    l->values = outer.values;
-    l->lanes = outer.lanes;
-    l->vector_axis = outer.vector_axis;
-    l->mask = outer.mask;
-    l->tail = outer.tail;
-    l->chunks = outer.chunks;
-    l->together = outer.together;
+    end.carries = new_values(l, s->n_in);
+    if (!cg_lower_packed(l, s, init.carries, end.carries))
+        lower_as_one(l, s, &init, &end);
+    cg_alone_close(l, &alone);
     p = parts;
     unsigned c = 0;
     for (struct cg_turn t = {0}; cg_turn_next(l, &t); p++, c++) {
-        LLVMValueRef mask = place_mask(l, place, c);
+        LLVMValueRef mask = cg_alone_mask(l, &alone, c);
         struct cg_value *carries = new_values(l, s->n_in);
         for (uint32_t i = 0; i < s->n_in; i++)
             carries[i] =
@@ -321,13 +222,13 @@ static void lower_alone(struct cg_lowering *l, const struct nest_statement *s,
 static LLVMBasicBlockRef leave_alone(struct cg_lowering *l, const struct nest_statement *s,
                                      const struct part *parts, unsigned count,
                                      LLVMBasicBlockRef head, LLVMBasicBlockRef before,
-                                     LLVMBasicBlockRef exit, struct part *out)
+                                     LLVMBasicBlockRef exit, unsigned turns, struct part *out)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef i32 = l->module->i32;
     LLVMBasicBlockRef test = new_block(l), alone = new_block(l), next = new_block(l);
     LLVMBasicBlockRef now = LLVMGetInsertBlock(b);
-    LLVMValueRef first = LLVMConstInt(i32, TURNS, 0), one = LLVMConstInt(i32, 1, 0);
+    LLVMValueRef first = LLVMConstInt(i32, turns, 0), one = LLVMConstInt(i32, 1, 0);
     LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(head));
     LLVMValueRef left = LLVMBuildPhi(b, i32, "");
     LLVMPositionBuilderAtEnd(b, now);
@@ -391,8 +292,9 @@ static void lower_apart(struct cg_lowering *l, const struct nest_statement *s,
         LLVMBuildCondBr(b, active, some, none);
         LLVMPositionBuilderAtEnd(b, some);
     }
-    if (statements_alone(l, s->body) + statements_alone(l, s->other) <= MOST_ALONE)
-        alone = leave_alone(l, s, parts, count, head, before, exit, of_alone);
+    unsigned turns = cg_alone_turns(l, s);
+    if (turns)
+        alone = leave_alone(l, s, parts, count, head, before, exit, turns, of_alone);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
     for (unsigned c = 0; c < count; c++) {
         LLVMAddIncoming(phis[c].mask, &parts[c].mask, &latch, 1);
@@ -425,6 +327,8 @@ void cg_lower_while(struct cg_lowering *l, const struct nest_statement *s)
     }
     if (cg_is_wide(l, s->yields[0]))
         lower_apart(l, s, init, parts);
+    else if (l->gpu)
+        lower_for_gpu(l, s, init, parts);
     else
         lower_as_one(l, s, init, parts);
     p = parts;

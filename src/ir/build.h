@@ -156,6 +156,7 @@ ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, 
 // IR_CHECK_TRIPS are kept.
 #define IR_CHECK_TRIPS 8
 #define IR_CHECK_LANES 16
+#define IR_LANES_UNKNOWN (-1) // its attribute `lanes`: of checks that nobody wrote
 void ir_check(struct ir_builder *b, ir_id holds, int n_trips, const ir_id *trips,
               const char *message, const char *place);
 // A call of host number `host` of the module: results of the n_out types, lanes leading.
@@ -167,6 +168,8 @@ const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs);
 // their order; the rank, or -1 when they do not fit.
 int ir_check_index(const struct ir_module *m, const struct ir_attrs *attrs,
                    struct ir_type holds, int64_t *dims);
+// How many of the first axes of that index are lanes, as far as the check knows.
+int ir_check_lanes(const struct ir_attrs *attrs);
 // The nodes of f in place of a call of it: out receives its results.
 void ir_inline(struct ir_builder *b, const struct ir_graph *f, const ir_id *in, ir_id *out);
 

@@ -20,7 +20,9 @@ struct ir_scan ir_scan_of(const struct ir_node *n)
 
 struct ir_while ir_while_of(const struct ir_node *n)
 {
+    int n_trips;
     const int64_t *functions = ir_field_find(n->attrs, IR_KEY_functions)->ints;
+    const int64_t *trips = ir_attr_ints(n->attrs, IR_KEY_trips, &n_trips);
     return (struct ir_while){
         .test = (uint32_t)functions[0],
         .step = (uint32_t)functions[1],
@@ -28,6 +30,7 @@ struct ir_while ir_while_of(const struct ir_node *n)
         .batched = (int)ir_attr_int_or(n->attrs, IR_KEY_batched, 0),
         .max_trips = ir_attr_int_or(n->attrs, IR_KEY_max_trips, IR_NO_BOUND),
         .slots = ir_attr_int_or(n->attrs, IR_KEY_slots, 0),
+        .trips = n_trips ? (enum ir_trips)trips[0] : IR_TRIPS_COUNTED,
     };
 }
 
@@ -58,8 +61,8 @@ ir_id ir_scan(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_
 ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const ir_id *in)
 {
     int64_t functions[] = {w->test, w->step};
-    int64_t batched = w->batched, max_trips = w->max_trips, slots = w->slots;
-    struct ir_field fields[5] = {IR_INTS(functions, 2, functions),
+    int64_t batched = w->batched, max_trips = w->max_trips, slots = w->slots, trips = w->trips;
+    struct ir_field fields[6] = {IR_INTS(functions, 2, functions),
                                  IR_INT(n_consts, w->n_consts)};
     int n = 2;
     if (batched)
@@ -68,6 +71,8 @@ ir_id ir_while(struct ir_builder *b, const struct ir_while *w, int n_in, const i
         fields[n++] = (struct ir_field)IR_INTS(max_trips, 1, &max_trips);
     if (slots)
         fields[n++] = (struct ir_field)IR_INTS(slots, 1, &slots);
+    if (trips != IR_TRIPS_COUNTED)
+        fields[n++] = (struct ir_field)IR_INTS(trips, 1, &trips);
     return ir_build(b, IR_while, n_in, in, ir_attrs_make(b->module, n, fields));
 }
 

@@ -33,6 +33,14 @@ enum {
     IR_CHECKPOINT_RECOMPUTE = -3, // only the carries before the first trip
 };
 
+// What messages call the trips of a while.
+enum ir_trips {
+    IR_TRIPS_COUNTED,  // their number
+    IR_TRIPS_IN_CARRY, // carry 0 before the trip, an i32 by lane
+    IR_TRIPS_LEFT,     // of those that are left, which is carry 0, the last
+    IR_TRIPS_UNNAMED,  // nothing: the loop is none that anybody wrote
+};
+
 #define IR_NO_BOUND (-1)
 #define IR_SLOTS 64 // of a while that has none
 
@@ -44,6 +52,7 @@ struct ir_while {
     int n_consts, batched;
     int64_t max_trips; // or IR_NO_BOUND: the loop ends then, though the test may hold
     int64_t slots;     // states that reverse mode keeps when there is no bound; 0 is IR_SLOTS
+    enum ir_trips trips;
 };
 
 struct ir_scan ir_scan_of(const struct ir_node *n);

@@ -5,11 +5,9 @@
 #include "ir/eval_ops.h"
 #include "ir/infer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 _Static_assert(IR_CHECK_TRIPS == CHECK_MAX_TRIPS, "as many trips in a node as in a message");
 _Static_assert(IR_CHECK_LANES == CHECK_MAX_LANES, "and as many lanes");
+_Static_assert(IR_MAX_RANK == CHECK_MAX_RANK, "and axes");
 
 static bool check_text(struct ir_infer *call, enum ir_key key)
 {
@@ -37,7 +35,8 @@ bool infer_check(struct ir_infer *call)
                               "trip %d of check is %s, not i64[]", i - 1, infer_text(call, t));
     }
     int64_t dims[IR_MAX_RANK];
-    if (ir_check_index(call->b->module, call->attrs, infer_in(call, 0), dims) < 0)
+    int rank = ir_check_index(call->b->module, call->attrs, infer_in(call, 0), dims);
+    if (rank < 0 || ir_check_lanes(call->attrs) > rank)
         return infer_fail(call, JOT_ERR_ARGUMENT,
                           "check of lanes at axes that its index has not");
     return check_text(call, IR_KEY_message) && check_text(call, IR_KEY_place);
@@ -63,6 +62,12 @@ int ir_check_index(const struct ir_module *m, const struct ir_attrs *attrs,
     return rank;
 }
 
+int ir_check_lanes(const struct ir_attrs *attrs)
+{
+    int64_t n = ir_attr_int_or(attrs, IR_KEY_lanes, 0);
+    return n < 0 ? 0 : n > IR_MAX_RANK ? IR_MAX_RANK + 1 : (int)n;
+}
+
 const char *ir_check_text(struct arena *arena, const struct ir_attrs *attrs)
 {
     const struct ir_field *message = ir_field_find(attrs, IR_KEY_message);
@@ -81,6 +86,7 @@ jot_status eval_check(const struct eval_call *c)
                           .holds = c->in[0].data,
                           .rank = ir_check_index(c->module, c->attrs, c->in[0].type, dims),
                           .dims = dims,
+                          .n_lanes = ir_check_lanes(c->attrs),
                           .n_counts = c->n_in - 1};
     for (int i = 1; i < c->n_in; i++)
         memcpy(&check.counts[i - 1], c->in[i].data, sizeof check.counts[0]);
@@ -201,46 +207,50 @@ jot_status eval_callback(const struct eval_call *c)
 struct ir_host_call ir_host_call_of(const struct ir_attrs *attrs, int n_in, int n_out)
 {
     int n_named;
-    ir_attr_ints(attrs, IR_KEY_lane_axes, &n_named);
+    const int64_t *axes = ir_attr_ints(attrs, IR_KEY_lane_axes, &n_named);
     int n_counts = (int)ir_attr_int_or(attrs, IR_KEY_told, 0);
     return (struct ir_host_call){.lanes = (int)ir_attr_int(attrs, IR_KEY_lanes),
                                  .n_in = n_in - n_counts,
                                  .n_out = n_out,
                                  .n_trips = n_counts - n_named,
-                                 .n_named = n_named};
+                                 .n_named = n_named,
+                                 .axes = axes};
 }
 
-// ", in trips 2, 7"
-static void add_counts(char *text, size_t size, const char *kind, int count,
-                       const jot_callback_array *numbers)
+// Adds the numbers in the last of a call's operands.
+static void add_counts(char *text, size_t size, const char *what, int n,
+                       const jot_callback_array *from)
 {
-    size_t n = strlen(text);
-    for (int i = 0; i < count && n < size; i++) {
-        if (i == 0)
-            n += (size_t)snprintf(text + n, size - n, ", in %s%s", kind, count > 1 ? "s" : "");
-        if (n < size)
-            n += (size_t)snprintf(text + n, size - n, "%s%" PRId64, i ? ", " : " ",
-                                  *(const int64_t *)numbers[i].data);
-    }
+    int64_t numbers[CHECK_MAX_COUNTS];
+    n = n < CHECK_MAX_COUNTS ? n : CHECK_MAX_COUNTS;
+    for (int i = 0; i < n; i++)
+        numbers[i] = *(const int64_t *)from[i].data;
+    check_add_numbers(text, size, what, n, numbers);
 }
 
 jot_status ir_host_call(const struct ir_host *h, const struct ir_host_call *c,
                         const jot_callback_array *all)
 {
     char counts[300] = "";
-    const jot_callback_array *after = all + c->n_in;
-    jot_callback_call call = {.n_in = (size_t)c->n_in,
-                              .n_out = (size_t)c->n_out,
-                              .in = all,
-                              .out = after + c->n_trips + c->n_named,
-                              .n_lanes = c->lanes};
+    const jot_callback_array *trips = all + c->n_in, *lanes = trips + c->n_trips;
+    struct ir_lane_call call = {.call = {.n_in = (size_t)c->n_in,
+                                         .n_out = (size_t)c->n_out,
+                                         .in = all,
+                                         .out = lanes + c->n_named,
+                                         .n_lanes = c->lanes},
+                                .n_named = c->n_named,
+                                .axes = c->axes,
+                                .named = lanes};
     unsigned before = status_failures();
-    jot_status status = h->call(h->ctx, &call);
+    jot_status status = h->call(h->ctx, &call.call);
     if (status == JOT_OK)
         return JOT_OK;
-    add_counts(counts, sizeof counts, "lane", c->n_named, after + c->n_trips);
-    add_counts(counts, sizeof counts, "trip", c->n_trips, after);
+    add_counts(counts, sizeof counts, "lane", c->n_named, lanes);
+    add_counts(counts, sizeof counts, "trip", c->n_trips, trips);
+    // Without a name the place says that it is a callback.
+    bool is_named = !*h->where || strcmp(h->name, IR_HOST_UNNAMED) != 0;
     return status_fail(
-        status, "%s%s%s: %s%s", h->where, *h->where ? ": " : "", h->name,
+        status, "%s%s%s%s%s%s", h->where, *h->where ? ": " : "", is_named ? h->name : "",
+        is_named ? ": " : "",
         status_failures() == before ? jot_status_name(status) : jot_error_message(), counts);
 }

@@ -25,6 +25,14 @@ jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const str
 struct ir_host_call {
     int lanes; // axes of operands and results that are lanes
     int n_in, n_trips, n_named, n_out;
+    const int64_t *axes; // where the numbers of lanes stand among the axes of lanes
+};
+// What a host is called with: one of jot's own may look beyond the call.
+struct ir_lane_call {
+    jot_callback_call call;
+    int n_named; // lanes that it is run for one after the other,
+    const int64_t *axes;
+    const jot_callback_array *named; // each an i64[]
 };
 struct ir_host_call ir_host_call_of(const struct ir_attrs *attrs, int n_in, int n_out);
 // A failure without a message gets one.

@@ -61,16 +61,19 @@ struct ir_where {
     uint32_t next; // 0: no more
 };
 
+#define IR_HOST_UNNAMED "callback"
+
 // A C function that graphs call (jot/debug.h).
 struct ir_host {
-    const char *name;  // in messages
+    const char *name;  // in messages; IR_HOST_UNNAMED: none
     const char *where; // "prog.c:12: jot_callback", or ""
     jot_callback_function *call;
     // Borrowed, and the same by address; or, with ctx_bytes, a copy, and the same by content.
     void *ctx;
     size_t ctx_bytes;
-    bool maps_batch; // mapped by one call over all lanes; otherwise a call for each lane
-    bool is_told;    // a message of its failure tells trips and lanes
+    bool maps_batch;  // mapped by one call over all lanes; otherwise a call for each lane
+    bool is_told;     // a message of its failure tells trips and lanes
+    bool names_lanes; // it is called with the numbers of lanes (struct ir_lane_call)
 };
 
 struct ir_memo; // results of transforms, private to passes

@@ -175,6 +175,10 @@ bool infer_while(struct ir_infer *call)
     if (ir_attr_int_or(call->attrs, IR_KEY_slots, 2) < 2)
         return infer_fail(call, JOT_ERR_ARGUMENT, "while with %lld slots: it needs 2",
                           (long long)ir_attr_int(call->attrs, IR_KEY_slots));
+    int n_trips;
+    const int64_t *trips = ir_attr_ints(call->attrs, IR_KEY_trips, &n_trips);
+    if (n_trips > 1 || (n_trips && (trips[0] < 0 || trips[0] > IR_TRIPS_UNNAMED)))
+        return infer_fail(call, JOT_ERR_ARGUMENT, "while whose trips are of no kind");
     for (int k = 0; k < 2; k++) {
         if (!check_count(call, names[k], "parameter", f[k]->n_params, call->n_in,
                          "consts, carries"))

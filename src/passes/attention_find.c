@@ -149,9 +149,8 @@ static bool find_product(const struct nest *n, const struct nest_statement *fold
         if (loads[i]->kind != NEST_LOAD || loads[i]->guard != NEST_NONE ||
             !dtype_is_half(loads[i]->dtype))
             return false;
-        for (uint32_t k = 0; k < loads[i]->index.count; k++)
-            if (loads[i]->index.terms[k].is_value)
-                return false;
+        if (nest_index_has_values(&loads[i]->index))
+            return false;
     }
     return loads[0]->dtype == loads[1]->dtype;
 }
@@ -188,9 +187,8 @@ static bool is_straight(const struct nest *n, const struct nest_statement *loop)
         if (!is_scalar(s) && s->kind != NEST_YIELD &&
             (s->kind != NEST_PUT || s->op || n->buffers.at[s->buffer].role != NEST_LOCAL))
             return false;
-        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
-            if (s->index.terms[k].is_value)
-                return false;
+        if (s->kind == NEST_LOAD && nest_index_has_values(&s->index))
+            return false;
     }
     return true;
 }

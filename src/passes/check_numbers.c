@@ -8,7 +8,7 @@
 // Checks are in the order of the ops, so the first that fails is that of the op that a NaN came
 // from. Loops count their trips, which the checks in them tell; of a scan of lanes that is an
 // axis of the index.  Lanes of a while that have left it are not checked: which are in it goes
-// along into the bodies of its step.
+// along into the bodies of its step.  Those that are in it are all in the same trip.
 //
 // Without kinds nothing is added but the trips to the checks there are, those of jot_assert.
 //
@@ -24,6 +24,8 @@ struct layout {
     uint32_t n_trips;
     uint32_t front;
     bool counts;
+    struct ir_type count; // i64, of the lanes of a while of lanes
+    enum ir_trips trips;  // of a loop; else unnamed
     uint32_t middle;
     uint32_t carries;      // results before the next count; NO_RESULT for a test
     int64_t length;        // of the loop: of a reverse scan, or -1
@@ -112,8 +114,16 @@ static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
                    n->op == IR_mul_z ? "its derivative" : ir_op_get((enum ir_op)n->op)->name);
     strbuf_add(&message, n->op == IR_param ? " is " : " gives ");
     strbuf_add(&message, c->kinds & PASS_CHECK_INF ? "NaN or infinity" : "NaN");
-    ir_check(c->b, or_done(c, is_sound(c->b, y, c->kinds)), (int)c->n_trips, c->trips,
-             message.text, place ? place : "");
+    if (!place)
+        place = "";
+    uint32_t n_trips = c->n_trips < IR_CHECK_TRIPS ? c->n_trips : IR_CHECK_TRIPS;
+    ir_id in[1 + IR_CHECK_TRIPS] = {or_done(c, is_sound(c->b, y, c->kinds))};
+    for (uint32_t i = 0; i < n_trips; i++)
+        in[1 + i] = c->trips[i];
+    ir_build(c->b, IR_check, 1 + (int)n_trips, in,
+             ir_attrs(m, IR_INT(lanes, IR_LANES_UNKNOWN),
+                      IR_BYTES(message, message.length, message.text),
+                      IR_BYTES(place, strlen(place), place)));
 }
 
 // -- Nodes with bodies ------------------------------------------------------------------------
@@ -123,6 +133,8 @@ static struct layout layout_of(const struct checker *c, uint32_t front)
 {
     struct layout l = {.n_trips = c->n_trips,
                        .front = front,
+                       .count = ir_type_make(c->b->module, JOT_I64, 0, NULL),
+                       .trips = IR_TRIPS_UNNAMED,
                        .length = -1,
                        .has_active = c->active != IR_NONE,
                        .test = IR_NONE};
@@ -191,6 +203,7 @@ static void check_scan(struct checker *c, const struct ir_node *n, const ir_id *
     uint32_t n_consts = (uint32_t)s.n_consts, n_carry = (uint32_t)s.n_carry;
     struct layout l = layout_of(c, n_consts);
     l.counts = !s.lanes;
+    l.trips = s.lanes ? IR_TRIPS_UNNAMED : IR_TRIPS_COUNTED;
     l.middle = n_consts + n_carry;
     l.carries = n_carry;
     l.length = s.reverse ? s.length : -1;
@@ -200,25 +213,31 @@ static void check_scan(struct checker *c, const struct ir_node *n, const ir_id *
     }
     l.first = s.first;
     l.part = s.part;
-    ir_id count = s.lanes ? IR_NONE : ir_scalar_int(c->b, JOT_I64, 0), *in = room_for(c, n);
+    ir_id count = s.lanes ? IR_NONE : ir_zeros(c->b, l.count), *in = room_for(c, n);
     int n_in = operands_for(c, n, x, &l, n_consts, count, in);
     s.body = check_function(c->b->module, s.body, c->kinds, &l);
     s.n_consts += (int)c->n_trips + (l.has_active && !l.active_is_row);
     s.n_carry += !s.lanes;
     if (s.lanes && c->kinds) {
-        s.body = rule_name_lane(c->b->module, s.body, (uint32_t)n_in, (int)s.lanes - 1);
+        s.body = rule_name_lane(c->b->module, s.body, (uint32_t)n_in, (int)s.lanes - 1,
+                                RULE_NAMED_NUMBERS);
         in[n_in++] = ir_iota(c->b, ir_type_make(c->b->module, JOT_I64, 1, &s.length), 0);
     }
     take_results(c, n, ir_scan(c->b, &s, n_in, in), s.lanes ? n->n_out : n_carry);
 }
 
-// Lanes of a while end at different trips: they are not counted, and its test is not checked.
+// The test of a while of lanes is not checked.
 static void check_while(struct checker *c, const struct ir_node *n, const ir_id *x)
 {
     struct ir_while w = ir_while_of(n);
-    bool counts = !w.batched;
+    struct ir_module *m = c->b->module;
+    bool counts = w.trips == IR_TRIPS_COUNTED;
     struct layout l = layout_of(c, (uint32_t)w.n_consts);
     l.counts = counts;
+    l.trips = w.trips;
+    if (w.batched)
+        l.count =
+            ir_type_make(m, JOT_I64, w.batched, ir_dims(m, ir_type_in(c->b, x[w.n_consts])));
     l.middle = n->n_in;
     l.carries = counts ? n->n_out : NO_RESULT;
     struct layout test = l;
@@ -226,10 +245,10 @@ static void check_while(struct checker *c, const struct ir_node *n, const ir_id 
     if (w.batched && c->kinds)
         l.test = w.test;
     ir_id *in = room_for(c, n);
-    ir_id count = counts ? ir_scalar_int(c->b, JOT_I64, 0) : IR_NONE;
+    ir_id count = counts ? ir_zeros(c->b, l.count) : IR_NONE;
     int n_in = operands_for(c, n, x, &l, (uint32_t)w.n_consts, count, in);
-    w.step = check_function(c->b->module, w.step, c->kinds, &l);
-    w.test = check_function(c->b->module, w.test, w.batched ? 0 : c->kinds, &test);
+    w.step = check_function(m, w.step, c->kinds, &l);
+    w.test = check_function(m, w.test, w.batched ? 0 : c->kinds, &test);
     w.n_consts += (int)c->n_trips + l.has_active;
     take_results(c, n, ir_while(c->b, &w, n_in, in), n->n_out);
 }
@@ -316,11 +335,28 @@ static void copy_checked(struct checker *c, const struct ir_node *n)
     }
 }
 
-// The number of the trip from the count, behind those of the loops around.
+// The largest of an array, as i64.
+static ir_id largest(struct ir_builder *b, ir_id v)
+{
+    int64_t axes[IR_MAX_RANK];
+    int rank = ir_type_in(b, v).rank;
+    for (int i = 0; i < rank; i++)
+        axes[i] = i;
+    return ir_convert(b, rank ? ir_reduce(b, IR_reduce_max, v, rank, axes) : v, JOT_I64);
+}
+
+// The number of the trip, behind those of the loops around.  Lanes that are in a while are in the
+// same trip, but on the way back, where each has others left.
 static void add_trip(struct checker *c, const struct layout *l, ir_id count)
 {
     struct ir_builder *b = c->b;
-    ir_id t = count;
+    ir_id carry = l->front < c->g->n_params ? c->map[l->front] : IR_NONE;
+    if (l->trips == IR_TRIPS_UNNAMED ||
+        (l->trips == IR_TRIPS_LEFT && ir_type_in(b, carry).rank > 0))
+        return;
+    ir_id t = largest(b, l->trips == IR_TRIPS_COUNTED ? count : carry);
+    if (l->trips == IR_TRIPS_LEFT)
+        t = ir_sub(b, t, ir_scalar_int(b, JOT_I64, 1));
     if (l->length >= 0)
         t = ir_sub(b, ir_scalar_int(b, JOT_I64, l->length - 1), t);
     if (l->first)
@@ -340,7 +376,7 @@ static ir_id take_params(struct checker *c, const struct layout *l)
         if (i == l->front && l->has_active && !l->active_is_row)
             c->active = ir_param(c->b, l->active);
         if (l->counts && i == l->middle)
-            count = ir_param(c->b, t);
+            count = ir_param(c->b, l->count);
         if (i < c->g->n_params)
             c->map[i] = ir_param(c->b, ir_type_of(c->g, i));
     }
@@ -373,8 +409,7 @@ static uint32_t build(struct ir_module *m, uint32_t f, unsigned kinds, const str
                         .trips = pass_no_values(m, l->n_trips + 1),
                         .active = IR_NONE};
     ir_id count = take_params(&c, l);
-    if (l->counts)
-        add_trip(&c, l, count);
+    add_trip(&c, l, count);
     if (l->test != IR_NONE)
         enter_lanes(&c, l->test);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++)
@@ -394,6 +429,7 @@ static uint32_t check_function(struct ir_module *m, uint32_t f, unsigned kinds,
     uint64_t h = hash_combine(hash_combine(kinds, l->n_trips), l->front);
     h = hash_combine(hash_combine(h, l->counts), l->counts ? l->middle : 0);
     h = hash_combine(hash_combine(h, l->counts ? l->carries : 0), (uint64_t)l->length);
+    h = hash_combine(hash_combine(h, l->trips), hash_bytes(0, &l->count, sizeof l->count));
     h = hash_combine(hash_combine(h, l->has_active), l->active_is_row);
     h = hash_combine(h, l->has_active ? hash_bytes(0, &l->active, sizeof l->active) : 0);
     h = hash_combine(hash_combine(hash_combine(h, l->test), (uint64_t)l->first),

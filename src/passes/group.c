@@ -539,6 +539,8 @@ static void decide_index(struct schedule *s, ir_id v)
         return;
     else if (s->is_output[v] || s->is_forced[v])
         store_alone(s, v, &l, "result");
+    else if (s->is_old[v])
+        store_alone(s, v, &l, "read before an update");
     else if (!is_chain_short(s, &l))
         store_alone(s, v, &l, "kernel is full");
     else
@@ -568,6 +570,10 @@ static void decide_value(struct schedule *s, ir_id v)
         return;
     if (node_is_update(ir_node_of(s->g, v))) {
         group_store_update(s, v, &l);
+        return;
+    }
+    if (s->is_old[v]) {
+        store_alone(s, v, &l, "read before an update");
         return;
     }
     if (is_dear_to_repeat(s, v, &l)) {
@@ -666,6 +672,7 @@ void group_values(struct schedule *s)
     for (uint32_t i = 0; i < s->g->outputs.count; i++)
         if (ir_node_of(s->g, s->g->outputs.at[i])->op != IR_const)
             s->is_output[s->g->outputs.at[i]] = true;
+    group_find_old(s);
     for (uint32_t i = s->g->nodes.count; i-- > 0;) {
         const struct ir_node *n = &s->g->nodes.at[i];
         if (node_is_steps(n)) {

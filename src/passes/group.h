@@ -22,6 +22,8 @@ uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list 
 // group_alone.c
 bool node_is_update(const struct ir_node *n);
 bool node_is_steps(const struct ir_node *n); // a loop, a branch, an effect: a step or several
+// Finds what is read of values that are written over.
+void group_find_old(struct schedule *s);
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l);
 void group_store_steps(struct schedule *s, const struct ir_node *n);
 // false, and nothing is done, when it is none that the library or the loop makes.

@@ -8,39 +8,49 @@ bool node_is_update(const struct ir_node *n)
     return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
 }
 
-// Whether v is computed from x.
-static bool depends_on(const struct schedule *s, ir_id v, ir_id x)
+// Marks the values that are computed from v.
+static void find_computed(const struct ir_graph *g, ir_id v, bool *is_computed)
+{
+    memset(is_computed, 0, g->values.count * sizeof *is_computed);
+    is_computed[v] = true;
+    for (uint32_t at = g->values.at[v].node; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool is_any = false;
+        for (uint32_t i = 0; i < n->n_in && !is_any; i++)
+            is_any = is_computed[ir_operand(g, n, i)];
+        for (uint32_t k = 0; is_any && k < n->n_out; k++)
+            is_computed[n->out + k] = true;
+    }
+}
+
+// Finds values of x, without those of v, that are read by what v is made of or is computed from it.
+static void find_old_of(struct schedule *s, ir_id x, ir_id v, bool *of_old, bool *of_new)
 {
     const struct ir_graph *g = s->g;
-    bool *wanted = arena_array(s->scratch, bool, v + 1);
-    wanted[v] = true;
-    for (ir_id y = v; y > x; y--) {
-        const struct ir_node *n = ir_node_of(g, y);
-        for (uint32_t i = 0; wanted[y] && i < n->n_in; i++)
-            wanted[ir_operand(g, n, i)] = true;
-    }
-    return wanted[x];
-}
-
-static bool may_die(const struct schedule *s, ir_id x)
-{
-    return x >= s->g->n_params || (s->options->donated && s->options->donated[x]);
-}
-
-// Whether y, of fewer elements, is computed from x or from what updates made x of, in its memory.
-static bool reads_overwritten(const struct schedule *s, ir_id y, ir_id x)
-{
-    for (;; x = ir_operand(s->g, ir_node_of(s->g, x), 0)) {
-        if (s->uses[x] > 1 && may_die(s, x) && y > x && value_count(s, y) < value_count(s, x) &&
-            depends_on(s, y, x))
-            return true;
-        if (x < s->g->n_params || !node_is_update(ir_node_of(s->g, x)))
-            return false;
+    find_computed(g, x, of_old);
+    find_computed(g, v, of_new);
+    for (uint32_t at = g->values.at[v].node; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        for (uint32_t i = 0; n->n_out && of_new[n->out] && i < n->n_in; i++) {
+            ir_id y = ir_operand(g, n, i);
+            s->is_old[y] |= y != x && of_old[y] && !of_new[y] && y >= g->n_params &&
+                            value_count(s, y) < value_count(s, x);
+        }
     }
 }
 
-// A kernel that changes the operand where it is.  What is computed from the operand, or from what
-// that was before other updates, is stored before, so that none of them need keep it.
+void group_find_old(struct schedule *s)
+{
+    bool *of_old = arena_array(s->scratch, bool, s->g->values.count + 1);
+    bool *of_new = arena_array(s->scratch, bool, s->g->values.count + 1);
+    for (ir_id v = s->g->n_params; v < s->g->values.count; v++) {
+        ir_id x = schedule_overwritten(s->g, v);
+        if (x != IR_NONE && s->uses[x] > 1 && schedule_may_die(s, x) && !s->is_output[x])
+            find_old_of(s, x, v, of_old, of_new);
+    }
+}
+
+// A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
@@ -66,7 +76,6 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
         struct demand to = d;
         if (i != updates)
             to.view = axes_operand_view(s, n, i, d.view);
-        s->is_forced[y] |= y >= s->g->n_params && reads_overwritten(s, y, x);
         group_want(s, y, to);
     }
 }

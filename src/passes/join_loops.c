@@ -224,7 +224,7 @@ static const struct ir_graph *join(struct join *j, uint32_t a, uint32_t b, const
         if (*reason)
             return NULL;
         int64_t lanes = lane_count(&s, n);
-        *reason = "their lanes are others";
+        *reason = "they have different lanes";
         return lanes == lane_count(&j->s, &g->nodes.at[a]) &&
                        lanes == lane_count(&j->s, &g->nodes.at[b])
                    ? made

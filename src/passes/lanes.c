@@ -8,6 +8,7 @@
 // lane computes them.
 #define SMALL_COUNT 8
 #define SMALL_PART 16
+#define LONG_ENOUGH 16 // lanes, for vectors along them
 
 // Calls f for every value of the graph and of its bodies until it says true; whether it did.
 static bool any_view(struct lanes *l, struct lane_graph *f,
@@ -145,6 +146,23 @@ struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g, const st
     add_subjects(l, l->top, n);
     choose_lanes(l);
     return l;
+}
+
+bool lanes_keep_tested(struct lanes *l, const struct ir_node *n)
+{
+    if (n->op != IR_while)
+        return false;
+    struct lane_graph *test = l->top->bodies[n - l->top->g->nodes.at][0];
+    struct view v = test->view[test->g->outputs.at[0]];
+    struct atoms tested = axes_intersect(&l->space, l->lanes, axes_of_view(&l->space, v)),
+                 others = axes_minus(&l->space, l->lanes, tested);
+    for (uint32_t i = 0; i < others.count; i++)
+        if (l->space.atoms.at[others.at[i]].extent >= LONG_ENOUGH)
+            return false;
+    if (!others.count || axes_product(&l->space, tested) < LONG_ENOUGH)
+        return false;
+    l->lanes = tested;
+    return true;
 }
 
 struct atoms lanes_inner(struct lanes *l, struct atoms dim)

@@ -37,6 +37,8 @@ void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 // Memory is the scratch arena's.
 struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g,
                        const struct ir_node *n);
+// Whether the test of the while has fewer lanes, but for short axes: then these are no lanes any more.
+bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
 struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);

@@ -257,6 +257,11 @@ extern const char *const nest_space_names[NEST_MEMORY + 1];
 struct nest_index nest_index_make(struct arena *arena, int64_t constant, int n,
                                   const struct nest_term *terms);
 int64_t nest_index_factor(const struct nest_index *x, nest_id axis); // 0 when absent
+// Whether a place depends on a value read in the kernel: such terms stand last.
+static inline bool nest_index_has_values(const struct nest_index *x)
+{
+    return x->count && x->terms[x->count - 1].is_value;
+}
 
 // By buffer: the loop of which each iteration has a local of its own (see above), NEST_NONE for the
 // whole kernel and for buffers that are not locals.
@@ -397,6 +402,8 @@ static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)
 enum nest_loop_class { NEST_LOOP_STEPS, NEST_LOOP_BLOCK, NEST_LOOP_GRID };
 enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
                                       const char **out_why);
+// Whether a GPU runs the while that step i opens as a node of a graph, no flag of which the host reads.
+bool nest_loop_is_node(const struct nest_program *p, uint32_t i);
 static inline bool nest_loop_is_resident(const struct nest_program *p, uint32_t i)
 {
     const char *why;

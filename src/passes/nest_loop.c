@@ -74,3 +74,45 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
         is_graph ? "a graph of its launches is faster" : "a phase is worth several blocks";
     return is_graph ? NEST_LOOP_STEPS : NEST_LOOP_GRID;
 }
+
+// ---- Nodes of graphs
+
+// Whether the host has no part in the steps first .. end - 1.
+static bool is_captured(const struct nest_program *p, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        uint32_t last = nest_step_loops(t) ? nest_step_end(p, i) : i;
+        bool is_loop = nest_loop_is_resident(p, i) || nest_loop_is_node(p, i) ||
+                       (t->kind == NEST_STEP_LOOP && is_captured(p, i + 1, last) &&
+                        launches(p, i, last + 1) <= RT_GRAPH_MOST);
+        if (!is_loop && t->kind != NEST_STEP_KERNEL && t->kind != NEST_STEP_GEMM &&
+            t->kind != NEST_STEP_COPY && t->kind != NEST_STEP_TEST)
+            return false;
+        i = last;
+    }
+    return true;
+}
+
+// Whether the memories that the loop moves are where they were after a few trips.
+static bool comes_round(const struct nest_program *p, uint32_t loop)
+{
+    uint32_t turns = 1;
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        if ((m->place != NEST_ROW && m->place != NEST_TURN) || m->loop != loop)
+            continue;
+        if (m->place == NEST_ROW || (turns % m->n_of && m->n_of % turns))
+            return false;
+        turns = m->n_of > turns ? m->n_of : turns;
+    }
+    return turns <= RT_TURNS_MOST;
+}
+
+bool nest_loop_is_node(const struct nest_program *p, uint32_t i)
+{
+    const struct nest_step *t = &p->steps.at[i];
+    return t->kind == NEST_STEP_WHILE && t->trips == NEST_NO_BOUND &&
+           !nest_loop_is_resident(p, i) && comes_round(p, t->loop) &&
+           is_captured(p, i + 1, nest_step_end(p, i));
+}

@@ -15,15 +15,15 @@
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
 //       step copy (3, 1)
-//       memory row 0 reverse of 3 : f32[4]
-//       memory turn 0 at 1 of 4 5 : f32[4]
+//       memory row of 3 in loop 0 reverse : f32[4]
+//       memory turn of 5, 4 in loop 0 : f32[4]           5 in the first trip, 4 in the next, 5
 //       step loop 0 trips 10 ()
 //       step while 1 trips -1 ()
 //       step test (7)
 //       step branch (8)
 //       step case ()
 //       step end ()
-//       step check "prog.c:3: x is negative" [2, 3] (5)
+//       step check "prog.c:3: x is negative" [0, 2, 3] (5)
 //       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3, 0, 0] (5, 6)
 //     }
 //     kernel ...
@@ -127,12 +127,9 @@ static void print_bytes(struct strbuf *s, const unsigned char *data, size_t n)
 
 static void print_view(struct strbuf *s, const struct nest_memory *m)
 {
-    strbuf_printf(s, " %u%s", m->loop, m->reverse ? " reverse" : "");
-    if (m->place == NEST_TURN)
-        strbuf_printf(s, " at %u", m->index);
-    strbuf_add(s, " of");
     for (uint32_t i = 0; i < m->n_of; i++)
-        strbuf_printf(s, " %u", m->of[i]);
+        strbuf_printf(s, "%s %u", i ? "," : " of", m->of[(m->index + i) % m->n_of]);
+    strbuf_printf(s, " in loop %u%s", m->loop, m->reverse ? " reverse" : "");
 }
 
 static void print_memory(struct strbuf *s, const struct nest_memory *m)
@@ -268,20 +265,19 @@ static bool parse_choice(struct lexer *l, int n, const char *const *names, int *
 static bool parse_view(struct lexer *l, struct nest_memory *m)
 {
     VEC(uint32_t) of = {0};
-    if (!lex_u32(l, &m->loop))
+    if (!lex_expect_keyword(l, "of"))
         return false;
-    m->reverse = lex_keyword(l, "reverse");
-    if ((m->place == NEST_TURN && (!lex_expect_keyword(l, "at") || !lex_u32(l, &m->index))) ||
-        !lex_expect_keyword(l, "of"))
-        return false;
-    while (lex_is_digit(lex_peek(l))) {
+    do {
         uint32_t i;
         if (!lex_u32(l, &i))
             return false;
         vec_push(l->arena, &of, i);
-    }
+    } while (lex_char(l, ','));
     m->n_of = of.count;
     m->of = of.at;
+    if (!lex_expect_keyword(l, "in") || !lex_expect_keyword(l, "loop") || !lex_u32(l, &m->loop))
+        return false;
+    m->reverse = lex_keyword(l, "reverse");
     return true;
 }
 

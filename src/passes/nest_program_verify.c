@@ -192,7 +192,11 @@ static void check_check(struct checker *c, uint32_t i)
     const struct nest_step *t = &c->p->steps.at[i];
     int64_t count = 1;
     uint32_t lanes = 0;
-    for (uint32_t k = 0; k < t->n_params; k++) {
+    if (t->n_params < 1 || t->params[0] < 0 || t->params[0] >= t->n_params) {
+        fault(c, "step %u checks lanes that are not there", i);
+        return;
+    }
+    for (uint32_t k = 1; k < t->n_params; k++) {
         lanes += t->params[k] == -1;
         if (t->params[k] != -1 &&
             (t->params[k] < 0 || __builtin_mul_overflow(count, t->params[k], &count)))

@@ -30,11 +30,6 @@ static int64_t extent(const struct verifier *v, nest_id axis)
     return v->nest->axes.at[axis].extent;
 }
 
-static bool has_values(const struct nest_index *x)
-{
-    return x->count && x->terms[x->count - 1].is_value;
-}
-
 static void add_motion(struct motions *m, wide factor, int64_t length)
 {
     if (m->count < MAX_MOTIONS)
@@ -109,7 +104,7 @@ static bool is_inside(const struct verifier *v, const struct nest_access *a, boo
 
 static void check_range(struct verifier *v, const struct nest_access *a)
 {
-    if (!a->is_sure || has_values(a->index))
+    if (!a->is_sure || nest_index_has_values(a->index))
         return;
     bool places = false;
     for (uint32_t i = 0; i < a->depth; i++)
@@ -202,7 +197,7 @@ static struct motions put_motions(struct verifier *v, const struct nest_access *
 
 static void check_one_point(struct verifier *v, const struct nest_access *a, uint32_t scope)
 {
-    if (!a->is_sure || has_values(a->index))
+    if (!a->is_sure || nest_index_has_values(a->index))
         return;
     const char *name = v->nest->buffers.at[a->buffer].name;
     struct motions m = put_motions(v, a, scope);
@@ -237,7 +232,7 @@ static void check_accumulating(struct verifier *v, const struct nest_access *a, 
             nest_fault(v, "its index uses axis %s of the loop that it accumulates over",
                        v->nest->axes.at[fold->axes[i]].name);
     uint32_t depth = stored_depth(a);
-    if (!has_values(a->index))
+    if (!nest_index_has_values(a->index))
         return;
     for (uint32_t i = scope; i < depth; i++)
         if (statement(v, a->path[i])->kind == NEST_PAR)
@@ -296,7 +291,8 @@ static bool crosses(const struct verifier *v, const struct nest_index *put,
 static void check_pair(struct verifier *v, const struct nest_access *put,
                        const struct nest_access *load, uint32_t scope)
 {
-    if (!put->is_sure || !load->is_sure || has_values(put->index) || has_values(load->index))
+    if (!put->is_sure || !load->is_sure || nest_index_has_values(put->index) ||
+        nest_index_has_values(load->index))
         return;
     for (uint32_t i = scope; i < put->depth && i < load->depth; i++) {
         if (put->path[i] != load->path[i])

@@ -288,9 +288,10 @@ void plan_print(struct strbuf *s, const struct nest_program *p)
         if (m->place == NEST_TEMPORARY || m->place == NEST_CONSTANT)
             strbuf_printf(s, " at %llu", (unsigned long long)m->offset);
         if (nest_memory_is_view(m)) {
-            strbuf_printf(s, " in loop %u of", m->loop);
             for (uint32_t k = 0; k < m->n_of; k++)
-                strbuf_printf(s, " %u", m->of[k]);
+                strbuf_printf(s, "%s %u", k ? "," : " of memory",
+                              m->of[(m->index + k) % m->n_of]);
+            strbuf_printf(s, " by trips of loop %u", m->loop);
         }
         if (m->place == NEST_OUTPUT && p->donated && p->donated[m->index] >= 0)
             strbuf_printf(s, " in the memory of input %d", (int)p->donated[m->index]);

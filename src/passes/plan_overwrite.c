@@ -100,17 +100,13 @@ static bool is_axis_of(const struct nest *n, nest_id loop, nest_id axis)
     return false;
 }
 
-static bool has_value(const struct nest_index *x)
-{
-    return x->count && x->terms[x->count - 1].is_value;
-}
-
 // Whether the forms use the axes of the outermost loop alike and the others by the same factors
 // and extents: in one point they then visit the same elements.
 static bool covers_same(const struct nest *n, nest_id point, const struct nest_index *x,
                         const struct nest_index *y)
 {
-    if (x->constant != y->constant || x->count != y->count || has_value(x) || has_value(y))
+    if (x->constant != y->constant || x->count != y->count || nest_index_has_values(x) ||
+        nest_index_has_values(y))
         return false;
     for (uint32_t i = 0; i < x->count; i++) {
         struct nest_term t = x->terms[i];
@@ -134,7 +130,8 @@ static bool covers_same(const struct nest *n, nest_id point, const struct nest_i
 
 static bool same_form(const struct nest_index *x, const struct nest_index *y)
 {
-    if (x->constant != y->constant || x->count != y->count || has_value(x) || has_value(y))
+    if (x->constant != y->constant || x->count != y->count || nest_index_has_values(x) ||
+        nest_index_has_values(y))
         return false;
     for (uint32_t i = 0; i < x->count; i++)
         if (x->terms[i].id != y->terms[i].id || x->terms[i].factor != y->terms[i].factor)

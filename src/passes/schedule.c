@@ -12,8 +12,6 @@
 #include "passes/points.h"
 #include "passes/transform.h"
 
-#include <stdlib.h>
-
 #define LEAST_ACCUMULATION 1024 // numbers that are not worth a kernel of their own
 
 // ---- Calls
@@ -260,55 +258,24 @@ static void add_copies(struct schedule *s, const uint32_t *out)
     }
 }
 
-struct ordered {
-    uint32_t rank, group;
-    bool is_update;
-    ir_id first;
-};
-
-static ir_id first_value(const struct schedule *s, const struct group *g)
-{
-    bool is_steps = g->kind == GROUP_CONTROL || g->kind == GROUP_EFFECT;
-    return is_steps ? s->g->nodes.at[g->node].out : g->roots.at[0];
-}
-
-// Groups of higher rank first: they are read by those of lower rank only.  Updates are the last of
-// theirs, for others may read what they overwrite.
-static int compare_order(const void *a, const void *b)
-{
-    const struct ordered *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank > y->rank ? -1 : 1;
-    if (x->is_update != y->is_update)
-        return x->is_update ? 1 : -1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
 static void add_steps(struct schedule *s)
 {
-    VEC(struct ordered) order = {0};
-    for (uint32_t i = 0; i < s->groups.count; i++)
-        if (group_root(s, i) == i)
-            vec_push(s->scratch, &order,
-                     (struct ordered){s->groups.at[i].rank, i,
-                                      s->groups.at[i].kind == GROUP_UPDATE,
-                                      first_value(s, &s->groups.at[i])});
-    if (order.count)
-        qsort(order.at, order.count, sizeof *order.at, compare_order);
+    uint32_t n;
+    const uint32_t *order = schedule_order(s, &n);
     s->n_bound = s->atoms.count;
     s->bound = arena_array(s->scratch, uint32_t, s->n_bound);
     memset(s->bound, 0xff, s->n_bound * sizeof *s->bound);
-    for (uint32_t i = 0; i < order.count; i++) {
-        if (s->groups.at[order.at[i].group].kind == GROUP_GEMM)
-            add_gemm_step(s, order.at[i].group);
-        else if (s->groups.at[order.at[i].group].kind == GROUP_UPDATE)
-            add_update_step(s, order.at[i].group);
-        else if (s->groups.at[order.at[i].group].kind == GROUP_CONTROL)
-            schedule_control(s, order.at[i].group);
-        else if (s->groups.at[order.at[i].group].kind == GROUP_EFFECT)
-            schedule_effect(s, order.at[i].group);
+    for (uint32_t i = 0; i < n; i++) {
+        if (s->groups.at[order[i]].kind == GROUP_GEMM)
+            add_gemm_step(s, order[i]);
+        else if (s->groups.at[order[i]].kind == GROUP_UPDATE)
+            add_update_step(s, order[i]);
+        else if (s->groups.at[order[i]].kind == GROUP_CONTROL)
+            schedule_control(s, order[i]);
+        else if (s->groups.at[order[i]].kind == GROUP_EFFECT)
+            schedule_effect(s, order[i]);
         else
-            add_kernel_step(s, order.at[i].group);
+            add_kernel_step(s, order[i]);
     }
 }
 
@@ -323,6 +290,7 @@ static void make_tables(struct schedule *s)
     s->folded_of = arena_array(a, struct atoms, n);
     s->is_stored = arena_array(a, bool, n);
     s->is_forced = arena_array(a, bool, n);
+    s->is_old = arena_array(a, bool, n);
     s->is_output = arena_array(a, bool, n);
     s->uses = arena_array(a, uint32_t, n);
     s->cheap = arena_array(a, uint8_t, n);
@@ -528,7 +496,8 @@ static void print_gpu_loops(struct strbuf *s, const struct nest_program *p)
             continue;
         enum nest_loop_class c = nest_loop_on_gpu(p, i, &why);
         strbuf_printf(s, "# on the GPU: step %u, %s: %s (%s)\n", i,
-                      nest_step_name(p->steps.at[i].kind), names[c], why ? why : "");
+                      nest_step_name(p->steps.at[i].kind),
+                      nest_loop_is_node(p, i) ? "a node of a graph" : names[c], why ? why : "");
         if (c != NEST_LOOP_STEPS)
             i = nest_step_end(p, i);
     }
@@ -555,7 +524,7 @@ void schedule_print_gpu(struct strbuf *s, const struct nest_program *p)
 {
     print_gpu_loops(s, p);
     for (uint32_t i = 0; i < p->steps.count; i++) {
-        if (nest_loop_is_resident(p, i))
+        if (nest_loop_is_resident(p, i) || nest_loop_is_node(p, i))
             i = nest_step_end(p, i);
         const char *why = part_of_host(&p->steps.at[i]);
         if (why)

@@ -24,6 +24,7 @@ struct schedule_options {
     // A sum over points is a kernel of loops of its own, and so is a layer, unless all layers of a
     // network and what they need are one kernel over its points.
     bool no_accumulation;
+    bool many_lanes;     // elements are lanes where they can be: a GPU has a thread for each
     const bool *donated; // by input, may be NULL: its memory may be overwritten
 };
 

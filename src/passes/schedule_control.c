@@ -120,12 +120,7 @@ static bool write_over(struct carries *c, uint32_t first, uint32_t k, uint32_t j
     if (c->is_passed[j] || a->dtype != b->dtype || a->count != b->count ||
         !plan_may_replace(p, first, p->steps.count, c->in[j], c->out[k]))
         return false;
-    schedule_replace_memory(p, first, c->out[k], c->in[j]);
-    for (uint32_t i = first; i < p->steps.count; i++) {
-        const struct nest_step *t = &p->steps.at[i];
-        if (t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1])
-            schedule_remove_step(p, i--);
-    }
+    schedule_share_memory(p, first, c->out[k], c->in[j]);
     c->from[k] = c->in[j];
     return c->is_passed[j] = true;
 }
@@ -362,30 +357,161 @@ static void add_while(struct schedule *s, const struct ir_node *n, const char *r
 }
 
 // ---- Branches
+//
+//     y = cond(i, x):  0: at_set(x, j, u)           copy y, x
+//                      1: x                         branch i
+//                                                       case      kernel: puts u in y
+//                                                       case
+//                                                   end
+//
+// An operand that nobody needs afterwards begins every case in the memory of the result; that copy
+// goes when the operand is made there.  Where a branch makes something else of it, and cannot over
+// it, all cases begin without: it stays where it is, and those that only change it copy it.
 
-static void add_cond(struct schedule *s, const struct ir_node *n, const char *reason)
+struct branches {
+    struct schedule *s;
+    const struct ir_node *n;
+    const ir_id *taken;         // by result: the operand whose memory it has, or IR_NONE
+    const uint32_t *taken_from; // its memory
+    const uint32_t *in, *out;   // memories of operands but the index, and of results
+    bool *is_refused;           // by result: some case does not begin with its operand
+};
+
+// Operands that nobody needs after the branch, none for two results.
+static const ir_id *find_taken(struct schedule *s, const struct ir_node *n, uint32_t group)
 {
-    const int64_t *branches;
-    int count = ir_bodies_of(n, &branches);
-    uint32_t *in = memory_array(s, n->n_in), *out = memory_array(s, n->n_out);
-    uint32_t *index = memory_array(s, 1);
-    bool *dies = arena_array(s->scratch, bool, n->n_in + 1);
-    for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] = schedule_memory(s, ir_operand(s->g, n, i));
-    for (uint32_t i = 0; i < n->n_out; i++)
-        out[i] = schedule_memory(s, n->out + i);
-    index[0] = in[0];
-    schedule_step(
-        s, (struct nest_step){
-               .kind = NEST_STEP_BRANCH, .n_memories = 1, .memories = index, .reason = reason});
-    for (int k = 0; k < count; k++) {
-        add_marker(s, NEST_STEP_CASE, NULL);
-        schedule_body(s, ir_function(s->g->module, (uint32_t)branches[k]), dies, in + 1, out);
+    ir_id *taken = arena_array(s->scratch, ir_id, n->n_out + 1);
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        ir_id x = schedule_overwritten(s->g, n->out + k);
+        bool is_taken =
+            x != IR_NONE && x != ir_operand(s->g, n, 0) && schedule_ends_with(s, x, group);
+        for (uint32_t j = 0; j < k; j++)
+            is_taken = is_taken && taken[j] != x;
+        taken[k] = is_taken ? x : IR_NONE;
     }
-    add_marker(s, NEST_STEP_END, NULL);
+    return taken;
 }
 
-// "resident, 2 loops"; "resident, not joined: their lanes are others".
+static void keep_operand(struct branches *b, uint32_t k, uint32_t to)
+{
+    if (b->taken[k] != IR_NONE)
+        schedule_add_copy(b->s, to, b->taken_from[k], "a branch keeps its operand", b->n);
+}
+
+// Slots for the operands that are taken, and for what the branch makes of them.
+static void add_slots(struct branches *b, uint32_t *in, uint32_t *out, uint32_t *slot,
+                      bool *dies)
+{
+    const struct ir_node *n = b->n;
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        if (b->taken[k] == IR_NONE)
+            continue;
+        slot[k] = add_like(b->s, out[k], "operand");
+        out[k] = add_like(b->s, out[k], "result");
+        for (uint32_t i = 1; i < n->n_in; i++)
+            if (ir_operand(b->s->g, n, i) == b->taken[k]) {
+                in[i - 1] = slot[k];
+                dies[i - 1] = true;
+            }
+        keep_operand(b, k, slot[k]);
+    }
+}
+
+// Writes what the case makes over its operands.  Its steps begin with copies, those of the body with
+// step `body`.
+static void join_slots(struct branches *b, const struct ir_graph *f, uint32_t begin,
+                       uint32_t body, const uint32_t *slot, const uint32_t *made)
+{
+    struct schedule *s = b->s;
+    struct nest_program *p = s->program;
+    bool *is_joined = arena_array(s->scratch, bool, b->n->n_out + 1);
+    for (uint32_t k = 0; k < b->n->n_out; k++) {
+        is_joined[k] = b->taken[k] != IR_NONE &&
+                       plan_may_replace(p, body, p->steps.count, slot[k], made[k]);
+        if (is_joined[k])
+            schedule_share_memory(p, body, made[k], slot[k]);
+    }
+    for (uint32_t k = 0; k < b->n->n_out; k++) {
+        if (b->taken[k] == IR_NONE)
+            continue;
+        if (!is_joined[k] && schedule_source(f, f->outputs.at[k]) != IR_NONE) {
+            schedule_add_copy(s, slot[k], made[k], "a branch reads what it writes over", b->n);
+        } else if (!is_joined[k]) {
+            b->is_refused[k] = true;
+            schedule_share_memory(p, begin, slot[k], b->taken_from[k]);
+            schedule_share_memory(p, begin, made[k], b->out[k]);
+            continue;
+        }
+        schedule_share_memory(p, begin, slot[k], b->out[k]);
+    }
+}
+
+static void add_case(struct branches *b, const struct ir_graph *f)
+{
+    struct schedule *s = b->s;
+    const struct ir_node *n = b->n;
+    uint32_t *in = memory_array(s, n->n_in), *out = memory_array(s, n->n_out);
+    uint32_t *slot = memory_array(s, n->n_out);
+    bool *dies = arena_array(s->scratch, bool, n->n_in);
+    memcpy(in, b->in, (n->n_in - 1) * sizeof *in);
+    memcpy(out, b->out, n->n_out * sizeof *out);
+    add_marker(s, NEST_STEP_CASE, NULL);
+    uint32_t begin = s->program->steps.count;
+    add_slots(b, in, out, slot, dies);
+    uint32_t body = s->program->steps.count;
+    schedule_body(s, f, dies, in, out);
+    join_slots(b, f, begin, body, slot, out);
+}
+
+// Leaves the copies before step `branch`, or those in its cases.
+static void remove_copies(struct branches *b, uint32_t begin, uint32_t branch)
+{
+    struct nest_program *p = b->s->program;
+    for (uint32_t i = p->steps.count; i-- > begin;) {
+        const struct nest_step *t = &p->steps.at[i];
+        for (uint32_t k = 0; t->kind == NEST_STEP_COPY && k < b->n->n_out; k++)
+            if (b->taken[k] != IR_NONE && t->memories[0] == b->out[k] &&
+                t->memories[1] == b->taken_from[k] && (i > branch) != b->is_refused[k]) {
+                schedule_remove_step(p, i);
+                break;
+            }
+    }
+}
+
+static void add_cond(struct schedule *s, const struct ir_node *n, uint32_t group,
+                     const char *reason)
+{
+    const int64_t *cases;
+    int count = ir_bodies_of(n, &cases);
+    uint32_t *in = memory_array(s, n->n_in), *out = memory_array(s, n->n_out);
+    uint32_t *taken_from = memory_array(s, n->n_out);
+    struct branches b = {.s = s,
+                         .n = n,
+                         .taken = find_taken(s, n, group),
+                         .taken_from = taken_from,
+                         .in = in + 1,
+                         .out = out,
+                         .is_refused = arena_array(s->scratch, bool, n->n_out + 1)};
+    uint32_t begin = s->program->steps.count;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = schedule_memory(s, ir_operand(s->g, n, i));
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        out[k] = schedule_memory(s, n->out + k);
+        if (b.taken[k] != IR_NONE)
+            taken_from[k] = schedule_memory(s, b.taken[k]);
+        keep_operand(&b, k, out[k]);
+    }
+    uint32_t branch = s->program->steps.count;
+    schedule_step(
+        s, (struct nest_step){
+               .kind = NEST_STEP_BRANCH, .n_memories = 1, .memories = in, .reason = reason});
+    for (int i = 0; i < count; i++)
+        add_case(&b, ir_function(s->g->module, (uint32_t)cases[i]));
+    add_marker(s, NEST_STEP_END, NULL);
+    remove_copies(&b, begin, branch);
+}
+
+// "resident, 2 loops"; "resident, not joined: they have different lanes".
 static const char *resident_reason(struct schedule *s, const struct ir_node *n)
 {
     struct strbuf b = strbuf_make(s->program->arena);
@@ -415,5 +541,5 @@ void schedule_control(struct schedule *s, uint32_t group)
     else if (n->op == IR_while)
         add_while(s, n, reason);
     else
-        add_cond(s, n, reason);
+        add_cond(s, n, group, reason);
 }

@@ -26,6 +26,16 @@ void schedule_remove_step(struct nest_program *p, uint32_t i)
     memmove(&p->steps.at[i], &p->steps.at[i + 1], (--p->steps.count - i) * sizeof *p->steps.at);
 }
 
+void schedule_share_memory(struct nest_program *p, uint32_t first, uint32_t from, uint32_t to)
+{
+    schedule_replace_memory(p, first, from, to);
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind == NEST_STEP_COPY && t->memories[0] == t->memories[1])
+            schedule_remove_step(p, i--);
+    }
+}
+
 static bool uses(const struct nest_program *p, uint32_t first, uint32_t end, uint32_t m)
 {
     for (uint32_t i = first; i < end; i++)

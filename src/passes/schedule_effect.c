@@ -18,12 +18,12 @@ static uint32_t *memories_of(struct schedule *s, const struct ir_node *n)
 static void add_check(struct schedule *s, const struct ir_node *n, struct nest_step *step)
 {
     ir_id holds = ir_operand(s->g, n, 0);
-    int64_t dims[IR_MAX_RANK];
+    int64_t params[1 + IR_MAX_RANK] = {ir_check_lanes(n->attrs)};
     step->kind = NEST_STEP_CHECK;
     step->text = ir_check_text(s->program->arena, n->attrs);
-    step->n_params =
-        (uint32_t)ir_check_index(s->g->module, n->attrs, ir_type_of(s->g, holds), dims);
-    step->params = arena_copy(s->program->arena, dims, step->n_params * sizeof(int64_t));
+    int rank = ir_check_index(s->g->module, n->attrs, ir_type_of(s->g, holds), params + 1);
+    step->n_params = 1 + (uint32_t)rank;
+    step->params = arena_copy(s->program->arena, params, step->n_params * sizeof(int64_t));
 }
 
 static void add_callback(struct schedule *s, const struct ir_node *n, struct nest_step *step)
@@ -45,6 +45,8 @@ static void add_callback(struct schedule *s, const struct ir_node *n, struct nes
     }
     vec_push(arena, &params, c.n_trips);
     vec_push(arena, &params, c.n_named);
+    for (int i = 0; i < c.n_named; i++)
+        vec_push(arena, &params, c.axes[i]);
     step->kind = NEST_STEP_CALLBACK;
     step->text = arena_text(arena, s->g->module->hosts.at[host].name);
     step->n_params = params.count;
@@ -73,6 +75,7 @@ jot_status schedule_call_host(void *host, void *const *buffers, const int64_t *p
                                 .n_in = n_in - (int)type[0] - (int)type[1],
                                 .n_trips = (int)type[0],
                                 .n_named = (int)type[1],
+                                .axes = type + 2,
                                 .n_out = n_out};
     jot_status status = ir_host_call(host, &call, all);
     if (all != few)

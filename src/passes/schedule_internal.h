@@ -128,12 +128,14 @@ struct schedule {
     struct atoms *folded_of; // by value: reductions
     bool *is_stored;         // by value: it has memory
     bool *is_forced;         // by value: it must have memory of its own
+    bool *is_old; // by value: read of what is written over before all who want it are done
     bool *is_output;
     uint32_t *uses;      // by value: operands that are it, 2 for parameters and constants
     uint8_t *cheap;      // by value: ops that repeating it costs, COST_NEVER for dear ones
     uint8_t *cone_ops;   // by value: ops from parameters on, COST_NEVER for too many
     int64_t *cone_bytes; // by value: of the parameters it is made of
     uint32_t *memory_of; // by value
+    uint32_t *place;     // by group: in the order of the steps
     ir_id *stored_as;    // by value: the transpose that is stored instead of it, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
     const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
@@ -218,6 +220,20 @@ bool group_repeats(struct schedule *s, const struct group *g);
 // Decides for every value where it is computed.
 void group_values(struct schedule *s);
 
+// ---- Order (schedule_order.c)
+
+// The groups in the order of their steps.
+const uint32_t *schedule_order(struct schedule *s, uint32_t *n);
+// What v may be made in the memory of: what an update changes, what a carry is at first, or what a
+// branch changes or passes on.  IR_NONE when there is no such value.
+ir_id schedule_overwritten(const struct ir_graph *g, ir_id v);
+// The parameter that this leads to in the end, or IR_NONE.
+ir_id schedule_source(const struct ir_graph *g, ir_id v);
+// Whether the memory of x may be written over, and whether that is so at the steps of the group,
+// for nobody reads it after them.
+bool schedule_may_die(const struct schedule *s, ir_id x);
+bool schedule_ends_with(const struct schedule *s, ir_id x, uint32_t group);
+
 // ---- Kernels (nest_from_graph.c)
 
 // The kernel of a group and its memories.
@@ -255,7 +271,7 @@ struct resident {
     const char *reason; // NULL: it is one
 };
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);
-// What, and the place and the name of the op that it is due to: "lane axis lost at t.c:41:
+// What, and the place and the name of the op that it is due to: "lanes are mixed at t.c:41:
 // jot_flip(x), rev".
 const char *schedule_reason(struct schedule *s, const char *what, const struct ir_node *n);
 // The same before a graph is scheduled.
@@ -273,6 +289,8 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
 // Memory `to` in place of `from` in the steps from `first` on and in all views.
 void schedule_replace_memory(struct nest_program *p, uint32_t first, uint32_t from,
                              uint32_t to);
+// The same, without the copies from a memory to itself that this makes.
+void schedule_share_memory(struct nest_program *p, uint32_t first, uint32_t from, uint32_t to);
 void schedule_remove_step(struct nest_program *p, uint32_t i);
 // Drops memories that no step uses, and numbers views after what they show.
 void schedule_sort_memories(struct nest_program *p);

@@ -137,7 +137,7 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
         struct atoms trips = axes_leaves(&u->l->space, f->view[n->out].dims[0]);
         uint32_t inner = lanes_inner(u->l, trips).count;
         if (inner && inner < trips.count)
-            refuse(u, n, "a part of the trips are lanes");
+            refuse(u, n, "it runs lane by lane");
     }
     if (n->op == IR_while && ir_while_of(n).max_trips != IR_NO_BOUND)
         refuse(u, n, "the loop has a bound");
@@ -153,11 +153,11 @@ static void survey_scatter(struct survey *u, const struct lane_graph *f,
     int64_t updates = inner_of(u, f, ir_operand(g, n, 2));
     add(&u->ops, times(4 * updates, inner_of(u, f, n->out)));
     if (updates > COST_EXPANDED_STATE)
-        refuse(u, n, "many updates inside of a lane");
+        refuse(u, n, "too many updates in a lane");
     if (ir_scatter_parts(g->module, (enum ir_op)n->op, n->attrs,
                          ir_type_of(g, ir_operand(g, n, 0)), ir_type_of(g, ir_operand(g, n, 1)),
                          ir_type_of(g, ir_operand(g, n, 2))) > 1)
-        refuse(u, n, "a sum in parts");
+        refuse(u, n, "a sum so long that it is made in parts");
 }
 
 static bool is_row(const struct ir_node *n, ir_id v)
@@ -294,9 +294,9 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     struct survey u = survey_of(s, r->lanes, n);
     r->is_expanded = u.ops <= COST_EXPANDED_OPS && u.held <= COST_EXPANDED_STATE;
     if (!r->is_expanded && u.looped)
-        refuse(&u, u.looped, "lanes of a while that are looped over");
+        refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)
-        refuse(&u, u.tape.by, "many rows of a lane");
+        refuse(&u, u.tape.by, "too many rows are kept for a lane");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
     bool fits =
@@ -305,7 +305,7 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         return NULL;
     bool is_kept_too_much = u.bytes.all <= COST_LANE_BYTES;
     const struct ir_node *lost = is_kept_too_much ? NULL : lanes_lost_to(r->lanes);
-    return lost ? schedule_reason(s, "lane axis lost", lost)
+    return lost ? schedule_reason(s, "lanes are mixed", lost)
                 : schedule_reason(s, "too much state for a lane",
                                   is_kept_too_much ? u.kept_bytes.by : u.bytes.by);
 }
@@ -332,6 +332,17 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n)
     return arena_lend(ask, &q) == JOT_OK && q.is_resident;
 }
 
+// Short rows of lanes that end together are written out: a vector then has as many lanes that end
+// by themselves, and a lane that is left alone goes on once for its row.
+static void keep_tested(struct schedule *s, const struct ir_node *n, struct resident *r)
+{
+    if (n->op != IR_while || (s->options && s->options->many_lanes))
+        return;
+    struct resident tested = {.lanes = lanes_of(s->scratch, s->g, n)};
+    if (lanes_keep_tested(tested.lanes, n) && !refusal(s, n, &tested) && tested.is_expanded)
+        *r = tested;
+}
+
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n)
 {
     uint32_t number = (uint32_t)(n - s->g->nodes.at);
@@ -339,6 +350,7 @@ const struct resident *schedule_residence(struct schedule *s, const struct ir_no
         struct resident *r = arena_new(s->scratch, struct resident);
         *r = (struct resident){.lanes = lanes_of(s->scratch, s->g, n)};
         r->reason = refusal(s, n, r);
+        keep_tested(s, n, r);
         s->residents[number] = r;
     }
     return s->residents[number];

@@ -117,6 +117,8 @@ static void simplify_node(struct simplifier *s, const struct ir_node *n)
         y = swap_factors(s, n, in);
     else if (n->op == IR_slice)
         y = cut_concatenation(s, n, in);
+    else if (n->op == IR_select)
+        y = pass_mask_updates(b, s->g, s->uses, s->map, n);
     else if (ir_op_class(n->op) == IR_CLASS_CALL)
         y = simplify_call(s, n, in);
     if (y == IR_NONE)

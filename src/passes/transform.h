@@ -142,6 +142,11 @@ jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in
 ir_id pass_contract_basis(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                           struct ir_type type);
 
+// A select of arrays that are updated in a few places, as updates in lanes (g, uses: of n, map: to
+// b); or IR_NONE.
+ir_id pass_mask_updates(struct ir_builder *b, const struct ir_graph *g, const uint32_t *uses,
+                        const ir_id *map, const struct ir_node *n);
+
 // A loop or a branch over in, with simplified bodies, as few operands and results as may be, or
 // none of it; out receives what stands for its results.
 void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,

@@ -188,9 +188,10 @@ static uint32_t loop_function(const struct online *o, struct ir_builder *b,
 }
 
 // The first of the carries after a while over test and step, whose operands are consts, then
-// carries.
+// carries.  trips says which of those of the user its own are.
 static ir_id run_while(const struct online *o, struct ir_builder *b, const struct list *in,
-                       int n_consts, int batched, loop_part *test, loop_part *step)
+                       int n_consts, int batched, enum ir_trips trips, loop_part *test,
+                       loop_part *step)
 {
     for (int i = 0; i < in->n; i++)
         if (in->at[i] == IR_NONE)
@@ -200,7 +201,8 @@ static ir_id run_while(const struct online *o, struct ir_builder *b, const struc
                          .n_consts = n_consts,
                          .batched = batched,
                          .max_trips = IR_NO_BOUND,
-                         .slots = o->loop.slots};
+                         .slots = o->loop.slots,
+                         .trips = o->loop.trips ? IR_TRIPS_UNNAMED : trips};
     if (b->status != JOT_OK)
         return IR_NONE;
     return ir_while(b, &w, in->n, in->at);
@@ -246,8 +248,8 @@ static ir_id run_again(const struct online *o, struct ir_builder *b, ir_id limit
     push_all(&in, o->n_known_consts, consts);
     push(&in, trip);
     push_all(&in, o->n_states, x);
-    return run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, is_below_limit,
-                     trip_again);
+    return run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_IN_CARRY,
+                     is_below_limit, trip_again);
 }
 
 // -- The known loop ---------------------------------------------------------------------------
@@ -291,7 +293,8 @@ static void fill_slot(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, ir_add(b, carry[1], consts[0]));
     push_all(&in, o->n_known_consts, consts + 1);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, goes_on, one_trip);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_IN_CARRY,
+                        goes_on, one_trip);
     ir_output(b, plus(b, carry[0], 1));
     for (uint32_t i = 0; i < 2 + o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
@@ -319,7 +322,8 @@ static void fill_slots(const struct online *o, struct ir_builder *b, const ir_id
     push_all(&in, 2 + o->n_states, carry + 2);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, spread(o, b, slots[i], 2, o->slots));
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, has_room, fill_slot);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED,
+                        has_room, fill_slot);
     ir_output(b, ir_mul(b, carry[0], number(b, 2)));
     for (uint32_t i = 0; i < 3 + 2 * o->n_states && y != IR_NONE; i++)
         ir_output(b, y + i);
@@ -341,7 +345,8 @@ static ir_id build_known(const struct online *o, struct ir_builder *b, const ir_
     push_all(&in, o->n_states, x);
     for (uint32_t i = 0; i < o->n_states; i++)
         push(&in, ir_zeros(b, type_of_slots(o, o->state[i], o->slots)));
-    return run_while(o, b, &in, (int)o->n_known_consts, o->lanes, holds, fill_slots);
+    return run_while(o, b, &in, (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED, holds,
+                     fill_slots);
 }
 
 // -- The backward loop ------------------------------------------------------------------------
@@ -437,7 +442,8 @@ static void trip_back(const struct online *o, struct ir_builder *b, const ir_id 
     push(&in, trip);
     push_all(&in, o->n_known_consts, consts);
     push_all(&in, 2 + o->n_states, carry + 1);
-    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, is_below, climb);
+    ir_id y = run_while(o, b, &in, 1 + (int)o->n_known_consts, o->lanes, IR_TRIPS_UNNAMED,
+                        is_below, climb);
     if (y == IR_NONE)
         return;
     for (uint32_t i = 0; i < o->n_states; i++)
@@ -520,7 +526,7 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
         if (o->back_nonzero[i])
             push(&in, ir_zeros(&b, ir_type_of(o->step, i)));
     ir_id y = run_while(o, &b, &in, (int)o->n_known_consts, sums_lanes(o) ? 0 : o->lanes,
-                        has_trips, trip_back);
+                        IR_TRIPS_LEFT, has_trips, trip_back);
     ir_id carry = y + 3 + o->n_states, sum = carry + o->n_linear;
     for (uint32_t i = 0; i < o->n_consts + o->n_carry && y != IR_NONE; i++) {
         if (!o->linear_in[i])

@@ -4,6 +4,38 @@
 
 // ---- Elementwise ops
 
+// Which of two loads comes first, whatever the loops around are called that both are in: by what
+// differs in their places.
+static bool is_load_before(const struct nest_statement *x, const struct nest_statement *y)
+{
+    if (x->buffer != y->buffer)
+        return x->buffer < y->buffer;
+    for (uint32_t i = 0; i < x->index.count && i < y->index.count; i++) {
+        const struct nest_term *a = &x->index.terms[i], *b = &y->index.terms[i];
+        if (a->is_value != b->is_value || a->id != b->id)
+            return a->is_value != b->is_value ? b->is_value : a->id < b->id;
+        if (a->factor != b->factor)
+            return a->factor < b->factor;
+    }
+    return x->index.count != y->index.count ? x->index.count < y->index.count
+                                            : x->index.constant < y->index.constant;
+}
+
+// The square of x - y is that of y - x: of both, where an element and its mirror image are computed
+// at one point, only one is left.
+static nest_id base_of_square(struct writer *w, nest_id x)
+{
+    const struct nest *n = w->e.b.nest;
+    const struct nest_statement *s = &n->statements.at[n->values.at[x].statement];
+    if (s->kind != NEST_OP || s->op != IR_sub || !dtype_is_float(s->dtype))
+        return x;
+    const struct nest_statement *a = &n->statements.at[n->values.at[s->in[0]].statement],
+                                *b = &n->statements.at[n->values.at[s->in[1]].statement];
+    if (a->kind != NEST_LOAD || b->kind != NEST_LOAD || !is_load_before(b, a))
+        return x;
+    return emit_op(&w->e, IR_sub, s->dtype, 2, (nest_id[]){s->in[1], s->in[0]}, NULL);
+}
+
 static nest_id write_map(struct writer *w, const struct ir_node *n, uint32_t result,
                          const form_id *at, nest_id guard)
 {
@@ -20,6 +52,8 @@ static nest_id write_map(struct writer *w, const struct ir_node *n, uint32_t res
     }
     if (n->op == IR_convert && ir_dtype_of(g, n->out) == ir_dtype_of(g, ir_operand(g, n, 0)))
         return in[0];
+    if (n->op == IR_mul && in[0] == in[1])
+        in[0] = in[1] = base_of_square(w, in[0]);
     int64_t bits[2] = {0};
     if (n->op == IR_integer_pow)
         bits[0] = ir_attr_int(n->attrs, IR_KEY_exponent);

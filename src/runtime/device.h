@@ -12,6 +12,7 @@ struct rt_program;
 struct rt_instance;
 struct rt_bound_step;
 struct rt_segment;
+struct rt_while;
 struct rt_raw_kernel;
 
 // What a kind of device can do.  Work that is handed over runs in the order of the calls of a
@@ -59,6 +60,9 @@ struct rt_device_type {
     uint32_t replay_least;
     jot_status (*replay)(const struct rt_program *program, struct rt_instance *instance,
                          const struct rt_segment *segment, bool *out_done);
+    // A loop that a test ends, while a segment is taken down; not done: step by step.
+    jot_status (*take_while)(const struct rt_program *program, struct rt_instance *instance,
+                             const struct rt_while *loop, bool *out_done);
     jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);
     // Callbacks that are kernels of the user's; NULL where they are called like others.

@@ -299,7 +299,6 @@ static jot_status take(struct rt_program *p, struct rt_instance **out)
 
 // ---- running ----
 
-// Operands as they are in this trip of the loop.
 static void move_views(const struct rt_program *p, const struct rt_instance *instance,
                        uint32_t loop)
 {
@@ -311,6 +310,13 @@ static void move_views(const struct rt_program *p, const struct rt_instance *ins
         operands[v->operand] =
             (char *)operands[v->first + turn] + v->offset + (int64_t)trip * v->stride;
     }
+}
+
+void rt_program_turn(const struct rt_program *p, struct rt_instance *instance, uint32_t loop,
+                     int64_t trips)
+{
+    instance->trips[loop] = trips;
+    move_views(p, instance, loop);
 }
 
 // What an operand of a few bytes holds, which the host has to know.
@@ -395,8 +401,9 @@ static jot_status run_check(const struct rt_bound_step *s, void *const *operands
 {
     struct check c = {.what = s->what,
                       .holds = operands[0],
-                      .rank = (int)s->param_count,
-                      .dims = s->params,
+                      .rank = (int)s->param_count - 1,
+                      .dims = s->params + 1,
+                      .n_lanes = (int)s->params[0],
                       .n_counts = (int)s->operand_count - 1};
     for (int i = 0; i < c.n_counts; i++)
         c.counts[i] = *(const int64_t *)operands[1 + i];
@@ -424,6 +431,24 @@ static jot_status run_on_host(const struct rt_program *p, const struct rt_bound_
         status = return_operands(p, s, operands, &m);
     close_mirror(&m);
     return status;
+}
+
+// The loop whose first step is before *at begins, or is taken down as a whole.
+static jot_status run_loop(const struct rt_program *p, struct rt_instance *instance,
+                           uint32_t *at)
+{
+    const struct rt_bound_step *s = &p->steps[*at - 1];
+    const struct rt_while *w = p->segments.whiles ? &p->segments.whiles[*at - 1] : NULL;
+    bool is_done = false;
+    if (w && w->end)
+        JOT_TRY(p->device->type->take_while(p, instance, w, &is_done));
+    if (is_done) {
+        *at = w->end;
+        return JOT_OK;
+    }
+    rt_program_turn(p, instance, s->index, 0);
+    *at = s->total == 0 ? s->target : *at;
+    return JOT_OK;
 }
 
 // Step *at, and where it goes on.
@@ -456,14 +481,10 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
         JOT_TRY(run_jump(p, s, operands[0], at));
         break;
     case RT_STEP_LOOP:
-        instance->trips[s->index] = 0;
-        move_views(p, instance, s->index);
-        *at = s->total == 0 ? s->target : *at;
-        break;
+        return run_loop(p, instance, at);
     case RT_STEP_NEXT:
         // At the end as well: a while that its bound ends leaves carries where they moved.
-        ++instance->trips[s->index];
-        move_views(p, instance, s->index);
+        rt_program_turn(p, instance, s->index, instance->trips[s->index] + 1);
         *at = instance->trips[s->index] != s->total ? s->target : *at;
         break;
     case RT_STEP_PHASES:

@@ -12,15 +12,86 @@ static bool is_single(const struct rt_step *s)
            s->kind == RT_STEP_CLEAR || s->kind == RT_STEP_PHASES;
 }
 
+static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *launches);
+
+// The first step from `at` on that begins no unit.
+static uint32_t end_of_units(const struct rt_plan *plan, uint32_t at, uint64_t *launches)
+{
+    for (uint32_t next = at; next != NONE && next < plan->step_count;
+         next = end_of_unit(plan, at, launches))
+        at = next;
+    return at;
+}
+
+static bool is_of_loop(const struct rt_buffer *b, uint32_t loop)
+{
+    return (b->place == RT_PLACE_TURN || b->place == RT_PLACE_ROW) && b->loop == loop;
+}
+
+static bool uses_loop(const struct rt_plan *plan, const struct rt_step *s, uint32_t loop)
+{
+    for (uint32_t i = 0; i < s->operand_count; i++)
+        if (is_of_loop(&plan->buffers[plan->operands[s->operand_first + i]], loop))
+            return true;
+    return false;
+}
+
+// Whether the loop's operands are where they were after a few trips, and what these are after it
+// only copies right behind it read.
+static bool find_turns(const struct rt_plan *plan, uint32_t loop, struct rt_while *w)
+{
+    w->turns = 1;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        const struct rt_buffer *b = &plan->buffers[i];
+        if (!is_of_loop(b, loop))
+            continue;
+        if (b->place == RT_PLACE_ROW || (w->turns % b->of_count && b->of_count % w->turns))
+            return false;
+        w->turns = b->of_count > w->turns ? b->of_count : w->turns;
+    }
+    for (w->end = w->next + 1; w->end < plan->step_count &&
+                               plan->steps[w->end].kind == RT_STEP_COPY &&
+                               uses_loop(plan, &plan->steps[w->end], loop);)
+        w->end++;
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        if ((i < w->first || i >= w->end) && uses_loop(plan, &plan->steps[i], loop))
+            return false;
+    return w->turns <= RT_TURNS_MOST;
+}
+
+// The loop at i that a test ends and that has no other end.
+static bool find_while(const struct rt_plan *plan, uint32_t i, struct rt_while *out,
+                       uint64_t *launches)
+{
+    const struct rt_step *s = &plan->steps[i];
+    uint64_t trip = 2;
+    if (s->kind != RT_STEP_LOOP || s->total >= 0)
+        return false;
+    struct rt_while w = {.first = i, .test = end_of_units(plan, i + 1, &trip)};
+    if (w.test >= plan->step_count || plan->steps[w.test].kind != RT_STEP_JUMP_IFN)
+        return false;
+    w.next = end_of_units(plan, w.test + 1, &trip);
+    if (w.next >= plan->step_count || plan->steps[w.next].kind != RT_STEP_NEXT ||
+        plan->steps[w.next].index != s->index || plan->steps[w.test].target != w.next + 1 ||
+        !find_turns(plan, s->index, &w))
+        return false;
+    *launches += (w.turns + 1) * trip;
+    *out = w;
+    return true;
+}
+
 // Where the step or the whole loop at i ends, NONE when the host has a part in it.
 static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *launches)
 {
     const struct rt_step *s = &plan->steps[i];
+    struct rt_while w;
     uint64_t body = 0;
     if (is_single(s)) {
         *launches += 1;
         return i + 1;
     }
+    if (find_while(plan, i, &w, launches))
+        return w.end;
     if (s->kind != RT_STEP_LOOP || s->total < 0)
         return NONE;
     for (uint32_t at = i + 1; at < plan->step_count;) {
@@ -103,8 +174,11 @@ jot_status rt_segments_find(const struct rt_plan *plan, uint32_t least, struct r
     uint32_t n = plan->step_count;
     out->at = memory_allocate((n + 1) * sizeof *out->at);
     out->of_step = memory_allocate_zeroed((n + 1) * sizeof *out->of_step);
-    if (!out->at || !out->of_step)
+    out->whiles = memory_allocate_zeroed((n + 1) * sizeof *out->whiles);
+    if (!out->at || !out->of_step || !out->whiles)
         return status_out_of_memory();
+    for (uint32_t i = 0; i < n; i++)
+        find_while(plan, i, &out->whiles[i], &(uint64_t){0});
     for (uint32_t i = 0; i < n;) {
         uint64_t launches = 0;
         uint32_t end = i;
@@ -131,4 +205,5 @@ void rt_segments_release(struct rt_segments *all)
     }
     memory_release(all->at);
     memory_release(all->of_step);
+    memory_release(all->whiles);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of steps of a plan in which the host has no part: kernels, products, copies, clearings, and
-// loops of a known number of trips over such.  A device may do a whole run at once.
+// loops over such, the ends of which are known or tested.  A device may do a whole run at once.
 #ifndef RUNTIME_SEGMENTS_H
 #define RUNTIME_SEGMENTS_H
 
@@ -15,9 +15,17 @@ struct rt_segment {
     uint32_t watched_count, moved_count;
 };
 
+// A loop that a test ends, in a segment.
+struct rt_while {
+    uint32_t first, test, next,
+        end;        // steps: the loop, the jump, its last; behind the copies after it
+    uint32_t turns; // trips after which its operands are where they were
+};
+
 struct rt_segments {
     struct rt_segment *at;
     struct rt_segment **of_step; // by step: the segment that begins there, or NULL
+    struct rt_while *whiles;     // by step; end is 0 where none begins
     uint32_t count;
 };
 

@@ -80,6 +80,10 @@ struct rt_program {
     struct rt_instance *others;
 };
 
+// The loop is in trip `trips`: operands as they are in it.
+void rt_program_turn(const struct rt_program *program, struct rt_instance *instance,
+                     uint32_t loop, int64_t trips);
+
 // Steps first .. end - 1, one after the other, from which nothing jumps away.
 jot_status rt_program_run_steps(const struct rt_program *program, struct rt_instance *instance,
                                 uint32_t first, uint32_t end);

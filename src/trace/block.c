@@ -13,7 +13,7 @@ const char *block_leaf_name(const struct block_leaf *l)
     static _Thread_local char buffer[128];
     if (l->of == 1)
         return l->name;
-    snprintf(buffer, sizeof buffer, "%s (value %zu of %zu)", l->name, l->index, l->of);
+    snprintf(buffer, sizeof buffer, "%s (value %zu of %zu)", l->name, l->index + 1, l->of);
     return buffer;
 }
 
@@ -42,7 +42,7 @@ static struct block_leaves flatten(const jot_piece *list, struct block_leaf **ro
         for (size_t i = 0; i < p->n; i++) {
             jot_value *at = (jot_value *)p->at + i;
             l.at[l.count++] = (struct block_leaf){
-                .at = at, .outer = *at, .name = p->name, .index = i, .of = p->n};
+                .at = at, .before = *at, .outer = *at, .name = p->name, .index = i, .of = p->n};
         }
     *room += l.count;
     return l;
@@ -227,7 +227,7 @@ bool block_open_rows(jot_block *b)
 static void restore(struct block_leaves *l)
 {
     for (int i = 0; i < l->count; i++)
-        *l->at[i].at = l->at[i].outer;
+        *l->at[i].at = l->at[i].before;
 }
 
 static void set_results(jot_block *b, jot_value v)
@@ -397,12 +397,16 @@ enum block_progress block_collect_carries(jot_block *b, ir_id *ids)
     return b->trace->error ? BLOCK_FAILED : BLOCK_DONE;
 }
 
-static int find_const(const struct block_consts *c, jot_value v)
+// The number of the const that is v in the graph around the block; a new one when there is none.
+// A block in a block may have several names of a value that is captured by that.
+static int find_const(const jot_block *b, struct block_consts *c, jot_value v)
 {
+    v = trace_import(b->name, v);
     for (int i = 0; i < c->n; i++)
-        if (c->at[i].trace == v.trace && c->at[i].id == v.id)
+        if (trace_slot_of(c->at[i])->id == trace_slot_of(v)->id)
             return i;
-    return -1;
+    c->at[c->n] = v;
+    return c->n++;
 }
 
 // That of the parameter which it is in a body: a weak value is wider in the graph than it looks.
@@ -411,20 +415,18 @@ static struct ir_type type_in_graph(jot_value v)
     return ir_type_in(trace_builder(), trace_slot_of(v)->id);
 }
 
-// The function with a parameter for each of the consts, then its own.
-static uint32_t consts_first(struct ir_module *m, const struct traced *t,
+// The function with a parameter for each of the consts, then its own.  which: by hidden value, the
+// const that it is.
+static uint32_t consts_first(struct ir_module *m, const struct traced *t, const int *which,
                              const struct block_consts *c)
 {
     struct body w = body_of(m, t->function);
     uint32_t n_own = w.f->n_params - (uint32_t)t->n_hidden, made;
-    int *own = arena_array(m->arena, int, c->n + 1); // 1 + which hidden value it is
-    for (int i = 0; i < t->n_hidden; i++)
-        own[find_const(c, t->hidden[i])] = i + 1;
+    ir_id *param = arena_array(m->arena, ir_id, c->n + 1);
     for (int i = 0; i < c->n; i++)
-        if (own[i])
-            body_take(&w, n_own + (uint32_t)own[i] - 1);
-        else
-            ir_param(&w.b, type_in_graph(c->at[i]));
+        param[i] = ir_param(&w.b, type_in_graph(c->at[i]));
+    for (int k = 0; k < t->n_hidden; k++)
+        w.in[n_own + (uint32_t)k] = param[which[k]];
     for (uint32_t i = 0; i < n_own; i++)
         body_take(&w, i);
     body_run(&w);
@@ -441,12 +443,14 @@ bool block_share(jot_block *b, int n, const struct traced *const *parts, uint32_
     for (int i = 0; i < n; i++)
         most += parts[i]->n_hidden;
     *out = (struct block_consts){.at = arena_array(m->arena, jot_value, most + 1)};
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < parts[i]->n_hidden; k++)
-            if (find_const(out, parts[i]->hidden[k]) < 0)
-                out->at[out->n++] = parts[i]->hidden[k];
+    int **which = arena_array(m->arena, int *, n);
     for (int i = 0; i < n; i++) {
-        functions[i] = consts_first(m, parts[i], out);
+        which[i] = arena_array(m->arena, int, parts[i]->n_hidden + 1);
+        for (int k = 0; k < parts[i]->n_hidden; k++)
+            which[i][k] = find_const(b, out, parts[i]->hidden[k]);
+    }
+    for (int i = 0; i < n; i++) {
+        functions[i] = consts_first(m, parts[i], which[i], out);
         if (functions[i] == IR_NONE) {
             jot_place(trace_fail_status(b->name), b->where);
             return false;

@@ -15,7 +15,8 @@
 
 // One value of a variable in a list.
 struct block_leaf {
-    jot_value *at, outer; // where it lives; what it was before the block
+    jot_value *at, before; // where it lives; what it was before the block
+    jot_value outer;       // that in the trace around the block
     const char *name;
     size_t index, of;    // in its variable
     struct ir_type type; // in the graph
@@ -63,6 +64,7 @@ struct jot_block {
     struct traced *parts;    // those before the one that is open
     // Of JOT_IF and JOT_SWITCH: whether a result is a C number 0 or 1, branch by branch.
     bool *bits;
+    const char **made; // and where it was made, or NULL
     int n_parts, n_branches;
     bool has_failed;
     bool is_stepping; // of a while: the step has begun and not ended

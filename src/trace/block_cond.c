@@ -28,6 +28,11 @@ static bool open_branches(jot_block *b, int n)
     b->n_branches = n;
     b->parts = arena_array(b->outer->module->arena, struct traced, n);
     b->bits = arena_array(b->outer->module->arena, bool, n * b->out.count + 1);
+    b->made = arena_array(b->outer->module->arena, const char *, n * b->out.count + 1);
+    // What a variable holds that was never set may look like a value of some other trace.
+    for (int i = 0; i < b->out.count; i++)
+        if (!trace_is_open(b->out.at[i].outer))
+            b->out.at[i].outer = (jot_value){0, 0};
     open_branch(b);
     return true;
 }
@@ -88,8 +93,8 @@ static bool close_branch(jot_block *b, struct traced *out)
         const struct block_leaf *l = &b->out.at[i];
         if (l->at->trace == 0 && l->at->id == 0) {
             char name[24];
-            block_fail(b, JOT_ERR_TRACE, "'%s' has no value in %s", block_leaf_name(l),
-                       branch_name(b, b->n_parts, name));
+            block_fail(b, JOT_ERR_TRACE, "'%s' has no value in %s: set it there, or before %s",
+                       block_leaf_name(l), branch_name(b, b->n_parts, name), b->name);
             return false;
         }
         jot_value v = trace_import(b->name, *l->at);
@@ -100,6 +105,7 @@ static bool close_branch(jot_block *b, struct traced *out)
         }
         weak[i] = trace_slot_of(v)->weak;
         b->bits[b->n_parts * n + i] = block_is_bit(v);
+        b->made[b->n_parts * n + i] = trace_slot_of(v)->where;
         ids[i] = trace_kept(v);
     }
     if (b->trace->error || !block_close_part(b, n, ids, out))
@@ -184,22 +190,31 @@ static struct ir_type seen_type(const struct traced *t, int i)
     return ir_type_with(type, trace_seen(ir_dtype(type), t->weak[i]));
 }
 
+// Result i of branch k is not what it is in the first.
+static void fail_different(jot_block *b, int k, int i)
+{
+    char first[24], other[24], buffer[300];
+    struct ir_module *m = trace_top()->module;
+    struct ir_type s = seen_type(&b->parts[0], i), t = seen_type(&b->parts[k], i);
+    const char *made = b->made[k * b->out.count + i];
+    if (made == b->where) // of jot_switch, whose branches are functions
+        made = NULL;
+    block_fail(b, ir_dtype(s) == ir_dtype(t) ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
+               "'%s' is %s in %s and %s in %s%s%s", block_leaf_name(&b->out.at[i]),
+               ir_type_text(m, s), branch_name(b, 0, first), ir_type_text(m, t),
+               branch_name(b, k, other), made ? ", made at " : "",
+               made ? trace_shorten(made, buffer, sizeof buffer) : "");
+}
+
 static bool same_types(jot_block *b)
 {
-    struct ir_module *m = trace_top()->module;
     for (int k = 1; k < b->n_parts; k++)
-        for (int i = 0; i < b->out.count; i++) {
-            const struct traced *p = &b->parts[0], *q = &b->parts[k];
-            char first[24], other[24];
-            if (ir_type_equal(traced_out_type(p, i), traced_out_type(q, i)))
-                continue;
-            struct ir_type s = seen_type(p, i), t = seen_type(q, i);
-            block_fail(b, ir_dtype(s) == ir_dtype(t) ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
-                       "'%s' is %s in %s and %s in %s", block_leaf_name(&b->out.at[i]),
-                       ir_type_text(m, s), branch_name(b, 0, first), ir_type_text(m, t),
-                       branch_name(b, k, other));
-            return false;
-        }
+        for (int i = 0; i < b->out.count; i++)
+            if (!ir_type_equal(traced_out_type(&b->parts[0], i),
+                               traced_out_type(&b->parts[k], i))) {
+                fail_different(b, k, i);
+                return false;
+            }
     return true;
 }
 

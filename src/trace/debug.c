@@ -53,14 +53,16 @@ static const char *spec_problem(const jot_callback_spec *spec, const jot_value *
                                        : NULL;
 }
 
-static bool read_types(const char *op, size_t n, const jot_type *out, struct ir_type *types)
+static bool read_types(size_t n, const jot_type *out, struct ir_type *types)
 {
+    char what[48];
     struct ir_module *m = trace_top()->module;
     for (size_t i = 0; i < n; i++) {
         int64_t rank = 0;
         while (out[i].dims && out[i].dims[rank] != JOT_END && rank <= IR_MAX_RANK)
             rank++;
-        if (rt_array_check(op, (int)out[i].dtype, rank, out[i].dims) != JOT_OK)
+        snprintf(what, sizeof what, "the type of result %zu", i);
+        if (rt_array_check(what, (int)out[i].dtype, rank, out[i].dims) != JOT_OK)
             return false;
         types[i] = ir_type_make(m, out[i].dtype, (int)rank, out[i].dims);
     }
@@ -92,7 +94,7 @@ jot_value trace_call_host(const char *op, const struct ir_host *host, size_t n_i
     memcpy(in, values, n_in * sizeof *in);
     if (!trace_ready(op, (int)n_in, in, &error))
         return error;
-    if (!read_types(op, n_out, out_types, types))
+    if (!read_types(n_out, out_types, types))
         return trace_fail_status(op);
     ir_id y = call_host(op, host, n_in, in, n_out, types, &error);
     for (size_t i = 0; i < n_out && y != IR_NONE; i++)
@@ -110,7 +112,7 @@ static jot_value callback_values(const jot_callback_spec *spec, jot_value *out,
     const char *problem = spec_problem(spec, out);
     if (problem)
         return trace_fail("jot_callback", JOT_ERR_ARGUMENT, "%s", problem);
-    struct ir_host host = {.name = spec->name ? spec->name : "callback",
+    struct ir_host host = {.name = spec->name ? spec->name : IR_HOST_UNNAMED,
                            .where = trace_shorten(where, buffer, sizeof buffer),
                            .call = spec->call,
                            .ctx = spec->ctx,
@@ -160,7 +162,8 @@ static jot_value print_values(const char *op, const char *format, size_t n_in,
                            .call = print_call,
                            .ctx = (void *)(uintptr_t)format,
                            .ctx_bytes = strlen(format) + 1,
-                           .maps_batch = true};
+                           .maps_batch = true,
+                           .names_lanes = true};
     call_host(op, &host, n_in, in, 0, NULL, &error);
     return error;
 }
@@ -180,6 +183,9 @@ void jot_printf_values(const char *format, const char *where, size_t n_in, const
 {
     size_t n = 0;
     while (n < n_in && (in[n].trace || in[n].id))
+        n++;
+    // Where the format wants more and there are more, it is one that was never set.
+    if (format && n + 1 < n_in && print_count(format) > (int)n)
         n++;
     jot_place(guarded_print("jot_printf", format, n, in), where);
     if (trace_top() && trace_top()->kind == TRACE_SCOPE &&

@@ -61,8 +61,15 @@ static bool is_mode(const char *name, enum jot_index_mode mode, enum jot_index_m
 {
     if ((unsigned)mode <= last)
         return true;
-    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is no mode: they are 0 to %d",
-                            (int)mode, (int)last);
+    if (mode == JOT_INDEX_WRAP)
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                "the mode is JOT_INDEX_WRAP, which is for rows, not windows: "
+                                "take JOT_INDEX_CLIP, _FILL, _PROMISE or _DROP");
+    else
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                "the mode is %d, which is none of JOT_INDEX_CLIP, _FILL, "
+                                "_PROMISE, _DROP%s",
+                                (int)mode, last == JOT_INDEX_WRAP ? ", _WRAP" : "");
     return false;
 }
 
@@ -70,8 +77,10 @@ static bool is_kind(const char *name, enum jot_scatter_kind kind, jot_value *out
 {
     if ((unsigned)kind <= JOT_SCATTER_MAX)
         return true;
-    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is no kind: they are 0 to %d",
-                            (int)kind, (int)JOT_SCATTER_MAX);
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                            "the kind is %d, which is none of JOT_SCATTER_SET, _ADD, _MUL, "
+                            "_MIN, _MAX",
+                            (int)kind);
     return false;
 }
 
@@ -185,9 +194,29 @@ static jot_value take_values(const char *name, jot_value x, jot_value index, int
     return trace_like(name, v[0], ir_gather(trace_builder(), id, places, &r.g));
 }
 
+// Whether an index that is a C number is inside of x.
+static bool is_inside(const char *name, jot_value x, jot_value index, int axis,
+                      jot_value *out_error)
+{
+    int64_t at, i;
+    const struct trace_number *n = trace_number_of(index);
+    return !n || n->kind != 'i' ||
+           (trace_axis(name, x, axis, &at, out_error) &&
+            trace_index(name, x, at, n->i, &i, out_error));
+}
+
+static jot_value take_checked(jot_value x, jot_value index, int axis)
+{
+    const char *name = "jot_take";
+    jot_value v[] = {x, index}, error;
+    if (!trace_ready(name, 2, v, &error) || !is_inside(name, v[0], v[1], axis, &error))
+        return error;
+    return take_values(name, v[0], v[1], axis, JOT_INDEX_FILL);
+}
+
 jot_value jot_take_values(jot_value x, jot_value index, int axis)
 {
-    TRACE_RETURN(take_values("jot_take", x, index, axis, JOT_INDEX_FILL));
+    TRACE_RETURN(take_checked(x, index, axis));
 }
 
 jot_value jot_take_mode(jot_value x, jot_value index, int axis, enum jot_index_mode mode)
@@ -399,18 +428,11 @@ static jot_value at_update(const char *name, enum jot_scatter_kind kind, jot_val
                       ir_scatter(trace_builder(), ops[kind], id, places, values, &r.g));
 }
 
-// A C number is inside of x.
 static jot_value at_checked(const char *name, enum jot_scatter_kind kind, jot_value x,
                             jot_value index, jot_value y, int axis)
 {
     jot_value v[] = {x, index}, error;
-    int64_t at, i;
-    if (!trace_ready(name, 2, v, &error))
-        return error;
-    const struct trace_number *n = trace_number_of(v[1]);
-    if (n && n->kind == 'i' &&
-        (!trace_axis(name, v[0], axis, &at, &error) ||
-         !trace_index(name, v[0], at, n->i, &i, &error)))
+    if (!trace_ready(name, 2, v, &error) || !is_inside(name, v[0], v[1], axis, &error))
         return error;
     return at_update(name, kind, v[0], v[1], y, axis, JOT_INDEX_DROP);
 }
@@ -450,6 +472,11 @@ struct lists {
 static bool read_dims(const char *name, const struct jot_index_dims *dims, struct lists *l,
                       struct ir_gather *out, jot_value *out_error)
 {
+    if (!dims) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                "dims is NULL: it says which axes the indices are for");
+        return false;
+    }
     if (!is_mode(name, dims->mode, JOT_INDEX_DROP, out_error))
         return false;
     *out = (struct ir_gather){.n_offset = read_list(dims->offset, l->offset),

@@ -62,8 +62,10 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
 {
     // Threads of a GPU have no memory for a sum each that many points add to.
     bool is_gpu = p->device->type->kind == JOT_CUDA;
-    struct schedule_options options = {
-        .donated = p->donated, .no_accumulation = is_gpu, .rich_gemm = is_gpu};
+    struct schedule_options options = {.donated = p->donated,
+                                       .no_accumulation = is_gpu,
+                                       .rich_gemm = is_gpu,
+                                       .many_lanes = is_gpu};
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 

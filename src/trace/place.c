@@ -36,12 +36,13 @@ static void place_all(struct trace *t, const char *where)
 }
 
 // The one error of the trace that has no place yet is that of the operation that just failed.
+// That of slot 0 is of all traces.
 static void place_error(struct trace *t, jot_value v, const char *where)
 {
     if (v.trace != t->serial || v.id >= t->slots.count || v.id == 0)
         return;
     const struct trace_slot *s = &t->slots.at[v.id];
-    if (s->kind == TRACE_ERROR && !s->error->where)
+    if (s->kind == TRACE_ERROR && s->error != t->slots.at[0].error && !s->error->where)
         ((struct trace_error *)(uintptr_t)s->error)->where = where;
 }
 
@@ -49,7 +50,7 @@ void trace_name_error(jot_value v, const char *name)
 {
     struct trace *t = trace_top();
     const struct trace_slot *s = trace_slot_of(v);
-    if (v.id == 0 || s->error->where)
+    if (v.id == 0 || s->error == t->slots.at[0].error || s->error->where)
         return;
     struct strbuf text = strbuf_make(t->module->arena);
     strbuf_printf(&text, "'%s': %s", name, s->error->text);

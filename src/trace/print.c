@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/eval.h"
 #include "runtime/array.h"
 
 #include <stdio.h>
@@ -58,28 +59,36 @@ static jot_status add_value(struct text *t, const jot_callback_array *a, int n_l
     return JOT_OK;
 }
 
-static void add_lane(struct text *t, const jot_callback_call *call, int64_t lane)
+// "[3, 1] ": the lanes that it is run for one after the other stand among those that are axes.
+static void add_lane(struct text *t, const struct ir_lane_call *c, int64_t lane)
 {
     char text[32];
-    for (int axis = 0; axis < call->n_lanes; axis++) {
-        int64_t step = 1;
-        for (int later = axis + 1; later < call->n_lanes; later++)
-            step *= call->in[0].dims[later];
-        int n = snprintf(text, sizeof text, "%s%lld%s", axis ? ", " : "[",
-                         (long long)(lane / step % call->in[0].dims[axis]),
-                         axis == call->n_lanes - 1 ? "] " : "");
+    const jot_callback_call *call = &c->call;
+    int rank = call->n_lanes + c->n_named, axis = 0;
+    for (int i = 0, named = 0; i < rank; i++) {
+        int64_t step = 1, number;
+        if (named < c->n_named && c->axes[named] == i) {
+            number = *(const int64_t *)c->named[named++].data;
+        } else {
+            for (int later = axis + 1; later < call->n_lanes; later++)
+                step *= call->in[0].dims[later];
+            number = lane / step % call->in[0].dims[axis++];
+        }
+        int n = snprintf(text, sizeof text, "%s%lld%s", i ? ", " : "[", (long long)number,
+                         i == rank - 1 ? "] " : "");
         add(t, text, (size_t)n);
     }
 }
 
-static jot_status add_lines(struct text *t, const char *format, const jot_callback_call *call)
+static jot_status add_lines(struct text *t, const char *format, const struct ir_lane_call *in)
 {
+    const jot_callback_call *call = &in->call;
     int64_t lanes = 1;
     for (int axis = 0; axis < call->n_lanes; axis++)
         lanes *= call->in[0].dims[axis];
     for (int64_t lane = 0; lane < lanes; lane++) {
         size_t value = 0;
-        add_lane(t, call, lane);
+        add_lane(t, in, lane);
         for (const char *c = format; *c; c++) {
             if (*c == '{' && c[1] == '}')
                 JOT_TRY(add_value(t, &call->in[value++], call->n_lanes, lane));
@@ -94,11 +103,12 @@ static jot_status add_lines(struct text *t, const char *format, const jot_callba
 jot_status print_call(void *format, const jot_callback_call *call)
 {
     struct text t = {0};
-    JOT_TRY(add_lines(&t, format, call));
+    const struct ir_lane_call *in = (const struct ir_lane_call *)(const void *)call;
+    JOT_TRY(add_lines(&t, format, in));
     t = (struct text){.at = memory_allocate(t.n + 1)};
     if (!t.at)
         return status_out_of_memory();
-    jot_status status = add_lines(&t, format, call);
+    jot_status status = add_lines(&t, format, in);
     if (status == JOT_OK)
         fwrite(t.at, 1, t.n, stdout);
     memory_release(t.at);

@@ -9,7 +9,8 @@
 // How many values a format takes, or -1 when its braces do not fit.
 int print_count(const char *format);
 
-// Writes the operands as the format, the context, says: once for each lane.
+// Writes the operands as the format, the context, says: once for each lane.  The call is one of an
+// ir_host that names lanes.
 jot_status print_call(void *format, const jot_callback_call *call);
 
 // Records the printing in the innermost trace; an error is the trace's (debug.c).

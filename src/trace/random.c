@@ -376,28 +376,14 @@ static ir_id erf_inv_of_jax(ir_id u, jot_dtype dtype)
     struct ir_builder *b = trace_builder();
     bool is_wide = dtype == JOT_F64;
     const struct giles *piece = is_wide ? giles_f64 : giles_f32;
-    int n = is_wide ? 3 : 2;
-    ir_id below[2] = {IR_NONE, IR_NONE};
     ir_id w = ir_neg(b, log1p_of_jax(ir_mul(b, u, ir_neg(b, u)), dtype));
-    ir_id root = ir_sqrt(b, w), t = IR_NONE, p = IR_NONE;
+    ir_id root = ir_sqrt(b, w), p = IR_NONE;
 #define SCALAR(x) ir_scalar(b, dtype, x)
-    for (int k = n - 1; k >= 0; k--) {
-        ir_id own = ir_sub(b, k == 0 ? w : root, SCALAR(piece[k].middle));
-        if (k < n - 1)
-            below[k] = ir_lt(b, w, SCALAR(piece[k].end));
-        t = k == n - 1 ? own : ir_select(b, below[k], own, t);
-    }
-    for (int i = 0; i < piece[0].n; i++) {
-        ir_id c = IR_NONE;
-        int last = n - 1; // the pieces after it have no further coefficient
-        while (piece[last].n <= i)
-            last--;
-        for (int k = last; k >= 0; k--) {
-            ir_id own = SCALAR(piece[k].coefficient[i]);
-            c = k == last ? own : ir_select(b, below[k], own, c);
-        }
-        ir_id next = i ? ir_fma(b, p, t, c) : c;
-        p = last == n - 1 ? next : ir_select(b, below[last], next, p);
+    // All polynomials, and then one of them: a multiplication is no dearer than to choose a coefficient.
+    for (int k = is_wide ? 2 : 1; k >= 0; k--) {
+        ir_id t = ir_sub(b, k == 0 ? w : root, SCALAR(piece[k].middle));
+        ir_id own = polynomial(piece[k].n, piece[k].coefficient, t, dtype);
+        p = p == IR_NONE ? own : ir_select(b, ir_lt(b, w, SCALAR(piece[k].end)), own, p);
     }
 #undef SCALAR
     return ir_mul(b, p, u);

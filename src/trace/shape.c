@@ -253,7 +253,8 @@ static jot_value repeat(jot_value x, int64_t count, int axis)
         !trace_axis("jot_repeat", x, axis, &at, &error))
         return error;
     if (count < 0)
-        return trace_fail("jot_repeat", JOT_ERR_ARGUMENT, "%lld times", (long long)count);
+        return trace_fail("jot_repeat", JOT_ERR_ARGUMENT, "%lld times: it takes 0 or more",
+                          (long long)count);
     for (int i = 0; i < trace_type(x).rank; i++)
         counts[i] = i == at ? count : 1;
     return repeat_axes("jot_repeat", x, trace_type(x).rank, counts, false);

@@ -130,6 +130,8 @@ uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *ou
 
 // The handle as one of the innermost trace: itself, a captured one, or an error.
 jot_value trace_import(const char *op, jot_value v);
+// Whether v is a value of a trace that is open.
+bool trace_is_open(jot_value v);
 // Imports each; false with the result to give when one is an error or nothing is being traced.
 bool trace_ready(const char *op, int n, jot_value *v, jot_value *out_error);
 const struct trace_slot *trace_slot_of(jot_value v); // of the innermost trace

@@ -256,6 +256,8 @@ static const struct trace *find_open(const struct trace *t, jot_value v)
     return t;
 }
 
+bool trace_is_open(jot_value v) { return find_open(trace_top(), v) != NULL; }
+
 static jot_value import_into(struct trace *t, const char *op, jot_value v);
 
 static jot_value capture(struct trace *t, const char *op, jot_value v)

@@ -186,3 +186,34 @@ void nest_check_text(const char *text)
     for (int i = 0; i < count; i++)
         nest_check(nests[i]);
 }
+
+const char *nest_check_instance(const char *text, int64_t lanes, int64_t times,
+                                const char *dtype)
+{
+    struct strbuf s = strbuf_make(nest_check_arena);
+    for (const char *at = text; *at; at++) {
+        int64_t number = 0;
+        bool is_number = true;
+        switch (at[0] == '%' ? at[1] : 0) {
+        case 'B':
+            number = lanes;
+            break;
+        case 'T':
+            number = times;
+            break;
+        case 'P':
+            number = lanes * times;
+            break;
+        default:
+            is_number = false;
+        }
+        if (is_number)
+            strbuf_printf(&s, "%lld", (long long)number);
+        else if (at[0] == '%' && at[1] == 'd')
+            strbuf_printf(&s, "%s", dtype);
+        else
+            strbuf_printf(&s, "%c", *at);
+        at += is_number || (at[0] == '%' && at[1] == 'd');
+    }
+    return s.text;
+}

@@ -22,6 +22,9 @@ uint64_t nest_check_random(void);
 // The first element that differs, or -1.  NaN of any kind equals NaN.
 int64_t nest_check_differs(jot_dtype d, int64_t count, const void *left, const void *right);
 
+// The text with numbers for %B, %T, %P (their product), types for %d.
+const char *nest_check_instance(const char *text, int64_t lanes, int64_t times,
+                                const char *dtype);
 // A kernel on random operands, or every kernel of the text; they wait until there are enough for a
 // program.
 void nest_check(struct nest *n);

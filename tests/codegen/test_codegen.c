@@ -535,6 +535,49 @@ START_TEST(borders)
 }
 END_TEST
 
+// Loads of which some are shuffles of what others read: neighbours along the rows, behind guards
+// and before a row's end, or with what is around them in memory.
+START_TEST(neighbours)
+{
+    static const char text[] = "kernel neighbours(x: %d[%P], y: out %d[%P], z: out %d[192]) {"
+                               "  %0 = const 0x0000000000000001 : i64"
+                               "  %1 = const 0xffffffffffffffff : i64"
+                               "  %2 = const 0x0000000000000007 : i64"
+                               "  par i < %T, j < %B {"
+                               "    %3 = index j : i64"
+                               "    %4 = ge %3, %0 : bool"
+                               "    %5 = ge %3, %2 : bool"
+                               "    %6 = index j - %B : i64"
+                               "    %7 = lt %6, %1 : bool"
+                               "    %8 = load x[%B*i + j] : %d"
+                               "    %9 = load x[%B*i + j - 1] if %4 : %d"
+                               "    %10 = load x[%B*i + j + 1] if %7 : %d"
+                               "    %11 = load x[%B*i + j - 7] if %5 : %d"
+                               "    %12 = sub %8, %9 : %d"
+                               "    %13 = sub %10, %11 : %d"
+                               "    %14 = sub %12, %13 : %d"
+                               "    put y[%B*i + j] = %14"
+                               "  }"
+                               "  par k < %T, l < 64 {"
+                               "    %15 = load x[%B*k + l + 16] : %d"
+                               "    %16 = load x[%B*k + l + 13] : %d"
+                               "    %17 = load x[%B*k + l + 20] : %d"
+                               "    %18 = load x[%B*k + l] : %d"
+                               "    %19 = load x[%B*k + l + 2] : %d"
+                               "    %20 = sub %15, %16 : %d"
+                               "    %21 = sub %17, %18 : %d"
+                               "    %22 = sub %20, %21 : %d"
+                               "    %23 = sub %22, %19 : %d"
+                               "    put z[64*k + l] = %23"
+                               "  }"
+                               "}";
+    static const int64_t columns[] = {90, 100, 203, 256};
+    static const char *const dtypes[] = {"f32", "f64", "i32"};
+    nest_check_text(nest_check_instance(text, columns[_i % 4], 3, dtypes[_i / 4]));
+    nest_check_end();
+}
+END_TEST
+
 int main(void)
 {
     nest_check_any = true;
@@ -558,6 +601,7 @@ int main(void)
     tcase_add_loop_test(c, scans, 0, 8);
     tcase_add_loop_test(c, one_hot, 0, 4);
     tcase_add_loop_test(c, borders, 0, 36);
+    tcase_add_loop_test(c, neighbours, 0, 12);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -340,6 +340,84 @@ START_TEST(transposes_go_through_shared_memory)
 }
 END_TEST
 
+// One of many has wider tiles.
+START_TEST(large_transposes_have_wide_tiles)
+{
+    const char *ptx = ptx_of("kernel t(x: f32[268435456], y: out f32[268435456]) {\n"
+                             "  par i < 16384, j < 16384 {\n"
+                             "    %0 = load x[i + 16384*j] : f32\n"
+                             "    put y[16384*i + j] = %0\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_ptr_nonnull(strstr(ptx, ".maxntid 1024"));
+    ck_assert_int_eq(count(ptx, "st.shared.f32"), 4);
+    check_clean(ptx);
+}
+END_TEST
+
+// Where a thread does much with what it reads, it reads of two vectors.
+START_TEST(large_maps_read_two_vectors)
+{
+    const char *ptx = ptx_of("kernel f(x: f32[268435456], y: out f32[268435456]) {\n"
+                             "  par i < 268435456 {\n"
+                             "    %0 = load x[i] : f32\n"
+                             "    %1 = tanh %0 : f32\n"
+                             "    put y[i] = %1\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2);
+    ck_assert_int_eq(count(ptx, "st.global.v4"), 2);
+    ck_assert_ptr_null(strstr(ptx, "bra"));
+    check_clean(ptx);
+    ptx = ptx_of(AXPY("268435456"));
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+}
+END_TEST
+
+// A row of 100 is of eight threads: three shuffles of four lanes for each of the sums.
+START_TEST(short_rows_are_of_few_threads)
+{
+    const char *ptx = ptx_of("kernel f(x: f32[10000000], w: f32[100], y: out f32[100000]) {\n"
+                             "  par i < 100000 {\n"
+                             "    fold j < 100 {\n"
+                             "      %0 = load x[100*i + j] : f32\n"
+                             "      %1 = load w[j] : f32\n"
+                             "      yield fma %0 %1\n"
+                             "    } -> %2 : f32\n"
+                             "    put y[i] = %2\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "shfl.sync.down"), 12);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2 * 4);
+    check_clean(ptx);
+}
+END_TEST
+
+// Functions that hold in a range have one branch in common.
+START_TEST(ranges_have_one_branch)
+{
+    const char *ptx = ptx_of("kernel f(x: f32[4096], y: out f32[4096]) {\n"
+                             "  par i < 4096 {\n"
+                             "    %0 = load x[i] : f32\n"
+                             "    %1 = sin %0 : f32\n"
+                             "    %2 = cos %0 : f32\n"
+                             "    %3 = mul %1, %2 : f32\n"
+                             "    %4 = sin %3 : f32\n"
+                             "    %5 = sqrt %4 : f32\n"
+                             "    put y[i] = %5\n"
+                             "  }\n"
+                             "}\n");
+    const char *kernel = strstr(ptx, ".entry"), *load = strstr(kernel, "ld.global.nc.f32");
+    const char *branch = strstr(load, "bra"), *put = strstr(load, "st.global.f32");
+    ck_assert(branch < put);
+    branch = strstr(branch, "call.uni"); // of what does it again
+    ck_assert_ptr_nonnull(branch);
+    ck_assert_int_eq(count(load, "rsqrt.approx"), 1);
+    ck_assert_int_eq(count(load, "sqrt.rn.f32"), 1);
+    check_clean(ptx);
+}
+END_TEST
+
 // Lanes that put a number at every step of a loop over time, beside the one before.
 #define PATH(n, all)                                                                           \
     "kernel path(x: f32[1024], y: out f32[" all "]) {\n"                                       \
@@ -399,8 +477,8 @@ END_TEST
     "  memory output 0 : f32[" n "] \"y\"\n"                                                   \
     "  memory temporary at 0 : f32[" n "] \"turn\"\n"                                          \
     "  memory temporary at 4500032 : f32[" n "] \"turn\"\n"                                    \
-    "  memory turn 0 at 1 of 2 3 : f32[" n "] \"carry\"\n"                                     \
-    "  memory turn 0 at 0 of 2 3 : f32[" n "] \"next\"\n"                                      \
+    "  memory turn of 3, 2 in loop 0 : f32[" n "] \"carry\"\n"                                 \
+    "  memory turn of 2, 3 in loop 0 : f32[" n "] \"next\"\n"                                  \
     "  memory temporary at 9000064 : bool[1] \"any\"\n"                                        \
     "  step copy (3, 0) \"\"\n  step while 0 trips -1 () \"\"\n"                               \
     "  step kernel 0 (4, 6) \"\"\n  step test (6)\n  step kernel 1 (4, 5) \"\"\n"              \
@@ -477,11 +555,12 @@ START_TEST(tanh_has_no_branch)
 }
 END_TEST
 
-// Lanes with a row of `n` numbers each, that is written forwards and read backwards.
+// Lanes with a row of `n` numbers each, that is written forwards and read backwards; the rows of
+// more lanes would be computed again.
 #define TAPE(n)                                                                                \
-    "kernel tape(x: f32[1024], y: out f32[1024]) {\n"                                          \
+    "kernel tape(x: f32[16], y: out f32[16]) {\n"                                              \
     "  local row: f32[" n "] @ point\n"                                                        \
-    "  par i < 1024 {\n"                                                                       \
+    "  par i < 16 {\n"                                                                         \
     "    %0 = load x[i] : f32\n"                                                               \
     "    seq t < " n " carry %1 = %0 {\n"                                                      \
     "      put row[t] = %1\n"                                                                  \
@@ -500,7 +579,7 @@ END_TEST
 // A driver starts no kernel whose threads have more memory of their own, and does not say why.
 START_TEST(threads_have_little_memory)
 {
-    ck_assert_int_eq(count(ptx_of(TAPE("1000")), "ld.local.f32"), 8); // on their way at once
+    ck_assert_int_eq(count(ptx_of(TAPE("1000")), "ld.local.v4.f32"), 2); // on their way at once
     check_assembles(ptx_of(TAPE("131072")));
     struct cg_response r = compiled(TAPE("131088"), "cuda sm_90");
     ck_assert_int_ne(r.status, JOT_OK);
@@ -577,6 +656,66 @@ START_TEST(attention_is_of_tensor_cores)
 }
 END_TEST
 
+// z = x + 1 and w = y + x, where z may have the memory of x.
+#define SUM_AND_NEXT(donated)                                                                  \
+    "jot nest 1\n"                                                                             \
+    "program \"next\" {\n"                                                                     \
+    "  inputs 2\n  outputs 2 donated " donated " -1\n  arena 0\n  constants 0\n"               \
+    "  memory input 0 : f32[1] \"x\"\n  memory input 1 : f32[1000] \"y\"\n"                    \
+    "  memory output 0 : f32[1] \"z\"\n  memory output 1 : f32[1000] \"w\"\n"                  \
+    "  step kernel 0 (0, 1, 2, 3) \"\"\n}\n"                                                   \
+    "kernel k0(x: f32[1], y: f32[1000], z: out f32[1], w: out f32[1000]) {\n"                  \
+    "  %0 = load x[0] : f32\n  %1 = const 0x3f800000 : f32\n"                                  \
+    "  %2 = add %0, %1 : f32\n  put z[0] = %2\n"                                               \
+    "  map i < 1000 {\n    %3 = load y[i] : f32\n"                                             \
+    "    %4 = add %3, %0 : f32\n    put w[i] = %4\n  }\n}\n"
+
+// Not before all blocks have read what it is written over.
+START_TEST(puts_over_what_is_read_come_last)
+{
+    ck_assert_int_eq(count(ptx_of_program(SUM_AND_NEXT("-1")), ".visible .entry"), 1);
+    const char *ptx = ptx_of_program(SUM_AND_NEXT("0"));
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
+    const char *late = strstr(ptx, ".entry jot_kernel_0_late");
+    ck_assert_ptr_nonnull(late);
+    ck_assert_int_eq(count(ptx, "st.global") - count(late, "st.global"), 1);
+    check_clean(ptx);
+}
+END_TEST
+
+// A test stands before the first step and behind each: loops with one test in front, of a flag that an
+// outer loop tests too, lose it in the assembler of CUDA 13.0.
+START_TEST(tests_follow_steps)
+{
+    const char *ptx = ptx_of("kernel trips(n: i32[1], y: out i32[1]) {\n"
+                             "  %0 = const 0x00000001 : i32\n"
+                             "  %1 = const 0x00000000 : i32\n"
+                             "  %2 = const 0x01 : bool\n"
+                             "  %3 = const 0x00000002 : i32\n"
+                             "  %4 = load n[0] : i32\n"
+                             "  while carry %5 = %1, %6 = %2, %7 = %1 {\n"
+                             "    yield %6\n"
+                             "  } do {\n"
+                             "    %8 = add %5, %4 : i32\n"
+                             "    while carry %9 = %5, %10 = %6, %11 = %7 {\n"
+                             "      %12 = lt %9, %8 : bool\n"
+                             "      %13 = and %12, %10 : bool\n"
+                             "      yield %13\n"
+                             "    } do {\n"
+                             "      %14 = add %9, %0 : i32\n"
+                             "      %15 = add %11, %0 : i32\n"
+                             "      %16 = lt %15, %3 : bool\n"
+                             "      yield %14, %16, %15\n"
+                             "    } -> %17, %18, %19\n"
+                             "    yield %17, %18, %19\n"
+                             "  } -> %20, %21, %22\n"
+                             "  put y[0] = %22\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "setp."), 3); // one of the step, two of the inner test
+    check_clean(ptx);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu");
@@ -595,11 +734,17 @@ int main(void)
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, transposes_go_through_shared_memory);
+    tcase_add_test(c, large_transposes_have_wide_tiles);
+    tcase_add_test(c, large_maps_read_two_vectors);
+    tcase_add_test(c, short_rows_are_of_few_threads);
+    tcase_add_test(c, ranges_have_one_branch);
     tcase_add_test(c, steps_are_put_together);
     tcase_add_test(c, tanh_has_no_branch);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, threads_have_little_memory);
     tcase_add_test(c, attention_is_of_tensor_cores);
+    tcase_add_test(c, tests_follow_steps);
+    tcase_add_test(c, puts_over_what_is_read_come_last);
     tcase_add_test(c, architectures_that_nobody_knows);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);

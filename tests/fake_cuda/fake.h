@@ -73,6 +73,8 @@ bool fake_memory_find(const char *at, const char **begin, const char **end);
 // Runs the work, or keeps it and a copy of the argument where the stream is being captured.
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
 
+void fake_set_conditional(CUgraphConditionalHandle handle, unsigned value);
+
 // What tests look at.
 EXPORT int fake_cuda_blocks(void);
 EXPORT int fake_cuda_modules(void);

@@ -49,6 +49,13 @@ static void double_it(const CUlaunchConfig *c, void **operands)
     *(unsigned char *)operands[1] = *state < 100;
 }
 
+// The flag says whether the state is below 100.
+static void below(const CUlaunchConfig *c, void **operands)
+{
+    (void)c;
+    *(unsigned char *)operands[1] = *(const double *)operands[0] < 100;
+}
+
 // What the launch was: blocks, threads, shared memory, cooperative, cluster.
 static void tell(const CUlaunchConfig *c, void **operands)
 {
@@ -69,11 +76,20 @@ static void depth_of(const CUlaunchConfig *c, void **operands)
     *(int32_t *)operands[0] = (int32_t)c->gridDimZ;
 }
 
+// The kernel of runtime/cuda/while.c: the first three operands are handles, 0 for none.
+static void set_conditional(const CUlaunchConfig *c, void **operands)
+{
+    (void)c;
+    unsigned char flag = *(const unsigned char *)operands[3];
+    for (int i = 0; i < 3; i++)
+        if (fake_far(operands[i]))
+            fake_set_conditional(fake_far(operands[i]), i < 2 ? flag != 0 : flag == 0);
+}
+
 static const struct CUfunc_st functions[] = {
-    {"add_one", 2, add_one, NULL},
-    {"double_it", 2, double_it, NULL},
-    {"tell", 1, tell, NULL},
-    {"depth", 1, depth_of, NULL},
+    {"add_one", 2, add_one, NULL}, {"double_it", 2, double_it, NULL},
+    {"below", 2, below, NULL},     {"tell", 1, tell, NULL},
+    {"depth", 1, depth_of, NULL},  {"set_conditional", 4, set_conditional, NULL},
 };
 
 static void load_names(CUmodule m, const char *names)

@@ -429,6 +429,63 @@ START_TEST(turning_carries)
 }
 END_TEST
 
+// Runs with several functions that hold in a range, on numbers of any bits; every second one is
+// small, as all that follows from it is.
+#define WAVES(d)                                                                               \
+    "jot ir 1\nfunction @0 waves(%0: " d "[2048]) {\n"                                         \
+    "  %1 = sin %0 : " d "[2048]\n  %2 = cos %0 : " d "[2048]\n"                               \
+    "  %3 = mul %1, %2 : " d "[2048]\n  %4 = abs %0 : " d "[2048]\n"                           \
+    "  %5 = sqrt %4 : " d "[2048]\n  %6 = fma %2, %1, %5 : " d "[2048]\n"                      \
+    "  %7 = sin %6 : " d "[2048]\n  %8 = div %7, %0 : " d "[2048]\n"                           \
+    "  return %6, %8, %3, %1\n}\n"
+
+START_TEST(ranged_runs)
+{
+    struct native n = begin();
+    for (int k = 0; k < 2; k++) {
+        uint32_t f = parse(k ? WAVES("f64") : WAVES("f32"));
+        struct ir_tensor in = zeros(ir_type_of(graph(f), 0));
+        for (uint32_t i = 0; i < 2048; i++) {
+            uint64_t bits = hash_combine(seed, i);
+            if (i % 2 && k)
+                bits = (bits & UINT64_C(0x800fffffffffffff)) | (UINT64_C(0x3fe) << 52);
+            else if (i % 2)
+                bits = (bits & 0x807fffff) | (0x7e << 23);
+            else if (i % 16 == 0)
+                bits = 0;
+            memcpy((char *)in.data + i * (k ? 8 : 4), &bits, k ? 8 : 4);
+        }
+        native_add(&n, graph(f)->name, f, &in, &(struct native_how){.interpret = true});
+    }
+    end(&n);
+}
+END_TEST
+
+// Sums of many short rows, and of columns whose length ends inside of a block.
+START_TEST(short_rows)
+{
+    static const char *const forms[] = {
+        "jot ir 1\nfunction @0 rows(%0: f32[17000,100], %1: f32[100]) {\n"
+        "  %2 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+        "rhs_batch=[], precision=0} : f32[17000]\n"
+        "  %3 = exp %2 : f32[17000]\n  return %3\n}\n",
+        "jot ir 1\nfunction @0 columns(%0: f32[17000,128], %1: f32[128]) {\n"
+        "  %2 = reduce_sum %0 {axes=[0]} : f32[128]\n"
+        "  %3 = reduce_max %0 {axes=[1]} : f32[17000]\n"
+        "  %4 = mul %1, %2 : f32[128]\n  return %4, %3\n}\n",
+    };
+    struct native n = begin();
+    uint64_t state = seed + 6;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        uint32_t f = parse(forms[i]);
+        struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
+                                  draw(ir_type_of(graph(f), 1), &state)};
+        native_add(&n, graph(f)->name, f, in, &(struct native_how){0});
+    }
+    end(&n);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, every_op, 0, DTYPE_COUNT);
@@ -440,6 +497,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, own_products);
     tcase_add_test(t, large_arrays);
     tcase_add_test(t, turning_carries);
+    tcase_add_test(t, ranged_runs);
+    tcase_add_test(t, short_rows);
 }
 
 int main(void) { return support_run("native", add_tests); }

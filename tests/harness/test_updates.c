@@ -7,8 +7,8 @@
 #define COUNT 1003 // 62 sixteens and a rest
 #define ELEMENTS 41
 
-// Numbers of which some sixteens are inside, others not: 5 and 9 have the ends, 20 to 29 what is
-// near them, and the rest is drawn.
+// Numbers of which some sixteens are inside, others not: 5 and 9 have the ends, 20 to 29 and 58,
+// near the last, what is beyond them, and the rest is drawn.
 static int64_t place(int i, uint64_t *state)
 {
     static const int64_t ends[] = {0, ELEMENTS - 1};
@@ -18,8 +18,8 @@ static int64_t place(int i, uint64_t *state)
     int turn = i / 16;
     if (turn == 5 || turn == 9)
         return ends[i % 2];
-    return turn >= 20 && turn < 30 && i % 16 == turn % 16 ? beyond[drawn % 6]
-                                                          : (int64_t)(drawn % ELEMENTS);
+    bool has_beyond = (turn >= 20 && turn < 30) || turn == 58;
+    return has_beyond && i % 16 == turn % 16 ? beyond[drawn % 6] : (int64_t)(drawn % ELEMENTS);
 }
 
 static struct ir_tensor places(jot_dtype d, int components, uint64_t *state)
@@ -158,12 +158,47 @@ START_TEST(beyond_signed)
 }
 END_TEST
 
+// Chunks of updates that a GPU sorts by place, some places with many of them, others with none.
+START_TEST(of_many_chunks)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    uint32_t f = parse(
+        "jot ir 1\nfunction @0 places(%0: f32[150001]) {\n"
+        "  %1 = iota {dtype=i32, dims=[150001], axis=0} : i32[150001]\n"
+        "  %2 = const {data=7919} : i32[]\n  %3 = const {data=1602} : i32[]\n"
+        "  %4 = const {data=1500} : i32[]\n  %5 = const {data=1} : i32[]\n"
+        "  %6 = mul %1, %2 : i32[150001]\n  %7 = rem %6, %3 : i32[150001]\n"
+        "  %8 = min %7, %4 : i32[150001]\n  %9 = sub %8, %5 : i32[150001]\n"
+        "  %10 = reshape %9 {dims=[150001, 1]} : i32[150001,1]\n"
+        "  %11 = slice %0 {starts=[0], limits=[1500], strides=[1]} : f32[1500]\n"
+        "  %12 = scatter_add %11, %10, %0 {collapsed_dims=[0], index_map=[0], mode=3} : "
+        "f32[1500]\n"
+        "  %13 = scatter %11, %10, %0 {collapsed_dims=[0], index_map=[0], mode=0} : f32[1500]\n"
+        "  %14 = convert %0 {dtype=f64} : f64[150001]\n"
+        "  %15 = convert %11 {dtype=f64} : f64[1500]\n"
+        "  %16 = scatter_max %15, %10, %14 {collapsed_dims=[0], index_map=[0], mode=3} : "
+        "f64[1500]\n"
+        "  %17 = broadcast_in_dim %5 {dims=[150001], axes=[]} : i32[150001]\n"
+        "  %18 = slice %1 {starts=[0], limits=[1500], strides=[1]} : i32[1500]\n"
+        "  %19 = scatter_add %18, %10, %17 {collapsed_dims=[0], index_map=[0], mode=3} : "
+        "i32[1500]\n"
+        "  return %12, %13, %16, %19\n}\n");
+    struct ir_tensor in = draw(ir_type_of(graph(f), 0), &state);
+    native_add(&n, graph(f)->name, f, &in, &(struct native_how){.threads = true});
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, at_one_place, 0, 5);
     tcase_add_test(t, at_two_places);
     tcase_add_test(t, places_of_places);
     tcase_add_test(t, beyond_signed);
+    tcase_add_test(t, of_many_chunks);
 }
 
 int main(void) { return support_run("updates", add_tests); }

@@ -145,7 +145,7 @@ START_TEST(test_numbers_of_lanes)
     ck_assert_double_eq(element(*out, 1).re, -0.5);
     x[1] = INFINITY;
     ck_assert_int_eq(ir_eval(module->arena, graph(g), &in, &none), JOT_ERR_CHECK);
-    ck_assert_str_eq(jot_error_message(), "sub gives NaN, at [1]");
+    ck_assert_str_eq(jot_error_message(), "sub gives NaN, at [1], in trip 0");
 }
 END_TEST
 

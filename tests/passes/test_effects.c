@@ -206,9 +206,9 @@ START_TEST(test_lanes_are_named)
         }
         double y;
         const char *message = outcome(g, x, k, &y);
-        const char *at = strstr(message, "at [");
+        const char *at = strstr(message, "in lane ");
         ck_assert_msg(any == (*message != 0), "%s: %d, %s", p->name, which, message);
-        ck_assert_msg(!at || fails[at[4] - '0'], "%s: %d, %s", p->name, which, message);
+        ck_assert_msg(!at || fails[at[8] - '0'], "%s: %d, %s", p->name, which, message);
         ck_assert_msg(!any || at, "%s: %s", p->name, message);
     }
 }
@@ -238,7 +238,7 @@ START_TEST(test_lanes_of_two_maps)
             ((double *)x.data)[i] = half;
             ((double *)k.data)[i] = i == which ? bad : good;
         }
-        snprintf(want, sizeof want, "at [%d, %d]", which / 3, which % 3);
+        snprintf(want, sizeof want, "in lanes %d, %d", which / 3, which % 3);
         const char *message = outcome(g, x, k, &y);
         ck_assert_msg(strstr(message, want) != NULL, "%s: %d, %s", programs[_i].name, which,
                       message);

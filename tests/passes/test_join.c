@@ -62,18 +62,18 @@ static const struct {
      THERE("5", "9") "  %m = reduce_sum %y {axes=[0]} : f32[]\n"
                      "  %d = mul %m, %y : f32[5]\n" BACK("%z", "%d", "%r", "5",
                                                          "9") "  return %z\n}\n",
-     "resident; operand of a loop; resident, not joined: their lanes are others"},
+     "resident; operand of a loop; resident, not joined: they have different lanes"},
     {"rows of other lanes",
      THERE("5", "9") "  %s = rev %r {axes=[1]} : f32[9,5]\n" BACK("%z", "%y", "%s", "5",
                                                                   "9") "  return %z\n}\n",
-     "resident; resident, not joined: their lanes are others"},
+     "resident; resident, not joined: they have different lanes"},
     {"rows become lanes",
      THERE("9", "9") "  %s = transpose %r {axes=[1, 0]} : f32[9,9]\n" BACK(
          "%z", "%y", "%s", "9", "9") "  return %z\n}\n",
-     "resident; resident, not joined: their lanes are others"},
+     "resident; resident, not joined: they have different lanes"},
     {"more than a lane may keep",
      THERE("3", "9000") BACK("%z", "%y", "%r", "3", "9000") "  return %z\n}\n",
-     "resident; resident, not joined: many rows of a lane: scan"},
+     "resident; resident, not joined: too many rows are kept for a lane: scan"},
     {"three loops",
      THERE("5", "9") BACK("%d", "%y", "%r", "5", "9")
          BACK("%z", "%d", "%r", "5", "9") "  return %z\n}\n",

@@ -227,7 +227,7 @@ static const struct {
      "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
      "f32[100,64]\n  return %3, %4\n}\n",
      2, 1, 1},
-    // Somebody reads the operand beside the result.
+    // Somebody reads the operand beside the result: before it changes.
     {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n  %3 = sin %0 : f32[100,64]\n"
      "  %4 = scatter %3, %1, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0]} : "
      "f32[100,64]\n"
@@ -235,7 +235,7 @@ static const struct {
      "mode=1} : f32[50,64]\n"
      "  %6 = gather %4, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
      "mode=1} : f32[50,64]\n  %7 = sub %5, %6 : f32[50,64]\n  return %7\n}\n",
-     3, 1, 1},
+     4, 0, 0},
     // Updates that are made of the operand are stored before it changes.
     {"%0: f32[100,64], %1: i32[50,1], %2: f32[50,64]) {\n"
      "  %3 = gather %0, %1 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "

@@ -250,9 +250,9 @@ START_TEST(classes)
     } cases[] = {
         {"  %x = sin %a : f32[2000]\n", "# step 0: kernel k0_scan (resident)\n"},
         {"  %x = rev %a {axes=[0]} : f32[2000]\n",
-         "# step 1: loop: phases (lane axis lost at t.c:41: x, rev)\n"},
+         "# step 1: loop: phases (lanes are mixed at t.c:41: x, rev)\n"},
         {"  %s = reduce_sum %a {axes=[0]} : f32[]\n  %x = mul %s, %a : f32[2000]\n",
-         "# step 1: loop: phases (lane axis lost at t.c:41: x, reduce_sum)\n"},
+         "# step 1: loop: phases (lanes are mixed at t.c:41: x, reduce_sum)\n"},
         {"  %b = broadcast_in_dim %a {axes=[0], dims=[2000, 3000]} : f32[2000,3000]\n"
          "  %c = cumsum %b {axis=1, reverse=0} : f32[2000,3000]\n"
          "  %x = reduce_max %c {axes=[1]} : f32[2000]\n",

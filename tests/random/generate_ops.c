@@ -64,6 +64,14 @@ static bool needs_attributes(enum ir_op op)
            op == IR_reduce_precision;
 }
 
+// Zero for NaN, of which there is more than one and a machine has the choice.
+static ir_id without_nan(struct maker *k, ir_id x)
+{
+    if (!dtype_is_float(dtype_in(k, x)))
+        return x;
+    return ir_select(&k->b, ir_eq(&k->b, x, x), x, ir_zeros(&k->b, ir_type_of(k->b.graph, x)));
+}
+
 static ir_id make_special_map(struct maker *k, enum ir_op op, ir_id x)
 {
     jot_dtype d = dtype_in(k, x);
@@ -75,7 +83,7 @@ static ir_id make_special_map(struct maker *k, enum ir_op op, ir_id x)
     case IR_bitcast:
         if (is_derivable(k) || d == JOT_BOOL || dtype_is_complex(d))
             return IR_NONE;
-        return ir_bitcast(&k->b, x,
+        return ir_bitcast(&k->b, without_nan(k, x),
                           dtype_is_integer(d) && jot_dtype_size(d) == 4 ? JOT_F32
                           : jot_dtype_size(d) == 8                      ? JOT_I64
                           : jot_dtype_size(d) == 4                      ? JOT_U32

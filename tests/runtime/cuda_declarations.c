@@ -29,6 +29,9 @@
 // The structs of api.h are what these say too; test_cuda.c has the same numbers.
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(sizeof(CUgraphNodeParams) == 256, "CUgraphNodeParams");
+_Static_assert(__builtin_offsetof(CUgraphNodeParams, conditional.phGraph_out) == 32,
+               "CUgraphNodeParams");
 _Static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == 96,
                "cublasLtMatmulHeuristicResult_t");
 _Static_assert(sizeof(cublasLtMatmulDescOpaque_t) == 256 && sizeof(cublasLtMatmulAlgo_t) == 64,

@@ -7,6 +7,8 @@
 
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "CUlaunchConfig");
+_Static_assert(sizeof(CUgraphNodeParams) == 256, "CUgraphNodeParams");
+_Static_assert(offsetof(CUgraphNodeParams, conditional.phGraph_out) == 32, "CUgraphNodeParams");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
 _Static_assert(sizeof(cublasLtMatmulHeuristicResult_t) == 96,
                "cublasLtMatmulHeuristicResult_t");
@@ -41,7 +43,7 @@ START_TEST(names_an_old_driver)
 {
     use_fake("FAKE_CUDA_VERSION", "11040");
     expect(jot_device_check(jot_cuda(0)), JOT_ERR_DEVICE,
-           "too old: it is of CUDA 11.4, and jot needs 12.0");
+           "too old: it is of CUDA 11.4, and jot needs 12.4");
     ck_assert_int_eq(jot_device_count(JOT_CUDA), 0);
 }
 END_TEST

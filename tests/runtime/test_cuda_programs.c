@@ -7,11 +7,11 @@
 
 #include <pthread.h>
 
-static const char text[] = "add_one\0double_it\0tell\0nothing";
-enum { ADD_ONE = 0, DOUBLE_IT = 8, TELL = 18, NOTHING = 23 };
+static const char text[] = "add_one\0double_it\0tell\0nothing\0below";
+enum { ADD_ONE = 0, DOUBLE_IT = 8, TELL = 18, NOTHING = 23, BELOW = 31 };
 
 // Two images of the fake assembler.
-static const char ptx[] = "add_one tell \0double_it ";
+static const char ptx[] = "add_one tell \0double_it below ";
 
 static jot_status load(int device, const struct rt_plan *plan,
                        const struct rt_callback *callback, struct rt_program **out)
@@ -363,6 +363,76 @@ START_TEST(forgets_old_graphs)
 }
 END_TEST
 
+// while x < 100: x *= 2, to and fro between two memories.
+START_TEST(replays_whiles)
+{
+    use_fake(NULL, NULL);
+    enum { IN, OUT, EVEN, ODD, NOW, NEXT, FLAG, UNUSED };
+    struct rt_argument argument = {.bytes = 8, .donated = -1};
+    struct rt_buffer buffers[] = {
+        {.place = RT_PLACE_INPUT, .bytes = 8},
+        {.place = RT_PLACE_OUTPUT, .bytes = 8},
+        {.place = RT_PLACE_ARENA, .bytes = 8},
+        {.place = RT_PLACE_ARENA, .offset = 64, .bytes = 8},
+        {.place = RT_PLACE_TURN, .bytes = 8, .of_first = 0, .of_count = 2},
+        {.place = RT_PLACE_TURN, .index = 1, .bytes = 8, .of_first = 0, .of_count = 2},
+        {.place = RT_PLACE_ARENA, .offset = 128, .bytes = 1},
+        {.place = RT_PLACE_ARENA, .offset = 192, .bytes = 1}};
+    uint32_t operands[] = {EVEN, ODD, EVEN, IN, NOW, FLAG, NEXT, NOW, NEXT, UNUSED, OUT, NOW};
+    struct rt_step double_it = {.kind = RT_STEP_KERNEL,
+                                .name = DOUBLE_IT,
+                                .operand_first = 8,
+                                .operand_count = 2,
+                                .total = 1,
+                                .grain = 1,
+                                .block = 1};
+    struct rt_step below = double_it;
+    below.name = BELOW;
+    below.operand_first = 4;
+    struct rt_step steps[] = {
+        {.kind = RT_STEP_COPY, .operand_first = 2, .operand_count = 2},
+        {.kind = RT_STEP_LOOP, .total = -1, .target = 7},
+        below,
+        {.kind = RT_STEP_JUMP_IFN, .operand_first = 5, .operand_count = 1, .target = 7},
+        {.kind = RT_STEP_COPY, .operand_first = 6, .operand_count = 2},
+        double_it,
+        {.kind = RT_STEP_NEXT, .total = -1, .target = 2},
+        {.kind = RT_STEP_COPY, .operand_first = 10, .operand_count = 2}};
+    struct rt_plan plan = {.input_count = 1,
+                           .output_count = 1,
+                           .buffer_count = 8,
+                           .operand_count = 12,
+                           .step_count = 8,
+                           .loop_count = 1,
+                           .arena_bytes = 256,
+                           .text_bytes = sizeof text,
+                           .inputs = &argument,
+                           .outputs = &argument,
+                           .buffers = buffers,
+                           .operands = operands,
+                           .steps = steps,
+                           .text = text};
+    struct rt_program *p;
+    OK(load(0, &plan, NULL, &p));
+    jot_array *x = rt_array_create_on(jot_cuda(0), JOT_F64, 0, NULL),
+              *y = rt_array_create_on(jot_cuda(0), JOT_F64, 0, NULL);
+    for (int call = 0; call < 9; call++) {
+        double start = (double[]){3, 200, 60, 30, 1}[call % 5], got, wanted = start;
+        while (wanted < 100)
+            wanted *= 2;
+        OK(cuda_upload(jot_cuda(0), x->data, &start, sizeof start));
+        OK(run(p, x, y));
+        OK(cuda_download(jot_cuda(0), &got, y->data, sizeof got));
+        ck_assert_double_eq(got, wanted);
+        ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), call);
+    }
+    rt_program_release(p);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+    ck_assert_int_eq(fake_count("fake_cuda_graphs"), 0);
+    expect_no_blocks();
+}
+END_TEST
+
 START_TEST(runs_what_it_cannot_capture)
 {
     use_fake("FAKE_CUDA_NO_CAPTURE", "1");
@@ -532,6 +602,7 @@ int main(void)
     tcase_add_test(tests, loops_by_the_host);
     tcase_add_test(tests, replays_segments);
     tcase_add_test(tests, forgets_old_graphs);
+    tcase_add_test(tests, replays_whiles);
     tcase_add_test(tests, runs_what_it_cannot_capture);
     tcase_add_test(tests, loses_a_device_in_a_graph);
     tcase_add_test(tests, loses_a_device_that_fails);

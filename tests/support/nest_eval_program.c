@@ -122,8 +122,9 @@ static jot_status check_flags(const struct nest_step *s, void *const *data)
 {
     struct check c = {.what = s->text,
                       .holds = data[0],
-                      .rank = (int)s->n_params,
-                      .dims = s->params,
+                      .rank = (int)s->n_params - 1,
+                      .dims = s->params + 1,
+                      .n_lanes = (int)s->params[0],
                       .n_counts = (int)s->n_memories - 1};
     for (int i = 0; i < c.n_counts; i++)
         memcpy(&c.counts[i], data[1 + i], sizeof c.counts[i]);

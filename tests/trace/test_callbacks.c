@@ -87,6 +87,68 @@ START_TEST(test_print_in_loop)
 }
 END_TEST
 
+static jot_value shown_in_branch(jot_value x)
+{
+    JOT_IF (jot_less(x, 4), x) {
+        jot_printf("small\n");
+        x = jot_add(x, 0.5);
+    } else {
+        jot_printf("{}\n", x);
+    }
+    return x;
+}
+
+static jot_value shown_in_while(jot_value x)
+{
+    JOT_WHILE ((x), jot_less(x, 4)) {
+        jot_printf("{}\n", x);
+        x = jot_mul(2, x);
+    }
+    return x;
+}
+
+// Lanes of x around a function over the lanes of two numbers.
+static jot_value shown_of_pair(jot_value x)
+{
+    jot_value pair = jot_stack(0, x, jot_add(x, 1)), y;
+    JOT_IF (jot_less(x, 4), y) {
+        JOT_VMAP ((pair), (y)) {
+            jot_printf("{}\n", pair);
+            y = jot_add(pair, 1);
+        }
+    } else {
+        y = pair;
+    }
+    return jot_sum(y);
+}
+
+static jot_value shown_by_twos(jot_value x)
+{
+    jot_value pair = jot_stack(0, x, jot_add(x, 1)), y;
+    JOT_VMAP ((pair), (y)) {
+        y = shown_in_while(pair);
+    }
+    return jot_sum(y);
+}
+
+// Lanes that take a branch or leave a while by themselves are named as all others are.
+START_TEST(test_print_in_lanes)
+{
+    static const double x[] = {1, 5, 3};
+    const struct {
+        jot_value (*f)(jot_value x);
+        const char *lines;
+    } cases[] = {
+        {shown_in_branch, "[0] small\n[1] 5.0\n[2] small\n"},
+        {shown_in_while, "[0] 1.0\n[0] 2.0\n[2] 3.0\n"},
+        {shown_of_pair, "[0, 0] 1.0\n[0, 1] 2.0\n[2, 0] 3.0\n[2, 1] 4.0\n"},
+        {shown_by_twos, "[0, 0] 1.0\n[0, 0] 2.0\n[2, 0] 3.0\n[0, 1] 2.0\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_str_eq(prints(jot_vmap(jot_fn(cases[i].f), 0), 3, x), cases[i].lines);
+}
+END_TEST
+
 static jot_value bad_format(jot_value x)
 {
     jot_printf("{} and {}\n", x);
@@ -489,6 +551,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, test_print);
     tcase_add_test(t, test_print_in_loop);
+    tcase_add_test(t, test_print_in_lanes);
     tcase_add_test(t, test_formats);
     tcase_add_test(t, test_effects_in_scope_happen_once);
     tcase_add_test(t, test_test_with_callback);

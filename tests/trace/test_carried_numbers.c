@@ -314,10 +314,45 @@ START_TEST(single_cases)
 }
 END_TEST
 
+// What a block inside has taken rows of is whole again for the next run of the body, for another
+// branch, and behind the block around.
+static jot_value rows_again(jot_value v)
+{
+    jot_value s = jot_from(0), y;
+    JOT_FOR (i, 3, s) {
+        JOT_SCAN ((s), (v), ()) {
+            s = jot_add(s, v);
+        }
+    }
+    JOT_IF (jot_greater(jot_sum(v), 100), y) {
+        y = s;
+        JOT_SCAN ((y), (v), ()) {
+            y = jot_mul(y, v);
+        }
+    } else {
+        y = jot_add(s, jot_sum(v));
+    }
+    return jot_add(y, jot_max(v));
+}
+
+START_TEST(rows_stay_whole)
+{
+    const double v[] = {1, 2, 3, 4}, want = 3 * 10 + 10 + 4;
+    jot_array *in = jot_array_from(v, 4), *y = NULL;
+    jot_executable *e = jot_jit(jot_fn(rows_again));
+    must(jot_call(e, JOT_IN(in), JOT_OUT(y)));
+    check_numbers(y, 1, &want, 0);
+    jot_executable_release(e);
+    jot_array_release(y);
+    jot_array_release(in);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, random_nests, 0, 4);
     tcase_add_test(t, single_cases);
+    tcase_add_test(t, rows_stay_whole);
 }
 
 int main(void) { return run_suite("trace/carried numbers", add_tests); }

@@ -4,6 +4,12 @@
 
 static jot_value kept;
 
+static jot_status nothing(void *ctx, const jot_callback_call *call)
+{
+    (void)ctx, (void)call;
+    return JOT_OK;
+}
+
 static jot_value cosine(jot_value x) { return jot_cos(x); }
 static jot_value sum_of(jot_value x, jot_value y) { return jot_add(x, y); }
 static jot_value pair(jot_value x) { return jot_stack(0, x, x); }
@@ -112,6 +118,23 @@ F(negative_window) { (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_dyn
 F(negative_size) { (void)v, (void)w; JOT_FOR (i, 3, x) { x = jot_add(x, jot_sum(jot_zeros(JOT_F64, 2, -2))); } return x; }
 F(number_and_integer) { (void)v, (void)w; jot_value s = jot_from(0.5); JOT_FOR (i, 3, s) { JOT_FOR (k, 3, s) { s = i; } } return jot_add(s, x); }
 F(breaks_while) { (void)v, (void)w; JOT_WHILE ((x), jot_less(x, 9)) { x = jot_add(x, 1); if (jot_value_rank(x) == 0) break; x = jot_mul(x, x); } return x; }
+F(idle_case) { (void)v, (void)w; jot_value y = {123456, 1}; JOT_SWITCH (jot_convert(x, JOT_I32), 3, y) { case 1: break; default: y = x; } return y; }
+F(no_step) { (void)v, (void)w; jot_for(NULL, NULL, 0, 3, 1, &x); return x; }
+F(no_scan) { (void)w; jot_value y; jot_scan(NULL, NULL, 1, &x, 1, &v, 1, &y, NULL); return y; }
+F(no_rows_given) { (void)v, (void)w; jot_value y; jot_scan(widen, NULL, 1, &x, 1, NULL, 1, &y, NULL); return y; }
+F(no_condition) { (void)v, (void)w; jot_while(NULL, halve, NULL, 1, &x, NULL); return x; }
+F(no_carry) { (void)v, (void)w; jot_while(not_zero, halve, NULL, 1, NULL, NULL); return x; }
+F(no_branches) { (void)v, (void)w; jot_value y; jot_switch(0, 2, NULL, 1, &x, 1, &y); return y; }
+F(no_arguments) { (void)x, (void)v, (void)w; jot_value y; jot_switch(0, 1, ((jot_function[]){jot_fn(cosine)}), 1, NULL, 1, &y); return y; }
+F(no_map_rows) { (void)x, (void)v, (void)w; jot_value y; jot_map(jot_fn(cosine), 1, NULL, 1, &y, NULL); return y; }
+F(take_half) { (void)x, (void)w; return jot_take(v, 1.5); }
+F(take_number) { (void)x, (void)w; return jot_take(v, jot_from(-5)); }
+F(no_dims) { (void)x, (void)w; return jot_gather(v, jot_zeros(JOT_I32, 2, 1), NULL, NULL); }
+F(no_update_dims) { (void)w; return jot_scatter(JOT_SCATTER_ADD, v, jot_zeros(JOT_I32, 2, 1), x, NULL); }
+F(repeats) { (void)x, (void)w; return jot_repeat(v, -2, 0); }
+F(no_spec) { (void)v, (void)w; jot_value y = x; jot_callback((const jot_callback_spec *)NULL, &y, x); return y; }
+F(bad_result) { (void)v, (void)w; jot_value y[2]; const jot_type t[] = {JOT_TYPE(JOT_F64), JOT_TYPE(JOT_F64, -3)}; jot_callback((&(jot_callback_spec){.call = nothing, .n_out = 2, .out = t}), y, x); return y[0]; }
+F(unset_print) { (void)v, (void)w; jot_printf("{} {}\n", x, (jot_value){0}); return x; }
 #line 200 "test_control_errors.c"
 // clang-format on
 
@@ -152,22 +175,29 @@ static const struct {
      "bad_loop.c:4: JOT_FOR: 's' is f32[] before the step and i32[] after it, made at "
      "bad_loop.c:4: jot_add(jot_zeros(JOT_I32), i)"},
     {member, JOT_ERR_SHAPE,
-     "bad_loop.c:6: JOT_WHILE: 's (value 1 of 2)' is f64[] before the step and f64[2] after "
+     "bad_loop.c:6: JOT_WHILE: 's (value 2 of 2)' is f64[] before the step and f64[2] after "
      "it, made at bad_loop.c:6: jot_stack(0, s.q, s.p)"},
     {function, JOT_ERR_SHAPE,
-     "bad_loop.c:7: jot_scan: 'carry (value 1 of 2)' is f64[4] before the step and f64[2,4] "
+     "bad_loop.c:7: jot_scan: 'carry (value 2 of 2)' is f64[4] before the step and f64[2,4] "
      "after it, made at test_control_errors.c:12: jot_stack(0, carry[1], carry[1])"},
     {branch, JOT_ERR_SHAPE,
      "bad_loop.c:8: JOT_IF: 'y' is f64[4] in the first branch and f64[] in the second branch"},
     {branch_dtype, JOT_ERR_DTYPE,
-     "bad_loop.c:9: JOT_IF: 'y' is f64[] in the first branch and bool[] in the second branch"},
+     "bad_loop.c:9: JOT_IF: 'y' is f64[] in the first branch and bool[] in the second branch, "
+     "made at bad_loop.c:9: jot_greater(x, 1)"},
     {cases, JOT_ERR_SHAPE,
      "bad_loop.c:11: JOT_SWITCH: 'y' is f64[] in case 0 and f64[4] in case 1"},
     {case_functions, JOT_ERR_SHAPE,
      "bad_loop.c:13: jot_switch: 'out' is f64[] in case 0 and f64[2] in case 1"},
     {branch_unset, JOT_ERR_TRACE,
-     "bad_loop.c:10: JOT_IF: 'y' has no value in the second branch"},
-    {case_unset, JOT_ERR_TRACE, "bad_loop.c:12: JOT_SWITCH: 'y' has no value in case 2"},
+     "bad_loop.c:10: JOT_IF: 'y' has no value in the second branch: set it there, or before "
+     "JOT_IF"},
+    {case_unset, JOT_ERR_TRACE,
+     "bad_loop.c:12: JOT_SWITCH: 'y' has no value in case 2: set it there, or before "
+     "JOT_SWITCH"},
+    {idle_case, JOT_ERR_TRACE,
+     "bad_loop.c:79: JOT_SWITCH: 'y' has no value in case 1: set it there, or before "
+     "JOT_SWITCH"},
     {case_counts, JOT_ERR_ARGUMENT,
      "bad_loop.c:14: jot_switch: jot_apply: sum_of takes 2 values and gives 1, not 1 and 1"},
     {no_case, JOT_ERR_ARGUMENT, "bad_loop.c:15: JOT_SWITCH: 0 cases: it takes one or more"},
@@ -307,6 +337,35 @@ static const struct {
      "bad_loop.c:76: jot_zeros(JOT_F64, 2, -2): size -2 of axis 1 is negative"},
     {number_and_integer, JOT_ERR_DTYPE,
      "bad_loop.c:77: JOT_FOR: 's' is f32[] before the step and i32[] after it"},
+    {no_step, JOT_ERR_ARGUMENT, "bad_loop.c:80: jot_for: the step is NULL"},
+    {no_scan, JOT_ERR_ARGUMENT, "bad_loop.c:81: jot_scan: the step is NULL"},
+    {no_rows_given, JOT_ERR_ARGUMENT, "bad_loop.c:82: jot_scan: the list of rows is NULL"},
+    {no_condition, JOT_ERR_ARGUMENT, "bad_loop.c:83: jot_while: the condition is NULL"},
+    {no_carry, JOT_ERR_ARGUMENT, "bad_loop.c:84: jot_while: the list of carries is NULL"},
+    {no_branches, JOT_ERR_ARGUMENT, "bad_loop.c:85: jot_switch: the list of branches is NULL"},
+    {no_arguments, JOT_ERR_ARGUMENT,
+     "bad_loop.c:86: jot_switch: the list of arguments is NULL"},
+    {no_map_rows, JOT_ERR_ARGUMENT, "bad_loop.c:87: jot_map: the list of rows is NULL"},
+    {take_half, JOT_ERR_DTYPE,
+     "bad_loop.c:88: jot_take(v, 1.5): an index of f32[]: it takes integers"},
+    {take_number, JOT_ERR_ARGUMENT,
+     "bad_loop.c:89: jot_take(v, jot_from(-5)): index -5 of axis 0 of f64[4]: indices are -4 "
+     "to 3"},
+    {no_dims, JOT_ERR_ARGUMENT,
+     "bad_loop.c:90: jot_gather(v, jot_zeros(JOT_I32, 2, 1), NULL, NULL): dims is NULL: it "
+     "says "
+     "which axes the indices are for"},
+    {no_update_dims, JOT_ERR_ARGUMENT,
+     "bad_loop.c:91: jot_scatter(JOT_SCATTER_ADD, v, jot_zeros(JOT_I32, 2, 1), x, NULL): dims "
+     "is "
+     "NULL: it says which axes the indices are for"},
+    {repeats, JOT_ERR_ARGUMENT,
+     "bad_loop.c:92: jot_repeat(v, -2, 0): -2 times: it takes 0 or more"},
+    {no_spec, JOT_ERR_ARGUMENT, "bad_loop.c:93: jot_callback: the spec is NULL"},
+    {bad_result, JOT_ERR_ARGUMENT,
+     "bad_loop.c:94: jot_callback: the type of result 1: size -3 of axis 0 is negative"},
+    {unset_print, JOT_ERR_ARGUMENT,
+     "bad_loop.c:95: jot_printf: a jot_value that was never set (all zero)"},
 };
 
 START_TEST(fault)

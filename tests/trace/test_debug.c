@@ -56,7 +56,7 @@ END_TEST
 START_TEST(test_mapped)
 {
     call_on(jot_vmap(jot_fn(guarded), 0), 3, (const double[]){1, 2, 3}, NULL);
-    call_on(jot_vmap(jot_fn(guarded), 0), 3, (const double[]){1, 2, -3}, GUARDED ", at [2]");
+    call_on(jot_vmap(jot_fn(guarded), 0), 3, (const double[]){1, 2, -3}, GUARDED ", in lane 2");
 }
 END_TEST
 
@@ -111,7 +111,7 @@ START_TEST(test_blocks)
             "test_debug.c: jot_assert(jot_less(x, 5)): large, at [1]");
     call_on(jot_vmap(jot_fn(in_branch), 0), 2, (const double[]){1, -7}, NULL);
     call_on(jot_vmap(jot_fn(in_branch), 0), 2, (const double[]){-9, 7},
-            "test_debug.c: jot_assert(jot_less(x, 5)): large, at [1]");
+            "test_debug.c: jot_assert(jot_less(x, 5)): large, in lane 1");
 }
 END_TEST
 
@@ -148,14 +148,14 @@ START_TEST(test_bound)
     static const double good[] = {7, 50, 101}, bad[] = {7, 6, 5};
     jot_function mapped = jot_vmap(jot_fn(bounded), 0);
     call_on(mapped, 3, good, NULL);
-    call_on(mapped, 3, bad, BOUND ", at [1]");
+    call_on(mapped, 3, bad, BOUND ", in lane 1");
     call_on(jot_fn(sum_bounded), 3, good, NULL);
     call_on(jot_grad(jot_fn(sum_bounded), 0), 3, good, NULL);
-    call_on(jot_grad(jot_fn(sum_bounded), 0), 3, bad, BOUND ", at [1]");
-    call_on(jot_vmap(jot_grad(jot_fn(bounded), 0), 0), 3, bad, BOUND ", at [1]");
+    call_on(jot_grad(jot_fn(sum_bounded), 0), 3, bad, BOUND ", in lane 1");
+    call_on(jot_vmap(jot_grad(jot_fn(bounded), 0), 0), 3, bad, BOUND ", in lane 1");
     call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 107}, NULL);
     call_on(jot_vmap(jot_fn(bounded_in_loop), 0), 2, (const double[]){110, 101},
-            BOUND ", at [1], in trip 0");
+            BOUND ", in lane 1, in trip 0");
 }
 END_TEST
 

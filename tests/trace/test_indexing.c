@@ -286,13 +286,17 @@ START_TEST(errors)
                 "index -4 of axis 1 of f32[4,3]: indices are -3 to 2");
     CHECK_ERROR(jot_at_max(jot_slice(x, 0, 0, 0), 0, 1), JOT_ERR_ARGUMENT,
                 "index 0 of axis 0 of f32[0,3], which has no elements");
-    CHECK_ERROR(jot_take_mode(x, 1, 0, (enum jot_index_mode)5), JOT_ERR_ARGUMENT,
-                "5 is no mode: they are 0 to 4");
+    CHECK_ERROR(
+        jot_take_mode(x, 1, 0, (enum jot_index_mode)5), JOT_ERR_ARGUMENT,
+        "the mode is 5, which is none of JOT_INDEX_CLIP, _FILL, _PROMISE, _DROP, _WRAP");
     CHECK_ERROR(jot_at_mode((enum jot_scatter_kind)9, x, 1, 1, 0, JOT_INDEX_CLIP),
-                JOT_ERR_ARGUMENT, "9 is no kind: they are 0 to 4");
+                JOT_ERR_ARGUMENT,
+                "the kind is 9, which is none of JOT_SCATTER_SET, _ADD, _MUL, _MIN, _MAX");
     CHECK_ERROR(jot_gather(x, jot_zeros(JOT_I32, 1),
                            (&(struct jot_index_dims){.mode = JOT_INDEX_WRAP}), NULL),
-                JOT_ERR_ARGUMENT, "4 is no mode: they are 0 to 3");
+                JOT_ERR_ARGUMENT,
+                "the mode is JOT_INDEX_WRAP, which is for rows, not windows: take "
+                "JOT_INDEX_CLIP, _FILL, _PROMISE or _DROP");
 }
 END_TEST
 

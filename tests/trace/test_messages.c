@@ -106,6 +106,101 @@ START_TEST(derivatives_are_named)
 }
 END_TEST
 
+// ---- Lanes
+
+static jot_status call_small(void *ctx, const jot_callback_call *call)
+{
+    double x = *(const double *)call->in[0].data;
+    (void)ctx;
+    *(double *)call->out[0].data = x;
+    return x > 50 ? jot_callback_fail(JOT_ERR_IO, "too large") : JOT_OK;
+}
+static const jot_callback_spec small = {.call = call_small, .n_out = 1, .out = one_double};
+
+// clang-format off
+#line 1 "bad_lane.c"
+F(logs_while) { JOT_WHILE ((x), jot_less(x, 100)) { x = jot_mul(3, x); x = jot_add(x, jot_mul(0, jot_log(jot_sub(30, x)))); } return x; }
+F(tripled) { JOT_WHILE ((x), jot_less(x, 100), .bound = 3) { x = jot_mul(3, x); } return x; }
+F(calls_for) { JOT_FOR (i, 9, x) { jot_value y; jot_callback(&small, &y, x); x = jot_mul(3, y); } return x; }
+F(calls_while) { JOT_WHILE ((x), jot_less(x, 100)) { jot_value y; jot_callback(&small, &y, x); x = jot_mul(3, y); } return x; }
+F(asserts_lanes) { JOT_WHILE ((x), jot_less(x, 100)) { jot_assert(jot_less(x, 50), "large"); x = jot_mul(3, x); } return x; }
+F(asserts_spread) { jot_assert(jot_less(jot_stack(0, x, jot_mul(10, x)), 50), "large"); return x; }
+F(asserts_power) { JOT_WHILE ((x), jot_less(x, 100)) { jot_assert(jot_less(x, 50), "large"); x = jot_mul(3, jot_mul(x, jot_exp(jot_mul(0, x)))); } return x; }
+F(steep) { jot_value z = jot_from(0.0); JOT_WHILE ((x, z), jot_less(x, 100)) { z = jot_add(z, jot_sqrt(jot_abs(jot_sub(x, 15)))); x = jot_mul(3, x); } return z; }
+#line 173 "test_messages.c"
+// clang-format on
+
+static jot_function once(jot_function f) { return jot_vmap(f, 0); }
+static jot_function twice(jot_function f) { return jot_vmap(jot_vmap(f, 0), 0); }
+static jot_function alone(jot_function f) { return f; }
+
+// Every message names lanes and trips once, each the outermost first.
+static const struct {
+    jot_value (*f)(jot_value x);
+    jot_function (*of)(jot_function f);
+    bool is_derived;
+    const char *check, *message;
+} lanes[] = {
+    {logs_while, alone, false, "nan", "1: jot_log(jot_sub(30, x)): log gives NaN, in trip 1"},
+    {logs_while, once, false, "nan",
+     "1: jot_log(jot_sub(30, x)): log gives NaN, at [2], in trip 1"},
+    {logs_while, twice, false, "nan",
+     "1: jot_log(jot_sub(30, x)): log gives NaN, at [0, 2], in trip 1"},
+    {logs_while, alone, true, "nan", "1: jot_log(jot_sub(30, x)): log gives NaN, in trip 1"},
+    {logs_while, once, true, "nan",
+     "1: jot_log(jot_sub(30, x)): log gives NaN, at [2], in trip 1"},
+    {tripled, once, false, NULL, "2: JOT_WHILE: not done after 3 trips, its bound, in lane 0"},
+    {tripled, twice, false, NULL,
+     "2: JOT_WHILE: not done after 3 trips, its bound, in lanes 0, 0"},
+    {calls_for, once, false, NULL, "3: jot_callback: too large, in lane 1, in trip 3"},
+    {calls_for, once, false, "nan", "3: jot_callback: too large, in lane 1, in trip 3"},
+    {calls_for, twice, false, "nan", "3: jot_callback: too large, in lanes 1, 1, in trip 2"},
+    {calls_while, once, false, "nan", "4: jot_callback: too large, in lane 0, in trip 4"},
+    {calls_while, twice, false, NULL, "4: jot_callback: too large, in lanes 0, 0, in trip 4"},
+    {asserts_lanes, once, false, "nan",
+     "5: jot_assert(jot_less(x, 50)): large, in lane 0, in trip 4"},
+    {asserts_lanes, twice, false, NULL,
+     "5: jot_assert(jot_less(x, 50)): large, in lanes 0, 0, in trip 4"},
+    {asserts_spread, once, false, NULL,
+     "6: jot_assert(jot_less(jot_stack(0, x, jot_mul(10, x)), 50)): large, at [1], in lane 2"},
+    {asserts_spread, twice, false, NULL,
+     "6: jot_assert(jot_less(jot_stack(0, x, jot_mul(10, x)), 50)): large, at [1], in lanes 0, "
+     "2"},
+    // Loops that keep states are none of the user's.
+    {asserts_power, alone, true, NULL, "7: jot_assert(jot_less(x, 50)): large, in trip 2"},
+    {asserts_power, once, true, NULL,
+     "7: jot_assert(jot_less(x, 50)): large, in lane 0, in trip 4"},
+    {steep, alone, true, "inf",
+     "8: jot_sqrt(jot_abs(jot_sub(x, 15))): div gives NaN or "
+     "infinity, in trip 1"},
+    {steep, once, true, "inf",
+     "8: jot_sqrt(jot_abs(jot_sub(x, 15))): div gives NaN or "
+     "infinity, at [2]"},
+};
+
+START_TEST(lanes_and_trips_are_named)
+{
+    static const double rows[2][3] = {{1, 2, 5}, {1, 7, 8}};
+    jot_function f = jot_fn(lanes[_i].f);
+    bool is_two = lanes[_i].of == twice, is_one = lanes[_i].of == once;
+    double x = lanes[_i].f == steep ? 5 : 7;
+    jot_array *in = is_two   ? jot_array_from(&rows[0][0], 2, 3)
+                    : is_one ? jot_array_from(&rows[0][0], 3)
+                             : jot_array_from(&x),
+              *y = NULL;
+    char want[200];
+    snprintf(want, sizeof want, "bad_lane.c:%s", lanes[_i].message);
+    if (lanes[_i].check)
+        setenv("JOT_CHECK", lanes[_i].check, 1);
+    jot_executable *e = jot_jit(lanes[_i].of(lanes[_i].is_derived ? jot_grad(f) : f));
+    ck_assert_int_ne(jot_call(e, JOT_IN(in), JOT_OUT(y)), JOT_OK);
+    unsetenv("JOT_CHECK");
+    CHECK_MESSAGE(want);
+    jot_array_release(in);
+    jot_executable_release(e);
+}
+END_TEST
+
 // The first lane is done before it starts, and what a step would make of it is not a number.
 static jot_value spread(jot_value x)
 {
@@ -134,11 +229,11 @@ START_TEST(lanes_that_are_done_do_not_fail)
     const jot_function all[] = {jot_vmap(jot_fn(spread), 1),
                                 jot_vmap(jot_fn(spread_asserting), 1)};
     for (int i = 0; i < 4; i++) {
-        int64_t lanes = 2 + i / 2;
+        int64_t n = 2 + i / 2;
         double x[2][3];
         memcpy(x[0], rows[0], 3 * sizeof(double));
-        memcpy(x[0] + lanes, rows[1], 3 * sizeof(double) - (lanes == 3 ? 0 : sizeof(double)));
-        jot_array *in = jot_array_from(&x[0][0], 2, lanes), *out = NULL;
+        memcpy(x[0] + n, rows[1], 3 * sizeof(double) - (n == 3 ? 0 : sizeof(double)));
+        jot_array *in = jot_array_from(&x[0][0], 2, n), *out = NULL;
         setenv("JOT_CHECK", "nan", 1);
         jot_executable *e = jot_jit(all[i % 2]);
         must(jot_call(e, JOT_IN(in), JOT_OUT(out)));
@@ -200,6 +295,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, assertions_tell_trips);
     tcase_add_test(t, trips_are_those_of_the_loop);
     tcase_add_test(t, derivatives_are_named);
+    tcase_add_loop_test(t, lanes_and_trips_are_named, 0, sizeof lanes / sizeof *lanes);
     tcase_add_test(t, lanes_that_are_done_do_not_fail);
     tcase_add_test(t, nulls_are_explained);
     tcase_add_test(t, missing_devices_are_told);

@@ -52,7 +52,8 @@
 //   static inline B sin_out_of_range_32(M_ V x)      rows marked RANGED
 //
 // and static inline void sincos_32(M_ V x, V *sine, V *cosine), which shares the reduction and
-// gives the bits of sin and cos; the mask of sin holds for it. A function with a mask is right
+// gives the bits of sin and cos, and sincos_factors_32, two numbers whose product has the bits of
+// that of sin and cos; the mask of sin holds for both. A function with a mask is right
 // (in its bits, too) exactly where the mask is false; the other lanes are to be computed with
 // the scalar function of math.h. Every other function is right for all arguments.
 //

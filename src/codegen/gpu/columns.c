@@ -8,13 +8,13 @@
 //                                              a third does maps that do without the fold
 //
 // A thread has as many units of the fold in a row as make one of the tree: blocks of it or, of parts,
-// eighths of blocks, which are eight accumulators each.  What they give goes through shared memory,
+// eighths of blocks, which are eight accumulators each, or less where that keeps few threads busy.  What they give goes through shared memory,
 // and every thread brings its column together.
 #include "codegen/gpu/gpu.h"
 
 #include <string.h>
 
-#define UNITS 8 // of a block of the fold
+#define UNITS 8 // of a block of the fold, at least
 #define PARTS_BLOCK 256
 #define END_BLOCK 512
 #define MAP_BLOCK 256
@@ -258,8 +258,11 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
     struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
-    int64_t units = p.blocks * UNITS;
     t->groups = (t->points.count + g->columns - 1) / g->columns;
+    while (p.units < FOLD_LANES &&
+           p.blocks * p.units / g->group * t->groups < GPU_MULTIPROCESSORS)
+        p.units *= 2;
+    int64_t units = p.blocks * p.units;
     // As many parts as keep all threads busy, while a thread has a unit.
     t->span = 1;
     while (units / (t->span * g->group) * t->groups > GPU_MULTIPROCESSORS * 16)

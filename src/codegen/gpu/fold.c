@@ -141,27 +141,55 @@ static void fold_short(struct cg_lowering *l, const struct nest_statement *s,
     }
 }
 
+// Elements first, first + rows, ... of the block that begins at `start`, so many at once while the
+// first of them is below `last`.
+static void leaf_elements(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef start,
+                          LLVMValueRef first, LLVMValueRef last, int64_t at_once)
+{
+    LLVMBuilderRef b = l->m.b;
+    int64_t step = p->rows * at_once;
+    struct cg_loop loop = cg_loop_open(l, first, last, cg_int(l->module, step));
+    for (int64_t k = 0; k < step; k += p->rows) {
+        LLVMValueRef at = LLVMBuildAdd(b, loop.index, cg_int(l->module, k), "");
+        LLVMValueRef in_block =
+            LLVMBuildTrunc(b, LLVMBuildSub(b, at, start, ""), l->module->i32, "");
+        element(l, p->s, p->all, at, cg_int(l->module, 0), in_block);
+    }
+    cg_loop_close(l, &loop);
+}
+
+// Where a loop from `first` on by so many elements ends that does only whole steps before `last`.
+static LLVMValueRef whole_steps(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef last,
+                                int64_t step)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef size = cg_int(l->module, step), n = LLVMBuildSub(b, last, first, "");
+    n = LLVMBuildSub(b, n, LLVMBuildSRem(b, n, size, ""), "");
+    LLVMValueRef none = cg_int(l->module, 0);
+    n = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, n, none, ""), none, n, "");
+    return LLVMBuildAdd(b, first, n, "");
+}
+
 // Elements first, first + rows, ... below `last` of the sequence, the first being number a of
 // its block.
 static void leaf(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef start,
                  LLVMValueRef a, LLVMValueRef last, struct cg_element *out)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef zero = cg_int(l->module, 0);
     LLVMValueRef place = LLVMBuildTrunc(b, a, l->module->i32, "");
     for (uint32_t i = 0; i < p->s->n_combines; i++)
         reset(l, &p->all[i], place);
-    bool is_full = p->length % p->block == 0 && gpu_is_short(l, p->s->body, AT_ONCE);
-    int64_t step = is_full ? p->rows * AT_ONCE : p->rows;
-    struct cg_loop loop =
-        cg_loop_open(l, LLVMBuildAdd(b, start, a, ""), last, cg_int(l->module, step));
-    for (int64_t k = 0; k < step; k += p->rows) {
-        LLVMValueRef at = LLVMBuildAdd(b, loop.index, cg_int(l->module, k), "");
-        LLVMValueRef in_block =
-            LLVMBuildTrunc(b, LLVMBuildSub(b, at, start, ""), l->module->i32, "");
-        element(l, p->s, p->all, at, zero, in_block);
+    LLVMValueRef first = LLVMBuildAdd(b, start, a, "");
+    bool are_many = p->length >= AT_ONCE * p->rows && gpu_is_short(l, p->s->body, AT_ONCE);
+    if (are_many && p->length % p->block == 0) {
+        leaf_elements(l, p, start, first, last, AT_ONCE);
+    } else if (are_many) {
+        LLVMValueRef rest = whole_steps(l, first, last, p->rows * AT_ONCE);
+        leaf_elements(l, p, start, first, rest, AT_ONCE);
+        leaf_elements(l, p, start, rest, last, 1);
+    } else {
+        leaf_elements(l, p, start, first, last, 1);
     }
-    cg_loop_close(l, &loop);
     for (uint32_t i = 0; i < p->s->n_combines; i++) {
         out[i] = take(l, &p->all[i]);
         cg_element_place(l, &out[i], start);
@@ -288,9 +316,9 @@ struct gpu_fold gpu_fold_make(struct cg_lowering *l, nest_id id, const struct gp
 }
 
 // What a thread has of the window that begins at `at` of a block that begins at `start`; what lies
-// behind the end is left out where that may be.
+// behind the end is left out where that may be, behind the first so many elements.
 static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
-                   LLVMValueRef start, LLVMValueRef at, bool may_end)
+                   LLVMValueRef start, LLVMValueRef at, int64_t there)
 {
     LLVMBuilderRef b = l->m.b;
     const struct gpu_row *r = &f->row;
@@ -300,6 +328,7 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
         in_block = LLVMBuildAdd(b, in_block, gpu_i32(l, q * r->team * r->lanes), "");
         LLVMValueRef place = LLVMBuildAdd(b, start, gpu_wide(l, in_block), "");
         struct cg_branch branch = {0};
+        bool may_end = there < (int64_t)(q + 1) * r->team * r->lanes;
         if (may_end)
             branch = cg_if_open(
                 l, LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, r->length), ""));
@@ -326,7 +355,9 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
     const struct gpu_row *r = &f->row;
     const struct nest_statement *s = fold_of(l, f->statement);
     int64_t size = r->block < r->length ? r->block : r->length, at_once = 1;
-    int64_t n = (size + r->window - 1) / r->window;
+    bool is_short = !is_full && r->blocks == 1; // all but the last window are full
+    int64_t n = is_short ? size / r->window : (size + r->window - 1) / r->window;
+    is_full |= is_short;
     while (is_full && at_once < 16 && n % (2 * at_once) == 0 &&
            (l->gpu->has_terms || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
@@ -336,8 +367,10 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
     LLVMValueRef first = LLVMBuildMul(l->m.b, number, gpu_i32(l, r->window), "");
     for (int64_t k = 0; k < at_once; k++)
         window(l, f, m, start, LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * r->window), ""),
-               !is_full);
+               is_full ? r->window : 0);
     cg_loop_close(l, &loop);
+    if (is_short)
+        window(l, f, m, start, gpu_i32(l, n * r->window), size - n * r->window);
 }
 
 // The first `from` lanes of an element fold by halves until `to` are left.

@@ -39,6 +39,8 @@ struct gpu_row {
 };
 
 struct gpu_points;
+struct gpu_replay;
+struct gpu_common;
 
 struct cg_gpu {
     const struct gpu_operand *operands;
@@ -55,10 +57,12 @@ struct cg_gpu {
     // none do.
     unsigned columns;
     LLVMValueRef line, column; // i32: of a tile (tile.c)
+    unsigned tile;             // points of its sides
     uint64_t shared_bytes;     // of a group
     bool is_alone;             // inside of a loop that is shared out
     bool is_same;              // inside of one that every thread of the group does all of
     bool is_before;            // before the loop, where all threads of all blocks do the same
+    bool has_late_puts;        // of those some are left for when all blocks are done
     bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
     bool shares_locals;        // some local is of the group
     bool *is_repeated;         // by statement: in a loop over time, or in a branch
@@ -76,6 +80,8 @@ struct cg_gpu {
     const struct gpu_network *network;
     // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
     const struct gpu_points *warp_points;
+    struct gpu_replay *replay; // of two loops of a point, or NULL
+    struct gpu_common *common; // of a loop of a point, or NULL
 };
 
 // Whether the threads of a group are doing the same.
@@ -182,6 +188,30 @@ int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq);
 void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,
                     int64_t steps);
 
+// common.c: the loop over time of the points of a loop, part of which is the same for all of them;
+// NULL: there is none.
+struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop);
+// Threads without a point do that of another, and put nothing.
+void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside);
+// Lowers a statement of its; false: as otherwise.
+bool gpu_common(struct cg_lowering *l, nest_id statement);
+
+// Whether a loop over time carries numbers of two parts.
+static inline bool gpu_carries_complex(const struct cg_lowering *l,
+                                       const struct nest_statement *seq)
+{
+    for (uint32_t i = 0; i < seq->n_in; i++)
+        if (dtype_is_complex(l->nest->values.at[seq->first_carry + i].dtype))
+            return true;
+    return false;
+}
+
+// replay.c: loops over time there and back, of the points of a loop, whose tape is not worth keeping;
+// NULL: there are none.
+struct gpu_replay *gpu_replay_find(struct cg_lowering *l, nest_id loop);
+// Lowers a statement of theirs; false: as otherwise.
+bool gpu_replay(struct cg_lowering *l, nest_id statement);
+
 // row.c
 struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
                             unsigned group);
@@ -198,10 +228,12 @@ struct gpu_tiles {
     nest_id along,
         across; // axes: what is put is contiguous along one, what is read is so across
     int64_t count;
-    bool is_exact; // the tiles are full
-    int64_t side;  // tiles of a square, an even number of them; else 0
+    unsigned width; // points of a side of a tile
+    bool is_exact;  // the tiles are full
+    int64_t side;   // tiles of a square, an even number of them; else 0
 };
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
+unsigned gpu_tile_threads(const struct gpu_tiles *t); // of a block
 void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile);
 struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s);
 
@@ -302,6 +334,16 @@ LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j);
 // One operation for what LLVM selects five for.
 LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign);
+
+// ranges.c: a run of operations without branches for functions that hold in a range.
+struct gpu_ranges {
+    LLVMValueRef outside; // whether some number has been out of range, or NULL: none could be
+    bool is_redo;         // what is lowered does numbers of any size
+};
+// How many statements from the first on it has lowered, 0: there are no such functions among them.
+uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n);
+// Of a run that is not done again yet: numbers out of range.
+void gpu_outside(struct machine *m, LLVMValueRef mask);
 
 // quotient.c: DIV_OF_UNIT (base/math) of f32s, without the branch of a general quotient; x / y and the
 // root of x, of f32s with one branch for all lanes.

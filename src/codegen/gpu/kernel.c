@@ -9,7 +9,7 @@
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
 //     scan      scan i { ... }                                      warps have parts of it (scan.c)
-//     updates   seq i { put y[%i] = ... }                           warps have places (updates.c)
+//     updates   seq i { put y[%i] = ... }                           warps or threads have places (updates.c)
 //     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
 //     attention par i { products and a softmax }                   warps have tiles of it (attention.c)
 //     one       anything else                                      one block of threads
@@ -27,10 +27,13 @@
 #define ONE_BLOCK 512
 #define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
 #define MOST_TURNS 4
-#define ROW_AT_HAND 32 // elements of a row that a thread has registers for beside those of
-#define RESIDENT 4     // so many blocks
-#define TILES_RESIDENT 8
-#define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
+#define WORK_OF_TURN 16.0  // operations of a point
+#define ROW_AT_HAND 32     // elements of a row that a thread has registers for beside those of
+#define RESIDENT 4         // so many blocks
+#define TILES_THREADS 2048 // of a multiprocessor
+#define SHORT_ROW 256      // elements that a narrow group reads at once
+#define NARROW_GROUP 8     // threads
+#define COLUMNS_BLOCK 512  // threads that have registers enough for the stack of the tree
 #define MOST_SHARED (227 * 1024)
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
@@ -104,6 +107,7 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
         if (info->role == NEST_LOCAL)
             continue;
         const struct gpu_operand *o = &l->gpu->operands[operand];
+        set_attribute(l, operand, "align", o->align);
         if (o->is_alone)
             set_attribute(l, operand, "noalias", 0);
         if (o->is_constant && info->role == NEST_IN)
@@ -308,6 +312,24 @@ static bool has_direct_load(const struct cg_lowering *l)
     return false;
 }
 
+// Whether a thread is to wait for what it reads of two vectors at once: where it has that much to do
+// with them, or where it has waited for their places.
+static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *p)
+{
+    const struct nest_block *b = &l->nest->blocks.at[p->s->body];
+    bool reads = false, waits = gpu_work(l, p->s->body) >= WORK_OF_TURN;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op))
+            return false;
+        reads |= s->kind == NEST_LOAD;
+        for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
+            waits |= s->index.terms[k].is_value;
+    }
+    return reads && waits && !l->gpu->is_phase && p->lanes > 1 && p->count >= MANY_VECTORS &&
+           p->count % (2 * BLOCK) == 0 && gpu_is_short(l, p->s->body, 2);
+}
+
 // Of blocks that stay, a thread has some of many vectors at once.
 static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
@@ -316,7 +338,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     bool has_time = cg_has_time(l, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !has_direct_load(l);
-    int64_t turns = 1;
+    int64_t turns = step->exact_grid && has_two_turns(l, &p) ? 2 : 1;
     while (turns < MOST_TURNS && !step->exact_grid && p.count >= MANY_VECTORS &&
            p.count % (2 * turns * BLOCK) == 0 && gpu_is_short(l, p.s->body, 2 * turns))
         turns *= 2;
@@ -326,15 +348,26 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, size), "");
     i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");
     struct cg_branch inside = {0};
-    if (p.count % size)
-        inside = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    LLVMValueRef last = cg_int(l->module, p.count - 1);
+    LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLE, i, last, "");
+    if (l->gpu->common) { // threads beyond the block of points have none
+        LLVMValueRef size_of = gpu_i32(l, BLOCK);
+        LLVMValueRef has_one = LLVMBuildICmp(b, LLVMIntSLT, l->gpu->thread, size_of, "");
+        is_inside = LLVMBuildAnd(b, is_inside, has_one, "");
+        gpu_common_guard(l->gpu->common, is_inside);
+        i = LLVMBuildSelect(b, is_inside, i, last, "");
+    } else if (p.count % size) {
+        inside = cg_if_open(l, is_inside);
+    }
     bool is_warp = has_time && p.lanes == 1 && p.count % GPU_WARP == 0 &&
                    l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
     l->gpu->warp_points = is_warp ? &p : NULL;
+    l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_find(l, loop) : NULL;
     for (int64_t k = 0; k < turns; k++)
         gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * BLOCK), ""));
     l->gpu->warp_points = NULL;
-    if (p.count % size)
+    l->gpu->replay = NULL;
+    if (p.count % size && !l->gpu->common)
         cg_if_close(l, &inside);
     cg_loop_close(l, &chunk);
     step->total = p.count;
@@ -485,11 +518,31 @@ static void set_group(struct cg_lowering *l, nest_id widest, unsigned most)
         g->row = gpu_row_make(l, s, g->group);
 }
 
+// Many points with one short fold each: a warp has several, and each thread more of its row.
+static bool is_narrow(struct cg_lowering *l, nest_id loop, nest_id fold)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    uint32_t loops = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        loops += is_loop(cg_statement(l, b->statements.at[i])->kind);
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        loops += l->nest->buffers.at[i].role == NEST_LOCAL;
+    int64_t points = cg_extent(l, cg_statement(l, loop));
+    return loops == 1 && gpu_is_team_fold(l, fold) && !l->gpu->is_phase &&
+           l->gpu->row.length <= SHORT_ROW && l->gpu->row.lanes > 1 &&
+           points * NARROW_GROUP >= MANY_THREADS && points % (GPU_WARP / NARROW_GROUP) == 0;
+}
+
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
 {
     l->gpu->group = 2; // lanes of a group are asked for
     struct cg_gpu *g = l->gpu;
-    set_group(l, longest(l, cg_statement(l, loop)->body, NEST_NONE), 1024);
+    nest_id widest = longest(l, cg_statement(l, loop)->body, NEST_NONE);
+    set_group(l, widest, 1024);
+    if (is_narrow(l, loop, widest)) {
+        g->group = NARROW_GROUP;
+        g->row = gpu_row_make(l, cg_statement(l, widest), g->group);
+    }
     int64_t at_hand = g->row.length / g->group;
     g->resident = g->row.is_exact && g->block == BLOCK && at_hand > ROW_AT_HAND / 2 &&
                           at_hand <= ROW_AT_HAND
@@ -572,12 +625,15 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         struct gpu_tiles tiles;
         if (!groups && gpu_tiles_find(l, c.loop, &tiles)) {
             c.role = BY_TILES;
-            g->resident = TILES_RESIDENT;
+            g->block = gpu_tile_threads(&tiles);
+            g->resident = TILES_THREADS / g->block;
         } else if (!groups && set_columns(l, c.loop)) {
             c.role = BY_COLUMNS;
         }
         if (groups)
             gpu_groups_choose(l, c.loop);
+        g->common = c.role == BY_THREADS ? gpu_common_find(l, c.loop) : NULL;
+        g->block += g->common ? GPU_WARP : 0;
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {
@@ -678,6 +734,26 @@ static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct 
     gpu_function_close(l, step);
 }
 
+// What stands before the loop again, by one thread when all others are done, for what it puts in
+// memory that they read.
+static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
+{
+    const struct nest_block *body = &l->nest->blocks.at[0];
+    struct cg_gpu *g = l->gpu;
+    *g = (struct cg_gpu){.operands = g->operands,
+                         .kernel = g->kernel,
+                         .is_phase = g->is_phase,
+                         .block = 1,
+                         .group = 1};
+    share_out(l, 0);
+    unsigned extra = (out->partial_bytes > 0) + out->has_counter;
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_late", extra);
+    for (uint32_t i = 0; i < at; i++)
+        if (!is_loop(cg_statement(l, body->statements.at[i])->kind))
+            cg_lower_statement(l, body->statements.at[i]);
+    gpu_function_close(l, step);
+}
+
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
                             const struct gpu_operand *operands, bool is_phase,
@@ -704,6 +780,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
         gpu_attention_lower(&l, c.at, out);
     else
         lower_by_role(&l, &c, out);
+    if (g.has_late_puts)
+        lower_late_puts(&l, c.at, out);
     LLVMDisposeBuilder(l.m.b);
     if (l.status != JOT_OK)
         return status_fail(l.status, "%s: %s", nest->name, l.message);

@@ -10,6 +10,9 @@
 #define WRITTEN_WORK 600.0      // operations of them
 #define LANES_WORK 400.0        // of a body that is done for several neighbours at once
 #define MANY (INT64_C(1) << 17) // points from which on there are threads enough
+// Chains of a loop over time that a thread has, where there are threads enough for that.
+#define LANES_IN_TIME 2
+#define MANY_IN_TIME (GPU_MULTIPROCESSORS * 4096)
 
 double gpu_work(const struct cg_lowering *l, uint32_t block)
 {
@@ -34,7 +37,9 @@ bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
 struct touched {
     unsigned bytes; // of the widest element that stands beside its neighbours
     unsigned together, apart;
-    bool has_control;   // what lanes cannot do side by side
+    bool has_control; // what lanes cannot do side by side
+    bool has_time;
+    bool is_in_time;    // what is looked at is in such a loop
     const bool *varies; // by value: along the axis
 };
 
@@ -45,11 +50,18 @@ static void look(const struct cg_lowering *l, uint32_t block, nest_id axis, stru
     const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || s->kind == NEST_IF ||
-            s->kind == NEST_SCAN || s->kind == NEST_CONTRACT)
+        if (s->kind == NEST_WHILE || s->kind == NEST_IF || s->kind == NEST_SCAN ||
+            s->kind == NEST_CONTRACT)
             t->has_control = true;
+        // Steps that are straight are done side by side; rows that they put are stored by warps.
+        if (t->is_in_time && (s->n_axes || s->kind == NEST_PUT))
+            t->has_control = true;
+        bool is_outer = !t->is_in_time && s->kind == NEST_SEQ;
+        t->has_time |= is_outer;
+        t->is_in_time |= is_outer;
         look(l, s->body, axis, t);
         look(l, s->other, axis, t);
+        t->is_in_time &= !is_outer;
         if (s->kind != NEST_LOAD && (s->kind != NEST_PUT || s->op))
             continue;
         const struct nest_buffer *buffer = &l->nest->buffers.at[s->buffer];
@@ -77,6 +89,11 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, 
     if (t.has_control || t.together <= t.apart || !t.bytes)
         return 1;
     unsigned lanes = BYTES / t.bytes;
+    if (t.has_time && (l->gpu->common || l->gpu->group > 1 || l->gpu->is_phase ||
+                       cg_extent(l, s) < MANY_IN_TIME))
+        return 1;
+    if (t.has_time && lanes > LANES_IN_TIME)
+        lanes = LANES_IN_TIME;
     int64_t extent = l->nest->axes.at[axis].extent;
     bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
     while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||

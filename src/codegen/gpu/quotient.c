@@ -58,20 +58,27 @@ static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, do
                        LLVMBuildFCmp(m->b, LLVMRealUGT, size, number(m, high, x), ""), "");
 }
 
-static bool is_f32_vector(struct machine *m, LLVMValueRef x)
+// One lane has no more than the branch that it would have anyway, but for a run that has another.
+static bool is_with_branch(struct machine *m, LLVMValueRef x)
 {
-    return m->module->is_gpu && cg_lanes_of(x) > 1 && !LLVMIsConstant(x) &&
-           LLVMGetElementType(LLVMTypeOf(x)) == m->module->f32;
+    bool is_quick = m->module->is_gpu && !LLVMIsConstant(x) &&
+                    (cg_lanes_of(x) > 1 || (m->ranges && !m->ranges->is_redo));
+    LLVMTypeRef type = LLVMTypeOf(x);
+    return is_quick && (cg_lanes_of(x) > 1 ? LLVMGetElementType(type) : type) == m->module->f32;
 }
 
 LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 {
-    if (!is_f32_vector(m, x) && !is_f32_vector(m, y))
+    if (!is_with_branch(m, x) && !is_with_branch(m, y))
         return LLVMBuildFDiv(m->b, x, y, "");
     LLVMValueRef r = corrected_inverse(m, y);
     LLVMValueRef q = correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
     LLVMValueRef outside = LLVMBuildOr(m->b, is_outside(m, x, 0x1p-60, 0x1p60),
                                        is_outside(m, y, 0x1p-60, 0x1p60), "");
+    if (m->ranges && !m->ranges->is_redo) {
+        gpu_outside(m, outside);
+        return q;
+    }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
     return cg_cold_close(m, warm, from, q, LLVMBuildFDiv(m->b, x, y, ""));
 }
@@ -79,16 +86,21 @@ LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
 LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
-    if (!is_f32_vector(m, x))
+    if (!is_with_branch(m, x))
         return cg_intrinsic(m, "llvm.sqrt", type, 1, &x);
     LLVMValueRef r = approximate(m, "llvm.nvvm.rsqrt.approx.ftz.f", x);
     LLVMValueRef root = LLVMBuildFMul(m->b, x, r, "");
     LLVMValueRef half = LLVMBuildFMul(m->b, r, number(m, 0.5, x), "");
     root = FMA(FMA(LLVMBuildFNeg(m->b, root, ""), root, x), half, root);
     // Negative numbers are outside, too.
-    LLVMValueRef outside =
-        LLVMBuildOr(m->b, LLVMBuildFCmp(m->b, LLVMRealULT, x, number(m, 0x1p-100, x), ""),
-                    LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), ""), "");
+    LLVMValueRef below = LLVMBuildFCmp(m->b, LLVMRealULT, x, number(m, 0x1p-100, x), "");
+    LLVMValueRef above = LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), "");
+    if (m->ranges && !m->ranges->is_redo) {
+        gpu_outside(m, below);
+        gpu_outside(m, above);
+        return root;
+    }
+    LLVMValueRef outside = LLVMBuildOr(m->b, below, above, "");
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
     return cg_cold_close(m, warm, from, root, cg_intrinsic(m, "llvm.sqrt", type, 1, &x));
 }

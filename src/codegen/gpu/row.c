@@ -16,7 +16,8 @@ struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_state
     while (r.lanes > 1 && (r.lanes > r.window || (r.window / r.lanes < GPU_WARP &&
                                                   group / (r.window / r.lanes) > r.blocks)))
         r.lanes /= 2;
-    r.team = r.window / r.lanes < GPU_WARP ? r.window / r.lanes : GPU_WARP;
+    unsigned most = group < GPU_WARP ? group : GPU_WARP;
+    r.team = r.window / r.lanes < most ? r.window / r.lanes : most;
     r.parts = r.window / (r.team * r.lanes);
     r.teams = group / r.team;
     r.is_exact = r.blocks == 1 ? r.length % r.window == 0 && r.length : r.length % r.block == 0;

@@ -63,10 +63,14 @@ static struct cg_branch one_open(struct cg_lowering *l)
     return cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntEQ, l->gpu->place, zero, ""));
 }
 
-// One thread of all.
+// One thread of all; last of all where others may still be reading what was there.
 static void put_before(struct cg_lowering *l, const struct nest_statement *s)
 {
     LLVMBuilderRef b = l->m.b;
+    if (!gpu_is_alone(l, s->buffer)) {
+        l->gpu->has_late_puts = true;
+        return;
+    }
     LLVMValueRef all = LLVMBuildOr(b, l->gpu->thread, gpu_block_number(l), "");
     struct cg_branch one = cg_if_open(l, LLVMBuildICmp(b, LLVMIntEQ, all, gpu_i32(l, 0), ""));
     cg_store(l, s, l->values[s->in[0]]);
@@ -143,6 +147,8 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
     bool together = gpu_is_together(l);
     if (together)
         l->gpu->statement = id;
+    if (gpu_replay(l, id) || gpu_common(l, id))
+        return true;
     switch (s->kind) {
     case NEST_LOAD:
         note_load(l, s->buffer);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed reads: a block of threads goes over tiles of 32 by 32 points. What is contiguous
-// across them is read so, and turned in shared memory, whose rows are one element longer than
-// the tile so that a column lies in as many banks.
+// Transposed reads: a block of threads goes over tiles of 32 by 32 points, or of 64 by 64 where there
+// are many. What is contiguous across them is read so, and turned in shared memory, whose rows are
+// one element longer than the tile so that a column lies in as many banks.
 #include "codegen/gpu/gpu.h"
 
 #define SIDE 32
-#define ROWS 8 // of a tile that the threads do at once
+#define WIDE 64
+#define TURNS 4                                // in which the threads do the rows of a tile
+#define MANY_TILES (GPU_MULTIPROCESSORS * 128) // wide ones
 
 static bool is_turned(const struct cg_lowering *l, const struct nest_statement *s,
                       nest_id along, nest_id across)
@@ -21,11 +23,8 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
 {
     const struct nest_statement *s = cg_statement(l, loop);
     const struct nest_block *b = &l->nest->blocks.at[s->body];
-    *out = (struct gpu_tiles){.s = s,
-                              .along = s->axes[s->n_axes - 1],
-                              .across = NEST_NONE,
-                              .count = 1,
-                              .is_exact = true};
+    *out = (struct gpu_tiles){
+        .s = s, .along = s->axes[s->n_axes - 1], .across = NEST_NONE, .count = 1};
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
         if (t->kind > NEST_PUT)
@@ -36,19 +35,27 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
     }
     if (out->across == NEST_NONE)
         return false;
+    int64_t along = l->nest->axes.at[out->along].extent;
+    int64_t across = l->nest->axes.at[out->across].extent;
+    if (along < SIDE || across < SIDE)
+        return false;
+    bool are_many = cg_extent(l, s) / (WIDE * WIDE) >= MANY_TILES && !l->gpu->is_phase;
+    out->width = are_many && along % WIDE == 0 && across % WIDE == 0 ? WIDE : SIDE;
+    out->is_exact = along % out->width == 0 && across % out->width == 0;
     for (uint32_t k = 0; k < s->n_axes; k++) {
         int64_t extent = l->nest->axes.at[s->axes[k]].extent;
         bool is_side = s->axes[k] == out->along || s->axes[k] == out->across;
-        if (is_side && extent < SIDE)
-            return false;
-        out->is_exact &= !is_side || extent % SIDE == 0;
-        out->count *= is_side ? (extent + SIDE - 1) / SIDE : extent;
+        out->count *= is_side ? (extent + out->width - 1) / out->width : extent;
     }
-    int64_t side = (l->nest->axes.at[out->along].extent + SIDE - 1) / SIDE;
+    int64_t side = (along + out->width - 1) / out->width;
     if (s->n_axes == 2 && side % 2 == 0 && out->count == side * side)
         out->side = side;
     return true;
 }
+
+unsigned gpu_tile_threads(const struct gpu_tiles *t) { return t->width * t->width / TURNS; }
+
+static int64_t rows_at_once(const struct gpu_tiles *t) { return t->width / TURNS; }
 
 static LLVMValueRef axis_value(struct cg_lowering *l, LLVMValueRef first, LLVMValueRef more)
 {
@@ -81,7 +88,7 @@ static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_state
                                   LLVMValueRef row, LLVMValueRef column)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, SIDE + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, l->gpu->tile + 1), "");
     at = LLVMBuildAdd(b, at, column, "");
     nest_id id = (nest_id)(s - l->nest->statements.at);
     LLVMTypeRef lane = cg_memory_type(l->module, s->dtype);
@@ -124,7 +131,7 @@ static bool is_early(const struct cg_lowering *l, const struct gpu_tiles *t,
 static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
                     LLVMValueRef across, LLVMValueRef first, int k)
 {
-    l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, (int64_t)k * ROWS), "");
+    l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
     l->axes[t->along] = axis_value(l, along, l->gpu->column);
     l->axes[t->across] = axis_value(l, across, l->gpu->line);
 }
@@ -142,13 +149,13 @@ static void lower_row(struct cg_lowering *l, const struct gpu_tiles *t,
     }
 }
 
-// Rows line, line + 8, ... of the tile.
+// Rows line, line + rows_at_once, ... of the tile.
 static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
                   LLVMValueRef across)
 {
-    for (int k = 0; k < SIDE / ROWS; k++) {
+    for (int k = 0; k < TURNS; k++) {
         LLVMValueRef row =
-            LLVMBuildAdd(l->m.b, l->gpu->line, gpu_i32(l, (int64_t)k * ROWS), "");
+            LLVMBuildAdd(l->m.b, l->gpu->line, gpu_i32(l, k * rows_at_once(t)), "");
         l->axes[t->along] = axis_value(l, along, row);
         l->axes[t->across] = axis_value(l, across, l->gpu->column);
         struct cg_branch inside = inside_open(l, t);
@@ -163,33 +170,34 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
     struct cg_gpu *g = l->gpu;
     const struct nest_statement *s = t->s;
     const struct nest_block *body = &l->nest->blocks.at[s->body];
+    unsigned width = g->tile = t->width;
     for (uint32_t i = 0; i < body->statements.count; i++) {
         nest_id id = body->statements.at[i];
         const struct nest_statement *load = cg_statement(l, id);
         if (is_turned(l, load, t->along, t->across))
             l->staged[id] =
-                gpu_shared(l, (uint64_t)SIDE * (SIDE + 1) * jot_dtype_size(load->dtype));
+                gpu_shared(l, (uint64_t)width * (width + 1) * jot_dtype_size(load->dtype));
     }
     LLVMValueRef along = NULL, across = NULL;
     for (uint32_t k = s->n_axes; k-- > 0;) {
         nest_id axis = s->axes[k];
         bool is_side = axis == t->along || axis == t->across;
         int64_t extent = l->nest->axes.at[axis].extent;
-        LLVMValueRef n = cg_int(l->module, is_side ? (extent + SIDE - 1) / SIDE : extent);
+        LLVMValueRef n = cg_int(l->module, is_side ? (extent + width - 1) / width : extent);
         LLVMValueRef at = k ? LLVMBuildURem(b, tile, n, "") : tile;
         tile = k ? LLVMBuildUDiv(b, tile, n, "") : tile;
         if (is_side)
-            at = LLVMBuildMul(b, at, cg_int(l->module, SIDE), "");
+            at = LLVMBuildMul(b, at, cg_int(l->module, width), "");
         along = axis == t->along ? at : along;
         across = axis == t->across ? at : across;
         l->axes[axis] = at;
     }
-    LLVMValueRef side = gpu_i32(l, SIDE), first = LLVMBuildUDiv(b, g->thread, side, "");
+    LLVMValueRef side = gpu_i32(l, width), first = LLVMBuildUDiv(b, g->thread, side, "");
     g->column = LLVMBuildURem(b, g->thread, side, "");
     g->line = first;
     stage(l, t, along, across);
-    struct cg_value *early[SIDE / ROWS];
-    for (int k = 0; k < SIDE / ROWS; k++) {
+    struct cg_value *early[TURNS];
+    for (int k = 0; k < TURNS; k++) {
         early[k] = arena_array(l->arena, struct cg_value, body->statements.count + 1);
         set_row(l, t, along, across, first, k);
         for (uint32_t i = 0; i < body->statements.count; i++) {
@@ -199,7 +207,7 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
         }
     }
     gpu_sync(l);
-    for (int k = 0; k < SIDE / ROWS; k++) {
+    for (int k = 0; k < TURNS; k++) {
         set_row(l, t, along, across, first, k);
         struct cg_branch inside = inside_open(l, t);
         lower_row(l, t, early[k]);

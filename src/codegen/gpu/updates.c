@@ -6,26 +6,17 @@
 // Places are dealt out to bins.  A first function sorts the turns of the loop by bin, a chunk of them
 // a block of threads, without changing their order in a bin.  In a second one a warp has a bin: 32
 // turns are at hand at once, and the first thread of those that have the same place makes their
-// updates in order, with what the others have from shuffles, and stores the last result.
-#include "codegen/gpu/gpu.h"
+// updates in order, with what the others have from shuffles, and stores the last result.  Where a
+// block can count the updates of every place they are sorted by place (places.c).
+#include "codegen/gpu/updates.h"
 
 #include <string.h>
 
 #define LEAST_TURNS 4096
-#define CHUNK 16384 // turns
 #define ORDER_BLOCK 1024
 #define UPDATE_BLOCK 256
 #define BATCHES 8 // of turns that a warp reads together
 #define BINS 256  // a power of two
-
-struct updates {
-    const struct nest_statement *par, *seq;  // par: NULL for none
-    const struct nest_statement *put, *load; // load: of what is updated, or NULL
-    const struct nest_block *body;           // of the loop
-    bool *depends;                           // by value: on what is loaded
-    int64_t points, turns, chunks;           // chunks of a point
-    LLVMValueRef offsets, list, lane;
-};
 
 // ---- What is such a loop
 
@@ -171,8 +162,7 @@ static LLVMValueRef load_word(struct cg_lowering *l, LLVMValueRef base, LLVMValu
     return LLVMBuildLoad2(l->m.b, l->module->i32, word_at(l, base, i), "");
 }
 
-// The turn (an i64) of a point (an i64) as axes, and what the point knows.
-static void set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point)
+void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point)
 {
     LLVMBuilderRef b = l->m.b;
     for (uint32_t k = u->par ? u->par->n_axes : 0; k-- > 0;) {
@@ -186,14 +176,13 @@ static void set_point(struct cg_lowering *l, const struct updates *u, LLVMValueR
         cg_lower_statement(l, body->statements.at[i]);
 }
 
-static void set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
+void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
 {
     LLVMValueRef last = cg_int(l->module, u->turns - 1);
     l->axes[u->seq->axes[0]] = u->seq->reverse ? LLVMBuildSub(l->m.b, last, turn, "") : turn;
 }
 
-// Statements of the turn that do, or do not, depend on what is updated.
-static void lower_turn(struct cg_lowering *l, const struct updates *u, bool depends)
+void updates_lower_turn(struct cg_lowering *l, const struct updates *u, bool depends)
 {
     for (uint32_t i = 0; i < u->body->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
@@ -228,8 +217,8 @@ static struct batch read_batch(struct cg_lowering *l, const struct updates *u,
     LLVMValueRef last = cg_int(l->module, u->turns - 1);
     struct batch t = {.is_there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "")};
     t.turn = LLVMBuildSelect(b, t.is_there, turn, last, "");
-    set_turn(l, u, t.turn);
-    lower_turn(l, u, false);
+    updates_set_turn(l, u, t.turn);
+    updates_lower_turn(l, u, false);
     t.bin = LLVMBuildAnd(b, place(l, u), gpu_i32(l, BINS - 1), "");
     return t;
 }
@@ -340,7 +329,7 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     int64_t chunks = u->points * u->chunks;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
     LLVMValueRef chunk = own.index, n = cg_int(l->module, u->chunks);
-    set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""));
+    updates_set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""));
     LLVMValueRef first =
         LLVMBuildMul(b, LLVMBuildURem(b, chunk, n, ""), cg_int(l->module, CHUNK), "");
     struct cg_loop clear = cg_loop_open(l, thread, cg_int(l->module, words), block);
@@ -370,7 +359,7 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
 
 // ---- The updates of a bin
 
-static bool is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value)
+bool updates_is_in_turn(const struct cg_lowering *l, const struct updates *u, nest_id value)
 {
     nest_id statement = l->nest->values.at[value].statement;
     for (uint32_t i = 0; i < u->body->statements.count; i++)
@@ -396,7 +385,8 @@ static void fetch(struct cg_lowering *l, const struct updates *u, const struct c
         bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
         for (uint32_t k = 0; wants && k < s->n_in; k++) {
             nest_id v = s->in[k];
-            if (done[v] || u->depends[v] || !is_in_turn(l, u, v) || LLVMIsConstant(own[v].re))
+            if (done[v] || u->depends[v] || !updates_is_in_turn(l, u, v) ||
+                LLVMIsConstant(own[v].re))
                 continue;
             l->values[v] = from_lane(l, own[v], lane);
             done[v] = true;
@@ -463,7 +453,7 @@ static void update(struct cg_lowering *l, const struct updates *u, LLVMValueRef 
     struct cg_value old = load_value(l, slot, lane);
     if (u->load)
         l->values[u->load->result] = old;
-    lower_turn(l, u, true);
+    updates_lower_turn(l, u, true);
     struct cg_value fresh = cg_wide_value(l, l->values[u->put->in[0]]);
     fresh.re = LLVMBuildSelect(b, counts, fresh.re, old.re, "");
     fresh.im = fresh.im ? LLVMBuildSelect(b, counts, fresh.im, old.im, "") : NULL;
@@ -496,7 +486,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
     LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, BINS), "");
     LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, BINS), "");
-    set_point(l, u, point);
+    updates_set_point(l, u, point);
     struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
                                         cg_int(l->module, 1));
     LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->chunks), "");
@@ -512,8 +502,8 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     mine = LLVMBuildSelect(b, is_there, mine, begin, "");
     LLVMValueRef base = LLVMBuildMul(b, number, cg_int(l->module, CHUNK), "");
     LLVMValueRef turn = load_word(l, u->list, LLVMBuildAdd(b, base, mine, ""));
-    set_turn(l, u, gpu_wide(l, turn));
-    lower_turn(l, u, false);
+    updates_set_turn(l, u, gpu_wide(l, turn));
+    updates_lower_turn(l, u, false);
     update(l, u, is_there);
     cg_loop_close(l, &turns);
     cg_loop_close(l, &chunk);
@@ -527,6 +517,10 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
 {
     struct updates u;
     find_updates(l, l->nest->blocks.at[0].statements.at[at], &u);
+    if (places_are_few(l, &u)) {
+        places_lower(l, &u, at, out);
+        return;
+    }
     int64_t all = u.points * u.chunks, offsets = (all * (BINS + 1) + 15) / 16 * 16;
     out->partial_bytes = (uint64_t)(offsets + all * CHUNK) * 4;
     for (int pass = 0; pass < 2; pass++) {

@@ -20,7 +20,7 @@ void batch_check(struct batch *c)
         if (!c->batched[i])
             c->x[n++] = c->x[i];
     ir_build(B, IR_check, (int)n, c->x,
-             c->batched[0] ? rule_check_in_lanes(B->module, c->n->attrs) : c->n->attrs);
+             c->batched[0] ? rule_in_lanes(B->module, c->n->attrs) : c->n->attrs);
 }
 
 // The node on one lane: operands without the axis first, the number of the lane last where it is
@@ -35,8 +35,9 @@ static jot_status lane_body(struct batch *c, uint32_t *out_f)
             if (c->batched[i] == (lanes == 1))
                 x[i] = ir_param(&b, batch_type(c, i));
     b.where = c->n->where;
-    if (rule_can_name(c->g, c->n))
-        y = rule_name_node(&b, c->n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0);
+    if (rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS))
+        y = rule_name_node(&b, c->n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0,
+                           RULE_NAMED_EFFECTS);
     else
         y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
@@ -56,7 +57,7 @@ void batch_by_lanes(struct batch *c)
     ir_id *x = pass_no_values(B->module, n_in + 1);
     s.n_consts = body_pick(c->batched, false, 0, n_in, c->x, x);
     body_pick(c->batched, true, 0, n_in, c->x, x + s.n_consts);
-    if (rule_can_name(c->g, c->n))
+    if (rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS))
         x[n_in++] = ir_iota(B, ir_type_make(B->module, JOT_I64, 1, &c->size), 0);
     ir_id y = ir_scan(B, &s, (int)n_in, x);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
@@ -148,11 +149,12 @@ bool batch_checks_behind(struct batch *c)
 
 void jvp_callback(struct jvp *c)
 {
-    ir_fail(
-        B, JOT_ERR_ARGUMENT,
-        "the callback %s has no derivative: give it one by jot_custom_vjp or jot_custom_jvp, "
-        "or take jot_stop_gradient of its arguments",
-        B->module->hosts.at[ir_attr_int(c->n.attrs, IR_KEY_host)].name);
+    const struct ir_host *h = &B->module->hosts.at[ir_attr_int(c->n.attrs, IR_KEY_host)];
+    bool is_named = strcmp(h->name, IR_HOST_UNNAMED) != 0;
+    ir_fail(B, JOT_ERR_ARGUMENT,
+            "the callback%s%s has no derivative: give it one by jot_custom_vjp or "
+            "jot_custom_jvp, or take jot_stop_gradient of its arguments",
+            is_named ? " " : " of ", is_named ? h->name : h->where);
 }
 
 static void copy_hidden(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
@@ -180,16 +182,22 @@ uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f)
 }
 
 // All lanes in one call: every operand and result has the axis.
-static void batch_whole(struct batch *c)
+static void batch_whole(struct batch *c, const struct ir_host *h)
 {
     struct ir_module *m = B->module;
     uint32_t n_in = c->n->n_in, n_out = c->n->n_out;
     ir_id *x = pass_no_values(m, n_in);
     struct ir_type *types = arena_array(m->arena, struct ir_type, n_out + 1);
-    // All lanes are one call, which can tell of no single one: without the operands that do.
-    n_in -= (uint32_t)ir_attr_int_or(c->n->attrs, IR_KEY_told, 0);
+    uint32_t n_told = (uint32_t)ir_attr_int_or(c->n->attrs, IR_KEY_told, 0);
+    n_in -= n_told;
     for (uint32_t i = 0; i < n_in; i++)
         x[i] = batch_materialise(c, i);
+    if (h->names_lanes && n_told && n_out == 0) {
+        memcpy(x + n_in, c->x + n_in, n_told * sizeof *x);
+        ir_build(B, IR_callback, (int)c->n->n_in, x, rule_in_lanes(m, c->n->attrs));
+        return;
+    }
+    // All lanes are one call, which can tell of no single one: without the operands that do.
     for (uint32_t i = 0; i < n_out; i++)
         types[i] = ir_type_stack(m, ir_type_of(c->g, c->n->out + i), c->size);
     ir_id y = ir_callback(B, (uint32_t)ir_attr_int(c->n->attrs, IR_KEY_host),
@@ -203,7 +211,7 @@ void batch_callback(struct batch *c)
 {
     const struct ir_host *h = &B->module->hosts.at[ir_attr_int(c->n->attrs, IR_KEY_host)];
     if (h->maps_batch)
-        batch_whole(c);
+        batch_whole(c, h);
     else
         batch_by_lanes(c);
 }

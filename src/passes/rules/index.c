@@ -44,9 +44,8 @@ void transpose_dynamic_update_slice(struct transpose *c)
 
 // ---- Gather and scatter
 
-// The gather that reads what a scatter updates, in the types of the one given.
-static ir_id gather_updated(struct ir_builder *b, ir_id x, ir_id indices,
-                            struct ir_type updates, const struct ir_attrs *scatter)
+ir_id rule_gather_updated(struct ir_builder *b, ir_id x, ir_id indices, struct ir_type updates,
+                          const struct ir_attrs *scatter)
 {
     if (x == IR_NONE || indices == IR_NONE)
         return IR_NONE;
@@ -64,6 +63,21 @@ static struct ir_gather linear_gather(const struct ir_attrs *attrs)
     struct ir_gather g = ir_gather_of(attrs);
     g.mode = g.mode == IR_MODE_FILL ? IR_MODE_DROP : g.mode;
     return g;
+}
+
+// Whether no element can be updated twice.
+static bool is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir_id indices)
+{
+    struct ir_gather g = ir_gather_of(attrs);
+    struct ir_type t = ir_type_in(b, indices);
+    bool is_one = true; // of each part
+    for (int i = 0; i + 1 < t.rank; i++) {
+        bool is_batch = false;
+        for (int k = 0; k < g.n_batch; k++)
+            is_batch |= g.index_batch[k] == i;
+        is_one &= is_batch || ir_dims(b->module, t)[i] == 1;
+    }
+    return is_one || g.unique;
 }
 
 void jvp_gather(struct jvp *c)
@@ -100,7 +114,7 @@ static ir_id find_winners(struct ir_builder *b, ir_id indices, struct ir_type x,
                                updates.rank, ir_dims(b->module, updates));
     ir_id in[] = {ir_full(b, ir_type_with(x, d), -1), indices, numbers};
     ir_id last = ir_build(b, IR_scatter, 3, in, attrs);
-    return ir_eq(b, gather_updated(b, last, indices, updates, attrs), numbers);
+    return ir_eq(b, rule_gather_updated(b, last, indices, updates, attrs), numbers);
 }
 
 void transpose_scatter(struct transpose *c)
@@ -112,8 +126,8 @@ void transpose_scatter(struct transpose *c)
     }
     if (!transpose_is_linear(c, 2))
         return;
-    ir_id ct = gather_updated(B, CT, c->x[1], updates, c->n->attrs);
-    if (!ir_gather_of(c->n->attrs).unique)
+    ir_id ct = rule_gather_updated(B, CT, c->x[1], updates, c->n->attrs);
+    if (!is_unique(B, c->n->attrs, c->x[1]))
         ct = ir_select(B, find_winners(B, c->x[1], x, updates, c->n->attrs), ct,
                        ir_scalar_like(B, CT, 0));
     transpose_give(c, 2, ct);
@@ -123,7 +137,8 @@ void transpose_scatter_add(struct transpose *c)
 {
     transpose_give(c, 0, CT);
     if (transpose_is_linear(c, 2))
-        transpose_give(c, 2, gather_updated(B, CT, c->x[1], transpose_type(c, 2), c->n->attrs));
+        transpose_give(c, 2,
+                       rule_gather_updated(B, CT, c->x[1], transpose_type(c, 2), c->n->attrs));
 }
 
 // d (x u) = dx u + x du, for one update of an element.
@@ -134,15 +149,15 @@ void jvp_scatter_mul(struct jvp *c)
         c->dy[0] = ir_scatter(B, IR_scatter_mul, c->dx[0], c->x[1], c->x[2], &g);
     if (c->dx[2] == IR_NONE)
         return;
-    if (!g.unique) {
+    if (!is_unique(B, c->n.attrs, c->x[1])) {
         ir_fail(B, JOT_ERR_ARGUMENT,
                 "scatter_mul has no derivative in updates of which several may be of one "
                 "element: promise that indices are unique");
         return;
     }
-    ir_id sum =
-        ir_scatter(B, IR_scatter_add, rule_zeros_like(B, c->x[0]), c->x[1], c->dx[2], &g);
-    c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, c->x[0], sum));
+    ir_id x = rule_gather_updated(B, c->x[0], c->x[1], ir_type_in(B, c->x[2]), c->n.attrs);
+    ir_id dy = c->dy[0] != IR_NONE ? c->dy[0] : rule_zeros_like(B, c->x[0]);
+    c->dy[0] = ir_scatter(B, IR_scatter_add, dy, c->x[1], ir_mul(B, x, c->dx[2]), &g);
 }
 
 void transpose_scatter_mul(struct transpose *c)
@@ -158,7 +173,7 @@ void jvp_scatter_extreme(struct jvp *c)
     struct ir_type updates = ir_type_in(B, c->x[2]);
     ir_id zero = ir_scalar_like(B, c->x[0], 0), one = ir_scalar_like(B, c->x[0], 1);
     ir_id x_wins = ir_eq(B, c->x[0], c->y[0]);
-    ir_id best = gather_updated(B, c->y[0], c->x[1], updates, c->n.attrs);
+    ir_id best = rule_gather_updated(B, c->y[0], c->x[1], updates, c->n.attrs);
     ir_id u_wins = ir_eq(B, c->x[2], best);
     ir_id winners = ir_scatter(B, IR_scatter_add, ir_select(B, x_wins, one, zero), c->x[1],
                                ir_select(B, u_wins, one, zero), &g);

@@ -11,54 +11,64 @@
 #include "ir/control.h"
 #include "passes/body.h"
 
+static const struct ir_host *host_of(const struct ir_module *m, const struct ir_node *n)
+{
+    return n->op == IR_callback ? &m->hosts.at[ir_attr_int(n->attrs, IR_KEY_host)] : NULL;
+}
+
 bool rule_is_told(const struct ir_module *m, const struct ir_node *n)
 {
-    return n->op == IR_callback && m->hosts.at[ir_attr_int(n->attrs, IR_KEY_host)].is_told;
+    const struct ir_host *h = host_of(m, n);
+    return h && h->is_told;
+}
+
+static const struct ir_attrs *with_field(struct ir_module *m, const struct ir_attrs *a,
+                                         struct ir_field field)
+{
+    struct ir_field fields[IR_KEY_COUNT];
+    int count = 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->fields[i].key != field.key)
+            fields[count++] = a->fields[i];
+    fields[count++] = field;
+    return ir_attrs_make(m, count, fields);
+}
+
+static const struct ir_attrs *with_more(struct ir_module *m, const struct ir_attrs *a,
+                                        enum ir_key key, int64_t more)
+{
+    int64_t sum = ir_attr_int_or(a, key, 0) + more;
+    return with_field(m, a, (struct ir_field){.key = key, .count = 1, .ints = &sum});
 }
 
 const struct ir_attrs *rule_with_counts(struct ir_module *m, const struct ir_attrs *a,
                                         uint32_t more)
 {
-    struct ir_field fields[IR_KEY_COUNT];
-    int count = 0;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->fields[i].key != IR_KEY_told)
-            fields[count++] = a->fields[i];
-    fields[count++] = (struct ir_field)IR_INT(told, ir_attr_int_or(a, IR_KEY_told, 0) + more);
-    return ir_attrs_make(m, count, fields);
+    return with_more(m, a, IR_KEY_told, more);
 }
 
-static const struct ir_attrs *with_axes(struct ir_module *m, const struct ir_attrs *a, int n,
-                                        const int64_t *axes)
-{
-    struct ir_field fields[IR_KEY_COUNT];
-    int count = 0;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->fields[i].key != IR_KEY_lane_axes)
-            fields[count++] = a->fields[i];
-    fields[count++] = (struct ir_field)IR_INTS(lane_axes, n, axes);
-    return ir_attrs_make(m, count, fields);
-}
-
-const struct ir_attrs *rule_check_in_lanes(struct ir_module *m, const struct ir_attrs *a)
+const struct ir_attrs *rule_in_lanes(struct ir_module *m, const struct ir_attrs *a)
 {
     int n;
     int64_t axes[IR_MAX_RANK];
     const int64_t *old = ir_attr_ints(a, IR_KEY_lane_axes, &n);
     for (int i = 0; i < n; i++)
         axes[i] = old[i] + 1;
-    return n ? with_axes(m, a, n, axes) : a;
+    if (n)
+        a = with_field(m, a, (struct ir_field)IR_INTS(lane_axes, n, axes));
+    return with_more(m, a, IR_KEY_lanes, 1);
 }
 
-// The check or callback with the lane among its last operands, which are in the order of the axes they are.
+// The check or callback with the lane among its last operands, which are in the order of the axes
+// they are.
 static ir_id name_effect(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
                          int axis)
 {
     int n_lanes, at = 0;
     bool is_check = n->op == IR_check;
     const int64_t *old = ir_attr_ints(n->attrs, IR_KEY_lane_axes, &n_lanes);
-    int64_t axes[IR_MAX_RANK + 1];
-    int rank = (is_check ? ir_type_in(b, in[0]).rank : 0) + n_lanes;
+    int64_t axes[IR_MAX_RANK + 1], lanes = ir_attr_int_or(n->attrs, IR_KEY_lanes, 0);
+    int rank = (is_check ? ir_type_in(b, in[0]).rank : (int)lanes) + n_lanes;
     if (rank == IR_MAX_RANK || n_lanes == IR_CHECK_LANES)
         return ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, n->attrs);
     axis = axis < rank ? axis : rank;
@@ -69,14 +79,29 @@ static ir_id name_effect(struct ir_builder *b, const struct ir_node *n, ir_id *i
     uint32_t place = n->n_in - (uint32_t)(n_lanes - at);
     memmove(in + place + 1, in + place, (n->n_in - place) * sizeof *in);
     in[place] = lane;
-    const struct ir_attrs *attrs = with_axes(b->module, n->attrs, n_lanes + 1, axes);
-    return ir_build(b, (enum ir_op)n->op, (int)n->n_in + 1, in,
-                    is_check ? attrs : rule_with_counts(b->module, attrs, 1));
+    const struct ir_attrs *attrs =
+        with_field(b->module, n->attrs, (struct ir_field)IR_INTS(lane_axes, n_lanes + 1, axes));
+    if (!is_check)
+        attrs = rule_with_counts(b->module, attrs, 1);
+    else if (lanes >= 0)
+        attrs = with_more(b->module, attrs, IR_KEY_lanes, 1);
+    return ir_build(b, (enum ir_op)n->op, (int)n->n_in + 1, in, attrs);
+}
+
+// Which effects are named: those of the user, or the checks that nobody wrote.
+static bool is_named(const struct ir_module *m, const struct ir_node *n, enum rule_named which)
+{
+    bool is_of_numbers =
+        n->op == IR_check && ir_attr_int_or(n->attrs, IR_KEY_lanes, 0) == IR_LANES_UNKNOWN;
+    if (which == RULE_NAMED_NUMBERS)
+        return is_of_numbers;
+    const struct ir_host *h = host_of(m, n);
+    return n->op == IR_check ? !is_of_numbers : h && (h->is_told || h->names_lanes);
 }
 
 // The node over the operands in, which have room for one more; its first result.
 ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
-                     int axis)
+                     int axis, enum rule_named which)
 {
     struct ir_module *m = b->module;
     const int64_t *f;
@@ -89,7 +114,8 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
     else if (n->op == IR_while)
         at = (uint32_t)ir_while_of(n).n_consts;
     for (int k = 0; k < count; k++)
-        made[k] = rule_name_lane(m, (uint32_t)f[k], n->op == IR_cond ? at - 1 : at, axis);
+        made[k] =
+            rule_name_lane(m, (uint32_t)f[k], n->op == IR_cond ? at - 1 : at, axis, which);
     memmove(in + at + 1, in + at, (n->n_in - at) * sizeof *in);
     in[at] = lane;
     if (n->op == IR_scan) {
@@ -109,14 +135,15 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
                     ir_with_functions(m, n->attrs, made));
 }
 
-bool rule_can_name(const struct ir_graph *g, const struct ir_node *n)
+bool rule_can_name(const struct ir_graph *g, const struct ir_node *n, enum rule_named which)
 {
-    return ir_has_effect(g, n) && (n->op == IR_check || rule_is_told(g->module, n) ||
-                                   n->op == IR_call || n->op == IR_checkpoint ||
-                                   n->op == IR_scan || n->op == IR_while || n->op == IR_cond);
+    return ir_has_effect(g, n) &&
+           (is_named(g->module, n, which) || n->op == IR_call || n->op == IR_checkpoint ||
+            n->op == IR_scan || n->op == IR_while || n->op == IR_cond);
 }
 
-static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis)
+static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis,
+                      enum rule_named which)
 {
     const struct ir_graph *g = ir_function(m, f);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
@@ -129,25 +156,26 @@ static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis)
     }
     for (uint32_t i = g->n_params; i < g->nodes.count; i++) {
         const struct ir_node *n = &g->nodes.at[i];
-        if (!rule_can_name(g, n)) {
+        if (!rule_can_name(g, n, which)) {
             pass_copy_node(&b, g, n, map);
             continue;
         }
         b.where = n->where;
-        body_set_results(n, rule_name_node(&b, n, body_operands(m, g, n, map), lane, axis),
-                         map);
+        ir_id *in = body_operands(m, g, n, map);
+        body_set_results(n, rule_name_node(&b, n, in, lane, axis, which), map);
     }
     for (uint32_t i = 0; i < g->outputs.count; i++)
         ir_output(&b, map[g->outputs.at[i]]);
     return ir_finish_function(&b);
 }
 
-uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis)
+uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis,
+                        enum rule_named which)
 {
-    struct memo_key key = {
-        .kind = MEMO_NAME_LANE, .f = f, .number = (int64_t)at * (IR_MAX_RANK + 1) + axis};
+    int64_t number = ((int64_t)at * (IR_MAX_RANK + 1) + axis) * 2 + which;
+    struct memo_key key = {.kind = MEMO_NAME_LANE, .f = f, .number = number};
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
         return *known;
-    return pass_memo_add_function(m, &key, build(m, f, at, axis));
+    return pass_memo_add_function(m, &key, build(m, f, at, axis, which));
 }

@@ -94,7 +94,8 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
     }
     for (uint32_t i = 0, k = 0; i < s->n_consts; i++)
         if (s->nonzero[i])
-            ir_output(&w.b, s->scan.lanes ? w.out[k++] : rule_sum(&w.b, sum[i], w.out[k++]));
+            ir_output(&w.b,
+                      s->scan.lanes ? w.out[k++] : rule_accumulate(&w.b, sum[i], w.out[k++]));
     for (; next < w.f->outputs.count; next++)
         body_give(&w, next);
     return pass_finish(&w.b, out_f);

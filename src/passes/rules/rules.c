@@ -109,5 +109,5 @@ void transpose_give(struct transpose *c, uint32_t i, ir_id ct)
         return;
     ir_id v = ir_operand(c->g, c->n, i);
     ct = unbroadcast(c->b, ct, ir_type_of(c->g, v));
-    c->cotangent[v] = rule_sum(c->b, c->cotangent[v], ct);
+    c->cotangent[v] = rule_accumulate(c->b, c->cotangent[v], ct);
 }

@@ -61,15 +61,21 @@ ir_id batch_repeat(struct ir_builder *b, ir_id v, int64_t size);
 bool batch_checks_behind(struct batch *c);
 // f with callbacks that have no tangents, rather than none that can be asked for.
 uint32_t rule_hide_callbacks(struct ir_module *m, uint32_t f);
-// The attributes of a check whose flags get one more axis in front.
-const struct ir_attrs *rule_check_in_lanes(struct ir_module *m, const struct ir_attrs *a);
+// The attributes of a check or a callback over values with one more axis of lanes in front.
+const struct ir_attrs *rule_in_lanes(struct ir_module *m, const struct ir_attrs *a);
 // Naming lanes (lane_names.c): f with one more parameter before number `at` of its own, the
-// lane, i64[], which is the axis of the index of all checks; the same of a node whose operands
-// have room for one more, its first result; and whether that is possible.
-uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis);
+// lane, i64[], which is the axis of the index of checks; the same of a node whose operands
+// have room for one more, its first result; and whether that is possible.  Of checks and callbacks
+// the one or the other:
+enum rule_named {
+    RULE_NAMED_EFFECTS, // those that the user wrote
+    RULE_NAMED_NUMBERS, // checks of numbers, which do not know what axes are lanes
+};
+uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis,
+                        enum rule_named which);
 ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, ir_id lane,
-                     int axis);
-bool rule_can_name(const struct ir_graph *g, const struct ir_node *n);
+                     int axis, enum rule_named which);
+bool rule_can_name(const struct ir_graph *g, const struct ir_node *n, enum rule_named which);
 // Whether it is a callback whose failure tells trips and lanes, and its attributes with so many
 // more of them among its operands.
 bool rule_is_told(const struct ir_module *m, const struct ir_node *n);
@@ -101,6 +107,12 @@ ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type);
 ir_id rule_zeros_like(struct ir_builder *b, ir_id v);
 // x + y, where IR_NONE is zero.
 ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y);
+// The same for cotangents: where one is zeros that something is added to at places, that is added to
+// the other one instead (accumulate.c).
+ir_id rule_accumulate(struct ir_builder *b, ir_id x, ir_id y);
+// The gather that reads what a scatter updates, in the types of the one given.
+ir_id rule_gather_updated(struct ir_builder *b, ir_id x, ir_id indices, struct ir_type updates,
+                          const struct ir_attrs *scatter);
 // x with zeros replaced by 1.
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
 // Fails with the message of the thread.

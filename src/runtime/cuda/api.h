@@ -20,7 +20,25 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef int CUgraphExecUpdateResult;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef int CUgraphExecUpdateResult, CUstreamCaptureStatus;
+typedef uint64_t cuuint64_t, CUgraphConditionalHandle;
+
+typedef struct CUgraphNodeParams {
+    int type, reserved0[3];
+    union {
+        long long reserved1[29];
+        struct {
+            CUgraphConditionalHandle handle;
+            int type;
+            unsigned size;
+            CUgraph *phGraph_out;
+            CUcontext ctx;
+        } conditional;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
 
 typedef struct CUlaunchAttribute {
     CUlaunchAttributeID id;

@@ -14,6 +14,8 @@
 
 // What routines that cut the summed axis into parts may take; NVIDIA's advice for this generation.
 #define WORKSPACE_MOST ((size_t)32 << 20)
+// Terms of a sum that is not cut: routines that do so need more than one kernel.
+#define WHOLE_SUM 64
 // The best alignment that operands are known to have.
 #define ALIGNMENT_MOST 16
 
@@ -211,7 +213,7 @@ static cublasStatus_t prefer(cublasLtMatmulPreference_t wish, const struct rt_pr
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
          alignment_of(program, s, p, 2, g->stride_c)},
     };
-    size_t workspace = WORKSPACE_MOST;
+    size_t workspace = g->k > WHOLE_SUM ? WORKSPACE_MOST : 0;
     cublasStatus_t result = cuda.cublaslt.cublasLtMatmulPreferenceSetAttribute(
         wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
     for (size_t i = 0; i < 4 && result == CUBLAS_STATUS_SUCCESS; i++)

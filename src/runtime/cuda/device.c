@@ -237,6 +237,7 @@ static _Thread_local CUstream captures;
 
 CUstream cuda_stream(const struct cuda_device *d) { return captures ? captures : d->stream; }
 void cuda_capture(CUstream stream) { captures = stream; }
+CUstream cuda_capturing(void) { return captures; }
 
 // ---- waiting ----
 
@@ -346,6 +347,7 @@ const struct rt_device_type rt_cuda_type = {
     .forget = cuda_forget,
     .replay_least = 3,
     .replay = cuda_replay,
+    .take_while = cuda_take_while,
     .kernel = cuda_launch,
     .phases = cuda_loop,
     .bind_raw = cuda_raw_bind,

@@ -33,6 +33,9 @@ struct cuda_kept {
     uint32_t count, room;
 };
 
+// Bodies inside of one another in a graph: a while has one, and one more for each of its turns.
+#define CUDA_DEPTH 32
+
 struct cuda_device {
     jot_device base;
     CUdevice device;
@@ -46,7 +49,8 @@ struct cuda_device {
 
     pthread_mutex_t lock; // of what follows
     bool is_open;
-    CUstream capturing; // NULL until the first capture
+    CUstream capturing[CUDA_DEPTH]; // by depth of whiles; NULL until the first capture
+    CUfunction set_conditional;     // while.c; NULL until the first
     pthread_mutex_t capture_lock;
     cublasLtHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
@@ -78,6 +82,7 @@ void cuda_leave(void);
 CUstream cuda_stream(const struct cuda_device *d);
 // From here on that is a stream which only records it; NULL: no longer.
 void cuda_capture(CUstream stream);
+CUstream cuda_capturing(void); // that stream
 
 // The status of what a call of the driver returned, with what was being done.  A fault that leaves
 // the context unusable loses the device.
@@ -113,6 +118,11 @@ jot_status cuda_loop(const struct rt_program *program, const struct rt_instance 
 jot_status cuda_replay(const struct rt_program *program, struct rt_instance *instance,
                        const struct rt_segment *segment, bool *out_done);
 void cuda_graphs_forget(const struct rt_program *program, struct rt_instance *instance);
+// A stream for captures, of the depth.
+jot_status cuda_open_capturing(struct cuda_device *d, int depth);
+// while.c: a loop that a test ends, into the graph that is being captured.
+jot_status cuda_take_while(const struct rt_program *program, struct rt_instance *instance,
+                           const struct rt_while *loop, bool *out_done);
 
 struct cuda_product;
 jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,

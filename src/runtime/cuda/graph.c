@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments of a program as CUDA graphs: several launches cost about what one does.
+// Segments of a program as CUDA graphs: several launches cost about what one does, and the device
+// itself sees whether a while goes on (while.c).
 //
 // A graph holds the addresses that it was captured with.  A segment that is to run with addresses
 // for the second time is captured, and replayed whenever they come again, which is what they do:
@@ -117,8 +118,17 @@ static jot_status remember(struct cuda_device *d, struct cuda_graphs *g,
 static jot_status end_capture(struct cuda_device *d, CUgraph *out)
 {
     cuda_capture(NULL);
-    return cuda_status(d, cuda.driver.cuStreamEndCapture(d->capturing, out),
+    return cuda_status(d, cuda.driver.cuStreamEndCapture(d->capturing[0], out),
                        "ending a capture");
+}
+
+jot_status cuda_open_capturing(struct cuda_device *d, int depth)
+{
+    if (d->capturing[depth])
+        return JOT_OK;
+    return cuda_status(d,
+                       cuda.driver.cuStreamCreate(&d->capturing[depth], CU_STREAM_NON_BLOCKING),
+                       "making a stream");
 }
 
 // The steps as a graph; not run.
@@ -126,15 +136,12 @@ static jot_status capture_steps(const struct rt_program *p, struct rt_instance *
                                 const struct rt_segment *s, CUgraph *out)
 {
     struct cuda_device *d = cuda_device_of(p->device);
-    if (!d->capturing)
-        JOT_TRY(cuda_status(d,
-                            cuda.driver.cuStreamCreate(&d->capturing, CU_STREAM_NON_BLOCKING),
-                            "making a stream"));
-    JOT_TRY(cuda_status(
-        d,
-        cuda.driver.cuStreamBeginCapture_v2(d->capturing, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-        "starting a capture"));
-    cuda_capture(d->capturing);
+    JOT_TRY(cuda_open_capturing(d, 0));
+    JOT_TRY(cuda_status(d,
+                        cuda.driver.cuStreamBeginCapture_v2(
+                            d->capturing[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                        "starting a capture"));
+    cuda_capture(d->capturing[0]);
     jot_status status = rt_program_run_steps(p, instance, s->first, s->end);
     jot_status ended = end_capture(d, out);
     return status == JOT_OK ? ended : status;
@@ -171,7 +178,7 @@ static void leave_as_after(const struct rt_program *p, struct rt_instance *insta
     for (uint32_t i = s->first; i < s->end; i++) {
         const struct rt_bound_step *t = &p->steps[i];
         if (t->kind == RT_STEP_LOOP)
-            instance->trips[t->index] = t->total;
+            instance->trips[t->index] = t->total < 0 ? 0 : t->total;
         if (t->kind == RT_STEP_PHASES)
             instance->trips[t->index] = t->params[0];
     }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 // The oldest driver that takes the PTX jot makes and has every entry point of its table.
-#define OLDEST_CUDA 12000
+#define OLDEST_CUDA 12040
 
 struct cuda_api cuda;
 

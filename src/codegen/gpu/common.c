@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop over time of each thread, part of which is the same in all threads of the kernel: keys of
+// random numbers that lanes share, what is made of times alone.  A block has a warp more, of which a
+// thread does that part for some steps, while the others do the rest of the steps before.
+//
+//     turn c      the first thread of the last warp: the common part of steps of chunk c, to shared
+//                 memory; threads with points: the rest of the steps of chunk c - 1, with what is there
+//
+// Shared memory holds two chunks, and at the end what the common part carries.
+#include "codegen/gpu/gpu.h"
+
+#include "passes/cost.h"
+
+#define STEPS 32        // of a chunk
+#define LEAST_CHUNKS 4  // of a loop that is worth it
+#define LEAST_WORK 64.0 // operations of the common part
+#define SLOT 8          // bytes
+#define MOST_SLOTS 16   // of a step
+
+struct gpu_common {
+    nest_id loop;
+    const bool *varies; // by value: from thread to thread
+    uint32_t n_slots;   // values of a step that all threads take from shared memory
+    nest_id slots[MOST_SLOTS];
+    LLVMValueRef inside; // whether the thread has a point of its own
+};
+
+static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
+{
+    return cg_statement(l, l->nest->values.at[value].statement);
+}
+
+static bool is_plain(const struct cg_lowering *l, nest_id value)
+{
+    jot_dtype d = l->nest->values.at[value].dtype;
+    return !dtype_is_complex(d) && dtype_get(d)->bytes >= 4;
+}
+
+// Indices and constants are made wherever they are wanted.
+static bool is_common(const struct gpu_common *c, const struct nest_statement *s)
+{
+    return (s->kind == NEST_OP || s->kind == NEST_LOAD) && !c->varies[s->result];
+}
+
+static bool is_in_body(const struct cg_lowering *l, const struct nest_statement *seq, nest_id v)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i]) == maker_of(l, v))
+            return true;
+    return false;
+}
+
+// The value of a step is wanted by what differs: it gets a slot if the common part makes it.
+static bool want(struct cg_lowering *l, struct gpu_common *c, const struct nest_statement *seq,
+                 nest_id v)
+{
+    bool is_carry = v >= seq->first_carry && v < seq->first_carry + seq->n_in;
+    if (c->varies[v] ||
+        (!is_carry && (!is_in_body(l, seq, v) || !is_common(c, maker_of(l, v)))))
+        return true;
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        if (c->slots[i] == v)
+            return true;
+    if (c->n_slots == MOST_SLOTS || !is_plain(l, v))
+        return false;
+    c->slots[c->n_slots++] = v;
+    return true;
+}
+
+static bool want_index(struct cg_lowering *l, struct gpu_common *c,
+                       const struct nest_statement *seq, const struct nest_index *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].is_value && !want(l, c, seq, x->terms[i].id))
+            return false;
+    return true;
+}
+
+// Fills the slots; false: there is no such part, or not enough of it.
+static bool divide(struct cg_lowering *l, struct gpu_common *c,
+                   const struct nest_statement *seq)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    double work = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind > NEST_PUT || s->kind == NEST_PUT ||
+            (s->kind == NEST_LOAD && !gpu_is_read_only(l, s->buffer)))
+            return false;
+        if (is_common(c, s)) {
+            work += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 0;
+            continue;
+        }
+        for (uint32_t k = 0; k < s->n_in; k++)
+            if (!want(l, c, seq, s->in[k]))
+                return false;
+        if (!want_index(l, c, seq, &s->index) ||
+            (s->kind == NEST_LOAD && s->guard != NEST_NONE && !want(l, c, seq, s->guard)))
+            return false;
+    }
+    if (gpu_carries_complex(l, seq))
+        return false;
+    for (uint32_t i = 0; i < seq->n_in; i++) {
+        nest_id carry = seq->first_carry + i;
+        if (c->varies[carry] ? !want(l, c, seq, seq->yields[i]) : !is_plain(l, carry))
+            return false;
+    }
+    return work >= LEAST_WORK;
+}
+
+struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_statement *points = cg_statement(l, loop);
+    const struct nest_block *b = &l->nest->blocks.at[points->body];
+    struct gpu_common *c = arena_array(l->arena, struct gpu_common, 1);
+    *c = (struct gpu_common){.loop = NEST_NONE};
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        enum nest_kind kind = cg_statement(l, b->statements.at[i])->kind;
+        if (kind > NEST_PUT && (kind != NEST_SEQ || c->loop != NEST_NONE))
+            return NULL;
+        c->loop = kind == NEST_SEQ ? b->statements.at[i] : c->loop;
+    }
+    if (l->gpu->is_phase || l->gpu->block % GPU_WARP || c->loop == NEST_NONE ||
+        cg_extent(l, cg_statement(l, c->loop)) < LEAST_CHUNKS * STEPS)
+        return NULL;
+    bool *varies = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t k = 0; k < points->n_axes; k++) {
+        const bool *along = cg_variation(l, loop, points->axes[k]);
+        for (uint32_t i = 0; i < l->nest->values.count; i++)
+            varies[i] |= along[i];
+    }
+    c->varies = varies;
+    return divide(l, c, cg_statement(l, c->loop)) ? c : NULL;
+}
+
+void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside) { c->inside = inside; }
+
+// ---- The loop
+
+struct lowering {
+    struct cg_lowering *l;
+    struct gpu_common *c;
+    const struct nest_statement *seq;
+    LLVMValueRef state, steps; // shared memory
+    LLVMValueRef *carries;     // memory of a thread that becomes registers
+};
+
+static LLVMTypeRef type_of(const struct lowering *p, nest_id value)
+{
+    return cg_lane_type(p->l->module, p->l->nest->values.at[value].dtype);
+}
+
+static LLVMValueRef slot_at(const struct lowering *p, LLVMValueRef base, LLVMValueRef i)
+{
+    LLVMTypeRef slot = LLVMArrayType2(p->l->module->i8, SLOT);
+    return cg_at(p->l, slot, base, i);
+}
+
+// Of step `at` (an i64) of all.
+static LLVMValueRef slot_of_step(const struct lowering *p, LLVMValueRef at, uint32_t slot)
+{
+    LLVMBuilderRef b = p->l->m.b;
+    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, 2 * STEPS - 1), "");
+    row = LLVMBuildMul(b, row, cg_int(p->l->module, p->c->n_slots), "");
+    return slot_at(p, p->steps, LLVMBuildAdd(b, row, cg_int(p->l->module, slot), ""));
+}
+
+static LLVMValueRef load(const struct lowering *p, nest_id value, LLVMValueRef at)
+{
+    LLVMValueRef v = LLVMBuildLoad2(p->l->m.b, type_of(p, value), at, "");
+    LLVMSetAlignment(v, dtype_get(p->l->nest->values.at[value].dtype)->bytes);
+    return v;
+}
+
+static void store(const struct lowering *p, nest_id value, LLVMValueRef v, LLVMValueRef at)
+{
+    LLVMSetAlignment(LLVMBuildStore(p->l->m.b, v, at),
+                     dtype_get(p->l->nest->values.at[value].dtype)->bytes);
+}
+
+// Moves the carries that do not vary from shared memory, or there.
+static void move_state(const struct lowering *p, bool is_load)
+{
+    for (uint32_t i = 0; i < p->seq->n_in; i++) {
+        nest_id v = p->seq->first_carry + i;
+        LLVMValueRef shared = slot_at(p, p->state, cg_int(p->l->module, i));
+        if (!p->c->varies[v])
+            store(p, v, load(p, v, is_load ? shared : p->carries[i]),
+                  is_load ? p->carries[i] : shared);
+    }
+}
+
+// The statements and carries of one part, at a step.
+static void do_part(const struct lowering *p, LLVMValueRef at, bool is_common_part)
+{
+    struct cg_lowering *l = p->l;
+    const struct nest_statement *s = p->seq;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
+    l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (p->c->varies[s->first_carry + i] != is_common_part)
+            l->values[s->first_carry + i].re = load(p, s->first_carry + i, p->carries[i]);
+    for (uint32_t i = 0; !is_common_part && i < p->c->n_slots; i++)
+        l->values[p->c->slots[i]] =
+            (struct cg_value){load(p, p->c->slots[i], slot_of_step(p, at, i)), NULL};
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *t = cg_statement(l, id);
+        bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
+        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t) == is_common_part))
+            cg_lower_statement(l, id);
+    }
+    for (uint32_t i = 0; is_common_part && i < p->c->n_slots; i++)
+        store(p, p->c->slots[i], l->values[p->c->slots[i]].re, slot_of_step(p, at, i));
+    for (uint32_t i = 0; i < s->n_in; i++)
+        if (p->c->varies[s->first_carry + i] != is_common_part)
+            store(p, s->first_carry + i, l->values[s->yields[i]].re, p->carries[i]);
+}
+
+// The steps of a chunk.
+static void do_chunk(const struct lowering *p, LLVMValueRef chunk, bool is_common_part)
+{
+    struct cg_lowering *l = p->l;
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef size = cg_int(l->module, STEPS), n = cg_int(l->module, cg_extent(l, p->seq));
+    LLVMValueRef first = LLVMBuildMul(b, chunk, size, "");
+    LLVMValueRef end = LLVMBuildNSWAdd(b, first, size, "");
+    end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, end, n, ""), end, n, "");
+    struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, 1));
+    do_part(p, step.index, is_common_part);
+    cg_loop_close(l, &step);
+}
+
+// Shared memory of the block; groups are single threads here.
+static LLVMValueRef shared_of_block(struct cg_lowering *l, uint64_t bytes)
+{
+    uint64_t room = (bytes / l->gpu->block + 16) / 16 * 16;
+    LLVMValueRef mine = gpu_shared(l, room), thread = gpu_wide(l, l->gpu->thread);
+    LLVMValueRef back = LLVMBuildMul(l->m.b, thread, cg_int(l->module, -(int64_t)room), "");
+    return cg_at(l, l->module->i8, mine, back);
+}
+
+static void open_carries(struct lowering *p)
+{
+    struct cg_lowering *l = p->l;
+    p->carries = arena_array(l->arena, LLVMValueRef, p->seq->n_in + 1);
+    for (uint32_t i = 0; i < p->seq->n_in; i++) {
+        nest_id v = p->seq->first_carry + i;
+        p->carries[i] = cg_alloca(l, type_of(p, v), 1);
+        store(p, v, l->values[p->seq->in[i]].re, p->carries[i]);
+    }
+}
+
+static void lower(struct lowering *p)
+{
+    struct cg_lowering *l = p->l;
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef zero = cg_int(l->module, 0), one = cg_int(l->module, 1);
+    LLVMValueRef end =
+        cg_int(l->module, (cg_extent(l, p->seq) + STEPS - 1) / STEPS); // of the chunks
+    LLVMValueRef maker = gpu_i32(l, l->gpu->block - GPU_WARP), thread = l->gpu->thread;
+    LLVMValueRef is_maker = LLVMBuildICmp(b, LLVMIntEQ, thread, maker, "");
+    LLVMValueRef has_point = LLVMBuildICmp(b, LLVMIntSLT, thread, maker, "");
+    struct cg_loop turn = cg_loop_open(l, zero, LLVMBuildAdd(b, end, one, ""), one);
+    LLVMValueRef is_any = LLVMBuildICmp(b, LLVMIntSLT, turn.index, end, "");
+    struct cg_branch ahead = cg_if_open(l, LLVMBuildAnd(b, is_maker, is_any, ""));
+    do_chunk(p, turn.index, true);
+    cg_if_close(l, &ahead);
+    is_any = LLVMBuildICmp(b, LLVMIntSGT, turn.index, zero, "");
+    struct cg_branch rest = cg_if_open(l, LLVMBuildAnd(b, has_point, is_any, ""));
+    do_chunk(p, LLVMBuildSub(b, turn.index, one, ""), false);
+    cg_if_close(l, &rest);
+    gpu_barrier(&l->m);
+    cg_loop_close(l, &turn);
+    struct cg_branch last = cg_if_open(l, is_maker);
+    move_state(p, false);
+    cg_if_close(l, &last);
+    gpu_barrier(&l->m);
+    move_state(p, true);
+}
+
+bool gpu_common(struct cg_lowering *l, nest_id id)
+{
+    struct gpu_common *c = l->gpu->common;
+    const struct nest_statement *s = cg_statement(l, id);
+    if (c && c->inside && s->kind == NEST_PUT) {
+        struct cg_branch inside = cg_if_open(l, c->inside);
+        cg_store(l, s, l->values[s->in[0]]);
+        cg_if_close(l, &inside);
+        return true;
+    }
+    if (!c || id != c->loop)
+        return false;
+    cg_hoist(l, s->axes, 1, s->first_carry, s->n_in, &s->body, 1);
+    struct lowering p = {.l = l, .c = c, .seq = s};
+    p.state = shared_of_block(l, (uint64_t)s->n_in * SLOT);
+    p.steps = shared_of_block(l, (uint64_t)2 * STEPS * c->n_slots * SLOT);
+    open_carries(&p);
+    lower(&p);
+    cg_forget_hoisted(l, s->body);
+    for (uint32_t i = 0; i < s->n_in; i++)
+        l->values[s->result + i] =
+            (struct cg_value){load(&p, s->first_carry + i, p.carries[i]), NULL};
+    return true;
+}

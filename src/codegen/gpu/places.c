@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0
+// Updates (updates.c) of places so few that a block of threads can count those of each.
+//
+// In a first function a block sorts a chunk of the turns by place: it counts those of every place,
+// which gives each turn a number among them by who came first, and then counts for each turn how many
+// of its place come before it, so that the order is that of the turns.  What the updates take of
+// their turns is stored in that order.  In a second function a thread has a place, and makes its
+// updates one after the other in a register.
+#include "codegen/gpu/updates.h"
+
+#define SORT_BLOCK 512
+#define BATCH 8 // turns that a thread reads together
+#define MOST_PLACES 16384
+#define LEAST_PLACES (CHUNK / 16)
+#define UPDATE_BLOCK 256
+#define AHEAD 8 // chunks whose first updates are read together
+#define FIRST 2 // of each
+
+struct places {
+    const struct updates *u;
+    nest_id place, value; // of a turn; value: what the updates take of it, NEST_NONE: nothing
+    jot_dtype dtype;      // of the value
+    int64_t count, room;  // places of a point; rounded up to what the threads count
+    int64_t row;          // of a chunk: where places begin, numbers of 16 bits
+    LLVMValueRef starts, values;
+};
+
+// ---- What are such updates
+
+// The value that says where it goes: it counts elements, and other terms count points.
+static bool find_place(const struct cg_lowering *l, struct places *p)
+{
+    const struct nest_index *x = &p->u->put->index;
+    p->place = NEST_NONE;
+    p->count = l->nest->buffers.at[p->u->put->buffer].count;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        if (t->is_value) {
+            if (p->place != NEST_NONE || t->factor != 1)
+                return false;
+            p->place = t->id;
+        } else if (t->id == p->u->seq->axes[0] || t->factor <= 0) {
+            return false;
+        } else if (t->factor < p->count) {
+            p->count = t->factor;
+        }
+    }
+    return x->constant == 0 && p->place != NEST_NONE && updates_is_in_turn(l, p->u, p->place) &&
+           !p->u->depends[p->place];
+}
+
+static bool is_const(const struct cg_lowering *l, nest_id value)
+{
+    nest_id s = l->nest->values.at[value].statement;
+    return cg_statement(l, s)->kind == NEST_CONST;
+}
+
+// The only value that updates take of their turns.
+static bool find_value(const struct cg_lowering *l, struct places *p)
+{
+    const struct updates *u = p->u;
+    p->value = NEST_NONE;
+    if (dtype_is_complex(l->nest->buffers.at[u->put->buffer].dtype))
+        return false;
+    for (uint32_t i = 0; i < u->body->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, u->body->statements.at[i]);
+        bool wants = s == u->put || (s->kind == NEST_OP && u->depends[s->result]);
+        for (uint32_t k = 0; wants && k < s->n_in; k++) {
+            nest_id v = s->in[k];
+            if (u->depends[v] || v == p->value || !updates_is_in_turn(l, u, v) ||
+                is_const(l, v))
+                continue;
+            if (p->value != NEST_NONE)
+                return false;
+            p->value = v;
+        }
+    }
+    p->dtype = p->value == NEST_NONE ? JOT_BOOL : l->nest->values.at[p->value].dtype;
+    return p->value == NEST_NONE || p->dtype == JOT_F32 || p->dtype == JOT_F64 ||
+           p->dtype == JOT_I32 || p->dtype == JOT_I64 || p->dtype == JOT_U32 ||
+           p->dtype == JOT_U64;
+}
+
+static bool find_places(const struct cg_lowering *l, const struct updates *u, struct places *p)
+{
+    *p = (struct places){.u = u};
+    int64_t step = (int64_t)SORT_BLOCK * 8; // places in 16 bytes of each thread
+    bool is_such = u->turns >= CHUNK && find_place(l, p) && find_value(l, p) &&
+                   p->count >= LEAST_PLACES && p->count <= MOST_PLACES;
+    p->room = (p->count + step - 1) / step * step;
+    p->row = p->room + 8;
+    return is_such;
+}
+
+bool places_are_few(struct cg_lowering *l, const struct updates *u)
+{
+    struct places p;
+    return find_places(l, u, &p);
+}
+
+// ---- Pieces
+
+static int64_t value_bytes(const struct places *p)
+{
+    return p->value == NEST_NONE ? 0 : dtype_get(p->dtype)->bytes;
+}
+
+static LLVMValueRef half_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+{
+    return cg_at(l, l->module->i16, base, i);
+}
+
+static LLVMValueRef load_half(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+{
+    LLVMValueRef half = LLVMBuildLoad2(l->m.b, l->module->i16, half_at(l, base, i), "");
+    return LLVMBuildZExt(l->m.b, half, l->module->i32, "");
+}
+
+static void store_half(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i, LLVMValueRef x)
+{
+    LLVMBuildStore(l->m.b, LLVMBuildTrunc(l->m.b, x, l->module->i16, ""), half_at(l, base, i));
+}
+
+static LLVMValueRef as_i32(struct cg_lowering *l, LLVMValueRef x)
+{
+    unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(x));
+    return bits > 32   ? LLVMBuildTrunc(l->m.b, x, l->module->i32, "")
+           : bits < 32 ? LLVMBuildZExt(l->m.b, x, l->module->i32, "")
+                       : x;
+}
+
+static LLVMValueRef load_slot(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef slot)
+{
+    return LLVMBuildLoad2(l->m.b, type, slot, "");
+}
+
+// ---- A chunk by place
+
+struct sort {
+    LLVMValueRef first;   // turn of the chunk, i64
+    LLVMValueRef starts;  // [room + 2]: updates of a place, then where they begin
+    LLVMValueRef turns;   // [CHUNK]: by place, in any order
+    LLVMValueRef values;  // [CHUNK], over both
+    LLVMValueRef numbers; // [CHUNK], by turn: its number in the place, then where it goes
+    LLVMValueRef sums;    // of warps
+};
+
+// Some of the turns of a thread.  Those that update nothing have a place behind all others, for what
+// has no branch runs side by side.
+struct batch {
+    LLVMValueRef item[BATCH]; // in the chunk, i32
+    LLVMValueRef place[BATCH], is_there[BATCH];
+    LLVMValueRef value[BATCH];
+};
+
+static struct cg_loop open_batches(struct cg_lowering *l)
+{
+    return cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, CHUNK),
+                        cg_int(l->module, (int64_t)SORT_BLOCK * BATCH));
+}
+
+static struct batch read_batch(struct cg_lowering *l, const struct places *p,
+                               const struct sort *s, const struct cg_loop *loop)
+{
+    LLVMBuilderRef b = l->m.b;
+    struct batch t;
+    LLVMValueRef first = LLVMBuildTrunc(b, loop->index, l->module->i32, "");
+    first = LLVMBuildAdd(b, first, l->gpu->thread, "");
+    LLVMValueRef last = cg_int(l->module, p->u->turns - 1);
+    LLVMValueRef behind = gpu_i32(l, p->room);
+    for (int k = 0; k < BATCH; k++) {
+        t.item[k] = LLVMBuildAdd(b, first, gpu_i32(l, (int64_t)k * SORT_BLOCK), "");
+        LLVMValueRef turn = LLVMBuildAdd(b, s->first, gpu_wide(l, t.item[k]), "");
+        LLVMValueRef there = LLVMConstInt(l->module->i1, 1, 0);
+        if (p->u->turns % CHUNK) {
+            there = LLVMBuildICmp(b, LLVMIntSLE, turn, last, "");
+            turn = LLVMBuildSelect(b, there, turn, last, "");
+        }
+        updates_set_turn(l, p->u, turn);
+        updates_lower_turn(l, p->u, false);
+        if (p->u->put->guard != NEST_NONE)
+            there = LLVMBuildAnd(b, there, l->values[p->u->put->guard].re, "");
+        LLVMValueRef place = as_i32(l, l->values[p->place].re);
+        LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntULT, place, gpu_i32(l, p->count), "");
+        t.is_there[k] = LLVMBuildAnd(b, there, inside, "");
+        t.place[k] = gpu_wide(l, LLVMBuildSelect(b, t.is_there[k], place, behind, ""));
+        t.value[k] = p->value == NEST_NONE ? NULL : l->values[p->value].re;
+    }
+    return t;
+}
+
+// One more of the place; how many there were before.
+static LLVMValueRef count_one(struct cg_lowering *l, const struct sort *s, LLVMValueRef place)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef one = cg_int(l->module, 1), bits = cg_int(l->module, 4);
+    LLVMValueRef shift = LLVMBuildShl(b, LLVMBuildAnd(b, place, one, ""), bits, "");
+    shift = LLVMBuildTrunc(b, shift, l->module->i32, "");
+    LLVMValueRef word = LLVMBuildLShr(b, place, one, "");
+    LLVMValueRef old = LLVMBuildAtomicRMW(
+        b, LLVMAtomicRMWBinOpAdd, cg_at(l, l->module->i32, s->starts, word),
+        LLVMBuildShl(b, gpu_i32(l, 1), shift, ""), LLVMAtomicOrderingMonotonic, false);
+    return LLVMBuildAnd(b, LLVMBuildLShr(b, old, shift, ""), gpu_i32(l, UINT16_MAX), "");
+}
+
+static void count_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+{
+    struct cg_loop loop = open_batches(l);
+    struct batch t = read_batch(l, p, s, &loop);
+    LLVMValueRef number[BATCH];
+    for (int k = 0; k < BATCH; k++)
+        number[k] = count_one(l, s, t.place[k]);
+    for (int k = 0; k < BATCH; k++)
+        store_half(l, s->numbers, gpu_wide(l, t.item[k]), number[k]);
+    cg_loop_close(l, &loop);
+}
+
+// The sum over the threads before this one.
+static LLVMValueRef sum_before(struct cg_lowering *l, const struct places *p,
+                               const struct sort *s, LLVMValueRef own)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef i32 = l->module->i32;
+    LLVMValueRef sum = own, warps = gpu_i32(l, GPU_WARP);
+    for (unsigned by = 1; by < GPU_WARP; by *= 2) {
+        struct cg_element e = {{sum}};
+        LLVMValueRef below = gpu_shuffle_up(l, &e, by).v[0];
+        LLVMValueRef has = LLVMBuildICmp(b, LLVMIntUGE, p->u->lane, gpu_i32(l, by), "");
+        below = LLVMBuildSelect(b, has, below, gpu_i32(l, 0), "");
+        sum = LLVMBuildAdd(b, sum, below, "");
+    }
+    LLVMValueRef warp = gpu_wide(l, LLVMBuildUDiv(b, l->gpu->thread, warps, ""));
+    LLVMValueRef is_last =
+        LLVMBuildICmp(b, LLVMIntEQ, p->u->lane, gpu_i32(l, GPU_WARP - 1), "");
+    struct cg_branch last = cg_if_open(l, is_last);
+    LLVMBuildStore(b, sum, cg_at(l, i32, s->sums, warp));
+    cg_if_close(l, &last);
+    gpu_sync(l);
+    LLVMValueRef slot = cg_alloca(l, i32, 1);
+    LLVMBuildStore(b, LLVMBuildSub(b, sum, own, ""), slot);
+    struct cg_loop w = cg_loop_open(l, cg_int(l->module, 0), warp, cg_int(l->module, 1));
+    LLVMValueRef more = load_slot(l, i32, cg_at(l, i32, s->sums, w.index));
+    LLVMBuildStore(b, LLVMBuildAdd(b, load_slot(l, i32, slot), more, ""), slot);
+    cg_loop_close(l, &w);
+    return load_slot(l, i32, slot);
+}
+
+// Four words at a place of four.
+static LLVMValueRef four_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+{
+    return cg_at(l, LLVMVectorType(l->module->i32, 4), base, i);
+}
+
+// Where the updates of each place begin, here and in memory.
+static void place_items(struct cg_lowering *l, const struct places *p, const struct sort *s,
+                        LLVMValueRef row)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
+    int fours = (int)(p->room / 8 / SORT_BLOCK);
+    LLVMValueRef low = gpu_i32(l, UINT16_MAX), bits = gpu_i32(l, 16), own = gpu_i32(l, 0);
+    LLVMValueRef words[MOST_PLACES / 8 / SORT_BLOCK], at[MOST_PLACES / 8 / SORT_BLOCK];
+    for (int i = 0; i < fours; i++) {
+        at[i] = LLVMBuildMul(b, l->gpu->thread, gpu_i32(l, fours), "");
+        at[i] = gpu_wide(l, LLVMBuildAdd(b, at[i], gpu_i32(l, i), ""));
+        words[i] = LLVMBuildLoad2(b, four, four_at(l, s->starts, at[i]), "");
+        LLVMSetAlignment(words[i], 16);
+        for (int k = 0; k < 4; k++) {
+            LLVMValueRef word = LLVMBuildExtractElement(b, words[i], gpu_i32(l, k), "");
+            own = LLVMBuildAdd(b, own, LLVMBuildAnd(b, word, low, ""), "");
+            own = LLVMBuildAdd(b, own, LLVMBuildLShr(b, word, bits, ""), "");
+        }
+    }
+    LLVMValueRef begin = sum_before(l, p, s, own);
+    for (int i = 0; i < fours; i++) {
+        LLVMValueRef begins = LLVMGetPoison(four);
+        for (int k = 0; k < 4; k++) {
+            LLVMValueRef word = LLVMBuildExtractElement(b, words[i], gpu_i32(l, k), "");
+            LLVMValueRef next = LLVMBuildAdd(b, begin, LLVMBuildAnd(b, word, low, ""), "");
+            LLVMValueRef two = LLVMBuildOr(b, begin, LLVMBuildShl(b, next, bits, ""), "");
+            begins = LLVMBuildInsertElement(b, begins, two, gpu_i32(l, k), "");
+            begin = LLVMBuildAdd(b, next, LLVMBuildLShr(b, word, bits, ""), "");
+        }
+        LLVMSetAlignment(LLVMBuildStore(b, begins, four_at(l, s->starts, at[i])), 16);
+        LLVMSetAlignment(LLVMBuildStore(b, begins, four_at(l, row, at[i])), 16);
+    }
+    LLVMValueRef is_last =
+        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, SORT_BLOCK - 1), "");
+    struct cg_branch last = cg_if_open(l, is_last);
+    store_half(l, s->starts, cg_int(l->module, p->room), begin);
+    store_half(l, row, cg_int(l->module, p->room), begin);
+    cg_if_close(l, &last);
+}
+
+static void list_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+{
+    struct cg_loop loop = open_batches(l);
+    struct batch t = read_batch(l, p, s, &loop);
+    LLVMValueRef at[BATCH];
+    for (int k = 0; k < BATCH; k++) {
+        LLVMValueRef number = load_half(l, s->numbers, gpu_wide(l, t.item[k]));
+        at[k] = LLVMBuildAdd(l->m.b, load_half(l, s->starts, t.place[k]), number, "");
+    }
+    for (int k = 0; k < BATCH; k++)
+        store_half(l, s->turns, gpu_wide(l, at[k]), t.item[k]);
+    cg_loop_close(l, &loop);
+}
+
+// One more if the turn that is listed there comes before the item.
+static LLVMValueRef add_if_before(struct cg_lowering *l, const struct sort *s, LLVMValueRef sum,
+                                  LLVMValueRef at, LLVMValueRef item)
+{
+    LLVMValueRef turn = load_half(l, s->turns, at);
+    LLVMValueRef is_before = LLVMBuildICmp(l->m.b, LLVMIntULT, turn, item, "");
+    return LLVMBuildAdd(l->m.b, sum, LLVMBuildZExt(l->m.b, is_before, l->module->i32, ""), "");
+}
+
+// Where turns go: behind those of their place that come before them.
+static void rank_items(struct cg_lowering *l, const struct places *p, const struct sort *s)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef i32 = l->module->i32;
+    LLVMValueRef one = cg_int(l->module, 1), begin[BATCH], end[BATCH], rank[BATCH];
+    struct cg_loop loop = open_batches(l);
+    struct batch t = read_batch(l, p, s, &loop);
+    for (int k = 0; k < BATCH; k++) {
+        rank[k] = load_half(l, s->starts, t.place[k]);
+        begin[k] = gpu_wide(l, rank[k]);
+        end[k] = load_half(l, s->starts, LLVMBuildAdd(b, t.place[k], one, ""));
+        end[k] = gpu_wide(l, end[k]);
+    }
+    for (int i = 0; i < FIRST; i++)
+        for (int k = 0; k < BATCH; k++) {
+            LLVMValueRef at = LLVMBuildAdd(b, begin[k], cg_int(l->module, i), "");
+            LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, at, end[k], "");
+            LLVMValueRef more = add_if_before(
+                l, s, rank[k], LLVMBuildSelect(b, is_one, at, begin[k], ""), t.item[k]);
+            rank[k] = LLVMBuildSelect(b, is_one, more, rank[k], "");
+        }
+    for (int k = 0; k < BATCH; k++) {
+        LLVMValueRef slot = cg_alloca(l, i32, 1);
+        LLVMBuildStore(b, rank[k], slot);
+        LLVMValueRef next = LLVMBuildAdd(b, begin[k], cg_int(l->module, FIRST), "");
+        struct cg_loop other = cg_loop_open(l, next, end[k], one);
+        LLVMValueRef sum = load_slot(l, i32, slot);
+        LLVMBuildStore(b, add_if_before(l, s, sum, other.index, t.item[k]), slot);
+        cg_loop_close(l, &other);
+        store_half(l, s->numbers, gpu_wide(l, t.item[k]), load_slot(l, i32, slot));
+    }
+    cg_loop_close(l, &loop);
+}
+
+static void order_values(struct cg_lowering *l, const struct places *p, const struct sort *s)
+{
+    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
+    struct cg_loop loop = open_batches(l);
+    struct batch t = read_batch(l, p, s, &loop);
+    LLVMValueRef at[BATCH];
+    for (int k = 0; k < BATCH; k++)
+        at[k] = gpu_wide(l, load_half(l, s->numbers, gpu_wide(l, t.item[k])));
+    for (int k = 0; k < BATCH; k++) {
+        struct cg_branch one = cg_if_open(l, t.is_there[k]);
+        LLVMBuildStore(l->m.b, t.value[k], cg_at(l, type, s->values, at[k]));
+        cg_if_close(l, &one);
+    }
+    cg_loop_close(l, &loop);
+}
+
+// Fours of words first, first + block, ... as far as there are bytes.
+static void copy_values(struct cg_lowering *l, const struct places *p, const struct sort *s,
+                        LLVMValueRef chunk, LLVMValueRef count)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
+    int64_t of_four = 16 / value_bytes(p);
+    LLVMValueRef to = LLVMBuildMul(b, chunk, cg_int(l->module, CHUNK / of_four), "");
+    LLVMValueRef fours = LLVMBuildAdd(b, count, gpu_i32(l, of_four - 1), "");
+    fours = gpu_wide(l, LLVMBuildUDiv(b, fours, gpu_i32(l, of_four), ""));
+    struct cg_loop copy =
+        cg_loop_open(l, gpu_wide(l, l->gpu->thread), fours, cg_int(l->module, SORT_BLOCK));
+    LLVMValueRef words = LLVMBuildLoad2(b, four, four_at(l, s->values, copy.index), "");
+    LLVMSetAlignment(words, 16);
+    LLVMValueRef at = LLVMBuildAdd(b, to, copy.index, "");
+    LLVMSetAlignment(LLVMBuildStore(b, words, four_at(l, p->values, at)), 16);
+    cg_loop_close(l, &copy);
+}
+
+static void lower_sort(struct cg_lowering *l, const struct places *p,
+                       struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef four = LLVMVectorType(l->module->i32, 4);
+    const struct updates *u = p->u;
+    int64_t chunks = u->points * u->chunks, bytes = (p->row + CHUNK) * 2;
+    int64_t of_values = CHUNK * value_bytes(p);
+    struct sort s = {.starts = gpu_shared(l, (uint64_t)(bytes > of_values ? bytes : of_values)),
+                     .numbers = gpu_shared(l, (uint64_t)CHUNK * 2),
+                     .sums = gpu_shared(l, SORT_BLOCK / GPU_WARP * 4)};
+    s.turns = half_at(l, s.starts, cg_int(l->module, p->row));
+    s.values = s.starts;
+    struct cg_loop own = gpu_own_chunk_open(l, chunks);
+    LLVMValueRef n = cg_int(l->module, u->chunks), thread = gpu_wide(l, l->gpu->thread);
+    updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""));
+    s.first = LLVMBuildURem(b, own.index, n, "");
+    s.first = LLVMBuildMul(b, s.first, cg_int(l->module, CHUNK), "");
+    for (int64_t i = 0; i < p->room / 8; i += SORT_BLOCK) {
+        LLVMValueRef at = LLVMBuildAdd(b, thread, cg_int(l->module, i), "");
+        LLVMSetAlignment(LLVMBuildStore(b, LLVMConstNull(four), four_at(l, s.starts, at)), 16);
+    }
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, 0), "");
+    struct cg_branch lead = cg_if_open(l, leads);
+    LLVMValueRef behind = four_at(l, s.starts, cg_int(l->module, p->room / 8));
+    LLVMSetAlignment(LLVMBuildStore(b, LLVMConstNull(four), behind), 16);
+    cg_if_close(l, &lead);
+    gpu_sync(l);
+    count_items(l, p, &s);
+    gpu_sync(l);
+    LLVMValueRef row = LLVMBuildMul(b, own.index, cg_int(l->module, p->row), "");
+    place_items(l, p, &s, half_at(l, p->starts, row));
+    gpu_sync(l);
+    if (p->value != NEST_NONE) {
+        LLVMValueRef count = load_half(l, s.starts, cg_int(l->module, p->room));
+        list_items(l, p, &s);
+        gpu_sync(l);
+        rank_items(l, p, &s);
+        gpu_sync(l);
+        order_values(l, p, &s);
+        gpu_sync(l);
+        copy_values(l, p, &s, own.index, count);
+    }
+    if (own.body)
+        gpu_sync(l);
+    cg_loop_close(l, &own);
+    step->total = chunks;
+    step->exact_grid = true;
+}
+
+// ---- The updates of a place
+
+struct one_place {
+    struct cg_value *base; // values outside of a turn
+    LLVMTypeRef lane;
+    LLVMValueRef now, has; // what it holds, and whether that is of an update
+    LLVMValueRef value;    // memory of the chunk's values
+};
+
+static LLVMValueRef value_at(struct cg_lowering *l, const struct places *p,
+                             const struct one_place *o, LLVMValueRef i)
+{
+    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
+    return p->value == NEST_NONE ? NULL : load_slot(l, type, cg_at(l, type, o->value, i));
+}
+
+// An update with the value, if there is one.
+static void make_update(struct cg_lowering *l, const struct places *p,
+                        const struct one_place *o, LLVMValueRef value, LLVMValueRef is_there)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct updates *u = p->u;
+    l->values = arena_copy(l->arena, o->base, l->nest->values.count * sizeof *l->values);
+    LLVMValueRef old = load_slot(l, o->lane, o->now);
+    if (u->load)
+        l->values[u->load->result] = (struct cg_value){old, NULL};
+    if (value)
+        l->values[p->value] = (struct cg_value){value, NULL};
+    updates_lower_turn(l, u, true);
+    LLVMValueRef fresh = cg_wide_value(l, l->values[u->put->in[0]]).re;
+    LLVMBuildStore(b, LLVMBuildSelect(b, is_there, fresh, old, ""), o->now);
+    LLVMValueRef had = load_slot(l, l->module->i1, o->has);
+    LLVMBuildStore(b, LLVMBuildOr(b, had, is_there, ""), o->has);
+}
+
+// Updates of chunks first .. first + AHEAD - 1 of the point, those of them that there are.
+static void update_from(struct cg_lowering *l, const struct places *p, struct one_place *o,
+                        LLVMValueRef point, LLVMValueRef place, LLVMValueRef first)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
+    LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->chunks);
+    LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][FIRST];
+    int64_t ahead = p->u->chunks < AHEAD ? p->u->chunks : AHEAD;
+    bool is_exact = p->u->chunks % ahead == 0;
+    for (int k = 0; k < ahead; k++) {
+        LLVMValueRef chunk = LLVMBuildAdd(b, first, cg_int(l->module, k), "");
+        LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, chunk, chunks, "");
+        if (!is_exact)
+            chunk = LLVMBuildSelect(b, is_one, chunk, first, "");
+        chunk = LLVMBuildAdd(b, LLVMBuildMul(b, point, chunks, ""), chunk, "");
+        LLVMValueRef row = LLVMBuildMul(b, chunk, cg_int(l->module, p->row), "");
+        row = half_at(l, p->starts, row);
+        begin[k] = gpu_wide(l, load_half(l, row, place));
+        end[k] = gpu_wide(l, load_half(l, row, LLVMBuildAdd(b, place, one, "")));
+        if (!is_exact)
+            end[k] = LLVMBuildSelect(b, is_one, end[k], begin[k], "");
+        LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, CHUNK), "");
+        memory[k] = p->value == NEST_NONE ? NULL : cg_at(l, type, p->values, at);
+    }
+    for (int k = 0; k < ahead; k++)
+        for (int i = 0; i < FIRST; i++) {
+            LLVMValueRef at = LLVMBuildAdd(b, begin[k], cg_int(l->module, i), "");
+            LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, at, end[k], "");
+            o->value = memory[k];
+            early[k][i] =
+                value_at(l, p, o, LLVMBuildSelect(b, is_one, at, cg_int(l->module, 0), ""));
+        }
+    for (int k = 0; k < ahead; k++) {
+        LLVMValueRef at = begin[k];
+        o->value = memory[k];
+        for (int i = 0; i < FIRST; i++, at = LLVMBuildAdd(b, at, one, ""))
+            make_update(l, p, o, early[k][i], LLVMBuildICmp(b, LLVMIntSLT, at, end[k], ""));
+        struct cg_loop more = cg_loop_open(l, at, end[k], one);
+        make_update(l, p, o, value_at(l, p, o, more.index), LLVMConstInt(l->module->i1, 1, 0));
+        cg_loop_close(l, &more);
+    }
+}
+
+static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValueRef point,
+                        LLVMValueRef place)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct updates *u = p->u;
+    jot_dtype d = l->nest->buffers.at[u->put->buffer].dtype;
+    struct one_place o = {.lane = cg_lane_type(l->module, d)};
+    updates_set_point(l, u, point);
+    for (uint32_t i = 0; i < u->body->statements.count; i++)
+        if (cg_statement(l, u->body->statements.at[i])->kind == NEST_CONST)
+            cg_lower_statement(l, u->body->statements.at[i]);
+    LLVMTypeRef type = cg_lane_type(l->module, l->nest->values.at[p->place].dtype);
+    l->values[p->place] = (struct cg_value){LLVMBuildIntCast2(b, place, type, false, ""), NULL};
+    if (u->put->guard != NEST_NONE)
+        l->values[u->put->guard] = (struct cg_value){LLVMConstInt(l->module->i1, 1, 0), NULL};
+    o.now = cg_alloca(l, o.lane, 1);
+    o.has = cg_alloca(l, l->module->i1, 1);
+    o.base = l->values;
+    LLVMBuildStore(b, u->load ? cg_load(l, u->load).re : LLVMConstNull(o.lane), o.now);
+    LLVMBuildStore(b, LLVMConstInt(l->module->i1, 0, 0), o.has);
+    int64_t ahead = u->chunks < AHEAD ? u->chunks : AHEAD;
+    struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
+                                        cg_int(l->module, ahead));
+    update_from(l, p, &o, point, place, chunk.index);
+    cg_loop_close(l, &chunk);
+    l->values = o.base;
+    struct cg_branch has = cg_if_open(l, load_slot(l, l->module->i1, o.has));
+    cg_store(l, u->put, (struct cg_value){load_slot(l, o.lane, o.now), NULL});
+    cg_if_close(l, &has);
+}
+
+static void lower_updates(struct cg_lowering *l, const struct places *p,
+                          struct cg_kernel_step *step)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef room = cg_int(l->module, p->room);
+    struct cg_loop own = gpu_own_chunk_open(l, p->u->points * p->room / UPDATE_BLOCK);
+    LLVMValueRef task = LLVMBuildMul(b, own.index, cg_int(l->module, UPDATE_BLOCK), "");
+    task = LLVMBuildAdd(b, task, gpu_wide(l, l->gpu->thread), "");
+    LLVMValueRef place = LLVMBuildURem(b, task, room, "");
+    LLVMValueRef is_place =
+        LLVMBuildICmp(b, LLVMIntSLT, place, cg_int(l->module, p->count), "");
+    struct cg_branch one = cg_if_open(l, is_place);
+    lower_place(l, p, LLVMBuildUDiv(b, task, room, ""), place);
+    cg_if_close(l, &one);
+    cg_loop_close(l, &own);
+    step->total = p->u->points * p->room;
+    step->grain = UPDATE_BLOCK;
+    step->exact_grid = true;
+}
+
+void places_lower(struct cg_lowering *l, struct updates *u, uint32_t at, struct cg_kernel *out)
+{
+    struct places p;
+    find_places(l, u, &p);
+    int64_t chunks = u->points * u->chunks, starts = chunks * p.row * 2;
+    out->partial_bytes = (uint64_t)(starts + chunks * CHUNK * value_bytes(&p));
+    for (int pass = 0; pass < 2; pass++) {
+        l->gpu->block = l->gpu->group = pass ? UPDATE_BLOCK : SORT_BLOCK;
+        l->gpu->is_alone = true;
+        l->gpu->resident = pass ? 0 : 2;
+        struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 1);
+        p.starts = gpu_extra_operand(l, 0);
+        p.values = cg_at(l, l->module->i8, p.starts, cg_int(l->module, starts));
+        u->lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+        gpu_lower_list(l, 0, at);
+        if (pass)
+            lower_updates(l, &p, step);
+        else
+            lower_sort(l, &p, step);
+        gpu_function_close(l, step);
+    }
+    l->gpu->is_alone = false;
+}

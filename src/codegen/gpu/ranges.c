@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of operations with several functions that hold in a range: instead of a branch behind each
+// function there is one behind the run, to a block that does all of it again for numbers of any
+// size.  Numbers in range have the same bits either way.  In the first of the two a product of a
+// sine and a cosine needs no more of the quadrant than its sign.
+#include "codegen/gpu/gpu.h"
+
+#include <string.h>
+
+#define MANY 2 // functions that are worth a block more
+
+static bool is_in_run(const struct nest_statement *s)
+{
+    return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX;
+}
+
+static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
+{
+    return cg_statement(l, l->nest->values.at[value].statement);
+}
+
+// Whether it multiplies the sine and the cosine of a number.
+static bool is_of_both(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (s->kind != NEST_OP || (s->op != IR_mul && s->op != IR_fma) ||
+        (s->dtype != JOT_F32 && s->dtype != JOT_F64))
+        return false;
+    const struct nest_statement *f = maker_of(l, s->in[0]), *g = maker_of(l, s->in[1]);
+    bool are_both =
+        f->kind == NEST_OP && g->kind == NEST_OP &&
+        ((f->op == IR_sin && g->op == IR_cos) || (f->op == IR_cos && g->op == IR_sin));
+    return are_both && f->in[0] == g->in[0] && f->dtype == s->dtype && g->dtype == s->dtype;
+}
+
+static void lower_product(struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    struct cg_value *f = &l->values[s->in[0]], *g = &l->values[s->in[1]], was[] = {*f, *g};
+    LLVMValueRef x = l->values[maker_of(l, s->in[0])->in[0]].re;
+    cg_sincos_factors(&l->m, x, &f->re, &g->re);
+    cg_lower_statement(l, id);
+    *f = was[0];
+    *g = was[1];
+}
+
+static void lower_all(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!l->m.ranges->is_redo && is_of_both(l, cg_statement(l, statements[i])))
+            lower_product(l, statements[i]);
+        else
+            cg_lower_statement(l, statements[i]);
+}
+
+void gpu_outside(struct machine *m, LLVMValueRef mask)
+{
+    struct gpu_ranges *r = m->ranges;
+    LLVMValueRef any = cg_any_lane(m, mask);
+    r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
+}
+
+uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    uint32_t count = 0, ranged = 0;
+    for (; count < n && is_in_run(cg_statement(l, statements[count])); count++) {
+        const struct nest_statement *s = cg_statement(l, statements[count]);
+        ranged += s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
+    }
+    if (ranged < MANY || l->m.ranges)
+        return 0;
+    struct gpu_ranges ranges = {0};
+    l->m.ranges = &ranges;
+    lower_all(l, statements, count);
+    l->m.ranges = NULL;
+    if (!ranges.outside)
+        return count;
+    size_t n_values = l->nest->values.count;
+    struct cg_value *quick = arena_array(l->arena, struct cg_value, n_values + 1);
+    memcpy(quick, l->values, n_values * sizeof *quick);
+    LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, ranges.outside, &from);
+    ranges.is_redo = true;
+    l->m.ranges = &ranges;
+    lower_all(l, statements, count);
+    l->m.ranges = NULL;
+    LLVMBasicBlockRef cold = LLVMGetInsertBlock(l->m.b);
+    LLVMBuildBr(l->m.b, warm);
+    LLVMPositionBuilderAtEnd(l->m.b, warm);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nest_statement *s = cg_statement(l, statements[i]);
+        for (uint32_t k = 0; k < s->n_results; k++) {
+            struct cg_value again = l->values[s->result + k];
+            l->values[s->result + k] = cg_phi(l, quick[s->result + k], from);
+            cg_phi_add(l->values[s->result + k], again, cold);
+        }
+    }
+    return count;
+}

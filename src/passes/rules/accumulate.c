@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of cotangents of which one is zero but for some places.
+//
+//     z = scatter_add(zeros, i, u)            y = scatter_add(x, i, u)
+//     y = add(x, z)                 becomes
+//
+// which in a loop over x is done where x is, and takes as long as u is large.
+#include "passes/rules/rules.h"
+
+#include "ir/indexing.h"
+
+enum {
+    MOST_UPDATES = 8, // that are done again over another operand
+    LEAST_LENGTH =
+        1024,        // of fewer numbers a sum is as good, and a lane can have them to itself
+    LEAST_SHARE = 4, // a slice that is more of its operand is added whole
+};
+
+static const struct ir_node *node_in(const struct ir_builder *b, ir_id v)
+{
+    return ir_node_of(b->graph, v);
+}
+
+static bool is_zeros(const struct ir_builder *b, ir_id v)
+{
+    const struct ir_node *n = node_in(b, v);
+    if (n->op == IR_broadcast_in_dim)
+        n = node_in(b, ir_operand(b->graph, n, 0));
+    if (n->op != IR_const || ir_type_in(b, n->out).rank)
+        return false;
+    const uint8_t *bytes = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    for (size_t i = 0; i < jot_dtype_size(ir_dtype(ir_type_in(b, n->out))); i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+// Whether the update is all that its operand, zeros or what was added to zeros, gets.
+static bool adds(const struct ir_builder *b, const struct ir_node *n)
+{
+    if (n->op != IR_dynamic_update_slice)
+        return n->op == IR_scatter_add;
+    int64_t whole = ir_count(b->module, ir_type_in(b, n->out));
+    ir_id part = ir_operand(b->graph, n, 1);
+    return is_zeros(b, ir_operand(b->graph, n, 0)) &&
+           ir_count(b->module, ir_type_in(b, part)) <= whole / LEAST_SHARE;
+}
+
+static ir_id add_to(struct ir_builder *b, ir_id x, ir_id update)
+{
+    struct ir_node n = *node_in(b, update);
+    ir_id in[IR_MAX_RANK + 2];
+    memcpy(in, &b->graph->operands.at[n.in], n.n_in * sizeof *in);
+    if (n.op == IR_dynamic_update_slice) {
+        const int64_t *sizes = ir_dims(b->module, ir_type_in(b, in[1]));
+        in[1] = ir_add(b, ir_dynamic_slice(b, x, in + 2, sizes), in[1]);
+    }
+    in[0] = x;
+    return ir_build(b, (enum ir_op)n.op, (int)n.n_in, in, n.attrs);
+}
+
+// x + y, if y is long, and zeros with a few updates; else IR_NONE.
+static ir_id add_updates(struct ir_builder *b, ir_id x, ir_id y)
+{
+    ir_id updates[MOST_UPDATES];
+    int n = 0;
+    if (ir_count(b->module, ir_type_in(b, x)) < LEAST_LENGTH)
+        return IR_NONE;
+    for (; adds(b, node_in(b, y)); y = ir_operand(b->graph, node_in(b, y), 0)) {
+        if (n == MOST_UPDATES)
+            return IR_NONE;
+        updates[n++] = y;
+    }
+    if (n == 0 || !is_zeros(b, y))
+        return IR_NONE;
+    while (n-- > 0)
+        x = add_to(b, x, updates[n]);
+    return x;
+}
+
+ir_id rule_accumulate(struct ir_builder *b, ir_id x, ir_id y)
+{
+    if (x == IR_NONE || y == IR_NONE || b->status != JOT_OK)
+        return rule_sum(b, x, y);
+    ir_id sum = add_updates(b, x, y);
+    if (sum == IR_NONE)
+        sum = add_updates(b, y, x);
+    return sum != IR_NONE ? sum : ir_add(b, x, y);
+}
