@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/sort_keys.h"
+
+#include "base/dtype.h"
+
+#include <string.h>
+
+// Bits of the infinity of a float type.
+static uint64_t infinity_of(jot_dtype d)
+{
+    return d == JOT_F16    ? 0x7c00
+           : d == JOT_BF16 ? 0x7f80
+           : d == JOT_F32  ? 0x7f800000
+                           : UINT64_C(0x7ff0000000000000);
+}
+
+// How the bits of a type become keys.  Of floats, -0 becomes 0 and NaN the number after infinity;
+// then negative ones have all bits turned, and others the sign bit.
+struct map {
+    uint64_t sign, infinity; // infinity is 0 when it is no float
+};
+
+static struct map map_of(jot_dtype d)
+{
+    uint64_t sign = UINT64_C(1) << (dtype_get(d)->bytes * 8 - 1);
+    if (dtype_is_float(d))
+        return (struct map){sign, infinity_of(d)};
+    return (struct map){dtype_is_signed(d) ? sign : 0, 0};
+}
+
+// For unsigned T: out = (out << bits of T) + the key of x.
+#define ENCODE(T)                                                                              \
+    do {                                                                                       \
+        const T *x = p->at, sign = (T)m.sign, infinity = (T)m.infinity;                        \
+        int shift = i ? (int)sizeof(T) * 8 : 0;                                                \
+        for (int k = 0; k < n; k++) {                                                          \
+            T u = x[(place ? place[first + k] : first + k) * p->step];                         \
+            if (infinity) {                                                                    \
+                T size = u & (T)(sign - 1);                                                    \
+                u = size > infinity ? (T)(infinity + 1) : size ? u : 0;                        \
+                u = u & sign ? (T)~u : (T)(u | sign);                                          \
+            } else {                                                                           \
+                u ^= sign;                                                                     \
+            }                                                                                  \
+            out[k] = (i ? out[k] << (shift & 63) : 0) | u;                                     \
+        }                                                                                      \
+    } while (0)
+
+void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t first, int n,
+                 uint64_t *out)
+{
+    for (int i = 0; i < key->n; i++) {
+        const struct sort_part *p = &key->part[i];
+        struct map m = map_of(p->dtype);
+        switch (p->bits) {
+        case 8:
+            ENCODE(uint8_t);
+            break;
+        case 16:
+            ENCODE(uint16_t);
+            break;
+        case 32:
+            ENCODE(uint32_t);
+            break;
+        default:
+            ENCODE(uint64_t);
+        }
+    }
+}
+
+#define DECODE(T)                                                                              \
+    do {                                                                                       \
+        T *x = out, sign = (T)m.sign;                                                          \
+        for (int k = 0; k < n; k++) {                                                          \
+            T u = (T)keys[k];                                                                  \
+            x[k] = m.infinity && !(u & sign) ? (T)~u : (T)(u ^ sign);                          \
+        }                                                                                      \
+    } while (0)
+
+void sort_decode(jot_dtype dtype, const uint64_t *keys, int n, void *out)
+{
+    struct map m = map_of(dtype);
+    switch (dtype_get(dtype)->bytes) {
+    case 1:
+        DECODE(uint8_t);
+        break;
+    case 2:
+        DECODE(uint16_t);
+        break;
+    case 4:
+        DECODE(uint32_t);
+        break;
+    default:
+        DECODE(uint64_t);
+    }
+}
+
+// NaN are last, and zeros where the first 0 is.
+#define RESTORE(T)                                                                             \
+    do {                                                                                       \
+        const T *from = x, size = (T)(m.sign - 1), infinity = (T)m.infinity;                   \
+        T *to = sorted;                                                                        \
+        int64_t zero = 0, nan = n;                                                             \
+        while (nan && (to[nan - 1] & size) > infinity)                                         \
+            nan--;                                                                             \
+        for (int64_t above = nan; zero < above;) {                                             \
+            int64_t middle = zero + (above - zero) / 2;                                        \
+            if (to[middle] & (T)m.sign)                                                        \
+                zero = middle + 1;                                                             \
+            else                                                                               \
+                above = middle;                                                                \
+        }                                                                                      \
+        bool is_any = nan < n || (zero < nan && !(to[zero] & size));                           \
+        for (int64_t i = 0; i < n && is_any; i++) {                                            \
+            if ((from[i] & size) > infinity)                                                   \
+                to[nan++] = from[i];                                                           \
+            else if (!(from[i] & size))                                                        \
+                to[zero++] = from[i];                                                          \
+        }                                                                                      \
+    } while (0)
+
+void sort_restore(jot_dtype dtype, const void *x, int64_t n, void *sorted)
+{
+    struct map m = map_of(dtype);
+    if (!m.infinity)
+        return;
+    switch (dtype_get(dtype)->bytes) {
+    case 2:
+        RESTORE(uint16_t);
+        break;
+    case 4:
+        RESTORE(uint32_t);
+        break;
+    default:
+        RESTORE(uint64_t);
+    }
+}

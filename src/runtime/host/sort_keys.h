@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements as unsigned numbers of the same order.
+//
+// The order is that of the op sort: numbers from low to high, -0 equal to 0, all NaN equal and
+// last, complex numbers by real part and then by imaginary part, false before true.
+#ifndef RUNTIME_HOST_SORT_KEYS_H
+#define RUNTIME_HOST_SORT_KEYS_H
+
+#include "jot/dtype.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// One array of a real type whose elements are keys, or of one part of complex ones.
+struct sort_part {
+    jot_dtype dtype;
+    int bits;
+    int step; // between elements, in elements of dtype
+    const void *at;
+};
+
+// Parts of which the first decides most.
+struct sort_key {
+    int n;
+    struct sort_part part[4];
+    int bits; // of all parts, at most 64
+};
+
+enum { SORT_BLOCK = 256 };
+
+// The keys of elements first, ..., first + n - 1 as numbers of key->bits bits; with an order of
+// elements `place`, of those numbered place[first], ....  n is at most SORT_BLOCK.
+void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t first, int n,
+                 uint64_t *out);
+
+// The n elements that have the keys, but for zeros, which are all 0, and NaN, which are all alike.
+void sort_decode(jot_dtype dtype, const uint64_t *keys, int n, void *out);
+
+// Puts zeros and NaN of x[0 .. n), as they are and in their order, where they are in sorted.
+void sort_restore(jot_dtype dtype, const void *x, int64_t n, void *sorted);
+
+#endif
