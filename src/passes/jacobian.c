@@ -170,7 +170,7 @@ static jot_status pull_basis(struct jacobian *j, uint32_t f, uint32_t o)
     ct_in[place] = true;
     for (uint32_t i = s.n_residuals; i < linear->n_params; i++)
         linear_in[i] = true;
-    JOT_TRY(pass_transpose_function(m, s.linear, linear_in, ct_in, &transposed, nonzero));
+    JOT_TRY(pass_transpose_function(m, s.linear, linear_in, ct_in, NULL, &transposed, nonzero));
     JOT_TRY(map_last(m, transposed, ir_count(m, y), &mapped));
     ir_id *in = pass_no_values(m, s.n_residuals + 1);
     ir_id *t = pass_no_values(m, linear->n_params);

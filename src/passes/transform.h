@@ -125,10 +125,12 @@ struct transpose_sweep {
 };
 void pass_transpose_sweep(struct transpose_sweep *s);
 
-// (inputs not in linear_in..., cotangents of results in ct_in...) -> cotangents of the linear
-// inputs; out_nonzero tells, by input of f, which there are.
+// (inputs not in linear_in..., cotangents of results in ct_in..., sums of inputs in sum_in...) ->
+// cotangents of the linear inputs; out_nonzero tells, by input of f, which there are.  The cotangent
+// of an input in sum_in, which may be NULL for none, is added to the sum that is handed over.
 jot_status pass_transpose_function(struct ir_module *m, uint32_t f, const bool *linear_in,
-                                   const bool *ct_in, uint32_t *out_f, bool *out_nonzero);
+                                   const bool *ct_in, const bool *sum_in, uint32_t *out_f,
+                                   bool *out_nonzero);
 
 // -- Mapping ----------------------------------------------------------------------------------
 

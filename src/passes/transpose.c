@@ -121,7 +121,8 @@ struct transposed {
 };
 
 static jot_status build(struct ir_module *m, uint32_t f, const bool *linear_in,
-                        const bool *ct_in, bool instantiate, struct transposed *out)
+                        const bool *ct_in, const bool *sum_in, bool instantiate,
+                        struct transposed *out)
 {
     const struct ir_graph *g = ir_function(m, f);
     struct unzipped u;
@@ -136,6 +137,9 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *linear_in,
     for (uint32_t i = 0; i < g->outputs.count; i++)
         if (ct_in[i])
             ct[i] = ir_param(&b, ir_type_of(g, g->outputs.at[i]));
+    for (uint32_t i = 0; i < g->n_params; i++)
+        if (sum_in && sum_in[i])
+            s.cotangent[i] = ir_param(&b, ir_type_of(g, i));
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = u.g->outputs.at[i];
         if (u.linear[v])
@@ -155,31 +159,34 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *linear_in,
 }
 
 static jot_status find_or_build(struct ir_module *m, uint32_t f, const bool *linear_in,
-                                const bool *ct_in, bool instantiate,
+                                const bool *ct_in, const bool *sum_in, bool instantiate,
                                 const struct transposed **out)
 {
     const struct ir_graph *g = ir_function(m, f);
-    uint32_t n = g->n_params + g->outputs.count;
+    uint32_t n_in = g->n_params, n_out = g->outputs.count, n = 2 * n_in + n_out;
     bool *mask = arena_array(m->arena, bool, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        mask[i] = i < g->n_params ? linear_in[i] : ct_in[i - g->n_params];
+    memcpy(mask, linear_in, n_in * sizeof *mask);
+    memcpy(mask + n_in, ct_in, n_out * sizeof *mask);
+    if (sum_in)
+        memcpy(mask + n_in + n_out, sum_in, n_in * sizeof *mask);
     struct memo_key key = {
         .kind = MEMO_TRANSPOSE, .f = f, .number = instantiate, .n = n, .mask = mask};
     *out = pass_memo_find(m, &key);
     if (*out)
         return JOT_OK;
     struct transposed *t = arena_new(m->arena, struct transposed);
-    JOT_TRY(build(m, f, linear_in, ct_in, instantiate, t));
+    JOT_TRY(build(m, f, linear_in, ct_in, sum_in, instantiate, t));
     pass_memo_add(m, &key, t);
     *out = t;
     return JOT_OK;
 }
 
 jot_status pass_transpose_function(struct ir_module *m, uint32_t f, const bool *linear_in,
-                                   const bool *ct_in, uint32_t *out_f, bool *out_nonzero)
+                                   const bool *ct_in, const bool *sum_in, uint32_t *out_f,
+                                   bool *out_nonzero)
 {
     const struct transposed *t;
-    JOT_TRY(find_or_build(m, f, linear_in, ct_in, false, &t));
+    JOT_TRY(find_or_build(m, f, linear_in, ct_in, sum_in, false, &t));
     *out_f = t->f;
     memcpy(out_nonzero, t->nonzero, sizeof(bool) * ir_function(m, f)->n_params);
     return JOT_OK;
@@ -196,7 +203,7 @@ jot_status pass_transpose(struct ir_module *m, uint32_t f, uint32_t n_residuals,
     for (uint32_t i = 0; i < g->outputs.count; i++)
         ct_in[i] = pass_is_inexact(ir_type_of(g, g->outputs.at[i]));
     const struct transposed *t;
-    JOT_TRY(find_or_build(m, f, linear_in, ct_in, true, &t));
+    JOT_TRY(find_or_build(m, f, linear_in, ct_in, NULL, true, &t));
     *out_f = t->f;
     return JOT_OK;
 }

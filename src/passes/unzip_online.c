@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "ir/indexing.h"
 #include "passes/body.h"
+#include "passes/rules/rules.h"
 
 enum {
     CLIMB = 32
@@ -37,8 +38,9 @@ struct online {
     uint32_t n_consts, n_carry;  // operands of the whole
     struct pass_split s;         // of the step
     uint32_t test, advance;      // the known part: consts, carries -> whether to go on; carries
-    uint32_t back;               // known consts and carries, cotangents -> cotangents
+    uint32_t back;               // known consts and carries, cotangents, sums -> cotangents
     const bool *back_nonzero;    // by operand of the whole
+    const bool *back_handed;     // by operand: consts whose sum the step goes on with
     uint32_t n_known_consts, n_states, n_sums, n_linear;
     int64_t slots;
     struct ir_type *state; // known carries
@@ -419,6 +421,9 @@ static void pull_back(const struct online *o, struct ir_builder *b, const ir_id 
         push(&in, p == IR_NONE
                       ? ct[i]
                       : where_lanes(o, b, p, ct[i], ir_zeros(b, ir_type_in(b, ct[i]))));
+    for (uint32_t i = 0, k = 0; i < o->n_consts; k += o->back_nonzero[i++])
+        if (o->back_handed[i])
+            push(&in, sums[k]);
     ir_inline(b, back, in.at, out);
     uint32_t next = body_count(o->back_nonzero, true, 0, o->n_consts), k = 0;
     for (uint32_t i = 0; i < o->n_carry; i++) {
@@ -429,8 +434,9 @@ static void pull_back(const struct online *o, struct ir_builder *b, const ir_id 
         ir_output(b, p == IR_NONE ? new : where_lanes(o, b, p, new, ct[k]));
         k++;
     }
-    for (uint32_t i = 0; i < o->n_sums; i++)
-        ir_output(b, ir_add(b, sums[i], out[i]));
+    for (uint32_t i = 0, n = 0; i < o->n_consts; n += o->back_nonzero[i++])
+        if (o->back_nonzero[i])
+            ir_output(b, o->back_handed[i] ? out[n] : ir_add(b, sums[n], out[n]));
 }
 
 static void trip_back(const struct online *o, struct ir_builder *b, const ir_id *consts,
@@ -560,7 +566,7 @@ static jot_status known_parts(struct online *o)
     return pass_finish(&w.b, &o->advance);
 }
 
-// (residuals of the step, cotangents of linear carries) -> cotangents of what is linear
+// (residuals of the step, cotangents of linear carries, sums) -> cotangents of what is linear
 static jot_status backward_step(struct online *o)
 {
     struct body w = body_of(o->m, o->s.linear);
@@ -576,14 +582,23 @@ static jot_status backward_step(struct online *o)
     JOT_TRY(pass_finish(&w.b, &f));
     bool *linear = body_mask(o->m, w.f->n_params), *ct = body_mask(o->m, o->n_carry);
     bool *nonzero = body_mask(o->m, w.f->n_params), *all = body_mask(o->m, n_in);
+    bool *sum = body_mask(o->m, w.f->n_params), *handed = body_mask(o->m, n_in);
     for (uint32_t i = o->s.n_residuals; i < w.f->n_params; i++)
         linear[i] = true;
     for (uint32_t i = 0; i < ir_function(o->m, f)->outputs.count; i++)
         ct[i] = true;
-    JOT_TRY(pass_transpose_function(o->m, f, linear, ct, &o->back, nonzero));
-    for (uint32_t i = 0; i < n_in; i++)
-        all[i] = o->linear_in[i] && nonzero[k++];
+    JOT_TRY(pass_transpose_function(o->m, f, linear, ct, NULL, &o->back, nonzero));
+    for (uint32_t i = 0; i < n_in; i++) {
+        if (!o->linear_in[i])
+            continue;
+        all[i] = nonzero[k];
+        handed[i] = sum[k] =
+            i < o->n_consts && all[i] && rule_accumulates(o->m, ir_type_of(o->step, i));
+        k++;
+    }
+    JOT_TRY(pass_transpose_function(o->m, f, linear, ct, sum, &o->back, nonzero));
     o->back_nonzero = all;
+    o->back_handed = handed;
     o->n_sums = body_count(all, true, 0, o->n_consts);
     return JOT_OK;
 }

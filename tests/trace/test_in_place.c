@@ -160,6 +160,140 @@ START_TEST(test_old_elements_are_read_before_updates)
 }
 END_TEST
 
+// ---- the gradient of a table that bodies read ----
+
+enum { TABLE = 300000 };
+static int reads;
+
+static jot_value entry(jot_value t, jot_value i)
+{
+    return jot_sin(jot_take(t, jot_rem(jot_mul(i, 7919), TABLE)));
+}
+
+static jot_value read_in_a_branch(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        JOT_IF (jot_equal(jot_rem(i, 3), 0), s) {
+            s = jot_add(s, entry(t, i));
+        }
+    }
+    return s;
+}
+
+static jot_value read_in_cases(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        JOT_SWITCH (jot_rem(i, 3), 3, s) {
+        case 0:
+            s = jot_add(s, entry(t, i));
+            break;
+        case 1:
+            s = jot_add(s, jot_mul(entry(t, i), jot_take(t, i)));
+            break;
+        }
+    }
+    return s;
+}
+
+static jot_value read_in_a_loop(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        JOT_FOR (j, 3, s) {
+            s = jot_add(s, entry(t, jot_add(i, j)));
+        }
+    }
+    return s;
+}
+
+static jot_value read_in_a_bounded_while(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        jot_value k = jot_zeros(JOT_I32);
+        JOT_WHILE ((s, k), jot_less(k, jot_rem(i, 4)), .bound = 4) {
+            s = jot_add(s, entry(t, jot_add(i, k)));
+            k = jot_add(k, 1);
+        }
+    }
+    return s;
+}
+
+static jot_value read_in_a_while(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32), k = jot_zeros(JOT_I32);
+    JOT_WHILE ((s, k), jot_less(k, reads)) {
+        JOT_IF (jot_equal(jot_rem(k, 3), 0), s) {
+            s = jot_add(s, entry(t, k));
+        }
+        k = jot_add(k, 1);
+    }
+    return s;
+}
+
+static jot_value entries(jot_value t, jot_value i)
+{
+    return jot_mul(entry(t, i), jot_take(t, i));
+}
+
+static jot_value read_in_a_function(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        jot_value y;
+        jot_apply(jot_checkpoint(jot_fn(entries)), 2, ((jot_value[]){t, i}), 1, &y);
+        s = jot_add(s, y);
+    }
+    return s;
+}
+
+static double timed(jot_executable *e, jot_array *x, double least)
+{
+    double start = seconds();
+    jot_array *y;
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    must(jot_array_wait(y));
+    jot_array_release(y);
+    return fmin(least, seconds() - start);
+}
+
+static jot_value (*const readers[])(jot_value) = {read_in_a_branch, read_in_cases,
+                                                  read_in_a_loop,   read_in_a_bounded_while,
+                                                  read_in_a_while,  read_in_a_function};
+
+// What a trip adds to the gradient it adds in its place: a hundred times as many take little longer.
+START_TEST(test_gradients_of_tables_are_not_copied)
+{
+    float *table = malloc(TABLE * sizeof *table);
+    for (int i = 0; i < TABLE; i++)
+        table[i] = (float)(i % 97) / 97;
+    jot_array *x = jot_array_from(table, TABLE);
+    jot_executable *few, *many, *slow;
+    reads = 10, few = jot_jit(jot_grad(jot_fn(readers[_i])));
+    timed(few, x, 1e9); // which traces and compiles
+    reads = 1000, many = jot_jit(jot_grad(jot_fn(readers[_i])));
+    timed(many, x, 1e9);
+    double least = 1e9, most = 1e9, stop = seconds() + 10;
+    do {
+        least = timed(few, x, least);
+        most = timed(many, x, most);
+    } while (most > 5 * least && seconds() < stop);
+    ck_assert_msg(most <= 5 * least, "between %.1f and %.1f us", 1e6 * least, 1e6 * most);
+
+    jot_array *y[2];
+    must(jot_call(few, JOT_IN(x), JOT_OUT(y[0])));
+    setenv("JOT_BACKEND", "eval", 1);
+    reads = 10, slow = jot_jit(jot_grad(jot_fn(readers[_i])));
+    must(jot_call(slow, JOT_IN(x), JOT_OUT(y[1])));
+    ck_assert_mem_eq(jot_array_data(y[0]), jot_array_data(y[1]), TABLE * sizeof *table);
+    jot_array_release(x), jot_array_release(y[0]), jot_array_release(y[1]);
+    jot_executable_release(few), jot_executable_release(many), jot_executable_release(slow);
+    free(table);
+}
+END_TEST
+
 // ---- what must be right whatever is copied ----
 
 enum { N = 40, TRIPS = 11, MOST = 3 };
@@ -418,6 +552,8 @@ static void add_tests(TCase *t)
         tcase_add_test(t, test_donated_is_not_copied);
         tcase_add_test(t, test_not_donated_is_copied_once);
         tcase_add_test(t, test_old_elements_are_read_before_updates);
+        tcase_add_loop_test(t, test_gradients_of_tables_are_not_copied, 0,
+                            sizeof readers / sizeof *readers);
     }
     tcase_add_test(t, test_permuted_carries);
     tcase_add_test(t, test_swapped_carries);

@@ -59,23 +59,41 @@ static ir_id add_to(struct ir_builder *b, ir_id x, ir_id update)
     return ir_build(b, (enum ir_op)n.op, (int)n.n_in, in, n.attrs);
 }
 
+// The updates of y, the last one first, if it is zeros with a few; else none.
+static int find_updates(const struct ir_builder *b, ir_id y, ir_id *updates)
+{
+    int n = 0;
+    for (; adds(b, node_in(b, y)); y = ir_operand(b->graph, node_in(b, y), 0)) {
+        if (n == MOST_UPDATES)
+            return 0;
+        updates[n++] = y;
+    }
+    return is_zeros(b, y) ? n : 0;
+}
+
 // x + y, if y is long, and zeros with a few updates; else IR_NONE.
 static ir_id add_updates(struct ir_builder *b, ir_id x, ir_id y)
 {
     ir_id updates[MOST_UPDATES];
-    int n = 0;
-    if (ir_count(b->module, ir_type_in(b, x)) < LEAST_LENGTH)
+    if (!rule_accumulates(b->module, ir_type_in(b, x)))
         return IR_NONE;
-    for (; adds(b, node_in(b, y)); y = ir_operand(b->graph, node_in(b, y), 0)) {
-        if (n == MOST_UPDATES)
-            return IR_NONE;
-        updates[n++] = y;
-    }
-    if (n == 0 || !is_zeros(b, y))
+    int n = find_updates(b, y, updates);
+    if (n == 0)
         return IR_NONE;
     while (n-- > 0)
         x = add_to(b, x, updates[n]);
     return x;
+}
+
+bool rule_accumulates(const struct ir_module *m, struct ir_type type)
+{
+    return ir_count(m, type) >= LEAST_LENGTH;
+}
+
+bool rule_is_whole(const struct ir_builder *b, ir_id sum)
+{
+    return rule_accumulates(b->module, ir_type_in(b, sum)) &&
+           find_updates(b, sum, (ir_id[MOST_UPDATES]){0}) == 0;
 }
 
 ir_id rule_accumulate(struct ir_builder *b, ir_id x, ir_id y)

@@ -290,15 +290,18 @@ static void transpose_body(struct transpose *c, bool ordered)
     uint32_t f, n_in = c->n->n_in, n_out = c->n->n_out;
     bool *linear = arena_array(m->arena, bool, n_in + 1);
     bool *nonzero = arena_array(m->arena, bool, n_in + 1);
-    for (uint32_t i = 0; i < n_in; i++)
+    bool *handed = arena_array(m->arena, bool, n_in + 1);
+    for (uint32_t i = 0; i < n_in; i++) {
         linear[i] = transpose_is_linear(c, i);
+        handed[i] = transpose_has_sum(c, i);
+    }
     jot_status status = pass_transpose_function(m, function_of(c->n, 0), linear,
-                                                mask_of(B, n_out, c->ct), &f, nonzero);
+                                                mask_of(B, n_out, c->ct), handed, &f, nonzero);
     if (status != JOT_OK) {
         rule_fail_nested(B, status);
         return;
     }
-    ir_id *in = room(B, n_in + n_out);
+    ir_id *in = room(B, 2 * n_in + n_out);
     int n = 0;
     for (uint32_t i = 0; i < n_in; i++)
         if (!linear[i])
@@ -311,6 +314,9 @@ static void transpose_body(struct transpose *c, bool ordered)
         for (int i = 0; i < n; i++)
             in[i] = held == IR_NONE ? IR_NONE : held + (ir_id)i;
     }
+    for (uint32_t i = 0; i < n_in; i++)
+        if (handed[i])
+            in[n++] = transpose_take_sum(c, i);
     ir_id t = ir_call(B, c->n->op, 1, &f, n, in);
     for (uint32_t i = 0; i < n_in && t != IR_NONE; i++)
         if (nonzero[i])

@@ -89,16 +89,21 @@ void jvp_cond(struct jvp *c)
 
 static jot_status transpose_branches(struct transpose *c, int n, const int64_t *from,
                                      const bool *linear, const bool *ct, bool *nonzero,
-                                     uint32_t *to)
+                                     bool *handed, uint32_t *to)
 {
     struct ir_module *m = B->module;
     uint32_t n_in = c->n->n_in - 1;
     bool *own = body_mask(m, (uint32_t)n * n_in);
     for (int k = 0; k < n; k++) {
         bool *mine = own + (uint32_t)k * n_in;
-        JOT_TRY(pass_transpose_function(m, (uint32_t)from[k], linear, ct, &to[k], mine));
+        JOT_TRY(pass_transpose_function(m, (uint32_t)from[k], linear, ct, NULL, &to[k], mine));
         add_to(nonzero, mine, n_in);
     }
+    for (uint32_t i = 0; i < n_in; i++)
+        handed[i] = nonzero[i] && transpose_has_sum(c, i + 1);
+    for (int k = 0; k < n; k++)
+        JOT_TRY(pass_transpose_function(m, (uint32_t)from[k], linear, ct, handed, &to[k],
+                                        own + (uint32_t)k * n_in));
     for (int k = 0; k < n; k++) {
         struct body w = body_of(m, to[k]);
         uint32_t next = 0;
@@ -121,20 +126,23 @@ void transpose_cond(struct transpose *c)
     int n = ir_bodies_of(c->n, &from);
     uint32_t *to = new_branches(B, n), n_in = c->n->n_in, n_out = c->n->n_out;
     bool *linear = body_mask(B->module, n_in), *nonzero = body_mask(B->module, n_in);
-    bool *ct = body_mask(B->module, n_out);
+    bool *ct = body_mask(B->module, n_out), *handed = body_mask(B->module, n_in);
     for (uint32_t i = 1; i < n_in; i++)
         linear[i - 1] = transpose_is_linear(c, i);
     for (uint32_t i = 0; i < n_out; i++)
         ct[i] = c->ct[i] != IR_NONE;
-    jot_status status = transpose_branches(c, n, from, linear, ct, nonzero, to);
+    jot_status status = transpose_branches(c, n, from, linear, ct, nonzero, handed, to);
     if (status != JOT_OK) {
         rule_fail_nested(B, status);
         return;
     }
-    ir_id *x = pass_no_values(B->module, n_in + n_out);
+    ir_id *x = pass_no_values(B->module, 2 * n_in + n_out);
     x[0] = c->x[0];
     int count = 1 + body_pick(linear, false, 0, n_in - 1, c->x + 1, x + 1);
     count += body_pick(ct, true, 0, n_out, c->ct, x + count);
+    for (uint32_t i = 1; i < n_in; i++)
+        if (handed[i - 1])
+            x[count++] = transpose_take_sum(c, i);
     ir_id y = ir_cond(B, n, to, count, x);
     for (uint32_t i = 1; i < n_in && y != IR_NONE; i++)
         if (nonzero[i - 1])

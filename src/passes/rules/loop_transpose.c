@@ -24,6 +24,7 @@ struct backward {
     bool *linear;                       // by operand: what the body is linear in
     bool *ct;                           // by result: those with a cotangent in some trip
     bool *nonzero;                      // by operand: cotangents that a trip gives
+    bool *handed;                       // by operand: consts whose sum a trip goes on with
     uint32_t f;                         // the transposed body
 };
 
@@ -42,7 +43,8 @@ static struct backward make_backward(struct transpose *c)
                          .n_out = c->n->n_out,
                          .linear = body_mask(m, c->n->n_in),
                          .ct = body_mask(m, c->n->n_out),
-                         .nonzero = body_mask(m, c->n->n_in)};
+                         .nonzero = body_mask(m, c->n->n_in),
+                         .handed = body_mask(m, c->n->n_in)};
     for (uint32_t i = 0; i < s.n_in; i++)
         s.linear[i] = transpose_is_linear(c, i) || (i >= s.n_consts && i < s.first_row);
     for (uint32_t i = 0; i < s.n_out; i++)
@@ -62,6 +64,12 @@ static uint32_t ct_place(const struct backward *s, uint32_t i)
     return body_count(s->linear, false, 0, s->n_in) + body_count(s->ct, true, 0, i);
 }
 
+// The place of the sum of input i, which is handed over.
+static uint32_t sum_place(const struct backward *s, uint32_t i)
+{
+    return ct_place(s, s->n_out) + body_count(s->handed, true, 0, i);
+}
+
 // (known consts | cotangents of carries, sums for consts | known rows, cotangents of rows)
 //     -> (cotangents of carries, sums | cotangents of rows)
 static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
@@ -75,7 +83,9 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
         if (s->ct[i])
             body_take(&w, ct_place(s, i));
     for (uint32_t i = 0; i < s->n_consts; i++)
-        if (s->nonzero[i] && !s->scan.lanes)
+        if (s->handed[i])
+            body_take(&w, sum_place(s, i));
+        else if (s->nonzero[i] && !s->scan.lanes)
             sum[i] = ir_param(&w.b, ir_type_of(s->body, i));
     for (uint32_t i = s->first_row; i < s->n_in; i++)
         if (!s->linear[i])
@@ -94,8 +104,7 @@ static jot_status wrap_body(const struct backward *s, uint32_t *out_f)
     }
     for (uint32_t i = 0, k = 0; i < s->n_consts; i++)
         if (s->nonzero[i])
-            ir_output(&w.b,
-                      s->scan.lanes ? w.out[k++] : rule_accumulate(&w.b, sum[i], w.out[k++]));
+            ir_output(&w.b, rule_accumulate(&w.b, sum[i], w.out[k++]));
     for (; next < w.f->outputs.count; next++)
         body_give(&w, next);
     return pass_finish(&w.b, out_f);
@@ -110,7 +119,8 @@ static int operands_of(const struct backward *s, ir_id *x)
             x[n++] = transpose_instantiate(s->c, i);
     for (uint32_t i = 0; i < s->n_consts; i++)
         if (s->nonzero[i] && !s->scan.lanes)
-            x[n++] = ir_zeros(c->b, ir_type_of(s->body, i));
+            x[n++] = s->handed[i] ? transpose_take_sum(s->c, i)
+                                  : ir_zeros(c->b, ir_type_of(s->body, i));
     n += body_pick(s->linear, false, s->first_row, s->n_in, c->x, x + n);
     return n + body_pick(s->ct, true, s->n_carry, s->n_out, c->ct, x + n);
 }
@@ -119,9 +129,13 @@ static jot_status transpose_loop(struct backward *s)
 {
     struct transpose *c = s->c;
     do {
-        JOT_TRY(
-            pass_transpose_function(s->m, s->scan.body, s->linear, s->ct, &s->f, s->nonzero));
+        JOT_TRY(pass_transpose_function(s->m, s->scan.body, s->linear, s->ct, NULL, &s->f,
+                                        s->nonzero));
     } while (body_grow(s->ct, s->nonzero + s->n_consts, s->n_carry));
+    for (uint32_t i = 0; i < s->n_consts && !s->scan.lanes; i++)
+        s->handed[i] = s->nonzero[i] && rule_accumulates(s->m, transpose_type(c, i));
+    JOT_TRY(pass_transpose_function(s->m, s->scan.body, s->linear, s->ct, s->handed, &s->f,
+                                    s->nonzero));
     struct ir_scan back = {.length = s->scan.length,
                            .reverse = s->scan.lanes ? s->scan.reverse : !s->scan.reverse,
                            .checkpoint = s->scan.checkpoint,

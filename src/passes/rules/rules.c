@@ -103,6 +103,19 @@ static ir_id unbroadcast(struct ir_builder *b, ir_id ct, struct ir_type type)
     return ir_reshape(b, ir_reduce(b, IR_reduce_sum, ct, n, axes), type.rank, to);
 }
 
+bool transpose_has_sum(const struct transpose *c, uint32_t i)
+{
+    ir_id sum = c->cotangent[ir_operand(c->g, c->n, i)];
+    return transpose_is_linear(c, i) && sum != IR_NONE && rule_is_whole(c->b, sum);
+}
+
+ir_id transpose_take_sum(struct transpose *c, uint32_t i)
+{
+    ir_id v = ir_operand(c->g, c->n, i), sum = c->cotangent[v];
+    c->cotangent[v] = IR_NONE;
+    return sum != IR_NONE ? sum : ir_zeros(c->b, transpose_type(c, i));
+}
+
 void transpose_give(struct transpose *c, uint32_t i, ir_id ct)
 {
     if (ct == IR_NONE || !transpose_is_linear(c, i))

@@ -34,6 +34,13 @@ struct transpose {
 // Adds to the cotangent of operand i, summing over the axes along which the operand was broadcast.
 // Does nothing for operands that are not linear and for IR_NONE.
 void transpose_give(struct transpose *c, uint32_t i, ir_id ct);
+// The same for a node with bodies that are handed the sum so far and go on with it: the sum of
+// operand i, or zeros, of which the node gives what it has become.  For sums that are long and whole
+// (accumulate.c): what a body adds at some places of one takes as long as these; added up apart from
+// it, as the whole.
+ir_id transpose_take_sum(struct transpose *c, uint32_t i);
+// Whether there is such a sum.
+bool transpose_has_sum(const struct transpose *c, uint32_t i);
 bool transpose_is_linear(const struct transpose *c, uint32_t i);
 struct ir_type transpose_type(const struct transpose *c, uint32_t i); // of operand i
 // The cotangent of result i, zeros made where it is IR_NONE.
@@ -110,6 +117,9 @@ ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y);
 // The same for cotangents: where one is zeros that something is added to at places, that is added to
 // the other one instead (accumulate.c).
 ir_id rule_accumulate(struct ir_builder *b, ir_id x, ir_id y);
+// Whether sums of the type are long enough for that; whether a sum is long, and more than such zeros.
+bool rule_accumulates(const struct ir_module *m, struct ir_type type);
+bool rule_is_whole(const struct ir_builder *b, ir_id sum);
 // The gather that reads what a scatter updates, in the types of the one given.
 ir_id rule_gather_updated(struct ir_builder *b, ir_id x, ir_id indices, struct ir_type updates,
                           const struct ir_attrs *scatter);
