@@ -23,7 +23,7 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, indexing.h, random.h,
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, indexing.h, random.h,
 // transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
 // dlpack.h.
 #ifndef JOT_JOT_H
@@ -36,10 +36,13 @@
 #include "jot/device.h"
 #include "jot/dlpack.h"
 #include "jot/dtype.h"
+#include "jot/einsum.h"
 #include "jot/indexing.h"
 #include "jot/kernels.h"
+#include "jot/numeric.h"
 #include "jot/ops.h"
 #include "jot/random.h"
+#include "jot/shapes.h"
 #include "jot/status.h"
 #include "jot/trace.h"
 #include "jot/transform.h"

@@ -52,6 +52,10 @@ jot_value trace_call_host(const char *op, const struct ir_host *host, size_t n_i
                           const jot_value *values, size_t n_out, const jot_type *out_types,
                           jot_value *out);
 
+// The general product of values in their common type and the precision of the function; paired
+// axes have one size.
+jot_value trace_product(const char *name, jot_value x, jot_value y, const struct ir_dot *dims);
+
 // A result with the weakness of x.
 jot_value trace_like(const char *name, jot_value x, ir_id id);
 

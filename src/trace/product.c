@@ -63,6 +63,18 @@ static jot_value contract(const char *name, const struct product *p, int n,
                         p->p.weak);
 }
 
+jot_value trace_product(const char *name, jot_value x, jot_value y, const struct ir_dot *dims)
+{
+    struct product p;
+    jot_value error;
+    if (!open_product(name, x, y, NULL, &p, &error))
+        return error;
+    struct ir_dot d = *dims;
+    d.precision = p.precision;
+    return trace_result(name, ir_dot_general(trace_builder(), p.ids[0], p.ids[1], &d),
+                        p.p.weak);
+}
+
 static jot_value dot(jot_value x, jot_value y, const jot_product_options *options)
 {
     struct product p;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 Diagonals and triangles, grids, parts put in and taken
+// out, bits and places as numbers.
+//
+//     jot_value d = jot_diagonal(x, 0, 0, 1);           x_ii
+//     jot_value s = jot_trace(x, 0);                    its sum
+//     jot_value p[3]; jot_unstack(x, 0, p);             the rows of x
+//     jot_value g[] = {x, y}; jot_meshgrid(JOT_GRID_XY, g);
+//
+// Names and meanings are those of jax.numpy.  What only orders indices anew (diagonals of
+// memory, grids, parts) costs nothing in a kernel, and derivatives of all of them are exact.
+#ifndef JOT_SHAPES_H
+#define JOT_SHAPES_H
+
+#include "jot/ops.h"
+
+JOT_BEGIN_C
+
+// ---- Diagonals and triangles ----
+
+// x[..., i, i + k] of two different axes of x, which become the last one of the result; for k <
+// 0 x[..., i - k, i].  Empty where the diagonal is outside.
+JOT_API jot_value jot_diagonal(jot_value x, int64_t k, int axis1, int axis2);
+
+// The sum of the k-th diagonal of the first two axes.  Types as for jot_sum.
+JOT_API jot_value jot_trace(jot_value x, int64_t k);
+
+// Of a vector the square matrix with it on the k-th diagonal and zeros elsewhere; of a matrix
+// its k-th diagonal.
+JOT_API jot_value jot_diag(jot_value x, int64_t k);
+
+// x with y on the diagonal of the last two axes.  y broadcasts to the diagonal, and must not
+// need a wider type than x.
+JOT_API jot_value jot_fill_diagonal(jot_value x, jot_value y);
+
+// The n by m matrix with ones up to the k-th diagonal, zeros above it.
+JOT_API jot_value jot_tri(jot_dtype dtype, int64_t n, int64_t m, int64_t k);
+
+// The places of an n by m matrix up to, or from, the k-th diagonal, row by row: i32[2, count],
+// rows in front of columns.
+JOT_API jot_value jot_tril_indices(int64_t n, int64_t k, int64_t m);
+JOT_API jot_value jot_triu_indices(int64_t n, int64_t k, int64_t m);
+
+// x_i^(n - 1 - j) of a vector x, for j = 0, ..., n - 1.
+JOT_API jot_value jot_vander(jot_value x, int64_t n);
+
+// ---- Order and size ----
+
+// Turned by 90 degrees, quarters times, from the first listed axis to the second.
+JOT_API jot_value jot_rot90(jot_value x, int quarters, int axis1, int axis2);
+
+// At least so many axes.  A scalar is one element; vectors are rows, and of three axes x[1, n,
+// 1]; a matrix is x[n, m, 1].
+JOT_API jot_value jot_atleast_1d(jot_value x);
+JOT_API jot_value jot_atleast_2d(jot_value x);
+JOT_API jot_value jot_atleast_3d(jot_value x);
+
+// The elements of x in row-major order, again and again until the sizes are full.
+JOT_API jot_value jot_resize_dims(jot_value x, const int64_t *dims);
+
+// x with the slices of y put in before place `index` along the axis; y broadcasts to one slice,
+// or has as many along the axis as are put in.  A negative index counts from the end; the
+// extent is behind the last.  The type is that of x.
+JOT_API jot_value jot_insert(jot_value x, int64_t index, jot_value y, int axis);
+
+// x without one slice along the axis.
+JOT_API jot_value jot_delete(jot_value x, int64_t index, int axis);
+
+// n parts along an axis, into out: the first extent % n of them have one slice more.
+JOT_API void jot_array_split_into(jot_value x, int axis, size_t n, jot_value *out);
+
+// The n slices along an axis of extent n, which goes, into out.
+JOT_API void jot_unstack_into(jot_value x, int axis, size_t n, jot_value *out);
+
+// ---- Grids ----
+
+enum jot_grid {
+    JOT_GRID_IJ, // axis i of the results goes along vector i
+    JOT_GRID_XY  // the first two axes exchanged, as images have them
+};
+
+// n vectors, in place, each repeated along the axes of the others.
+JOT_API void jot_meshgrid_tree(enum jot_grid grid, size_t n, jot_value *x);
+
+// n values, in place, each broadcast to their common shape.
+JOT_API void jot_broadcast_arrays_tree(size_t n, jot_value *x);
+
+// The index along each axis of a shape: [rank, sizes...], or jot_indices(JOT_I32, 2, 3)[0] the
+// rows.
+JOT_API jot_value jot_indices_dims(jot_dtype dtype, const int64_t *dims);
+
+// n numbers at even distances of their logarithm, from 10^start to 10^stop, or from start to
+// stop (both not 0, of one sign).
+JOT_API jot_value jot_logspace(jot_dtype dtype, double start, double stop, int64_t n);
+JOT_API jot_value jot_geomspace(jot_dtype dtype, double start, double stop, int64_t n);
+
+// ---- Places as numbers ----
+
+// The places along each axis of sizes [rank, ...] of the element that stands at the index in
+// row-major order, and back.  Indices outside are moved to the first or last element.
+JOT_API jot_value jot_unravel_index_dims(jot_value index, const int64_t *dims);
+JOT_API jot_value jot_ravel_multi_index_dims(jot_value places, const int64_t *dims);
+
+// x with x[..., index[...], ...] = y[...], the reverse of jot_take_along_axis: the index has
+// the axes of x, of sizes that are equal or 1 but for the one axis.  An index outside is left
+// out.
+JOT_API jot_value jot_put_along_axis(jot_value x, jot_value index, jot_value y, int axis);
+
+// ---- Bits ----
+
+// Eight truth values (what is not 0) in a byte, along an axis, the first as the highest bit;
+// the last byte is filled up with zeros.  bool or u8 to u8.
+JOT_API jot_value jot_packbits(jot_value x, int axis);
+
+// The bits of bytes, u8, as u8 of 0 and 1 along the axis.
+JOT_API jot_value jot_unpackbits(jot_value x, int axis);
+
+JOT_END_C
+
+#if !defined(JOT_PLAIN)
+
+// clang-format off
+#define jot_diagonal(x, k, a, b)                                                               \
+    JOT_OP_("jot_diagonal(" #x ", " #k ", " #a ", " #b ")", jot_diagonal(JOT_V(x), (k), (a), (b)))
+#define jot_trace(x, k)                                                                        \
+    JOT_OP_("jot_trace(" #x ", " #k ")", jot_trace(JOT_V(x), (k)))
+#define jot_diag(x, k)                                                                         \
+    JOT_OP_("jot_diag(" #x ", " #k ")", jot_diag(JOT_V(x), (k)))
+#define jot_fill_diagonal(x, y) JOT_OP2_(jot_fill_diagonal, #x ", " #y, x, y)
+#define jot_tri(dtype, n, m, k)                                                                \
+    JOT_OP_("jot_tri(" #dtype ", " #n ", " #m ", " #k ")", jot_tri((dtype), (n), (m), (k)))
+#define jot_tril_indices(n, k, m)                                                              \
+    JOT_OP_("jot_tril_indices(" #n ", " #k ", " #m ")", jot_tril_indices((n), (k), (m)))
+#define jot_triu_indices(n, k, m)                                                              \
+    JOT_OP_("jot_triu_indices(" #n ", " #k ", " #m ")", jot_triu_indices((n), (k), (m)))
+#define jot_vander(x, n)                                                                       \
+    JOT_OP_("jot_vander(" #x ", " #n ")", jot_vander(JOT_V(x), (n)))
+#define jot_rot90(x, quarters, a, b)                                                           \
+    JOT_OP_("jot_rot90(" #x ", " #quarters ", " #a ", " #b ")",                                \
+            jot_rot90(JOT_V(x), (quarters), (a), (b)))
+#define jot_atleast_1d(x) JOT_OP1_(jot_atleast_1d, #x, x)
+#define jot_atleast_2d(x) JOT_OP1_(jot_atleast_2d, #x, x)
+#define jot_atleast_3d(x) JOT_OP1_(jot_atleast_3d, #x, x)
+#define jot_resize(...) JOT_SIZES_OP_(resize, #__VA_ARGS__, __VA_ARGS__)
+#define jot_insert(x, index, y, axis)                                                          \
+    JOT_OP_("jot_insert(" #x ", " #index ", " #y ", " #axis ")",                               \
+            jot_insert(JOT_V(x), (index), JOT_V(y), (axis)))
+#define jot_delete(x, index, axis)                                                             \
+    JOT_OP_("jot_delete(" #x ", " #index ", " #axis ")", jot_delete(JOT_V(x), (index), (axis)))
+// Into an array or a struct of values:  jot_value p[3]; jot_unstack(x, 0, p);
+#define jot_array_split(x, axis, tree)                                                         \
+    (jot_array_split_into(JOT_V(x), (axis), JOT_TREE(tree)),                                   \
+     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_array_split(" #x ", " #axis ", " #tree ")"))
+#define jot_unstack(x, axis, tree)                                                             \
+    (jot_unstack_into(JOT_V(x), (axis), JOT_TREE(tree)),                                       \
+     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_unstack(" #x ", " #axis ", " #tree ")"))
+#define jot_meshgrid(grid, tree)                                                               \
+    (jot_meshgrid_tree((grid), JOT_TREE(tree)),                                                \
+     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_meshgrid(" #grid ", " #tree ")"))
+#define jot_broadcast_arrays(tree)                                                             \
+    (jot_broadcast_arrays_tree(JOT_TREE(tree)),                                                \
+     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_broadcast_arrays(" #tree ")"))
+#define jot_indices(dtype, ...)                                                                \
+    JOT_OP_("jot_indices(" #dtype ", " #__VA_ARGS__ ")",                                       \
+            jot_indices_dims((dtype), JOT_DIMS_(__VA_ARGS__, JOT_END)))
+#define jot_logspace(dtype, start, stop, n)                                                    \
+    JOT_OP_("jot_logspace(" #dtype ", " #start ", " #stop ", " #n ")",                         \
+            jot_logspace((dtype), (start), (stop), (n)))
+#define jot_geomspace(dtype, start, stop, n)                                                   \
+    JOT_OP_("jot_geomspace(" #dtype ", " #start ", " #stop ", " #n ")",                        \
+            jot_geomspace((dtype), (start), (stop), (n)))
+#define jot_unravel_index(...) JOT_SIZES_OP_(unravel_index, #__VA_ARGS__, __VA_ARGS__)
+#define jot_ravel_multi_index(...) JOT_SIZES_OP_(ravel_multi_index, #__VA_ARGS__, __VA_ARGS__)
+#define jot_put_along_axis(x, index, y, axis)                                                  \
+    JOT_OP_("jot_put_along_axis(" #x ", " #index ", " #y ", " #axis ")",                       \
+            jot_put_along_axis(JOT_V(x), JOT_V(index), JOT_V(y), (axis)))
+#define jot_packbits(x, axis)                                                                  \
+    JOT_OP_("jot_packbits(" #x ", " #axis ")", jot_packbits(JOT_V(x), (axis)))
+#define jot_unpackbits(x, axis)                                                                \
+    JOT_OP_("jot_unpackbits(" #x ", " #axis ")", jot_unpackbits(JOT_V(x), (axis)))
+// clang-format on
+
+#endif // JOT_PLAIN
+
+#endif
