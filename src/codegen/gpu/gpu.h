@@ -12,6 +12,7 @@
 #include "codegen/accumulate.h"
 
 #define GPU_WARP 32
+#define GPU_BLOCK 256           // threads, unless there is a reason for another number
 #define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
 // the block, all i32, and its shared memory.
@@ -386,7 +387,7 @@ bool gpu_is_attention(const struct cg_lowering *l);
 // The step of such a kernel, whose only loop is statement `at` of its body.
 void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
-// kernel.c
+// entry.c
 // A function of the nest with the operands and so many pointers behind them, as the next step:
 // l->gpu says how many threads there are.  close ends it and gives the lowering what it had before.
 struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel *out,
@@ -401,9 +402,28 @@ struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks);
 void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to);
 // Where a nest that is lowered in a function of another one has its values, loops and buffers.
 void gpu_tables_make(struct cg_lowering *l);
-// The threads for the points of the loop, a group for each, and their work.
+
+// groups.c: points that threads share.
+bool gpu_is_loop(enum nest_kind kind);
+// The longest loop in the block that threads can share, which decides how many they are; or `best`.
+nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id best);
+// Whether it reads what it writes, which is for one thread at a time.
+bool gpu_has_updates(const struct nest *nest);
+bool gpu_has_kind(const struct nest *nest, enum nest_kind kind);
+// What threads of a group do together: statements from the block on that are in no shared loop.
+void gpu_share_out(struct cg_lowering *l, uint32_t block);
+// Whether a group is to do each point of the loop s; the threads for them, or for the longest loop
+// alone; their work, for which run expects what is together to be known.
+bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s);
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
+void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most);
+void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
+// The same for points, each of which has a long fold, that are so few that several threads share one.
+bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
+void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
+
+// kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number,
                             const struct gpu_operand *operands, bool is_phase,

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of a kernel: its parameters and what is known of them, where its threads are, the blocks
+// that take turns in it, and the memory that it has.
+#include "codegen/gpu/gpu.h"
+
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_SHARED (227 * 1024)
+#define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
+
+static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
+                          uint64_t value)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(l->function, parameter + 1,
+                            LLVMCreateEnumAttribute(l->module->context, kind, value));
+}
+
+static void annotate(struct cg_lowering *l, const char *what, unsigned value)
+{
+    LLVMContextRef c = l->module->context;
+    LLVMMetadataRef parts[] = {LLVMValueAsMetadata(l->function),
+                               LLVMMDStringInContext2(c, what, strlen(what)),
+                               LLVMValueAsMetadata(LLVMConstInt(l->module->i32, value, 0))};
+    LLVMAddNamedMetadataOperand(l->module->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, 3)));
+}
+
+static unsigned count_operands(const struct nest *nest)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < nest->buffers.count; i++)
+        n += nest->buffers.at[i].role != NEST_LOCAL;
+    return n;
+}
+
+// Where the threads are, from the machine or, in a phase, from what stands behind the operands.
+static void find_place(struct cg_lowering *l, unsigned n)
+{
+    struct cg_gpu *g = l->gpu;
+    g->thread = g->is_phase ? LLVMGetParam(l->function, n) : gpu_special(&l->m, "tid.x");
+    if (!g->is_phase)
+        return;
+    g->block_number = LLVMGetParam(l->function, n + 1);
+    g->blocks = LLVMGetParam(l->function, n + 2);
+    g->barrier = LLVMGetParam(l->function, n + 3);
+    g->shared = LLVMGetParam(l->function, n + 4);
+}
+
+static void begin_function(struct cg_lowering *l, const char *symbol, unsigned extra)
+{
+    unsigned n = count_operands(l->nest) + extra;
+    LLVMTypeRef *types = arena_array(l->arena, LLVMTypeRef, n + GPU_PHASE_PARAMETERS);
+    for (unsigned i = 0; i < n + GPU_PHASE_PARAMETERS; i++)
+        types[i] = i < n || i == n + 4 ? l->module->ptr : l->module->i32;
+    unsigned all = l->gpu->is_phase ? n + GPU_PHASE_PARAMETERS : n;
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMVoidTypeInContext(l->module->context), types, all, 0);
+    l->function = LLVMAddFunction(l->module->module, symbol, type);
+    if (l->gpu->is_phase) {
+        LLVMSetLinkage(l->function, LLVMInternalLinkage);
+        set_attribute(l, LLVMAttributeFunctionIndex - 1u, "alwaysinline", 0);
+    } else {
+        LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
+        annotate(l, "maxntidx", l->gpu->block);
+        if (l->gpu->resident)
+            annotate(l, "minctasm", l->gpu->resident);
+    }
+    l->entry = LLVMAppendBasicBlockInContext(l->module->context, l->function, "entry");
+    LLVMBasicBlockRef start =
+        LLVMAppendBasicBlockInContext(l->module->context, l->function, "start");
+    LLVMPositionBuilderAtEnd(l->m.b, l->entry);
+    uint32_t operand = 0;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
+        const struct nest_buffer *info = &l->nest->buffers.at[i];
+        if (info->role == NEST_LOCAL)
+            continue;
+        const struct gpu_operand *o = &l->gpu->operands[operand];
+        set_attribute(l, operand, "align", o->align);
+        if (o->is_alone)
+            set_attribute(l, operand, "noalias", 0);
+        if (o->is_constant && info->role == NEST_IN)
+            set_attribute(l, operand, "readonly", 0);
+        l->buffers[i].base = LLVMGetParam(l->function, operand++);
+    }
+    struct cg_gpu *g = l->gpu;
+    find_place(l, n);
+    g->place = g->thread;
+    g->number = gpu_i32(l, 0);
+    if (g->columns) {
+        g->place = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->columns), "");
+        g->number = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->columns), "");
+    } else if (g->group < g->block) {
+        g->number = LLVMBuildUDiv(l->m.b, g->thread, gpu_i32(l, g->group), "");
+        g->place = LLVMBuildURem(l->m.b, g->thread, gpu_i32(l, g->group), "");
+    }
+    LLVMBuildBr(l->m.b, start);
+    LLVMPositionBuilderAtEnd(l->m.b, start);
+}
+
+// The bytes of its own that a thread has.
+static uint64_t local_bytes(const struct cg_lowering *l)
+{
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(l->module->module);
+    uint64_t bytes = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(l->entry); i; i = LLVMGetNextInstruction(i))
+        if (LLVMGetInstructionOpcode(i) == LLVMAlloca)
+            bytes += LLVMABISizeOfType(layout, LLVMGetAllocatedType(i));
+    return bytes;
+}
+
+void gpu_tables_make(struct cg_lowering *l)
+{
+    const struct nest *nest = l->nest;
+    l->values = arena_array(l->arena, struct cg_value, nest->values.count + 1);
+    l->axes = arena_array(l->arena, LLVMValueRef, nest->axes.count + 1);
+    l->buffers = arena_array(l->arena, struct cg_buffer, nest->buffers.count + 1);
+    l->hoisted = arena_array(l->arena, bool, nest->statements.count + 1);
+    l->stacks = arena_array(l->arena, struct cg_stack, nest->statements.count + 1);
+    l->prefetches = arena_array(l->arena, bool, nest->statements.count + 1);
+    l->staged = arena_array(l->arena, LLVMValueRef, nest->statements.count + 1);
+}
+
+struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel *out,
+                                         const char *suffix, unsigned extra)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "jot_%s_%d%s", l->gpu->is_phase ? "phase" : "kernel",
+             l->gpu->kernel, suffix);
+    struct cg_kernel_step *step = &out->steps[out->n_steps++];
+    *step = (struct cg_kernel_step){
+        .symbol = arena_text(l->arena, symbol), .total = 1, .grain = 1, .parallel = true};
+    gpu_tables_make(l);
+    l->gpu->shared_bytes = 0;
+    begin_function(l, step->symbol, extra);
+    return step;
+}
+
+void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
+{
+    struct cg_gpu *g = l->gpu;
+    LLVMBuildRetVoid(l->m.b);
+    step->block = g->block;
+    step->scratch_bytes = g->shared_bytes * (g->columns ? 1 : g->block / g->group);
+    if (step->scratch_bytes > MOST_SHARED)
+        cg_fail(l, "no room for its locals in the shared memory of a GPU");
+    if (local_bytes(l) > MOST_LOCAL)
+        cg_fail(l, "no room for its locals in what a thread of a GPU has of its own");
+}
+
+LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i)
+{
+    return LLVMGetParam(l->function, count_operands(l->nest) + i);
+}
+
+struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks)
+{
+    const struct cg_gpu *g = l->gpu;
+    LLVMValueRef first = gpu_block_number(l);
+    LLVMValueRef step = g->is_phase ? g->blocks : gpu_special(&l->m, "nctaid.x");
+    if (chunks > INT32_MAX / 2) // where the last step could leave 32 bits
+        return cg_loop_open(l, gpu_wide(l, first), cg_int(l->module, chunks),
+                            gpu_wide(l, step));
+    struct cg_loop loop = cg_loop_open(l, first, gpu_i32(l, chunks), step);
+    loop.index = gpu_wide(l, loop.index);
+    return loop;
+}
+
+struct cg_loop gpu_own_chunk_open(struct cg_lowering *l, int64_t chunks)
+{
+    if (l->gpu->is_phase)
+        return gpu_chunks_open(l, chunks);
+    return (struct cg_loop){.index = gpu_wide(l, gpu_block_number(l))};
+}
+
+void gpu_lower_list(struct cg_lowering *l, uint32_t from, uint32_t to)
+{
+    const struct nest_block *body = &l->nest->blocks.at[0];
+    l->gpu->is_before = from == 0 && to < body->statements.count;
+    for (uint32_t i = from; i < to; i++)
+        cg_lower_statement(l, body->statements.at[i]);
+    l->gpu->is_before = false;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points that several threads share: groups of threads along an axis inside, each with a point, and
+// columns, neighbouring points of neighbouring threads.
+#include "codegen/gpu/gpu.h"
+
+#define SHORT_ROW 256     // elements that a narrow group reads at once
+#define NARROW_GROUP 8    // threads
+#define ROW_AT_HAND 32    // elements of a row that a thread has registers for beside those of
+#define RESIDENT 4        // so many blocks
+#define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
+#define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
+#define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
+
+// The most telling accesses of a point: are they beside one another along an axis of the loop,
+// or along an axis inside?
+struct directions {
+    double along, inside;
+    nest_id outer; // the axis of the loop
+};
+
+static void look(const struct cg_lowering *l, uint32_t block, double times, bool is_inside,
+                 const nest_id *axes, uint32_t n_axes, struct directions *d)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if ((s->kind == NEST_LOAD || s->kind == NEST_PUT) && is_inside &&
+            l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
+            int64_t outer = nest_index_factor(&s->index, d->outer);
+            if (outer == 1 || outer == -1)
+                d->along += times;
+            for (uint32_t k = 0; k < n_axes; k++) {
+                int64_t inner = nest_index_factor(&s->index, axes[k]);
+                if (inner == 1 || inner == -1)
+                    d->inside += times;
+            }
+        }
+        bool is_loop = s->kind == NEST_MAP || s->kind == NEST_FOLD || s->kind == NEST_PAR;
+        double turns = s->n_axes ? (double)cg_extent(l, s) : 1;
+        look(l, s->body, times * turns, is_inside || is_loop, is_loop ? s->axes : axes,
+             is_loop ? s->n_axes : n_axes, d);
+        look(l, s->other, times, is_inside, axes, n_axes, d);
+    }
+}
+
+// The longest loop in the block that threads can share, which decides how many they are.
+nest_id gpu_longest_loop(const struct cg_lowering *l, uint32_t block, nest_id best)
+{
+    if (block >= l->nest->blocks.count)
+        return best;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        if (s->kind == NEST_MAP || s->kind == NEST_PAR || s->kind == NEST_FOLD) {
+            bool is_better = best == NEST_NONE ||
+                             cg_extent(l, s) > cg_extent(l, cg_statement(l, best)) ||
+                             (cg_extent(l, s) == cg_extent(l, cg_statement(l, best)) &&
+                              gpu_is_team_fold(l, id));
+            best = is_better ? id : best;
+        }
+        best = gpu_longest_loop(l, s->body, best);
+        best = gpu_longest_loop(l, s->other, best);
+    }
+    return best;
+}
+
+// Arrays that are read and written are for one thread at a time.
+bool gpu_has_updates(const struct nest *nest)
+{
+    for (uint32_t i = 0; i < nest->statements.count; i++) {
+        const struct nest_statement *s = &nest->statements.at[i];
+        if (s->kind == NEST_LOAD && nest->buffers.at[s->buffer].role != NEST_IN &&
+            nest->buffers.at[s->buffer].role != NEST_LOCAL)
+            return true;
+    }
+    return false;
+}
+
+bool gpu_has_kind(const struct nest *nest, enum nest_kind kind)
+{
+    for (uint32_t i = 0; i < nest->statements.count; i++)
+        if (nest->statements.at[i].kind == kind)
+            return true;
+    return false;
+}
+
+bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
+    if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
+        return false;
+    int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
+    struct directions d = {.outer = s->axes[s->n_axes - 1]};
+    look(l, s->body, 1, false, NULL, 0, &d);
+    if (length < 16 || d.along > d.inside)
+        return false;
+    return points < FEW_POINTS * GPU_BLOCK || d.inside > d.along;
+}
+
+// Marks the statements of the block that stand in one of these kinds, or are one.
+static void mark(const struct cg_lowering *l, uint32_t block, uint32_t kinds, bool with_itself,
+                 bool inside, bool *marks)
+{
+    if (block >= l->nest->blocks.count)
+        return;
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool within = inside || kinds >> s->kind & 1;
+        marks[id] = with_itself ? within : inside;
+        mark(l, s->body, kinds, with_itself, within, marks);
+        mark(l, s->other, kinds, with_itself, within, marks);
+    }
+}
+
+// What threads of a group do together: statements from the block on that are in no shared loop.
+void gpu_share_out(struct cg_lowering *l, uint32_t block)
+{
+    struct cg_gpu *g = l->gpu;
+    g->is_shared_out = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->is_repeated = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    g->is_read = arena_array(l->arena, bool, l->nest->buffers.count + 1);
+    g->scopes = arena_array(l->arena, nest_id, l->nest->buffers.count + 1);
+    g->shares_locals = false;
+    g->statement = 0;
+    mark(l, block, 1u << NEST_SEQ | 1u << NEST_WHILE | 1u << NEST_IF, false, false,
+         g->is_repeated);
+    nest_local_scopes(l->nest, g->scopes);
+    if (g->group > 1)
+        mark(l, block, 1u << NEST_MAP | 1u << NEST_PAR | 1u << NEST_FOLD | 1u << NEST_SCAN,
+             true, false, g->is_shared_out);
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        g->shares_locals |= g->group > 1 && l->nest->buffers.at[i].role == NEST_LOCAL &&
+                            (g->scopes[i] == NEST_NONE || !g->is_shared_out[g->scopes[i]]);
+}
+
+bool gpu_is_loop(enum nest_kind kind)
+{
+    return kind == NEST_PAR || kind == NEST_MAP || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ || kind == NEST_WHILE || kind == NEST_IF || kind == NEST_TILE ||
+           kind == NEST_CONTRACT;
+}
+
+void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, widest);
+    g->group = gpu_is_team_fold(l, widest) ? gpu_row_threads(l, s) : GPU_WARP;
+    while (!gpu_is_team_fold(l, widest) && g->group < most &&
+           (int64_t)g->group * 8 < cg_extent(l, s))
+        g->group *= 2;
+    g->group = g->group > most ? most : g->group;
+    g->block = g->group < GPU_BLOCK ? GPU_BLOCK : g->group;
+    // Groups of several warps wait for one another by a barrier, which is one of the block.
+    if (g->group > GPU_WARP)
+        g->block = g->group;
+    if (gpu_is_team_fold(l, widest))
+        g->row = gpu_row_make(l, s, g->group);
+}
+
+// Many points with one short fold each: a warp has several, and each thread more of its row.
+static bool is_narrow(struct cg_lowering *l, nest_id loop, nest_id fold)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    uint32_t loops = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        loops += gpu_is_loop(cg_statement(l, b->statements.at[i])->kind);
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        loops += l->nest->buffers.at[i].role == NEST_LOCAL;
+    int64_t points = cg_extent(l, cg_statement(l, loop));
+    return loops == 1 && gpu_is_team_fold(l, fold) && !l->gpu->is_phase &&
+           l->gpu->row.length <= SHORT_ROW && l->gpu->row.lanes > 1 &&
+           points * NARROW_GROUP >= MANY_THREADS && points % (GPU_WARP / NARROW_GROUP) == 0;
+}
+
+void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
+{
+    l->gpu->group = 2; // lanes of a group are asked for
+    struct cg_gpu *g = l->gpu;
+    nest_id widest = gpu_longest_loop(l, cg_statement(l, loop)->body, NEST_NONE);
+    gpu_group_set(l, widest, 1024);
+    if (is_narrow(l, loop, widest)) {
+        g->group = NARROW_GROUP;
+        g->row = gpu_row_make(l, cg_statement(l, widest), g->group);
+    }
+    int64_t at_hand = g->row.length / g->group;
+    g->resident = g->row.is_exact && g->block == GPU_BLOCK && at_hand > ROW_AT_HAND / 2 &&
+                          at_hand <= ROW_AT_HAND
+                      ? RESIDENT
+                      : 0;
+}
+
+void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    gpu_share_out(l, cg_statement(l, loop)->body);
+    gpu_groups_run(l, loop, step);
+}
+
+void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    struct gpu_points p = {
+        .s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .count = cg_extent(l, s)};
+    int64_t groups = l->gpu->block / l->gpu->group;
+    struct cg_loop chunk = gpu_own_chunk_open(l, (p.count + groups - 1) / groups);
+    LLVMValueRef i = chunk.index;
+    struct cg_branch inside = {0};
+    if (groups > 1) {
+        i = LLVMBuildAdd(l->m.b, LLVMBuildMul(l->m.b, i, cg_int(l->module, groups), ""),
+                         gpu_wide(l, l->gpu->number), "");
+        inside =
+            cg_if_open(l, LLVMBuildICmp(l->m.b, LLVMIntSLT, i, cg_int(l->module, p.count), ""));
+    }
+    gpu_points_body(l, &p, i);
+    if (chunk.body)
+        gpu_sync(l); // what is shared is used again
+    if (groups > 1)
+        cg_if_close(l, &inside);
+    cg_loop_close(l, &chunk);
+    step->total = p.count;
+    step->grain = groups;
+    step->exact_grid = true;
+}
+
+// Whether the points, each of which has a long fold, are so few that several threads share one.
+bool gpu_columns_choose(struct cg_lowering *l, nest_id loop)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, loop);
+    nest_id inner = gpu_longest_loop(l, s->body, NEST_NONE);
+    if (inner == NEST_NONE || gpu_has_updates(l->nest) || gpu_has_kind(l->nest, NEST_CONTRACT))
+        return false;
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++)
+        if (l->nest->buffers.at[i].role == NEST_LOCAL)
+            return false;
+    int64_t length = cg_extent(l, cg_statement(l, inner)), block = fold_block(length);
+    g->columns = GPU_WARP;
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    while (g->columns > 4 && p.count % g->columns)
+        g->columns /= 2;
+    if (!gpu_is_team_fold(l, inner) || length <= block || p.count > MANY_THREADS ||
+        l->nest->axes.at[p.axis].extent % p.lanes || g->columns <= 4) {
+        g->columns = 0;
+        return false;
+    }
+    g->group = GPU_WARP;
+    while (g->group / 2 * block >= length)
+        g->group /= 2;
+    while (g->group * g->columns > COLUMNS_BLOCK)
+        g->group /= 2;
+    while (g->is_phase && g->group * g->columns < GPU_WARP)
+        g->group *= 2; // beside others of the block there are whole warps
+    g->block = g->group * g->columns;
+    return true;
+}
+
+// Neighbouring points for neighbouring threads, and several threads for each.
+void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
+{
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    int64_t columns = l->gpu->columns;
+    struct cg_loop chunk = gpu_own_chunk_open(l, p.count / columns);
+    LLVMValueRef i = LLVMBuildMul(l->m.b, chunk.index, cg_int(l->module, columns), "");
+    gpu_points_body(l, &p, LLVMBuildAdd(l->m.b, i, gpu_wide(l, l->gpu->number), ""));
+    if (chunk.body)
+        gpu_sync(l);
+    cg_loop_close(l, &chunk);
+    step->total = p.count;
+    step->grain = columns;
+    step->exact_grid = true;
+}
