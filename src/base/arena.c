@@ -14,8 +14,7 @@ struct block {
     struct block *previous;
     size_t size, used;
     size_t before; // bytes in earlier blocks
-    size_t pad_;
-    unsigned char data[];
+    _Alignas(ALIGNMENT) unsigned char data[];
 };
 
 struct arena {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 7
+#define PLAN_FORMAT 8
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -263,7 +263,11 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
         return s->total >= 0 && s->grain >= 1 ? JOT_OK
                                               : bad("step", i, "a wrong total or grain");
     case RT_STEP_LIBRARY:
-        return has_name ? JOT_OK : bad("step", i, "its routine has no name");
+        if (!has_name)
+            return bad("step", i, "its routine has no name");
+        return s->index < s->operand_count && s->operand_count <= RT_ROUTINE_MOST
+                   ? JOT_OK
+                   : bad("step", i, "a routine of wrong operands");
     case RT_STEP_GEMM:
         if (s->index >= p->gemm_count ||
             s->operand_count != 3u + (p->gemms[s->index].flags & RT_GEMM_BIAS ? 1 : 0) +

@@ -33,7 +33,9 @@
 //                                       after so many trips as its param says
 //     SWITCH    i32                     goes on at the step that params say for it, or for the
 //                                       nearest that they say something for
-//     LIBRARY   what the routine says   calls the library routine `name` with its params
+//     LIBRARY   what the routine says   calls the routine `name` of the run time with its params; the
+//                                       first `index` operands are read, the others are results, of
+//                                       which one may be where an operand is if the routine allows it
 //     CALLBACK  what the callback says  calls callback `index` of the program
 //     CHECK     flags, trips            fails unless all flags are set (check.h), bytes of an array;
 //                                       params: how many axes of the index are lanes, its extents;
@@ -70,6 +72,8 @@ struct arena;
 #define RT_GRAPH_MOST 5000
 // Trips of a while that are written into a graph, at most.
 #define RT_TURNS_MOST 4
+// Operands and results of a routine, at most.
+#define RT_ROUTINE_MOST 16
 
 // A kernel of compiled code.  buffers: the operands of the step, in its order.  [begin, end): a
 // range of the outermost parallel index; chunk: its number.  scratch: scratch_bytes of the
@@ -145,11 +149,13 @@ enum rt_step_flag {
 };
 
 struct rt_step {
-    uint32_t kind;   // enum rt_step_kind
-    uint32_t flags;  // enum rt_step_flag
-    uint32_t name;   // KERNEL, PHASES, LIBRARY, CHECK: offset in text
-    uint32_t index;  // GEMM: of gemms; CALLBACK: of the program's callbacks; LOOP, NEXT, PHASES
-    uint32_t target; // jumps, LOOP, NEXT
+    uint32_t kind;  // enum rt_step_kind
+    uint32_t flags; // enum rt_step_flag
+    uint32_t name;  // KERNEL, PHASES, LIBRARY, CHECK: offset in text
+    // GEMM: of gemms; CALLBACK: of the program's callbacks; LIBRARY: operands that it reads; LOOP, NEXT,
+    // PHASES
+    uint32_t index;
+    uint32_t target;                       // jumps, LOOP, NEXT
     uint32_t reserved;                     // 0
     uint32_t operand_first, operand_count; // in operands
     uint32_t param_first, param_count; // in params; LIBRARY, CALLBACK, CHECK, SWITCH, PHASES

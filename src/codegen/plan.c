@@ -214,6 +214,17 @@ static void add_params(struct draft *d, struct rt_step *s, const struct nest_ste
     s->param_count = from->n_params;
 }
 
+static void add_library(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {.kind = RT_STEP_LIBRARY,
+                        .grain = 1,
+                        .name = add_text(d, from->text),
+                        .index = from->n_reads};
+    add_params(d, &s, from);
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
 static void add_callback(struct draft *d, const struct nest_step *from)
 {
     struct rt_step s = {
@@ -337,6 +348,9 @@ static void add_step(struct draft *d, const struct nest_step *s,
         break;
     case NEST_STEP_COPY:
         add_copy(d, s);
+        break;
+    case NEST_STEP_LIBRARY:
+        add_library(d, s);
         break;
     case NEST_STEP_CHECK:
         add_check(d, s);

@@ -369,6 +369,12 @@ ir_id ir_arg(struct ir_builder *b, enum ir_op op, ir_id x, int axis, jot_dtype d
                     ir_attrs(b->module, IR_INT(axis, axis), IR_INT(dtype, dtype)));
 }
 
+ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int64_t *sizes)
+{
+    return ir_build(b, IR_fft, 1, &x,
+                    ir_attrs(b->module, IR_INT(mode, kind), IR_INTS(sizes, n, sizes)));
+}
+
 ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot *d)
 {
     return ir_build(b, IR_dot_general, 2, (ir_id[]){x, y},

@@ -15,6 +15,7 @@
 #ifndef IR_BUILD_H
 #define IR_BUILD_H
 
+#include "base/fft.h"
 #include "ir/graph.h"
 
 // What a builder does beside recording.
@@ -144,6 +145,9 @@ struct ir_dot {
 };
 // Result axes: batch, then free axes of x, then free axes of y.
 ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot *dims);
+
+// The transform of the last n axes, of those lengths (enum fft_kind).
+ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int64_t *sizes);
 
 // A node with bodies: op, its functions and operands; results as the first body gives them.
 ir_id ir_call(struct ir_builder *b, enum ir_op op, int n_functions, const uint32_t *functions,

@@ -41,6 +41,7 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_gather] = eval_gather,
     [IR_dynamic_slice] = eval_dynamic_slice,
     [IR_dynamic_update_slice] = eval_dynamic_update_slice,
+    [IR_fft] = eval_fft,
     [IR_scan] = eval_scan,
     [IR_while] = eval_while,
     [IR_cond] = eval_cond,

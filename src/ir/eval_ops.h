@@ -38,6 +38,7 @@ jot_status eval_reduce(const struct eval_call *c);
 jot_status eval_arg(const struct eval_call *c);
 jot_status eval_cumulative(const struct eval_call *c);
 jot_status eval_dot_general(const struct eval_call *c);
+jot_status eval_fft(const struct eval_call *c);
 jot_status eval_scan(const struct eval_call *c);
 jot_status eval_while(const struct eval_call *c);
 jot_status eval_cond(const struct eval_call *c);

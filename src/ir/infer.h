@@ -80,6 +80,7 @@ bool infer_reduce(struct ir_infer *call);
 bool infer_arg(struct ir_infer *call);
 bool infer_cumulative(struct ir_infer *call);
 bool infer_dot_general(struct ir_infer *call);
+bool infer_fft(struct ir_infer *call);
 bool infer_barrier(struct ir_infer *call);
 bool infer_call(struct ir_infer *call);
 bool infer_linear_call(struct ir_infer *call);

@@ -25,6 +25,7 @@ enum ir_class {
     IR_CLASS_ARG,        // index of the winning element along an axis
     IR_CLASS_CONTRACT,   // sums of products
     IR_CLASS_CUMULATIVE, // prefix folds along an axis
+    IR_CLASS_LIBRARY,    // what a routine computes as one step, from memory to memory
     IR_CLASS_CALL,       // nodes with bodies, the first of which gives the results
     IR_CLASS_CONTROL,    // loops and branches: nodes with bodies of other types (control.h)
     IR_CLASS_HINT,       // identities that passes read

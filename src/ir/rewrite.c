@@ -279,7 +279,7 @@ static rule *const zeros_and_ones[IR_OP_COUNT] = {
 static bool is_foldable(const struct ir_rewrite *r)
 {
     enum ir_class c = ir_op_class(r->op);
-    if (r->n_in == 0 || ir_has_bodies(r->op) || c == IR_CLASS_HINT ||
+    if (r->n_in == 0 || ir_has_bodies(r->op) || c == IR_CLASS_HINT || c == IR_CLASS_LIBRARY ||
         r->op == IR_broadcast_in_dim)
         return false;
     struct ir_module *m = r->b->module;

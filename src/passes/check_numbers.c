@@ -57,7 +57,7 @@ static bool makes_numbers(const struct ir_node *n)
     enum ir_class c = ir_op_class((enum ir_op)n->op);
     return c == IR_CLASS_MAP || c == IR_CLASS_INDEX || c == IR_CLASS_UPDATE ||
            c == IR_CLASS_REDUCE || c == IR_CLASS_CUMULATIVE || c == IR_CLASS_CONTRACT ||
-           c == IR_CLASS_EFFECT || n->op == IR_param;
+           c == IR_CLASS_LIBRARY || c == IR_CLASS_EFFECT || n->op == IR_param;
 }
 
 static ir_id is_sound(struct ir_builder *b, ir_id y, unsigned kinds)

@@ -22,7 +22,7 @@ uint32_t group_root(const struct schedule *s, uint32_t g)
 // Whether the group computes nothing but its root, from operands in memory.
 static bool is_whole(const struct group *g)
 {
-    return g->kind == GROUP_GEMM || g->kind == GROUP_EFFECT ||
+    return g->kind == GROUP_GEMM || g->kind == GROUP_LIBRARY || g->kind == GROUP_EFFECT ||
            (g->kind == GROUP_CONTROL && !g->resident);
 }
 
@@ -299,10 +299,11 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
     const struct ir_node *n = ir_node_of(s->g, v);
     struct group *g = group_at(s, l->at[0].group);
     uint32_t before = g->constraints.count, before_arithmetic = g->arithmetic.count;
-    *reason = g->kind == GROUP_GEMM     ? "operand of a library call"
-              : g->kind == GROUP_EFFECT ? "operand of an effect"
-              : is_whole(g)             ? "operand of a loop or branch"
-                                        : "kernel is full";
+    *reason = g->kind == GROUP_GEMM      ? "operand of a library call"
+              : g->kind == GROUP_LIBRARY ? "operand of a routine"
+              : g->kind == GROUP_EFFECT  ? "operand of an effect"
+              : is_whole(g)              ? "operand of a loop or branch"
+                                         : "kernel is full";
     uint32_t room = COST_KERNEL_OPS + (ends_chain(s, n) ? COST_KERNEL_SLACK : 0);
     if (is_whole(g) || g->ops + (uint32_t)ops_of(s, v) > room)
         return false;

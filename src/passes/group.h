@@ -21,7 +21,8 @@ uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list 
 
 // group_alone.c
 bool node_is_update(const struct ir_node *n);
-bool node_is_steps(const struct ir_node *n); // a loop, a branch, an effect: a step or several
+// A loop, a branch, an effect, a routine: a step or several.
+bool node_is_steps(const struct ir_node *n);
 // Finds what is read of values that are written over.
 void group_find_old(struct schedule *s);
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l);

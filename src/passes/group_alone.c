@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values with groups of their own, which no other value joins by its loops: updates in place, products
-// of a library, loops and branches, effects.
+// of a library, routines, loops and branches, effects.
 #include "passes/group.h"
 
 bool node_is_update(const struct ir_node *n)
@@ -109,11 +109,18 @@ static bool node_is_control(const struct ir_node *n)
     return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
 }
 
-// Whether the node is a step or several.
-bool node_is_steps(const struct ir_node *n)
+// GROUP_KERNEL for what is no step of its own.
+static enum group_kind kind_of_steps(const struct ir_node *n)
 {
-    return node_is_control(n) || ir_op_class((enum ir_op)n->op) == IR_CLASS_EFFECT;
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    return node_is_control(n)      ? GROUP_CONTROL
+           : c == IR_CLASS_LIBRARY ? GROUP_LIBRARY
+           : c == IR_CLASS_EFFECT  ? GROUP_EFFECT
+                                   : GROUP_KERNEL;
 }
+
+// Whether the node is a step or several.
+bool node_is_steps(const struct ir_node *n) { return kind_of_steps(n) != GROUP_KERNEL; }
 
 // Effects come in the order of their nodes, which are visited from the last to the first.
 static void order_effect(struct schedule *s, struct group *g)
@@ -143,7 +150,7 @@ void group_store_steps(struct schedule *s, const struct ir_node *n)
     }
     if (!is_wanted)
         return;
-    uint32_t g = group_make(s, is_control ? GROUP_CONTROL : GROUP_EFFECT, &all);
+    uint32_t g = group_make(s, kind_of_steps(n), &all);
     group_at(s, g)->node = (uint32_t)(n - s->g->nodes.at);
     if (has_effect)
         order_effect(s, group_at(s, g));

@@ -315,6 +315,7 @@ enum nest_step_kind {
     NEST_STEP_KERNEL,
     NEST_STEP_GEMM,
     NEST_STEP_COPY,
+    NEST_STEP_LIBRARY,
     NEST_STEP_CHECK,
     NEST_STEP_CALLBACK,
     NEST_STEP_LOOP,
@@ -348,10 +349,14 @@ struct nest_step {
     int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t
         n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from;
-                    // CHECK: bool of any count, then i64[1], the trips of the loops around it
+        // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips of the loops around it
     const uint32_t *memories;
-    const char *text; // CHECK: what the message says before the index; CALLBACK: its name
+    // LIBRARY: the routine, CALLBACK: its name; CHECK: what the message says before the index.
+    const char *text;
+    uint32_t n_reads; // LIBRARY
+    bool in_place;    // LIBRARY: the first result may have the memory of the first operand
     uint32_t n_params;
+    // LIBRARY: what the routine takes (library.c).
     // CHECK: the extents of what must hold.  CALLBACK: its number, how many operands and how many
     // results there are, how many axes are lanes, then dtype, rank and extents of every memory; then how
     // many of the operands, the last ones, are trips and how many lanes for the message of a failure.

@@ -15,6 +15,7 @@
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
 //       step copy (3, 1)
+//       step library "fft" [10, 0, 1, 64] in_place reads 1 (0, 1)
 //       memory row of 3 in loop 0 reverse : f32[4]
 //       memory turn of 5, 4 in loop 0 : f32[4]           5 in the first trip, 4 in the next, 5
 //       step loop 0 trips 10 ()
@@ -40,7 +41,7 @@ static const char *const step_names[] = {
     [NEST_STEP_WHILE] = "while",       [NEST_STEP_TEST] = "test",
     [NEST_STEP_BRANCH] = "branch",     [NEST_STEP_CASE] = "case",
     [NEST_STEP_CHECK] = "check",       [NEST_STEP_END] = "end",
-    [NEST_STEP_CALLBACK] = "callback",
+    [NEST_STEP_CALLBACK] = "callback", [NEST_STEP_LIBRARY] = "library",
 };
 
 // The numbers of a gemm by name; groups of four are per batch axis.
@@ -77,10 +78,17 @@ uint32_t nest_step_end(const struct nest_program *p, uint32_t i)
     return i;
 }
 
+// Whether it is a step that only the host does: it has a text and params.
+static bool has_text(const struct nest_step *t)
+{
+    return t->kind == NEST_STEP_LIBRARY || t->kind == NEST_STEP_CHECK ||
+           t->kind == NEST_STEP_CALLBACK;
+}
+
 uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i)
 {
     for (uint32_t end = nest_step_end(p, i); i < end; i++)
-        if (p->steps.at[i].kind == NEST_STEP_CHECK || p->steps.at[i].kind == NEST_STEP_CALLBACK)
+        if (has_text(&p->steps.at[i]))
             return i;
     return NEST_NONE;
 }
@@ -192,8 +200,10 @@ static void print_step(struct strbuf *s, const struct nest_step *t)
         print_gemm(s, t->gemm);
     if (nest_step_loops(t))
         strbuf_printf(s, " %u trips %lld", t->loop, (long long)t->trips);
-    if (t->kind == NEST_STEP_CHECK || t->kind == NEST_STEP_CALLBACK)
+    if (has_text(t))
         print_text(s, t);
+    if (t->kind == NEST_STEP_LIBRARY)
+        strbuf_printf(s, "%s reads %u", t->in_place ? " in_place" : "", t->n_reads);
     strbuf_add(s, " (");
     for (uint32_t i = 0; i < t->n_memories; i++)
         strbuf_printf(s, "%s%u", i ? ", " : "", t->memories[i]);
@@ -375,8 +385,13 @@ static bool parse_step(struct lexer *l, struct nest_program *p)
         if (!lex_u32(l, &t.loop) || !lex_expect_keyword(l, "trips") || !lex_signed(l, &t.trips))
             return false;
     }
-    if ((kind == NEST_STEP_CHECK || kind == NEST_STEP_CALLBACK) && !parse_text(l, &t))
+    if (has_text(&t) && !parse_text(l, &t))
         return false;
+    if (kind == NEST_STEP_LIBRARY) {
+        t.in_place = lex_keyword(l, "in_place");
+        if (!lex_expect_keyword(l, "reads") || !lex_u32(l, &t.n_reads))
+            return false;
+    }
     if (!lex_expect(l, "("))
         return false;
     if (lex_peek(l) != ')')

@@ -187,6 +187,17 @@ static void check_copy(struct checker *c, uint32_t i)
         fault(c, "step %u writes memory %u, which is only read", i, t->memories[0]);
 }
 
+static void check_library(struct checker *c, uint32_t i)
+{
+    const struct nest_step *t = &c->p->steps.at[i];
+    if (t->n_reads >= t->n_memories || (t->in_place && !t->n_reads))
+        fault(c, "step %u: a routine that reads %u of %u memories", i, t->n_reads,
+              t->n_memories);
+    for (uint32_t k = t->n_reads; k < t->n_memories; k++)
+        if (is_read_only(c->p, &c->p->memories.at[t->memories[k]]))
+            fault(c, "step %u writes memory %u, which is only read", i, t->memories[k]);
+}
+
 static void check_check(struct checker *c, uint32_t i)
 {
     const struct nest_step *t = &c->p->steps.at[i];
@@ -285,6 +296,8 @@ static void check_step(struct checker *c, uint32_t i)
         check_gemm(c, i);
     else if (t->kind == NEST_STEP_COPY)
         check_copy(c, i);
+    else if (t->kind == NEST_STEP_LIBRARY)
+        check_library(c, i);
     else if (t->kind == NEST_STEP_CHECK)
         check_check(c, i);
     else if (t->kind == NEST_STEP_CALLBACK)

@@ -10,6 +10,8 @@ bool plan_is_written(const struct nest_program *p, const struct nest_step *t, ui
         return i == 0;
     if (t->kind == NEST_STEP_GEMM)
         return i == 2;
+    if (t->kind == NEST_STEP_LIBRARY)
+        return i >= t->n_reads;
     if (t->kind == NEST_STEP_CALLBACK)
         return i >= t->params[1];
     if (t->kind != NEST_STEP_KERNEL)
@@ -208,10 +210,11 @@ static bool may_overwrite(const struct nest *n, nest_id from, nest_id to)
     return o.fits;
 }
 
-static uint32_t count_uses(const struct nest_step *t, uint32_t m)
+// Among the memories first .. end - 1 of the step.
+static uint32_t count_uses(const struct nest_step *t, uint32_t first, uint32_t end, uint32_t m)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < t->n_memories; i++)
+    for (uint32_t i = first; i < end; i++)
         n += t->memories[i] == m;
     return n;
 }
@@ -223,7 +226,10 @@ bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_ste
         return true;               // nothing is left to be done
     if (t->kind == NEST_STEP_GEMM) // only an addend, which is read where the result is put
         return t->gemm.has_addend && t->memories[t->n_memories - 1] == from &&
-               count_uses(t, from) == 1;
+               count_uses(t, 0, t->n_memories, from) == 1;
+    if (t->kind == NEST_STEP_LIBRARY)
+        return t->in_place && to == t->n_reads && t->memories[0] == from &&
+               count_uses(t, 1, t->n_reads, from) == 0;
     if (t->kind != NEST_STEP_KERNEL)
         return false;
     const struct nest *n = p->nests.at[t->nest];

@@ -268,6 +268,8 @@ static void add_steps(struct schedule *s)
     for (uint32_t i = 0; i < n; i++) {
         if (s->groups.at[order[i]].kind == GROUP_GEMM)
             add_gemm_step(s, order[i]);
+        else if (s->groups.at[order[i]].kind == GROUP_LIBRARY)
+            schedule_library(s, order[i]);
         else if (s->groups.at[order[i]].kind == GROUP_UPDATE)
             add_update_step(s, order[i]);
         else if (s->groups.at[order[i]].kind == GROUP_CONTROL)
@@ -513,6 +515,8 @@ static const char *part_of_host(const struct nest_step *t)
         return "the host reads which case it is";
     case NEST_STEP_CHECK:
         return "the host reads flags";
+    case NEST_STEP_LIBRARY:
+        return t->text;
     case NEST_STEP_CALLBACK:
         return "a function of the user's";
     default:

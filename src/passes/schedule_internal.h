@@ -48,6 +48,7 @@ enum group_kind {
     GROUP_KERNEL,
     GROUP_UPDATE, // one scatter or dynamic_update_slice, in the memory of its operand
     GROUP_GEMM,
+    GROUP_LIBRARY, // one node of class LIBRARY, all its results, operands in memory
     GROUP_CONTROL, // one loop or branch, all its results
     GROUP_EFFECT   // the same of a node with effects that has no body, operands in memory
 };
@@ -85,7 +86,7 @@ struct group {
     VEC(struct constraint)
     arithmetic;                      // cheap values: they ask nothing of loops, but are counted
     VEC(ir_id) roots;                // values it stores
-    uint32_t node;                   // CONTROL, EFFECT: which
+    uint32_t node;                   // LIBRARY, CONTROL, EFFECT: which
     VEC(ir_id) reduced;              // reductions computed in it
     struct atoms points;             // parallel loops
     struct atoms fold;               // the loop of accumulating puts, may be empty
@@ -299,6 +300,11 @@ void schedule_sort_memories(struct nest_program *p);
 
 // The step of a node without a body, the one of the group.
 void schedule_effect(struct schedule *s, uint32_t group);
+
+// ---- Routines (library.c)
+
+// The step of a node of class LIBRARY, the one of the group.
+void schedule_library(struct schedule *s, uint32_t group);
 
 // ---- Library calls (gemm.c)
 // The library call of a dot_general that is large enough and whose operands lie right; false

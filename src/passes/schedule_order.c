@@ -82,7 +82,8 @@ struct ordered {
 
 static ir_id first_value(const struct schedule *s, const struct group *g)
 {
-    bool is_steps = g->kind == GROUP_CONTROL || g->kind == GROUP_EFFECT;
+    bool is_steps =
+        g->kind == GROUP_LIBRARY || g->kind == GROUP_CONTROL || g->kind == GROUP_EFFECT;
     return is_steps ? s->g->nodes.at[g->node].out : g->roots.at[0];
 }
 

@@ -187,6 +187,8 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
     bool is_held = op_class == IR_CLASS_CONTROL;
     if (op_class == IR_CLASS_EFFECT)
         refuse(u, n, "an effect");
+    if (op_class == IR_CLASS_LIBRARY)
+        refuse(u, n, "a routine computes it");
     if (op_class == IR_CLASS_CONTROL || op_class == IR_CLASS_CALL)
         survey_bodies(u, f, n);
     for (ir_id v = n->out; v < n->out + n->n_out; v++) {

@@ -8,7 +8,42 @@
 
 #include <string.h>
 
+// Operand i of a step, and how many bytes it has.
+static size_t operand_bytes(const struct rt_program *p, const struct rt_bound_step *s,
+                            uint32_t i)
+{
+    return p->plan.buffers[p->plan.operands[s->operand_first + i]].bytes;
+}
+
 // ---- loading ----
+
+static struct rt_routine_call routine_call(const struct rt_program *p,
+                                           const struct rt_bound_step *s, void *const *operands)
+{
+    struct rt_routine_call c = {.params = s->params,
+                                .param_count = s->param_count,
+                                .operand_count = s->operand_count,
+                                .read_count = s->index,
+                                .operands = operands};
+    for (uint32_t i = 0; i < s->operand_count; i++)
+        c.bytes[i] = operand_bytes(p, s, i);
+    return c;
+}
+
+static jot_status bind_routine(struct rt_program *p, const char *name, struct rt_bound_step *s)
+{
+    struct rt_routine_call c = routine_call(p, s, NULL);
+    size_t scratch = 0;
+    s->routine = rt_routine_find(name);
+    if (!s->routine)
+        return status_fail(JOT_ERR_IO, "the program needs the routine %s, which there is not",
+                           name);
+    if (s->param_count < 2 || s->params[1] < 0)
+        return rt_routine_damaged(name);
+    JOT_TRY(s->routine->bind(&c, &scratch));
+    s->total = (int64_t)scratch;
+    return JOT_OK;
+}
 
 static jot_status bind_step(struct rt_program *p, uint32_t i)
 {
@@ -41,11 +76,7 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
         s->total = (int64_t)p->plan.buffers[p->plan.operands[from->operand_first]].bytes;
         break;
     case RT_STEP_LIBRARY:
-        s->routine = rt_is_host(p->device) ? rt_routine_find(name) : NULL;
-        if (!s->routine)
-            return status_fail(JOT_ERR_LIBRARY, "%s has no routine %s",
-                               jot_device_name(p->device), name);
-        break;
+        return bind_routine(p, name, s);
     case RT_STEP_CALLBACK:
         if (from->index >= p->callback_count)
             return status_fail(JOT_ERR_ARGUMENT, "the program calls callback %u, but has %u",
@@ -345,18 +376,17 @@ static jot_status run_jump(const struct rt_program *p, const struct rt_bound_ste
     return JOT_OK;
 }
 
-// Operand i of a step, and how many bytes it has.
-static size_t operand_bytes(const struct rt_program *p, const struct rt_bound_step *s,
-                            uint32_t i)
-{
-    return p->plan.buffers[p->plan.operands[s->operand_first + i]].bytes;
-}
-
 // Copies of operands that are not on the host, one after the other, each 64-byte aligned.
 struct mirror {
     void **at;
     char *memory;
 };
+
+// How many of the operands are read, before those that only hold results.
+static uint32_t reads_of(const struct rt_bound_step *s)
+{
+    return s->kind == RT_STEP_LIBRARY ? s->index : s->operand_count;
+}
 
 static jot_status open_mirror(const struct rt_program *p, const struct rt_bound_step *s,
                               void *const *operands, struct mirror *m)
@@ -372,7 +402,8 @@ static jot_status open_mirror(const struct rt_program *p, const struct rt_bound_
     for (uint32_t i = 0; i < s->operand_count; i++) {
         m->at[i] = start + at;
         at += (operand_bytes(p, s, i) + 63) & ~(size_t)63;
-        JOT_TRY(read_operand(p, operands[i], m->at[i], operand_bytes(p, s, i)));
+        if (i < reads_of(s))
+            JOT_TRY(read_operand(p, operands[i], m->at[i], operand_bytes(p, s, i)));
     }
     return JOT_OK;
 }
@@ -383,12 +414,12 @@ static void close_mirror(struct mirror *m)
     memory_release(m->at);
 }
 
-// Which of its operands a callback writes only it knows: what nobody may write stays, and the rest
-// goes back.
+// The results of a routine go back.  Which of its operands a callback writes only it knows: what
+// nobody may write stays, and the rest goes back.
 static jot_status return_operands(const struct rt_program *p, const struct rt_bound_step *s,
                                   void *const *operands, const struct mirror *m)
 {
-    for (uint32_t i = 0; i < s->operand_count; i++) {
+    for (uint32_t i = s->kind == RT_STEP_LIBRARY ? s->index : 0; i < s->operand_count; i++) {
         uint32_t place = p->plan.buffers[p->plan.operands[s->operand_first + i]].place;
         if (place != RT_PLACE_INPUT && place != RT_PLACE_CONSTANT)
             JOT_TRY(p->device->type->upload(p->device, operands[i], m->at[i],
@@ -410,8 +441,13 @@ static jot_status run_check(const struct rt_bound_step *s, void *const *operands
     return check_all(&c);
 }
 
-static jot_status run_here(const struct rt_bound_step *s, void *const *operands)
+static jot_status run_here(const struct rt_program *p, const struct rt_bound_step *s,
+                           void *const *operands)
 {
+    if (s->kind == RT_STEP_LIBRARY) {
+        struct rt_routine_call c = routine_call(p, s, operands);
+        return rt_routine_run(s->routine, &c, (size_t)s->total);
+    }
     if (s->kind == RT_STEP_CHECK)
         return run_check(s, operands);
     return s->callback->call(s->callback->ctx, operands, s->params);
@@ -422,12 +458,12 @@ static jot_status run_on_host(const struct rt_program *p, const struct rt_bound_
                               void *const *operands)
 {
     if (rt_is_host(p->device))
-        return run_here(s, operands);
+        return run_here(p, s, operands);
     struct mirror m = {0};
     jot_status status = open_mirror(p, s, operands, &m);
     if (status == JOT_OK)
-        status = run_here(s, m.at);
-    if (status == JOT_OK && s->kind == RT_STEP_CALLBACK)
+        status = run_here(p, s, m.at);
+    if (status == JOT_OK && s->kind != RT_STEP_CHECK)
         status = return_operands(p, s, operands, &m);
     close_mirror(&m);
     return status;
@@ -495,8 +531,6 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
         JOT_TRY(run_switch(p, s, operands[0], at));
         break;
     case RT_STEP_LIBRARY:
-        JOT_TRY(s->routine(operands, s->params, s->param_count));
-        break;
     case RT_STEP_CALLBACK:
     case RT_STEP_CHECK:
         if (s->is_raw) {

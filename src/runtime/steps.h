@@ -5,6 +5,7 @@
 
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "runtime/routine.h"
 #include "runtime/segments.h"
 #include "runtime/symbols.h"
 
@@ -45,14 +46,14 @@ struct rt_bound_step {
         rt_kernel *kernel;          // on the host
         rt_loop *loop;              // on the host
         struct cuda_kernel *launch; // on a GPU
-        rt_routine *routine;
+        const struct rt_routine *routine;
         const struct rt_callback *callback;
         struct cuda_raw *raw; // of a callback with is_raw
         const struct rt_gemm *gemm;
         struct cuda_product *product; // on a GPU, once it is bound
         const char *what;             // CHECK
     };
-    int64_t total, grain, chunks;
+    int64_t total, grain, chunks; // LIBRARY: total is the scratch of each worker
     const int64_t *params;
     uint32_t param_count, operand_first, operand_count, target, index;
     uint8_t kind;

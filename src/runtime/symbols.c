@@ -4,6 +4,7 @@
 #include "base/math/math.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,20 +72,4 @@ void *rt_symbol_find(const char *name)
 {
     void *found = find_math(name);
     return found ? found : find_helper(name);
-}
-
-// Ends with a row of no name.
-static const struct {
-    const char *name;
-    rt_routine *routine;
-} routines[] = {
-    {NULL, NULL},
-};
-
-rt_routine *rt_routine_find(const char *name)
-{
-    for (size_t i = 0; routines[i].name; i++)
-        if (!strcmp(name, routines[i].name))
-            return routines[i].routine;
-    return NULL;
 }

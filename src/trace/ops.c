@@ -73,6 +73,7 @@
 #define ROW_ARG(op, in) ROW_OTHER(op)
 #define ROW_CONTRACT(op, in) ROW_OTHER(op)
 #define ROW_CUMULATIVE(op, in) ROW_OTHER(op)
+#define ROW_LIBRARY(op, in) ROW_OTHER(op)
 #define ROW_CALL(op, in) ROW_OTHER(op)
 #define ROW_CONTROL(op, in) ROW_OTHER(op)
 #define ROW_HINT(op, in) ROW_OTHER(op)

@@ -264,6 +264,31 @@ static void interpret(struct native *n, const struct native_case *c)
     }
 }
 
+// What a routine may be off, in units of the precision of its numbers: each of a few tens of roundings in a
+// row, as those of the passes of a transform, is a unit of the largest element at most.
+#define ROUTINE_UNITS 64
+
+// Evaluator and machine code have the same bits but for what routines compute: the tolerance for the
+// least precise of the graph and its bodies, 0 without any.
+static double routine_tolerance(const struct ir_graph *g)
+{
+    double most = 0;
+    ir_for_each_node (g, node) {
+        double x = 0;
+        int count = 0;
+        if (ir_op_class((enum ir_op)node->op) == IR_CLASS_LIBRARY) {
+            jot_dtype d = dtype_real(ir_dtype_of(g, ir_operand(g, node, 0)));
+            x = ROUTINE_UNITS * (d == JOT_F32 ? 0x1p-24 : 0x1p-53);
+        } else if (ir_has_bodies((enum ir_op)node->op)) {
+            ir_attr_ints(node->attrs, IR_KEY_functions, &count);
+        }
+        for (int i = 0; i < count; i++)
+            x = fmax(x, routine_tolerance(ir_body(g, node, i)));
+        most = fmax(most, x);
+    }
+    return most;
+}
+
 void native_add(struct native *n, const char *what, uint32_t f, const struct ir_tensor *in,
                 const struct native_how *how)
 {
@@ -272,6 +297,8 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
     struct arena *arena = n->module->arena;
     struct native_case c = {.what = what, .g = ir_function(n->module, f), .how = *how};
     c.in = arena_copy(arena, in, c.g->n_params * sizeof *in);
+    double routines = routine_tolerance(c.g);
+    c.how.tolerance = fmax(how->tolerance, routines);
     struct ir_tensor *want = arena_array(arena, struct ir_tensor, c.g->outputs.count + 1);
     c.want = want;
     if (ir_eval(arena, c.g, in, want) != JOT_OK) {
@@ -291,7 +318,7 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
         fail(n, &c, "faults of the program", faults.text);
         return;
     }
-    if (how->interpret)
+    if (how->interpret && !nest_program_has_routines(c.program))
         interpret(n, &c);
     vec_push(arena, &n->cases, c);
     n->weight += c.program->nests.count;

@@ -18,7 +18,7 @@ struct native_how {
     bool separate, steps, gemm; // schedule options; without gemm products stay in kernels
     bool interpret;             // the interpreter of nests too
     bool threads;               // with 2 and 7 threads of the host too
-    double tolerance;           // relative; 0: the same bits
+    double tolerance;           // relative; 0: the same bits, or what routines may be off
 };
 
 struct native_case {

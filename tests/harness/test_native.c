@@ -486,6 +486,55 @@ START_TEST(short_rows)
 }
 END_TEST
 
+// A routine in each kind of body, what it reads and gives fused with what is around it; carries and rows
+// that change places; results that take the memory of operands.
+static const char *const routines[] = {
+    "jot ir 1\nfunction @0 around(%0: f32[5,12]) {\n  %1 = sin %0 : f32[5,12]\n"
+    "  %2 = fft %1 {sizes=[12], mode=2} : c64[5,7]\n  %3 = exp %2 : c64[5,7]\n"
+    "  %4 = fft %3 {sizes=[12], mode=3} : f32[5,12]\n  %5 = add %4, %0 : f32[5,12]\n"
+    "  return %5, %4, %4\n}\n",
+    "jot ir 1\nfunction @0 body(%0: c128[3,10], %1: c128[3,10]) {\n"
+    "  %2 = mul %0, %1 : c128[3,10]\n  %3 = fft %2 {sizes=[10], mode=1} : c128[3,10]\n"
+    "  %4 = fft %1 {sizes=[3, 10], mode=0} : c128[3,10]\n  return %3, %4\n}\n"
+    "function @1 rows(%0: c128[3,10], %1: c128[4,3,10]) {\n"
+    "  %2, %3 = scan %0, %1 {n_consts=0, n_carry=1, functions=[@0], length=4, reverse=1} : "
+    "c128[3,10], c128[4,3,10]\n  return %2, %3\n}\n",
+    "jot ir 1\nfunction @0 test(%0: i32[], %1: c64[7], %2: c64[7]) {\n"
+    "  %3 = const {data=5} : i32[]\n  %4 = lt %0, %3 : bool[]\n  return %4\n}\n"
+    "function @1 step(%0: i32[], %1: c64[7], %2: c64[7]) {\n  %3 = const {data=1} : i32[]\n"
+    "  %4 = add %0, %3 : i32[]\n  %5 = fft %1 {sizes=[7], mode=1} : c64[7]\n"
+    "  return %4, %2, %5\n}\n"
+    "function @2 turns(%0: c64[7], %1: c64[7]) {\n  %2 = const {data=0} : i32[]\n"
+    "  %3, %4, %5 = while %2, %0, %1 {n_consts=0, functions=[@0, @1]} : i32[], c64[7], c64[7]\n"
+    "  return %4, %5\n}\n",
+    "jot ir 1\nfunction @0 there(%0: c64[6]) {\n  %1 = fft %0 {sizes=[6], mode=0} : c64[6]\n"
+    "  return %1\n}\n"
+    "function @1 back(%0: c64[6]) {\n  %1 = fft %0 {sizes=[6], mode=1} : c64[6]\n"
+    "  %2 = add %1, %0 : c64[6]\n  return %2\n}\n"
+    "function @2 either(%0: f32[6], %1: c64[6]) {\n  %2 = const {data=0} : f32[]\n"
+    "  %3 = reduce_sum %0 {axes=[0]} : f32[]\n  %4 = lt %3, %2 : bool[]\n"
+    "  %5 = convert %4 {dtype=i32} : i32[]\n  %6 = exp %1 : c64[6]\n"
+    "  %7 = cond %5, %6 {functions=[@0, @1]} : c64[6]\n  return %7\n}\n",
+    "jot ir 1\nfunction @0 large(%0: c64[96,200]) {\n"
+    "  %1 = fft %0 {sizes=[96, 200], mode=0} : c64[96,200]\n  return %1\n}\n",
+};
+
+START_TEST(routines_among_others)
+{
+    struct native n = begin();
+    uint64_t state = seed + 7;
+    for (size_t i = 0; i < sizeof routines / sizeof *routines; i++) {
+        uint32_t f = parse(routines[i]);
+        struct ir_tensor in[2];
+        for (uint32_t k = 0; k < graph(f)->n_params; k++)
+            in[k] = draw(ir_type_of(graph(f), k), &state);
+        native_add(&n, graph(f)->name, f, in, &(struct native_how){.threads = true});
+        native_add(&n, graph(f)->name, f, in, &(struct native_how){.separate = true});
+    }
+    end(&n);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, every_op, 0, DTYPE_COUNT);
@@ -496,6 +545,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, own_products);
     tcase_add_test(t, large_arrays);
+    tcase_add_test(t, routines_among_others);
     tcase_add_test(t, turning_carries);
     tcase_add_test(t, ranged_runs);
     tcase_add_test(t, short_rows);

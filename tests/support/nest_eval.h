@@ -13,6 +13,9 @@
 // is wrong.
 jot_status nest_eval(const struct nest *n, void *const *buffers);
 
+// Whether the program has steps that routines of the run time do, which the interpreter has none of.
+bool nest_program_has_routines(const struct nest_program *p);
+
 // Runs the steps.  inputs and outputs by number; the memory of a donated input is not touched.
 jot_status nest_program_eval(const struct nest_program *p, void *const *inputs,
                              void *const *outputs);

@@ -258,6 +258,14 @@ static jot_status run(struct arena *arena, const struct nest_program *p, void *c
     return JOT_OK;
 }
 
+bool nest_program_has_routines(const struct nest_program *p)
+{
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_LIBRARY)
+            return true;
+    return false;
+}
+
 jot_status nest_program_eval(const struct nest_program *p, void *const *inputs,
                              void *const *outputs)
 {

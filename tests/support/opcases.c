@@ -97,6 +97,8 @@ bool opcase_takes(enum ir_op op, jot_dtype d)
     const char *types = ir_op_get(op)->types;
     if (op == IR_complex)
         return d == JOT_F32 || d == JOT_F64;
+    if (op == IR_fft)
+        return dtype_is_inexact(d) && !dtype_is_half(d);
     if (op == IR_threefry2x32)
         return d == JOT_U32;
     if (op == IR_iota)
@@ -498,6 +500,27 @@ static void add_scatter(struct maker *k, enum ir_op op)
                     (struct shape[]){windows[i].x, windows[i].indices, windows[i].updates});
 }
 
+// Lengths with and without large primes, one and several axes, none of a batch.
+static void add_fft(struct maker *k)
+{
+    static const struct shape wholes[] = {{1, {1}},       {1, {2}},     {1, {8}},
+                                          {2, {3, 7}},    {2, {2, 37}}, {3, {2, 6, 5}},
+                                          {3, {0, 4, 4}}, {2, {20, 1}}};
+    static const int n_axes[] = {1, 1, 1, 1, 1, 2, 2, 2};
+    bool is_complex = dtype_is_complex(k->dtype);
+    for (int i = 0; i < 8; i++)
+        for (int kind = 0; kind < FFT_KIND_COUNT; kind++) {
+            struct shape s = wholes[i];
+            const int64_t *sizes = wholes[i].dims + s.rank - n_axes[i];
+            if (is_complex == (kind == FFT_RFFT))
+                continue;
+            if (kind == FFT_IRFFT)
+                s.dims[s.rank - 1] = fft_half(s.dims[s.rank - 1]);
+            add_one(k, IR_fft,
+                    ir_attrs(k->m, IR_INT(mode, kind), IR_INTS(sizes, n_axes[i], sizes)), s);
+        }
+}
+
 static void add_op(struct maker *k, enum ir_op op)
 {
     switch (op) {
@@ -547,6 +570,9 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_dot_general:
         add_dot_general(k);
         return;
+    case IR_fft:
+        add_fft(k);
+        return;
     case IR_barrier:
         add_case(k, op, NULL, 2, (struct shape[]){SHAPE(2), SHAPE(3)});
         return;
@@ -579,6 +605,7 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_CLASS_LAYOUT:
     case IR_CLASS_INDEX:
     case IR_CLASS_CONTRACT:
+    case IR_CLASS_LIBRARY:
         break;
     }
     fprintf(stderr, "opcases: no attributes for %s\n", ir_op_get(op)->name);

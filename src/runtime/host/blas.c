@@ -7,7 +7,6 @@
 #include "runtime/host/pool.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -15,10 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { ROW_MAJOR = 101, TRANS_NO = 111, TRANS_YES = 112, TRANS_CONJUGATE = 113 };
 
@@ -46,48 +41,12 @@ static const char *best_core(void)
     return NULL;
 }
 
-// A library that the process has already is somebody else's: changing its number of threads
-// would change their program, and its kernels are chosen.  A copy of the file is a library of
-// its own.
-static void *open_private_copy(const char *name)
-{
-    Dl_info info;
-    char path[64];
-    void *theirs = dlopen(name, RTLD_LOCAL | RTLD_NOW | RTLD_NOLOAD);
-    void *known = theirs ? dlsym(theirs, "cblas_sgemm") : NULL;
-    void *library = NULL;
-    int from = -1, to = -1;
-    struct stat size;
-    if (known && dladdr(known, &info) && info.dli_fname)
-        from = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-    if (from >= 0 && fstat(from, &size) == 0)
-        to = memfd_create("jot-openblas", MFD_CLOEXEC);
-    if (to >= 0) {
-        off_t left = size.st_size;
-        ssize_t n = 1;
-        while (left > 0 && (n = sendfile(to, from, NULL, (size_t)left)) > 0)
-            left -= n;
-        snprintf(path, sizeof path, "/proc/self/fd/%d", to);
-        if (left == 0)
-            library = dlopen(path, RTLD_LOCAL | RTLD_NOW);
-    }
-    if (from >= 0)
-        close(from);
-    if (to >= 0)
-        close(to);
-    if (theirs)
-        dlclose(theirs);
-    return library;
-}
-
 static void *open_library(void)
 {
     const char *asked = secure_getenv("JOT_OPENBLAS");
     const char *names[] = {asked, "libopenblas.so.0", "libopenblas.so"};
     for (size_t i = asked && *asked ? 0 : 1; i < sizeof names / sizeof *names; i++) {
-        void *library = open_private_copy(names[i]);
-        if (!library)
-            library = dlopen(names[i], RTLD_LOCAL | RTLD_NOW);
+        void *library = rt_open_private(names[i], "cblas_sgemm");
         if (library || i == 0)
             return library;
     }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of class LIBRARY: which routine of the run time computes a node, and what it is told.
+//
+// The step has the operands of the node and then its results, all dense and row-major.  The params of
+// every routine begin with the dtype of the first operand and how often what it does is repeated, over
+// the leading axes; the rest is the routine's own, as src/runtime/host/routines.def lists it.
+#include "passes/schedule_internal.h"
+
+struct routine {
+    struct arena *arena;
+    const char *name;
+    bool
+        in_place; // the first result may have the memory of the first operand when it is as large
+    VEC(int64_t) params;
+};
+
+static void add_param(struct routine *r, int64_t x) { vec_push(r->arena, &r->params, x); }
+
+// What all routines are told first: `inner` of the axes of operand 0 are the routine's.
+static void add_batch(struct routine *r, const struct ir_graph *g, const struct ir_node *n,
+                      int inner)
+{
+    ir_id x = ir_operand(g, n, 0);
+    int64_t batch = 1;
+    for (int axis = 0; axis < ir_rank_of(g, x) - inner; axis++)
+        batch *= ir_dims_of(g, x)[axis];
+    add_param(r, ir_dtype_of(g, x));
+    add_param(r, batch);
+}
+
+// ..., kind, lengths
+static void tell_fft(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
+{
+    int n_axes;
+    const int64_t *sizes = ir_attr_ints(n->attrs, IR_KEY_sizes, &n_axes);
+    enum fft_kind kind = (enum fft_kind)ir_attr_int(n->attrs, IR_KEY_mode);
+    r->name = "fft";
+    r->in_place = kind == FFT_FFT || kind == FFT_IFFT;
+    add_batch(r, g, n, n_axes);
+    add_param(r, kind);
+    for (int i = 0; i < n_axes; i++)
+        add_param(r, sizes[i]);
+}
+
+// One for each op of the class.
+static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
+                                       const struct ir_node *) = {
+    [IR_fft] = tell_fft,
+};
+
+static bool is_empty(const struct schedule *s, const struct ir_node *n)
+{
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (value_count(s, n->out + i))
+            return false;
+    return true;
+}
+
+void schedule_library(struct schedule *s, uint32_t group)
+{
+    const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
+    struct arena *arena = s->program->arena;
+    struct routine r = {.arena = arena};
+    if (is_empty(s, n))
+        return;
+    tell[n->op](&r, s->g, n);
+    uint32_t *memories = arena_array(arena, uint32_t, n->n_in + n->n_out);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        memories[i] = schedule_memory(s, ir_operand(s->g, n, i));
+    for (uint32_t i = 0; i < n->n_out; i++)
+        memories[n->n_in + i] = schedule_memory(s, n->out + i);
+    schedule_step(s,
+                  (struct nest_step){.kind = NEST_STEP_LIBRARY,
+                                     .n_memories = n->n_in + n->n_out,
+                                     .memories = memories,
+                                     .text = r.name,
+                                     .n_reads = n->n_in,
+                                     .in_place = r.in_place,
+                                     .n_params = r.params.count,
+                                     .params = r.params.at,
+                                     .reason = schedule_reason(s, "a routine computes it", n)});
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/fft_plan.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define WIDTH_MOST 16
+#define PANEL_MOST (1 << 17) // elements
+
+int fft_width(int64_t n)
+{
+    int width = WIDTH_MOST;
+    while (width > 1 && n > PANEL_MOST / width)
+        width /= 2;
+    return width;
+}
+
+// FFTW counts by int.
+bool fft_has_rows(int64_t n) { return fftw_is_there() && n <= INT_MAX / WIDTH_MOST; }
+
+static bool same_key(const struct fft_key *a, const struct fft_key *b)
+{
+    return a->real == b->real && a->form == b->form && a->is_inverse == b->is_inverse &&
+           a->n == b->n;
+}
+
+static _Atomic(struct fft_plan *) plans; // only ever longer
+
+static const struct fft_plan *find(const struct fft_key *key)
+{
+    struct fft_plan *p = atomic_load_explicit(&plans, memory_order_acquire);
+    while (p && !same_key(&p->key, key))
+        p = p->next;
+    return p;
+}
+
+static const struct fft_plan *add(const struct fft_key *key)
+{
+    struct fft_plan *p = memory_allocate_zeroed(sizeof *p);
+    if (!p)
+        return NULL;
+    p->key = *key;
+    if (fft_has_rows(key->n))
+        p->fftw = fftw_plan(key, key->form == FFT_PANEL ? fft_width(key->n) : 1);
+    if (!p->fftw && key->form == FFT_PANEL)
+        p->own = fft_own_create(key->real, key->is_inverse, key->n);
+    if (!p->fftw && !p->own) {
+        memory_release(p);
+        return NULL;
+    }
+    p->next = atomic_load_explicit(&plans, memory_order_relaxed);
+    atomic_store_explicit(&plans, p, memory_order_release);
+    return p;
+}
+
+// The planner of FFTW is not for several threads.
+jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const struct fft_plan *p = find(key);
+    if (!p) {
+        pthread_mutex_lock(&lock);
+        p = find(key);
+        p = p ? p : add(key);
+        pthread_mutex_unlock(&lock);
+    }
+    if (!p)
+        return status_out_of_memory();
+    *out = p;
+    return JOT_OK;
+}
+
+int64_t fft_panel_room(const struct fft_plan *plan)
+{
+    int width = fft_width(plan->key.n);
+    return plan->own ? fft_own_room(plan->own, width) : plan->key.n * width;
+}
+
+void *fft_run_panel(const struct fft_plan *plan, void *a, void *b)
+{
+    if (plan->own)
+        return fft_own_run(plan->own, fft_width(plan->key.n), a, b);
+    fftw_run(plan, a, a);
+    return a;
+}
+
+void fft_run_row(const struct fft_plan *plan, void *from, void *to)
+{
+    fftw_run(plan, from, to);
+}
