@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes values.golden: what JAX gives for the calls in docs/jax-to-jot.md, and checks that every
-public name of its modules is in the document.
+"""Writes values.golden: what JAX gives for the calls in docs/jax-to-jot.md and cases.md, and
+checks that every public name of its modules is there.
 
     pip install jax scipy && JAX_PLATFORMS=cpu tests/table/make_values.py
 
@@ -24,7 +24,7 @@ from jax import lax, nn, random
 import table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DOCUMENT = os.path.join(HERE, "../../docs/jax-to-jot.md")
+DOCUMENTS = [os.path.join(HERE, "../../docs/jax-to-jot.md"), os.path.join(HERE, "cases.md")]
 MODULES = {"jnp": jnp, "lax": lax, "jnp.linalg": jnp.linalg, "jnp.fft": jnp.fft,
            "special": special, "random": random, "nn": nn}
 NAMES = {"bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
@@ -34,7 +34,7 @@ NAMES = {"bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32", "int64": 
 
 nan, inf = np.nan, np.inf
 OPERANDS = {
-    "x": np.array([0.3, -1.2, 2.5, 0.8, -0.4, 1.7]),
+    "x": np.array([0.3, -1.3, 2.4, 0.8, -0.4, 1.7]),
     "y": np.array([1.1, 0.6, -0.7, 2.2, 0.9, -1.5]),
     "a": np.array([0.2, 0.5, 0.9, 0.35, 0.7, 0.15]),
     "m": np.array([[0.5, -1, 2, 0.25], [1.5, 0.75, -0.5, 3], [-2, 1, 0.1, -0.6]]),
@@ -77,13 +77,13 @@ def main():
     space = dict(MODULES, jax=jax, np=np, **{n: jnp.asarray(x) for n, x in OPERANDS.items()})
     lines = ["operand %s %s" % (n, words(x)) for n, x in OPERANDS.items()]
     text = ""
-    for number, calls, jot in table.read(DOCUMENT):
+    for place, calls, jot in (row for d in DOCUMENTS for row in table.read(d)):
         text += " ".join(calls) + "\n"
         if jot:
             try:
                 value = eval(calls[0], space)
             except Exception as e:
-                sys.exit("docs/jax-to-jot.md:%d: %s: %s" % (number, calls[0], e))
+                sys.exit("%s:%d: %s: %s" % (*place, calls[0], e))
             lines += ["call " + calls[0], words(value)]
     missing = list(missing_names(text))
     with open(os.path.join(HERE, "values.golden"), "w", encoding="utf-8") as f:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads docs/jax-to-jot.md.
+"""Reads the tables of docs/jax-to-jot.md and of cases.md.
 
-    table.py DOCUMENT OUTPUT      writes the C functions of its calls, for test_table.c
+    table.py OUTPUT DOCUMENT ...      writes the C functions of their calls, for test_table.c
 """
+import os
 import re
 import sys
 
@@ -11,34 +12,37 @@ CODE = re.compile(r"^`([^`]+)`$")
 
 
 def read(path):
-    """Of each row: line, calls of JAX, call of jot or None."""
+    """Of each row: its place, the calls of JAX, and the call of jot or None."""
     with open(path, encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
-            row = ROW.match(line.rstrip("\n"))
+            row, place = ROW.match(line.rstrip("\n")), (os.path.basename(path), number)
             if not row or row[1] == "JAX" or row[1].startswith("-"):
                 continue
             jax, jot = re.findall(r"`([^`]+)`", row[1]), CODE.match(row[2])
             if not jax or (jot and len(jax) != 1):
                 sys.exit("%s:%d: a row is | `call of JAX` | `call of jot` | or | `name`, ... | reason |"
-                         % (path, number))
-            yield number, jax, jot and jot[1]
+                         % place)
+            yield place, jax, jot and jot[1]
 
 
-def write_calls(document, path):
+def quoted(text):
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def write_calls(path, documents):
     functions, rows = [], []
-    for number, jax, jot in read(document):
+    for place, jax, jot in (row for d in documents for row in read(d)):
         if not jot:
             continue
         *before, last = jot.split(";")
         body = "".join(s.strip() + "; " for s in before) + "return " + last.strip() + ";"
-        functions.append('#line %d "docs/jax-to-jot.md"\nstatic jot_value row_%d(void) { %s }\n' % (
-            number, number, body))
-        rows.append('    {"%s", row_%d, %d},\n' % (jax[0].replace("\\", "\\\\").replace('"', '\\"'),
-                                                  number, number))
+        functions.append('#line %d "%s"\nstatic jot_value row_%d(void) { %s }\n' % (
+            place[1], place[0], len(rows), body))
+        rows.append('    {%s, row_%d, "%s:%d"},\n' % (quoted(jax[0]), len(rows), *place))
     with open(path, "w", encoding="utf-8") as f:
         f.write("".join(functions))
         f.write("\nstatic const struct row rows[] = {\n%s};\n" % "".join(rows))
 
 
 if __name__ == "__main__":
-    write_calls(sys.argv[1], sys.argv[2])
+    write_calls(sys.argv[1], sys.argv[2:])

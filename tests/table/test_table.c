@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of docs/jax-to-jot.md against what JAX gives for the call beside it (values.golden,
-// made by make_values.py), also mapped.
+// Every call of docs/jax-to-jot.md, and of cases.md, against what JAX gives for the call beside it
+// (values.golden, made by make_values.py), also mapped, and the derivatives of each.
 #include "trace/trace_support.h"
 
 // The operands of the document.
@@ -14,7 +14,7 @@ static const char *const names[OPERANDS] = {"x", "y", "a", "m", "w", "s", "t", "
 struct row {
     const char *jax;
     jot_value (*call)(void);
-    int line;
+    const char *place;
 };
 
 // Functions that calls of the document are given.
@@ -177,13 +177,13 @@ static void compare(int r, const jot_array *array, int lanes)
 {
     const struct value *want = &wanted[r];
     jot_dtype d = jot_array_dtype(array);
-    ck_assert_msg(alike(d, want->dtype), "docs/jax-to-jot.md:%d: %s is %s, not %s",
-                  rows[r].line, rows[r].jax, jot_dtype_name(d), jot_dtype_name(want->dtype));
+    ck_assert_msg(alike(d, want->dtype), "%s: %s is %s, not %s", rows[r].place, rows[r].jax,
+                  jot_dtype_name(d), jot_dtype_name(want->dtype));
     int extra = lanes > 0, parts = is_complex(d) ? 2 : 1;
     bool same = jot_array_rank(array) == want->rank + extra;
     for (int k = 0; same && k < want->rank; k++)
         same = jot_array_dim(array, k + extra) == want->dims[k];
-    ck_assert_msg(same, "docs/jax-to-jot.md:%d: the shape of %s", rows[r].line, rows[r].jax);
+    ck_assert_msg(same, "%s: the shape of %s", rows[r].place, rows[r].jax);
     // XLA's functions of f64 are off by some units in the last place, of f32 by more.
     double tolerance = d == JOT_F64 || d == JOT_C128 ? 4e-13 : 4e-6;
     int64_t skip = jot_array_size(array) * parts - want->count;
@@ -193,40 +193,43 @@ static void compare(int r, const jot_array *array, int lanes)
                      (is_float(want->dtype) || is_complex(want->dtype)
                           ? fabs(have - e) <= tolerance * fmax(1, fabs(e))
                           : false);
-        ck_assert_msg(equal, "docs/jax-to-jot.md:%d: element %d of %s is %.17g, not %.17g",
-                      rows[r].line, n, rows[r].jax, have, e);
+        ck_assert_msg(equal, "%s: element %d of %s is %.17g, not %.17g", rows[r].place, n,
+                      rows[r].jax, have, e);
     }
 }
 
 // ---- Calls
 
+struct part {
+    int first, count;
+};
+
 static void body(const jot_value *in, jot_value *out, void *ctx)
 {
-    int first = *(int *)ctx;
+    const struct part *part = ctx;
     for (int k = 0; k < OPERANDS; k++)
         *operands[k] = in[k];
-    for (int r = first; r < first + GROUP && r < ROWS; r++)
-        out[r - first] = rows[r].call();
+    for (int r = 0; r < part->count; r++)
+        out[r] = rows[part->first + r].call();
 }
 
 static void run(int lanes)
 {
-    static int first[(ROWS + GROUP - 1) / GROUP];
     jot_array *in[OPERANDS];
     for (int k = 0; k < OPERANDS; k++)
         in[k] = array_of(&given[k], k < 10 ? lanes : 0);
-    for (int g = 0; g * GROUP < ROWS; g++) {
-        first[g] = g * GROUP;
-        int n = ROWS - first[g] < GROUP ? ROWS - first[g] : GROUP;
+    for (int first = 0; first < ROWS; first += GROUP) {
+        int n = ROWS - first < GROUP ? ROWS - first : GROUP;
+        struct part part = {first, n};
         jot_array *out[GROUP] = {NULL};
-        jot_function f = jot_function_make(body, OPERANDS, n, &first[g]);
+        jot_function f = jot_function_make(body, OPERANDS, n, &part);
         if (lanes)
             f = jot_vmap(f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, JOT_NONE, JOT_NONE, JOT_NONE,
                          JOT_NONE, JOT_NONE, JOT_NONE);
         jot_executable *e = jot_jit(f);
         must(jot_call_list(e, OPERANDS, in, (size_t)n, out));
         for (int r = 0; r < n; r++)
-            compare(first[g] + r, out[r], lanes);
+            compare(first + r, out[r], lanes);
         jot_arrays_release((size_t)n, out);
         jot_executable_release(e);
     }
@@ -247,10 +250,43 @@ START_TEST(mapped_calls)
 }
 END_TEST
 
+// What has no derivative that differences see.
+static bool is_smooth(int r)
+{
+    static const char *const others[] = {
+        "jnp.inf", "jnp.nan",  // differences of what is not finite
+        "jnp.nextafter(x, y)", // derivative 0
+        "astype(jnp.float16)", // steps of differences are lost
+    };
+    bool is_smooth = wanted[r].dtype == JOT_F64 || wanted[r].dtype == JOT_C128;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        is_smooth &= !strstr(rows[r].jax, others[k]);
+    return is_smooth;
+}
+
+// Forward mode against differences, reverse against forward.
+START_TEST(derivatives)
+{
+    read_golden();
+    jot_array *in[OPERANDS];
+    for (int k = 0; k < OPERANDS; k++) // a and y in the place of v and h, which are not finite
+        in[k] = array_of(&given[k == 7 ? 2 : k == 8 ? 1 : k], 0);
+    for (int r = 0; r < ROWS; r++) {
+        struct part part = {r, 1};
+        jot_function f = jot_function_make(body, OPERANDS, 1, &part);
+        if (is_smooth(r) &&
+            jot_check_grads_list(f, OPERANDS, in, 1, JOT_FORWARD | JOT_REVERSE, 0) != JOT_OK)
+            ck_abort_msg("%s: %s: %s", rows[r].place, rows[r].jax, jot_error_message());
+    }
+    jot_arrays_release(OPERANDS, in);
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, calls);
     tcase_add_test(tests, mapped_calls);
+    tcase_add_test(tests, derivatives);
 }
 
 int main(void) { return run_by_both("table", add_tests); }
