@@ -336,6 +336,15 @@ ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low,
                              IR_INTS(interior, rank, interior ? interior : zeros)));
 }
 
+ir_id ir_shear(struct ir_builder *b, ir_id x, int axis, int along, int64_t offset, int64_t step,
+               int64_t length)
+{
+    return ir_build(b, IR_shear, 1, &x,
+                    ir_attrs(b->module, IR_INT(axis, axis), IR_INT(along, along),
+                             IR_INT(offset, offset), IR_INT(step, step),
+                             IR_INT(length, length)));
+}
+
 ir_id ir_concatenate(struct ir_builder *b, int n, const ir_id *x, int axis)
 {
     return ir_build(b, IR_concatenate, n, x, ir_attrs(b->module, IR_INT(axis, axis)));
@@ -355,6 +364,13 @@ ir_id ir_reduce(struct ir_builder *b, enum ir_op op, ir_id x, int n, const int64
         sorted[at] = axes[i];
     }
     return ir_build(b, op, 1, &x, ir_attrs(b->module, IR_INTS(axes, n, sorted)));
+}
+
+ir_id ir_reduce_first(struct ir_builder *b, enum ir_op op, ir_id x, int n, const int64_t *axes)
+{
+    return n ? ir_build(b, op, 1, &x,
+                        ir_attrs(b->module, IR_INTS(axes, n, axes), IR_INT(first, 1)))
+             : x;
 }
 
 ir_id ir_cumulative(struct ir_builder *b, enum ir_op op, ir_id x, int axis, bool reverse)

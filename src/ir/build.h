@@ -132,9 +132,15 @@ ir_id ir_slice(struct ir_builder *b, ir_id x, const int64_t *starts, const int64
                const int64_t *strides);
 ir_id ir_pad(struct ir_builder *b, ir_id x, ir_id value, const int64_t *low,
              const int64_t *high, const int64_t *interior);
+// result[.., i, .., k, ..] = x[.., i + offset + step k, .., k, ..], 0 outside of x: axis `axis` of the
+// result has `length`, and is shifted as the coordinate k along `along` says.
+ir_id ir_shear(struct ir_builder *b, ir_id x, int axis, int along, int64_t offset, int64_t step,
+               int64_t length);
 ir_id ir_concatenate(struct ir_builder *b, int n, const ir_id *x, int axis);
 // op is one of the REDUCE row; axes need not be sorted.  No axes: x itself.
 ir_id ir_reduce(struct ir_builder *b, enum ir_op op, ir_id x, int n, const int64_t *axes);
+// reduce_max or reduce_min over axes that increase, with the derivative of the first winner.
+ir_id ir_reduce_first(struct ir_builder *b, enum ir_op op, ir_id x, int n, const int64_t *axes);
 ir_id ir_cumulative(struct ir_builder *b, enum ir_op op, ir_id x, int axis, bool reverse);
 ir_id ir_arg(struct ir_builder *b, enum ir_op op, ir_id x, int axis, jot_dtype dtype);
 

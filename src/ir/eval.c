@@ -37,6 +37,7 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_rev] = eval_rev,
     [IR_slice] = eval_slice,
     [IR_pad] = eval_pad,
+    [IR_shear] = eval_shear,
     [IR_concatenate] = eval_concatenate,
     [IR_gather] = eval_gather,
     [IR_dynamic_slice] = eval_dynamic_slice,

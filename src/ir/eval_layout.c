@@ -171,6 +171,31 @@ jot_status eval_pad(const struct eval_call *c)
     return JOT_OK;
 }
 
+jot_status eval_shear(const struct eval_call *c)
+{
+    struct eval_view in = eval_view_dense(c->module, c->in[0].type);
+    struct eval_view out = eval_view_dense(c->module, c->out[0].type);
+    size_t bytes = element_bytes(c->out[0].type);
+    unsigned char *result = c->out[0].data;
+    int64_t axis = ir_attr_int(c->attrs, IR_KEY_axis);
+    int64_t along = ir_attr_int(c->attrs, IR_KEY_along);
+    int64_t offset = ir_attr_int(c->attrs, IR_KEY_offset);
+    int64_t step = ir_attr_int(c->attrs, IR_KEY_step);
+    int64_t index[IR_MAX_RANK] = {0}, count = view_count(&out);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = index[axis] + offset + step * index[along], at = 0;
+        for (int a = 0; a < in.rank; a++)
+            at += in.steps[a] * (a == axis ? place : index[a]);
+        if (place < 0 || place >= in.dims[axis])
+            memset(result + (size_t)i * bytes, 0, bytes);
+        else
+            memcpy(result + (size_t)i * bytes,
+                   (const unsigned char *)c->in[0].data + (size_t)at * bytes, bytes);
+        eval_view_next(&out, index, 0);
+    }
+    return JOT_OK;
+}
+
 // Each operand gives one run of bytes to each index of the axes before `axis`.
 jot_status eval_concatenate(const struct eval_call *c)
 {

@@ -29,6 +29,7 @@ jot_status eval_transpose(const struct eval_call *c);
 jot_status eval_rev(const struct eval_call *c);
 jot_status eval_slice(const struct eval_call *c);
 jot_status eval_pad(const struct eval_call *c);
+jot_status eval_shear(const struct eval_call *c);
 jot_status eval_concatenate(const struct eval_call *c);
 jot_status eval_dynamic_slice(const struct eval_call *c);
 jot_status eval_dynamic_update_slice(const struct eval_call *c);

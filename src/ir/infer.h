@@ -71,6 +71,7 @@ bool infer_transpose(struct ir_infer *call);
 bool infer_rev(struct ir_infer *call);
 bool infer_slice(struct ir_infer *call);
 bool infer_pad(struct ir_infer *call);
+bool infer_shear(struct ir_infer *call);
 bool infer_concatenate(struct ir_infer *call);
 bool infer_dynamic_slice(struct ir_infer *call);
 bool infer_dynamic_update_slice(struct ir_infer *call);

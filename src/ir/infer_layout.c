@@ -138,6 +138,27 @@ bool infer_pad(struct ir_infer *call)
     return infer_result_dims(call, ir_dtype(t), t.rank, dims);
 }
 
+bool infer_shear(struct ir_infer *call)
+{
+    struct ir_type t = infer_in(call, 0);
+    int64_t axis, along, offset, step, length, dims[IR_MAX_RANK], far;
+    if (!infer_int(call, IR_KEY_axis, &axis) || !infer_int(call, IR_KEY_along, &along) ||
+        !infer_int(call, IR_KEY_offset, &offset) || !infer_int(call, IR_KEY_step, &step) ||
+        !infer_int(call, IR_KEY_length, &length) || !infer_axis(call, t, axis) ||
+        !infer_axis(call, t, along))
+        return false;
+    if (axis == along)
+        return infer_fail(call, JOT_ERR_SHAPE, "axis %lld of %s sheared along itself",
+                          (long long)axis, infer_text(call, t));
+    memcpy(dims, infer_dims(call, 0), (size_t)t.rank * sizeof *dims);
+    if (__builtin_mul_overflow(step, dims[along], &far) ||
+        __builtin_add_overflow(far, offset, &far) || __builtin_add_overflow(far, length, &far))
+        return infer_fail(call, JOT_ERR_SHAPE, "shear of axis %lld of %s overflows",
+                          (long long)axis, infer_text(call, t));
+    dims[axis] = length;
+    return infer_result_dims(call, ir_dtype(t), t.rank, dims);
+}
+
 bool infer_concatenate(struct ir_infer *call)
 {
     int64_t axis, dims[IR_MAX_RANK];

@@ -3,7 +3,7 @@
 //
 // Seen from the loops of a kernel, an axis of a value is an ordered product of atoms.  Elementwise
 // ops, broadcasts and transposes keep atoms; a reshape splits them to common factors, so that a
-// merged axis keeps its identity and no index needs a division; a slice, a reversal or a padding
+// merged axis keeps its identity and no index needs a division; a slice, a reversal, a padding or a shear
 // makes a derived atom: a coordinate that depends on the old ones but is none of them.
 #include "ir/indexing.h"
 #include "passes/schedule_internal.h"
@@ -379,6 +379,7 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
     case IR_pad:
         return int_at(n, IR_KEY_low, axis) == 0 && int_at(n, IR_KEY_high, axis) == 0 &&
                int_at(n, IR_KEY_interior, axis) == 0;
+    case IR_shear:
     case IR_concatenate:
         return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
     case IR_rev:
@@ -463,6 +464,10 @@ struct view axes_operand_view(struct schedule *s, const struct ir_node *n, uint3
             out[d] = result.dims[axes[d]];
         else if (keeps_axis(n, d, dims[d]))
             out[d] = result.dims[d];
+        else if (n->op == IR_shear)
+            out[d] = derive(s, dims[d],
+                            axes_concat(s, result.dims[d],
+                                        result.dims[ir_attr_int(n->attrs, IR_KEY_along)]));
         else
             out[d] = derive(s, dims[d], result.dims[d]);
     }

@@ -73,12 +73,21 @@ static struct atoms join_sets(struct schedule *s, struct atoms a, struct atoms b
     return axes_concat(s, a, axes_minus(s, b, a));
 }
 
+// Whether it gives windows of its operand, which overlap: a broadcast that is sheared.
+static bool is_windowed(const struct schedule *s, const struct ir_node *n)
+{
+    while (n->op == IR_shear)
+        n = ir_node_of(s->g, ir_operand(s->g, n, 0));
+    return n->op == IR_broadcast_in_dim;
+}
+
 // Whether elements of the operand are wanted much more often than there are any: by a gather of
-// more than the operand, and by the lanes outside of a small update.
+// more than the operand, in windows, and by the lanes outside of a small update.
 static bool repeats_operand(const struct schedule *s, const struct ir_node *n, uint32_t i)
 {
     ir_id x = ir_operand(s->g, n, i);
-    return (n->op == IR_gather && i == 0 && value_count(s, n->out) > value_count(s, x)) ||
+    return (n->op == IR_shear && is_windowed(s, n)) ||
+           (n->op == IR_gather && i == 0 && value_count(s, n->out) > value_count(s, x)) ||
            (n->op == IR_dynamic_update_slice && i == 1 &&
             value_count(s, n->out) / 4 > value_count(s, x));
 }
@@ -139,7 +148,8 @@ static int ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     if (node_is_index(n))
-        return n->op == IR_pad || n->op == IR_concatenate || n->op == IR_dynamic_update_slice;
+        return n->op == IR_pad || n->op == IR_shear || n->op == IR_concatenate ||
+               n->op == IR_dynamic_update_slice;
     return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
 }
 

@@ -245,7 +245,7 @@ static bool keeps(const struct step *t, uint32_t axis)
     case IR_dynamic_update_slice:
         return dims_in(t, 0)[axis] == dims_in(t, 1)[axis];
     default:
-        return ir_attr_int(n->attrs, IR_KEY_axis) != axis; // concatenate, cumulative ops
+        return ir_attr_int(n->attrs, IR_KEY_axis) != axis; // shear, concatenate, cumulative ops
     }
 }
 
@@ -481,6 +481,7 @@ static void step_node(struct step *t)
         [IR_rev] = step_axes,
         [IR_slice] = step_axes,
         [IR_pad] = step_axes,
+        [IR_shear] = step_axes,
         [IR_concatenate] = step_axes,
         [IR_scan] = step_scan,
         [IR_while] = step_while,

@@ -110,6 +110,8 @@ nest_id write_slice(struct writer *w, const struct ir_node *n, const form_id *at
 nest_id write_reshape(struct writer *w, const struct ir_node *n, const form_id *at,
                       nest_id guard);
 nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard);
+nest_id write_shear(struct writer *w, const struct ir_node *n, const form_id *at,
+                    nest_id guard);
 nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_id *at,
                           nest_id guard);
 nest_id write_iota(struct writer *w, const struct ir_node *n, const form_id *at);

@@ -134,6 +134,26 @@ nest_id write_pad(struct writer *w, const struct ir_node *n, const form_id *at, 
     return emit_op(e, IR_select, ir_dtype_of(w->s->g, x), 3, in, NULL);
 }
 
+nest_id write_shear(struct writer *w, const struct ir_node *n, const form_id *at, nest_id guard)
+{
+    struct emitter *e = &w->e;
+    ir_id x = ir_operand(w->s->g, n, 0);
+    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), extent = ir_dims_of(w->s->g, x)[axis];
+    form_id from[IR_MAX_RANK];
+    memcpy(from, at, (size_t)ir_rank_of(w->s->g, x) * sizeof *at);
+    form_id f = emit_form_add(e, at[ir_attr_int(n->attrs, IR_KEY_along)],
+                              ir_attr_int(n->attrs, IR_KEY_step), at[axis]);
+    f = emit_form_affine(e, f, 1, ir_attr_int(n->attrs, IR_KEY_offset));
+    nest_id in[3] = {NEST_NONE, NEST_NONE, write_zero_of(w, ir_dtype_of(w->s->g, x))};
+    if (is_outside(e, f, extent, 1))
+        return in[2];
+    in[0] = emit_both(e, emit_not_less(e, f, 0), emit_less(e, f, extent));
+    from[axis] = extent == 1 ? 0 : f;
+    in[1] = write_value_at(w, x, from, emit_both(e, guard, in[0]));
+    return in[0] == NEST_NONE ? in[1]
+                              : emit_op(e, IR_select, ir_dtype_of(w->s->g, x), 3, in, NULL);
+}
+
 nest_id write_concatenate(struct writer *w, const struct ir_node *n, const form_id *at,
                           nest_id guard)
 {

@@ -126,6 +126,8 @@ nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return write_slice(w, n, at, guard);
     case IR_pad:
         return write_pad(w, n, at, guard);
+    case IR_shear:
+        return write_shear(w, n, at, guard);
     case IR_concatenate:
         return write_concatenate(w, n, at, guard);
     case IR_dynamic_slice:

@@ -158,7 +158,7 @@ static const char main_function[] =
     "  return %109, %0, %110, %105\n"
     "}\n";
 
-// Places that are data, and a routine.
+// Places that are data, a routine, and windows.
 static const char *const places =
     "jot ir 1\n"
     "function @0 places(%0: f32[5,4], %1: i32[3,1], %2: f32[3,4], %3: i64[]) {\n"
@@ -180,7 +180,8 @@ static const char *const places =
     "  check %12 {message=\"a \\\"scatter\\\"\", place=\"a.c:3\"}\n"
     "  %13 = fft %11 {sizes=[4], mode=2} : c64[5,3]\n"
     "  %14 = fft %13 {sizes=[5, 4], mode=3} : f32[5,4]\n"
-    "  return %14\n"
+    "  %15 = shear %14 {axis=0, along=1, offset=-2, step=1, length=6} : f32[6,4]\n"
+    "  return %15\n"
     "}\n";
 
 static char whole[sizeof functions + sizeof main_function];

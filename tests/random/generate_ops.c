@@ -139,7 +139,7 @@ ir_id make_layout(struct maker *k)
     const int64_t *dims = dims_in(k, x);
     int64_t a[MOST_AXES + 1], c[MOST_AXES + 1], e[MOST_AXES + 1];
     struct ir_builder *b = &k->b;
-    switch (draw(k, 8)) {
+    switch (draw(k, 9)) {
     case 0: // a new axis
         if (count_in(k, x) > 200 || t.rank == MOST_AXES)
             return IR_NONE;
@@ -206,6 +206,14 @@ ir_id make_layout(struct maker *k)
                 in[i] = y;
         }
         return ir_concatenate(b, 2 + (int)draw(k, 2), in, axis);
+    }
+    case 7: { // windows, or what they were made of
+        if (t.rank < 2 || count_in(k, x) > 400)
+            return IR_NONE;
+        int axis = (int)draw(k, t.rank), along = (int)draw(k, t.rank - 1u);
+        return ir_shear(b, x, axis, along + (along >= axis), (int64_t)draw(k, 5) - 2,
+                        (int64_t)draw(k, 5) - 2,
+                        (int64_t)draw(k, 2u * (uint64_t)dims[axis] + 1));
     }
     default:
         if (t.rank == 0)

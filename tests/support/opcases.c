@@ -323,6 +323,25 @@ static void add_pad(struct maker *k)
              2, (struct shape[]){SHAPE(5, 2), scalar});
 }
 
+static void add_one_shear(struct maker *k, struct shape x, int axis, int along, int offset,
+                          int step, int length)
+{
+    add_one(k, IR_shear,
+            ir_attrs(k->m, IR_INT(axis, axis), IR_INT(along, along), IR_INT(offset, offset),
+                     IR_INT(step, step), IR_INT(length, length)),
+            x);
+}
+
+static void add_shear(struct maker *k)
+{
+    add_one_shear(k, SHAPE(7, 3), 0, 1, 0, 2, 3);
+    add_one_shear(k, SHAPE(3, 2, 5), 2, 0, -2, 1, 6);
+    add_one_shear(k, SHAPE(4, 3), 0, 1, 3, -2, 5);
+    add_one_shear(k, SHAPE(3, 1), 0, 1, 9, 1, 2);
+    add_one_shear(k, SHAPE(0, 2), 0, 1, 0, 1, 2);
+    add_one_shear(k, SHAPE(2, 0), 0, 1, 0, 1, 2);
+}
+
 static void add_concatenate(struct maker *k)
 {
     add_case(k, IR_concatenate, ir_attrs(k->m, IR_INT(axis, 0)), 3,
@@ -563,6 +582,9 @@ static void add_op(struct maker *k, enum ir_op op)
         return;
     case IR_pad:
         add_pad(k);
+        return;
+    case IR_shear:
+        add_shear(k);
         return;
     case IR_concatenate:
         add_concatenate(k);

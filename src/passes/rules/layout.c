@@ -103,6 +103,17 @@ void transpose_pad(struct transpose *c)
     transpose_give(c, 1, ir_select(B, mask, CT, ir_scalar_like(B, CT, 0)));
 }
 
+// Sheared back: what was outside is dropped.
+void transpose_shear(struct transpose *c)
+{
+    const struct ir_attrs *a = c->n->attrs;
+    int axis = (int)ir_attr_int(a, IR_KEY_axis);
+    transpose_give(c, 0,
+                   ir_shear(B, CT, axis, (int)ir_attr_int(a, IR_KEY_along),
+                            -ir_attr_int(a, IR_KEY_offset), -ir_attr_int(a, IR_KEY_step),
+                            ir_dims(B->module, transpose_type(c, 0))[axis]));
+}
+
 void transpose_concatenate(struct transpose *c)
 {
     int axis = (int)ir_attr_int(c->n->attrs, IR_KEY_axis), rank = ir_type_in(B, CT).rank;
@@ -236,6 +247,14 @@ void batch_pad(struct batch *c)
     shifted(ir_dims(B->module, ir_type_in(B, mask)), rank, 1, 0, dims);
     c->y[0] = ir_select(B, ir_reshape(B, mask, rank + 1, dims),
                         ir_reshape(B, c->x[1], rank + 1, ones), padded);
+}
+
+void batch_shear(struct batch *c)
+{
+    const struct ir_attrs *a = c->n->attrs;
+    c->y[0] = ir_shear(B, c->x[0], (int)ir_attr_int(a, IR_KEY_axis) + 1,
+                       (int)ir_attr_int(a, IR_KEY_along) + 1, ir_attr_int(a, IR_KEY_offset),
+                       ir_attr_int(a, IR_KEY_step), ir_attr_int(a, IR_KEY_length));
 }
 
 void batch_concatenate(struct batch *c)

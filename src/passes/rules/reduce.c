@@ -202,6 +202,20 @@ static ir_id keep_axes(struct ir_builder *b, ir_id y, struct ir_type operand, in
     return ir_reshape(b, y, operand.rank, dims);
 }
 
+// The tangent of the first winner in row-major order of the axes, as pooling wants it.
+static void jvp_first_winner(struct jvp *c, int n, const int64_t *axes)
+{
+    ir_id x = gather_axes(B, c->x[0], n, axes), dx = gather_axes(B, c->dx[0], n, axes);
+    if (x == IR_NONE || dx == IR_NONE)
+        return;
+    enum ir_op op = c->n.op == IR_reduce_max ? IR_argmax : IR_argmin;
+    struct ir_type t = ir_type_in(B, x);
+    ir_id winner = keep_axes(B, ir_arg(B, op, x, 0, JOT_I32), t, 1, (int64_t[]){0});
+    ir_id wins = ir_eq(B, ir_iota(B, ir_type_with(t, JOT_I32), 0), winner);
+    ir_id won = ir_select(B, wins, dx, ir_scalar_like(B, dx, 0));
+    c->dy[0] = ir_reduce(B, IR_reduce_sum, won, 1, (int64_t[]){0});
+}
+
 // The tangents of all winners, divided equally; also of reduce_min.
 void jvp_reduce_max(struct jvp *c)
 {
@@ -210,6 +224,10 @@ void jvp_reduce_max(struct jvp *c)
     struct ir_type t = ir_type_in(B, c->x[0]);
     if (ir_count(B->module, t) == 0)
         return; // nobody wins
+    if (ir_attr_int_or(c->n.attrs, IR_KEY_first, 0)) {
+        jvp_first_winner(c, n, axes);
+        return;
+    }
     ir_id wins = ir_eq(B, c->x[0], keep_axes(B, c->y[0], t, n, axes));
     ir_id count = ir_reduce(B, IR_reduce_sum, ir_convert(B, wins, ir_dtype(t)), n, axes);
     ir_id won = ir_select(B, wins, c->dx[0], ir_scalar_like(B, c->x[0], 0));
@@ -248,7 +266,9 @@ void batch_reduce(struct batch *c)
     int64_t moved[IR_MAX_RANK];
     for (int i = 0; i < n; i++)
         moved[i] = axes[i] + 1;
-    c->y[0] = ir_reduce(B, c->n->op, c->x[0], n, moved);
+    bool first = ir_attr_int_or(c->n->attrs, IR_KEY_first, 0) != 0;
+    c->y[0] = first ? ir_reduce_first(B, c->n->op, c->x[0], n, moved)
+                    : ir_reduce(B, c->n->op, c->x[0], n, moved);
 }
 
 void batch_arg(struct batch *c)
