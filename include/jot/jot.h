@@ -23,8 +23,8 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, indexing.h, random.h,
-// transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, indexing.h,
+// windows.h, random.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
 // dlpack.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
@@ -46,5 +46,6 @@
 #include "jot/status.h"
 #include "jot/trace.h"
 #include "jot/transform.h"
+#include "jot/windows.h"
 
 #endif

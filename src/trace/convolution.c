@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions: windows of x times w, as one product of matrices.
+//
+//     out[n, p, o] = sum_{k, i} windows(pad(x))[n, p, k, i] w[k, i, o]
+//
+// The windows are put into memory where the product is one for the library, and are never there in
+// a kernel of its own.  Where the features of x are its last axis, they stay last in the rows of the
+// left factor; else the last axis of the image is the last of the right one: what is copied into a
+// matrix, and back in the derivative, is copied by runs.
+#include "trace/windows.h"
+
+#include <string.h>
+
+struct convolution {
+    const char *name;
+    jot_value v[2];
+    int n_spatial;
+    int64_t x_axes[IR_MAX_RANK], w_axes[IR_MAX_RANK], out_axes[IR_MAX_RANK]; // batch or out,
+        // features or in, spatial ones in the order of w
+    int64_t stride[IR_MAX_RANK], low[IR_MAX_RANK], high[IR_MAX_RANK];
+    int64_t lhs_dilation[IR_MAX_RANK], rhs_dilation[IR_MAX_RANK];
+    jot_padding padding;
+    bool is_padded;
+    int64_t feature_groups, batch_groups;
+    int precision;
+};
+
+// ---------------------------------------------------------------------------------------
+// Letters
+
+static bool read_letters(const struct convolution *c, const char *which, const char *letters,
+                         jot_value x, char first, char second, const char *spatial,
+                         int64_t *out, jot_value *error)
+{
+    int rank = trace_type(x).rank, n = (int)strnlen(letters, IR_MAX_RANK + 1);
+    if (n != rank) {
+        *error = trace_fail(c->name, JOT_ERR_ARGUMENT, "%s: \"%s\" names %d axes, %s has %d",
+                            which, letters, n, trace_type_text(x), rank);
+        return false;
+    }
+    for (int i = 0; i < rank; i++)
+        out[i] = -1;
+    for (int i = 0; i < n; i++) {
+        const char *place = strchr(spatial, letters[i]);
+        int to = letters[i] == first    ? 0
+                 : letters[i] == second ? 1
+                 : place                ? 2 + (int)(place - spatial)
+                                        : -1;
+        if (to < 0 || out[to] >= 0) {
+            *error = trace_fail(c->name, JOT_ERR_ARGUMENT,
+                                "%s: \"%s\" should have each of %c, %c%s%s once", which,
+                                letters, first, second, *spatial ? " and " : "", spatial);
+            return false;
+        }
+        out[to] = i;
+    }
+    return true;
+}
+
+// The letters that are not the two.
+static void spatial_letters(const char *letters, char first, char second, char *out)
+{
+    int n = 0;
+    for (; *letters && n < IR_MAX_RANK; letters++)
+        if (*letters != first && *letters != second)
+            out[n++] = *letters;
+    out[n] = 0;
+}
+
+static const char *const default_letters[][2][3] = {
+    {{"NC", "OI", "NC"}, {"NC", "IO", "NC"}},
+    {{"NCH", "OIH", "NCH"}, {"NHC", "HIO", "NHC"}},
+    {{"NCHW", "OIHW", "NCHW"}, {"NHWC", "HWIO", "NHWC"}},
+    {{"NCDHW", "OIDHW", "NCDHW"}, {"NDHWC", "DHWIO", "NDHWC"}},
+};
+
+static bool read_axes(struct convolution *c, const jot_conv_options *o, bool features_last,
+                      jot_value *error)
+{
+    char spatial[IR_MAX_RANK + 1];
+    int rank = trace_type(c->v[0]).rank;
+    c->n_spatial = rank - 2;
+    if (rank != trace_type(c->v[1]).rank || rank < 2) {
+        *error = trace_fail(c->name, JOT_ERR_SHAPE,
+                            "%s and %s: both have a batch, or features out, features, and "
+                            "the same spatial axes",
+                            trace_type_text(c->v[0]), trace_type_text(c->v[1]));
+        return false;
+    }
+    if (c->n_spatial > 3 && !(o->x && o->w && o->out)) {
+        *error = trace_fail(c->name, JOT_ERR_ARGUMENT,
+                            "%d spatial axes: .x, .w and .out name them", c->n_spatial);
+        return false;
+    }
+    const char *const *usual =
+        default_letters[c->n_spatial > 3 ? 0 : c->n_spatial][features_last];
+    const char *x = o->x ? o->x : usual[0], *w = o->w ? o->w : usual[1];
+    spatial_letters(w, 'O', 'I', spatial);
+    return read_letters(c, "w", w, c->v[1], 'O', 'I', spatial, c->w_axes, error) &&
+           read_letters(c, "x", x, c->v[0], 'N', 'C', spatial, c->x_axes, error) &&
+           read_letters(c, "out", o->out ? o->out : usual[2], c->v[0], 'N', 'C', spatial,
+                        c->out_axes, error);
+}
+
+// ---------------------------------------------------------------------------------------
+// Options
+
+static const int64_t *dims_of(const struct convolution *c, int i)
+{
+    return ir_dims(trace_top()->module, trace_type(c->v[i]));
+}
+
+static bool read_group(const char *name, const char *what, int64_t given, int64_t *out,
+                       jot_value *error)
+{
+    *out = given ? given : 1;
+    if (given >= 0)
+        return true;
+    *error =
+        trace_fail(name, JOT_ERR_ARGUMENT, "%s is %lld: at least 1", what, (long long)given);
+    return false;
+}
+
+static bool divides(const struct convolution *c, int64_t groups, const char *what, int64_t n,
+                    jot_value *error)
+{
+    if (n % groups == 0)
+        return true;
+    *error = trace_fail(c->name, JOT_ERR_SHAPE, "%lld groups do not divide the %lld %s",
+                        (long long)groups, (long long)n, what);
+    return false;
+}
+
+static bool read_groups(struct convolution *c, const jot_conv_options *o, jot_value *error)
+{
+    if (!read_group(c->name, "feature_group_count", o->feature_group_count, &c->feature_groups,
+                    error) ||
+        !read_group(c->name, "batch_group_count", o->batch_group_count, &c->batch_groups,
+                    error))
+        return false;
+    if (c->feature_groups > 1 && c->batch_groups > 1) {
+        *error = trace_fail(c->name, JOT_ERR_ARGUMENT,
+                            "groups of features and of the batch: "
+                            "one of them");
+        return false;
+    }
+    int64_t features = dims_of(c, 0)[c->x_axes[1]], in = dims_of(c, 1)[c->w_axes[1]];
+    if (!divides(c, c->feature_groups, "features of x", features, error) ||
+        !divides(c, c->batch_groups, "of the batch", dims_of(c, 0)[c->x_axes[0]], error) ||
+        !divides(c, c->feature_groups * c->batch_groups, "features out",
+                 dims_of(c, 1)[c->w_axes[0]], error))
+        return false;
+    if (features / c->feature_groups == in)
+        return true;
+    *error = trace_fail(
+        c->name, JOT_ERR_SHAPE, "x has %lld features%s and w takes %lld: %s with %s",
+        (long long)(features / c->feature_groups), c->feature_groups > 1 ? " in a group" : "",
+        (long long)in, trace_type_text(c->v[0]), trace_type_text(c->v[1]));
+    return false;
+}
+
+static bool read_lists(struct convolution *c, const jot_conv_options *o, jot_value *error)
+{
+    const char *name = c->name, *axes = "spatial axes";
+    int n = c->n_spatial;
+    c->padding = o->padding;
+    c->is_padded = o->low || o->high;
+    return trace_window_list(name, "strides", o->strides, n, axes, 1, 1, c->stride, error) &&
+           trace_window_list(name, "low", o->low, n, axes, -INT32_MAX, 0, c->low, error) &&
+           trace_window_list(name, "high", o->high, n, axes, -INT32_MAX, 0, c->high, error) &&
+           trace_window_list(name, "lhs_dilation", o->lhs_dilation, n, axes, 1, 1,
+                             c->lhs_dilation, error) &&
+           trace_window_list(name, "rhs_dilation", o->rhs_dilation, n, axes, 1, 1,
+                             c->rhs_dilation, error);
+}
+
+static bool open_convolution(const char *name, jot_value x, jot_value w,
+                             const jot_conv_options *o, bool features_last,
+                             struct convolution *c, struct trace_promoted *p, jot_value *error)
+{
+    *c = (struct convolution){.name = name, .v = {x, w}};
+    if (!trace_ready(name, 2, c->v, error) || !trace_promote(name, "num", 2, c->v, p, error))
+        return false;
+    if ((unsigned)o->precision > JOT_PRECISION_3TF32) {
+        *error =
+            trace_fail(name, JOT_ERR_ARGUMENT, "there is no precision %d", (int)o->precision);
+        return false;
+    }
+    c->precision = o->precision ? (int)o->precision : trace_top()->root->precision;
+    return read_axes(c, o, features_last, error) && read_groups(c, o, error) &&
+           read_lists(c, o, error);
+}
+
+// ---------------------------------------------------------------------------------------
+// The product
+
+static ir_id transposed(ir_id x, const int64_t *axes)
+{
+    return ir_transpose(trace_builder(), x, axes);
+}
+
+// Groups of an axis of x in front, and what is left of the axis in its place.
+static ir_id grouped(ir_id x, int axis, int64_t groups)
+{
+    struct ir_builder *b = trace_builder();
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK];
+    if (x == IR_NONE)
+        return IR_NONE;
+    struct ir_type t = ir_type_in(b, x);
+    int at = groups == 1 ? 0 : axis; // of the axis of groups
+    for (int i = 0; i < t.rank; i++)
+        dims[i < at ? i : i + 1] = ir_dims(b->module, t)[i];
+    dims[at] = groups;
+    dims[axis + 1] /= groups;
+    for (int i = 0; i <= t.rank; i++)
+        axes[i] = i == 0 ? at : i <= at ? i - 1 : i;
+    return transposed(ir_reshape(b, x, t.rank + 1, dims), axes);
+}
+
+struct layout {
+    bool features_last;
+    int64_t groups, batch, in, out;     // the last three of one group
+    struct trace_window w[IR_MAX_RANK]; // by axis of x with groups in front
+    int64_t kernel, places;             // elements
+};
+
+// Windows by axis of [groups, batch, spatial, features] or [groups, features, batch, spatial].
+static bool place_windows(const struct convolution *c, struct layout *l, jot_value *error)
+{
+    int first = l->features_last ? 2 : 3;
+    for (int i = 0; i < c->n_spatial + 3; i++)
+        l->w[i] = (struct trace_window){.size = 1, .stride = 1, .base = 1, .dilation = 1};
+    l->kernel = l->places = 1;
+    for (int i = 0; i < c->n_spatial; i++) {
+        struct trace_window *w = &l->w[first + i];
+        int axis = (int)c->x_axes[2 + i];
+        *w = (struct trace_window){.size = dims_of(c, 1)[c->w_axes[2 + i]],
+                                   .stride = c->stride[i],
+                                   .low = c->low[i],
+                                   .high = c->high[i],
+                                   .base = c->lhs_dilation[i],
+                                   .dilation = c->rhs_dilation[i]};
+        if (c->padding && w->base > 1) {
+            *error =
+                trace_fail(c->name, JOT_ERR_ARGUMENT,
+                           "a kind of padding with lhs_dilation: give low and high, or use "
+                           "jot_conv_transpose");
+            return false;
+        }
+        if (!trace_window_place(c->name, c->v[0], axis, dims_of(c, 0)[axis], c->padding,
+                                c->is_padded, w, error))
+            return false;
+        l->kernel *= w->size;
+        l->places *= w->places;
+    }
+    return true;
+}
+
+// The windows of x as matrices: [groups, batch * places, kernel * in], or features first [groups,
+// in * kernel, batch * places].
+static ir_id window_matrix(const struct convolution *c, struct layout *l, ir_id x)
+{
+    struct ir_builder *b = trace_builder();
+    int n = c->n_spatial, unused;
+    int64_t axes[IR_MAX_RANK];
+    int batch = l->features_last ? 0 : 1, features = l->features_last ? n + 1 : 0;
+    axes[batch] = c->x_axes[0];
+    axes[features] = c->x_axes[1];
+    for (int i = 0; i < n; i++)
+        axes[batch + 1 + i] = c->x_axes[2 + i];
+    x = transposed(x, axes);
+    x = grouped(x, c->batch_groups > 1 ? batch : features, l->groups);
+    if (x == IR_NONE)
+        return IR_NONE;
+    const int64_t *dims = ir_dims(b->module, ir_type_in(b, x));
+    for (int i = 0; i < n + 3; i++)
+        if (i < (l->features_last ? 2 : 3) || i >= (l->features_last ? 2 : 3) + n)
+            l->w[i].places = dims[i];
+    x = trace_window_pad(x, ir_scalar_like(b, x, 0), l->w);
+    x = trace_windows(x, l->w, l->features_last ? n + 2 : 2, &unused);
+    int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
+    return ir_reshape(b, x, 3,
+                      l->features_last ? (int64_t[]){l->groups, rows, columns}
+                                       : (int64_t[]){l->groups, columns, rows});
+}
+
+// w as [groups, kernel * in, out], or features first [groups, out, in * kernel].
+static ir_id kernel_matrix(const struct convolution *c, const struct layout *l, ir_id w)
+{
+    int n = c->n_spatial, out = l->features_last ? n + 1 : 0, in = l->features_last ? n : 1;
+    int64_t axes[IR_MAX_RANK], columns = l->kernel * l->in;
+    axes[out] = c->w_axes[0];
+    axes[in] = c->w_axes[1];
+    for (int i = 0; i < n; i++)
+        axes[(l->features_last ? 0 : 2) + i] = c->w_axes[2 + i];
+    w = grouped(transposed(w, axes), out, l->groups);
+    return ir_reshape(trace_builder(), w, 3,
+                      l->features_last ? (int64_t[]){l->groups, columns, l->out}
+                                       : (int64_t[]){l->groups, l->out, columns});
+}
+
+// A matrix without its groups if there is one.
+static ir_id ungrouped(ir_id x, int64_t groups)
+{
+    struct ir_builder *b = trace_builder();
+    if (x == IR_NONE || groups > 1)
+        return x;
+    return ir_reshape(b, x, 2, ir_dims(b->module, ir_type_in(b, x)) + 1);
+}
+
+static ir_id multiply(const struct convolution *c, const struct layout *l, ir_id windows,
+                      ir_id kernel)
+{
+    windows = ungrouped(windows, l->groups);
+    kernel = ungrouped(kernel, l->groups);
+    int64_t batch = 0, first = l->groups > 1, second = first + 1;
+    struct ir_dot d = {.n_batch = l->groups > 1,
+                       .lhs_batch = &batch,
+                       .rhs_batch = &batch,
+                       .n_contract = 1,
+                       .lhs_contract = &second,
+                       .rhs_contract = &first,
+                       .precision = c->precision};
+    return l->features_last ? ir_dot_general(trace_builder(), windows, kernel, &d)
+                            : ir_dot_general(trace_builder(), kernel, windows, &d);
+}
+
+// The product, [groups, batch, places, out] or [groups, out, batch, places], in the order asked for.
+static ir_id in_order(const struct convolution *c, const struct layout *l, ir_id y)
+{
+    struct ir_builder *b = trace_builder();
+    int n = c->n_spatial, first = l->features_last ? 2 : 3, rank = n + 3;
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], size[IR_MAX_RANK];
+    int batch = l->features_last ? 1 : 2, out = l->features_last ? n + 2 : 1, next = 0;
+    dims[0] = l->groups;
+    dims[batch] = l->batch;
+    dims[out] = l->out;
+    for (int i = 0; i < n; i++)
+        dims[first + i] = l->w[first + i].places;
+    y = ir_reshape(b, y, rank, dims);
+    for (int i = 0; i < n + 2; i++) { // axis i of the result
+        int role = 0;
+        while (c->out_axes[role] != i)
+            role++;
+        if (role == 1)
+            axes[next++] = 0;
+        axes[next++] = role == 0 ? batch : role == 1 ? out : first + role - 2;
+        size[i] = role == 1 ? l->groups * l->out : dims[axes[next - 1]];
+    }
+    return ir_reshape(b, transposed(y, axes), n + 2, size);
+}
+
+static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
+{
+    jot_value error;
+    const int64_t *x = dims_of(c, 0), *w = dims_of(c, 1);
+    struct layout l = {.features_last = c->x_axes[1] == c->n_spatial + 1 && c->n_spatial,
+                       .groups = c->feature_groups * c->batch_groups,
+                       .batch = x[c->x_axes[0]] / c->batch_groups,
+                       .in = w[c->w_axes[1]]};
+    l.out = w[c->w_axes[0]] / l.groups;
+    for (int i = 0; i < 2; i++)
+        if (!trace_fits(c->name, c->v[i], p->dtype, &error))
+            return error;
+    if (!place_windows(c, &l, &error))
+        return error;
+    ir_id windows = window_matrix(c, &l, trace_operand(c->v[0], p->dtype));
+    ir_id kernel = kernel_matrix(c, &l, trace_operand(c->v[1], p->dtype));
+    ir_id y = multiply(c, &l, windows, kernel);
+    return trace_result(c->name, y == IR_NONE ? y : in_order(c, &l, y), p->weak);
+}
+
+static const jot_conv_options no_options;
+
+static jot_value conv_general_dilated(jot_value x, jot_value w, const jot_conv_options *o)
+{
+    struct convolution c;
+    struct trace_promoted p;
+    jot_value error;
+    if (!open_convolution("jot_conv_general_dilated", x, w, o ? o : &no_options, false, &c, &p,
+                          &error))
+        return error;
+    return convolve(&c, &p);
+}
+
+jot_value jot_conv_general_dilated_with(jot_value x, jot_value w,
+                                        const jot_conv_options *options)
+{
+    TRACE_RETURN(conv_general_dilated(x, w, options));
+}
+
+// ---------------------------------------------------------------------------------------
+// Transposed
+
+// Zeros around x for a kernel of k, dilated, spread by s: so that a convolution by s would go from
+// the result to x.
+static void transposed_padding(jot_padding padding, int64_t k, int64_t s, int64_t *low,
+                               int64_t *high)
+{
+    int64_t total = k + s - 2, more = k > s ? k - s : 0;
+    if (padding == JOT_PADDING_VALID) {
+        *low = k - 1;
+        *high = total + more - *low;
+    } else {
+        *low = s > k - 1 ? k - 1 : (total + 1) / 2;
+        *high = total - *low;
+    }
+}
+
+// w reversed along its spatial axes.
+static jot_value reversed(const struct convolution *c)
+{
+    struct ir_builder *b = trace_builder();
+    int64_t axes[IR_MAX_RANK];
+    int n = 0;
+    for (int i = 0; i < c->n_spatial + 2; i++)
+        if (i != c->w_axes[0] && i != c->w_axes[1])
+            axes[n++] = i;
+    return trace_like(c->name, c->v[1], ir_rev(b, trace_kept(c->v[1]), n, axes));
+}
+
+static void exchange_letters(const char *w, char *out)
+{
+    size_t i = 0;
+    for (; w[i] && i < IR_MAX_RANK; i++)
+        out[i] = w[i];
+    out[i] = 0;
+    for (i = 0; out[i]; i++)
+        out[i] = out[i] == 'O' ? 'I' : out[i] == 'I' ? 'O' : out[i];
+}
+
+static jot_value conv_transpose(jot_value x, jot_value w, const jot_conv_options *given)
+{
+    const char *name = "jot_conv_transpose";
+    struct convolution c;
+    struct trace_promoted p;
+    jot_value error;
+    char letters[IR_MAX_RANK + 1];
+    jot_conv_options o = given ? *given : no_options;
+    if (o.lhs_dilation)
+        return trace_fail(name, JOT_ERR_ARGUMENT, "lhs_dilation is what strides are here");
+    if (o.padding && (o.low || o.high))
+        return trace_fail(name, JOT_ERR_ARGUMENT,
+                          "both a kind of padding and low and high: one of them");
+    if (!trace_ready(name, 1, &w, &error))
+        return error;
+    int rank = trace_type(w).rank;
+    if (o.transpose_kernel && (o.w || (rank >= 2 && rank <= 5))) {
+        exchange_letters(o.w ? o.w : default_letters[rank - 2][1][1], letters);
+        o.w = letters;
+    }
+    jot_padding padding = o.padding;
+    o.padding = JOT_PADDING_VALID;
+    if (!open_convolution(name, x, w, &o, true, &c, &p, &error))
+        return error;
+    if (o.transpose_kernel)
+        c.v[1] = reversed(&c);
+    for (int i = 0; i < c.n_spatial; i++) {
+        int64_t size = dims_of(&c, 1)[c.w_axes[2 + i]];
+        int64_t span = size ? (size - 1) * c.rhs_dilation[i] + 1 : 0;
+        c.lhs_dilation[i] = c.stride[i];
+        if (!c.is_padded)
+            transposed_padding(padding, span, c.stride[i], &c.low[i], &c.high[i]);
+        c.stride[i] = 1;
+    }
+    return trace_is_error(c.v[1]) ? c.v[1] : convolve(&c, &p);
+}
+
+jot_value jot_conv_transpose_with(jot_value x, jot_value w, const jot_conv_options *options)
+{
+    TRACE_RETURN(conv_transpose(x, w, options));
+}
+
+// ---------------------------------------------------------------------------------------
+// Patches
+
+// Roles and options of a convolution of x with a filter of these extents.
+static bool read_patches(struct convolution *c, const jot_conv_options *o, jot_value *error)
+{
+    char spatial[IR_MAX_RANK + 1];
+    int rank = trace_type(c->v[0]).rank;
+    c->n_spatial = rank - 2;
+    if (rank < 2 || (rank > 5 && !o->x)) {
+        *error = trace_fail(c->name, JOT_ERR_SHAPE,
+                            "%s: it has a batch, features, and up to 3 spatial axes",
+                            trace_type_text(c->v[0]));
+        return false;
+    }
+    const char *x = o->x ? o->x : default_letters[rank - 2][0][0];
+    spatial_letters(x, 'N', 'C', spatial);
+    return read_letters(c, "x", x, c->v[0], 'N', 'C', spatial, c->x_axes, error) &&
+           read_letters(c, "out", o->out ? o->out : x, c->v[0], 'N', 'C', spatial, c->out_axes,
+                        error) &&
+           read_lists(c, o, error);
+}
+
+static jot_value patches(jot_value x, const int64_t *filter, const jot_conv_options *given)
+{
+    struct convolution c = {.name = "jot_conv_general_dilated_patches", .v = {x}};
+    const jot_conv_options *o = given ? given : &no_options;
+    struct trace_window w[IR_MAX_RANK];
+    int64_t sizes[IR_MAX_RANK], dims[IR_MAX_RANK], axes[IR_MAX_RANK], back[IR_MAX_RANK];
+    jot_value error;
+    if (!trace_ready(c.name, 1, c.v, &error) || !read_patches(&c, o, &error) ||
+        !trace_window_list(c.name, "the filter", filter, c.n_spatial, "spatial axes", 1, 1,
+                           sizes, &error))
+        return error;
+    struct ir_builder *b = trace_builder();
+    dims[0] = dims_of(&c, 0)[c.x_axes[0]];
+    dims[1] = dims_of(&c, 0)[c.x_axes[1]];
+    for (int i = 0; i < c.n_spatial + 2; i++) {
+        int k = i - 2, axis = (int)c.x_axes[i];
+        axes[i] = axis;
+        back[c.out_axes[i]] = i;
+        w[i] = (struct trace_window){1, 1, 0, 0, 1, 1, dims_of(&c, 0)[axis]};
+        if (i < 2)
+            continue;
+        w[i] = (struct trace_window){.size = sizes[k],
+                                     .stride = c.stride[k],
+                                     .low = c.low[k],
+                                     .high = c.high[k],
+                                     .base = c.lhs_dilation[k],
+                                     .dilation = c.rhs_dilation[k]};
+        if (!trace_window_place(c.name, c.v[0], axis, dims_of(&c, 0)[axis], c.padding,
+                                c.is_padded, &w[i], &error))
+            return error;
+        dims[1] *= sizes[k];
+        dims[i] = w[i].places;
+    }
+    int unused;
+    ir_id y = transposed(trace_kept(c.v[0]), axes);
+    y = y == IR_NONE ? y : trace_window_pad(y, ir_scalar_like(b, y, 0), w);
+    y = trace_windows(y, w, 2, &unused);
+    return trace_like(c.name, c.v[0],
+                      transposed(ir_reshape(b, y, c.n_spatial + 2, dims), back));
+}
+
+jot_value jot_conv_general_dilated_patches_with(jot_value x, const int64_t *filter,
+                                                const jot_conv_options *options)
+{
+    TRACE_RETURN(patches(x, filter, options));
+}

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows, reductions over them, and pooling.
+#include "trace/windows.h"
+
+#include "jot/transform.h"
+
+#include <math.h>
+
+// ---------------------------------------------------------------------------------------
+// Windows
+
+bool trace_window_list(const char *name, const char *what, const int64_t *list, int n,
+                       const char *axes, int64_t least, int64_t otherwise, int64_t *out,
+                       jot_value *out_error)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        out[i] = otherwise;
+    if (!list)
+        return true;
+    while (count <= n && list[count] != JOT_END)
+        count++;
+    if (count != n) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%s has %s%d numbers for %d %s", what,
+                                count > n ? "at least " : "", count, n, axes);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        out[i] = list[i];
+        if (list[i] >= least && list[i] <= INT32_MAX && list[i] >= -INT32_MAX)
+            continue;
+        if (list[i] < least)
+            *out_error =
+                trace_fail(name, JOT_ERR_ARGUMENT, "number %d of %s is %lld: at least %lld", i,
+                           what, (long long)list[i], (long long)least);
+        else
+            *out_error =
+                trace_fail(name, JOT_ERR_ARGUMENT, "number %d of %s is %lld: too large", i,
+                           what, (long long)list[i]);
+        return false;
+    }
+    return true;
+}
+
+bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
+                        jot_padding padding, bool is_padded, struct trace_window *w,
+                        jot_value *out_error)
+{
+    if ((unsigned)padding > JOT_PADDING_SAME_LOWER) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "there is no padding %d", (int)padding);
+        return false;
+    }
+    if (padding && is_padded) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                "both a kind of padding and low and high: one of them");
+        return false;
+    }
+    int64_t span = w->size ? (w->size - 1) * w->dilation + 1 : 0;
+    if (padding) {
+        int64_t count = extent / w->stride + (extent % w->stride != 0);
+        int64_t total = count ? (count - 1) * w->stride + span - extent : 0;
+        total = total > 0 ? total : 0;
+        w->low = padding == JOT_PADDING_SAME ? total / 2 : total - total / 2;
+        w->high = total - w->low;
+    }
+    int64_t padded = (extent ? (extent - 1) * w->base + 1 : 0) + w->low + w->high;
+    w->places = padded < span ? 0 : (padded - span) / w->stride + 1;
+    if (padded >= span || extent == 0)
+        return true;
+    *out_error = trace_fail(
+        name, JOT_ERR_SHAPE, "a window of %lld%s does not fit axis %d of %s, which has %lld%s",
+        (long long)span, w->dilation > 1 ? ", dilated," : "", axis, trace_type_text(x),
+        (long long)padded, padded == extent ? "" : " padded");
+    return false;
+}
+
+ir_id trace_window_pad(ir_id x, ir_id padding, const struct trace_window *w)
+{
+    int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], interior[IR_MAX_RANK];
+    bool any = false;
+    for (int i = 0; x != IR_NONE && i < ir_type_in(trace_builder(), x).rank; i++) {
+        low[i] = w[i].low;
+        high[i] = w[i].high;
+        interior[i] = w[i].base - 1;
+        any |= low[i] || high[i] || interior[i];
+    }
+    return any ? ir_pad(trace_builder(), x, padding, low, high, interior) : x;
+}
+
+// Windows side by side: axes of places and windows by a reshape.
+static ir_id tiles(ir_id x, const struct trace_window *w, int at)
+{
+    struct ir_builder *b = trace_builder();
+    struct ir_type t = ir_type_in(b, x);
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], dims[IR_MAX_RANK];
+    int64_t axes[IR_MAX_RANK], within[IR_MAX_RANK];
+    int rank = 0, n_within = 0, n_axes = 0;
+    for (int i = 0; i < t.rank; i++) {
+        limits[i] = w[i].places * w[i].stride;
+        dims[rank++] = w[i].places;
+        if (w[i].size == 1)
+            continue;
+        within[n_within++] = rank;
+        dims[rank++] = w[i].size;
+    }
+    for (int i = 0, from = 0; i <= t.rank; i++) {
+        for (int k = 0; i == at && k < n_within; k++)
+            axes[n_axes++] = within[k];
+        if (i < t.rank) {
+            axes[n_axes++] = from;
+            from += 1 + (w[i].size != 1);
+        }
+    }
+    x = ir_reshape(b, ir_slice(b, x, starts, limits, NULL), rank, dims);
+    return ir_transpose(b, x, axes);
+}
+
+// Each axis repeated for each place in the window, and shifted by it.
+static ir_id sheared(ir_id x, const struct trace_window *w, int at, int n)
+{
+    struct ir_builder *b = trace_builder();
+    struct ir_type t = ir_type_in(b, x);
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], strides[IR_MAX_RANK];
+    int64_t starts[IR_MAX_RANK] = {0};
+    for (int i = 0, k = at; i < t.rank; i++) {
+        axes[i] = i < at ? i : i + n;
+        dims[axes[i]] = ir_dims(b->module, t)[i];
+        if (w[i].size != 1)
+            dims[k++] = w[i].size;
+    }
+    x = ir_broadcast_in_dim(b, x, t.rank + n, dims, axes);
+    for (int i = 0; i < n; i++)
+        strides[at + i] = 1;
+    for (int i = 0, k = at; i < t.rank; i++) {
+        int64_t length = w[i].places ? (w[i].places - 1) * w[i].stride + 1 : 0;
+        strides[axes[i]] = w[i].stride;
+        dims[axes[i]] = length;
+        if (w[i].size != 1)
+            x = ir_shear(b, x, (int)axes[i], k++, 0, w[i].dilation, length);
+    }
+    return ir_slice(b, x, starts, dims, strides);
+}
+
+ir_id trace_windows(ir_id x, const struct trace_window *w, int at, int *out_n)
+{
+    bool side_by_side = true;
+    *out_n = 0;
+    if (x == IR_NONE)
+        return IR_NONE;
+    int rank = ir_type_in(trace_builder(), x).rank;
+    for (int i = 0; i < rank; i++) {
+        *out_n += w[i].size != 1;
+        side_by_side &= w[i].size == w[i].stride && w[i].dilation == 1;
+    }
+    if (rank + *out_n > IR_MAX_RANK)
+        return ir_fail(trace_builder(), JOT_ERR_SHAPE,
+                       "%d axes with those of windows: at most %d", rank + *out_n, IR_MAX_RANK);
+    return side_by_side ? tiles(x, w, at) : sheared(x, w, at, *out_n);
+}
+
+// ---------------------------------------------------------------------------------------
+// Reductions over windows
+
+struct reduction {
+    struct trace_window w[IR_MAX_RANK];
+    int rank;
+    int n; // axes of windows, the last ones of the windowed value
+    int64_t axes[IR_MAX_RANK];
+    enum ir_op op;
+    ir_id neutral;
+};
+
+// The windows that the options say, by axis.
+static bool read_windows(const char *name, jot_value x, const jot_window_options *o, bool tile,
+                         struct reduction *r, jot_value *error)
+{
+    struct ir_type t = trace_type(x);
+    const int64_t *dims = ir_dims(trace_top()->module, t);
+    int64_t lists[6][IR_MAX_RANK];
+    const char *axes = "axes of x";
+    r->rank = t.rank;
+    if (!o || !o->window) {
+        *error = trace_fail(name, JOT_ERR_ARGUMENT, "no window: .window = JOT_DIMS(...)");
+        return false;
+    }
+    int n = t.rank;
+    if (!trace_window_list(name, "window", o->window, n, axes, 1, 1, lists[0], error) ||
+        !trace_window_list(name, "strides", o->strides, n, axes, 1, 0, lists[1], error) ||
+        !trace_window_list(name, "low", o->low, n, axes, -INT32_MAX, 0, lists[2], error) ||
+        !trace_window_list(name, "high", o->high, n, axes, -INT32_MAX, 0, lists[3], error) ||
+        !trace_window_list(name, "base_dilation", o->base_dilation, n, axes, 1, 1, lists[4],
+                           error) ||
+        !trace_window_list(name, "window_dilation", o->window_dilation, n, axes, 1, 1, lists[5],
+                           error))
+        return false;
+    for (int i = 0; i < n; i++) {
+        int64_t stride = lists[1][i] ? lists[1][i] : tile ? lists[0][i] : 1;
+        r->w[i] = (struct trace_window){.size = lists[0][i],
+                                        .stride = stride,
+                                        .low = lists[2][i],
+                                        .high = lists[3][i],
+                                        .base = lists[4][i],
+                                        .dilation = lists[5][i]};
+        if (!trace_window_place(name, x, i, dims[i], o->padding, o->low || o->high, &r->w[i],
+                                error))
+            return false;
+        if (r->w[i].size != 1)
+            r->n++;
+    }
+    for (int i = 0; i < r->n; i++)
+        r->axes[i] = n + i;
+    return true;
+}
+
+// The op of a kind on numbers of the dtype, and what changes nothing under it.
+static bool read_kind(const char *name, jot_value x, jot_window_kind kind, struct reduction *r,
+                      jot_value *error)
+{
+    struct ir_builder *b = trace_builder();
+    jot_dtype d = ir_dtype(trace_kept_type(x));
+    bool is_bool = d == JOT_BOOL, is_extremum = kind >= JOT_WINDOW_MAX;
+    if ((unsigned)kind > JOT_WINDOW_MIN) {
+        *error = trace_fail(name, JOT_ERR_ARGUMENT, "there is no kind of window %d", (int)kind);
+        return false;
+    }
+    if (is_extremum && dtype_is_complex(d)) {
+        *error = trace_fail(name, JOT_ERR_DTYPE, "%s: is not defined for complex numbers",
+                            trace_type_text(x));
+        return false;
+    }
+    static const enum ir_op ops[] = {IR_reduce_sum, IR_reduce_prod, IR_reduce_max,
+                                     IR_reduce_min};
+    r->op = ops[kind];
+    if (is_bool)
+        r->op = kind == JOT_WINDOW_SUM || kind == JOT_WINDOW_MAX ? IR_reduce_or : IR_reduce_and;
+    if (!is_extremum || is_bool) {
+        r->neutral = ir_scalar_int(b, d, r->op == IR_reduce_prod || r->op == IR_reduce_and);
+        return true;
+    }
+    // That of no elements.
+    ir_id none = ir_full(b, ir_type_make(b->module, d, 1, (int64_t[]){0}), 0);
+    r->neutral = ir_reduce(b, r->op, none, 1, (int64_t[]){0});
+    return true;
+}
+
+static bool is_extremum(const struct reduction *r)
+{
+    return r->op == IR_reduce_max || r->op == IR_reduce_min;
+}
+
+static ir_id windowed(const struct reduction *r, ir_id x, ir_id padding)
+{
+    int n;
+    return trace_windows(trace_window_pad(x, padding, r->w), r->w, r->rank, &n);
+}
+
+static jot_value reduce_window(const char *name, jot_value x, jot_window_kind kind,
+                               const jot_window_options *o, bool tile)
+{
+    struct reduction r = {0};
+    jot_value error;
+    if (!trace_ready(name, 1, &x, &error) || !read_windows(name, x, o, tile, &r, &error) ||
+        !read_kind(name, x, kind, &r, &error))
+        return error;
+    struct ir_builder *b = trace_builder();
+    ir_id y = windowed(&r, trace_kept(x), r.neutral);
+    if (y != IR_NONE)
+        y = is_extremum(&r) ? ir_reduce_first(b, r.op, y, r.n, r.axes)
+                            : ir_reduce(b, r.op, y, r.n, r.axes);
+    return trace_like(name, x, y);
+}
+
+jot_value jot_reduce_window_with(jot_value x, jot_window_kind kind,
+                                 const jot_window_options *options)
+{
+    TRACE_RETURN(reduce_window("jot_reduce_window", x, kind, options, false));
+}
+
+jot_value jot_max_pool_with(jot_value x, const jot_window_options *options)
+{
+    TRACE_RETURN(reduce_window("jot_max_pool", x, JOT_WINDOW_MAX, options, true));
+}
+
+jot_value jot_min_pool_with(jot_value x, const jot_window_options *options)
+{
+    TRACE_RETURN(reduce_window("jot_min_pool", x, JOT_WINDOW_MIN, options, true));
+}
+
+static jot_value window_sum(jot_value x, const jot_window_options *options)
+{
+    TRACE_RETURN(reduce_window("jot_avg_pool", x, JOT_WINDOW_SUM, options, true));
+}
+
+jot_value jot_avg_pool_with(jot_value x, const jot_window_options *options)
+{
+    if (!dtype_is_inexact(jot_value_dtype(x)))
+        x = jot_convert(x, JOT_F32);
+    jot_value sum = window_sum(x, options);
+    if (options && options->leave_out_padding)
+        return jot_div(sum, window_sum(jot_ones_like(x), options));
+    double count = 1;
+    for (const int64_t *k = options ? options->window : NULL; k && *k != JOT_END; k++)
+        count *= (double)*k;
+    return jot_div(sum, jot_from_double(count));
+}
+
+// ---------------------------------------------------------------------------------------
+// The adjoints of extrema
+
+static bool is_selecting(const char *name, jot_window_kind kind, jot_value *error)
+{
+    if (kind == JOT_WINDOW_MAX || kind == JOT_WINDOW_MIN)
+        return true;
+    *error =
+        trace_fail(name, JOT_ERR_ARGUMENT, "it selects by JOT_WINDOW_MAX or JOT_WINDOW_MIN");
+    return false;
+}
+
+// The axes of windows as one, the last.
+static ir_id one_window_axis(const struct reduction *r, ir_id x)
+{
+    struct ir_builder *b = trace_builder();
+    int64_t dims[IR_MAX_RANK];
+    if (x == IR_NONE)
+        return IR_NONE;
+    dims[r->rank] = 1;
+    for (int i = 0; i < r->rank; i++) {
+        dims[i] = r->w[i].places;
+        dims[r->rank] *= r->w[i].size;
+    }
+    return ir_reshape(b, x, r->rank + 1, dims);
+}
+
+static jot_value gather_add(jot_value y, jot_value x, jot_window_kind kind,
+                            const jot_window_options *o)
+{
+    const char *name = "jot_select_and_gather_add";
+    jot_value v[] = {y, x}, error;
+    struct reduction r = {0};
+    if (!is_selecting(name, kind, &error) || !trace_ready(name, 2, v, &error) ||
+        !read_windows(name, v[1], o, false, &r, &error) ||
+        !read_kind(name, v[1], kind, &r, &error))
+        return error;
+    if (trace_type(v[0]).shape != trace_type(v[1]).shape)
+        return trace_fail(name, JOT_ERR_SHAPE, "%s and %s have not the same shape",
+                          trace_type_text(v[0]), trace_type_text(v[1]));
+    struct ir_builder *b = trace_builder();
+    ir_id zero = ir_scalar_like(b, trace_kept(v[0]), 0);
+    ir_id in = one_window_axis(&r, windowed(&r, trace_kept(v[1]), r.neutral));
+    ir_id from = one_window_axis(&r, windowed(&r, trace_kept(v[0]), zero));
+    if (in == IR_NONE || from == IR_NONE)
+        return trace_result(name, IR_NONE, false);
+    struct ir_type t = ir_type_in(b, in);
+    int64_t dims[IR_MAX_RANK], last = r.rank;
+    memcpy(dims, ir_dims(b->module, t), sizeof *dims * t.rank);
+    dims[last] = 1;
+    ir_id winner =
+        ir_arg(b, r.op == IR_reduce_max ? IR_argmax : IR_argmin, in, r.rank, JOT_I32);
+    ir_id wins = ir_eq(b, ir_iota(b, ir_type_with(t, JOT_I32), r.rank),
+                       ir_reshape(b, winner, t.rank, dims));
+    return trace_like(name, v[0],
+                      ir_reduce(b, IR_reduce_sum, ir_select(b, wins, from, zero), 1, &last));
+}
+
+jot_value jot_select_and_gather_add_with(jot_value y, jot_value x, jot_window_kind kind,
+                                         const jot_window_options *options)
+{
+    TRACE_RETURN(gather_add(y, x, kind, options));
+}
+
+static jot_value times_source(jot_value source, jot_value y)
+{
+    const char *name = "jot_select_and_scatter_add";
+    jot_value v[] = {source, y}, error;
+    if (!trace_ready(name, 2, v, &error))
+        return error;
+    if (trace_type(v[0]).shape != trace_type(v[1]).shape)
+        return trace_fail(name, JOT_ERR_SHAPE, "the source is %s, and the windows make %s",
+                          trace_type_text(v[0]), trace_type_text(v[1]));
+    return trace_map(IR_mul, name, 2, v);
+}
+
+static jot_value extremum_of_windows(jot_value source, jot_value x, jot_window_kind kind,
+                                     const jot_window_options *o)
+{
+    const char *name = "jot_select_and_scatter_add";
+    jot_value error;
+    if (!is_selecting(name, kind, &error))
+        return error;
+    return times_source(source, reduce_window(name, x, kind, o, false));
+}
+
+static jot_value guarded_product(jot_value source, jot_value x, jot_window_kind kind,
+                                 const jot_window_options *o)
+{
+    TRACE_RETURN(extremum_of_windows(source, x, kind, o));
+}
+
+// The gradient of <source, extrema of windows>.
+jot_value jot_select_and_scatter_add_with(jot_value source, jot_value x, jot_window_kind kind,
+                                          const jot_window_options *options)
+{
+    jot_variable_tree(1, &x);
+    jot_gradient_tree(jot_sum_axes(guarded_product(source, x, kind, options), NULL), 1, &x);
+    return x;
+}
