@@ -428,6 +428,12 @@ static jot_function rng_uniform_27(void) { return jot_fn(uniforms_27); }
     SCALED(40, 1 / 28.0, 784, 512),                                                            \
     SCALED(41, 0.04419417382415922, 512, 512), SCALED(42, 0.04419417382415922, 512, 10),       \
     ALL(0, 512), ALL(0, 512), ALL(0, 10), IN(44, 1024, 784), {LABEL, 0, 10, DIMS(1024)}
+#define CNN_ZEROS                                                                              \
+    ALL(0, 3, 3, 1, 32), ALL(0, 32), ALL(0, 3, 3, 32, 64), ALL(0, 64), ALL(0, 3136, 10), ALL(0, 10)
+#define CNN                                                                                    \
+    SCALED(30, 0.3, 3, 3, 1, 32), ALL(0, 32), SCALED(31, 0.06, 3, 3, 32, 64), ALL(0, 64),      \
+        SCALED(32, 0.02, 3136, 10), ALL(0, 10), CNN_ZEROS, CNN_ZEROS, NUMBER(0),               \
+        IN(33, 128, 28, 28, 1), {LABEL, 0, 10, DIMS(128)}
 #define REGRESSION                                                                             \
     SCALED(52, 0.1, 512), IN(50, 4096, 512), {SIGN, 51, 1, DIMS(4096)}
 #define ATTENTION HALF(77, 8, 16, SIZE, 64), HALF(78, 8, 16, SIZE, 64), HALF(79, 8, 16, SIZE, 64)
@@ -486,6 +492,7 @@ static const struct bench_case cases[] = {
     CASE("rng_uniform_2^27", rng_uniform_27, 1, 1, RUNS(GPU(0, 390)), RANDOM_KEY),
     CASE("mlp_sgd_step_1024", mlp_sgd_step, 6, 8, RUNS(HOST(0, 1.1), GPU(0, 95)), MLP),
     CASE_OF(TF32, "mlp_sgd_step_tf32_1024", mlp_sgd_step, 6, 8, RUNS(GPU(0, 45)), MLP),
+    CASE("cnn_train_step_128", cnn_train_step, 20, 21, RUNS(HOST(0, 5), GPU(0, 150)), CNN),
     CASE("hessian_logreg_512", hessian_logreg, 1, 3, RUNS(HOST(0, 2.5), GPU(0, 55)),
          REGRESSION),
     CASE_OF(TF32, "hessian_logreg_tf32_512", hessian_logreg, 1, 3, RUNS(GPU(0, 30)),

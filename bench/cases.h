@@ -13,7 +13,7 @@
             return try_;                                                                       \
     } while (0)
 
-enum { MAX_INPUTS = 20, MAX_OUTPUTS = 8, MAX_RUNS = 64 };
+enum { MAX_INPUTS = 24, MAX_OUTPUTS = 24, MAX_RUNS = 64 };
 
 // In sizes of inputs and in their scale: the size of the run.
 enum { SIZE = -1 };
@@ -54,6 +54,9 @@ struct bench_case {
     struct size sizes[6];    // ends with one that is to reach nothing
     jot_precision precision; // of products
 };
+
+// A training step of a small network for images (cnn.c).
+jot_function cnn_train_step(void);
 
 // A case of one size.
 struct bench_run {

@@ -44,6 +44,38 @@ def network_step(w0, w1, w2, b0, b1, b2, x, y):
     return tuple(w for w, _ in p) + tuple(b for _, b in p)
 
 
+def convolved(x, w, b):
+    x = lax.conv_general_dilated(
+        x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    squares = (1, 2, 2, 1)
+    return lax.reduce_window(
+        jax.nn.relu(x + b), -jnp.inf, lax.max, squares, squares, "VALID"
+    )
+
+
+def cnn_loss(p, x, y):
+    w1, b1, w2, b2, w3, b3 = p
+    x = convolved(convolved(x, w1, b1), w2, b2)
+    x = jax.nn.log_softmax(x.reshape(x.shape[0], -1) @ w3 + b3)
+    return -jnp.mean(jnp.sum(x * jax.nn.one_hot(y, 10), -1))
+
+
+def cnn_train(*a):
+    p, m, v, (t, x, y) = a[:6], a[6:12], a[12:18], a[18:]
+    loss, g = jax.value_and_grad(cnn_loss)(p, x, y)
+    clip = jnp.minimum(1.0, 1.0 / jnp.sqrt(sum(jnp.sum(d * d) for d in g)))
+    g = [d * clip for d in g]
+    m = [0.9 * a + 0.1 * d for a, d in zip(m, g)]
+    v = [0.999 * a + 0.001 * d * d for a, d in zip(v, g)]
+    t = t + 1
+    p = [
+        a - 1e-3 * (b / (1 - 0.9**t)) / (jnp.sqrt(c / (1 - 0.999**t)) + 1e-8)
+        for a, b, c in zip(p, m, v)
+    ]
+    return *p, *m, *v, t, loss
+
+
 def logistic_loss(w, x, y):
     return jnp.mean(jnp.logaddexp(0.0, -y * (x @ w)))
 
@@ -187,6 +219,7 @@ CASES = {
     "rng_uniform_2^27": lambda k: jax.random.uniform(k, (1 << 27,)),
     "mlp_sgd_step_tf32": network_step,
     "mlp_sgd_step": network_step,
+    "cnn_train_step": cnn_train,
     "hessian_logreg": jax.hessian(logistic_loss),
     "hessian_logreg_tf32": jax.hessian(logistic_loss),
     "hessian_rosenbrock": jax.hessian(rosenbrock),
