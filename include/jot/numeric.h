@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The numerical part of NumPy beyond arithmetic: parts of
-// floats, comparison within tolerances, numbers among NaNs, statistics, differences,
-// polynomials, windows of signals.
+// SPDX-License-Identifier: Apache-2.0
+// The numerical part of NumPy beyond arithmetic: parts of floats, comparison within tolerances,
+// numbers among NaNs, statistics, differences, polynomials, windows of signals.
 //
 // Names and meanings are those of jax.numpy.
 #ifndef JOT_NUMERIC_H

@@ -1,16 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers from explicit keys, bit for bit those of jax.random (threefry2x32, partitionable).
+// Random numbers from explicit keys: those of jax.random (threefry2x32, partitionable) for the same
+// key.  Bits, integers and uniform numbers are the same bit for bit, the others but for roundings of
+// elementary functions.
 //
-// A key is a u32[2].  The same key gives the same numbers, so use each once: split it first.
+// A key is a u32[2] (what jax.random.key_data gives).  The same key gives the same numbers, so use
+// each once: split it first.
 //
 //     jot_value keys = jot_random_split(jot_random_key(0), 2);
 //     jot_value x = jot_random_normal(jot_take(keys, 0), JOT_F32, 1000, 100);
+//     jot_value n = jot_random_randint(jot_take(keys, 1), JOT_I32, 0, 6, 1000);
+//
+// The sizes of the result stand at the end.  Parameters are C numbers or values, are converted to the
+// dtype asked for, and broadcast to the sizes; without sizes the result has the shape that they
+// broadcast to.  Outside of its range a parameter gives what the formula does, as in JAX, most often
+// NaN.  Numbers of lanes under jot_vmap are those of a loop over their keys.  Results have derivatives
+// in the parameters unless they are integers.
+//
+// Errors: a key that is no u32[2] (JOT_ERR_ARGUMENT), a dtype that the distribution does not have
+// (JOT_ERR_DTYPE), parameters that do not broadcast to the sizes (JOT_ERR_SHAPE).
 #ifndef JOT_RANDOM_H
 #define JOT_RANDOM_H
 
 #include "jot/trace.h"
 
 JOT_BEGIN_C
+
+// ---- Keys ----
 
 // The key of a seed: its upper and lower 32 bits.
 JOT_API jot_value jot_random_key(jot_value seed);
@@ -19,20 +34,71 @@ JOT_API jot_value jot_random_split(jot_value key, int64_t n);
 // A new key from a key and an integer.
 JOT_API jot_value jot_random_fold_in(jot_value key, jot_value data);
 
+// ---- Bits and integers ----
+
 // All bits random: u8, u16, u32 or u64.
 JOT_API jot_value jot_random_bits_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
-// Floats, uniform in [0, 1).
+// Integers, evenly in [low, high), of any integer dtype; low where high <= low.  The bounds are
+// integers; they are clipped to the dtype, and a high beyond it makes its last number possible.
+JOT_API jot_value jot_random_randint_dims(jot_value key, jot_dtype dtype, jot_value low,
+                                          jot_value high, const int64_t *dims);
+// true with probability p; its floats are of the dtype of p, f32 of a C number.
+JOT_API jot_value jot_random_bernoulli_dims(jot_value key, jot_value p, const int64_t *dims);
+// -1 or 1, each with probability 1/2, of any integer or floating dtype.
+JOT_API jot_value jot_random_rademacher_dims(jot_value key, jot_dtype dtype,
+                                             const int64_t *dims);
+// Trials up to the first success, 1, 2, ..., with probability p each: integers.
+JOT_API jot_value jot_random_geometric_dims(jot_value key, jot_dtype dtype, jot_value p,
+                                            const int64_t *dims);
+
+// ---- Floats without parameters ----
+
+// Uniform in [0, 1), and in [low, high).
 JOT_API jot_value jot_random_uniform_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
-// Floats, uniform in [low, high).
 JOT_API jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low,
                                              jot_value high, const int64_t *dims);
-// Floats with mean 0 and variance 1: sqrt(2) erf_inv(u).
+// Mean 0 and variance 1: sqrt(2) erf_inv(u).  Of c64 and c128 both parts have variance 1/2.
 JOT_API jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
-// true with probability p.
-JOT_API jot_value jot_random_bernoulli_dims(jot_value key, double p, const int64_t *dims);
-// Floats with density e^-x.
+// Density e^-x for x > 0.
 JOT_API jot_value jot_random_exponential_dims(jot_value key, jot_dtype dtype,
                                               const int64_t *dims);
+// Distribution function e^(-e^-x).
+JOT_API jot_value jot_random_gumbel_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+// Density e^-|x| / 2.
+JOT_API jot_value jot_random_laplace_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+// Distribution function 1 / (1 + e^-x).
+JOT_API jot_value jot_random_logistic_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+// Density 1 / (pi (1 + x^2)).
+JOT_API jot_value jot_random_cauchy_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+// The length of three normal numbers: density sqrt(2/pi) x^2 e^(-x^2/2).
+JOT_API jot_value jot_random_maxwell_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+
+// ---- Floats with parameters ----
+
+// e^(sigma x) of normal x.
+JOT_API jot_value jot_random_lognormal_dims(jot_value key, jot_dtype dtype, jot_value sigma,
+                                            const int64_t *dims);
+// Density x / scale^2 e^(-x^2 / (2 scale^2)).
+JOT_API jot_value jot_random_rayleigh_dims(jot_value key, jot_dtype dtype, jot_value scale,
+                                           const int64_t *dims);
+// Distribution function 1 - e^(-(x / scale)^concentration).
+JOT_API jot_value jot_random_weibull_min_dims(jot_value key, jot_dtype dtype, jot_value scale,
+                                              jot_value concentration, const int64_t *dims);
+// Distribution function 1 - x^-b for x >= 1.
+JOT_API jot_value jot_random_pareto_dims(jot_value key, jot_dtype dtype, jot_value b,
+                                         const int64_t *dims);
+// loc + scale x of x that are jot_random_maxwell with a random sign.
+JOT_API jot_value jot_random_double_sided_maxwell_dims(jot_value key, jot_dtype dtype,
+                                                       jot_value loc, jot_value scale,
+                                                       const int64_t *dims);
+// Density that rises in a line from left to mode and falls to right.
+JOT_API jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot_value left,
+                                             jot_value mode, jot_value right,
+                                             const int64_t *dims);
+// The inverse Gaussian distribution of this mean and scale 1: density
+// sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).
+JOT_API jot_value jot_random_wald_dims(jot_value key, jot_dtype dtype, jot_value mean,
+                                       const int64_t *dims);
 
 JOT_END_C
 
@@ -43,26 +109,70 @@ JOT_END_C
     JOT_OP_("jot_random_split(" #key ", " #n ")", jot_random_split(JOT_V(key), (n)))
 #define jot_random_fold_in(key, data) JOT_OP2_(jot_random_fold_in, #key ", " #data, key, data)
 
-// name(key, dtype, sizes...); t is the text of the arguments.
-#define JOT_RANDOM_(name, t, key, ...)                                                         \
+// name(key, dtype, parameters..., sizes...) by the number of parameters; t is the text of the
+// arguments.  One more than there are is handed to the lists, to have no empty ones.
+#define JOT_RANDOM0_(name, t, key, ...)                                                        \
     JOT_OP_("jot_random_" #name "(" t ")",                                                     \
             jot_random_##name##_dims(JOT_V(key), JOT_FIRST_(__VA_ARGS__, 0),                   \
                                      JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
-#define jot_random_bits(key, ...) JOT_RANDOM_(bits, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define JOT_RANDOM1_(name, t, key, dtype, ...)                                                 \
+    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
+            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),   \
+                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define JOT_RANDOM2_(name, t, key, dtype, a, ...)                                              \
+    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
+            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(a),                            \
+                                     JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                        \
+                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define JOT_RANDOM3_(name, t, key, dtype, a, b, ...)                                           \
+    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
+            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(a), JOT_V(b),                  \
+                                     JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                        \
+                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+
+#define jot_random_bits(key, ...) JOT_RANDOM0_(bits, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_rademacher(key, ...)                                                        \
+    JOT_RANDOM0_(rademacher, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_uniform(key, ...)                                                           \
-    JOT_RANDOM_(uniform, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+    JOT_RANDOM0_(uniform, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_normal(key, ...)                                                            \
-    JOT_RANDOM_(normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
-#define jot_random_bernoulli(key, ...)                                                         \
-    JOT_RANDOM_(bernoulli, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+    JOT_RANDOM0_(normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_exponential(key, ...)                                                       \
-    JOT_RANDOM_(exponential, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
-// jot_random_uniform_in(key, dtype, low, high, sizes...)
-#define jot_random_uniform_in(key, dtype, low, ...)                                            \
-    JOT_OP_("jot_random_uniform_in(" #key ", " #dtype ", " #low ", " #__VA_ARGS__ ")",         \
-            jot_random_uniform_in_dims(JOT_V(key), (dtype), JOT_V(low),                        \
-                                       JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                      \
-                                       JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+    JOT_RANDOM0_(exponential, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_gumbel(key, ...)                                                            \
+    JOT_RANDOM0_(gumbel, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_laplace(key, ...)                                                           \
+    JOT_RANDOM0_(laplace, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_logistic(key, ...)                                                          \
+    JOT_RANDOM0_(logistic, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_cauchy(key, ...)                                                            \
+    JOT_RANDOM0_(cauchy, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_maxwell(key, ...)                                                           \
+    JOT_RANDOM0_(maxwell, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_geometric(key, ...)                                                         \
+    JOT_RANDOM1_(geometric, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_lognormal(key, ...)                                                         \
+    JOT_RANDOM1_(lognormal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_rayleigh(key, ...)                                                          \
+    JOT_RANDOM1_(rayleigh, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_pareto(key, ...)                                                            \
+    JOT_RANDOM1_(pareto, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_wald(key, ...) JOT_RANDOM1_(wald, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_randint(key, ...)                                                           \
+    JOT_RANDOM2_(randint, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_uniform_in(key, ...)                                                        \
+    JOT_RANDOM2_(uniform_in, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_weibull_min(key, ...)                                                       \
+    JOT_RANDOM2_(weibull_min, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_double_sided_maxwell(key, ...)                                              \
+    JOT_RANDOM2_(double_sided_maxwell, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_triangular(key, ...)                                                        \
+    JOT_RANDOM3_(triangular, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+// jot_random_bernoulli(key, p, sizes...)
+#define jot_random_bernoulli(key, ...)                                                         \
+    JOT_OP_("jot_random_bernoulli(" #key ", " #__VA_ARGS__ ")",                                \
+            jot_random_bernoulli_dims(JOT_V(key), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),           \
+                                      JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 
 #endif // JOT_PLAIN
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Diagonals and triangles, grids, parts put in and taken
-// out, bits and places as numbers.
+// SPDX-License-Identifier: Apache-2.0
+// Diagonals and triangles, grids, parts put in and taken out, bits, and places as numbers.
 //
 //     jot_value d = jot_diagonal(x, 0, 0, 1);           x_ii
 //     jot_value s = jot_trace(x, 0);                    its sum

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Products by subscripts: parsed, each operand made one
-// axis a letter, and multiplied two at a time.
+// SPDX-License-Identifier: Apache-2.0
+// Products by subscripts: parsed, each operand made one axis a letter, multiplied two at a time.
 #include "trace/einsum.h"
 
 #include "jot/einsum.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The order in which the factors of an einsum are
-// multiplied.
+// SPDX-License-Identifier: Apache-2.0
+// The order in which the factors of an einsum are multiplied.
 //
 // A label is a letter of the subscripts or an axis of "...", numbered from 0; a set of labels
 // is a bit each.

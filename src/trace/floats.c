@@ -285,8 +285,9 @@ jot_value jot_isclose(jot_value x, jot_value y, double relative, double absolute
     jot_value room =
         jot_add(jot_from_double(absolute), jot_mul(jot_from_double(relative), jot_abs(y)));
     jot_value near = jot_less_equal(jot_abs(jot_sub(x, y)), room);
-    return jot_where(jot_logical_and(jot_is_finite(x), jot_is_finite(y)), near,
-                     jot_equal(x, y));
+    jot_value are_finite =
+        jot_logical_and(jot_is_finite(jot_abs(x)), jot_is_finite(jot_abs(y)));
+    return jot_where(are_finite, near, jot_equal(x, y));
 }
 
 jot_value jot_array_equal(jot_value x, jot_value y)

@@ -717,17 +717,40 @@ def randoms():
         line("split", "u32", seed, "5", jax.random.split(key, 5))
         for d in (0, 7, 0xffffffff):
             line("fold_in", "u32", seed, str(d), jax.random.fold_in(key, np.uint32(d)))
+    R, shape = jax.random, (4, 6)
     for seed in seeds[:2]:
-        key = jax.random.PRNGKey(seed)
+        key = R.PRNGKey(seed)
         for name in ("u8", "u16", "u32", "u64"):
-            line("bits", name, seed, "", jax.random.bits(key, (3, 5), NAMES[name]))
+            line("bits", name, seed, "", R.bits(key, (3, 5), NAMES[name]))
         for name in FLOATS:
-            line("uniform", name, seed, "", jax.random.uniform(key, (4, 6), NAMES[name]))
-            shape = (4, 6) if seed else (40, 25)
-            line("normal", name, seed, "", jax.random.normal(key, shape, NAMES[name]))
-            line("exponential", name, seed, "", jax.random.exponential(key, (4, 6), NAMES[name]))
-            line("uniform_in", name, seed, "-2,5", jax.random.uniform(key, (4, 6), NAMES[name], -2, 5))
-        line("bernoulli", "bool", seed, "0.3", jax.random.bernoulli(key, np.float32(0.3), (4, 9)))
+            d = NAMES[name]
+            line("normal", name, seed, "", R.normal(key, shape if seed else (40, 25), d))
+            for k in ("uniform", "exponential", "gumbel", "laplace", "logistic", "cauchy", "maxwell"):
+                line(k, name, seed, "", getattr(R, k)(key, shape, d))
+            if name != "f16":  # XLA contracts f16 where a processor has an fma of it
+                line("uniform_in", name, seed, "-2,5", R.uniform(key, shape, d, -2, 5))
+            for k, *p in (("lognormal", .7), ("rayleigh", 2.5), ("pareto", 3.), ("wald", 1.5),
+                          ("weibull_min", 2., 1.5), ("triangular", -1., .5, 2.)):
+                if k == "wald" and name == "f16":
+                    continue  # cancels: XLA's roundings of f16 are not those of its ops
+                line(k, name, seed, ",".join(map(str, p)),
+                     getattr(R, k)(key, *(np.asarray(x, d) for x in p), shape, d))
+        for name in ("c64", "c128"):
+            line("normal", name, seed, "", R.normal(key, shape, NAMES[name]))
+        for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"):
+            low, high = np.iinfo(NAMES[name]).min, min(np.iinfo(NAMES[name]).max, 2 ** 63 - 2)
+            for bounds in ((3, 100), (low, high), (low, high + 1), (-50, 7), (9, 9)):
+                line("randint", name, seed, "%d,%d" % bounds, R.randint(key, shape, *bounds, NAMES[name]))
+        line("bernoulli", "bool", seed, "0.3", R.bernoulli(key, np.float32(0.3), (4, 9)))
+        line("geometric", "i32", seed, "0.3", R.geometric(key, np.float32(0.3), (4, 9), np.int32))
+        # What 0.5 is decides which numbers are behind a sign.
+        for name in ("i64", "f64"):
+            line("rademacher", name, seed, "", R.rademacher(key, (4, 9), NAMES[name]))
+        line("double_sided_maxwell", "f64", seed, "0.5,2.0", R.double_sided_maxwell(key, .5, 2., shape, np.float64))
+        with jax.enable_x64(False):
+            for name in ("i8", "i32", "f32"):
+                line("rademacher", name, seed, "", R.rademacher(key, (4, 9), NAMES[name]))
+            line("double_sided_maxwell", "f32", seed, "0.5,2.0", R.double_sided_maxwell(key, .5, 2., shape))
     f.write()
 
 

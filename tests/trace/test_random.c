@@ -66,14 +66,113 @@ START_TEST(test_normal)
 }
 END_TEST
 
-START_TEST(test_wrong_keys)
+// Parameters broadcast to the sizes, and without sizes to each other.
+START_TEST(test_sizes)
 {
-    jot_value bad = jot_random_uniform(jot_full(JOT_F32, 0, 2), JOT_F32, 3);
-    ck_assert(jot_value_failed(bad));
-    ck_assert(isnan(jot_item(bad)));
-    ck_assert(strstr(jot_error_message(), "the key is f32[2], not u32[2]") != NULL);
-    ck_assert(jot_value_failed(jot_random_normal(jot_random_key(0), JOT_I32, 3)));
-    ck_assert(jot_value_failed(jot_random_key(0.5)));
+    jot_value key = jot_random_key(4), scale = jot_reshape(jot_arange(JOT_F32, 3), 3, 1);
+    CHECK_TYPE(jot_random_rayleigh(key, JOT_F32, 2), "f32[]");
+    CHECK_TYPE(jot_random_rayleigh(key, JOT_F64, scale), "f64[3,1]");
+    CHECK_TYPE(jot_random_weibull_min(key, JOT_F32, scale, jot_ones(JOT_F32, 2)), "f32[3,2]");
+    CHECK_TYPE(jot_random_rayleigh(key, JOT_F32, scale, 2, 3, 4), "f32[2,3,4]");
+    CHECK_TYPE(jot_random_randint(key, JOT_U8, 0, 6, 2, 3), "u8[2,3]");
+    CHECK_TYPE(jot_random_normal(key, JOT_F32, 0, 3), "f32[0,3]");
+    CHECK_TYPE(jot_random_wald(key, JOT_F16, 1.5, 5), "f16[5]");
+    // Numbers of a row are those that the whole has there.
+    jot_value all = jot_random_rayleigh(key, JOT_F32, scale, 3, 4);
+    jot_value ones = jot_random_rayleigh(key, JOT_F32, 1, 3, 4);
+    CHECK_EXACT(jot_sum(jot_sub(all, jot_mul(ones, scale))), 0);
+}
+END_TEST
+
+// Outside of the range of parameters it is as in JAX.
+START_TEST(test_wrong_parameters)
+{
+    jot_value key = jot_random_key(2);
+    CHECK_EXACT(jot_random_randint(key, JOT_I32, 5, 5, 2), 5, 5);
+    CHECK_EXACT(jot_random_randint(key, JOT_I32, 5, 3, 2), 5, 5);
+    CHECK_EXACT(jot_random_randint(key, JOT_U32, -7, 0, 2), 0, 0);
+    CHECK_EXACT(jot_all(jot_less(jot_random_rayleigh(key, JOT_F32, -2, 5), 0)), 1);
+    CHECK_EXACT(jot_random_wald(key, JOT_F32, -1), NAN);
+    CHECK_EXACT(jot_random_rayleigh(key, JOT_F64, NAN), NAN);
+    CHECK_EXACT(jot_random_bernoulli(key, 0.0, 2), 0, 0);
+    CHECK_EXACT(jot_random_bernoulli(key, 2.0, 2), 1, 1);
+}
+END_TEST
+
+// Lines are counted by hand from here on.
+// clang-format off
+#line 6 "bad_random.c"
+static jot_value key_float(void) { return jot_random_uniform(jot_full(JOT_F32, 0, 2), JOT_F32, 3); }
+static jot_value key_list(void) { return jot_random_normal(jot_random_split(jot_random_key(0), 3), JOT_F32); }
+static jot_value key_short(void) { return jot_random_bits(jot_zeros(JOT_U32, 3), JOT_U8, 2); }
+static jot_value seed(void) { return jot_random_key(0.5); }
+static jot_value many(void) { return jot_random_split(jot_random_key(0), -1); }
+static jot_value data(void) { return jot_random_fold_in(jot_random_key(0), jot_zeros(JOT_I32, 2)); }
+static jot_value bits(void) { return jot_random_bits(jot_random_key(0), JOT_I32, 2); }
+static jot_value floats(void) { return jot_random_gumbel(jot_random_key(0), JOT_I32, 2); }
+static jot_value integers(void) { return jot_random_randint(jot_random_key(0), JOT_F32, 0, 2, 2); }
+static jot_value bounds(void) { return jot_random_randint(jot_random_key(0), JOT_I32, 0, 2.5, 2); }
+static jot_value trials(void) { return jot_random_geometric(jot_random_key(0), JOT_F64, 0.5, 2); }
+static jot_value parameter(void) { return jot_random_pareto(jot_random_key(0), JOT_F32, jot_ones(JOT_F32, 3), 3, 2); }
+static jot_value each(void) { return jot_random_weibull_min(jot_random_key(0), JOT_F32, jot_ones(JOT_F32, 3), jot_ones(JOT_F32, 2)); }
+static jot_value negative(void) { return jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3); }
+static jot_value complex_(void) { return jot_random_lognormal(jot_random_key(0), JOT_F32, jot_complex(1.0, 2.0)); }
+#line 100 "test_random.c"
+// clang-format on
+
+START_TEST(test_messages)
+{
+    static const struct {
+        jot_value (*make)(void);
+        const char *message;
+    } all[] = {
+        {key_float,
+         "bad_random.c:6: jot_random_uniform(jot_full(JOT_F32, 0, 2), JOT_F32, 3): the key is "
+         "f32[2], not u32[2]: make one with jot_random_key"},
+        {key_list,
+         "bad_random.c:7: jot_random_normal(jot_random_split(jot_random_key(0), 3), JOT_F32): "
+         "the "
+         "key is u32[3,2], not u32[2]: take one of the keys, or map over them with jot_vmap"},
+        {key_short, "bad_random.c:8: jot_random_bits(jot_zeros(JOT_U32, 3), JOT_U8, 2): the "
+                    "key is u32[3], "
+                    "not u32[2]: make one with jot_random_key"},
+        {seed, "bad_random.c:9: jot_random_key(0.5): the seed is f32[], not one integer"},
+        {many, "bad_random.c:10: jot_random_split(jot_random_key(0), -1): -1 keys"},
+        {data, "bad_random.c:11: jot_random_fold_in(jot_random_key(0), jot_zeros(JOT_I32, 2)): "
+               "the data is "
+               "i32[2], not one integer"},
+        {bits, "bad_random.c:12: jot_random_bits(jot_random_key(0), JOT_I32, 2): i32: it gives "
+               "u8, u16, u32 "
+               "or u64"},
+        {floats, "bad_random.c:13: jot_random_gumbel(jot_random_key(0), JOT_I32, 2): i32: it "
+                 "gives floats"},
+        {integers, "bad_random.c:14: jot_random_randint(jot_random_key(0), JOT_F32, 0, 2, 2): "
+                   "f32: it gives "
+                   "integers"},
+        {bounds, "bad_random.c:15: jot_random_randint(jot_random_key(0), JOT_I32, 0, 2.5, 2): "
+                 "a bound is "
+                 "f32[], not an integer"},
+        {trials, "bad_random.c:16: jot_random_geometric(jot_random_key(0), JOT_F64, 0.5, 2): "
+                 "f64: it gives "
+                 "integers"},
+        {parameter, "bad_random.c:17: jot_random_pareto(...): a parameter is f32[3], which "
+                    "does not broadcast "
+                    "to f32[3,2]"},
+        {each, "bad_random.c:18: jot_random_weibull_min(...): f32[3] and f32[2] do not "
+               "broadcast: axis 0 is 3 "
+               "in one and 2 in the other"},
+        {negative, "bad_random.c:19: jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3): "
+                   "size -3 of axis 1 "
+                   "is negative"},
+        {complex_,
+         "bad_random.c:20: jot_random_lognormal(...): a parameter is c64[], not real"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        jot_value bad = all[i].make();
+        ck_assert_msg(jot_value_failed(bad), "no complaint, but wanted: %s", all[i].message);
+        ck_assert(isnan(jot_item(bad)));
+        ck_assert_str_eq(jot_error_message(), all[i].message);
+    }
 }
 END_TEST
 
@@ -98,7 +197,9 @@ static void add(TCase *t)
     tcase_add_test(t, test_bits);
     tcase_add_test(t, test_uniform);
     tcase_add_test(t, test_normal);
-    tcase_add_test(t, test_wrong_keys);
+    tcase_add_test(t, test_sizes);
+    tcase_add_test(t, test_wrong_parameters);
+    tcase_add_test(t, test_messages);
     tcase_add_test(t, test_map_over_keys);
 }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuous distributions that are functions of uniform or normal numbers.
+#include "trace/random.h"
+
+#include <float.h>
+#include <math.h>
+
+static jot_value num(double x) { return jot_from_double(x); }
+
+// A number of the request's dtype, rounded to it before it meets others.
+static jot_value exact(const struct random_request *r, double x)
+{
+    return jot_convert(num(x), r->dtype);
+}
+
+// The least normal number of a float type, and the distance of 1 to the next.
+static double tiny_of(jot_dtype d)
+{
+    return d == JOT_F64 ? DBL_MIN : d == JOT_F16 ? 0x1p-14 : (double)FLT_MIN;
+}
+
+static double epsilon_of(jot_dtype d)
+{
+    return d == JOT_F64   ? DBL_EPSILON
+           : d == JOT_F16 ? 0x1p-10
+           : d == JOT_F32 ? (double)FLT_EPSILON
+                          : 0x1p-7;
+}
+
+static jot_value uniform_from(const struct random_request *r, jot_value key, double low)
+{
+    return random_uniform(r, key, exact(r, low), exact(r, 1));
+}
+
+// ---------------------------------------------------------------------------------------
+// Of uniform numbers
+
+static jot_value exponential_of(const struct random_request *r, jot_value key)
+{
+    return jot_neg(random_log1p(jot_neg(uniform_from(r, key, 0))));
+}
+
+static jot_value exponential(const struct random_request *r)
+{
+    return exponential_of(r, r->key);
+}
+
+static jot_value gumbel(const struct random_request *r)
+{
+    jot_value u = uniform_from(r, r->key, tiny_of(r->dtype));
+    return jot_neg(random_log(jot_neg(random_log(u))));
+}
+
+static jot_value laplace(const struct random_request *r)
+{
+    jot_value u = uniform_from(r, r->key, -1 + epsilon_of(r->dtype) / 2);
+    return jot_mul(jot_sign(u), random_log1p(jot_neg(jot_abs(u))));
+}
+
+static jot_value logistic(const struct random_request *r)
+{
+    jot_value u = uniform_from(r, r->key, tiny_of(r->dtype));
+    return jot_sub(random_log(u), random_log1p(jot_neg(u)));
+}
+
+static jot_value cauchy(const struct random_request *r)
+{
+    jot_value u = uniform_from(r, r->key, epsilon_of(r->dtype));
+    return jot_tan(jot_mul(num(M_PI), jot_sub(u, num(0.5))));
+}
+
+static jot_value rayleigh(const struct random_request *r)
+{
+    jot_value u = uniform_from(r, r->key, 0);
+    return jot_mul(r->param[0], jot_sqrt(jot_mul(random_log(u), num(-2))));
+}
+
+static jot_value weibull_min(const struct random_request *r)
+{
+    jot_value scale = r->param[0], concentration = r->param[1];
+    return jot_mul(jot_power(exponential(r), jot_div(num(1), concentration)), scale);
+}
+
+static jot_value pareto(const struct random_request *r)
+{
+    return jot_exp(jot_div(exponential(r), r->param[0]));
+}
+
+static jot_value triangular(const struct random_request *r)
+{
+    jot_value left = r->param[0], mode = r->param[1], right = r->param[2];
+    jot_value u = uniform_from(r, r->key, 0), width = jot_sub(right, left),
+              rise = jot_sub(mode, left);
+    jot_value low = jot_add(left, jot_sqrt(jot_mul(jot_mul(u, width), rise)));
+    jot_value rest = jot_mul(jot_sub(num(1), u), width);
+    jot_value high = jot_sub(right, jot_sqrt(jot_mul(rest, jot_sub(right, mode))));
+    return jot_where(jot_less(u, jot_div(rise, width)), low, high);
+}
+
+RANDOM_OF0(exponential)
+RANDOM_OF0(gumbel)
+RANDOM_OF0(laplace)
+RANDOM_OF0(logistic)
+RANDOM_OF0(cauchy)
+RANDOM_OF1(rayleigh, scale)
+RANDOM_OF2(weibull_min, scale, concentration)
+RANDOM_OF1(pareto, b)
+
+jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot_value left,
+                                     jot_value mode, jot_value right, const int64_t *dims)
+{
+    jot_value p[] = {left, mode, right};
+    TRACE_RETURN(random_drawn(triangular, "jot_random_triangular", key, dtype, 3, p, dims));
+}
+
+// ---------------------------------------------------------------------------------------
+// Of normal numbers
+
+static jot_value normal(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    struct random_request r;
+    jot_value error;
+    bool is_complex = dtype == JOT_C64 || dtype == JOT_C128;
+    jot_dtype real = !is_complex ? dtype : dtype == JOT_C64 ? JOT_F32 : JOT_F64;
+    if (!random_open_floats(&r, "jot_random_normal", key, real, 0, NULL, dims, &error))
+        return error;
+    if (!is_complex)
+        return random_normal(&r, r.key);
+    jot_value part[2];
+    for (uint32_t i = 0; i < 2; i++)
+        part[i] = jot_div(random_normal(&r, random_subkey(r.key, i)), num(M_SQRT2));
+    return jot_complex(part[0], part[1]);
+}
+
+jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
+{
+    TRACE_RETURN(normal(key, dtype, dims));
+}
+
+static jot_value lognormal(const struct random_request *r)
+{
+    return jot_exp(jot_mul(random_normal(r, r->key), r->param[0]));
+}
+
+// The length of three normal numbers.
+static jot_value maxwell_of(const struct random_request *r, jot_value key)
+{
+    struct random_request three = *r;
+    three.rank = 2;
+    three.dims[0] = r->count;
+    three.dims[1] = 3;
+    three.count = 3 * r->count;
+    jot_value lengths = jot_norm_axes(random_normal(&three, key), (int[]){1, JOT_END});
+    return jot_reshape_dims(lengths, r->dims);
+}
+
+static jot_value maxwell(const struct random_request *r) { return maxwell_of(r, r->key); }
+
+static jot_value double_sided_maxwell(const struct random_request *r)
+{
+    jot_value x = maxwell_of(r, random_subkey(r->key, 0));
+    jot_value sign = jot_random_rademacher_dims(random_subkey(r->key, 1), r->dtype, r->dims);
+    return jot_add(jot_mul(jot_mul(sign, x), r->param[1]), r->param[0]);
+}
+
+// J. Michael, W. Schucany and R. Haas, Generating random variates using transformations with
+// multiple roots, 1976.
+static jot_value wald(const struct random_request *r)
+{
+    jot_value v = random_normal(r, random_subkey(r->key, 0));
+    jot_value z = uniform_from(r, random_subkey(r->key, 1), 0);
+    jot_value mean = r->param[0], y = jot_mul(v, v), mean2 = jot_mul(mean, mean);
+    jot_value root =
+        jot_sqrt(jot_add(jot_mul(jot_mul(num(4), mean), y), jot_mul(mean2, jot_mul(y, y))));
+    jot_value x = jot_sub(jot_add(mean, jot_div(jot_mul(mean2, y), num(2))),
+                          jot_mul(jot_div(mean, num(2)), root));
+    return jot_where(jot_less_equal(z, jot_div(mean, jot_add(mean, x))), x, jot_div(mean2, x));
+}
+
+RANDOM_OF1(lognormal, sigma)
+RANDOM_OF0(maxwell)
+RANDOM_OF2(double_sided_maxwell, loc, scale)
+RANDOM_OF1(wald, mean)
