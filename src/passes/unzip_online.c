@@ -489,7 +489,8 @@ static void push_residual_types(const struct online *o, struct list *out, struct
         push(out, ir_param(b, type_of_slots(o, o->state[i], o->slots)));
 }
 
-// (residuals, linear operands) -> linear carries: the loop as it was.
+// (residuals, linear operands) -> linear carries, the loop as it was; and the consts as they are whose
+// sums the backward loop goes on with, for the cotangent of what is given is that sum.
 static jot_status build_forward(const struct online *o, uint32_t *out_f)
 {
     struct ir_builder b = ir_builder_make(o->m, o->step->name, IR_BUILD_PLAIN);
@@ -506,10 +507,13 @@ static jot_status build_forward(const struct online *o, uint32_t *out_f)
     for (uint32_t i = 0; i < o->n_carry && y != IR_NONE; i++)
         if (o->linear_in[o->n_consts + i])
             ir_output(&b, y + i);
+    for (uint32_t i = 0; i < o->n_consts; i++)
+        if (o->back_handed[i])
+            ir_output(&b, x[i]);
     return pass_finish(&b, out_f);
 }
 
-// (residuals, cotangents of linear carries) -> cotangents of linear operands
+// (residuals, cotangents of linear carries, sums) -> cotangents of linear operands
 static jot_status build_backward(const struct online *o, uint32_t *out_f)
 {
     struct ir_builder b = ir_builder_make(o->m, o->step->name, IR_BUILD_ZEROS);
@@ -517,10 +521,13 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     uint32_t n_known = o->n_known_consts + o->n_states;
     push_residual_types(o, &r, &b);
     push_all(&in, o->n_known_consts, r.at);
-    ir_id *ct = pass_no_values(o->m, o->n_linear);
+    ir_id *ct = pass_no_values(o->m, o->n_linear), *sum = pass_no_values(o->m, o->n_consts);
     for (uint32_t i = 0, k = 0; i < o->n_carry; i++)
         if (o->linear_in[o->n_consts + i])
             ct[k++] = ir_param(&b, ir_type_of(o->step, o->n_consts + i));
+    for (uint32_t i = 0; i < o->n_consts; i++)
+        if (o->back_handed[i])
+            sum[i] = ir_param(&b, ir_type_of(o->step, i));
     const ir_id *loop = r.at + n_known; // stride, slots in use, trips, slots
     push(&in, loop[2]);
     push(&in, plus(&b, loop[1], -1));
@@ -530,17 +537,17 @@ static jot_status build_backward(const struct online *o, uint32_t *out_f)
     push_all(&in, o->n_linear, ct);
     for (uint32_t i = 0; i < o->n_consts; i++)
         if (o->back_nonzero[i])
-            push(&in, ir_zeros(&b, ir_type_of(o->step, i)));
+            push(&in, o->back_handed[i] ? sum[i] : ir_zeros(&b, ir_type_of(o->step, i)));
     ir_id y = run_while(o, &b, &in, (int)o->n_known_consts, sums_lanes(o) ? 0 : o->lanes,
                         IR_TRIPS_LEFT, has_trips, trip_back);
-    ir_id carry = y + 3 + o->n_states, sum = carry + o->n_linear;
+    ir_id carry = y + 3 + o->n_states, summed = carry + o->n_linear;
     for (uint32_t i = 0; i < o->n_consts + o->n_carry && y != IR_NONE; i++) {
         if (!o->linear_in[i])
             continue;
         if (i >= o->n_consts)
             ir_output(&b, carry++);
         else
-            ir_output(&b, o->back_nonzero[i] ? sum++ : ir_zeros(&b, ir_type_of(o->step, i)));
+            ir_output(&b, o->back_nonzero[i] ? summed++ : ir_zeros(&b, ir_type_of(o->step, i)));
     }
     return pass_finish(&b, out_f);
 }

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "passes/body.h"
 #include "passes/cost.h"
+#include "passes/rules/rules.h"
 
 struct segments {
     struct unzip *u;
@@ -38,7 +39,8 @@ static ir_id linear_if(struct segments *s, bool linear, ir_id v)
     return v;
 }
 
-// x as the result of a call: what reads it is summed before it is added to other cotangents of x.
+// x as the result of a call: what reads it is summed before it is added to other cotangents of x, as
+// in a loop without segments, where the sum over its trips is handed to a trip only if it is long.
 static ir_id read_once(struct ir_builder *b, ir_id x)
 {
     struct ir_builder w = ir_builder_make(b->module, "identity", IR_BUILD_PLAIN);
@@ -65,7 +67,8 @@ static jot_status build_body(struct segments *s, uint32_t *out_f)
         body_take(&w, i);
     for (uint32_t i = 0; i < s->n_consts; i++)
         if (linear[i])
-            w.in[i] = read_once(&w.b, sums[i]);
+            w.in[i] =
+                rule_accumulates(s->m, ir_type_of(w.f, i)) ? sums[i] : read_once(&w.b, sums[i]);
     body_run(&w);
     for (uint32_t i = 0; i < s->n_carry; i++)
         body_give(&w, i);

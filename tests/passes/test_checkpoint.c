@@ -75,6 +75,23 @@ static const struct {
      "n_carry=3%1$s, functions=[@2]} : f64[], f64[], f64[]\n"
      "  return %%1, %%3\n"
      "}\n"},
+    {"a long const that is read whole and at a place",
+     "jot ir 1\n"
+     "function @0(%%a: f64[1100], %%x: f64[], %%n: i32[]) {\n"
+     "  %%b = sin %%a : f64[1100]\n"
+     "  %%c = mul %%b, %%x : f64[1100]\n"
+     "  %%d = reduce_sum %%c {axes=[0]} : f64[]\n"
+     "  %%e = dynamic_slice %%a, %%n {sizes=[1]} : f64[1]\n"
+     "  %%f = reshape %%e {dims=[]} : f64[]\n"
+     "  %%g = mul %%f, %%d : f64[]\n"
+     "  %%h = tanh %%g : f64[]\n"
+     "  return %%h, %%d\n"
+     "}\n"
+     "function @1 f(%%a: f64[1100], %%x: f64[], %%s: i32[7]) {\n"
+     "  %%1, %%2 = scan %%a, %%x, %%s {reverse=%2$d, length=7, n_consts=1, n_carry=1%1$s, "
+     "functions=[@0]} : f64[], f64[7]\n"
+     "  return %%1, %%2\n"
+     "}\n"},
     {"a scan in a scan",
      "jot ir 1\n"
      "function @0(%%a: f64[], %%x: f64[2]) {\n"

@@ -233,6 +233,19 @@ static jot_value read_in_a_while(jot_value t)
     return s;
 }
 
+static jot_value read_in_a_while_in_a_loop(jot_value t)
+{
+    jot_value s = jot_zeros(JOT_F32);
+    JOT_FOR (i, reads, s) {
+        jot_value k = jot_zeros(JOT_I32);
+        JOT_WHILE ((s, k), jot_less(k, jot_rem(i, 4))) {
+            s = jot_add(s, entry(t, jot_add(i, k)));
+            k = jot_add(k, 1);
+        }
+    }
+    return s;
+}
+
 static jot_value entries(jot_value t, jot_value i)
 {
     return jot_mul(entry(t, i), jot_take(t, i));
@@ -259,9 +272,10 @@ static double timed(jot_executable *e, jot_array *x, double least)
     return fmin(least, seconds() - start);
 }
 
-static jot_value (*const readers[])(jot_value) = {read_in_a_branch, read_in_cases,
-                                                  read_in_a_loop,   read_in_a_bounded_while,
-                                                  read_in_a_while,  read_in_a_function};
+static jot_value (*const readers[])(jot_value) = {read_in_a_branch,  read_in_cases,
+                                                  read_in_a_loop,    read_in_a_bounded_while,
+                                                  read_in_a_while,   read_in_a_while_in_a_loop,
+                                                  read_in_a_function};
 
 // What a trip adds to the gradient it adds in its place: a hundred times as many take little longer.
 START_TEST(test_gradients_of_tables_are_not_copied)

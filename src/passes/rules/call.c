@@ -326,6 +326,15 @@ static void transpose_body(struct transpose *c, bool ordered)
 void transpose_call(struct transpose *c) { transpose_body(c, false); }
 void transpose_checkpoint(struct transpose *c) { transpose_body(c, true); }
 
+// The cotangent of result i; of an operand that is given as it is, the sum of its cotangents so far.
+static ir_id ct_of_linear_call(struct transpose *c, uint32_t i, uint32_t n_residuals)
+{
+    ir_id given = ir_function(B->module, function_of(c->n, 0))->outputs.at[i];
+    bool is_handed = c->ct[i] == IR_NONE && given >= n_residuals && given < c->n->n_in &&
+                     transpose_has_sum(c, given);
+    return is_handed ? transpose_take_sum(c, given) : transpose_instantiate(c, i);
+}
+
 // The same node with its directions exchanged.
 void transpose_linear_call(struct transpose *c)
 {
@@ -339,7 +348,7 @@ void transpose_linear_call(struct transpose *c)
     ir_id *in = room(B, n_residuals + c->n->n_out);
     memcpy(in, c->x, sizeof *in * n_residuals);
     for (uint32_t i = 0; i < c->n->n_out; i++)
-        in[n_residuals + i] = transpose_instantiate(c, i);
+        in[n_residuals + i] = ct_of_linear_call(c, i, n_residuals);
     ir_id t = ir_linear_call(B, function_of(c->n, 1), function_of(c->n, 0), (int)n_residuals,
                              (int)(n_residuals + c->n->n_out), in);
     for (uint32_t i = n_residuals; i < c->n->n_in && t != IR_NONE; i++)
