@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small convolutional network learns to read digits of 8 by 8 pixels (data/digits.txt says whose they
+// are): the whole training, by Adam with clipped gradients, is one compiled function.
+#include <jot/jot.h>
+
+#include <stdio.h>
+
+enum { IMAGES = 1797, TESTS = 360, EPOCHS = 15, STEPS = 45, BATCH = 32 }; // steps of an epoch
+
+struct net {
+    jot_value w1, b1, w2, b2, w3, b3;
+};
+
+static jot_value convolved(jot_value x, jot_value w, jot_value b)
+{
+    x = jot_conv_general_dilated(x, w, .padding = JOT_PADDING_SAME, .x = "NHWC", .w = "HWIO",
+                                 .out = "NHWC");
+    return jot_relu(jot_add(x, b));
+}
+
+static jot_value scores(struct net p, jot_value x)
+{
+    x = convolved(convolved(x, p.w1, p.b1), p.w2, p.b2);
+    x = jot_max_pool(x, .window = JOT_DIMS(1, 2, 2, 1));
+    return jot_add(jot_dot(jot_reshape(x, jot_value_dim(x, 0), -1), p.w3), p.b3);
+}
+
+static jot_value loss(struct net p, jot_value x, jot_value y)
+{
+    jot_value wanted = jot_one_hot(y, 10, JOT_F32);
+    return jot_neg(jot_mean(jot_sum(jot_mul(wanted, jot_log_softmax(scores(p, x), -1)), -1)));
+}
+
+// A step down the gradient, which counts as one of norm 1 at most.
+static void descend(struct net *p, struct net *m, struct net *v, jot_value n, struct net g)
+{
+    jot_value squares = jot_zeros(JOT_F32);
+    for (size_t k = 0; k < JOT_COUNT(g); k++)
+        squares = jot_add(squares, jot_sum(jot_square(JOT_LEAVES(g)[k])));
+    for (size_t k = 0; k < JOT_COUNT(g); k++) {
+        jot_value *a = JOT_LEAVES(*m) + k, *b = JOT_LEAVES(*v) + k, *w = JOT_LEAVES(*p) + k;
+        jot_value d = jot_mul(jot_minimum(1, jot_rsqrt(squares)), JOT_LEAVES(g)[k]);
+        *a = jot_add(jot_mul(0.9, *a), jot_mul(0.1, d));
+        *b = jot_add(jot_mul(0.999, *b), jot_mul(0.001, jot_square(d)));
+        jot_value mean = jot_div(*a, jot_sub(1, jot_pow(0.9, n)));
+        jot_value square = jot_div(*b, jot_sub(1, jot_pow(0.999, n)));
+        *w = jot_sub(*w, jot_mul(2e-3, jot_div(mean, jot_add(jot_sqrt(square), 1e-8))));
+    }
+}
+
+// The share of the digits of the test that the network reads right.
+static jot_value learn(jot_value seed, jot_value x, jot_value y, jot_value test, jot_value is)
+{
+    jot_value keys = jot_random_split(jot_random_key(seed), 4), key = jot_take(keys, 3);
+    jot_value n = jot_zeros(JOT_F32), sum = n, right = n;
+    struct net m, v,
+        p = {.w1 = jot_mul(0.3, jot_random_normal(jot_take(keys, 0), JOT_F32, 3, 3, 1, 16)),
+             .w2 = jot_mul(0.1, jot_random_normal(jot_take(keys, 1), JOT_F32, 3, 3, 16, 32)),
+             .w3 = jot_mul(0.05, jot_random_normal(jot_take(keys, 2), JOT_F32, 512, 10)),
+             .b1 = jot_zeros(JOT_F32, 16),
+             .b2 = jot_zeros(JOT_F32, 32),
+             .b3 = jot_zeros(JOT_F32, 10)};
+    for (size_t k = 0; k < JOT_COUNT(p); k++)
+        JOT_LEAVES(m)[k] = JOT_LEAVES(v)[k] = jot_zeros_like(JOT_LEAVES(p)[k]);
+    JOT_FOR (epoch, EPOCHS, p, m, v, n, sum, right) {
+        sum = jot_zeros(JOT_F32);
+        JOT_FOR (i, STEPS, p, m, v, n, sum) {
+            jot_value l, bits = jot_random_bits(jot_random_fold_in(key, jot_astype(n, JOT_I32)),
+                                                JOT_U32, BATCH);
+            jot_value some = jot_astype(jot_mod(bits, IMAGES - TESTS), JOT_I32);
+            struct net g =
+                JOT_VALUE_AND_GRAD(&l, loss, p, jot_take(x, some), jot_take(y, some));
+            n = jot_add(n, 1);
+            descend(&p, &m, &v, n, g);
+            sum = jot_add(sum, jot_div(l, STEPS));
+        }
+        right = jot_mean(jot_equal(jot_argmax(scores(p, test), -1), is));
+        jot_printf("epoch {}  loss {}  right {}\n", epoch, sum, right);
+    }
+    return right;
+}
+
+JOT_FUNCTION(learn_fn, learn, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
+
+static float pixels[IMAGES][64]; // those of the test, every fifth image, and then the others
+static int32_t digits[IMAGES];
+static int read_digits(const char *path)
+{
+    char line[256];
+    int test = 0, other = TESTS;
+    FILE *f = fopen(path, "r");
+    while (f && test + other < IMAGES + TESTS && fgets(line, sizeof line, f)) {
+        if (line[0] == '#')
+            continue;
+        int to = (test + other - TESTS) % 5 == 0 ? test++ : other++;
+        for (int i = 0; i < 64; i++)
+            pixels[to][i] = (float)(line[i] >= 'a' ? line[i] - 'a' + 10 : line[i] - '0') / 16;
+        digits[to] = line[65] - '0';
+    }
+    return (f ? fclose(f) : 0), other == IMAGES;
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = argc > 1 ? argv[1] : "examples/data/digits.txt";
+    if (!read_digits(path))
+        return fprintf(stderr, "%s: not the images\n", path), 1;
+    jot_array *in[] = {
+        jot_array_full(JOT_I32, 0), jot_array_from(pixels[TESTS], IMAGES - TESTS, 8, 8, 1),
+        jot_array_from(digits + TESTS, IMAGES - TESTS),
+        jot_array_from(pixels[0], TESTS, 8, 8, 1), jot_array_from(digits, TESTS)};
+    jot_array *right = NULL;
+    jot_executable *f = jot_jit(learn_fn);
+    if (jot_call(f, JOT_IN(in), JOT_OUT(right)) != JOT_OK)
+        return fprintf(stderr, "%s\n", jot_error_message()), 1;
+    int is_good = jot_array_item(right) >= 0.97;
+    jot_arrays_release(JOT_OUT(in)), jot_array_release(right), jot_executable_release(f);
+    return !is_good;
+}
