@@ -34,10 +34,19 @@ int cost_of_op(enum ir_op op, jot_dtype dtype)
     case IR_logistic:
     case IR_cbrt:
     case IR_erf_inv:
+    case IR_erf:
         return factor * 18;
     case IR_pow:
     case IR_atan2:
         return factor * 30;
+    case IR_erfc:
+    case IR_digamma:
+        return factor * 40;
+    case IR_lgamma:
+    case IR_gamma:
+        return factor * 60;
+    case IR_zeta:
+        return factor * 300;
     case IR_threefry2x32:
         return 80;
     case IR_integer_pow:

@@ -5,6 +5,8 @@
 // another name, or not at all, are listed here; a new row needs nothing in this file.
 #include "trace/emit.h"
 
+#include "jot/special.h"
+
 #define RENAMED_round_even ~, PUBLIC, round
 #define RENAMED_max ~, PUBLIC, maximum
 #define RENAMED_min ~, PUBLIC, minimum

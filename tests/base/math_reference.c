@@ -22,6 +22,9 @@ quad acoshq(quad x);
 quad atanhq(quad x);
 quad erfq(quad x);
 quad erfcq(quad x);
+quad lgammaq(quad x);
+quad tgammaq(quad x);
+quad rintq(quad x);
 quad cbrtq(quad x);
 quad sqrtq(quad x);
 quad fabsq(quad x);
@@ -80,14 +83,90 @@ static quad erf_inv_quad(quad x)
     return copysignq(y - step / (1 + y * step), x);
 }
 
+// What libquadmath gives NaN or an infinity for in another place.
+static quad gamma_quad(quad x) { return x < 0 && rintq(x) == x ? (quad)NAN : tgammaq(x); }
+static double gamma_double(double x) { return x < 0 && rint(x) == x ? NAN : tgamma(x); }
+
+static const quad bernoulli[] = {(quad)1 / 6,        (quad)-1 / 30,     (quad)1 / 42,
+                                 (quad)-1 / 30,      (quad)5 / 66,      (quad)-691 / 2730,
+                                 (quad)7 / 6,        (quad)-3617 / 510, (quad)43867 / 798,
+                                 (quad)-174611 / 330}; // B_2, B_4, ...
+
+// By recurrence from far away, where an asymptotic series holds.
+static quad digamma_quad(quad x)
+{
+    const quad pi = (quad)0x1.921fb54442d18p+1 + 0x1.1a62633145c07p-53 - 0x1.f1976b7ed8fbcp-109;
+    if (x == 0 || (x < 0 && rintq(x) == x))
+        return NAN;
+    if (x < 0)
+        return digamma_quad(1 - x) - pi / tanq(pi * (x - rintq(x)));
+    quad sum = 0;
+    for (; x < 40; x += 1)
+        sum -= 1 / x;
+    if (x > 1e30)
+        return logq(x);
+    quad power = 1 / (x * x), series = 0;
+    for (int j = 0; j < 10; j++, power /= x * x)
+        series += bernoulli[j] / (2 * j + 2) * power;
+    return sum + logq(x) - 1 / (2 * x) - series;
+}
+
+static double digamma_double(double x) { return (double)digamma_quad(x); }
+
+static quad zeta_quad(quad s, quad q)
+{
+    if (isnanq(s) || isnanq(q) || s < 1)
+        return NAN;
+    if (s == 1 || (q <= 0 && rintq(q) == q))
+        return INFINITY;
+    if (!(q > 0))
+        return NAN; // not measured
+    enum { TERMS = 40 };
+    quad w = q + TERMS, last = powq(w, -s), sum = last * (w / (s - 1) + (quad)0.5);
+    quad term = s / w / 2; // (s)_(2j-1) / (2j)! w^(1-2j)
+    for (int j = 0; j < 10 && s < 64 * w; j++) {
+        sum += last * bernoulli[j] * term;
+        term *= (s + 2 * j + 1) * (s + 2 * j + 2) / (w * w * (2 * j + 3) * (2 * j + 4));
+    }
+    for (int k = 0; k < TERMS; k++)
+        sum += powq(q + k, -s);
+    return sum;
+}
+
+static double zeta_double(double s, double q) { return (double)zeta_quad(s, q); }
+
+// Between its zeros lgamma is the difference of numbers of about this size.
+static double lgamma_scale(double result, double x, double y)
+{
+    (void)y;
+    return x < -0.5 ? fmax(fabs(result), fabs(lgamma(-x)) + 2) : fabs(result);
+}
+
+// Of the reflection, which takes a few more roundings.
+static double gamma_scale(double result, double x, double y)
+{
+    (void)y;
+    return fabs(result) * (x < -0.5 ? 2 : 1);
+}
+
+static double digamma_scale(double result, double x, double y)
+{
+    (void)y;
+    return x < 0 ? fmax(2 * fabs(result), 2 * log(2 - x) + 4) : fabs(result);
+}
+
+// Sums q + k are rounded, and the sensitivity to that is s.
+static double zeta_scale(double result, double s, double q)
+{
+    return isinf(s) || (q <= 0 && rint(q) != q) ? NAN : result * (1 + fabs(s) / 4);
+}
+
+#define SCALED(name, bound, low, high, arity, f32, f64, scale)                                 \
+    {#name, bound, low, high, {.arity = f32}, {.arity = f64}, scale}
 #define UNARY(name, bound, low, high, f32, f64)                                                \
-    {                                                                                          \
-        #name, bound, low, high, {.unary = f32}, { .unary = f64 }                              \
-    }
+    SCALED(name, bound, low, high, unary, f32, f64, NULL)
 #define BINARY(name, bound, low, high, f32, f64)                                               \
-    {                                                                                          \
-        #name, bound, low, high, {.binary = f32}, { .binary = f64 }                            \
-    }
+    SCALED(name, bound, low, high, binary, f32, f64, NULL)
 
 // clang-format off
 const struct math_row math_rows[MATH_ROW_COUNT] = {
@@ -119,6 +198,10 @@ const struct math_row math_rows[MATH_ROW_COUNT] = {
     UNARY(rsqrt,    2, 0,     8,    rsqrt_double,    rsqrt_quad),
     BINARY(hypot,   2, -8,    8,    hypot,           hypotq),
     BINARY(pow,     4, 0,     40,   pow,             powq),
+    SCALED(lgamma,  4, 0,     20,   unary,  lgamma,         lgammaq,      lgamma_scale),
+    SCALED(gamma,   4, -10,   40,   unary,  gamma_double,   gamma_quad,   gamma_scale),
+    SCALED(digamma, 4, 0,     20,   unary,  digamma_double, digamma_quad, digamma_scale),
+    SCALED(zeta,    6, 1,     30,   binary, zeta_double,    zeta_quad,    zeta_scale),
 };
 // clang-format on
 
@@ -213,18 +296,32 @@ double math_error_f64(double got, quad want)
     return (double)ldexpq(fabsq(value - want), -last);
 }
 
+// The error in units of the scale.
+static double scaled(const struct math_row *row, double error, double want, double x, double y)
+{
+    double scale = row->scale ? row->scale(isfinite(want) ? want : 1, x, y) : 0;
+    if (isnan(scale))
+        return 0;
+    if (!row->scale || error == 0 || !isfinite(want))
+        return error;
+    // Near a zero the sign may be wrong.
+    return error == MATH_WRONG && scale > fabs(want) ? 0 : error * fabs(want) / scale;
+}
+
 double math_measure_f32(const struct math_row *row, const struct math_function *f, float x,
                         float y)
 {
-    if (f->arity == 1)
-        return math_error_f32(f->f32.unary(x), row->reference32.unary(x));
-    return math_error_f32(f->f32.binary(x, y), row->reference32.binary(x, y));
+    bool unary = f->arity == 1;
+    double want = unary ? row->reference32.unary(x) : row->reference32.binary(x, y);
+    return scaled(row, math_error_f32(unary ? f->f32.unary(x) : f->f32.binary(x, y), want),
+                  want, x, y);
 }
 
 double math_measure_f64(const struct math_row *row, const struct math_function *f, double x,
                         double y)
 {
-    if (f->arity == 1)
-        return math_error_f64(f->f64.unary(x), row->reference64.unary(x));
-    return math_error_f64(f->f64.binary(x, y), row->reference64.binary(x, y));
+    bool unary = f->arity == 1;
+    quad want = unary ? row->reference64.unary(x) : row->reference64.binary(x, y);
+    return scaled(row, math_error_f64(unary ? f->f64.unary(x) : f->f64.binary(x, y), want),
+                  (double)want, x, y);
 }

@@ -17,7 +17,8 @@ quad tanq(quad x);
 
 // How many units in the last place a function may be off, and where it is interesting: some of
 // the arguments (of both operands) are drawn from [low, high], the others from all bit patterns
-// and around the ends.
+// and around the ends. Where a function is ill conditioned, `scale` says of which number the units are:
+// NULL, or of result and arguments a number no smaller than the result, or NaN where all is allowed.
 struct math_row {
     const char *name;
     double bound;
@@ -30,6 +31,7 @@ struct math_row {
         quad (*unary)(quad);
         quad (*binary)(quad, quad);
     } reference64;
+    double (*scale)(double result, double x, double y);
 };
 
 // One for each row of math.def, in another order.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/lanes.h"
+
+#include "passes/rules/rules.h"
+
+#include <float.h>
+
+double trace_epsilon(jot_dtype dtype) { return dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON; }
+
+jot_value trace_polynomial(int n, const double *c, jot_value x)
+{
+    jot_value y = jot_from_double(c[n - 1]);
+    for (int k = n - 2; k >= 0; k--)
+        y = jot_add(jot_mul(y, x), jot_from_double(c[k]));
+    return y;
+}
+
+// The operands, of one type and shape, flat; false with an error.
+static bool open_lanes(const char *name, int n, const jot_value *operands, jot_value *out,
+                       jot_dtype *out_dtype, struct ir_type *out_type, jot_value *out_error)
+{
+    jot_value v[TRACE_MAX_OPERANDS];
+    ir_id ids[TRACE_MAX_OPERANDS];
+    struct ir_type types[TRACE_MAX_OPERANDS];
+    struct trace_promoted p;
+    for (int i = 0; i < n; i++)
+        v[i] = operands[i];
+    if (!trace_ready(name, n, v, out_error) ||
+        !trace_promote(name, "float", n, v, &p, out_error))
+        return false;
+    for (int i = 0; i < n; i++)
+        ids[i] = trace_operand(v[i], p.dtype);
+    if (!trace_align(name, n, v, ids, out_error))
+        return false;
+    struct ir_builder *b = trace_builder();
+    jot_dtype wide = p.dtype == JOT_F64 ? JOT_F64 : JOT_F32;
+    for (int i = 0; i < n; i++) {
+        ids[i] = ir_convert(b, ids[i], wide);
+        types[i] = ir_type_in(b, ids[i]);
+    }
+    ir_broadcast_types(b->module, n, types, out_type);
+    int64_t size = ir_count(b->module, *out_type);
+    for (int i = 0; i < n; i++) {
+        ir_id all = rule_broadcast_to(b, ids[i], *out_type);
+        out[i] = trace_result(name, out_type->rank ? ir_reshape(b, all, 1, &size) : all, false);
+    }
+    *out_dtype = p.seen;
+    return true;
+}
+
+static jot_value lanes(const char *name, jot_function f, int n, const jot_value *operands)
+{
+    jot_value v[TRACE_MAX_OPERANDS], y;
+    jot_dtype dtype;
+    struct ir_type type;
+    if (!open_lanes(name, n, operands, v, &dtype, &type, &y))
+        return y;
+    jot_apply_at(type.rank ? jot_vmap_of(f, name, NULL) : f, (size_t)n, v, 1, &y, NULL);
+    if (jot_value_failed(y))
+        return y;
+    struct ir_builder *b = trace_builder();
+    ir_id id = trace_kept(y);
+    if (type.rank)
+        id = ir_reshape(b, id, type.rank, ir_dims(b->module, type));
+    return trace_result(name, ir_convert(b, id, dtype), false);
+}
+
+jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *v)
+{
+    TRACE_RETURN(lanes(name, f, n, v));
+}

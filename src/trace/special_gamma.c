@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The incomplete gamma functions and their derivatives.
+//
+//     P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt = D (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)    x <= a or 1
+//     Q(a, x) = 1 - P(a, x) = a D / (x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))                 x > a and 1
+//     D = x^a e^-x / Gamma(a + 1)
+//
+// (DLMF 8.11.4, 8.9.2), and for large a near x the expansion of Temme, The asymptotic expansion of the
+// incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
+//
+//     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
+#include "trace/lanes.h"
+
+#include "jot/special.h"
+
+#include <math.h>
+
+static jot_value num(double x) { return jot_from_double(x); }
+static jot_value one(void) { return jot_from_double(1); }
+
+// a where the flag is set, else a number for which nothing is to be done.
+static jot_value chosen(jot_value flag, jot_value a, double idle)
+{
+    return jot_where(flag, a, num(idle));
+}
+
+// ---- Sums and fractions of a lane
+
+struct arguments {
+    jot_value a, x;
+    double epsilon;
+};
+
+static jot_value series_goes_on(const jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    return jot_less(jot_mul(num(p->epsilon / 2), c[2]), c[1]);
+}
+
+static void series_step(jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    c[0] = jot_add(c[0], one());
+    c[1] = jot_div(jot_mul(c[1], p->x), c[0]);
+    c[2] = jot_add(c[2], c[1]);
+}
+
+static jot_value series(struct arguments p)
+{
+    jot_value c[] = {p.a, jot_ones_like(p.a), jot_ones_like(p.a)};
+    jot_while_at(series_goes_on, series_step, &p, 3, c, NULL, "jot_gammainc");
+    return c[2];
+}
+
+// Lentz's method: i, b, c, d, the value so far, and what it was multiplied with last.
+static jot_value fraction_goes_on(const jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    jot_value change = jot_abs(jot_sub(c[5], one()));
+    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+}
+
+static void fraction_step(jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    c[0] = jot_add(c[0], one());
+    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0]));
+    c[1] = jot_add(c[1], num(2));
+    c[2] = jot_add(c[1], jot_div(numerator, c[2]));
+    c[3] = jot_div(one(), jot_add(c[1], jot_mul(numerator, c[3])));
+    c[5] = jot_mul(c[2], c[3]);
+    c[4] = jot_mul(c[4], c[5]);
+}
+
+static jot_value fraction(struct arguments p)
+{
+    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
+    jot_value c[] = {jot_zeros_like(p.a), b, jot_full_like(p.a, num(1e30)), d, d, num(0)};
+    c[5] = jot_zeros_like(p.a);
+    jot_while_at(fraction_goes_on, fraction_step, &p, 6, c, NULL, "jot_gammainc");
+    return c[4];
+}
+
+// ---- For large a
+
+// (mu - log(1 + mu)) / mu^2 of |mu| <= 0.3: with w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
+static jot_value phi_near(jot_value mu)
+{
+    static const double c[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
+                               1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
+    jot_value w = jot_div(one(), jot_add(mu, num(2))), s = jot_mul(mu, w);
+    jot_value rest = trace_polynomial(sizeof c / sizeof c[0], c, jot_square(s));
+    return jot_mul(w, jot_sub(one(), jot_mul(jot_mul(num(2), jot_mul(s, w)), rest)));
+}
+
+static jot_value relative_excess(jot_value a, jot_value x) { return jot_div(jot_sub(x, a), a); }
+
+static jot_value is_near(jot_value mu) { return jot_less(jot_abs(mu), num(0.3)); }
+
+// mu - log(1 + mu)
+static jot_value phi(jot_value a, jot_value x)
+{
+    jot_value mu = relative_excess(a, x), near = is_near(mu);
+    jot_value close = chosen(near, mu, 0);
+    jot_value far = jot_sub(mu, jot_log(jot_where(near, one(), jot_div(x, a))));
+    return jot_where(near, jot_mul(jot_square(close), phi_near(close)), far);
+}
+
+// T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is Stirling's series of Gamma.
+static jot_value uniform_sum(jot_value a, jot_value x)
+{
+    static const double c0[] = {
+        -0.33333333333333333,   0.083333333333333333,   -0.014814814814814815,
+        0.0011574074074074074,  0.0003527336860670194,  -0.00017875514403292181,
+        3.9192631785224378e-5,  -2.1854485106799922e-6, -1.85406221071516e-6,
+        8.296711340953086e-7,   -1.7665952736826079e-7, 6.7078535434014986e-9,
+        1.0261809784240308e-8,  -4.3820360184533532e-9, 9.1476995822367902e-10,
+        -2.551419399494625e-11, -5.8307721325504251e-11};
+    static const double c1[] = {
+        -0.0018518518518518519,  -0.0034722222222222222, 0.0026455026455026455,
+        -0.00099022633744855967, 0.00020576131687242798, -4.0187757201646091e-7,
+        -1.8098550334489978e-5,  7.6491609160811101e-6,  -1.6120900894563446e-6,
+        4.6471278028074343e-9,   1.378633446915721e-7,   -5.752545603517705e-8,
+        1.1951628599778147e-8};
+    static const double c2[] = {
+        0.0041335978835978836,  -0.0026813271604938272,  0.00077160493827160494,
+        2.0093878600823045e-6,  -0.00010736653226365161, 5.2923448829120125e-5,
+        -1.2760635188618728e-5, 3.4235787340961381e-8,   1.3721957309062933e-6,
+        -6.298992138380055e-7,  1.4280614206064242e-7};
+    static const double c3[] = {
+        0.00064943415637860082, 0.00022947209362139918, -0.00046918949439525571,
+        0.00026772063206283885, -7.5618016718839764e-5, -2.3965051138672967e-7,
+        1.1082654115347302e-5,  -5.6749528269915966e-6, 1.4230900732435884e-6};
+    static const double c4[] = {-0.0008618882909167117,  0.00078403922172006663,
+                                -0.00029907248030319018, -1.4638452578843418e-6,
+                                6.6414982154651222e-5,   -3.9683650471794347e-5,
+                                1.1375726970678419e-5};
+    static const double c5[] = {-0.00033679855336635815, -6.9728137583658578e-5,
+                                0.00027727532449593921, -0.00019932570516188848,
+                                6.7977804779372078e-5};
+    static const double c6[] = {0.00053130793646399222, -0.00059216643735369388};
+    static const struct {
+        int n;
+        const double *c;
+    } rows[] = {{17, c0}, {13, c1}, {11, c2}, {9, c3}, {7, c4}, {5, c5}, {2, c6}};
+    jot_value mu = relative_excess(a, x);
+    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), phi_near(mu))));
+    jot_value y = trace_polynomial(rows[6].n, rows[6].c, eta);
+    for (int k = 5; k >= 0; k--)
+        y = jot_add(jot_div(y, a), trace_polynomial(rows[k].n, rows[k].c, eta));
+    return y;
+}
+
+// log(Gamma(a)) - (a - 1/2) log(a) + a - log(2 pi)/2 of a >= 10
+static jot_value stirling(jot_value a)
+{
+    static const double c[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                               1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+    jot_value inverse = jot_div(one(), a);
+    return jot_mul(inverse, trace_polynomial(sizeof c / sizeof c[0], c, jot_square(inverse)));
+}
+
+// ---- A lane
+
+// Which way to take; no way where an argument is out of the domain or at its border.
+struct ways {
+    jot_value inside, uniform, series, fraction;
+};
+
+static struct ways ways(jot_value a, jot_value x)
+{
+    struct ways w;
+    jot_value zero = num(0), infinity = num(INFINITY);
+    w.inside = jot_logical_and(jot_logical_and(jot_less(zero, a), jot_less(a, infinity)),
+                               jot_logical_and(jot_less(zero, x), jot_less(x, infinity)));
+    jot_value near = is_near(relative_excess(a, x));
+    w.uniform = jot_logical_and(w.inside, jot_logical_and(jot_less(num(200), a), near));
+    jot_value above = jot_less(jot_maximum(a, one()), x);
+    jot_value other = jot_logical_and(w.inside, jot_logical_not(w.uniform));
+    w.fraction = jot_logical_and(other, above);
+    w.series = jot_logical_and(other, jot_logical_not(above));
+    return w;
+}
+
+// The series, the fraction and T, each where it is the way and else of arguments that need no steps.
+static void sums(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    struct ways w = ways(in[0], in[1]);
+    double epsilon = trace_epsilon(jot_value_dtype(in[0]));
+    out[0] = series(
+        (struct arguments){chosen(w.series, in[0], 1), chosen(w.series, in[1], 0), epsilon});
+    out[1] = fraction((struct arguments){chosen(w.fraction, in[0], 1),
+                                         chosen(w.fraction, in[1], 2), epsilon});
+    out[2] = uniform_sum(chosen(w.uniform, in[0], 300), chosen(w.uniform, in[1], 300));
+}
+
+// D of arguments inside of the domain.
+static jot_value prefactor(jot_value a, jot_value x)
+{
+    jot_value large = jot_less(num(10), a);
+    // Below 10 each factor is a number; that of x > 1000 is 0.
+    jot_value b = chosen(large, a, 20), y = chosen(large, x, 20);
+    jot_value from_large =
+        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), stirling(b)))),
+                jot_sqrt(jot_mul(num(2 * M_PI), b)));
+    double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
+    jot_value c = jot_where(large, one(), a);
+    y = jot_where(large, one(), jot_minimum(x, num(most)));
+    jot_value small =
+        jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), jot_gamma(jot_add(c, one())));
+    return jot_where(large, from_large, small);
+}
+
+// P, or Q for `upper`.
+static jot_value regularised(jot_value a, jot_value x, bool upper)
+{
+    struct ways w = ways(a, x);
+    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
+    jot_value in[] = {a, x}, sum[3];
+    sums(in, sum, NULL);
+    jot_value d = prefactor(b, y);
+    jot_value below = jot_mul(d, sum[0]), above = jot_mul(jot_mul(b, d), sum[1]);
+
+    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), h = jot_sqrt(phi_near(mu));
+    jot_value root = jot_mul(jot_mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
+    jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[2]),
+                             jot_sqrt(jot_mul(num(2 * M_PI), u)));
+    jot_value half = jot_mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
+    jot_value uniform = upper ? jot_add(half, tail) : jot_sub(half, tail);
+
+    jot_value lower = upper ? jot_sub(one(), below) : below;
+    jot_value higher = upper ? above : jot_sub(one(), above);
+    return jot_where(w.uniform, uniform, jot_where(w.fraction, higher, lower));
+}
+
+// With what is known at the border: P(a, 0) = 0, P(a, inf) = 1, P(inf, x) = 0; JAX has Q(0, x) = 0, but no P(0, x).
+static jot_value with_border(jot_value a, jot_value x, bool upper, jot_value y)
+{
+    jot_value zero = num(0), infinity = num(INFINITY);
+    jot_value at_0 = num(upper ? 1 : 0), at_infinity = num(upper ? 0 : 1);
+    jot_value positive = jot_less(zero, a), known = num(NAN);
+    known = jot_where(jot_logical_and(positive, jot_equal(x, zero)), at_0, known);
+    jot_value beyond = jot_logical_and(jot_equal(a, infinity), jot_less_equal(zero, x));
+    known = jot_where(beyond, at_0, known);
+    jot_value none = jot_logical_and(jot_equal(a, zero), jot_less(zero, x));
+    if (upper)
+        known = jot_where(none, zero, known);
+    jot_value end = jot_logical_and(jot_less_equal(zero, a), jot_equal(x, infinity));
+    return jot_where(ways(a, x).inside, y, jot_where(end, at_infinity, known));
+}
+
+static jot_value lower_lane(jot_value a, jot_value x)
+{
+    return with_border(a, x, false, regularised(a, x, false));
+}
+
+static jot_value upper_lane(jot_value a, jot_value x)
+{
+    return with_border(a, x, true, regularised(a, x, true));
+}
+
+// dP/dx = a D / x
+static jot_value density(jot_value a, jot_value x)
+{
+    jot_value inside = ways(a, x).inside;
+    jot_value b = chosen(inside, a, 1), y = chosen(inside, x, 1);
+    jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, jot_sub(a, one())), num(0));
+    return jot_where(inside, jot_div(jot_mul(b, prefactor(b, y)), y), at_0);
+}
+
+// dx/da at a constant P, -(dP/da) / (dP/dx), from the derivatives of the sums.
+static jot_value sample_slope(jot_value a, jot_value x)
+{
+    jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
+                                          sums, 2, 3, NULL);
+    static const int first[] = {0, JOT_END};
+    jot_value in[] = {a, x, jot_ones_like(a)}, sum[6], *slope = sum + 3;
+    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 6, sum, NULL);
+    struct ways w = ways(a, x);
+    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
+    jot_value psi = jot_sub(jot_log(y), jot_digamma(b)), inverse = jot_div(one(), b);
+    // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
+    jot_value below = jot_mul(jot_div(jot_neg(y), b),
+                              jot_add(jot_mul(sum[0], jot_sub(psi, inverse)), slope[0]));
+    jot_value above = jot_mul(y, jot_add(jot_mul(sum[1], psi), slope[1]));
+
+    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), near = phi_near(mu);
+    jot_value h = jot_sqrt(jot_mul(num(2), near)), eta = jot_mul(mu, h);
+    jot_value log_slope =
+        jot_add(jot_sub(jot_mul(jot_square(mu), near), mu), jot_div(num(0.5), u));
+    jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[2]),
+                                jot_add(jot_mul(num(0.5), eta), jot_mul(sum[2], log_slope)));
+    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(stirling(u))));
+    jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
+    jot_value at_0 = jot_logical_and(jot_less(num(0), a), jot_equal(x, num(0)));
+    return jot_where(w.inside, result, jot_where(at_0, num(0), num(NAN)));
+}
+
+static jot_value lower_slope(jot_value a, jot_value x)
+{
+    jot_value inside = ways(a, x).inside;
+    jot_value y = jot_neg(jot_mul(density(a, x), sample_slope(a, x)));
+    jot_value border = jot_logical_and(
+        jot_less(num(0), a), jot_logical_or(jot_equal(x, num(0)), jot_equal(x, num(INFINITY))));
+    return jot_where(inside, y, jot_where(border, num(0), num(NAN)));
+}
+
+static jot_value lower_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
+{
+    return jot_add(jot_mul(da, lower_slope(a, x)), jot_mul(dx, density(a, x)));
+}
+
+static jot_value upper_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
+{
+    return jot_neg(lower_rule(a, x, da, dx));
+}
+
+// ---- The functions
+
+static jot_function lane(const char *name, int n, void (*f)(void))
+{
+    return jot_function_plain(name, name, n, f);
+}
+
+jot_value jot_gammaln(jot_value x) { return jot_lgamma(x); }
+
+jot_value jot_gammainc(jot_value a, jot_value x)
+{
+    static const char name[] = "jot_gammainc";
+    return trace_lanes(name,
+                       jot_custom_jvp_of(lane(name, 2, (void (*)(void))lower_lane),
+                                         lane(name, 4, (void (*)(void))lower_rule), name),
+                       2, (jot_value[]){a, x});
+}
+
+jot_value jot_gammaincc(jot_value a, jot_value x)
+{
+    static const char name[] = "jot_gammaincc";
+    return trace_lanes(name,
+                       jot_custom_jvp_of(lane(name, 2, (void (*)(void))upper_lane),
+                                         lane(name, 4, (void (*)(void))upper_rule), name),
+                       2, (jot_value[]){a, x});
+}
+
+jot_value jot_gammainc_grad_a(jot_value a, jot_value x)
+{
+    static const char name[] = "jot_gammainc_grad_a";
+    return trace_lanes(name, lane(name, 2, (void (*)(void))lower_slope), 2,
+                       (jot_value[]){a, x});
+}
+
+jot_value jot_random_gamma_grad(jot_value a, jot_value x)
+{
+    static const char name[] = "jot_random_gamma_grad";
+    return trace_lanes(name, lane(name, 2, (void (*)(void))sample_slope), 2,
+                       (jot_value[]){a, x});
+}

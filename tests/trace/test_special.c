@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special functions: values by mpmath, ends of domains as JAX has them, derivatives, maps.
+#include "trace_support.h"
+
+#include <float.h>
+
+enum { MAX_POINTS = 64 };
+
+struct value {
+    const char *name;
+    double x[3], want, tolerance;
+};
+
+static const struct value values[] = {
+#define VALUE(name, x, y, z, want, tolerance) {#name, {x, y, z}, want, tolerance},
+#include "special_values.def"
+#undef VALUE
+};
+enum { VALUE_COUNT = sizeof values / sizeof values[0] };
+
+// name, operands, where derivatives are compared with differences, up to which order
+#define SPECIALS(X)                                                                            \
+    X(erf, 1, 0.6, 0, 0, 2)                                                                    \
+    X(erfc, 1, 0.6, 0, 0, 2)                                                                   \
+    X(lgamma, 1, 1.6, 0, 0, 2)                                                                 \
+    X(gamma, 1, -1.6, 0, 0, 2)                                                                 \
+    X(digamma, 1, -0.7, 0, 0, 2)                                                               \
+    X(zeta, 2, 2.5, 1.25, 0, 2)                                                                \
+    X(gammainc, 2, 2.5, 1.25, 0, 2)                                                            \
+    X(gammaincc, 2, 1.5, 3.25, 0, 2)                                                           \
+    X(gammainc_grad_a, 2, 2.5, 1.25, 0, 1)                                                     \
+    X(random_gamma_grad, 2, 300, 310, 0, 1)
+
+#define FUNCTION1(f)                                                                           \
+    static jot_value call_##f(jot_value x) { return jot_##f(x); }
+#define FUNCTION2(f)                                                                           \
+    static jot_value call_##f(jot_value x, jot_value y) { return jot_##f(x, y); }
+#define FUNCTION3(f)                                                                           \
+    static jot_value call_##f(jot_value x, jot_value y, jot_value z)                           \
+    {                                                                                          \
+        return jot_##f(x, y, z);                                                               \
+    }
+#define FUNCTION(f, arity, x, y, z, order) FUNCTION##arity(f)
+SPECIALS(FUNCTION)
+
+static const struct special {
+    const char *name;
+    int arity;
+    void (*f)(void);
+    double x[3];
+    int order;
+} specials[] = {
+#define ROW(f, arity, x, y, z, order) {#f, arity, (void (*)(void))call_##f, {x, y, z}, order},
+    SPECIALS(ROW)};
+enum { SPECIAL_COUNT = sizeof specials / sizeof specials[0] };
+
+static jot_function function_of(const struct special *s)
+{
+    return jot_function_plain(s->name, "special", s->arity, s->f);
+}
+
+static int gather(const char *name, double x[3][MAX_POINTS], const struct value **out)
+{
+    int n = 0;
+    for (int i = 0; i < VALUE_COUNT; i++) {
+        if (strcmp(values[i].name, name) != 0)
+            continue;
+        ck_assert_int_lt(n, MAX_POINTS);
+        for (int k = 0; k < 3; k++)
+            x[k][n] = values[i].x[k];
+        out[n++] = &values[i];
+    }
+    ck_assert_msg(n > 0, "%s has no values", name);
+    return n;
+}
+
+static jot_array *array_of(jot_dtype dtype, const double *x, int n)
+{
+    float narrow[MAX_POINTS];
+    for (int i = 0; i < n; i++)
+        narrow[i] = (float)x[i];
+    return dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n);
+}
+
+static double element(const jot_array *a, int i)
+{
+    const void *d = jot_array_data(a);
+    ck_assert_msg(d != NULL, "%s", jot_error_message());
+    return jot_array_dtype(a) == JOT_F64 ? ((const double *)d)[i] : ((const float *)d)[i];
+}
+
+static bool is_near(double got, double want, double tolerance, jot_dtype dtype)
+{
+    double unit = dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON;
+    double tiny = dtype == JOT_F64 ? 0 : FLT_MIN;
+    return isnan(want)
+               ? isnan(got)
+               : got == want || fabs(got - want) <= tolerance * unit * fabs(want) + tiny ||
+                     (dtype == JOT_F32 && fabs(want) > FLT_MAX && isinf(got));
+}
+
+static void check_values(const struct special *s, jot_dtype dtype)
+{
+    double x[3][MAX_POINTS];
+    const struct value *want[MAX_POINTS];
+    int n = gather(s->name, x, want);
+    jot_array *in[3] = {NULL}, *out = NULL;
+    for (int k = 0; k < s->arity; k++)
+        in[k] = array_of(dtype, x[k], n);
+    jot_executable *e = jot_jit(function_of(s));
+    must(jot_call_list(e, (size_t)s->arity, in, 1, &out));
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(is_near(element(out, i), want[i]->want, want[i]->tolerance, dtype),
+                      "%s of %s at %g, %g, %g is %.17g instead of %.17g", s->name,
+                      jot_dtype_name(dtype), x[0][i], x[1][i], x[2][i], element(out, i),
+                      want[i]->want);
+    jot_array_release(out);
+    for (int k = 0; k < s->arity; k++)
+        jot_array_release(in[k]);
+    jot_executable_release(e);
+}
+
+START_TEST(test_values)
+{
+    check_values(&specials[_i], JOT_F64);
+    check_values(&specials[_i], JOT_F32);
+}
+END_TEST
+
+START_TEST(test_derivatives)
+{
+    const struct special *s = &specials[_i];
+    jot_array *in[3];
+    for (int k = 0; k < s->arity; k++)
+        in[k] = array_of(JOT_F64, (const double[]){s->x[k], s->x[k] + 0.125}, 2);
+    must(jot_check_grads_list(function_of(s), (size_t)s->arity, in, s->order,
+                              JOT_FORWARD | JOT_REVERSE, 0));
+    for (int k = 0; k < s->arity; k++)
+        jot_array_release(in[k]);
+}
+END_TEST
+
+// Over a column of the operands, as a call for each element.
+START_TEST(test_maps)
+{
+    const struct special *s = &specials[_i];
+    double x[3][MAX_POINTS];
+    const struct value *want[MAX_POINTS];
+    int n = gather(s->name, x, want);
+    jot_array *in[3] = {NULL}, *out = NULL, *mapped = NULL;
+    for (int k = 0; k < s->arity; k++)
+        in[k] = array_of(JOT_F64, x[k], n);
+    jot_executable *whole = jot_jit(function_of(s)), *each = jot_jit(jot_vmap(function_of(s)));
+    must(jot_call_list(whole, (size_t)s->arity, in, 1, &out));
+    must(jot_call_list(each, (size_t)s->arity, in, 1, &mapped));
+    ck_assert_int_eq(jot_array_size(mapped), n);
+    ck_assert(memcmp(jot_array_data(out), jot_array_data(mapped), sizeof(double) * (size_t)n) ==
+              0);
+    jot_array_release(out);
+    jot_array_release(mapped);
+    for (int k = 0; k < s->arity; k++)
+        jot_array_release(in[k]);
+    jot_executable_release(whole);
+    jot_executable_release(each);
+}
+END_TEST
+
+static jot_scope *scope;
+static void setup(void) { scope = jot_scope_open(); }
+static void teardown(void) { jot_scope_close(scope); }
+
+static jot_value numbers(int n, const double *x)
+{
+    jot_array *a = jot_array_from(x, n);
+    jot_value v = jot_from(a);
+    jot_array_release(a);
+    return v;
+}
+#define NUMBERS(...)                                                                           \
+    numbers((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+
+START_TEST(test_types_and_shapes)
+{
+    jot_value column = jot_full(JOT_F32, 2, 3, 1), row = jot_full(JOT_BF16, 1, 4);
+    CHECK_TYPE(jot_gammainc(column, row), "f32[3,4]");
+    CHECK_TYPE(jot_gammaincc(row, 2), "bf16[4]");
+    CHECK_TYPE(jot_gammainc(jot_full(JOT_I32, 2, 3), 1), "f32[3]");
+    CHECK_TYPE(jot_lgamma(jot_full(JOT_I64, 2, 3)), "f64[3]");
+    CHECK_TYPE(jot_zeta(jot_full(JOT_F64, 2), column), "f64[3,1]");
+    CHECK_TYPE(jot_gammainc(jot_zeros(JOT_F32, 0, 3), 1), "f32[0,3]");
+    CHECK_EXACT(jot_sum(jot_gammainc(jot_zeros(JOT_F32, 0, 3), 1)), 0);
+    CHECK(jot_gammainc(1.0, jot_full(JOT_F64, 1)), 1e-15, 1 - exp(-1));
+}
+END_TEST
+
+START_TEST(test_borders_of_incomplete_gamma)
+{
+    jot_value a = NUMBERS(0, 0, 0, -1, 0.5, 0.5, 0.5, INFINITY, INFINITY, INFINITY, NAN, 1);
+    jot_value x = NUMBERS(0, 0.5, INFINITY, 1, 0, -1, INFINITY, 0, 0.5, INFINITY, 1, NAN);
+    CHECK_EXACT(jot_gammainc(a, x), NAN, NAN, 1, NAN, 0, NAN, 1, 0, 0, 1, NAN, NAN);
+    CHECK_EXACT(jot_gammaincc(a, x), NAN, 0, 0, NAN, 1, NAN, 0, 1, 1, 0, NAN, NAN);
+}
+END_TEST
+
+START_TEST(test_errors)
+{
+    jot_value bad = jot_gammainc(jot_full(JOT_F32, 1, 3), jot_full(JOT_F32, 1, 4));
+    ck_assert_int_eq(jot_eval(bad, NULL), JOT_ERR_SHAPE);
+    ck_assert_str_eq(
+        strstr(jot_error_message(), "jot_gammainc("),
+        "jot_gammainc(jot_full(JOT_F32, 1, 3), jot_full(JOT_F32, 1, 4)): f32[3] and "
+        "f32[4] do not broadcast: axis 0 is 3 in one and 4 in the other");
+    bad = jot_lgamma(jot_full(JOT_C64, 1));
+    ck_assert_int_eq(jot_eval(bad, NULL), JOT_ERR_DTYPE);
+    ck_assert_str_eq(
+        strstr(jot_error_message(), "jot_lgamma("),
+        "jot_lgamma(jot_full(JOT_C64, 1)): c64[]: is not defined for complex numbers");
+    bad = jot_gammaincc(1, jot_full(JOT_C64, 1));
+    ck_assert_int_eq(jot_eval(bad, NULL), JOT_ERR_DTYPE);
+    ck_assert_str_eq(
+        strstr(jot_error_message(), "jot_gammaincc("),
+        "jot_gammaincc(1, jot_full(JOT_C64, 1)): c64[]: is not defined for complex numbers");
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, test_values, 0, SPECIAL_COUNT);
+    tcase_add_loop_test(t, test_derivatives, 0, SPECIAL_COUNT);
+    tcase_add_loop_test(t, test_maps, 0, SPECIAL_COUNT);
+    tcase_add_test(t, test_types_and_shapes);
+    tcase_add_test(t, test_borders_of_incomplete_gamma);
+    tcase_add_test(t, test_errors);
+}
+
+int main(void) { return run_by_both("special", add_tests); }
