@@ -23,7 +23,7 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, indexing.h,
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, fft.h, indexing.h,
 // windows.h, random.h, special.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
 // dlpack.h.
 #ifndef JOT_JOT_H
@@ -37,6 +37,7 @@
 #include "jot/dlpack.h"
 #include "jot/dtype.h"
 #include "jot/einsum.h"
+#include "jot/fft.h"
 #include "jot/indexing.h"
 #include "jot/kernels.h"
 #include "jot/numeric.h"

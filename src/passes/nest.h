@@ -349,7 +349,7 @@ struct nest_step {
     int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t
         n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from;
-        // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips of the loops around it
+    // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips of the loops around it
     const uint32_t *memories;
     // LIBRARY: the routine, CALLBACK: its name; CHECK: what the message says before the index.
     const char *text;

@@ -450,6 +450,49 @@ START_TEST(names_a_missing_kernel)
 }
 END_TEST
 
+START_TEST(names_a_missing_routine)
+{
+    struct rt_argument argument = {.bytes = 8, .donated = -1};
+    struct rt_buffer buffers[2] = {{.place = RT_PLACE_INPUT, .bytes = 8},
+                                   {.place = RT_PLACE_OUTPUT, .bytes = 8}};
+    uint32_t operands[2] = {0, 1};
+    int64_t params[4] = {JOT_C64, 1, 0, 1};
+    struct rt_step step = {
+        .kind = RT_STEP_LIBRARY, .index = 1, .operand_count = 2, .param_count = 4};
+    struct rt_plan plan = {.input_count = 1,
+                           .output_count = 1,
+                           .buffer_count = 2,
+                           .operand_count = 2,
+                           .step_count = 1,
+                           .param_count = 4,
+                           .text_bytes = 4,
+                           .inputs = &argument,
+                           .outputs = &argument,
+                           .buffers = buffers,
+                           .operands = operands,
+                           .params = params,
+                           .steps = &step,
+                           .text = "fft"};
+    float x[2] = {3, 4}, y[2] = {0};
+    struct rt_program *program = load(&plan);
+    ck_assert_int_eq(rt_program_run(program, (const void *[]){x}, (void *[]){y}), JOT_OK);
+    ck_assert(y[0] == 3 && y[1] == 4);
+    rt_program_release(program);
+    const void *bytes;
+    size_t size;
+    struct arena *arena = arena_create();
+    plan.text = "fit";
+    rt_plan_write(&plan, arena, &bytes, &size);
+    ck_assert_int_eq(rt_program_load(jot_host(), NULL, 0, bytes, size, NULL, 0, &program),
+                     JOT_ERR_IO);
+    ck_assert_str_eq(jot_error_message(),
+                     "the program needs the routine fit, which there is not");
+    arena_release(arena);
+    step.index = 2;
+    ck_assert_int_eq(rt_plan_check(&plan), JOT_ERR_IO);
+}
+END_TEST
+
 START_TEST(multiplies_matrices)
 {
     struct rt_argument arguments[3] = {{.bytes = 24}, {.bytes = 24}, {.bytes = 16}};
@@ -684,6 +727,7 @@ int main(void)
     tcase_add_test(tests, loops_and_calls_back);
     tcase_add_test(tests, runs_a_loop_as_one_function);
     tcase_add_test(tests, names_a_missing_kernel);
+    tcase_add_test(tests, names_a_missing_routine);
     tcase_add_test(tests, multiplies_matrices);
     tcase_add_test(tests, plans_survive_bytes_and_damage);
     tcase_add_test(tests, clears);
