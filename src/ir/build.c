@@ -391,6 +391,11 @@ ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int
                     ir_attrs(b->module, IR_INT(mode, kind), IR_INTS(sizes, n, sizes)));
 }
 
+ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode)
+{
+    return ir_build(b, op, 1, &x, mode ? ir_attrs(b->module, IR_INT(mode, mode)) : NULL);
+}
+
 ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot *d)
 {
     return ir_build(b, IR_dot_general, 2, (ir_id[]){x, y},

@@ -155,6 +155,8 @@ ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot
 
 // The transform of the last n axes, of those lengths (enum fft_kind).
 ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int64_t *sizes);
+// A decomposition of matrices (ops.def); its results follow each other.
+ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode);
 
 // A node with bodies: op, its functions and operands; results as the first body gives them.
 ir_id ir_call(struct ir_builder *b, enum ir_op op, int n_functions, const uint32_t *functions,

@@ -18,6 +18,8 @@ static bool is_ordered(jot_dtype d) { return !dtype_is_complex(d) && d != JOT_BO
 
 static bool is_bits(jot_dtype d) { return dtype_is_integer(d) || d == JOT_BOOL; }
 
+static bool is_wide(jot_dtype d) { return dtype_is_inexact(d) && !dtype_is_half(d); }
+
 // One for each word of the types column.
 static const struct type_word types_any = {is_any, "anything", ""};
 static const struct type_word types_num = {is_num, "numbers", "convert it first"};
@@ -32,6 +34,8 @@ static const struct type_word types_float = {dtype_is_float, "floats",
 static const struct type_word types_integer = {dtype_is_integer, "integers",
                                                "convert it first"};
 static const struct type_word types_bits = {is_bits, "integers and bool", "convert it first"};
+static const struct type_word types_wide = {is_wide, "f32, f64, c64 and c128",
+                                            "convert it first"};
 // No row uses the word at the moment.
 static const struct type_word types_bool JOT_UNUSED = {dtype_is_bool, "bool",
                                                        "compare it with 0 first"};

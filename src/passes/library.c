@@ -42,10 +42,22 @@ static void tell_fft(struct routine *r, const struct ir_graph *g, const struct i
         add_param(r, sizes[i]);
 }
 
+// ..., rows, columns, mode
+static void tell_matrices(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id x = ir_operand(g, n, 0);
+    r->name = ir_op_get((enum ir_op)n->op)->name;
+    add_batch(r, g, n, 2);
+    add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 2]);
+    add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
+    add_param(r, ir_attr_int_or(n->attrs, IR_KEY_mode, 0));
+}
+
 // One for each op of the class.
 static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
                                        const struct ir_node *) = {
-    [IR_fft] = tell_fft,
+    [IR_fft] = tell_fft,         [IR_qr] = tell_matrices,   [IR_eigh] = tell_matrices,
+    [IR_svd] = tell_matrices,    [IR_eig] = tell_matrices,  [IR_schur] = tell_matrices,
 };
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)

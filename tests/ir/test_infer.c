@@ -285,6 +285,8 @@ static bool may_take(const char *word, jot_dtype d)
         return is_bool || is_int || is_float;
     if (!strcmp(word, "inexact"))
         return is_float || is_complex;
+    if (!strcmp(word, "wide"))
+        return d == JOT_F32 || d == JOT_F64 || is_complex;
     if (!strcmp(word, "float"))
         return is_float;
     if (!strcmp(word, "integer"))

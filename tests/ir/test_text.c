@@ -223,17 +223,20 @@ static void check_round_trip(const struct ir_graph *g)
     ir_module_release(other);
 }
 
-// An elementwise op without attributes, on operands of the first dtype that it takes.
+// An elementwise op or a routine without attributes, on vectors or matrices of the first dtype that it
+// takes.
 static bool round_trips_alone(enum ir_op op)
 {
     const struct ir_op_info *info = ir_op_get(op);
-    if (info->op_class != IR_CLASS_MAP || info->in < 1 || info->in > 4)
+    bool is_routine = info->op_class == IR_CLASS_LIBRARY;
+    if ((info->op_class != IR_CLASS_MAP && !is_routine) || info->in < 1 || info->in > 4)
         return false;
+    int rank = is_routine ? 2 : 1;
     for (int d = DTYPE_COUNT - 1; d >= 0; d--) {
         struct ir_builder b = ir_builder_make(module, info->name, IR_BUILD_PLAIN);
         ir_id in[4];
         for (int i = 0; i < info->in; i++)
-            in[i] = ir_param(&b, ir_type_make(module, (jot_dtype)d, 1, (int64_t[]){3}));
+            in[i] = ir_param(&b, ir_type_make(module, (jot_dtype)d, rank, (int64_t[]){3, 3}));
         ir_id y = ir_build(&b, op, info->in, in, NULL);
         if (y == IR_NONE)
             continue;

@@ -107,6 +107,7 @@ bool opcase_takes(enum ir_op op, jot_dtype d)
            (is(types, "ordered") && d != JOT_BOOL && !dtype_is_complex(d)) ||
            (is(types, "real") && !dtype_is_complex(d)) ||
            (is(types, "inexact") && dtype_is_inexact(d)) ||
+           (is(types, "wide") && dtype_is_inexact(d) && !dtype_is_half(d)) ||
            (is(types, "float") && dtype_is_float(d)) ||
            (is(types, "integer") && dtype_is_integer(d)) ||
            (is(types, "bits") && (dtype_is_integer(d) || d == JOT_BOOL)) ||
@@ -597,6 +598,12 @@ static void add_op(struct maker *k, enum ir_op op)
         return;
     case IR_barrier:
         add_case(k, op, NULL, 2, (struct shape[]){SHAPE(2), SHAPE(3)});
+        return;
+    case IR_qr: // unique but for signs and phases: tests/trace/test_decompose.c
+    case IR_eigh:
+    case IR_svd:
+    case IR_eig:
+    case IR_schur:
         return;
     default:
         break;

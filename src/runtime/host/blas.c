@@ -21,6 +21,7 @@ static struct {
 #define BLAS(name, result, parameters) result(*name) parameters;
 #include "runtime/host/blas.def"
 #undef BLAS
+    void *library;
     char version[256];
     char fault[512];
 } blas;
@@ -88,6 +89,7 @@ static void load(void)
     if (!has_threads)
         unsetenv("OPENBLAS_NUM_THREADS");
     if (library && find_symbols(library)) {
+        blas.library = library;
         blas.openblas_set_num_threads(1);
         snprintf(blas.version, sizeof blas.version, "%s %s", blas.openblas_get_config(),
                  blas.openblas_get_corename());
@@ -110,6 +112,11 @@ jot_status rt_blas_open(void)
 }
 
 const char *rt_blas_version(void) { return rt_blas_open() == JOT_OK ? blas.version : ""; }
+
+void *rt_blas_symbol(const char *name)
+{
+    return blas.library ? dlsym(blas.library, name) : NULL;
+}
 
 // ---- one tile ----
 

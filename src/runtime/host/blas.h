@@ -19,6 +19,9 @@ jot_status rt_blas_open(void);
 // depends on them: a program only says which product it needs.
 const char *rt_blas_version(void);
 
+// Another entry point of the library, which has been opened; NULL when there is none.
+void *rt_blas_symbol(const char *name);
+
 // c = alpha op(a) op(b) + beta c, as struct rt_gemm says; its numbers are known to be good.
 // JOT_ERR_SHAPE for extents beyond what the library's 32-bit integers hold.
 jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *gemm, const void *a,

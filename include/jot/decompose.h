@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decompositions of matrices, and what is computed from them.
+//
+// A matrix is the last two axes of a value, f32, f64, c64 or c128 (integers are converted); axes before
+// them count matrices, each decomposed alone.  ^H is the conjugate transpose, and k the smaller of the
+// extents m and n.
+//
+// A matrix with an element that is not finite, and one whose iteration does not converge, gives NaN in
+// all results, and the other matrices theirs.  Signs and phases of vectors are LAPACK's on the host; a
+// function whose value depends on them depends on the device.
+//
+// Results come as a struct of values:
+//
+//     jot_qr_factors f = jot_qr(a);
+//     jot_value x = jot_matmul(f.q, f.r);
+//
+// Derivatives.  Single vectors of equal eigenvalues or singular values are not determined and have no
+// derivative (and gaps within rounding errors of 0 count as 0); the space that they span has, and so
+// have symmetric functions of the values.  For functions of these two kinds derivatives are right
+// everywhere: what would be divided by a gap that is 0 is left out.  Reverse mode gives NaN where the
+// function depends on which vectors of the space were chosen.  What it cannot see is a function such
+// as v sqrt(w) v^H, which weighs the vectors of a space alike but would not once their values part:
+// there the derivative at equal values lacks what is between their vectors.  (JAX gives NaN for all of
+// these.)  First derivatives of jot_pinv and jot_lstsq do not go through vectors and are
+// right for all matrices whose rank stays.
+#ifndef JOT_DECOMPOSE_H
+#define JOT_DECOMPOSE_H
+
+#include "jot/trace.h"
+
+JOT_BEGIN_C
+
+// ---- Decompositions ----
+
+typedef struct jot_qr_factors {
+    jot_value q, r;
+} jot_qr_factors;
+
+// a = q r by Householder reflectors: q, m by k, has orthonormal columns; r, k by n, is upper
+// triangular.  jot_qr_full: q is m by m and r m by n.  Derivatives need independent columns (of a wide
+// matrix the first m), and are not finite without.
+JOT_API jot_qr_factors jot_qr(jot_value a);
+JOT_API jot_qr_factors jot_qr_full(jot_value a);
+
+// Eigenvalues, and eigenvectors as columns in the same order.
+typedef struct jot_eigen {
+    jot_value values, vectors;
+} jot_eigen;
+
+// a = vectors diag(values) vectors^H of a Hermitian matrix: real values, ascending, and orthonormal
+// vectors.  Of any other square matrix that of (a + a^H) / 2.
+JOT_API jot_eigen jot_eigh(jot_value a);
+// The same of a matrix of which only the lower or only the upper triangle is read, and that is taken for
+// Hermitian.
+JOT_API jot_eigen jot_eigh_lower(jot_value a);
+JOT_API jot_eigen jot_eigh_upper(jot_value a);
+// The values alone.
+JOT_API jot_value jot_eigvalsh(jot_value a);
+
+typedef struct jot_svd_factors {
+    jot_value u, s, vh;
+} jot_svd_factors;
+
+// a = u diag(s) vh: singular values, real, descending; u, m by k, and vh, k by n, have orthonormal columns
+// and rows.  jot_svd_full: u is m by m and vh n by n (derivatives only of square matrices).
+JOT_API jot_svd_factors jot_svd(jot_value a);
+JOT_API jot_svd_factors jot_svd_full(jot_value a);
+// The values alone.
+JOT_API jot_value jot_svdvals(jot_value a);
+
+// a v = w v of any square matrix: values and vectors are complex, c64 or c128.  Vectors have length 1
+// and a real largest element.  Values are in no order.
+JOT_API jot_eigen jot_eig(jot_value a);
+JOT_API jot_value jot_eigvals(jot_value a);
+
+typedef struct jot_eigen_pairs {
+    jot_value values, left, right;
+} jot_eigen_pairs;
+
+// The same with left vectors as well: left^H a = diag(values) left^H.  Without derivatives.
+JOT_API jot_eigen_pairs jot_eig_pairs(jot_value a);
+
+typedef struct jot_schur_factors {
+    jot_value t, z;
+} jot_schur_factors;
+
+// a = z t z^H, z unitary.  t is upper triangular; of a real matrix it is real and has a block of 2 by 2
+// for each pair of complex eigenvalues (convert a to a complex type for a triangular one).  Without
+// derivatives.
+JOT_API jot_schur_factors jot_schur(jot_value a);
+
+// ---- What they are for ----
+
+// The pseudoinverse, n by m: vh^H diag(1 / s) u^H over singular values above rtol max(s).  A negative
+// rtol is 10 max(m, n) eps.
+JOT_API jot_value jot_pinv(jot_value a, double rtol);
+
+typedef struct jot_lstsq_result {
+    jot_value x;         // n, or n by columns of b
+    jot_value residuals; // |b - a x|^2 of each column
+    jot_value rank;      // of a, i32
+    jot_value s;         // singular values of a
+} jot_lstsq_result;
+
+// The x of least length for which |a x - b| is least; a is one matrix, b a vector or a matrix.
+// Singular values below rcond max(s) count as 0; a negative rcond is max(m, n) eps.
+JOT_API jot_lstsq_result jot_lstsq(jot_value a, jot_value b, double rcond);
+
+// How many singular values are above rtol max(s), i32.  A negative rtol is max(m, n) eps.
+JOT_API jot_value jot_matrix_rank(jot_value a, double rtol);
+
+typedef enum jot_matrix_norm_kind {
+    JOT_NORM_FROBENIUS, // sqrt(sum(|a_ij|^2))
+    JOT_NORM_NUCLEAR,   // sum(s)
+    JOT_NORM_1,         // the largest sum of |a_ij| over a column, and over a row
+    JOT_NORM_INF,
+    JOT_NORM_2,       // max(s)
+    JOT_NORM_MINUS_1, // the smallest ones
+    JOT_NORM_MINUS_INF,
+    JOT_NORM_MINUS_2,
+} jot_matrix_norm_kind;
+
+JOT_API jot_value jot_matrix_norm(jot_value a, jot_matrix_norm_kind kind);
+
+// sum(|x|^ord)^(1/ord) over axes; max(|x|) and min(|x|) for INFINITY and -INFINITY, the number of
+// elements that are not 0 for 0.  jot_vector_norm(x, 1, axes...).
+JOT_API jot_value jot_vector_norm_axes(jot_value x, double ord, const int *axes);
+
+// max(s) / min(s), infinite when min(s) is 0.
+JOT_API jot_value jot_cond(jot_value a);
+
+JOT_END_C
+
+// ---------------------------------------------------------------------------------------
+#if !defined(JOT_PLAIN)
+// Places of calls (trace.h).
+
+#define JOT_DECOMPOSE_PLACE_(type, member)                                                     \
+    static inline type type##_at_(type r, const char *where)                                   \
+    {                                                                                          \
+        jot_place(r.member, where);                                                            \
+        return r;                                                                              \
+    }
+JOT_DECOMPOSE_PLACE_(jot_qr_factors, q)
+JOT_DECOMPOSE_PLACE_(jot_eigen, values)
+JOT_DECOMPOSE_PLACE_(jot_svd_factors, s)
+JOT_DECOMPOSE_PLACE_(jot_eigen_pairs, values)
+JOT_DECOMPOSE_PLACE_(jot_schur_factors, t)
+JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
+// clang-format off
+#define JOT_DECOMPOSE_(type, f, t, a) type##_at_(f(JOT_V(a)), JOT_HERE ": " #f "(" t ")")
+#define jot_qr(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr, #a, a)
+#define jot_qr_full(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr_full, #a, a)
+#define jot_eigh(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh, #a, a)
+#define jot_eigh_lower(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh_lower, #a, a)
+#define jot_eigh_upper(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh_upper, #a, a)
+#define jot_svd(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd, #a, a)
+#define jot_svd_full(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd_full, #a, a)
+#define jot_eig(a) JOT_DECOMPOSE_(jot_eigen, jot_eig, #a, a)
+#define jot_eig_pairs(a) JOT_DECOMPOSE_(jot_eigen_pairs, jot_eig_pairs, #a, a)
+#define jot_schur(a) JOT_DECOMPOSE_(jot_schur_factors, jot_schur, #a, a)
+#define jot_eigvalsh(a) JOT_OP1_(jot_eigvalsh, #a, a)
+#define jot_svdvals(a) JOT_OP1_(jot_svdvals, #a, a)
+#define jot_eigvals(a) JOT_OP1_(jot_eigvals, #a, a)
+#define jot_cond(a) JOT_OP1_(jot_cond, #a, a)
+#define jot_pinv(a, rtol)                                                                      \
+    JOT_OP_("jot_pinv(" #a ", " #rtol ")", jot_pinv(JOT_V(a), (rtol)))
+#define jot_matrix_rank(a, rtol)                                                               \
+    JOT_OP_("jot_matrix_rank(" #a ", " #rtol ")", jot_matrix_rank(JOT_V(a), (rtol)))
+#define jot_matrix_norm(a, kind)                                                               \
+    JOT_OP_("jot_matrix_norm(" #a ", " #kind ")", jot_matrix_norm(JOT_V(a), (kind)))
+#define jot_vector_norm(x, ...)                                                                \
+    JOT_OP_("jot_vector_norm(" #x ", " #__VA_ARGS__ ")",                                       \
+            jot_vector_norm_axes(JOT_V(x), JOT_FIRST_(__VA_ARGS__, 0),                         \
+                                 JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_lstsq(a, b, rcond)                                                                 \
+    jot_lstsq_result_at_(jot_lstsq(JOT_V(a), JOT_V(b), (rcond)),                               \
+                         JOT_HERE ": jot_lstsq(" #a ", " #b ", " #rcond ")")
+// clang-format on
+
+#endif // JOT_PLAIN
+
+#endif

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routines qr, eigh, svd, eig and schur: LAPACK, one matrix after the other, and the matrices of a
+// batch on jot's own threads.
+#include "base/dtype.h"
+#include "base/status.h"
+#include "runtime/host/lapack.h"
+#include "runtime/host/pool.h"
+#include "runtime/routine.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define CHUNK_WORK 100000 // multiplications that are worth a thread
+#define SIDE_MOST 16000   // so that 32 bits count the workspace, up to 8 of its squares
+
+struct job;
+
+// The scratch of a thread; base is NULL where only its size is wanted.
+struct room {
+    char *base;
+    size_t used;
+};
+
+// One matrix to its results; not 0 when it fails.  Without scratch it asks LAPACK for the workspace it
+// wants, and once that is known, takes what it needs and ends.
+typedef int one_matrix(struct job *j, struct room *room, const char *a, char *const *out);
+
+struct job {
+    const struct rt_routine_call *call;
+    jot_dtype dtype;
+    bool is_complex;
+    size_t element, part; // bytes of an element and of a real number
+    int m, n, k, mode;    // k is the smaller of m and n
+    int64_t batch, a_chunk;
+    // Elements of the workspace, 0 while they are not known.
+    int work, wanted, rwork, iwork;
+    double answers[4]; // to the question how many
+    one_matrix *one;
+    int n_out;
+    size_t out_bytes[3]; // of the results of one matrix
+};
+
+static void *take(struct room *room, size_t n, size_t bytes)
+{
+    char *at = room->base ? room->base + room->used : NULL;
+    room->used += (n * bytes + 63) & ~(size_t)63;
+    return at;
+}
+
+// Workspace for LAPACK.
+struct work {
+    void *work, *rwork;
+    int *iwork, lwork, lrwork, liwork;
+};
+
+static struct work take_work(struct job *j, struct room *room)
+{
+    if (!j->work)
+        return (struct work){j->answers, j->answers + 2, (int *)(j->answers + 3), -1, -1, -1};
+    return (struct work){.work = take(room, (size_t)j->work, j->element),
+                         .rwork = take(room, (size_t)j->rwork, j->part),
+                         .iwork = take(room, (size_t)j->iwork, sizeof(int)),
+                         .lwork = j->work,
+                         .lrwork = j->rwork,
+                         .liwork = j->iwork};
+}
+
+// Whether nothing but the size of the scratch is left to find out.
+static bool is_measured(const struct job *j, const struct room *room)
+{
+    return !room->base && j->work;
+}
+
+static double number(const struct job *j, const void *x)
+{
+    float f;
+    double d;
+    if (j->part == 4) {
+        memcpy(&f, x, sizeof f);
+        return (double)f;
+    }
+    memcpy(&d, x, sizeof d);
+    return d;
+}
+
+// The answer to the question how much work is wanted.
+static void want(struct job *j, const void *work)
+{
+    int most = (int)number(j, work);
+    j->wanted = most > j->wanted ? most : j->wanted;
+}
+
+static int at_least_1(int n) { return n > 1 ? n : 1; }
+
+static void put_identity(const struct job *j, int n, char *out)
+{
+    memset(out, 0, (size_t)n * (size_t)n * j->element);
+    for (int i = 0; i < n; i++)
+        if (j->part == 4)
+            memcpy(out + (size_t)i * (size_t)(n + 1) * j->element, &(float){1}, 4);
+        else
+            memcpy(out + (size_t)i * (size_t)(n + 1) * j->element, &(double){1}, 8);
+}
+
+// ---- One matrix
+
+typedef void geqrf(const int *m, const int *n, void *a, const int *lda, void *tau, void *work,
+                   const int *lwork, int *info);
+typedef void orgqr(const int *m, const int *n, const int *k, void *a, const int *lda,
+                   const void *tau, void *work, const int *lwork, int *info);
+
+static int qr_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    int columns = j->mode ? j->m : j->k, most = columns > j->n ? columns : j->n, info = 0;
+    int lda = at_least_1(j->m), asks = !room->base;
+    char *x = take(room, (size_t)j->m * (size_t)most, j->element);
+    char *r = take(room, (size_t)j->m * (size_t)j->n, j->element);
+    char *tau = take(room, (size_t)j->k + 1, j->element);
+    struct work w = take_work(j, room);
+    if (is_measured(j, room))
+        return 0;
+    geqrf *factor = (geqrf *)rt_lapack(LAPACK_geqrf, j->dtype);
+    orgqr *form = (orgqr *)rt_lapack(LAPACK_orgqr, j->dtype);
+    if (!asks)
+        rt_transpose(j->element, j->m, j->n, a, x);
+    factor(&j->m, &j->n, x, &lda, tau, w.work, &w.lwork, &info);
+    if (asks)
+        want(j, w.work);
+    else
+        rt_transpose(j->element, j->n, j->m, x, r);
+    for (int i = 0; i < columns && !asks; i++) {
+        size_t row = (size_t)i * (size_t)j->n, left = i < j->n ? (size_t)i : (size_t)j->n;
+        memset(out[1] + row * j->element, 0, left * j->element);
+        memcpy(out[1] + (row + left) * j->element, r + (row + left) * j->element,
+               ((size_t)j->n - left) * j->element);
+    }
+    form(&j->m, &columns, &j->k, x, &lda, tau, w.work, &w.lwork, &info);
+    if (asks)
+        want(j, w.work);
+    else
+        rt_transpose(j->element, columns, j->m, x, out[0]);
+    return info;
+}
+
+typedef void syevd(const char *jobz, const char *uplo, const int *n, void *a, const int *lda,
+                   void *w, void *work, const int *lwork, int *iwork, const int *liwork,
+                   int *info, size_t, size_t);
+typedef void heevd(const char *jobz, const char *uplo, const int *n, void *a, const int *lda,
+                   void *w, void *work, const int *lwork, void *rwork, const int *lrwork,
+                   int *iwork, const int *liwork, int *info, size_t, size_t);
+
+static int eigh_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    int lda = at_least_1(j->n), info = 0, asks = !room->base;
+    char *x = take(room, (size_t)j->n * (size_t)j->n, j->element);
+    struct work w = take_work(j, room);
+    if (is_measured(j, room))
+        return 0;
+    lapack_function *f = rt_lapack(LAPACK_syevd, j->dtype);
+    void *values = asks ? x : out[0];
+    if (!asks)
+        rt_transpose(j->element, j->n, j->n, a, x);
+    if (j->is_complex)
+        ((heevd *)f)("V", "L", &j->n, x, &lda, values, w.work, &w.lwork, w.rwork, &w.lrwork,
+                     w.iwork, &w.liwork, &info, 1, 1);
+    else
+        ((syevd *)f)("V", "L", &j->n, x, &lda, values, w.work, &w.lwork, w.iwork, &w.liwork,
+                     &info, 1, 1);
+    if (asks) {
+        want(j, w.work);
+        j->rwork = j->is_complex ? (int)number(j, w.rwork) : 0;
+        j->iwork = w.iwork[0];
+    } else {
+        rt_transpose(j->element, j->n, j->n, x, out[1]);
+    }
+    return info;
+}
+
+typedef void gesdd_real(const char *jobz, const int *m, const int *n, void *a, const int *lda,
+                        void *s, void *u, const int *ldu, void *vt, const int *ldvt, void *work,
+                        const int *lwork, int *iwork, int *info, size_t);
+typedef void gesdd_complex(const char *jobz, const int *m, const int *n, void *a,
+                           const int *lda, void *s, void *u, const int *ldu, void *vt,
+                           const int *ldvt, void *work, const int *lwork, void *rwork,
+                           int *iwork, int *info, size_t);
+
+static int svd_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    static const char *const jobs[] = {"N", "S", "A"};
+    int columns = j->mode == 2 ? j->m : j->k, rows = j->mode == 2 ? j->n : j->k;
+    int lda = at_least_1(j->m), ldvt = at_least_1(rows), info = 0, asks = !room->base;
+    size_t k = (size_t)j->k, large = (size_t)(j->m + j->n) - k;
+    char *x = take(room, (size_t)j->m * (size_t)j->n, j->element);
+    char *u = take(room, j->mode ? (size_t)j->m * (size_t)columns : 1, j->element);
+    char *vt = take(room, j->mode ? (size_t)j->n * (size_t)rows : 1, j->element);
+    if (asks) {
+        j->iwork = 8 * j->k + 1;
+        j->rwork =
+            (int)(j->mode ? k * (5 * k + 7 > 2 * large + 2 * k + 1 ? 5 * k + 7
+                                                                   : 2 * large + 2 * k + 1)
+                          : 7 * k);
+    }
+    struct work w = take_work(j, room);
+    if (is_measured(j, room))
+        return 0;
+    lapack_function *f = rt_lapack(LAPACK_gesdd, j->dtype);
+    void *s = asks ? x : out[0];
+    if (j->k == 0) {
+        if (!asks && j->mode == 2) {
+            put_identity(j, j->m, out[1]);
+            put_identity(j, j->n, out[2]);
+        }
+        return 0;
+    }
+    if (!asks)
+        rt_transpose(j->element, j->m, j->n, a, x);
+    if (j->is_complex)
+        ((gesdd_complex *)f)(jobs[j->mode], &j->m, &j->n, x, &lda, s, u, &lda, vt, &ldvt,
+                             w.work, &w.lwork, w.rwork, w.iwork, &info, 1);
+    else
+        ((gesdd_real *)f)(jobs[j->mode], &j->m, &j->n, x, &lda, s, u, &lda, vt, &ldvt, w.work,
+                          &w.lwork, w.iwork, &info, 1);
+    if (asks) {
+        want(j, w.work);
+    } else if (j->mode) {
+        rt_transpose(j->element, columns, j->m, u, out[1]);
+        rt_transpose(j->element, j->n, rows, vt, out[2]);
+    }
+    return info;
+}
+
+// ---- Matrices that are not symmetric
+
+static void put_complex(const struct job *j, char *to, size_t i, double re, double im)
+{
+    if (j->part == 4)
+        memcpy(to + i * 8, (float[]){(float)re, (float)im}, 8);
+    else
+        memcpy(to + i * 16, (double[]){re, im}, 16);
+}
+
+static double real_at(const struct job *j, const char *x, size_t i)
+{
+    return number(j, x + i * j->part);
+}
+
+// Column-major vectors of a real matrix, of which a pair is its real and its imaginary part, as
+// row-major complex ones.
+static void put_vectors(const struct job *j, const char *wi, const char *v, char *to)
+{
+    size_t n = (size_t)j->n;
+    for (size_t c = 0; c < n; c++) {
+        bool is_pair = real_at(j, wi, c) != 0 && c + 1 < n;
+        for (size_t r = 0; r < n; r++) {
+            double re = real_at(j, v, c * n + r);
+            double im = is_pair ? real_at(j, v, (c + 1) * n + r) : 0;
+            put_complex(j, to, r * n + c, re, im);
+            if (is_pair)
+                put_complex(j, to, r * n + c + 1, re, -im);
+        }
+        c += is_pair;
+    }
+}
+
+typedef void geev_real(const char *left, const char *right, const int *n, void *a,
+                       const int *lda, void *wr, void *wi, void *vl, const int *ldvl, void *vr,
+                       const int *ldvr, void *work, const int *lwork, int *info, size_t,
+                       size_t);
+typedef void geev_complex(const char *left, const char *right, const int *n, void *a,
+                          const int *lda, void *w, void *vl, const int *ldvl, void *vr,
+                          const int *ldvr, void *work, const int *lwork, void *rwork, int *info,
+                          size_t, size_t);
+
+static int eig_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    int lda = at_least_1(j->n), info = 0, asks = !room->base;
+    const char *left = j->mode == 2 ? "V" : "N", *right = j->mode ? "V" : "N";
+    size_t n = (size_t)j->n;
+    j->rwork = 2 * j->n;
+    char *x = take(room, n * n, j->element), *vl = take(room, n * n, j->element);
+    char *vr = take(room, n * n, j->element), *wr = take(room, n + 1, j->element);
+    char *wi = take(room, n + 1, j->element);
+    struct work w = take_work(j, room);
+    if (is_measured(j, room))
+        return 0;
+    lapack_function *f = rt_lapack(LAPACK_geev, j->dtype);
+    if (!asks)
+        rt_transpose(j->element, j->n, j->n, a, x);
+    if (j->is_complex)
+        ((geev_complex *)f)(left, right, &j->n, x, &lda, asks ? wr : out[0], vl, &lda, vr, &lda,
+                            w.work, &w.lwork, w.rwork, &info, 1, 1);
+    else
+        ((geev_real *)f)(left, right, &j->n, x, &lda, wr, wi, vl, &lda, vr, &lda, w.work,
+                         &w.lwork, &info, 1, 1);
+    if (asks) {
+        want(j, w.work);
+        return info;
+    }
+    for (size_t i = 0; i < n && !j->is_complex; i++)
+        put_complex(j, out[0], i, real_at(j, wr, i), real_at(j, wi, i));
+    for (int i = 1; i <= j->mode; i++) {
+        const char *v = i == j->mode ? vr : vl;
+        if (j->is_complex)
+            rt_transpose(j->element, j->n, j->n, v, out[i]);
+        else
+            put_vectors(j, wi, v, out[i]);
+    }
+    return info;
+}
+
+typedef void gees_real(const char *vectors, const char *sort, const void *select, const int *n,
+                       void *a, const int *lda, int *sdim, void *wr, void *wi, void *vs,
+                       const int *ldvs, void *work, const int *lwork, int *bwork, int *info,
+                       size_t, size_t);
+typedef void gees_complex(const char *vectors, const char *sort, const void *select,
+                          const int *n, void *a, const int *lda, int *sdim, void *w, void *vs,
+                          const int *ldvs, void *work, const int *lwork, void *rwork,
+                          int *bwork, int *info, size_t, size_t);
+
+static int schur_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    int lda = at_least_1(j->n), info = 0, sorted = 0, asks = !room->base;
+    size_t n = (size_t)j->n;
+    j->rwork = j->iwork = j->n;
+    char *x = take(room, n * n, j->element), *vs = take(room, n * n, j->element);
+    char *wr = take(room, n + 1, j->element), *wi = take(room, n + 1, j->element);
+    struct work w = take_work(j, room);
+    if (is_measured(j, room))
+        return 0;
+    lapack_function *f = rt_lapack(LAPACK_gees, j->dtype);
+    if (!asks)
+        rt_transpose(j->element, j->n, j->n, a, x);
+    if (j->is_complex)
+        ((gees_complex *)f)("V", "N", NULL, &j->n, x, &lda, &sorted, wr, vs, &lda, w.work,
+                            &w.lwork, w.rwork, w.iwork, &info, 1, 1);
+    else
+        ((gees_real *)f)("V", "N", NULL, &j->n, x, &lda, &sorted, wr, wi, vs, &lda, w.work,
+                         &w.lwork, w.iwork, &info, 1, 1);
+    if (asks) {
+        want(j, w.work);
+        return info;
+    }
+    rt_transpose(j->element, j->n, j->n, x, out[0]);
+    rt_transpose(j->element, j->n, j->n, vs, out[1]);
+    return info;
+}
+
+// ---- All of them
+
+static bool is_finite(const struct job *j, const char *a)
+{
+    size_t count = (size_t)j->m * (size_t)j->n << j->is_complex;
+    // The sum of what is multiplied by 0 is NaN if anything is not finite.
+    double sum = 0;
+    if (j->part == 4)
+        for (size_t i = 0; i < count; i++)
+            sum += 0 * (double)((const float *)(const void *)a)[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            sum += 0 * ((const double *)(const void *)a)[i];
+    return sum == 0;
+}
+
+static void put_nan(const struct job *j, size_t bytes, char *to)
+{
+    for (size_t i = 0; i < bytes; i += j->part)
+        if (j->part == 4)
+            memcpy(to + i, &(float){NAN}, 4);
+        else
+            memcpy(to + i, &(double){NAN}, 8);
+}
+
+static void run_chunk(void *ctx, int64_t chunk, int worker)
+{
+    struct job *j = ctx;
+    char *scratch = j->call->scratch + (size_t)worker * j->call->scratch_stride;
+    struct job own = *j;
+    size_t matrix = (size_t)j->m * (size_t)j->n * j->element;
+    for (int64_t i = chunk * j->a_chunk; i < (chunk + 1) * j->a_chunk && i < j->batch; i++) {
+        const char *a = (const char *)j->call->operands[0] + (size_t)i * matrix;
+        char *out[3] = {NULL};
+        for (int k = 0; k < j->n_out; k++)
+            out[k] = (char *)j->call->operands[k + 1] + (size_t)i * j->out_bytes[k];
+        struct room room = {.base = scratch};
+        if (is_finite(j, a) && own.one(&own, &room, a, out) == 0)
+            continue;
+        for (int k = 0; k < j->n_out; k++)
+            put_nan(j, j->out_bytes[k], out[k]);
+    }
+}
+
+// The job of a call, and how much scratch it takes.
+static jot_status make_job(const char *name, const struct rt_routine_call *call,
+                           one_matrix *one, struct job *j, size_t *out_scratch)
+{
+    const int64_t *p = call->params;
+    if (call->param_count != 5 || call->read_count != 1 || call->operand_count < 2 ||
+        call->operand_count > 4 || p[1] < 1 || p[2] < 0 || p[3] < 0 || p[4] < 0 || p[4] > 2)
+        return rt_routine_damaged(name);
+    // LAPACK counts elements, those of its workspace among them, in 32 bits.
+    if (p[2] > SIDE_MOST || p[3] > SIDE_MOST)
+        return status_fail(JOT_ERR_SHAPE, "%s of a matrix of %lld by %lld: at most %d by %d",
+                           name, (long long)p[2], (long long)p[3], SIDE_MOST, SIDE_MOST);
+    JOT_TRY(rt_lapack_open());
+    jot_dtype d = (jot_dtype)p[0];
+    *j = (struct job){.call = call,
+                      .dtype = d,
+                      .is_complex = dtype_is_complex(d),
+                      .element = dtype_get(d)->bytes,
+                      .part = dtype_get(dtype_real(d))->bytes,
+                      .m = (int)p[2],
+                      .n = (int)p[3],
+                      .k = (int)(p[2] < p[3] ? p[2] : p[3]),
+                      .mode = (int)p[4],
+                      .batch = p[1],
+                      .one = one,
+                      .n_out = (int)call->operand_count - 1};
+    double work = (double)j->m * (double)j->n * (double)j->k;
+    j->a_chunk = work < CHUNK_WORK ? (int64_t)(CHUNK_WORK / (work + 1)) + 1 : 1;
+    for (int i = 0; i < j->n_out; i++)
+        j->out_bytes[i] = call->bytes[i + 1] / (size_t)p[1];
+    struct room room = {0};
+    one(j, &room, NULL, NULL);
+    j->work = j->wanted > 0 ? j->wanted : 1;
+    room.used = 0;
+    one(j, &room, NULL, NULL);
+    *out_scratch = room.used;
+    return JOT_OK;
+}
+
+static jot_status run(const char *name, const struct rt_routine_call *call, one_matrix *one)
+{
+    struct job j;
+    size_t scratch;
+    JOT_TRY(make_job(name, call, one, &j, &scratch));
+    rt_pool_run(rt_pool_default(), call->workers, run_chunk, &j,
+                (j.batch + j.a_chunk - 1) / j.a_chunk);
+    return JOT_OK;
+}
+
+#define DECOMPOSITION(name)                                                                    \
+    jot_status host_##name##_bind(const struct rt_routine_call *call, size_t *out_scratch)     \
+    {                                                                                          \
+        struct job j;                                                                          \
+        return make_job(#name, call, name##_one, &j, out_scratch);                             \
+    }                                                                                          \
+    jot_status host_##name(const struct rt_routine_call *call)                                 \
+    {                                                                                          \
+        return run(#name, call, name##_one);                                                   \
+    }
+DECOMPOSITION(qr)
+DECOMPOSITION(eigh)
+DECOMPOSITION(svd)
+DECOMPOSITION(eig)
+DECOMPOSITION(schur)

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decompositions, by the evaluator and by routines: factors are judged by what they are to be
+// (a product, orthonormal columns, an order), since signs, phases and rounding errors are free.
+//
+// Errors grow like n eps times a small power of n; 30 n eps, relative to the largest element, is about
+// ten times what is seen.
+#include "trace_support.h"
+
+enum { SEED = 7 };
+
+static jot_array *evaluated(jot_value v)
+{
+    jot_array *a = NULL;
+    must(jot_eval(v, &a));
+    return a;
+}
+
+static jot_value normal(jot_dtype d, int seed, const int64_t *dims)
+{
+    return jot_random_normal_dims(jot_random_key(jot_from(seed)), d, dims);
+}
+
+static jot_array *draw(jot_dtype d, int seed, const int64_t *dims)
+{
+    jot_scope *s = jot_scope_open();
+    bool is_complex = d == JOT_C64 || d == JOT_C128;
+    jot_dtype part = d == JOT_C64 ? JOT_F32 : d == JOT_C128 ? JOT_F64 : d;
+    jot_value x = normal(part, SEED + 2 * seed, dims);
+    if (is_complex)
+        x = jot_complex(x, normal(part, SEED + 2 * seed + 1, dims));
+    jot_array *a = evaluated(x);
+    jot_scope_close(s);
+    return a;
+}
+
+static double item(jot_function f, jot_array *a)
+{
+    jot_array *y = NULL;
+    jot_executable *e = jot_jit(f);
+    must(jot_call(e, JOT_IN(a), JOT_OUT(y)));
+    double x = jot_array_dtype(y) == JOT_F32 ? (double)*(const float *)jot_array_data(y)
+                                             : *(const double *)jot_array_data(y);
+    jot_array_release(y);
+    jot_executable_release(e);
+    return x;
+}
+
+// ---- What factors are
+
+static jot_value adjoint(jot_value a) { return jot_conj(jot_swap_axes(a, -2, -1)); }
+
+static jot_value largest(jot_value x) { return jot_max(jot_abs(x)); }
+
+static jot_value as(jot_value like, jot_value x)
+{
+    return jot_astype(x, jot_value_dtype(like));
+}
+
+// How far the columns are from orthonormal.
+static jot_value off_unitary(jot_value q)
+{
+    int64_t n = jot_value_dim(q, -1);
+    return largest(jot_sub(jot_matmul(adjoint(q), q), jot_eye(jot_value_dtype(q), n, n)));
+}
+
+static jot_value worst(jot_value a, jot_value product, jot_value others)
+{
+    return jot_maximum(jot_div(largest(jot_sub(a, product)), largest(a)), others);
+}
+
+static jot_value qr_errors_of(jot_value a, jot_qr_factors f)
+{
+    return worst(a, jot_matmul(f.q, f.r),
+                 jot_maximum(off_unitary(f.q), largest(jot_tril(f.r, -1))));
+}
+
+static jot_value qr_errors(jot_value a) { return qr_errors_of(a, jot_qr(a)); }
+static jot_value qr_full_errors(jot_value a) { return qr_errors_of(a, jot_qr_full(a)); }
+
+static jot_value columns_by(jot_value v, jot_value w)
+{
+    return jot_mul(v, as(v, jot_expand_dims(w, -2)));
+}
+
+static jot_value descents(jot_value w)
+{
+    int64_t n = jot_value_dim(w, -1);
+    return jot_sum(jot_astype(jot_less(jot_slice(w, -1, 1, n), jot_slice(w, -1, 0, n - 1)),
+                              jot_value_dtype(w)));
+}
+
+static jot_value eigh_errors(jot_value a)
+{
+    jot_value h = jot_mul(jot_add(a, adjoint(a)), 0.5);
+    jot_eigen e = jot_eigh(a), low = jot_eigh_lower(jot_tril(h, 0)),
+              up = jot_eigh_upper(jot_triu(h, 0));
+    jot_value values = jot_maximum(largest(jot_sub(e.values, low.values)),
+                                   largest(jot_sub(e.values, up.values)));
+    values = jot_maximum(values, largest(jot_sub(e.values, jot_eigvalsh(a))));
+    values = jot_maximum(jot_div(values, largest(h)), descents(e.values));
+    return worst(h, jot_matmul(columns_by(e.vectors, e.values), adjoint(e.vectors)),
+                 jot_maximum(values, off_unitary(e.vectors)));
+}
+
+static jot_value svd_errors_of(jot_value a, jot_svd_factors f)
+{
+    int64_t k = jot_value_dim(f.s, -1);
+    jot_value values = jot_div(largest(jot_sub(f.s, jot_svdvals(a))), largest(a));
+    jot_value order = jot_add(descents(jot_neg(f.s)), jot_maximum(jot_neg(jot_min(f.s)), 0));
+    jot_value unitary = jot_maximum(off_unitary(f.u), off_unitary(adjoint(f.vh)));
+    jot_value product =
+        jot_matmul(columns_by(jot_slice(f.u, -1, 0, k), f.s), jot_slice(f.vh, -2, 0, k));
+    return worst(a, product, jot_maximum(jot_maximum(values, order), unitary));
+}
+
+static jot_value svd_errors(jot_value a) { return svd_errors_of(a, jot_svd(a)); }
+static jot_value svd_full_errors(jot_value a) { return svd_errors_of(a, jot_svd_full(a)); }
+
+// a v = v w, u^H a = w u^H, lengths 1, and the largest element real.
+static jot_value eig_errors(jot_value a)
+{
+    jot_eigen_pairs p = jot_eig_pairs(a);
+    jot_eigen e = jot_eig(a);
+    jot_value c = as(p.right, a), u = p.left, v = p.right;
+    jot_value product = largest(jot_sub(jot_matmul(c, v), columns_by(v, p.values)));
+    jot_value left = jot_sub(jot_matmul(adjoint(c), u), columns_by(u, jot_conj(p.values)));
+    jot_value same =
+        largest(jot_sub(jot_matmul(c, e.vectors), columns_by(e.vectors, e.values)));
+    product = jot_div(jot_maximum(jot_maximum(product, largest(left)), same), largest(a));
+    jot_value sizes = jot_abs(v), top = jot_equal(sizes, jot_max(sizes, -2, JOT_KEEPDIMS));
+    jot_value imaginary = largest(jot_where(top, jot_imag(v), jot_zeros_like(jot_imag(v))));
+    jot_value length = largest(jot_sub(jot_norm(v, -2), 1));
+    jot_value values = jot_sub(jot_sum(jot_eigvals(a)), jot_sum(p.values));
+    return jot_maximum(jot_maximum(product, imaginary), jot_maximum(length, jot_abs(values)));
+}
+
+static jot_value schur_errors(jot_value a)
+{
+    jot_schur_factors f = jot_schur(a);
+    bool is_complex = jot_value_dtype(a) == JOT_C64 || jot_value_dtype(a) == JOT_C128;
+    jot_value below = largest(jot_tril(f.t, is_complex ? -1 : -2));
+    return worst(a, jot_matmul(jot_matmul(f.z, f.t), adjoint(f.z)),
+                 jot_maximum(jot_div(below, largest(a)), off_unitary(f.z)));
+}
+
+// The four conditions of Penrose.
+static jot_value pinv_errors(jot_value a)
+{
+    jot_value p = jot_pinv(a, -1), ap = jot_matmul(a, p), pa = jot_matmul(p, a);
+    jot_value hermitian =
+        jot_maximum(largest(jot_sub(ap, adjoint(ap))), largest(jot_sub(pa, adjoint(pa))));
+    jot_value b = jot_div(largest(jot_sub(jot_matmul(pa, p), p)), largest(p));
+    return worst(a, jot_matmul(ap, a), jot_maximum(hermitian, b));
+}
+
+static const int64_t shapes[][4] = {
+    {5, 5, JOT_END},    {6, 3, JOT_END},   {3, 6, JOT_END},
+    {2, 4, 4, JOT_END}, {1, 1, JOT_END},   {3, 7, 4, JOT_END},
+    {2, 2, 5, JOT_END}, {40, 40, JOT_END}, {33, 17, JOT_END},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+static const jot_dtype dtypes[] = {JOT_F64, JOT_F32, JOT_C128, JOT_C64};
+
+static bool is_square(const int64_t *dims)
+{
+    int n = 0;
+    while (dims[n] != JOT_END)
+        n++;
+    return dims[n - 1] == dims[n - 2];
+}
+
+// Of all types but the first, a third of the shapes each.
+static void check_errors(const char *name, jot_function f, bool square, int i, double bound)
+{
+    jot_dtype d = dtypes[i % 4];
+    double eps = d == JOT_F32 || d == JOT_C64 ? 0x1p-23 : 0x1p-52;
+    for (int k = 0; k < SHAPES; k++) {
+        if ((square && !is_square(shapes[k])) || (i > 0 && k % 3 != i % 3))
+            continue;
+        jot_array *a = draw(d, k, shapes[k]);
+        double error = item(f, a);
+        ck_assert_msg(error <= bound * eps, "%s of %s, shape %d: an error of %g eps", name,
+                      jot_dtype_name(d), k, error / eps);
+        jot_array_release(a);
+    }
+}
+
+START_TEST(test_factors)
+{
+    check_errors("qr", jot_fn(qr_errors), false, _i, 300);
+    check_errors("qr_full", jot_fn(qr_full_errors), false, _i, 300);
+    check_errors("eigh", jot_fn(eigh_errors), true, _i, 600);
+    check_errors("svd", jot_fn(svd_errors), false, _i, 600);
+    check_errors("svd_full", jot_fn(svd_full_errors), false, _i, 600);
+    check_errors("schur", jot_fn(schur_errors), true, _i, 600);
+    check_errors("pinv", jot_fn(pinv_errors), false, _i, 3000);
+}
+END_TEST
+
+// Of eigenvalues that are no better conditioned than their vectors.
+START_TEST(test_eig) { check_errors("eig", jot_fn(eig_errors), true, _i, 3000); }
+END_TEST
+
+// ---- Values
+
+static jot_value from(const double *x, int64_t m, int64_t n)
+{
+    jot_value rows[4];
+    for (int i = 0; i < m; i++)
+        rows[i] = jot_from(jot_array_copy(JOT_F64, x + i * n, (const int64_t[]){n, JOT_END}));
+    return jot_stack_list(0, (size_t)m, rows);
+}
+
+START_TEST(test_signs)
+{
+    jot_scope *s = jot_scope_open();
+    // LAPACK's: the diagonal of r has the signs that are not those of the columns' first elements.
+    jot_qr_factors f = jot_qr(from((const double[]){3, 1, 4, 2}, 2, 2));
+    CHECK(f.r, 1e-14, -5, -2.2, 0, 0.4);
+    CHECK(f.q, 1e-14, -0.6, -0.8, -0.8, 0.6);
+    // Nothing to clear, nothing to turn.
+    f = jot_qr(from((const double[]){-2, 1, 0, -3}, 2, 2));
+    CHECK_EXACT(f.q, 1, 0, 0, 1);
+    CHECK_EXACT(f.r, -2, 1, 0, -3);
+    jot_scope_close(s);
+}
+END_TEST
+
+START_TEST(test_empty)
+{
+    jot_scope *s = jot_scope_open();
+    CHECK_TYPE(jot_qr(jot_zeros(JOT_F64, 3, 0)).q, "f64[3,0]");
+    CHECK_TYPE(jot_qr(jot_zeros(JOT_F64, 0, 3)).r, "f64[0,3]");
+    CHECK_EXACT(jot_qr_full(jot_zeros(JOT_F64, 2, 0)).q, 1, 0, 0, 1);
+    CHECK_EXACT(jot_svd_full(jot_zeros(JOT_F64, 0, 2)).vh, 1, 0, 0, 1);
+    CHECK_TYPE(jot_eigh(jot_zeros(JOT_C64, 2, 0, 0)).values, "f32[2,0]");
+    CHECK_TYPE(jot_eig(jot_zeros(JOT_F32, 0, 4, 4)).vectors, "c64[0,4,4]");
+    CHECK_TYPE(jot_schur(jot_zeros(JOT_F32, 0, 0)).t, "f32[0,0]");
+    CHECK_TYPE(jot_pinv(jot_zeros(JOT_F32, 0, 3), -1), "f32[3,0]");
+    CHECK_EXACT(jot_matrix_rank(jot_zeros(JOT_F32, 0, 3), -1), 0);
+    jot_scope_close(s);
+}
+END_TEST
+
+// One matrix of three: its results alone are NaN.
+START_TEST(test_not_finite)
+{
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        jot_scope *s = jot_scope_open();
+        jot_value x = jot_stack(0, from((const double[]){2, 1, 1, 2}, 2, 2),
+                                from((const double[]){2, bad[i], 1, 2}, 2, 2));
+        jot_value sizes[] = {
+            jot_norm(jot_qr(x).q, -2, -1),    jot_norm(jot_qr(x).r, -2, -1),
+            jot_norm(jot_eigh(x).values, -1), jot_norm(jot_eigh(x).vectors, -2, -1),
+            jot_norm(jot_svdvals(x), -1),     jot_norm(jot_svd(x).vh, -2, -1),
+            jot_norm(jot_eigvals(x), -1),     jot_norm(jot_eig(x).vectors, -2, -1),
+            jot_norm(jot_schur(x).t, -2, -1), jot_norm(jot_schur(x).z, -2, -1),
+        };
+        for (int k = 0; k < 10; k++)
+            CHECK(jot_is_nan(sizes[k]), 0, 0, 1);
+        jot_scope_close(s);
+    }
+}
+END_TEST
+
+START_TEST(test_norms)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value a = from((const double[]){1, -2, 0, 3, 4, -5}, 2, 3);
+    jot_value d = from((const double[]){0, -3, 2, 0}, 2, 2);
+    CHECK(jot_matrix_norm(a, JOT_NORM_FROBENIUS), 1e-14, sqrt(55));
+    CHECK_EXACT(jot_matrix_norm(a, JOT_NORM_1), 6);
+    CHECK_EXACT(jot_matrix_norm(a, JOT_NORM_MINUS_1), 4);
+    CHECK_EXACT(jot_matrix_norm(a, JOT_NORM_INF), 12);
+    CHECK_EXACT(jot_matrix_norm(a, JOT_NORM_MINUS_INF), 3);
+    CHECK(jot_matrix_norm(d, JOT_NORM_2), 1e-14, 3);
+    CHECK(jot_matrix_norm(d, JOT_NORM_MINUS_2), 1e-14, 2);
+    CHECK(jot_matrix_norm(d, JOT_NORM_NUCLEAR), 1e-14, 5);
+    CHECK(jot_cond(d), 1e-14, 1.5);
+    CHECK_EXACT(jot_cond(jot_zeros(JOT_F64, 2, 2)), INFINITY);
+    CHECK_EXACT(jot_vector_norm(a, INFINITY), 5);
+    CHECK_EXACT(jot_vector_norm(a, -INFINITY, 1), 0, 3);
+    CHECK_EXACT(jot_vector_norm(a, 0, 0), 2, 2, 1);
+    CHECK_EXACT(jot_vector_norm(a, 1, 1), 3, 12);
+    CHECK(jot_vector_norm(a, 2), 1e-14, sqrt(55));
+    CHECK(jot_vector_norm(a, 3, 1), 1e-14, cbrt(9), cbrt(27 + 64 + 125));
+    jot_scope_close(s);
+}
+END_TEST
+
+// The line 1 + 2 t through points of it and two that are off by as much above and below.
+START_TEST(test_least_squares)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value a = from((const double[]){1, 0, 1, 1, 1, 2, 1, 3}, 4, 2);
+    jot_value b = jot_from(jot_array_from(((const double[]){1, 3.5, 4.5, 7}), 4));
+    jot_lstsq_result r = jot_lstsq(a, b, -1);
+    CHECK(r.x, 1e-13, 1.15, 1.9);
+    CHECK(r.residuals, 1e-13, 0.45);
+    CHECK_EXACT(r.rank, 2);
+    // Of a matrix without full rank the solution of least length.
+    a = from((const double[]){1, 1, 2, 2}, 2, 2);
+    r = jot_lstsq(a, from((const double[]){1, 2, 2, 4}, 2, 2), -1);
+    CHECK(r.x, 1e-13, 0.5, 1, 0.5, 1);
+    CHECK_EXACT(r.rank, 1);
+    CHECK_EXACT(jot_matrix_rank(a, -1), 1);
+    CHECK(jot_pinv(a, -1), 1e-13, 0.1, 0.2, 0.1, 0.2);
+    jot_scope_close(s);
+}
+END_TEST
+
+// ---- Derivatives
+
+// Real numbers that depend on all elements, each in another way.
+static jot_value mix(jot_value x)
+{
+    jot_value flat = jot_reshape(x, -1);
+    int64_t n = jot_value_dim(flat, 0);
+    jot_value w = jot_cos(jot_add(jot_arange(JOT_F64, n), 0.3));
+    bool is_complex = jot_value_dtype(x) == JOT_C128;
+    jot_value y = jot_sum(jot_mul(w, is_complex ? jot_real(flat) : flat));
+    return is_complex ? jot_add(y, jot_sum(jot_mul(jot_sin(w), jot_imag(flat)))) : y;
+}
+
+static jot_value of_eigh(jot_value a)
+{
+    jot_eigen e = jot_eigh(a);
+    jot_value f = jot_matmul(columns_by(e.vectors, jot_sin(e.values)), adjoint(e.vectors));
+    return jot_add(mix(f), jot_sum(jot_cos(e.values)));
+}
+
+// An element of the projection on the first two vectors.
+static jot_value of_projection(jot_value a)
+{
+    jot_value v = jot_slice(jot_eigh(a).vectors, -1, 0, 2);
+    return mix(jot_matmul(v, adjoint(v)));
+}
+
+static jot_value of_svd(jot_value a)
+{
+    jot_svd_factors f = jot_svd(a);
+    jot_value y = jot_add(jot_sum(jot_cos(f.s)), jot_sum(jot_sin(jot_svdvals(a))));
+    return jot_add(mix(jot_matmul(columns_by(f.u, jot_sin(f.s)), f.vh)), y);
+}
+
+// The unitary factor of the polar decomposition.
+static jot_value of_polar(jot_value a)
+{
+    jot_svd_factors f = jot_svd(a);
+    return jot_add(mix(jot_matmul(f.u, f.vh)), jot_sum(jot_cos(f.s)));
+}
+
+static jot_value of_values(jot_value a) { return jot_sum(jot_cos(jot_eigvalsh(a))); }
+
+static jot_value of_projector(jot_value a)
+{
+    jot_svd_factors f = jot_svd(a);
+    return jot_add(mix(jot_matmul(f.u, adjoint(f.u))), mix(jot_matmul(adjoint(f.vh), f.vh)));
+}
+
+// Weighted by the eigenvalues, for their order is free, as is the sign of vectors.
+static jot_value of_eig(jot_value a)
+{
+    jot_eigen e = jot_eig(a);
+    jot_value sizes = jot_real(jot_mul(e.vectors, jot_conj(e.vectors)));
+    jot_value w = jot_mul(e.values, jot_convert(jot_sum(jot_mul(sizes, sizes), -2), JOT_C128));
+    jot_value phased = jot_sum(jot_mul(jot_square(jot_sum(e.vectors, -2)), e.values));
+    return jot_add(jot_add(mix(jot_sum(w)), mix(jot_sum(jot_sin(jot_eigvals(a))))),
+                   mix(phased));
+}
+
+static jot_value of_pinv(jot_value a) { return mix(jot_pinv(a, -1)); }
+static jot_value of_lstsq(jot_value a)
+{
+    return mix(jot_lstsq(a, jot_slice(jot_sin(a), -1, 0, 2), -1).x);
+}
+static jot_value of_norms(jot_value a)
+{
+    jot_value y = jot_add(jot_matrix_norm(a, JOT_NORM_NUCLEAR), jot_matrix_norm(a, JOT_NORM_2));
+    return jot_add(jot_add(y, jot_cond(a)), jot_vector_norm(a, 3));
+}
+
+static void check_derivatives(jot_function f, jot_dtype d, const int64_t *dims, int order)
+{
+    jot_array *a = draw(d, 3, dims);
+    jot_status status = jot_check_grads(f, order, JOT_FORWARD | JOT_REVERSE, 1e-4, a);
+    ck_assert_msg(status == JOT_OK, "%s: %s", jot_dtype_name(d), jot_error_message());
+    jot_array_release(a);
+}
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__, JOT_END})
+
+START_TEST(test_derivatives)
+{
+    jot_dtype d = _i ? JOT_C128 : JOT_F64;
+    check_derivatives(jot_fn(of_eigh), d, DIMS(4, 4), _i ? 1 : 2);
+    check_derivatives(jot_fn(of_projection), d, DIMS(2, 4, 4), 1);
+    check_derivatives(jot_fn(of_svd), d, DIMS(4, 4), _i ? 1 : 2);
+    check_derivatives(jot_fn(of_svd), d, DIMS(2, 5, 3), 1);
+    check_derivatives(jot_fn(of_svd), d, DIMS(3, 5), 1);
+    check_derivatives(jot_fn(of_projector), d, DIMS(5, 3), 1);
+    check_derivatives(jot_fn(of_projector), d, DIMS(3, 5), 1);
+    check_derivatives(jot_fn(of_pinv), d, DIMS(4, 3), 1);
+    check_derivatives(jot_fn(of_lstsq), d, DIMS(5, 3), 1);
+    check_derivatives(jot_fn(of_norms), d, DIMS(4, 3), 1);
+    check_derivatives(jot_fn(of_eig), d, DIMS(4, 4), 1);
+}
+END_TEST
+
+// ---- Equal values
+
+static void check_at(jot_function f, const double *x, int64_t m, int64_t n)
+{
+    const int64_t dims[] = {m, n, JOT_END};
+    jot_array *a = jot_array_copy(JOT_F64, x, dims);
+    jot_status status = jot_check_grads(f, 1, JOT_FORWARD | JOT_REVERSE, 1e-4, a);
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    jot_array_release(a);
+}
+
+START_TEST(test_equal_values)
+{
+    const double identity[] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const double pair[] = {2, 0, 0, 0, 2, 0, 0, 0, 5};
+    const double zeros[9] = {0}, tall[] = {1, 0, 0, 1, 0, 0};
+    check_at(jot_fn(of_values), identity, 3, 3);
+    check_at(jot_fn(of_values), zeros, 3, 3);
+    check_at(jot_fn(of_projection), pair, 3, 3);
+    check_at(jot_fn(of_polar), identity, 3, 3);
+    check_at(jot_fn(of_polar), pair, 3, 3);
+    check_at(jot_fn(of_polar), tall, 3, 2);
+    check_at(jot_fn(of_projector), tall, 3, 2);
+    check_at(jot_fn(of_lstsq), tall, 3, 2);
+    check_at(jot_fn(of_pinv), identity, 3, 3);
+    check_at(jot_fn(of_pinv), tall, 3, 2);
+}
+END_TEST
+
+static jot_value one_vector(jot_value a)
+{
+    return jot_sum(jot_sin(jot_slice(jot_eigh(a).vectors, -1, 0, 1)));
+}
+static jot_value one_left(jot_value a)
+{
+    return jot_sum(jot_sin(jot_slice(jot_svd(a).u, -1, 0, 1)));
+}
+
+// A derivative that there is none of is NaN in reverse mode.
+START_TEST(test_undefined)
+{
+    const jot_function functions[] = {jot_fn(one_vector), jot_fn(one_left)};
+    for (int i = 0; i < 2; i++) {
+        jot_scope *s = jot_scope_open();
+        jot_array *at = evaluated(jot_eye(JOT_F64, 3, 3)), *g = NULL;
+        jot_executable *e = jot_jit(jot_grad(functions[i], 0));
+        must(jot_call(e, JOT_IN(at), JOT_OUT(g)));
+        bool any = false;
+        for (int k = 0; k < 9; k++)
+            any = any || isnan(((const double *)jot_array_data(g))[k]);
+        ck_assert(any);
+        jot_array_release(g);
+        jot_array_release(at);
+        jot_executable_release(e);
+        jot_scope_close(s);
+    }
+}
+END_TEST
+
+// ---- Maps
+
+START_TEST(test_maps)
+{
+    jot_array *a = draw(JOT_F64, 1, DIMS(3, 4, 4)), *y = NULL, *z = NULL;
+    const jot_function functions[] = {jot_fn(of_projection), jot_fn(of_svd), jot_fn(of_pinv)};
+    for (int i = 0; i < 3; i++) {
+        jot_executable *mapped = jot_jit(jot_vmap(functions[i], 0));
+        must(jot_call(mapped, JOT_IN(a), JOT_OUT(y)));
+        jot_scope *s = jot_scope_open();
+        for (int k = 0; k < 3; k++) {
+            jot_array *one = evaluated(jot_take(jot_from(a), k));
+            jot_executable *alone = jot_jit(functions[i]);
+            must(jot_call(alone, JOT_IN(one), JOT_OUT(z)));
+            double want = *(const double *)jot_array_data(z);
+            double have = ((const double *)jot_array_data(y))[k];
+            ck_assert_msg(fabs(want - have) < 1e-11, "%d: %.17g, not %.17g", i, have, want);
+            jot_array_release(z);
+            jot_array_release(one);
+            jot_executable_release(alone);
+        }
+        jot_scope_close(s);
+        jot_array_release(y);
+        jot_executable_release(mapped);
+    }
+    jot_array_release(a);
+}
+END_TEST
+
+// ---- Messages
+
+static void check_failure(jot_value v, const char *text)
+{
+    jot_array *a = NULL;
+    ck_assert_int_ne(jot_eval(v, &a), JOT_OK);
+    const char *message = strstr(jot_error_message(), "jot_");
+    ck_assert_str_eq(message ? message : jot_error_message(), text);
+}
+
+START_TEST(test_messages)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value wide = jot_zeros(JOT_F32, 2, 3), row = jot_zeros(JOT_F32, 3);
+    check_failure(jot_eigh(wide).vectors,
+                  "jot_eigh(wide): eigh of f32[2,3]: the matrix is 2 by 3, not square");
+    check_failure(jot_eig(wide).values,
+                  "jot_eig(wide): eig of f32[2,3]: the matrix is 2 by 3, not square");
+    check_failure(jot_schur(wide).z,
+                  "jot_schur(wide): schur of f32[2,3]: the matrix is 2 by 3, not square");
+    check_failure(jot_qr(row).r, "jot_qr(row): qr of f32[3]: a matrix has two axes");
+    check_failure(jot_svdvals(row), "jot_svdvals(row): svd of f32[3]: a matrix has two axes");
+    check_failure(
+        jot_svd(jot_astype(wide, JOT_F16)).u,
+        "jot_svd(jot_astype(wide, JOT_F16)): svd of f16[2,3]: it takes f32, f64, c64 and "
+        "c128: convert it first");
+    check_failure(
+        jot_lstsq(wide, row, -1).x,
+        "jot_lstsq(wide, row, -1): f32[2,3] and f32[3]: it takes a matrix, and a vector "
+        "or matrix of as many rows");
+    check_failure(jot_matrix_norm(wide, (jot_matrix_norm_kind)9),
+                  "jot_matrix_norm(wide, (jot_matrix_norm_kind)9): there is no norm of kind 9");
+    CHECK_TYPE(jot_svdvals(jot_zeros(JOT_I32, 2, 3)), "f32[2]");
+    jot_scope_close(s);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, test_factors, 0, 4);
+    tcase_add_loop_test(t, test_eig, 0, 4);
+    tcase_add_test(t, test_signs);
+    tcase_add_test(t, test_empty);
+    tcase_add_test(t, test_not_finite);
+    tcase_add_test(t, test_norms);
+    tcase_add_test(t, test_least_squares);
+    tcase_add_loop_test(t, test_derivatives, 0, 2);
+    tcase_add_test(t, test_equal_values);
+    tcase_add_test(t, test_undefined);
+    tcase_add_test(t, test_maps);
+    tcase_add_test(t, test_messages);
+}
+
+int main(void) { return run_by_both("decompose", add); }
