@@ -195,6 +195,14 @@ static jot_value symmetric_part(jot_value x) { return jot_add(jot_transpose(x), 
 
 static jot_function transpose_add(void) { return jot_fn(symmetric_part); }
 
+static jot_value transform_2d(jot_value x) { return jot_fft2(x); }
+
+static jot_function fft2_c64(void) { return jot_fn(transform_2d); }
+
+static jot_value transform_rows(jot_value x) { return jot_rfft(x); }
+
+static jot_function rfft_batch(void) { return jot_fn(transform_rows); }
+
 static jot_value running_sum(jot_value x) { return jot_cumsum(x); }
 
 static jot_function cumsum_1d(void) { return jot_fn(running_sum); }
@@ -513,6 +521,9 @@ static const struct bench_case cases[] = {
          IN(60, SIZE, SIZE)),
     CASE("transpose_add_#", transpose_add, 1, 1, RUNS(HOST(4096, 3), GPU(16384, 560)),
          IN(60, SIZE, SIZE)),
+    CASE("fft2_c64_#", fft2_c64, 1, 1, RUNS(HOST(1024, 1.3), GPU(4096, 213)),
+         {NORMAL_C64, 2, 1, DIMS(SIZE, SIZE)}),
+    CASE("rfft_batch", rfft_batch, 1, 1, RUNS(HOST(1024, 1.2), GPU(4096, 43)), IN(8, SIZE, SIZE)),
     CASE("cumsum_1d", cumsum_1d, 1, 1, RUNS(HOST(1 << 22, 5), GPU(1 << 26, 170)), IN(61, SIZE)),
     CASE("cumsum_1d_2^25", cumsum_1d, 1, 1, RUNS(HOST(1 << 25, 5)), IN(61, SIZE)),
     CASE("gather_rows", gather_rows, 1, 2, RUNS(HOST(4096, 1.2), GPU(16384, 525)),
@@ -581,7 +592,7 @@ static jot_value filled(struct input in, int64_t size)
             *d = size;
     if (in.scale == SIZE)
         in.scale = (double)size;
-    jot_value stream = jot_random_fold_in(jot_random_key(0), in.stream);
+    jot_value stream = jot_random_fold_in(jot_random_key(0), in.stream), next;
     switch (in.fill) {
     case NORMAL:
         return jot_add(in.offset,
@@ -589,6 +600,10 @@ static jot_value filled(struct input in, int64_t size)
     case UNIFORM:
         return jot_add(in.offset,
                        jot_mul(in.scale, (jot_random_uniform_dims)(stream, JOT_F32, in.dims)));
+    case NORMAL_C64:
+        next = jot_random_fold_in(jot_random_key(0), in.stream + 1);
+        return jot_complex((jot_random_normal_dims)(stream, JOT_F32, in.dims),
+                           (jot_random_normal_dims)(next, JOT_F32, in.dims));
     case NORMAL_BF16:
         return jot_astype((jot_random_normal_dims)(stream, JOT_F32, in.dims), JOT_BF16);
     case SIGN:

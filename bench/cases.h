@@ -20,6 +20,7 @@ enum { SIZE = -1 };
 
 enum fill {
     NORMAL,      // offset + scale times normal numbers of the stream
+    NORMAL_C64,  // pairs of normal numbers of the stream and the next one
     NORMAL_BF16, // normal numbers of the stream, in bf16
     UNIFORM,     // offset + scale times uniform numbers
     SIGN,        // the sign of normal numbers of the stream

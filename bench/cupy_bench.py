@@ -35,6 +35,8 @@ CASES = {
     "sum_all": lambda x: x.sum(),
     "argmax_axis1": lambda x: x.argmax(1),
     "transpose_add": lambda x: x.T + x,
+    "fft2_c64": cp.fft.fft2,
+    "rfft_batch": cp.fft.rfft,
     "cumsum_1d": lambda x: cp.cumsum(x),
     "gather_rows": lambda x, i: cp.take(x, i, axis=0),
     "scatter_add": sums_at(4096),

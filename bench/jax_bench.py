@@ -232,6 +232,8 @@ CASES = {
     "sum_all": lambda x: x.sum(),
     "argmax_axis1": lambda x: x.argmax(1),
     "transpose_add": lambda x: x.T + x,
+    "fft2_c64": jnp.fft.fft2,
+    "rfft_batch": jnp.fft.rfft,
     "cumsum_1d": lambda x: jnp.cumsum(x),
     "gather_rows": lambda x, i: x[i],
     "scatter_add": lambda i, u: jnp.zeros(4096, u.dtype).at[i].add(u),

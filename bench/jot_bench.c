@@ -129,6 +129,8 @@ static const char *numpy_name(jot_dtype d)
         return "<i8";
     case JOT_F64:
         return "<f8";
+    case JOT_C64:
+        return "<c8";
     case JOT_BF16: // which NumPy has no name for
         return "<V2";
     default:

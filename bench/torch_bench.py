@@ -51,6 +51,8 @@ CASES = {
     "sum_all": torch.sum,
     "argmax_axis1": lambda x: x.argmax(1),
     "transpose_add": lambda x: x.T + x,
+    "fft2_c64": torch.fft.fft2,
+    "rfft_batch": torch.fft.rfft,
     "cumsum_1d": lambda x: torch.cumsum(x, 0),
     "gather_rows": lambda x, i: torch.index_select(x, 0, i),
     "scatter_add": sums_at(4096),

@@ -25,9 +25,11 @@ CHAOTIC = ("lorenz",)
 
 
 def widened(a):
-    """As f64; numbers of type V2 are bf16."""
+    """As f64, complex numbers as pairs; numbers of type V2 are bf16."""
     if a.dtype.kind == "V":
         a = (a.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    if a.dtype.kind == "c":
+        a = np.ascontiguousarray(a).view(a.real.dtype)
     return np.atleast_1d(a).astype(np.float64)
 
 
