@@ -261,7 +261,7 @@ static bool place_windows(const struct convolution *c, struct layout *l, jot_val
 static ir_id window_matrix(const struct convolution *c, struct layout *l, ir_id x)
 {
     struct ir_builder *b = trace_builder();
-    int n = c->n_spatial, unused;
+    int n = c->n_spatial;
     int64_t axes[IR_MAX_RANK];
     int batch = l->features_last ? 0 : 1, features = l->features_last ? n + 1 : 0;
     axes[batch] = c->x_axes[0];
@@ -276,8 +276,7 @@ static ir_id window_matrix(const struct convolution *c, struct layout *l, ir_id 
     for (int i = 0; i < n + 3; i++)
         if (i < (l->features_last ? 2 : 3) || i >= (l->features_last ? 2 : 3) + n)
             l->w[i].places = dims[i];
-    x = trace_window_pad(x, ir_scalar_like(b, x, 0), l->w);
-    x = trace_windows(x, l->w, l->features_last ? n + 2 : 2, &unused);
+    x = trace_windows(x, IR_NONE, l->w, l->features_last ? n + 2 : 2);
     int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
     return ir_reshape(b, x, 3,
                       l->features_last ? (int64_t[]){l->groups, rows, columns}
@@ -527,10 +526,7 @@ static jot_value patches(jot_value x, const int64_t *filter, const jot_conv_opti
         dims[1] *= sizes[k];
         dims[i] = w[i].places;
     }
-    int unused;
-    ir_id y = transposed(trace_kept(c.v[0]), axes);
-    y = y == IR_NONE ? y : trace_window_pad(y, ir_scalar_like(b, y, 0), w);
-    y = trace_windows(y, w, 2, &unused);
+    ir_id y = trace_windows(transposed(trace_kept(c.v[0]), axes), IR_NONE, w, 2);
     return trace_like(c.name, c.v[0],
                       transposed(ir_reshape(b, y, c.n_spatial + 2, dims), back));
 }

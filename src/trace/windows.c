@@ -74,17 +74,22 @@ bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
     return false;
 }
 
-ir_id trace_window_pad(ir_id x, ir_id padding, const struct trace_window *w)
+// x with padding around and between its elements, by axis.
+static ir_id padded(ir_id x, ir_id padding, const struct trace_window *w)
 {
+    struct ir_builder *b = trace_builder();
     int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], interior[IR_MAX_RANK];
     bool any = false;
-    for (int i = 0; x != IR_NONE && i < ir_type_in(trace_builder(), x).rank; i++) {
+    for (int i = 0; i < ir_type_in(b, x).rank; i++) {
         low[i] = w[i].low;
         high[i] = w[i].high;
         interior[i] = w[i].base - 1;
         any |= low[i] || high[i] || interior[i];
     }
-    return any ? ir_pad(trace_builder(), x, padding, low, high, interior) : x;
+    if (!any)
+        return x;
+    return ir_pad(b, x, padding == IR_NONE ? ir_scalar_like(b, x, 0) : padding, low, high,
+                  interior);
 }
 
 // Windows side by side: axes of places and windows by a reshape.
@@ -115,8 +120,9 @@ static ir_id tiles(ir_id x, const struct trace_window *w, int at)
     return ir_transpose(b, x, axes);
 }
 
-// Each axis repeated for each place in the window, and shifted by it.
-static ir_id sheared(ir_id x, const struct trace_window *w, int at, int n)
+// Each axis repeated for each place in the window, and shifted by it; zeros_before of them before x.
+static ir_id sheared(ir_id x, const struct trace_window *w, const int64_t *zeros_before, int at,
+                     int n)
 {
     struct ir_builder *b = trace_builder();
     struct ir_type t = ir_type_in(b, x);
@@ -136,26 +142,37 @@ static ir_id sheared(ir_id x, const struct trace_window *w, int at, int n)
         strides[axes[i]] = w[i].stride;
         dims[axes[i]] = length;
         if (w[i].size != 1)
-            x = ir_shear(b, x, (int)axes[i], k++, 0, w[i].dilation, length);
+            x = ir_shear(b, x, (int)axes[i], k++, -zeros_before[i], w[i].dilation, length);
     }
     return ir_slice(b, x, starts, dims, strides);
 }
 
-ir_id trace_windows(ir_id x, const struct trace_window *w, int at, int *out_n)
+ir_id trace_windows(ir_id x, ir_id padding, const struct trace_window *windows, int at)
 {
+    struct trace_window w[IR_MAX_RANK];
+    int64_t zeros_before[IR_MAX_RANK] = {0};
     bool side_by_side = true;
-    *out_n = 0;
+    int n = 0;
     if (x == IR_NONE)
         return IR_NONE;
     int rank = ir_type_in(trace_builder(), x).rank;
+    memcpy(w, windows, sizeof *w * (size_t)rank);
     for (int i = 0; i < rank; i++) {
-        *out_n += w[i].size != 1;
+        n += w[i].size != 1;
         side_by_side &= w[i].size == w[i].stride && w[i].dilation == 1;
     }
-    if (rank + *out_n > IR_MAX_RANK)
+    if (rank + n > IR_MAX_RANK)
         return ir_fail(trace_builder(), JOT_ERR_SHAPE,
-                       "%d axes with those of windows: at most %d", rank + *out_n, IR_MAX_RANK);
-    return side_by_side ? tiles(x, w, at) : sheared(x, w, at, *out_n);
+                       "%d axes with those of windows: at most %d", rank + n, IR_MAX_RANK);
+    if (side_by_side)
+        return tiles(padded(x, padding, w), w, at);
+    // Shears put zeros outside of their operand by themselves.
+    for (int i = 0; i < rank; i++)
+        if (padding == IR_NONE && w[i].size != 1 && w[i].base == 1) {
+            zeros_before[i] = w[i].low;
+            w[i].low = w[i].high = 0;
+        }
+    return sheared(padded(x, padding, w), w, zeros_before, at, n);
 }
 
 // ---------------------------------------------------------------------------------------
@@ -250,8 +267,7 @@ static bool is_extremum(const struct reduction *r)
 
 static ir_id windowed(const struct reduction *r, ir_id x, ir_id padding)
 {
-    int n;
-    return trace_windows(trace_window_pad(x, padding, r->w), r->w, r->rank, &n);
+    return trace_windows(x, padding, r->w, r->rank);
 }
 
 static jot_value reduce_window(const char *name, jot_value x, jot_window_kind kind,
@@ -263,7 +279,7 @@ static jot_value reduce_window(const char *name, jot_value x, jot_window_kind ki
         !read_kind(name, x, kind, &r, &error))
         return error;
     struct ir_builder *b = trace_builder();
-    ir_id y = windowed(&r, trace_kept(x), r.neutral);
+    ir_id y = windowed(&r, trace_kept(x), kind == JOT_WINDOW_SUM ? IR_NONE : r.neutral);
     if (y != IR_NONE)
         y = is_extremum(&r) ? ir_reduce_first(b, r.op, y, r.n, r.axes)
                             : ir_reduce(b, r.op, y, r.n, r.axes);
@@ -347,7 +363,7 @@ static jot_value gather_add(jot_value y, jot_value x, jot_window_kind kind,
     struct ir_builder *b = trace_builder();
     ir_id zero = ir_scalar_like(b, trace_kept(v[0]), 0);
     ir_id in = one_window_axis(&r, windowed(&r, trace_kept(v[1]), r.neutral));
-    ir_id from = one_window_axis(&r, windowed(&r, trace_kept(v[0]), zero));
+    ir_id from = one_window_axis(&r, windowed(&r, trace_kept(v[0]), IR_NONE));
     if (in == IR_NONE || from == IR_NONE)
         return trace_result(name, IR_NONE, false);
     struct ir_type t = ir_type_in(b, in);

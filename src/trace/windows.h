@@ -27,10 +27,8 @@ bool trace_window_list(const char *name, const char *what, const int64_t *list, 
 bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
                         jot_padding padding, bool is_padded, struct trace_window *w,
                         jot_value *out_error);
-// x with padding around and between its elements, by axis.
-ir_id trace_window_pad(ir_id x, ir_id padding, const struct trace_window *w);
-// The windows of a padded value: places instead of its axes, and the axes of windows larger than 1, in
-// order, from axis `at` on.  *out_n is how many these are.
-ir_id trace_windows(ir_id x, const struct trace_window *w, int at, int *out_n);
+// The windows of x with padding (IR_NONE: zeros) around and between its elements, by axis: places instead
+// of the axes of x, and the axes of windows larger than 1, in order, from axis `at` on.
+ir_id trace_windows(ir_id x, ir_id padding, const struct trace_window *w, int at);
 
 #endif
