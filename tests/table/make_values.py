@@ -81,10 +81,10 @@ def main():
         text += " ".join(calls) + "\n"
         if jot:
             try:
-                value = eval(calls[0], space)
+                value = words(eval(calls[0], space))
             except Exception as e:
                 sys.exit("%s:%d: %s: %s" % (*place, calls[0], e))
-            lines += ["call " + calls[0], words(value)]
+            lines += ["call " + calls[0], value]
     missing = list(missing_names(text))
     with open(os.path.join(HERE, "values.golden"), "w", encoding="utf-8") as f:
         f.write("\n".join(["made with jax %s" % jax.__version__] + lines) + "\n")

@@ -29,15 +29,24 @@ def quoted(text):
     return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
 
 
+def statements(call):
+    """Statements, and the expression behind them."""
+    depth, end = 0, 0
+    for at, c in enumerate(call):
+        depth += (c in "({") - (c in ")}")
+        if depth == 0 and (c == ";" or c == "}" and call[at + 1 : at + 2] != ";"):
+            end = at + 1
+    return call[:end], call[end:].strip()
+
+
 def write_calls(path, documents):
     functions, rows = [], []
     for place, jax, jot in (row for d in documents for row in read(d)):
         if not jot:
             continue
-        *before, last = jot.split(";")
-        body = "".join(s.strip() + "; " for s in before) + "return " + last.strip() + ";"
-        functions.append('#line %d "%s"\nstatic jot_value row_%d(void) { %s }\n' % (
-            place[1], place[0], len(rows), body))
+        before, last = statements(jot)
+        functions.append('#line %d "%s"\nstatic jot_value row_%d(void) { %s return %s; }\n' % (
+            place[1], place[0], len(rows), before, last))
         rows.append('    {%s, row_%d, "%s:%d"},\n' % (quoted(jax[0]), len(rows), *place))
     with open(path, "w", encoding="utf-8") as f:
         f.write("".join(functions))
