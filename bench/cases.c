@@ -79,6 +79,20 @@ static jot_value product(jot_value a, jot_value b) { return jot_matmul(a, b); }
 
 static jot_function gemm(void) { return jot_fn(product); }
 
+// ---- decompositions ----
+
+static jot_svd_factors svd_of(jot_value a) { return jot_svd(a); }
+static jot_eigen eigh_of(jot_value a) { return jot_eigh(a); }
+static jot_qr_factors qr_of(jot_value a) { return jot_qr(a); }
+
+JOT_FUNCTION(svd_fn, svd_of, jot_svd_factors, jot_value);
+JOT_FUNCTION(eigh_fn, eigh_of, jot_eigen, jot_value);
+JOT_FUNCTION(qr_fn, qr_of, jot_qr_factors, jot_value);
+
+static jot_function svd(void) { return svd_fn; }
+static jot_function eigh(void) { return eigh_fn; }
+static jot_function qr(void) { return qr_fn; }
+
 static jot_value layer(jot_value a, jot_value b, jot_value c)
 {
     return jot_relu(jot_add(jot_matmul(a, b), c));
@@ -492,6 +506,10 @@ static const struct bench_case cases[] = {
          HALF(7, SIZE, SIZE)),
     CASE("gemm_batched_16x16", gemm, 1, 2, RUNS(HOST(10000, 2), GPU(100000, 85)),
          IN(11, SIZE, 16, 16), IN(12, SIZE, 16, 16)),
+    CASE("svd_#", svd, 3, 1, RUNS(HOST(512, 1.1)), IN(13, SIZE, SIZE)),
+    CASE("eigh_#", eigh, 2, 1, RUNS(HOST(512, 1.1)), IN(13, SIZE, SIZE)),
+    CASE("qr_#", qr, 2, 1, RUNS(HOST(512, 1.3)), IN(13, SIZE, SIZE)),
+    CASE("svd_batched_16x16", svd, 3, 1, RUNS(HOST(10000, 1.5)), IN(14, SIZE, 16, 16)),
     CASE("attention_fwd_bf16", attention_fwd, 1, 3, RUNS(GPU_OF(2 * SCORES, 1024, 85)), ATTENTION),
     CASE("attention_grad_bf16", attention_grad, 3, 3, RUNS(GPU_OF(5 * SCORES, 1024, 300)), ATTENTION),
     CASE("rng_normal", rng_normal, 1, 1, RUNS(HOST(0, 4)), RANDOM_KEY),

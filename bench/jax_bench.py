@@ -208,6 +208,10 @@ CASES = {
     "gemm_f32_3tf32": lambda a, b: jnp.matmul(a, b, precision="highest"),
     "gemm_bf16": lambda a, b: a @ b,
     "gemm_batched": lambda a, b: a @ b,
+    "svd": lambda a: jnp.linalg.svd(a, full_matrices=False),
+    "svd_batched": lambda a: jnp.linalg.svd(a, full_matrices=False),
+    "eigh": lambda a: jnp.linalg.eigh(a),
+    "qr": lambda a: jnp.linalg.qr(a),
     "attention_fwd": attention,
     "attention_grad": jax.grad(
         lambda q, k, v: attention(q, k, v).astype(jnp.float32).sum(), (0, 1, 2)
