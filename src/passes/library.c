@@ -56,8 +56,8 @@ static void tell_matrices(struct routine *r, const struct ir_graph *g, const str
 // One for each op of the class.
 static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
                                        const struct ir_node *) = {
-    [IR_fft] = tell_fft,         [IR_qr] = tell_matrices,   [IR_eigh] = tell_matrices,
-    [IR_svd] = tell_matrices,    [IR_eig] = tell_matrices,  [IR_schur] = tell_matrices,
+    [IR_fft] = tell_fft,      [IR_qr] = tell_matrices,  [IR_eigh] = tell_matrices,
+    [IR_svd] = tell_matrices, [IR_eig] = tell_matrices, [IR_schur] = tell_matrices,
 };
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)

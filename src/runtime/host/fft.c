@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine fft: axis after axis, lines of one side by side on jot's own threads.
 //
-// Rows that lie together are transformed as they are, where FFTW does it.  Lines along other axes go
-// through panels of a few lines, which are copied to the scratch of the thread and back: each is
-// then read by whole cache lines.
+// Rows are transformed as they lie, where FFTW does it.  Other lines go through panels of as many as a
+// vector has lanes, which are copied to the scratch of the thread and back, by whole cache lines.
 #include "base/status.h"
 #include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
@@ -62,7 +61,7 @@ static size_t element_of(jot_dtype real, bool is_real)
 static void run_panels(void *ctx, int64_t chunk, int worker)
 {
     const struct axis *a = ctx;
-    int width = fft_width(a->n);
+    int width = fft_lanes(a->real);
     size_t room = a->scratch_stride / 2;
     char *panel = a->scratch + (size_t)worker * a->scratch_stride;
     int64_t first = chunk * a->lines_a_chunk, end = first + a->lines_a_chunk;
@@ -77,10 +76,10 @@ static void run_panels(void *ctx, int64_t chunk, int worker)
         }
         if (a->real == JOT_F32) {
             gather_f32(a, width, count, from, (float *)(void *)panel);
-            scatter_f32(a, width, count, to, fft_run_panel(a->plan, panel, panel + room));
+            scatter_f32(a, width, count, to, fft_own_run(a->plan->own, panel, panel + room));
         } else {
             gather_f64(a, width, count, from, (double *)(void *)panel);
-            scatter_f64(a, width, count, to, fft_run_panel(a->plan, panel, panel + room));
+            scatter_f64(a, width, count, to, fft_own_run(a->plan->own, panel, panel + room));
         }
     }
 }
@@ -99,10 +98,10 @@ static void run_rows(void *ctx, int64_t chunk, int worker)
         char *to = (char *)a->to + (size_t)line * to_bytes;
         if (a->copies) {
             memcpy(in, from, from_bytes);
-            fft_run_row(a->plan, in, out);
+            fftw_run(a->plan, in, out);
             memcpy(to, out, to_bytes);
         } else {
-            fft_run_row(a->plan, from, to);
+            fftw_run(a->plan, from, to);
         }
         if (a->real == JOT_F32)
             scale_f32(a->scale, a->to_n << !is_real, (float *)(void *)to);
@@ -138,7 +137,7 @@ static jot_status run_axis(struct axis *a, const struct rt_routine_call *call)
 {
     JOT_TRY(plan_axis(a));
     int64_t least = CHUNK / a->n + 1;
-    int width = fft_width(a->n);
+    int width = fft_lanes(a->real);
     a->lines_a_chunk = takes_rows(a) ? least : (least + width - 1) / width * width;
     a->scratch = call->scratch;
     a->scratch_stride = call->scratch_stride;
@@ -267,8 +266,8 @@ jot_status host_fft_bind(const struct rt_routine_call *call, size_t *out_scratch
     for (int i = 0; i < f.n_axes; i++) {
         struct axis a = i == f.n_axes - 1 ? last_axis(&f) : axis_of(&f, i);
         JOT_TRY(plan_axis(&a));
-        int64_t room = takes_rows(&a) ? a.n + 2 : fft_panel_room(a.plan);
-        size_t bytes = ((size_t)room * element_of(f.real, false) + 63) & ~(size_t)63;
+        size_t row = ((size_t)(a.n + 2) * element_of(f.real, false) + 63) & ~(size_t)63;
+        size_t bytes = takes_rows(&a) ? row : fft_own_room(a.plan->own);
         most = bytes > most ? bytes : most;
     }
     *out_scratch = 2 * most;

@@ -2,6 +2,7 @@
 // Transforms without a library: passes of radix 4, 2, 3, 5, 7 and other small primes, and Bluestein's
 // convolution for what has a larger one.
 #include "base/memory.h"
+#include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
 
 #include <math.h>
@@ -16,19 +17,63 @@ struct fft_own {
     int n_factors, factors[FACTORS_MOST];
     void *roots; // exp(-+ 2 pi i k / n); with a convolution exp(-+ pi i k^2 / n)
     struct fft_own *convolution; // NULL: passes alone
-    void *filter;                // the transform of the conjugates of roots, over its length
+    void *(*run)(const struct fft_own *p, void *a, void *b);
+    void *filter; // the transform of the conjugates of roots, over its length
 };
 
+typedef float lanes_f32 __attribute__((vector_size(FFT_VECTOR)));
+typedef double lanes_f64 __attribute__((vector_size(FFT_VECTOR)));
+
+#define TARGET
 #define REAL float
+#define VEC lanes_f32
 #define NAMED(name) name##_f32
 #include "runtime/host/fft_own.inc"
 #undef REAL
+#undef VEC
 #undef NAMED
 #define REAL double
+#define VEC lanes_f64
 #define NAMED(name) name##_f64
 #include "runtime/host/fft_own.inc"
-#undef REAL
 #undef NAMED
+
+// The same, of which vectors are registers.
+#if defined(__x86_64__)
+#undef TARGET
+#define TARGET __attribute__((target("avx512f,avx512vl,avx512dq")))
+#define NAMED(name) name##_f64_avx512
+#include "runtime/host/fft_own.inc"
+#undef REAL
+#undef VEC
+#undef NAMED
+#define REAL float
+#define VEC lanes_f32
+#define NAMED(name) name##_f32_avx512
+#include "runtime/host/fft_own.inc"
+#endif
+#undef TARGET
+#undef REAL
+#undef VEC
+#undef NAMED
+
+typedef void *transform_panel(const struct fft_own *p, void *a, void *b);
+
+// By whether it is a convolution, by type; nothing is fused, so the bits are the same.
+static transform_panel *find_transform(bool is_single, bool convolves)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return convolves   ? is_single ? convolve_f32_avx512 : convolve_f64_avx512
+               : is_single ? passes_f32_avx512
+                           : passes_f64_avx512;
+#endif
+    return convolves   ? is_single ? convolve_f32 : convolve_f64
+           : is_single ? passes_f32
+                       : passes_f64;
+}
 
 // Small primes of n, as few passes as may be; false when there is another.
 static bool find_factors(struct fft_own *p)
@@ -41,10 +86,19 @@ static bool find_factors(struct fft_own *p)
     return left == 1;
 }
 
+// scale exp(2 pi i k / n)
 static void store_root(const struct fft_own *p, void *table, int64_t at, double scale,
                        int64_t k, int64_t n)
 {
-    (p->real == JOT_F32 ? store_f32 : store_f64)(table, at, (long double)scale, k, n);
+    long double angle = 2 * acosl(-1.0L) * (long double)k / (long double)n;
+    long double re = (long double)scale * cosl(angle), im = (long double)scale * sinl(angle);
+    if (p->real == JOT_F32) {
+        ((float *)table)[2 * at] = (float)re;
+        ((float *)table)[2 * at + 1] = (float)im;
+    } else {
+        ((double *)table)[2 * at] = (double)re;
+        ((double *)table)[2 * at + 1] = (double)im;
+    }
 }
 
 static void release(struct fft_own *p)
@@ -57,31 +111,48 @@ static void release(struct fft_own *p)
     memory_release(p);
 }
 
+// Line 0 of a panel is the filter, as numbers side by side.
+static void copy_line(const struct fft_own *p, const char *panel, int64_t n, char *to)
+{
+    size_t size = p->real == JOT_F32 ? sizeof(float) : sizeof(double);
+    for (int64_t i = 0; i < 2 * n; i++)
+        memcpy(to + (size_t)i * size, panel + (size_t)i * FFT_VECTOR, size);
+}
+
+static void fill_line(const struct fft_own *p, const char *from, int64_t n, char *panel)
+{
+    size_t size = p->real == JOT_F32 ? sizeof(float) : sizeof(double);
+    memset(panel, 0, (size_t)(2 * n) * FFT_VECTOR);
+    for (int64_t i = 0; i < 2 * n; i++)
+        memcpy(panel + (size_t)i * FFT_VECTOR, from + (size_t)i * size, size);
+}
+
 static bool make_convolution(struct fft_own *p, bool is_inverse)
 {
-    size_t element = p->real == JOT_F32 ? 8 : 16;
     int64_t m = 1, n = p->n;
     while (m < 2 * n - 1)
         m *= 2;
+    size_t panel = (size_t)(2 * m) * FFT_VECTOR;
     p->convolution = fft_own_create(p->real, false, m);
-    char *a = memory_allocate_zeroed((size_t)m * element),
-         *b = memory_allocate((size_t)m * element);
-    p->filter = a;
-    if (!p->convolution || !a || !b) {
-        memory_release(b);
-        return false;
-    }
+    p->filter = memory_allocate_zeroed((size_t)m * (p->real == JOT_F32 ? 8 : 16));
+    char *a = rt_block_allocate(panel), *b = rt_block_allocate(panel);
+    bool is_made = p->convolution && p->filter && a && b;
     // k^2 mod 2 n, for cosines of small angles are right.
-    for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), k++) {
+    for (int64_t k = 0, square = 0; is_made && k < n;
+         square = (square + 2 * k + 1) % (2 * n), k++) {
         int64_t turns = is_inverse ? square : -square;
         store_root(p, p->roots, k, 1, turns, 2 * n);
-        store_root(p, a, k, 1 / (double)m, -turns, 2 * n);
+        store_root(p, p->filter, k, 1 / (double)m, -turns, 2 * n);
         if (k)
-            store_root(p, a, m - k, 1 / (double)m, -turns, 2 * n);
+            store_root(p, p->filter, m - k, 1 / (double)m, -turns, 2 * n);
     }
-    p->filter = fft_own_run(p->convolution, 1, a, b);
-    memory_release(p->filter == a ? b : a);
-    return true;
+    if (is_made) {
+        fill_line(p, p->filter, m, a);
+        copy_line(p, fft_own_run(p->convolution, a, b), m, p->filter);
+    }
+    rt_block_release(a, panel);
+    rt_block_release(b, panel);
+    return is_made;
 }
 
 struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
@@ -98,20 +169,16 @@ struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
     } else if (is_made) {
         is_made = make_convolution(p, is_inverse);
     }
+    p->run = find_transform(real == JOT_F32, p->convolution != NULL);
     if (is_made)
         return p;
     release(p);
     return NULL;
 }
 
-int64_t fft_own_room(const struct fft_own *p, int width)
+size_t fft_own_room(const struct fft_own *p)
 {
-    return (p->convolution ? p->convolution->n : p->n) * width;
+    return (size_t)(2 * (p->convolution ? p->convolution->n : p->n)) * FFT_VECTOR;
 }
 
-void *fft_own_run(const struct fft_own *p, int width, void *a, void *b)
-{
-    if (p->convolution)
-        return (p->real == JOT_F32 ? convolve_f32 : convolve_f64)(p, width, a, b);
-    return (p->real == JOT_F32 ? passes_f32 : passes_f64)(p, width, a, b);
-}
+void *fft_own_run(const struct fft_own *p, void *a, void *b) { return p->run(p, a, b); }

@@ -8,19 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define WIDTH_MOST 16
-#define PANEL_MOST (1 << 17) // elements
-
-int fft_width(int64_t n)
-{
-    int width = WIDTH_MOST;
-    while (width > 1 && n > PANEL_MOST / width)
-        width /= 2;
-    return width;
-}
-
 // FFTW counts by int.
-bool fft_has_rows(int64_t n) { return fftw_is_there() && n <= INT_MAX / WIDTH_MOST; }
+bool fft_has_rows(int64_t n) { return fftw_is_there() && n <= INT_MAX / 4; }
 
 static bool same_key(const struct fft_key *a, const struct fft_key *b)
 {
@@ -44,9 +33,9 @@ static const struct fft_plan *add(const struct fft_key *key)
     if (!p)
         return NULL;
     p->key = *key;
-    if (fft_has_rows(key->n))
-        p->fftw = fftw_plan(key, key->form == FFT_PANEL ? fft_width(key->n) : 1);
-    if (!p->fftw && key->form == FFT_PANEL)
+    if (key->form != FFT_PANEL)
+        p->fftw = fftw_plan(key);
+    else
         p->own = fft_own_create(key->real, key->is_inverse, key->n);
     if (!p->fftw && !p->own) {
         memory_release(p);
@@ -72,23 +61,4 @@ jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out)
         return status_out_of_memory();
     *out = p;
     return JOT_OK;
-}
-
-int64_t fft_panel_room(const struct fft_plan *plan)
-{
-    int width = fft_width(plan->key.n);
-    return plan->own ? fft_own_room(plan->own, width) : plan->key.n * width;
-}
-
-void *fft_run_panel(const struct fft_plan *plan, void *a, void *b)
-{
-    if (plan->own)
-        return fft_own_run(plan->own, fft_width(plan->key.n), a, b);
-    fftw_run(plan, a, a);
-    return a;
-}
-
-void fft_run_row(const struct fft_plan *plan, void *from, void *to)
-{
-    fftw_run(plan, from, to);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of one axis on the host: by FFTW, which is loaded at the first use and never linked, for
-// its licence is not jot's; without it by jot's own passes, which take a few times as long.
+// Transforms of one axis on the host: of rows by FFTW, which is loaded at the first use and never linked,
+// for its licence is not jot's; of what lies elsewhere, and without it, by jot's own passes over panels.
 //
 // Plans are kept for the life of the process, by what they transform.
 //
@@ -15,11 +15,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a plan transforms.  A panel is of lines side by side: element j of line i is at j * width + i.
+// What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR bytes has:
+// for each element their real parts, then their imaginary parts.
+#define FFT_VECTOR 64
 enum fft_form {
-    FFT_PANEL,
-    FFT_ROW,          // one line from memory to other memory
-    FFT_ROW_IN_PLACE, // FFTW alone has these four
+    FFT_PANEL,        // by own passes
+    FFT_ROW,          // by FFTW: one line from memory to other memory
+    FFT_ROW_IN_PLACE, // in its memory
     FFT_ROW_OF_REALS, // to its half
     FFT_ROW_OF_HALF,  // to reals
 };
@@ -38,10 +40,7 @@ struct fft_plan {
     struct fft_plan *next;
 };
 
-// Lines side by side: as many as make whole cache lines, while a panel stays in the nearest caches.
-int fft_width(int64_t n);
-// Elements of memory that each of the two buffers of a panel needs.
-int64_t fft_panel_room(const struct fft_plan *plan);
+static inline int fft_lanes(jot_dtype real) { return FFT_VECTOR / (real == JOT_F32 ? 4 : 8); }
 
 // JOT_ERR_MEMORY.
 jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out);
@@ -49,22 +48,20 @@ jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out);
 // Whether there are plans of rows of n elements.
 bool fft_has_rows(int64_t n);
 
-// Not scaled.  Transforms the panel in a; the result is there or in b, as is returned.
-void *fft_run_panel(const struct fft_plan *plan, void *a, void *b);
-// Both 16-byte aligned.
-void fft_run_row(const struct fft_plan *plan, void *from, void *to);
-
 // ---- FFTW (fftw.c)
 
 bool fftw_is_there(void);
-void *fftw_plan(const struct fft_key *key, int width); // NULL when memory is out
+void *fftw_plan(const struct fft_key *key); // NULL when memory is out
+// Not scaled.  Both 16-byte aligned.
 void fftw_run(const struct fft_plan *plan, void *from, void *to);
 
 // ---- jot's own (fft_own.c)
 
 // NULL when memory is out.
 struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n);
-int64_t fft_own_room(const struct fft_own *plan, int width);
-void *fft_own_run(const struct fft_own *plan, int width, void *a, void *b);
+// Bytes of each of the two buffers of a panel.
+size_t fft_own_room(const struct fft_own *plan);
+// Not scaled.  Transforms the panel in a, 64-byte aligned; the result is there or in b, as is returned.
+void *fft_own_run(const struct fft_own *plan, void *a, void *b);
 
 #endif

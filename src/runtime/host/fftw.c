@@ -64,14 +64,13 @@ static const struct entries *entries_of(const struct fft_key *key)
     return key->real == JOT_F32 ? &fftw.of_f32 : &fftw.of_f64;
 }
 
-static void *plan(const struct fft_key *key, int width, void *a, void *b)
+static void *plan(const struct fft_key *key, void *a, void *b)
 {
     const struct entries *e = entries_of(key);
     int n = (int)key->n, sign = key->is_inverse ? BACKWARD : FORWARD;
     switch (key->form) {
     case FFT_PANEL:
-        return e->plan_many_dft(1, &n, width, a, NULL, width, 1, a, NULL, width, 1, sign,
-                                ESTIMATE);
+        break;
     case FFT_ROW:
         return e->plan_many_dft(1, &n, 1, a, NULL, 1, n, b, NULL, 1, n, sign,
                                 ESTIMATE | PRESERVE_INPUT);
@@ -87,11 +86,11 @@ static void *plan(const struct fft_key *key, int width, void *a, void *b)
     return NULL;
 }
 
-void *fftw_plan(const struct fft_key *key, int width)
+void *fftw_plan(const struct fft_key *key)
 {
-    size_t bytes = ((size_t)key->n + 1) * (size_t)width * (key->real == JOT_F32 ? 8 : 16);
+    size_t bytes = ((size_t)key->n + 1) * (key->real == JOT_F32 ? 8 : 16);
     void *a = rt_block_allocate(bytes), *b = rt_block_allocate(bytes);
-    void *made = a && b && key->n <= INT_MAX ? plan(key, width, a, b) : NULL;
+    void *made = a && b && key->n <= INT_MAX ? plan(key, a, b) : NULL;
     rt_block_release(a, bytes);
     rt_block_release(b, bytes);
     return made;
