@@ -41,6 +41,7 @@
 #include "jot/fft.h"
 #include "jot/indexing.h"
 #include "jot/kernels.h"
+#include "jot/nn.h"
 #include "jot/numeric.h"
 #include "jot/ops.h"
 #include "jot/random.h"

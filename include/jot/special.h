@@ -44,6 +44,51 @@ JOT_API jot_value jot_gammainc_grad_a(jot_value a, jot_value x);
 // differentiation (Figurnov, Mohamed, Mnih, Implicit reparameterization gradients, 2018).
 JOT_API jot_value jot_random_gamma_grad(jot_value a, jot_value x);
 
+// 1 or -1, the sign of Gamma(x); NaN at -1, -2, ...
+JOT_API jot_value jot_gammasgn(jot_value x);
+
+// Gamma(n + 1), 0 below 0.
+JOT_API jot_value jot_factorial(jot_value n);
+
+// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x); where that is NaN, so is this.
+JOT_API jot_value jot_polygamma(jot_value n, jot_value x);
+
+// Gamma(z + m) / Gamma(z) for positive arguments.
+JOT_API jot_value jot_poch(jot_value z, jot_value m);
+
+// log of the multivariate gamma function of dimension d: d (d - 1)/4 log(pi) + sum of lgamma(a - j/2), j < d.
+JOT_API jot_value jot_multigammaln(jot_value a, int d);
+
+// Gamma(a) Gamma(b) / Gamma(a + b), and the logarithm of its size.
+JOT_API jot_value jot_beta(jot_value a, jot_value b);
+JOT_API jot_value jot_betaln(jot_value a, jot_value b);
+
+// The regularised incomplete beta function 1/B(a, b) int_0^x t^(a-1) (1-t)^(b-1) dt for a, b > 0 and 0 <= x <= 1, by its
+// continued fraction.
+JOT_API jot_value jot_betainc(jot_value a, jot_value b, jot_value x);
+
+// ---- Logarithms, entropies, the normal distribution ----
+
+// x log(y) and x log(1 + y), 0 where x is 0.
+JOT_API jot_value jot_xlogy(jot_value x, jot_value y);
+JOT_API jot_value jot_xlog1py(jot_value x, jot_value y);
+
+// -x log(x): 0 at 0, -infinity below.
+JOT_API jot_value jot_entr(jot_value x);
+
+// p log(p / q) for p, q > 0, 0 for p = 0 <= q, else infinite; and the same - p + q.
+JOT_API jot_value jot_rel_entr(jot_value p, jot_value q);
+JOT_API jot_value jot_kl_div(jot_value p, jot_value q);
+
+// log(x / (1 - x)), and its inverse, jot_logistic.
+JOT_API jot_value jot_logit(jot_value x);
+JOT_API jot_value jot_expit(jot_value x);
+
+// The distribution function of the normal distribution, erfc(-x / sqrt(2)) / 2, its logarithm, and its inverse.
+JOT_API jot_value jot_ndtr(jot_value x);
+JOT_API jot_value jot_log_ndtr(jot_value x);
+JOT_API jot_value jot_ndtri(jot_value p);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN)
@@ -59,6 +104,24 @@ JOT_END_C
 #define jot_gammaincc(a, x) JOT_OP2_(jot_gammaincc, #a ", " #x, a, x)
 #define jot_gammainc_grad_a(a, x) JOT_OP2_(jot_gammainc_grad_a, #a ", " #x, a, x)
 #define jot_random_gamma_grad(a, x) JOT_OP2_(jot_random_gamma_grad, #a ", " #x, a, x)
+#define jot_gammasgn(x) JOT_OP1_(jot_gammasgn, #x, x)
+#define jot_factorial(n) JOT_OP1_(jot_factorial, #n, n)
+#define jot_polygamma(n, x) JOT_OP2_(jot_polygamma, #n ", " #x, n, x)
+#define jot_poch(z, m) JOT_OP2_(jot_poch, #z ", " #m, z, m)
+#define jot_multigammaln(a, d) JOT_OP_("jot_multigammaln(" #a ", " #d ")", jot_multigammaln(JOT_V(a), (d)))
+#define jot_beta(a, b) JOT_OP2_(jot_beta, #a ", " #b, a, b)
+#define jot_betaln(a, b) JOT_OP2_(jot_betaln, #a ", " #b, a, b)
+#define jot_betainc(a, b, x) JOT_OP_("jot_betainc(" #a ", " #b ", " #x ")", jot_betainc(JOT_V(a), JOT_V(b), JOT_V(x)))
+#define jot_xlogy(x, y) JOT_OP2_(jot_xlogy, #x ", " #y, x, y)
+#define jot_xlog1py(x, y) JOT_OP2_(jot_xlog1py, #x ", " #y, x, y)
+#define jot_entr(x) JOT_OP1_(jot_entr, #x, x)
+#define jot_rel_entr(p, q) JOT_OP2_(jot_rel_entr, #p ", " #q, p, q)
+#define jot_kl_div(p, q) JOT_OP2_(jot_kl_div, #p ", " #q, p, q)
+#define jot_logit(x) JOT_OP1_(jot_logit, #x, x)
+#define jot_expit(x) JOT_OP1_(jot_expit, #x, x)
+#define jot_ndtr(x) JOT_OP1_(jot_ndtr, #x, x)
+#define jot_log_ndtr(x) JOT_OP1_(jot_log_ndtr, #x, x)
+#define jot_ndtri(p) JOT_OP1_(jot_ndtri, #p, p)
 // clang-format on
 #endif // JOT_PLAIN
 

@@ -26,6 +26,22 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
     X(gamma, 1, -1.6, 0, 0, 2)                                                                 \
     X(digamma, 1, -0.7, 0, 0, 2)                                                               \
     X(zeta, 2, 2.5, 1.25, 0, 2)                                                                \
+    X(gammasgn, 1, 1.6, 0, 0, 1)                                                               \
+    X(factorial, 1, 1.6, 0, 0, 1)                                                              \
+    X(polygamma, 2, 1, 1.5, 0, 0)                                                              \
+    X(poch, 2, 1.5, 2.5, 0, 1)                                                                 \
+    X(beta, 2, 1.5, 2.5, 0, 1)                                                                 \
+    X(betaln, 2, 1.5, 2.5, 0, 1)                                                               \
+    X(betainc, 3, 1.5, 2.5, 0.5, 1)                                                            \
+    X(xlogy, 2, 1.5, 2.5, 0, 2)                                                                \
+    X(xlog1py, 2, 1.5, 2.5, 0, 2)                                                              \
+    X(entr, 1, 1.5, 0, 0, 2)                                                                   \
+    X(rel_entr, 2, 1.5, 2.5, 0, 2)                                                             \
+    X(kl_div, 2, 1.5, 2.5, 0, 2)                                                               \
+    X(logit, 1, 0.25, 0, 0, 2)                                                                 \
+    X(ndtr, 1, 0.25, 0, 0, 2)                                                                  \
+    X(log_ndtr, 1, -0.75, 0, 0, 2)                                                             \
+    X(ndtri, 1, 0.25, 0, 0, 2)                                                                 \
     X(gammainc, 2, 2.5, 1.25, 0, 2)                                                            \
     X(gammaincc, 2, 1.5, 3.25, 0, 2)                                                           \
     X(gammainc_grad_a, 2, 2.5, 1.25, 0, 1)                                                     \
@@ -130,6 +146,8 @@ END_TEST
 START_TEST(test_derivatives)
 {
     const struct special *s = &specials[_i];
+    if (s->order == 0)
+        return;
     jot_array *in[3];
     for (int k = 0; k < s->arity; k++)
         in[k] = array_of(JOT_F64, (const double[]){s->x[k], s->x[k] + 0.125}, 2);
@@ -223,6 +241,50 @@ START_TEST(test_errors)
 }
 END_TEST
 
+START_TEST(test_borders)
+{
+    const double inf = INFINITY;
+    jot_value a = NUMBERS(0, 0, 0, -1, 0.5, 0.5, 0.5, inf, inf, 1, 1, 1);
+    jot_value b = NUMBERS(0, 0.5, 0.5, 1, 0, 0, inf, 0.5, inf, 1, 1, 1);
+    jot_value x = NUMBERS(0.5, 0, 0.5, 0.5, 0.5, 1, 0.5, 0.5, 0.5, -1, 0, 1);
+    CHECK_EXACT(jot_betainc(a, b, x), NAN, 0, 1, NAN, 0, 1, 1, 0, NAN, NAN, 0, 1);
+    CHECK_EXACT(jot_gammasgn(NUMBERS(0, -0.0, -1, -inf, inf, NAN)), 1, -1, NAN, NAN, 1, NAN);
+    CHECK_EXACT(jot_ndtri(NUMBERS(0, 1, -1, 2)), -inf, inf, NAN, NAN);
+    CHECK_EXACT(jot_log_ndtr(NUMBERS(-inf, inf, NAN)), -inf, 0, NAN);
+    CHECK_EXACT(jot_logit(NUMBERS(0, 1, -1)), -inf, inf, NAN);
+    CHECK(jot_multigammaln(NUMBERS(3.5), 3), 1e-14,
+          2.5 * log(M_PI) - log(M_PI) + lgamma(3.5) + lgamma(3) + lgamma(2.5));
+}
+END_TEST
+
+// As jax.nn.
+START_TEST(test_activations)
+{
+    jot_value x = NUMBERS(-7, -2, -0.5, 0, 0.75, 1.5, 8);
+    CHECK_EXACT(jot_relu6(x), 0, 0, 0, 0, 0.75, 1.5, 6);
+    CHECK_EXACT(jot_leaky_relu(x, 0.5), -3.5, -1, -0.25, 0, 0.75, 1.5, 8);
+    CHECK(jot_elu(x, 2), 1e-15, 2 * expm1(-7), 2 * expm1(-2), 2 * expm1(-0.5), 0, 0.75, 1.5, 8);
+    CHECK(jot_celu(x, 2), 1e-15, 2 * expm1(-3.5), 2 * expm1(-1), 2 * expm1(-0.25), 0, 0.75, 1.5,
+          8);
+    CHECK(jot_selu(NUMBERS(-1, 2)), 1e-15, -1.1113307378125627, 2.101401974710961);
+    CHECK(jot_gelu_exact(NUMBERS(-1, 2)), 1e-15, -0.15865525393145707, 1.9544997361036416);
+    CHECK(jot_hard_sigmoid(x), 1e-15, 0, 1.0 / 6, 2.5 / 6, 0.5, 3.75 / 6, 4.5 / 6, 1);
+    CHECK(jot_hard_silu(x), 1e-15, 0, -2.0 / 6, -1.25 / 6, 0, 0.75 * 3.75 / 6, 1.5 * 4.5 / 6,
+          8);
+    CHECK_EXACT(jot_hard_tanh(x), -1, -1, -0.5, 0, 0.75, 1, 1);
+    CHECK(jot_log_sigmoid(NUMBERS(-800, 0, 800)), 1e-15, -800, -log(2), 0);
+    CHECK(jot_mish(NUMBERS(-1, 2)), 1e-15, -0.30340146137410895, 1.9439589595339946);
+    CHECK_EXACT(jot_soft_sign(NUMBERS(-1, 3)), -0.5, 0.75);
+    CHECK_EXACT(jot_squareplus(NUMBERS(-1.5, 0), 4), 0.5, 1);
+    CHECK_EXACT(jot_sparse_plus(x), 0, 0, 0.0625, 0.25, 0.765625, 1.5, 8);
+    CHECK_EXACT(jot_sparse_sigmoid(x), 0, 0, 0.25, 0.5, 0.875, 1, 1);
+    CHECK(jot_log1mexp(NUMBERS(0.125, 2)), 1e-15, log(-expm1(-0.125)), log1p(-exp(-2)));
+    CHECK(jot_glu(NUMBERS(1, 2, 0, 800), 0), 1e-15, 0.5, 2);
+    CHECK(jot_standardize(NUMBERS(1, 3), 0), 1e-12, -1 / sqrt(1.00001), 1 / sqrt(1.00001));
+    CHECK(jot_logmeanexp(NUMBERS(1, 1, 1)), 1e-15, 1);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
@@ -231,6 +293,8 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_maps, 0, SPECIAL_COUNT);
     tcase_add_test(t, test_types_and_shapes);
     tcase_add_test(t, test_borders_of_incomplete_gamma);
+    tcase_add_test(t, test_borders);
+    tcase_add_test(t, test_activations);
     tcase_add_test(t, test_errors);
 }
 

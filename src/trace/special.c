@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special functions that are made of a few operations.
+#include "trace/lanes.h"
+
+#include "jot/special.h"
+
+#include <math.h>
+
+static jot_value num(double x) { return jot_from_double(x); }
+static jot_value one(void) { return jot_from_double(1); }
+
+// x as a float, of the same type if it is one.
+static jot_value floating(jot_value x) { return jot_mul(x, one()); }
+
+#define FUNCTION(f) ((void (*)(void))(f))
+
+// f of n operands with a derivative of its own.
+static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
+                       const jot_value *x)
+{
+    jot_value in[2], out;
+    for (int i = 0; i < n; i++)
+        in[i] = floating(x[i]);
+    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
+                                           jot_function_plain(name, name, 2 * n, rule), name);
+    jot_apply_at(whole, (size_t)n, in, 1, &out, NULL);
+    return out;
+}
+
+// ---- Gamma functions
+
+jot_value jot_gammasgn(jot_value x)
+{
+    x = floating(x);
+    jot_value whole = jot_floor(x), zero = num(0);
+    jot_value is_odd = jot_not_equal(jot_rem(whole, num(2)), zero);
+    jot_value below =
+        jot_where(jot_equal(whole, x), num(NAN), jot_where(is_odd, num(-1), one()));
+    jot_value at_0 = jot_where(jot_less(jot_div(one(), x), zero), num(-1), one());
+    jot_value y =
+        jot_where(jot_less(x, zero), below, jot_where(jot_equal(x, zero), at_0, one()));
+    return jot_where(jot_is_nan(x), x, y);
+}
+
+jot_value jot_factorial(jot_value n)
+{
+    return jot_where(jot_less(n, num(0)), num(0), jot_gamma(jot_add(n, one())));
+}
+
+jot_value jot_betaln(jot_value a, jot_value b)
+{
+    return jot_sub(jot_add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(jot_add(a, b)));
+}
+
+jot_value jot_beta(jot_value a, jot_value b)
+{
+    jot_value sign =
+        jot_mul(jot_mul(jot_gammasgn(a), jot_gammasgn(b)), jot_gammasgn(jot_add(a, b)));
+    return jot_mul(sign, jot_exp(jot_betaln(a, b)));
+}
+
+jot_value jot_poch(jot_value z, jot_value m)
+{
+    jot_value y = jot_exp(jot_sub(jot_lgamma(jot_add(z, m)), jot_lgamma(z)));
+    return jot_where(jot_equal(m, num(0)), one(), y);
+}
+
+jot_value jot_multigammaln(jot_value a, int d)
+{
+    jot_value y = num(0.25 * d * (d - 1) * log(M_PI));
+    for (int j = 0; j < d; j++)
+        y = jot_add(y, jot_lgamma(jot_sub(a, num(0.5 * j))));
+    return y;
+}
+
+jot_value jot_polygamma(jot_value n, jot_value x)
+{
+    jot_value zero = num(0), is_digamma = jot_equal(n, zero);
+    jot_value s = jot_add(jot_where(is_digamma, one(), n), one());
+    jot_value sign = jot_where(jot_equal(jot_rem(s, num(2)), zero), one(), num(-1));
+    jot_value y = jot_mul(jot_mul(sign, jot_gamma(s)), jot_zeta(s, x));
+    return jot_where(is_digamma, jot_digamma(x), y);
+}
+
+// ---- Logarithms and entropies
+
+static jot_value xlogy(jot_value x, jot_value y)
+{
+    return jot_where(jot_equal(x, num(0)), num(0), jot_mul(x, jot_log(y)));
+}
+
+static jot_value xlogy_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
+{
+    return jot_add(jot_mul(dx, jot_log(y)), jot_mul(dy, jot_div(x, y)));
+}
+
+jot_value jot_xlogy(jot_value x, jot_value y)
+{
+    return ruled("jot_xlogy", 2, FUNCTION(xlogy), FUNCTION(xlogy_rule), (jot_value[]){x, y});
+}
+
+static jot_value xlog1py(jot_value x, jot_value y)
+{
+    return jot_where(jot_equal(x, num(0)), num(0), jot_mul(x, jot_log1p(y)));
+}
+
+static jot_value xlog1py_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
+{
+    return jot_add(jot_mul(dx, jot_log1p(y)), jot_mul(dy, jot_div(x, jot_add(one(), y))));
+}
+
+jot_value jot_xlog1py(jot_value x, jot_value y)
+{
+    return ruled("jot_xlog1py", 2, FUNCTION(xlog1py), FUNCTION(xlog1py_rule),
+                 (jot_value[]){x, y});
+}
+
+jot_value jot_entr(jot_value x)
+{
+    return jot_where(jot_less(x, num(0)), num(-INFINITY), jot_neg(jot_xlogy(x, x)));
+}
+
+jot_value jot_rel_entr(jot_value p, jot_value q)
+{
+    jot_value zero = num(0), p_above = jot_less(zero, p);
+    jot_value both = jot_logical_and(p_above, jot_less(zero, q));
+    jot_value none = jot_logical_and(jot_equal(p, zero), jot_less_equal(zero, q));
+    jot_value a = jot_where(both, p, one()), b = jot_where(both, q, one());
+    jot_value y = jot_mul(a, jot_log(jot_div(a, b)));
+    jot_value outside = jot_where(none, zero, num(INFINITY));
+    jot_value sum = jot_add(p, q);
+    return jot_where(jot_is_nan(sum), sum, jot_where(both, y, outside));
+}
+
+jot_value jot_kl_div(jot_value p, jot_value q)
+{
+    return jot_add(jot_sub(jot_rel_entr(p, q), p), q);
+}
+
+static jot_value logit(jot_value x) { return jot_log(jot_div(x, jot_sub(one(), x))); }
+
+static jot_value logit_rule(jot_value x, jot_value dx)
+{
+    return jot_div(dx, jot_mul(x, jot_sub(one(), x)));
+}
+
+jot_value jot_logit(jot_value x)
+{
+    return ruled("jot_logit", 1, FUNCTION(logit), FUNCTION(logit_rule), &x);
+}
+
+jot_value jot_expit(jot_value x) { return jot_logistic(x); }
+
+// ---- The normal distribution
+
+jot_value jot_ndtr(jot_value x)
+{
+    return jot_mul(num(0.5), jot_erfc(jot_mul(x, num(-M_SQRT1_2))));
+}
+
+// M. Wichura, Algorithm AS 241 (1988).
+static jot_value ndtri(jot_value p)
+{
+    enum { N = 8 };
+    static const double middle[2][N] = {
+        {3.387132872796366608, 133.14166789178437745, 1971.5909503065514427,
+         13731.693765509461125, 45921.953931549871457, 67265.770927008700853,
+         33430.575583588128105, 2509.0809287301226727},
+        {1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077,
+         21213.794301586595867, 39307.89580009271061, 28729.085735721942674,
+         5226.495278852545925}};
+    static const double tail[2][N] = {
+        {1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055,
+         3.64784832476320460504, 1.27045825245236838258, .24178072517745061177,
+         .0227238449892691845833, 7.7454501427834140764e-4},
+        {1, 2.05319162663775882187, 1.6763848301838038494, .68976733498510000455,
+         .14810397642748007459, .0151986665636164571966, 5.475938084995344946e-4,
+         1.05075007164441684324e-9}};
+    static const double far[2][N] = {
+        {6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358,
+         .29656057182850489123, .026532189526576123093, .0012426609473880784386,
+         2.71155556874348757815e-5, 2.01033439929228813265e-7},
+        {1, .59983220655588793769, .13692988092273580531, .0148753612908506148525,
+         7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7,
+         2.04426310338993978564e-15}};
+#define RATIO(c, x) jot_div(trace_polynomial(N, c[0], x), trace_polynomial(N, c[1], x))
+    jot_value q = jot_sub(p, num(0.5)), inner = jot_sub(num(0.180625), jot_square(q));
+    jot_value is_middle = jot_less_equal(jot_abs(q), num(0.425));
+    jot_value least = jot_minimum(p, jot_sub(one(), p));
+    jot_value r = jot_sqrt(jot_neg(jot_log(least))), is_far = jot_less(num(5), r);
+    jot_value size =
+        jot_where(is_far, RATIO(far, jot_sub(r, num(5))), RATIO(tail, jot_sub(r, num(1.6))));
+#undef RATIO
+    jot_value y = jot_where(jot_less(q, num(0)), jot_neg(size), size);
+    y = jot_where(jot_equal(p, num(0)), num(-INFINITY),
+                  jot_where(jot_equal(p, one()), num(INFINITY), y));
+    jot_value near = jot_div(jot_mul(q, trace_polynomial(N, middle[0], inner)),
+                             trace_polynomial(N, middle[1], inner));
+    return jot_where(is_middle, near, y);
+}
+
+static jot_value ndtri_rule(jot_value p, jot_value dp)
+{
+    jot_value y = ndtri(p), half_square = jot_mul(num(0.5), jot_square(y));
+    return jot_mul(dp, jot_mul(num(sqrt(2 * M_PI)), jot_exp(half_square)));
+}
+
+jot_value jot_ndtri(jot_value p)
+{
+    return ruled("jot_ndtri", 1, FUNCTION(ndtri), FUNCTION(ndtri_rule), &p);
+}
+
+// log(erfc) where that is a number, and far below -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
+jot_value jot_log_ndtr(jot_value x)
+{
+    static const double c[] = {0, -1, 3, -15, 105, -945, 10395, -135135, 2027025, -34459425};
+    x = floating(x);
+    double end = jot_value_dtype(x) == JOT_F64 ? -20 : -10;
+    jot_value is_far = jot_less(x, num(end)), is_above = jot_less(num(0), x);
+    jot_value far = jot_where(is_far, x, num(-30)), near = jot_where(is_far, num(0), x);
+    jot_value inverse = jot_square(jot_div(one(), far));
+    jot_value series = jot_log1p(trace_polynomial(sizeof c / sizeof c[0], c, inverse));
+    jot_value tail = jot_sub(jot_sub(series, jot_mul(num(0.5), jot_square(far))),
+                             jot_log(jot_mul(jot_neg(far), num(sqrt(2 * M_PI)))));
+    jot_value above = jot_where(is_above, near, num(0));
+    jot_value below = jot_where(is_above, num(0), near);
+    jot_value y = jot_where(is_above, jot_log1p(jot_neg(jot_ndtr(jot_neg(above)))),
+                            jot_log(jot_ndtr(below)));
+    return jot_where(is_far, tail, y);
+}
