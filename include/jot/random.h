@@ -8,7 +8,7 @@
 //
 //     jot_value keys = jot_random_split(jot_random_key(0), 2);
 //     jot_value x = jot_random_normal(jot_take(keys, 0), JOT_F32, 1000, 100);
-//     jot_value n = jot_random_randint(jot_take(keys, 1), JOT_I32, 0, 6, 1000);
+//     jot_value g = jot_random_gamma(jot_take(keys, 1), JOT_F32, shape, 1000);
 //
 // The sizes of the result stand at the end.  Parameters are C numbers or values, are converted to the
 // dtype asked for, and broadcast to the sizes; without sizes the result has the shape that they
@@ -75,6 +75,10 @@ JOT_API jot_value jot_random_maxwell_dims(jot_value key, jot_dtype dtype, const 
 
 // ---- Floats with parameters ----
 
+// A normal number between lower and upper, neither included.
+JOT_API jot_value jot_random_truncated_normal_dims(jot_value key, jot_dtype dtype,
+                                                   jot_value lower, jot_value upper,
+                                                   const int64_t *dims);
 // e^(sigma x) of normal x.
 JOT_API jot_value jot_random_lognormal_dims(jot_value key, jot_dtype dtype, jot_value sigma,
                                             const int64_t *dims);
@@ -99,6 +103,56 @@ JOT_API jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot
 // sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).
 JOT_API jot_value jot_random_wald_dims(jot_value key, jot_dtype dtype, jot_value mean,
                                        const int64_t *dims);
+
+// ---- Gamma numbers and what is made of them ----
+
+// By rejection, with a key for each number (Marsaglia and Tsang 2000); derivatives in the parameters
+// are those of the inverse distribution function at the number.
+
+// Density x^(a-1) e^-x / Gamma(a), and the logarithm of such a number, which has no underflow for
+// small a.  0 and -infinity at a = 0.
+JOT_API jot_value jot_random_gamma_dims(jot_value key, jot_dtype dtype, jot_value a,
+                                        const int64_t *dims);
+JOT_API jot_value jot_random_loggamma_dims(jot_value key, jot_dtype dtype, jot_value a,
+                                           const int64_t *dims);
+// Density proportional to x^(a-1) (1-x)^(b-1).
+JOT_API jot_value jot_random_beta_dims(jot_value key, jot_dtype dtype, jot_value a, jot_value b,
+                                       const int64_t *dims);
+// The sum of df squares of normal numbers; the ratio of the means of two such sums; a normal number
+// over the root of such a mean (Student's t).
+JOT_API jot_value jot_random_chisquare_dims(jot_value key, jot_dtype dtype, jot_value df,
+                                            const int64_t *dims);
+JOT_API jot_value jot_random_f_dims(jot_value key, jot_dtype dtype, jot_value numerator,
+                                    jot_value denominator, const int64_t *dims);
+JOT_API jot_value jot_random_t_dims(jot_value key, jot_dtype dtype, jot_value df,
+                                    const int64_t *dims);
+// Density proportional to e^(-|x|^p).
+JOT_API jot_value jot_random_generalized_normal_dims(jot_value key, jot_dtype dtype,
+                                                     jot_value p, const int64_t *dims);
+// Points, evenly in the unit ball of the norm p of d axes, which are the last of the result.
+JOT_API jot_value jot_random_ball_dims(jot_value key, jot_dtype dtype, int64_t d, jot_value p,
+                                       const int64_t *dims);
+
+// Probabilities along the last axis, density proportional to the product of x_i^(alpha_i - 1).  The
+// sizes are those before that axis.
+JOT_API jot_value jot_random_dirichlet_dims(jot_value key, jot_dtype dtype, jot_value alpha,
+                                            const int64_t *dims);
+
+// ---- Counts ----
+
+// Events, of which there are `mean` on average: integers.  -1 where the mean is negative, NaN or
+// infinite.
+JOT_API jot_value jot_random_poisson_dims(jot_value key, jot_dtype dtype, jot_value mean,
+                                          const int64_t *dims);
+// Successes in n trials (rounded down) with probability p each: floats of the dtype, NaN where n or p
+// is NaN, n negative or p not in [0, 1], infinity where n is.  Its numbers are made in the floating
+// dtype of p.
+JOT_API jot_value jot_random_binomial_dims(jot_value key, jot_dtype dtype, jot_value n,
+                                           jot_value p, const int64_t *dims);
+// How many of n trials end in each category of the last axis, where p are the probabilities.  The
+// sizes are those of the result, with that axis.
+JOT_API jot_value jot_random_multinomial_dims(jot_value key, jot_dtype dtype, jot_value n,
+                                              jot_value p, const int64_t *dims);
 
 JOT_END_C
 
@@ -162,17 +216,41 @@ JOT_END_C
     JOT_RANDOM2_(randint, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_uniform_in(key, ...)                                                        \
     JOT_RANDOM2_(uniform_in, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_truncated_normal(key, ...)                                                  \
+    JOT_RANDOM2_(truncated_normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_weibull_min(key, ...)                                                       \
     JOT_RANDOM2_(weibull_min, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_double_sided_maxwell(key, ...)                                              \
     JOT_RANDOM2_(double_sided_maxwell, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_triangular(key, ...)                                                        \
     JOT_RANDOM3_(triangular, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
-// jot_random_bernoulli(key, p, sizes...)
+#define jot_random_gamma(key, ...) JOT_RANDOM1_(gamma, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_loggamma(key, ...)                                                          \
+    JOT_RANDOM1_(loggamma, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_chisquare(key, ...)                                                         \
+    JOT_RANDOM1_(chisquare, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_t(key, ...) JOT_RANDOM1_(t, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_generalized_normal(key, ...)                                                \
+    JOT_RANDOM1_(generalized_normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_poisson(key, ...)                                                           \
+    JOT_RANDOM1_(poisson, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_beta(key, ...) JOT_RANDOM2_(beta, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_f(key, ...) JOT_RANDOM2_(f, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_binomial(key, ...)                                                          \
+    JOT_RANDOM2_(binomial, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_dirichlet(key, ...)                                                         \
+    JOT_RANDOM1_(dirichlet, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_multinomial(key, ...)                                                       \
+    JOT_RANDOM2_(multinomial, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+// jot_random_bernoulli(key, p, sizes...)  jot_random_ball(key, dtype, d, p, sizes...)
 #define jot_random_bernoulli(key, ...)                                                         \
     JOT_OP_("jot_random_bernoulli(" #key ", " #__VA_ARGS__ ")",                                \
             jot_random_bernoulli_dims(JOT_V(key), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),           \
                                       JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_ball(key, dtype, d, ...)                                                    \
+    JOT_OP_("jot_random_ball(" #key ", " #dtype ", " #d ", " #__VA_ARGS__ ")",                 \
+            jot_random_ball_dims(JOT_V(key), (dtype), (d), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),  \
+                                 JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 
 #endif // JOT_PLAIN
 

@@ -57,10 +57,15 @@ struct random_key random_key_of(jot_value key)
         {trace_value(word_of(id, 0), false), trace_value(word_of(id, 1), false)}};
 }
 
+// The words may be those of a trace around this one.
 static struct random_key hash(struct random_key key, struct random_key counter)
 {
-    ir_id in[] = {trace_kept(key.word[0]), trace_kept(key.word[1]), trace_kept(counter.word[0]),
-                  trace_kept(counter.word[1])};
+    jot_value v[] = {key.word[0], key.word[1], counter.word[0], counter.word[1]}, error;
+    ir_id in[4];
+    if (!trace_ready("jot_random", 4, v, &error))
+        return (struct random_key){{error, error}};
+    for (int i = 0; i < 4; i++)
+        in[i] = trace_kept(v[i]);
     ir_id out = ir_build(trace_builder(), IR_threefry2x32, 4, in, NULL);
     return (struct random_key){{trace_value(out, false), trace_value(out + 1, false)}};
 }

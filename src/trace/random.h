@@ -38,6 +38,13 @@ bool random_open_floats(struct random_request *r, const char *name, jot_value ke
 // Fails unless the request is of floats.
 bool random_is_float(const struct random_request *r, jot_value *out_error);
 
+// Fails unless the request is of integers or floats.
+bool random_is_number(const struct random_request *r, jot_value *out_error);
+// Fails unless the dtype is of integers.
+bool random_is_integral(const char *name, jot_dtype dtype, jot_value *out_error);
+// The floating dtype of a probability; f32 of integers and C numbers.
+jot_dtype random_dtype_of(jot_value p);
+
 // What draws the numbers of a request for floats.
 typedef jot_value random_draw(const struct random_request *r);
 jot_value random_drawn(random_draw *draw, const char *name, jot_value key, jot_dtype dtype,
@@ -88,12 +95,14 @@ jot_value random_uniform(const struct random_request *r, jot_value key, jot_valu
                          jot_value high);
 jot_value random_normal(const struct random_request *r, jot_value key);
 
-// log(x) for x >= 0, log(1 + x) for -1 < x <= 0, and the inverse of erf inside (-1, 1), rounded as
+// log(x) for x >= 0, log(1 + x) for x > -1, and the inverse of erf inside (-1, 1), rounded as
 // JAX's on the host.  The differences to jot's own are a unit or two in the last place (dozens for
 // erf_inv), but where numbers are near 0 they are differences of nearly equal terms, and then these
 // would be thousands.  Without derivatives.
 jot_value random_log(jot_value x);
 jot_value random_log1p(jot_value x);
 jot_value random_erf_inv(jot_value x);
+// log k!, in f32 with the errors of JAX.
+jot_value random_log_factorial(jot_value k);
 
 #endif

@@ -2,6 +2,9 @@
 // Continuous distributions that are functions of uniform or normal numbers.
 #include "trace/random.h"
 
+#include "jot/special.h"
+#include "jot/transform.h"
+
 #include <float.h>
 #include <math.h>
 
@@ -137,6 +140,41 @@ jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const int64_t *
     TRACE_RETURN(normal(key, dtype, dims));
 }
 
+// erf_inv(u) with its derivative, sqrt(pi)/2 e^(y^2).
+static jot_value first(jot_value y, jot_value u)
+{
+    (void)u;
+    return y;
+}
+
+static jot_value erf_inv_rule(jot_value y, jot_value u, jot_value dy, jot_value du)
+{
+    (void)u, (void)dy;
+    return jot_mul(du, jot_mul(num(sqrt(M_PI) / 2), jot_exp(jot_mul(y, y))));
+}
+
+static jot_value smooth_erf_inv(jot_value u)
+{
+    const char *name = "jot_random_truncated_normal";
+    jot_function f = jot_function_plain(name, name, 2, (void (*)(void))first),
+                 rule = jot_function_plain(name, name, 4, (void (*)(void))erf_inv_rule);
+    jot_value in[] = {random_erf_inv(jot_stop_gradient(u)), u}, out;
+    jot_apply_at(jot_custom_jvp_of(f, rule, name), 2, in, 1, &out, NULL);
+    return out;
+}
+
+static jot_value truncated_normal(const struct random_request *r)
+{
+    jot_value root = exact(r, M_SQRT2), end[2], inside[2];
+    for (int i = 0; i < 2; i++) {
+        end[i] = jot_erf(jot_div(r->param[i], root));
+        inside[i] =
+            jot_nextafter(jot_stop_gradient(r->param[i]), exact(r, i ? -INFINITY : INFINITY));
+    }
+    jot_value u = random_uniform(r, r->key, end[0], end[1]);
+    return jot_clip(jot_mul(root, smooth_erf_inv(u)), inside[0], inside[1]);
+}
+
 static jot_value lognormal(const struct random_request *r)
 {
     return jot_exp(jot_mul(random_normal(r, r->key), r->param[0]));
@@ -177,6 +215,7 @@ static jot_value wald(const struct random_request *r)
     return jot_where(jot_less_equal(z, jot_div(mean, jot_add(mean, x))), x, jot_div(mean2, x));
 }
 
+RANDOM_OF2(truncated_normal, lower, upper)
 RANDOM_OF1(lognormal, sigma)
 RANDOM_OF0(maxwell)
 RANDOM_OF2(double_sided_maxwell, loc, scale)

@@ -3,7 +3,7 @@
 #include "trace/random.h"
 
 // A parameter in its own floating dtype, which integers and C numbers have none of: f32.
-static jot_dtype dtype_of_probability(jot_value p)
+jot_dtype random_dtype_of(jot_value p)
 {
     jot_dtype d = jot_value_dtype(p);
     return dtype_is_float(d) ? d : JOT_F32;
@@ -13,7 +13,7 @@ static jot_value bernoulli(const char *name, jot_value key, jot_value p, const i
 {
     struct random_request r;
     jot_value error;
-    if (!random_open_floats(&r, name, key, dtype_of_probability(p), 1, &p, dims, &error))
+    if (!random_open_floats(&r, name, key, random_dtype_of(p), 1, &p, dims, &error))
         return error;
     jot_value zero = jot_convert(jot_from_int(0), r.dtype), one = jot_ones_like(zero);
     return jot_less(random_uniform(&r, r.key, zero, one), r.param[0]);
@@ -24,12 +24,21 @@ jot_value jot_random_bernoulli_dims(jot_value key, jot_value p, const int64_t *d
     TRACE_RETURN(bernoulli("jot_random_bernoulli", key, p, dims));
 }
 
+bool random_is_number(const struct random_request *r, jot_value *out_error)
+{
+    if (dtype_is_integer(r->dtype) || dtype_is_float(r->dtype))
+        return true;
+    *out_error = trace_fail(r->name, JOT_ERR_DTYPE, "%s: it gives integers or floats",
+                            jot_dtype_name(r->dtype));
+    return false;
+}
+
 static jot_value rademacher(jot_value key, jot_dtype dtype, const int64_t *dims)
 {
     const char *name = "jot_random_rademacher";
     jot_value error, half = jot_from_double(0.5);
     struct random_request r;
-    if (!random_open(&r, name, key, dtype, dims, &error))
+    if (!random_open(&r, name, key, dtype, dims, &error) || !random_is_number(&r, &error))
         return error;
     // JAX has numbers of 64 bits only where 0.5 is one.
     if (dtype_get(dtype)->bits == 64)
@@ -43,23 +52,23 @@ jot_value jot_random_rademacher_dims(jot_value key, jot_dtype dtype, const int64
     TRACE_RETURN(rademacher(key, dtype, dims));
 }
 
-static bool is_integral(const struct random_request *r, jot_value *out_error)
+bool random_is_integral(const char *name, jot_dtype dtype, jot_value *out_error)
 {
-    if (dtype_is_integer(r->dtype))
+    if (dtype_is_valid((int)dtype) && dtype_is_integer(dtype))
         return true;
     *out_error =
-        trace_fail(r->name, JOT_ERR_DTYPE, "%s: it gives integers", jot_dtype_name(r->dtype));
+        trace_fail(name, JOT_ERR_DTYPE, "%s: it gives integers", jot_dtype_name(dtype));
     return false;
 }
 
 // floor(log(u) / log(1 - p)) + 1.
 static jot_value geometric(jot_value key, jot_dtype dtype, jot_value p, const int64_t *dims)
 {
-    struct random_request r, given;
+    struct random_request r;
     jot_value error;
     const char *name = "jot_random_geometric";
-    if (!random_open(&given, name, key, dtype, dims, &error) || !is_integral(&given, &error) ||
-        !random_open_floats(&r, name, key, dtype_of_probability(p), 1, &p, dims, &error))
+    if (!random_is_integral(name, dtype, &error) ||
+        !random_open_floats(&r, name, key, random_dtype_of(p), 1, &p, dims, &error))
         return error;
     jot_value zero = jot_convert(jot_from_int(0), r.dtype), one = jot_ones_like(zero);
     jot_value u = random_uniform(&r, r.key, zero, one);
@@ -115,7 +124,7 @@ static jot_value randint(jot_value key, jot_dtype dtype, jot_value low, jot_valu
     jot_value error;
     if (!random_open_params(&r, "jot_random_randint", key, dtype, 2, (jot_value[]){low, high},
                             dims, &error) ||
-        !is_integral(&r, &error))
+        !random_is_integral(r.name, dtype, &error))
         return error;
     for (int i = 0; i < 2; i++) {
         if (!dtype_is_integer(jot_value_dtype(r.param[i])))

@@ -743,6 +743,17 @@ def randoms():
                 line("randint", name, seed, "%d,%d" % bounds, R.randint(key, shape, *bounds, NAMES[name]))
         line("bernoulli", "bool", seed, "0.3", R.bernoulli(key, np.float32(0.3), (4, 9)))
         line("geometric", "i32", seed, "0.3", R.geometric(key, np.float32(0.3), (4, 9), np.int32))
+        for name in ("f32", "f64"):
+            d = NAMES[name]
+            for k, *p in (("truncated_normal", -1., 2.), ("gamma", 2.5), ("gamma", .3), ("loggamma", .3),
+                          ("chisquare", 3.), ("t", 3.), ("beta", 2., .5), ("f", 3., 5.)):
+                line(k, name, seed, ",".join(map(str, p)),
+                     getattr(R, k)(key, *(np.asarray(x, d) for x in p), shape, d))
+            for p in ((20., .3), (1000., .7)):
+                line("binomial", name, seed, "%s,%s" % p, R.binomial(key, *map(np.float32, p), shape, d))
+        for mean in (.5, 4.5, 40.):
+            line("poisson", "i32", seed, str(mean), R.poisson(key, mean, shape, np.int32))
+        line("generalized_normal", "f64", seed, "3.0", R.generalized_normal(key, 3., shape, np.float64))
         # What 0.5 is decides which numbers are behind a sign.
         for name in ("i64", "f64"):
             line("rademacher", name, seed, "", R.rademacher(key, (4, 9), NAMES[name]))
@@ -750,6 +761,7 @@ def randoms():
         with jax.enable_x64(False):
             for name in ("i8", "i32", "f32"):
                 line("rademacher", name, seed, "", R.rademacher(key, (4, 9), NAMES[name]))
+            line("generalized_normal", "f32", seed, "3.0", R.generalized_normal(key, 3., shape))
             line("double_sided_maxwell", "f32", seed, "0.5,2.0", R.double_sided_maxwell(key, .5, 2., shape))
     f.write()
 

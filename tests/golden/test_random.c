@@ -69,6 +69,16 @@ static const struct distribution {
     DRAW(weibull_min, 2, 4),
     DRAW(double_sided_maxwell, 2, 4),
     DRAW(triangular, 3, 0),
+    DRAW(truncated_normal, 2, 8),
+    DRAW(gamma, 1, 8),
+    DRAW(loggamma, 1, 8),
+    DRAW(chisquare, 1, 8),
+    DRAW(t, 1, 8),
+    DRAW(beta, 2, 8),
+    DRAW(f, 2, 8),
+    DRAW(generalized_normal, 1, 8),
+    DRAW(poisson, 1, 0),
+    DRAW(binomial, 2, 0),
 #undef DRAW
 };
 

@@ -117,6 +117,12 @@ static jot_value parameter(void) { return jot_random_pareto(jot_random_key(0), J
 static jot_value each(void) { return jot_random_weibull_min(jot_random_key(0), JOT_F32, jot_ones(JOT_F32, 3), jot_ones(JOT_F32, 2)); }
 static jot_value negative(void) { return jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3); }
 static jot_value complex_(void) { return jot_random_lognormal(jot_random_key(0), JOT_F32, jot_complex(1.0, 2.0)); }
+static jot_value counts(void) { return jot_random_poisson(jot_random_key(0), JOT_F32, 3); }
+static jot_value whole(void) { return jot_random_binomial(jot_random_key(0), JOT_I32, 3, 0.5); }
+static jot_value one_alpha(void) { return jot_random_dirichlet(jot_random_key(0), JOT_F32, 3); }
+static jot_value one_kind(void) { return jot_random_multinomial(jot_random_key(0), JOT_F32, 3, 0.5); }
+static jot_value norms(void) { return jot_random_ball(jot_random_key(0), JOT_F32, 3, jot_ones(JOT_F32, 2)); }
+static jot_value inside_out(void) { return jot_random_ball(jot_random_key(0), JOT_F32, -3, 2); }
 #line 100 "test_random.c"
 // clang-format on
 
@@ -164,6 +170,20 @@ START_TEST(test_messages)
         {negative, "bad_random.c:19: jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3): "
                    "size -3 of axis 1 "
                    "is negative"},
+        {counts, "bad_random.c:21: jot_random_poisson(jot_random_key(0), JOT_F32, 3): f32: it "
+                 "gives integers"},
+        {whole, "bad_random.c:22: jot_random_binomial(jot_random_key(0), JOT_I32, 3, 0.5): "
+                "i32: it gives "
+                "floats"},
+        {one_alpha, "bad_random.c:23: jot_random_dirichlet(jot_random_key(0), JOT_F32, 3): "
+                    "alpha is i32[]: it "
+                    "has an axis of categories"},
+        {one_kind, "bad_random.c:24: jot_random_multinomial(jot_random_key(0), JOT_F32, 3, "
+                   "0.5): p is f32[]: it "
+                   "has an axis of categories"},
+        {norms, "bad_random.c:25: jot_random_ball(...): p is f32[2], not one number"},
+        {inside_out, "bad_random.c:26: jot_random_ball(jot_random_key(0), JOT_F32, -3, 2): a "
+                     "ball of -3 axes"},
         {complex_,
          "bad_random.c:20: jot_random_lognormal(...): a parameter is c64[], not real"},
     };
