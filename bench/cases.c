@@ -221,6 +221,18 @@ static jot_value running_sum(jot_value x) { return jot_cumsum(x); }
 
 static jot_function cumsum_1d(void) { return jot_fn(running_sum); }
 
+static jot_value sorted(jot_value x) { return jot_sort(x); }
+
+static jot_function sort_1d(void) { return jot_fn(sorted); }
+
+static jot_value sorted_places(jot_value x) { return jot_argsort(x); }
+
+static jot_function argsort_1d(void) { return jot_fn(sorted_places); }
+
+static jot_value greatest(jot_value x) { return jot_top_k(x, 100, NULL); }
+
+static jot_function top_k_100(void) { return jot_fn(greatest); }
+
 // ---- places ----
 
 static jot_value rows_at(jot_value x, jot_value i) { return jot_take(x, i); }
@@ -544,6 +556,10 @@ static const struct bench_case cases[] = {
     CASE("rfft_batch", rfft_batch, 1, 1, RUNS(HOST(1024, 1.2), GPU(4096, 43)), IN(8, SIZE, SIZE)),
     CASE("cumsum_1d", cumsum_1d, 1, 1, RUNS(HOST(1 << 22, 5), GPU(1 << 26, 170)), IN(61, SIZE)),
     CASE("cumsum_1d_2^25", cumsum_1d, 1, 1, RUNS(HOST(1 << 25, 5)), IN(61, SIZE)),
+    CASE("sort_1d", sort_1d, 1, 1, RUNS(HOST(1 << 20, 50), GPU(1 << 24, 450)), IN(61, SIZE)),
+    CASE("sort_1d_2^24", sort_1d, 1, 1, RUNS(HOST(1 << 24, 50)), IN(61, SIZE)),
+    CASE("argsort_1d", argsort_1d, 1, 1, RUNS(HOST(1 << 20, 1)), IN(61, SIZE)),
+    CASE("top_k_100", top_k_100, 1, 1, RUNS(HOST(1 << 20, 1)), IN(61, SIZE)),
     CASE("gather_rows", gather_rows, 1, 2, RUNS(HOST(4096, 1.2), GPU(16384, 525)),
          IN(63, SIZE, SIZE), PLACES(64, SIZE, SIZE)),
     CASE("scatter_add", scatter_add, 1, 2, RUNS(HOST(0, 4)), PLACES(65, 4096, 1 << 22),

@@ -38,6 +38,7 @@ CASES = {
     "fft2_c64": cp.fft.fft2,
     "rfft_batch": cp.fft.rfft,
     "cumsum_1d": lambda x: cp.cumsum(x),
+    "sort_1d": lambda x: cp.sort(x),
     "gather_rows": lambda x, i: cp.take(x, i, axis=0),
     "scatter_add": sums_at(4096),
     "scatter_add_16384": sums_at(16384),

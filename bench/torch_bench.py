@@ -54,6 +54,7 @@ CASES = {
     "fft2_c64": torch.fft.fft2,
     "rfft_batch": torch.fft.rfft,
     "cumsum_1d": lambda x: torch.cumsum(x, 0),
+    "sort_1d": lambda x: torch.sort(x).values,
     "gather_rows": lambda x, i: torch.index_select(x, 0, i),
     "scatter_add": sums_at(4096),
     "scatter_add_16384": sums_at(16384),

@@ -396,6 +396,17 @@ ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode)
     return ir_build(b, op, 1, &x, mode ? ir_attrs(b->module, IR_INT(mode, mode)) : NULL);
 }
 
+ir_id ir_sort(struct ir_builder *b, int n, const ir_id *x, int n_keys)
+{
+    return ir_build(b, IR_sort, n, x, ir_attrs(b->module, IR_INT(num_keys, n_keys)));
+}
+
+ir_id ir_top_k(struct ir_builder *b, ir_id x, int64_t k, jot_dtype dtype)
+{
+    return ir_build(b, IR_top_k, 1, &x,
+                    ir_attrs(b->module, IR_INT(length, k), IR_INT(dtype, dtype)));
+}
+
 ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot *d)
 {
     return ir_build(b, IR_dot_general, 2, (ir_id[]){x, y},

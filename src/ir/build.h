@@ -157,6 +157,15 @@ ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot
 ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int64_t *sizes);
 // A decomposition of matrices (ops.def); its results follow each other.
 ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode);
+// Operands of a sort, at most.
+#define IR_SORT_MOST 8
+// n operands of one shape, rows along the last axis in the order of the first n_keys: from low to
+// high, -0 equal to 0, NaN equal and last, complex numbers by real part first, equal elements in
+// their order.  The first of n results.
+ir_id ir_sort(struct ir_builder *b, int n, const ir_id *x, int n_keys);
+// The k last of each row in that order, the last first, and of equal ones the first; the next result
+// is their places.
+ir_id ir_top_k(struct ir_builder *b, ir_id x, int64_t k, jot_dtype dtype);
 
 // A node with bodies: op, its functions and operands; results as the first body gives them.
 ir_id ir_call(struct ir_builder *b, enum ir_op op, int n_functions, const uint32_t *functions,

@@ -45,6 +45,8 @@ jot_status eval_eigh(const struct eval_call *c);
 jot_status eval_svd(const struct eval_call *c);
 jot_status eval_eig(const struct eval_call *c);
 jot_status eval_schur(const struct eval_call *c);
+jot_status eval_sort(const struct eval_call *c);
+jot_status eval_top_k(const struct eval_call *c);
 jot_status eval_scan(const struct eval_call *c);
 jot_status eval_while(const struct eval_call *c);
 jot_status eval_cond(const struct eval_call *c);

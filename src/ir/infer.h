@@ -87,6 +87,8 @@ bool infer_eigh(struct ir_infer *call);
 bool infer_svd(struct ir_infer *call);
 bool infer_eig(struct ir_infer *call);
 bool infer_schur(struct ir_infer *call);
+bool infer_sort(struct ir_infer *call);
+bool infer_top_k(struct ir_infer *call);
 bool infer_barrier(struct ir_infer *call);
 bool infer_call(struct ir_infer *call);
 bool infer_linear_call(struct ir_infer *call);

@@ -53,11 +53,35 @@ static void tell_matrices(struct routine *r, const struct ir_graph *g, const str
     add_param(r, ir_attr_int_or(n->attrs, IR_KEY_mode, 0));
 }
 
+// ..., length, keys, dtypes of all operands
+static void tell_sort(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id x = ir_operand(g, n, 0);
+    r->name = "sort";
+    add_batch(r, g, n, 1);
+    add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
+    add_param(r, ir_attr_int(n->attrs, IR_KEY_num_keys));
+    for (uint32_t i = 0; i < n->n_in; i++)
+        add_param(r, ir_dtype_of(g, ir_operand(g, n, i)));
+}
+
+// ..., length, k, dtype of indices
+static void tell_top_k(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id x = ir_operand(g, n, 0);
+    r->name = "top_k";
+    add_batch(r, g, n, 1);
+    add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
+    add_param(r, ir_attr_int(n->attrs, IR_KEY_length));
+    add_param(r, ir_attr_int(n->attrs, IR_KEY_dtype));
+}
+
 // One for each op of the class.
 static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
                                        const struct ir_node *) = {
     [IR_fft] = tell_fft,      [IR_qr] = tell_matrices,  [IR_eigh] = tell_matrices,
     [IR_svd] = tell_matrices, [IR_eig] = tell_matrices, [IR_schur] = tell_matrices,
+    [IR_sort] = tell_sort,    [IR_top_k] = tell_top_k,
 };
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)

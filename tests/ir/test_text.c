@@ -181,7 +181,9 @@ static const char *const places =
     "  %13 = fft %11 {sizes=[4], mode=2} : c64[5,3]\n"
     "  %14 = fft %13 {sizes=[5, 4], mode=3} : f32[5,4]\n"
     "  %15 = shear %14 {axis=0, along=1, offset=-2, step=1, length=6} : f32[6,4]\n"
-    "  return %15\n"
+    "  %16, %17 = sort %14, %11 {num_keys=1} : f32[5,4], f32[5,4]\n"
+    "  %18, %19 = top_k %17 {dtype=i32, length=2} : f32[5,2], i32[5,2]\n"
+    "  return %15, %18\n"
     "}\n";
 
 static char whole[sizeof functions + sizeof main_function];

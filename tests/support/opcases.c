@@ -541,6 +541,27 @@ static void add_fft(struct maker *k)
         }
 }
 
+static void add_sort(struct maker *k)
+{
+    const struct ir_attrs *one = ir_attrs(k->m, IR_INT(num_keys, 1));
+    const struct ir_attrs *two = ir_attrs(k->m, IR_INT(num_keys, 2));
+    const struct shape same[] = {SHAPE(3, 4), SHAPE(3, 4), SHAPE(3, 4)};
+    add_one(k, IR_sort, one, SHAPE(7));
+    add_one(k, IR_sort, one, SHAPE(2, 60));
+    add_one(k, IR_sort, one, SHAPE(2, 0));
+    add_case(k, IR_sort, one, 2, same);
+    add_case(k, IR_sort, two, 3, same);
+}
+
+static void add_top_k(struct maker *k)
+{
+    add_one(k, IR_top_k, ir_attrs(k->m, IR_INT(length, 3), IR_INT(dtype, JOT_I32)), SHAPE(7));
+    add_one(k, IR_top_k, ir_attrs(k->m, IR_INT(length, 5), IR_INT(dtype, JOT_I64)),
+            SHAPE(2, 5));
+    add_one(k, IR_top_k, ir_attrs(k->m, IR_INT(length, 0), IR_INT(dtype, JOT_I32)),
+            SHAPE(2, 3));
+}
+
 static void add_op(struct maker *k, enum ir_op op)
 {
     switch (op) {
@@ -595,6 +616,12 @@ static void add_op(struct maker *k, enum ir_op op)
         return;
     case IR_fft:
         add_fft(k);
+        return;
+    case IR_sort:
+        add_sort(k);
+        return;
+    case IR_top_k:
+        add_top_k(k);
         return;
     case IR_barrier:
         add_case(k, op, NULL, 2, (struct shape[]){SHAPE(2), SHAPE(3)});

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/host/blocks.h"
 #include "runtime/host/radix.h"
+#include "runtime/routine.h"
 
 #include <string.h>
 
@@ -255,4 +256,41 @@ jot_status rt_sort(struct rt_pool *pool, const struct rt_sort *s)
     }
     rt_block_release(r.memory, bytes);
     return JOT_OK;
+}
+
+// ---- The routine
+
+static jot_status sort_of(const struct rt_routine_call *c, struct rt_sort *out)
+{
+    const int64_t *p = c->params;
+    uint32_t n = c->param_count - 4;
+    if (c->param_count < 5 || n > RT_SORT_MOST || c->read_count != n ||
+        c->operand_count != 2 * n || p[2] < 0 || p[3] < 1 || p[3] > n)
+        return rt_routine_damaged("sort");
+    *out = (struct rt_sort){.n = (int)n, .n_keys = (int)p[3], .rows = p[1], .length = p[2]};
+    for (uint32_t i = 0; i < n; i++) {
+        if (!dtype_is_valid((int)p[4 + i]))
+            return rt_routine_damaged("sort");
+        out->dtype[i] = (jot_dtype)p[4 + i];
+        uint64_t bytes = (uint64_t)(p[1] * p[2]) * operand_bytes(out, (int)i);
+        if (c->bytes[i] < bytes || c->bytes[n + i] < bytes)
+            return rt_routine_damaged("sort");
+        out->in[i] = c->operands ? c->operands[i] : NULL;
+        out->out[i] = c->operands ? c->operands[n + i] : NULL;
+    }
+    return JOT_OK;
+}
+
+jot_status host_sort_bind(const struct rt_routine_call *call, size_t *out_scratch)
+{
+    struct rt_sort s;
+    *out_scratch = 0;
+    return sort_of(call, &s);
+}
+
+jot_status host_sort(const struct rt_routine_call *call)
+{
+    struct rt_sort s;
+    JOT_TRY(sort_of(call, &s));
+    return rt_sort(rt_pool_default(), &s);
 }

@@ -7,6 +7,7 @@
 #include "runtime/host/blocks.h"
 #include "runtime/host/radix.h"
 #include "runtime/host/sort.h"
+#include "runtime/routine.h"
 
 #include <string.h>
 
@@ -178,4 +179,42 @@ jot_status rt_top_k(struct rt_pool *pool, const struct rt_top_k *t)
     }
     rt_block_release(memory, bytes);
     return JOT_OK;
+}
+
+// ---- The routine
+
+static jot_status top_k_of(const struct rt_routine_call *c, struct rt_top_k *out)
+{
+    const int64_t *p = c->params;
+    if (c->param_count != 5 || c->operand_count != 3 || c->read_count != 1 ||
+        !dtype_is_valid((int)p[0]) || dtype_is_complex((jot_dtype)p[0]) || p[3] < 0 ||
+        p[3] > p[2] || (p[4] != JOT_I32 && p[4] != JOT_I64))
+        return rt_routine_damaged("top_k");
+    *out = (struct rt_top_k){.dtype = (jot_dtype)p[0],
+                             .index_dtype = (jot_dtype)p[4],
+                             .rows = p[1],
+                             .length = p[2],
+                             .k = p[3]};
+    uint64_t bytes = dtype_get(out->dtype)->bytes, count = (uint64_t)(p[1] * p[3]);
+    if (c->bytes[0] < (uint64_t)(p[1] * p[2]) * bytes || c->bytes[1] < count * bytes ||
+        c->bytes[2] < count * dtype_get(out->index_dtype)->bytes)
+        return rt_routine_damaged("top_k");
+    out->in = c->operands ? c->operands[0] : NULL;
+    out->values = c->operands ? c->operands[1] : NULL;
+    out->indices = c->operands ? c->operands[2] : NULL;
+    return JOT_OK;
+}
+
+jot_status host_top_k_bind(const struct rt_routine_call *call, size_t *out_scratch)
+{
+    struct rt_top_k t;
+    *out_scratch = 0;
+    return top_k_of(call, &t);
+}
+
+jot_status host_top_k(const struct rt_routine_call *call)
+{
+    struct rt_top_k t;
+    JOT_TRY(top_k_of(call, &t));
+    return rt_top_k(rt_pool_default(), &t);
 }
