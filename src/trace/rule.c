@@ -73,22 +73,50 @@ static uint32_t widen(struct ruled *r, int which)
     return finish(&b, t->n_out, out);
 }
 
+// A rule that is being traced, inside of others.
+struct rule_in_progress {
+    const struct ruled *of;
+    const struct rule_in_progress *outer;
+    int depth;
+};
+
+static bool is_same_callee(const jot_callee *a, const jot_callee *b)
+{
+    return a->body == b->body && a->plain == b->plain && a->ctx == b->ctx;
+}
+
+static bool is_same(const struct ruled *a, const struct ruled *b)
+{
+    if (!is_same_callee(&a->f->callee, &b->f->callee) ||
+        !is_same_callee(&a->f->rule[0], &b->f->rule[0]) || a->n_in != b->n_in)
+        return false;
+    for (int i = 0; i < a->n_in; i++)
+        if (!ir_type_equal(a->types[i], b->types[i]))
+            return false;
+    return true;
+}
+
 // A rule that uses its own function with its rule would be traced for ever.
 static bool trace_rule(struct ruled *r, int which, const struct ir_type *types)
 {
     enum { DEEPEST = 16 };
     jot_function f = {.callee = r->f->rule[which]};
     struct trace *root = trace_top()->root;
-    if (root->rule_depth >= DEEPEST) {
+    struct rule_in_progress rule = {.of = r, .outer = root->rule};
+    rule.depth = rule.outer ? rule.outer->depth + 1 : 0;
+    bool is_endless = rule.depth == DEEPEST;
+    for (const struct rule_in_progress *o = rule.outer; o; o = o->outer)
+        is_endless |= is_same(o->of, r);
+    if (is_endless) {
         jot_place(trace_fail("jot_custom_jvp", JOT_ERR_TRACE,
                              "the rule %s of %s uses %s with this rule: call the C function",
                              f.callee.name, r->f->callee.name, r->f->callee.name),
                   r->f->rule_where);
         return false;
     }
-    root->rule_depth++;
+    root->rule = &rule;
     bool ok = function_trace(&f, 0, types, NULL, &r->rule[which]);
-    root->rule_depth--;
+    root->rule = rule.outer;
     return ok;
 }
 

@@ -93,7 +93,8 @@ struct trace {
     const struct trace_error *error;     // the first
     const struct trace_error *latest;    // root: of it and the traces inside it
     int precision;                       // root: of products that ask for none
-    int rule_depth; // root: derivative rules being traced inside each other
+    const struct rule_in_progress
+        *rule;      // root: the innermost of the derivative rules being traced
     bool is_broken; // memory ran out
 };
 

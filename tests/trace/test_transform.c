@@ -236,6 +236,47 @@ static jot_value softened_rule(jot_value x, jot_value dx)
     return jot_div(dx, jot_mul(2, jot_sqrt(jot_maximum(x, 0.25))));
 }
 
+// The rules of these use both functions with their rules, twice: found before all of that is traced.
+static jot_value even(jot_value x);
+static jot_value odd(jot_value x);
+static jot_value even_with_rule(jot_value x);
+static jot_value odd_with_rule(jot_value x);
+static jot_value both(jot_value x, jot_value dx)
+{
+    jot_value e = jot_mul(even_with_rule(x), even_with_rule(jot_neg(x)));
+    return jot_mul(dx, jot_add(e, jot_mul(odd_with_rule(x), odd_with_rule(jot_neg(x)))));
+}
+static jot_value even(jot_value x) { return jot_cosh(x); }
+static jot_value odd(jot_value x) { return jot_sinh(x); }
+
+static jot_value even_with_rule(jot_value x)
+{
+    jot_value y;
+    jot_apply(jot_custom_jvp(jot_fn(even), jot_fn(both)), 1, &x, 1, &y);
+    return y;
+}
+
+static jot_value odd_with_rule(jot_value x)
+{
+    jot_value y;
+    jot_apply(jot_custom_jvp(jot_fn(odd), jot_fn(both)), 1, &x, 1, &y);
+    return y;
+}
+
+START_TEST(test_rule_of_itself)
+{
+    jot_array *x = jot_array_from(&(double){0.5}), *y;
+    jot_executable *e = jot_jit(jot_fn(even_with_rule));
+    ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_TRACE);
+    ck_assert_msg(strstr(jot_error_message(),
+                         ": jot_custom_jvp: the rule both of even uses even "
+                         "with this rule: call the C function"),
+                  "%s", jot_error_message());
+    jot_executable_release(e);
+    jot_array_release(x);
+}
+END_TEST
+
 START_TEST(test_custom_jvp)
 {
     jot_array *x[] = {jot_array_full(JOT_F64, 0.01)},
@@ -510,6 +551,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_values);
     tcase_add_test(t, test_equal_constants);
     tcase_add_test(t, test_custom_jvp);
+    tcase_add_test(t, test_rule_of_itself);
     tcase_add_test(t, test_custom_vjp);
     tcase_add_test(t, test_rule_with_captures);
     tcase_add_test(t, test_calls_stay_linear);
