@@ -67,6 +67,13 @@ JOT_API jot_value jot_betaln(jot_value a, jot_value b);
 // continued fraction.
 JOT_API jot_value jot_betainc(jot_value a, jot_value b, jot_value x);
 
+// The modified Bessel functions of the first kind, I_0 and I_1; and times e^-|x|, which does not
+// overflow.
+JOT_API jot_value jot_i0(jot_value x);
+JOT_API jot_value jot_i1(jot_value x);
+JOT_API jot_value jot_i0e(jot_value x);
+JOT_API jot_value jot_i1e(jot_value x);
+
 // ---- Logarithms, entropies, the normal distribution ----
 
 // x log(y) and x log(1 + y), 0 where x is 0.
@@ -112,6 +119,10 @@ JOT_END_C
 #define jot_beta(a, b) JOT_OP2_(jot_beta, #a ", " #b, a, b)
 #define jot_betaln(a, b) JOT_OP2_(jot_betaln, #a ", " #b, a, b)
 #define jot_betainc(a, b, x) JOT_OP_("jot_betainc(" #a ", " #b ", " #x ")", jot_betainc(JOT_V(a), JOT_V(b), JOT_V(x)))
+#define jot_i0(x) JOT_OP1_(jot_i0, #x, x)
+#define jot_i1(x) JOT_OP1_(jot_i1, #x, x)
+#define jot_i0e(x) JOT_OP1_(jot_i0e, #x, x)
+#define jot_i1e(x) JOT_OP1_(jot_i1e, #x, x)
 #define jot_xlogy(x, y) JOT_OP2_(jot_xlogy, #x ", " #y, x, y)
 #define jot_xlog1py(x, y) JOT_OP2_(jot_xlog1py, #x ", " #y, x, y)
 #define jot_entr(x) JOT_OP1_(jot_entr, #x, x)

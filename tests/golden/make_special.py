@@ -27,6 +27,7 @@ def random_gamma_grad(a, x):
 
 GAMMA = [(0.125, 0.0625), (0.125, 3), (0.5, 0.25), (0.5, 4.5), (1, 1), (2.5, 2), (2.5, 10), (9.75, 4),
          (10.5, 12), (40, 30), (40, 55), (150, 152.5), (201, 190), (201, 290), (500, 520), (5000, 4900)]
+BESSEL = [0, 2.0 ** -33, -0.001953125, 0.25, -0.5, 1, 2, -3.5, 5, 7.75, 8, 8.25, -11.5, 20, 50, -85, 1000]
 # name, function, arguments, tolerance in units of 2^-52 (2^-23)
 TABLE = [
     ("erf", mp.erf, [-2.5, -0.5, 0.125, 1, 3], 4),
@@ -43,6 +44,10 @@ TABLE = [
     ("betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), [(0.5, 0.25), (2, 3.5)], 32),
     ("betainc", lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
      [(0.5, 0.5, 0.25), (2, 3, 0.125), (2, 3, 0.875), (10, 4, 0.75), (40, 60, 0.375), (0.125, 8, 0.0625), (200, 100, 0.6875)], 512),
+    ("i0", lambda x: mp.besseli(0, x), BESSEL[:-1], 6),
+    ("i1", lambda x: mp.besseli(1, x), BESSEL[:-1], 6),
+    ("i0e", lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), BESSEL, 4),
+    ("i1e", lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), BESSEL, 4),
     ("xlogy", lambda x, y: x * mp.log(y) if x else mp.mpf(0), [(0, 0), (0, 2), (1.5, 0.25)], 4),
     ("xlog1py", lambda x, y: x * mp.log1p(y) if x else mp.mpf(0), [(0, -1), (0, 2), (1.5, 0.25)], 4),
     ("entr", lambda x: -x * mp.log(x) if x > 0 else mp.mpf(0) if x == 0 else -inf, [0, 0.25, 3, -1], 4),

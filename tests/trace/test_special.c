@@ -33,6 +33,10 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
     X(beta, 2, 1.5, 2.5, 0, 1)                                                                 \
     X(betaln, 2, 1.5, 2.5, 0, 1)                                                               \
     X(betainc, 3, 1.5, 2.5, 0.5, 1)                                                            \
+    X(i0, 1, -1.6, 0, 0, 2)                                                                    \
+    X(i1, 1, 1.6, 0, 0, 2)                                                                     \
+    X(i0e, 1, 9.5, 0, 0, 2)                                                                    \
+    X(i1e, 1, -2.5, 0, 0, 2)                                                                   \
     X(xlogy, 2, 1.5, 2.5, 0, 2)                                                                \
     X(xlog1py, 2, 1.5, 2.5, 0, 2)                                                              \
     X(entr, 1, 1.5, 0, 0, 2)                                                                   \
@@ -251,6 +255,9 @@ START_TEST(test_borders)
     CHECK_EXACT(jot_gammasgn(NUMBERS(0, -0.0, -1, -inf, inf, NAN)), 1, -1, NAN, NAN, 1, NAN);
     CHECK_EXACT(jot_ndtri(NUMBERS(0, 1, -1, 2)), -inf, inf, NAN, NAN);
     CHECK_EXACT(jot_log_ndtr(NUMBERS(-inf, inf, NAN)), -inf, 0, NAN);
+    CHECK_EXACT(jot_i0e(NUMBERS(-inf, inf, NAN, 0)), 0, 0, NAN, 1);
+    CHECK_EXACT(jot_i1e(NUMBERS(-inf, inf, NAN, 0)), -0.0, 0, NAN, 0);
+    CHECK_EXACT(jot_i1(NUMBERS(-inf, inf, 0)), NAN, NAN, 0);
     CHECK_EXACT(jot_logit(NUMBERS(0, 1, -1)), -inf, inf, NAN);
     CHECK(jot_multigammaln(NUMBERS(3.5), 3), 1e-14,
           2.5 * log(M_PI) - log(M_PI) + lgamma(3.5) + lgamma(3) + lgamma(2.5));
