@@ -28,8 +28,8 @@ struct job {
 
 static void add_part(struct job *j, struct sort_part part)
 {
-    struct sort_key *key = &j->key[j->n_keys - 1];
-    if (!j->n_keys || key->n == 4 || key->bits + part.bits > 64)
+    struct sort_key *key = j->n_keys ? &j->key[j->n_keys - 1] : NULL;
+    if (!key || key->n == 4 || key->bits + part.bits > 64)
         key = &j->key[j->n_keys++];
     key->part[key->n++] = part;
     key->bits += part.bits;
