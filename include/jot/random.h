@@ -154,6 +154,25 @@ JOT_API jot_value jot_random_binomial_dims(jot_value key, jot_dtype dtype, jot_v
 JOT_API jot_value jot_random_multinomial_dims(jot_value key, jot_dtype dtype, jot_value n,
                                               jot_value p, const int64_t *dims);
 
+// ---- Choices ----
+
+// Categories along the axis of the logits, with probabilities proportional to e^logit: i32.  The sizes
+// end with those of the logits without the axis.  Without replacement the k draws that the other
+// sizes make are different; k above the number of categories is JOT_ERR_ARGUMENT.
+JOT_API jot_value jot_random_categorical_dims(jot_value key, jot_value logits, int axis,
+                                              bool replace, const int64_t *dims);
+// The slices of x along the axis in a random order, or, independently, the elements of each line; of
+// a C number n the integers 0, ..., n - 1.
+JOT_API jot_value jot_random_permutation_axis(jot_value key, jot_value x, int axis,
+                                              bool independent);
+// Slices of x along the axis, which the sizes take the place of; of a C number n integers below it.
+// With probabilities proportional to p, one for each slice.  Without replacement they are different;
+// more than there are is JOT_ERR_ARGUMENT.
+JOT_API jot_value jot_random_choice_dims(jot_value key, jot_value x, int axis, bool replace,
+                                         const int64_t *dims);
+JOT_API jot_value jot_random_choice_weighted_dims(jot_value key, jot_value x, jot_value p,
+                                                  int axis, bool replace, const int64_t *dims);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN)
@@ -242,6 +261,26 @@ JOT_END_C
     JOT_RANDOM1_(dirichlet, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_multinomial(key, ...)                                                       \
     JOT_RANDOM2_(multinomial, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+// jot_random_permutation(key, x, axis, independent)
+#define jot_random_permutation(key, x, axis, independent)                                      \
+    JOT_OP_("jot_random_permutation(" #key ", " #x ", " #axis ", " #independent ")",           \
+            jot_random_permutation_axis(JOT_V(key), JOT_V(x), (axis), (independent)))
+// The last two after the axis are whether there is replacement, and the sizes.
+#define jot_random_categorical(key, logits, axis, ...)                                         \
+    JOT_OP_("jot_random_categorical(" #key ", " #logits ", " #axis ", " #__VA_ARGS__ ")",      \
+            jot_random_categorical_dims(JOT_V(key), JOT_V(logits), (axis),                     \
+                                        JOT_FIRST_(__VA_ARGS__, 0),                            \
+                                        JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_choice(key, x, axis, ...)                                                   \
+    JOT_OP_("jot_random_choice(" #key ", " #x ", " #axis ", " #__VA_ARGS__ ")",                \
+            jot_random_choice_dims(JOT_V(key), JOT_V(x), (axis), JOT_FIRST_(__VA_ARGS__, 0),   \
+                                   JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_choice_weighted(key, x, p, axis, ...)                                       \
+    JOT_OP_("jot_random_choice_weighted(" #key ", " #x ", " #p ", " #axis ", " #__VA_ARGS__    \
+            ")",                                                                               \
+            jot_random_choice_weighted_dims(JOT_V(key), JOT_V(x), JOT_V(p), (axis),            \
+                                            JOT_FIRST_(__VA_ARGS__, 0),                        \
+                                            JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // jot_random_bernoulli(key, p, sizes...)  jot_random_ball(key, dtype, d, p, sizes...)
 #define jot_random_bernoulli(key, ...)                                                         \
     JOT_OP_("jot_random_bernoulli(" #key ", " #__VA_ARGS__ ")",                                \
