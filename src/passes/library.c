@@ -4,6 +4,7 @@
 // The step has the operands of the node and then its results, all dense and row-major.  The params of
 // every routine begin with the dtype of the first operand and how often what it does is repeated, over
 // the leading axes; the rest is the routine's own, as src/runtime/host/routines.def lists it.
+#include "ir/linalg.h"
 #include "passes/schedule_internal.h"
 
 struct routine {
@@ -76,12 +77,44 @@ static void tell_top_k(struct routine *r, const struct ir_graph *g, const struct
     add_param(r, ir_attr_int(n->attrs, IR_KEY_dtype));
 }
 
-// One for each op of the class.
+// The extent of an axis of operand i, counted from the end.
+static int64_t extent(const struct ir_graph *g, const struct ir_node *n, uint32_t i,
+                      int from_end)
+{
+    ir_id x = ir_operand(g, n, i);
+    return ir_dims_of(g, x)[ir_rank_of(g, x) - from_end];
+}
+
+// ..., rows and columns of the right sides, left, lower, transposed, conjugated, unit diagonal
+static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
+                                  const struct ir_node *n)
+{
+    struct ir_triangular t = ir_triangular_of(n->attrs);
+    r->name = "triangular_solve";
+    add_batch(r, g, n, 2);
+    add_param(r, extent(g, n, 1, 2));
+    add_param(r, extent(g, n, 1, 1));
+    add_param(r, t.left);
+    add_param(r, t.lower);
+    add_param(r, t.transposed);
+    add_param(r, t.conjugated);
+    add_param(r, t.unit_diagonal);
+}
+
+// One for each op of the class, but those that pass_expand leaves none of.
 static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
                                        const struct ir_node *) = {
-    [IR_fft] = tell_fft,      [IR_qr] = tell_matrices,  [IR_eigh] = tell_matrices,
-    [IR_svd] = tell_matrices, [IR_eig] = tell_matrices, [IR_schur] = tell_matrices,
-    [IR_sort] = tell_sort,    [IR_top_k] = tell_top_k,
+    [IR_fft] = tell_fft,
+    [IR_qr] = tell_matrices,
+    [IR_eigh] = tell_matrices,
+    [IR_svd] = tell_matrices,
+    [IR_eig] = tell_matrices,
+    [IR_schur] = tell_matrices,
+    [IR_cholesky] = tell_matrices,
+    [IR_lu] = tell_matrices,
+    [IR_triangular_solve] = tell_triangular_solve,
+    [IR_sort] = tell_sort,
+    [IR_top_k] = tell_top_k,
 };
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)

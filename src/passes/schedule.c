@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "ir/control.h"
 #include "ir/indexing.h"
+#include "passes/expand.h"
 #include "passes/group.h"
 #include "passes/passes.h"
 #include "passes/points.h"
@@ -443,7 +444,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
 {
     static const struct schedule_options defaults;
     options = options ? options : &defaults;
-    g = without_calls(g, options);
+    g = pass_expand(without_calls(g, options));
     if (!g)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
     if (options->no_accumulation && !options->separate && !options->no_gemm &&

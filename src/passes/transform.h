@@ -23,6 +23,8 @@ enum memo_kind {
     MEMO_NAME_LANE,
     MEMO_CHECK_NUMBERS,
     MEMO_COUNT_TRIPS,
+    MEMO_EXPAND,
+    MEMO_EXPAND_INSIDE,
 };
 struct memo_key {
     enum memo_kind kind;

@@ -203,6 +203,26 @@ static const struct row rows[] = {
     {IR_dot_general, "f32[2,2] f32[2,2]", "axis 1 of f32[2,2] is listed twice among contracted and batch axes", WITH(LIST(lhs_contract, 1), LIST(rhs_contract, 1), LIST(lhs_batch, 1), LIST(rhs_batch, 0))},
     {IR_dot_general, "f32[2] f32[2]", "dot_general has 0 numbers in the attribute rhs_contract and needs 1", WITH(LIST(lhs_contract, 0))},
     {IR_dot_general, "f32[2] f32[2]", "precision 4: there are 0 to 3", WITH(LIST(precision, 4))},
+    // Matrices are the last two axes.
+#define SOLVE(is_left) WITH(LIST(left, is_left), LIST(lower, 1), LIST(transposed, 0), LIST(conjugated, 0), LIST(unit_diagonal, 0))
+    {IR_cholesky, "f64[5,3,3]", "f64[5,3,3]", {{0}}},
+    {IR_cholesky, "f64[3]", "cholesky of f64[3]: a matrix has two axes", {{0}}},
+    {IR_cholesky, "f64[3,2]", "cholesky of f64[3,2]: the matrix is not square", {{0}}},
+    {IR_cholesky, "f16[3,3]", "cholesky of f16[3,3]: it takes f32, f64, c64 and c128: convert it first", {{0}}},
+    {IR_lu, "c64[5,2,3]", "c64[5,2,3] i32[5,2] i32[5,2]", {{0}}},
+    {IR_lu, "f32[3,2]", "f32[3,2] i32[2] i32[3]", {{0}}},
+    {IR_lu, "f32[3]", "lu of f32[3]: a matrix has two axes", {{0}}},
+    {IR_triangular_solve, "f32[4,3,3] f32[4,3,2]", "f32[4,3,2]", SOLVE(1)},
+    {IR_triangular_solve, "f32[3,3] f32[2,3]", "f32[2,3]", SOLVE(0)},
+    {IR_triangular_solve, "f32[3,3] f32[2,3]", "triangular_solve of f32[3,3] and f32[2,3]: 2 rows, not 3", SOLVE(1)},
+    {IR_triangular_solve, "f32[3,3] f32[3,2]", "triangular_solve of f32[3,3] and f32[3,2]: 2 columns, not 3", SOLVE(0)},
+    {IR_triangular_solve, "f32[3,2] f32[3,2]", "triangular_solve of f32[3,2]: the matrix is not square", SOLVE(1)},
+    {IR_triangular_solve, "f32[3,3] f32[4,3,2]", "triangular_solve of f32[3,3] and f32[4,3,2]: they have 2 and 3 axes", SOLVE(1)},
+    {IR_triangular_solve, "f32[2,3,3] f32[4,3,2]", "triangular_solve of f32[2,3,3] and f32[4,3,2]: the axes before the matrices differ", SOLVE(1)},
+    {IR_triangular_solve, "f32[3,3] f32[3,2]", "triangular_solve needs the attribute unit_diagonal, one number", {{0}}},
+    {IR_tridiagonal_solve, "f32[5,3] f32[5,3] f32[5,3] f32[5,3,2]", "f32[5,3,2]", {{0}}},
+    {IR_tridiagonal_solve, "f32[3] f32[3] f32[2] f32[3,2]", "tridiagonal_solve of diagonals f32[3], f32[3] and f32[2]", {{0}}},
+    {IR_tridiagonal_solve, "f32[3] f32[3] f32[3] f32[2,2]", "tridiagonal_solve of diagonals f32[3] and f32[2,2]: the right sides are the columns of 3 rows", {{0}}},
     {IR_dot_general, "bool[2] bool[2]", "dot_general of bool[2]: it takes numbers: convert it first", {{0}}},
 };
 // clang-format on

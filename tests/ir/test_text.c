@@ -186,6 +186,18 @@ static const char *const places =
     "  return %15, %18\n"
     "}\n";
 
+// Factorizations and linear systems.
+static const char *const matrices =
+    "jot ir 1\n"
+    "function @0 matrices(%0: f64[2,3], %1: f64[2,2], %2: f64[2]) {\n"
+    "  %3 = cholesky %1 : f64[2,2]\n"
+    "  %4, %5, %6 = lu %0 : f64[2,3], i32[2], i32[2]\n"
+    "  %7 = triangular_solve %3, %0 {left=1, lower=1, transposed=0, conjugated=0, "
+    "unit_diagonal=0} : f64[2,3]\n"
+    "  %8 = tridiagonal_solve %2, %2, %2, %0 : f64[2,3]\n"
+    "  return %3, %5, %7, %8\n"
+    "}\n";
+
 static char whole[sizeof functions + sizeof main_function];
 static struct ir_module *module;
 
@@ -262,12 +274,15 @@ START_TEST(every_op_round_trips)
     for (uint32_t f = 0; f < module->functions.count; f++)
         ir_for_each_node (ir_function(module, f), n)
             seen[n->op] = true;
-    g = parse(module, places);
-    ck_assert_str_eq(ir_graph_text(g), places);
-    check_sound(g);
-    check_round_trip(g);
-    ir_for_each_node (g, n)
-        seen[n->op] = true;
+    const char *const texts[] = {places, matrices};
+    for (int i = 0; i < 2; i++) {
+        g = parse(module, texts[i]);
+        ck_assert_str_eq(ir_graph_text(g), texts[i]);
+        check_sound(g);
+        check_round_trip(g);
+        ir_for_each_node (g, n)
+            seen[n->op] = true;
+    }
     for (int op = 0; op < IR_OP_COUNT; op++)
         // A callback needs a function in the module's table: test_effects.c.
         ck_assert_msg(seen[op] || op == IR_callback || round_trips_alone((enum ir_op)op),

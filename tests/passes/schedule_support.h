@@ -46,12 +46,28 @@ static inline size_t tensor_bytes(struct ir_type t)
     return (size_t)ir_count(module, t) * dtype_get(ir_dtype(t))->bytes;
 }
 
-// The program gives the bits of the evaluator, where the interpreter can run it.
+// Whether routines, or graphs in their place, compute a part of it in their own way.
+static inline bool has_routines(const struct ir_graph *g)
+{
+    ir_for_each_node (g, n) {
+        int bodies = 0;
+        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_LIBRARY)
+            return true;
+        if (ir_has_bodies((enum ir_op)n->op))
+            ir_attr_ints(n->attrs, IR_KEY_functions, &bodies);
+        for (int i = 0; i < bodies; i++)
+            if (has_routines(ir_body(g, n, i)))
+                return true;
+    }
+    return false;
+}
+
+// The program gives the bits of the evaluator, where that is promised.
 static inline void check_run(uint32_t f, const struct nest_program *p,
                              const struct ir_tensor *in)
 {
     const struct ir_graph *g = graph(f);
-    if (nest_program_has_routines(p))
+    if (has_routines(g))
         return;
     void **inputs = arena_array(module->arena, void *, g->n_params + 1);
     void **outputs = arena_array(module->arena, void *, g->outputs.count + 1);

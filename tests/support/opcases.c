@@ -410,6 +410,67 @@ static void add_dot_general(struct maker *k)
 #undef DOT
 }
 
+// Adds to places of every matrix, or of a diagonal, so that it is far from singular: those of the
+// main diagonal, or, so that rows are swapped, of the other one.
+static void make_regular(struct maker *k, struct ir_tensor *t, bool is_diagonal, bool swaps)
+{
+    const int64_t *dims = ir_dims(k->m, t->type);
+    int64_t columns = t->type.rank ? dims[t->type.rank - 1] : 1,
+            count = ir_count(k->m, t->type);
+    int64_t rows = is_diagonal ? 1 : dims[t->type.rank - 2];
+    size_t bytes = jot_dtype_size(k->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = i / columns % rows, column = i % columns;
+        if (is_diagonal || row == (swaps ? rows - 1 - column : column))
+            put_real(dtype_real(k->dtype), 12 + 3 * opcase_random(&k->state),
+                     (char *)t->data + (size_t)i * bytes);
+    }
+}
+
+static struct ir_tensor *last_operand(struct maker *k, int i)
+{
+    return &k->cases.at[k->cases.count - 1].in[i];
+}
+
+static void add_factored(struct maker *k, enum ir_op op)
+{
+    const struct shape shapes[] = {SHAPE(3, 3),    SHAPE(1, 1), SHAPE(2, 4, 4), SHAPE(0, 0),
+                                   SHAPE(0, 2, 2), SHAPE(5, 5), SHAPE(4, 2),    SHAPE(2, 2, 3)};
+    for (int i = 0; i < (op == IR_lu ? 8 : 6); i++) {
+        add_one(k, op, NULL, shapes[i]);
+        make_regular(k, last_operand(k, 0), false, op == IR_lu);
+    }
+}
+
+// Every flag at least once with each other one.
+static void add_triangular_solve(struct maker *k)
+{
+    const struct shape a[] = {SHAPE(3, 3), SHAPE(2, 4, 4), SHAPE(1, 1), SHAPE(0, 0)};
+    const struct shape b[] = {SHAPE(3, 2), SHAPE(2, 4, 5), SHAPE(1, 1), SHAPE(0, 2)};
+    const struct shape right[] = {SHAPE(2, 3), SHAPE(2, 5, 4), SHAPE(1, 1), SHAPE(2, 0)};
+    for (int i = 0; i < 16; i++) {
+        int shape = i < 12 ? i / 4 % 2 : i % 4, left = i & 1;
+        const struct ir_attrs *attrs = ir_attrs(
+            k->m, IR_INT(left, left), IR_INT(lower, i >> 1 & 1), IR_INT(transposed, i >> 2 & 1),
+            IR_INT(conjugated, i >> 3 & 1), IR_INT(unit_diagonal, (i ^ i >> 1 ^ i >> 2) & 1));
+        add_case(k, IR_triangular_solve, attrs, 2,
+                 (struct shape[]){a[shape], left ? b[shape] : right[shape]});
+        make_regular(k, last_operand(k, 0), false, false);
+    }
+}
+
+static void add_tridiagonal_solve(struct maker *k)
+{
+    const struct shape diagonals[] = {SHAPE(4), SHAPE(2, 3), SHAPE(1), SHAPE(2), SHAPE(0)};
+    const struct shape b[] = {SHAPE(4, 2), SHAPE(2, 3, 1), SHAPE(1, 3), SHAPE(2, 1),
+                              SHAPE(0, 2)};
+    for (int i = 0; i < 5; i++) {
+        struct shape d = diagonals[i];
+        add_case(k, IR_tridiagonal_solve, NULL, 4, (struct shape[]){d, d, d, b[i]});
+        make_regular(k, last_operand(k, 1), true, false);
+    }
+}
+
 static void add_dynamic_slice(struct maker *k, enum ir_op op)
 {
     const struct shape wholes[] = {SHAPE(5), SHAPE(6, 3), SHAPE(4, 5), SHAPE(3, 0), scalar};
@@ -631,6 +692,16 @@ static void add_op(struct maker *k, enum ir_op op)
     case IR_svd:
     case IR_eig:
     case IR_schur:
+        return;
+    case IR_cholesky:
+    case IR_lu:
+        add_factored(k, op);
+        return;
+    case IR_triangular_solve:
+        add_triangular_solve(k);
+        return;
+    case IR_tridiagonal_solve:
+        add_tridiagonal_solve(k);
         return;
     default:
         break;

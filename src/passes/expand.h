@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear algebra on small matrices as graphs of other ops.
+#ifndef PASSES_EXPAND_H
+#define PASSES_EXPAND_H
+
+#include "ir/build.h"
+
+// g, which may be NULL, with what is small enough written out: what pass_schedule does first.
+const struct ir_graph *pass_expand(const struct ir_graph *g);
+
+// Matrices up to so many rows and columns are written out, column by column.
+#define EXPAND_SIZE 16
+// Outside of loops, where so many are solved at once; fewer are left to a routine.
+#define EXPAND_COUNT 8
+
+// The results of a node over operands `in`, whose matrices are written out or, of tridiagonal_solve,
+// a loop over rows.  Operands may have axes in front of the matrices.
+void expand_cholesky(struct ir_builder *b, const struct ir_attrs *attrs, const ir_id *in,
+                     ir_id *out);
+void expand_lu(struct ir_builder *b, const struct ir_attrs *attrs, const ir_id *in, ir_id *out);
+void expand_triangular_solve(struct ir_builder *b, const struct ir_attrs *attrs,
+                             const ir_id *in, ir_id *out);
+void expand_tridiagonal_solve(struct ir_builder *b, const struct ir_attrs *attrs,
+                              const ir_id *in, ir_id *out);
+
+#endif
