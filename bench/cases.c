@@ -93,6 +93,18 @@ static jot_function svd(void) { return svd_fn; }
 static jot_function eigh(void) { return eigh_fn; }
 static jot_function qr(void) { return qr_fn; }
 
+static jot_value cholesky_of(jot_value a) { return jot_cholesky(a); }
+
+static jot_function cholesky(void) { return jot_fn(cholesky_of); }
+
+static jot_value solution(jot_value a, jot_value b) { return jot_solve(a, b); }
+
+static jot_function solve(void) { return jot_fn(solution); }
+
+static jot_value inverse_of(jot_value a) { return jot_inv(a); }
+
+static jot_function inverse(void) { return jot_fn(inverse_of); }
+
 static jot_value layer(jot_value a, jot_value b, jot_value c)
 {
     return jot_relu(jot_add(jot_matmul(a, b), c));
@@ -448,6 +460,7 @@ static jot_function rng_uniform_27(void) { return jot_fn(uniforms_27); }
 // The sizes end with JOT_END here, for there may be none.
 #define BETWEEN(low, high, stream, ...)                                                        \
     {UNIFORM, (stream), (high) - (low), .dims = {__VA_ARGS__}, .offset = (low)}
+#define SYMMETRIC(stream, ...) {POSITIVE, (stream), 8, DIMS(__VA_ARGS__)}
 #define HALF(stream, ...) {NORMAL_BF16, (stream), 1, DIMS(__VA_ARGS__)}
 #define PLACES(stream, limit, ...) {PLACE, (stream), (limit), DIMS(__VA_ARGS__)}
 #define ALL(value, ...) {FULL, 0, (value), DIMS(__VA_ARGS__)}
@@ -522,6 +535,13 @@ static const struct bench_case cases[] = {
     CASE("eigh_#", eigh, 2, 1, RUNS(HOST(512, 1.1)), IN(13, SIZE, SIZE)),
     CASE("qr_#", qr, 2, 1, RUNS(HOST(512, 1.3)), IN(13, SIZE, SIZE)),
     CASE("svd_batched_16x16", svd, 3, 1, RUNS(HOST(10000, 1.5)), IN(14, SIZE, 16, 16)),
+    CASE("cholesky_#", cholesky, 1, 1, RUNS(HOST(512, 1.3), GPU(4096, 1560)), SYMMETRIC(10, SIZE, SIZE)),
+    CASE("solve_#", solve, 1, 2, RUNS(HOST(512, 1.3), GPU(4096, 12500)), IN(6, SIZE, SIZE), IN(7, SIZE, 16)),
+    CASE("inv_#", inverse, 1, 1, RUNS(HOST(512, 1.5), GPU(4096, 14000)), IN(6, SIZE, SIZE)),
+    CASE("chol_batched_8x8", cholesky, 1, 1, RUNS(HOST(10000, 8), GPU(100000, 18)),
+         SYMMETRIC(10, SIZE, 8, 8)),
+    CASE("solve_batched_8x8", solve, 1, 2, RUNS(HOST(10000, 15), GPU(100000, 14)),
+         SYMMETRIC(10, SIZE, 8, 8), IN(11, SIZE, 8, 1)),
     CASE("attention_fwd_bf16", attention_fwd, 1, 3, RUNS(GPU_OF(2 * SCORES, 1024, 85)), ATTENTION),
     CASE("attention_grad_bf16", attention_grad, 3, 3, RUNS(GPU_OF(5 * SCORES, 1024, 300)), ATTENTION),
     CASE("rng_normal", rng_normal, 1, 1, RUNS(HOST(0, 4)), RANDOM_KEY),
@@ -651,6 +671,12 @@ static jot_value filled(struct input in, int64_t size)
         return (jot_full_dims)(JOT_F32, jot_from(in.scale), in.dims);
     case KEY:
         return jot_random_key((int)in.scale);
+    case POSITIVE: {
+        jot_value x = (jot_random_normal_dims)(stream, JOT_F32, in.dims);
+        int64_t n = in.dims[1] == in.dims[0] ? in.dims[0] : in.dims[2];
+        return jot_add(jot_matmul(x, jot_swap_axes(x, -1, -2)),
+                       jot_mul(in.scale, jot_eye(JOT_F32, n, n)));
+    }
     }
     return jot_from(0);
 }

@@ -28,6 +28,7 @@ enum fill {
     PLACE,       // random, 0 to scale - 1, in i32
     FULL,        // scale everywhere
     KEY,         // the random key that scale is the seed of
+    POSITIVE,    // x x^T + scale 1 of matrices x of normal numbers of the stream
 };
 
 struct input {

@@ -212,6 +212,11 @@ CASES = {
     "svd_batched": lambda a: jnp.linalg.svd(a, full_matrices=False),
     "eigh": lambda a: jnp.linalg.eigh(a),
     "qr": lambda a: jnp.linalg.qr(a),
+    "cholesky": jnp.linalg.cholesky,
+    "chol_batched": jnp.linalg.cholesky,
+    "solve": jnp.linalg.solve,
+    "solve_batched": jnp.linalg.solve,
+    "inv": jnp.linalg.inv,
     "attention_fwd": attention,
     "attention_grad": jax.grad(
         lambda q, k, v: attention(q, k, v).astype(jnp.float32).sum(), (0, 1, 2)
