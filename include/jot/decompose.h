@@ -37,7 +37,8 @@ typedef struct jot_qr_factors {
 } jot_qr_factors;
 
 // a = q r by Householder reflectors: q, m by k, has orthonormal columns; r, k by n, is upper
-// triangular.  jot_qr_full: q is m by m and r m by n.  Without derivatives.
+// triangular.  jot_qr_full: q is m by m and r m by n.  Derivatives need independent columns (of a wide
+// matrix the first m), and are not finite without.
 JOT_API jot_qr_factors jot_qr(jot_value a);
 JOT_API jot_qr_factors jot_qr_full(jot_value a);
 

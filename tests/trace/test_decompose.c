@@ -323,6 +323,22 @@ static jot_value mix(jot_value x)
     return is_complex ? jot_add(y, jot_sum(jot_mul(jot_sin(w), jot_imag(flat)))) : y;
 }
 
+static jot_value of_qr(jot_value a)
+{
+    jot_qr_factors f = jot_qr(a);
+    return jot_add(mix(f.q), mix(f.r));
+}
+
+// The columns that complete q are free but for the space they span.
+static jot_value of_qr_full(jot_value a)
+{
+    jot_qr_factors f = jot_qr_full(a);
+    int64_t m = jot_value_dim(a, -2), n = jot_value_dim(a, -1), k = m < n ? m : n;
+    jot_value rest = jot_slice(f.q, -1, k, m);
+    jot_value y = jot_add(mix(jot_slice(f.q, -1, 0, k)), mix(f.r));
+    return jot_add(y, mix(jot_matmul(rest, adjoint(rest))));
+}
+
 static jot_value of_eigh(jot_value a)
 {
     jot_eigen e = jot_eigh(a);
@@ -394,6 +410,10 @@ static void check_derivatives(jot_function f, jot_dtype d, const int64_t *dims, 
 START_TEST(test_derivatives)
 {
     jot_dtype d = _i ? JOT_C128 : JOT_F64;
+    check_derivatives(jot_fn(of_qr), d, DIMS(4, 4), _i ? 1 : 2);
+    check_derivatives(jot_fn(of_qr), d, DIMS(2, 5, 3), 1);
+    check_derivatives(jot_fn(of_qr), d, DIMS(3, 5), 1);
+    check_derivatives(jot_fn(of_qr_full), d, DIMS(5, 3), 1);
     check_derivatives(jot_fn(of_eigh), d, DIMS(4, 4), _i ? 1 : 2);
     check_derivatives(jot_fn(of_projection), d, DIMS(2, 4, 4), 1);
     check_derivatives(jot_fn(of_svd), d, DIMS(4, 4), _i ? 1 : 2);
@@ -472,7 +492,7 @@ END_TEST
 START_TEST(test_maps)
 {
     jot_array *a = draw(JOT_F64, 1, DIMS(3, 4, 4)), *y = NULL, *z = NULL;
-    const jot_function functions[] = {jot_fn(of_projection), jot_fn(of_svd), jot_fn(of_pinv)};
+    const jot_function functions[] = {jot_fn(of_qr), jot_fn(of_svd), jot_fn(of_pinv)};
     for (int i = 0; i < 3; i++) {
         jot_executable *mapped = jot_jit(jot_vmap(functions[i], 0));
         must(jot_call(mapped, JOT_IN(a), JOT_OUT(y)));

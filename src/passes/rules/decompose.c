@@ -5,6 +5,7 @@
 // derivative, but what depends only on the space they span has.  So parts that are divided by a gap
 // that is 0 are left out, which is right for such functions, and reverse mode, which sees the
 // function, gives NaN for others.
+#include "ir/linalg.h"
 #include "passes/rules/matrix.h"
 #include "passes/rules/rules.h"
 
@@ -98,6 +99,32 @@ static ir_id gaps(struct ir_builder *b, ir_id w, enum ir_op op)
 }
 
 // ---- Rules
+
+// With X = Q^H dA R^-1, the skew matrix W = Q^H dQ has the lower triangle of X and the imaginary
+// parts of its diagonal, for that of R is real: dQ = Q W, and what dA R^-1 has outside of the space of
+// Q; dR = Q^H dA - W R.  Only the first columns of a wide A and its R determine Q.  The columns that
+// complete Q turn as little as they can (Roberts, Roberts, arXiv:2009.10071, and for the full Q
+// arXiv:2409.13374).
+void jvp_qr(struct jvp *c)
+{
+    ir_id q = Y(0), r = Y(1);
+    int64_t m = rule_rows(B, q), columns = rule_columns(B, q), n = rule_columns(B, r);
+    int64_t k = m < n ? m : n;
+    ir_id y = ir_triangular_solve(B, rule_resize(B, r, k, k), rule_resize(B, DX, m, k),
+                                  &(struct ir_triangular){.lower = false});
+    ir_id x = rule_product(B, rule_adjoint(B, q), y);
+    ir_id whole = rule_resize(B, x, columns, columns), low = rule_lower(B, whole, -1);
+    ir_id w = ir_sub(B, low, rule_adjoint(B, low));
+    if (w != IR_NONE && dtype_is_complex(ir_dtype(ir_type_in(B, w)))) {
+        ir_id imaginary = scaled(B, ir_sub(B, whole, ir_conj(B, whole)), 0.5);
+        w = ir_add(B, w, rule_keep(B, rule_compare(B, IR_eq, w, 0), imaginary));
+    }
+    c->dy[0] = rule_product(B, q, w);
+    if (columns < m)
+        c->dy[0] = ir_add(B, c->dy[0], ir_sub(B, y, rule_product(B, q, x)));
+    ir_id dr = ir_sub(B, rule_product(B, rule_adjoint(B, q), DX), rule_product(B, w, r));
+    c->dy[1] = rule_upper(B, dr, 0);
+}
 
 // With G = V^H dA V, dw is its diagonal and dV = V (G_ij / (w_j - w_i)).
 void jvp_eigh(struct jvp *c)
