@@ -81,6 +81,41 @@ static jot_value fraction(struct arguments p)
     return c[4];
 }
 
+// The same with derivatives in a: those of c and d, of the logarithm of the value, and the last summand of that.  The
+// value of a whole a is exact from i = a, where the numerator is 0, but its derivative is not, so both must settle.
+static jot_value slope_goes_on(const jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    jot_value change = jot_maximum(jot_abs(jot_sub(c[5], one())), jot_abs(c[9]));
+    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+}
+
+static void slope_step(jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    jot_value last_c = c[2], last_d = c[3];
+    fraction_step(c, ctx);
+    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0])),
+              ratio = jot_div(numerator, last_c);
+    c[6] = jot_sub(jot_div(jot_sub(c[0], jot_mul(ratio, c[6])), last_c), one());
+    jot_value below = jot_add(jot_mul(c[0], last_d), jot_mul(numerator, c[7]));
+    c[7] = jot_mul(jot_square(c[3]), jot_sub(one(), below));
+    c[9] = jot_add(jot_div(c[6], c[2]), jot_div(c[7], c[3]));
+    c[8] = jot_add(c[8], c[9]);
+}
+
+// The fraction, and its derivative in a.
+static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *slope)
+{
+    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
+    jot_value zero = jot_zeros_like(p.a);
+    jot_value c[] = {zero, b,   jot_full_like(p.a, num(1e30)), d, d, zero, zero, jot_square(d),
+                     d,    zero};
+    jot_while_at(slope_goes_on, slope_step, &p, 10, c, NULL, "jot_random_gamma_grad");
+    *value = c[4];
+    *slope = jot_mul(c[4], c[8]);
+}
+
 // ---- For large a
 
 // (mu - log(1 + mu)) / mu^2 of |mu| <= 0.3: with w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
@@ -182,17 +217,21 @@ static struct ways ways(jot_value a, jot_value x)
     return w;
 }
 
-// The series, the fraction and T, each where it is the way and else of arguments that need no steps.
+// Arguments of the fraction, and the series and T: each where it is the way and else of what needs no steps.
+static struct arguments of_fraction(jot_value a, jot_value x)
+{
+    struct ways w = ways(a, x);
+    return (struct arguments){chosen(w.fraction, a, 1), chosen(w.fraction, x, 2),
+                              trace_epsilon(jot_value_dtype(a))};
+}
+
 static void sums(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;
     struct ways w = ways(in[0], in[1]);
-    double epsilon = trace_epsilon(jot_value_dtype(in[0]));
-    out[0] = series(
-        (struct arguments){chosen(w.series, in[0], 1), chosen(w.series, in[1], 0), epsilon});
-    out[1] = fraction((struct arguments){chosen(w.fraction, in[0], 1),
-                                         chosen(w.fraction, in[1], 2), epsilon});
-    out[2] = uniform_sum(chosen(w.uniform, in[0], 300), chosen(w.uniform, in[1], 300));
+    out[0] = series((struct arguments){chosen(w.series, in[0], 1), chosen(w.series, in[1], 0),
+                                       trace_epsilon(jot_value_dtype(in[0]))});
+    out[1] = uniform_sum(chosen(w.uniform, in[0], 300), chosen(w.uniform, in[1], 300));
 }
 
 // D of arguments inside of the domain.
@@ -217,15 +256,16 @@ static jot_value regularised(jot_value a, jot_value x, bool upper)
 {
     struct ways w = ways(a, x);
     jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
-    jot_value in[] = {a, x}, sum[3];
+    jot_value in[] = {a, x}, sum[2];
     sums(in, sum, NULL);
     jot_value d = prefactor(b, y);
-    jot_value below = jot_mul(d, sum[0]), above = jot_mul(jot_mul(b, d), sum[1]);
+    jot_value below = jot_mul(d, sum[0]);
+    jot_value above = jot_mul(jot_mul(b, d), fraction(of_fraction(a, x)));
 
     jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), h = jot_sqrt(phi_near(mu));
     jot_value root = jot_mul(jot_mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
-    jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[2]),
+    jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[1]),
                              jot_sqrt(jot_mul(num(2 * M_PI), u)));
     jot_value half = jot_mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
     jot_value uniform = upper ? jot_add(half, tail) : jot_sub(half, tail);
@@ -274,25 +314,27 @@ static jot_value density(jot_value a, jot_value x)
 static jot_value sample_slope(jot_value a, jot_value x)
 {
     jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
-                                          sums, 2, 3, NULL);
+                                          sums, 2, 2, NULL);
     static const int first[] = {0, JOT_END};
-    jot_value in[] = {a, x, jot_ones_like(a)}, sum[6], *slope = sum + 3;
-    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 6, sum, NULL);
+    jot_value in[] = {a, x, jot_ones_like(a)}, sum[4], *slope = sum + 2;
+    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 4, sum, NULL);
+    jot_value value, value_slope;
+    fraction_and_slope(of_fraction(a, x), &value, &value_slope);
     struct ways w = ways(a, x);
     jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
     jot_value psi = jot_sub(jot_log(y), jot_digamma(b)), inverse = jot_div(one(), b);
     // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
     jot_value below = jot_mul(jot_div(jot_neg(y), b),
                               jot_add(jot_mul(sum[0], jot_sub(psi, inverse)), slope[0]));
-    jot_value above = jot_mul(y, jot_add(jot_mul(sum[1], psi), slope[1]));
+    jot_value above = jot_mul(y, jot_add(jot_mul(value, psi), value_slope));
 
     jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), near = phi_near(mu);
     jot_value h = jot_sqrt(jot_mul(num(2), near)), eta = jot_mul(mu, h);
     jot_value log_slope =
         jot_add(jot_sub(jot_mul(jot_square(mu), near), mu), jot_div(num(0.5), u));
-    jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[2]),
-                                jot_add(jot_mul(num(0.5), eta), jot_mul(sum[2], log_slope)));
+    jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[1]),
+                                jot_add(jot_mul(num(0.5), eta), jot_mul(sum[1], log_slope)));
     uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(stirling(u))));
     jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
     jot_value at_0 = jot_logical_and(jot_less(num(0), a), jot_equal(x, num(0)));

@@ -27,6 +27,8 @@ def random_gamma_grad(a, x):
 
 GAMMA = [(0.125, 0.0625), (0.125, 3), (0.5, 0.25), (0.5, 4.5), (1, 1), (2.5, 2), (2.5, 10), (9.75, 4),
          (10.5, 12), (40, 30), (40, 55), (150, 152.5), (201, 190), (201, 290), (500, 520), (5000, 4900)]
+# The fraction's numerator a - i is 0 at i = a.
+WHOLE = [(a, x) for a in (1, 2, 3, 10, 0.5) for x in (a / 2, 1.125 * a, a + 2.5, 4 * a + 8)]
 BESSEL = [0, 2.0 ** -33, -0.001953125, 0.25, -0.5, 1, 2, -3.5, 5, 7.75, 8, 8.25, -11.5, 20, 50, -85, 1000]
 # name, function, arguments, tolerance in units of 2^-52 (2^-23)
 TABLE = [
@@ -59,8 +61,8 @@ TABLE = [
     ("ndtri", lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), [2.0 ** -30, 2.0 ** -60, 0.0625, 0.25, 0.5, 0.75, 0.9375], 16),
     ("gammainc", lambda a, x: incomplete(a, x, False), GAMMA, 128),
     ("gammaincc", lambda a, x: incomplete(a, x, True), GAMMA, 128),
-    ("gammainc_grad_a", gammainc_grad_a, GAMMA, 256),
-    ("random_gamma_grad", random_gamma_grad, GAMMA, 256),
+    ("gammainc_grad_a", gammainc_grad_a, GAMMA + WHOLE, 256),
+    ("random_gamma_grad", random_gamma_grad, GAMMA + WHOLE, 256),
 ]
 
 
