@@ -32,12 +32,22 @@ jot_value jot_celu(jot_value x, jot_value alpha)
 
 jot_value jot_gelu_exact(jot_value x) { return jot_mul(x, jot_ndtr(x)); }
 
-jot_value jot_glu(jot_value x, int axis)
+static jot_value glu(jot_value x, int axis)
 {
-    int64_t half = jot_value_dim(x, axis) / 2;
-    jot_value a = jot_slice_axis(x, axis, 0, half, 1);
-    return jot_mul(a, jot_logistic(jot_slice_axis(x, axis, half, JOT_END, 1)));
+    int64_t at;
+    jot_value error;
+    if (!trace_ready("jot_glu", 1, &x, &error) || !trace_axis("jot_glu", x, axis, &at, &error))
+        return error;
+    int64_t n = jot_value_dim(x, (int)at);
+    if (n % 2)
+        return trace_fail("jot_glu", JOT_ERR_SHAPE,
+                          "axis %lld is %lld long, which has no halves", (long long)at,
+                          (long long)n);
+    jot_value a = jot_slice_axis(x, (int)at, 0, n / 2, 1);
+    return jot_mul(a, jot_logistic(jot_slice_axis(x, (int)at, n / 2, n, 1)));
 }
+
+jot_value jot_glu(jot_value x, int axis) { TRACE_RETURN(glu(x, axis)); }
 
 jot_value jot_hard_sigmoid(jot_value x)
 {

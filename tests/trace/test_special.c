@@ -242,6 +242,11 @@ START_TEST(test_errors)
     ck_assert_str_eq(
         strstr(jot_error_message(), "jot_gammaincc("),
         "jot_gammaincc(1, jot_full(JOT_C64, 1)): c64[]: is not defined for complex numbers");
+    bad = jot_glu(jot_full(JOT_F32, 1, 2, 3), -1);
+    ck_assert_int_eq(jot_eval(bad, NULL), JOT_ERR_SHAPE);
+    ck_assert_str_eq(
+        strstr(jot_error_message(), "jot_glu("),
+        "jot_glu(jot_full(JOT_F32, 1, 2, 3), -1): axis 1 is 3 long, which has no halves");
 }
 END_TEST
 
