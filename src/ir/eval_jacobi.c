@@ -140,13 +140,15 @@ static double complex dot_columns(struct matrix a, int64_t p, int64_t q)
 static bool orthogonalise(struct matrix w, struct matrix v, double *s)
 {
     bool turns = true;
+    double rounding = (double)w.rows * 0x1p-53; // of a product of columns, beside their lengths
     for (int sweep = 0; sweep < SWEEPS && turns; sweep++) {
         turns = false;
         for (int64_t p = 0; p < w.cols; p++)
             for (int64_t q = p + 1; q < w.cols; q++) {
                 double x = creal(dot_columns(w, p, p)), y = creal(dot_columns(w, q, q));
                 double complex z = dot_columns(w, p, q);
-                if (cabs(z) <= 0x1p-52 * sqrt(x) * sqrt(y) || cabs(z) < 0x1p-1000)
+                if (cabs(z) <= fmax(rounding, 0x1p-52) * sqrt(x) * sqrt(y) ||
+                    cabs(z) < 0x1p-1000)
                     continue;
                 struct rotation r = rotation_for(x, y, z);
                 rotate_columns(w, p, q, r);

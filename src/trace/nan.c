@@ -64,7 +64,9 @@ jot_value jot_nanvar_axes(jot_value x, const int *axes)
     with_keepdims(axes, keep);
     jot_value d = jot_sub(x, jot_nanmean_axes(x, keep));
     jot_value squares = jot_real(jot_mul(d, jot_conj(d)));
-    return jot_div(jot_nansum_axes(squares, axes), count_axes(x, axes));
+    // An infinity is NaN from its mean, and stays.
+    squares = jot_where(jot_is_nan(x), jot_from_double(0), squares);
+    return jot_div(jot_sum_axes(squares, axes), count_axes(x, axes));
 }
 
 jot_value jot_nanstd_axes(jot_value x, const int *axes)

@@ -204,7 +204,8 @@ static bool add_params(struct random_request *r, int n, const jot_value *params,
 {
     struct ir_module *m = trace_top()->module;
     ir_id ids[RANDOM_MAX_PARAMS];
-    memcpy(r->param, params, sizeof *params * (size_t)n);
+    for (int i = 0; i < n; i++)
+        r->param[i] = params[i];
     if (!trace_ready(r->name, n, r->param, out_error))
         return false;
     for (int i = 0; i < n; i++)

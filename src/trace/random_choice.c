@@ -11,7 +11,8 @@ static void spliced(const int64_t *dims, int rank, int at, int gone, int n, cons
                     int64_t *out)
 {
     memcpy(out, dims, sizeof *out * (size_t)at);
-    memcpy(out + at, more, sizeof *out * (size_t)n);
+    for (int i = 0; i < n; i++)
+        out[at + i] = more[i];
     memcpy(out + at + n, dims + at + gone, sizeof *out * (size_t)(rank - at - gone));
     out[rank - gone + n] = JOT_END;
 }

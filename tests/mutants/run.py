@@ -146,8 +146,8 @@ MUTANTS = [
     ("a cache key without donation", "src/trace/native.c", ["trace/donation"],
      'strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");', 'strbuf_add(&s, ".");'),
     ("words of split keys change places", "src/trace/random.c", ["golden/random"],
-     "ir_id columns[] = {ir_reshape(b, w.high, 2, dims), ir_reshape(b, w.low, 2, dims)};",
-     "ir_id columns[] = {ir_reshape(b, w.low, 2, dims), ir_reshape(b, w.high, 2, dims)};"),
+     "columns[i] = ir_reshape(b, trace_kept(k.word[i]), 2, dims);",
+     "columns[i] = ir_reshape(b, trace_kept(k.word[1 - i]), 2, dims);"),
 ]
 
 

@@ -277,7 +277,8 @@ static jot_value (*const readers[])(jot_value) = {read_in_a_branch,  read_in_cas
                                                   read_in_a_while,   read_in_a_while_in_a_loop,
                                                   read_in_a_function};
 
-// What a trip adds to the gradient it adds in its place: a hundred times as many take little longer.
+// What a trip adds to the gradient it adds in its place: a hundred times as many would take as many
+// times as long if each went over the whole table, and without do not even with the sanitizers.
 static void check_trips(jot_function f, jot_array *x)
 {
     reads = 10;
@@ -289,8 +290,8 @@ static void check_trips(jot_function f, jot_array *x)
     do {
         least = timed(few, x, least);
         most = timed(many, x, most);
-    } while (most > 5 * least && seconds() < stop);
-    ck_assert_msg(most <= 5 * least, "between %.1f and %.1f us", 1e6 * least, 1e6 * most);
+    } while (most > 40 * least && seconds() < stop);
+    ck_assert_msg(most <= 40 * least, "between %.1f and %.1f us", 1e6 * least, 1e6 * most);
     jot_executable_release(few), jot_executable_release(many);
 }
 

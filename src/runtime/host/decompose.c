@@ -7,6 +7,7 @@
 #include "runtime/host/pool.h"
 #include "runtime/routine.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
@@ -85,10 +86,17 @@ static double number(const struct job *j, const void *x)
     return d;
 }
 
-// The answer to the question how much work is wanted.
+// The answer to the question how much work is wanted: in single precision beyond 2^24 it may have been
+// rounded down.
+static int answer(const struct job *j, const void *work)
+{
+    double x = number(j, work);
+    return (int)(x < 0x1p24 ? x : x * (1 + FLT_EPSILON));
+}
+
 static void want(struct job *j, const void *work)
 {
-    int most = (int)number(j, work);
+    int most = answer(j, work);
     j->wanted = most > j->wanted ? most : j->wanted;
 }
 
@@ -170,7 +178,7 @@ static int eigh_one(struct job *j, struct room *room, const char *a, char *const
                      &info, 1, 1);
     if (asks) {
         want(j, w.work);
-        j->rwork = j->is_complex ? (int)number(j, w.rwork) : 0;
+        j->rwork = j->is_complex ? answer(j, w.rwork) : 0;
         j->iwork = w.iwork[0];
     } else {
         rt_transpose(j->element, j->n, j->n, x, out[1]);
