@@ -128,8 +128,9 @@ JOT_API jot_value jot_extract(jot_value condition, jot_value x, int64_t size, jo
 
 // The different elements of x, sorted.  All NaN are one.
 JOT_API jot_value jot_unique(jot_value x, int64_t size, jot_value fill);
-// With the place of the first of each in the flattened x, for each element of x its place among the
-// different ones, and how often each occurs.  Any of the three may be NULL.
+// With the place of the first of each in the flattened x, behind them that of the least again; for each
+// element of x its place among the different ones; and how often each occurs.  Any of the three may be
+// NULL.
 JOT_API jot_value jot_unique_all(jot_value x, int64_t size, jot_value fill,
                                  jot_value *out_index, jot_value *out_inverse,
                                  jot_value *out_counts);

@@ -37,6 +37,8 @@ bool trace_align(const char *name, int n, const jot_value *v, ir_id *ids, jot_va
 // `all_when_empty` is all axes.  Without `out_keep`, JOT_KEEPDIMS is an error.
 bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool all_when_empty,
                 int *out_n, int64_t *out_axes, bool *out_keep, jot_value *out_error);
+// The axes of such a list with JOT_KEEPDIMS at the end; out has room for two more.
+void trace_with_keepdims(const int *axes, int *out);
 // One axis of x, normalised; false with an error.
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error);

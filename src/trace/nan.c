@@ -47,21 +47,12 @@ jot_value jot_nanmean_axes(jot_value x, const int *axes)
                       : jot_mean_axes(x, axes);
 }
 
-static void with_keepdims(const int *axes, int *out)
-{
-    int n = 0;
-    for (; axes && axes[n] != JOT_END && n < IR_MAX_RANK; n++)
-        out[n] = axes[n];
-    out[n] = JOT_KEEPDIMS;
-    out[n + 1] = JOT_END;
-}
-
 jot_value jot_nanvar_axes(jot_value x, const int *axes)
 {
     int keep[IR_MAX_RANK + 2];
     if (!has_nan(x))
         return jot_var_axes(x, axes);
-    with_keepdims(axes, keep);
+    trace_with_keepdims(axes, keep);
     jot_value d = jot_sub(x, jot_nanmean_axes(x, keep));
     jot_value squares = jot_real(jot_mul(d, jot_conj(d)));
     // An infinity is NaN from its mean, and stays.

@@ -139,8 +139,7 @@ jot_value jot_mean_axes(jot_value x, const int *axes)
     TRACE_RETURN(mean("jot_mean", x, axes));
 }
 
-// The axes of a list with JOT_KEEPDIMS at the end; room for a list and two more.
-static void with_keepdims(const int *axes, int *out)
+void trace_with_keepdims(const int *axes, int *out)
 {
     int n = 0;
     for (; axes && axes[n] != JOT_END && n < IR_MAX_RANK; n++)
@@ -159,7 +158,7 @@ static jot_value squared_modulus(jot_value x)
 jot_value jot_var_axes(jot_value x, const int *axes)
 {
     int keep[IR_MAX_RANK + 2];
-    with_keepdims(axes, keep);
+    trace_with_keepdims(axes, keep);
     jot_value y = jot_sub(x, jot_mean_axes(x, keep));
     TRACE_RETURN(mean("jot_var", squared_modulus(y), axes));
 }
@@ -181,7 +180,7 @@ static jot_value safe_maximum(jot_value x, const int *axes)
 jot_value jot_logsumexp_axes(jot_value x, const int *axes)
 {
     int keep[IR_MAX_RANK + 2];
-    with_keepdims(axes, keep);
+    trace_with_keepdims(axes, keep);
     jot_value y = jot_exp(jot_sub(x, safe_maximum(x, keep)));
     return jot_add(jot_log(jot_sum_axes(y, axes)), safe_maximum(x, axes));
 }

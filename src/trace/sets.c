@@ -200,7 +200,10 @@ static jot_value unique(jot_value x, int64_t size, jot_value fill, jot_value *ou
     struct sorted s = sort_flat(v[0]);
     jot_value group = ranks_of(s.is_first, jot_value_dtype(s.from));
     jot_value none = jot_zeros_like(s.from);
-    *out_index = select_some(s.from, s.is_first, size, jot_from_int(0));
+    jot_value least = jot_value_size(s.x) ? jot_reshape_dims(jot_slice_axis(s.from, 0, 0, 1, 1),
+                                                             (int64_t[]){JOT_END})
+                                          : jot_from_int(0);
+    *out_index = select_some(s.from, s.is_first, size, least);
     *out_inverse =
         jot_reshape_dims(jot_value_size(s.x) ? jot_at_mode(JOT_SCATTER_SET, none, s.from, group,
                                                            0, JOT_INDEX_PROMISE)

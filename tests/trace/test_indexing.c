@@ -245,15 +245,6 @@ START_TEST(modes_of_updates)
 }
 END_TEST
 
-static void check_error(jot_value v, jot_status want, const char *message)
-{
-    jot_array *a = NULL;
-    ck_assert_int_eq(jot_eval(v, &a), want);
-    const char *have = strstr(jot_error_message(), "): ");
-    ck_assert_msg(have && !strcmp(have + 3, message), "'%s' is not '%s'", jot_error_message(),
-                  message);
-}
-
 // In a scope of its own each: the first error is what every call of a scope gives.
 #define CHECK_ERROR(value, status, message)                                                    \
     do {                                                                                       \

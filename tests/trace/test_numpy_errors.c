@@ -13,15 +13,6 @@
         jot_scope_close(scope_);                                                               \
     } while (0)
 
-static void check_error(jot_value v, jot_status want, const char *message)
-{
-    jot_array *a = NULL;
-    ck_assert_int_eq(jot_eval(v, &a), want);
-    const char *have = strstr(jot_error_message(), "): ");
-    ck_assert_msg(have && !strcmp(have + 3, message), "'%s' is not '%s'", jot_error_message(),
-                  message);
-}
-
 #define ARGUMENT JOT_ERR_ARGUMENT
 #define SHAPE JOT_ERR_SHAPE
 #define DTYPE JOT_ERR_DTYPE

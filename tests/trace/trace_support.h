@@ -65,6 +65,16 @@ static inline void check_numbers(const jot_array *a, int n, const double *want,
     } while (0)
 #define CHECK_EXACT(value, ...) CHECK(value, 0, __VA_ARGS__)
 
+// That a value of the open scope is an error with the whole message behind the call.
+static inline void check_error(jot_value v, jot_status want, const char *message)
+{
+    jot_array *a = NULL;
+    ck_assert_int_eq(jot_eval(v, &a), want);
+    const char *have = strstr(jot_error_message(), "): ");
+    ck_assert_msg(have && !strcmp(have + 3, message), "'%s' is not '%s'", jot_error_message(),
+                  message);
+}
+
 // "f32[2,3]" of a value, by its description.
 #define CHECK_TYPE(value, text)                                                                \
     do {                                                                                       \

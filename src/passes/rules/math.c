@@ -4,23 +4,9 @@
 // The formula stands first: d f is the tangent of the result, dx and dy those of the operands, f
 // the result itself.  In a transpose, ct is the cotangent of the result, and products with it are
 // mul_z: a cotangent that is structurally zero stays zero whatever it meets.
-#include "passes/rules/rules.h"
+#include "passes/rules/formulas.h"
 
-#define B c->b
-#define X c->x[0]
-#define Y c->x[1]
-#define DX c->dx[0]
-#define DY c->dx[1]
-#define F c->y[0]
-
-static ir_id num(struct jvp *c, double x) { return ir_scalar_like(B, X, x); }
 static ir_id square(struct jvp *c, ir_id x) { return ir_mul(B, x, x); }
-
-// Adds slope * t to the tangent of the result.
-static void add_product(struct jvp *c, ir_id t, ir_id slope)
-{
-    c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, t, slope));
-}
 
 // d f = f(d...): zeros stand for missing tangents.
 void jvp_linear(struct jvp *c)

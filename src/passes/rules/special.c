@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivative rules of special functions.  The letters are those of math.c.
-#include "passes/rules/rules.h"
-
-#define B c->b
-#define X c->x[0]
-#define Y c->x[1]
-#define DX c->dx[0]
-#define DY c->dx[1]
-#define F c->y[0]
-
-static ir_id num(struct jvp *c, double x) { return ir_scalar_like(B, X, x); }
-
-static void add_product(struct jvp *c, ir_id t, ir_id slope)
-{
-    c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, t, slope));
-}
+// Derivative rules of special functions.  The letters are those of formulas.h.
+#include "passes/rules/formulas.h"
 
 // d erf(x) = dx 2/sqrt(pi) exp(-x^2)
 void jvp_erf(struct jvp *c)
