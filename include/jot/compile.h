@@ -109,6 +109,8 @@ JOT_API JOT_MUST_USE jot_scope *jot_scope_open_at(const char *where); // NULL wh
 JOT_API void jot_scope_close(jot_scope *s);                           // NULL is fine
 
 // The array of a value; *out is a new reference, and may be NULL when only the evaluation counts.
+// The value is an array from then on, and is not computed again; derivatives still go through it, to
+// the variables that it was made of.
 JOT_API JOT_MUST_USE jot_status jot_eval(jot_value v, jot_array **out);
 // The same for n values at once.
 JOT_API JOT_MUST_USE jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out);

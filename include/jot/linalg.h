@@ -69,7 +69,7 @@ JOT_API jot_value jot_tridiagonal_solve(jot_value dl, jot_value d, jot_value du,
 
 // ---- Functions of a matrix ----
 
-// a^-1, by jot_solve.
+// a^-1, by LU: of a singular matrix it is not finite.
 JOT_API jot_value jot_inv(jot_value a);
 
 // The determinant, by lu_factor; 1 of a matrix without rows.  Its derivative is right for matrices

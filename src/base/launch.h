@@ -12,7 +12,8 @@
 // Or it is part of other buffers, another one in each trip of a loop: a row (offset + trip *
 // stride) of one, or the one of several whose turn it is ((index + trip) mod their number).
 //
-// Steps run in order, each after the one before has ended.  Jumps make loops and branches; a loop
+// Steps run in order, each after the one before has ended, or as if they did: those that use no memory
+// that one of them writes may run at once.  Jumps make loops and branches; a loop
 // has a number, and counts its trips.
 //
 //     kind      operands                does
@@ -156,7 +157,7 @@ struct rt_step {
     // PHASES
     uint32_t index;
     uint32_t target;                       // jumps, LOOP, NEXT
-    uint32_t reserved;                     // 0
+    uint32_t read_only;                    // KERNEL: bit i: operand i is not written
     uint32_t operand_first, operand_count; // in operands
     uint32_t param_first, param_count; // in params; LIBRARY, CALLBACK, CHECK, SWITCH, PHASES
     // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end; PHASES on a GPU: blocks.

@@ -90,6 +90,8 @@ LLVMValueRef cg_in_step(struct machine *m, LLVMValueRef v);
 
 // math.c: elementary functions on f32 or f64 lanes.
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y);
+// e^x of f32s that are not above 0, with the bits of exp.
+LLVMValueRef cg_exp_of_nonpositive(struct machine *m, LLVMValueRef x);
 // Two numbers whose product is that of the sine and the cosine of x, in the range of these.
 void cg_sincos_factors(struct machine *m, LLVMValueRef x, LLVMValueRef *a, LLVMValueRef *b);
 // A rarely taken block for the condition, from open to close; close gives quick or slow.

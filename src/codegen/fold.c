@@ -5,6 +5,7 @@
 // accumulator l.  A window that several rows of the last axis share is visited once for each of
 // them, under a mask.  Otherwise elements come one by one, element i to accumulator i mod 64.
 #include "codegen/accumulate.h"
+#include "codegen/gpu/gpu.h"
 
 #define UNROLL 16 // sequences up to this length are written out
 #define SHORT 32  // in vectors: sequences up to this length are folded in registers
@@ -513,8 +514,14 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
             l->values[result++] = v;
         }
     }
-    for (uint32_t i = 0; i < p->state.n_puts; i++)
+    for (uint32_t i = 0; i < p->state.n_puts; i++) {
+        nest_id buffer = cg_statement(l, p->state.puts[i])->buffer;
+        struct cg_branch one;
+        bool is_for_one = l->gpu && cg_gpu_put_open(l, buffer, &one);
         store_put(l, p, i);
+        if (is_for_one)
+            cg_gpu_put_close(l, buffer, &one);
+    }
 }
 
 void cg_lower_fold(struct cg_lowering *l, nest_id id)

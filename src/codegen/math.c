@@ -258,103 +258,74 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     return cg_cold_close(m, warm, from, y, again);
 }
 
-// A function of the module from a number of the type to one, and in *inner what writes it; its
-// builder is NULL when the function is there already.
-static LLVMValueRef open_function(struct machine *m, const char *prefix,
-                                  const struct form *form, LLVMTypeRef lane,
-                                  LLVMTypeRef *out_type, struct machine *inner)
+// Where the straight-line form does not hold on a GPU, which has no scalar functions to call: as those
+// of base/math/math.c do it.
+static LLVMValueRef beyond(struct machine *m, const struct form *form, bool wide,
+                           LLVMValueRef x)
 {
-    char symbol[64];
-    LLVMContextRef c = m->module->context;
-    snprintf(symbol, sizeof symbol, "jot_%s%s_%s", prefix, form->name,
-             lane == m->module->f64 ? "f64" : "f32");
-    *out_type = LLVMFunctionType(lane, &lane, 1, 0);
-    *inner = (struct machine){.module = m->module};
-    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
-    if (f)
-        return f;
-    f = LLVMAddFunction(m->module->module, symbol, *out_type);
-    LLVMSetLinkage(f, LLVMInternalLinkage);
-    inner->b = LLVMCreateBuilderInContext(c);
-    LLVMPositionBuilderAtEnd(inner->b, LLVMAppendBasicBlockInContext(c, f, ""));
-    return f;
-}
-
-// Where the straight-line form does not hold on a GPU, which has no scalar functions to call:
-// those of base/math/math.c as a function of the module.
-static LLVMValueRef beyond_function(struct machine *m, const struct form *form, bool wide,
-                                    LLVMTypeRef *out_type)
-{
-    struct machine inner;
-    LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
-    LLVMValueRef f = open_function(m, "", form, lane, out_type, &inner);
-    if (!inner.b)
-        return f;
-    LLVMBuilderRef b = inner.b;
-    LLVMValueRef x = LLVMGetParam(f, 0), hi, lo, quadrant;
-    LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, call1(&inner, "llvm.fabs", x),
+    LLVMBuilderRef b = m->b;
+    LLVMTypeRef lane = LLVMTypeOf(x);
+    LLVMValueRef hi, lo, quadrant, y;
+    LLVMValueRef is_infinite = LLVMBuildFCmp(b, LLVMRealOEQ, call1(m, "llvm.fabs", x),
                                              LLVMConstReal(lane, INFINITY), "");
-    unsigned outer = lanes_now;
-    lanes_now = 1;
-    gpu_reduce(&inner, wide ? x : LLVMBuildFPExt(b, x, m->module->f64, ""), &hi, &lo,
-               &quadrant);
-    LLVMValueRef y;
+    gpu_reduce(m, wide ? x : LLVMBuildFPExt(b, x, m->module->f64, ""), &hi, &lo, &quadrant);
     if (wide) {
         quadrant = LLVMBuildZExt(b, quadrant, m->module->i64, "");
-        y = form->in_quadrant_64(&inner, (struct pair_64){hi, lo}, quadrant);
+        y = form->in_quadrant_64(m, (struct pair_64){hi, lo}, quadrant);
     } else {
         hi = LLVMBuildFPTrunc(b, hi, lane, "");
-        y = form->in_quadrant_32(&inner, (struct pair_32){hi, LLVMConstReal(lane, 0)},
-                                 quadrant);
+        y = form->in_quadrant_32(m, (struct pair_32){hi, LLVMConstReal(lane, 0)}, quadrant);
     }
-    lanes_now = outer;
-    LLVMBuildRet(b, LLVMBuildSelect(b, is_infinite, LLVMBuildFSub(b, x, x, ""), y, ""));
-    LLVMDisposeBuilder(b);
-    return f;
+    return LLVMBuildSelect(b, is_infinite, LLVMBuildFSub(b, x, x, ""), y, "");
 }
 
 // The function for numbers of any size, as a function of the module.
 static LLVMValueRef whole_function(struct machine *m, const struct form *form, bool wide,
                                    LLVMTypeRef *out_type)
 {
-    struct machine inner;
+    char symbol[64];
+    LLVMContextRef c = m->module->context;
     LLVMTypeRef lane = wide ? m->module->f64 : m->module->f32;
-    LLVMValueRef f = open_function(m, "whole_", form, lane, out_type, &inner);
-    if (!inner.b)
+    snprintf(symbol, sizeof symbol, "jot_%s_%s", form->name, wide ? "f64" : "f32");
+    *out_type = LLVMFunctionType(lane, &lane, 1, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, symbol);
+    if (f)
         return f;
-    LLVMBuildRet(inner.b, cg_math(&inner, form->name, LLVMGetParam(f, 0), NULL));
+    f = LLVMAddFunction(m->module->module, symbol, *out_type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    struct machine inner = {.module = m->module, .b = LLVMCreateBuilderInContext(c)};
+    LLVMPositionBuilderAtEnd(inner.b, LLVMAppendBasicBlockInContext(c, f, ""));
+    unsigned outer = lanes_now;
+    lanes_now = 1;
+    LLVMValueRef x = LLVMGetParam(f, 0), y = form->unary[wide](&inner, x);
+    LLVMBasicBlockRef from,
+        warm = cg_cold_open(&inner, form->out_of_range[wide](&inner, x), &from);
+    LLVMBuildRet(inner.b, cg_cold_close(&inner, warm, from, y, beyond(&inner, form, wide, x)));
+    lanes_now = outer;
     LLVMDisposeBuilder(inner.b);
     return f;
 }
 
-// y where a lane of the mask is clear, else what the function gives.
-static LLVMValueRef redo_beyond(struct machine *m, const struct form *form, bool wide,
-                                LLVMValueRef x, LLVMValueRef y, LLVMValueRef mask)
+static LLVMValueRef by_whole_function(struct machine *m, const struct form *form, bool wide,
+                                      LLVMValueRef x)
 {
-    LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, mask), &from);
     LLVMTypeRef type;
-    LLVMValueRef f = beyond_function(m, form, wide, &type);
-    // Other lanes get a number for which the function has digits of 2/pi.
-    LLVMTypeRef lane_type = wide ? m->module->f64 : m->module->f32;
-    LLVMValueRef large = cg_splat(m, LLVMConstReal(lane_type, 0x1p100), cg_lanes_of(x));
-    LLVMValueRef all = by_lane(m, f, type, LLVMBuildSelect(m->b, mask, x, large, ""));
-    all = LLVMBuildSelect(m->b, mask, all, y, "");
-    return cg_cold_close(m, warm, from, y, all);
+    LLVMValueRef f = whole_function(m, form, wide, &type);
+    return by_lane(m, f, type, x);
 }
 
 static LLVMValueRef ranged_on_gpu(struct machine *m, const struct form *form, bool wide,
                                   LLVMValueRef x)
 {
-    if (m->ranges && m->ranges->is_redo) {
-        LLVMTypeRef type;
-        LLVMValueRef f = whole_function(m, form, wide, &type);
-        return by_lane(m, f, type, x);
-    }
+    if (m->ranges && m->ranges->is_redo)
+        return by_whole_function(m, form, wide, x);
     LLVMValueRef y = form->unary[wide](m, x), mask = form->out_of_range[wide](m, x);
-    if (!m->ranges)
-        return redo_beyond(m, form, wide, x, y, mask);
-    gpu_outside(m, mask);
-    return y;
+    if (m->ranges) {
+        gpu_outside(m, mask);
+        return y;
+    }
+    LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, mask), &from);
+    return cg_cold_close(m, warm, from, y, by_whole_function(m, form, wide, x));
 }
 
 LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMValueRef y)
@@ -381,6 +352,15 @@ LLVMValueRef cg_math(struct machine *m, const char *name, LLVMValueRef x, LLVMVa
         result = redo_out_of_range(m, form, wide, x, result, form->out_of_range[wide](m, x));
     lanes_now = outer;
     return result;
+}
+
+LLVMValueRef cg_exp_of_nonpositive(struct machine *m, LLVMValueRef x)
+{
+    unsigned outer = lanes_now;
+    lanes_now = cg_lanes_of(x);
+    LLVMValueRef y = exp_of_nonpositive_32(m, x);
+    lanes_now = outer;
+    return y;
 }
 
 void cg_sincos_factors(struct machine *m, LLVMValueRef x, LLVMValueRef *a, LLVMValueRef *b)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
+#include "codegen/gpu/gpu.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
@@ -253,6 +254,21 @@ static void add_under_masks(struct cg_module *module)
     LLVMDisposeBuilder(m.b);
 }
 
+// ptxas (13.0 for one) makes a comparison or an integer of a choice of floats between 1 or -1 and -0,
+// and 0 of the last.  It does not where the choice is one of bits.
+static void choose_negative_zeros_by_bits(char *ptx)
+{
+    for (char *line = ptx, *end; (line = strstr(line, "selp.f32")); line = end) {
+        end = line + strcspn(line, "\n");
+        char last = *end;
+        *end = 0;
+        if (strstr(line, "0f80000000") &&
+            (strstr(line, "0f3F800000") || strstr(line, "0fBF800000")))
+            memcpy(line, "selp.b32", 8);
+        *end = last;
+    }
+}
+
 static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGenFileType kind,
                        const void **out_bytes, size_t *out_size)
 {
@@ -267,6 +283,8 @@ static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGe
     *out_size = LLVMGetBufferSize(buffer);
     char *copy = arena_allocate(m->arena, *out_size + 1);
     memcpy(copy, LLVMGetBufferStart(buffer), *out_size);
+    if (m->is_gpu && kind == LLVMAssemblyFile)
+        choose_negative_zeros_by_bits(copy);
     *out_bytes = copy;
     LLVMDisposeMemoryBuffer(buffer);
     return JOT_OK;
@@ -311,6 +329,6 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
     if (!m->is_gpu)
         return emit(m, target, LLVMObjectFile, &out->bytes, &out->size);
     JOT_TRY(emit(m, target, LLVMAssemblyFile, &out->bytes, &out->size));
-    out->size++; // with the zero byte
+    out->bytes = gpu_texts(m->arena, out->bytes, &out->size);
     return JOT_OK;
 }

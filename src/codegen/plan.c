@@ -5,6 +5,7 @@
 #include "base/launch.h"
 #include "base/status.h"
 #include "base/vec.h"
+#include "passes/plan.h"
 
 #define COUNTER_BYTES 64
 
@@ -132,6 +133,15 @@ static void add_operands(struct draft *d, struct rt_step *s, const struct nest_s
     add_buffers(d, s, from->n_memories, from->memories);
 }
 
+// Operands that the kernel does not write, a bit each, as far as there are bits.
+static uint32_t read_only_operands(const struct draft *d, const struct nest_step *s)
+{
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < s->n_memories && i < 32; i++)
+        set |= (uint32_t)!plan_is_written(d->program, s, i) << i;
+    return set;
+}
+
 static void add_kernel(struct draft *d, const struct nest_step *from, const struct cg_kernel *k)
 {
     uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
@@ -144,7 +154,8 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
                             .total = step->total,
                             .grain = step->grain,
                             .scratch_bytes = step->scratch_bytes,
-                            .block = step->block};
+                            .block = step->block,
+                            .read_only = read_only_operands(d, from)};
         if (step->exact_grid)
             s.flags |= RT_STEP_EXACT_GRID;
         add_operands(d, &s, from);

@@ -436,6 +436,15 @@ ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, 
         ir_attrs(b->module, IR_INTS(functions, 2, functions), IR_INT(counts, n_residuals)));
 }
 
+ir_id ir_linear_solve(struct ir_builder *b, const uint32_t functions[3], int n_residuals,
+                      int n_in, const ir_id *in)
+{
+    int64_t numbers[] = {functions[0], functions[1], functions[2]};
+    return ir_build(
+        b, IR_linear_solve, n_in, in,
+        ir_attrs(b->module, IR_INTS(functions, 3, numbers), IR_INT(counts, n_residuals)));
+}
+
 void ir_check(struct ir_builder *b, ir_id holds, int n_trips, const ir_id *trips,
               const char *message, const char *place)
 {

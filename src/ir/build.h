@@ -173,6 +173,9 @@ ir_id ir_call(struct ir_builder *b, enum ir_op op, int n_functions, const uint32
 // linear_call: functions forward and backward, n_residuals of the operands first.
 ir_id ir_linear_call(struct ir_builder *b, uint32_t forward, uint32_t backward, int n_residuals,
                      int n_in, const ir_id *in);
+// linear_solve: functions solve, matvec and transposed solve, n_residuals of the operands first.
+ir_id ir_linear_solve(struct ir_builder *b, const uint32_t functions[3], int n_residuals,
+                      int n_in, const ir_id *in);
 // The run fails unless all elements of holds, bool of any shape, are true.  The message says
 // what is wrong, place where the user wrote it; of the trips, i64[], the outermost
 // IR_CHECK_TRIPS are kept.

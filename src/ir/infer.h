@@ -96,6 +96,7 @@ bool infer_tridiagonal_solve(struct ir_infer *call);
 bool infer_barrier(struct ir_infer *call);
 bool infer_call(struct ir_infer *call);
 bool infer_linear_call(struct ir_infer *call);
+bool infer_linear_solve(struct ir_infer *call);
 bool infer_scan(struct ir_infer *call);
 bool infer_while(struct ir_infer *call);
 bool infer_cond(struct ir_infer *call);

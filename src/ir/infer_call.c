@@ -189,6 +189,40 @@ bool infer_linear_call(struct ir_infer *call)
            set_results(call, &out);
 }
 
+// All three functions take residuals, then values of the types of b, and give values of those types.
+bool infer_linear_solve(struct ir_infer *call)
+{
+    static const char *const names[] = {"solve", "matvec", "the transposed solve"};
+    struct ir_module *m = call->b->module;
+    struct ir_graph *f[3];
+    const int64_t *counts = infer_ints(call, IR_KEY_counts, 1);
+    if (!counts || !infer_functions(call, 3, f))
+        return false;
+    if (counts[0] < 0 || counts[0] > call->n_in)
+        return infer_fail(call, JOT_ERR_ARGUMENT,
+                          "linear_solve of %d operands with %lld residuals", call->n_in,
+                          (long long)counts[0]);
+    struct signature in = {0}, out = {0};
+    for (int i = 0; i < call->n_in; i++) {
+        struct ir_type t = infer_in(call, i);
+        add_all(m, &in, 1, &t);
+        if (i < counts[0])
+            continue;
+        if (!dtype_is_inexact(ir_dtype(t)))
+            return infer_fail(call, JOT_ERR_DTYPE, "operand %d of linear_solve is %s", i,
+                              infer_text(call, t));
+        add_all(m, &out, 1, &t);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct signature params = params_of(m, f[i]), results = results_of(m, f[i]);
+        if (!match(call, names[i], "parameter", &params, &in,
+                   "residuals, then values like those of b") ||
+            !match(call, names[i], "result", &results, &out, "values like those of b"))
+            return false;
+    }
+    return set_results(call, &out);
+}
+
 bool infer_barrier(struct ir_infer *call)
 {
     call->n_out = call->n_in;

@@ -17,7 +17,8 @@
 
 #include "passes/nest.h"
 
-enum { ATTENTION_DEPTH = 128 }; // the longest rows of q, k and v
+enum { ATTENTION_DEPTH = 128 };         // the longest rows of q, k and v
+enum { ATTENTION_GRADIENT_DEPTH = 64 }; // the same of gradients
 
 struct attention {
     const struct nest_statement *loop;      // the par; its last axis is that of queries
@@ -35,5 +36,37 @@ struct attention {
 
 // Whether the nest is such a kernel, of half types whose rows are contiguous.
 bool attention_find(const struct nest *n, struct attention *out);
+
+// Its gradient: given that of y, dy, those of q, k and v, of a batch and all its queries and keys.
+//
+//     par b {
+//       map i {
+//         map j { fold d { q[b, i, d] * k[b, j, d] }    put score[j] }
+//         map j { fold c { dy[b, i, c] * v[b, j, c] }   put product[j] }
+//         the largest, the sum, weight[i, j] as above
+//         fold j { product[j] * weight }                -> delta
+//         map j { g(weight * (product[j] - delta))      put change[i, j] }
+//         map d { fold j { change[i, j] * k[b, j, d] }  put dq[b, i, d] }
+//       }
+//       map j {
+//         map c { fold i { weight[i, j] * dy[b, i, c] }  put dv[b, j, c] }
+//         map d { fold i { change[i, j] * q[b, i, d] }   put dk[b, j, d] }
+//       }
+//     }
+//
+// g is what f makes of a change, number by number; weights and changes are rounded to the half type.
+struct attention_gradient {
+    struct attention a; // of f, q, k and v; the query is an axis of `rows`; no put
+    const struct nest_statement *rows, *dy; // the map over queries; the load of dy by `product`
+    nest_id product;                        // buffer
+    nest_id given, change;                  // values: weight * (product - delta), and g of it
+    nest_id change_key;                     // the axis of keys where they are
+    const struct nest_statement *dq, *dk, *dv; // puts
+    nest_id dq_column, dk_column, dv_column;   // axes
+    nest_id result_key;                        // of dk and dv
+};
+
+// Whether the nest is such a kernel, as above.
+bool attention_find_gradient(const struct nest *n, struct attention_gradient *out);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/attention.h"
+#include "passes/attention_internal.h"
 
 struct finder {
     const struct nest *nest;
@@ -12,7 +12,7 @@ static const struct nest_statement *statement(const struct nest *n, nest_id id)
     return &n->statements.at[id];
 }
 
-static const struct nest_statement *made_by(const struct nest *n, nest_id value)
+const struct nest_statement *attention_made_by(const struct nest *n, nest_id value)
 {
     return statement(n, n->values.at[value].statement);
 }
@@ -22,9 +22,9 @@ static bool is_op(const struct nest_statement *s, enum ir_op op)
     return s->kind == NEST_OP && s->op == op;
 }
 
-static nest_id without_convert(const struct nest *n, nest_id value)
+nest_id attention_without_convert(const struct nest *n, nest_id value)
 {
-    const struct nest_statement *s = made_by(n, value);
+    const struct nest_statement *s = attention_made_by(n, value);
     return is_op(s, IR_convert) ? s->in[0] : value;
 }
 
@@ -60,7 +60,7 @@ static bool is_fold_of(const struct nest_statement *s, enum ir_op op)
 }
 
 // The put of a local that loads read at the place they are at, or NULL.
-static const struct nest_statement *put_of(const struct nest *n, nest_id buffer)
+const struct nest_statement *attention_put_of(const struct nest *n, nest_id buffer)
 {
     const struct nest_statement *put = NULL;
     for (uint32_t i = 0; i < n->statements.count; i++) {
@@ -80,30 +80,25 @@ static bool is_place(const struct nest_index *x, nest_id axis)
            x->terms[0].factor == 1;
 }
 
-// A value, where the axis of keys has a name that differs from loop to loop.
-struct named {
-    nest_id value, axis;
-};
-
-// What a row of the point was made of, through any number of rows.
-static struct named without_rows(const struct nest *n, nest_id score, struct named v)
+struct attention_named attention_without_rows(const struct nest *n, nest_id score,
+                                              struct attention_named v)
 {
     for (int depth = 0; depth < 8; depth++) {
-        const struct nest_statement *load = made_by(n, v.value);
+        const struct nest_statement *load = attention_made_by(n, v.value);
         if (load->kind != NEST_LOAD || load->buffer == score || load->guard != NEST_NONE ||
             n->buffers.at[load->buffer].role != NEST_LOCAL || !is_place(&load->index, v.axis))
             return v;
-        const struct nest_statement *put = put_of(n, load->buffer);
+        const struct nest_statement *put = attention_put_of(n, load->buffer);
         if (!put || put->op || put->guard != NEST_NONE || put->index.count != 1 ||
             put->index.terms[0].is_value || !is_place(&put->index, put->index.terms[0].id))
             return v;
-        v = (struct named){put->in[0], put->index.terms[0].id};
+        v = (struct attention_named){put->in[0], put->index.terms[0].id};
     }
     return v;
 }
 
-static bool same_index(const struct nest_index *a, nest_id of_a, const struct nest_index *b,
-                       nest_id of_b)
+bool attention_same_index(const struct nest_index *a, nest_id of_a, const struct nest_index *b,
+                          nest_id of_b)
 {
     if (a->constant != b->constant || a->count != b->count ||
         nest_index_factor(a, of_a) != nest_index_factor(b, of_b))
@@ -116,22 +111,25 @@ static bool same_index(const struct nest_index *a, nest_id of_a, const struct ne
     return true;
 }
 
-static bool same_value(const struct nest *n, nest_id score, struct named a, struct named b)
+static bool same_value(const struct nest *n, nest_id score, struct attention_named a,
+                       struct attention_named b)
 {
-    a = without_rows(n, score, a);
-    b = without_rows(n, score, b);
+    a = attention_without_rows(n, score, a);
+    b = attention_without_rows(n, score, b);
     if (a.value == b.value)
-        return a.axis == b.axis || made_by(n, a.value)->kind != NEST_LOAD;
-    const struct nest_statement *x = made_by(n, a.value), *y = made_by(n, b.value);
+        return a.axis == b.axis || attention_made_by(n, a.value)->kind != NEST_LOAD;
+    const struct nest_statement *x = attention_made_by(n, a.value),
+                                *y = attention_made_by(n, b.value);
     if (x->kind != y->kind || x->op != y->op || x->dtype != y->dtype || x->n_in != y->n_in ||
         x->n_results != 1 || x->bits[0] != y->bits[0] || x->bits[1] != y->bits[1])
         return false;
     if (x->kind == NEST_LOAD || x->kind == NEST_INDEX)
         return (x->kind == NEST_INDEX || x->buffer == y->buffer) && x->guard == NEST_NONE &&
-               y->guard == NEST_NONE && same_index(&x->index, a.axis, &y->index, b.axis);
+               y->guard == NEST_NONE &&
+               attention_same_index(&x->index, a.axis, &y->index, b.axis);
     for (uint32_t i = 0; x->kind == NEST_OP && i < x->n_in; i++)
-        if (!same_value(n, score, (struct named){x->in[i], a.axis},
-                        (struct named){y->in[i], b.axis}))
+        if (!same_value(n, score, (struct attention_named){x->in[i], a.axis},
+                        (struct attention_named){y->in[i], b.axis}))
             return false;
     return x->kind == NEST_OP || x->kind == NEST_CONST;
 }
@@ -139,13 +137,14 @@ static bool same_value(const struct nest *n, nest_id score, struct named a, stru
 // ---- The parts
 
 // fold { a[...] * b[...] }, from half types that are contiguous along an axis.
-static bool find_product(const struct nest *n, const struct nest_statement *fold,
-                         const struct nest_statement *loads[2])
+bool attention_find_product(const struct nest *n, const struct nest_statement *fold,
+                            const struct nest_statement *loads[2])
 {
     if (!is_fold_of(fold, IR_fma) || fold->combines[0].dtype != JOT_F32)
         return false;
     for (int i = 0; i < 2; i++) {
-        loads[i] = made_by(n, without_convert(n, fold->combines[0].value[i]));
+        loads[i] =
+            attention_made_by(n, attention_without_convert(n, fold->combines[0].value[i]));
         if (loads[i]->kind != NEST_LOAD || loads[i]->guard != NEST_NONE ||
             !dtype_is_half(loads[i]->dtype))
             return false;
@@ -163,7 +162,7 @@ static bool find_scores(struct finder *f, struct attention *a)
         return false;
     const struct nest_statement *fold = statement(f->nest, b->statements.at[0]),
                                 *put = statement(f->nest, b->statements.at[1]);
-    if (!find_product(f->nest, fold, loads) || put->kind != NEST_PUT || put->op ||
+    if (!attention_find_product(f->nest, fold, loads) || put->kind != NEST_PUT || put->op ||
         put->in[0] != fold->result || !is_place(&put->index, map->axes[0]))
         return false;
     a->q = loads[0];
@@ -179,7 +178,7 @@ static bool find_scores(struct finder *f, struct attention *a)
 }
 
 // Only scalars, puts of rows, and the yield; no place of a load is a value.
-static bool is_straight(const struct nest *n, const struct nest_statement *loop)
+bool attention_is_straight(const struct nest *n, const struct nest_statement *loop)
 {
     const struct nest_block *b = &n->blocks.at[loop->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
@@ -194,7 +193,7 @@ static bool is_straight(const struct nest *n, const struct nest_statement *loop)
 }
 
 // Of locals the fold of the largest reads the scores alone, at their place.
-static bool reads_scores_only(const struct nest *n, const struct attention *a)
+bool attention_reads_scores_only(const struct nest *n, const struct attention *a)
 {
     const struct nest_block *b = &n->blocks.at[a->largest->body];
     for (uint32_t i = 0; i < b->statements.count; i++) {
@@ -207,17 +206,19 @@ static bool reads_scores_only(const struct nest *n, const struct attention *a)
 }
 
 // exp(f - largest) along the axis.
-static bool is_term(const struct nest *n, const struct attention *a, struct named v)
+bool attention_is_term(const struct nest *n, const struct attention *a,
+                       struct attention_named v)
 {
-    v = without_rows(n, a->score, v);
-    const struct nest_statement *e = made_by(n, v.value);
+    v = attention_without_rows(n, a->score, v);
+    const struct nest_statement *e = attention_made_by(n, v.value);
     if (!is_op(e, IR_exp))
         return false;
-    struct named x = without_rows(n, a->score, (struct named){e->in[0], v.axis});
-    const struct nest_statement *sub = made_by(n, x.value);
+    struct attention_named x =
+        attention_without_rows(n, a->score, (struct attention_named){e->in[0], v.axis});
+    const struct nest_statement *sub = attention_made_by(n, x.value);
     return is_op(sub, IR_sub) && sub->in[1] == a->largest->result &&
-           same_value(n, a->score, (struct named){sub->in[0], x.axis},
-                      (struct named){a->value, a->key});
+           same_value(n, a->score, (struct attention_named){sub->in[0], x.axis},
+                      (struct attention_named){a->value, a->key});
 }
 
 static bool find_softmax(struct finder *f, struct attention *a, nest_id *out_weight)
@@ -227,19 +228,22 @@ static bool find_softmax(struct finder *f, struct attention *a, nest_id *out_wei
     const struct nest_statement *sum = next_loop(f, NEST_FOLD), *map = next_loop(f, NEST_MAP);
     if (!is_fold_of(a->largest, IR_reduce_max) || !is_fold_of(sum, IR_reduce_sum) || !map ||
         a->largest->combines[0].dtype != JOT_F32 || sum->combines[0].dtype != JOT_F32 ||
-        !is_straight(n, a->largest) || !is_straight(n, sum) || !is_straight(n, map))
+        !attention_is_straight(n, a->largest) || !attention_is_straight(n, sum) ||
+        !attention_is_straight(n, map))
         return false;
     a->key = a->largest->axes[0];
     a->value = a->largest->combines[0].value[0];
     const struct nest_statement *put = last_of(n, map->body);
-    if (!reads_scores_only(n, a) || put->kind != NEST_PUT ||
+    if (!attention_reads_scores_only(n, a) || put->kind != NEST_PUT ||
         !is_place(&put->index, map->axes[0]))
         return false;
     *out_weight = put->buffer;
-    const struct nest_statement *div = made_by(n, without_convert(n, put->in[0]));
+    const struct nest_statement *div =
+        attention_made_by(n, attention_without_convert(n, put->in[0]));
     return is_op(div, IR_div) && div->in[1] == sum->result &&
-           is_term(n, a, (struct named){sum->combines[0].value[0], sum->axes[0]}) &&
-           is_term(n, a, (struct named){div->in[0], map->axes[0]});
+           attention_is_term(
+               n, a, (struct attention_named){sum->combines[0].value[0], sum->axes[0]}) &&
+           attention_is_term(n, a, (struct attention_named){div->in[0], map->axes[0]});
 }
 
 static bool find_result(struct finder *f, struct attention *a, nest_id weight)
@@ -251,8 +255,9 @@ static bool find_result(struct finder *f, struct attention *a, nest_id weight)
     a->put = last_of(n, map->body);
     if (a->put->kind != NEST_PUT || a->put->op || a->put->guard != NEST_NONE)
         return false;
-    const struct nest_statement *fold = made_by(n, without_convert(n, a->put->in[0]));
-    if (!find_product(n, fold, loads) || loads[0]->buffer != weight ||
+    const struct nest_statement *fold =
+        attention_made_by(n, attention_without_convert(n, a->put->in[0]));
+    if (!attention_find_product(n, fold, loads) || loads[0]->buffer != weight ||
         !is_place(&loads[0]->index, fold->axes[0]))
         return false;
     a->v = loads[1];
@@ -264,7 +269,7 @@ static bool find_result(struct finder *f, struct attention *a, nest_id weight)
 }
 
 // Rows begin at multiples of 16 bytes, as long as the memory does.
-static bool is_even(const struct nest *n, const struct nest_statement *s, nest_id along)
+bool attention_is_even(const struct nest *n, const struct nest_statement *s, nest_id along)
 {
     if (s->index.constant % 8 || n->axes.at[along].extent % 8 ||
         n->axes.at[along].extent > ATTENTION_DEPTH)
@@ -286,6 +291,8 @@ bool attention_find(const struct nest *n, struct attention *out)
     return find_scores(&f, out) && find_softmax(&f, out, &weight) &&
            find_result(&f, out, weight) && out->q->dtype == out->v->dtype &&
            n->buffers.at[out->put->buffer].dtype == out->q->dtype &&
-           is_even(n, out->q, out->depth) && is_even(n, out->k, out->depth) &&
-           is_even(n, out->v, out->column) && is_even(n, out->put, out->column);
+           attention_is_even(n, out->q, out->depth) &&
+           attention_is_even(n, out->k, out->depth) &&
+           attention_is_even(n, out->v, out->column) &&
+           attention_is_even(n, out->put, out->column);
 }

@@ -226,6 +226,20 @@ bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t 
     return true;
 }
 
+bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m)
+{
+    if (p->memories.at[m].place != NEST_TEMPORARY)
+        return false;
+    for (uint32_t k = 0; k < p->memories.count; k++)
+        if (k != m && shows(p, k, m))
+            return false;
+    for (uint32_t j = 0; j < p->steps.count; j++)
+        for (uint32_t k = 0; k < p->steps.at[j].n_memories; k++)
+            if (j != i && p->steps.at[j].memories[k] == m)
+                return false;
+    return true;
+}
+
 uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m)
 {
     uint32_t reader = UINT32_MAX;

@@ -23,12 +23,14 @@ uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list 
 bool node_is_update(const struct ir_node *n);
 // A loop, a branch, an effect, a routine: a step or several.
 bool node_is_steps(const struct ir_node *n);
-// Finds what is read of values that are written over.
-void group_find_old(struct schedule *s);
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l);
 void group_store_steps(struct schedule *s, const struct ir_node *n);
 // false, and nothing is done, when it is none that the library or the loop makes.
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
+
+// group_old.c
+// Marks what is read of values that are written over and has to be stored before (is_old).
+void group_find_old(struct schedule *s);
 
 #endif

@@ -8,48 +8,6 @@ bool node_is_update(const struct ir_node *n)
     return ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
 }
 
-// Marks the values that are computed from v.
-static void find_computed(const struct ir_graph *g, ir_id v, bool *is_computed)
-{
-    memset(is_computed, 0, g->values.count * sizeof *is_computed);
-    is_computed[v] = true;
-    for (uint32_t at = g->values.at[v].node; at < g->nodes.count; at++) {
-        const struct ir_node *n = &g->nodes.at[at];
-        bool is_any = false;
-        for (uint32_t i = 0; i < n->n_in && !is_any; i++)
-            is_any = is_computed[ir_operand(g, n, i)];
-        for (uint32_t k = 0; is_any && k < n->n_out; k++)
-            is_computed[n->out + k] = true;
-    }
-}
-
-// Finds values of x, without those of v, that are read by what v is made of or is computed from it.
-static void find_old_of(struct schedule *s, ir_id x, ir_id v, bool *of_old, bool *of_new)
-{
-    const struct ir_graph *g = s->g;
-    find_computed(g, x, of_old);
-    find_computed(g, v, of_new);
-    for (uint32_t at = g->values.at[v].node; at < g->nodes.count; at++) {
-        const struct ir_node *n = &g->nodes.at[at];
-        for (uint32_t i = 0; n->n_out && of_new[n->out] && i < n->n_in; i++) {
-            ir_id y = ir_operand(g, n, i);
-            s->is_old[y] |= y != x && of_old[y] && !of_new[y] && y >= g->n_params &&
-                            value_count(s, y) < value_count(s, x);
-        }
-    }
-}
-
-void group_find_old(struct schedule *s)
-{
-    bool *of_old = arena_array(s->scratch, bool, s->g->values.count + 1);
-    bool *of_new = arena_array(s->scratch, bool, s->g->values.count + 1);
-    for (ir_id v = s->g->n_params; v < s->g->values.count; v++) {
-        ir_id x = schedule_overwritten(s->g, v);
-        if (x != IR_NONE && s->uses[x] > 1 && schedule_may_die(s, x) && !s->is_output[x])
-            find_old_of(s, x, v, of_old, of_new);
-    }
-}
-
 // A kernel that changes the operand where it is.
 void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
 {

@@ -5,11 +5,12 @@
 //     y = select (broadcast p) a b                       becomes   y = scatter(c, k, select p c[k] v)
 //
 // where p has an element for each lane: the work is that of the updates, not of the array, which may
-// stay where it is.  What is kept is written again or has -0 added or is multiplied by 1, so no bit
+// stay where it is.  A branch that all lanes take alike is such an update, of updates in its cases.  What is kept is written again or has -0 added or is multiplied by 1, so no bit
 // changes but those of a NaN.
+#include "ir/control.h"
 #include "ir/indexing.h"
+#include "passes/body.h"
 #include "passes/rules/rules.h"
-#include "passes/transform.h"
 
 #include <math.h>
 
@@ -28,24 +29,56 @@ struct masker {
     int64_t axes[IR_MAX_RANK]; // of the array, by axis of the mask
 };
 
+// An update, or a cond of which one result is an operand that its cases update.
+struct link {
+    const struct ir_node *n;
+    uint32_t result, operand;
+};
+
 struct chain {
-    const struct ir_node *update[MOST_UPDATES]; // the last one first
+    struct link at[MOST_UPDATES]; // the last one first
     int count;
     ir_id base;
 };
+
+static bool find_updated(const struct ir_graph *g, struct link *l);
 
 // The updates that v is the last of, none of which anything else reads.
 static struct chain chain_of(const struct ir_graph *g, const uint32_t *uses, ir_id v)
 {
     struct chain c = {.base = v};
-    for (const struct ir_node *n = ir_node_of(g, v);
-         ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE && uses[c.base] == 1 &&
-         c.count < MOST_UPDATES;
-         n = ir_node_of(g, c.base)) {
-        c.update[c.count++] = n;
-        c.base = ir_operand(g, n, 0);
+    while (uses[c.base] == 1 && c.count < MOST_UPDATES) {
+        struct link l = {.n = ir_node_of(g, c.base)};
+        l.result = c.base - l.n->out;
+        if (!find_updated(g, &l))
+            break;
+        c.at[c.count++] = l;
+        c.base = ir_operand(g, l.n, l.operand);
     }
     return c;
+}
+
+static struct chain chain_of_case(const struct ir_graph *body, uint32_t result)
+{
+    return chain_of(body, pass_count_uses(body->module, body), body->outputs.at[result]);
+}
+
+// The operand that is updated; false when there is none.
+static bool find_updated(const struct ir_graph *g, struct link *l)
+{
+    const int64_t *bodies;
+    if (ir_op_class((enum ir_op)l->n->op) == IR_CLASS_UPDATE)
+        return true;
+    if (l->n->op != IR_cond || ir_has_effect(g, l->n))
+        return false;
+    for (int i = ir_bodies_of(l->n, &bodies); i-- > 0;) {
+        const struct ir_graph *body = ir_body(g, l->n, i);
+        ir_id base = chain_of_case(body, l->result).base;
+        if (base >= body->n_params || (l->operand && l->operand != base + 1))
+            return false;
+        l->operand = base + 1;
+    }
+    return true;
 }
 
 static bool is_slice(const struct ir_node *n) { return n->op == IR_dynamic_update_slice; }
@@ -70,7 +103,7 @@ static int axis_of_update(const struct masker *k, const struct ir_node *n, int a
 }
 
 // Whether the update is a small one, and each part of it of one lane.
-static bool may_mask(const struct masker *k, const struct ir_node *n)
+static bool may_mask_update(const struct masker *k, const struct ir_node *n)
 {
     const struct ir_module *m = k->b->module;
     struct ir_type x = ir_type_of(k->g, n->out);
@@ -85,6 +118,24 @@ static bool may_mask(const struct masker *k, const struct ir_node *n)
     return !(is_product && dtype_is_complex(ir_dtype(x))) &&
            ir_count(m, ir_type_of(k->g, ir_operand(k->g, n, number_of_update(n)))) <=
                ir_count(m, x) / LEAST_SHARE;
+}
+
+static bool may_mask(const struct masker *k, const struct chain *c)
+{
+    bool may = true;
+    for (int i = 0; i < c->count && may; i++) {
+        const struct link *l = &c->at[i];
+        const int64_t *bodies;
+        if (l->n->op != IR_cond)
+            may = may_mask_update(k, l->n);
+        for (int j = l->n->op == IR_cond ? ir_bodies_of(l->n, &bodies) : 0; j-- > 0 && may;) {
+            struct masker in = *k;
+            in.g = ir_body(k->g, l->n, j);
+            struct chain of_case = chain_of_case(in.g, l->result);
+            may = may_mask(&in, &of_case);
+        }
+    }
+    return may;
 }
 
 // The largest or the least there is, of type t.
@@ -133,6 +184,61 @@ static ir_id update_some(const struct masker *k, const struct ir_node *n, ir_id 
     return ir_build(k->b, (enum ir_op)n->op, (int)n->n_in, in, n->attrs);
 }
 
+static ir_id update_all(const struct masker *k, const struct chain *c, ir_id x, bool wanted);
+
+// One case of a cond: of its operands, the mask, and what is to be updated where that is not the
+// operand itself.
+static uint32_t masked_case(const struct masker *k, const struct link *l, int i,
+                            struct ir_type mask, bool is_other, bool wanted)
+{
+    struct ir_module *m = k->b->module;
+    const struct ir_graph *g = ir_body(k->g, l->n, i);
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ALL);
+    struct masker in = *k;
+    ir_id *map = pass_no_values(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    in.b = &b;
+    in.g = g;
+    in.map = map;
+    in.mask = ir_param(&b, mask);
+    ir_id x = is_other ? ir_param(&b, ir_type_of(g, l->operand - 1)) : map[l->operand - 1];
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++)
+        pass_copy_node(&b, g, &g->nodes.at[at], map);
+    struct chain c = chain_of_case(g, l->result);
+    ir_output(&b, update_all(&in, &c, x, wanted));
+    return ir_finish_function(&b);
+}
+
+// The one result of the cond that is wanted, made of x where the mask is `wanted`.
+static ir_id update_in_cases(const struct masker *k, const struct link *l, ir_id x, bool wanted)
+{
+    struct ir_module *m = k->b->module;
+    const int64_t *bodies;
+    int count = ir_bodies_of(l->n, &bodies);
+    uint32_t *made = arena_array(m->arena, uint32_t, count + 1), n = l->n->n_in;
+    ir_id *in = pass_no_values(m, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        in[i] = k->map[ir_operand(k->g, l->n, i)];
+    in[n] = k->mask;
+    in[n + 1] = x;
+    bool is_other = x != in[l->operand];
+    for (int i = 0; i < count; i++) {
+        made[i] = masked_case(k, l, i, ir_type_in(k->b, k->mask), is_other, wanted);
+        if (made[i] == IR_NONE)
+            return IR_NONE;
+    }
+    k->b->where = l->n->where;
+    return ir_cond(k->b, count, made, (int)n + 1 + is_other, in);
+}
+
+static ir_id update_all(const struct masker *k, const struct chain *c, ir_id x, bool wanted)
+{
+    for (int i = c->count; i-- > 0 && x != IR_NONE;)
+        x = c->at[i].n->op == IR_cond ? update_in_cases(k, &c->at[i], x, wanted)
+                                      : update_some(k, c->at[i].n, x, wanted);
+    return x;
+}
+
 // The mask of lanes that p, which chooses between arrays of type t, repeats along all other axes.
 static bool find_mask(struct masker *k, ir_id p, struct ir_type t)
 {
@@ -171,16 +277,7 @@ ir_id pass_mask_updates(struct ir_builder *b, const struct ir_graph *g, const ui
     if (yes.base != no.base || yes.count + no.count == 0 ||
         !find_mask(&k, map[ir_operand(g, n, 0)], ir_type_of(g, n->out)))
         return IR_NONE;
-    for (int i = 0; i < yes.count; i++)
-        if (!may_mask(&k, yes.update[i]))
-            return IR_NONE;
-    for (int i = 0; i < no.count; i++)
-        if (!may_mask(&k, no.update[i]))
-            return IR_NONE;
-    ir_id x = map[yes.base];
-    for (int i = yes.count; i-- > 0;)
-        x = update_some(&k, yes.update[i], x, true);
-    for (int i = no.count; i-- > 0;)
-        x = update_some(&k, no.update[i], x, false);
-    return x;
+    if (!may_mask(&k, &yes) || !may_mask(&k, &no))
+        return IR_NONE;
+    return update_all(&k, &no, update_all(&k, &yes, map[yes.base], true), false);
 }

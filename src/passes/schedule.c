@@ -13,6 +13,8 @@
 #include "passes/points.h"
 #include "passes/transform.h"
 
+#include <string.h>
+
 #define LEAST_ACCUMULATION 1024 // numbers that are not worth a kernel of their own
 
 // ---- Calls
@@ -447,6 +449,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
     g = pass_expand(without_calls(g, options));
     if (!g)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
+    g = schedule_without_shapes(g);
     if (options->no_accumulation && !options->separate && !options->no_gemm &&
         count_products(g) >= POINTS_LEAST_LAYERS) {
         struct schedule_options with = *options;
@@ -506,6 +509,17 @@ static void print_gpu_loops(struct strbuf *s, const struct nest_program *p)
     }
 }
 
+// Whether a GPU takes the routine down in a graph, where it has the library for it.
+static bool is_recorded(const char *routine)
+{
+#define ROUTINE(name, recorded)                                                                \
+    if (!strcmp(routine, #name))                                                               \
+        return recorded;
+#include "base/gpu_routines.def"
+#undef ROUTINE
+    return false;
+}
+
 // Why the host has a part in step i of a GPU, or NULL.
 static const char *part_of_host(const struct nest_step *t)
 {
@@ -517,7 +531,7 @@ static const char *part_of_host(const struct nest_step *t)
     case NEST_STEP_CHECK:
         return "the host reads flags";
     case NEST_STEP_LIBRARY:
-        return t->text;
+        return is_recorded(t->text) ? NULL : t->text;
     case NEST_STEP_CALLBACK:
         return "a function of the user's";
     default:

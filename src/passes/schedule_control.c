@@ -125,6 +125,21 @@ static bool write_over(struct carries *c, uint32_t first, uint32_t k, uint32_t j
     return c->is_passed[j] = true;
 }
 
+// The same for what begins as a copy of a carry, over that one: the copy goes.
+static bool write_over_copied(struct carries *c, uint32_t first, uint32_t k)
+{
+    const struct nest_program *p = c->s->program;
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_COPY || t->memories[0] != c->out[k])
+            continue;
+        for (uint32_t j = 0; j < c->count; j++)
+            if (t->memories[1] == c->in[j])
+                return write_over(c, first, k, j);
+    }
+    return false;
+}
+
 // Finds where the content of each slot comes from.
 static void match_slots(struct carries *c, uint32_t first)
 {
@@ -135,6 +150,8 @@ static void match_slots(struct carries *c, uint32_t first)
             is_found[k] = true;
             schedule_remove_step(c->s->program, step);
         }
+    for (uint32_t k = 0; k < c->count; k++)
+        is_found[k] = is_found[k] || write_over_copied(c, first, k);
     for (uint32_t k = 0; k < c->count; k++)
         is_found[k] = is_found[k] || write_over(c, first, k, k);
     for (uint32_t k = 0; k < c->count; k++)

@@ -296,6 +296,11 @@ void schedule_remove_step(struct nest_program *p, uint32_t i);
 // Drops memories that no step uses, and numbers views after what they show.
 void schedule_sort_memories(struct nest_program *p);
 
+// ---- Shapes (schedule_shapes.c)
+
+// g, whose inputs and outputs have the shapes that loops and updates see them in.
+const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
+
 // ---- Effects (schedule_effect.c)
 
 // The step of a node without a body, the one of the group.
@@ -325,6 +330,8 @@ void epilogue_products(struct nest_program *p);
 // The one step besides i that uses memory m, a temporary, in straight steps behind it, which leave
 // what step i reads as it is; UINT32_MAX when there is none.
 uint32_t schedule_find_reader(const struct nest_program *p, uint32_t i, uint32_t m);
+// Whether m is a temporary that no step but i uses.
+bool schedule_is_unread(const struct nest_program *p, uint32_t i, uint32_t m);
 // Whether the steps between i and end are straight and leave what step i reads as it is.
 bool schedule_keeps_operands(const struct nest_program *p, uint32_t i, uint32_t end);
 // Drops kernels that no step runs any more.
@@ -332,8 +339,10 @@ void schedule_drop_nests(struct nest_program *p);
 
 // ---- Attention (attention.c)
 
-// Two products and the softmax between them become one kernel.
+// Two products and the softmax between them become one kernel, and so does its gradient.
 void attention_join(struct nest_program *p);
+// The gradients alone (attention_gradient.c).
+void attention_join_gradients(struct nest_program *p);
 
 // ---- Layouts (layout.c)
 

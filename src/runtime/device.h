@@ -14,6 +14,7 @@ struct rt_bound_step;
 struct rt_segment;
 struct rt_while;
 struct rt_raw_kernel;
+struct rt_routine_call;
 
 // What a kind of device can do.  Work that is handed over runs in the order of the calls of a
 // thread, and by what other threads hand over later; only `download` and `wait` wait for it.
@@ -63,6 +64,11 @@ struct rt_device_type {
     // A loop that a test ends, while a segment is taken down; not done: step by step.
     jot_status (*take_while)(const struct rt_program *program, struct rt_instance *instance,
                              const struct rt_while *loop, bool *out_done);
+    // Around what follows, one of it for each step.  May be NULL.
+    jot_status (*begin_step)(const struct rt_program *program,
+                             const struct rt_instance *instance,
+                             const struct rt_bound_step *step);
+    jot_status (*end_step)(const struct rt_program *program, const struct rt_bound_step *step);
     jot_status (*kernel)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);
     // Callbacks that are kernels of the user's; NULL where they are called like others.
@@ -70,6 +76,13 @@ struct rt_device_type {
                            struct rt_bound_step *step);
     jot_status (*raw)(const struct rt_program *program, const struct rt_instance *instance,
                       const struct rt_bound_step *step);
+    // Routines: `bind_routine` sets is_native where the device has a form of its own, and is_recorded
+    // where segments may have that; `routine` runs it.  JOT_ERR_LIBRARY of that leaves the operands as
+    // they were: the routine runs on the host then.  Both may be NULL: all do.
+    jot_status (*bind_routine)(struct rt_program *program, const char *name,
+                               const struct rt_routine_call *call, struct rt_bound_step *step);
+    jot_status (*routine)(const struct rt_program *program, const struct rt_bound_step *step,
+                          void *const *operands);
     // A whole loop; leaves the trips that it made in the instance.
     jot_status (*phases)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);

@@ -40,6 +40,11 @@ static jot_status bind_routine(struct rt_program *p, const char *name, struct rt
                            name);
     if (s->param_count < 2 || s->params[1] < 0)
         return rt_routine_damaged(name);
+    JOT_TRY(s->routine->check(&c));
+    if (p->device->type->bind_routine)
+        JOT_TRY(p->device->type->bind_routine(p, name, &c, s));
+    if (s->is_native)
+        return JOT_OK;
     JOT_TRY(s->routine->bind(&c, &scratch));
     s->total = (int64_t)scratch;
     return JOT_OK;
@@ -59,6 +64,7 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
                                 .operand_count = from->operand_count,
                                 .target = from->target,
                                 .index = from->index,
+                                .read_only = from->read_only,
                                 .is_parallel = from->flags & RT_STEP_PARALLEL,
                                 .has_scratch = from->scratch_bytes > 0};
     switch ((enum rt_step_kind)from->kind) {
@@ -84,7 +90,7 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
         s->callback = &p->callbacks[from->index];
         if (!s->callback->kernel || !p->device->type->bind_raw)
             break;
-        s->is_raw = true;
+        s->is_native = true;
         return p->device->type->bind_raw(p, s->callback->kernel, s);
     case RT_STEP_CHECK:
         s->what = name;
@@ -176,6 +182,19 @@ static jot_status allocate(struct rt_program *p, size_t bytes, const char *what,
     return JOT_OK;
 }
 
+static jot_status find_segments(struct rt_program *p)
+{
+    bool *is_recorded = memory_allocate_zeroed(p->plan.step_count + 1);
+    if (!is_recorded)
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < p->plan.step_count; i++)
+        is_recorded[i] = p->steps[i].is_recorded;
+    jot_status status =
+        rt_segments_find(&p->plan, is_recorded, p->device->type->replay_least, &p->segments);
+    memory_release(is_recorded);
+    return status;
+}
+
 static jot_status load(struct rt_program *p, const void *object, size_t object_size,
                        const void *plan, size_t plan_size, const struct rt_callback *callbacks)
 {
@@ -202,9 +221,7 @@ static jot_status load(struct rt_program *p, const void *object, size_t object_s
     list_patches(p);
     for (uint32_t i = 0; i < p->plan.step_count; i++)
         JOT_TRY(bind_step(p, i));
-    if (p->device->type->replay)
-        JOT_TRY(rt_segments_find(&p->plan, p->device->type->replay_least, &p->segments));
-    return JOT_OK;
+    return p->device->type->replay ? find_segments(p) : JOT_OK;
 }
 
 jot_status rt_program_load(jot_device *device, const void *object, size_t object_size,
@@ -446,7 +463,10 @@ static jot_status run_here(const struct rt_program *p, const struct rt_bound_ste
 {
     if (s->kind == RT_STEP_LIBRARY) {
         struct rt_routine_call c = routine_call(p, s, operands);
-        return rt_routine_run(s->routine, &c, (size_t)s->total);
+        size_t scratch = (size_t)s->total;
+        if (s->is_native) // the device could not after all
+            JOT_TRY(s->routine->bind(&c, &scratch));
+        return rt_routine_run(s->routine, &c, scratch);
     }
     if (s->kind == RT_STEP_CHECK)
         return run_check(s, operands);
@@ -467,6 +487,14 @@ static jot_status run_on_host(const struct rt_program *p, const struct rt_bound_
         status = return_operands(p, s, operands, &m);
     close_mirror(&m);
     return status;
+}
+
+// By the device's form of it; on the host where that does not work.
+static jot_status run_routine(const struct rt_program *p, const struct rt_bound_step *s,
+                              void *const *operands)
+{
+    jot_status status = p->device->type->routine(p, s, operands);
+    return status == JOT_ERR_LIBRARY ? run_on_host(p, s, operands) : status;
 }
 
 // The loop whose first step is before *at begins, or is taken down as a whole.
@@ -494,6 +522,8 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
     const struct rt_device_type *on = p->device->type;
     const struct rt_bound_step *s = &p->steps[(*at)++];
     void *const *operands = instance->operands + s->operand_first;
+    if (on->begin_step)
+        JOT_TRY(on->begin_step(p, instance, s));
     switch ((enum rt_step_kind)s->kind) {
     case RT_STEP_KERNEL:
         JOT_TRY(on->kernel(p, instance, s));
@@ -533,16 +563,17 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
     case RT_STEP_LIBRARY:
     case RT_STEP_CALLBACK:
     case RT_STEP_CHECK:
-        if (s->is_raw) {
+        if (!s->is_native)
+            JOT_TRY(run_on_host(p, s, operands));
+        else if (s->kind == RT_STEP_LIBRARY)
+            JOT_TRY(run_routine(p, s, operands));
+        else
             JOT_TRY(on->raw(p, instance, s));
-            break;
-        }
-        JOT_TRY(run_on_host(p, s, operands));
         break;
     case RT_STEP_KIND_COUNT:
         break;
     }
-    return JOT_OK;
+    return on->end_step ? on->end_step(p, s) : JOT_OK;
 }
 
 jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *instance,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routines: what a plan calls by name to compute a step (RT_STEP_LIBRARY), from arrays to arrays.
 //
-// A routine is a row of host/routines.def and two functions in a file of host/.  A device may have some
-// of its own in a table like that; others run on the host, on copies of the operands.
+// A routine is a row of host/routines.def and three functions in a file of host/.  A device may have some
+// of its own (base/gpu_routines.def); others run on the host, on copies of the operands.
 //
 // Thread-safety: a routine may run in several threads at once.
 #ifndef RUNTIME_ROUTINE_H
@@ -25,14 +25,18 @@ struct rt_routine_call {
 
 struct rt_routine {
     const char *name;
-    // Called once when a program is loaded: JOT_ERR_IO for params or sizes that are not the routine's,
-    // JOT_ERR_LIBRARY for a library that is not there.  Sets the scratch that each worker needs.
+    // Called once when a program is loaded, wherever it is to run: JOT_ERR_IO for params or sizes that
+    // are not the routine's.
+    jot_status (*check)(const struct rt_routine_call *call);
+    // Called once when it is to run on the host: JOT_ERR_LIBRARY for a library that is not there.  Sets
+    // the scratch that each worker needs.
     jot_status (*bind)(const struct rt_routine_call *call, size_t *out_scratch_bytes);
     jot_status (*run)(const struct rt_routine_call *call);
 };
 
-// host_<name>_bind and host_<name>, by the rows of the table.
+// host_<name>_check, host_<name>_bind and host_<name>, by the rows of the table.
 #define ROUTINE(name)                                                                          \
+    jot_status host_##name##_check(const struct rt_routine_call *call);                        \
     jot_status host_##name##_bind(const struct rt_routine_call *call, size_t *out_scratch);    \
     jot_status host_##name(const struct rt_routine_call *call);
 #include "runtime/host/routines.def"

@@ -6,19 +6,26 @@
 
 #define NONE UINT32_MAX
 
-static bool is_single(const struct rt_step *s)
+// A plan, and for each step whether it is a routine that the device records.
+struct steps {
+    const struct rt_plan *plan;
+    const bool *is_recorded;
+};
+
+static bool is_single(const struct steps *all, uint32_t i)
 {
+    const struct rt_step *s = &all->plan->steps[i];
     return s->kind == RT_STEP_KERNEL || s->kind == RT_STEP_GEMM || s->kind == RT_STEP_COPY ||
-           s->kind == RT_STEP_CLEAR || s->kind == RT_STEP_PHASES;
+           s->kind == RT_STEP_CLEAR || s->kind == RT_STEP_PHASES || all->is_recorded[i];
 }
 
-static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *launches);
+static uint32_t end_of_unit(const struct steps *all, uint32_t i, uint64_t *launches);
 
 // The first step from `at` on that begins no unit.
-static uint32_t end_of_units(const struct rt_plan *plan, uint32_t at, uint64_t *launches)
+static uint32_t end_of_units(const struct steps *all, uint32_t at, uint64_t *launches)
 {
-    for (uint32_t next = at; next != NONE && next < plan->step_count;
-         next = end_of_unit(plan, at, launches))
+    for (uint32_t next = at; next != NONE && next < all->plan->step_count;
+         next = end_of_unit(all, at, launches))
         at = next;
     return at;
 }
@@ -60,17 +67,18 @@ static bool find_turns(const struct rt_plan *plan, uint32_t loop, struct rt_whil
 }
 
 // The loop at i that a test ends and that has no other end.
-static bool find_while(const struct rt_plan *plan, uint32_t i, struct rt_while *out,
+static bool find_while(const struct steps *all, uint32_t i, struct rt_while *out,
                        uint64_t *launches)
 {
+    const struct rt_plan *plan = all->plan;
     const struct rt_step *s = &plan->steps[i];
     uint64_t trip = 2;
     if (s->kind != RT_STEP_LOOP || s->total >= 0)
         return false;
-    struct rt_while w = {.first = i, .test = end_of_units(plan, i + 1, &trip)};
+    struct rt_while w = {.first = i, .test = end_of_units(all, i + 1, &trip)};
     if (w.test >= plan->step_count || plan->steps[w.test].kind != RT_STEP_JUMP_IFN)
         return false;
-    w.next = end_of_units(plan, w.test + 1, &trip);
+    w.next = end_of_units(all, w.test + 1, &trip);
     if (w.next >= plan->step_count || plan->steps[w.next].kind != RT_STEP_NEXT ||
         plan->steps[w.next].index != s->index || plan->steps[w.test].target != w.next + 1 ||
         !find_turns(plan, s->index, &w))
@@ -81,16 +89,17 @@ static bool find_while(const struct rt_plan *plan, uint32_t i, struct rt_while *
 }
 
 // Where the step or the whole loop at i ends, NONE when the host has a part in it.
-static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *launches)
+static uint32_t end_of_unit(const struct steps *all, uint32_t i, uint64_t *launches)
 {
+    const struct rt_plan *plan = all->plan;
     const struct rt_step *s = &plan->steps[i];
     struct rt_while w;
     uint64_t body = 0;
-    if (is_single(s)) {
+    if (is_single(all, i)) {
         *launches += 1;
         return i + 1;
     }
-    if (find_while(plan, i, &w, launches))
+    if (find_while(all, i, &w, launches))
         return w.end;
     if (s->kind != RT_STEP_LOOP || s->total < 0)
         return NONE;
@@ -102,7 +111,7 @@ static uint32_t end_of_unit(const struct rt_plan *plan, uint32_t i, uint64_t *la
             *launches += is_whole ? body * (uint64_t)s->total : 0;
             return is_whole ? at + 1 : NONE;
         }
-        at = end_of_unit(plan, at, &body);
+        at = end_of_unit(all, at, &body);
         if (at == NONE)
             return NONE;
     }
@@ -169,8 +178,10 @@ static jot_status add_segment(struct rt_segments *all, const struct rt_plan *pla
     return list_operands(plan, g);
 }
 
-jot_status rt_segments_find(const struct rt_plan *plan, uint32_t least, struct rt_segments *out)
+jot_status rt_segments_find(const struct rt_plan *plan, const bool *is_recorded, uint32_t least,
+                            struct rt_segments *out)
 {
+    const struct steps all = {plan, is_recorded};
     uint32_t n = plan->step_count;
     out->at = memory_allocate((n + 1) * sizeof *out->at);
     out->of_step = memory_allocate_zeroed((n + 1) * sizeof *out->of_step);
@@ -178,13 +189,13 @@ jot_status rt_segments_find(const struct rt_plan *plan, uint32_t least, struct r
     if (!out->at || !out->of_step || !out->whiles)
         return status_out_of_memory();
     for (uint32_t i = 0; i < n; i++)
-        find_while(plan, i, &out->whiles[i], &(uint64_t){0});
+        find_while(&all, i, &out->whiles[i], &(uint64_t){0});
     for (uint32_t i = 0; i < n;) {
         uint64_t launches = 0;
         uint32_t end = i;
         while (end < n && launches <= RT_GRAPH_MOST) {
             uint64_t more = launches;
-            uint32_t next = end_of_unit(plan, end, &more);
+            uint32_t next = end_of_unit(&all, end, &more);
             if (next == NONE || more > RT_GRAPH_MOST)
                 break;
             launches = more;

@@ -46,18 +46,21 @@ struct rt_bound_step {
         rt_kernel *kernel;          // on the host
         rt_loop *loop;              // on the host
         struct cuda_kernel *launch; // on a GPU
-        const struct rt_routine *routine;
         const struct rt_callback *callback;
-        struct cuda_raw *raw; // of a callback with is_raw
+        struct cuda_raw *raw;     // of a callback with is_native
+        struct cuda_routine *own; // of a library step with is_native
         const struct rt_gemm *gemm;
         struct cuda_product *product; // on a GPU, once it is bound
         const char *what;             // CHECK
     };
-    int64_t total, grain, chunks; // LIBRARY: total is the scratch of each worker
+    const struct rt_routine *routine; // of a library step
+    int64_t total, grain, chunks;     // LIBRARY: total is the scratch of each worker
     const int64_t *params;
-    uint32_t param_count, operand_first, operand_count, target, index;
+    uint32_t param_count, operand_first, operand_count, target, index, read_only;
     uint8_t kind;
-    bool is_parallel, has_scratch, is_raw;
+    bool is_parallel, has_scratch;
+    bool is_native;   // a routine or a callback that the device runs itself
+    bool is_recorded; // such a routine may be part of a segment
 };
 
 struct rt_program {

@@ -166,12 +166,8 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
     memcpy(out, types, sizeof *out * (size_t)n);
     if (t->kind != TRACE_VMAP)
         return true;
-    for (int i = 0, arg = 0, leaf = 0; i < n; i++, leaf++) {
-        while (arg < f->callee.n_args && leaf >= callee_leaves(&f->callee, arg)) {
-            arg++;
-            leaf = 0;
-        }
-        int axis = t->n && arg < t->n ? t->axis[arg] : 0;
+    for (int i = 0; i < n; i++) {
+        int axis = function_mapped_axis(f, level, i);
         if (axis == TRACE_AXIS_NONE)
             continue;
         int rank = types[i].rank, at = axis < 0 ? axis + rank : axis;
@@ -180,7 +176,8 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
             if (rank)
                 snprintf(axes, sizeof axes, "axes are %d to %d", -rank, rank - 1);
             jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE,
-                                 "argument %d of %s is %s: no axis %d: %s", arg, f->callee.name,
+                                 "argument %d of %s is %s: no axis %d: %s",
+                                 function_argument(f, level, i), f->callee.name,
                                  ir_type_text(m, types[i]), axis, axes),
                       t->where);
             return false;

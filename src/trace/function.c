@@ -203,6 +203,44 @@ int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *
     return n;
 }
 
+// Values in each argument that a map of f after `level` of its transforms sees: those of the C
+// function, then what jvp and vjp have put behind them.  Returns how many there are.
+static int argument_sizes(const jot_function *f, int level, int most, int *size)
+{
+    const jot_callee *c = &f->callee;
+    int n = 0;
+    for (int i = 0; i < c->n_args && n < most; i++)
+        size[n++] = callee_leaves(c, i);
+    for (int l = 1; l <= level; l++) {
+        const jot_transform *t = &f->transform[l - 1];
+        int before = n, added = t->kind == TRACE_JVP ? (t->n ? t->n : before) : 0;
+        bool has_results = l == 1 && c->result_leaves;
+        if (t->kind == TRACE_VJP)
+            added = has_results ? c->n_results : function_out(f, l - 1);
+        for (int i = 0; i < added && n < most; i++)
+            size[n++] = t->kind == TRACE_VJP ? (has_results ? c->result_leaves[i] : 1)
+                        : t->n               ? callee_leaves(c, t->axis[i])
+                                             : size[i];
+    }
+    return n;
+}
+
+int function_argument(const jot_function *f, int level, int i)
+{
+    int size[JOT_MAX_ARGUMENTS], arg = 0;
+    int n = argument_sizes(f, level - 1, JOT_MAX_ARGUMENTS, size);
+    for (; arg < n && i >= size[arg]; arg++)
+        i -= size[arg];
+    return arg;
+}
+
+int function_mapped_axis(const jot_function *f, int level, int i)
+{
+    const jot_transform *t = &f->transform[level - 1];
+    int arg = function_argument(f, level, i);
+    return arg < t->n ? t->axis[arg] : 0;
+}
+
 static int listed_leaves(const jot_function *f, int level, bool all_when_empty)
 {
     const jot_transform *t = &f->transform[level - 1];
@@ -287,20 +325,25 @@ static const char *rule_problem(const jot_function *f, char *text, size_t size)
 }
 
 static const char *transform_problem(const jot_function *f, const jot_transform *t, char *text,
-                                     size_t size)
+                                     size_t room)
 {
     const jot_callee *c = &f->callee;
     const char *name = trace_transform_names[t->kind];
     if (t->kind == TRACE_VMAP) {
-        if (t->n > 0 && t->n != c->n_args)
-            return snprintf(text, size, "%s: %s: %d axes for the %d arguments of %s", t->where,
-                            name, t->n, c->n_args, c->name),
-                   text;
-        return NULL;
+        int size[JOT_MAX_ARGUMENTS];
+        int all = argument_sizes(f, (int)(t - f->transform), JOT_MAX_ARGUMENTS, size);
+        char more[64] = "";
+        if (t->n == 0 || t->n == c->n_args || t->n == all)
+            return NULL;
+        if (all > c->n_args)
+            snprintf(more, sizeof more, ", or %d with tangents and cotangents", all);
+        return snprintf(text, room, "%s: %s: %d axes for the %d arguments of %s%s", t->where,
+                        name, t->n, c->n_args, c->name, more),
+               text;
     }
     for (int i = 0; i < t->n; i++)
         if (t->axis[i] < 0 || t->axis[i] >= c->n_args)
-            return snprintf(text, size, "%s: %s: no argument %d: %s takes %d (numbered from 0)",
+            return snprintf(text, room, "%s: %s: no argument %d: %s takes %d (numbered from 0)",
                             t->where, name, t->axis[i], c->name, c->n_args),
                    text;
     return NULL;

@@ -41,6 +41,12 @@ int function_out(const jot_function *f, int level);
 // number; with an empty list all arguments, or argument 0.
 int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *mask);
 
+// The argument that value i is of before transform `level`; what jvp and vjp put behind those of
+// the C function is numbered on.
+int function_argument(const jot_function *f, int level, int i);
+// The axis along which transform `level`, a map, maps value i, or TRACE_AXIS_NONE.
+int function_mapped_axis(const jot_function *f, int level, int i);
+
 // Calls the C function in the innermost trace, which is its own; out receives handles of it, errors
 // where it did not set them.
 void callee_call(const jot_callee *c, const jot_value *in, jot_value *out);

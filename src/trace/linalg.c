@@ -301,6 +301,44 @@ jot_value jot_solve(jot_value a, jot_value b)
     return drop_columns(is_vector, x);
 }
 
+// u^-1 l^-1 p: rows above the diagonal of l^-1 are zeros, of which the solve makes use, and the permutation p
+// would mix them.
+static jot_value invert(jot_value a)
+{
+    jot_lu_factors f = jot_lu_factor_at(a, NULL);
+    struct ir_triangular l = {.left = true, .lower = true, .unit_diagonal = true};
+    struct ir_triangular u = {.left = true};
+    jot_value x = guarded_triangular("jot_inv", f.lu, linalg_eye_like(f.lu), &l);
+    jot_value order =
+        jot_expand_dims_axes(inverse_order(f.permutation), (const int[]){-2, JOT_END});
+    return jot_take_along_axis_mode(guarded_triangular("jot_inv", f.lu, x, &u), order, -1,
+                                    JOT_INDEX_PROMISE);
+}
+
+static void inv_body(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = invert(in[0]);
+}
+
+// (a, da) -> -a^-1 da a^-1
+static void inv_rule(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    jot_value x = invert(in[0]);
+    out[0] = jot_neg(jot_matmul(x, jot_matmul(in[1], x)));
+}
+
+jot_value jot_inv(jot_value a)
+{
+    jot_value out;
+    a = linalg_matrix("jot_inv", a, true);
+    if (trace_is_error(a))
+        return a;
+    linalg_apply("jot_inv", inv_body, inv_rule, 1, &a, 1, &out);
+    return out;
+}
+
 static jot_value tridiagonal(jot_value dl, jot_value d, jot_value du, jot_value b)
 {
     const char *name = "jot_tridiagonal_solve";

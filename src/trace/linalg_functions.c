@@ -10,12 +10,6 @@ static const int last[] = {-1, JOT_END};
 
 static jot_value number(double x) { return jot_from_double(x); }
 
-jot_value jot_inv(jot_value a)
-{
-    a = linalg_matrix("jot_inv", a, true);
-    return trace_is_error(a) ? a : jot_solve(a, linalg_eye_like(a));
-}
-
 // ---- Determinants ----
 
 // 1 or -1, as rows were swapped an even or odd number of times.

@@ -77,13 +77,30 @@ static jot_array *array_of_number(const struct trace *t, const struct trace_hidd
                           (const int64_t[]){JOT_END});
 }
 
-// The array that the value of the graph stands for already, or NULL.
-static jot_array *known_array(const struct trace *t, ir_id id)
+// What the value of the graph is an input by, or NULL.
+static struct trace_hidden *find_hidden(const struct trace *t, ir_id id)
 {
     for (uint32_t i = 0; i < t->hidden.count; i++)
         if (t->hidden.at[i].id == id)
-            return t->hidden.at[i].array;
+            return &t->hidden.at[i];
     return NULL;
+}
+
+// The array that it stands for already, or NULL.
+static jot_array *known_array(const struct trace *t, ir_id id)
+{
+    const struct trace_hidden *h = find_hidden(t, id);
+    return h ? h->array : NULL;
+}
+
+// Whether it is made of nothing: what is computed alike elsewhere is better not an input.
+static bool is_constant(const struct trace *t, ir_id id)
+{
+    const struct ir_graph *g = t->b.graph;
+    const struct ir_node *n = ir_node_of(g, id);
+    if (n->op == IR_broadcast_in_dim)
+        n = ir_node_of(g, ir_operand(g, n, 0));
+    return n->n_in == 0 && n->op != IR_param;
 }
 
 struct evaluation {
@@ -95,8 +112,8 @@ struct evaluation {
     jot_array **in, **out;
 };
 
-// The values that are asked for, then the results of the effects that happen meanwhile: they are
-// arrays from then on, for an effect happens once.
+// The values that are asked for, then the results of the effects that happen meanwhile, for an
+// effect happens once.
 static ir_id *with_effects(struct evaluation *e, uint32_t *out_count)
 {
     const struct ir_graph *g = e->t->b.graph;
@@ -112,6 +129,29 @@ static ir_id *with_effects(struct evaluation *e, uint32_t *out_count)
     return all.at;
 }
 
+// What is evaluated is an array from then on, and keeps its place in the graph, for derivatives.
+static void add_hidden(struct evaluation *e, const ir_id *outs, uint32_t n)
+{
+    struct trace *t = e->t;
+    for (uint32_t i = 0; i < n; i++)
+        if (!find_hidden(t, outs[i]) && (i >= (uint32_t)e->n || !is_constant(t, outs[i])))
+            vec_push(e->arena, &t->hidden,
+                     (struct trace_hidden){.kind = TRACE_ARRAY, .id = outs[i]});
+}
+
+// The caller has the first arrays, those of effects are nobody else's.
+static void fill_hidden(struct evaluation *e, const ir_id *outs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct trace_hidden *h = find_hidden(e->t, outs[i]);
+        bool fills = h && h->kind == TRACE_ARRAY && !h->array, is_asked = i < (uint32_t)e->n;
+        if (fills)
+            h->array = is_asked ? jot_array_retain(e->out[i]) : e->out[i];
+        else if (!is_asked)
+            jot_array_release(e->out[i]);
+    }
+}
+
 static jot_status run(struct evaluation *e)
 {
     struct trace *t = e->t;
@@ -122,9 +162,7 @@ static jot_status run(struct evaluation *e)
         return trace_report(t->latest);
     // Whatever needs the arena comes before the references, which leaving it would lose.
     f = pass_form_fma(t->module, f);
-    for (uint32_t i = 0; i < n_effects; i++)
-        vec_push(e->arena, &t->hidden,
-                 (struct trace_hidden){.kind = TRACE_ARRAY, .id = outs[e->n + (int)i]});
+    add_hidden(e, outs, (uint32_t)e->n + n_effects);
     struct hash128 key = ir_graph_key(ir_function(t->module, f));
     e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
     for (uint32_t i = 0; i < e->n_in; i++) {
@@ -139,10 +177,10 @@ static jot_status run(struct evaluation *e)
     jot_status status = lazy_run(ir_function(t->module, f), key, e->in, e->out, &has_run);
     if (has_run)
         t->done_effects = t->b.graph->nodes.count;
-    if (status != JOT_OK)
+    if (status == JOT_OK)
+        fill_hidden(e, outs, (uint32_t)e->n + n_effects);
+    else
         t->hidden.count = n_hidden;
-    for (uint32_t i = n_hidden; i < t->hidden.count; i++)
-        t->hidden.at[i].array = e->out[e->n + (int)(i - n_hidden)];
     return status;
 }
 
@@ -186,7 +224,7 @@ static jot_status evaluate(const char *op, size_t n, const jot_value *values, jo
     return JOT_OK;
 }
 
-// What has been evaluated is an array from now on.
+// What has been evaluated is strong, and a constant the array that was made of it.
 static void remember(size_t n, const jot_value *values, jot_array *const *arrays)
 {
     struct trace *t = trace_top();
@@ -194,6 +232,12 @@ static void remember(size_t n, const jot_value *values, jot_array *const *arrays
         jot_value v = values[i];
         if (v.trace != t->serial || t->slots.at[v.id].kind != TRACE_VALUE)
             continue;
+        ir_id id = trace_strong(v);
+        if (find_hidden(t, id)) {
+            t->slots.at[v.id].id = id;
+            t->slots.at[v.id].weak = false;
+            continue;
+        }
         jot_value a = jot_from_array(arrays[i]);
         if (a.trace == t->serial && t->slots.at[a.id].kind == TRACE_VALUE) {
             t->slots.at[v.id].id = t->slots.at[a.id].id;

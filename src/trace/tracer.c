@@ -136,28 +136,31 @@ struct closing {
 };
 
 // What a value stands for: a variable is only a name, and has done its work when the trace ends.
-static ir_id resolve(const struct ir_graph *g, ir_id v)
+static ir_id resolve(const struct closing *c, ir_id v)
 {
-    while (ir_node_of(g, v)->op == IR_variable)
-        v = ir_operand(g, ir_node_of(g, v), 0);
+    while (ir_node_of(c->g, v)->op == IR_variable && !c->hidden[v])
+        v = ir_operand(c->g, ir_node_of(c->g, v), 0);
     return v;
 }
 
-// A parameter, or what an earlier evaluation of a scope has left.
-static bool is_given(const struct closing *c, const struct ir_node *n)
+// What gives a value: its node, or, numbered behind the nodes, the value itself where it is a hidden
+// parameter: an array, or what an earlier evaluation of a scope has left.
+static uint32_t giver(const struct closing *c, ir_id v)
 {
-    return n->op == IR_param || (n->n_out && c->hidden[n->out]);
+    v = resolve(c, v);
+    return c->hidden[v] ? c->g->nodes.count + v : c->g->values.at[v].node;
 }
 
-typedef void visit(struct closing *c, uint32_t node);
+typedef void visit(struct closing *c, uint32_t giver);
 
-// Calls f for every node that effects and outs need, operands first, depth first by operand
+// Calls f for every giver that effects and outs need, operands first, depth first by operand
 // position.
 static void walk(struct closing *c, visit *f)
 {
     const struct ir_graph *g = c->g;
-    struct bitset open = bitset_make(c->scratch, g->nodes.count),
-                  done = bitset_make(c->scratch, g->nodes.count);
+    uint32_t givers = g->nodes.count + g->values.count;
+    struct bitset open = bitset_make(c->scratch, givers),
+                  done = bitset_make(c->scratch, givers);
     uint32_t *stack =
         arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)c->n_out + 1);
     uint32_t n_roots = 0, most = g->nodes.count + (uint32_t)c->n_out;
@@ -166,7 +169,7 @@ static void walk(struct closing *c, visit *f)
         if (ir_has_effect(g, &g->nodes.at[at]))
             roots[n_roots++] = at;
     for (int o = 0; o < c->n_out; o++)
-        roots[n_roots++] = g->values.at[resolve(g, c->outs[o])].node;
+        roots[n_roots++] = giver(c, c->outs[o]);
     for (uint32_t r = 0; r < n_roots; r++) {
         uint32_t depth = 0;
         stack[depth++] = roots[r];
@@ -183,9 +186,9 @@ static void walk(struct closing *c, visit *f)
                 continue;
             }
             bitset_set(&open, at);
-            const struct ir_node *n = &g->nodes.at[at];
-            for (uint32_t i = is_given(c, n) ? 0 : n->n_in; i-- > 0;) {
-                uint32_t operand = g->values.at[resolve(g, ir_operand(g, n, i))].node;
+            const struct ir_node *n = at < g->nodes.count ? &g->nodes.at[at] : NULL;
+            for (uint32_t i = n ? n->n_in : 0; i-- > 0;) {
+                uint32_t operand = giver(c, ir_operand(g, n, i));
                 if (!bitset_has(&open, operand))
                     stack[depth++] = operand;
             }
@@ -193,25 +196,24 @@ static void walk(struct closing *c, visit *f)
     }
 }
 
-static void find_hidden(struct closing *c, uint32_t node)
+static void find_hidden(struct closing *c, uint32_t giver)
 {
-    const struct ir_node *n = &c->g->nodes.at[node];
-    for (ir_id v = n->out; v < n->out + n->n_out; v++)
-        if (c->hidden[v])
-            vec_push(c->t->module->arena, &c->used, c->hidden[v] - 1);
+    if (giver >= c->g->nodes.count)
+        vec_push(c->t->module->arena, &c->used, c->hidden[giver - c->g->nodes.count] - 1);
 }
 
-static void rebuild(struct closing *c, uint32_t node)
+static void rebuild(struct closing *c, uint32_t giver)
 {
-    const struct ir_node *n = &c->g->nodes.at[node];
-    if (is_given(c, n))
+    if (giver >= c->g->nodes.count || c->g->nodes.at[giver].op == IR_param)
         return;
+    const struct ir_node *n = &c->g->nodes.at[giver];
     ir_id *in = arena_array(c->scratch, ir_id, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] = c->map[resolve(c->g, ir_operand(c->g, n, i))];
+        in[i] = c->map[resolve(c, ir_operand(c->g, n, i))];
     ir_id made = ir_rebuild(&c->b, c->g, n, in);
     for (uint32_t i = 0; i < n->n_out; i++)
-        c->map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
+        if (!c->hidden[n->out + i])
+            c->map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
 }
 
 static jot_status close_into(struct arena *scratch, void *ctx)
@@ -235,7 +237,7 @@ static jot_status close_into(struct arena *scratch, void *ctx)
     }
     walk(c, rebuild);
     for (int i = 0; i < c->n_out; i++)
-        ir_output(&c->b, c->map[resolve(g, c->outs[i])]);
+        ir_output(&c->b, c->map[resolve(c, c->outs[i])]);
     c->made = ir_finish_function(&c->b);
     return JOT_OK;
 }

@@ -36,15 +36,6 @@ static const char *type_text(const struct work *w, struct ir_type t)
     return ir_type_text(w->m, t);
 }
 
-// The argument that value i belongs to.
-static int argument_of(const jot_function *f, int i)
-{
-    int arg = 0;
-    while (arg + 1 < f->callee.n_args && i >= callee_first(&f->callee, arg + 1))
-        arg++;
-    return arg;
-}
-
 static bool needs_floats(const struct work *w)
 {
     for (int i = 0; i < w->n_in; i++)
@@ -52,7 +43,7 @@ static bool needs_floats(const struct work *w)
             return fail(w, trace_fail(w->name, JOT_ERR_DTYPE,
                                       "argument %d of %s is %s: only floats have derivatives: "
                                       "convert it first",
-                                      argument_of(w->f, i), w->f->callee.name,
+                                      function_argument(w->f, w->level, i), w->f->callee.name,
                                       type_text(w, w->types[i])));
     return true;
 }
@@ -140,8 +131,8 @@ static bool jvp(struct work *w)
             return fail(
                 w, trace_fail(w->name, JOT_ERR_SHAPE,
                               "the tangent of argument %d of %s is %s, but the argument is %s",
-                              argument_of(w->f, i), w->f->callee.name, type_text(w, have),
-                              type_text(w, want)));
+                              function_argument(w->f, w->level, i), w->f->callee.name,
+                              type_text(w, have), type_text(w, want)));
         w->mask[i] = dtype_is_inexact(ir_dtype(want));
         if (w->mask[i])
             r.operands[r.n_operands++] = r.param[k];
@@ -203,8 +194,9 @@ static bool map_sizes(const struct work *w, const int32_t *axes, int64_t *out_si
                         trace_fail("jot_vmap", JOT_ERR_SHAPE,
                                    "arguments %d and %d of %s have %lld and %lld along the "
                                    "mapped axis: %s and %s",
-                                   argument_of(w->f, first), argument_of(w->f, i),
-                                   w->f->callee.name, (long long)*out_size, (long long)size,
+                                   function_argument(w->f, w->level, first),
+                                   function_argument(w->f, w->level, i), w->f->callee.name,
+                                   (long long)*out_size, (long long)size,
                                    type_text(w, w->types[first]), type_text(w, w->types[i])));
         if (first < 0)
             first = i;
@@ -223,8 +215,8 @@ static bool vmap(struct work *w)
     int32_t *in_axes = arena_array(arena, int32_t, w->n_in + n_hidden + 1);
     int32_t *out_axes = arena_array(arena, int32_t, w->n_out + 1);
     for (int i = 0; i < w->n_in + n_hidden; i++) {
-        int arg = argument_of(w->f, i), axis = w->t->n && arg < w->t->n ? w->t->axis[arg] : 0;
-        in_axes[i] = i >= w->n_in || axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
+        int axis = i < w->n_in ? function_mapped_axis(w->f, w->level, i) : TRACE_AXIS_NONE;
+        in_axes[i] = axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
     }
     if (w->t->n_out && w->t->n_out != w->n_out)
         return fail(w,

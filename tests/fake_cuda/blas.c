@@ -22,6 +22,7 @@ struct cublasLtMatrixLayout {
 
 struct cublasLtMatmulPreference {
     uint32_t alignment; // of all operands
+    size_t workspace;
 };
 
 // What the words of a description hold.
@@ -123,8 +124,10 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wish,
                                      const void *value, size_t bytes)
 {
     uint32_t alignment;
-    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
+        memcpy(&wish->workspace, value, sizeof wish->workspace);
         return bytes == 8 ? CUBLAS_STATUS_SUCCESS : 7;
+    }
     if (attribute < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES ||
         attribute > CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES || bytes != 4)
         return 7;
@@ -152,8 +155,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     (void)c;
     (void)to;
     *count = most > 0 && d->data[COMPUTE] != (uint64_t)fake_number("FAKE_CUDA_NO_ROUTINE", 0);
-    *out = (cublasLtMatmulHeuristicResult_t){.algo = {{(uint64_t)++algorithms_made}},
-                                             .workspaceSize = FAKE_WORKSPACE};
+    size_t workspace = wish->workspace < FAKE_WORKSPACE ? 0 : FAKE_WORKSPACE;
+    *out = (cublasLtMatmulHeuristicResult_t){.algo = {{(uint64_t)++algorithms_made, workspace}},
+                                             .workspaceSize = workspace};
     preferred_alignment = (int)wish->alignment;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -243,8 +247,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
                               size_t workspace_bytes, cudaStream_t stream)
 {
     cudaDataType type = of_a->type;
-    if (!handle || !stream || !algorithm->data[0] || !workspace ||
-        workspace_bytes < FAKE_WORKSPACE || type != of_b->type || type != of_c->type ||
+    if (!handle || !stream || !algorithm->data[0] || (algorithm->data[1] && !workspace) ||
+        workspace_bytes < algorithm->data[1] || type != of_b->type || type != of_c->type ||
         (type != CUDA_R_32F && type != CUDA_R_64F && !is_complex(type)))
         return 7;
     compute_type = (int)d->data[COMPUTE];
@@ -261,5 +265,33 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d,
                              .beta = element(beta, type, 0)};
     memcpy(p.d, d->data, sizeof p.d);
     fake_submit(stream, run_product, &p, sizeof p);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a,
+                            cublasOperation_t op_b, int m, int n, int k, const void *alpha,
+                            const void *a, cudaDataType type, int lda, const void *b,
+                            cudaDataType type_b, int ldb, const void *beta, void *c,
+                            cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm)
+{
+    bool is_a = op_a == CUBLAS_OP_N, is_b = op_b == CUBLAS_OP_N;
+    (void)compute;
+    if (type != type_b || type != type_c || algorithm != CUBLAS_GEMM_DEFAULT)
+        return 7;
+    struct cublasLtMatrixLayout of_c = {type, m, n, ldc, 0, 1};
+    struct fake_product p = {.a = fake_near((CUdeviceptr)(uintptr_t)a),
+                             .b = fake_near((CUdeviceptr)(uintptr_t)b),
+                             .c = fake_near((CUdeviceptr)(uintptr_t)c),
+                             .to = fake_near((CUdeviceptr)(uintptr_t)c),
+                             .of_a = {type, is_a ? m : k, is_a ? k : m, lda, 0, 1},
+                             .of_b = {type, is_b ? k : n, is_b ? n : k, ldb, 0, 1},
+                             .of_c = of_c,
+                             .of_to = of_c,
+                             .alpha = element(alpha, type, 0),
+                             .beta = element(beta, type, 0)};
+    p.d[OP_A] = (uint64_t)op_a;
+    p.d[OP_B] = (uint64_t)op_b;
+    fake_submit(fake_blas_stream(handle), run_product, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;
 }

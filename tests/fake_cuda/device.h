@@ -26,6 +26,7 @@ void gpu_llvm_nvvm_membar_gl(void);
 float gpu_llvm_nvvm_rcp_approx_ftz_f(float x);
 float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x);
 float gpu_llvm_nvvm_ex2_approx_ftz_f(float x);
+float gpu_llvm_nvvm_lg2_approx_ftz_f(float x);
 
 // kind: 0 reads, 1 writes, 2 both at once.
 void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver, an assembler and a cuBLAS without a GPU, for tests of everything above them: memory
+// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER and a cuFFT without a GPU, for tests of everything above them: memory
 // is that of the host under addresses that nobody may follow, streams run at once.
 //
 //     FAKE_CUDA_VERSION=11040   an old driver
@@ -7,7 +7,12 @@
 //     FAKE_CUDA_COUNT=2         how many GPUs there are
 //     FAKE_CUDA_MEMORY=1000     bytes that each has
 //     FAKE_CUDA_NO_CAPTURE=1    no stream can be captured
+//     FAKE_CUDA_NO_EDGES=1      what is captured waits for what was before it
 //     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
+//     FAKE_CUDA_NO_FFT=5        what cuFFT says instead of making a plan
+//     FAKE_CUDA_FFT_FAULT=6     what it says instead of running one
+//     FAKE_CUDA_SOLVER_FAULT=6  what cuSOLVER says instead of running
+//     FAKE_CUDA_NO_CONVERGENCE=1  it finds no eigenvalues
 //     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
 //     FAKE_CUDA_SEED=1          of the order of threads (emulate.h)
 //
@@ -27,6 +32,8 @@
 #define ENTRY(result, name, parameters) EXPORT result name parameters;
 #include "runtime/cuda/cublas.def"
 #include "runtime/cuda/cublaslt.def"
+#include "runtime/cuda/cufft.def"
+#include "runtime/cuda/cusolver.def"
 #include "runtime/cuda/driver.def"
 #include "runtime/cuda/nvjitlink.def"
 #include "runtime/cuda/nvrtc.def"
@@ -36,9 +43,12 @@ struct CUctx_st {
     int device;
     bool is_broken; // by a kernel, as the next wait notices
 };
+#define FAKE_ENDS 64
 struct CUstream_st {
     CUcontext context;
-    CUgraph capture; // NULL: work runs at once
+    CUgraph capture;             // NULL: work runs at once
+    CUgraphNode ends[FAKE_ENDS]; // that what is captured next waits for
+    size_t end_count;
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -73,6 +83,7 @@ bool fake_memory_find(const char *at, const char **begin, const char **end);
 // Runs the work, or keeps it and a copy of the argument where the stream is being captured.
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
 
+CUstream fake_blas_stream(cublasHandle_t handle);
 void fake_set_conditional(CUgraphConditionalHandle handle, unsigned value);
 
 // What tests look at.
@@ -81,7 +92,12 @@ EXPORT int fake_cuda_modules(void);
 EXPORT int fake_cuda_launches(void);
 EXPORT int fake_cuda_graphs(void);
 EXPORT int fake_cuda_graph_launches(void);
-EXPORT int fake_cuda_alignment(void); // of the last choice of a routine
-EXPORT int fake_cuda_compute(void);   // of the last product
+EXPORT int fake_cuda_graph_nodes(void); // of the last one that was made
+EXPORT int fake_cuda_graph_edges(void);
+EXPORT int fake_cuda_graph_depth(void); // so many of them one after the other
+EXPORT int fake_cuda_alignment(void);   // of the last choice of a routine
+EXPORT int fake_cuda_compute(void);     // of the last product
+EXPORT int fake_cuda_transforms(void);  // that cuFFT has run
+EXPORT int fake_cuda_factorings(void);  // that cuSOLVER has
 
 #endif

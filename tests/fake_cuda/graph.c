@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of streams that are captured.  Conditions are numbers, which a node looks at when it runs.
+//
+// A node runs as soon as those that it has to wait for have, the last one of them first: what should
+// wait for another one and does not comes before it where that is possible.
 #include "fake_cuda/fake.h"
 
 #include <stdatomic.h>
 
 #define NODES_MOST 4096
 #define CONDITIONS_MOST 4096
+#define LOOKED_AT 200 // nodes from the first one on that has not run
 
 struct node {
     void (*run)(void *argument);
     void *argument; // of malloc
     size_t bytes;
+    int after[FAKE_ENDS], after_count; // nodes
+    int depth;                         // of those that it comes after, in a row
+    bool has_run;
 };
 
 struct CUgraph_st {
     struct node *nodes;
+    int *order; // to run them in; NULL before that is known
     int count;
     int uses; // of a body: by nodes that have it
 };
@@ -35,13 +43,14 @@ struct conditional {
     CUgraph body;
 };
 
-static atomic_int graphs, graph_launches;
+static atomic_int graphs, graph_launches, last_count, last_edges, last_depth;
 static struct condition conditions[CONDITIONS_MOST];
 static CUgraphConditionalHandle condition_count;
-static const struct CUgraphNode_st *const last_node = (const void *)&conditions[0];
-
 int fake_cuda_graphs(void) { return graphs; }
 int fake_cuda_graph_launches(void) { return graph_launches; }
+int fake_cuda_graph_nodes(void) { return last_count; }
+int fake_cuda_graph_edges(void) { return last_edges; }
+int fake_cuda_graph_depth(void) { return last_depth; }
 
 static struct conditional *conditional_of(const struct node *n);
 
@@ -64,10 +73,43 @@ static CUgraph create_graph(void)
     return g;
 }
 
-static void run_nodes(const struct CUgraph_st *g)
+static bool is_ready(const struct CUgraph_st *g, const struct node *n)
 {
+    bool is_ready = !n->has_run;
+    for (int i = 0; i < n->after_count && is_ready; i++)
+        is_ready = g->nodes[n->after[i]].has_run;
+    return is_ready;
+}
+
+// Of those that are ready the last one; none before `first` is.
+static int find_ready(const struct CUgraph_st *g, int first)
+{
+    int last = first + LOOKED_AT < g->count ? first + LOOKED_AT : g->count;
+    while (last-- > first)
+        if (is_ready(g, &g->nodes[last]))
+            return last;
+    abort();
+}
+
+static void find_order(struct CUgraph_st *g)
+{
+    int first = 0;
+    g->order = fake_untracked(calloc((size_t)g->count + 1, sizeof *g->order));
+    for (int i = 0; i < g->count; i++) {
+        int n = find_ready(g, first);
+        g->nodes[n].has_run = true;
+        g->order[i] = n;
+        while (first < g->count && g->nodes[first].has_run)
+            first++;
+    }
+}
+
+static void run_nodes(struct CUgraph_st *g)
+{
+    if (!g->order)
+        find_order(g);
     for (int i = 0; i < g->count && !fake_context()->is_broken; i++)
-        g->nodes[i].run(g->nodes[i].argument);
+        g->nodes[g->order[i]].run(g->nodes[g->order[i]].argument);
 }
 
 static void run_conditional(void *argument)
@@ -98,6 +140,7 @@ static void release_nodes(CUgraph g)
         }
         free(g->nodes[i].argument);
     }
+    free(g->order);
     free(g->nodes);
 }
 
@@ -108,12 +151,47 @@ void fake_set_conditional(CUgraphConditionalHandle handle, unsigned value)
     conditions[handle] = (struct condition){value, true};
 }
 
+static CUgraphNode node_at(CUgraph g, int i) { return (CUgraphNode)(void *)&g->nodes[i]; }
+
+// A node of the graph, or -1.
+static int number_of(CUgraph g, CUgraphNode n)
+{
+    const struct node *at = (const struct node *)(const void *)n;
+    return at >= g->nodes && at < g->nodes + g->count ? (int)(at - g->nodes) : -1;
+}
+
+static bool are_nodes(CUgraph g, const CUgraphNode *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (number_of(g, nodes[i]) < 0)
+            return false;
+    return count <= FAKE_ENDS;
+}
+
+// The last node of the graph, which waits for the others.
+static void add_after(CUgraph g, const struct node *from, const CUgraphNode *after,
+                      size_t count)
+{
+    add_node(g, from);
+    struct node *n = &g->nodes[g->count - 1];
+    n->depth = 1;
+    for (size_t i = 0; i < count; i++) {
+        int k = number_of(g, after[i]);
+        n->after[n->after_count++] = k;
+        n->depth = g->nodes[k].depth >= n->depth ? g->nodes[k].depth + 1 : n->depth;
+    }
+}
+
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes)
 {
-    if (stream->capture)
-        add_node(stream->capture, &(struct node){run, argument, bytes});
-    else
+    if (!stream->capture) {
         run(argument);
+        return;
+    }
+    add_after(stream->capture, &(struct node){.run = run, .argument = argument, .bytes = bytes},
+              stream->ends, stream->end_count);
+    stream->ends[0] = node_at(stream->capture, stream->capture->count - 1);
+    stream->end_count = 1;
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
@@ -122,6 +200,7 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
         mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         return 801;
     stream->capture = create_graph();
+    stream->end_count = 0;
     return CUDA_SUCCESS;
 }
 
@@ -133,6 +212,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
         mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
         return 801;
     stream->capture = graph;
+    stream->end_count = 0;
     return CUDA_SUCCESS;
 }
 
@@ -143,19 +223,24 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *statu
     *status = stream->capture != NULL;
     *id = 1;
     *graph = stream->capture;
-    *end = (const CUgraphNode *)&last_node;
-    *count = 1;
-    return edges ? 1 : CUDA_SUCCESS;
+    *end = stream->ends;
+    *count = stream->end_count;
+    if (edges)
+        *edges = NULL;
+    return CUDA_SUCCESS;
 }
 
-// Nodes come one after the other, so what follows has to wait for the last.
 CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *after,
                                               const CUgraphEdgeData *edges, size_t count,
                                               unsigned flags)
 {
-    bool is_right = stream->capture && count == 1 && *after == last_node && !edges &&
-                    flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-    return is_right ? CUDA_SUCCESS : 1;
+    if (fake_number("FAKE_CUDA_NO_EDGES", 0) || !stream->capture || edges ||
+        flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES ||
+        !are_nodes(stream->capture, after, count))
+        return 1;
+    memcpy(stream->ends, after, count * sizeof *after);
+    stream->end_count = count;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph,
@@ -173,14 +258,15 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
                            const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *p)
 {
     if (p->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || p->conditional.size != 1 || edges ||
-        p->conditional.ctx != fake_context() || count != 1 || *after != last_node)
+        p->conditional.ctx != fake_context() || !are_nodes(graph, after, count))
         return 1;
     struct conditional c = {p->conditional.handle, p->conditional.type, create_graph()};
-    add_node(graph, &(struct node){run_conditional, &c, sizeof c});
+    add_after(graph, &(struct node){.run = run_conditional, .argument = &c, .bytes = sizeof c},
+              after, count);
     // The array is as old as the node.
     p->conditional.phGraph_out =
         &((struct conditional *)graph->nodes[graph->count - 1].argument)->body;
-    memcpy(node, &last_node, sizeof *node);
+    *node = node_at(graph, graph->count - 1);
     return CUDA_SUCCESS;
 }
 
@@ -198,8 +284,13 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
     (*exec)->context = fake_context();
     (*exec)->graph.nodes =
         fake_untracked(calloc((size_t)graph->count + 1, sizeof(struct node)));
-    for (int i = 0; i < graph->count; i++)
+    last_depth = last_edges = 0;
+    last_count = graph->count;
+    for (int i = 0; i < graph->count; i++) {
         add_node(&(*exec)->graph, &graph->nodes[i]);
+        last_edges += graph->nodes[i].after_count;
+        last_depth = graph->nodes[i].depth > last_depth ? graph->nodes[i].depth : last_depth;
+    }
     graphs++;
     return CUDA_SUCCESS;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and launches.  An image is what retarget.c writes, or a text of names, each with a space
-// behind it, of kernels that are C functions of this file.
+// Modules and launches.  An image is what retarget.c writes, the source of jot's own kernels, or a text
+// of names, each with a space behind it, of kernels that are C functions of this file.
 #include "fake_cuda/emulate.h"
 
 #include "base/status.h"
+#include "fake_cuda/own_kernels.h"
 #include "runtime/loader.h"
 
 #include <stdatomic.h>
@@ -133,6 +134,21 @@ static void load_emulated(CUmodule m, const char *lines)
     }
 }
 
+static void load_own(CUmodule m)
+{
+    size_t n = 0;
+    while (own_kernels[n].name)
+        n++;
+    free(m->functions);
+    m->functions = fake_untracked(calloc(n, sizeof *m->functions));
+    for (m->count = 0; m->count < n; m->count++) {
+        struct CUfunc_st *f = &m->functions[m->count];
+        snprintf(f->name, sizeof f->name, "%s", own_kernels[m->count].name);
+        f->n = own_kernels[m->count].n;
+        f->thread = own_kernels[m->count].thread;
+    }
+}
+
 // ---- modules ----
 
 static size_t count_lines(const char *text)
@@ -145,7 +161,7 @@ static size_t count_lines(const char *text)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
-    static const char emulated[] = "emulated\n";
+    static const char emulated[] = "emulated\n", own[] = "#define DEVICE";
     if (!memcmp(image, "bad", 3))
         return 200;
     CUmodule m = fake_untracked(calloc(1, sizeof *m));
@@ -153,6 +169,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
         count_lines(image) + sizeof functions / sizeof *functions, sizeof *m->functions));
     if (!strncmp(image, emulated, strlen(emulated)))
         load_emulated(m, (const char *)image + strlen(emulated));
+    else if (!strncmp(image, own, strlen(own)))
+        load_own(m);
     else
         load_names(m, image);
     modules++;

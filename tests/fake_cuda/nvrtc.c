@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 struct _nvrtcProgram {
-    char source[1000], name[100], log[200];
+    char *source, name[100], log[200];
 };
 
 nvrtcResult nvrtcVersion(int *major, int *minor)
@@ -29,12 +29,13 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *program, const char *source, const 
     (void)headers;
     (void)names;
     *program = calloc(1, sizeof **program);
-    snprintf((*program)->source, sizeof(*program)->source, "%s", source);
+    (*program)->source = strdup(source);
     return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
 {
+    free((*program)->source);
     free(*program);
     return NVRTC_SUCCESS;
 }

@@ -153,6 +153,8 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
     bool is_store = op == LLVMStore;
     if (!is_store && op != LLVMLoad && op != LLVMAtomicRMW)
         return;
+    if (op != LLVMAtomicRMW && LLVMGetVolatile(instruction)) // words that blocks tell others by
+        return;
     LLVMValueRef pointer = LLVMGetOperand(instruction, is_store ? 1 : 0);
     LLVMValueRef base = base_of(pointer);
     if (LLVMIsAAllocaInst(base) || (LLVMIsAGlobalVariable(base) && LLVMGetInitializer(base)))

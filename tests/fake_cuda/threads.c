@@ -235,6 +235,13 @@ float gpu_llvm_nvvm_ex2_approx_ftz_f(float x)
     return approximate(exp2f(x), bits, x == truncf(x));
 }
 
+float gpu_llvm_nvvm_lg2_approx_ftz_f(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return approximate(log2f(x), bits, x <= 0 || !(bits & 0x7fffff));
+}
+
 float gpu_llvm_nvvm_rsqrt_approx_ftz_f(float x)
 {
     return fabsf(x) < 0x1p-126f ? copysignf(INFINITY, x) : 1 / sqrtf(x);
@@ -301,6 +308,7 @@ void *emulated_symbol(void *ctx, const char *name)
     SYMBOL(gpu_llvm_nvvm_rcp_approx_ftz_f)
     SYMBOL(gpu_llvm_nvvm_rsqrt_approx_ftz_f)
     SYMBOL(gpu_llvm_nvvm_ex2_approx_ftz_f)
+    SYMBOL(gpu_llvm_nvvm_lg2_approx_ftz_f)
     SYMBOL(gpu_llvm_nvvm_shfl_sync_bfly_f32)
     SYMBOL(gpu_llvm_nvvm_ff2bf16x2_rn)
     SYMBOL(gpu_llvm_nvvm_ff2f16x2_rn)

@@ -484,6 +484,33 @@ static const struct call_row call_rows[] = {
      {{"f32[2]", "0"}, {"f32[2]", "0"}},
      2,
      "linear_call of 1 operands with 2 residuals"},
+    {IR_linear_solve,
+     "i32[] f32[2]",
+     {{"i32[] f32[2]", "1"}, {"i32[] f32[2]", "1"}, {"i32[] f32[2]", "1"}},
+     1,
+     "f32[2]"},
+    {IR_linear_solve,
+     "i32[] f32[2]",
+     {{"i32[] f32[2]", "1"}, {"i32[] f32[2]", "1 1"}, {"i32[] f32[2]", "1"}},
+     1,
+     "matvec of linear_solve has 2 results, not 1: values like those of b"},
+    {IR_linear_solve,
+     "i32[] f32[2]",
+     {{"i32[] f32[2]", "1"}, {"i32[] f32[2]", "1"}, {"f32[2] i32[]", "0"}},
+     1,
+     "parameter 0 of the transposed solve of linear_solve is f32[2], not i32[]: residuals, "
+     "then "
+     "values like those of b"},
+    {IR_linear_solve,
+     "i32[2]",
+     {{"i32[2]", "0"}, {"i32[2]", "0"}, {"i32[2]", "0"}},
+     0,
+     "operand 0 of linear_solve is i32[2]"},
+    {IR_linear_solve,
+     "f32[2]",
+     {{"f32[2]", "0"}, {"f32[2]", "0"}, {"f32[2]", "0"}},
+     -1,
+     "linear_solve of 1 operands with -1 residuals"},
 };
 
 START_TEST(call_rule)
@@ -497,6 +524,8 @@ START_TEST(call_rule)
     struct ir_builder b = with_params(row->operands, in, &n_in);
     if (row->op == IR_linear_call)
         ir_linear_call(&b, functions[0], functions[1], row->n_residuals, n_in, in);
+    else if (row->op == IR_linear_solve)
+        ir_linear_solve(&b, functions, row->n_residuals, n_in, in);
     else
         ir_call(&b, row->op, n, functions, n_in, in);
     ck_assert_str_eq(outcome(&b), row->want);

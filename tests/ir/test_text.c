@@ -153,8 +153,9 @@ static const char main_function[] =
     "  %108 = custom_jvp %0 {functions=[@0, @2]} : f32[4]\n"
     "  %109 = custom_vjp %0 {functions=[@0, @3, @2]} : f32[4]\n"
     "  %110 = linear_call %0, %0 {counts=[1], functions=[@2, @2]} : f32[4]\n"
+    "  %111 = linear_solve %0, %0 {counts=[1], functions=[@2, @2, @2]} : f32[4]\n"
     "  call {functions=[@4]}\n"
-    "  %111, %112 = call %0, %2 {functions=[@7]} : f32[4], f32[4]\n"
+    "  %112, %113 = call %0, %2 {functions=[@7]} : f32[4], f32[4]\n"
     "  return %109, %0, %110, %105\n"
     "}\n";
 

@@ -2,8 +2,9 @@
 // Two products around a softmax as one kernel, and what is left alone.
 #include "schedule_examples.h"
 
-#define HALF(...)                                                                              \
-    type_of_dims(JOT_BF16, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),          \
+#define HALF(...) OF(JOT_BF16, __VA_ARGS__)
+#define OF(dtype, ...)                                                                         \
+    type_of_dims(dtype, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),             \
                  (int64_t[]){__VA_ARGS__})
 
 enum what {
@@ -89,6 +90,140 @@ START_TEST(attention_is_one_kernel)
 }
 END_TEST
 
-static void add_tests(TCase *t) { tcase_add_loop_test(t, attention_is_one_kernel, 0, COUNT); }
+// ---- Gradients
+
+enum of_gradient {
+    OF_PLAIN,
+    OF_MASKED,
+    OF_BIASED,
+    OF_ONES,       // of the sum of results
+    OF_DIFFERENCE, // dy is made of the results, for which the forward pass goes on
+    OF_NO_VALUES,  // the gradient of v is not asked for
+    OF_BIAS,       // that of a bias is asked for, too
+    OF_LONG_ROWS,
+    OF_COUNT
+};
+
+// As jot_softmax has it: the largest is subtracted without a derivative.
+static ir_id plain_softmax(struct ir_builder *b, ir_id x)
+{
+    ir_id e = ir_exp(b, ir_sub(b, x, ir_stop_gradient(b, along_rows(b, IR_reduce_max, x))));
+    return ir_div(b, e, along_rows(b, IR_reduce_sum, e));
+}
+
+static uint32_t gradient_of_attention(enum of_gradient what, jot_dtype dtype)
+{
+    enum { HEADS = 2, QUERIES = 56, KEYS = 64 };
+    int64_t depth = what == OF_LONG_ROWS ? 72 : 56, columns = 48;
+    struct ir_builder b = begin("attention");
+    ir_id params[4], v = 0;
+    params[0] = ir_param(&b, OF(dtype, HEADS, QUERIES, depth));
+    params[1] = ir_param(&b, OF(dtype, HEADS, KEYS, depth));
+    for (int i = 2; i < 4; i++) // the bias is a parameter before v, or behind it
+        if ((i == 3) == (what == OF_NO_VALUES))
+            v = params[i] = ir_param(&b, OF(dtype, HEADS, KEYS, columns));
+        else
+            params[i] = ir_param(&b, OF(dtype, HEADS, QUERIES, KEYS));
+    ir_id bias = params[what == OF_NO_VALUES ? 2 : 3];
+    ir_id dy = ir_param(&b, OF(dtype, HEADS, QUERIES, columns));
+    ir_id s = product(&b, params[0], params[1], 2);
+    ir_id f = ir_mul(&b, s, ir_scalar_like(&b, s, 0.25));
+    if (what == OF_MASKED) {
+        struct ir_type t = type_of_dims(JOT_I32, 2, (int64_t[]){QUERIES, KEYS});
+        ir_id i = ir_iota(&b, t, 0), j = ir_iota(&b, t, 1);
+        ir_id is_past = ir_broadcast_in_dim(
+            &b, ir_ge(&b, i, j), 3, (int64_t[]){HEADS, QUERIES, KEYS}, (int64_t[]){1, 2});
+        f = ir_select(&b, is_past, f, ir_full(&b, ir_type_in(&b, f), -1e4));
+    }
+    if (what == OF_BIASED || what == OF_BIAS)
+        f = ir_add(&b, f, bias);
+    ir_id y = ir_convert(&b, product(&b, plain_softmax(&b, f), v, 1), JOT_F32);
+    ir_id wide = ir_convert(&b, dy, JOT_F32);
+    if (what == OF_DIFFERENCE) {
+        ir_id difference = ir_sub(&b, y, wide);
+        y = ir_mul(&b, difference, difference);
+    } else if (what != OF_ONES) {
+        y = ir_mul(&b, y, wide);
+    }
+    ir_output(&b, sum_all(&b, y));
+    return gradient(&b, what == OF_BIAS ? 4 : what == OF_NO_VALUES ? 2 : 3);
+}
+
+static uint32_t count_products(const struct nest_program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        n += p->steps.at[i].kind == NEST_STEP_GEMM;
+    return n;
+}
+
+static bool has_reason(const struct nest_program *p, const char *reason)
+{
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].reason && !strcmp(p->steps.at[i].reason, reason))
+            return true;
+    return false;
+}
+
+static struct ir_tensor widened(struct ir_tensor x)
+{
+    const int64_t *dims = ir_dims(module, x.type);
+    struct ir_tensor y = {type_of_dims(JOT_F32, x.type.rank, dims), NULL};
+    y.data = arena_allocate(module->arena, tensor_bytes(y.type) + 16);
+    for (size_t i = 0; i < tensor_bytes(y.type) / sizeof(float); i++)
+        ((float *)y.data)[i] = dtype_bf16_to_f32(((const uint16_t *)x.data)[i]);
+    return y;
+}
+
+// The nest's results beside the evaluator's in f32.
+static void check_gradients_near(enum of_gradient what, uint32_t f,
+                                 const struct nest_program *p)
+{
+    uint32_t n = graph(f)->n_params;
+    struct ir_tensor *in = draw_inputs(f, seed), wide[5];
+    void *inputs[5], *outputs[3];
+    for (uint32_t i = 0; i < n; i++) {
+        inputs[i] = in[i].data;
+        wide[i] = widened(in[i]);
+    }
+    struct ir_tensor *want = evaluate(gradient_of_attention(what, JOT_F32), wide);
+    struct ir_tensor got[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        got[i].type = type_of_dims(JOT_BF16, want[i].type.rank, ir_dims(module, want[i].type));
+        outputs[i] = got[i].data = arena_allocate(module->arena, tensor_bytes(want[i].type));
+    }
+    require(nest_program_eval(p, inputs, outputs));
+    for (uint32_t i = 0; i < 3; i++) {
+        const float *x = widened(got[i]).data, *y = want[i].data;
+        float error = 0, largest = 0;
+        for (size_t k = 0; k < tensor_bytes(want[i].type) / sizeof(float); k++) {
+            error = fmaxf(error, fabsf(x[k] - y[k]));
+            largest = fmaxf(largest, fabsf(y[k]));
+        }
+        ck_assert_msg(error <= 0.02f * largest, "gradient %u: %g from one of %g", i,
+                      (double)error, (double)largest);
+    }
+}
+
+START_TEST(gradient_is_one_kernel)
+{
+    uint32_t f = gradient_of_attention((enum of_gradient)_i, JOT_BF16);
+    struct nest_program *p = schedule_with(f, &(struct schedule_options){.rich_gemm = true});
+    check_program(f, p);
+    bool is_one = _i <= OF_DIFFERENCE;
+    require_of(has_reason(p, "gradient of attention") == is_one, "no kernel of its own", f, p);
+    require_of((count_products(p) == 0) == is_one, "not as many products", f, p);
+    require_of(has_reason(p, "attention") == (_i == OF_DIFFERENCE), "no forward pass", f, p);
+    if (is_one)
+        check_gradients_near((enum of_gradient)_i, f, p);
+    check_run(f, schedule(f), draw_inputs(f, seed));
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, attention_is_one_kernel, 0, COUNT);
+    tcase_add_loop_test(t, gradient_is_one_kernel, 0, OF_COUNT);
+}
 
 int main(void) { return support_run("attention", add_tests); }

@@ -113,6 +113,23 @@ static const struct {
      "  %x = rev %a {axes=[0]} : f32[100]\n  %y = add %x, %a : f32[100]\n"
      "  %z = sub %y, %c : f32[100]\n  return %y, %b, %z\n",
      0, 2},
+    {"each gets an old element of the next",
+     "  %i = const {data=3} : i32[]\n  %j = const {data=50} : i32[]\n"
+     "  %1 = dynamic_slice %a, %i {sizes=[1]} : f32[1]\n"
+     "  %2 = dynamic_slice %b, %j {sizes=[1]} : f32[1]\n"
+     "  %3 = dynamic_slice %c, %i {sizes=[1]} : f32[1]\n  %4 = sin %2 : f32[1]\n"
+     "  %x = dynamic_update_slice %a, %4, %i : f32[100]\n"
+     "  %y = dynamic_update_slice %b, %3, %j : f32[100]\n"
+     "  %z = dynamic_update_slice %c, %1, %i : f32[100]\n  return %x, %y, %z\n",
+     0, 0},
+    {"the second update of one waits for the other",
+     "  %i = const {data=3} : i32[]\n  %j = const {data=50} : i32[]\n"
+     "  %1 = dynamic_slice %a, %i {sizes=[1]} : f32[1]\n"
+     "  %2 = dynamic_slice %b, %j {sizes=[1]} : f32[1]\n  %3 = exp %1 : f32[1]\n"
+     "  %4 = dynamic_update_slice %a, %3, %j : f32[100]\n"
+     "  %x = dynamic_update_slice %4, %2, %i : f32[100]\n"
+     "  %y = dynamic_update_slice %b, %1, %j : f32[100]\n  return %x, %y, %c\n",
+     0, 0},
     {"one value twice", "  %x = sin %a : f32[100]\n  return %x, %x, %c\n", 1, 0},
 };
 enum { BODIES = sizeof bodies / sizeof *bodies };

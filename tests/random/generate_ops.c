@@ -122,7 +122,7 @@ ir_id make_map(struct maker *k)
         in[i] = partner(k, in[0], d);
     for (int i = 0; i < info->in; i++)
         if (info->in == 1 || op == IR_pow || ((op == IR_div || op == IR_rem) && i == 1) ||
-            op == IR_atan2)
+            op == IR_atan2 || op == IR_zeta)
             in[i] = shaped(k, op, in[i]);
     if (op == IR_clamp) { // the lower bound first
         in[1] = in[0];

@@ -4,8 +4,8 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
-#include <cufft.h>
-#include <cusolver_common.h>
+#include <cufftXt.h>
+#include <cusolverDn.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>
 

@@ -30,6 +30,7 @@ static jot_status transform(jot_dtype dtype, enum fft_kind kind, int64_t batch, 
                                    .bytes = {in_bytes, out_bytes}};
     size_t scratch;
     const struct rt_routine *r = rt_routine_find("fft");
+    JOT_TRY(r->check(&call));
     JOT_TRY(r->bind(&call, &scratch));
     call.operands = operands;
     return rt_routine_run(r, &call, scratch);

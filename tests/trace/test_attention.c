@@ -172,6 +172,232 @@ START_TEST(attention_is_near_sums_in_f64)
 }
 END_TEST
 
+// ---- Gradients
+
+// A loss whose gradients are those that a cotangent of y gives.
+static jot_value loss(jot_value q, jot_value k, jot_value v, jot_value bias, jot_value dy)
+{
+    return jot_sum(
+        jot_mul(jot_astype(attention(q, k, v, bias), JOT_F32), jot_astype(dy, JOT_F32)));
+}
+
+// The gradients of a batch and a head in f64, and for each number the size of what it is a sum of,
+// for a bound: of those of q, k and v, from each other.
+struct gradients {
+    double *d[3], *size[3];
+};
+
+static void add_head(const float *const x[5], int64_t batch, int64_t head,
+                     struct gradients *out)
+{
+    int64_t nq = now->queries, nk = now->keys, nd = now->depth, nc = now->columns;
+    double *w = malloc((size_t)nk * sizeof *w), *p = malloc((size_t)nk * sizeof *p);
+    for (int64_t i = 0; i < nq; i++) {
+        const float *q = row_of(x[0], batch, head, nq, i, nd);
+        const float *dy = x[4] + ((batch * now->heads + head) * nq + i) * nc;
+        double top = -INFINITY, sum = 0, delta = 0, size = 0;
+        for (int64_t j = 0; j < nk; j++) {
+            w[j] = score_of(q, row_of(x[1], batch, head, nk, j, nd), x[3], i, j);
+            top = fmax(top, w[j]);
+        }
+        for (int64_t j = 0; j < nk; j++)
+            sum += w[j] = exp(w[j] - top);
+        for (int64_t j = 0; j < nk; j++) {
+            const float *v = row_of(x[2], batch, head, nk, j, nc);
+            w[j] /= sum;
+            p[j] = 0;
+            for (int64_t c = 0; c < nc; c++)
+                p[j] += (double)dy[c] * (double)v[c];
+            delta += w[j] * p[j];
+            size += w[j] * fabs(p[j]);
+        }
+        for (int64_t j = 0; j < nk; j++) {
+            const float *k = row_of(x[1], batch, head, nk, j, nd);
+            bool is_constant = now->mask == CAUSAL && i < j;
+            double change = is_constant ? 0 : 0.25 * w[j] * (p[j] - delta);
+            double most = is_constant ? 0 : 0.25 * w[j] * (fabs(p[j]) + size);
+            for (int64_t d = 0; d < nd; d++) {
+                int64_t at[2] = {row_of(x[0], batch, head, nq, i, nd) - x[0] + d, k - x[1] + d};
+                out->d[0][at[0]] += change * (double)k[d];
+                out->size[0][at[0]] += most * fabs((double)k[d]);
+                out->d[1][at[1]] += change * (double)q[d];
+                out->size[1][at[1]] += most * fabs((double)q[d]);
+            }
+            for (int64_t c = 0; c < nc; c++) {
+                int64_t at = row_of(x[2], batch, head, nk, j, nc) - x[2] + c;
+                out->d[2][at] += w[j] * (double)dy[c];
+                out->size[2][at] += w[j] * fabs((double)dy[c]);
+            }
+        }
+    }
+    free(w);
+    free(p);
+}
+
+static void check_gradients(const float *const x[5], const float *const got[3],
+                            const int64_t count[3])
+{
+    // Roundings of weights or changes, and of the result; on the host those of scores, products
+    // and all between them, too.
+    double unit = now->dtype == JOT_BF16 ? 0x1p-8 : 0x1p-11;
+    double roundings = jot_device_kind_of(NULL) == JOT_CUDA ? 1 : 40;
+    struct gradients right;
+    for (int i = 0; i < 3; i++) {
+        right.d[i] = calloc((size_t)count[i], sizeof *right.d[i]);
+        right.size[i] = calloc((size_t)count[i], sizeof *right.size[i]);
+    }
+    for (int64_t b = 0; b < now->batch; b++)
+        for (int64_t h = 0; h < now->heads; h++)
+            add_head(x, b, h, &right);
+    for (int i = 0; i < 3; i++)
+        for (int64_t n = 0; n < count[i]; n++) {
+            double want = right.d[i][n], size = right.size[i][n];
+            double bound = unit * (roundings * size + fabs(want)) + 1e-5 * size + 1e-7;
+            ck_assert_msg(fabs((double)got[i][n] - want) <= bound,
+                          "gradient %d, number %lld: %g, not %g within %g", i, (long long)n,
+                          (double)got[i][n], want, bound);
+        }
+    for (int i = 0; i < 3; i++) {
+        free(right.d[i]);
+        free(right.size[i]);
+    }
+}
+
+static const struct sizes of_gradients[] = {
+    {JOT_BF16, 1, 2, 64, 64, 16, 16, NONE, false},
+    {JOT_F16, 1, 1, 70, 140, 64, 64, NONE, false}, // keys of two blocks, the last not full
+    {JOT_BF16, 1, 1, 65, 77, 24, 40, NONE, false},
+    {JOT_BF16, 1, 1, 130, 130, 32, 64, WINDOW, false},
+    {JOT_BF16, 1, 2, 90, 128, 48, 8, BIAS, false},
+    {JOT_F16, 1, 2, 64, 64, 32, 32, CAUSAL, true},
+    {JOT_BF16, 12, 11, 20, 257, 32, 16, CAUSAL, false}, // more keys to a block, all to one
+};
+
+// With the value, which needs the forward pass, or without.
+START_TEST(gradients_are_near_sums_in_f64)
+{
+    now = &of_gradients[_i];
+    bool has_value = _i % 2;
+    const struct sizes *z = now;
+    int64_t q_dims[] = {z->batch, z->heads, z->queries, z->depth, JOT_END};
+    int64_t k_dims[] = {z->batch, z->heads, z->keys, z->depth, JOT_END};
+    int64_t v_dims[] = {z->batch, z->heads, z->keys, z->columns, JOT_END};
+    int64_t dy_dims[] = {z->batch, z->heads, z->queries, z->columns, JOT_END};
+    int64_t bias_dims[] = {z->queries, z->keys, JOT_END};
+    int64_t *dims[] = {q_dims, k_dims, v_dims, bias_dims, dy_dims}, count[3];
+    jot_array *in[5], *wide[5], *out[4], *again[4], *d[3] = {NULL};
+    for (int i = 0; i < 3; i++)
+        count[i] = dims[i][0] * dims[i][1] * dims[i][2] * dims[i][3];
+    for (int i = 0; i < 3 && z->heads_last; i++) {
+        int64_t positions = dims[i][2];
+        dims[i][2] = dims[i][1];
+        dims[i][1] = positions;
+    }
+    for (int i = 0; i < 5; i++)
+        in[i] = draw(i, dims[i], &wide[i]);
+    jot_executable *f = jot_jit(has_value ? jot_value_and_grad(jot_fn(loss), 0, 1, 2)
+                                          : jot_grad(jot_fn(loss), 0, 1, 2));
+    int n = has_value ? 4 : 3;
+    ck_assert_msg(jot_call_list(f, 5, in, n, out) == JOT_OK, "%s", jot_error_message());
+    ck_assert_msg(jot_call_list(f, 5, in, n, again) == JOT_OK, "%s", jot_error_message());
+    const char *text = jot_executable_text(f, "schedule");
+    ck_assert_ptr_nonnull(text);
+    if (jot_device_kind_of(NULL) == JOT_CUDA) {
+        ck_assert_ptr_nonnull(strstr(text, "(gradient of attention)"));
+        ck_assert_ptr_null(strstr(text, "step gemm"));
+    }
+    jot_scope *s = jot_scope_open();
+    const float *x[5], *got[3];
+    for (int i = 0; i < 3; i++) {
+        jot_array *same = NULL;
+        jot_array *one = out[n - 3 + i], *other = again[n - 3 + i];
+        ck_assert_msg(jot_eval(jot_astype(one, JOT_F32), &d[i]) == JOT_OK, "%s",
+                      jot_error_message());
+        got[i] = jot_array_data(d[i]);
+        ck_assert(jot_eval(jot_all(jot_equal(one, other)), &same) == JOT_OK);
+        ck_assert(*(const bool *)jot_array_data(same));
+        jot_array_release(same);
+    }
+    jot_scope_close(s);
+    for (int i = 0; i < 5; i++)
+        x[i] = jot_array_data(wide[i]);
+    check_gradients(x, got, count);
+    jot_arrays_release(5, in);
+    jot_arrays_release(5, wide);
+    jot_arrays_release(n, out);
+    jot_arrays_release(n, again);
+    jot_arrays_release(3, d);
+    jot_executable_release(f);
+}
+END_TEST
+
+// ---- In a loop
+
+static jot_value loss_of_step(jot_value q, jot_value k, jot_value v)
+{
+    jot_value s = jot_mul(jot_matmul(q, jot_transpose(k, 0, 1, 3, 2)), 0.25);
+    jot_value y = jot_astype(jot_matmul(jot_softmax(s, -1), v), JOT_F32);
+    return jot_sum(jot_mul(y, y));
+}
+
+static void step(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value d[3];
+    (void)ctx;
+    jot_apply(jot_grad(jot_fn(loss_of_step), 0, 1, 2), 3, in, 3, d);
+    for (int i = 0; i < 3; i++)
+        out[i] = jot_sub(in[i], d[i]);
+}
+
+static void two_steps(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value q = in[0], k = in[1], v = in[2];
+    JOT_FOR (i, 2, q, k, v) {
+        jot_value x[] = {q, k, v}, y[3];
+        step(x, y, ctx);
+        q = y[0];
+        k = y[1];
+        v = y[2];
+    }
+    out[0] = q;
+    out[1] = k;
+    out[2] = v;
+}
+
+// The same bits as steps that are called one by one.
+START_TEST(gradients_descend_in_a_loop)
+{
+    static const struct sizes square = {JOT_BF16, 1, 1, 64, 64, 64, 64, NONE, false};
+    now = &square;
+    jot_array *in[3], *wide[3], *once[3], *twice[3], *got[3], *same = NULL;
+    for (int i = 0; i < 3; i++)
+        in[i] = draw(i, (int64_t[]){1, 1, 64, 64, JOT_END}, &wide[i]);
+    jot_executable *f = jot_jit(jot_function_make(step, 3, 3, NULL));
+    jot_executable *loop = jot_jit(jot_function_make(two_steps, 3, 3, NULL));
+    ck_assert_msg(jot_call_list(f, 3, in, 3, once) == JOT_OK, "%s", jot_error_message());
+    ck_assert_msg(jot_call_list(f, 3, once, 3, twice) == JOT_OK, "%s", jot_error_message());
+    ck_assert_msg(jot_call_list(loop, 3, in, 3, got) == JOT_OK, "%s", jot_error_message());
+    const char *text = jot_executable_text(loop, "schedule");
+    ck_assert_ptr_nonnull(text);
+    if (jot_device_kind_of(NULL) == JOT_CUDA)
+        ck_assert_ptr_nonnull(strstr(text, "(gradient of attention)"));
+    for (int i = 0; i < 3; i++) {
+        jot_scope *s = jot_scope_open();
+        ck_assert(jot_eval(jot_all(jot_equal(got[i], twice[i])), &same) == JOT_OK);
+        jot_scope_close(s);
+        ck_assert(*(const bool *)jot_array_data(same));
+        jot_array_release(same);
+    }
+    jot_arrays_release(3, in);
+    jot_arrays_release(3, wide);
+    jot_arrays_release(3, once);
+    jot_arrays_release(3, twice);
+    jot_arrays_release(3, got);
+    jot_executable_release(f);
+    jot_executable_release(loop);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("attention");
@@ -179,6 +405,15 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, attention_is_near_sums_in_f64, 0,
                         (int)(sizeof all / sizeof *all));
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("gradients");
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, gradients_are_near_sums_in_f64, 0,
+                        (int)(sizeof of_gradients / sizeof *of_gradients));
+    suite_add_tcase(suite, tests);
+    tests = tcase_create("loop");
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, gradients_descend_in_a_loop);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

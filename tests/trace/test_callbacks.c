@@ -131,7 +131,20 @@ static jot_value shown_by_twos(jot_value x)
     return jot_sum(y);
 }
 
-// Lanes that take a branch or leave a while by themselves are named as all others are.
+static jot_value shown_in_branches_by_twos(jot_value x)
+{
+    jot_value pair = jot_stack(0, x, jot_add(x, 1)), y;
+    JOT_VMAP ((pair), (y)) {
+        y = pair;
+        JOT_FOR (i, 2, y) {
+            y = shown_in_branch(y);
+        }
+    }
+    return jot_sum(y);
+}
+
+// Lanes that take a branch or leave a while by themselves are named as all others are, and do so in
+// order: all lanes of an inner map for the first of the outer one, in each trip.
 START_TEST(test_print_in_lanes)
 {
     static const double x[] = {1, 5, 3};
@@ -142,7 +155,10 @@ START_TEST(test_print_in_lanes)
         {shown_in_branch, "[0] small\n[1] 5.0\n[2] small\n"},
         {shown_in_while, "[0] 1.0\n[0] 2.0\n[2] 3.0\n"},
         {shown_of_pair, "[0, 0] 1.0\n[0, 1] 2.0\n[2, 0] 3.0\n[2, 1] 4.0\n"},
-        {shown_by_twos, "[0, 0] 1.0\n[0, 0] 2.0\n[2, 0] 3.0\n[0, 1] 2.0\n"},
+        {shown_by_twos, "[0, 0] 1.0\n[0, 0] 2.0\n[0, 1] 2.0\n[2, 0] 3.0\n"},
+        {shown_in_branches_by_twos,
+         "[0, 0] small\n[0, 1] small\n[1, 0] 5.0\n[1, 1] 6.0\n[2, 0] small\n[2, 1] 4.0\n"
+         "[0, 0] small\n[0, 1] small\n[1, 0] 5.0\n[1, 1] 6.0\n[2, 0] small\n[2, 1] 4.0\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(prints(jot_vmap(jot_fn(cases[i].f), 0), 3, x), cases[i].lines);

@@ -197,6 +197,59 @@ START_TEST(test_factors)
 }
 END_TEST
 
+// Those of large matrices are made by panels and steps, tiny and huge numbers among them.
+START_TEST(test_large)
+{
+    static const struct {
+        jot_dtype dtype;
+        int64_t m, n;
+        double scale;
+    } cases[] = {{JOT_F64, 150, 140, 1},        {JOT_F64, 140, 150, 1},
+                 {JOT_F32, 140, 140, 0x1p-100}, {JOT_F32, 140, 135, 0x1p70},
+                 {JOT_C64, 70, 45, 1},          {JOT_C128, 45, 70, 1}};
+    jot_dtype d = cases[_i].dtype;
+    double eps = d == JOT_F32 || d == JOT_C64 ? 0x1p-23 : 0x1p-52;
+    int64_t m = cases[_i].m, n = cases[_i].n;
+    jot_scope *s = jot_scope_open();
+    jot_value a = jot_from(draw(d, 20, (const int64_t[]){m, n, JOT_END}));
+    jot_array *x = evaluated(jot_mul(a, cases[_i].scale));
+    jot_array *square = evaluated(jot_mul(jot_matmul(a, adjoint(a)), cases[_i].scale));
+    ck_assert_double_le(item(jot_fn(qr_errors), x), 1000 * eps);
+    ck_assert_double_le(item(jot_fn(qr_full_errors), x), 1000 * eps);
+    ck_assert_double_le(item(jot_fn(svd_errors), x), 2000 * eps);
+    ck_assert_double_le(item(jot_fn(eigh_errors), square), 2000 * eps);
+    jot_array_release(x);
+    jot_array_release(square);
+    jot_scope_close(s);
+}
+END_TEST
+
+static jot_value all_factors(jot_value a)
+{
+    jot_qr_factors qr = jot_qr(a);
+    jot_svd_factors svd = jot_svd(a);
+    jot_eigen e = jot_eigh(a);
+    return jot_stack(0, qr.q, qr.r, svd.u, svd.vh, e.vectors, jot_lu_factor(a).lu, jot_inv(a));
+}
+
+START_TEST(test_threads)
+{
+    jot_array *a = draw(JOT_F32, 30, (const int64_t[]){300, 300, JOT_END}), *y[2] = {NULL};
+    jot_executable *e = jot_jit(jot_fn(all_factors));
+    int threads = jot_threads();
+    for (int i = 0; i < 2; i++) {
+        must(jot_set_threads(i ? 3 : 1));
+        must(jot_call(e, JOT_IN(a), JOT_OUT(y[i])));
+    }
+    must(jot_set_threads(threads));
+    ck_assert_mem_eq(jot_array_data(y[0]), jot_array_data(y[1]), jot_array_bytes(y[0]));
+    jot_array_release(y[0]);
+    jot_array_release(y[1]);
+    jot_array_release(a);
+    jot_executable_release(e);
+}
+END_TEST
+
 // Of eigenvalues that are no better conditioned than their vectors.
 START_TEST(test_eig) { check_errors("eig", jot_fn(eig_errors), true, _i, 3000); }
 END_TEST
@@ -243,6 +296,24 @@ START_TEST(test_empty)
 END_TEST
 
 // One matrix of three: its results alone are NaN.
+// NaN where eigh_lower and eigh_upper do not read; the last size is one of LAPACK's steps.
+START_TEST(test_other_triangle)
+{
+    static const int sizes[] = {3, 40, 150};
+    jot_scope *scope = jot_scope_open();
+    for (int i = 0; i < 3; i++) {
+        int n = sizes[i];
+        jot_value x = jot_sin(jot_reshape(jot_arange(JOT_F64, n * n), n, n));
+        jot_value h = jot_add(x, jot_transpose(x)), lower = jot_tril(jot_ones_like(h), 0);
+        jot_value nan = jot_where(jot_equal(lower, 0), NAN, h);
+        jot_value want = jot_eigh(h).values;
+        CHECK(largest(jot_sub(jot_eigh_lower(nan).values, want)), 1e-11 * n, 0);
+        CHECK(largest(jot_sub(jot_eigh_upper(jot_transpose(nan)).values, want)), 1e-11 * n, 0);
+    }
+    jot_scope_close(scope);
+}
+END_TEST
+
 START_TEST(test_not_finite)
 {
     const double bad[] = {NAN, INFINITY, -INFINITY};
@@ -557,6 +628,11 @@ static void add(TCase *t)
 {
     tcase_add_loop_test(t, test_factors, 0, 4);
     tcase_add_loop_test(t, test_eig, 0, 4);
+    if (!*getenv("JOT_BACKEND")) { // what the evaluator has no part in
+        tcase_add_loop_test(t, test_large, 0, 6);
+        tcase_add_test(t, test_threads);
+        tcase_add_test(t, test_other_triangle);
+    }
     tcase_add_test(t, test_signs);
     tcase_add_test(t, test_empty);
     tcase_add_test(t, test_not_finite);

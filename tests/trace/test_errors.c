@@ -222,7 +222,8 @@ START_TEST(test_derivatives)
     check_failure("bad_run.c:47: jot_vmap: 1 axes for the 2 arguments of leak", jot_vmap(jot_fn(leak), 0));
     check_failure("bad_run.c:48: jot_vmap: argument 1 of leak is f32[2]: no axis -2: axes are -1 to 0", jot_vmap(jot_fn(leak), 0, -2));
     check_failure("bad_run.c:49: jot_vmap: arguments 0 and 1 of leak have 3 and 2 along the mapped axis: f32[2,3] and f32[2]", jot_vmap(jot_fn(leak), 1, 0));
-#line 240 "test_errors.c"
+    check_failure("bad_run.c:50: jot_vmap: 3 axes for the 2 arguments of leak, or 4 with tangents and cotangents", jot_vmap(jot_jvp(jot_fn(leak)), 0, 0, 0));
+#line 241 "test_errors.c"
 }
 END_TEST
 

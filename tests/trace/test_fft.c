@@ -113,6 +113,38 @@ START_TEST(complex_convention)
 }
 END_TEST
 
+// ---- On a GPU
+
+static jot_value spectrum(jot_value x) { return jot_abs(jot_fft(jot_sin(x))); }
+static jot_value eigenvalues(jot_value x)
+{
+    return jot_sqrt(jot_abs(jot_eigh(jot_sin(x)).values));
+}
+
+// Whether the schedule names a step that is in no graph.
+static const char *text_of(jot_value (*f)(jot_value), jot_executable **out)
+{
+    static const float data[16] = {1, 2, 3, 4};
+    jot_array *x = jot_array_copy(JOT_F32, data, (int64_t[]){4, 4, JOT_END}), *y;
+    *out = jot_jit(jot_fn(f));
+    ck_assert_int_eq(jot_call_list(*out, 1, &x, 1, &y), JOT_OK);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+    return jot_executable_text(*out, "schedule");
+}
+
+START_TEST(schedules_name_what_splits_graphs)
+{
+    jot_executable *a, *b;
+    const char *recorded = text_of(spectrum, &a), *split = text_of(eigenvalues, &b);
+    if (jot_device_kind_of(NULL) == JOT_CUDA && recorded && split) {
+        ck_assert_msg(!strstr(recorded, "not in a graph"), "%s", recorded);
+        ck_assert_msg(strstr(split, "not in a graph: step 2, library (eigh)"), "%s", split);
+    }
+    jot_executable_release(a);
+    jot_executable_release(b);
+}
+END_TEST
+
 // ---- Messages
 
 #define SAYS(expression, text)                                                                 \
@@ -145,7 +177,7 @@ SAYS(jot_fftshift(jot_ones(JOT_F32, 4), 1), "bad.c:14: jot_fftshift(jot_ones(JOT
 SAYS(jot_fftfreq(JOT_F32, 0, 1), "bad.c:15: jot_fftfreq(JOT_F32, 0, 1): 0 samples: there must be at least 1");
 SAYS(jot_rfftfreq(JOT_I32, 4, 1), "bad.c:16: jot_rfftfreq(JOT_I32, 4, 1): frequencies of i32: they are floats");
 SAYS(jot_fftfreq(JOT_F32, 4, 0), "bad.c:17: jot_fftfreq(JOT_F32, 4, 0): samples 0 apart");
-#line 160 "test_fft.c"
+#line 178 "test_fft.c"
     // clang-format on
 }
 END_TEST
@@ -157,6 +189,7 @@ static void add(TCase *t)
     tcase_add_test(t, values);
     tcase_add_test(t, derivatives);
     tcase_add_test(t, complex_convention);
+    tcase_add_test(t, schedules_name_what_splits_graphs);
     tcase_add_test(t, messages);
 }
 

@@ -111,6 +111,32 @@ START_TEST(test_donated_is_not_copied)
 }
 END_TEST
 
+static jot_value updated_as_rows(jot_value x)
+{
+    return jot_reshape(updated(jot_reshape(x, -1)), 4, -1);
+}
+
+// An array of another shape is the same memory.
+START_TEST(test_reshaped_is_not_copied)
+{
+    enum { N = 10000 };
+    for (int donated = 0; donated < 2; donated++) {
+        jot_executable *e = donated ? jot_jit(jot_fn(updated_as_rows), .donate = donate_first)
+                                    : jot_jit(jot_fn(updated_as_rows));
+        jot_array *x = jot_array_full(JOT_F32, 1, 4, N / 4), *y;
+        must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+        ck_assert_int_eq(jot_array_rank(y), 2);
+        check_updated(y, N, 1);
+        if (!donated)
+            check_updated(x, N, 0);
+        ck_assert_int_eq(copies(e), !donated);
+        ck_assert_ptr_null(strstr(jot_executable_text(e, "schedule"), "reshape"));
+        jot_array_release(x), jot_array_release(y);
+        jot_executable_release(e);
+    }
+}
+END_TEST
+
 START_TEST(test_not_donated_is_copied_once)
 {
     for (int64_t n = 10000; n <= 1000000; n *= 10) {
@@ -575,6 +601,7 @@ static void add_tests(TCase *t)
     if (is_native) {
         tcase_add_test(t, test_donated_is_not_copied);
         tcase_add_test(t, test_not_donated_is_copied_once);
+        tcase_add_test(t, test_reshaped_is_not_copied);
         tcase_add_test(t, test_old_elements_are_read_before_updates);
         tcase_add_loop_test(t, test_gradients_of_tables_are_not_copied, 0,
                             sizeof readers / sizeof *readers);

@@ -114,11 +114,13 @@ static jot_value normed_row(jot_value n)
     return x;
 }
 
+// A sine hides what some processors (Zen 3) add in some processes, where they expect that a load needs
+// the store before it: seven cycles a trip.
 static jot_value table(jot_value n)
 {
     jot_value x = jot_zeros(JOT_F32, 100), k = jot_zeros_like(n);
     JOT_WHILE ((x, k), jot_less(k, n)) {
-        x = jot_at_add(x, jot_rem(k, 100), 1);
+        x = jot_at_add(x, jot_rem(k, 100), jot_sin(jot_astype(k, JOT_F32)));
         k = jot_add(k, 1);
     }
     return x;
@@ -132,7 +134,7 @@ static const struct {
               {counted_row, LANES, 200000, 4},     {row_with_places, LANES, 300000, 4},
               {while_in_while, LANES, 600000, 1},  {times_matrix, LANES, 200000, 4},
               {matrices, LANES, 200000, 16},       {short_row, LANES, 100000, 12},
-              {normed_row, LANES / 16, 50000, 64}, {table, LANES / 16, 1000000, 100}};
+              {normed_row, LANES / 16, 50000, 64}, {table, LANES / 16, 300000, 100}};
 enum { BODIES = sizeof bodies / sizeof *bodies };
 
 static jot_array *called(jot_executable *f, jot_array *in)

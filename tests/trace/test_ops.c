@@ -214,6 +214,94 @@ START_TEST(test_products)
 }
 END_TEST
 
+static jot_value sums(jot_value x) { return jot_cumsum(x); }
+static jot_value sums_back(jot_value x) { return jot_flip(jot_cumsum(jot_flip(x))); }
+static jot_value largest(jot_value x) { return jot_cummax(x); }
+
+// Of so many numbers, among them some that fill neither a part of a scan nor a group of parts.
+static void check_running(int64_t n)
+{
+    jot_value (*const functions[])(jot_value) = {sums, sums_back, largest};
+    float *x = malloc((size_t)n * sizeof *x), *y = malloc((size_t)n * sizeof *y);
+    float *again = malloc((size_t)n * sizeof *again);
+    int32_t *k = malloc((size_t)n * sizeof *k);
+    for (int64_t i = 0; i < n; i++) {
+        k[i] = (int32_t)((uint32_t)i * 2654435761u);
+        x[i] = ((float)(((uint32_t)k[i] >> 8) % 64) - 24) / 64; // all sums of them are exact
+    }
+    for (int f = 0; f < 3; f++) {
+        jot_executable *run = jot_jit(jot_fn(functions[f])),
+                       *over =
+                           jot_jit(jot_fn(functions[f]), .donate = (const int[]){0, JOT_END});
+        jot_array *in = jot_array_from(x, n), *out, *out_over;
+        ck_assert_int_eq(jot_call_list(run, 1, &in, 1, &out), JOT_OK);
+        ck_assert_int_eq(jot_array_read(out, y, (size_t)n), JOT_OK);
+        ck_assert_int_eq(jot_call_list(over, 1, &in, 1, &out_over), JOT_OK);
+        ck_assert_int_eq(jot_array_read(out_over, again, (size_t)n), JOT_OK);
+        ck_assert_int_eq(memcmp(y, again, (size_t)n * sizeof *y), 0);
+        double sum = 0, most = -INFINITY;
+        int64_t wrong = -1;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = f == 1 ? n - 1 - i : i;
+            sum += (double)x[at];
+            most = fmax(most, (double)x[at]);
+            wrong = (double)y[at] == (f == 2 ? most : sum) ? wrong : at;
+        }
+        ck_assert_msg(wrong < 0, "number %lld of %lld", (long long)wrong, (long long)n);
+        jot_arrays_release(3, (jot_array *[]){in, out, out_over});
+        jot_executable_release(run);
+        jot_executable_release(over);
+    }
+    jot_array *sum;
+    ck_assert_int_eq(jot_eval(jot_cumsum(jot_from(jot_array_from(k, n))), &sum), JOT_OK);
+    int32_t *found = (int32_t *)(void *)y;
+    ck_assert_int_eq(jot_array_read(sum, found, (size_t)n), JOT_OK);
+    uint32_t want = 0;
+    bool is_right = true;
+    for (int64_t i = 0; i < n; i++)
+        is_right &= (uint32_t)found[i] == (want += (uint32_t)k[i]);
+    ck_assert(is_right);
+    jot_array_release(sum);
+    free(x);
+    free(y);
+    free(again);
+    free(k);
+}
+
+START_TEST(test_long_running_folds)
+{
+    check_running(70001);
+    check_running(33 * 8192 + 4);
+}
+END_TEST
+
+// e^(x - max x) has the bits of e^x where the maximum is 0.
+START_TEST(test_exponentials_of_rows)
+{
+    enum { ROWS = 24, LENGTH = 512 };
+    static float x[ROWS * LENGTH], y[ROWS * LENGTH], plain[ROWS * LENGTH];
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        x[i] = i % LENGTH ? -(float)i * (float)i * 1.3e-6f - (float)(i % 7) * 0.1f : 0;
+    x[5] = -INFINITY;
+    x[6] = -0.0f;
+    x[7] = -103.9f;
+    x[8] = -104.1f;
+    x[LENGTH + 1] = NAN;
+    jot_value v = jot_from(jot_array_from(x, ROWS, LENGTH));
+    jot_array *rows, *all;
+    jot_value less = jot_sub(v, jot_max(v, 1, JOT_KEEPDIMS));
+    ck_assert_int_eq(jot_eval(jot_exp(less), &rows), JOT_OK);
+    ck_assert_int_eq(jot_eval(jot_exp(v), &all), JOT_OK);
+    ck_assert_int_eq(jot_array_read(rows, y, ROWS * LENGTH), JOT_OK);
+    ck_assert_int_eq(jot_array_read(all, plain, ROWS * LENGTH), JOT_OK);
+    for (int i = 0; i < ROWS * LENGTH; i++)
+        if (i / LENGTH == 1 ? !isnan(y[i]) : memcmp(&y[i], &plain[i], sizeof *y) != 0)
+            ck_abort_msg("%d: e^%a is %a, not %a", i, (double)x[i], (double)y[i],
+                         (double)plain[i]);
+    jot_arrays_release(2, (jot_array *[]){rows, all});
+}
+END_TEST
+
 START_TEST(test_activations)
 {
     jot_value x = jot_from(jot_array_from(((const double[]){-1, 0, 2}), 3));
@@ -247,6 +335,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_reductions);
     tcase_add_test(t, test_shapes);
     tcase_add_test(t, test_products);
+    tcase_add_test(t, test_long_running_folds);
+    tcase_add_test(t, test_exponentials_of_rows);
     tcase_add_test(t, test_activations);
     tcase_add_test(t, test_plain);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whiles around products of the library, which a GPU runs as nodes of graphs: the first call is step
-// by step there, those after it are replayed.
+// Whiles around products of the library, which a GPU runs as nodes of graphs, and products that do not
+// wait for one another: the first call is step by step there, those after it are replayed.
 #include "trace_support.h"
 
 enum { N = 208, CALLS = 4 };
@@ -152,12 +152,57 @@ START_TEST(whiles_are_replayed)
 }
 END_TEST
 
+static jot_value loss(jot_value v, jot_value w, jot_value x)
+{
+    jot_value hidden = jot_relu(jot_matmul(x, v));
+    return jot_mean(jot_square(jot_sin(jot_matmul(hidden, w))));
+}
+
+enum { SAMPLES = 96, INPUTS = 64, HIDDEN = 80, OUTPUTS = 72 };
+
+// Gradients of the two layers, and of what comes in, are products that two of them read the same for.
+START_TEST(gradients_are_replayed)
+{
+    static const int64_t dims[3][3] = {
+        {INPUTS, HIDDEN, JOT_END}, {HIDDEN, OUTPUTS, JOT_END}, {SAMPLES, INPUTS, JOT_END}};
+    static float data[SAMPLES * HIDDEN], got[CALLS + 1][3][SAMPLES * HIDDEN];
+    jot_array *in[3], *out[3];
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < dims[k][0] * dims[k][1]; i++)
+            data[i] = sinf((float)(i + 1) * (0.7f + (float)k)) * 0.3f;
+        in[k] = jot_array_copy(JOT_F32, data, dims[k]);
+    }
+    jot_executable *f = NULL;
+    for (int call = 0; call <= CALLS; call++) {
+        if (call == 0 || call == CALLS) {
+            setenv("JOT_BACKEND", call ? "eval" : "", 1);
+            jot_executable_release(f);
+            f = jot_jit(jot_grad(jot_fn(loss), 0, 1, 2));
+        }
+        must(jot_call_list(f, 3, in, 3, out));
+        for (int k = 0; k < 3; k++)
+            must(jot_array_read(out[k], got[call][k], dims[k][0] * dims[k][1]));
+        jot_arrays_release(3, out);
+    }
+    setenv("JOT_BACKEND", "", 1);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < dims[k][0] * dims[k][1]; i++) {
+            ck_assert_float_le(fabsf(got[0][k][i] - got[CALLS][k][i]), 1e-7f);
+            for (int call = 1; call < CALLS; call++)
+                ck_assert_float_eq(got[call][k][i], got[0][k][i]);
+        }
+    jot_executable_release(f);
+    jot_arrays_release(3, in);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("products in loops");
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 200);
     tcase_add_loop_test(t, whiles_are_replayed, 0, 4 * 5);
+    tcase_add_test(t, gradients_are_replayed);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

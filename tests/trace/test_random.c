@@ -210,6 +210,43 @@ START_TEST(test_map_over_keys)
 }
 END_TEST
 
+struct walk {
+    jot_value key, x;
+};
+
+// Steps that share a key, each with bits for every x.
+static struct walk walked(struct walk w, int steps)
+{
+    JOT_FOR (i, steps, w) {
+        jot_value keys = jot_random_split(w.key, 2);
+        jot_value bits = jot_random_bits(jot_take(keys, 1), JOT_U32, 300);
+        w.x = jot_bitwise_xor(jot_add(w.x, w.x), bits);
+        w.key = jot_take(keys, 0);
+    }
+    return w;
+}
+
+static struct walk start_of_walk(void)
+{
+    return (struct walk){jot_random_key(3), jot_arange(JOT_U32, 300)};
+}
+
+// A long loop makes what its lanes share beside them, short ones each for itself (gpu/common.c).
+START_TEST(test_steps_that_share_keys)
+{
+    struct walk w = start_of_walk(), whole = walked(start_of_walk(), 135);
+    for (int i = 0; i < 27; i++) {
+        jot_array *now[2];
+        w = walked(w, 5);
+        must(jot_eval_tree(2, (jot_value[]){w.key, w.x}, now));
+        w = (struct walk){jot_from_array(now[0]), jot_from_array(now[1])};
+        jot_arrays_release(2, now);
+    }
+    CHECK_EXACT(jot_array_equal(whole.x, w.x), 1);
+    CHECK_EXACT(jot_array_equal(whole.key, w.key), 1);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
@@ -221,6 +258,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_wrong_parameters);
     tcase_add_test(t, test_messages);
     tcase_add_test(t, test_map_over_keys);
+    tcase_add_test(t, test_steps_that_share_keys);
 }
 
 int main(void) { return run_suite("trace/random", add); }

@@ -34,6 +34,81 @@ START_TEST(test_eval)
 }
 END_TEST
 
+static void check_gradient(jot_value y, jot_value w, const double *want)
+{
+    jot_array *g;
+    must(jot_eval(jot_gradient(y, w), &g));
+    check_numbers(g, 3, want, 1e-12);
+    jot_array_release(g);
+}
+
+// What is evaluated on the way from a variable to a result is still on that way.
+START_TEST(test_derivatives_go_through_what_is_evaluated)
+{
+    jot_array *a = jot_array_from(((double[]){1, 2, 3}), 3), *x_then, *t;
+    double squares[3], sines[3], both = 0;
+    for (int i = 0; i < 3; i++) {
+        double w = i + 1, x = w * w;
+        squares[i] = 4 * x * w;
+        sines[i] = 2 * w * (cos(x) * x + sin(x));
+        both += sines[i];
+    }
+    jot_scope *s = jot_scope_open();
+    jot_value w = jot_variable(jot_from(a)), x = jot_mul(w, w);
+    jot_value before = jot_sum(jot_mul(x, x));
+    must(jot_eval(x, &x_then));
+    jot_value after = jot_sum(jot_mul(jot_sin(x), x));
+    check_gradient(before, w, squares);
+    check_gradient(after, w, sines);
+    must(jot_eval(jot_tangent(after, w, jot_ones_like(w)), &t));
+    ck_assert_double_eq_tol(jot_array_item(t), both, 1e-12);
+    // So is the variable itself, and what it was made of; an array is a constant.
+    must(jot_eval(w, NULL));
+    check_gradient(before, w, squares);
+    check_gradient(jot_sum(w), w, (const double[]){1, 1, 1});
+    check_gradient(jot_add(after, jot_sum(jot_from(x_then))), w, sines);
+    jot_arrays_release(3, (jot_array *[]){a, x_then, t});
+    jot_scope_close(s);
+}
+END_TEST
+
+// One result of a loop is evaluated, then another, then what both lead to.
+START_TEST(test_results_of_a_loop_are_evaluated_one_by_one)
+{
+    jot_array *a = jot_array_from(((double[]){1, 2, 3}), 3);
+    for (int first = 0; first < 2; first++) {
+        jot_scope *s = jot_scope_open();
+        jot_value w = jot_variable(jot_from(a)), x = w, y = jot_sum(w);
+        JOT_FOR (i, 3, x, y) {
+            y = jot_add(y, jot_sum(jot_mul(x, w)));
+            x = jot_mul(x, 2);
+        }
+        must(jot_eval(first ? y : jot_sum(x), NULL));
+        must(jot_eval(first ? x : y, NULL));
+        ck_assert_double_eq(jot_item(y), 6 + 7 * 14);
+        ck_assert_double_eq(jot_item(jot_sum(x)), 8 * 6);
+        check_gradient(jot_add(y, jot_sum(x)), w, (const double[]){23, 37, 51});
+        jot_scope_close(s);
+    }
+    jot_array_release(a);
+}
+END_TEST
+
+// A program of constants alone is found again whether its value has been evaluated or not.
+START_TEST(test_constants_stay_constants)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value zeros = jot_zeros(JOT_F64, 3);
+    jot_array *r, *again;
+    must(jot_eval(zeros, &r));
+    must(jot_eval(zeros, &again));
+    ck_assert_ptr_eq(r, again);
+    ck_assert_double_eq(jot_item(jot_sum(jot_add(jot_zeros(JOT_F64, 3), zeros))), 0);
+    jot_arrays_release(2, (jot_array *[]){r, again});
+    jot_scope_close(s);
+}
+END_TEST
+
 // Effects that could not be compiled are still to come; those of a run that failed are not.
 START_TEST(test_effects_to_come)
 {
@@ -274,6 +349,9 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, test_eval);
+    tcase_add_test(t, test_derivatives_go_through_what_is_evaluated);
+    tcase_add_test(t, test_results_of_a_loop_are_evaluated_one_by_one);
+    tcase_add_test(t, test_constants_stay_constants);
     tcase_add_test(t, test_effects_to_come);
     tcase_add_test(t, test_numbers_do_not_compile);
     tcase_add_test(t, test_integers_do_not_compile);

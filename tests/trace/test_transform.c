@@ -112,6 +112,28 @@ START_TEST(test_vmap_axes)
 }
 END_TEST
 
+// What jvp and vjp put behind the arguments has axes of its own, or the first.
+START_TEST(test_vmap_axes_of_tangents)
+{
+    const double xs[6] = {1, 2, 3, 4, 5, 6}, ys[2] = {1, 10};
+    jot_array *rows = jot_array_from(xs, 3, 2), *y = jot_array_from(ys, 2);
+    jot_array *cts = jot_array_from(xs, 3), *columns = jot_array_from(xs, 2, 3);
+    jot_function back = jot_vjp(jot_fn(inner_product), 0);
+    jot_array *many_cotangents[] = {y, y, cts};
+    CALL(jot_vmap(back, JOT_NONE, JOT_NONE, 0), many_cotangents, 2, 1, 0, 1, 10, 2, 20, 3, 30);
+    CALL(jot_vmap(back, JOT_NONE, JOT_NONE), many_cotangents, 2, 1, 0, 1, 10, 2, 20, 3, 30);
+    jot_function forward = jot_jvp(jot_fn(inner_product), 1);
+    jot_array *one_tangent[] = {rows, y, y}, *tangents[] = {y, y, columns};
+    CALL(jot_vmap(forward, 0, JOT_NONE, JOT_NONE), one_tangent, 2, 1, 0, 21, 43, 65);
+    CALL(jot_vmap(forward, JOT_NONE, JOT_NONE, 1), tangents, 2, 1, 0, 41, 52, 63);
+    // Of all arguments twice: x, y, dx, dy, then those of the four.
+    jot_function second = jot_jvp(jot_jvp(jot_fn(inner_product)), 1);
+    jot_array *in[] = {y, y, y, y, rows};
+    CALL(jot_vmap(second, JOT_NONE, JOT_NONE, JOT_NONE, JOT_NONE, 0), in, 4, 2, 0, 21, 43, 65);
+    jot_arrays_release(4, (jot_array *[]){rows, y, cts, columns});
+}
+END_TEST
+
 static jot_value total_of_map(jot_value x, jot_value y)
 {
     jot_value r;
@@ -545,6 +567,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_jacobians);
     tcase_add_test(t, test_vmap);
     tcase_add_test(t, test_vmap_axes);
+    tcase_add_test(t, test_vmap_axes_of_tangents);
     tcase_add_test(t, test_grad_of_vmap_of_grad);
     tcase_add_test(t, test_gradient_over_captured);
     tcase_add_test(t, test_struct_arguments);

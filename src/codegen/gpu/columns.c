@@ -352,8 +352,11 @@ static void lower_map(struct cg_lowering *l, const struct parts *t,
     memcpy(axes + map->n_axes, loop->axes, loop->n_axes * sizeof *axes);
     both.axes = axes;
     both.n_axes = map->n_axes + loop->n_axes;
-    struct gpu_points p = {
-        .s = &both, .axis = axes[both.n_axes - 1], .lanes = 1, .count = cg_extent(l, &both)};
+    struct gpu_points p = {.s = &both,
+                           .axis = axes[both.n_axes - 1],
+                           .lanes = 1,
+                           .rows = 1,
+                           .count = cg_extent(l, &both)};
     struct cg_loop chunk = gpu_own_chunk_open(l, (p.count + MAP_BLOCK - 1) / MAP_BLOCK);
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, MAP_BLOCK), "");
     i = LLVMBuildAdd(b, i, gpu_wide(l, l->gpu->thread), "");

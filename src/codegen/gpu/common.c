@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop over time of each thread, part of which is the same in all threads of the kernel: keys of
-// random numbers that lanes share, what is made of times alone.  A block has a warp more, of which a
-// thread does that part for some steps, while the others do the rest of the steps before.
+// random numbers that lanes share, what is made of times alone.  A block has a warp more, which does
+// that part for some steps, while the others do the rest of the steps before.
 //
-//     turn c      the first thread of the last warp: the common part of steps of chunk c, to shared
-//                 memory; threads with points: the rest of the steps of chunk c - 1, with what is there
+//     turn c      the last warp: its first thread what the common part of chunk c carries from step to
+//                 step, then a thread for each step what the others want of it, to shared memory;
+//                 threads with points: the rest of the steps of chunk c - 1, with what is there
 //
-// Shared memory holds two chunks, and at the end what the common part carries.
+// Shared memory holds two chunks, the carries of the steps of one, and at the end the last ones.  Blocks
+// are as large as leaves one for a multiprocessor, which then has one such warp.
 #include "codegen/gpu/gpu.h"
 
 #include "passes/cost.h"
 
-#define STEPS 32        // of a chunk
+#define STEPS GPU_WARP  // of a chunk
+#define MOST_POINTS 768 // of a block: threads that have registers for a long body
 #define LEAST_CHUNKS 4  // of a loop that is worth it
 #define LEAST_WORK 64.0 // operations of the common part
 #define SLOT 8          // bytes
@@ -134,6 +137,13 @@ struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
     return divide(l, c, cg_statement(l, c->loop)) ? c : NULL;
 }
 
+unsigned gpu_common_threads(int64_t points)
+{
+    int64_t n = (points + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
+    n = (n + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
+    return (unsigned)(n < GPU_BLOCK ? GPU_BLOCK : n > MOST_POINTS ? MOST_POINTS : n);
+}
+
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside) { c->inside = inside; }
 
 // ---- The loop
@@ -142,8 +152,8 @@ struct lowering {
     struct cg_lowering *l;
     struct gpu_common *c;
     const struct nest_statement *seq;
-    LLVMValueRef state, steps; // shared memory
-    LLVMValueRef *carries;     // memory of a thread that becomes registers
+    LLVMValueRef state, steps, history; // shared memory
+    LLVMValueRef *carries;              // memory of a thread that becomes registers
 };
 
 static LLVMTypeRef type_of(const struct lowering *p, nest_id value)
@@ -191,36 +201,59 @@ static void move_state(const struct lowering *p, bool is_load)
     }
 }
 
-// The statements and carries of one part, at a step.
-static void do_part(const struct lowering *p, LLVMValueRef at, bool is_common_part)
+// What of a step is done: what the common part carries, what others want of it, the rest.
+enum part { CARRIED, WANTED, REST };
+
+// The common carries as step `at` finds them.
+static LLVMValueRef carry_of_step(const struct lowering *p, LLVMValueRef at, uint32_t carry)
+{
+    LLVMBuilderRef b = p->l->m.b;
+    LLVMValueRef row = LLVMBuildAnd(b, at, cg_int(p->l->module, STEPS - 1), "");
+    row = LLVMBuildMul(b, row, cg_int(p->l->module, p->seq->n_in), "");
+    return slot_at(p, p->history, LLVMBuildAdd(b, row, cg_int(p->l->module, carry), ""));
+}
+
+static void load_carries(const struct lowering *p, LLVMValueRef at, enum part part)
+{
+    for (uint32_t i = 0; i < p->seq->n_in; i++) {
+        nest_id v = p->seq->first_carry + i;
+        if (p->c->varies[v] != (part == REST))
+            continue;
+        LLVMValueRef from = part == WANTED ? carry_of_step(p, at, i) : p->carries[i];
+        p->l->values[v].re = load(p, v, from);
+        if (part == CARRIED)
+            store(p, v, p->l->values[v].re, carry_of_step(p, at, i));
+    }
+    for (uint32_t i = 0; part == REST && i < p->c->n_slots; i++)
+        p->l->values[p->c->slots[i]] =
+            (struct cg_value){load(p, p->c->slots[i], slot_of_step(p, at, i)), NULL};
+}
+
+// What nobody takes is left out when the code is simplified.
+static void do_part(const struct lowering *p, LLVMValueRef at, enum part part)
 {
     struct cg_lowering *l = p->l;
     const struct nest_statement *s = p->seq;
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
     l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (p->c->varies[s->first_carry + i] != is_common_part)
-            l->values[s->first_carry + i].re = load(p, s->first_carry + i, p->carries[i]);
-    for (uint32_t i = 0; !is_common_part && i < p->c->n_slots; i++)
-        l->values[p->c->slots[i]] =
-            (struct cg_value){load(p, p->c->slots[i], slot_of_step(p, at, i)), NULL};
+    load_carries(p, at, part);
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *t = cg_statement(l, id);
         bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
-        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t) == is_common_part))
+        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t) == (part != REST)))
             cg_lower_statement(l, id);
     }
-    for (uint32_t i = 0; is_common_part && i < p->c->n_slots; i++)
+    for (uint32_t i = 0; part == WANTED && i < p->c->n_slots; i++)
         store(p, p->c->slots[i], l->values[p->c->slots[i]].re, slot_of_step(p, at, i));
-    for (uint32_t i = 0; i < s->n_in; i++)
-        if (p->c->varies[s->first_carry + i] != is_common_part)
+    for (uint32_t i = 0; part != WANTED && i < s->n_in; i++)
+        if (p->c->varies[s->first_carry + i] == (part == REST))
             store(p, s->first_carry + i, l->values[s->yields[i]].re, p->carries[i]);
 }
 
-// The steps of a chunk.
-static void do_chunk(const struct lowering *p, LLVMValueRef chunk, bool is_common_part)
+// The steps of a chunk: by a thread each, or all by each thread.
+static void do_chunk(const struct lowering *p, LLVMValueRef chunk, enum part part)
 {
     struct cg_lowering *l = p->l;
     LLVMBuilderRef b = l->m.b;
@@ -228,8 +261,16 @@ static void do_chunk(const struct lowering *p, LLVMValueRef chunk, bool is_commo
     LLVMValueRef first = LLVMBuildMul(b, chunk, size, "");
     LLVMValueRef end = LLVMBuildNSWAdd(b, first, size, "");
     end = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, end, n, ""), end, n, "");
+    if (part == WANTED) {
+        LLVMValueRef lane = LLVMBuildURem(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+        LLVMValueRef at = LLVMBuildAdd(b, first, gpu_wide(l, lane), "");
+        struct cg_branch is_step = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, at, end, ""));
+        do_part(p, at, part);
+        cg_if_close(l, &is_step);
+        return;
+    }
     struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, 1));
-    do_part(p, step.index, is_common_part);
+    do_part(p, step.index, part);
     cg_loop_close(l, &step);
 }
 
@@ -261,20 +302,26 @@ static void lower(struct lowering *p)
     LLVMValueRef end =
         cg_int(l->module, (cg_extent(l, p->seq) + STEPS - 1) / STEPS); // of the chunks
     LLVMValueRef maker = gpu_i32(l, l->gpu->block - GPU_WARP), thread = l->gpu->thread;
-    LLVMValueRef is_maker = LLVMBuildICmp(b, LLVMIntEQ, thread, maker, "");
+    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, thread, maker, "");
     LLVMValueRef has_point = LLVMBuildICmp(b, LLVMIntSLT, thread, maker, "");
+    LLVMValueRef is_maker = LLVMBuildNot(b, has_point, "");
     struct cg_loop turn = cg_loop_open(l, zero, LLVMBuildAdd(b, end, one, ""), one);
     LLVMValueRef is_any = LLVMBuildICmp(b, LLVMIntSLT, turn.index, end, "");
     struct cg_branch ahead = cg_if_open(l, LLVMBuildAnd(b, is_maker, is_any, ""));
-    do_chunk(p, turn.index, true);
+    struct cg_branch carried = cg_if_open(l, is_first);
+    do_chunk(p, turn.index, CARRIED);
+    cg_if_close(l, &carried);
+    gpu_sync_warp(l);
+    do_chunk(p, turn.index, WANTED);
+    gpu_sync_warp(l);
     cg_if_close(l, &ahead);
     is_any = LLVMBuildICmp(b, LLVMIntSGT, turn.index, zero, "");
     struct cg_branch rest = cg_if_open(l, LLVMBuildAnd(b, has_point, is_any, ""));
-    do_chunk(p, LLVMBuildSub(b, turn.index, one, ""), false);
+    do_chunk(p, LLVMBuildSub(b, turn.index, one, ""), REST);
     cg_if_close(l, &rest);
     gpu_barrier(&l->m);
     cg_loop_close(l, &turn);
-    struct cg_branch last = cg_if_open(l, is_maker);
+    struct cg_branch last = cg_if_open(l, is_first);
     move_state(p, false);
     cg_if_close(l, &last);
     gpu_barrier(&l->m);
@@ -297,6 +344,7 @@ bool gpu_common(struct cg_lowering *l, nest_id id)
     struct lowering p = {.l = l, .c = c, .seq = s};
     p.state = shared_of_block(l, (uint64_t)s->n_in * SLOT);
     p.steps = shared_of_block(l, (uint64_t)2 * STEPS * c->n_slots * SLOT);
+    p.history = shared_of_block(l, (uint64_t)STEPS * s->n_in * SLOT);
     open_carries(&p);
     lower(&p);
     cg_forget_hoisted(l, s->body);

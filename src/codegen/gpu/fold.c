@@ -6,9 +6,12 @@
 // accumulators one after the other, so that it needs no more than one and what waits of the tree.
 #include "codegen/gpu/gpu.h"
 
-#define WRITTEN_OUT 16   // elements of a fold that one thread writes out
-#define WRITTEN_WORK 600 // operations of them when there are more, of one accumulator each
-#define AT_ONCE 8        // windows that are read at once
+#define WRITTEN_OUT 16        // elements of a fold that one thread writes out
+#define WRITTEN_WORK 600      // operations of them when there are more, of one accumulator each
+#define MANY_ACCUMULATORS 64  // of a thread, that leave registers
+#define FEW_AT_ONCE 4         // for so many windows
+#define AT_ONCE 8             // windows that are read at once
+#define ROUNDS_WRITTEN_OUT 32 // results of blocks, all together, that a team writes out
 
 static const struct nest_statement *fold_of(const struct cg_lowering *l, nest_id id)
 {
@@ -272,6 +275,16 @@ bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
     return false;
 }
 
+bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = fold_of(l, id);
+    int64_t length = cg_extent(l, s);
+    bool is_short =
+        length <= WRITTEN_OUT ||
+        (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
+    return is_short && !cg_has_time(l, s->body) && !gpu_accumulates(l, id);
+}
+
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = fold_of(l, id);
@@ -281,10 +294,7 @@ void gpu_fold_alone(struct cg_lowering *l, nest_id id)
     }
     struct gpu_alone p = gpu_alone_make(l, id, 1);
     struct cg_element *out = arena_array(l->arena, struct cg_element, s->n_combines + 1);
-    bool is_short =
-        p.length <= WRITTEN_OUT ||
-        (p.length <= FOLD_LANES && (double)p.length * gpu_work(l, s->body) <= WRITTEN_WORK);
-    if (is_short && !cg_has_time(l, s->body)) {
+    if (gpu_fold_is_written_out(l, id)) {
         fold_short(l, s, p.all, p.length, p.rows, 0, 1, out);
     } else if (p.blocks == 1) {
         fold_block_alone(l, &p, cg_int(l->module, 0), out);
@@ -348,29 +358,32 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
     }
 }
 
-// All windows of a block, the ones at once that are written out.
+// All windows of a block, the last one or one of the others; some are read at once.
 static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
-                    LLVMValueRef start, bool is_full)
+                    LLVMValueRef start, bool is_last)
 {
     const struct gpu_row *r = &f->row;
     const struct nest_statement *s = fold_of(l, f->statement);
-    int64_t size = r->block < r->length ? r->block : r->length, at_once = 1;
-    bool is_short = !is_full && r->blocks == 1; // all but the last window are full
-    int64_t n = is_short ? size / r->window : (size + r->window - 1) / r->window;
-    is_full |= is_short;
-    while (is_full && at_once < 16 && n % (2 * at_once) == 0 &&
+    int64_t size = is_last ? r->length - (r->blocks - 1) * r->block : r->block;
+    int64_t n = size / r->window, at_once = 1;
+    int64_t accumulators = (int64_t)f->n * r->parts * r->lanes;
+    int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
+    while (2 * at_once <= n && at_once < most &&
            (l->gpu->has_terms || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
-    struct cg_loop loop =
-        cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, n), cg_int(l->module, at_once));
+    int64_t all = n / at_once * at_once;
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),
+                                       cg_int(l->module, at_once));
     LLVMValueRef number = LLVMBuildTrunc(l->m.b, loop.index, l->module->i32, "");
     LLVMValueRef first = LLVMBuildMul(l->m.b, number, gpu_i32(l, r->window), "");
     for (int64_t k = 0; k < at_once; k++)
         window(l, f, m, start, LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * r->window), ""),
-               is_full ? r->window : 0);
+               r->window);
     cg_loop_close(l, &loop);
-    if (is_short)
-        window(l, f, m, start, gpu_i32(l, n * r->window), size - n * r->window);
+    for (; all < n; all++)
+        window(l, f, m, start, gpu_i32(l, all * r->window), r->window);
+    if (size % r->window)
+        window(l, f, m, start, gpu_i32(l, n * r->window), size % r->window);
 }
 
 // The first `from` lanes of an element fold by halves until `to` are left.
@@ -426,55 +439,74 @@ static void reset_all(struct cg_lowering *l, const struct gpu_fold *f,
         reset(l, &f->accumulators[i], all);
 }
 
+// The blocks of a round, one of each team: `row` (an i32) is the team's among `count` from `first` on.
+static void fold_round(struct cg_lowering *l, const struct gpu_fold *f,
+                       const struct gpu_member *m, LLVMValueRef first, LLVMValueRef row,
+                       int64_t count, bool may_miss_row)
+{
+    LLVMBuilderRef b = l->m.b;
+    const struct gpu_row *r = &f->row;
+    LLVMValueRef block = LLVMBuildAdd(b, first, gpu_wide(l, row), "");
+    LLVMValueRef start = LLVMBuildMul(b, block, cg_int(l->module, r->block), "");
+    bool may_miss = may_miss_row || r->blocks % count != 0;
+    LLVMValueRef is_there = NULL;
+    if (may_miss) {
+        is_there = LLVMBuildICmp(b, LLVMIntSLT, block, cg_int(l->module, r->blocks), "");
+        if (may_miss_row)
+            is_there = LLVMBuildAnd(
+                b, is_there, LLVMBuildICmp(b, LLVMIntULT, row, gpu_i32(l, count), ""), "");
+    }
+    reset_all(l, f, m);
+    struct cg_branch there = {0};
+    if (may_miss)
+        there = cg_if_open(l, is_there);
+    if (r->is_exact || r->blocks == 1) {
+        windows(l, f, m, start, r->blocks == 1);
+    } else {
+        LLVMValueRef end = LLVMBuildAdd(b, start, cg_int(l->module, r->block), "");
+        struct cg_branch full =
+            cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLE, end, cg_int(l->module, r->length), ""));
+        windows(l, f, m, start, false);
+        cg_else_open(l, &full);
+        windows(l, f, m, start, true);
+        cg_if_close(l, &full);
+    }
+    if (may_miss)
+        cg_if_close(l, &there);
+    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, m->place, gpu_i32(l, 0), "");
+    if (may_miss)
+        leads = LLVMBuildAnd(b, leads, is_there, "");
+    struct cg_element *all = arena_array(l->arena, struct cg_element, f->n + 1);
+    for (uint32_t i = 0; i < f->n; i++) {
+        all[i] = bring_together(l, f, &f->accumulators[i]);
+        cg_element_place(l, &all[i], start);
+    }
+    struct cg_branch one = cg_if_open(l, leads);
+    for (uint32_t i = 0; i < f->n; i++)
+        cg_element_store(l, &f->accumulators[i], true, f->rows[i].base, gpu_wide(l, row),
+                         &all[i]);
+    cg_if_close(l, &one);
+}
+
 void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef first,
                      int64_t count)
 {
     LLVMBuilderRef b = l->m.b;
     const struct gpu_row *r = &f->row;
     struct gpu_member m = gpu_member_of(l, r);
+    int64_t rounds = (count + r->teams - 1) / r->teams;
+    bool ends_inside = rounds * r->teams > count;
     l->gpu->is_alone = true;
-    for (int64_t j = 0; j * r->teams < count; j++) {
-        LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), "");
-        LLVMValueRef block = LLVMBuildAdd(b, first, gpu_wide(l, row), "");
-        LLVMValueRef start = LLVMBuildMul(b, block, cg_int(l->module, r->block), "");
-        bool may_miss = (j + 1) * r->teams > count || r->blocks % count != 0;
-        LLVMValueRef is_there = NULL;
-        if (may_miss) {
-            is_there = LLVMBuildICmp(b, LLVMIntSLT, block, cg_int(l->module, r->blocks), "");
-            if ((j + 1) * r->teams > count)
-                is_there = LLVMBuildAnd(
-                    b, is_there, LLVMBuildICmp(b, LLVMIntULT, row, gpu_i32(l, count), ""), "");
-        }
-        reset_all(l, f, &m);
-        struct cg_branch there = {0};
-        if (may_miss)
-            there = cg_if_open(l, is_there);
-        if (r->is_exact || r->blocks == 1) {
-            windows(l, f, &m, start, r->is_exact);
-        } else {
-            LLVMValueRef end = LLVMBuildAdd(b, start, cg_int(l->module, r->block), "");
-            struct cg_branch full = cg_if_open(
-                l, LLVMBuildICmp(b, LLVMIntSLE, end, cg_int(l->module, r->length), ""));
-            windows(l, f, &m, start, true);
-            cg_else_open(l, &full);
-            windows(l, f, &m, start, false);
-            cg_if_close(l, &full);
-        }
-        if (may_miss)
-            cg_if_close(l, &there);
-        LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, m.place, gpu_i32(l, 0), "");
-        if (may_miss)
-            leads = LLVMBuildAnd(b, leads, is_there, "");
-        struct cg_element *all = arena_array(l->arena, struct cg_element, f->n + 1);
-        for (uint32_t i = 0; i < f->n; i++) {
-            all[i] = bring_together(l, f, &f->accumulators[i]);
-            cg_element_place(l, &all[i], start);
-        }
-        struct cg_branch one = cg_if_open(l, leads);
-        for (uint32_t i = 0; i < f->n; i++)
-            cg_element_store(l, &f->accumulators[i], true, f->rows[i].base, gpu_wide(l, row),
-                             &all[i]);
-        cg_if_close(l, &one);
+    if (rounds * f->n <= ROUNDS_WRITTEN_OUT) {
+        for (int64_t j = 0; j < rounds; j++)
+            fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), ""),
+                       count, ends_inside && j + 1 == rounds);
+    } else {
+        struct cg_loop round =
+            cg_loop_open(l, gpu_i32(l, 0), gpu_i32(l, rounds * r->teams), gpu_i32(l, r->teams));
+        fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, round.index, ""), count,
+                   ends_inside);
+        cg_loop_close(l, &round);
     }
     l->gpu->is_alone = false;
 }

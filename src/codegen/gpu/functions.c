@@ -122,8 +122,8 @@ static LLVMValueRef signed_to_double(const struct writer *w, LLVMValueRef x)
 }
 
 // math_reduce, step by step.
-void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
-                LLVMValueRef *out_quadrant)
+static void write_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi,
+                         LLVMValueRef *out_lo, LLVMValueRef *out_quadrant)
 {
     LLVMBuilderRef b = m->b;
     struct writer w = {*m, m->module->i64, LLVMIntTypeInContext(m->module->context, 128)};
@@ -182,6 +182,38 @@ void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMVal
     n = LLVMBuildSelect(b, is_below, LLVMBuildNeg(b, n, ""), n, "");
     n = LLVMBuildAnd(b, n, word(&w, 3), "");
     *out_quadrant = LLVMBuildTrunc(b, n, m->module->i32, "");
+}
+
+// A function of the module, for it is long and the sine, the cosine and the tangent need the same.
+void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
+                LLVMValueRef *out_quadrant)
+{
+    static const char name[] = "jot_reduce";
+    LLVMContextRef c = m->module->context;
+    LLVMTypeRef f64 = m->module->f64;
+    LLVMTypeRef parts[] = {f64, f64, m->module->i32};
+    LLVMTypeRef all = LLVMStructTypeInContext(c, parts, 3, 0);
+    LLVMTypeRef type = LLVMFunctionType(all, &f64, 1, 0);
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
+    if (!f) {
+        f = LLVMAddFunction(m->module->module, name, type);
+        LLVMSetLinkage(f, LLVMInternalLinkage);
+        unsigned apart = LLVMGetEnumAttributeKindForName("noinline", 8);
+        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(c, apart, 0));
+        struct machine inner = {.module = m->module, .b = LLVMCreateBuilderInContext(c)};
+        LLVMPositionBuilderAtEnd(inner.b, LLVMAppendBasicBlockInContext(c, f, ""));
+        LLVMValueRef v[3], r = LLVMGetPoison(all);
+        write_reduce(&inner, LLVMGetParam(f, 0), &v[0], &v[1], &v[2]);
+        for (unsigned i = 0; i < 3; i++)
+            r = LLVMBuildInsertValue(inner.b, r, v[i], i, "");
+        LLVMBuildRet(inner.b, r);
+        LLVMDisposeBuilder(inner.b);
+    }
+    LLVMValueRef r = LLVMBuildCall2(m->b, type, f, &x, 1, "");
+    *out_hi = LLVMBuildExtractValue(m->b, r, 0, "");
+    *out_lo = LLVMBuildExtractValue(m->b, r, 1, "");
+    *out_quadrant = LLVMBuildExtractValue(m->b, r, 2, "");
 }
 
 // ---- The remainder, which is exact: the bits of x's significand from the top, less y's where

@@ -159,9 +159,13 @@ struct gpu_points {
     const struct nest_statement *s;
     nest_id axis; // of the lanes: neighbouring points; NEST_NONE: none
     unsigned lanes;
-    int64_t count; // of vectors
+    nest_id row_axis; // along which a thread has so many vectors, as far apart as there can be
+    int64_t rows;
+    int64_t count; // of threads' vectors, or rows of them
 };
 struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
+// strips.c: several rows for a thread where they share what they read.
+void gpu_points_widen(const struct cg_lowering *l, struct gpu_points *p);
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
@@ -192,6 +196,8 @@ void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
 // common.c: the loop over time of the points of a loop, part of which is the same for all of them;
 // NULL: there is none.
 struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop);
+// Threads of a block that have points, of which there are so many; the block has a warp more.
+unsigned gpu_common_threads(int64_t points);
 // Threads without a point do that of another, and put nothing.
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside);
 // Lowers a statement of its; false: as otherwise.
@@ -245,6 +251,8 @@ void gpu_fold_together(struct cg_lowering *l, nest_id fold);
 void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
 // Whether something is put that accumulates over the fold.
 bool gpu_accumulates(const struct cg_lowering *l, nest_id fold);
+// Whether a thread that does the fold alone has no loop over its elements.
+bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id fold);
 // Whether teams of threads can share the blocks of the loop, a fold.
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
 struct gpu_fold {
@@ -350,7 +358,12 @@ void gpu_outside(struct machine *m, LLVMValueRef mask);
 // root of x, of f32s with one branch for all lanes.
 LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef gpu_divide_fraction(struct machine *m, LLVMValueRef x,
+                                 LLVMValueRef y); // |x| <= 1 or NaN
 LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x);
+
+// bounds.c: an operation of which more is known than of others; false: as they are.
+bool gpu_bounded(struct cg_lowering *l, const struct nest_statement *op);
 
 // statement.c: what is lowered otherwise than on the host; false: as there.
 bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
@@ -362,6 +375,10 @@ bool cg_gpu_is_constant(const struct cg_lowering *l, const struct nest_statement
 void gpu_sync_to_put(struct cg_lowering *l, uint32_t block);
 // The memory of a local that a group has in common, NULL for one of each thread.
 LLVMValueRef cg_gpu_shared_local(struct cg_lowering *l, nest_id buffer);
+// Where all threads of a group have the same to put in memory that they share, one of them does
+// between open and close; false: as on the host.
+bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out);
+void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one);
 
 // scan.c
 bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
@@ -386,6 +403,9 @@ void gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
 bool gpu_is_attention(const struct cg_lowering *l);
 // The step of such a kernel, whose only loop is statement `at` of its body.
 void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
+// attention_gradient.c: the same of its gradient, in three steps.
+bool gpu_is_attention_gradient(const struct cg_lowering *l);
+void gpu_attention_gradient_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
 
 // entry.c
 // A function of the nest with the operands and so many pointers behind them, as the next step:
@@ -422,6 +442,9 @@ void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
 // The same for points, each of which has a long fold, that are so few that several threads share one.
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
+
+// texts.c: PTX as texts to assemble side by side, and the bytes of all with their zero bytes.
+const char *gpu_texts(struct arena *arena, const char *ptx, size_t *size);
 
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,

@@ -203,8 +203,11 @@ void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    struct gpu_points p = {
-        .s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .count = cg_extent(l, s)};
+    struct gpu_points p = {.s = s,
+                           .axis = s->axes[s->n_axes - 1],
+                           .lanes = 1,
+                           .rows = 1,
+                           .count = cg_extent(l, s)};
     int64_t groups = l->gpu->block / l->gpu->group;
     struct cg_loop chunk = gpu_own_chunk_open(l, (p.count + groups - 1) / groups);
     LLVMValueRef i = chunk.index;

@@ -8,10 +8,11 @@
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
-//     scan      scan i { ... }                                      warps have parts of it (scan.c)
+//     scan      scan i { ... }                                      warps have parts of it (scan.c, scan_once.c)
 //     updates   seq i { put y[%i] = ... }                           warps or threads have places (updates.c)
 //     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
 //     attention par i { products and a softmax }                   warps have tiles of it (attention.c)
+//     gradient  par b { maps of both and of products }              three functions (attention_gradient.c)
 //     one       anything else                                      one block of threads
 //
 // A kernel runs its chunks by `for (c = block number; c < chunks; c += blocks)`.
@@ -48,8 +49,9 @@ static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *
         for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
             waits |= s->index.terms[k].is_value;
     }
-    return reads && waits && !l->gpu->is_phase && p->lanes > 1 && p->count >= MANY_VECTORS &&
-           p->count % (2 * GPU_BLOCK) == 0 && gpu_is_short(l, p->s->body, 2);
+    return reads && waits && !l->gpu->is_phase && p->lanes > 1 && p->rows == 1 &&
+           p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&
+           gpu_is_short(l, p->s->body, 2);
 }
 
 // Of blocks that stay, a thread has some of many vectors at once.
@@ -57,6 +59,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 {
     LLVMBuilderRef b = l->m.b;
     struct gpu_points p = gpu_points_make(l, loop, true);
+    gpu_points_widen(l, &p);
     bool has_time = cg_has_time(l, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !has_direct_load(l);
@@ -64,7 +67,8 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     while (turns < MOST_TURNS && !step->exact_grid && p.count >= MANY_VECTORS &&
            p.count % (2 * turns * GPU_BLOCK) == 0 && gpu_is_short(l, p.s->body, 2 * turns))
         turns *= 2;
-    int64_t size = turns * GPU_BLOCK, chunks = (p.count + size - 1) / size;
+    int64_t own = l->gpu->block - (l->gpu->common ? GPU_WARP : 0); // threads that have points
+    int64_t size = turns * own, chunks = (p.count + size - 1) / size;
     struct cg_loop chunk =
         step->exact_grid ? gpu_own_chunk_open(l, chunks) : gpu_chunks_open(l, chunks);
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, size), "");
@@ -73,8 +77,8 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     LLVMValueRef last = cg_int(l->module, p.count - 1);
     LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLE, i, last, "");
     if (l->gpu->common) { // threads beyond the block of points have none
-        LLVMValueRef size_of = gpu_i32(l, GPU_BLOCK);
-        LLVMValueRef has_one = LLVMBuildICmp(b, LLVMIntSLT, l->gpu->thread, size_of, "");
+        LLVMValueRef has_one =
+            LLVMBuildICmp(b, LLVMIntSLT, l->gpu->thread, gpu_i32(l, own), "");
         is_inside = LLVMBuildAnd(b, is_inside, has_one, "");
         gpu_common_guard(l->gpu->common, is_inside);
         i = LLVMBuildSelect(b, is_inside, i, last, "");
@@ -86,7 +90,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     l->gpu->warp_points = is_warp ? &p : NULL;
     l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_find(l, loop) : NULL;
     for (int64_t k = 0; k < turns; k++)
-        gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * GPU_BLOCK), ""));
+        gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * own), ""));
     l->gpu->warp_points = NULL;
     l->gpu->replay = NULL;
     if (p.count % size && !l->gpu->common)
@@ -159,6 +163,7 @@ struct choice {
         BY_UPDATES,
         BY_PARTS,
         BY_ATTENTION,
+        BY_ATTENTION_GRADIENT,
         BY_ONE
     } role;
     uint32_t at; // the loop, in the body of the nest
@@ -182,6 +187,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     bool ends = c.at + 1 == body->statements.count;
     if (loops == 1 && ends && gpu_is_attention(l)) {
         c.role = BY_ATTENTION;
+        return c;
+    }
+    if (loops == 1 && ends && gpu_is_attention_gradient(l)) {
+        c.role = BY_ATTENTION_GRADIENT;
         return c;
     }
     if (loops == 1 && ends && gpu_is_updates(l, c.loop)) {
@@ -210,7 +219,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         if (groups)
             gpu_groups_choose(l, c.loop);
         g->common = c.role == BY_THREADS ? gpu_common_find(l, c.loop) : NULL;
-        g->block += g->common ? GPU_WARP : 0;
+        if (g->common)
+            g->block = gpu_common_threads(cg_extent(l, s)) + GPU_WARP;
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {
@@ -311,6 +321,8 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
         gpu_network_lower(&l, c.at, out);
     else if (c.role == BY_ATTENTION)
         gpu_attention_lower(&l, c.at, out);
+    else if (c.role == BY_ATTENTION_GRADIENT)
+        gpu_attention_gradient_lower(&l, c.at, out);
     else
         lower_by_role(&l, &c, out);
     if (g.has_late_puts)

@@ -105,7 +105,8 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, 
 struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1};
+    struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
+    p.row_axis = p.axis;
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
     if (l->gpu->columns && !is_outer) // lanes are columns
         p.lanes = 1;
@@ -121,14 +122,16 @@ static int64_t vectors_along(const struct cg_lowering *l, const struct gpu_point
                              nest_id axis)
 {
     int64_t extent = l->nest->axes.at[axis].extent;
-    return axis == p->axis ? (extent + p->lanes - 1) / p->lanes : extent;
+    if (axis == p->axis)
+        return (extent + p->lanes - 1) / p->lanes;
+    return axis == p->row_axis ? extent / p->rows : extent;
 }
 
 // Axes from the number of a vector; in 32 bits when they do.
 void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i)
 {
     LLVMBuilderRef b = l->m.b;
-    bool is_short = p->count * p->lanes <= INT32_MAX;
+    bool is_short = p->count * p->lanes * p->rows <= INT32_MAX;
     LLVMTypeRef type = is_short ? l->module->i32 : l->module->i64;
     if (is_short)
         i = LLVMBuildTrunc(b, i, type, "");
@@ -149,10 +152,17 @@ void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValue
 
 static void lower_lanes(struct cg_lowering *l, const struct gpu_points *p)
 {
+    LLVMValueRef first = l->axes[p->row_axis];
+    int64_t apart = l->nest->axes.at[p->row_axis].extent / p->rows;
     l->vector_axis = p->axis;
     l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
     l->lanes = p->lanes;
-    cg_lower_block(l, p->s->body);
+    for (int64_t k = 0; k < p->rows; k++) {
+        if (k > 0)
+            l->axes[p->row_axis] =
+                LLVMBuildAdd(l->m.b, first, cg_int(l->module, k * apart), "");
+        cg_lower_block(l, p->s->body);
+    }
     l->lanes = 1;
     l->vector_axis = NEST_NONE;
 }

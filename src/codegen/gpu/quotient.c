@@ -50,12 +50,22 @@ LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRe
     return correct(m, x, y, r, correct(m, x, y, r, q));
 }
 
+static LLVMValueRef size_of(struct machine *m, LLVMValueRef x)
+{
+    return cg_intrinsic(m, "llvm.fabs", LLVMTypeOf(x), 1, (LLVMValueRef[]){x});
+}
+
+// So written that NaN is outside.
+static LLVMValueRef is_below(struct machine *m, LLVMValueRef x, double low)
+{
+    return LLVMBuildFCmp(m->b, LLVMRealULT, size_of(m, x), number(m, low, x), "");
+}
+
 static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, double high)
 {
-    LLVMValueRef size = cg_intrinsic(m, "llvm.fabs", LLVMTypeOf(x), 1, (LLVMValueRef[]){x});
-    // So written that NaN is outside.
-    return LLVMBuildOr(m->b, LLVMBuildFCmp(m->b, LLVMRealULT, size, number(m, low, x), ""),
-                       LLVMBuildFCmp(m->b, LLVMRealUGT, size, number(m, high, x), ""), "");
+    LLVMValueRef above =
+        LLVMBuildFCmp(m->b, LLVMRealUGT, size_of(m, x), number(m, high, x), "");
+    return LLVMBuildOr(m->b, is_below(m, x, low), above, "");
 }
 
 // One lane has no more than the branch that it would have anyway, but for a run that has another.
@@ -67,20 +77,31 @@ static bool is_with_branch(struct machine *m, LLVMValueRef x)
     return is_quick && (cg_lanes_of(x) > 1 ? LLVMGetElementType(type) : type) == m->module->f32;
 }
 
-LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool is_fraction)
 {
     if (!is_with_branch(m, x) && !is_with_branch(m, y))
         return LLVMBuildFDiv(m->b, x, y, "");
     LLVMValueRef r = corrected_inverse(m, y);
     LLVMValueRef q = correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
-    LLVMValueRef outside = LLVMBuildOr(m->b, is_outside(m, x, 0x1p-60, 0x1p60),
-                                       is_outside(m, y, 0x1p-60, 0x1p60), "");
+    LLVMValueRef outside =
+        is_fraction ? is_below(m, x, 0x1p-60) : is_outside(m, x, 0x1p-60, 0x1p60);
+    outside = LLVMBuildOr(m->b, outside, is_outside(m, y, 0x1p-60, 0x1p60), "");
     if (m->ranges && !m->ranges->is_redo) {
         gpu_outside(m, outside);
         return q;
     }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
     return cg_cold_close(m, warm, from, q, LLVMBuildFDiv(m->b, x, y, ""));
+}
+
+LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    return divide(m, x, y, false);
+}
+
+LLVMValueRef gpu_divide_fraction(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    return divide(m, x, y, true);
 }
 
 LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)

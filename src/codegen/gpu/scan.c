@@ -6,39 +6,20 @@
 // the chunks again and stores.  A warp goes by windows: a thread has neighbouring elements, their
 // running values go through shuffles, and the window before gives what it starts from.  The order
 // is the same in every run; short scans of floats are done one element after the other.
-#include "codegen/gpu/gpu.h"
+#include "codegen/gpu/scan.h"
 
 #define WINDOWS 4 // that are read together
-#define BLOCK 256
+#define BLOCK GPU_BLOCK
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
 #define SHORTEST_CHUNK 1024 // elements
-
-enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE };
-
-struct scan {
-    const struct nest_statement *s, *yield;
-    const struct nest_combine *combine;
-    uint32_t yield_at; // in the body
-    enum pass pass;
-    unsigned lanes;
-    int64_t length, chunk; // elements
-    LLVMValueRef partial[2], lane;
-};
-
-// A thread's elements of a window.
-struct window {
-    struct cg_value *values; // of the body
-    LLVMValueRef at, is_inside;
-    struct cg_value running; // what was read, then its running fold
-};
 
 static bool is_exact(const struct nest_combine *c)
 {
     return !dtype_is_inexact(c->dtype) || c->op == IR_reduce_max || c->op == IR_reduce_min;
 }
 
-static uint32_t find_yield(const struct cg_lowering *l, const struct nest_statement *s)
+uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     uint32_t at = 0;
@@ -54,7 +35,7 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
     if (s->kind != NEST_SCAN || s->n_axes != 1)
         return false;
     const struct nest_block *b = &l->nest->blocks.at[s->body];
-    uint32_t at = find_yield(l, s);
+    uint32_t at = gpu_scan_yield(l, s);
     for (uint32_t i = 0; i < b->statements.count; i++)
         if (i != at && cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
             return false;
@@ -68,14 +49,14 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
            cg_extent(l, s) > (is_exact(c) ? GPU_WARP : SHORTEST_CHUNK);
 }
 
-static struct cg_value combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
-                               struct cg_value y)
+struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
+                                 struct cg_value y)
 {
     return cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
 }
 
 // What leaves any element as it is: the sum of none is -0 then.
-static struct cg_value neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
+struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
 {
     const struct nest_combine *c = p->combine;
     struct cg_value v = cg_identity(l->module, c->op, c->dtype, lanes);
@@ -86,8 +67,8 @@ static struct cg_value neutral(struct cg_lowering *l, const struct scan *p, unsi
     return v;
 }
 
-static struct cg_value choose(struct cg_lowering *l, LLVMValueRef condition, struct cg_value x,
-                              struct cg_value y)
+struct cg_value gpu_scan_choose(struct cg_lowering *l, LLVMValueRef condition,
+                                struct cg_value x, struct cg_value y)
 {
     return (struct cg_value){LLVMBuildSelect(l->m.b, condition, x.re, y.re, ""),
                              x.im ? LLVMBuildSelect(l->m.b, condition, x.im, y.im, "") : NULL};
@@ -105,8 +86,8 @@ static void set_lane(struct cg_lowering *l, struct cg_value *v, unsigned i, stru
     v->im = v->im ? LLVMBuildInsertElement(l->m.b, v->im, x.im, gpu_i32(l, i), "") : NULL;
 }
 
-static struct cg_value shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
-                                unsigned by)
+struct cg_value gpu_scan_shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
+                                  unsigned by)
 {
     struct cg_element e = {{v.re, v.im, NULL}};
     e = is_up ? gpu_shuffle_up(l, &e, by) : gpu_shuffle_from(l, &e, gpu_i32(l, by));
@@ -166,8 +147,8 @@ static void lower_body(struct cg_lowering *l, const struct scan *p, struct windo
 }
 
 // Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.
-static void read_window(struct cg_lowering *l, const struct scan *p, struct window *w,
-                        LLVMValueRef first, bool may_end)
+void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w,
+                   LLVMValueRef first, bool may_end)
 {
     LLVMBuilderRef b = l->m.b;
     int64_t lanes = p->lanes;
@@ -190,12 +171,13 @@ static void read_window(struct cg_lowering *l, const struct scan *p, struct wind
         l->lanes = 1;
     }
     if (may_end)
-        w->running = choose(l, w->is_inside, w->running, neutral(l, p, p->lanes));
+        w->running =
+            gpu_scan_choose(l, w->is_inside, w->running, gpu_scan_neutral(l, p, p->lanes));
 }
 
 // The running values of a window that comes after `carry`; the new carry.
-static struct cg_value run(struct cg_lowering *l, const struct scan *p, struct window *w,
-                           struct cg_value carry)
+struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct window *w,
+                             struct cg_value carry)
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_value at[16];
@@ -203,30 +185,33 @@ static struct cg_value run(struct cg_lowering *l, const struct scan *p, struct w
         unsigned k = p->s->reverse && p->pass != PASS_OFFSETS ? p->lanes - 1 - i : i;
         at[i] = p->lanes > 1 ? lane_of(l, w->running, k) : w->running;
         if (i)
-            at[i] = combine(l, p, at[i - 1], at[i]);
+            at[i] = gpu_scan_combine(l, p, at[i - 1], at[i]);
     }
     struct cg_value all = at[p->lanes - 1];
     for (unsigned distance = 1; distance < GPU_WARP; distance *= 2) {
         LLVMValueRef has = LLVMBuildICmp(b, LLVMIntUGE, p->lane, gpu_i32(l, distance), "");
-        all = choose(l, has, combine(l, p, shuffled(l, all, true, distance), all), all);
+        all = gpu_scan_choose(
+            l, has, gpu_scan_combine(l, p, gpu_scan_shuffled(l, all, true, distance), all),
+            all);
     }
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
-    struct cg_value before = combine(l, p, carry, shuffled(l, all, true, 1));
-    before = choose(l, is_first, carry, before);
+    struct cg_value before = gpu_scan_combine(l, p, carry, gpu_scan_shuffled(l, all, true, 1));
+    before = gpu_scan_choose(l, is_first, carry, before);
     if (p->pass == PASS_FOLD)
-        return combine(l, p, carry, shuffled(l, all, false, GPU_WARP - 1));
+        return gpu_scan_combine(l, p, carry, gpu_scan_shuffled(l, all, false, GPU_WARP - 1));
     bool is_offset = p->pass == PASS_OFFSETS; // what is before an element, without it
     for (unsigned i = 0; i < p->lanes; i++) {
-        struct cg_value x = is_offset && !i ? before : combine(l, p, before, at[i - is_offset]);
+        struct cg_value x =
+            is_offset && !i ? before : gpu_scan_combine(l, p, before, at[i - is_offset]);
         if (p->lanes > 1)
             set_lane(l, &w->running, p->s->reverse && !is_offset ? p->lanes - 1 - i : i, x);
         else
             w->running = x;
     }
-    return combine(l, p, carry, shuffled(l, all, false, GPU_WARP - 1));
+    return gpu_scan_combine(l, p, carry, gpu_scan_shuffled(l, all, false, GPU_WARP - 1));
 }
 
-static void write_window(struct cg_lowering *l, const struct scan *p, struct window *w)
+void gpu_scan_write(struct cg_lowering *l, const struct scan *p, struct window *w)
 {
     struct cg_branch inside = {0};
     if (w->is_inside)
@@ -263,16 +248,16 @@ static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
     if (waits)
         gpu_sync_warp(l);
     for (int64_t k = 0; k < at_once; k++)
-        read_window(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
-                    may_end);
+        gpu_scan_read(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
+                      may_end);
     if (waits)
         gpu_sync_warp(l);
     carry.re = LLVMBuildLoad2(b, LLVMTypeOf(carry.re), slot.re, "");
     carry.im = carry.im ? LLVMBuildLoad2(b, LLVMTypeOf(carry.im), slot.im, "") : NULL;
     for (int64_t k = 0; k < at_once; k++) {
-        carry = run(l, p, &w[k], carry);
+        carry = gpu_scan_run(l, p, &w[k], carry);
         if (p->pass != PASS_FOLD)
-            write_window(l, p, &w[k]);
+            gpu_scan_write(l, p, &w[k]);
     }
     LLVMBuildStore(b, carry.re, slot.re);
     if (carry.im)
@@ -300,7 +285,7 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t ch
             cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, chunk, cg_int(l->module, chunks), ""));
     LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, p->chunk), "");
     struct cg_value carry =
-        p->pass == PASS_STORE ? load_partial(l, p, chunk, 1) : neutral(l, p, 1);
+        p->pass == PASS_STORE ? load_partial(l, p, chunk, 1) : gpu_scan_neutral(l, p, 1);
     carry = lower_chunk(l, p, first, p->chunk, carry);
     if (p->pass == PASS_FOLD) {
         LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
@@ -324,22 +309,27 @@ static int64_t chunk_of(int64_t length)
     return chunk;
 }
 
-// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
-// comes behind them begins.
-static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
-                           struct cg_kernel_step *step)
+struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
 {
-    LLVMBuilderRef b = l->m.b;
     const struct nest_statement *s = cg_statement(l, id);
     const struct nest_block *body = &l->nest->blocks.at[s->body];
     struct scan p = {
-        .s = s, .length = cg_extent(l, s), .yield_at = find_yield(l, s), .pass = pass};
+        .s = s, .length = cg_extent(l, s), .yield_at = gpu_scan_yield(l, s), .pass = pass};
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
     p.lanes = gpu_lanes(l, s, s->axes[0]);
     p.lanes = p.length % p.lanes ? 1 : p.lanes;
     p.chunk = chunk_of(p.length);
-    p.lane = LLVMBuildURem(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    p.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    return p;
+}
+
+// One pass over a scan, whose results of chunks are at the place of the partial memory; where what
+// comes behind them begins.
+static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
+                           struct cg_kernel_step *step)
+{
+    struct scan p = gpu_scan_make(l, id, pass);
     int64_t chunks = (p.length + p.chunk - 1) / p.chunk;
     uint64_t bytes = (uint64_t)chunks * dtype_get(dtype_real(p.combine->dtype))->bytes;
     bytes = (bytes + 63) / 64 * 64;
@@ -351,7 +341,7 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
         p.lanes = chunks % OFFSET_LANES ? 1 : OFFSET_LANES;
         int64_t window = (int64_t)p.lanes * GPU_WARP * WINDOWS;
         lower_chunk(l, &p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
-                    neutral(l, &p, 1));
+                    gpu_scan_neutral(l, &p, 1));
     } else {
         lower_chunks(l, &p, chunks, step);
     }
@@ -360,6 +350,10 @@ static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, ui
 
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
 {
+    if (gpu_scan_is_once(l)) {
+        gpu_scan_once(l, out);
+        return;
+    }
     static const char *const suffixes[] = {"_fold", "_offsets", ""};
     const struct nest_block *body = &l->nest->blocks.at[0];
     for (int pass = PASS_FOLD; pass <= PASS_STORE; pass++) {

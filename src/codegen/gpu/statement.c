@@ -87,6 +87,23 @@ static void put_together(struct cg_lowering *l, const struct nest_statement *s)
         gpu_sync(l);
 }
 
+bool cg_gpu_put_open(struct cg_lowering *l, nest_id buffer, struct cg_branch *out)
+{
+    bool is_own = l->nest->buffers.at[buffer].role == NEST_LOCAL && !is_shared(l, buffer);
+    if (!l->gpu->is_same || is_own)
+        return false;
+    sync_to_write(l, buffer);
+    *out = one_open(l);
+    return true;
+}
+
+void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *one)
+{
+    cg_if_close(l, one);
+    if (is_shared(l, buffer))
+        gpu_sync(l);
+}
+
 static void scan_together(struct cg_lowering *l, nest_id id)
 {
     gpu_sync_to_put(l, cg_statement(l, id)->body);
@@ -150,6 +167,8 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
     if (gpu_replay(l, id) || gpu_common(l, id))
         return true;
     switch (s->kind) {
+    case NEST_OP:
+        return gpu_bounded(l, s);
     case NEST_LOAD:
         note_load(l, s->buffer);
         return false;

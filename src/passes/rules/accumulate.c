@@ -4,7 +4,9 @@
 //     z = scatter_add(zeros, i, u)            y = scatter_add(x, i, u)
 //     y = add(x, z)                 becomes
 //
-// which in a loop over x is done where x is, and takes as long as u is large.
+// which in a loop over x is done where x is, and takes as long as u is large.  The same of a slice
+// at a known place, whose cotangent is pad(u, 0), but only over a sum that has memory of its own: a
+// parameter or what a loop or a branch gives.  Sums of pads are one kernel otherwise.
 #include "passes/rules/rules.h"
 
 #include "ir/indexing.h"
@@ -14,6 +16,8 @@ enum {
     LEAST_LENGTH =
         1024,        // of fewer numbers a sum is as good, and a lane can have them to itself
     LEAST_SHARE = 4, // a slice that is more of its operand is added whole
+    // The same at known places, which are added in one kernel with whatever else is.
+    LEAST_PADDED_SHARE = 16,
 };
 
 static const struct ir_node *node_in(const struct ir_builder *b, ir_id v)
@@ -35,31 +39,77 @@ static bool is_zeros(const struct ir_builder *b, ir_id v)
     return true;
 }
 
+static bool is_share(const struct ir_builder *b, ir_id part, ir_id whole, int share)
+{
+    int64_t count = ir_count(b->module, ir_type_in(b, whole));
+    return ir_count(b->module, ir_type_in(b, part)) <= count / share;
+}
+
 // Whether the update is all that its operand, zeros or what was added to zeros, gets.
 static bool adds(const struct ir_builder *b, const struct ir_node *n)
 {
     if (n->op != IR_dynamic_update_slice)
         return n->op == IR_scatter_add;
-    int64_t whole = ir_count(b->module, ir_type_in(b, n->out));
-    ir_id part = ir_operand(b->graph, n, 1);
     return is_zeros(b, ir_operand(b->graph, n, 0)) &&
-           ir_count(b->module, ir_type_in(b, part)) <= whole / LEAST_SHARE;
+           is_share(b, ir_operand(b->graph, n, 1), n->out, LEAST_SHARE);
+}
+
+// Whether it is zeros around a part of a few numbers.
+static bool is_padded(const struct ir_builder *b, const struct ir_node *n)
+{
+    if (n->op != IR_pad || !is_zeros(b, ir_operand(b->graph, n, 1)))
+        return false;
+    int rank;
+    const int64_t *low = ir_attr_ints(n->attrs, IR_KEY_low, &rank);
+    const int64_t *high = ir_attr_ints(n->attrs, IR_KEY_high, &rank);
+    const int64_t *interior = ir_attr_ints(n->attrs, IR_KEY_interior, &rank);
+    for (int i = 0; i < rank; i++)
+        if (low[i] < 0 || high[i] < 0 || interior[i] != 0)
+            return false;
+    return is_share(b, ir_operand(b->graph, n, 0), n->out, LEAST_PADDED_SHARE);
+}
+
+// Whether x, or what it updates, is where a loop keeps it.
+static bool has_memory(const struct ir_builder *b, ir_id x)
+{
+    const struct ir_node *n = node_in(b, x);
+    while (ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE)
+        n = node_in(b, ir_operand(b->graph, n, 0));
+    return n->op == IR_param || ir_has_bodies((enum ir_op)n->op);
+}
+
+static ir_id add_part(struct ir_builder *b, ir_id x, ir_id part, const ir_id *starts)
+{
+    const int64_t *sizes = ir_dims(b->module, ir_type_in(b, part));
+    part = ir_add(b, ir_dynamic_slice(b, x, starts, sizes), part);
+    return ir_dynamic_update_slice(b, x, part, starts);
+}
+
+static ir_id add_padded(struct ir_builder *b, ir_id x, const struct ir_node *pad)
+{
+    int rank;
+    const int64_t *low = ir_attr_ints(pad->attrs, IR_KEY_low, &rank);
+    ir_id part = ir_operand(b->graph, pad, 0), starts[IR_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        starts[i] = ir_scalar_int(b, JOT_I64, low[i]);
+    return add_part(b, x, part, starts);
 }
 
 static ir_id add_to(struct ir_builder *b, ir_id x, ir_id update)
 {
     struct ir_node n = *node_in(b, update);
+    if (n.op == IR_pad)
+        return add_padded(b, x, &n);
     ir_id in[IR_MAX_RANK + 2];
     memcpy(in, &b->graph->operands.at[n.in], n.n_in * sizeof *in);
-    if (n.op == IR_dynamic_update_slice) {
-        const int64_t *sizes = ir_dims(b->module, ir_type_in(b, in[1]));
-        in[1] = ir_add(b, ir_dynamic_slice(b, x, in + 2, sizes), in[1]);
-    }
+    if (n.op == IR_dynamic_update_slice)
+        return add_part(b, x, in[1], in + 2);
     in[0] = x;
     return ir_build(b, (enum ir_op)n.op, (int)n.n_in, in, n.attrs);
 }
 
-// The updates of y, the last one first, if it is zeros with a few; else none.
+// The updates of y, the last one first, if it is zeros with a few; else none.  The first one may be
+// what makes the zeros.
 static int find_updates(const struct ir_builder *b, ir_id y, ir_id *updates)
 {
     int n = 0;
@@ -68,7 +118,11 @@ static int find_updates(const struct ir_builder *b, ir_id y, ir_id *updates)
             return 0;
         updates[n++] = y;
     }
-    return is_zeros(b, y) ? n : 0;
+    if (n < MOST_UPDATES && is_padded(b, node_in(b, y)))
+        updates[n++] = y;
+    else if (!is_zeros(b, y))
+        return 0;
+    return n;
 }
 
 // x + y, if y is long, and zeros with a few updates; else IR_NONE.
@@ -78,7 +132,7 @@ static ir_id add_updates(struct ir_builder *b, ir_id x, ir_id y)
     if (!rule_accumulates(b->module, ir_type_in(b, x)))
         return IR_NONE;
     int n = find_updates(b, y, updates);
-    if (n == 0)
+    if (n == 0 || (node_in(b, updates[n - 1])->op == IR_pad && !has_memory(b, x)))
         return IR_NONE;
     while (n-- > 0)
         x = add_to(b, x, updates[n]);

@@ -56,6 +56,12 @@ void batch_scan(struct batch *c)
 {
     struct ir_scan s = ir_scan_of(c->n);
     uint32_t n_consts = (uint32_t)s.n_consts, n_carry = (uint32_t)s.n_carry, n_in = c->n->n_in;
+    if (s.lanes && ir_has_effect(c->g, c->n)) {
+        // Lanes that act one after the other: those of an outer map are the slower ones.
+        memset(c->y_batched, 1, c->n->n_out * sizeof *c->y_batched);
+        batch_by_lanes(c);
+        return;
+    }
     bool *in = arena_copy(B->module->arena, c->batched, n_in * sizeof *in);
     bool *out = c->y_batched;
     jot_status status = find_batched(c, s.body, in + n_consts, in, out, n_carry);

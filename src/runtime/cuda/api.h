@@ -103,7 +103,19 @@ typedef int nvJitLinkResult, nvJitLinkInputType;
 typedef struct nvJitLink *nvJitLinkHandle;
 
 typedef struct _nvrtcProgram *nvrtcProgram;
-typedef int nvrtcResult, cusolverStatus_t, cufftResult, ncclResult_t;
+typedef int nvrtcResult, cusolverStatus_t, cufftResult, cufftHandle, ncclResult_t;
+
+typedef struct cublasContext *cublasHandle_t;
+typedef int cublasSideMode_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t;
+typedef int cublasGemmAlgo_t, cusolverEigMode_t;
+typedef struct cusolverDnContext *cusolverDnHandle_t;
+typedef struct cusolverDnParams *cusolverDnParams_t;
+typedef struct float2 {
+    float x, y;
+} cuComplex;
+typedef struct double2 {
+    double x, y;
+} cuDoubleComplex;
 
 #define CONSTANT(name, value) name = value,
 enum {

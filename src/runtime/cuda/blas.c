@@ -14,6 +14,7 @@
 
 // What routines that cut the summed axis into parts may take; NVIDIA's advice for this generation.
 #define WORKSPACE_MOST ((size_t)32 << 20)
+#define WORKSPACE_ALIGN 256
 // Terms of a sum that is not cut: routines that do so need more than one kernel.
 #define WHOLE_SUM 64
 // The best alignment that operands are known to have.
@@ -25,6 +26,7 @@ struct cuda_product {
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
+    size_t workspace;
     int axis; // of the batch, the one that a call of the library runs over
 };
 
@@ -264,15 +266,21 @@ static int longest_axis(const struct rt_gemm *g)
     return axis;
 }
 
-// One for all products of a program, which come one after the other.
-static jot_status widen_workspace(struct cuda_device *d, struct cuda_code *code, size_t bytes)
+// As many for all products of a program as may run at once.
+static jot_status widen_workspace(struct cuda_device *d, const struct rt_program *program,
+                                  size_t bytes)
 {
+    struct cuda_code *code = program->code;
     if (bytes <= code->workspace_bytes)
         return JOT_OK;
-    cuda_release(&d->base, code->workspace, code->workspace_bytes);
+    cuda_release(&d->base, code->workspace, code->workspaces * code->workspace_bytes);
     code->workspace = NULL;
     code->workspace_bytes = 0;
-    JOT_TRY(cuda_allocate(&d->base, bytes, "the workspace of products", &code->workspace));
+    code->workspaces =
+        program->plan.gemm_count < CUDA_WORKSPACES ? program->plan.gemm_count : CUDA_WORKSPACES;
+    bytes = (bytes + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+    JOT_TRY(cuda_allocate(&d->base, code->workspaces * bytes, "the workspace of products",
+                          &code->workspace));
     code->workspace_bytes = bytes;
     return JOT_OK;
 }
@@ -281,7 +289,6 @@ static jot_status describe(struct cuda_device *d, const struct rt_program *progr
                            const struct rt_step *from, struct cuda_product *p)
 {
     struct kind kind = kind_of(p->numbers);
-    size_t workspace = 0;
     p->axis = longest_axis(p->numbers);
     if (p->numbers->batch[p->axis] > INT32_MAX)
         return status_fail(JOT_ERR_SHAPE, "%s: a matrix product of more than 2^31 matrices",
@@ -290,9 +297,9 @@ static jot_status describe(struct cuda_device *d, const struct rt_program *progr
     if (result == CUBLAS_STATUS_SUCCESS)
         result = make_layouts(p, kind.type);
     if (result == CUBLAS_STATUS_SUCCESS)
-        result = choose(d, program, from, p, &workspace);
+        result = choose(d, program, from, p, &p->workspace);
     JOT_TRY(blas_status(d, result));
-    return widen_workspace(d, program->code, workspace);
+    return widen_workspace(d, program, p->workspace);
 }
 
 jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,
@@ -316,6 +323,8 @@ jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from
     cuda_leave();
     return status;
 }
+
+bool cuda_gemm_has_workspace(const struct cuda_product *p) { return p->workspace > 0; }
 
 void cuda_gemm_forget(struct cuda_product *p)
 {
@@ -345,7 +354,7 @@ static jot_status multiply(struct cuda_device *d, const struct cuda_code *code,
     return blas_status(d, cuda.cublaslt.cublasLtMatmul(
                               d->blas, operation, is_double ? (void *)alpha_d : (void *)alpha_f,
                               b, p->b, a, p->a, is_double ? (void *)beta_d : (void *)beta_f,
-                              addend, p->c, c, p->c, &p->algorithm, code->workspace,
+                              addend, p->c, c, p->c, &p->algorithm, cuda_workspace(code),
                               code->workspace_bytes, cuda_stream(d)));
 }
 

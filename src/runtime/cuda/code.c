@@ -239,8 +239,10 @@ void cuda_unload(struct rt_program *program)
         code->raws = NULL;
         cuda_leave();
     }
-    cuda_release(&d->base, code->workspace, code->workspace_bytes);
+    cuda_release(&d->base, code->workspace, code->workspaces * code->workspace_bytes);
     cuda_gemm_forget(code->products);
+    cuda_routine_forget(code->routines);
+    cuda_release(&d->base, code->routine_workspace, code->routine_bytes);
     while (code->kernels) {
         struct cuda_kernel *next = code->kernels->next;
         memory_release(code->kernels);

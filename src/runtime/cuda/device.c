@@ -20,6 +20,7 @@ static void name_devices(void)
         pthread_mutex_init(&d->lock, NULL);
         pthread_mutex_init(&d->blas_lock, NULL);
         pthread_mutex_init(&d->capture_lock, NULL);
+        pthread_mutex_init(&d->routine_lock, NULL);
         pthread_mutex_init(&d->kept_lock, NULL);
         pthread_mutex_init(&d->up.lock, NULL);
         pthread_mutex_init(&d->down.lock, NULL);
@@ -348,10 +349,14 @@ const struct rt_device_type rt_cuda_type = {
     .replay_least = 3,
     .replay = cuda_replay,
     .take_while = cuda_take_while,
+    .begin_step = cuda_branch_open,
+    .end_step = cuda_branch_close,
     .kernel = cuda_launch,
     .phases = cuda_loop,
     .bind_raw = cuda_raw_bind,
     .raw = cuda_raw_launch,
+    .bind_routine = cuda_routine_bind,
+    .routine = cuda_routine_run,
     .gemm = cuda_gemm,
     .copy_step = copy_step,
 };

@@ -55,6 +55,14 @@ struct cuda_device {
     cublasLtHandle_t blas; // NULL until the first product
     pthread_mutex_t blas_lock;
 
+    // Of routines: one call of a library at a time, for what streams and workspaces its handle has.
+    pthread_mutex_t routine_lock;
+    cublasHandle_t blas_routines; // these are NULL until the first of their routines
+    cusolverDnHandle_t solver;
+    cusolverDnParams_t solver_params;
+    struct cuda_fft_plan *fft_plans;
+    struct cuda_module *own_modules; // of kernels.c
+
     pthread_mutex_t kept_lock;
     struct cuda_kept kept[CUDA_CLASSES];
 
@@ -63,13 +71,19 @@ struct cuda_device {
     char why_lost[300];
 };
 
+// Places for products to work in, at most, so that as many may run at once.
+#define CUDA_WORKSPACES 4
+
 // What a program has of the device.
 struct cuda_code {
     struct cuda_kernel *kernels;
     struct cuda_product *products;
     struct cuda_raw *raws;
-    void *workspace; // of products
-    size_t workspace_bytes;
+    void *workspace; // of products: so many of so many bytes each
+    size_t workspaces, workspace_bytes;
+    struct cuda_routine *routines;
+    void *routine_workspace; // of them, which run one after the other
+    size_t routine_bytes;
     uint64_t count;
     CUmodule modules[];
 };
@@ -120,6 +134,22 @@ jot_status cuda_replay(const struct rt_program *program, struct rt_instance *ins
 void cuda_graphs_forget(const struct rt_program *program, struct rt_instance *instance);
 // A stream for captures, of the depth.
 jot_status cuda_open_capturing(struct cuda_device *d, int depth);
+// branches.c: what is captured on the stream by this thread waits for no more than it has to, up to
+// cuda_branches_close, which frees what is kept for that.
+jot_status cuda_branches_open(CUstream stream);
+void cuda_branches_close(void);
+// Around each step, captured or not.
+jot_status cuda_branch_open(const struct rt_program *program,
+                            const struct rt_instance *instance,
+                            const struct rt_bound_step *step);
+jot_status cuda_branch_close(const struct rt_program *program,
+                             const struct rt_bound_step *step);
+// What is captured next waits for all that is captured so far; all that comes after waits for what
+// the stream has then come to.
+jot_status cuda_branches_wait(const struct rt_program *program);
+jot_status cuda_branches_restart(const struct rt_program *program);
+// Where the product that is begun may work.
+void *cuda_workspace(const struct cuda_code *code);
 // while.c: a loop that a test ends, into the graph that is being captured.
 jot_status cuda_take_while(const struct rt_program *program, struct rt_instance *instance,
                            const struct rt_while *loop, bool *out_done);
@@ -127,14 +157,25 @@ jot_status cuda_take_while(const struct rt_program *program, struct rt_instance 
 struct cuda_product;
 jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,
                           struct rt_bound_step *step);
+bool cuda_gemm_has_workspace(const struct cuda_product *product);
 void cuda_gemm_forget(struct cuda_product *first); // and those after it
 jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_step *step,
                      void *const *operands);
+
+// routine.c
+jot_status cuda_routine_bind(struct rt_program *program, const char *name,
+                             const struct rt_routine_call *call, struct rt_bound_step *step);
+jot_status cuda_routine_run(const struct rt_program *program, const struct rt_bound_step *step,
+                            void *const *operands);
+void cuda_routine_forget(struct cuda_routine *first); // and those after it
 
 // raw.c; the architecture as an option of NVRTC, what it gives is memory_allocate's.
 struct rt_raw_kernel;
 jot_status cuda_raw_compile(const struct rt_raw_kernel *kernel, const char *arch, void **out,
                             size_t *out_size);
+// What that is in the context, and its kernel.
+jot_status cuda_raw_load(struct cuda_device *d, const char *code, size_t size, CUmodule *out,
+                         CUfunction *out_function);
 jot_status cuda_raw_bind(struct rt_program *program, const struct rt_raw_kernel *kernel,
                          struct rt_bound_step *step);
 void cuda_raw_forget(struct cuda_raw *first); // and those after it; in the context

@@ -117,6 +117,7 @@ static jot_status remember(struct cuda_device *d, struct cuda_graphs *g,
 
 static jot_status end_capture(struct cuda_device *d, CUgraph *out)
 {
+    cuda_branches_close();
     cuda_capture(NULL);
     return cuda_status(d, cuda.driver.cuStreamEndCapture(d->capturing[0], out),
                        "ending a capture");
@@ -131,9 +132,17 @@ jot_status cuda_open_capturing(struct cuda_device *d, int depth)
                        "making a stream");
 }
 
-// The steps as a graph; not run.
+static bool has_products(const struct rt_program *p, const struct rt_segment *s)
+{
+    for (uint32_t i = s->first; i < s->end; i++)
+        if (p->steps[i].kind == RT_STEP_GEMM)
+            return true;
+    return false;
+}
+
+// The steps as a graph, products as branches of it or all in a row; not run.
 static jot_status capture_steps(const struct rt_program *p, struct rt_instance *instance,
-                                const struct rt_segment *s, CUgraph *out)
+                                const struct rt_segment *s, bool has_branches, CUgraph *out)
 {
     struct cuda_device *d = cuda_device_of(p->device);
     JOT_TRY(cuda_open_capturing(d, 0));
@@ -142,7 +151,11 @@ static jot_status capture_steps(const struct rt_program *p, struct rt_instance *
                             d->capturing[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                         "starting a capture"));
     cuda_capture(d->capturing[0]);
-    jot_status status = rt_program_run_steps(p, instance, s->first, s->end);
+    jot_status status = has_branches ? cuda_branches_open(d->capturing[0]) : JOT_OK;
+    if (status == JOT_OK)
+        status = rt_program_run_steps(p, instance, s->first, s->end);
+    if (status == JOT_OK)
+        status = cuda_branches_wait(p);
     jot_status ended = end_capture(d, out);
     return status == JOT_OK ? ended : status;
 }
@@ -154,7 +167,14 @@ static jot_status capture(const struct rt_program *p, struct rt_instance *instan
     CUgraph graph = NULL;
     // One at a time, since there is one stream for it.
     pthread_mutex_lock(&d->capture_lock);
-    jot_status status = capture_steps(p, instance, s, &graph);
+    bool has_branches = has_products(p, s);
+    jot_status status = capture_steps(p, instance, s, has_branches, &graph);
+    if (status != JOT_OK && has_branches) {
+        if (graph)
+            cuda.driver.cuGraphDestroy(graph);
+        graph = NULL;
+        status = capture_steps(p, instance, s, false, &graph);
+    }
     pthread_mutex_unlock(&d->capture_lock);
     if (status == JOT_OK)
         status = cuda_status(d, cuda.driver.cuGraphInstantiateWithFlags(&k->graph, graph, 0),

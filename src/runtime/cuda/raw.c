@@ -146,14 +146,15 @@ jot_status cuda_raw_compile(const struct rt_raw_kernel *k, const char *arch, voi
 
 // ---- Binding
 
-static jot_status load(struct cuda_device *d, struct cuda_raw *r, const char *code, size_t size)
+jot_status cuda_raw_load(struct cuda_device *d, const char *code, size_t size, CUmodule *out,
+                         CUfunction *out_function)
 {
     size_t length = strnlen(code, size);
     if (padded(length + 1) >= size)
         return status_fail(JOT_ERR_IO, "the kernel is damaged");
-    JOT_TRY(cuda_status(d, cuda.driver.cuModuleLoadData(&r->module, code + padded(length + 1)),
+    JOT_TRY(cuda_status(d, cuda.driver.cuModuleLoadData(out, code + padded(length + 1)),
                         "loading a kernel"));
-    return cuda_status(d, cuda.driver.cuModuleGetFunction(&r->function, r->module, code),
+    return cuda_status(d, cuda.driver.cuModuleGetFunction(out_function, *out, code),
                        "finding a kernel");
 }
 
@@ -186,7 +187,7 @@ static jot_status prepare(struct cuda_device *d, struct cuda_raw *r,
     size_t size;
     snprintf(arch, sizeof arch, "-arch=sm_%d%d", d->major, d->minor);
     JOT_TRY(cuda_raw_compile(k, arch, &code, &size));
-    jot_status status = load(d, r, code, size);
+    jot_status status = cuda_raw_load(d, code, size, &r->module, &r->function);
     memory_release(code);
     if (status == JOT_OK && k->shared_bytes > 48 << 10)
         status = cuda_status(d,

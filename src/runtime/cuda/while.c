@@ -125,6 +125,7 @@ static jot_status set(const struct taking *t, CUgraphConditionalHandle holds,
     const struct rt_bound_step *test = &t->p->steps[t->loop->test];
     CUdeviceptr flag = (CUdeviceptr)(uintptr_t)t->instance->operands[test->operand_first];
     void *parameters[] = {&holds, &too, &fails, &flag};
+    JOT_TRY(cuda_branches_wait(t->p));
     return status_of(
         t, cuda.driver.cuLaunchKernelEx(&config, t->d->set_conditional, parameters, NULL));
 }
@@ -216,9 +217,12 @@ jot_status cuda_take_while(const struct rt_program *p, struct rt_instance *insta
     if (!*out_done)
         return JOT_OK;
     JOT_TRY(load_kernel(t.d));
+    JOT_TRY(cuda_branches_wait(p));
+    JOT_TRY(cuda_branches_restart(p));
     JOT_TRY(make_handle(&t, &t.goes_on));
     JOT_TRY(test(&t, 0, 0));
     JOT_TRY(open_body(&t, CU_GRAPH_COND_TYPE_WHILE, t.goes_on));
     JOT_TRY(close_body(&t, take_trips(&t, 0)));
+    JOT_TRY(cuda_branches_restart(p));
     return loop->turns == 1 ? run(&t, loop->next + 1, loop->end) : JOT_OK;
 }

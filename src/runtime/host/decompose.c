@@ -4,7 +4,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/lapack.h"
-#include "runtime/host/pool.h"
+#include "runtime/host/panels.h"
 #include "runtime/routine.h"
 
 #include <float.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define CHUNK_WORK 100000 // multiplications that are worth a thread
+#define STEPS_LEAST 128   // rows from which on steps of a decomposition pay
 #define SIDE_MOST 16000   // so that 32 bits count the workspace, up to 8 of its squares
 
 struct job;
@@ -102,54 +103,75 @@ static void want(struct job *j, const void *work)
 
 static int at_least_1(int n) { return n > 1 ? n : 1; }
 
-static void put_identity(const struct job *j, int n, char *out)
+// Column-major, of columns that are no more than rows.
+static void put_identity(const struct job *j, int n, int columns, char *out)
 {
-    memset(out, 0, (size_t)n * (size_t)n * j->element);
-    for (int i = 0; i < n; i++)
+    memset(out, 0, (size_t)n * (size_t)columns * j->element);
+    for (int i = 0; i < columns; i++)
         if (j->part == 4)
             memcpy(out + (size_t)i * (size_t)(n + 1) * j->element, &(float){1}, 4);
         else
             memcpy(out + (size_t)i * (size_t)(n + 1) * j->element, &(double){1}, 8);
 }
 
-// ---- One matrix
+// What the largest of the numbers, which are finite, is multiplied by so that products of them are neither lost
+// nor infinite; 1 for most matrices.
+static double scale_of(const struct job *j, size_t count, const char *x)
+{
+    double most = 0, small = j->part == 4 ? 0x1p-40 : 0x1p-450;
+    for (size_t i = 0; i < count; i++) {
+        double size = fabs(number(j, x + i * j->part));
+        most = size > most ? size : most;
+    }
+    if (most == 0 || (most >= small && most <= 1 / small))
+        return 1;
+    int exponent = ilogb(most);
+    return ldexp(1, exponent < -1000 ? 1000 : -exponent);
+}
 
-typedef void geqrf(const int *m, const int *n, void *a, const int *lda, void *tau, void *work,
-                   const int *lwork, int *info);
-typedef void orgqr(const int *m, const int *n, const int *k, void *a, const int *lda,
-                   const void *tau, void *work, const int *lwork, int *info);
+static void scale_by(const struct job *j, double scale, size_t count, char *x)
+{
+    for (size_t i = 0; i < count && scale != 1; i++) {
+        double y = number(j, x + i * j->part) * scale;
+        if (j->part == 4)
+            memcpy(x + i * 4, &(float){(float)y}, 4);
+        else
+            memcpy(x + i * 8, &y, 8);
+    }
+}
+
+// ---- One matrix
 
 static int qr_one(struct job *j, struct room *room, const char *a, char *const *out)
 {
-    int columns = j->mode ? j->m : j->k, most = columns > j->n ? columns : j->n, info = 0;
-    int lda = at_least_1(j->m), asks = !room->base;
-    char *x = take(room, (size_t)j->m * (size_t)most, j->element);
+    int columns = j->mode ? j->m : j->k, work = columns > j->n ? columns : j->n;
+    char *x = take(room, (size_t)j->m * (size_t)j->n, j->element);
     char *r = take(room, (size_t)j->m * (size_t)j->n, j->element);
-    char *tau = take(room, (size_t)j->k + 1, j->element);
-    struct work w = take_work(j, room);
-    if (is_measured(j, room))
+    char *q = take(room, (size_t)j->m * (size_t)columns, j->element);
+    char *tau = take(room, (size_t)j->k, j->element);
+    char *triangles = take(room, reflectors_triangles(j->k), j->element);
+    char *rest = take(room, reflectors_work(j->k, work), j->element);
+    if (!room->base)
         return 0;
-    geqrf *factor = (geqrf *)rt_lapack(LAPACK_geqrf, j->dtype);
-    orgqr *form = (orgqr *)rt_lapack(LAPACK_orgqr, j->dtype);
-    if (!asks)
-        rt_transpose(j->element, j->m, j->n, a, x);
-    factor(&j->m, &j->n, x, &lda, tau, w.work, &w.lwork, &info);
-    if (asks)
-        want(j, w.work);
-    else
-        rt_transpose(j->element, j->n, j->m, x, r);
-    for (int i = 0; i < columns && !asks; i++) {
+    struct reflectors h = {.dtype = j->dtype,
+                           .m = j->m,
+                           .k = j->k,
+                           .v = x,
+                           .ldv = at_least_1(j->m),
+                           .t = triangles};
+    rt_transpose(j->element, j->m, j->n, a, x);
+    panels_qr(&h, j->n, tau, rest);
+    rt_transpose(j->element, j->n, j->m, x, r);
+    for (int i = 0; i < columns; i++) {
         size_t row = (size_t)i * (size_t)j->n, left = i < j->n ? (size_t)i : (size_t)j->n;
         memset(out[1] + row * j->element, 0, left * j->element);
         memcpy(out[1] + (row + left) * j->element, r + (row + left) * j->element,
                ((size_t)j->n - left) * j->element);
     }
-    form(&j->m, &columns, &j->k, x, &lda, tau, w.work, &w.lwork, &info);
-    if (asks)
-        want(j, w.work);
-    else
-        rt_transpose(j->element, columns, j->m, x, out[0]);
-    return info;
+    put_identity(j, j->m, columns, q);
+    reflectors_apply(&h, true, columns, q, h.ldv, rest);
+    rt_transpose(j->element, columns, j->m, q, out[0]);
+    return 0;
 }
 
 typedef void syevd(const char *jobz, const char *uplo, const int *n, void *a, const int *lda,
@@ -159,8 +181,50 @@ typedef void heevd(const char *jobz, const char *uplo, const int *n, void *a, co
                    void *w, void *work, const int *lwork, void *rwork, const int *lrwork,
                    int *iwork, const int *liwork, int *info, size_t, size_t);
 
+typedef void sytrd(const char *uplo, const int *n, void *a, const int *lda, void *d, void *e,
+                   void *tau, void *work, const int *lwork, int *info, size_t);
+typedef void stedc(const char *compz, const int *n, void *d, void *e, void *z, const int *ldz,
+                   void *work, const int *lwork, int *iwork, const int *liwork, int *info,
+                   size_t);
+
+// The steps of syevd, of which the last one goes to all threads.
+static int eigh_by_steps(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    int n = j->n, lda = n, info, lwork = 1 + 4 * n + n * n, liwork = 3 + 5 * n;
+    size_t count = (size_t)n * (size_t)n;
+    char *x = take(room, count, j->element), *z = take(room, count, j->element);
+    char *e = take(room, (size_t)n, j->element), *tau = take(room, (size_t)n, j->element);
+    char *triangles = take(room, reflectors_triangles(n - 1), j->element);
+    char *work = take(room, (size_t)lwork, j->element);
+    int *iwork = take(room, (size_t)liwork, sizeof(int));
+    if (!room->base)
+        return 0;
+    struct reflectors h = {.dtype = j->dtype,
+                           .m = n - 1,
+                           .k = n - 1,
+                           .v = x + j->element,
+                           .ldv = lda,
+                           .t = triangles};
+    rt_transpose(j->element, n, n, a, x);
+    for (int i = 1; i < n; i++) // what is not read
+        memset(x + (size_t)i * (size_t)n * j->element, 0, (size_t)i * j->element);
+    double scale = scale_of(j, count, x);
+    scale_by(j, scale, count, x);
+    ((sytrd *)rt_lapack(LAPACK_sytrd, j->dtype))("L", &n, x, &lda, out[0], e, tau, work, &lwork,
+                                                 &info, 1);
+    ((stedc *)rt_lapack(LAPACK_stedc, j->dtype))("I", &n, out[0], e, z, &lda, work, &lwork,
+                                                 iwork, &liwork, &info, 1);
+    reflectors_prepare(&h, tau);
+    reflectors_apply(&h, false, n, z + j->element, lda, work);
+    scale_by(j, 1 / scale, (size_t)n, out[0]);
+    rt_transpose(j->element, n, n, z, out[1]);
+    return info;
+}
+
 static int eigh_one(struct job *j, struct room *room, const char *a, char *const *out)
 {
+    if (!j->is_complex && j->n >= STEPS_LEAST)
+        return eigh_by_steps(j, room, a, out);
     int lda = at_least_1(j->n), info = 0, asks = !room->base;
     char *x = take(room, (size_t)j->n * (size_t)j->n, j->element);
     struct work w = take_work(j, room);
@@ -194,9 +258,67 @@ typedef void gesdd_complex(const char *jobz, const int *m, const int *n, void *a
                            const int *ldvt, void *work, const int *lwork, void *rwork,
                            int *iwork, int *info, size_t);
 
+typedef void gebrd(const int *m, const int *n, void *a, const int *lda, void *d, void *e,
+                   void *tauq, void *taup, void *work, const int *lwork, int *info);
+typedef void bdsdc(const char *uplo, const char *compq, const int *n, void *d, void *e, void *u,
+                   const int *ldu, void *vt, const int *ldvt, void *q, int *iq, void *work,
+                   int *iwork, int *info, size_t, size_t);
+
+// The steps of gesdd, of which the last two go to all threads, on the matrix or its transpose, which has
+// `rows` rows, no fewer than columns.  Singular vectors of the long side are u, column-major, and those
+// of the short one v.
+static int svd_by_steps(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    bool is_wide = j->m < j->n;
+    int rows = is_wide ? j->n : j->m, n = j->k, lwork = 3 * n * n + 4 * n, info;
+    size_t count = (size_t)rows * (size_t)n, square = (size_t)n * (size_t)n;
+    char *x = take(room, count, j->element);
+    char *other = take(room, is_wide ? square : count, j->element);
+    char *vt = take(room, square, j->element), *e = take(room, (size_t)n, j->element);
+    char *tau_q = take(room, (size_t)n, j->element), *tau_p = take(room, (size_t)n, j->element);
+    char *triangles = take(room, reflectors_triangles(n), j->element);
+    char *work = take(room, (size_t)lwork, j->element);
+    int *iwork = take(room, (size_t)n * 8, sizeof(int));
+    if (!room->base)
+        return 0;
+    char *u = is_wide ? out[2] : other, *v = is_wide ? other : out[2];
+    struct reflectors q = {
+        .dtype = j->dtype, .m = rows, .k = n, .v = x, .ldv = rows, .t = triangles};
+    struct reflectors p = {.dtype = j->dtype,
+                           .m = n - 1,
+                           .k = n - 1,
+                           .by_rows = true,
+                           .v = x + (size_t)rows * j->element,
+                           .ldv = rows,
+                           .t = triangles};
+    if (is_wide)
+        memcpy(x, a, count * j->element);
+    else
+        rt_transpose(j->element, rows, n, a, x);
+    double scale = scale_of(j, count, x);
+    scale_by(j, scale, count, x);
+    ((gebrd *)rt_lapack(LAPACK_gebrd, j->dtype))(&rows, &n, x, &rows, out[0], e, tau_q, tau_p,
+                                                 work, &lwork, &info);
+    memset(u, 0, count * j->element);
+    ((bdsdc *)rt_lapack(LAPACK_bdsdc, j->dtype))("U", "I", &n, out[0], e, u, &rows, vt, &n,
+                                                 NULL, NULL, work, iwork, &info, 1, 1);
+    rt_transpose(j->element, n, n, vt, v);
+    reflectors_prepare(&q, tau_q);
+    reflectors_apply(&q, false, n, u, rows, work);
+    reflectors_prepare(&p, tau_p);
+    reflectors_apply(&p, false, n, v + j->element, n, work);
+    scale_by(j, 1 / scale, (size_t)n, out[0]);
+    rt_transpose(j->element, n, is_wide ? n : rows, is_wide ? v : u, out[1]);
+    return info;
+}
+
 static int svd_one(struct job *j, struct room *room, const char *a, char *const *out)
 {
     static const char *const jobs[] = {"N", "S", "A"};
+    int most = j->m > j->n ? j->m : j->n;
+    // LAPACK begins with QR where one side is much longer.
+    if (!j->is_complex && j->mode == 1 && j->k >= STEPS_LEAST && most / 11 < j->k / 6)
+        return svd_by_steps(j, room, a, out);
     int columns = j->mode == 2 ? j->m : j->k, rows = j->mode == 2 ? j->n : j->k;
     int lda = at_least_1(j->m), ldvt = at_least_1(rows), info = 0, asks = !room->base;
     size_t k = (size_t)j->k, large = (size_t)(j->m + j->n) - k;
@@ -217,8 +339,8 @@ static int svd_one(struct job *j, struct room *room, const char *a, char *const 
     void *s = asks ? x : out[0];
     if (j->k == 0) {
         if (!asks && j->mode == 2) {
-            put_identity(j, j->m, out[1]);
-            put_identity(j, j->n, out[2]);
+            put_identity(j, j->m, j->m, out[1]);
+            put_identity(j, j->n, j->n, out[2]);
         }
         return 0;
     }
@@ -357,20 +479,6 @@ static int schur_one(struct job *j, struct room *room, const char *a, char *cons
 
 // ---- All of them
 
-static bool is_finite(const struct job *j, const char *a)
-{
-    size_t count = (size_t)j->m * (size_t)j->n << j->is_complex;
-    // The sum of what is multiplied by 0 is NaN if anything is not finite.
-    double sum = 0;
-    if (j->part == 4)
-        for (size_t i = 0; i < count; i++)
-            sum += 0 * (double)((const float *)(const void *)a)[i];
-    else
-        for (size_t i = 0; i < count; i++)
-            sum += 0 * ((const double *)(const void *)a)[i];
-    return sum == 0;
-}
-
 static void put_nan(const struct job *j, size_t bytes, char *to)
 {
     for (size_t i = 0; i < bytes; i += j->part)
@@ -378,6 +486,17 @@ static void put_nan(const struct job *j, size_t bytes, char *to)
             memcpy(to + i, &(float){NAN}, 4);
         else
             memcpy(to + i, &(double){NAN}, 8);
+}
+
+// Whether all that is read is finite: of eigh the lower triangle.
+static bool is_finite_where_read(const struct job *j, const char *a)
+{
+    if (j->one != eigh_one)
+        return rt_is_finite(j->dtype, j->m * (int64_t)j->n, a);
+    for (int64_t row = 0; row < j->n; row++)
+        if (!rt_is_finite(j->dtype, row + 1, a + (size_t)row * (size_t)j->n * j->element))
+            return false;
+    return true;
 }
 
 static void run_chunk(void *ctx, int64_t chunk, int worker)
@@ -392,11 +511,26 @@ static void run_chunk(void *ctx, int64_t chunk, int worker)
         for (int k = 0; k < j->n_out; k++)
             out[k] = (char *)j->call->operands[k + 1] + (size_t)i * j->out_bytes[k];
         struct room room = {.base = scratch};
-        if (is_finite(j, a) && own.one(&own, &room, a, out) == 0)
+        if (is_finite_where_read(j, a) && own.one(&own, &room, a, out) == 0)
             continue;
         for (int k = 0; k < j->n_out; k++)
             put_nan(j, j->out_bytes[k], out[k]);
     }
+}
+
+static jot_status check(const char *name, const struct rt_routine_call *call)
+{
+    const int64_t *p = call->params;
+    if (call->param_count != 5 || call->read_count != 1 || call->operand_count < 2 ||
+        call->operand_count > 4 || p[1] < 1 || p[2] < 0 || p[3] < 0 || p[4] < 0 || p[4] > 2)
+        return rt_routine_damaged(name);
+    uint64_t bytes = (uint64_t)p[1];
+    if (!dtype_is_valid((int)p[0]) ||
+        __builtin_mul_overflow(bytes, dtype_get((jot_dtype)p[0])->bytes, &bytes) ||
+        __builtin_mul_overflow(bytes, p[2], &bytes) ||
+        __builtin_mul_overflow(bytes, p[3], &bytes) || bytes != call->bytes[0])
+        return rt_routine_damaged(name);
+    return JOT_OK;
 }
 
 // The job of a call, and how much scratch it takes.
@@ -404,9 +538,6 @@ static jot_status make_job(const char *name, const struct rt_routine_call *call,
                            one_matrix *one, struct job *j, size_t *out_scratch)
 {
     const int64_t *p = call->params;
-    if (call->param_count != 5 || call->read_count != 1 || call->operand_count < 2 ||
-        call->operand_count > 4 || p[1] < 1 || p[2] < 0 || p[3] < 0 || p[4] < 0 || p[4] > 2)
-        return rt_routine_damaged(name);
     // LAPACK counts elements, those of its workspace among them, in 32 bits.
     if (p[2] > SIDE_MOST || p[3] > SIDE_MOST)
         return status_fail(JOT_ERR_SHAPE, "%s of a matrix of %lld by %lld: at most %d by %d",
@@ -443,12 +574,15 @@ static jot_status run(const char *name, const struct rt_routine_call *call, one_
     struct job j;
     size_t scratch;
     JOT_TRY(make_job(name, call, one, &j, &scratch));
-    rt_pool_run(rt_pool_default(), call->workers, run_chunk, &j,
-                (j.batch + j.a_chunk - 1) / j.a_chunk);
+    rt_each_matrix(call, run_chunk, &j, (j.batch + j.a_chunk - 1) / j.a_chunk);
     return JOT_OK;
 }
 
 #define DECOMPOSITION(name)                                                                    \
+    jot_status host_##name##_check(const struct rt_routine_call *call)                         \
+    {                                                                                          \
+        return check(#name, call);                                                             \
+    }                                                                                          \
     jot_status host_##name##_bind(const struct rt_routine_call *call, size_t *out_scratch)     \
     {                                                                                          \
         struct job j;                                                                          \

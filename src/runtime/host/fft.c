@@ -257,10 +257,13 @@ static bool fits(const struct rt_routine_call *call)
     return in == call->bytes[0] && out == call->bytes[1];
 }
 
+jot_status host_fft_check(const struct rt_routine_call *call)
+{
+    return fits(call) ? JOT_OK : rt_routine_damaged("fft");
+}
+
 jot_status host_fft_bind(const struct rt_routine_call *call, size_t *out_scratch)
 {
-    if (!fits(call))
-        return rt_routine_damaged("fft");
     struct fft f = fft_of(call);
     size_t most = 0;
     for (int i = 0; i < f.n_axes; i++) {

@@ -17,62 +17,100 @@ struct fft_own {
     int n_factors, factors[FACTORS_MOST];
     void *roots; // exp(-+ 2 pi i k / n); with a convolution exp(-+ pi i k^2 / n)
     struct fft_own *convolution; // NULL: passes alone
-    void *(*run)(const struct fft_own *p, void *a, void *b);
+    const struct code *code;
     void *filter; // the transform of the conjugates of roots, over its length
 };
 
-typedef float lanes_f32 __attribute__((vector_size(FFT_VECTOR)));
-typedef double lanes_f64 __attribute__((vector_size(FFT_VECTOR)));
+// What is compiled for one real type and one size of registers.
+struct code {
+    int lanes; // of a register
+    void *(*passes)(const struct fft_own *p, void *a, void *b);
+    void *(*convolve)(const struct fft_own *p, void *a, void *b);
+    void (*load)(int64_t n, const void *block, int64_t step, void *panel);
+    void (*store)(int64_t n, const void *panel, double scale, void *block, int64_t step);
+};
 
+// Of two vectors the even and the odd elements, and elements of both in turn, of the low and of the high
+// halves.
+#define EVEN_2 0, 2
+#define EVEN_4 EVEN_2, 4, 6
+#define EVEN_8 EVEN_4, 8, 10, 12, 14
+#define EVEN_16 EVEN_8, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD_2 1, 3
+#define ODD_4 ODD_2, 5, 7
+#define ODD_8 ODD_4, 9, 11, 13, 15
+#define ODD_16 ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
+#define LOW_2 0, 2
+#define LOW_4 0, 4, 1, 5
+#define LOW_8 0, 8, 1, 9, 2, 10, 3, 11
+#define LOW_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_2 1, 3
+#define HIGH_4 2, 6, 3, 7
+#define HIGH_8 4, 12, 5, 13, 6, 14, 7, 15
+#define HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define MIX(a, b, which) __builtin_shufflevector(a, b, PASTE(which, LANES))
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double f64x2 __attribute__((vector_size(16)));
 #define TARGET
 #define REAL float
-#define VEC lanes_f32
+#define VEC f32x4
+#define LANES 4
 #define NAMED(name) name##_f32
 #include "runtime/host/fft_own.inc"
-#undef REAL
-#undef VEC
-#undef NAMED
 #define REAL double
-#define VEC lanes_f64
+#define VEC f64x2
+#define LANES 2
 #define NAMED(name) name##_f64
 #include "runtime/host/fft_own.inc"
-#undef NAMED
-
-// The same, of which vectors are registers.
-#if defined(__x86_64__)
 #undef TARGET
-#define TARGET __attribute__((target("avx512f,avx512vl,avx512dq")))
-#define NAMED(name) name##_f64_avx512
-#include "runtime/host/fft_own.inc"
-#undef REAL
-#undef VEC
-#undef NAMED
+
+#if defined(__x86_64__)
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef double f64x4 __attribute__((vector_size(32)));
+#define TARGET __attribute__((target("avx2")))
 #define REAL float
-#define VEC lanes_f32
+#define VEC f32x8
+#define LANES 8
+#define NAMED(name) name##_f32_avx2
+#include "runtime/host/fft_own.inc"
+#define REAL double
+#define VEC f64x4
+#define LANES 4
+#define NAMED(name) name##_f64_avx2
+#include "runtime/host/fft_own.inc"
+#undef TARGET
+
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef double f64x8 __attribute__((vector_size(64)));
+#define TARGET __attribute__((target("avx512f,avx512vl,avx512dq")))
+#define REAL float
+#define VEC f32x16
+#define LANES 16
 #define NAMED(name) name##_f32_avx512
 #include "runtime/host/fft_own.inc"
-#endif
+#define REAL double
+#define VEC f64x8
+#define LANES 8
+#define NAMED(name) name##_f64_avx512
+#include "runtime/host/fft_own.inc"
 #undef TARGET
-#undef REAL
-#undef VEC
-#undef NAMED
+#endif
 
-typedef void *transform_panel(const struct fft_own *p, void *a, void *b);
-
-// By whether it is a convolution, by type; nothing is fused, so the bits are the same.
-static transform_panel *find_transform(bool is_single, bool convolves)
+// Nothing is fused, so the bits are the same.
+static const struct code *find_code(bool is_single)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq"))
-        return convolves   ? is_single ? convolve_f32_avx512 : convolve_f64_avx512
-               : is_single ? passes_f32_avx512
-                           : passes_f64_avx512;
+        return is_single ? &code_f32_avx512 : &code_f64_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return is_single ? &code_f32_avx2 : &code_f64_avx2;
 #endif
-    return convolves   ? is_single ? convolve_f32 : convolve_f64
-           : is_single ? passes_f32
-                       : passes_f64;
+    return is_single ? &code_f32 : &code_f64;
 }
 
 // Small primes of n, as few passes as may be; false when there is another.
@@ -111,12 +149,19 @@ static void release(struct fft_own *p)
     memory_release(p);
 }
 
+// Number i of line 0 of a panel, real and imaginary parts in turn.
+static char *at_line(const struct fft_own *p, const char *panel, int64_t i, size_t size)
+{
+    return (char *)(uintptr_t)panel + (size_t)(i / 2) * 2 * FFT_VECTOR +
+           (size_t)(i % 2 * p->code->lanes) * size;
+}
+
 // Line 0 of a panel is the filter, as numbers side by side.
 static void copy_line(const struct fft_own *p, const char *panel, int64_t n, char *to)
 {
     size_t size = p->real == JOT_F32 ? sizeof(float) : sizeof(double);
     for (int64_t i = 0; i < 2 * n; i++)
-        memcpy(to + (size_t)i * size, panel + (size_t)i * FFT_VECTOR, size);
+        memcpy(to + (size_t)i * size, at_line(p, panel, i, size), size);
 }
 
 static void fill_line(const struct fft_own *p, const char *from, int64_t n, char *panel)
@@ -124,7 +169,7 @@ static void fill_line(const struct fft_own *p, const char *from, int64_t n, char
     size_t size = p->real == JOT_F32 ? sizeof(float) : sizeof(double);
     memset(panel, 0, (size_t)(2 * n) * FFT_VECTOR);
     for (int64_t i = 0; i < 2 * n; i++)
-        memcpy(panel + (size_t)i * FFT_VECTOR, from + (size_t)i * size, size);
+        memcpy(at_line(p, panel, i, size), from + (size_t)i * size, size);
 }
 
 static bool make_convolution(struct fft_own *p, bool is_inverse)
@@ -160,7 +205,7 @@ struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
     struct fft_own *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return NULL;
-    *p = (struct fft_own){.real = real, .n = n};
+    *p = (struct fft_own){.real = real, .n = n, .code = find_code(real == JOT_F32)};
     p->roots = memory_allocate((size_t)n * (real == JOT_F32 ? 8 : 16));
     bool is_made = p->roots != NULL;
     if (is_made && find_factors(p)) {
@@ -169,7 +214,6 @@ struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n)
     } else if (is_made) {
         is_made = make_convolution(p, is_inverse);
     }
-    p->run = find_transform(real == JOT_F32, p->convolution != NULL);
     if (is_made)
         return p;
     release(p);
@@ -181,4 +225,20 @@ size_t fft_own_room(const struct fft_own *p)
     return (size_t)(2 * (p->convolution ? p->convolution->n : p->n)) * FFT_VECTOR;
 }
 
-void *fft_own_run(const struct fft_own *p, void *a, void *b) { return p->run(p, a, b); }
+int fft_own_lanes(const struct fft_own *p) { return p->code->lanes; }
+
+void fft_own_load(const struct fft_own *p, const void *block, int64_t step, void *panel)
+{
+    p->code->load(p->n, block, step, panel);
+}
+
+void *fft_own_run(const struct fft_own *p, void *a, void *b)
+{
+    return (p->convolution ? p->code->convolve : p->code->passes)(p, a, b);
+}
+
+void fft_own_store(const struct fft_own *p, const void *panel, double scale, void *block,
+                   int64_t step)
+{
+    p->code->store(p->n, panel, scale, block, step);
+}

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR bytes has:
-// for each element their real parts, then their imaginary parts.
+// What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR bytes has: for
+// each element the real parts and then the imaginary parts of fft_own_lanes lines, then those of the next.
 #define FFT_VECTOR 64
 enum fft_form {
     FFT_PANEL,        // by own passes
@@ -61,6 +61,12 @@ void fftw_run(const struct fft_plan *plan, void *from, void *to);
 struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n);
 // Bytes of each of the two buffers of a panel.
 size_t fft_own_room(const struct fft_own *plan);
+int fft_own_lanes(const struct fft_own *plan);
+// A panel of lines whose complex numbers lie side by side, element after element `step` real numbers apart, and
+// back, scaled.
+void fft_own_load(const struct fft_own *plan, const void *block, int64_t step, void *panel);
+void fft_own_store(const struct fft_own *plan, const void *panel, double scale, void *block,
+                   int64_t step);
 // Not scaled.  Transforms the panel in a, 64-byte aligned; the result is there or in b, as is returned.
 void *fft_own_run(const struct fft_own *plan, void *a, void *b);
 

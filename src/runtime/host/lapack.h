@@ -8,7 +8,10 @@
 
 #include "jot/dtype.h"
 #include "jot/status.h"
+#include "runtime/host/pool.h"
+#include "runtime/routine.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +32,13 @@ lapack_function *rt_lapack(enum lapack_name name, jot_dtype dtype);
 
 // Copies row-major m by n to column-major, or n by m back, of elements of 4, 8 or 16 bytes.
 void rt_transpose(size_t element, int64_t m, int64_t n, const void *from, void *to);
+
+// Whether no number of them is NaN or infinite.
+bool rt_is_finite(jot_dtype dtype, int64_t count, const void *x);
+
+// Calls body for each of the chunks of a batch: on a thread each, or where there are fewer than threads, one
+// after the other, so that each may have all threads.
+void rt_each_matrix(const struct rt_routine_call *call, rt_pool_body *body, void *ctx,
+                    int64_t chunks);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/lapack.h"
+#include "runtime/host/panels.h"
 #include "runtime/host/pool.h"
 #include "runtime/routine.h"
 
@@ -15,15 +16,13 @@
 
 typedef void potrf_function(const char *uplo, const int *n, void *a, const int *lda, int *info,
                             size_t);
-typedef void getrf_function(const int *m, const int *n, void *a, const int *lda, int *pivots,
-                            int *info);
 typedef void trsm_function(const char *side, const char *uplo, const char *trans,
                            const char *diag, const int *m, const int *n, const void *alpha,
                            const void *a, const int *lda, void *b, const int *ldb, size_t,
                            size_t, size_t, size_t);
 
-// The right sides of a block.
-#define BLOCK 64
+// The right sides of a block.  A block packs the whole matrix anew, so few are best, but each is a thread's.
+static int block_of(int count) { return count < 256 ? 64 : 128; }
 
 static jot_dtype dtype_of(const struct rt_routine_call *c) { return (jot_dtype)c->params[0]; }
 
@@ -68,13 +67,19 @@ enum { TILE = 16 }; // rows and columns that caches hold together
 #undef REAL
 #undef NAMED
 
-jot_status host_cholesky_bind(const struct rt_routine_call *c, size_t *out_scratch)
+jot_status host_cholesky_check(const struct rt_routine_call *c)
 {
-    *out_scratch = 0;
     if (!fits(c, 5, 2, 1) || c->params[2] != c->params[3] ||
         !has_size(c, 0, element_of(c), c->params[2], c->params[2]) ||
         c->bytes[0] != c->bytes[1])
         return rt_routine_damaged("cholesky");
+    return JOT_OK;
+}
+
+jot_status host_cholesky_bind(const struct rt_routine_call *c, size_t *out_scratch)
+{
+    (void)c;
+    *out_scratch = 0;
     return rt_lapack_open();
 }
 
@@ -107,7 +112,7 @@ jot_status host_cholesky(const struct rt_routine_call *c)
 
 // ---- LU
 
-jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
+jot_status host_lu_check(const struct rt_routine_call *c)
 {
     if (!fits(c, 5, 4, 1))
         return rt_routine_damaged("lu");
@@ -115,6 +120,11 @@ jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
     if (!has_size(c, 0, element_of(c), m, n) || c->bytes[1] != c->bytes[0] ||
         !has_size(c, 2, sizeof(int32_t), steps, 1) || !has_size(c, 3, sizeof(int32_t), m, 1))
         return rt_routine_damaged("lu");
+    return JOT_OK;
+}
+
+jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
+{
     *out_scratch = c->bytes[0] / (uint64_t)c->params[1];
     return rt_lapack_open();
 }
@@ -123,13 +133,13 @@ jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
 static void eliminate_one(void *ctx, int64_t i, int worker)
 {
     const struct rt_routine_call *c = ctx;
-    int m = (int)c->params[2], n = (int)c->params[3], steps = m < n ? m : n, info = 0;
+    int m = (int)c->params[2], n = (int)c->params[3], steps = m < n ? m : n;
     size_t element = element_of(c), at = (size_t)i * (size_t)m * (size_t)n * element;
     void *copy = c->scratch + (size_t)worker * c->scratch_stride;
     int32_t *pivots = (int32_t *)c->operands[2] + i * steps,
             *order = (int32_t *)c->operands[3] + i * m;
     rt_transpose(element, m, n, (const char *)c->operands[0] + at, copy);
-    ((getrf_function *)rt_lapack(LAPACK_getrf, dtype_of(c)))(&m, &n, copy, &m, pivots, &info);
+    panels_lu(dtype_of(c), m, n, copy, pivots);
     rt_transpose(element, n, m, copy, (char *)c->operands[1] + at);
     for (int k = 0; k < m; k++)
         order[k] = k;
@@ -143,8 +153,7 @@ static void eliminate_one(void *ctx, int64_t i, int worker)
 
 jot_status host_lu(const struct rt_routine_call *c)
 {
-    rt_pool_run(rt_pool_default(), c->workers, eliminate_one, (void *)(uintptr_t)c,
-                c->params[1]);
+    rt_each_matrix(c, eliminate_one, (void *)(uintptr_t)c, c->params[1]);
     return JOT_OK;
 }
 
@@ -154,7 +163,7 @@ struct triangular {
     const struct rt_routine_call *c;
     int rows, columns, n; // of b, and of a
     bool left;
-    int blocks; // of right sides, for each matrix
+    int block, blocks; // right sides of a block, and blocks for each matrix
     const char *side, *uplo, *trans, *diag;
 };
 
@@ -164,7 +173,8 @@ static struct triangular triangular_of(const struct rt_routine_call *c)
     struct triangular t = {.c = c, .rows = (int)p[0], .columns = (int)p[1], .left = p[2]};
     int count = t.left ? t.columns : t.rows;
     t.n = t.left ? t.rows : t.columns;
-    t.blocks = (count + BLOCK - 1) / BLOCK;
+    t.block = block_of(count);
+    t.blocks = (count + t.block - 1) / t.block;
     // LAPACK sees the transposed system, with the matrices on the other side.
     bool conjugates = p[5] && dtype_is_complex(dtype_of(c));
     t.side = t.left ? "R" : "L";
@@ -172,6 +182,25 @@ static struct triangular triangular_of(const struct rt_routine_call *c)
     t.trans = p[4] ? (conjugates ? "C" : "T") : (conjugates ? "R" : "N");
     t.diag = p[6] ? "U" : "N";
     return t;
+}
+
+// Rows of zeros that right sides begin with, which stay zeros in a lower system: with a diagonal of ones
+// nothing is divided by 0.
+static int rows_of_zeros(const struct triangular *t, int rows, size_t bytes, size_t stride,
+                         const char *a, const char *x)
+{
+    int zeros = 0;
+    size_t element = element_of(t->c), row = (size_t)t->n * element;
+    if (!t->left || *t->uplo != 'U' || *t->trans != 'N' || *t->diag != 'U')
+        return 0;
+    // All bytes are the first one, and that is 0.
+    for (; zeros < rows - 1 && !*x && memcmp(x, x + 1, bytes - 1) == 0; x += stride)
+        zeros++;
+    // What is not finite times 0 would be NaN.
+    for (int i = 1; i < rows && zeros; i++)
+        if (!rt_is_finite(dtype_of(t->c), i < zeros ? i : zeros, a + (size_t)i * row))
+            return 0;
+    return zeros;
 }
 
 // x of so many rows and columns in place of its right sides.
@@ -191,8 +220,8 @@ static void solve_block(void *ctx, int64_t i, int worker)
     const struct triangular *t = ctx;
     const struct rt_routine_call *c = t->c;
     size_t element = element_of(c), matrix = (size_t)(i / t->blocks);
-    int first = (int)(i % t->blocks) * BLOCK, count = t->left ? t->columns : t->rows;
-    int width = count - first < BLOCK ? count - first : BLOCK;
+    int first = (int)(i % t->blocks) * t->block, count = t->left ? t->columns : t->rows;
+    int width = count - first < t->block ? count - first : t->block;
     size_t at = matrix * (size_t)t->rows * (size_t)t->columns;
     at += t->left ? (size_t)first : (size_t)first * (size_t)t->columns;
     const char *a =
@@ -204,18 +233,26 @@ static void solve_block(void *ctx, int64_t i, int worker)
     (void)worker;
     for (int row = 0; row < rows; row++)
         memcpy(x + (size_t)row * stride, b + (size_t)row * stride, (size_t)columns * element);
-    call_trsm(t, rows, columns, a, x);
+    int zeros = rows_of_zeros(t, rows, (size_t)columns * element, stride, a, x);
+    call_trsm(t, rows - zeros, columns, a + (size_t)zeros * (size_t)(t->n + 1) * element,
+              x + (size_t)zeros * stride);
 }
 
-jot_status host_triangular_solve_bind(const struct rt_routine_call *c, size_t *out_scratch)
+jot_status host_triangular_solve_check(const struct rt_routine_call *c)
 {
-    *out_scratch = 0;
     if (!fits(c, 9, 3, 2))
         return rt_routine_damaged("triangular_solve");
     int64_t rows = c->params[2], columns = c->params[3], n = c->params[4] ? rows : columns;
     if (!has_size(c, 0, element_of(c), n, n) || !has_size(c, 1, element_of(c), rows, columns) ||
         c->bytes[1] != c->bytes[2])
         return rt_routine_damaged("triangular_solve");
+    return JOT_OK;
+}
+
+jot_status host_triangular_solve_bind(const struct rt_routine_call *c, size_t *out_scratch)
+{
+    (void)c;
+    *out_scratch = 0;
     return rt_lapack_open();
 }
 

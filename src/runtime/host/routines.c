@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct rt_routine routines[] = {
-#define ROUTINE(name) {#name, host_##name##_bind, host_##name},
+#define ROUTINE(name) {#name, host_##name##_check, host_##name##_bind, host_##name},
 #include "runtime/host/routines.def"
 #undef ROUTINE
 };

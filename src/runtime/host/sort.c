@@ -98,14 +98,24 @@ static void *out_row(const struct row *w, int i)
     return (char *)w->j->s->out[i] + (size_t)w->start * operand_bytes(w->j->s, i);
 }
 
+// The elements of a chunk are words that become keys, and nothing else.
+static bool is_of_words(const struct row *w)
+{
+    return w->r.kind == RADIX_KEY32 && sort_has_words(&w->key);
+}
+
 static void fill(void *ctx, int64_t chunk, int worker)
 {
     (void)worker;
     const struct row *w = ctx;
-    int64_t end = radix_end(&w->r, chunk);
+    int64_t start = radix_start(&w->r, chunk), end = radix_end(&w->r, chunk);
     uint64_t keys[SORT_BLOCK];
     uint32_t tags[SORT_BLOCK];
-    for (int64_t i = radix_start(&w->r, chunk); i < end; i += SORT_BLOCK) {
+    if (is_of_words(w)) {
+        sort_encode_words(&w->key, start, end - start, (uint32_t *)w->x + start);
+        return;
+    }
+    for (int64_t i = start; i < end; i += SORT_BLOCK) {
         int n = end - i < SORT_BLOCK ? (int)(end - i) : SORT_BLOCK;
         sort_encode(&w->key, w->place, i, n, keys);
         if (w->j->carry == CARRY_VALUE)
@@ -121,11 +131,16 @@ static void drain(void *ctx, int64_t chunk, int worker)
 {
     (void)worker;
     const struct row *w = ctx;
-    int64_t end = radix_end(&w->r, chunk);
+    int64_t start = radix_start(&w->r, chunk), end = radix_end(&w->r, chunk);
     size_t bytes = operand_bytes(w->j->s, 0);
     uint64_t keys[SORT_BLOCK];
     uint32_t tags[SORT_BLOCK];
-    for (int64_t i = radix_start(&w->r, chunk); i < end; i += SORT_BLOCK) {
+    if (is_of_words(w)) {
+        sort_decode_words(w->j->s->dtype[0], (const uint32_t *)w->x + start, end - start,
+                          (uint32_t *)out_row(w, 0) + start);
+        return;
+    }
+    for (int64_t i = start; i < end; i += SORT_BLOCK) {
         int n = end - i < SORT_BLOCK ? (int)(end - i) : SORT_BLOCK;
         radix_unpack(w->r.kind, w->x, i, n, keys, tags);
         if (w->j->carry != CARRY_INDEX)
@@ -281,11 +296,17 @@ static jot_status sort_of(const struct rt_routine_call *c, struct rt_sort *out)
     return JOT_OK;
 }
 
-jot_status host_sort_bind(const struct rt_routine_call *call, size_t *out_scratch)
+jot_status host_sort_check(const struct rt_routine_call *call)
 {
     struct rt_sort s;
-    *out_scratch = 0;
     return sort_of(call, &s);
+}
+
+jot_status host_sort_bind(const struct rt_routine_call *call, size_t *out_scratch)
+{
+    (void)call;
+    *out_scratch = 0;
+    return JOT_OK;
 }
 
 jot_status host_sort(const struct rt_routine_call *call)

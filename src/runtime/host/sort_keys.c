@@ -95,6 +95,66 @@ void sort_decode(jot_dtype dtype, const uint64_t *keys, int n, void *out)
     }
 }
 
+// ---- Keys of 32 bits, four at a time
+
+typedef uint32_t words __attribute__((vector_size(16)));
+typedef int32_t signed_words __attribute__((vector_size(16)));
+
+bool sort_has_words(const struct sort_key *key)
+{
+    return key->n == 1 && key->bits == 32 && key->part[0].step == 1;
+}
+
+static words copies(uint32_t x) { return (words){x, x, x, x}; }
+
+// All bits of a negative word, none of another.
+static words spread_sign(words x) { return (words)((signed_words)x >> 31); }
+
+static words encode_words(struct map m, words u)
+{
+    words sign = copies((uint32_t)m.sign), infinity = copies((uint32_t)m.infinity);
+    if (!m.infinity)
+        return u ^ sign;
+    words size = u & ~sign;
+    words is_nan = (words)((signed_words)size > (signed_words)infinity);
+    u &= ~(words)(size == copies(0));
+    u = (u & ~is_nan) | ((infinity + 1) & is_nan);
+    return u ^ (spread_sign(u) | sign);
+}
+
+static words decode_words(struct map m, words u)
+{
+    words sign = copies((uint32_t)m.sign);
+    return u ^ (m.infinity ? sign | ~spread_sign(u) : sign);
+}
+
+static void map_words(words (*f)(struct map m, words u), struct map m, const void *from,
+                      int64_t n, void *to)
+{
+    words u;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        memcpy(&u, (const uint32_t *)from + i, sizeof u);
+        u = f(m, u);
+        memcpy((uint32_t *)to + i, &u, sizeof u);
+    }
+    u = copies(0);
+    memcpy(&u, (const uint32_t *)from + i, (size_t)(n - i) * sizeof(uint32_t));
+    u = f(m, u);
+    memcpy((uint32_t *)to + i, &u, (size_t)(n - i) * sizeof(uint32_t));
+}
+
+void sort_encode_words(const struct sort_key *key, int64_t first, int64_t n, uint32_t *out)
+{
+    const struct sort_part *p = &key->part[0];
+    map_words(encode_words, map_of(p->dtype), (const uint32_t *)p->at + first, n, out);
+}
+
+void sort_decode_words(jot_dtype dtype, const uint32_t *keys, int64_t n, void *out)
+{
+    map_words(decode_words, map_of(dtype), keys, n, out);
+}
+
 // NaN are last, and zeros where the first 0 is.
 #define RESTORE(T)                                                                             \
     do {                                                                                       \

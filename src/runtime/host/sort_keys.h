@@ -36,6 +36,11 @@ void sort_encode(const struct sort_key *key, const uint32_t *place, int64_t firs
 // The n elements that have the keys, but for zeros, which are all 0, and NaN, which are all alike.
 void sort_decode(jot_dtype dtype, const uint64_t *keys, int n, void *out);
 
+// The same of keys that are one array of words alone.
+bool sort_has_words(const struct sort_key *key);
+void sort_encode_words(const struct sort_key *key, int64_t first, int64_t n, uint32_t *out);
+void sort_decode_words(jot_dtype dtype, const uint32_t *keys, int64_t n, void *out);
+
 // Puts zeros and NaN of x[0 .. n), as they are and in their order, where they are in sorted.
 void sort_restore(jot_dtype dtype, const void *x, int64_t n, void *sorted);
 

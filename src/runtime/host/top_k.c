@@ -205,11 +205,17 @@ static jot_status top_k_of(const struct rt_routine_call *c, struct rt_top_k *out
     return JOT_OK;
 }
 
-jot_status host_top_k_bind(const struct rt_routine_call *call, size_t *out_scratch)
+jot_status host_top_k_check(const struct rt_routine_call *call)
 {
     struct rt_top_k t;
-    *out_scratch = 0;
     return top_k_of(call, &t);
+}
+
+jot_status host_top_k_bind(const struct rt_routine_call *call, size_t *out_scratch)
+{
+    (void)call;
+    *out_scratch = 0;
+    return JOT_OK;
 }
 
 jot_status host_top_k(const struct rt_routine_call *call)

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear systems whose matrix is a function: solvers of one's own with the derivative of the
+// equation, and Krylov methods.
+//
+// Names are those of jax.lax and jax.scipy.sparse.linalg.  A is a function of values like those of
+// b, linear in them, that may use values of the functions around it; derivatives in those and in b
+// are what follows from A x = b, however x was found:
+//
+//     dx = A^-1 (db - dA x)        cotangent of b = A^-T (cotangent of x)
+//
+// so nothing of a solver's iterations is kept or differentiated.  All functions are to be called
+// while tracing; none fails a call: a method that does not come to an end in its trips, or breaks
+// down, gives what it has.  Who wants to know compares A(x) with b.
+#ifndef JOT_SOLVERS_H
+#define JOT_SOLVERS_H
+
+#include "jot/transform.h"
+
+JOT_BEGIN_C
+
+// x = solve(b), which is to be x with matvec(x) = b; transposed_solve(c) gives y with matvec^T(y) = c
+// (not conjugated), for reverse mode; where A is symmetric it is solve.  All three take the n values
+// of b and give n of the same types, float or complex (JOT_ERR_DTYPE, JOT_ERR_SHAPE).
+//
+//     x = jot_linear_solve(jot_fn(apply), jot_fn(solve), jot_fn(solve), b);
+//     jot_linear_solve_tree(apply, solve, solve, 2, b, x, JOT_HERE);         of several values
+JOT_API void jot_linear_solve_tree(jot_function matvec, jot_function solve,
+                                   jot_function transposed_solve, size_t n, const jot_value *b,
+                                   jot_value *x, const char *where);
+JOT_API jot_value jot_linear_solve_at(jot_function matvec, jot_function solve,
+                                      jot_function transposed_solve, jot_value b,
+                                      const char *where);
+
+typedef struct jot_krylov_options {
+    double tol, atol;    // ends at |b - A x| <= max(tol |b|, atol); tol 0 is 1e-5, below 0 is 0
+    const jot_value *x0; // n values to begin with, of which there is no derivative; NULL: zeros
+    int64_t max_trips;   // steps, of jot_gmres rounds; 0: ten times as many as b has elements
+    int restart;         // of jot_gmres: directions that a round keeps; 0: 20
+    const jot_function *preconditioner; // about A^-1, of the type of A; NULL: the identity
+    size_t size;                        // of this struct, set by the macro; 0 is this version
+} jot_krylov_options;
+
+// x with A x = b, of n values as one vector.  jot_cg_at, ... take and give one; options may be NULL.
+// jot_cg: conjugate gradients, for A that is symmetric (Hermitian) and positive definite, and a
+// preconditioner that is, too.  Hestenes and Stiefel, 1952.
+// jot_bicgstab: for any A, two products a step; ends early when it breaks down.  van der Vorst, 1992.
+// jot_gmres: for any A, the least |M (b - A x)| over `restart` directions, one round after the
+// other.  Saad and Schultz, 1986; Gram-Schmidt is done twice.
+//
+//     x = jot_cg(jot_fn(laplacian), b, .tol = 1e-8);
+//
+// Errors: JOT_ERR_ARGUMENT for a negative number of trips or directions, or NaN as tolerance.
+JOT_API void jot_cg_tree(jot_function a, size_t n, const jot_value *b, jot_value *x,
+                         const jot_krylov_options *options, const char *where);
+JOT_API void jot_bicgstab_tree(jot_function a, size_t n, const jot_value *b, jot_value *x,
+                               const jot_krylov_options *options, const char *where);
+JOT_API void jot_gmres_tree(jot_function a, size_t n, const jot_value *b, jot_value *x,
+                            const jot_krylov_options *options, const char *where);
+JOT_API jot_value jot_cg_at(jot_function a, jot_value b, const jot_krylov_options *options,
+                            const char *where);
+JOT_API jot_value jot_bicgstab_at(jot_function a, jot_value b,
+                                  const jot_krylov_options *options, const char *where);
+JOT_API jot_value jot_gmres_at(jot_function a, jot_value b, const jot_krylov_options *options,
+                               const char *where);
+
+JOT_END_C
+
+#if !defined(JOT_PLAIN)
+
+// clang-format off
+#define jot_linear_solve(matvec, solve, transposed_solve, b)                                   \
+    jot_linear_solve_at((matvec), (solve), (transposed_solve), JOT_V(b),                       \
+                        JOT_HERE ": jot_linear_solve(" #b ")")
+#if defined(__cplusplus)
+#define JOT_KRYLOV_(f, a, b) f##_at((a), JOT_V(b), nullptr, JOT_HERE ": " #f "(" #b ")")
+#define jot_cg(a, b) JOT_KRYLOV_(jot_cg, a, b)
+#define jot_bicgstab(a, b) JOT_KRYLOV_(jot_bicgstab, a, b)
+#define jot_gmres(a, b) JOT_KRYLOV_(jot_gmres, a, b)
+#else
+// jot_cg(a, b, .tol = 1e-8)
+#define JOT_KRYLOV_(f, a, ...)                                                                 \
+    f##_at((a), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                                             \
+           &(jot_krylov_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_krylov_options))},  \
+           JOT_HERE ": " #f)
+#define jot_cg(a, ...) JOT_KRYLOV_(jot_cg, a, __VA_ARGS__)
+#define jot_bicgstab(a, ...) JOT_KRYLOV_(jot_bicgstab, a, __VA_ARGS__)
+#define jot_gmres(a, ...) JOT_KRYLOV_(jot_gmres, a, __VA_ARGS__)
+#endif
+// clang-format on
+
+#endif // JOT_PLAIN
+
+#endif

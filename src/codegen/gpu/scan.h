@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ways of a long running fold have in common: windows of neighbouring elements of a warp.
+#ifndef CODEGEN_GPU_SCAN_H
+#define CODEGEN_GPU_SCAN_H
+
+#include "codegen/gpu/gpu.h"
+
+// Of three functions that go one after the other; of the one that does all.
+enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE, PASS_ONCE };
+
+struct scan {
+    const struct nest_statement *s, *yield;
+    const struct nest_combine *combine;
+    uint32_t yield_at; // in the body
+    enum pass pass;
+    unsigned lanes;
+    int64_t length, chunk; // elements
+    LLVMValueRef partial[2], lane;
+};
+
+// A thread's elements of a window.
+struct window {
+    struct cg_value *values; // of the body
+    LLVMValueRef at, is_inside;
+    struct cg_value running; // what was read, then its running fold
+};
+
+// Where the body yields.
+uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s);
+struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass);
+struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
+                                 struct cg_value y);
+// What leaves any element as it is: the sum of none is -0 then.
+struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes);
+struct cg_value gpu_scan_choose(struct cg_lowering *l, LLVMValueRef condition,
+                                struct cg_value x, struct cg_value y);
+// From the thread `by` places back in the warp, or from number `by`.
+struct cg_value gpu_scan_shuffled(struct cg_lowering *l, struct cg_value v, bool is_up,
+                                  unsigned by);
+// Reads the thread's elements from place `first` of the scan on; the neutral one behind the end.
+void gpu_scan_read(struct cg_lowering *l, const struct scan *p, struct window *w,
+                   LLVMValueRef first, bool may_end);
+// The running values of a window that comes after `carry`; the new carry.
+struct cg_value gpu_scan_run(struct cg_lowering *l, const struct scan *p, struct window *w,
+                             struct cg_value carry);
+// Stores them.
+void gpu_scan_write(struct cg_lowering *l, const struct scan *p, struct window *w);
+
+// scan_once.c: in one pass over the elements.
+bool gpu_scan_is_once(const struct cg_lowering *l);
+void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/kernels.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/raw_kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// What the sources of all files are written in.
+static const char language[] = "#define DEVICE static __device__ __forceinline__\n"
+                               "#define KERNEL(threads) extern \"C\" __global__ void "
+                               "__launch_bounds__(threads)\n"
+                               "#define SHARED __shared__\n"
+                               "#define VOLATILE volatile\n"
+                               "#define UNROLL _Pragma(\"unroll\")\n"
+                               "#define ROLLED _Pragma(\"unroll 1\")\n"
+                               "#define MATCH(x) __match_any_sync(~0u, x)\n";
+
+struct cuda_module {
+    struct cuda_module *next; // of the device
+    struct hash128 key;
+    CUmodule module;
+};
+
+static struct rt_raw_kernel *make_source(const char *words, const char *const *source,
+                                         const char *names, const char *suffix)
+{
+    int first = (int)strcspn(names, " ");
+    size_t room = strlen(language) + strlen(words) + strlen(names) + strlen(suffix) + 8;
+    for (int i = 0; source[i]; i++)
+        room += strlen(source[i]);
+    struct rt_raw_kernel *k = memory_allocate_zeroed(sizeof *k + room);
+    if (!k)
+        return NULL;
+    // The empty options are in front.
+    k->name = 1;
+    k->source =
+        1 + (uint32_t)snprintf(k->text + 1, room - 1, "%.*s%s", first, names, suffix) + 1;
+    size_t at = k->source;
+    at += (size_t)snprintf(k->text + at, room - at, "%s%s", language, words);
+    for (int i = 0; source[i]; i++)
+        at += (size_t)snprintf(k->text + at, room - at, "%s", source[i]);
+    return k;
+}
+
+static jot_status load(struct cuda_device *d, const struct rt_raw_kernel *k, CUmodule *out)
+{
+    char arch[32];
+    void *code;
+    size_t size;
+    CUfunction first;
+    snprintf(arch, sizeof arch, "-arch=sm_%d%d", d->major, d->minor);
+    JOT_TRY(cuda_raw_compile(k, arch, &code, &size));
+    jot_status status = cuda_raw_load(d, code, size, out, &first);
+    memory_release(code);
+    return status;
+}
+
+// Under the lock.
+static jot_status find_module(struct cuda_device *d, const struct rt_raw_kernel *k,
+                              CUmodule *out)
+{
+    struct hash128 key = hash128_bytes(k->text + k->source, strlen(k->text + k->source));
+    for (struct cuda_module *m = d->own_modules; m; m = m->next)
+        if (!memcmp(&m->key, &key, sizeof key)) {
+            *out = m->module;
+            return JOT_OK;
+        }
+    struct cuda_module *m = memory_allocate_zeroed(sizeof *m);
+    if (!m)
+        return status_out_of_memory();
+    jot_status status = load(d, k, &m->module);
+    if (status != JOT_OK) {
+        memory_release(m);
+        return status;
+    }
+    m->key = key;
+    m->next = d->own_modules;
+    d->own_modules = m;
+    *out = m->module;
+    return JOT_OK;
+}
+
+jot_status cuda_kernels_get(struct cuda_device *d, const char *words, const char *const *source,
+                            const char *names, const char *suffix, CUfunction *out)
+{
+    struct rt_raw_kernel *k = make_source(words, source, names, suffix);
+    CUmodule module;
+    if (!k)
+        return status_out_of_memory();
+    pthread_mutex_lock(&d->routine_lock);
+    jot_status status = find_module(d, k, &module);
+    pthread_mutex_unlock(&d->routine_lock);
+    memory_release(k);
+    if (status == JOT_ERR_ARGUMENT) // NVRTC could not compile it
+        status = JOT_ERR_LIBRARY;
+    while (status == JOT_OK && *names) {
+        char name[64];
+        int length = (int)strcspn(names, " ");
+        snprintf(name, sizeof name, "%.*s%s", length, names, suffix);
+        status = cuda_status(d, cuda.driver.cuModuleGetFunction(out++, module, name),
+                             "finding a kernel");
+        names += length + (names[length] == ' ');
+    }
+    return status;
+}
+
+jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
+{
+    CUlaunchConfig config = {.gridDimX = (unsigned)start->blocks,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = start->block,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = cuda_stream(d)};
+    void *parameters[16];
+    if (!start->blocks)
+        return JOT_OK;
+    for (int i = 0; i < 16; i++)
+        parameters[i] = (void *)(uintptr_t)&start->parameters[i];
+    return cuda_status(d,
+                       cuda.driver.cuLaunchKernelEx(&config, start->kernel, parameters, NULL),
+                       "starting a kernel");
+}
+
+uint64_t cuda_blocks(const struct cuda_device *d, int64_t n)
+{
+    uint64_t wanted = ((uint64_t)n + 255) / 256, most = (uint64_t)d->sm_count * 16;
+    return wanted < most ? wanted : most;
+}

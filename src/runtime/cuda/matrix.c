@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/matrix.h"
+
+#include "base/dtype.h"
+
+#include <stdio.h>
+
+#define KERNELS(...) #__VA_ARGS__ "\n",
+static const char *const source[] = {
+#include "runtime/cuda/matrix_kernels.inc"
+    NULL};
+
+jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                               CUfunction *out)
+{
+    char words[256], suffix[16];
+    snprintf(suffix, sizeof suffix, "_%s", dtype_get(dtype)->name);
+    snprintf(words, sizeof words,
+             "#define REAL %s\n#define PARTS %d\n#define NAMED(name) name##%s\n"
+             "#define FROM_BITS __longlong_as_double\n",
+             dtype_real(dtype) == JOT_F32 ? "float" : "double", 1 + dtype_is_complex(dtype),
+             suffix);
+    return cuda_kernels_get(d, words, source, names, suffix, out);
+}

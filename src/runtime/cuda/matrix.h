@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of matrix_kernels.inc.
+#ifndef RUNTIME_CUDA_MATRIX_H
+#define RUNTIME_CUDA_MATRIX_H
+
+#include "jot/dtype.h"
+#include "runtime/cuda/kernels.h"
+
+// Those with the names, separated by spaces, for elements of the type: f32, f64, c64 or c128.  In the
+// context.  JOT_ERR_LIBRARY without NVRTC.
+jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                               CUfunction *out);
+
+#endif

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routines cholesky, lu and triangular_solve, by cuSOLVER and cuBLAS.
+//
+// A row-major lower triangle is the upper one of the transposed matrix, which is what the libraries see:
+// cholesky and the solver work in place.  lu exchanges rows, so it is given a transposed copy.
+#include "runtime/cuda/solver.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <string.h>
+
+// Matrices of a batch that are given to a library one after the other, unless they are large.
+#define CALLS_MOST 64
+#define LARGE 256
+
+static bool has_too_many(const struct cuda_solve *s)
+{
+    return s->batch > CALLS_MOST && s->k < LARGE;
+}
+
+// ---- Cholesky
+
+enum { SYMMETRIZE, JUDGE, CHOLESKY_END };
+
+static jot_status factor(struct cuda_device *d, const struct cuda_solve *s, char *l,
+                         char *workspace)
+{
+    jot_status status = JOT_OK;
+    JOT_TRY(cuda_solver_enter(d, workspace));
+    for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
+        status = cuda_solver_status(
+            d, "cholesky",
+            cuda.cusolver.cusolverDnXpotrf(
+                d->solver, d->solver_params, CUBLAS_FILL_MODE_UPPER, s->n, s->type,
+                l + (size_t)(i * s->n * s->n) * s->element, s->n, s->type, workspace + s->work,
+                s->device_work, NULL, 0, (int *)(void *)(workspace + s->info) + i));
+    cuda_solver_leave(d);
+    return status;
+}
+
+static jot_status run_cholesky(struct cuda_device *d, const struct cuda_routine *r,
+                               void *const *operands, char *workspace)
+{
+    const struct cuda_solve *s = (const struct cuda_solve *)r;
+    uint64_t n = (uint64_t)s->n, batch = (uint64_t)s->batch, across = (n + 31) / 32;
+    uint64_t l = cuda_place(operands[1]), info = cuda_place(workspace + s->info);
+    JOT_TRY(cuda_solve_clear(d, s, workspace));
+    JOT_TRY(cuda_start(d, &(struct cuda_start){s->kernels[SYMMETRIZE],
+                                               across * across * batch,
+                                               256,
+                                               {cuda_place(operands[0]), l, n}}));
+    JOT_TRY(factor(d, s, operands[1], workspace));
+    JOT_TRY(cuda_start(
+        d, &(struct cuda_start){
+               s->kernels[JUDGE], cuda_blocks(d, s->batch), 256, {l, info, n, batch}}));
+    return cuda_start(d, &(struct cuda_start){s->kernels[CHOLESKY_END],
+                                              cuda_blocks(d, s->n * s->n * s->batch),
+                                              256,
+                                              {l, info, n, batch}});
+}
+
+static jot_status ask_cholesky(struct cuda_device *d, struct cuda_solve *s)
+{
+    JOT_TRY(cuda_solver_enter(d, NULL));
+    jot_status status =
+        cuda_solver_status(d, "cholesky",
+                           cuda.cusolver.cusolverDnXpotrf_bufferSize(
+                               d->solver, d->solver_params, CUBLAS_FILL_MODE_UPPER, s->n,
+                               s->type, NULL, s->n, s->type, &s->device_work, &s->host_work));
+    cuda_solver_leave(d);
+    return status;
+}
+
+// The routine, unless what it asked for failed or calls want memory of the host.
+static jot_status finish(struct cuda_solve *s, jot_status status, struct cuda_routine **out)
+{
+    if (status == JOT_OK && !s->host_work && !has_too_many(s))
+        *out = &s->base;
+    else
+        memory_release(s);
+    return status;
+}
+
+jot_status cuda_cholesky_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                              struct cuda_routine **out)
+{
+    struct cuda_solve *s;
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "symmetrize cholesky_judge cholesky_end", &s));
+    if (!s)
+        return JOT_OK;
+    jot_status status = ask_cholesky(d, s);
+    s->base.run = run_cholesky;
+    cuda_solve_take(s);
+    return finish(s, status, out);
+}
+
+// ---- LU
+
+enum { TURN, ORDER };
+
+struct lu {
+    struct cuda_solve base;
+    size_t copy, pivots; // in the workspace
+};
+
+static jot_status eliminate(struct cuda_device *d, const struct lu *lu, char *workspace)
+{
+    const struct cuda_solve *s = &lu->base;
+    jot_status status = JOT_OK;
+    JOT_TRY(cuda_solver_enter(d, workspace));
+    for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
+        status = cuda_solver_status(
+            d, "lu",
+            cuda.cusolver.cusolverDnXgetrf(
+                d->solver, d->solver_params, s->m, s->n, s->type,
+                workspace + lu->copy + (size_t)(i * s->m * s->n) * s->element, s->m,
+                (int64_t *)(void *)(workspace + lu->pivots) + i * s->k, s->type,
+                workspace + s->work, s->device_work, NULL, 0,
+                (int *)(void *)(workspace + s->info) + i));
+    cuda_solver_leave(d);
+    return status;
+}
+
+static jot_status run_lu(struct cuda_device *d, const struct cuda_routine *r,
+                         void *const *operands, char *workspace)
+{
+    const struct lu *lu = (const struct lu *)r;
+    const struct cuda_solve *s = &lu->base;
+    struct cuda_turn in = {.from = operands[0],
+                           .to = workspace + lu->copy,
+                           .rows = s->m,
+                           .columns = s->n,
+                           .from_row = s->n,
+                           .to_row = s->m,
+                           .from_matrix = s->m * s->n,
+                           .to_matrix = s->m * s->n};
+    struct cuda_turn out = in;
+    out.from = in.to;
+    out.to = operands[1];
+    out.rows = s->n;
+    out.columns = s->m;
+    out.from_row = s->m;
+    out.to_row = s->n;
+    JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch, &in));
+    JOT_TRY(eliminate(d, lu, workspace));
+    JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch, &out));
+    return cuda_start(
+        d, &(struct cuda_start){s->kernels[ORDER],
+                                (uint64_t)s->batch,
+                                256,
+                                {cuda_place(workspace + lu->pivots), cuda_place(operands[2]),
+                                 cuda_place(operands[3]), (uint64_t)s->k, (uint64_t)s->m}});
+}
+
+static jot_status ask_lu(struct cuda_device *d, struct cuda_solve *s)
+{
+    JOT_TRY(cuda_solver_enter(d, NULL));
+    jot_status status =
+        cuda_solver_status(d, "lu",
+                           cuda.cusolver.cusolverDnXgetrf_bufferSize(
+                               d->solver, d->solver_params, s->m, s->n, s->type, NULL, s->m,
+                               s->type, &s->device_work, &s->host_work));
+    cuda_solver_leave(d);
+    return status;
+}
+
+jot_status cuda_lu_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                        struct cuda_routine **out)
+{
+    struct cuda_solve *s;
+    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows", &s));
+    if (!s)
+        return JOT_OK;
+    struct lu *lu = (struct lu *)s;
+    jot_status status = ask_lu(d, s);
+    s->base.run = run_lu;
+    cuda_solve_take(s);
+    lu->copy = cuda_take(&s->base.workspace, call->bytes[0]);
+    lu->pivots = cuda_take(&s->base.workspace, (uint64_t)(s->batch * s->k) * sizeof(int64_t));
+    return finish(s, status, out);
+}
+
+// ---- Triangular systems
+
+typedef cublasStatus_t trsm_function(cublasHandle_t handle, int side, int triangle,
+                                     int operation, int diagonal, int m, int n,
+                                     const void *alpha, const void *a, int lda, void *b,
+                                     int ldb);
+
+static trsm_function *trsm_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (trsm_function *)cuda.cublas.cublasStrsm_v2
+           : d == JOT_F64 ? (trsm_function *)cuda.cublas.cublasDtrsm_v2
+           : d == JOT_C64 ? (trsm_function *)cuda.cublas.cublasCtrsm_v2
+                          : (trsm_function *)cuda.cublas.cublasZtrsm_v2;
+}
+
+static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
+                            void *const *operands)
+{
+    const int64_t *p = s->base.call.params;
+    bool left = p[4], lower = p[5], transposed = p[6], conjugated = p[7], unit = p[8];
+    const float one_f[2] = {1, 0};
+    const double one_d[2] = {1, 0};
+    const void *one = s->part == 4 ? (const void *)one_f : one_d;
+    int64_t order = left ? s->m : s->n;
+    conjugated = conjugated && dtype_is_complex(s->dtype);
+    for (int64_t i = 0; i < s->batch; i++) {
+        // The library sees the transposed system, with the matrices on the other side.
+        cublasStatus_t result = trsm_of(s->dtype)(
+            d->blas_routines, left ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT,
+            lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
+            !transposed  ? CUBLAS_OP_N
+            : conjugated ? CUBLAS_OP_C
+                         : CUBLAS_OP_T,
+            unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, (int)s->n, (int)s->m, one,
+            (const char *)operands[0] + (size_t)(i * order * order) * s->element, (int)order,
+            (char *)operands[2] + (size_t)(i * s->m * s->n) * s->element, (int)s->n);
+        JOT_TRY(cuda_blas_status(d, "triangular_solve", result));
+    }
+    return JOT_OK;
+}
+
+static jot_status run_triangular(struct cuda_device *d, const struct cuda_routine *r,
+                                 void *const *operands, char *workspace)
+{
+    const struct cuda_solve *s = (const struct cuda_solve *)r;
+    JOT_TRY(cuda_copy(&d->base, operands[2], &d->base, operands[1], r->call.bytes[1]));
+    JOT_TRY(cuda_solver_enter(d, workspace));
+    jot_status status = solve_all(d, s, operands);
+    cuda_solver_leave(d);
+    return status;
+}
+
+jot_status cuda_triangular_solve_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                                      struct cuda_routine **out)
+{
+    const int64_t *p = call->params;
+    struct cuda_solve *s;
+    // cuBLAS conjugates no matrix that it does not transpose.
+    if (p[7] && !p[6] && dtype_is_complex((jot_dtype)p[0]))
+        return JOT_OK;
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "", &s));
+    if (!s)
+        return JOT_OK;
+    int64_t order = p[4] ? s->m : s->n;
+    s->k = order;
+    s->base.run = run_triangular;
+    cuda_solve_take(s);
+    return finish(s, JOT_OK, out);
+}

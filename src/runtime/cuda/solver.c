@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/solver.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <limits.h>
+
+static jot_status status_of(struct cuda_device *d, const char *what, const char *library,
+                            int result, bool is_memory)
+{
+    if (result == 0)
+        return JOT_OK;
+    return status_fail(is_memory ? JOT_ERR_MEMORY : JOT_ERR_LIBRARY, "%s: %s: %s fails with %d",
+                       d->base.name, what, library, result);
+}
+
+jot_status cuda_solver_status(struct cuda_device *d, const char *what, cusolverStatus_t result)
+{
+    return status_of(d, what, "cuSOLVER", result, result == CUSOLVER_STATUS_ALLOC_FAILED);
+}
+
+jot_status cuda_blas_status(struct cuda_device *d, const char *what, cublasStatus_t result)
+{
+    return status_of(d, what, "cuBLAS", result, result == CUBLAS_STATUS_ALLOC_FAILED);
+}
+
+// ---- Libraries
+
+// Under the lock.
+static jot_status open_libraries(struct cuda_device *d)
+{
+    if (!d->blas_routines)
+        JOT_TRY(cuda_blas_status(d, "opening the library",
+                                 cuda.cublas.cublasCreate_v2(&d->blas_routines)));
+    if (!d->solver_params)
+        JOT_TRY(cuda_solver_status(d, "opening the library",
+                                   cuda.cusolver.cusolverDnCreateParams(&d->solver_params)));
+    if (!d->solver)
+        JOT_TRY(cuda_solver_status(d, "opening the library",
+                                   cuda.cusolver.cusolverDnCreate(&d->solver)));
+    return JOT_OK;
+}
+
+static jot_status prepare(struct cuda_device *d, const char *workspace)
+{
+    CUstream stream = cuda_stream(d);
+    JOT_TRY(open_libraries(d));
+    JOT_TRY(cuda_solver_status(d, "setting the stream",
+                               cuda.cusolver.cusolverDnSetStream(d->solver, stream)));
+    JOT_TRY(cuda_blas_status(d, "setting the stream",
+                             cuda.cublas.cublasSetStream_v2(d->blas_routines, stream)));
+    return workspace ? cuda_blas_status(
+                           d, "setting the workspace",
+                           cuda.cublas.cublasSetWorkspace_v2(
+                               d->blas_routines, (void *)(uintptr_t)workspace, CUDA_BLAS_WORK))
+                     : JOT_OK;
+}
+
+jot_status cuda_solver_enter(struct cuda_device *d, const char *workspace)
+{
+    pthread_mutex_lock(&d->routine_lock);
+    jot_status status = prepare(d, workspace);
+    if (status != JOT_OK)
+        pthread_mutex_unlock(&d->routine_lock);
+    return status;
+}
+
+void cuda_solver_leave(struct cuda_device *d) { pthread_mutex_unlock(&d->routine_lock); }
+
+// ---- Routines
+
+jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *call,
+                           size_t bytes, const char *kernels, struct cuda_solve **out)
+{
+    const int64_t *p = call->params;
+    jot_dtype dtype = (jot_dtype)p[0], real = dtype_real(dtype);
+    bool is_f32 = real == JOT_F32, is_complex = dtype_is_complex(dtype);
+    *out = NULL;
+    if (p[2] < 1 || p[3] < 1 || p[2] > INT_MAX / 2 || p[3] > INT_MAX / 2 || p[1] > INT_MAX)
+        return JOT_OK;
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_cublas));
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_cusolver));
+    struct cuda_solve *s = memory_allocate_zeroed(bytes);
+    if (!s)
+        return status_out_of_memory();
+    s->dtype = dtype;
+    s->real_type = is_f32 ? CUDA_R_32F : CUDA_R_64F;
+    s->type = !is_complex ? s->real_type : is_f32 ? CUDA_C_32F : CUDA_C_64F;
+    s->element = dtype_get(dtype)->bytes;
+    s->part = dtype_get(real)->bytes;
+    s->batch = p[1];
+    s->m = p[2];
+    s->n = p[3];
+    s->k = s->m < s->n ? s->m : s->n;
+    jot_status status = *kernels ? cuda_matrix_kernels(d, dtype, kernels, s->kernels) : JOT_OK;
+    if (status == JOT_OK)
+        *out = s;
+    else
+        memory_release(s);
+    return status;
+}
+
+void cuda_solve_take(struct cuda_solve *s)
+{
+    size_t *used = &s->base.workspace;
+    *used = CUDA_BLAS_WORK;
+    s->info = cuda_take(used, (uint64_t)s->batch * 2 * sizeof(int));
+    s->bad = s->info + (size_t)s->batch * sizeof(int);
+    s->work = cuda_take(used, s->device_work);
+}
+
+jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace)
+{
+    return cuda_clear(&d->base, workspace + s->info, (size_t)s->batch * 2 * sizeof(int));
+}
+
+jot_status cuda_turn(struct cuda_device *d, CUfunction kernel, int64_t batch,
+                     const struct cuda_turn *t)
+{
+    uint64_t tiles = (uint64_t)((t->rows + 31) / 32) * (uint64_t)((t->columns + 31) / 32);
+    return cuda_start(
+        d, &(struct cuda_start){kernel,
+                                tiles * (uint64_t)batch,
+                                256,
+                                {cuda_place(t->from), cuda_place(t->to), (uint64_t)t->rows,
+                                 (uint64_t)t->columns, (uint64_t)t->from_row,
+                                 (uint64_t)t->to_row, (uint64_t)t->from_matrix,
+                                 (uint64_t)t->to_matrix, t->is_upper, cuda_place(t->bad)}});
+}
+
+jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cuda_solve *s,
+                      uint32_t first, void *const *operands, char *workspace)
+{
+    const struct rt_routine_call *call = &s->base.call;
+    for (uint32_t i = first; i < call->operand_count; i++) {
+        uint64_t parts = call->bytes[i] / s->part;
+        JOT_TRY(cuda_start(
+            d, &(struct cuda_start){kernel,
+                                    cuda_blocks(d, (int64_t)parts),
+                                    256,
+                                    {cuda_place(operands[i]), parts / (uint64_t)s->batch,
+                                     (uint64_t)s->batch, cuda_place(workspace + s->info),
+                                     cuda_place(workspace + s->bad)}}));
+    }
+    return JOT_OK;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices for cuSOLVER and cuBLAS, which take them column by column.
+//
+// Thread-safety: calls of the libraries are made between cuda_solver_enter and cuda_solver_leave, by
+// one thread at a time.
+#ifndef RUNTIME_CUDA_SOLVER_H
+#define RUNTIME_CUDA_SOLVER_H
+
+#include "base/dtype.h"
+#include "runtime/cuda/matrix.h"
+#include "runtime/cuda/routine.h"
+
+// A routine for a batch of matrices of m rows and n columns.
+struct cuda_solve {
+    struct cuda_routine base;
+    jot_dtype dtype;
+    cudaDataType type, real_type;
+    size_t element, part;          // bytes of an element and of a real number
+    int64_t batch, m, n, k;        // k is the smaller of m and n
+    size_t device_work, host_work; // bytes that a call of the library wants
+    // In the workspace; info, of a library, and bad, from what is not finite, are of each matrix.
+    size_t work, info, bad;
+    CUfunction kernels[8];
+};
+
+// Makes one of so many bytes for a call whose first params are dtype, batch, rows and columns, with the
+// libraries and kernels that it needs.  In the context.  Leaves NULL for matrices that are too large
+// for 32 bits.
+jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *call,
+                           size_t bytes, const char *kernels, struct cuda_solve **out);
+// The places of what all have, once device_work is known.
+void cuda_solve_take(struct cuda_solve *s);
+
+// The libraries for what this thread does next, on its stream.
+jot_status cuda_solver_enter(struct cuda_device *d, const char *workspace);
+void cuda_solver_leave(struct cuda_device *d);
+jot_status cuda_solver_status(struct cuda_device *d, const char *what, cusolverStatus_t result);
+jot_status cuda_blas_status(struct cuda_device *d, const char *what, cublasStatus_t result);
+// What cuBLAS may use, at the start of every workspace.
+#define CUDA_BLAS_WORK ((size_t)4 << 20)
+
+// Sets info and bad to 0.
+jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace);
+
+// The kernel turn over all matrices, as it says; bad may be NULL.
+struct cuda_turn {
+    const void *from;
+    void *to;
+    int64_t rows, columns, from_row, to_row, from_matrix, to_matrix;
+    bool is_upper;
+    void *bad;
+};
+jot_status cuda_turn(struct cuda_device *d, CUfunction kernel, int64_t batch,
+                     const struct cuda_turn *t);
+
+// NaN in the results `first`, ... of matrices of which info or bad is set; the kernel is spoil.
+jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cuda_solve *s,
+                      uint32_t first, void *const *operands, char *workspace);
+
+#endif

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of runtime/cuda/*_kernels.inc as C, for the threads of emulate.h.
+#include "fake_cuda/own_kernels.h"
+
+#include "fake_cuda/device.h"
+#include "fake_cuda/fake.h"
+#include "runtime/cuda/sort_kernels.h"
+
+struct index {
+    unsigned x;
+};
+static struct index thread_index(void)
+{
+    return (struct index){gpu_llvm_nvvm_read_ptx_sreg_tid_x()};
+}
+static struct index block_index(void)
+{
+    return (struct index){gpu_llvm_nvvm_read_ptx_sreg_ctaid_x()};
+}
+static struct index grid_size(void)
+{
+    return (struct index){gpu_llvm_nvvm_read_ptx_sreg_nctaid_x()};
+}
+static double from_bits(long long bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+#define KERNELS(...) __VA_ARGS__
+#define DEVICE static
+#define KERNEL(threads) static void
+#define SHARED static
+#define VOLATILE volatile
+#define UNROLL
+#define ROLLED
+#define MATCH(x) gpu_llvm_nvvm_match_any_sync_i32(~0u, x)
+#define FROM_BITS from_bits
+#define threadIdx thread_index()
+#define blockIdx block_index()
+#define gridDim grid_size()
+#define __syncthreads gpu_llvm_nvvm_barrier0
+#define __syncwarp() gpu_llvm_nvvm_bar_warp_sync(~0u)
+#define __shfl_up_sync(mask, x, by) gpu_llvm_nvvm_shfl_sync_up_i32(mask, x, by, 0)
+#define __shfl_sync(mask, x, from) gpu_llvm_nvvm_shfl_sync_idx_i32(mask, x, from, 0)
+#define __popc __builtin_popcount
+#define __clz __builtin_clz
+#define __threadfence()
+#define atomicAdd(at, x) __atomic_fetch_add(at, x, __ATOMIC_SEQ_CST)
+
+#define NUMBER(word, value) enum { word = (int)(value) };
+SORT_WORDS(NUMBER)
+#undef NUMBER
+
+// Parameter i of a launch: an address, which may be NULL, or a number.
+#define AT(i) (fake_far(operands[i]) ? operands[i] : NULL)
+#define N(i) ((long long)fake_far(operands[i]))
+
+#define KEY uint32_t
+#define INFINITE 0x7f800000u
+#define TAGGED 0
+#define NAMED(name) name##_u32
+#include "fake_cuda/own_sort.inc"
+#undef TAGGED
+#undef NAMED
+#define TAGGED 1
+#define NAMED(name) name##_u32_tagged
+#include "fake_cuda/own_sort.inc"
+#undef KEY
+#undef INFINITE
+#undef NAMED
+#define KEY unsigned long long
+#define INFINITE 0x7ff0000000000000ull
+#define NAMED(name) name##_u64_tagged
+#include "fake_cuda/own_sort.inc"
+#undef TAGGED
+#undef NAMED
+#define TAGGED 0
+#define NAMED(name) name##_u64
+#include "fake_cuda/own_sort.inc"
+#undef NAMED
+
+#define REAL float
+#define PARTS 1
+#define NAMED(name) name##_f32
+#include "fake_cuda/own_matrix.inc"
+#undef PARTS
+#undef NAMED
+#define PARTS 2
+#define NAMED(name) name##_c64
+#include "fake_cuda/own_matrix.inc"
+#undef REAL
+#undef PARTS
+#undef NAMED
+#define REAL double
+#define PARTS 1
+#define NAMED(name) name##_f64
+#include "fake_cuda/own_matrix.inc"
+#undef PARTS
+#undef NAMED
+#define PARTS 2
+#define NAMED(name) name##_c128
+#include "fake_cuda/own_matrix.inc"
+
+#define SORT(suffix)                                                                           \
+    {"sort_count" #suffix, 5, run_sort_count##suffix},                                         \
+        {"sort_pass" #suffix, 10, run_sort_pass##suffix},                                      \
+        {"sort_restore" #suffix, 4, run_sort_restore##suffix},                                 \
+        {"sort_rows" #suffix, 4, run_sort_rows##suffix},                                       \
+        {"sort_part" #suffix, 10, run_sort_part##suffix},                                      \
+        {"sort_gather" #suffix, 8, run_sort_gather##suffix},
+#define MATRIX(suffix)                                                                         \
+    {"scale" #suffix, 3, run_scale##suffix}, {"turn" #suffix, 10, run_turn##suffix},           \
+        {"symmetrize" #suffix, 3, run_symmetrize##suffix},                                     \
+        {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix},                             \
+        {"cholesky_end" #suffix, 4, run_cholesky_end##suffix},                                 \
+        {"order_rows" #suffix, 5, run_order_rows##suffix},                                     \
+        {"spoil" #suffix, 5, run_spoil##suffix},
+
+const struct own_kernel own_kernels[] = {SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(
+    _u64_tagged) MATRIX(_f32) MATRIX(_f64) MATRIX(_c64) MATRIX(_c128){NULL, 0, NULL}};

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routines of a GPU over the libraries of fake_cuda: by which form they run, in graphs, and what becomes
+// of faults.  That their results are right is what the tests of the emulated suite compare.
+#include "base/arena.h"
+#include "base/fft.h"
+#include "base/memory.h"
+#include "cuda_support.h"
+#include "runtime/cuda/device.h"
+
+#include <complex.h>
+#include <math.h>
+#include <unistd.h>
+
+#define MOST 4
+
+// A routine between copies of what it reads and of its results.
+struct routine_plan {
+    const char *name;
+    int n_params, n_reads, n_operands;
+    int64_t params[8];
+    uint64_t bytes[MOST];
+};
+
+static jot_status load(const struct routine_plan *r, struct rt_program **out)
+{
+    struct rt_argument in[MOST], results[MOST];
+    struct rt_buffer buffers[2 * MOST];
+    struct rt_step steps[MOST + 1];
+    uint32_t operands[3 * MOST], n = (uint32_t)r->n_operands, count = 0, reads = 0, writes = 0;
+    uint64_t arena_bytes = 0;
+    // Buffers i are in the arena, n + i the arguments.
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_read = i < (uint32_t)r->n_reads;
+        struct rt_argument *a = is_read ? &in[reads] : &results[writes];
+        *a = (struct rt_argument){.bytes = r->bytes[i], .donated = -1};
+        buffers[i] = (struct rt_buffer){
+            .place = RT_PLACE_ARENA, .offset = arena_bytes, .bytes = r->bytes[i]};
+        buffers[n + i] = (struct rt_buffer){.place = is_read ? RT_PLACE_INPUT : RT_PLACE_OUTPUT,
+                                            .index = is_read ? reads++ : writes++,
+                                            .bytes = r->bytes[i]};
+        arena_bytes += (r->bytes[i] + 63) & ~UINT64_C(63);
+    }
+    uint32_t n_steps = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == reads) {
+            steps[n_steps++] = (struct rt_step){.kind = RT_STEP_LIBRARY,
+                                                .index = reads,
+                                                .operand_first = count,
+                                                .operand_count = n,
+                                                .param_count = (uint32_t)r->n_params};
+            for (uint32_t k = 0; k < n; k++)
+                operands[count++] = k;
+        }
+        steps[n_steps++] =
+            (struct rt_step){.kind = RT_STEP_COPY, .operand_first = count, .operand_count = 2};
+        operands[count++] = i < reads ? i : n + i;
+        operands[count++] = i < reads ? n + i : i;
+    }
+    struct rt_plan plan = {.input_count = reads,
+                           .output_count = writes,
+                           .buffer_count = 2 * n,
+                           .operand_count = count,
+                           .step_count = n_steps,
+                           .param_count = (uint32_t)r->n_params,
+                           .text_bytes = (uint32_t)strlen(r->name) + 1,
+                           .arena_bytes = arena_bytes,
+                           .inputs = in,
+                           .outputs = results,
+                           .buffers = buffers,
+                           .operands = operands,
+                           .steps = steps,
+                           .params = r->params,
+                           .text = r->name};
+    struct arena *arena = arena_create();
+    const void *bytes;
+    void *images;
+    size_t size, images_size;
+    rt_plan_write(&plan, arena, &bytes, &size);
+    jot_status status = rt_cuda_type.assemble(jot_cuda(0), "", 0, &images, &images_size);
+    if (status == JOT_OK) {
+        status = rt_program_load(jot_cuda(0), images, images_size, bytes, size, NULL, 0, out);
+        memory_release(images);
+    }
+    arena_release(arena);
+    return status;
+}
+
+// Runs it so often on memory of the GPU; out has the results of the last time.
+static jot_status run_times(struct rt_program *p, const struct routine_plan *r, int times,
+                            const void *const *in, void *const *out)
+{
+    void *at[MOST] = {NULL};
+    const void *inputs[MOST] = {NULL};
+    void *outputs[MOST] = {NULL};
+    jot_status status = JOT_OK;
+    for (int i = 0; i < r->n_operands; i++) {
+        OK(rt_cuda_type.allocate(jot_cuda(0), r->bytes[i], "a test", &at[i]));
+        if (i < r->n_reads)
+            OK(rt_cuda_type.upload(jot_cuda(0), at[i], in[i], r->bytes[i]));
+        if (i < r->n_reads)
+            inputs[i] = at[i];
+        else
+            outputs[i - r->n_reads] = at[i];
+    }
+    for (int i = 0; i < times && status == JOT_OK; i++)
+        status = rt_program_run(p, inputs, outputs);
+    for (int i = r->n_reads; i < r->n_operands && status == JOT_OK; i++)
+        OK(rt_cuda_type.download(jot_cuda(0), out[i - r->n_reads], at[i], r->bytes[i]));
+    for (int i = 0; i < r->n_operands; i++)
+        rt_cuda_type.release(jot_cuda(0), at[i], r->bytes[i]);
+    return status;
+}
+
+// ---- Fourier transforms
+
+#define N 6
+static const struct routine_plan fft = {"fft",
+                                        4,
+                                        1,
+                                        2,
+                                        {JOT_C64, 1, FFT_FFT, N},
+                                        {N * sizeof(float complex), N * sizeof(float complex)}};
+
+static void expect_transform(int times)
+{
+    float complex x[N], y[N];
+    struct rt_program *p;
+    for (int i = 0; i < N; i++)
+        x[i] = CMPLXF((float)(i * i), (float)(1 - i));
+    OK(load(&fft, &p));
+    OK(run_times(p, &fft, times, (const void *[]){x}, (void *[]){y}));
+    for (int k = 0; k < N; k++) {
+        double complex sum = 0;
+        for (int i = 0; i < N; i++)
+            sum += (double complex)x[i] * cexp(-2 * M_PI * I * i * k / N);
+        ck_assert_double_lt(cabs(sum - (double complex)y[k]), 1e-5);
+    }
+    rt_program_release(p);
+}
+
+static int transforms(void) { return fake_count_of("libcufft.so.12", "fake_cuda_transforms"); }
+
+START_TEST(transforms_by_the_library)
+{
+    use_fake(NULL, NULL);
+    expect_transform(1);
+    ck_assert_int_eq(transforms(), 1);
+    expect_no_blocks();
+}
+END_TEST
+
+// The first time it is seen, the second time captured.
+START_TEST(is_part_of_a_graph)
+{
+    use_fake(NULL, NULL);
+    expect_transform(3);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 2);
+    ck_assert_int_eq(transforms(), 3);
+}
+END_TEST
+
+START_TEST(without_a_plan_it_runs_on_the_host)
+{
+    use_fake("FAKE_CUDA_NO_FFT", "5");
+    expect_transform(3);
+    ck_assert_int_eq(transforms(), 0);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 0);
+}
+END_TEST
+
+START_TEST(a_plan_may_be_out_of_memory)
+{
+    use_fake("FAKE_CUDA_NO_FFT", "2");
+    struct rt_program *p;
+    ck_assert_int_eq(load(&fft, &p), JOT_ERR_MEMORY);
+    ck_assert_str_eq(jot_error_message(), "cuda:0: a Fourier transform: cuFFT fails with 2");
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(where_it_fails_it_runs_on_the_host)
+{
+    use_fake("FAKE_CUDA_FFT_FAULT", "6");
+    expect_transform(3);
+    ck_assert_int_eq(transforms(), 0);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 0);
+    expect_no_blocks();
+}
+END_TEST
+
+// A directory with all of the fake but a library, in the place of which is one that lacks everything.
+static void use_fake_without(const char *library)
+{
+    static const char *const all[] = {"libcuda.so.1",      "libnvJitLink.so.13",
+                                      "libnvrtc.so.13",    "libcublas.so.13",
+                                      "libcusolver.so.12", "libcufft.so.12"};
+    static char directory[] = "/tmp/jot-routines-XXXXXX";
+    char from[4096], to[4096];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool is_lacking = !strcmp(all[i], library);
+        snprintf(from, sizeof from, "%s/%s",
+                 getenv(is_lacking ? "JOT_TEST_LACKING_CUDA" : "JOT_TEST_FAKE_CUDA"), all[i]);
+        snprintf(to, sizeof to, "%s/%s", directory, all[i]);
+        ck_assert_int_eq(symlink(from, to), 0);
+    }
+    setenv("JOT_CUDA_LIBRARIES", directory, 1);
+}
+
+START_TEST(without_the_library_it_runs_on_the_host)
+{
+    use_fake_without("libcufft.so.12");
+    expect_transform(2);
+}
+END_TEST
+
+// ---- Matrices
+
+#define SIDE 3
+static const struct routine_plan eigh = {
+    "eigh", 5, 1, 3, {JOT_F64, 1, SIDE, SIDE, 0}, {SIDE * SIDE * 8, SIDE * 8, SIDE *SIDE * 8}};
+static const struct routine_plan cholesky = {
+    "cholesky", 5, 1, 2, {JOT_F64, 1, SIDE, SIDE, 0}, {SIDE * SIDE * 8, SIDE *SIDE * 8}};
+
+static const double symmetric[SIDE * SIDE] = {4, 1, 0.5, 1, 3, -1, 0.5, -1, 5};
+
+static int factorings(void)
+{
+    return fake_count_of("libcusolver.so.12", "fake_cuda_factorings");
+}
+
+static void decompose(const double *a, int times, double w[SIDE], double v[SIDE * SIDE])
+{
+    struct rt_program *p;
+    OK(load(&eigh, &p));
+    OK(run_times(p, &eigh, times, (const void *[]){a}, (void *[]){w, v}));
+    rt_program_release(p);
+}
+
+static void expect_eigenvectors(int times)
+{
+    double w[SIDE], v[SIDE * SIDE];
+    decompose(symmetric, times, w, v);
+    for (int k = 0; k < SIDE; k++)
+        for (int i = 0; i < SIDE; i++) {
+            double sum = 0;
+            for (int j = 0; j < SIDE; j++)
+                sum += symmetric[i * SIDE + j] * v[j * SIDE + k];
+            ck_assert_double_lt(fabs(sum - w[k] * v[i * SIDE + k]), 1e-13);
+        }
+}
+
+// The host has a part in it: no graph.
+START_TEST(splits_a_graph)
+{
+    use_fake(NULL, NULL);
+    expect_eigenvectors(3);
+    ck_assert_int_eq(factorings(), 3);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 0);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(no_eigenvalues_are_nan)
+{
+    use_fake("FAKE_CUDA_NO_CONVERGENCE", "1");
+    double w[SIDE], v[SIDE * SIDE];
+    decompose(symmetric, 1, w, v);
+    for (int i = 0; i < SIDE * SIDE; i++)
+        ck_assert(isnan(v[i]) && isnan(w[i % SIDE]));
+}
+END_TEST
+
+START_TEST(a_fault_of_the_solver_leaves_it_to_the_host)
+{
+    use_fake("FAKE_CUDA_SOLVER_FAULT", "6");
+    expect_eigenvectors(2);
+    ck_assert_int_eq(factorings(), 0);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(out_of_memory_is_a_status)
+{
+    use_fake("FAKE_CUDA_SOLVER_FAULT", "2");
+    double l[SIDE * SIDE];
+    struct rt_program *p;
+    OK(load(&cholesky, &p));
+    ck_assert_int_eq(run_times(p, &cholesky, 1, (const void *[]){symmetric}, (void *[]){l}),
+                     JOT_ERR_MEMORY);
+    ck_assert_str_eq(jot_error_message(), "cuda:0: cholesky: cuSOLVER fails with 2");
+    rt_program_release(p);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(factors_in_a_graph)
+{
+    use_fake(NULL, NULL);
+    double l[SIDE * SIDE];
+    struct rt_program *p;
+    OK(load(&cholesky, &p));
+    OK(run_times(p, &cholesky, 3, (const void *[]){symmetric}, (void *[]){l}));
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 2);
+    for (int i = 0; i < SIDE; i++)
+        for (int k = 0; k < SIDE; k++) {
+            double sum = 0;
+            for (int j = 0; j < SIDE; j++)
+                sum += l[i * SIDE + j] * l[k * SIDE + j];
+            ck_assert_double_lt(fabs(sum - symmetric[i * SIDE + k]), 1e-13);
+            ck_assert(k <= i || l[i * SIDE + k] == 0);
+        }
+    rt_program_release(p);
+}
+END_TEST
+
+START_TEST(without_a_compiler_of_kernels_the_host_factors)
+{
+    use_fake_without("libnvrtc.so.13");
+    expect_eigenvectors(2);
+    ck_assert_int_eq(factorings(), 0);
+}
+END_TEST
+
+// ---- Sorting
+
+#define COUNT 100
+static const struct routine_plan sort = {
+    "sort", 5, 1, 2, {JOT_F32, 1, COUNT, 1, JOT_F32}, {4 * COUNT, 4 * COUNT}};
+
+START_TEST(sorts_in_a_graph)
+{
+    use_fake(NULL, NULL);
+    float x[COUNT], y[COUNT];
+    struct rt_program *p;
+    for (int i = 0; i < COUNT; i++)
+        x[i] = i % 7 ? (float)(i * 37 % COUNT - 50) : i % 2 ? -0.0f : i == 14 ? NAN : 0.0f;
+    OK(load(&sort, &p));
+    OK(run_times(p, &sort, 3, (const void *[]){x}, (void *[]){y}));
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 2);
+    ck_assert_int_ge(fake_count("fake_cuda_launches"), 18); // six kernels each time
+    for (int i = 1; i < COUNT - 1; i++)
+        ck_assert(y[i - 1] <= y[i]);
+    ck_assert(isnan(y[COUNT - 1]));
+    int zero = 0; // zeros keep their signs and their order
+    while (y[zero] != 0)
+        zero++;
+    for (int i = 0; i < COUNT; i++)
+        if (x[i] == 0)
+            ck_assert_int_eq(signbit(x[i]) != 0, signbit(y[zero++]) != 0);
+    rt_program_release(p);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("runtime/cuda_routines");
+    TCase *cases = tcase_create("all");
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, transforms_by_the_library);
+    tcase_add_test(cases, is_part_of_a_graph);
+    tcase_add_test(cases, without_a_plan_it_runs_on_the_host);
+    tcase_add_test(cases, a_plan_may_be_out_of_memory);
+    tcase_add_test(cases, where_it_fails_it_runs_on_the_host);
+    tcase_add_test(cases, without_the_library_it_runs_on_the_host);
+    tcase_add_test(cases, splits_a_graph);
+    tcase_add_test(cases, no_eigenvalues_are_nan);
+    tcase_add_test(cases, a_fault_of_the_solver_leaves_it_to_the_host);
+    tcase_add_test(cases, out_of_memory_is_a_status);
+    tcase_add_test(cases, factors_in_a_graph);
+    tcase_add_test(cases, without_a_compiler_of_kernels_the_host_factors);
+    tcase_add_test(cases, sorts_in_a_graph);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches of small products, of which a thread of a GPU has several rows: the bits of the evaluator.
+#include "trace_support.h"
+
+static jot_value product(jot_value x, jot_value y) { return jot_matmul(x, y); }
+
+static jot_value turned(jot_value x, jot_value y)
+{
+    return jot_relu(jot_sub(jot_matmul(x, y), jot_sum(x, -1, JOT_KEEPDIMS)));
+}
+
+static jot_array *numbers(int64_t n, int64_t m, int64_t k)
+{
+    size_t count = (size_t)(n * m * k);
+    float *data = malloc(count * sizeof *data);
+    for (size_t i = 0; i < count; i++)
+        data[i] = (float)((i * 2654435761u) % 1021) / 1021 - 0.5f;
+    jot_array *a = jot_array_copy(JOT_F32, data, (int64_t[]){n, m, k, JOT_END});
+    free(data);
+    ck_assert_msg(a, "%s", jot_error_message());
+    return a;
+}
+
+static void expect_bits(jot_function f, int64_t n, int64_t m, int64_t k, int64_t columns)
+{
+    jot_array *x = numbers(n, m, k), *y = numbers(n, k, columns), *z[2];
+    for (int i = 0; i < 2; i++) {
+        setenv("JOT_BACKEND", i ? "eval" : "", 1);
+        jot_executable *e = jot_jit(f);
+        ck_assert_msg(jot_call(e, JOT_IN(x, y), 1, &z[i]) == JOT_OK, "%s", jot_error_message());
+        jot_executable_release(e);
+    }
+    ck_assert_int_eq(memcmp(jot_array_data(z[0]), jot_array_data(z[1]), jot_array_bytes(z[0])),
+                     0);
+    jot_arrays_release(2, z);
+    jot_arrays_release(2, (jot_array *[]){x, y});
+}
+
+START_TEST(are_those_of_the_evaluator)
+{
+    expect_bits(jot_fn(product), 4300, 16, 16, 16);
+    expect_bits(jot_fn(product), 12001, 12, 5, 8); // four rows of a matrix that is not square
+    expect_bits(jot_fn(turned), 8000, 6, 3, 12);   // two
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("small products");
+    TCase *tests = tcase_create("small products");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, are_those_of_the_evaluator);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
