@@ -45,8 +45,8 @@ static jot_status run_all(struct cuda_device *d, const struct decomposition *q,
     return status;
 }
 
-// The operand, column by column.
-static jot_status copy_in(struct cuda_device *d, const struct decomposition *q,
+// The operand, or the lower triangle of it, column by column.
+static jot_status copy_in(struct cuda_device *d, const struct decomposition *q, bool is_lower,
                           const void *operand, char *workspace)
 {
     const struct cuda_solve *s = &q->base;
@@ -60,6 +60,7 @@ static jot_status copy_in(struct cuda_device *d, const struct decomposition *q,
                                          .to_row = s->m,
                                          .from_matrix = s->m * s->n,
                                          .to_matrix = q->copy_next,
+                                         .is_lower = is_lower,
                                          .bad = workspace + s->bad});
 }
 
@@ -153,7 +154,7 @@ static jot_status run_qr(struct cuda_device *d, const struct cuda_routine *r,
 {
     const struct decomposition *q = (const struct decomposition *)r;
     const struct cuda_solve *s = &q->base;
-    JOT_TRY(copy_in(d, q, operands[0], workspace));
+    JOT_TRY(copy_in(d, q, false, operands[0], workspace));
     JOT_TRY(run_all(d, q, operands, workspace));
     JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch,
                       &(struct cuda_turn){.from = workspace + q->copy,
@@ -164,7 +165,7 @@ static jot_status run_qr(struct cuda_device *d, const struct cuda_routine *r,
                                           .to_row = s->n,
                                           .from_matrix = q->copy_next,
                                           .to_matrix = q->columns * s->n,
-                                          .is_upper = true}));
+                                          .is_lower = true}));
     JOT_TRY(form(d, q, workspace));
     JOT_TRY(copy_out(d, q, q->columns, operands[1], workspace));
     return cuda_spoil(d, s->kernels[SPOIL], s, 1, operands, workspace);
@@ -228,7 +229,7 @@ static jot_status run_eigh(struct cuda_device *d, const struct cuda_routine *r,
                            void *const *operands, char *workspace)
 {
     const struct decomposition *q = (const struct decomposition *)r;
-    JOT_TRY(copy_in(d, q, operands[0], workspace));
+    JOT_TRY(copy_in(d, q, true, operands[0], workspace));
     JOT_TRY(run_all(d, q, operands, workspace));
     JOT_TRY(copy_out(d, q, q->base.n, operands[2], workspace));
     return cuda_spoil(d, q->base.kernels[SPOIL], &q->base, 1, operands, workspace);

@@ -126,7 +126,7 @@ jot_status cuda_turn(struct cuda_device *d, CUfunction kernel, int64_t batch,
                                 {cuda_place(t->from), cuda_place(t->to), (uint64_t)t->rows,
                                  (uint64_t)t->columns, (uint64_t)t->from_row,
                                  (uint64_t)t->to_row, (uint64_t)t->from_matrix,
-                                 (uint64_t)t->to_matrix, t->is_upper, cuda_place(t->bad)}});
+                                 (uint64_t)t->to_matrix, t->is_lower, cuda_place(t->bad)}});
 }
 
 jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cuda_solve *s,

@@ -47,7 +47,7 @@ struct cuda_turn {
     const void *from;
     void *to;
     int64_t rows, columns, from_row, to_row, from_matrix, to_matrix;
-    bool is_upper;
+    bool is_lower;
     void *bad;
 };
 jot_status cuda_turn(struct cuda_device *d, CUfunction kernel, int64_t batch,
