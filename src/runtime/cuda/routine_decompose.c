@@ -6,18 +6,13 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-// Matrices of a batch that are given to the library one after the other, unless they are large.
-#define CALLS_MOST 16
-#define LARGE 128
-
 enum { TURN, SPOIL };
 
 struct decomposition {
     struct cuda_solve base;
-    int64_t columns;   // QR: of Q
-    int64_t copy_next; // elements of a copy
-    size_t copy, tau;  // in the workspace
-    int qr_work;       // elements that forming Q wants
+    struct cuda_reflectors reflectors; // of QR
+    int64_t copy_next;                 // elements of a copy
+    size_t copy, tau;                  // in the workspace
     // One matrix, between enter and leave.
     jot_status (*one)(struct cuda_device *d, const struct decomposition *q, int64_t i,
                       void *const *operands, char *workspace, void *host_work);
@@ -80,71 +75,35 @@ static jot_status copy_out(struct cuda_device *d, const struct decomposition *q,
                                          .to_matrix = s->m * columns});
 }
 
-// The routine, unless what it asked for failed or there are better ways for so many.
-static jot_status finish(struct decomposition *q, jot_status status, struct cuda_routine **out)
-{
-    const struct cuda_solve *s = &q->base;
-    if (status == JOT_OK && (s->batch <= CALLS_MOST || s->k >= LARGE))
-        *out = &q->base.base;
-    else
-        memory_release(q);
-    return status;
-}
-
 // ---- QR
-
-typedef cusolverStatus_t ask_function(cusolverDnHandle_t handle, int m, int n, int k,
-                                      const void *a, int lda, const void *tau, int *work);
-typedef cusolverStatus_t form_function(cusolverDnHandle_t handle, int m, int n, int k, void *a,
-                                       int lda, const void *tau, void *work, int count,
-                                       int *info);
-
-static ask_function *ask_of(jot_dtype d)
-{
-    return d == JOT_F32   ? (ask_function *)cuda.cusolver.cusolverDnSorgqr_bufferSize
-           : d == JOT_F64 ? (ask_function *)cuda.cusolver.cusolverDnDorgqr_bufferSize
-           : d == JOT_C64 ? (ask_function *)cuda.cusolver.cusolverDnCungqr_bufferSize
-                          : (ask_function *)cuda.cusolver.cusolverDnZungqr_bufferSize;
-}
-
-static form_function *form_of(jot_dtype d)
-{
-    return d == JOT_F32   ? (form_function *)cuda.cusolver.cusolverDnSorgqr
-           : d == JOT_F64 ? (form_function *)cuda.cusolver.cusolverDnDorgqr
-           : d == JOT_C64 ? (form_function *)cuda.cusolver.cusolverDnCungqr
-                          : (form_function *)cuda.cusolver.cusolverDnZungqr;
-}
 
 static char *tau_at(const struct decomposition *q, char *workspace, int64_t i)
 {
     return workspace + q->tau + (size_t)(i * q->base.k) * q->base.element;
 }
 
+static int *info_at(const struct decomposition *q, char *workspace, int64_t i)
+{
+    return (int *)(void *)(workspace + q->base.info) + i;
+}
+
 static jot_status factor(struct cuda_device *d, const struct decomposition *q, int64_t i,
                          void *const *operands, char *workspace, void *host_work)
 {
-    const struct cuda_solve *s = &q->base;
     (void)operands;
-    return cuda_solver_status(
-        d, "qr",
-        cuda.cusolver.cusolverDnXgeqrf(
-            d->solver, d->solver_params, s->m, s->n, s->type, copy_at(q, workspace, i), s->m,
-            s->type, tau_at(q, workspace, i), s->type, workspace + s->work, s->device_work,
-            host_work, s->host_work, (int *)(void *)(workspace + s->info) + i));
+    return cuda_reflectors_find(d, &q->reflectors, copy_at(q, workspace, i),
+                                tau_at(q, workspace, i), workspace + q->base.work, host_work,
+                                info_at(q, workspace, i));
 }
 
 static jot_status form(struct cuda_device *d, const struct decomposition *q, char *workspace)
 {
-    const struct cuda_solve *s = &q->base;
     jot_status status = JOT_OK;
     JOT_TRY(cuda_solver_enter(d, workspace));
-    for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
-        status = cuda_solver_status(
-            d, "qr",
-            form_of(s->dtype)(d->solver, (int)s->m, (int)q->columns, (int)s->k,
-                              copy_at(q, workspace, i), (int)s->m, tau_at(q, workspace, i),
-                              workspace + s->work, q->qr_work,
-                              (int *)(void *)(workspace + s->info) + i));
+    for (int64_t i = 0; i < q->base.batch && status == JOT_OK; i++)
+        status = cuda_reflectors_form(d, &q->reflectors, copy_at(q, workspace, i),
+                                      tau_at(q, workspace, i), workspace + q->base.work,
+                                      info_at(q, workspace, i));
     cuda_solver_leave(d);
     return status;
 }
@@ -160,35 +119,15 @@ static jot_status run_qr(struct cuda_device *d, const struct cuda_routine *r,
                       &(struct cuda_turn){.from = workspace + q->copy,
                                           .to = operands[2],
                                           .rows = s->n,
-                                          .columns = q->columns,
+                                          .columns = q->reflectors.columns,
                                           .from_row = s->m,
                                           .to_row = s->n,
                                           .from_matrix = q->copy_next,
-                                          .to_matrix = q->columns * s->n,
+                                          .to_matrix = q->reflectors.columns * s->n,
                                           .is_lower = true}));
     JOT_TRY(form(d, q, workspace));
-    JOT_TRY(copy_out(d, q, q->columns, operands[1], workspace));
+    JOT_TRY(copy_out(d, q, q->reflectors.columns, operands[1], workspace));
     return cuda_spoil(d, s->kernels[SPOIL], s, 1, operands, workspace);
-}
-
-static jot_status ask_qr(struct cuda_device *d, struct decomposition *q)
-{
-    struct cuda_solve *s = &q->base;
-    JOT_TRY(cuda_solver_enter(d, NULL));
-    jot_status status =
-        cuda_solver_status(d, "qr",
-                           cuda.cusolver.cusolverDnXgeqrf_bufferSize(
-                               d->solver, d->solver_params, s->m, s->n, s->type, NULL, s->m,
-                               s->type, NULL, s->type, &s->device_work, &s->host_work));
-    if (status == JOT_OK)
-        status =
-            cuda_solver_status(d, "qr",
-                               ask_of(s->dtype)(d->solver, (int)s->m, (int)q->columns,
-                                                (int)s->k, NULL, (int)s->m, NULL, &q->qr_work));
-    cuda_solver_leave(d);
-    size_t bytes = (size_t)q->qr_work * s->element;
-    s->device_work = bytes > s->device_work ? bytes : s->device_work;
-    return status;
 }
 
 jot_status cuda_qr_bind(struct cuda_device *d, const struct rt_routine_call *call,
@@ -199,15 +138,23 @@ jot_status cuda_qr_bind(struct cuda_device *d, const struct rt_routine_call *cal
     if (!s)
         return JOT_OK;
     struct decomposition *q = (struct decomposition *)s;
-    q->columns = call->params[4] ? s->m : s->k;
-    q->copy_next = s->m * (q->columns > s->n ? q->columns : s->n);
+    int64_t columns = call->params[4] ? s->m : s->k;
+    q->reflectors = (struct cuda_reflectors){
+        .dtype = s->dtype, .type = s->type, .m = s->m, .n = s->n, .columns = columns};
+    q->copy_next = s->m * (columns > s->n ? columns : s->n);
     q->one = factor;
     s->base.run = run_qr;
-    jot_status status = ask_qr(d, q);
+    jot_status status = cuda_solver_enter(d, NULL);
+    if (status == JOT_OK) {
+        status = cuda_reflectors_ask(d, &q->reflectors);
+        cuda_solver_leave(d);
+    }
+    s->device_work = q->reflectors.device_work;
+    s->host_work = q->reflectors.host_work;
     cuda_solve_take(s);
     q->copy = cuda_take(&s->base.workspace, (uint64_t)(s->batch * q->copy_next) * s->element);
     q->tau = cuda_take(&s->base.workspace, (uint64_t)(s->batch * s->k) * s->element);
-    return finish(q, status, out);
+    return cuda_solve_finish(s, status, cuda_solve_is_few(s), out);
 }
 
 // ---- Eigenvalues
@@ -261,5 +208,5 @@ jot_status cuda_eigh_bind(struct cuda_device *d, const struct rt_routine_call *c
     jot_status status = ask_eigh(d, s);
     cuda_solve_take(s);
     q->copy = cuda_take(&s->base.workspace, call->bytes[0]);
-    return finish(q, status, out);
+    return cuda_solve_finish(s, status, cuda_solve_is_few(s), out);
 }

@@ -14,9 +14,11 @@
 #define CALLS_MOST 64
 #define LARGE 256
 
-static bool has_too_many(const struct cuda_solve *s)
+// The routine, unless calls want memory of the host.
+static jot_status finish(struct cuda_solve *s, jot_status status, struct cuda_routine **out)
 {
-    return s->batch > CALLS_MOST && s->k < LARGE;
+    bool are_few = s->batch <= CALLS_MOST || s->k >= LARGE;
+    return cuda_solve_finish(s, status, are_few && !s->host_work, out);
 }
 
 // ---- Cholesky
@@ -69,16 +71,6 @@ static jot_status ask_cholesky(struct cuda_device *d, struct cuda_solve *s)
                                d->solver, d->solver_params, CUBLAS_FILL_MODE_UPPER, s->n,
                                s->type, NULL, s->n, s->type, &s->device_work, &s->host_work));
     cuda_solver_leave(d);
-    return status;
-}
-
-// The routine, unless what it asked for failed or calls want memory of the host.
-static jot_status finish(struct cuda_solve *s, jot_status status, struct cuda_routine **out)
-{
-    if (status == JOT_OK && !s->host_work && !has_too_many(s))
-        *out = &s->base;
-    else
-        memory_release(s);
     return status;
 }
 

@@ -6,6 +6,10 @@
 
 #include <limits.h>
 
+// Matrices of a batch that are given to the library one after the other, unless they are large.
+#define FEW 16
+#define LARGE 128
+
 static jot_status status_of(struct cuda_device *d, const char *what, const char *library,
                             int result, bool is_memory)
 {
@@ -110,6 +114,18 @@ void cuda_solve_take(struct cuda_solve *s)
     s->work = cuda_take(used, s->device_work);
 }
 
+bool cuda_solve_is_few(const struct cuda_solve *s) { return s->batch <= FEW || s->k >= LARGE; }
+
+jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wanted,
+                             struct cuda_routine **out)
+{
+    if (status == JOT_OK && is_wanted)
+        *out = &s->base;
+    else
+        memory_release(s);
+    return status;
+}
+
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace)
 {
     return cuda_clear(&d->base, workspace + s->info, (size_t)s->batch * 2 * sizeof(int));
@@ -144,4 +160,67 @@ jot_status cuda_spoil(struct cuda_device *d, CUfunction kernel, const struct cud
                                      cuda_place(workspace + s->bad)}}));
     }
     return JOT_OK;
+}
+
+// ---- Reflectors
+
+typedef cusolverStatus_t ask_function(cusolverDnHandle_t handle, int m, int n, int k,
+                                      const void *a, int lda, const void *tau, int *work);
+typedef cusolverStatus_t form_function(cusolverDnHandle_t handle, int m, int n, int k, void *a,
+                                       int lda, const void *tau, void *work, int count,
+                                       int *info);
+
+static ask_function *ask_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (ask_function *)cuda.cusolver.cusolverDnSorgqr_bufferSize
+           : d == JOT_F64 ? (ask_function *)cuda.cusolver.cusolverDnDorgqr_bufferSize
+           : d == JOT_C64 ? (ask_function *)cuda.cusolver.cusolverDnCungqr_bufferSize
+                          : (ask_function *)cuda.cusolver.cusolverDnZungqr_bufferSize;
+}
+
+static form_function *form_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (form_function *)cuda.cusolver.cusolverDnSorgqr
+           : d == JOT_F64 ? (form_function *)cuda.cusolver.cusolverDnDorgqr
+           : d == JOT_C64 ? (form_function *)cuda.cusolver.cusolverDnCungqr
+                          : (form_function *)cuda.cusolver.cusolverDnZungqr;
+}
+
+static int count_of(const struct cuda_reflectors *r)
+{
+    return (int)(r->m < r->n ? r->m : r->n);
+}
+
+jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r)
+{
+    JOT_TRY(cuda_solver_status(d, "qr",
+                               cuda.cusolver.cusolverDnXgeqrf_bufferSize(
+                                   d->solver, d->solver_params, r->m, r->n, r->type, NULL, r->m,
+                                   r->type, NULL, r->type, &r->device_work, &r->host_work)));
+    JOT_TRY(
+        cuda_solver_status(d, "qr",
+                           ask_of(r->dtype)(d->solver, (int)r->m, (int)r->columns, count_of(r),
+                                            NULL, (int)r->m, NULL, &r->form_work)));
+    size_t bytes = (size_t)r->form_work * dtype_get(r->dtype)->bytes;
+    r->device_work = bytes > r->device_work ? bytes : r->device_work;
+    return JOT_OK;
+}
+
+jot_status cuda_reflectors_find(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
+                                char *tau, char *work, void *host_work, int *info)
+{
+    return cuda_solver_status(d, "qr",
+                              cuda.cusolver.cusolverDnXgeqrf(d->solver, d->solver_params, r->m,
+                                                             r->n, r->type, a, r->m, r->type,
+                                                             tau, r->type, work, r->device_work,
+                                                             host_work, r->host_work, info));
+}
+
+jot_status cuda_reflectors_form(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
+                                char *tau, char *work, int *info)
+{
+    return cuda_solver_status(d, "qr",
+                              form_of(r->dtype)(d->solver, (int)r->m, (int)r->columns,
+                                                count_of(r), a, (int)r->m, tau, work,
+                                                r->form_work, info));
 }

@@ -39,6 +39,29 @@ jot_status cuda_blas_status(struct cuda_device *d, const char *what, cublasStatu
 // What cuBLAS may use, at the start of every workspace.
 #define CUDA_BLAS_WORK ((size_t)4 << 20)
 
+// How many matrices of a batch are given to the library one after the other, unless they are large.
+bool cuda_solve_is_few(const struct cuda_solve *s);
+// The routine, where asking for its workspace succeeded and it is wanted; released where not.
+jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wanted,
+                             struct cuda_routine **out);
+
+// QR of a matrix of m rows and n columns that lie one after the other, and so many columns of its q.
+// Between enter and leave.
+struct cuda_reflectors {
+    jot_dtype dtype;
+    cudaDataType type;
+    int64_t m, n, columns;
+    size_t device_work, host_work; // bytes, from ask
+    int form_work;
+};
+jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r);
+// r, and what q is formed of, in the place of a; tau has the smaller of m and n elements.
+jot_status cuda_reflectors_find(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
+                                char *tau, char *work, void *host_work, int *info);
+// q in that place.
+jot_status cuda_reflectors_form(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
+                                char *tau, char *work, int *info);
+
 // Sets info and bad to 0.
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace);
 
