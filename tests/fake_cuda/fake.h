@@ -13,6 +13,7 @@
 //     FAKE_CUDA_FFT_FAULT=6     what it says instead of running one
 //     FAKE_CUDA_SOLVER_FAULT=6  what cuSOLVER says instead of running
 //     FAKE_CUDA_NO_CONVERGENCE=1  it finds no eigenvalues
+//     FAKE_CUDA_WRONG_VECTORS=1   eigenvectors that are none
 //     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
 //     FAKE_CUDA_SEED=1          of the order of threads (emulate.h)
 //

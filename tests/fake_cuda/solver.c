@@ -406,6 +406,8 @@ static void run_syevd(void *argument)
             job, uplo, &c->n, c->a, &c->lda, c->b, work, &count, iwork, &icount, c->info, 1, 1);
     if (fake_number("FAKE_CUDA_NO_CONVERGENCE", 0))
         *c->info = 1;
+    if (fake_number("FAKE_CUDA_WRONG_VECTORS", 0))
+        *(double *)c->a += 0.125;
     free(work);
     free(rwork);
     free(iwork);

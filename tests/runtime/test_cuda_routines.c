@@ -322,6 +322,119 @@ START_TEST(without_a_compiler_of_kernels_the_host_factors)
 }
 END_TEST
 
+// ---- Singular values
+
+#define LONG 7
+#define SHORT 4
+
+// a = u diag(s) vh of two matrices, thin or with square factors.
+struct svd_case {
+    jot_dtype dtype;
+    int m, n, mode, rank;
+    const char *fault; // of the library
+    int factorings;    // 0: the host's
+};
+
+static double matrix_element(const struct svd_case *c, int matrix, int i, int j)
+{
+    double sum = 0;
+    for (int k = 0; k < c->rank; k++)
+        sum += cos(i * (k + 1) + k + matrix) * sin(j * (k + 2) + 2 * k) / (1 + 5 * k);
+    return c->dtype == JOT_F32 ? (double)(float)sum : sum;
+}
+
+static double number_at(const struct svd_case *c, const void *x, int i)
+{
+    return c->dtype == JOT_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+
+// The rows of x, or its columns, are orthonormal.
+static void expect_orthonormal(const struct svd_case *c, const void *x, int first, int count,
+                               int length, int step, int next)
+{
+    double eps = c->dtype == JOT_F32 ? 1e-6 : 1e-14;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int k = 0; k < length; k++)
+                sum += number_at(c, x, first + i * next + k * step) *
+                       number_at(c, x, first + j * next + k * step);
+            ck_assert_double_lt(fabs(sum - (i == j)), eps);
+        }
+}
+
+static void expect_factors(const struct svd_case *c, int matrix, const void *s, const void *u,
+                           const void *vh)
+{
+    double eps = c->dtype == JOT_F32 ? 1e-6 : 1e-14;
+    int k = c->m < c->n ? c->m : c->n, columns = c->mode == 2 ? c->m : k,
+        rows = c->mode == 2 ? c->n : k;
+    int first_u = matrix * c->m * columns, first_v = matrix * rows * c->n, first = matrix * k;
+    expect_orthonormal(c, u, first_u, columns, c->m, columns, 1);
+    expect_orthonormal(c, vh, first_v, rows, c->n, 1, c->n);
+    for (int i = 1; i < k; i++)
+        ck_assert(number_at(c, s, first + i) <= number_at(c, s, first + i - 1));
+    for (int i = c->rank; i < k; i++)
+        ck_assert_double_lt(number_at(c, s, first + i), 4 * eps);
+    for (int i = 0; i < c->m; i++)
+        for (int j = 0; j < c->n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += number_at(c, u, first_u + i * columns + l) * number_at(c, s, first + l) *
+                       number_at(c, vh, first_v + l * c->n + j);
+            ck_assert_double_lt(fabs(sum - matrix_element(c, matrix, i, j)), 4 * eps);
+        }
+}
+
+static const struct svd_case svd_cases[] = {
+    {JOT_F32, LONG, SHORT, 1, SHORT, NULL, 2},  // eigenvalues, for each matrix
+    {JOT_F32, SHORT, LONG, 1, SHORT, NULL, 2},  // the same of the transpose
+    {JOT_F32, SHORT, SHORT, 2, SHORT, NULL, 2}, // square
+    {JOT_F32, LONG, SHORT, 1, 2, NULL, 6},      // reflectors where singular values are small
+    {JOT_F32, SHORT, LONG, 1, 2, NULL, 6},
+    {JOT_F32, SHORT, SHORT, 1, 0, NULL, 6},
+    {JOT_F32, LONG, SHORT, 2, SHORT, NULL, 2}, // gesvd for square factors
+    {JOT_F64, LONG, SHORT, 1, SHORT, NULL, 2}, // and double precision
+    {JOT_F64, SHORT, LONG, 1, 3, NULL, 2},
+    {JOT_F64, SHORT, LONG, 2, SHORT, NULL, 2},
+    {JOT_F32, LONG, SHORT, 1, SHORT, "FAKE_CUDA_NO_CONVERGENCE", 1}, // and then the host
+    {JOT_F32, SHORT, LONG, 1, SHORT, "FAKE_CUDA_WRONG_VECTORS", 1},
+    {JOT_F32, SHORT, LONG, 1, SHORT, "FAKE_CUDA_SOLVER_FAULT", 0},
+};
+
+START_TEST(finds_singular_values)
+{
+    const struct svd_case *c = &svd_cases[_i];
+    int k = c->m < c->n ? c->m : c->n, part = c->dtype == JOT_F32 ? 4 : 8;
+    int columns = c->mode == 2 ? c->m : k, rows = c->mode == 2 ? c->n : k;
+    struct routine_plan plan = {"svd",
+                                5,
+                                1,
+                                4,
+                                {c->dtype, 2, c->m, c->n, c->mode},
+                                {(uint64_t)(2 * c->m * c->n * part), (uint64_t)(2 * k * part),
+                                 (uint64_t)(2 * c->m * columns * part),
+                                 (uint64_t)(2 * rows * c->n * part)}};
+    double a[2 * LONG * LONG], s[2 * LONG], u[2 * LONG * LONG], vh[2 * LONG * LONG];
+    struct rt_program *p;
+    use_fake(c->fault, "1");
+    for (int i = 0; i < 2 * c->m * c->n; i++) {
+        double x = matrix_element(c, i / (c->m * c->n), i / c->n % c->m, i % c->n);
+        if (c->dtype == JOT_F32)
+            ((float *)(void *)a)[i] = (float)x;
+        else
+            a[i] = x;
+    }
+    OK(load(&plan, &p));
+    OK(run_times(p, &plan, 1, (const void *[]){a}, (void *[]){s, u, vh}));
+    ck_assert_int_eq(factorings(), c->factorings);
+    for (int i = 0; i < 2; i++)
+        expect_factors(c, i, s, u, vh);
+    rt_program_release(p);
+    expect_no_blocks();
+}
+END_TEST
+
 // ---- Sorting
 
 #define COUNT 100
@@ -369,6 +482,7 @@ int main(void)
     tcase_add_test(cases, out_of_memory_is_a_status);
     tcase_add_test(cases, factors_in_a_graph);
     tcase_add_test(cases, without_a_compiler_of_kernels_the_host_factors);
+    tcase_add_loop_test(cases, finds_singular_values, 0, sizeof svd_cases / sizeof *svd_cases);
     tcase_add_test(cases, sorts_in_a_graph);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -9,9 +9,12 @@
 static const char *const source[] = {
 #include "runtime/cuda/matrix_kernels.inc"
     NULL};
+static const char *const svd_source[] = {
+#include "runtime/cuda/svd_kernels.inc"
+    NULL};
 
-jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                               CUfunction *out)
+static jot_status get(struct cuda_device *d, jot_dtype dtype, const char *const *from,
+                      const char *names, CUfunction *out)
 {
     char words[256], suffix[16];
     snprintf(suffix, sizeof suffix, "_%s", dtype_get(dtype)->name);
@@ -20,5 +23,17 @@ jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const cha
              "#define FROM_BITS __longlong_as_double\n",
              dtype_real(dtype) == JOT_F32 ? "float" : "double", 1 + dtype_is_complex(dtype),
              suffix);
-    return cuda_kernels_get(d, words, source, names, suffix, out);
+    return cuda_kernels_get(d, words, from, names, suffix, out);
+}
+
+jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                               CUfunction *out)
+{
+    return get(d, dtype, source, names, out);
+}
+
+jot_status cuda_svd_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                            CUfunction *out)
+{
+    return get(d, dtype, svd_source, names, out);
 }
