@@ -22,7 +22,7 @@
 // Phases are functions of their loops, and vectors are read again behind branches.  Of neighbours
 // that are known to be aligned the back end reads several at once.
 #define GPU_PASSES                                                                             \
-    "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"           \
+    "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>," \
     "simplifycfg,infer-alignment)"
 
 struct cg_target {
@@ -159,6 +159,8 @@ jot_status cg_target_find(const char *text, struct cg_target **out_target)
     return JOT_OK;
 }
 
+const char *cg_target_name(const struct cg_target *target) { return target->asked; }
+
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out)
 {
     LLVMContextRef c = LLVMContextCreate();
@@ -203,11 +205,11 @@ static void set_function_attributes(struct cg_module *m)
     }
 }
 
-static jot_status simplify(struct cg_module *m, struct cg_target *target)
+jot_status cg_module_simplify(LLVMModuleRef module, struct cg_target *target)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error =
-        LLVMRunPasses(m->module, m->is_gpu ? GPU_PASSES : PASSES, target->machine, options);
+        LLVMRunPasses(module, target->is_gpu ? GPU_PASSES : PASSES, target->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return JOT_OK;
@@ -254,38 +256,25 @@ static void add_under_masks(struct cg_module *module)
     LLVMDisposeBuilder(m.b);
 }
 
-// ptxas (13.0 for one) makes a comparison or an integer of a choice of floats between 1 or -1 and -0,
-// and 0 of the last.  It does not where the choice is one of bits.
-static void choose_negative_zeros_by_bits(char *ptx)
-{
-    for (char *line = ptx, *end; (line = strstr(line, "selp.f32")); line = end) {
-        end = line + strcspn(line, "\n");
-        char last = *end;
-        *end = 0;
-        if (strstr(line, "0f80000000") &&
-            (strstr(line, "0f3F800000") || strstr(line, "0fBF800000")))
-            memcpy(line, "selp.b32", 8);
-        *end = last;
-    }
-}
-
-static jot_status emit(struct cg_module *m, struct cg_target *target, LLVMCodeGenFileType kind,
-                       const void **out_bytes, size_t *out_size)
+jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
+                          LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out)
 {
     char *error = NULL;
+    if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))
+        return JOT_OK;
+    jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
+    LLVMDisposeMessage(error);
+    return s;
+}
+
+static jot_status emit(struct arena *arena, LLVMModuleRef module, struct cg_target *target,
+                       LLVMCodeGenFileType kind, char **out_bytes, size_t *out_size)
+{
     LLVMMemoryBufferRef buffer;
-    if (LLVMTargetMachineEmitToMemoryBuffer(target->machine, m->module, kind, &error,
-                                            &buffer)) {
-        jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);
-        LLVMDisposeMessage(error);
-        return s;
-    }
+    JOT_TRY(cg_module_emit(module, target, kind, &buffer));
     *out_size = LLVMGetBufferSize(buffer);
-    char *copy = arena_allocate(m->arena, *out_size + 1);
-    memcpy(copy, LLVMGetBufferStart(buffer), *out_size);
-    if (m->is_gpu && kind == LLVMAssemblyFile)
-        choose_negative_zeros_by_bits(copy);
-    *out_bytes = copy;
+    *out_bytes = arena_allocate(arena, *out_size + 1);
+    memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_size);
     LLVMDisposeMemoryBuffer(buffer);
     return JOT_OK;
 }
@@ -305,7 +294,8 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
     }
     LLVMDisposeMessage(error);
 #endif
-    JOT_TRY(simplify(m, target));
+    if (!m->is_gpu || want)
+        JOT_TRY(cg_module_simplify(m->module, target));
     if (target->vector_bytes == 64) // has mask registers
         add_under_masks(m);
     if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
@@ -315,20 +305,21 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
         out->llvm = arena_text(m->arena, text);
         LLVMDisposeMessage(text);
     }
+    char *bytes;
     if (want & CG_WANT_ASSEMBLY) {
         // Emission changes a module, so the assembly is made from a copy.
-        struct cg_module copy = *m;
-        copy.module = LLVMCloneModule(m->module);
-        const void *text;
+        LLVMModuleRef copy = LLVMCloneModule(m->module);
         size_t size;
-        jot_status s = emit(&copy, target, LLVMAssemblyFile, &text, &size);
-        LLVMDisposeModule(copy.module);
+        jot_status s = emit(m->arena, copy, target, LLVMAssemblyFile, &bytes, &size);
+        LLVMDisposeModule(copy);
         JOT_TRY(s);
-        out->assembly = text;
+        if (m->is_gpu)
+            gpu_choose_negative_zeros_by_bits(bytes);
+        out->assembly = bytes;
     }
-    if (!m->is_gpu)
-        return emit(m, target, LLVMObjectFile, &out->bytes, &out->size);
-    JOT_TRY(emit(m, target, LLVMAssemblyFile, &out->bytes, &out->size));
-    out->bytes = gpu_texts(m->arena, out->bytes, &out->size);
+    if (m->is_gpu)
+        return gpu_compile(m, target, out);
+    JOT_TRY(emit(m->arena, m->module, target, LLVMObjectFile, &bytes, &out->size));
+    out->bytes = bytes;
     return JOT_OK;
 }

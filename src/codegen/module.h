@@ -6,17 +6,25 @@
 #include "codegen/emit.h"
 #include "jot/status.h"
 
+#include <llvm-c/TargetMachine.h>
+
 struct cg_target;
 
 // The target "CPU FEATURES", "cuda ARCHITECTURE" ("cuda sm_90"), or this machine for NULL.  It
 // is the thread's, until the thread asks for another or ends.
 jot_status cg_target_find(const char *text, struct cg_target **out_target);
+const char *cg_target_name(const struct cg_target *target); // the text; "" of this machine
 
 jot_status cg_module_make(struct cg_target *target, struct arena *arena, struct cg_module *out);
 void cg_module_finish(struct cg_module *m);
 
-// Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or PTX that
-// ends in a zero byte; texts only where wanted.
+// The passes of LLVM, and what its back end makes of the module, which is changed by that.
+jot_status cg_module_simplify(LLVMModuleRef module, struct cg_target *target);
+jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
+                          LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out);
+
+// Verifies, simplifies and compiles.  The bytes are in the arena: an object file, or texts of PTX
+// that each end in a zero byte; texts only where wanted.
 struct cg_object {
     const void *bytes;
     size_t size;

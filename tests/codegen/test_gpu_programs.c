@@ -449,22 +449,23 @@ START_TEST(sums_of_all_are_put_by_one)
 }
 END_TEST
 
-// Kernels that take long to assemble are texts of their own, with what the module declares.
+// Kernels that take long to compile are texts of their own, with what they need of the module.
 START_TEST(long_kernels_are_texts)
 {
     struct cg_response r = compiled(network(1000), "cuda sm_90");
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
-    int texts = 0, kernels = 0;
+    int texts = 0, kernels = 0, tables = 0;
     const char *end = (const char *)r.object + r.object_size;
     for (const char *at = r.object; at < end; at += strlen(at) + 1) {
         texts++;
         kernels += count(at, ".entry");
         ck_assert_int_eq(count(at, ".version"), 1);
-        ck_assert_int_eq(count(at, ".global .align 16 .b8 jot_rows_a"), 1);
+        tables += count(at, ".global .align 16 .b8 jot_rows_a");
         check_assembles(at);
     }
     ck_assert_int_eq(texts, 2);
     ck_assert_int_eq(kernels, 3);
+    ck_assert_int_eq(tables, 1);
     r.release(&r);
     // A short one is what it was.
     r = compiled(AXPY("1048576"), "cuda sm_90");

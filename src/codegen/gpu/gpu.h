@@ -443,8 +443,11 @@ void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 
-// texts.c: PTX as texts to assemble side by side, and the bytes of all with their zero bytes.
-const char *gpu_texts(struct arena *arena, const char *ptx, size_t *size);
+// parts.c: the module as PTX, texts to assemble side by side that each end in a zero byte.
+struct cg_object;
+struct cg_target;
+jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out);
+void gpu_choose_negative_zeros_by_bits(char *ptx);
 
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,

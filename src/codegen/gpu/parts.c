@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module of kernels compiled in parts, on as many threads: a long kernel is a part of its own, short
+// ones are one together.  LLVM's objects are a thread's, so a part is read from bitcode, and what it does
+// not need is dropped.  The PTX of each ends in a zero byte, and the device's assembler takes the parts
+// side by side too.
+#include "codegen/gpu/gpu.h"
+
+#include "base/status.h"
+#include "codegen/module.h"
+
+#include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LONG 1000 // instructions of a kernel that takes longer than one more part does
+#define MOST 15   // threads beside the caller's
+
+struct part {
+    LLVMMemoryBufferRef ptx;
+    jot_status status;
+    char fault[200];
+};
+
+struct work {
+    LLVMMemoryBufferRef bitcode;
+    const char *target;
+    uint32_t *of_kernel; // the part of each kernel of the module
+    uint32_t n;
+    struct part *parts;
+    atomic_uint next; // that nobody has begun
+};
+
+static bool is_kernel(LLVMValueRef f)
+{
+    return LLVMGetFunctionCallConv(f) == LLVMPTXKernelCallConv;
+}
+
+// Instructions, with those of what is called as often as it is.
+static uint32_t length_of(LLVMValueRef f)
+{
+    uint32_t n = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+            LLVMValueRef called = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
+            n += 1 + (called && LLVMIsAFunction(called) ? length_of(called) : 0);
+        }
+    return n;
+}
+
+// Part 0 is that of short kernels, if there are any.
+static void choose_parts(struct arena *arena, LLVMModuleRef module, struct work *w)
+{
+    uint32_t kernels = 0, longs = 0, k = 0;
+    LLVMValueRef f;
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        kernels += is_kernel(f);
+    w->of_kernel = arena_array(arena, uint32_t, kernels + 1);
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (is_kernel(f))
+            longs += w->of_kernel[k++] = length_of(f) >= LONG;
+    w->n = longs < kernels || !kernels;
+    for (k = 0; k < kernels; k++)
+        if (w->of_kernel[k])
+            w->of_kernel[k] = w->n++;
+    w->parts = arena_array(arena, struct part, w->n);
+}
+
+static void drop_others(const struct work *w, uint32_t part, LLVMModuleRef module)
+{
+    uint32_t k = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module), next; f; f = next) {
+        next = LLVMGetNextFunction(f);
+        if (is_kernel(f) && w->of_kernel[k++] != part)
+            LLVMDeleteFunction(f);
+    }
+}
+
+static jot_status compile_module(LLVMModuleRef module, struct cg_target *target,
+                                 LLVMMemoryBufferRef *out)
+{
+    JOT_TRY(cg_module_simplify(module, target));
+    return cg_module_emit(module, target, LLVMAssemblyFile, out);
+}
+
+static jot_status compile_part(const struct work *w, uint32_t part, LLVMContextRef context,
+                               LLVMMemoryBufferRef *out)
+{
+    LLVMModuleRef module;
+    struct cg_target *target;
+    JOT_TRY(cg_target_find(w->target, &target));
+    if (LLVMParseBitcodeInContext2(context, w->bitcode, &module))
+        return status_fail(JOT_ERR_INTERNAL, "LLVM does not read what it wrote");
+    drop_others(w, part, module);
+    jot_status status = compile_module(module, target, out);
+    LLVMDisposeModule(module);
+    return status;
+}
+
+// Any thread: what goes wrong stays with the part.
+static void *work_on(void *arg)
+{
+    struct work *w = arg;
+    for (uint32_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;) {
+        struct part *p = &w->parts[i];
+        LLVMContextRef context = LLVMContextCreate();
+        p->status = compile_part(w, i, context, &p->ptx);
+        if (p->status != JOT_OK)
+            snprintf(p->fault, sizeof p->fault, "%s", jot_error_message());
+        LLVMContextDispose(context);
+    }
+    return NULL;
+}
+
+static jot_status compile_parts(struct work *w, LLVMModuleRef module)
+{
+    pthread_t threads[MOST];
+    uint32_t n = 0;
+    w->bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
+    while (n + 1 < w->n && n < MOST && !pthread_create(&threads[n], NULL, work_on, w))
+        n++;
+    work_on(w);
+    while (n)
+        pthread_join(threads[--n], NULL);
+    LLVMDisposeMemoryBuffer(w->bitcode);
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->parts[i].status != JOT_OK)
+            return status_fail(w->parts[i].status, "%s", w->parts[i].fault);
+    return JOT_OK;
+}
+
+// ptxas (13.0 for one) makes a comparison or an integer of a choice of floats between 1 or -1 and -0,
+// and 0 of the last.  It does not where the choice is one of bits.
+void gpu_choose_negative_zeros_by_bits(char *ptx)
+{
+    for (char *line = ptx, *end; (line = strstr(line, "selp.f32")); line = end) {
+        end = line + strcspn(line, "\n");
+        char last = *end;
+        *end = 0;
+        if (strstr(line, "0f80000000") &&
+            (strstr(line, "0f3F800000") || strstr(line, "0fBF800000")))
+            memcpy(line, "selp.b32", 8);
+        *end = last;
+    }
+}
+
+static void take_texts(struct arena *arena, const struct work *w, struct cg_object *out)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        out->size += LLVMGetBufferSize(w->parts[i].ptx) + 1;
+    char *at = arena_allocate(arena, out->size);
+    out->bytes = at;
+    for (uint32_t i = 0; i < w->n; i++) {
+        size_t size = LLVMGetBufferSize(w->parts[i].ptx);
+        memcpy(at, LLVMGetBufferStart(w->parts[i].ptx), size);
+        at[size] = 0;
+        gpu_choose_negative_zeros_by_bits(at);
+        at += size + 1;
+    }
+}
+
+jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out)
+{
+    struct work w = {.target = cg_target_name(target)};
+    choose_parts(m->arena, m->module, &w);
+    jot_status status = w.n > 1 ? compile_parts(&w, m->module)
+                                : compile_module(m->module, target, &w.parts[0].ptx);
+    if (status == JOT_OK)
+        take_texts(m->arena, &w, out);
+    for (uint32_t i = 0; i < w.n; i++)
+        if (w.parts[i].ptx)
+            LLVMDisposeMemoryBuffer(w.parts[i].ptx);
+    return status;
+}
