@@ -128,6 +128,9 @@ JOT_API jot_value jot_vector_norm_axes(jot_value x, double ord, const int *axes)
 
 // max(s) / min(s), infinite when min(s) is 0.
 JOT_API jot_value jot_cond(jot_value a);
+// |a| |a^-1| by another norm than the spectral one, of square matrices; infinite for a singular one,
+// NaN only where a has NaN.
+JOT_API jot_value jot_cond_norm(jot_value a, jot_matrix_norm_kind kind);
 
 JOT_END_C
 
@@ -163,6 +166,8 @@ JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 #define jot_svdvals(a) JOT_OP1_(jot_svdvals, #a, a)
 #define jot_eigvals(a) JOT_OP1_(jot_eigvals, #a, a)
 #define jot_cond(a) JOT_OP1_(jot_cond, #a, a)
+#define jot_cond_norm(a, kind)                                                                 \
+    JOT_OP_("jot_cond_norm(" #a ", " #kind ")", jot_cond_norm(JOT_V(a), (kind)))
 #define jot_pinv(a, rtol)                                                                      \
     JOT_OP_("jot_pinv(" #a ", " #rtol ")", jot_pinv(JOT_V(a), (rtol)))
 #define jot_matrix_rank(a, rtol)                                                               \

@@ -134,6 +134,10 @@ JOT_API jot_value jot_polyint(jot_value p, int n);
 // The polynomial with these zeros and the first coefficient 1.
 JOT_API jot_value jot_poly(jot_value zeros);
 
+// The n - 1 zeros of the polynomial with n coefficients, complex, in no order: the eigenvalues of its
+// companion matrix.  What is missing because first coefficients are 0 is NaN, at the end.
+JOT_API jot_value jot_roots(jot_value p);
+
 // ---- Windows ----
 
 // Symmetric windows of n places, i = 0, ..., n - 1 and u = 2 pi i / (n - 1): triangle,
@@ -142,6 +146,8 @@ JOT_API jot_value jot_bartlett(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_hanning(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_hamming(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_blackman(jot_dtype dtype, int64_t n);
+// I_0(beta sqrt(1 - (2i/(n - 1) - 1)^2)) / I_0(beta).
+JOT_API jot_value jot_kaiser(jot_dtype dtype, int64_t n, jot_value beta);
 
 JOT_END_C
 
@@ -209,6 +215,7 @@ JOT_END_C
 #define jot_polyint(p, n)                                                                      \
     JOT_OP_("jot_polyint(" #p ", " #n ")", jot_polyint(JOT_V(p), (n)))
 #define jot_poly(x) JOT_OP1_(jot_poly, #x, x)
+#define jot_roots(p) JOT_OP1_(jot_roots, #p, p)
 #define jot_bartlett(dtype, n)                                                                 \
     JOT_OP_("jot_bartlett(" #dtype ", " #n ")", jot_bartlett((dtype), (n)))
 #define jot_hanning(dtype, n)                                                                  \
@@ -217,6 +224,8 @@ JOT_END_C
     JOT_OP_("jot_hamming(" #dtype ", " #n ")", jot_hamming((dtype), (n)))
 #define jot_blackman(dtype, n)                                                                 \
     JOT_OP_("jot_blackman(" #dtype ", " #n ")", jot_blackman((dtype), (n)))
+#define jot_kaiser(dtype, n, beta)                                                             \
+    JOT_OP_("jot_kaiser(" #dtype ", " #n ", " #beta ")", jot_kaiser((dtype), (n), JOT_V(beta)))
 // clang-format on
 
 #endif // JOT_PLAIN

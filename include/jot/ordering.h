@@ -86,8 +86,11 @@ enum jot_side {
 };
 
 // For each element of v, where it would have to go in the sorted vector x: the number of elements
-// before it.  By binary search.  i32 (i64 where x needs it).  Not complex.
+// before it.  By binary search.  i32 (i64 where x needs it).
 JOT_API jot_value jot_searchsorted(jot_value x, jot_value v, enum jot_side side);
+// The same in x[sorter], of places that sort x, as jot_argsort gives them.
+JOT_API jot_value jot_searchsorted_sorter(jot_value x, jot_value v, enum jot_side side,
+                                          jot_value sorter);
 
 // The number of the bin that each element of x is in: bins[i - 1] <= x < bins[i], or < and <= if the
 // right edge belongs to a bin.  Bins are a vector that increases or decreases.
@@ -110,9 +113,16 @@ JOT_API jot_value jot_histogram_bin_edges_between(jot_value x, int64_t bins, jot
 JOT_API jot_value jot_histogram(jot_value x, jot_value edges);
 JOT_API jot_value jot_histogram_weights(jot_value x, jot_value edges, jot_value weights);
 JOT_API jot_value jot_histogram_density(jot_value x, jot_value edges);
+// The same between jot_histogram_bin_edges(x, bins).
+JOT_API jot_value jot_histogram_bins(jot_value x, int64_t bins);
 // How many points (x, y) are in each: i32[bins of x, bins of y].
 JOT_API jot_value jot_histogram2d(jot_value x, jot_value y, jot_value x_edges,
                                   jot_value y_edges);
+// The same of points with any number of coordinates, the rows of a matrix, with a vector of edges for
+// each coordinate; and the sum of weights, one for each point, instead of their number.
+JOT_API jot_value jot_histogramdd_list(jot_value points, size_t n, const jot_value *edges);
+JOT_API jot_value jot_histogramdd_weights_list(jot_value points, jot_value weights, size_t n,
+                                               const jot_value *edges);
 
 // ---- What is not 0, and sets ----
 
@@ -194,6 +204,9 @@ JOT_END_C
 #define jot_searchsorted(x, v, side)                                                           \
     JOT_OP_("jot_searchsorted(" #x ", " #v ", " #side ")",                                     \
             jot_searchsorted(JOT_V(x), JOT_V(v), (side)))
+#define jot_searchsorted_sorter(x, v, side, sorter)                                            \
+    JOT_OP_("jot_searchsorted_sorter(" #x ", " #v ", " #side ", " #sorter ")",                 \
+            jot_searchsorted_sorter(JOT_V(x), JOT_V(v), (side), JOT_V(sorter)))
 #define jot_digitize(x, bins, right)                                                           \
     JOT_OP_("jot_digitize(" #x ", " #bins ", " #right ")",                                     \
             jot_digitize(JOT_V(x), JOT_V(bins), (right)))
@@ -212,6 +225,16 @@ JOT_END_C
 #define jot_histogram_weights(x, edges, weights)                                               \
     JOT_OP3_(jot_histogram_weights, #x ", " #edges ", " #weights, x, edges, weights)
 #define jot_histogram_density(x, edges) JOT_OP2_(jot_histogram_density, #x ", " #edges, x, edges)
+#define jot_histogram_bins(x, bins)                                                            \
+    JOT_OP_("jot_histogram_bins(" #x ", " #bins ")", jot_histogram_bins(JOT_V(x), (bins)))
+// jot_histogramdd(points, edges...)
+#define jot_histogramdd(points, ...)                                                           \
+    JOT_OP_("jot_histogramdd(" #points ", " #__VA_ARGS__ ")",                                  \
+            jot_histogramdd_list(JOT_V(points), JOT_VALUES_(__VA_ARGS__)))
+#define jot_histogramdd_weights(points, weights, ...)                                          \
+    JOT_OP_("jot_histogramdd_weights(" #points ", " #weights ", " #__VA_ARGS__ ")",            \
+            jot_histogramdd_weights_list(JOT_V(points), JOT_V(weights),                        \
+                                         JOT_VALUES_(__VA_ARGS__)))
 #define jot_histogram2d(x, y, x_edges, y_edges)                                                \
     JOT_OP_("jot_histogram2d(" #x ", " #y ", " #x_edges ", " #y_edges ")",                     \
             jot_histogram2d(JOT_V(x), JOT_V(y), JOT_V(x_edges), JOT_V(y_edges)))

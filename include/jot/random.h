@@ -44,6 +44,15 @@ JOT_API jot_value jot_random_randint_dims(jot_value key, jot_dtype dtype, jot_va
                                           jot_value high, const int64_t *dims);
 // true with probability p; its floats are of the dtype of p, f32 of a C number.
 JOT_API jot_value jot_random_bernoulli_dims(jot_value key, jot_value p, const int64_t *dims);
+
+// How many random bits a number takes.  LOW: as many as a uniform float has, so that what is less
+// likely than its epsilon comes too rarely or never; HIGH: twice as many; HIGHEST: of gumbel in f32
+// all that the type has a use for, else as HIGH.
+enum jot_random_mode { JOT_RANDOM_LOW, JOT_RANDOM_HIGH, JOT_RANDOM_HIGHEST };
+// With JOT_RANDOM_HIGH also for small p; HIGHEST is JOT_ERR_ARGUMENT.
+JOT_API jot_value jot_random_bernoulli_mode_dims(jot_value key, jot_value p,
+                                                 enum jot_random_mode mode,
+                                                 const int64_t *dims);
 // -1 or 1, each with probability 1/2, of any integer or floating dtype.
 JOT_API jot_value jot_random_rademacher_dims(jot_value key, jot_dtype dtype,
                                              const int64_t *dims);
@@ -64,6 +73,9 @@ JOT_API jot_value jot_random_exponential_dims(jot_value key, jot_dtype dtype,
                                               const int64_t *dims);
 // Distribution function e^(-e^-x).
 JOT_API jot_value jot_random_gumbel_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
+// With JOT_RANDOM_HIGH and _HIGHEST also far above 0: in f32 those of jot_random_gumbel end at 16.6.
+JOT_API jot_value jot_random_gumbel_mode_dims(jot_value key, jot_dtype dtype,
+                                              enum jot_random_mode mode, const int64_t *dims);
 // Density e^-|x| / 2.
 JOT_API jot_value jot_random_laplace_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
 // Distribution function 1 / (1 + e^-x).
@@ -138,6 +150,24 @@ JOT_API jot_value jot_random_ball_dims(jot_value key, jot_dtype dtype, int64_t d
 JOT_API jot_value jot_random_dirichlet_dims(jot_value key, jot_dtype dtype, jot_value alpha,
                                             const int64_t *dims);
 
+// ---- Vectors and matrices ----
+
+// mean + r z of normal z, where r r^H is the covariance: mean[..., n], cov[..., n, n].  The sizes are
+// those before the axis of n.  r is the factor of jot_cholesky (NaN where cov is not positive definite),
+// or v diag(sqrt(w)) of jot_eigh or jot_svd, which take a singular cov.  Of c64 and c128, too.
+enum jot_random_root { JOT_RANDOM_CHOLESKY, JOT_RANDOM_EIGH, JOT_RANDOM_SVD };
+JOT_API jot_value jot_random_multivariate_normal_dims(jot_value key, jot_dtype dtype,
+                                                      jot_value mean, jot_value cov,
+                                                      const int64_t *dims);
+JOT_API jot_value jot_random_multivariate_normal_root_dims(jot_value key, jot_dtype dtype,
+                                                           jot_value mean, jot_value cov,
+                                                           enum jot_random_root root,
+                                                           const int64_t *dims);
+// Matrices, n by m, with orthonormal columns (rows where n < m), evenly: q of the decomposition of
+// normal numbers, with the signs of the diagonal of r.  The sizes are those before the matrix.
+JOT_API jot_value jot_random_orthogonal_dims(jot_value key, jot_dtype dtype, int64_t n,
+                                             int64_t m, const int64_t *dims);
+
 // ---- Counts ----
 
 // Events, of which there are `mean` on average: integers.  -1 where the mean is negative, NaN or
@@ -161,6 +191,10 @@ JOT_API jot_value jot_random_multinomial_dims(jot_value key, jot_dtype dtype, jo
 // sizes make are different; k above the number of categories is JOT_ERR_ARGUMENT.
 JOT_API jot_value jot_random_categorical_dims(jot_value key, jot_value logits, int axis,
                                               bool replace, const int64_t *dims);
+// The same by Gumbel numbers of this mode.
+JOT_API jot_value jot_random_categorical_mode_dims(jot_value key, jot_value logits, int axis,
+                                                   bool replace, enum jot_random_mode mode,
+                                                   const int64_t *dims);
 // The slices of x along the axis in a random order, or, independently, the elements of each line; of
 // a C number n the integers 0, ..., n - 1.
 JOT_API jot_value jot_random_permutation_axis(jot_value key, jot_value x, int axis,
@@ -281,6 +315,34 @@ JOT_END_C
             jot_random_choice_weighted_dims(JOT_V(key), JOT_V(x), JOT_V(p), (axis),            \
                                             JOT_FIRST_(__VA_ARGS__, 0),                        \
                                             JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+// The last before the sizes is the mode.
+#define jot_random_categorical_mode(key, logits, axis, replace, ...)                           \
+    JOT_OP_("jot_random_categorical_mode(" #key ", " #logits ", " #axis ", " #replace          \
+            ", " #__VA_ARGS__ ")",                                                             \
+            jot_random_categorical_mode_dims(JOT_V(key), JOT_V(logits), (axis), (replace),     \
+                                             JOT_FIRST_(__VA_ARGS__, 0),                       \
+                                             JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_gumbel_mode(key, dtype, ...)                                                \
+    JOT_OP_("jot_random_gumbel_mode(" #key ", " #dtype ", " #__VA_ARGS__ ")",                  \
+            jot_random_gumbel_mode_dims(JOT_V(key), (dtype), JOT_FIRST_(__VA_ARGS__, 0),       \
+                                        JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_bernoulli_mode(key, p, ...)                                                 \
+    JOT_OP_("jot_random_bernoulli_mode(" #key ", " #p ", " #__VA_ARGS__ ")",                   \
+            jot_random_bernoulli_mode_dims(JOT_V(key), JOT_V(p), JOT_FIRST_(__VA_ARGS__, 0),   \
+                                           JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_random_multivariate_normal(key, ...)                                               \
+    JOT_RANDOM2_(multivariate_normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
+#define jot_random_multivariate_normal_root(key, dtype, mean, cov, ...)                        \
+    JOT_OP_("jot_random_multivariate_normal_root(" #key ", " #dtype ", " #mean ", " #cov       \
+            ", " #__VA_ARGS__ ")",                                                             \
+            jot_random_multivariate_normal_root_dims(                                          \
+                JOT_V(key), (dtype), JOT_V(mean), JOT_V(cov), JOT_FIRST_(__VA_ARGS__, 0),      \
+                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+// jot_random_orthogonal(key, dtype, n, m, sizes...)
+#define jot_random_orthogonal(key, dtype, n, ...)                                              \
+    JOT_OP_("jot_random_orthogonal(" #key ", " #dtype ", " #n ", " #__VA_ARGS__ ")",           \
+            jot_random_orthogonal_dims(JOT_V(key), (dtype), (n), JOT_FIRST_(__VA_ARGS__, 0),   \
+                                       JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // jot_random_bernoulli(key, p, sizes...)  jot_random_ball(key, dtype, d, p, sizes...)
 #define jot_random_bernoulli(key, ...)                                                         \
     JOT_OP_("jot_random_bernoulli(" #key ", " #__VA_ARGS__ ")",                                \

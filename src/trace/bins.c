@@ -17,14 +17,26 @@ static jot_value constant(jot_dtype d, int64_t n, int x)
 // ---- Search
 
 // Whether x, of the sorted values, stands before v: NaN are last.
-static jot_value is_before(jot_value x, jot_value v, jot_value v_is_nan, enum jot_side side)
+static jot_value is_real_before(jot_value x, jot_value v, enum jot_side side)
 {
     bool left = side == JOT_SIDE_LEFT;
     jot_value before = left ? jot_less(x, v) : jot_less_equal(x, v);
     if (!dtype_is_float(jot_value_dtype(x)))
         return before;
-    jot_value nan = left ? jot_logical_and(v_is_nan, jot_logical_not(jot_is_nan(x))) : v_is_nan;
-    return jot_logical_or(before, nan);
+    jot_value nan = jot_is_nan(v);
+    return jot_logical_or(before,
+                          left ? jot_logical_and(nan, jot_logical_not(jot_is_nan(x))) : nan);
+}
+
+// Complex numbers go by their real parts, and where these are equal by the others.
+static jot_value is_before(jot_value x, jot_value v, enum jot_side side)
+{
+    if (!dtype_is_complex(jot_value_dtype(x)))
+        return is_real_before(x, v, side);
+    jot_value re[] = {jot_real(x), jot_real(v)};
+    jot_value later = is_real_before(jot_imag(x), jot_imag(v), side);
+    return jot_logical_or(is_real_before(re[0], re[1], JOT_SIDE_LEFT),
+                          jot_logical_and(is_real_before(re[0], re[1], JOT_SIDE_RIGHT), later));
 }
 
 // Steps of falling powers of two, each made where what is jumped over stands before v.
@@ -32,22 +44,22 @@ static jot_value search(jot_value x, jot_value v, enum jot_side side)
 {
     int64_t n = jot_value_dim(x, 0), step = 1;
     jot_dtype d = count_dtype(n);
-    jot_value place = jot_convert(jot_zeros_like(v), d), v_is_nan = jot_not_equal(v, v);
+    jot_value place = jot_zeros_like(jot_convert(jot_equal(v, v), d));
     while (step <= n / 2)
         step *= 2;
     for (; step > 0 && n > 0; step /= 2) {
         jot_value next = jot_add(place, jot_from_int(step));
         jot_value last = jot_take_mode(x, jot_sub(next, jot_from_int(1)), 0, JOT_INDEX_CLIP);
-        jot_value jumps = jot_logical_and(jot_less_equal(next, jot_from_int(n)),
-                                          is_before(last, v, v_is_nan, side));
+        jot_value jumps =
+            jot_logical_and(jot_less_equal(next, jot_from_int(n)), is_before(last, v, side));
         place = jot_where(jumps, next, place);
     }
     return place;
 }
 
-// A vector, and real values of one type with it.
-static bool read_vector(const char *name, const char *what, jot_value *x, jot_value *v,
-                        jot_value *out_error)
+// A vector, and values of one type with it.
+static bool read_vector(const char *name, const char *what, const char *types, jot_value *x,
+                        jot_value *v, jot_value *out_error)
 {
     jot_value both[] = {*x, *v};
     struct trace_promoted p;
@@ -58,7 +70,7 @@ static bool read_vector(const char *name, const char *what, jot_value *x, jot_va
                                 trace_type_text(both[0]), what);
         return false;
     }
-    if (!trace_promote(name, "real", 2, both, &p, out_error))
+    if (!trace_promote(name, types, 2, both, &p, out_error))
         return false;
     *x = jot_stop_gradient(trace_result(name, trace_operand(both[0], p.dtype), false));
     *v = jot_stop_gradient(trace_result(name, trace_operand(both[1], p.dtype), false));
@@ -72,7 +84,7 @@ static jot_value searchsorted(jot_value x, jot_value v, enum jot_side side)
     if ((unsigned)side > JOT_SIDE_RIGHT)
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "the side is %d, which is none of JOT_SIDE_LEFT, _RIGHT", (int)side);
-    if (!read_vector(name, "the sorted values", &x, &v, &error))
+    if (!read_vector(name, "the sorted values", "any", &x, &v, &error))
         return error;
     return search(x, v, side);
 }
@@ -82,11 +94,17 @@ jot_value jot_searchsorted(jot_value x, jot_value v, enum jot_side side)
     TRACE_RETURN(searchsorted(x, v, side));
 }
 
+jot_value jot_searchsorted_sorter(jot_value x, jot_value v, enum jot_side side,
+                                  jot_value sorter)
+{
+    TRACE_RETURN(searchsorted(jot_take_values(x, sorter, 0), v, side));
+}
+
 static jot_value digitize(jot_value x, jot_value bins, bool right)
 {
     const char *name = "jot_digitize";
     jot_value error;
-    if (!read_vector(name, "bins", &bins, &x, &error))
+    if (!read_vector(name, "bins", "real", &bins, &x, &error))
         return error;
     int64_t n = jot_value_dim(bins, 0);
     enum jot_side side = right ? JOT_SIDE_LEFT : JOT_SIDE_RIGHT;
@@ -178,9 +196,8 @@ jot_value jot_histogram_bin_edges_between(jot_value x, int64_t bins, jot_value l
     TRACE_RETURN(bin_edges("jot_histogram_bin_edges_between", bins, low, high));
 }
 
-static jot_value bin_edges_of(jot_value x, int64_t bins)
+static jot_value bin_edges_of(const char *name, jot_value x, int64_t bins)
 {
-    const char *name = "jot_histogram_bin_edges";
     const int all[] = {JOT_END};
     jot_value error;
     if (!trace_ready(name, 1, &x, &error))
@@ -192,14 +209,14 @@ static jot_value bin_edges_of(jot_value x, int64_t bins)
 
 jot_value jot_histogram_bin_edges(jot_value x, int64_t bins)
 {
-    TRACE_RETURN(bin_edges_of(x, bins));
+    TRACE_RETURN(bin_edges_of("jot_histogram_bin_edges", x, bins));
 }
 
 // The bin of each x, of n; n where it is in none.
 static bool find_bins(const char *name, jot_value x, jot_value edges, jot_value *out_bins,
                       int64_t *out_n, jot_value *out_error)
 {
-    if (!read_vector(name, "edges", &edges, &x, out_error))
+    if (!read_vector(name, "edges", "real", &edges, &x, out_error))
         return false;
     int64_t n = jot_value_dim(edges, 0) - 1;
     if (n < 1) {
@@ -255,23 +272,75 @@ jot_value jot_histogram_density(jot_value x, jot_value edges)
     TRACE_RETURN(density(x, edges));
 }
 
+static jot_value histogram_bins(jot_value x, int64_t bins)
+{
+    return histogram("jot_histogram_bins", x, bin_edges_of("jot_histogram_bins", x, bins),
+                     NULL);
+}
+
+jot_value jot_histogram_bins(jot_value x, int64_t bins)
+{
+    TRACE_RETURN(histogram_bins(x, bins));
+}
+
+// How many points, or how much of their weight, is in each bin of n coordinates.
+static jot_value joint(const char *name, int n, const jot_value *x, const jot_value *edges,
+                       const jot_value *weights)
+{
+    int64_t dims[IR_MAX_RANK + 1], count = 1;
+    jot_value place = jot_from_int(0), is_inside = jot_from_bool(true), bin, error;
+    if (n < 1 || n > IR_MAX_RANK)
+        return trace_fail(name, JOT_ERR_ARGUMENT, "%d coordinates: from 1 to %d", n,
+                          IR_MAX_RANK);
+    for (int i = 0; i < n; i++) {
+        if (!find_bins(name, x[i], edges[i], &bin, &dims[i], &error))
+            return error;
+        is_inside = jot_logical_and(is_inside, jot_less(bin, jot_from_int(dims[i])));
+        place = jot_add(jot_mul(place, jot_from_int(dims[i])), bin);
+        count *= dims[i];
+    }
+    dims[n] = JOT_END;
+    place = jot_where(is_inside, place, jot_from_int(count));
+    return jot_reshape_dims(bincount(name, place, weights, count), dims);
+}
+
 static jot_value histogram2d(jot_value x, jot_value y, jot_value x_edges, jot_value y_edges)
 {
     const char *name = "jot_histogram2d";
-    jot_value v[] = {x, y, x_edges, y_edges}, i, k, error;
-    int64_t n, m;
-    if (!trace_ready(name, 4, v, &error) || !has_shape_of(name, "y", v[1], v[0], &error) ||
-        !find_bins(name, v[0], v[2], &i, &n, &error) ||
-        !find_bins(name, v[1], v[3], &k, &m, &error))
+    jot_value v[] = {x, y}, edges[] = {x_edges, y_edges}, error;
+    if (!trace_ready(name, 2, v, &error) || !has_shape_of(name, "y", v[1], v[0], &error))
         return error;
-    jot_value is_inside =
-        jot_logical_and(jot_less(i, jot_from_int(n)), jot_less(k, jot_from_int(m)));
-    jot_value bin =
-        jot_where(is_inside, jot_add(jot_mul(i, jot_from_int(m)), k), jot_from_int(n * m));
-    return jot_reshape_dims(bincount(name, bin, NULL, n * m), (int64_t[]){n, m, JOT_END});
+    return joint(name, 2, v, edges, NULL);
 }
 
 jot_value jot_histogram2d(jot_value x, jot_value y, jot_value x_edges, jot_value y_edges)
 {
     TRACE_RETURN(histogram2d(x, y, x_edges, y_edges));
+}
+
+static jot_value histogramdd(const char *name, jot_value points, const jot_value *weights,
+                             size_t n, const jot_value *edges)
+{
+    jot_value x[IR_MAX_RANK], error;
+    if (!trace_ready(name, 1, &points, &error))
+        return error;
+    if (trace_type(points).rank != 2 || (size_t)jot_value_dim(points, 1) != n)
+        return trace_fail(
+            name, JOT_ERR_SHAPE,
+            "%s: it takes points as rows, with edges for each column, not for %zu",
+            trace_type_text(points), n);
+    for (size_t i = 0; i < n && i < IR_MAX_RANK; i++)
+        x[i] = jot_take_axis(points, (int64_t)i, 1);
+    return joint(name, (int)n, x, edges, weights);
+}
+
+jot_value jot_histogramdd_list(jot_value points, size_t n, const jot_value *edges)
+{
+    TRACE_RETURN(histogramdd("jot_histogramdd", points, NULL, n, edges));
+}
+
+jot_value jot_histogramdd_weights_list(jot_value points, jot_value weights, size_t n,
+                                       const jot_value *edges)
+{
+    TRACE_RETURN(histogramdd("jot_histogramdd_weights", points, &weights, n, edges));
 }

@@ -3,6 +3,7 @@
 #include "trace/emit.h"
 
 #include "jot/decompose.h"
+#include "jot/linalg.h"
 #include "jot/transform.h"
 
 #include <math.h>
@@ -302,4 +303,21 @@ jot_value jot_cond(jot_value a)
     jot_value least = jot_min_axes(s, last), r = jot_div(jot_max_axes(s, last), least);
     jot_value is_zero = jot_equal(least, jot_from_int(0));
     return jot_where(is_zero, jot_full_like(r, jot_from_double(INFINITY)), r);
+}
+
+jot_value jot_cond_norm(jot_value a, jot_matrix_norm_kind kind)
+{
+    static const int both[] = {-2, -1, JOT_END};
+    if (kind == JOT_NORM_2)
+        return jot_cond(a);
+    jot_value r;
+    if (kind == JOT_NORM_MINUS_2) {
+        jot_value s = svdvals("jot_cond_norm", a);
+        r = jot_div(jot_min_axes(s, last), jot_max_axes(s, last));
+    } else {
+        r = jot_mul(jot_matrix_norm(a, kind), jot_matrix_norm(jot_inv(a), kind));
+    }
+    jot_value had_nan = jot_any_axes(jot_is_nan(a), both);
+    jot_value is_singular = jot_logical_and(jot_is_nan(r), jot_logical_not(had_nan));
+    return jot_where(is_singular, jot_full_like(r, jot_from_double(INFINITY)), r);
 }

@@ -3,6 +3,7 @@
 #include "trace/emit.h"
 
 #include "jot/numeric.h"
+#include "jot/special.h"
 
 #include <math.h>
 
@@ -146,4 +147,15 @@ jot_value jot_bartlett(jot_dtype dtype, int64_t n)
     jot_value slope = jot_sub(
         jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 / (double)(n - 1))), jot_from_int(1));
     return jot_convert(jot_sub(jot_from_int(1), jot_abs(slope)), dtype);
+}
+
+jot_value jot_kaiser(jot_dtype dtype, int64_t n, jot_value beta)
+{
+    if (n <= 1)
+        return jot_ones_dims(dtype, (const int64_t[]){n, JOT_END});
+    beta = jot_convert(beta, JOT_F64);
+    jot_value x = jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 / (double)(n - 1)));
+    x = jot_sub(x, jot_from_int(1));
+    jot_value root = jot_sqrt(jot_sub(jot_from_int(1), jot_square(x)));
+    return jot_convert(jot_div(jot_i0(jot_mul(beta, root)), jot_i0(beta)), dtype);
 }

@@ -3,7 +3,13 @@
 #include "trace/emit.h"
 
 #include "jot/control.h"
+#include "jot/decompose.h"
+#include "jot/indexing.h"
 #include "jot/numeric.h"
+#include "jot/ordering.h"
+#include "jot/shapes.h"
+
+#include <math.h>
 
 static const int column[] = {1, JOT_END};
 static const int64_t flat[] = {-1, JOT_END};
@@ -189,3 +195,35 @@ static jot_value poly(jot_value zeros)
 }
 
 jot_value jot_poly(jot_value zeros) { TRACE_RETURN(poly(zeros)); }
+
+// Coefficients that begin with zeros are rolled until one that is not 0 is the first.  The rows of the
+// companion matrix that this adds are zero, so that their eigenvalues are exactly 0; these go last.
+static jot_value roots(jot_value p)
+{
+    const int all[] = {JOT_END};
+    jot_value error, zero = jot_from_int(0), one = jot_from_int(1);
+    if (!are_vectors("jot_roots", 1, &p, &error))
+        return error;
+    p = jot_mul(p, jot_from_double(1));
+    int64_t n = jot_value_dim(p, 0), m = n > 1 ? n - 1 : 0;
+    jot_dtype d = jot_value_dtype(p),
+              complex = d == JOT_F64 || d == JOT_C128 ? JOT_C128 : JOT_C64;
+    if (m == 0)
+        return jot_zeros_dims(complex, (const int64_t[]){0, JOT_END});
+    jot_value is_zero = jot_equal(p, zero), none = jot_all_axes(is_zero, all);
+    jot_value added = jot_argmin_axes(is_zero, all), places = jot_arange(JOT_I32, m);
+    jot_value from = jot_rem(jot_add(jot_arange(JOT_I32, n), added), jot_from_int(n));
+    jot_value c = jot_where(none, one, jot_take_mode(p, from, 0, JOT_INDEX_PROMISE));
+    jot_value row = jot_neg(jot_div(jot_slice_axis(c, 0, 1, n, 1), jot_take_axis(c, 0, 0)));
+    jot_value is_root = jot_less(places, jot_sub(jot_from_int(m), added));
+    jot_value below = jot_diag(jot_convert(jot_slice_axis(is_root, 0, 1, m, 1), d), -1);
+    below = jot_slice_axis(below, 0, 1, m, 1);
+    jot_value rows[] = {jot_expand_dims_axes(row, (const int[]){0, JOT_END}), below};
+    jot_value z = jot_eigvals(jot_concatenate_list(0, 2, rows));
+    jot_value keyed[] = {jot_equal(z, zero), z};
+    jot_sort_by_key_into(0, 1, 2, keyed);
+    jot_value missing = jot_full_dims(complex, jot_from_double((double)NAN), NULL);
+    return jot_where(jot_logical_and(is_root, jot_logical_not(none)), keyed[1], missing);
+}
+
+jot_value jot_roots(jot_value p) { TRACE_RETURN(roots(p)); }

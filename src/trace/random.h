@@ -95,6 +95,15 @@ jot_value random_uniform(const struct random_request *r, jot_value key, jot_valu
                          jot_value high);
 jot_value random_normal(const struct random_request *r, jot_value key);
 
+// Two numbers for each of the request: of an unsigned dtype, and uniform in [0, 1).
+void random_two_bits(const struct random_request *r, jot_dtype dtype, jot_value *out);
+void random_two_uniform(const struct random_request *r, jot_value *out);
+// Fails unless the mode is one of the first n.
+bool random_is_mode(const char *name, enum jot_random_mode mode, int n, jot_value *out_error);
+// The least normal number of a float type, and the distance of 1 to the next.
+double random_tiny(jot_dtype dtype);
+double random_epsilon(jot_dtype dtype);
+
 // log(x) for x >= 0, log(1 + x) for x > -1, and the inverse of erf inside (-1, 1), rounded as
 // JAX's on the host.  The differences to jot's own are a unit or two in the last place (dozens for
 // erf_inv), but where numbers are near 0 they are differences of nearly equal terms, and then these

@@ -24,14 +24,15 @@ struct categories {
     struct random_request r; // sizes of the result
     jot_value logits;
     int axis, rank;
+    enum jot_random_mode mode; // of the Gumbel numbers
     int64_t dims[IR_MAX_RANK]; // of the logits
 };
 
 // The sizes end with those of the logits without the axis; without a list they are these.
-static bool open_categories(struct categories *c, jot_value key, jot_value logits, int axis,
-                            const int64_t *dims, jot_value *out_error)
+static bool open_categories(struct categories *c, const char *name, jot_value key,
+                            jot_value logits, int axis, const int64_t *dims,
+                            jot_value *out_error)
 {
-    const char *name = "jot_random_categorical";
     int64_t at;
     if (!random_open(&c->r, name, key, JOT_I32, dims, out_error) ||
         !trace_ready(name, 1, &logits, out_error) ||
@@ -67,7 +68,7 @@ static bool open_categories(struct categories *c, jot_value key, jot_value logit
 
 static jot_value gumbel(const struct categories *c, const int64_t *dims)
 {
-    return jot_random_gumbel_dims(c->r.key, jot_value_dtype(c->logits), dims);
+    return jot_random_gumbel_mode_dims(c->r.key, jot_value_dtype(c->logits), c->mode, dims);
 }
 
 // The greatest of logit + Gumbel number, whose probability is that of the category.
@@ -102,12 +103,13 @@ static jot_value without_replacement(const struct categories *c)
     return jot_reshape_dims(jot_move_axis(places, -1, 0), c->r.dims);
 }
 
-static jot_value categorical(jot_value key, jot_value logits, int axis, bool replace,
-                             const int64_t *dims)
+static jot_value categorical(const char *name, jot_value key, jot_value logits, int axis,
+                             bool replace, enum jot_random_mode mode, const int64_t *dims)
 {
-    struct categories c;
+    struct categories c = {.mode = mode};
     jot_value error;
-    if (!open_categories(&c, key, logits, axis, dims, &error))
+    if (!random_is_mode(name, mode, JOT_RANDOM_HIGHEST + 1, &error) ||
+        !open_categories(&c, name, key, logits, axis, dims, &error))
         return error;
     return replace ? with_replacement(&c) : without_replacement(&c);
 }
@@ -115,7 +117,16 @@ static jot_value categorical(jot_value key, jot_value logits, int axis, bool rep
 jot_value jot_random_categorical_dims(jot_value key, jot_value logits, int axis, bool replace,
                                       const int64_t *dims)
 {
-    TRACE_RETURN(categorical(key, logits, axis, replace, dims));
+    TRACE_RETURN(categorical("jot_random_categorical", key, logits, axis, replace,
+                             JOT_RANDOM_LOW, dims));
+}
+
+jot_value jot_random_categorical_mode_dims(jot_value key, jot_value logits, int axis,
+                                           bool replace, enum jot_random_mode mode,
+                                           const int64_t *dims)
+{
+    TRACE_RETURN(
+        categorical("jot_random_categorical_mode", key, logits, axis, replace, mode, dims));
 }
 
 // ---------------------------------------------------------------------------------------

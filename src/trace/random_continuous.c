@@ -5,7 +5,6 @@
 #include "jot/special.h"
 #include "jot/transform.h"
 
-#include <float.h>
 #include <math.h>
 
 static jot_value num(double x) { return jot_from_double(x); }
@@ -14,20 +13,6 @@ static jot_value num(double x) { return jot_from_double(x); }
 static jot_value exact(const struct random_request *r, double x)
 {
     return jot_convert(num(x), r->dtype);
-}
-
-// The least normal number of a float type, and the distance of 1 to the next.
-static double tiny_of(jot_dtype d)
-{
-    return d == JOT_F64 ? DBL_MIN : d == JOT_F16 ? 0x1p-14 : (double)FLT_MIN;
-}
-
-static double epsilon_of(jot_dtype d)
-{
-    return d == JOT_F64   ? DBL_EPSILON
-           : d == JOT_F16 ? 0x1p-10
-           : d == JOT_F32 ? (double)FLT_EPSILON
-                          : 0x1p-7;
 }
 
 static jot_value uniform_from(const struct random_request *r, jot_value key, double low)
@@ -48,27 +33,21 @@ static jot_value exponential(const struct random_request *r)
     return exponential_of(r, r->key);
 }
 
-static jot_value gumbel(const struct random_request *r)
-{
-    jot_value u = uniform_from(r, r->key, tiny_of(r->dtype));
-    return jot_neg(random_log(jot_neg(random_log(u))));
-}
-
 static jot_value laplace(const struct random_request *r)
 {
-    jot_value u = uniform_from(r, r->key, -1 + epsilon_of(r->dtype) / 2);
+    jot_value u = uniform_from(r, r->key, -1 + random_epsilon(r->dtype) / 2);
     return jot_mul(jot_sign(u), random_log1p(jot_neg(jot_abs(u))));
 }
 
 static jot_value logistic(const struct random_request *r)
 {
-    jot_value u = uniform_from(r, r->key, tiny_of(r->dtype));
+    jot_value u = uniform_from(r, r->key, random_tiny(r->dtype));
     return jot_sub(random_log(u), random_log1p(jot_neg(u)));
 }
 
 static jot_value cauchy(const struct random_request *r)
 {
-    jot_value u = uniform_from(r, r->key, epsilon_of(r->dtype));
+    jot_value u = uniform_from(r, r->key, random_epsilon(r->dtype));
     return jot_tan(jot_mul(num(M_PI), jot_sub(u, num(0.5))));
 }
 
@@ -101,7 +80,6 @@ static jot_value triangular(const struct random_request *r)
 }
 
 RANDOM_OF0(exponential)
-RANDOM_OF0(gumbel)
 RANDOM_OF0(laplace)
 RANDOM_OF0(logistic)
 RANDOM_OF0(cauchy)

@@ -9,21 +9,6 @@ jot_dtype random_dtype_of(jot_value p)
     return dtype_is_float(d) ? d : JOT_F32;
 }
 
-static jot_value bernoulli(const char *name, jot_value key, jot_value p, const int64_t *dims)
-{
-    struct random_request r;
-    jot_value error;
-    if (!random_open_floats(&r, name, key, random_dtype_of(p), 1, &p, dims, &error))
-        return error;
-    jot_value zero = jot_convert(jot_from_int(0), r.dtype), one = jot_ones_like(zero);
-    return jot_less(random_uniform(&r, r.key, zero, one), r.param[0]);
-}
-
-jot_value jot_random_bernoulli_dims(jot_value key, jot_value p, const int64_t *dims)
-{
-    TRACE_RETURN(bernoulli("jot_random_bernoulli", key, p, dims));
-}
-
 bool random_is_number(const struct random_request *r, jot_value *out_error)
 {
     if (dtype_is_integer(r->dtype) || dtype_is_float(r->dtype))
@@ -43,7 +28,7 @@ static jot_value rademacher(jot_value key, jot_dtype dtype, const int64_t *dims)
     // JAX has numbers of 64 bits only where 0.5 is one.
     if (dtype_get(dtype)->bits == 64)
         half = jot_convert(half, JOT_F64);
-    jot_value is_one = jot_convert(bernoulli(name, key, half, dims), dtype);
+    jot_value is_one = jot_convert(jot_random_bernoulli_dims(key, half, dims), dtype);
     return jot_sub(jot_mul(is_one, jot_from_int(2)), jot_from_int(1));
 }
 

@@ -242,7 +242,7 @@ static jot_value isin(jot_value x, jot_value set)
     const char *name = "jot_isin";
     jot_value v[] = {x, set}, error;
     struct trace_promoted p;
-    if (!trace_ready(name, 2, v, &error) || !trace_promote(name, "real", 2, v, &p, &error))
+    if (!trace_ready(name, 2, v, &error) || !trace_promote(name, "any", 2, v, &p, &error))
         return error;
     for (int i = 0; i < 2; i++)
         v[i] = trace_result(name, trace_operand(v[i], p.dtype), false);
@@ -262,7 +262,7 @@ static jot_value set_op(const char *name, enum membership m, jot_value x, jot_va
 {
     jot_value v[] = {x, y, fill}, error;
     struct trace_promoted p;
-    if (!read(name, 3, v, size, &error) || !trace_promote(name, "real", 2, v, &p, &error) ||
+    if (!read(name, 3, v, size, &error) || !trace_promote(name, "any", 2, v, &p, &error) ||
         !is_fill(name, v[2], p.dtype, &error))
         return error;
     for (int i = 0; i < 2; i++)
