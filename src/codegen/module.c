@@ -76,8 +76,8 @@ static jot_status make_host(struct cg_target *t)
     return status;
 }
 
-// Architectures whose PTX this LLVM writes, the one of the most features last.  Version 7.8 of the
-// language is what the widest range of drivers reads.
+// Architectures whose PTX this LLVM writes, the one of the most features last.  Version 8.1 of the
+// language, that of CUDA 12.1, is the first whose kernels may have more than 4352 bytes of parameters.
 static const char *const architectures[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
 
 // "sm_90": the newest that is not newer.
@@ -98,7 +98,7 @@ static jot_status make_cuda(const char *asked, struct cg_target *t)
     if (!t->triple)
         return status_out_of_memory();
     t->is_gpu = true;
-    return make_target(known, "+ptx78", t);
+    return make_target(known, "+ptx81", t);
 }
 
 // "CPU FEATURES", or "cuda ARCHITECTURE"

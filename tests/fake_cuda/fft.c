@@ -62,6 +62,9 @@ cufftResult cufftXtMakePlanMany(cufftHandle plan, int n_axes, long long *sizes,
     (void)out_next;
     if (in_embed || out_embed || n_axes > 3 || (compute != CUDA_C_32F && compute != CUDA_C_64F))
         return 4;
+    bool is_half = from != to && from != CUDA_R_32F && from != CUDA_R_64F;
+    if (is_half && n_axes > 1 && sizes[n_axes - 1] == 1)
+        return 4; // the library's result is that of another axis
     *p = (struct plan){.n_axes = (uint32_t)n_axes, .batch = batch, .from = from, .to = to};
     p->params[0] = from == CUDA_R_32F   ? JOT_F32
                    : from == CUDA_R_64F ? JOT_F64
