@@ -141,7 +141,8 @@ jot_status cuda_fft_bind(struct cuda_device *d, const struct rt_routine_call *ca
     key.n_axes = (int)call->param_count - 3;
     key.batch = call->params[1];
     // cuFFT leaves out a last axis of one element, and takes the axis before it for that of the half.
-    bool has_one = kind == FFT_IRFFT && key.n_axes > 1 && call->params[call->param_count - 1] == 1;
+    bool has_one =
+        kind == FFT_IRFFT && key.n_axes > 1 && call->params[call->param_count - 1] == 1;
     if (key.n_axes > AXES_MOST || has_one)
         return JOT_OK;
     double factor = 1;
