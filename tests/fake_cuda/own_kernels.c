@@ -99,13 +99,13 @@ SORT_WORDS(NUMBER)
 #define PARTS 1
 #define NAMED(name) name##_f64
 #include "fake_cuda/own_matrix.inc"
-#include "fake_cuda/own_svd.inc"
+#include "fake_cuda/own_wide.inc"
 #undef PARTS
 #undef NAMED
 #define PARTS 2
 #define NAMED(name) name##_c128
 #include "fake_cuda/own_matrix.inc"
-#include "fake_cuda/own_svd.inc"
+#include "fake_cuda/own_wide.inc"
 
 #define SORT(suffix)                                                                           \
     {"sort_count" #suffix, 5, run_sort_count##suffix},                                         \
@@ -121,13 +121,15 @@ SORT_WORDS(NUMBER)
         {"cholesky_end" #suffix, 4, run_cholesky_end##suffix},                                 \
         {"order_rows" #suffix, 5, run_order_rows##suffix},                                     \
         {"spoil" #suffix, 5, run_spoil##suffix},
-#define SVD(suffix)                                                                            \
+#define WIDE(suffix)                                                                           \
     {"widen" #suffix, 4, run_widen##suffix}, {"narrow" #suffix, 4, run_narrow##suffix},        \
         {"roots" #suffix, 5, run_roots##suffix}, {"descend" #suffix, 3, run_descend##suffix},  \
         {"compare" #suffix, 3, run_compare##suffix}, {"weigh" #suffix, 4, run_weigh##suffix},  \
         {"settle" #suffix, 6, run_settle##suffix},                                             \
-        {"multiply" #suffix, 4, run_multiply##suffix},
+        {"multiply" #suffix, 4, run_multiply##suffix},                                         \
+        {"lower" #suffix, 2, run_lower##suffix}, {"unravel" #suffix, 3, run_unravel##suffix},  \
+        {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
-        MATRIX(_c64) MATRIX(_c128) SVD(_f64) SVD(_c128){NULL, 0, NULL}};
+        MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128){NULL, 0, NULL}};

@@ -322,20 +322,20 @@ START_TEST(without_a_compiler_of_kernels_the_host_factors)
 }
 END_TEST
 
-// ---- Singular values
+// ---- Decompositions of matrices that are not symmetric
 
 #define LONG 7
 #define SHORT 4
 
-// a = u diag(s) vh of two matrices, thin or with square factors.
-struct svd_case {
+// Of two matrices of so many independent columns; svd thin or with square factors.
+struct matrix_case {
     jot_dtype dtype;
     int m, n, mode, rank;
     const char *fault; // of the library
     int factorings;    // 0: the host's
 };
 
-static double matrix_element(const struct svd_case *c, int matrix, int i, int j)
+static double matrix_element(const struct matrix_case *c, int matrix, int i, int j)
 {
     double sum = 0;
     for (int k = 0; k < c->rank; k++)
@@ -343,13 +343,13 @@ static double matrix_element(const struct svd_case *c, int matrix, int i, int j)
     return c->dtype == JOT_F32 ? (double)(float)sum : sum;
 }
 
-static double number_at(const struct svd_case *c, const void *x, int i)
+static double number_at(const struct matrix_case *c, const void *x, int i)
 {
     return c->dtype == JOT_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
 // The rows of x, or its columns, are orthonormal.
-static void expect_orthonormal(const struct svd_case *c, const void *x, int first, int count,
+static void expect_orthonormal(const struct matrix_case *c, const void *x, int first, int count,
                                int length, int step, int next)
 {
     double eps = c->dtype == JOT_F32 ? 1e-6 : 1e-14;
@@ -363,8 +363,8 @@ static void expect_orthonormal(const struct svd_case *c, const void *x, int firs
         }
 }
 
-static void expect_factors(const struct svd_case *c, int matrix, const void *s, const void *u,
-                           const void *vh)
+static void expect_factors(const struct matrix_case *c, int matrix, const void *s,
+                           const void *u, const void *vh)
 {
     double eps = c->dtype == JOT_F32 ? 1e-6 : 1e-14;
     int k = c->m < c->n ? c->m : c->n, columns = c->mode == 2 ? c->m : k,
@@ -386,7 +386,67 @@ static void expect_factors(const struct svd_case *c, int matrix, const void *s, 
         }
 }
 
-static const struct svd_case svd_cases[] = {
+// As numbers of the case's type.
+static void put_matrices(const struct matrix_case *c, void *a)
+{
+    for (int i = 0; i < 2 * c->m * c->n; i++) {
+        double x = matrix_element(c, i / (c->m * c->n), i / c->n % c->m, i % c->n);
+        if (c->dtype == JOT_F32)
+            ((float *)a)[i] = (float)x;
+        else
+            ((double *)a)[i] = x;
+    }
+}
+
+static const struct matrix_case qr_cases[] = {
+    {JOT_F32, LONG, SHORT, 0, SHORT, NULL, 2}, // a Cholesky factor for each matrix
+    {JOT_F32, SHORT, SHORT, 0, SHORT, NULL, 2},
+    {JOT_F32, LONG, SHORT, 0, 2, NULL, 5}, // there is none: reflectors
+    {JOT_F32, SHORT, SHORT, 0, 0, NULL, 5},
+    {JOT_F32, SHORT, LONG, 0, SHORT, NULL, 4}, // for these without trying
+    {JOT_F64, LONG, SHORT, 0, SHORT, NULL, 4},
+    {JOT_F32, LONG, SHORT, 0, SHORT, "FAKE_CUDA_SOLVER_FAULT", 0}, // the host
+};
+
+START_TEST(finds_orthonormal_columns)
+{
+    const struct matrix_case *c = &qr_cases[_i];
+    int k = c->m < c->n ? c->m : c->n, part = c->dtype == JOT_F32 ? 4 : 8;
+    double a[2 * LONG * LONG], q[2 * LONG * LONG], r[2 * LONG * LONG];
+    double eps = c->dtype == JOT_F32 ? 1e-6 : 1e-14;
+    struct routine_plan plan = {"qr",
+                                5,
+                                1,
+                                3,
+                                {c->dtype, 2, c->m, c->n, 0},
+                                {(uint64_t)(2 * c->m * c->n * part),
+                                 (uint64_t)(2 * c->m * k * part),
+                                 (uint64_t)(2 * k * c->n * part)}};
+    struct rt_program *p;
+    use_fake(c->fault, "1");
+    put_matrices(c, a);
+    OK(load(&plan, &p));
+    OK(run_times(p, &plan, 1, (const void *[]){a}, (void *[]){q, r}));
+    ck_assert_int_eq(factorings(), c->factorings);
+    for (int matrix = 0; matrix < 2; matrix++) {
+        int first_q = matrix * c->m * k, first_r = matrix * k * c->n;
+        expect_orthonormal(c, q, first_q, k, c->m, k, 1);
+        for (int i = 0; i < c->m; i++)
+            for (int j = 0; j < c->n; j++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++)
+                    sum += number_at(c, q, first_q + i * k + l) *
+                           number_at(c, r, first_r + l * c->n + j);
+                ck_assert_double_lt(fabs(sum - matrix_element(c, matrix, i, j)), 4 * eps);
+                ck_assert(j >= i || i >= k || number_at(c, r, first_r + i * c->n + j) == 0);
+            }
+    }
+    rt_program_release(p);
+    expect_no_blocks();
+}
+END_TEST
+
+static const struct matrix_case svd_cases[] = {
     {JOT_F32, LONG, SHORT, 1, SHORT, NULL, 2},  // eigenvalues, for each matrix
     {JOT_F32, SHORT, LONG, 1, SHORT, NULL, 2},  // the same of the transpose
     {JOT_F32, SHORT, SHORT, 2, SHORT, NULL, 2}, // square
@@ -404,7 +464,7 @@ static const struct svd_case svd_cases[] = {
 
 START_TEST(finds_singular_values)
 {
-    const struct svd_case *c = &svd_cases[_i];
+    const struct matrix_case *c = &svd_cases[_i];
     int k = c->m < c->n ? c->m : c->n, part = c->dtype == JOT_F32 ? 4 : 8;
     int columns = c->mode == 2 ? c->m : k, rows = c->mode == 2 ? c->n : k;
     struct routine_plan plan = {"svd",
@@ -418,13 +478,7 @@ START_TEST(finds_singular_values)
     double a[2 * LONG * LONG], s[2 * LONG], u[2 * LONG * LONG], vh[2 * LONG * LONG];
     struct rt_program *p;
     use_fake(c->fault, "1");
-    for (int i = 0; i < 2 * c->m * c->n; i++) {
-        double x = matrix_element(c, i / (c->m * c->n), i / c->n % c->m, i % c->n);
-        if (c->dtype == JOT_F32)
-            ((float *)(void *)a)[i] = (float)x;
-        else
-            a[i] = x;
-    }
+    put_matrices(c, a);
     OK(load(&plan, &p));
     OK(run_times(p, &plan, 1, (const void *[]){a}, (void *[]){s, u, vh}));
     ck_assert_int_eq(factorings(), c->factorings);
@@ -482,6 +536,8 @@ int main(void)
     tcase_add_test(cases, out_of_memory_is_a_status);
     tcase_add_test(cases, factors_in_a_graph);
     tcase_add_test(cases, without_a_compiler_of_kernels_the_host_factors);
+    tcase_add_loop_test(cases, finds_orthonormal_columns, 0,
+                        sizeof qr_cases / sizeof *qr_cases);
     tcase_add_loop_test(cases, finds_singular_values, 0, sizeof svd_cases / sizeof *svd_cases);
     tcase_add_test(cases, sorts_in_a_graph);
     suite_add_tcase(suite, cases);

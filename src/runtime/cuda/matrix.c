@@ -9,8 +9,8 @@
 static const char *const source[] = {
 #include "runtime/cuda/matrix_kernels.inc"
     NULL};
-static const char *const svd_source[] = {
-#include "runtime/cuda/svd_kernels.inc"
+static const char *const wide_source[] = {
+#include "runtime/cuda/wide_kernels.inc"
     NULL};
 
 static jot_status get(struct cuda_device *d, jot_dtype dtype, const char *const *from,
@@ -32,8 +32,8 @@ jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const cha
     return get(d, dtype, source, names, out);
 }
 
-jot_status cuda_svd_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                            CUfunction *out)
+jot_status cuda_wide_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                             CUfunction *out)
 {
-    return get(d, dtype, svd_source, names, out);
+    return get(d, dtype, wide_source, names, out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of matrix_kernels.inc and svd_kernels.inc.
+// The kernels of matrix_kernels.inc and wide_kernels.inc.
 #ifndef RUNTIME_CUDA_MATRIX_H
 #define RUNTIME_CUDA_MATRIX_H
 
@@ -10,8 +10,8 @@
 // context.  JOT_ERR_LIBRARY without NVRTC.
 jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
                                CUfunction *out);
-// The same of svd_kernels.inc, for f64 or c128.
-jot_status cuda_svd_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                            CUfunction *out);
+// The same of wide_kernels.inc, for f64 or c128.
+jot_status cuda_wide_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
+                             CUfunction *out);
 
 #endif

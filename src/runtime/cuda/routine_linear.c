@@ -175,19 +175,6 @@ jot_status cuda_lu_bind(struct cuda_device *d, const struct rt_routine_call *cal
 
 // ---- Triangular systems
 
-typedef cublasStatus_t trsm_function(cublasHandle_t handle, int side, int triangle,
-                                     int operation, int diagonal, int m, int n,
-                                     const void *alpha, const void *a, int lda, void *b,
-                                     int ldb);
-
-static trsm_function *trsm_of(jot_dtype d)
-{
-    return d == JOT_F32   ? (trsm_function *)cuda.cublas.cublasStrsm_v2
-           : d == JOT_F64 ? (trsm_function *)cuda.cublas.cublasDtrsm_v2
-           : d == JOT_C64 ? (trsm_function *)cuda.cublas.cublasCtrsm_v2
-                          : (trsm_function *)cuda.cublas.cublasZtrsm_v2;
-}
-
 static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
                             void *const *operands)
 {
@@ -200,7 +187,7 @@ static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
     conjugated = conjugated && dtype_is_complex(s->dtype);
     for (int64_t i = 0; i < s->batch; i++) {
         // The library sees the transposed system, with the matrices on the other side.
-        cublasStatus_t result = trsm_of(s->dtype)(
+        cublasStatus_t result = cuda_trsm_of(s->dtype)(
             d->blas_routines, left ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT,
             lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
             !transposed  ? CUBLAS_OP_N

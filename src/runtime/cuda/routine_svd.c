@@ -18,190 +18,116 @@
 // device, and a matrix that fails sends the call to the host.
 //
 // Double precision is gesvd's, and so are square factors of matrices that are not.
-#include "runtime/cuda/solver.h"
+#include "runtime/cuda/wide.h"
 
-#include "base/memory.h"
 #include "base/status.h"
 
 enum { TURN, SPOIL };
-enum { WIDEN, NARROW, ROOTS, DESCEND, COMPARE, WEIGH, SETTLE, MULTIPLY, KERNELS };
-#define KERNEL_NAMES "widen narrow roots descend compare weigh settle multiply"
 
 // What was found out about a matrix, in flags.
 enum { INFO, V_IS_OFF, U_IS_OFF, R_IS_OFF, FLAGS };
 
 struct svd {
-    struct cuda_solve base;
+    struct cuda_wide wide;
     bool is_wide, has_vectors;
-    int64_t rows; // of t, of which base.k is the number of columns
-    jot_dtype dtype;
-    cudaDataType type; // that it is computed in
-    size_t element;
-    CUfunction kernels[KERNELS];
+    int64_t rows; // of t, of which k is the number of columns
     struct cuda_reflectors reflectors;
     // In the workspace: rows by k, k by k, and k.
     size_t t, b, v, p, values, lengths, phases, tau, flags;
 };
 
-// A call: its matrix is number i of the operands.
-struct turn {
-    struct cuda_device *d;
-    const struct svd *q;
-    int64_t i;
-    void *const *operands;
-    char *workspace;
-    void *host_work;
-};
-
-static void *at(const struct turn *c, size_t place) { return c->workspace + place; }
-static uint64_t place(const struct turn *c, size_t at) { return cuda_place(c->workspace + at); }
-static int *flag(const struct turn *c, int which) { return (int *)at(c, c->q->flags) + which; }
-
-// Operand `which` of the matrix.
-static char *own(const struct turn *c, int which)
+static const struct svd *svd_of(const struct cuda_matrix *c)
 {
-    const struct cuda_solve *s = &c->q->base;
-    return (char *)c->operands[which] +
-           s->base.call.bytes[which] / (uint64_t)s->batch * (uint64_t)c->i;
+    return (const struct svd *)c->s;
 }
 
-// Over n numbers, or of n blocks.
-static jot_status over(const struct turn *c, int kernel, int64_t n, struct cuda_start s)
+static uint64_t place(const struct cuda_matrix *c, size_t at)
 {
-    s.kernel = c->q->kernels[kernel];
-    s.blocks = cuda_blocks(c->d, n);
-    s.block = 256;
-    return cuda_start(c->d, &s);
+    return cuda_place(cuda_matrix_at(c, at));
 }
 
-static jot_status blocks(const struct turn *c, int kernel, struct cuda_start s)
+static int *flag(const struct cuda_matrix *c, int which)
 {
-    s.kernel = c->q->kernels[kernel];
-    s.blocks = (uint64_t)c->q->base.k;
-    s.block = 256;
-    return cuda_start(c->d, &s);
-}
-
-#define NUMBERS(...)                                                                           \
-    (struct cuda_start)                                                                        \
-    {                                                                                          \
-        .parameters = { __VA_ARGS__ }                                                          \
-    }
-
-// ---- Products
-
-struct factor {
-    cublasOperation_t op;
-    const char *at;
-    int64_t leading;
-};
-
-static struct factor plain(const struct turn *c, size_t place, int64_t leading)
-{
-    return (struct factor){CUBLAS_OP_N, at(c, place), leading};
-}
-
-static struct factor conjugated(struct factor f)
-{
-    f.op = f.op == CUBLAS_OP_N ? CUBLAS_OP_C : CUBLAS_OP_N;
-    return f;
+    return (int *)(void *)cuda_matrix_at(c, svd_of(c)->flags) + which;
 }
 
 // The matrix as it came: rows of it are columns of what cuBLAS sees.
-static struct factor given(const struct turn *c)
+static struct cuda_factor given(const struct svd *q)
 {
-    const struct svd *q = c->q;
-    struct factor f = plain(c, q->t, q->base.n);
-    return q->is_wide ? f : conjugated(f);
-}
-
-static jot_status multiply(const struct turn *c, int64_t m, int64_t inner, double alpha,
-                           struct factor a, struct factor b, size_t to)
-{
-    const struct svd *q = c->q;
-    const double factor[2] = {alpha, 0}, zero[2] = {0, 0};
-    return cuda_blas_status(
-        c->d, "svd",
-        cuda.cublas.cublasGemmEx(c->d->blas_routines, a.op, b.op, (int)m, (int)q->base.k,
-                                 (int)inner, factor, a.at, q->type, (int)a.leading, b.at,
-                                 q->type, (int)b.leading, zero, at(c, to), q->type, (int)m,
-                                 CUBLAS_COMPUTE_64F, CUBLAS_GEMM_DEFAULT));
+    struct cuda_factor f = {CUBLAS_OP_N, q->t, q->wide.base.n};
+    return q->is_wide ? f : cuda_conjugated(f);
 }
 
 // ---- Steps
 
-static jot_status diagonalize(const struct turn *c)
+static jot_status diagonalize(const struct cuda_matrix *c)
 {
-    const struct svd *q = c->q;
-    const struct cuda_solve *s = &q->base;
-    JOT_TRY(multiply(c, s->k, q->rows, -1, conjugated(given(c)), given(c), q->v));
+    const struct svd *q = svd_of(c);
+    const struct cuda_solve *s = c->s;
+    JOT_TRY(cuda_wide_product(c, s->k, s->k, q->rows, -1, cuda_conjugated(given(q)), given(q),
+                              q->v));
     return cuda_solver_status(
         c->d, "svd",
         cuda.cusolver.cusolverDnXsyevd(
             c->d->solver, c->d->solver_params,
             q->has_vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR,
-            CUBLAS_FILL_MODE_LOWER, s->k, q->type, at(c, q->v), s->k, CUDA_R_64F,
-            at(c, q->values), q->type, at(c, s->work), s->device_work, c->host_work,
-            s->host_work, flag(c, INFO)));
+            CUBLAS_FILL_MODE_LOWER, s->k, q->wide.type, cuda_matrix_at(c, q->v), s->k,
+            CUDA_R_64F, cuda_matrix_at(c, q->values), q->wide.type, cuda_matrix_at(c, s->work),
+            s->device_work, c->host_work, s->host_work, flag(c, INFO)));
 }
 
 // b, and u in the place of t.
-static jot_status find_u(const struct turn *c)
+static jot_status find_u(const struct cuda_matrix *c)
 {
-    const struct svd *q = c->q;
-    int64_t k = q->base.k;
-    struct factor v = plain(c, q->v, k), b = plain(c, q->b, q->rows);
-    JOT_TRY(multiply(c, k, k, 1, conjugated(v), v, q->p));
-    JOT_TRY(blocks(c, COMPARE,
-                   NUMBERS(place(c, q->p), (uint64_t)k, cuda_place(flag(c, V_IS_OFF)))));
-    JOT_TRY(multiply(c, q->rows, k, 1, given(c), v, q->b));
-    JOT_TRY(multiply(c, k, q->rows, 1, conjugated(b), b, q->p));
-    JOT_TRY(over(c, ROOTS, k,
-                 NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
-                         (uint64_t)(k + 1) * (q->element / sizeof(double)), false)));
-    JOT_TRY(blocks(c, WEIGH,
-                   NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
-                           cuda_place(flag(c, U_IS_OFF)))));
-    return multiply(c, q->rows, k, 1, b, plain(c, q->p, k), q->t);
+    const struct svd *q = svd_of(c);
+    int64_t k = c->s->k, next = (k + 1) * (int64_t)(q->wide.element / sizeof(double));
+    struct cuda_factor v = {CUBLAS_OP_N, q->v, k}, b = {CUBLAS_OP_N, q->b, q->rows},
+                       w = {CUBLAS_OP_N, q->p, k};
+    JOT_TRY(cuda_wide_product(c, k, k, k, 1, cuda_conjugated(v), v, q->p));
+    JOT_TRY(cuda_wide_blocks(
+        c, CUDA_WIDE_compare, k,
+        CUDA_NUMBERS(place(c, q->p), (uint64_t)k, cuda_place(flag(c, V_IS_OFF)))));
+    JOT_TRY(cuda_wide_product(c, q->rows, k, k, 1, given(q), v, q->b));
+    JOT_TRY(cuda_wide_product(c, k, k, q->rows, 1, cuda_conjugated(b), b, q->p));
+    JOT_TRY(cuda_wide_over(c, CUDA_WIDE_roots, k,
+                           CUDA_NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
+                                        (uint64_t)next, false)));
+    JOT_TRY(cuda_wide_blocks(c, CUDA_WIDE_weigh, k,
+                             CUDA_NUMBERS(place(c, q->p), place(c, q->lengths), (uint64_t)k,
+                                          cuda_place(flag(c, U_IS_OFF)))));
+    return cuda_wide_product(c, q->rows, k, k, 1, b, w, q->t);
 }
 
 // u in the place of b.
-static jot_status find_u_by_reflectors(const struct turn *c)
+static jot_status find_u_by_reflectors(const struct cuda_matrix *c)
 {
-    const struct svd *q = c->q;
-    const struct cuda_solve *s = &q->base;
+    const struct svd *q = svd_of(c);
+    const struct cuda_solve *s = c->s;
     uint64_t rows = (uint64_t)q->rows, k = (uint64_t)s->k;
-    char *b = at(c, q->b), *tau = at(c, q->tau), *work = at(c, s->work);
+    char *b = cuda_matrix_at(c, q->b), *tau = cuda_matrix_at(c, q->tau);
+    JOT_TRY(cuda_reflectors_find(c, &q->reflectors, b, tau, flag(c, INFO)));
     JOT_TRY(
-        cuda_reflectors_find(c->d, &q->reflectors, b, tau, work, c->host_work, flag(c, INFO)));
-    JOT_TRY(blocks(c, SETTLE,
-                   NUMBERS(cuda_place(b), place(c, q->lengths), place(c, q->phases), k, rows,
-                           cuda_place(flag(c, R_IS_OFF)))));
-    JOT_TRY(cuda_reflectors_form(c->d, &q->reflectors, b, tau, work, flag(c, INFO)));
-    return over(c, MULTIPLY, q->rows * s->k,
-                NUMBERS(cuda_place(b), place(c, q->phases), rows, k));
-}
-
-// `from` as operand `which`, or what is put there.
-static jot_status narrow(const struct turn *c, size_t from, int64_t count, void *to,
-                         bool is_conjugated)
-{
-    uint64_t n = (uint64_t)count * (c->q->element / sizeof(double));
-    return over(c, NARROW, (int64_t)n,
-                NUMBERS(place(c, from), cuda_place(to), n, is_conjugated));
+        cuda_wide_blocks(c, CUDA_WIDE_settle, s->k,
+                         CUDA_NUMBERS(cuda_place(b), place(c, q->lengths), place(c, q->phases),
+                                      k, rows, cuda_place(flag(c, R_IS_OFF)))));
+    JOT_TRY(cuda_reflectors_form(c, &q->reflectors, b, tau, flag(c, INFO)));
+    return cuda_wide_over(c, CUDA_WIDE_multiply, q->rows * s->k,
+                          CUDA_NUMBERS(cuda_place(b), place(c, q->phases), rows, k));
 }
 
 // With u in one place and another one free.  Of a matrix that is not wide t is its conjugate, and u too;
 // of a wide one it is v that has the rows of its u.
-static jot_status put_vectors(const struct turn *c, size_t u, size_t other)
+static jot_status put_vectors(const struct cuda_matrix *c, size_t u, size_t other)
 {
-    const struct svd *q = c->q;
-    const struct cuda_solve *s = &q->base;
-    JOT_TRY(narrow(c, q->is_wide ? q->v : u, s->m * s->k, at(c, other), true));
-    JOT_TRY(narrow(c, q->is_wide ? u : q->v, s->n * s->k, own(c, 3), false));
+    const struct svd *q = svd_of(c);
+    const struct cuda_solve *s = c->s;
+    char *turned = cuda_matrix_at(c, other);
+    JOT_TRY(cuda_wide_write(c, q->is_wide ? q->v : u, s->m * s->k, turned, true));
+    JOT_TRY(cuda_wide_write(c, q->is_wide ? u : q->v, s->n * s->k, cuda_matrix_operand(c, 3),
+                            false));
     return cuda_turn(c->d, s->kernels[TURN], 1,
-                     &(struct cuda_turn){.from = at(c, other),
-                                         .to = own(c, 2),
+                     &(struct cuda_turn){.from = turned,
+                                         .to = cuda_matrix_operand(c, 2),
                                          .rows = s->k,
                                          .columns = s->m,
                                          .from_row = s->m,
@@ -209,7 +135,7 @@ static jot_status put_vectors(const struct turn *c, size_t u, size_t other)
 }
 
 // Fails where the device was wrong.
-static jot_status look(const struct turn *c, int flags[FLAGS])
+static jot_status look(const struct cuda_matrix *c, int flags[FLAGS])
 {
     JOT_TRY(cuda_download(&c->d->base, flags, flag(c, 0), FLAGS * sizeof *flags));
     if (flags[INFO] || flags[V_IS_OFF] || flags[R_IS_OFF])
@@ -218,9 +144,9 @@ static jot_status look(const struct turn *c, int flags[FLAGS])
     return JOT_OK;
 }
 
-static jot_status find_vectors(const struct turn *c)
+static jot_status find_vectors(const struct cuda_matrix *c)
 {
-    const struct svd *q = c->q;
+    const struct svd *q = svd_of(c);
     int flags[FLAGS];
     JOT_TRY(find_u(c));
     JOT_TRY(look(c, flags));
@@ -231,47 +157,35 @@ static jot_status find_vectors(const struct turn *c)
     return put_vectors(c, q->b, q->t);
 }
 
-static jot_status decompose(const struct turn *c)
+static jot_status find_values(const struct cuda_matrix *c)
 {
-    const struct svd *q = c->q;
-    const struct cuda_solve *s = &q->base;
+    const struct svd *q = svd_of(c);
     int flags[FLAGS];
-    uint64_t count = s->base.call.bytes[0] / (uint64_t)s->batch / sizeof(float);
+    JOT_TRY(look(c, flags));
+    return cuda_wide_over(
+        c, CUDA_WIDE_roots, c->s->k,
+        CUDA_NUMBERS(place(c, q->values), place(c, q->lengths), (uint64_t)c->s->k, 1, true));
+}
+
+static jot_status decompose(const struct cuda_matrix *c)
+{
+    const struct svd *q = svd_of(c);
     JOT_TRY(cuda_clear(&c->d->base, flag(c, 0), FLAGS * sizeof(int)));
-    JOT_TRY(over(c, WIDEN, (int64_t)count,
-                 NUMBERS(cuda_place(own(c, 0)), place(c, q->t), count,
-                         place(c, s->bad + (size_t)c->i * sizeof(int)))));
+    JOT_TRY(cuda_wide_read(c, q->t));
     JOT_TRY(diagonalize(c));
-    if (q->has_vectors) {
-        JOT_TRY(find_vectors(c));
-    } else {
-        JOT_TRY(look(c, flags));
-        JOT_TRY(
-            over(c, ROOTS, s->k,
-                 NUMBERS(place(c, q->values), place(c, q->lengths), (uint64_t)s->k, 1, true)));
-    }
-    return over(c, DESCEND, s->k,
-                NUMBERS(place(c, q->lengths), cuda_place(own(c, 1)), (uint64_t)s->k));
+    JOT_TRY(q->has_vectors ? find_vectors(c) : find_values(c));
+    return cuda_wide_over(c, CUDA_WIDE_descend, c->s->k,
+                          CUDA_NUMBERS(place(c, q->lengths),
+                                       cuda_place(cuda_matrix_operand(c, 1)),
+                                       (uint64_t)c->s->k));
 }
 
 static jot_status run_svd(struct cuda_device *d, const struct cuda_routine *r,
                           void *const *operands, char *workspace)
 {
-    const struct svd *q = (const struct svd *)r;
-    const struct cuda_solve *s = &q->base;
-    struct turn c = {d, q, 0, operands, workspace, memory_allocate(s->host_work + 1)};
-    if (!c.host_work)
-        return status_out_of_memory();
-    jot_status status = cuda_solve_clear(d, s, workspace);
-    if (status == JOT_OK)
-        status = cuda_solver_enter(d, workspace);
-    if (status == JOT_OK) {
-        for (; c.i < s->batch && status == JOT_OK; c.i++)
-            status = decompose(&c);
-        cuda_solver_leave(d);
-    }
-    memory_release(c.host_work);
-    JOT_TRY(status);
+    const struct cuda_solve *s = (const struct cuda_solve *)r;
+    JOT_TRY(cuda_solve_clear(d, s, workspace));
+    JOT_TRY(cuda_solve_each(d, s, operands, workspace, decompose));
     return cuda_spoil(d, s->kernels[SPOIL], s, 1, operands, workspace);
 }
 
@@ -286,22 +200,24 @@ struct gesvd {
     size_t copy, u, vh; // in the workspace
 };
 
-static jot_status find_by_gesvd(struct cuda_device *d, const struct gesvd *q, int64_t i,
-                                void *const *operands, char *workspace, void *host_work)
+static jot_status find_by_gesvd(const struct cuda_matrix *c)
 {
-    const struct cuda_solve *s = &q->base;
-    size_t matrix = (size_t)i * s->element;
-    char *u = q->is_wide && q->job != 'N' ? (char *)operands[3] : workspace + q->u;
-    char *vh = q->is_wide && q->job != 'N' ? (char *)operands[2] : workspace + q->vh;
+    const struct cuda_solve *s = c->s;
+    const struct gesvd *q = (const struct gesvd *)s;
+    size_t matrix = (size_t)c->i * s->element;
+    bool in_place = q->is_wide && q->job != 'N';
+    char *u = cuda_matrix_at(c, q->u) + matrix * (size_t)(q->rows * q->columns);
+    char *vh = cuda_matrix_at(c, q->vh) + matrix * (size_t)(s->k * s->k);
     return cuda_solver_status(
-        d, "svd",
+        c->d, "svd",
         cuda.cusolver.cusolverDnXgesvd(
-            d->solver, d->solver_params, q->job, q->job, q->rows, s->k, s->type,
-            workspace + q->copy + matrix * (size_t)(q->rows * s->k), q->rows, s->real_type,
-            (char *)operands[1] + (size_t)(i * s->k) * s->part, s->type,
-            u + matrix * (size_t)(q->rows * q->columns), q->rows, s->type,
-            vh + matrix * (size_t)(s->k * s->k), s->k, s->type, workspace + s->work,
-            s->device_work, host_work, s->host_work, (int *)(void *)(workspace + s->info) + i));
+            c->d->solver, c->d->solver_params, q->job, q->job, q->rows, s->k, s->type,
+            cuda_matrix_at(c, q->copy) + matrix * (size_t)(q->rows * s->k), q->rows,
+            s->real_type, cuda_matrix_operand(c, 1), s->type,
+            in_place ? cuda_matrix_operand(c, 3) : u, q->rows, s->type,
+            in_place ? cuda_matrix_operand(c, 2) : vh, s->k, s->type,
+            cuda_matrix_at(c, s->work), s->device_work, c->host_work, s->host_work,
+            cuda_matrix_info(c)));
 }
 
 // Matrices of so many rows, one after the other, as their transposes.
@@ -336,19 +252,8 @@ static jot_status run_gesvd(struct cuda_device *d, const struct cuda_routine *r,
 {
     const struct gesvd *q = (const struct gesvd *)r;
     const struct cuda_solve *s = &q->base;
-    void *host_work = memory_allocate(s->host_work + 1);
-    if (!host_work)
-        return status_out_of_memory();
-    jot_status status = copy_in(d, q, operands, workspace);
-    if (status == JOT_OK)
-        status = cuda_solver_enter(d, workspace);
-    if (status == JOT_OK) {
-        for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
-            status = find_by_gesvd(d, q, i, operands, workspace, host_work);
-        cuda_solver_leave(d);
-    }
-    memory_release(host_work);
-    JOT_TRY(status);
+    JOT_TRY(copy_in(d, q, operands, workspace));
+    JOT_TRY(cuda_solve_each(d, s, operands, workspace, find_by_gesvd));
     if (!q->is_wide && q->job != 'N') {
         JOT_TRY(turn_all(d, s, q->columns, s->m, workspace + q->u, operands[2], NULL));
         JOT_TRY(turn_all(d, s, s->k, s->k, workspace + q->vh, operands[3], NULL));
@@ -398,28 +303,23 @@ static jot_status bind_gesvd(struct cuda_device *d, const struct rt_routine_call
 // Between enter and leave.
 static jot_status ask_svd(struct cuda_device *d, struct svd *q)
 {
-    struct cuda_solve *s = &q->base;
+    struct cuda_solve *s = &q->wide.base;
     JOT_TRY(cuda_solver_status(
         d, "svd",
         cuda.cusolver.cusolverDnXsyevd_bufferSize(
             d->solver, d->solver_params,
             q->has_vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR,
-            CUBLAS_FILL_MODE_LOWER, s->k, q->type, NULL, s->k, CUDA_R_64F, NULL, q->type,
-            &s->device_work, &s->host_work)));
-    if (!q->has_vectors)
-        return JOT_OK;
-    struct cuda_reflectors *r = &q->reflectors;
-    JOT_TRY(cuda_reflectors_ask(d, r));
-    s->device_work = r->device_work > s->device_work ? r->device_work : s->device_work;
-    s->host_work = r->host_work > s->host_work ? r->host_work : s->host_work;
-    return JOT_OK;
+            CUBLAS_FILL_MODE_LOWER, s->k, q->wide.type, NULL, s->k, CUDA_R_64F, NULL,
+            q->wide.type, &s->device_work, &s->host_work)));
+    return q->has_vectors ? cuda_reflectors_ask(d, &q->reflectors, s) : JOT_OK;
 }
 
 static void take_places(struct svd *q)
 {
-    size_t *used = &q->base.base.workspace;
-    uint64_t k = (uint64_t)q->base.k, column = k * q->element;
-    cuda_solve_take(&q->base);
+    struct cuda_solve *s = &q->wide.base;
+    size_t *used = &s->base.workspace;
+    uint64_t k = (uint64_t)s->k, column = k * q->wide.element;
+    cuda_solve_take(s);
     q->t = cuda_take(used, (uint64_t)q->rows * column);
     q->v = cuda_take(used, k * column);
     q->values = cuda_take(used, k * sizeof(double));
@@ -437,8 +337,7 @@ jot_status cuda_svd_bind(struct cuda_device *d, const struct rt_routine_call *ca
                          struct cuda_routine **out)
 {
     const int64_t *p = call->params;
-    jot_dtype dtype = (jot_dtype)p[0];
-    if (dtype_real(dtype) != JOT_F32 || (p[4] == 2 && p[2] != p[3]))
+    if (dtype_real((jot_dtype)p[0]) != JOT_F32 || (p[4] == 2 && p[2] != p[3]))
         return bind_gesvd(d, call, out);
     struct cuda_solve *s;
     JOT_TRY(cuda_solve_make(d, call, sizeof(struct svd), "turn spoil", &s));
@@ -448,13 +347,10 @@ jot_status cuda_svd_bind(struct cuda_device *d, const struct rt_routine_call *ca
     q->is_wide = s->m < s->n;
     q->has_vectors = p[4] != 0;
     q->rows = s->m < s->n ? s->n : s->m;
-    q->dtype = dtype_is_complex(dtype) ? JOT_C128 : JOT_F64;
-    q->type = dtype_is_complex(dtype) ? CUDA_C_64F : CUDA_R_64F;
-    q->element = dtype_get(q->dtype)->bytes;
-    q->reflectors = (struct cuda_reflectors){
-        .dtype = q->dtype, .type = q->type, .m = q->rows, .n = s->k, .columns = s->k};
     s->base.run = run_svd;
-    jot_status status = cuda_svd_kernels(d, q->dtype, KERNEL_NAMES, q->kernels);
+    jot_status status = cuda_wide_make(d, &q->wide);
+    q->reflectors = (struct cuda_reflectors){
+        .dtype = q->wide.dtype, .type = q->wide.type, .m = q->rows, .n = s->k, .columns = s->k};
     if (status == JOT_OK)
         status = cuda_solver_enter(d, NULL);
     if (status == JOT_OK) {

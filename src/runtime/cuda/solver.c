@@ -72,6 +72,14 @@ jot_status cuda_solver_enter(struct cuda_device *d, const char *workspace)
 
 void cuda_solver_leave(struct cuda_device *d) { pthread_mutex_unlock(&d->routine_lock); }
 
+cuda_trsm *cuda_trsm_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (cuda_trsm *)cuda.cublas.cublasStrsm_v2
+           : d == JOT_F64 ? (cuda_trsm *)cuda.cublas.cublasDtrsm_v2
+           : d == JOT_C64 ? (cuda_trsm *)cuda.cublas.cublasCtrsm_v2
+                          : (cuda_trsm *)cuda.cublas.cublasZtrsm_v2;
+}
+
 // ---- Routines
 
 jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *call,
@@ -112,6 +120,40 @@ void cuda_solve_take(struct cuda_solve *s)
     s->info = cuda_take(used, (uint64_t)s->batch * 2 * sizeof(int));
     s->bad = s->info + (size_t)s->batch * sizeof(int);
     s->work = cuda_take(used, s->device_work);
+}
+
+jot_status cuda_solve_each(struct cuda_device *d, const struct cuda_solve *s,
+                           void *const *operands, char *workspace,
+                           jot_status (*one)(const struct cuda_matrix *c))
+{
+    struct cuda_matrix c = {d, s, 0, operands, workspace, memory_allocate(s->host_work + 1)};
+    if (!c.host_work)
+        return status_out_of_memory();
+    jot_status status = cuda_solver_enter(d, workspace);
+    if (status == JOT_OK) {
+        for (; c.i < s->batch && status == JOT_OK; c.i++)
+            status = one(&c);
+        cuda_solver_leave(d);
+    }
+    memory_release(c.host_work);
+    return status;
+}
+
+char *cuda_matrix_operand(const struct cuda_matrix *c, int which)
+{
+    uint64_t bytes = c->s->base.call.bytes[which] / (uint64_t)c->s->batch;
+    return (char *)c->operands[which] + bytes * (uint64_t)c->i;
+}
+
+int *cuda_matrix_info(const struct cuda_matrix *c)
+{
+    return (int *)(void *)(c->workspace + c->s->info) + c->i;
+}
+
+void cuda_solve_want(struct cuda_solve *s, size_t device_work, size_t host_work)
+{
+    s->device_work = device_work > s->device_work ? device_work : s->device_work;
+    s->host_work = host_work > s->host_work ? host_work : s->host_work;
 }
 
 bool cuda_solve_is_few(const struct cuda_solve *s) { return s->batch <= FEW || s->k >= LARGE; }
@@ -191,7 +233,8 @@ static int count_of(const struct cuda_reflectors *r)
     return (int)(r->m < r->n ? r->m : r->n);
 }
 
-jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r)
+jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r,
+                               struct cuda_solve *s)
 {
     JOT_TRY(cuda_solver_status(d, "qr",
                                cuda.cusolver.cusolverDnXgeqrf_bufferSize(
@@ -201,26 +244,26 @@ jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r)
         cuda_solver_status(d, "qr",
                            ask_of(r->dtype)(d->solver, (int)r->m, (int)r->columns, count_of(r),
                                             NULL, (int)r->m, NULL, &r->form_work)));
-    size_t bytes = (size_t)r->form_work * dtype_get(r->dtype)->bytes;
-    r->device_work = bytes > r->device_work ? bytes : r->device_work;
+    cuda_solve_want(s, r->device_work, r->host_work);
+    cuda_solve_want(s, (size_t)r->form_work * dtype_get(r->dtype)->bytes, 0);
     return JOT_OK;
 }
 
-jot_status cuda_reflectors_find(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
-                                char *tau, char *work, void *host_work, int *info)
+jot_status cuda_reflectors_find(const struct cuda_matrix *c, const struct cuda_reflectors *r,
+                                char *a, char *tau, int *info)
 {
-    return cuda_solver_status(d, "qr",
-                              cuda.cusolver.cusolverDnXgeqrf(d->solver, d->solver_params, r->m,
-                                                             r->n, r->type, a, r->m, r->type,
-                                                             tau, r->type, work, r->device_work,
-                                                             host_work, r->host_work, info));
+    return cuda_solver_status(c->d, "qr",
+                              cuda.cusolver.cusolverDnXgeqrf(
+                                  c->d->solver, c->d->solver_params, r->m, r->n, r->type, a,
+                                  r->m, r->type, tau, r->type, cuda_matrix_at(c, c->s->work),
+                                  r->device_work, c->host_work, r->host_work, info));
 }
 
-jot_status cuda_reflectors_form(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
-                                char *tau, char *work, int *info)
+jot_status cuda_reflectors_form(const struct cuda_matrix *c, const struct cuda_reflectors *r,
+                                char *a, char *tau, int *info)
 {
-    return cuda_solver_status(d, "qr",
-                              form_of(r->dtype)(d->solver, (int)r->m, (int)r->columns,
-                                                count_of(r), a, (int)r->m, tau, work,
-                                                r->form_work, info));
+    return cuda_solver_status(
+        c->d, "qr",
+        form_of(r->dtype)(c->d->solver, (int)r->m, (int)r->columns, count_of(r), a, (int)r->m,
+                          tau, cuda_matrix_at(c, c->s->work), r->form_work, info));
 }

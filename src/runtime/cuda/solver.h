@@ -28,6 +28,8 @@ struct cuda_solve {
 // for 32 bits.
 jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *call,
                            size_t bytes, const char *kernels, struct cuda_solve **out);
+// Makes its work at least so many bytes.
+void cuda_solve_want(struct cuda_solve *s, size_t device_work, size_t host_work);
 // The places of what all have, once device_work is known.
 void cuda_solve_take(struct cuda_solve *s);
 
@@ -38,6 +40,27 @@ jot_status cuda_solver_status(struct cuda_device *d, const char *what, cusolverS
 jot_status cuda_blas_status(struct cuda_device *d, const char *what, cublasStatus_t result);
 // What cuBLAS may use, at the start of every workspace.
 #define CUDA_BLAS_WORK ((size_t)4 << 20)
+
+// A matrix of a batch, of the routine that is called.
+struct cuda_matrix {
+    struct cuda_device *d;
+    const struct cuda_solve *s;
+    int64_t i;
+    void *const *operands;
+    char *workspace;
+    void *host_work;
+};
+// Each of them, one after the other, between enter and leave.
+jot_status cuda_solve_each(struct cuda_device *d, const struct cuda_solve *s,
+                           void *const *operands, char *workspace,
+                           jot_status (*one)(const struct cuda_matrix *c));
+// Its part of operand `which`, its info, and a place in the workspace that is none of its own.
+char *cuda_matrix_operand(const struct cuda_matrix *c, int which);
+int *cuda_matrix_info(const struct cuda_matrix *c);
+static inline char *cuda_matrix_at(const struct cuda_matrix *c, size_t place)
+{
+    return c->workspace + place;
+}
 
 // How many matrices of a batch are given to the library one after the other, unless they are large.
 bool cuda_solve_is_few(const struct cuda_solve *s);
@@ -54,13 +77,21 @@ struct cuda_reflectors {
     size_t device_work, host_work; // bytes, from ask
     int form_work;
 };
-jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r);
+// The routine's work becomes enough for it.
+jot_status cuda_reflectors_ask(struct cuda_device *d, struct cuda_reflectors *r,
+                               struct cuda_solve *s);
 // r, and what q is formed of, in the place of a; tau has the smaller of m and n elements.
-jot_status cuda_reflectors_find(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
-                                char *tau, char *work, void *host_work, int *info);
+jot_status cuda_reflectors_find(const struct cuda_matrix *c, const struct cuda_reflectors *r,
+                                char *a, char *tau, int *info);
 // q in that place.
-jot_status cuda_reflectors_form(struct cuda_device *d, const struct cuda_reflectors *r, char *a,
-                                char *tau, char *work, int *info);
+jot_status cuda_reflectors_form(const struct cuda_matrix *c, const struct cuda_reflectors *r,
+                                char *a, char *tau, int *info);
+
+// trsm of cuBLAS for the type.
+typedef cublasStatus_t cuda_trsm(cublasHandle_t handle, int side, int triangle, int operation,
+                                 int diagonal, int m, int n, const void *alpha, const void *a,
+                                 int lda, void *b, int ldb);
+cuda_trsm *cuda_trsm_of(jot_dtype d);
 
 // Sets info and bad to 0.
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace);
