@@ -118,7 +118,7 @@ SORT_WORDS(NUMBER)
     {"scale" #suffix, 3, run_scale##suffix}, {"turn" #suffix, 10, run_turn##suffix},           \
         {"symmetrize" #suffix, 3, run_symmetrize##suffix},                                     \
         {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix},                             \
-        {"cholesky_end" #suffix, 4, run_cholesky_end##suffix},                                 \
+        {"cholesky_end" #suffix, 3, run_cholesky_end##suffix},                                 \
         {"order_rows" #suffix, 5, run_order_rows##suffix},                                     \
         {"spoil" #suffix, 5, run_spoil##suffix},
 #define WIDE(suffix)                                                                           \

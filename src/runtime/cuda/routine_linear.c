@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routines cholesky, lu and triangular_solve, by cuSOLVER and cuBLAS.
 //
-// A row-major lower triangle is the upper one of the transposed matrix, which is what the libraries see:
-// cholesky and the solver work in place.  lu exchanges rows, so it is given a transposed copy.
+// What lies row by row is to the libraries the transposed matrix, which the solver of triangular systems
+// makes the best of.  cholesky (whose lower triangle cuSOLVER finds almost three times as fast as the
+// upper one) and lu turn theirs before and after.
 #include "runtime/cuda/solver.h"
 
 #include "base/memory.h"
@@ -34,7 +35,7 @@ static jot_status factor(struct cuda_device *d, const struct cuda_solve *s, char
         status = cuda_solver_status(
             d, "cholesky",
             cuda.cusolver.cusolverDnXpotrf(
-                d->solver, d->solver_params, CUBLAS_FILL_MODE_UPPER, s->n, s->type,
+                d->solver, d->solver_params, CUBLAS_FILL_MODE_LOWER, s->n, s->type,
                 l + (size_t)(i * s->n * s->n) * s->element, s->n, s->type, workspace + s->work,
                 s->device_work, NULL, 0, (int *)(void *)(workspace + s->info) + i));
     cuda_solver_leave(d);
@@ -56,10 +57,9 @@ static jot_status run_cholesky(struct cuda_device *d, const struct cuda_routine 
     JOT_TRY(cuda_start(
         d, &(struct cuda_start){
                s->kernels[JUDGE], cuda_blocks(d, s->batch), 256, {l, info, n, batch}}));
-    return cuda_start(d, &(struct cuda_start){s->kernels[CHOLESKY_END],
-                                              cuda_blocks(d, s->n * s->n * s->batch),
-                                              256,
-                                              {l, info, n, batch}});
+    return cuda_start(
+        d, &(struct cuda_start){
+               s->kernels[CHOLESKY_END], across * across * batch, 256, {l, info, n}});
 }
 
 static jot_status ask_cholesky(struct cuda_device *d, struct cuda_solve *s)
@@ -68,7 +68,7 @@ static jot_status ask_cholesky(struct cuda_device *d, struct cuda_solve *s)
     jot_status status =
         cuda_solver_status(d, "cholesky",
                            cuda.cusolver.cusolverDnXpotrf_bufferSize(
-                               d->solver, d->solver_params, CUBLAS_FILL_MODE_UPPER, s->n,
+                               d->solver, d->solver_params, CUBLAS_FILL_MODE_LOWER, s->n,
                                s->type, NULL, s->n, s->type, &s->device_work, &s->host_work));
     cuda_solver_leave(d);
     return status;
