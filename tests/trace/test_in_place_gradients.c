@@ -215,9 +215,40 @@ START_TEST(test_no_pass_over_the_array)
 }
 END_TEST
 
+static jot_value heat_on_a_ring(jot_value u)
+{
+    JOT_FOR (i, TRIPS, u) {
+        jot_value around = jot_add(jot_roll(u, 1, 0), jot_roll(u, -1, 0));
+        u = jot_add(u, jot_mul(0.1, jot_sub(around, jot_mul(2, u))));
+    }
+    return jot_sum(jot_square(u));
+}
+
+// Where the cotangents of neighbours go is read for them all: no update, but one kernel a trip.
+START_TEST(test_neighbours_are_one_kernel)
+{
+    jot_array *x = jot_array_full(JOT_F32, 0.5, N), *y;
+    jot_executable *e = jot_jit(jot_grad(jot_fn(heat_on_a_ring)));
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    const char *schedule = jot_executable_text(e, "schedule");
+    ck_assert_msg(schedule != NULL, "%s", jot_error_message());
+    int loops = 0;
+    for (const char *t = schedule; (t = strstr(t, "\n  step loop ")); loops++) {
+        const char *kernel = strstr(t, "\n  step kernel ");
+        t = strstr(t, "\n  step end ");
+        ck_assert(kernel && kernel < t);
+        ck_assert_ptr_eq(strstr(kernel + 1, "\n  step "), t);
+    }
+    ck_assert_int_eq(loops, 2);
+    jot_executable_release(e);
+    jot_array_release(x), jot_array_release(y);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_no_pass_over_the_array, 0, sizeof programs / sizeof *programs);
+    tcase_add_test(t, test_neighbours_are_one_kernel);
 }
 
 int main(void) { return run_suite("gradients in place", add_tests); }

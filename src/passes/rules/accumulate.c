@@ -6,7 +6,8 @@
 //
 // which in a loop over x is done where x is, and takes as long as u is large.  The same of a slice
 // at a known place, whose cotangent is pad(u, 0), but only over a sum that has memory of its own: a
-// parameter or what a loop or a branch gives.  Sums of pads are one kernel otherwise.
+// parameter or what a loop or a branch gives, and of which u is not made: it would be read whole
+// before.  Sums of pads are one kernel otherwise.
 #include "passes/rules/rules.h"
 
 #include "ir/indexing.h"
@@ -18,6 +19,7 @@ enum {
     LEAST_SHARE = 4, // a slice that is more of its operand is added whole
     // The same at known places, which are added in one kernel with whatever else is.
     LEAST_PADDED_SHARE = 16,
+    MOST_OPS = 32, // that are looked at for what a part is made of
 };
 
 static const struct ir_node *node_in(const struct ir_builder *b, ir_id v)
@@ -69,13 +71,29 @@ static bool is_padded(const struct ir_builder *b, const struct ir_node *n)
     return is_share(b, ir_operand(b->graph, n, 0), n->out, LEAST_PADDED_SHARE);
 }
 
-// Whether x, or what it updates, is where a loop keeps it.
-static bool has_memory(const struct ir_builder *b, ir_id x)
+// Whether v is made of most of x, by a few ops of which so many are left to look at.
+static bool is_made_of(const struct ir_builder *b, ir_id v, ir_id x, int *left)
+{
+    const struct ir_node *n = node_in(b, v);
+    bool reads = ir_op_class((enum ir_op)n->op) != IR_CLASS_UPDATE, is = false;
+    for (uint32_t i = 0; !is && i < n->n_in && (*left)-- > 0; i++) {
+        ir_id in = ir_operand(b->graph, n, i);
+        is = in == x ? reads && !is_share(b, v, x, LEAST_PADDED_SHARE)
+                     : is_made_of(b, in, x, left);
+    }
+    return is;
+}
+
+// Whether x, or what it updates, is where a loop keeps it, and the update is of something else.
+static bool has_memory_for(const struct ir_builder *b, ir_id x, ir_id update)
 {
     const struct ir_node *n = node_in(b, x);
-    while (ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE)
-        n = node_in(b, ir_operand(b->graph, n, 0));
-    return n->op == IR_param || ir_has_bodies((enum ir_op)n->op);
+    while (ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE) {
+        x = ir_operand(b->graph, n, 0);
+        n = node_in(b, x);
+    }
+    return (n->op == IR_param || ir_has_bodies((enum ir_op)n->op)) &&
+           !is_made_of(b, update, x, &(int){MOST_OPS});
 }
 
 static ir_id add_part(struct ir_builder *b, ir_id x, ir_id part, const ir_id *starts)
@@ -132,7 +150,8 @@ static ir_id add_updates(struct ir_builder *b, ir_id x, ir_id y)
     if (!rule_accumulates(b->module, ir_type_in(b, x)))
         return IR_NONE;
     int n = find_updates(b, y, updates);
-    if (n == 0 || (node_in(b, updates[n - 1])->op == IR_pad && !has_memory(b, x)))
+    if (n == 0 ||
+        (node_in(b, updates[n - 1])->op == IR_pad && !has_memory_for(b, x, updates[n - 1])))
         return IR_NONE;
     while (n-- > 0)
         x = add_to(b, x, updates[n]);
