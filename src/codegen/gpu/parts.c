@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module of kernels compiled in parts, on as many threads: a long kernel is a part of its own, short
-// ones are one together.  LLVM's objects are a thread's, so a part is read from bitcode, and what it does
-// not need is dropped.  The PTX of each ends in a zero byte, and the device's assembler takes the parts
-// side by side too.
+// ones share one until it is as long.  LLVM's objects are a thread's, so a part is read from bitcode, and
+// what it does not need is dropped.  The PTX of each ends in a zero byte, and the device's assembler takes
+// the parts side by side too.
 #include "codegen/gpu/gpu.h"
 
 #include "base/status.h"
@@ -50,22 +50,26 @@ static uint32_t length_of(LLVMValueRef f)
     return n;
 }
 
-// Part 0 is that of short kernels, if there are any.
 static void choose_parts(struct arena *arena, LLVMModuleRef module, struct work *w)
 {
-    uint32_t kernels = 0, longs = 0, k = 0;
+    uint32_t kernels = 0, k = 0, open = 0, shared = LONG; // open: a part of short ones, so long
     LLVMValueRef f;
     for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         kernels += is_kernel(f);
     w->of_kernel = arena_array(arena, uint32_t, kernels + 1);
-    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (is_kernel(f))
-            longs += w->of_kernel[k++] = length_of(f) >= LONG;
-    w->n = longs < kernels || !kernels;
-    for (k = 0; k < kernels; k++)
-        if (w->of_kernel[k])
-            w->of_kernel[k] = w->n++;
-    w->parts = arena_array(arena, struct part, w->n);
+    w->parts = arena_array(arena, struct part, kernels + 1);
+    for (f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+        uint32_t length = length_of(f);
+        bool is_long = length >= LONG;
+        if (!is_kernel(f))
+            continue;
+        if (!is_long && shared >= LONG) {
+            open = w->n++;
+            shared = 0;
+        }
+        w->of_kernel[k++] = is_long ? w->n++ : open;
+        shared += is_long ? 0 : length;
+    }
 }
 
 static void drop_others(const struct work *w, uint32_t part, LLVMModuleRef module)
@@ -165,6 +169,8 @@ jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_
 {
     struct work w = {.target = cg_target_name(target)};
     choose_parts(m->arena, m->module, &w);
+    if (!w.n)
+        return JOT_OK;
     jot_status status = w.n > 1 ? compile_parts(&w, m->module)
                                 : compile_module(m->module, target, &w.parts[0].ptx);
     if (status == JOT_OK)
