@@ -112,6 +112,8 @@ struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, boo
         p.lanes = 1;
     else if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
         p.lanes = l->gpu->row.lanes;
+    else if (!is_outer && gpu_is_together(l) && all <= l->gpu->group)
+        p.lanes = 1; // a thread for each
     else if (!is_outer || all >= MANY || l->gpu->columns)
         p.lanes = gpu_lanes(l, s, p.axis);
     p.count = extent ? all / extent * ((extent + p.lanes - 1) / p.lanes) : 0;
