@@ -25,6 +25,20 @@ struct cuda_module {
     CUmodule module;
 };
 
+// Whether the piece has one of the kernels, or is for all of them.
+static bool is_needed(const char *piece, const char *names)
+{
+    while (*names) {
+        char text[80];
+        int length = (int)strcspn(names, " ");
+        snprintf(text, sizeof text, "NAMED(%.*s)(", length, names);
+        if (strstr(piece, text))
+            return true;
+        names += length + (names[length] == ' ');
+    }
+    return !strstr(piece, "KERNEL(");
+}
+
 static struct rt_raw_kernel *make_source(const char *words, const char *const *source,
                                          const char *names, const char *suffix)
 {
@@ -42,7 +56,8 @@ static struct rt_raw_kernel *make_source(const char *words, const char *const *s
     size_t at = k->source;
     at += (size_t)snprintf(k->text + at, room - at, "%s%s", language, words);
     for (int i = 0; source[i]; i++)
-        at += (size_t)snprintf(k->text + at, room - at, "%s", source[i]);
+        if (is_needed(source[i], names))
+            at += (size_t)snprintf(k->text + at, room - at, "%s", source[i]);
     return k;
 }
 

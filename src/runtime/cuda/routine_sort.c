@@ -34,9 +34,8 @@ struct part {
     bool is_signed;
 };
 
-// Of one row of numbers, and of places: each has the first pieces of the source, and then its own.
+// Of one row of numbers, and of places.
 enum { COUNT, PASS, RESTORE, ROWS = RESTORE, PART, GATHER, KERNEL_COUNT };
-enum { COUNT_PIECE, PASS_PIECE, RESTORE_PIECE, PLACES_PIECE, GATHER_PIECE };
 static const char names_alone[] = "sort_count sort_pass sort_restore";
 static const char names_places[] = "sort_count sort_pass sort_rows sort_part sort_gather";
 
@@ -263,12 +262,7 @@ static jot_status get_kernels(struct cuda_device *d, struct sort *s)
              "#define TAGGED %d\n",
              numbers, suffix, is_wide ? "unsigned long long" : "unsigned",
              is_wide ? "0x7ff0000000000000ull" : "0x7f800000u", !s->is_alone);
-    const char *pieces[5] = {source[COUNT_PIECE], source[PASS_PIECE], source[RESTORE_PIECE]};
-    if (!s->is_alone) {
-        pieces[2] = source[PLACES_PIECE];
-        pieces[3] = source[GATHER_PIECE];
-    }
-    return cuda_kernels_get(d, words, pieces, s->is_alone ? names_alone : names_places, suffix,
+    return cuda_kernels_get(d, words, source, s->is_alone ? names_alone : names_places, suffix,
                             s->kernels);
 }
 
