@@ -48,6 +48,23 @@ static int64_t count_of(const struct ir_graph *g, const struct ir_node *n)
     return count;
 }
 
+// Multiplications of one matrix, roughly.
+static int64_t work_of_one(const struct ir_graph *g, const struct ir_node *n)
+{
+    ir_id a = ir_operand(g, n, 0), b = ir_operand(g, n, n->n_in - 1);
+    const int64_t *end_a = ir_dims_of(g, a) + ir_rank_of(g, a),
+                  *end_b = ir_dims_of(g, b) + ir_rank_of(g, b);
+    return end_a[-2] * end_b[-2] * end_b[-1] * (dtype_is_complex(ir_dtype_of(g, a)) ? 4 : 1);
+}
+
+// Whether so many matrices are worth code of their own.
+static bool is_worth_code(const struct ir_graph *g, const struct ir_node *n, int64_t count)
+{
+    int64_t work = work_of_one(g, n);
+    return count >= EXPAND_COUNT && work <= EXPAND_WORK &&
+           (double)count >= EXPAND_COUNT_OF_WORK * (double)work;
+}
+
 // The operand without the axes that count matrices.
 static struct ir_type type_of_one(struct ir_module *m, struct ir_type t, int axes)
 {
@@ -138,7 +155,7 @@ static void copy_outside(struct ir_builder *b, const struct ir_graph *g,
     int64_t count = is_small(g, n) ? count_of(g, n) : 0;
     if (ir_has_bodies((enum ir_op)n->op))
         copy_bodies(b, g, n, map, expand_inside);
-    else if (count >= EXPAND_COUNT || (count && !has_routine))
+    else if (count && (!has_routine || is_worth_code(g, n, count)))
         map_over_lanes(b, g, n, map, count);
     else if (!has_routine)
         write_out(b, g, n, map);

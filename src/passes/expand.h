@@ -10,8 +10,11 @@ const struct ir_graph *pass_expand(const struct ir_graph *g);
 
 // Matrices up to so many rows and columns are written out, column by column.
 #define EXPAND_SIZE 16
-// Outside of loops, where so many are solved at once; fewer are left to a routine.
+// Outside of loops, where so many are solved at once and, for code is compiled by the op, so many
+// for each operation of one; others are left to a routine.
 #define EXPAND_COUNT 8
+#define EXPAND_COUNT_OF_WORK 0.125
+#define EXPAND_WORK (EXPAND_SIZE * EXPAND_SIZE * EXPAND_SIZE)
 
 // The results of a node over operands `in`, whose matrices are written out or, of tridiagonal_solve,
 // a loop over rows.  Operands may have axes in front of the matrices.

@@ -24,6 +24,7 @@ struct survey {
     bool *kept;            // values of g whose elements are those of a carry that is kept
     int64_t ops;           // when elements are written out
     int64_t held;          // elements of carries and of results of loops
+    bool has_steps;        // a loop in which a lane goes through ops again
     struct sum bytes;      // of locals when they are looped over
     struct sum kept_bytes; // of those whose elements are moved and set only
     struct sum tape;       // bytes of the rows that a loop leaves for what comes after it
@@ -133,6 +134,7 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     for (int i = 0; bodies[i]; i++)
         survey_graph(u, bodies[i], kept);
     u->g = g;
+    u->has_steps |= n->op == IR_while || (n->op == IR_scan && ir_scan_of(n).n_carry);
     if (n->op == IR_scan && n->n_out && !ir_scan_of(n).n_carry) {
         struct atoms trips = axes_leaves(&u->l->space, f->view[n->out].dims[0]);
         uint32_t inner = lanes_inner(u->l, trips).count;
@@ -206,7 +208,7 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
             ops = times(written, 4);
         else if (op_class != IR_CLASS_CUMULATIVE)
             ops = 0;
-        add(&u->ops, ops);
+        add(&u->ops, times(ops, dtype_is_complex(d) ? 4 : 1));
         if (is_row(n, v)) {
             if (u->g != u->joined || is_operand(u->g, v))
                 add_bytes(&u->tape, n, times(count, dtype_get(d)->bytes));
@@ -294,7 +296,8 @@ const char *schedule_reason(struct schedule *s, const char *what, const struct i
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
-    r->is_expanded = u.ops <= COST_EXPANDED_OPS && u.held <= COST_EXPANDED_STATE;
+    r->is_expanded = u.ops <= (u.has_steps ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE) &&
+                     u.held <= COST_EXPANDED_STATE;
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)

@@ -237,7 +237,8 @@ void write_elements(struct writer *w, ir_id v, struct view view, const struct si
 {
     form_id at[IR_MAX_RANK];
     int64_t count = lanes_inner_count(w->lanes, view);
-    bool are_many = count > COST_EXPANDED_STATE; // rows that a loop has left
+    bool is_lane = w->frame && w->frame->is_lane;
+    bool are_many = count > (is_lane ? COST_EXPANDED_ROW : COST_EXPANDED_STATE);
     if (to->elements || (!are_many && !write_is_looped(w, view))) {
         for (int64_t i = 0; i < count; i++) {
             write_forms_of_place(w, view, i, at);
