@@ -584,9 +584,9 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
     if (l->gpu && gpu_load_neighbours(l, s, guard, &of_neighbours))
         return of_neighbours;
     cg_prefetch(l, s);
-    LLVMValueRef slid = cg_slides_load(l, s, guard);
-    if (slid)
-        return (struct cg_value){slid, NULL};
+    LLVMValueRef slid = cg_slides_load(l, s, guard), of_record = cg_records_load(l, s);
+    if (slid || of_record)
+        return (struct cg_value){slid ? slid : of_record, NULL};
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;
     l->is_constant = l->gpu && cg_gpu_is_constant(l, s);
@@ -610,6 +610,8 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
         cg_own_store(l, s, v);
         return;
     }
+    if (cg_records_store(l, s, v.re))
+        return;
     LLVMValueRef base = cg_buffer_base(l, s->buffer);
     l->streams = cg_is_streamed(l, s->buffer, false);
     l->align = l->gpu ? cg_gpu_alignment(l, s) : 0;

@@ -267,7 +267,9 @@ void cg_lower_block(struct cg_lowering *l, uint32_t block)
 static void lower_tile(struct cg_lowering *l, const struct nest_statement *s)
 {
     if (l->tile_axis == NEST_NONE) {
+        cg_records_open(l, s->body);
         cg_lower_block(l, s->body);
+        cg_records_close(l);
         return;
     }
     const struct nest_block *body = &l->nest->blocks.at[s->body];

@@ -18,6 +18,7 @@
 struct cg_accumulator;
 struct cg_gpu;
 struct cg_segment;
+struct cg_records;
 struct cg_slides;
 
 #define CG_CHUNKS 8 // vectors side by side, at most
@@ -90,10 +91,11 @@ struct cg_lowering {
     struct cg_segment *known; // per axis: where its index is; NULL, or end 0: anywhere
     bool *hoisted;            // per statement: lowered before the loop over vectors around it
     LLVMValueRef *staged; // per statement: a load's rows of the tile, copied together, or NULL
-    struct cg_stack *stacks;  // per statement
-    struct cg_slides *slides; // of the loop over vectors being lowered, or NULL
-    bool *prefetches;         // per statement: a load that asks for the same of the next row
-    nest_id row_axis;         // whose next point that is
+    struct cg_stack *stacks;    // per statement
+    struct cg_slides *slides;   // of the loop over vectors being lowered, or NULL
+    struct cg_records *records; // of the body being lowered, or NULL
+    bool *prefetches;           // per statement: a load that asks for the same of the next row
+    nest_id row_axis;           // whose next point that is
     const struct nest_statement *time; // the innermost seq around, NULL for none
     struct cg_gpu *gpu; // how its threads share the work (gpu/gpu.h); NULL on the host
     bool is_constant;   // the memory of the access being lowered is not written by the kernel
@@ -194,6 +196,16 @@ void cg_slides_close(struct cg_lowering *l);
 // What the load, whose guard is given, reads; NULL when it is none of them.
 LLVMValueRef cg_slides_load(struct cg_lowering *l, const struct nest_statement *s,
                             LLVMValueRef guard);
+
+// stack.c: n rows of a square of n elements become its columns.
+void cg_transpose(struct cg_lowering *l, LLVMValueRef *row, unsigned n);
+
+// records.c: what the statements of a block, the body of a loop over vectors, load and put in places
+// next to each other for each lane.  Finds these; NULL from cg_records_load, false: s is none.
+void cg_records_open(struct cg_lowering *l, uint32_t block);
+void cg_records_close(struct cg_lowering *l);
+LLVMValueRef cg_records_load(struct cg_lowering *l, const struct nest_statement *s);
+bool cg_records_store(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef v);
 
 // accumulate.c: the accumulators of one combine or one accumulating put.
 //

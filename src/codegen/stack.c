@@ -123,8 +123,8 @@ LLVMValueRef cg_stack_place(struct cg_lowering *l, nest_id id, LLVMTypeRef vecto
     return cg_at(l, vector, l->stacks[id].memory, row);
 }
 
-// A square of vectors, rows to columns: in each round halves of squares of 2, 4, ... change places.
-static void transpose(struct cg_lowering *l, LLVMValueRef *row, unsigned n)
+// In each round halves of squares of 2, 4, ... change places.
+void cg_transpose(struct cg_lowering *l, LLVMValueRef *row, unsigned n)
 {
     LLVMValueRef order[2][64];
     for (unsigned s = 1; s < n; s *= 2) {
@@ -170,7 +170,7 @@ static void move_square(struct cg_lowering *l, LLVMTypeRef lane, unsigned n, uns
         rows[i] = cg_load_row(l, cg_with_lanes(lane, n),
                               cg_at(l, lane, from->at, cg_int(l->module, i * from->stride)),
                               align, side_mask(l, from, i));
-    transpose(l, rows, n);
+    cg_transpose(l, rows, n);
     for (unsigned i = 0; i < n; i++)
         cg_store_row(l, rows[i], cg_at(l, lane, to->at, cg_int(l->module, i * to->stride)),
                      align, side_mask(l, to, i), to->streams);

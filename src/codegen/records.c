@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records: what each lane loads or puts next to each other while lanes are far apart, as matrices
+// of a batch do.
+//
+//     par i < n { load x[64*i]; load x[64*i + 1]; ...; put y[64*i] = ...; put y[64*i + 1] = ... }
+//
+// Elements go by tiles, a row for each lane, that are transposed in registers: an access of one
+// element for all lanes touches as many cache lines as there are lanes.
+#include "codegen/access.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+#define WIDEST 16      // elements of a row
+#define LEAST_BYTES 16 // of one
+
+// `width` elements of each lane, from the constant `first` on.
+struct tile {
+    const struct nest_statement *s; // one of those that it is of
+    int64_t first;
+    unsigned width, missing; // missing: elements that are not put yet
+    LLVMValueRef at[WIDEST]; // of all lanes; NULL: not loaded or put yet
+};
+
+struct cg_records {
+    VEC(struct tile) tiles;
+    bool *has; // per statement: it is of a tile
+};
+
+static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    if ((s->kind != NEST_LOAD && s->kind != NEST_PUT) || s->op || s->guard != NEST_NONE ||
+        l->hoisted[id] || nest_index_has_values(&s->index))
+        return false;
+    const struct nest_buffer *b = &l->nest->buffers.at[s->buffer];
+    int64_t bytes = dtype_get(b->dtype)->bytes;
+    return b->role == (s->kind == NEST_LOAD ? NEST_IN : NEST_OUT) &&
+           !dtype_is_complex(b->dtype) && (bytes == 4 || bytes == 8) &&
+           nest_index_factor(&s->index, l->vector_axis) * bytes >= LEAST_BYTES;
+}
+
+// Whether the places of two statements differ by a constant.
+static bool is_alike(const struct nest_statement *a, const struct nest_statement *b)
+{
+    bool alike =
+        a->kind == b->kind && a->buffer == b->buffer && a->index.count == b->index.count;
+    for (uint32_t i = 0; alike && i < a->index.count; i++)
+        alike = a->index.terms[i].id == b->index.terms[i].id &&
+                a->index.terms[i].factor == b->index.terms[i].factor;
+    return alike;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Tiles of the n constants at `at`, which rise.  Loads may read what lies between.
+static void add_tiles(struct cg_lowering *l, struct cg_records *r,
+                      const struct nest_statement *s, const int64_t *at, uint32_t n)
+{
+    unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
+    unsigned width = l->module->vector_bytes / bytes;
+    width = width < WIDEST ? width : WIDEST;
+    int64_t last = at[n - 1];
+    while (width > l->lanes || width > last - at[0] + 1)
+        width /= 2;
+    if (width * bytes < LEAST_BYTES)
+        return;
+    for (uint32_t i = 0, end; i < n; i = end) {
+        int64_t first = at[i] < last - width + 1 ? at[i] : last - width + 1;
+        for (end = i + 1; end < n && at[end] < first + width;)
+            end++;
+        if (s->kind == NEST_PUT || 2 * (end - i) >= width || first < at[i])
+            vec_push(l->arena, &r->tiles,
+                     (struct tile){.s = s, .first = first, .width = width, .missing = width});
+    }
+}
+
+// The statements of the block from number `from` on whose places differ by a constant.
+static void add_record(struct cg_lowering *l, struct cg_records *r, const struct nest_block *b,
+                       uint32_t from)
+{
+    const struct nest_statement *s = cg_statement(l, b->statements.at[from]);
+    int64_t *at = arena_array(l->arena, int64_t, b->statements.count);
+    uint32_t n = 0;
+    for (uint32_t i = from; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        if (r->has[id] || !may_be_of_tile(l, id) || !is_alike(s, cg_statement(l, id)))
+            continue;
+        r->has[id] = true;
+        at[n++] = cg_statement(l, id)->index.constant;
+    }
+    qsort(at, n, sizeof *at, by_size);
+    for (uint32_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && (s->kind == NEST_LOAD || at[end] == at[end - 1] + 1);)
+            end++;
+        add_tiles(l, r, s, at + i, end - i);
+    }
+}
+
+void cg_records_open(struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    if (l->gpu)
+        return;
+    struct cg_records *r = arena_new(l->arena, struct cg_records);
+    r->has = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (!r->has[b->statements.at[i]] && may_be_of_tile(l, b->statements.at[i]))
+            add_record(l, r, b, i);
+    l->records = r->tiles.count ? r : NULL;
+}
+
+void cg_records_close(struct cg_lowering *l) { l->records = NULL; }
+
+// ---- Moving
+
+// The row of a lane.  Lanes past the end load that of lane 0.
+static LLVMValueRef row_of(struct cg_lowering *l, const struct tile *t, unsigned lane)
+{
+    struct cg_parts p = cg_split_index(l, &t->s->index);
+    jot_dtype d = l->nest->buffers.at[t->s->buffer].dtype;
+    int64_t to_first = t->first - t->s->index.constant;
+    LLVMValueRef far = cg_int(l->module, lane * p.factor);
+    if (l->mask && t->s->kind == NEST_LOAD)
+        far = LLVMBuildSelect(l->m.b, cg_extract(&l->m, l->mask, lane, 1), far,
+                              cg_int(l->module, 0), "");
+    LLVMValueRef at = cg_add(l, cg_add(l, p.uniform, cg_int(l->module, to_first)), far);
+    return cg_at(l, cg_memory_type(l->module, d), cg_buffer_base(l, t->s->buffer), at);
+}
+
+static LLVMTypeRef row_type(struct cg_lowering *l, const struct tile *t)
+{
+    jot_dtype d = l->nest->buffers.at[t->s->buffer].dtype;
+    return cg_with_lanes(cg_memory_type(l->module, d), t->width);
+}
+
+static unsigned alignment(const struct cg_lowering *l, const struct tile *t)
+{
+    return dtype_get(l->nest->buffers.at[t->s->buffer].dtype)->bytes;
+}
+
+// The tile for `lanes` lanes from number `lane` on: vectors of them.
+static void load_tile(struct cg_lowering *l, const struct tile *t, unsigned lane,
+                      unsigned lanes, LLVMValueRef *out)
+{
+    LLVMValueRef high[WIDEST];
+    if (lanes == t->width) {
+        for (unsigned i = 0; i < lanes; i++)
+            out[i] =
+                cg_load_row(l, row_type(l, t), row_of(l, t, lane + i), alignment(l, t), NULL);
+        cg_transpose(l, out, lanes);
+        return;
+    }
+    load_tile(l, t, lane, lanes / 2, out);
+    load_tile(l, t, lane + lanes / 2, lanes / 2, high);
+    LLVMValueRef order = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
+    for (unsigned i = 0; i < t->width; i++)
+        out[i] = LLVMBuildShuffleVector(l->m.b, out[i], high[i], order, "");
+}
+
+static void store_tile(struct cg_lowering *l, struct tile *t)
+{
+    LLVMValueRef rows[WIDEST];
+    for (unsigned lane = 0; lane < l->lanes; lane += t->width) {
+        for (unsigned i = 0; i < t->width; i++)
+            rows[i] = cg_extract(&l->m, t->at[i], lane, t->width);
+        cg_transpose(l, rows, t->width);
+        for (unsigned i = 0; i < t->width; i++) {
+            LLVMValueRef mask = l->mask;
+            if (mask)
+                mask = cg_splat(&l->m, cg_extract(&l->m, mask, lane + i, 1), t->width);
+            cg_store_row(l, rows[i], row_of(l, t, lane + i), alignment(l, t), mask, false);
+        }
+    }
+}
+
+// The next tile from number `from` on that has the place of s, or NULL.
+static struct tile *tile_of(struct cg_lowering *l, const struct nest_statement *s,
+                            uint32_t from)
+{
+    struct cg_records *r = l->records;
+    if (!r || !r->has[s - l->nest->statements.at] || l->mask != l->tail)
+        return NULL;
+    for (uint32_t i = from; i < r->tiles.count; i++) {
+        struct tile *t = &r->tiles.at[i];
+        int64_t place = s->index.constant - t->first;
+        if (is_alike(s, t->s) && place >= 0 && place < t->width)
+            return t;
+    }
+    return NULL;
+}
+
+LLVMValueRef cg_records_load(struct cg_lowering *l, const struct nest_statement *s)
+{
+    struct tile *t = tile_of(l, s, 0);
+    if (t && !t->at[0])
+        load_tile(l, t, 0, l->lanes, t->at);
+    return t ? t->at[s->index.constant - t->first] : NULL;
+}
+
+bool cg_records_store(struct cg_lowering *l, const struct nest_statement *s, LLVMValueRef v)
+{
+    bool any = false;
+    for (struct tile *t = tile_of(l, s, 0); t;
+         t = tile_of(l, s, (uint32_t)(t - l->records->tiles.at) + 1)) {
+        t->at[s->index.constant - t->first] = cg_wide(l, v);
+        if (--t->missing == 0)
+            store_tile(l, t);
+        any = true;
+    }
+    return any;
+}
