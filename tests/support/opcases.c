@@ -584,12 +584,12 @@ static void add_scatter(struct maker *k, enum ir_op op)
 // Lengths with and without large primes, one and several axes, none of a batch.
 static void add_fft(struct maker *k)
 {
-    static const struct shape wholes[] = {{1, {1}},       {1, {2}},     {1, {8}},
-                                          {2, {3, 7}},    {2, {2, 37}}, {3, {2, 6, 5}},
-                                          {3, {0, 4, 4}}, {2, {20, 1}}};
-    static const int n_axes[] = {1, 1, 1, 1, 1, 2, 2, 2};
+    static const struct shape wholes[] = {
+        {1, {1}},       {1, {2}},       {1, {8}},     {2, {3, 7}}, {2, {2, 37}},
+        {3, {2, 6, 5}}, {3, {0, 4, 4}}, {2, {20, 1}}, {2, {8, 6}}, {3, {4, 3, 8}}};
+    static const int n_axes[] = {1, 1, 1, 1, 1, 2, 2, 2, 2, 3};
     bool is_complex = dtype_is_complex(k->dtype);
-    for (int i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof n_axes / sizeof *n_axes; i++)
         for (int kind = 0; kind < FFT_KIND_COUNT; kind++) {
             struct shape s = wholes[i];
             const int64_t *sizes = wholes[i].dims + s.rank - n_axes[i];
