@@ -449,6 +449,26 @@ START_TEST(sums_of_all_are_put_by_one)
 }
 END_TEST
 
+// Calls have no numbers, which would go on from those of the programs before.
+START_TEST(calls_are_the_same_text)
+{
+    static const char text[] = "kernel k(x: f32[64], y: out f32[64]) {\n"
+                               "  par i < 64 {\n"
+                               "    %0 = load x[i] : f32\n"
+                               "    %1 = sin %0 : f32\n"
+                               "    put y[i] = %1\n"
+                               "  }\n"
+                               "}\n";
+    struct cg_response a = compiled(text, "cuda sm_90"), b = compiled(text, "cuda sm_90");
+    ck_assert_int_gt(count(a.object, "call"), 0);
+    ck_assert_uint_eq(a.object_size, strlen(a.object) + 1);
+    ck_assert_str_eq(a.object, b.object);
+    check_assembles(a.object);
+    a.release(&a);
+    b.release(&b);
+}
+END_TEST
+
 // Kernels that take long to compile are texts of their own, with what they need of the module.
 START_TEST(long_kernels_are_texts)
 {
@@ -518,6 +538,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, gradient_of_attention_is_three_functions);
     tcase_add_test(c, puts_over_what_is_read_come_last);
     tcase_add_test(c, sums_of_all_are_put_by_one);
+    tcase_add_test(c, calls_are_the_same_text);
     tcase_add_test(c, long_kernels_are_texts);
     tcase_add_test(c, tests_follow_steps);
 }

@@ -150,19 +150,37 @@ void gpu_choose_negative_zeros_by_bits(char *ptx)
     }
 }
 
+// LLVM numbers the calls of a process in comments: without them the same module is the same text, which
+// nvJitLink knows again.
+static void drop_call_numbers(char *ptx)
+{
+    static const char comment[] = "// callseq";
+    char *to = strstr(ptx, comment);
+    for (const char *from = to, *next; from; from = next) {
+        from += strcspn(from, "\n");
+        next = strstr(from, comment);
+        size_t n = next ? (size_t)(next - from) : strlen(from) + 1;
+        memmove(to, from, n);
+        to += n;
+    }
+}
+
 static void take_texts(struct arena *arena, const struct work *w, struct cg_object *out)
 {
+    size_t most = 0;
     for (uint32_t i = 0; i < w->n; i++)
-        out->size += LLVMGetBufferSize(w->parts[i].ptx) + 1;
-    char *at = arena_allocate(arena, out->size);
+        most += LLVMGetBufferSize(w->parts[i].ptx) + 1;
+    char *at = arena_allocate(arena, most);
     out->bytes = at;
     for (uint32_t i = 0; i < w->n; i++) {
         size_t size = LLVMGetBufferSize(w->parts[i].ptx);
         memcpy(at, LLVMGetBufferStart(w->parts[i].ptx), size);
         at[size] = 0;
         gpu_choose_negative_zeros_by_bits(at);
-        at += size + 1;
+        drop_call_numbers(at);
+        at += strlen(at) + 1;
     }
+    out->size = (size_t)(at - (char *)out->bytes);
 }
 
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out)
