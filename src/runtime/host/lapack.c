@@ -62,25 +62,25 @@ lapack_function *rt_lapack(enum lapack_name name, jot_dtype dtype)
 
 // Blocks of 16 bytes a row are turned in registers.
 #define TRANSPOSE(name, type)                                                                  \
-    static void name(int64_t first, int64_t end, int64_t m, int64_t n, const type *from,       \
-                     type *to)                                                                 \
+    static void name(int64_t m, int64_t n, const type *from, int64_t row, type *to,            \
+                     int64_t column)                                                           \
     {                                                                                          \
         enum { W = 16 / sizeof(type) };                                                        \
-        for (int64_t r = first; r < end; r += SIDE)                                            \
+        for (int64_t r = 0; r < m; r += SIDE)                                                  \
             for (int64_t c = 0; c < n; c += SIDE) {                                            \
-                int64_t last = r + SIDE < end ? r + SIDE : end;                                \
+                int64_t last = r + SIDE < m ? r + SIDE : m;                                    \
                 int64_t limit = c + SIDE < n ? c + SIDE : n, i = r;                            \
                 for (; i + W <= last; i += W) {                                                \
                     int64_t j = c;                                                             \
                     for (; j + W <= limit; j += W)                                             \
-                        name##_block(n, m, from + i * n + j, to + j * m + i);                  \
+                        name##_block(row, column, from + i * row + j, to + j * column + i);    \
                     for (; j < limit; j++)                                                     \
                         for (int64_t k = i; k < i + W; k++)                                    \
-                            to[j * m + k] = from[k * n + j];                                   \
+                            to[j * column + k] = from[k * row + j];                            \
                 }                                                                              \
                 for (; i < last; i++)                                                          \
                     for (int64_t j = c; j < limit; j++)                                        \
-                        to[j * m + i] = from[i * n + j];                                       \
+                        to[j * column + i] = from[i * row + j];                                \
             }                                                                                  \
     }
 
@@ -140,17 +140,25 @@ struct transposition {
     void *to;
 };
 
+void rt_transpose_part(size_t element, int64_t m, int64_t n, const void *from, int64_t row,
+                       void *to, int64_t column)
+{
+    if (element == 4)
+        transpose_4(m, n, from, row, to, column);
+    else if (element == 8)
+        transpose_8(m, n, from, row, to, column);
+    else
+        transpose_16(m, n, from, row, to, column);
+}
+
 static void transpose_rows(void *ctx, int64_t chunk, int worker)
 {
     const struct transposition *t = ctx;
-    int64_t first = chunk * ROWS, end = first + ROWS < t->m ? first + ROWS : t->m;
+    int64_t first = chunk * ROWS, rows = t->m - first < ROWS ? t->m - first : ROWS;
     (void)worker;
-    if (t->element == 4)
-        transpose_4(first, end, t->m, t->n, t->from, t->to);
-    else if (t->element == 8)
-        transpose_8(first, end, t->m, t->n, t->from, t->to);
-    else
-        transpose_16(first, end, t->m, t->n, t->from, t->to);
+    rt_transpose_part(t->element, rows, t->n,
+                      (const char *)t->from + (size_t)(first * t->n) * t->element, t->n,
+                      (char *)t->to + (size_t)first * t->element, t->m);
 }
 
 void rt_transpose(size_t element, int64_t m, int64_t n, const void *from, void *to)

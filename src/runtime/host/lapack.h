@@ -32,6 +32,10 @@ lapack_function *rt_lapack(enum lapack_name name, jot_dtype dtype);
 
 // Copies row-major m by n to column-major, or n by m back, of elements of 4, 8 or 16 bytes.
 void rt_transpose(size_t element, int64_t m, int64_t n, const void *from, void *to);
+// The same of a part of a matrix, on the caller's thread: so many elements from row to row, and from
+// column to column.
+void rt_transpose_part(size_t element, int64_t m, int64_t n, const void *from, int64_t row,
+                       void *to, int64_t column);
 
 // Whether no number of them is NaN or infinite.
 bool rt_is_finite(jot_dtype dtype, int64_t count, const void *x);

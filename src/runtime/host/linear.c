@@ -125,22 +125,20 @@ jot_status host_lu_check(const struct rt_routine_call *c)
 
 jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
 {
-    *out_scratch = c->bytes[0] / (uint64_t)c->params[1];
+    *out_scratch = panels_lu_work((int)c->params[2], (int)c->params[3]) * element_of(c);
     return rt_lapack_open();
 }
 
-// LAPACK swaps rows of the matrix that it sees, so it is given a transposed copy.
 static void eliminate_one(void *ctx, int64_t i, int worker)
 {
     const struct rt_routine_call *c = ctx;
     int m = (int)c->params[2], n = (int)c->params[3], steps = m < n ? m : n;
-    size_t element = element_of(c), at = (size_t)i * (size_t)m * (size_t)n * element;
-    void *copy = c->scratch + (size_t)worker * c->scratch_stride;
+    size_t bytes = (size_t)m * (size_t)n * element_of(c), at = (size_t)i * bytes;
+    char *a = (char *)c->operands[1] + at;
     int32_t *pivots = (int32_t *)c->operands[2] + i * steps,
             *order = (int32_t *)c->operands[3] + i * m;
-    rt_transpose(element, m, n, (const char *)c->operands[0] + at, copy);
-    panels_lu(dtype_of(c), m, n, copy, pivots);
-    rt_transpose(element, n, m, copy, (char *)c->operands[1] + at);
+    memcpy(a, (const char *)c->operands[0] + at, bytes);
+    panels_lu(dtype_of(c), m, n, a, pivots, c->scratch + (size_t)worker * c->scratch_stride);
     for (int k = 0; k < m; k++)
         order[k] = k;
     for (int k = 0; k < steps; k++) {

@@ -7,11 +7,10 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef void getrf_function(const int *m, const int *n, void *a, const int *lda, int *pivots,
                             int *info);
-typedef void laswp_function(const int *n, void *a, const int *lda, const int *first,
-                            const int *last, const int *pivots, const int *step);
 typedef void trsm_function(const char *side, const char *uplo, const char *trans,
                            const char *diag, const int *m, const int *n, const void *alpha,
                            const void *a, const int *lda, void *b, const int *ldb, size_t,
@@ -96,37 +95,66 @@ static void run_steps(struct factorization *f)
 
 // ---- LU
 
+// Numbers between columns of a panel's copy, which would else meet in the same places of a cache.
+enum { APART = 16 };
+
+// Of rows: element [row, column] is that of `at` with the two in the other order.
+static char *at_row(const struct factorization *f, int row, int column)
+{
+    return at(f, column, row);
+}
+
 static void factor_lu(const struct factorization *f, int panel)
 {
     int first = panel * f->size, rows = f->m - first, info;
     int columns = least(f->size, f->steps - first), *pivots = f->pivots + first;
-    ((getrf_function *)rt_lapack(LAPACK_getrf, f->dtype))(&rows, &columns, at(f, first, first),
-                                                          &f->lda, pivots, &info);
+    int leading = f->m + APART;
+    size_t element = dtype_get(f->dtype)->bytes;
+    char *a = at_row(f, first, first);
+    rt_transpose_part(element, rows, columns, a, f->lda, f->work, leading);
+    ((getrf_function *)rt_lapack(LAPACK_getrf, f->dtype))(&rows, &columns, f->work, &leading,
+                                                          pivots, &info);
+    rt_transpose_part(element, columns, rows, f->work, leading, a, f->lda);
     for (int i = 0; i < columns; i++)
         pivots[i] += first;
 }
 
-static void swap_rows(const struct factorization *f, int first, int end, int column, int n)
+static void swap_bytes(char *a, char *b, size_t bytes)
 {
-    int low = first + 1, step = 1;
-    if (first < end)
-        ((laswp_function *)rt_lapack(LAPACK_laswp, f->dtype))(&n, at(f, 0, column), &f->lda,
-                                                              &low, &end, f->pivots, &step);
+    char kept[64];
+    size_t i = 0;
+    for (; i + sizeof kept <= bytes; i += sizeof kept) { // in registers
+        memcpy(kept, a + i, sizeof kept);
+        memcpy(a + i, b + i, sizeof kept);
+        memcpy(b + i, kept, sizeof kept);
+    }
+    memcpy(kept, a + i, bytes - i);
+    memcpy(a + i, b + i, bytes - i);
+    memcpy(b + i, kept, bytes - i);
 }
 
+static void swap_rows(const struct factorization *f, int first, int end, int column, int n)
+{
+    for (int i = first; i < end; i++)
+        if (f->pivots[i] != i + 1)
+            swap_bytes(at_row(f, i, column), at_row(f, f->pivots[i] - 1, column),
+                       (size_t)n * dtype_get(f->dtype)->bytes);
+}
+
+// LAPACK sees the matrix transposed.
 static void update_lu(const struct factorization *f, int panel, int first, int end)
 {
     int top = panel * f->size, k = least(f->size, f->steps - top);
     int n = end - first, rows = f->m - top - k;
     swap_rows(f, top, top + k, first, n);
     ((trsm_function *)rt_lapack(LAPACK_trsm, f->dtype))(
-        "L", "L", "N", "U", &k, &n, one(f->dtype, false), at(f, top, top), &f->lda,
-        at(f, top, first), &f->lda, 1, 1, 1, 1);
+        "R", "U", "N", "U", &n, &k, one(f->dtype, false), at_row(f, top, top), &f->lda,
+        at_row(f, top, first), &f->lda, 1, 1, 1, 1);
     if (rows)
         ((gemm_function *)rt_lapack(LAPACK_gemm, f->dtype))(
-            "N", "N", &rows, &n, &k, one(f->dtype, true), at(f, top + k, top), &f->lda,
-            at(f, top, first), &f->lda, one(f->dtype, false), at(f, top + k, first), &f->lda, 1,
-            1);
+            "N", "N", &n, &rows, &k, one(f->dtype, true), at_row(f, top, first), &f->lda,
+            at_row(f, top + k, top), &f->lda, one(f->dtype, false), at_row(f, top + k, first),
+            &f->lda, 1, 1);
 }
 
 // Rows that later panels swapped, in the columns of an earlier one.
@@ -138,20 +166,28 @@ static void swap_behind(void *ctx, int64_t panel, int worker)
     swap_rows(f, first + f->size, f->steps, first, f->size);
 }
 
-void panels_lu(jot_dtype dtype, int m, int n, void *a, int *pivots)
+static int columns_of_lu(int steps) { return steps < 2048 ? 64 : 128; }
+
+size_t panels_lu_work(int m, int n)
 {
-    int steps = least(m, n), size = steps < 2048 ? 64 : 128;
+    return ((size_t)m + APART) * (size_t)columns_of_lu(least(m, n));
+}
+
+void panels_lu(jot_dtype dtype, int m, int n, void *a, int *pivots, void *work)
+{
+    int steps = least(m, n), size = columns_of_lu(steps);
     struct factorization f = {.n = n,
                               .steps = steps,
                               .size = size,
-                              .width = 2 * size,
+                              .width = steps < 1024 ? size : 2 * size,
                               .factor = factor_lu,
                               .update = update_lu,
                               .dtype = dtype,
                               .m = m,
-                              .lda = m,
+                              .lda = n,
                               .a = a,
-                              .pivots = pivots};
+                              .pivots = pivots,
+                              .work = work};
     run_steps(&f);
     rt_pool_run(rt_pool_default(), INT_MAX, swap_behind, &f, f.panels - 1);
 }

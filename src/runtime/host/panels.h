@@ -6,7 +6,7 @@
 // them is the next panel, which is factored at once, while others work on the rest.  Panels
 // and blocks depend on the shape alone, so the bits do not depend on the number of threads.
 //
-// Matrices are column-major.  The library of lapack.h is open.  Thread-safety: any thread.
+// The library of lapack.h is open.  Thread-safety: any thread.
 #ifndef RUNTIME_HOST_PANELS_H
 #define RUNTIME_HOST_PANELS_H
 
@@ -15,9 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// LU with partial pivoting, in place, as getrf of LAPACK: pivots are the min(m, n) rows that were
-// swapped, counted from 1.
-void panels_lu(jot_dtype dtype, int m, int n, void *a, int *pivots);
+// LU with partial pivoting of a row-major matrix, in place: pivots are the min(m, n) rows that were
+// swapped, counted from 1, as those of getrf of LAPACK.  Rows are swapped by runs, and a panel is
+// factored as a column-major copy, in work: panels_lu_work(m, n) numbers.
+size_t panels_lu_work(int m, int n);
+void panels_lu(jot_dtype dtype, int m, int n, void *a, int *pivots, void *work);
 
 // H(0) H(1) ... H(k - 1), each I - tau v v^H with the vectors where LAPACK leaves them: v of H(i) is 0
 // above row i and 1 there, and what is below is in column i of `v`, or in row i.
@@ -34,7 +36,7 @@ struct reflectors {
 size_t reflectors_triangles(int k);
 size_t reflectors_work(int k, int n);
 
-// QR of the m by n matrix in r->v, n >= k, as geqrf of LAPACK.  tau is room for k numbers, and work
+// QR of the column-major m by n matrix in r->v, n >= k, as geqrf of LAPACK.  tau is room for k numbers, and work
 // for those of a product with n columns.
 void panels_qr(const struct reflectors *r, int n, void *tau, void *work);
 
