@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "runtime/host/blocks.h"
 #include "runtime/host/linkage.h"
 #include "runtime/host/pool.h"
 
@@ -197,8 +198,11 @@ static void multiply(const struct rt_gemm *g, int m, int n, const void *a, const
 // A tile packs its operands anew, so few large tiles waste least and many small ones spread
 // best. Their number grows with the square root of the work: 2 for 512^3, 4 for 1024^3, 16 for
 // 2048^3, which loses a few percent to one call on one thread.
+// A side, or sums, many times as long as the rest are cut further: that packs little anew.
 #define TILE_WORK 1.2e8
 #define TILE_SIDE 128
+#define PIECE_WORK 2.4e7
+#define PIECE_SIDES 8 // times the rest, which a piece of them is at least
 #define CHUNK_WORK 4e6
 
 struct tiling {
@@ -208,9 +212,12 @@ struct tiling {
     size_t element;
     int64_t tile_m, tile_n, tiles_m, tiles_n;
     int64_t matrices, tiles, tiles_per_chunk;
+    int64_t pieces, piece_k; // of sums, and their terms
+    char *sums;              // of the pieces behind the first, whose sums are in c
 };
 
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void run_tile(const struct tiling *t, int64_t tile)
 {
@@ -243,6 +250,71 @@ static void run_chunk(void *ctx, int64_t chunk, int worker)
         run_tile(t, i);
 }
 
+static int64_t halved(int64_t side) { return divide_up(divide_up(side, 2), 16) * 16; }
+
+// Long sums of few rows and columns are made in pieces, which are added up in order.
+static void choose_pieces(struct tiling *t)
+{
+    const struct rt_gemm *g = t->gemm;
+    double flops =
+        2.0 * (double)g->m * (double)g->n * (dtype_is_complex((jot_dtype)g->dtype) ? 4 : 1);
+    int64_t rest = most(g->m, g->n), k = g->k;
+    while (t->matrices == 1 && flops * (double)k > PIECE_WORK && k >= 2 * PIECE_SIDES * rest)
+        k = halved(k);
+    t->piece_k = k;
+    t->pieces = divide_up(g->k, k);
+}
+
+static void run_piece(void *ctx, int64_t piece, int worker)
+{
+    const struct tiling *t = ctx;
+    struct rt_gemm g = *t->gemm;
+    int64_t first = piece * t->piece_k;
+    int64_t at_a = g.transpose_a ? first * g.lda : first;
+    int64_t at_b = g.transpose_b ? first : first * g.ldb;
+    char *c = t->c;
+    (void)worker;
+    g.k = g.k - first < t->piece_k ? g.k - first : t->piece_k;
+    if (piece > 0) {
+        c = t->sums + (size_t)((piece - 1) * g.m * g.n) * t->element;
+        g.ldc = g.n;
+        g.beta = 0;
+    }
+    multiply(&g, (int)g.m, (int)g.n, t->a + (size_t)at_a * t->element,
+             t->b + (size_t)at_b * t->element, c);
+}
+
+static void add_sums(void *ctx, int64_t row, int worker)
+{
+    const struct tiling *t = ctx;
+    const struct rt_gemm *g = t->gemm;
+    jot_dtype dtype = (jot_dtype)g->dtype;
+    int64_t n = g->n * (dtype_is_complex(dtype) ? 2 : 1);
+    void *to = t->c + (size_t)(row * g->ldc) * t->element;
+    (void)worker;
+    for (int64_t piece = 1; piece < t->pieces; piece++) {
+        const void *from = t->sums + (size_t)(((piece - 1) * g->m + row) * g->n) * t->element;
+        for (int64_t i = 0; i < n; i++)
+            if (dtype_real(dtype) == JOT_F32)
+                ((float *)to)[i] += ((const float *)from)[i];
+            else
+                ((double *)to)[i] += ((const double *)from)[i];
+    }
+}
+
+static jot_status run_pieces(struct rt_pool *pool, struct tiling *t)
+{
+    const struct rt_gemm *g = t->gemm;
+    size_t bytes = (size_t)((t->pieces - 1) * g->m * g->n) * t->element;
+    t->sums = rt_block_allocate(bytes);
+    if (!t->sums)
+        return status_fail(JOT_ERR_MEMORY, "out of memory: %zu bytes for parts of sums", bytes);
+    rt_pool_run(pool, INT_MAX, run_piece, t, t->pieces);
+    rt_pool_run(pool, INT_MAX, add_sums, t, g->m);
+    rt_block_release(t->sums, bytes);
+    return JOT_OK;
+}
+
 // Halves the longer side while the halves are still worth a call, with sides that are multiples
 // of what the library's inner kernels work on.
 static void choose_tiles(struct tiling *t)
@@ -254,12 +326,15 @@ static void choose_tiles(struct tiling *t)
     limit = limit < TILE_WORK ? TILE_WORK : limit;
     while (flops * (double)m * (double)n > limit) {
         if (m >= n && m >= 2 * TILE_SIDE)
-            m = divide_up(divide_up(m, 2), 16) * 16;
+            m = halved(m);
         else if (n >= 2 * TILE_SIDE)
-            n = divide_up(divide_up(n, 2), 16) * 16;
+            n = halved(n);
         else
             break;
     }
+    int64_t *side = m > n ? &m : &n, rest = most(m > n ? n : m, g->k);
+    while (flops * (double)m * (double)n > PIECE_WORK && *side >= 2 * PIECE_SIDES * rest)
+        *side = halved(*side);
     t->tile_m = m;
     t->tile_n = n;
     t->tiles_m = divide_up(g->m, m);
@@ -321,6 +396,9 @@ jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *g, const void *a,
             "a matrix product of [%lld, %lld] by [%lld, %lld]: OpenBLAS takes extents "
             "below 2^31",
             (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n);
+    choose_pieces(&t);
+    if (t.pieces > 1)
+        return run_pieces(pool, &t);
     choose_tiles(&t);
     rt_pool_run(pool, INT_MAX, run_chunk, &t, divide_up(t.tiles, t.tiles_per_chunk));
     return JOT_OK;
