@@ -39,8 +39,8 @@ static void expect_bits(jot_function f, int64_t n, int64_t m, int64_t k, int64_t
 START_TEST(are_those_of_the_evaluator)
 {
     expect_bits(jot_fn(product), 4300, 16, 16, 16);
-    expect_bits(jot_fn(product), 12001, 12, 5, 8); // four rows of a matrix that is not square
-    expect_bits(jot_fn(turned), 8000, 6, 3, 12);   // two
+    expect_bits(jot_fn(product), 12001, 12, 5, 8); // of matrices that are not square
+    expect_bits(jot_fn(turned), 8000, 6, 3, 12);
 }
 END_TEST
 

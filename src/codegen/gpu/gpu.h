@@ -166,6 +166,7 @@ struct gpu_points {
 struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, bool is_outer);
 // strips.c: several rows for a thread where they share what they read.
 void gpu_points_widen(const struct cg_lowering *l, struct gpu_points *p);
+bool gpu_has_strips(const struct cg_lowering *l, nest_id loop);
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);

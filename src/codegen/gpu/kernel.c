@@ -25,6 +25,7 @@
 #define MOST_TURNS 4
 #define WORK_OF_TURN 16.0  // operations of a point
 #define TILES_THREADS 2048 // of a multiprocessor
+#define STRIPS_BLOCK 128
 
 static bool has_direct_load(const struct cg_lowering *l)
 {
@@ -221,6 +222,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         g->common = c.role == BY_THREADS ? gpu_common_find(l, c.loop) : NULL;
         if (g->common)
             g->block = gpu_common_threads(cg_extent(l, s)) + GPU_WARP;
+        else if (c.role == BY_THREADS && gpu_has_strips(l, c.loop))
+            g->block = STRIPS_BLOCK;
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {

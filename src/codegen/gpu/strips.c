@@ -2,7 +2,7 @@
 // Small products: a thread has several rows of a result, so that what it read of one operand for the
 // first is in registers for the others.
 //
-//     par i < 100000, j < 16, k < 16 {                 a thread: i, k .. k + 3 and j, j + 4, j + 8, j + 12;
+//     par i < 100000, j < 16, k < 16 {                 a thread: i, k .. k + 3, and j and j + 8;
 //       fold l < 16 { load x[i, j, l] load y[i, l, k] ... }     y[i, l, k .. k + 3] of all l is read once
 //       put z[i, j, k]
 //     }
@@ -12,8 +12,8 @@
 // piece of code.
 #include "codegen/gpu/gpu.h"
 
-#define MOST_ROWS 4
-#define REGISTERS 64                       // for what the rows share
+#define MOST_ROWS 2  // more of them leave too few threads that wait for memory
+#define REGISTERS 64 // for what the rows share
 #define ENOUGH (GPU_MULTIPROCESSORS * 512) // threads
 
 // Four-byte registers of what is read in the fold that is the same along the axis and beside its
@@ -74,4 +74,11 @@ void gpu_points_widen(const struct cg_lowering *l, struct gpu_points *p)
         p->count /= rows;
         return;
     }
+}
+
+bool gpu_has_strips(const struct cg_lowering *l, nest_id loop)
+{
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    gpu_points_widen(l, &p);
+    return p.rows > 1;
 }
