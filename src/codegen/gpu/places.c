@@ -8,13 +8,15 @@
 // updates one after the other in a register.
 #include "codegen/gpu/updates.h"
 
-#define SORT_BLOCK 512
-#define BATCH 8 // turns that a thread reads together
+#define SORT_BLOCK 1024
+#define BATCH                                                                                  \
+    4 // turns that a thread reads together, in the 32 registers that two blocks leave it
 #define MOST_PLACES 16384
 #define LEAST_PLACES (CHUNK / 16)
 #define UPDATE_BLOCK 256
+#define FIRST 3 // of the turns of a place that a turn is compared with
 #define AHEAD 8 // chunks whose first updates are read together
-#define FIRST 2 // of each
+#define EARLY 2 // of each
 
 struct places {
     const struct updates *u;
@@ -477,7 +479,7 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
     LLVMBuilderRef b = l->m.b;
     LLVMTypeRef type = cg_memory_type(l->module, p->dtype);
     LLVMValueRef one = cg_int(l->module, 1), chunks = cg_int(l->module, p->u->chunks);
-    LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][FIRST];
+    LLVMValueRef begin[AHEAD], end[AHEAD], memory[AHEAD], early[AHEAD][EARLY];
     int64_t ahead = p->u->chunks < AHEAD ? p->u->chunks : AHEAD;
     bool is_exact = p->u->chunks % ahead == 0;
     for (int k = 0; k < ahead; k++) {
@@ -496,7 +498,7 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
         memory[k] = p->value == NEST_NONE ? NULL : cg_at(l, type, p->values, at);
     }
     for (int k = 0; k < ahead; k++)
-        for (int i = 0; i < FIRST; i++) {
+        for (int i = 0; i < EARLY; i++) {
             LLVMValueRef at = LLVMBuildAdd(b, begin[k], cg_int(l->module, i), "");
             LLVMValueRef is_one = LLVMBuildICmp(b, LLVMIntSLT, at, end[k], "");
             o->value = memory[k];
@@ -506,7 +508,7 @@ static void update_from(struct cg_lowering *l, const struct places *p, struct on
     for (int k = 0; k < ahead; k++) {
         LLVMValueRef at = begin[k];
         o->value = memory[k];
-        for (int i = 0; i < FIRST; i++, at = LLVMBuildAdd(b, at, one, ""))
+        for (int i = 0; i < EARLY; i++, at = LLVMBuildAdd(b, at, one, ""))
             make_update(l, p, o, early[k][i], LLVMBuildICmp(b, LLVMIntSLT, at, end[k], ""));
         struct cg_loop more = cg_loop_open(l, at, end[k], one);
         make_update(l, p, o, value_at(l, p, o, more.index), LLVMConstInt(l->module->i1, 1, 0));
