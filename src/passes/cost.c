@@ -67,3 +67,8 @@ bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_
         return false;
     return (double)m * (double)n * (double)k > COST_GEMM_WORK;
 }
+
+bool cost_is_for_threads(int64_t sums, int64_t k)
+{
+    return k <= COST_THREAD_TERMS && sums >= COST_THREAD_SUMS && sums <= COST_THREAD_WORK / k;
+}

@@ -35,6 +35,10 @@ enum cost_constant {
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,
+    // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
+    COST_THREAD_TERMS = 64,
+    COST_THREAD_SUMS = 1 << 16,
+    COST_THREAD_WORK = 1 << 24,
     COST_JUMP = 12,             // ops of branches that are not worth a jump
     COST_UNROLL = 4,            // extent of an axis that is written out
     COST_EXPANDED_OPS = 400,    // of a loop's body whose elements are written out
@@ -62,5 +66,7 @@ static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
 }
 // Whether a product of a batch of [m, k] and [k, n] is one for the library, which may have half types.
 bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k);
+// Whether so many sums of k terms are done in less time than a launch by threads that have one each.
+bool cost_is_for_threads(int64_t sums, int64_t k);
 
 #endif

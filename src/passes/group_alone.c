@@ -38,12 +38,27 @@ void group_store_update(struct schedule *s, ir_id v, const demand_list *l)
     }
 }
 
+// Whether all that a product is for is an outer product, which threads of a GPU are busy storing: they
+// make it in less time than a launch takes.
+static bool is_for_threads(const struct schedule *s, ir_id v, const struct nest_gemm *g,
+                           const demand_list *l)
+{
+    if (!s->options->many_lanes || l->count != 1 || l->at[0].outer == IR_NONE ||
+        s->is_output[v] || s->is_forced[v])
+        return false;
+    const struct ir_node *outer = ir_node_of(s->g, l->at[0].outer);
+    int folded;
+    node_folded_axes(outer, 0, &folded);
+    return outer->op == IR_dot_general && folded == 0 &&
+           cost_is_for_threads(ir_count(s->g->module, ir_type_of(s->g, v)), g->k);
+}
+
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l)
 {
     struct nest_gemm gemm;
     ir_id base[2];
     const struct ir_node *n = ir_node_of(s->g, v);
-    if (!gemm_of_dot(s, n, &gemm, base))
+    if (!gemm_of_dot(s, n, &gemm, base) || is_for_threads(s, v, &gemm, l))
         return false;
     uint32_t g = group_make(s, GROUP_GEMM, l);
     vec_push(s->scratch, &group_at(s, g)->roots, v);

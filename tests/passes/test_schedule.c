@@ -156,6 +156,11 @@ START_TEST(library_products)
     ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
     p = check_example(example_per_sample(4096, 64), 2);
     ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_GEMM);
+    // Threads of a GPU make the product where they store what it is for.
+    p = schedule_with(example_per_sample(4096, 64),
+                      &(struct schedule_options){.rich_gemm = true, .many_lanes = true});
+    ck_assert_uint_eq(p->steps.count, 1);
+    ck_assert_int_eq(p->steps.at[0].kind, NEST_STEP_KERNEL);
     check_small(example_matmul_bias_relu(40));
     check_small(example_per_sample(40, 40));
     check_small(example_mlp_step(64, 48));
