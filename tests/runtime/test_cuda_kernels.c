@@ -189,8 +189,8 @@ START_TEST(says_what_products_may_be)
     struct rt_gemm g = {.dtype = JOT_F32,
                         .m = 2,
                         .n = 2,
-                        .k = 2,
-                        .lda = 2,
+                        .k = 20,
+                        .lda = 20,
                         .ldb = 2,
                         .ldc = 2,
                         .alpha = 1,
@@ -203,7 +203,9 @@ START_TEST(says_what_products_may_be)
         ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 16);
     }
     g.precision = RT_PRECISION_TF32;
+    g.k = g.lda = 2; // a short sum is one of f32
     OK(product_on(jot_cuda(0), &g, 8, there));
+    ck_assert_int_eq(fake_count_of(library, "fake_cuda_compute"), CUBLAS_COMPUTE_32F);
     ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 8);
     // Matrices of a batch that calls start at.
     g.batch[0] = 2;

@@ -17,6 +17,8 @@
 #define WORKSPACE_ALIGN 256
 // Terms of a sum that is not cut: routines that do so need more than one kernel.
 #define WHOLE_SUM 64
+// Terms of a sum that TF32 makes no faster: on an H200 1024 by 10 by 512 took 8.4 us, 3.3 in f32.
+#define SHORT_SUM 16
 // The best alignment that operands are known to have.
 #define ALIGNMENT_MOST 16
 
@@ -71,7 +73,10 @@ static struct kind kind_of(const struct rt_gemm *g)
     case JOT_BF16:
         return (struct kind){CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case JOT_F32:
-        return (struct kind){CUDA_R_32F, CUDA_R_32F, of_f32[g->precision]};
+        return (struct kind){CUDA_R_32F, CUDA_R_32F,
+                             g->precision == RT_PRECISION_TF32 && g->k <= SHORT_SUM
+                                 ? CUBLAS_COMPUTE_32F
+                                 : of_f32[g->precision]};
     case JOT_C64:
         return (struct kind){CUDA_C_32F, CUDA_C_32F, of_f32[g->precision]};
     case JOT_F64:
