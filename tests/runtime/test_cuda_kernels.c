@@ -214,6 +214,7 @@ START_TEST(says_what_products_may_be)
     OK(product_on(jot_cuda(0), &g, 0, there));
     ck_assert_int_eq(fake_count_of(library, "fake_cuda_alignment"), 4);
     setenv("FAKE_CUDA_NO_ROUTINE", "77", 1);
+    g.k = g.lda = 20;
     expect(product_on(jot_cuda(0), &g, 0, there), JOT_ERR_LIBRARY, "a matrix product");
     jot_arrays_release(5, there);
     expect_no_blocks();
