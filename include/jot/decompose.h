@@ -62,7 +62,7 @@ typedef struct jot_svd_factors {
 } jot_svd_factors;
 
 // a = u diag(s) vh: singular values, real, descending; u, m by k, and vh, k by n, have orthonormal columns
-// and rows.  jot_svd_full: u is m by m and vh n by n (derivatives only of square matrices).
+// and rows.  jot_svd_full: u is m by m and vh n by n.
 JOT_API jot_svd_factors jot_svd(jot_value a);
 JOT_API jot_svd_factors jot_svd_full(jot_value a);
 // The values alone.
@@ -77,7 +77,7 @@ typedef struct jot_eigen_pairs {
     jot_value values, left, right;
 } jot_eigen_pairs;
 
-// The same with left vectors as well: left^H a = diag(values) left^H.  Without derivatives.
+// The same with left vectors as well: left^H a = diag(values) left^H.
 JOT_API jot_eigen_pairs jot_eig_pairs(jot_value a);
 
 typedef struct jot_schur_factors {

@@ -54,6 +54,11 @@ JOT_API jot_value jot_vecmat(jot_value v, jot_value m);
 // first and the last may be vectors.
 JOT_API jot_value jot_multi_dot_list(size_t n, const jot_value *x);
 
+// The rows of x[m, k], in groups of so many rows as the integers sizes[g] say, one behind the other,
+// each times the matrix of its group in w[g, k, n]; rows behind the groups give 0.  As one product of
+// an m by (g k) matrix, of which all but k columns of each row are 0.
+JOT_API jot_value jot_ragged_dot(jot_value x, jot_value w, jot_value sizes);
+
 JOT_END_C
 
 #if !defined(JOT_PLAIN)
@@ -69,6 +74,8 @@ JOT_END_C
     JOT_OP_("jot_vecdot(" #x ", " #y ", " #axis ")", jot_vecdot(JOT_V(x), JOT_V(y), (axis)))
 #define jot_matvec(m, v) JOT_OP2_(jot_matvec, #m ", " #v, m, v)
 #define jot_vecmat(v, m) JOT_OP2_(jot_vecmat, #v ", " #m, v, m)
+#define jot_ragged_dot(x, w, sizes)                                                            \
+    JOT_OP3_(jot_ragged_dot, #x ", " #w ", " #sizes, x, w, sizes)
 #define jot_multi_dot(...)                                                                     \
     JOT_OP_("jot_multi_dot(" #__VA_ARGS__ ")", jot_multi_dot_list(JOT_VALUES_(__VA_ARGS__)))
 // clang-format on

@@ -8,10 +8,11 @@
 //
 // What has no answer is NaN or infinite, as in JAX, and does not fail the call: the factor of a
 // matrix that is not positive definite, the solution of a singular system.  Who wants a status asks
-// for it, of one result or of the whole program:
+// for it, of each matrix as a value, of the call, or of the whole program:
 //
-//     jot_value l = jot_cholesky(a);
-//     jot_assert(jot_is_finite(l), "a is not positive definite");         or run with JOT_CHECK=nan
+//     jot_value l = jot_cholesky(a), status = jot_factor_status(l);
+//     jot_assert(jot_equal(status, JOT_FACTORED), "a is not positive definite");   JOT_ERR_CHECK
+//     JOT_CHECK=nan prog                                          names the first op that gave NaN
 //
 // Batches of matrices of up to 16 rows are one kernel, a vector lane or a thread for each.
 #ifndef JOT_LINALG_H
@@ -36,6 +37,16 @@ typedef struct jot_lu_factors {
     jot_value lu, pivots, permutation;
 } jot_lu_factors;
 JOT_API jot_lu_factors jot_lu_factor_at(jot_value a, const char *where);
+
+// What became of each matrix, i32 for each of the batch: by a factor with the axes of a matrix, here
+// and in decompose.h, and by the factors of jot_lu_factor, which tell singular ones as well.
+enum jot_factored {
+    JOT_FACTORED,
+    JOT_FACTOR_FAILED,  // NaN: not positive definite, not finite, or no convergence
+    JOT_FACTOR_SINGULAR // 0 on the diagonal of u
+};
+JOT_API jot_value jot_factor_status(jot_value factor);
+JOT_API jot_value jot_lu_status(jot_lu_factors f);
 
 // ---- Linear systems ----
 // The right sides b are one vector, or the columns of matrices.
@@ -99,6 +110,8 @@ JOT_END_C
 // clang-format off
 #define jot_cholesky(a) JOT_OP1_(jot_cholesky, #a, a)
 #define jot_lu_factor(a) jot_lu_factor_at(JOT_V(a), JOT_HERE ": jot_lu_factor(" #a ")")
+#define jot_factor_status(factor) JOT_OP1_(jot_factor_status, #factor, factor)
+#define jot_lu_status(f) JOT_OP_("jot_lu_status(" #f ")", jot_lu_status(f))
 #define jot_solve(a, b) JOT_OP2_(jot_solve, #a ", " #b, a, b)
 #define jot_lu_solve(f, b)                                                                     \
     JOT_OP_("jot_lu_solve(" #f ", " #b ")", jot_lu_solve_trans((f), JOT_V(b), 0))

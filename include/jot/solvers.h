@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear systems whose matrix is a function: solvers of one's own with the derivative of the
-// equation, and Krylov methods.
+// equation, and Krylov methods; and roots of one's own solvers.
 //
 // Names are those of jax.lax and jax.scipy.sparse.linalg.  A is a function of values like those of
 // b, linear in them, that may use values of the functions around it; derivatives in those and in b
@@ -30,6 +30,29 @@ JOT_API void jot_linear_solve_tree(jot_function matvec, jot_function solve,
 JOT_API jot_value jot_linear_solve_at(jot_function matvec, jot_function solve,
                                       jot_function transposed_solve, jot_value b,
                                       const char *where);
+
+// Gives x with linear(x) = y, of n values.  The function may use values of the traces around it.
+typedef void jot_tangent_solve(jot_function linear, size_t n, const jot_value *y, jot_value *x,
+                               void *ctx);
+
+// A root x = solve(guess), which is to be x with f(x) = 0, however it is found, with the derivatives
+// of the equation in what f uses besides x:
+//
+//     dx = -(df/dx)^-1 (df of these at x)
+//
+// where tangent_solve inverts df/dx, the linear function that it is handed; it must be one that can be
+// transposed for reverse mode, as jot_cg or a division are.  NULL: the matrix of df/dx is made and
+// jot_solve inverts it, which is right for a few numbers.  None of the guess.  Derivatives up to the
+// third order; further ones lack what comes through x.  f and solve take n values and give n of the same
+// types, float or complex (JOT_ERR_ARGUMENT, JOT_ERR_DTYPE, JOT_ERR_SHAPE).
+//
+//     x = jot_custom_root(jot_fn(f), guess, jot_fn(newton), NULL, NULL);
+JOT_API void jot_custom_root_tree(jot_function f, size_t n, const jot_value *guess,
+                                  jot_function solve, jot_tangent_solve *tangent_solve,
+                                  void *ctx, jot_value *x, const char *where);
+JOT_API jot_value jot_custom_root_at(jot_function f, jot_value guess, jot_function solve,
+                                     jot_tangent_solve *tangent_solve, void *ctx,
+                                     const char *where);
 
 typedef struct jot_krylov_options {
     double tol, atol;    // ends at |b - A x| <= max(tol |b|, atol); tol 0 is 1e-5, below 0 is 0
@@ -71,6 +94,9 @@ JOT_END_C
 #define jot_linear_solve(matvec, solve, transposed_solve, b)                                   \
     jot_linear_solve_at((matvec), (solve), (transposed_solve), JOT_V(b),                       \
                         JOT_HERE ": jot_linear_solve(" #b ")")
+#define jot_custom_root(f, guess, solve, tangent_solve, ctx)                                   \
+    jot_custom_root_at((f), JOT_V(guess), (solve), (tangent_solve), (ctx),                     \
+                       JOT_HERE ": jot_custom_root(" #f ", " #guess ")")
 #if defined(__cplusplus)
 #define JOT_KRYLOV_(f, a, b) f##_at((a), JOT_V(b), nullptr, JOT_HERE ": " #f "(" #b ")")
 #define jot_cg(a, b) JOT_KRYLOV_(jot_cg, a, b)

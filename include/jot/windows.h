@@ -14,6 +14,7 @@
 #define JOT_WINDOWS_H
 
 #include "jot/ops.h"
+#include "jot/transform.h"
 
 #include <stdbool.h>
 
@@ -52,6 +53,17 @@ typedef struct jot_window_options {
 // derivative of an extremum goes to the first element that has it.  JOT_ERR_SHAPE where no window fits.
 JOT_API jot_value jot_reduce_window_with(jot_value x, jot_window_kind kind,
                                          const jot_window_options *options);
+
+// lax.reduce_window by a function: the n values x, of one shape, become the combinations of their
+// windows.  combine takes a number of each, twice, and gives one of each, of the same types; it must be
+// associative, and init, what padding consists of, must be neutral.  Neighbours are combined first, in
+// log2 rounds for all elements of a window.
+JOT_API void jot_reduce_window_tree(jot_function combine, size_t n, jot_value *x,
+                                    const jot_value *init, const jot_window_options *options,
+                                    const char *where);
+JOT_API jot_value jot_reduce_window_by_with(jot_function combine, jot_value x, jot_value init,
+                                            const jot_window_options *options,
+                                            const char *where);
 
 // The largest, smallest and mean element of windows; strides that are left out are the window.
 JOT_API jot_value jot_max_pool_with(jot_value x, const jot_window_options *options);
@@ -174,6 +186,9 @@ JOT_END_C
 #define jot_reduce_window(x, kind, ...)                                                        \
     JOT_OP_("jot_reduce_window(" #x ", " #kind ", " #__VA_ARGS__ ")",                          \
             jot_reduce_window_with(JOT_V(x), (kind), JOT_WINDOW_(__VA_ARGS__)))
+#define jot_reduce_window_by(combine, x, init, ...)                                            \
+    jot_reduce_window_by_with((combine), JOT_V(x), JOT_V(init), JOT_WINDOW_(__VA_ARGS__),      \
+                              JOT_HERE ": jot_reduce_window_by(" #combine ", " #x ")")
 #define jot_max_pool(x, ...)                                                                   \
     JOT_OP_("jot_max_pool(" #x ", " #__VA_ARGS__ ")",                                          \
             jot_max_pool_with(JOT_V(x), JOT_WINDOW_(__VA_ARGS__)))

@@ -267,38 +267,38 @@ static bool apply(const jot_function *f, const jot_value *values, jot_value *out
     return true;
 }
 
+struct application {
+    const jot_function *f;
+    size_t n_in, n_out;
+    const jot_value *in;
+};
+
+static bool make_application(void *ctx, jot_value *out, jot_value *out_error)
+{
+    const struct application *a = ctx;
+    const jot_function *f = a->f;
+    const char *problem = function_problem(f);
+    if (!trace_ready("jot_apply", 0, NULL, out_error))
+        return false;
+    if (problem) {
+        *out_error = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s", problem);
+        return false;
+    }
+    int n_in = function_in(f, f->n_transforms), n_out = function_out(f, f->n_transforms);
+    if ((int)a->n_in != n_in || (int)a->n_out != n_out) {
+        *out_error = trace_fail("jot_apply", JOT_ERR_ARGUMENT,
+                                "%s takes %d values and gives %d, not %zu and %zu",
+                                f->callee.name, n_in, n_out, a->n_in, a->n_out);
+        return false;
+    }
+    if (apply(f, a->in, out))
+        return true;
+    *out_error = trace_fail_latest();
+    return false;
+}
+
 void jot_apply_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
                   jot_value *out, const char *where)
 {
-    jot_value e = {0, 1};
-    struct trace *outer = trace_top();
-    struct arena_guard guard;
-    if (arena_guard_left(&guard)) {
-        trace_end_inside(outer);
-        e = trace_out_of_memory();
-        for (size_t i = 0; i < n_out; i++)
-            out[i] = e;
-        return;
-    }
-    const char *problem = function_problem(&f);
-    bool ok = false;
-    if (!trace_ready("jot_apply", 0, NULL, &e))
-        ;
-    else if (problem)
-        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s", problem);
-    else if ((int)n_in != function_in(&f, f.n_transforms) ||
-             (int)n_out != function_out(&f, f.n_transforms))
-        e = trace_fail("jot_apply", JOT_ERR_ARGUMENT,
-                       "%s takes %d values and gives %d, not %zu and %zu", f.callee.name,
-                       function_in(&f, f.n_transforms), function_out(&f, f.n_transforms), n_in,
-                       n_out);
-    else if (apply(&f, in, out))
-        ok = true;
-    else
-        e = trace_fail_latest();
-    if (where)
-        jot_place(e, where);
-    for (size_t i = 0; !ok && i < n_out; i++)
-        out[i] = e;
-    arena_guard_close(&guard);
+    trace_make(make_application, &(struct application){&f, n_in, n_out, in}, n_out, out, where);
 }

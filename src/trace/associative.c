@@ -182,30 +182,30 @@ static bool run(const jot_function *f, struct chain *c, jot_value *x, int axis, 
     return y != NULL;
 }
 
+struct request {
+    const jot_function *combine;
+    struct chain chain;
+    int axis;
+    bool reverse;
+};
+
+static bool make(void *ctx, jot_value *x, jot_value *out_error)
+{
+    struct request *r = ctx;
+    const char *problem = function_problem(r->combine);
+    if (!trace_ready(name, r->chain.n, x, out_error))
+        return false;
+    if (problem)
+        trace_fail(name, JOT_ERR_ARGUMENT, "%s", problem);
+    else if (run(r->combine, &r->chain, x, r->axis, r->reverse))
+        return true;
+    *out_error = trace_fail_latest();
+    return false;
+}
+
 void jot_associative_scan_tree(jot_function combine, size_t n, jot_value *x, int axis,
                                bool reverse, const char *where)
 {
-    struct arena_guard guard;
-    struct trace *outer = trace_top();
-    jot_value error;
-    if (arena_guard_left(&guard)) {
-        trace_end_inside(outer);
-        error = trace_out_of_memory();
-        for (size_t i = 0; i < n; i++)
-            x[i] = error;
-        return;
-    }
-    struct chain c = {jot_vmap_of(combine, where, NULL), (int)n, where};
-    const char *problem = function_problem(&combine);
-    bool ok = trace_ready(name, (int)n, x, &error);
-    if (ok && problem)
-        trace_fail(name, JOT_ERR_ARGUMENT, "%s", problem);
-    if (ok && (problem || !run(&combine, &c, x, axis, reverse))) {
-        error = trace_fail_latest();
-        ok = false;
-    }
-    for (size_t i = 0; !ok && i < n; i++)
-        x[i] = error;
-    jot_place(ok ? (jot_value){0, 0} : error, where);
-    arena_guard_close(&guard);
+    struct chain chain = {jot_vmap_of(combine, where, NULL), (int)n, where};
+    trace_make(make, &(struct request){&combine, chain, axis, reverse}, n, x, where);
 }

@@ -2,6 +2,7 @@
 // Krylov methods, as solvers of jot_linear_solve.  All values of b are one vector inside.
 #include "trace/function.h"
 #include "trace/lanes.h"
+#include "trace/vectors.h"
 
 #include "jot/control.h"
 #include "jot/indexing.h"
@@ -34,7 +35,7 @@ static jot_value num(double x) { return jot_from_double(x); }
 // ---------------------------------------------------------------------------------------
 // Values and vectors
 
-static jot_value packed(int n, const jot_value *v)
+jot_value trace_vector(int n, const jot_value *v)
 {
     jot_value *flat = arena_array(trace_top()->module->arena, jot_value, n + 1);
     for (int i = 0; i < n; i++)
@@ -42,17 +43,17 @@ static jot_value packed(int n, const jot_value *v)
     return n == 1 ? flat[0] : jot_concatenate_list(0, (size_t)n, flat);
 }
 
-static void unpack(const struct krylov *k, jot_value flat, jot_value *out)
+void trace_vector_parts(int n, const jot_value *like, jot_value vector, jot_value *out)
 {
     int64_t start = 0;
-    for (int i = 0; i < k->n; i++) {
-        int64_t size = jot_value_size(k->like[i]), dims[IR_MAX_RANK + 1];
-        int rank = jot_value_rank(k->like[i]);
+    for (int i = 0; i < n; i++) {
+        int64_t size = jot_value_size(like[i]), dims[IR_MAX_RANK + 1];
+        int rank = jot_value_rank(like[i]);
         for (int axis = 0; axis < rank; axis++)
-            dims[axis] = jot_value_dim(k->like[i], axis);
+            dims[axis] = jot_value_dim(like[i], axis);
         dims[rank] = JOT_END;
-        jot_value part = k->n == 1 ? flat : jot_slice_axis(flat, 0, start, start + size, 1);
-        out[i] = jot_convert(jot_reshape_dims(part, dims), jot_value_dtype(k->like[i]));
+        jot_value part = n == 1 ? vector : jot_slice_axis(vector, 0, start, start + size, 1);
+        out[i] = jot_convert(jot_reshape_dims(part, dims), jot_value_dtype(like[i]));
         start += size;
     }
 }
@@ -62,9 +63,9 @@ static jot_value applied(const struct krylov *k, jot_function f, jot_value v)
     struct arena *arena = trace_top()->module->arena;
     jot_value *in = arena_array(arena, jot_value, k->n + 1);
     jot_value *out = arena_array(arena, jot_value, k->n + 1);
-    unpack(k, v, in);
+    trace_vector_parts(k->n, k->like, v, in);
     jot_apply_at(f, (size_t)k->n, in, (size_t)k->n, out, k->where);
-    return packed(k->n, out);
+    return trace_vector(k->n, out);
 }
 
 static jot_value product(const struct krylov *k, jot_value v) { return applied(k, k->a, v); }
@@ -317,15 +318,15 @@ static void solve_body(const jot_value *in, jot_value *out, void *ctx)
 {
     struct krylov k = *(const struct krylov *)ctx;
     k.like = in;
-    jot_value b = packed(k.n, in);
+    jot_value b = trace_vector(k.n, in);
     jot_value x = jot_zeros_like(b),
               is_zero = jot_equal(squared(b), jot_zeros_like(squared(b)));
     if (k.o.x0) // of no use where b, or what takes its place in a derivative, is zero
-        x = jot_where(is_zero, x, jot_convert(packed(k.n, k.o.x0), jot_value_dtype(b)));
+        x = jot_where(is_zero, x, jot_convert(trace_vector(k.n, k.o.x0), jot_value_dtype(b)));
     k.length = jot_value_size(b);
     k.limit2 = limited(&k, b);
     k.epsilon = trace_epsilon(jot_value_dtype(b));
-    unpack(&k, k.method->solve(&k, b, x), out);
+    trace_vector_parts(k.n, k.like, k.method->solve(&k, b, x), out);
 }
 
 // f^T of values in[0 .. n-1]: what reverse mode makes of it at zero.
@@ -355,65 +356,87 @@ static jot_function function_over(const struct krylov *k, jot_body *body, void *
     return jot_function_uniform(k->method->name, k->where, body, k->n, k->n, ctx);
 }
 
-static jot_value check(const struct krylov *k, const jot_value *b)
+static bool check(const struct krylov *k, const jot_value *b, jot_value *out_error)
 {
     const jot_krylov_options *o = &k->o;
-    if (isnan(o->tol) || isnan(o->atol))
-        return trace_fail(k->method->name, JOT_ERR_ARGUMENT, "a tolerance is NaN");
-    if (o->max_trips < 0 || o->restart < 0)
-        return trace_fail(k->method->name, JOT_ERR_ARGUMENT,
-                          "%lld trips, %d directions: neither can be negative",
-                          (long long)o->max_trips, o->restart);
+    const char *name = k->method->name;
+    if (!trace_ready(name, 0, NULL, out_error))
+        return false;
+    if (isnan(o->tol) || isnan(o->atol)) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "a tolerance is NaN");
+        return false;
+    }
+    if (o->max_trips < 0 || o->restart < 0) {
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT,
+                                "%lld trips, %d directions: neither can be negative",
+                                (long long)o->max_trips, o->restart);
+        return false;
+    }
     for (int i = 0; o->x0 && i < k->n; i++) {
         int rank = jot_value_rank(o->x0[i]);
         bool is_like = rank == jot_value_rank(b[i]);
         for (int axis = 0; is_like && axis < rank; axis++)
             is_like = jot_value_dim(o->x0[i], axis) == jot_value_dim(b[i], axis);
-        if (!is_like)
-            return trace_fail(k->method->name, JOT_ERR_SHAPE,
-                              "x0 has another shape than b in value %d", i);
+        if (!is_like) {
+            *out_error =
+                trace_fail(name, JOT_ERR_SHAPE, "x0 has another shape than b in value %d", i);
+            return false;
+        }
     }
-    return (jot_value){0, 0};
+    return true;
 }
 
-static jot_value checked(const struct krylov *k, const jot_value *b)
+struct request {
+    struct krylov k;
+    const jot_value *b;
+};
+
+// What the traced functions refer to for as long as the trace is open, where one is known by it.
+struct contexts {
+    struct krylov k, back;
+    struct transposed a, preconditioner;
+};
+
+static bool make(void *ctx, jot_value *x, jot_value *out_error)
 {
-    TRACE_RETURN(check(k, b));
+    const struct request *r = ctx;
+    if (!check(&r->k, r->b, out_error))
+        return false;
+    struct contexts *c = arena_new(trace_top()->module->arena, struct contexts);
+    struct krylov *k = &c->k;
+    int64_t length = 0;
+    bool is_real = true;
+    *k = r->k;
+    for (int i = 0; i < k->n; i++) {
+        length += jot_value_size(r->b[i]);
+        is_real = is_real && !dtype_is_complex(jot_value_dtype(r->b[i]));
+    }
+    k->tol2 = k->o.tol == 0 ? 1e-10 : k->o.tol < 0 ? 0 : k->o.tol * k->o.tol;
+    k->o.max_trips = k->o.max_trips ? k->o.max_trips : 10 * length;
+    if (k->o.max_trips > INT32_MAX) // they are counted in i32
+        k->o.max_trips = INT32_MAX;
+    k->o.restart = k->o.restart ? k->o.restart : 20;
+    c->a = (struct transposed){k->a, k->n, k->where};
+    c->preconditioner = (struct transposed){k->preconditioner, k->n, k->where};
+    c->back = *k;
+    c->back.a = function_over(k, transposed_body, &c->a);
+    c->back.preconditioner = function_over(k, transposed_body, &c->preconditioner);
+    bool is_own = k->method->keeps_symmetry && is_real;
+    jot_linear_solve_tree(k->a, function_over(k, solve_body, k),
+                          function_over(k, solve_body, is_own ? k : &c->back), (size_t)k->n,
+                          r->b, x, k->where);
+    return true;
 }
 
 static void solve(const struct method *method, jot_function a, size_t n, const jot_value *b,
                   jot_value *x, const jot_krylov_options *options, const char *where)
 {
-    struct krylov k = {.method = method, .a = a, .where = where, .n = (int)n};
+    struct request r = {{.method = method, .a = a, .where = where, .n = (int)n}, b};
     if (options)
-        k.o = *options;
-    if (k.o.preconditioner)
-        k.preconditioner = *k.o.preconditioner;
-    jot_value error = checked(&k, b);
-    int64_t length = 0;
-    bool is_real = true;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = error;
-        length += jot_value_size(b[i]);
-        is_real = is_real && !dtype_is_complex(jot_value_dtype(b[i]));
-    }
-    if (jot_value_failed(error) && error.trace) {
-        jot_place(error, where);
-        return;
-    }
-    k.tol2 = k.o.tol == 0 ? 1e-10 : k.o.tol < 0 ? 0 : k.o.tol * k.o.tol;
-    k.o.max_trips = k.o.max_trips ? k.o.max_trips : 10 * length;
-    if (k.o.max_trips > INT32_MAX) // they are counted in i32
-        k.o.max_trips = INT32_MAX;
-    k.o.restart = k.o.restart ? k.o.restart : 20;
-    struct krylov back = k;
-    struct transposed a_t = {k.a, k.n, where},
-                      preconditioner_t = {k.preconditioner, k.n, where};
-    back.a = function_over(&k, transposed_body, &a_t);
-    back.preconditioner = function_over(&k, transposed_body, &preconditioner_t);
-    bool is_own = method->keeps_symmetry && is_real;
-    jot_linear_solve_tree(a, function_over(&k, solve_body, &k),
-                          function_over(&k, solve_body, is_own ? &k : &back), n, b, x, where);
+        r.k.o = *options;
+    if (r.k.o.preconditioner)
+        r.k.preconditioner = *r.k.o.preconditioner;
+    trace_make(make, &r, n, x, where);
 }
 
 #define METHOD(f, keeps)                                                                       \

@@ -10,6 +10,26 @@ static const int last[] = {-1, JOT_END};
 
 static jot_value number(double x) { return jot_from_double(x); }
 
+// ---- Statuses ----
+
+jot_value jot_factor_status(jot_value factor)
+{
+    factor = linalg_matrix("jot_factor_status", factor, false);
+    if (trace_is_error(factor))
+        return factor;
+    jot_value failed = jot_any_axes(jot_is_nan(factor), (const int[]){-2, -1, JOT_END});
+    return jot_convert(failed, JOT_I32);
+}
+
+jot_value jot_lu_status(jot_lu_factors f)
+{
+    jot_value status = jot_factor_status(f.lu);
+    if (trace_is_error(status))
+        return status;
+    jot_value is_zero = jot_equal(linalg_diagonal(f.lu), jot_from_int(0));
+    return jot_where(jot_any_axes(is_zero, last), jot_from_int(JOT_FACTOR_SINGULAR), status);
+}
+
 // ---- Determinants ----
 
 // 1 or -1, as rows were swapped an even or odd number of times.

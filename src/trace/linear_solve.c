@@ -145,36 +145,31 @@ static bool record(struct system *s, jot_value *x)
     return first != IR_NONE;
 }
 
+static bool make(void *ctx, jot_value *x, jot_value *out_error)
+{
+    struct system *s = ctx;
+    if (!trace_ready(name, 0, NULL, out_error))
+        return false;
+    jot_value *b = arena_array(trace_top()->module->arena, jot_value, s->n + 1);
+    memcpy(b, s->b, sizeof *b * (size_t)s->n);
+    s->b = b;
+    if (!trace_ready(name, s->n, b, out_error))
+        return false;
+    if (record(s, x))
+        return true;
+    *out_error = trace_fail_latest();
+    return false;
+}
+
 void jot_linear_solve_tree(jot_function matvec, jot_function solve,
                            jot_function transposed_solve, size_t n, const jot_value *b,
                            jot_value *x, const char *where)
 {
-    struct arena_guard guard;
-    struct trace *outer = trace_top();
-    jot_value error;
-    if (arena_guard_left(&guard)) {
-        trace_end_inside(outer);
-        error = trace_out_of_memory();
-        for (size_t i = 0; i < n; i++)
-            x[i] = error;
-        return;
-    }
     struct system s = {
         .f = {[SOLVE] = solve, [MATVEC] = matvec, [TRANSPOSED_SOLVE] = transposed_solve},
-        .n = (int)n};
-    jot_value *v = arena_array(trace_top()->module->arena, jot_value, n + 1);
-    memcpy(v, b, n * sizeof *v);
-    s.b = v;
-    bool ok = trace_ready(name, s.n, v, &error);
-    if (ok && !record(&s, x)) {
-        error = trace_fail_latest();
-        ok = false;
-    }
-    if (where)
-        jot_place(ok ? (jot_value){0, 0} : error, where);
-    for (size_t i = 0; !ok && i < n; i++)
-        x[i] = error;
-    arena_guard_close(&guard);
+        .n = (int)n,
+        .b = b};
+    trace_make(make, &s, n, x, where);
 }
 
 jot_value jot_linear_solve_at(jot_function matvec, jot_function solve,

@@ -87,6 +87,30 @@ jot_value jot_at(jot_value v, const char *where)
 
 void jot_place(jot_value v, const char *where) { place(v, where); }
 
+static void fill(size_t n, jot_value *out, jot_value v)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = v;
+}
+
+void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const char *where)
+{
+    struct arena_guard guard;
+    struct trace *outer = trace_top();
+    jot_value error = {0, 0};
+    if (arena_guard_left(&guard)) {
+        trace_end_inside(outer);
+        fill(n, out, trace_out_of_memory());
+        return;
+    }
+    bool ok = make(ctx, out, &error);
+    if (where)
+        jot_place(ok ? (jot_value){0, 1} : error, where);
+    if (!ok)
+        fill(n, out, error);
+    arena_guard_close(&guard);
+}
+
 // The open trace that v is of, when it has such a value.
 static struct trace *find(jot_value v)
 {

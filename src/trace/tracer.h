@@ -179,6 +179,12 @@ const char *trace_shorten(const char *where, char *buffer, size_t size);
 // is answering.
 bool trace_message_wants_place(void);
 
+// Gives values to out, or false with an error.
+typedef bool trace_maker(void *ctx, jot_value *out, jot_value *out_error);
+// All n values by `make`, inside a guard; where it fails, or memory runs out in traces that it opened,
+// each is the error.  The place, unless it is NULL, is that of what is recorded and of the error.
+void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const char *where);
+
 #define TRACE_RETURN(expression)                                                               \
     do {                                                                                       \
         struct arena_guard guard_;                                                             \

@@ -140,3 +140,38 @@ static jot_value multi_dot(size_t n, const jot_value *x)
 }
 
 jot_value jot_multi_dot_list(size_t n, const jot_value *x) { TRACE_RETURN(multi_dot(n, x)); }
+
+static jot_value ragged_dot(jot_value x, jot_value w, jot_value sizes)
+{
+    const char *name = "jot_ragged_dot";
+    jot_value v[] = {x, w, sizes}, error;
+    if (!trace_ready(name, 3, v, &error))
+        return error;
+    struct ir_type t[3];
+    for (int i = 0; i < 3; i++)
+        t[i] = trace_type(v[i]);
+    if (!dtype_is_integer(ir_dtype(t[2])))
+        return trace_fail(name, JOT_ERR_DTYPE, "the sizes are %s, not integers",
+                          trace_type_text(v[2]));
+    if (t[0].rank != 2 || t[1].rank != 3 || t[2].rank != 1 ||
+        jot_value_dim(v[0], 1) != jot_value_dim(v[1], 1) ||
+        jot_value_dim(v[1], 0) != jot_value_dim(v[2], 0))
+        return trace_fail(name, JOT_ERR_SHAPE, "%s, %s and %s: it takes [m,k], [g,k,n] and [g]",
+                          trace_type_text(v[0]), trace_type_text(v[1]), trace_type_text(v[2]));
+    int64_t m = jot_value_dim(v[0], 0), k = jot_value_dim(v[0], 1), g = jot_value_dim(v[1], 0);
+    jot_value end = jot_cumsum_axes(v[2], (const int[]){0, JOT_END});
+    jot_value row = jot_expand_dims_axes(jot_arange(JOT_I32, m), (const int[]){1, JOT_END});
+    jot_value is_own =
+        jot_logical_and(jot_greater_equal(row, jot_sub(end, v[2])), jot_less(row, end));
+    jot_value spread = jot_expand_dims_axes(v[0], (const int[]){1, JOT_END});
+    is_own = jot_expand_dims_axes(is_own, (const int[]){2, JOT_END});
+    spread = jot_where(is_own, spread, jot_zeros_like(spread));
+    return jot_matmul(
+        jot_reshape_dims(spread, (const int64_t[]){m, g * k, JOT_END}),
+        jot_reshape_dims(v[1], (const int64_t[]){g * k, jot_value_dim(v[1], 2), JOT_END}));
+}
+
+jot_value jot_ragged_dot(jot_value x, jot_value w, jot_value sizes)
+{
+    TRACE_RETURN(ragged_dot(x, w, sizes));
+}

@@ -420,3 +420,101 @@ jot_value jot_select_and_scatter_add_with(jot_value source, jot_value x, jot_win
     jot_gradient_tree(jot_sum_axes(guarded_product(source, x, kind, options), NULL), 1, &x);
     return x;
 }
+
+// ---------------------------------------------------------------------------------------
+// Reductions by a function
+
+struct by_function {
+    jot_function combine; // of vectors
+    int n;
+    const jot_value *init;
+    const jot_window_options *options;
+    const char *where;
+};
+
+// The elements 0, 2, ... and 1, 3, ... of the windows, along the first axis, combined; count of them.
+static bool combine_pairs(const struct by_function *f, int64_t count, jot_value *x)
+{
+    struct arena *arena = trace_top()->module->arena;
+    jot_value *in = arena_array(arena, jot_value, 3 * f->n + 1), *out = in + 2 * f->n;
+    int64_t places = jot_value_dim(x[0], 1);
+    for (int i = 0; i < 2 * f->n; i++)
+        in[i] = jot_reshape_dims(jot_slice_axis(x[i % f->n], 0, i / f->n, 2 * count, 2),
+                                 (const int64_t[]){count * places, JOT_END});
+    jot_apply_at(f->combine, 2 * (size_t)f->n, in, (size_t)f->n, out, f->where);
+    for (int i = 0; i < f->n; i++) {
+        if (trace_is_error(out[i]))
+            return false;
+        jot_dtype have = jot_value_dtype(out[i]), want = jot_value_dtype(x[i]);
+        if (have != want || jot_value_rank(out[i]) != 1) {
+            trace_fail("jot_reduce_window_by", JOT_ERR_SHAPE,
+                       "%s gives %s for value %d, whose elements are %s",
+                       f->combine.callee.name, trace_type_text(out[i]), i,
+                       jot_dtype_name(want));
+            return false;
+        }
+        int64_t size = jot_value_dim(x[i], 0);
+        jot_value pairs = jot_reshape_dims(out[i], (const int64_t[]){count, places, JOT_END});
+        jot_value rest = jot_slice_axis(x[i], 0, 2 * count, size, 1);
+        x[i] = size % 2 ? jot_concatenate_list(0, 2, (const jot_value[]){pairs, rest}) : pairs;
+    }
+    return true;
+}
+
+static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
+{
+    const char *name = "jot_reduce_window_by";
+    const struct by_function *f = ctx;
+    struct reduction r = {0};
+    if (!trace_ready(name, f->n, x, out_error))
+        return false;
+    jot_value *init = arena_array(trace_top()->module->arena, jot_value, f->n + 1);
+    memcpy(init, f->init, sizeof *init * (size_t)f->n);
+    if (!trace_ready(name, f->n, init, out_error))
+        return false;
+    int64_t places = 1, count = 1, dims[IR_MAX_RANK + 1];
+    for (int i = 1; i < f->n; i++)
+        if (trace_type(x[i]).shape != trace_type(x[0]).shape) {
+            *out_error = trace_fail(name, JOT_ERR_SHAPE, "%s and %s have not the same shape",
+                                    trace_type_text(x[0]), trace_type_text(x[i]));
+            return false;
+        }
+    for (int i = 0; i < f->n; i++) {
+        r.n = 0;
+        if (!read_windows(name, x[i], f->options, false, &r, out_error))
+            return false;
+        ir_id padding = trace_operand(init[i], ir_dtype(trace_type(x[i])));
+        ir_id y = one_window_axis(&r, windowed(&r, trace_strong(x[i]), padding));
+        x[i] = jot_move_axis(trace_result(name, y, false), -1, 0);
+    }
+    for (int i = 0; i < r.rank; i++) {
+        dims[i] = r.w[i].places;
+        places *= r.w[i].places;
+        count *= r.w[i].size;
+    }
+    dims[r.rank] = JOT_END;
+    for (int i = 0; i < f->n; i++)
+        x[i] = jot_reshape_dims(x[i], (const int64_t[]){count, places, JOT_END});
+    for (; count > 1; count -= count / 2)
+        if (!combine_pairs(f, count / 2, x)) {
+            *out_error = trace_fail_latest();
+            return false;
+        }
+    for (int i = 0; i < f->n; i++)
+        x[i] = jot_reshape_dims(x[i], dims);
+    return true;
+}
+
+void jot_reduce_window_tree(jot_function combine, size_t n, jot_value *x, const jot_value *init,
+                            const jot_window_options *options, const char *where)
+{
+    struct by_function f = {jot_vmap_of(combine, where, NULL), (int)n, init, options, where};
+    trace_make(reduce_by, &f, n, x, where);
+}
+
+jot_value jot_reduce_window_by_with(jot_function combine, jot_value x, jot_value init,
+                                    const jot_window_options *options, const char *where)
+{
+    jot_reduce_window_tree(combine, 1, &x, &init, options, where);
+    return x;
+}

@@ -20,6 +20,21 @@ struct row {
 // Functions that calls of the document are given.
 static jot_value cube(jot_value e) { return jot_integer_pow(e, 3); }
 static jot_value product(jot_value p, jot_value q) { return jot_mul(p, q); }
+static jot_value sum_of_two(jot_value p, jot_value q) { return jot_add(p, q); }
+static void greater_pair(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    for (int k = 0; k < 2; k++)
+        out[k] = jot_where(jot_greater(in[2], in[0]), in[2 + k], in[k]);
+}
+static jot_value times_s(jot_value e) { return jot_matmul(s, e); }
+static jot_value solve_s(jot_value e) { return jot_solve(jot_stop_gradient(s), e); }
+static jot_value cube_less_x(jot_value e) { return jot_sub(jot_integer_pow(e, 3), x); }
+static jot_value cbrt_x(jot_value e)
+{
+    (void)e;
+    return jot_cbrt(jot_stop_gradient(x));
+}
 static jot_value spread(jot_value e) { return jot_sub(jot_max(e), jot_min(e)); }
 
 #include "calls.inc"
@@ -289,6 +304,7 @@ END_TEST
 
 static void add_tests(TCase *tests)
 {
+    tcase_set_timeout(tests, 300); // each call is a program of its own
     tcase_add_test(tests, calls);
     tcase_add_test(tests, mapped_calls);
     tcase_add_test(tests, derivatives);

@@ -431,6 +431,18 @@ static jot_value of_svd(jot_value a)
     return jot_add(mix(jot_matmul(columns_by(f.u, jot_sin(f.s)), f.vh)), y);
 }
 
+// The vectors that complete u or vh are free but for the space they span.
+static jot_value of_svd_full(jot_value a)
+{
+    jot_svd_factors f = jot_svd_full(a);
+    int64_t m = jot_value_dim(a, -2), n = jot_value_dim(a, -1), k = m < n ? m : n;
+    jot_value u = jot_slice(f.u, -1, k, m), vh = jot_slice(f.vh, -2, k, n);
+    jot_value y = mix(jot_matmul(columns_by(jot_slice(f.u, -1, 0, k), jot_sin(f.s)),
+                                 jot_slice(f.vh, -2, 0, k)));
+    return jot_add(jot_add(y, mix(jot_matmul(u, adjoint(u)))),
+                   mix(jot_matmul(adjoint(vh), vh)));
+}
+
 // The unitary factor of the polar decomposition.
 static jot_value of_polar(jot_value a)
 {
@@ -447,14 +459,24 @@ static jot_value of_projector(jot_value a)
 }
 
 // Weighted by the eigenvalues, for their order is free, as is the sign of vectors.
-static jot_value of_eig(jot_value a)
+static jot_value of_eigenvectors(jot_eigen e)
 {
-    jot_eigen e = jot_eig(a);
     jot_value sizes = jot_real(jot_mul(e.vectors, jot_conj(e.vectors)));
     jot_value w = jot_mul(e.values, jot_convert(jot_sum(jot_mul(sizes, sizes), -2), JOT_C128));
     jot_value phased = jot_sum(jot_mul(jot_square(jot_sum(e.vectors, -2)), e.values));
-    return jot_add(jot_add(mix(jot_sum(w)), mix(jot_sum(jot_sin(jot_eigvals(a))))),
-                   mix(phased));
+    return jot_add(mix(jot_sum(w)), mix(phased));
+}
+
+static jot_value of_eig(jot_value a)
+{
+    return jot_add(of_eigenvectors(jot_eig(a)), mix(jot_sum(jot_sin(jot_eigvals(a)))));
+}
+
+static jot_value of_left(jot_value a)
+{
+    jot_eigen_pairs p = jot_eig_pairs(a);
+    return jot_add(of_eigenvectors((jot_eigen){p.values, p.right}),
+                   of_eigenvectors((jot_eigen){p.values, p.left}));
 }
 
 static jot_value of_pinv(jot_value a) { return mix(jot_pinv(a, -1)); }
@@ -490,12 +512,16 @@ START_TEST(test_derivatives)
     check_derivatives(jot_fn(of_svd), d, DIMS(4, 4), _i ? 1 : 2);
     check_derivatives(jot_fn(of_svd), d, DIMS(2, 5, 3), 1);
     check_derivatives(jot_fn(of_svd), d, DIMS(3, 5), 1);
+    check_derivatives(jot_fn(of_svd_full), d, DIMS(4, 4), 1);
+    check_derivatives(jot_fn(of_svd_full), d, DIMS(2, 5, 3), 1);
+    check_derivatives(jot_fn(of_svd_full), d, DIMS(3, 5), _i ? 1 : 2);
     check_derivatives(jot_fn(of_projector), d, DIMS(5, 3), 1);
     check_derivatives(jot_fn(of_projector), d, DIMS(3, 5), 1);
     check_derivatives(jot_fn(of_pinv), d, DIMS(4, 3), 1);
     check_derivatives(jot_fn(of_lstsq), d, DIMS(5, 3), 1);
     check_derivatives(jot_fn(of_norms), d, DIMS(4, 3), 1);
     check_derivatives(jot_fn(of_eig), d, DIMS(4, 4), 1);
+    check_derivatives(jot_fn(of_left), d, DIMS(4, 4), 1);
 }
 END_TEST
 
@@ -536,12 +562,17 @@ static jot_value one_left(jot_value a)
 {
     return jot_sum(jot_sin(jot_slice(jot_svd(a).u, -1, 0, 1)));
 }
+static jot_value one_of_the_rest(jot_value a)
+{
+    return jot_sum(jot_sin(jot_slice(jot_svd_full(jot_slice(a, -1, 0, 1)).u, -1, 1, 2)));
+}
 
 // A derivative that there is none of is NaN in reverse mode.
 START_TEST(test_undefined)
 {
-    const jot_function functions[] = {jot_fn(one_vector), jot_fn(one_left)};
-    for (int i = 0; i < 2; i++) {
+    const jot_function functions[] = {jot_fn(one_vector), jot_fn(one_left),
+                                      jot_fn(one_of_the_rest)};
+    for (int i = 0; i < 3; i++) {
         jot_scope *s = jot_scope_open();
         jot_array *at = evaluated(jot_eye(JOT_F64, 3, 3)), *g = NULL;
         jot_executable *e = jot_jit(jot_grad(functions[i], 0));

@@ -417,6 +417,36 @@ START_TEST(failure_on_request)
 }
 END_TEST
 
+START_TEST(statuses)
+{
+    jot_value s = matrix3(s3), zeros = jot_zeros_like(s);
+    jot_value mixed = jot_stack(0, s, jot_neg(s), zeros, jot_full_like(s, NAN));
+    jot_value l = jot_factor_status(jot_cholesky(mixed)),
+              lu = jot_lu_status(jot_lu_factor(mixed));
+    CHECK_EXACT(l, JOT_FACTORED, JOT_FACTOR_FAILED, JOT_FACTOR_FAILED, JOT_FACTOR_FAILED);
+    CHECK_EXACT(lu, JOT_FACTORED, JOT_FACTORED, JOT_FACTOR_SINGULAR, JOT_FACTOR_FAILED);
+    jot_assert(jot_equal(lu, JOT_FACTORED), "singular");
+    jot_array *a = NULL;
+    ck_assert_int_eq(jot_eval(lu, &a), JOT_ERR_CHECK);
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), "singular, at [2]"));
+}
+END_TEST
+
+// Matrices for LAPACK have the same.
+START_TEST(statuses_of_large_matrices)
+{
+    enum { N = 100 };
+    jot_value one = jot_eye(JOT_F64, N, N), last = jot_equal(jot_arange(JOT_I32, N), N - 1);
+    jot_value corner = jot_logical_and(jot_expand_dims(last, 1), last);
+    jot_value mixed = jot_stack(0, one, jot_where(corner, -1, one), jot_where(corner, 0, one),
+                                jot_where(corner, NAN, one));
+    CHECK_EXACT(jot_factor_status(jot_cholesky(mixed)), JOT_FACTORED, JOT_FACTOR_FAILED,
+                JOT_FACTOR_FAILED, JOT_FACTOR_FAILED);
+    CHECK_EXACT(jot_lu_status(jot_lu_factor(mixed)), JOT_FACTORED, JOT_FACTORED,
+                JOT_FACTOR_SINGULAR, JOT_FACTOR_FAILED);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_add_checked_fixture(t, open_scope, close_scope);
@@ -434,6 +464,8 @@ static void add(TCase *t)
     tcase_add_test(t, in_loops);
     tcase_add_test(t, messages);
     tcase_add_test(t, failure_on_request);
+    tcase_add_test(t, statuses);
+    tcase_add_test(t, statuses_of_large_matrices);
 }
 
 int main(void) { return run_by_both("linalg", add); }

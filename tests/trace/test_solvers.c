@@ -247,6 +247,29 @@ START_TEST(several_values_are_one_vector)
 }
 END_TEST
 
+static jot_value twice(jot_value x) { return jot_mul(2, x); }
+static jot_value four_times(jot_value x) { return jot_mul(4, x); }
+
+static jot_value by_two_and_four(jot_value b)
+{
+    return jot_stack(0, jot_cg(jot_fn(twice), b), jot_cg(jot_fn(four_times), b));
+}
+
+// The second solve is not taken for the first, though nothing that differs is a value.
+START_TEST(two_systems_of_constants)
+{
+    jot_array *b = jot_array_from(((const double[]){4, 8}), 2), *x = NULL;
+    jot_executable *e = jot_jit(jot_fn(by_two_and_four));
+    must(jot_call(e, JOT_IN(b), JOT_OUT(x)));
+    const double want[] = {2, 4, 1, 2};
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq_tol(((const double *)jot_array_data(x))[i], want[i], 1e-14);
+    jot_executable_release(e);
+    jot_array_release(x);
+    jot_array_release(b);
+}
+END_TEST
+
 START_TEST(a_good_start_takes_no_step)
 {
     jot_value a = matrix(JOT_F64, DIMS(N, N), 1), b = draw(JOT_F64, DIMS(N), 2);
@@ -331,6 +354,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, gradients_in_lanes);
     tcase_add_test(t, several_values_are_one_vector);
     tcase_add_test(t, a_good_start_takes_no_step);
+    tcase_add_test(t, two_systems_of_constants);
     tcase_add_loop_test(t, mistakes_are_named, 0, 7);
 }
 

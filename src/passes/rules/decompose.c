@@ -148,24 +148,46 @@ static ir_id outside(struct ir_builder *b, ir_id u, ir_id x, ir_id s)
     return ir_sub(b, x, rule_product(b, u, rule_product(b, rule_adjoint(b, u), x)));
 }
 
+static ir_id columns_from(struct ir_builder *b, ir_id x, int64_t first)
+{
+    if (x == IR_NONE)
+        return x;
+    struct ir_type t = ir_type_in(b, x);
+    int64_t starts[IR_MAX_RANK] = {0};
+    starts[t.rank - 1] = first;
+    return ir_slice(b, x, starts, ir_dims(b->module, t), NULL);
+}
+
+// What becomes of all columns of the unitary Q when its first ones, U, move by dU: the others move as
+// little as they can, by -U dU^H times them, and not among themselves, which are as free as vectors of
+// equal values: dX stands for what would be divided by a gap of 0.
+static ir_id completed(struct ir_builder *b, ir_id q, ir_id u, ir_id du, ir_id dx)
+{
+    int64_t m = rule_rows(b, q);
+    ir_id rest = columns_from(b, q, rule_columns(b, u)), adjoint = rule_adjoint(b, rest);
+    ir_id among = rule_product(b, adjoint, rule_product(b, rule_resize(b, dx, m, m), rest));
+    if (among == IR_NONE || du == IR_NONE)
+        return IR_NONE;
+    among = divide(b, among, ir_zeros(b, ir_type_in(b, among)), GAUGE_SKEW);
+    ir_id back = rule_product(b, u, rule_product(b, rule_adjoint(b, du), rest));
+    ir_id both[] = {du, ir_sub(b, rule_product(b, rest, among), back)};
+    return ir_concatenate(b, 2, both, ir_type_in(b, du).rank - 1);
+}
+
 // With dS = U^H dA V = H + K, Hermitian and skew: ds is the diagonal of H, and with
 // E_ij = H_ij / (s_j - s_i) and P_ij = K_ij / (s_j + s_i), dU = U (E + P) and dV = V (E - P).  (The
 // usual form of this divides by s_j^2 - s_i^2, which overflows first.)  A matrix that is not square
-// adds what dA has outside of the space of U or V.
+// adds what dA has outside of the space of U or V, and its square factors more columns.
 void jvp_svd(struct jvp *c)
 {
     int64_t mode = ir_attr_int_or(c->n.attrs, IR_KEY_mode, 0);
     int64_t m = rule_rows(B, c->x[0]), n = rule_columns(B, c->x[0]);
-    if (mode == 2 && m != n) {
-        ir_fail(B, JOT_ERR_ARGUMENT,
-                "svd with square factors has no derivative for matrices that are not square: "
-                "use the thin one");
+    int64_t k = m < n ? m : n;
+    ir_id all = mode ? Y(0) : ir_decompose(B, IR_svd, c->x[0], 1);
+    if (all == IR_NONE)
         return;
-    }
-    ir_id thin = mode ? Y(0) : ir_decompose(B, IR_svd, c->x[0], 1);
-    if (thin == IR_NONE)
-        return;
-    ir_id s = thin, u = thin + 1, v = rule_adjoint(B, thin + 2);
+    ir_id s = all, u = rule_resize(B, all + 1, m, k);
+    ir_id v = rule_adjoint(B, rule_resize(B, all + 2, k, n));
     ir_id dav = rule_product(B, DX, v), ds = rule_product(B, rule_adjoint(B, u), dav);
     ir_id d = rule_diagonal(B, ds), adjoint = rule_adjoint(B, ds);
     c->dy[0] = d != IR_NONE && dtype_is_complex(ir_dtype(ir_type_in(B, d))) ? ir_real(B, d) : d;
@@ -180,6 +202,10 @@ void jvp_svd(struct jvp *c)
         du = ir_add(B, du, outside(B, u, dav, sure));
     if (n > m)
         dv = ir_add(B, dv, outside(B, v, rule_product(B, rule_adjoint(B, DX), u), sure));
+    if (mode == 2 && m > n)
+        du = completed(B, Y(1), u, du, DX);
+    if (mode == 2 && n > m)
+        dv = completed(B, rule_adjoint(B, Y(2)), v, dv, rule_adjoint(B, DX));
     c->dy[1] = du;
     c->dy[2] = rule_adjoint(B, dv);
 }
@@ -209,14 +235,17 @@ static ir_id keep_normal(struct ir_builder *b, ir_id v, ir_id dv)
     return ir_sub(b, dv, ir_mul(b, v, ir_complex(b, grow, turn)));
 }
 
-// With left vectors U and C = U^H dA V / (u_i^H v_i), dw is the diagonal of C and
-// dV = V (C_ij / (w_j - w_i)), normalised as V is.
+// The tangent of vectors v, normalised as v is, whose coefficients in v are these but for the gaps of w.
+static ir_id eigenvectors(struct ir_builder *b, ir_id v, ir_id coefficients, ir_id w)
+{
+    ir_id moved = divide(b, coefficients, gaps(b, w, IR_sub), GAUGE_ALL);
+    return keep_normal(b, v, rule_product(b, v, moved));
+}
+
+// With left vectors U, the right ones of A^H, and C = U^H dA V / (u_i^H v_i), dw is the diagonal of C
+// and dV = V (C_ij / (w_j - w_i)).
 void jvp_eig(struct jvp *c)
 {
-    if (ir_attr_int_or(c->n.attrs, IR_KEY_mode, 0) == 2) {
-        ir_fail(B, JOT_ERR_ARGUMENT, "left eigenvectors have no derivative");
-        return;
-    }
     ir_id both = ir_decompose(B, IR_eig, c->x[0], 2);
     if (both == IR_NONE || rule_rows(B, both + 1) == 0)
         return;
@@ -226,9 +255,12 @@ void jvp_eig(struct jvp *c)
     ir_id norms = rule_transpose(B, column_products(B, u, v));
     ir_id coefficients = ir_div(B, g, norms);
     c->dy[0] = rule_diagonal(B, coefficients);
-    if (c->n.n_out > 1)
-        c->dy[1] = keep_normal(
-            B, v, rule_product(B, v, divide(B, coefficients, gaps(B, w, IR_sub), GAUGE_ALL)));
+    int last = (int)c->n.n_out - 1;
+    if (last > 0)
+        c->dy[last] = eigenvectors(B, v, coefficients, w);
+    if (last == 2)
+        c->dy[1] =
+            eigenvectors(B, u, ir_div(B, rule_adjoint(B, g), ir_conj(B, norms)), ir_conj(B, w));
 }
 
 // The axes of matrices are the last ones.
