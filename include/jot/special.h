@@ -16,6 +16,34 @@ JOT_BEGIN_C
 JOT_API jot_value jot_erf(jot_value x);
 JOT_API jot_value jot_erfc(jot_value x);
 
+// e^(x^2) erfc(x), which does not underflow, and Dawson's integral e^(-x^2) int_0^x e^(t^2) dt.
+JOT_API jot_value jot_erfcx(jot_value x);
+JOT_API jot_value jot_dawsn(jot_value x);
+
+// Fresnel's integrals s = int_0^x sin(pi t^2/2) dt and c of the cosine.
+typedef struct jot_fresnel_result {
+    jot_value s, c;
+} jot_fresnel_result;
+JOT_API jot_fresnel_result jot_fresnel_at(jot_value x, const char *where);
+
+// ---- Exponential integrals, the dilogarithm ----
+
+// E_1(x) = int_x^inf e^-t/t dt for x >= 0, infinite at 0; E_n(x) = int_1^inf e^(-x t)/t^n dt for whole
+// n >= 0 and x >= 0, without a derivative in n; Ei(x), the integral of e^t/t from -inf, as Cauchy's
+// principal value, -infinite at 0.
+JOT_API jot_value jot_exp1(jot_value x);
+JOT_API jot_value jot_expn(jot_value n, jot_value x);
+JOT_API jot_value jot_expi(jot_value x);
+
+// si = int_0^x sin(t)/t dt, and ci = log|x| + gamma + int_0^x (cos(t) - 1)/t dt.
+typedef struct jot_sici_result {
+    jot_value si, ci;
+} jot_sici_result;
+JOT_API jot_sici_result jot_sici_at(jot_value x, const char *where);
+
+// Spence's function, the dilogarithm of 1 - x: -int_1^x log(t)/(t - 1) dt for x >= 0.
+JOT_API jot_value jot_spence(jot_value x);
+
 // ---- Gamma functions ----
 
 // log |Gamma(x)|; infinite at 0, -1, -2, ...  4 ULP but near its zeros below 0.
@@ -74,6 +102,21 @@ JOT_API jot_value jot_i1(jot_value x);
 JOT_API jot_value jot_i0e(jot_value x);
 JOT_API jot_value jot_i1e(jot_value x);
 
+// The Bessel function of the first kind J_n(x) of a whole order, by recurrence from above: in time that
+// grows with n and |x|, which are below 10^6, else NaN.  Without a derivative in n.  16 units of the
+// largest of all J_k(x), no relative accuracy near its zeros.
+JOT_API jot_value jot_bessel_jn(jot_value n, jot_value x);
+
+// Kummer's function M(a, b, x) = 1 + a/b x + a (a+1)/(b (b+1)) x^2/2 + ..., for x < 0 by e^x M(b - a, b, -x).
+// It loses digits where the summands cancel, as for a < 0 < x.
+JOT_API jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x);
+
+// n choose k, by lgamma; 0 for k < 0 and k > n.
+JOT_API jot_value jot_comb(jot_value n, jot_value k);
+
+// The Bernoulli numbers B_0, ..., B_n, with B_1 = -1/2.
+JOT_API jot_value jot_bernoulli(jot_dtype dtype, int64_t n);
+
 // ---- Logarithms, entropies, the normal distribution ----
 
 // x log(y) and x log(1 + y), 0 where x is 0.
@@ -102,6 +145,18 @@ JOT_END_C
 // clang-format off
 #define jot_erf(x) JOT_OP1_(jot_erf, #x, x)
 #define jot_erfc(x) JOT_OP1_(jot_erfc, #x, x)
+#define jot_erfcx(x) JOT_OP1_(jot_erfcx, #x, x)
+#define jot_dawsn(x) JOT_OP1_(jot_dawsn, #x, x)
+#define jot_fresnel(x) jot_fresnel_at(JOT_V(x), JOT_HERE ": jot_fresnel(" #x ")")
+#define jot_exp1(x) JOT_OP1_(jot_exp1, #x, x)
+#define jot_expn(n, x) JOT_OP2_(jot_expn, #n ", " #x, n, x)
+#define jot_expi(x) JOT_OP1_(jot_expi, #x, x)
+#define jot_sici(x) jot_sici_at(JOT_V(x), JOT_HERE ": jot_sici(" #x ")")
+#define jot_spence(x) JOT_OP1_(jot_spence, #x, x)
+#define jot_bessel_jn(n, x) JOT_OP2_(jot_bessel_jn, #n ", " #x, n, x)
+#define jot_hyp1f1(a, b, x) JOT_OP_("jot_hyp1f1(" #a ", " #b ", " #x ")", jot_hyp1f1(JOT_V(a), JOT_V(b), JOT_V(x)))
+#define jot_comb(n, k) JOT_OP2_(jot_comb, #n ", " #k, n, k)
+#define jot_bernoulli(dtype, n) JOT_OP_("jot_bernoulli(" #dtype ", " #n ")", jot_bernoulli((dtype), (n)))
 #define jot_lgamma(x) JOT_OP1_(jot_lgamma, #x, x)
 #define jot_gammaln(x) JOT_OP1_(jot_gammaln, #x, x)
 #define jot_gamma(x) JOT_OP1_(jot_gamma, #x, x)

@@ -69,3 +69,14 @@ jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *
 {
     TRACE_RETURN(lanes(name, f, n, v));
 }
+
+jot_value trace_chebyshev(int n, const double *c, jot_value t)
+{
+    jot_value twice = jot_add(t, t), y = jot_from_double(c[n - 1]), last = jot_from_double(0);
+    for (int k = n - 2; k > 0; k--) {
+        jot_value next = jot_add(jot_sub(jot_mul(twice, y), last), jot_from_double(c[k]));
+        last = y;
+        y = next;
+    }
+    return jot_add(jot_sub(jot_mul(t, y), last), jot_from_double(c[0]));
+}

@@ -17,4 +17,7 @@ double trace_epsilon(jot_dtype dtype);
 // c[0] + c[1] x + ... + c[n-1] x^(n-1)
 jot_value trace_polynomial(int n, const double *c, jot_value x);
 
+// The sum of c[k] T_k(t), by Clenshaw's recurrence; two coefficients or more.
+jot_value trace_chebyshev(int n, const double *c, jot_value t);
+
 #endif

@@ -51,19 +51,7 @@ static const double far_1[] = {
     -3.209525921993424e-17,  -4.6503053684893583e-17, 4.4143483230717079e-18,
     7.5172963108421048e-18};
 
-#define SUM(c, t) chebyshev((int)(sizeof(c) / sizeof *(c)), c, t)
-
-// The sum of c_k T_k(t), by Clenshaw's recurrence.
-static jot_value chebyshev(int n, const double *c, jot_value t)
-{
-    jot_value twice = jot_add(t, t), y = jot_from_double(c[n - 1]), last = jot_from_double(0);
-    for (int k = n - 2; k > 0; k--) {
-        jot_value next = jot_add(jot_sub(jot_mul(twice, y), last), jot_from_double(c[k]));
-        last = y;
-        y = next;
-    }
-    return jot_add(jot_sub(jot_mul(t, y), last), jot_from_double(c[0]));
-}
+#define SUM(c, t) trace_chebyshev((int)(sizeof(c) / sizeof *(c)), c, t)
 
 // In double precision, since single precision would lose three bits in the recurrence.
 static jot_value of_order(int order, jot_value in)

@@ -18,6 +18,11 @@ static const struct value values[] = {
 };
 enum { VALUE_COUNT = sizeof values / sizeof values[0] };
 
+#define jot_si(x) jot_sici(x).si
+#define jot_ci(x) jot_sici(x).ci
+#define jot_fresnel_s(x) jot_fresnel(x).s
+#define jot_fresnel_c(x) jot_fresnel(x).c
+
 // name, operands, where derivatives are compared with differences, up to which order
 #define SPECIALS(X)                                                                            \
     X(erf, 1, 0.6, 0, 0, 2)                                                                    \
@@ -49,7 +54,20 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
     X(gammainc, 2, 2.5, 1.25, 0, 2)                                                            \
     X(gammaincc, 2, 1.5, 3.25, 0, 2)                                                           \
     X(gammainc_grad_a, 2, 2.5, 1.25, 0, 1)                                                     \
-    X(random_gamma_grad, 2, 300, 310, 0, 1)
+    X(random_gamma_grad, 2, 300, 310, 0, 1)                                                    \
+    X(exp1, 1, 0.6, 0, 0, 2)                                                                   \
+    X(expi, 1, 0.6, 0, 0, 2)                                                                   \
+    X(expn, 2, 3, 0.6, 0, 0)                                                                   \
+    X(si, 1, -1.6, 0, 0, 2)                                                                    \
+    X(ci, 1, 5.6, 0, 0, 2)                                                                     \
+    X(spence, 1, 2.6, 0, 0, 2)                                                                 \
+    X(dawsn, 1, 1.6, 0, 0, 2)                                                                  \
+    X(erfcx, 1, -0.6, 0, 0, 2)                                                                 \
+    X(fresnel_s, 1, 1.8, 0, 0, 2)                                                              \
+    X(fresnel_c, 1, -0.6, 0, 0, 2)                                                             \
+    X(bessel_jn, 2, 2, 1.6, 0, 0)                                                              \
+    X(hyp1f1, 3, 0.6, 1.7, -1.3, 1)                                                            \
+    X(comb, 2, 5.5, 2.25, 0, 1)
 
 #define FUNCTION1(f)                                                                           \
     static jot_value call_##f(jot_value x) { return jot_##f(x); }
@@ -269,6 +287,53 @@ START_TEST(test_borders)
 }
 END_TEST
 
+static jot_value expn_3(jot_value x) { return jot_expn(3, x); }
+static jot_value expn_0(jot_value x) { return jot_expn(0, x); }
+static jot_value bessel_0(jot_value x) { return jot_bessel_jn(0, x); }
+static jot_value bessel_3(jot_value x) { return jot_bessel_jn(3, x); }
+
+// Their first operand is whole.
+START_TEST(test_derivatives_of_orders)
+{
+    const jot_function f[] = {jot_fn(expn_3), jot_fn(expn_0), jot_fn(bessel_0),
+                              jot_fn(bessel_3)};
+    for (int i = 0; i < 4; i++) {
+        jot_array *x = jot_array_from(((const double[]){0.4, 1.7, 3.5}), 3);
+        must(jot_check_grads(f[i], 1, JOT_FORWARD | JOT_REVERSE, 0, x));
+        jot_array_release(x);
+    }
+}
+END_TEST
+
+START_TEST(test_borders_of_integrals)
+{
+    const double inf = INFINITY;
+    jot_value x = NUMBERS(0, -1, inf, -inf, NAN);
+    CHECK_EXACT(jot_exp1(x), inf, NAN, 0, NAN, NAN);
+    CHECK(jot_expi(x), 1e-15, -inf, -0.21938393439552029, inf, 0, NAN);
+    CHECK_EXACT(jot_expn(NUMBERS(1, 3, 0, 2, 2, -1.5, 2), NUMBERS(0, 0, 0, inf, -1, 1, NAN)),
+                inf, 0.5, inf, 0, NAN, NAN, NAN);
+    CHECK(jot_sici(x).si, 1e-15, 0, -0.946083070367183, M_PI_2, -M_PI_2, NAN);
+    CHECK(jot_sici(x).ci, 1e-15, -inf, 0.33740392290096814, 0, NAN, NAN);
+    CHECK(jot_spence(NUMBERS(0, 1, -1, inf, NAN)), 1e-15, M_PI * M_PI / 6, 0, NAN, -inf, NAN);
+    CHECK(jot_dawsn(x), 1e-15, 0, -0.5380795069127684, 0, 0, NAN);
+    CHECK(jot_erfcx(NUMBERS(0, inf, -inf, NAN)), 1e-15, 1, 0, inf, NAN);
+    CHECK(jot_fresnel(x).s, 1e-15, 0, -0.43825914739035476, 0.5, -0.5, NAN);
+    CHECK(jot_fresnel(x).c, 1e-15, 0, -0.77989340037682285, 0.5, -0.5, NAN);
+    CHECK_EXACT(jot_bessel_jn(NUMBERS(0, 3, 2, 1.5, 0), NUMBERS(0, 0, inf, 1, NAN)), 1, 0, 0,
+                NAN, NAN);
+    CHECK_EXACT(jot_hyp1f1(NUMBERS(0, 1, 1), NUMBERS(0, 0, 1), NUMBERS(1, 1, NAN)), 1, inf,
+                NAN);
+    CHECK_EXACT(jot_comb(NUMBERS(3, 3, -1), NUMBERS(4, -1, 0)), 0, 0, 0);
+    CHECK(jot_bernoulli(JOT_F64, 8), 1e-15, 1, -0.5, 1.0 / 6, 0, -1.0 / 30, 0, 1.0 / 42, 0,
+          -1.0 / 30);
+    CHECK_EXACT(jot_bernoulli(JOT_F64, 0), 1);
+    CHECK(jot_div(jot_take(jot_bernoulli(JOT_F64, 30), jot_add(jot_arange(JOT_I32, 2), 29)),
+                  601580873.900642368),
+          1e-15, 0, 1);
+}
+END_TEST
+
 // As jax.nn.
 START_TEST(test_activations)
 {
@@ -306,6 +371,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_types_and_shapes);
     tcase_add_test(t, test_borders_of_incomplete_gamma);
     tcase_add_test(t, test_borders);
+    tcase_add_test(t, test_derivatives_of_orders);
+    tcase_add_test(t, test_borders_of_integrals);
     tcase_add_test(t, test_activations);
     tcase_add_test(t, test_errors);
 }
