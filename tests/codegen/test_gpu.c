@@ -262,18 +262,30 @@ START_TEST(columns_are_read_side_by_side)
 }
 END_TEST
 
-// Elements that are dear, of few blocks of a fold: a thread each computes them first.
-START_TEST(dear_terms_are_computed_first)
+static const char *dear_fold(int n)
 {
     struct strbuf text = strbuf_make(arena);
-    strbuf_add(&text, "kernel dear(x: f32[1000000], y: out f32[1]) {\n  fold i < 1000000 {\n"
-                      "    %0 = load x[i] : f32\n");
+    strbuf_printf(&text,
+                  "kernel dear(x: f32[%d], y: out f32[1]) {\n  fold i < %d {\n"
+                  "    %%0 = load x[i] : f32\n",
+                  n, n);
     for (int i = 0; i < 8; i++)
         strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
     strbuf_add(&text, "    yield reduce_sum %8\n  } -> %9 : f32\n  put y[0] = %9\n}\n");
-    const char *ptx = ptx_of(text.text);
+    return text.text;
+}
+
+// Elements that are dear, of few blocks of a fold: a thread each computes them first, by a function
+// of its own where the blocks are fewer than multiprocessors.
+START_TEST(dear_terms_are_computed_first)
+{
+    const char *ptx = ptx_of(dear_fold(100000));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
     ck_assert_ptr_nonnull(strstr(ptx, "_terms("));
+    check_assembles(ptx);
+    ptx = ptx_of(dear_fold(1000000));
+    ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
+    ck_assert_ptr_null(strstr(ptx, "_terms("));
     check_assembles(ptx);
 }
 END_TEST

@@ -90,7 +90,7 @@ static void element(struct cg_lowering *l, const struct nest_statement *s,
                     LLVMValueRef in_block)
 {
     set_axes(l, s, at);
-    if (l->gpu->has_terms)
+    if (l->gpu->terms.count)
         gpu_terms_load(l, s, at);
     else
         cg_lower_block(l, s->body);
@@ -98,7 +98,7 @@ static void element(struct cg_lowering *l, const struct nest_statement *s,
         const struct nest_combine *c = &s->combines[i];
         struct cg_value v[2] = {{0}};
         for (uint32_t k = 0; k < c->n; k++)
-            v[k] = l->gpu->has_terms
+            v[k] = l->gpu->terms.count
                        ? l->values[c->value[k]]
                        : cg_convert(&l->m, l->values[c->value[k]],
                                     l->nest->values.at[c->value[k]].dtype, c->dtype);
@@ -369,7 +369,7 @@ static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struc
     int64_t accumulators = (int64_t)f->n * r->parts * r->lanes;
     int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
     while (2 * at_once <= n && at_once < most &&
-           (l->gpu->has_terms || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
+           (l->gpu->terms.count || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
     int64_t all = n / at_once * at_once;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),

@@ -43,6 +43,13 @@ struct gpu_points;
 struct gpu_replay;
 struct gpu_common;
 
+// What a fold of all blocks takes of its elements where that has been computed: the memory, the place
+// of the fold that comes first in it, and how many there are; 0: nothing.
+struct gpu_terms {
+    LLVMValueRef memory, first;
+    int64_t count;
+};
+
 struct cg_gpu {
     const struct gpu_operand *operands;
     int kernel;          // its number in the program
@@ -74,9 +81,9 @@ struct cg_gpu {
     bool *is_read;
     bool has_read;
     LLVMBasicBlockRef synced;
-    nest_id *scopes;    // nest_local_scopes
-    struct gpu_row row; // length 0: none
-    bool has_terms;     // elements of the fold of all blocks have been computed
+    nest_id *scopes;        // nest_local_scopes
+    struct gpu_row row;     // length 0: none
+    struct gpu_terms terms; // of the fold of all blocks
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
     // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
