@@ -249,7 +249,8 @@ struct gpu_tiles {
 };
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out);
 unsigned gpu_tile_threads(const struct gpu_tiles *t); // of a block
-void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile);
+// What block `chunk` of threads has: a tile or, of a square, one and its mirror image.
+void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef chunk);
 struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s);
 
 // fold.c

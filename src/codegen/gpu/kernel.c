@@ -101,32 +101,6 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     step->grain = size;
 }
 
-// Of a square, a block does a tile and then its mirror image, which reads the same.
-static void by_mirrored_tiles(struct cg_lowering *l, const struct gpu_tiles *t,
-                              LLVMValueRef chunk)
-{
-    LLVMBuilderRef b = l->m.b;
-    int64_t side = t->side;
-    LLVMValueRef n = cg_int(l->module, side);
-    // Row i with the tiles from the diagonal on, and behind it those of row side - 1 - i.
-    LLVMValueRef width = cg_int(l->module, side + 1);
-    LLVMValueRef i = LLVMBuildUDiv(b, chunk, width, ""), j = LLVMBuildURem(b, chunk, width, "");
-    LLVMValueRef last = cg_int(l->module, side - 1);
-    LLVMValueRef is_above = LLVMBuildICmp(b, LLVMIntSGT, j, i, "");
-    i = LLVMBuildSelect(b, is_above, i, LLVMBuildSub(b, last, i, ""), "");
-    j = LLVMBuildSelect(b, is_above, LLVMBuildSub(b, j, cg_int(l->module, 1), ""),
-                        LLVMBuildSub(b, last, j, ""), "");
-    LLVMValueRef tile = LLVMBuildAdd(b, LLVMBuildMul(b, i, n, ""), j, "");
-    LLVMValueRef image = LLVMBuildAdd(b, LLVMBuildMul(b, j, n, ""), i, "");
-    LLVMValueRef is_two = LLVMBuildICmp(b, LLVMIntNE, i, j, "");
-    LLVMValueRef count =
-        LLVMBuildAdd(b, LLVMBuildZExt(b, is_two, l->module->i64, ""), cg_int(l->module, 1), "");
-    struct cg_loop turn = cg_loop_open(l, cg_int(l->module, 0), count, cg_int(l->module, 1));
-    LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, turn.index, cg_int(l->module, 0), "");
-    gpu_tiles_lower(l, t, LLVMBuildSelect(b, is_first, tile, image, ""));
-    cg_loop_close(l, &turn);
-}
-
 static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     struct gpu_tiles t;
@@ -135,10 +109,7 @@ static void by_tiles(struct cg_lowering *l, nest_id loop, struct cg_kernel_step 
     l->gpu->is_alone = true;
     step->total = t.side ? t.count / 2 + t.side / 2 : t.count;
     struct cg_loop chunk = gpu_own_chunk_open(l, step->total);
-    if (t.side)
-        by_mirrored_tiles(l, &t, chunk.index);
-    else
-        gpu_tiles_lower(l, &t, chunk.index);
+    gpu_tiles_lower(l, &t, chunk.index);
     cg_loop_close(l, &chunk);
     step->grain = 1;
     step->exact_grid = true;

@@ -8,6 +8,7 @@
 #define WIDE 64
 #define TURNS 4                                // in which the threads do the rows of a tile
 #define MANY_TILES (GPU_MULTIPROCESSORS * 128) // wide ones
+#define MOST_BYTES (96 << 10) // of a tile and its mirror image, of which two fit
 
 static bool is_turned(const struct cg_lowering *l, const struct nest_statement *s,
                       nest_id along, nest_id across)
@@ -17,6 +18,19 @@ static bool is_turned(const struct cg_lowering *l, const struct nest_statement *
     int64_t factor = nest_index_factor(&s->index, along), other;
     other = nest_index_factor(&s->index, across);
     return (other == 1 || other == -1) && (factor >= SIDE || factor <= -SIDE);
+}
+
+// Shared memory of a tile.
+static uint64_t bytes_of(const struct cg_lowering *l, const struct gpu_tiles *t, uint64_t width)
+{
+    const struct nest_block *b = &l->nest->blocks.at[t->s->body];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (is_turned(l, s, t->along, t->across))
+            bytes += width * (width + 1) * jot_dtype_size(s->dtype);
+    }
+    return bytes;
 }
 
 bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles *out)
@@ -39,7 +53,8 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
     int64_t across = l->nest->axes.at[out->across].extent;
     if (along < SIDE || across < SIDE)
         return false;
-    bool are_many = cg_extent(l, s) / (WIDE * WIDE) >= MANY_TILES && !l->gpu->is_phase;
+    bool are_many = cg_extent(l, s) / (WIDE * WIDE) >= MANY_TILES && !l->gpu->is_phase &&
+                    2 * bytes_of(l, out, WIDE) <= MOST_BYTES;
     out->width = are_many && along % WIDE == 0 && across % WIDE == 0 ? WIDE : SIDE;
     out->is_exact = along % out->width == 0 && across % out->width == 0;
     for (uint32_t k = 0; k < s->n_axes; k++) {
@@ -48,7 +63,8 @@ bool gpu_tiles_find(const struct cg_lowering *l, nest_id loop, struct gpu_tiles 
         out->count *= is_side ? (extent + out->width - 1) / out->width : extent;
     }
     int64_t side = (along + out->width - 1) / out->width;
-    if (s->n_axes == 2 && side % 2 == 0 && out->count == side * side)
+    if (s->n_axes == 2 && side % 2 == 0 && out->count == side * side &&
+        2 * bytes_of(l, out, out->width) <= MOST_BYTES)
         out->side = side;
     return true;
 }
@@ -85,39 +101,46 @@ static void inside_close(struct cg_lowering *l, const struct gpu_tiles *t,
 }
 
 static LLVMValueRef place_in_tile(struct cg_lowering *l, const struct nest_statement *s,
-                                  LLVMValueRef row, LLVMValueRef column)
+                                  LLVMValueRef memory, LLVMValueRef row, LLVMValueRef column)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef at = LLVMBuildMul(b, row, gpu_i32(l, l->gpu->tile + 1), "");
     at = LLVMBuildAdd(b, at, column, "");
-    nest_id id = (nest_id)(s - l->nest->statements.at);
-    LLVMTypeRef lane = cg_memory_type(l->module, s->dtype);
-    return cg_at(l, lane, l->staged[id], gpu_wide(l, at));
+    return cg_at(l, cg_memory_type(l->module, s->dtype), memory, gpu_wide(l, at));
 }
 
 struct cg_value gpu_load_turned(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct cg_gpu *g = l->gpu;
-    LLVMValueRef at = place_in_tile(l, s, g->column, g->line);
+    nest_id id = (nest_id)(s - l->nest->statements.at);
+    LLVMValueRef at = place_in_tile(l, s, l->staged[id], g->column, g->line);
     LLVMValueRef v = LLVMBuildLoad2(l->m.b, cg_memory_type(l->module, s->dtype), at, "");
     return (struct cg_value){cg_from_memory(l, v, s->dtype), NULL};
 }
 
-// What is contiguous across the tile in one of its rows: stored in shared memory.
-static void stage_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef row)
+// A tile of the loop: where it begins, what is turned of it, by statement of the body, in shared
+// memory, and what else is read of it, on its way while that is staged.
+struct tile {
+    LLVMValueRef along, across;
+    LLVMValueRef *turned;
+    struct cg_value *early[TURNS];
+};
+
+static struct tile make_tile(struct cg_lowering *l, const struct gpu_tiles *t,
+                             LLVMValueRef along, LLVMValueRef across)
 {
     const struct nest_block *body = &l->nest->blocks.at[t->s->body];
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        nest_id id = body->statements.at[i];
-        const struct nest_statement *s = cg_statement(l, id);
-        if (!is_turned(l, s, t->along, t->across))
-            continue;
-        LLVMValueRef memory = l->staged[id];
-        l->staged[id] = NULL;
-        LLVMValueRef v = cg_to_memory(l, cg_load(l, s).re, s->dtype);
-        l->staged[id] = memory;
-        LLVMBuildStore(l->m.b, v, place_in_tile(l, s, row, l->gpu->column));
+    uint32_t n = body->statements.count;
+    struct tile tile = {along, across, arena_array(l->arena, LLVMValueRef, n + 1), {0}};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+        if (is_turned(l, s, t->along, t->across))
+            tile.turned[i] =
+                gpu_shared(l, (uint64_t)t->width * (t->width + 1) * jot_dtype_size(s->dtype));
     }
+    for (int k = 0; k < TURNS; k++)
+        tile.early[k] = arena_array(l->arena, struct cg_value, n + 1);
+    return tile;
 }
 
 // What is not turned is on its way while the turned is staged.
@@ -128,55 +151,142 @@ static bool is_early(const struct cg_lowering *l, const struct gpu_tiles *t,
            !is_turned(l, s, t->along, t->across);
 }
 
-static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
-                    LLVMValueRef across, LLVMValueRef first, int k)
+// Row line + k * rows_at_once of the tile.
+static void set_row(struct cg_lowering *l, const struct gpu_tiles *t, const struct tile *tile,
+                    LLVMValueRef first, int k)
 {
     l->gpu->line = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
-    l->axes[t->along] = axis_value(l, along, l->gpu->column);
-    l->axes[t->across] = axis_value(l, across, l->gpu->line);
+    l->axes[t->along] = axis_value(l, tile->along, l->gpu->column);
+    l->axes[t->across] = axis_value(l, tile->across, l->gpu->line);
 }
 
-static void lower_row(struct cg_lowering *l, const struct gpu_tiles *t,
-                      const struct cg_value *early)
+static void load_early(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
+                       struct tile *tile)
 {
     const struct nest_block *body = &l->nest->blocks.at[t->s->body];
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
-        if (is_early(l, t, s))
-            l->values[s->result] = early[i];
-        else
-            cg_lower_statement(l, body->statements.at[i]);
+    for (int k = 0; k < TURNS; k++) {
+        set_row(l, t, tile, first, k);
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+            if (is_early(l, t, s))
+                tile->early[k][i] = cg_load(l, s);
+        }
     }
 }
 
-// Rows line, line + rows_at_once, ... of the tile.
-static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef along,
-                  LLVMValueRef across)
+// The statement that reads of the mirror image what this one reads turned of the tile, where it is
+// early, else as many as there are.
+static uint32_t same_in_image(const struct cg_lowering *l, const struct gpu_tiles *t,
+                              const struct nest_statement *s)
 {
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        const struct nest_statement *o = cg_statement(l, body->statements.at[i]);
+        if (is_early(l, t, o) && o->buffer == s->buffer &&
+            o->index.constant == s->index.constant &&
+            nest_index_factor(&o->index, t->along) == nest_index_factor(&s->index, t->across) &&
+            nest_index_factor(&o->index, t->across) == nest_index_factor(&s->index, t->along))
+            return i;
+    }
+    return body->statements.count;
+}
+
+// What is contiguous across the tile, row by row, to shared memory; image: NULL, or the mirror
+// image, of which the same may have been read.
+static void stage(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
+                  const struct tile *tile, const struct tile *image)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
     for (int k = 0; k < TURNS; k++) {
-        LLVMValueRef row =
-            LLVMBuildAdd(l->m.b, l->gpu->line, gpu_i32(l, k * rows_at_once(t)), "");
-        l->axes[t->along] = axis_value(l, along, row);
-        l->axes[t->across] = axis_value(l, across, l->gpu->column);
+        LLVMValueRef row = LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * rows_at_once(t)), "");
+        l->axes[t->along] = axis_value(l, tile->along, row);
+        l->axes[t->across] = axis_value(l, tile->across, l->gpu->column);
         struct cg_branch inside = inside_open(l, t);
-        stage_row(l, t, row);
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+            if (!tile->turned[i])
+                continue;
+            uint32_t same = image ? same_in_image(l, t, s) : body->statements.count;
+            LLVMValueRef v =
+                same < body->statements.count ? image->early[k][same].re : cg_load(l, s).re;
+            LLVMBuildStore(l->m.b, cg_to_memory(l, v, s->dtype),
+                           place_in_tile(l, s, tile->turned[i], row, l->gpu->column));
+        }
         inside_close(l, t, &inside);
     }
 }
 
-void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef tile)
+static void lower_rows(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
+                       const struct tile *tile)
+{
+    const struct nest_block *body = &l->nest->blocks.at[t->s->body];
+    for (uint32_t i = 0; i < body->statements.count; i++)
+        l->staged[body->statements.at[i]] = tile->turned[i];
+    for (int k = 0; k < TURNS; k++) {
+        set_row(l, t, tile, first, k);
+        struct cg_branch inside = inside_open(l, t);
+        for (uint32_t i = 0; i < body->statements.count; i++) {
+            const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
+            if (is_early(l, t, s))
+                l->values[s->result] = tile->early[k][i];
+            else
+                cg_lower_statement(l, body->statements.at[i]);
+        }
+        inside_close(l, t, &inside);
+    }
+    for (uint32_t i = 0; i < body->statements.count; i++)
+        l->staged[body->statements.at[i]] = NULL;
+}
+
+// Tile (i, j) of a square and its mirror image, which reads the same: all reads are on their way at
+// once.
+static void lower_two(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
+                      LLVMValueRef i, LLVMValueRef j)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef width = cg_int(l->module, t->width);
+    LLVMValueRef y = LLVMBuildMul(b, i, width, ""), x = LLVMBuildMul(b, j, width, "");
+    bool is_last = t->s->axes[1] == t->along;
+    struct tile tile = make_tile(l, t, is_last ? x : y, is_last ? y : x);
+    struct tile image = make_tile(l, t, tile.across, tile.along);
+    load_early(l, t, first, &tile);
+    load_early(l, t, first, &image);
+    stage(l, t, first, &tile, &image);
+    stage(l, t, first, &image, &tile);
+    gpu_sync(l);
+    lower_rows(l, t, first, &tile);
+    struct cg_branch two = cg_if_open(l, LLVMBuildICmp(b, LLVMIntNE, i, j, ""));
+    lower_rows(l, t, first, &image);
+    cg_if_close(l, &two);
+    gpu_sync(l);
+}
+
+// Row i with the tiles from the diagonal on, and behind it those of row side - 1 - i.
+static void lower_mirrored(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef first,
+                           LLVMValueRef chunk)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef width = cg_int(l->module, t->side + 1);
+    LLVMValueRef i = LLVMBuildUDiv(b, chunk, width, ""), j = LLVMBuildURem(b, chunk, width, "");
+    LLVMValueRef last = cg_int(l->module, t->side - 1);
+    LLVMValueRef is_above = LLVMBuildICmp(b, LLVMIntSGT, j, i, "");
+    i = LLVMBuildSelect(b, is_above, i, LLVMBuildSub(b, last, i, ""), "");
+    j = LLVMBuildSelect(b, is_above, LLVMBuildSub(b, j, cg_int(l->module, 1), ""),
+                        LLVMBuildSub(b, last, j, ""), "");
+    lower_two(l, t, first, i, j);
+}
+
+void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValueRef chunk)
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
     const struct nest_statement *s = t->s;
-    const struct nest_block *body = &l->nest->blocks.at[s->body];
     unsigned width = g->tile = t->width;
-    for (uint32_t i = 0; i < body->statements.count; i++) {
-        nest_id id = body->statements.at[i];
-        const struct nest_statement *load = cg_statement(l, id);
-        if (is_turned(l, load, t->along, t->across))
-            l->staged[id] =
-                gpu_shared(l, (uint64_t)width * (width + 1) * jot_dtype_size(load->dtype));
+    LLVMValueRef side = gpu_i32(l, width), first = LLVMBuildUDiv(b, g->thread, side, "");
+    g->column = LLVMBuildURem(b, g->thread, side, "");
+    if (t->side) {
+        lower_mirrored(l, t, first, chunk);
+        return;
     }
     LLVMValueRef along = NULL, across = NULL;
     for (uint32_t k = s->n_axes; k-- > 0;) {
@@ -184,34 +294,18 @@ void gpu_tiles_lower(struct cg_lowering *l, const struct gpu_tiles *t, LLVMValue
         bool is_side = axis == t->along || axis == t->across;
         int64_t extent = l->nest->axes.at[axis].extent;
         LLVMValueRef n = cg_int(l->module, is_side ? (extent + width - 1) / width : extent);
-        LLVMValueRef at = k ? LLVMBuildURem(b, tile, n, "") : tile;
-        tile = k ? LLVMBuildUDiv(b, tile, n, "") : tile;
+        LLVMValueRef at = k ? LLVMBuildURem(b, chunk, n, "") : chunk;
+        chunk = k ? LLVMBuildUDiv(b, chunk, n, "") : chunk;
         if (is_side)
             at = LLVMBuildMul(b, at, cg_int(l->module, width), "");
         along = axis == t->along ? at : along;
         across = axis == t->across ? at : across;
         l->axes[axis] = at;
     }
-    LLVMValueRef side = gpu_i32(l, width), first = LLVMBuildUDiv(b, g->thread, side, "");
-    g->column = LLVMBuildURem(b, g->thread, side, "");
-    g->line = first;
-    stage(l, t, along, across);
-    struct cg_value *early[TURNS];
-    for (int k = 0; k < TURNS; k++) {
-        early[k] = arena_array(l->arena, struct cg_value, body->statements.count + 1);
-        set_row(l, t, along, across, first, k);
-        for (uint32_t i = 0; i < body->statements.count; i++) {
-            const struct nest_statement *load = cg_statement(l, body->statements.at[i]);
-            if (is_early(l, t, load))
-                early[k][i] = cg_load(l, load);
-        }
-    }
+    struct tile tile = make_tile(l, t, along, across);
+    load_early(l, t, first, &tile);
+    stage(l, t, first, &tile, NULL);
     gpu_sync(l);
-    for (int k = 0; k < TURNS; k++) {
-        set_row(l, t, along, across, first, k);
-        struct cg_branch inside = inside_open(l, t);
-        lower_row(l, t, early[k]);
-        inside_close(l, t, &inside);
-    }
+    lower_rows(l, t, first, &tile);
     gpu_sync(l);
 }
