@@ -263,6 +263,69 @@ START_TEST(large_fold)
 }
 END_TEST
 
+// Elements that a GPU computes before it adds them up, by a function of its own or by who has the block.
+START_TEST(dear_folds)
+{
+    static const int lengths[] = {100000, 480001};
+    const char *dtype = _i ? "f64" : "f32";
+    for (int i = 0; i < 2; i++) {
+        char text[1000], *at = text;
+        at += sprintf(at,
+                      "kernel dear(x: %s[%d], y: out %s[1], z: out %s[1]) {\n  fold i < %d {\n"
+                      "    %%0 = load x[i] : %s\n",
+                      dtype, lengths[i], dtype, dtype, lengths[i], dtype);
+        for (int k = 0; k < 8; k++)
+            at += sprintf(at, "    %%%d = sin %%%d : %s\n", k + 1, k, dtype);
+        sprintf(at,
+                "    yield reduce_sum %%8, fma %%8 %%0\n  } -> %%9 : %s, %%10 : %s\n"
+                "  put y[0] = %%9\n  put z[0] = %%10\n}\n",
+                dtype, dtype);
+        nest_check_text(text);
+    }
+    nest_check_end();
+}
+END_TEST
+
+// Squares beside their transposes: tiles of them and their mirror images, whole and cut short, an even
+// number along a side and an odd one.
+START_TEST(squares)
+{
+    static const int sides[] = {64, 100, 96, 128};
+    static const char *const dtypes[] = {"f32", "f64", "i8"};
+    const char *dtype = dtypes[_i];
+    for (int i = 0; i < 4; i++) {
+        int n = sides[i];
+        char text[1000];
+        sprintf(text,
+                "kernel square(x: %s[%d], v: %s[%d], y: out %s[%d]) {\n  par i < %d, j < %d {\n"
+                "    %%0 = load x[i + %d*j] : %s\n    %%1 = load x[%d*i + j] : %s\n"
+                "    %%2 = load v[%d*i + j] : %s\n    %%3 = sub %%0, %%1 : %s\n"
+                "    %%4 = mul %%3, %%2 : %s\n    put y[%d*i + j] = %%4\n  }\n}\n",
+                dtype, n * n, dtype, n * n, dtype, n * n, n, n, n, dtype, n, dtype, n, dtype,
+                dtype, dtype, n);
+        nest_check_text(text);
+    }
+    nest_check_end();
+}
+END_TEST
+
+// Of so many points a thread of a GPU has two vectors, and reads both before it does anything else.
+START_TEST(large_maps)
+{
+    nest_check_text("kernel map(x: f32[4325376], v: f32[4325376], y: out f32[4325376]) {\n"
+                    "  par i < 2, j < 2162688 {\n"
+                    "    %0 = load x[2162688*i + j] : f32\n"
+                    "    %1 = neg %0 : f32\n"
+                    "    %2 = load v[4325375 - 2162688*i - j] : f32\n"
+                    "    %3 = div %1, %2 : f32\n"
+                    "    %4 = tanh %3 : f32\n"
+                    "    put y[2162688*i + j] = %4\n"
+                    "  }\n"
+                    "}\n");
+    nest_check_end();
+}
+END_TEST
+
 // Reversed, strided, guarded and data-dependent access.
 START_TEST(access)
 {
@@ -587,6 +650,13 @@ int main(void)
     tcase_set_timeout(points, 100);
     tcase_add_loop_test(points, networks, 0, 2);
     suite_add_tcase(s, points);
+    TCase *grids = tcase_create("grids");
+    tcase_add_checked_fixture(grids, nest_check_setup, nest_check_teardown);
+    tcase_set_timeout(grids, 300);
+    tcase_add_loop_test(grids, dear_folds, 0, 2);
+    tcase_add_loop_test(grids, squares, 0, 3);
+    tcase_add_test(grids, large_maps);
+    suite_add_tcase(s, grids);
     TCase *c = tcase_create("bits");
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, nest_check_setup, nest_check_teardown);

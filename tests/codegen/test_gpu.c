@@ -363,8 +363,12 @@ START_TEST(large_maps_read_two_vectors)
     ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 2);
     ck_assert_int_eq(count(ptx, "st.global.v4"), 2);
     ck_assert_ptr_null(strstr(ptx, "bra"));
+    // Both before it does anything with them, with registers for that.
+    ck_assert_int_eq(count(strstr(ptx, "fma.rn"), "ld.global"), 0);
+    ck_assert_ptr_nonnull(strstr(ptx, ".minnctapersm 6"));
     check_clean(ptx);
     ptx = ptx_of(AXPY("268435456"));
+    ck_assert_ptr_null(strstr(ptx, ".minnctapersm"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
 }
 END_TEST

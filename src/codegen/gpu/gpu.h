@@ -177,6 +177,9 @@ bool gpu_has_strips(const struct cg_lowering *l, nest_id loop);
 // The axes of vector number i (an i64); its body.
 void gpu_points_set(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
 void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i);
+// Plain statements of the whole vectors i, i + apart, ..., what is read of all of them first.
+void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i,
+                      int64_t turns, int64_t apart);
 // A map that the group shares out; one of a single thread.
 void gpu_map(struct cg_lowering *l, nest_id loop);
 void gpu_map_alone(struct cg_lowering *l, nest_id loop);

@@ -24,6 +24,8 @@
 #define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
 #define MOST_TURNS 4
 #define WORK_OF_TURN 16.0  // operations of a point
+#define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
+#define MOST_LOADS 2       // that these have room for
 #define TILES_THREADS 2048 // of a multiprocessor
 #define STRIPS_BLOCK 128
 
@@ -50,9 +52,27 @@ static bool has_two_turns(const struct cg_lowering *l, const struct gpu_points *
         for (uint32_t k = 0; s->kind == NEST_LOAD && k < s->index.count; k++)
             waits |= s->index.terms[k].is_value;
     }
-    return reads && waits && !l->gpu->is_phase && p->lanes > 1 && p->rows == 1 &&
-           p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&
-           gpu_is_short(l, p->s->body, 2);
+    return reads && waits && !has_direct_load(l) && !l->gpu->is_phase && p->lanes > 1 &&
+           p->rows == 1 && p->count >= MANY_VECTORS && p->count % (2 * GPU_BLOCK) == 0 &&
+           l->nest->axes.at[p->axis].extent % p->lanes == 0 && gpu_is_short(l, p->s->body, 2);
+}
+
+// Blocks that a multiprocessor is to have at once of a map whose threads have two vectors each, 0: any.
+// With registers for eight of them ptxas reads a vector only when the one before has been worked on.
+static unsigned resident_for_two(const struct cg_lowering *l, nest_id loop)
+{
+    struct gpu_points p = gpu_points_make(l, loop, true);
+    const struct nest_block *b = &l->nest->blocks.at[p.s->body];
+    unsigned loads = 0;
+    gpu_points_widen(l, &p);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        loads += s->kind == NEST_LOAD;
+        if (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4)
+            return 0;
+    }
+    bool waits = gpu_work(l, p.s->body) >= WORK_OF_TURN;
+    return loads <= MOST_LOADS && waits && has_two_turns(l, &p) ? RESIDENT_FOR_TWO : 0;
 }
 
 // Of blocks that stay, a thread has some of many vectors at once.
@@ -64,7 +84,8 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     bool has_time = cg_has_time(l, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !has_direct_load(l);
-    int64_t turns = step->exact_grid && has_two_turns(l, &p) ? 2 : 1;
+    bool at_once = has_two_turns(l, &p);
+    int64_t turns = at_once ? 2 : 1;
     while (turns < MOST_TURNS && !step->exact_grid && p.count >= MANY_VECTORS &&
            p.count % (2 * turns * GPU_BLOCK) == 0 && gpu_is_short(l, p.s->body, 2 * turns))
         turns *= 2;
@@ -90,7 +111,9 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
                    l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
     l->gpu->warp_points = is_warp ? &p : NULL;
     l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_find(l, loop) : NULL;
-    for (int64_t k = 0; k < turns; k++)
+    if (at_once)
+        gpu_points_turns(l, &p, i, turns, own);
+    for (int64_t k = 0; k < turns && !at_once; k++)
         gpu_points_body(l, &p, LLVMBuildAdd(b, i, cg_int(l->module, k * own), ""));
     l->gpu->warp_points = NULL;
     l->gpu->replay = NULL;
@@ -195,6 +218,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
             g->block = gpu_common_threads(cg_extent(l, s)) + GPU_WARP;
         else if (c.role == BY_THREADS && gpu_has_strips(l, c.loop))
             g->block = STRIPS_BLOCK;
+        else if (c.role == BY_THREADS)
+            g->resident = resident_for_two(l, c.loop);
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {

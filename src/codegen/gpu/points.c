@@ -194,6 +194,45 @@ void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValu
     cg_if_close(l, &whole);
 }
 
+// Statements up to the last load that stands before all puts.
+static uint32_t head_of(const struct cg_lowering *l, const struct nest_block *body)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < body->statements.count; i++) {
+        enum nest_kind kind = cg_statement(l, body->statements.at[i])->kind;
+        if (kind == NEST_PUT)
+            break;
+        n = kind == NEST_LOAD ? i + 1 : n;
+    }
+    return n;
+}
+
+void gpu_points_turns(struct cg_lowering *l, const struct gpu_points *p, LLVMValueRef i,
+                      int64_t turns, int64_t apart)
+{
+    const struct nest_block *body = &l->nest->blocks.at[p->s->body];
+    const nest_id *all = body->statements.at;
+    uint32_t head = head_of(l, body);
+    struct cg_value *read = arena_array(l->arena, struct cg_value, (size_t)turns * head + 1);
+    l->vector_axis = p->axis;
+    l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
+    l->lanes = p->lanes;
+    for (int64_t k = 0; k < 2 * turns; k++) {
+        struct cg_value *of = read + k % turns * head;
+        gpu_points_set(l, p, LLVMBuildAdd(l->m.b, i, cg_int(l->module, k % turns * apart), ""));
+        if (k < turns)
+            cg_lower_list(l, all, head);
+        for (uint32_t j = 0; j < head; j++) {
+            struct cg_value *v = &l->values[cg_statement(l, all[j])->result];
+            *(k < turns ? &of[j] : v) = *(k < turns ? v : &of[j]);
+        }
+        if (k >= turns)
+            cg_lower_list(l, all + head, body->statements.count - head);
+    }
+    l->lanes = 1;
+    l->vector_axis = NEST_NONE;
+}
+
 // The vectors in the order of the fold of the same length, so that what a thread read for the
 // fold is at hand for the map.
 static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
