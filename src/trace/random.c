@@ -358,9 +358,15 @@ jot_value random_uniform_at(struct random_key key, struct random_key counter, jo
 }
 
 // Numbers in [0, 1), moved to [low, high).
+static jot_value moved(jot_value unit, jot_value low, jot_value high)
+{
+    return jot_add(jot_mul(unit, jot_sub(high, low)), low);
+}
+
+// The same where high may be below low.
 static jot_value between(jot_value unit, jot_value low, jot_value high)
 {
-    return jot_maximum(low, jot_add(jot_mul(unit, jot_sub(high, low)), low));
+    return jot_maximum(low, moved(unit, low, high));
 }
 
 jot_value random_uniform(const struct random_request *r, jot_value key, jot_value low,
@@ -397,7 +403,7 @@ jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value l
 static jot_value normal_of_unit(jot_value unit, jot_dtype dtype)
 {
     jot_value one = jot_convert(jot_from_int(1), dtype), zero = jot_zeros_like(one);
-    jot_value u = between(unit, jot_nextafter(jot_neg(one), zero), one);
+    jot_value u = moved(unit, jot_nextafter(jot_neg(one), zero), one);
     return jot_mul(random_erf_inv(u), jot_from_double(M_SQRT2));
 }
 

@@ -75,21 +75,20 @@ static ir_id log_f32(ir_id s)
     struct ir_builder *b = trace_builder();
 #define SCALAR(x) ir_scalar(b, JOT_F32, x)
 #define BITS(x) ir_scalar(b, JOT_I32, x)
+    // s = (1 + x) 2^e with 1 + x between the root of 1/2 and that of 2: the difference of the bits of
+    // s and of that root has e in front.  e is kept times 2^23, as it stands there.
     ir_id bits = ir_bitcast(b, s, JOT_I32);
-    ir_id e = ir_convert(b, ir_sub(b, ir_shr_logical(b, bits, BITS(23)), BITS(126)), JOT_F32);
-    ir_id m =
-        ir_bitcast(b, ir_or(b, ir_and(b, bits, BITS(0x7fffff)), BITS(0x3f000000)), JOT_F32);
-    ir_id is_low = ir_lt(b, m, SCALAR(0.707106781186547524));
-    e = ir_sub(b, e, ir_convert(b, is_low, JOT_F32));
-    ir_id x = ir_add(b, ir_sub(b, m, SCALAR(1)), ir_select(b, is_low, m, SCALAR(0)));
+    ir_id high = ir_and(b, ir_sub(b, bits, BITS(0x3f3504f3)), BITS(-0x800000));
+    ir_id x = ir_sub(b, ir_bitcast(b, ir_sub(b, bits, high), JOT_F32), SCALAR(1));
+    ir_id e = ir_convert(b, high, JOT_F32);
     ir_id x2 = ir_mul(b, x, x), x3 = ir_mul(b, x2, x), p = IR_NONE;
     for (int i = 0; i < 3; i++) {
         ir_id part = polynomial(3, third[i], x, JOT_F32);
         p = i ? ir_fma(b, p, x3, part) : part;
     }
-    p = ir_fma(b, p, x3, ir_mul(b, e, SCALAR(-2.12194440e-4)));
+    p = ir_fma(b, p, x3, ir_mul(b, e, SCALAR((double)-2.12194440e-4f * 0x1p-23)));
     p = ir_add(b, ir_fma(b, x2, SCALAR(-0.5), x), p);
-    return ir_fma(b, e, SCALAR(0.693359375), p);
+    return ir_fma(b, e, SCALAR(0.693359375 * 0x1p-23), p);
 #undef BITS
 #undef SCALAR
 }
