@@ -7,9 +7,10 @@
 // of 16 by 8 a thread has columns 2c and 2c + 1 of rows r and r + 8, where r is its number in the warp
 // by 4 and c the rest.
 //
-// A row has the largest f so far, the sum of exp(f - largest) and the sum of weights times values;
-// when the largest grows, both sums are scaled.  So weights are not divided by their sum before they
-// are rounded, but the result is.
+// A row has a reference, a largest f up to some turn, the sum of exp(f - reference) and the sum of
+// weights times values.  When a largest has grown to more than 2^GROWTH times the weight of its reference,
+// the references of the warp's rows become the largest so far, and both sums are scaled.  So weights are
+// not divided by their sum before they are rounded, but the result is.
 #include "codegen/gpu/tensor.h"
 
 #include "passes/attention.h"
@@ -19,7 +20,10 @@
 
 #define WARPS 4
 #define KEYS 64 // of a turn
+#define MOST_TILES 2
+
 #define LOG2_E 1.4426950408889634
+#define GROWTH 8 // of a largest times log2 e, before sums are scaled
 
 struct code {
     struct cg_lowering *l;
@@ -28,6 +32,8 @@ struct code {
     LLVMBuilderRef b;
     LLVMTypeRef f32;
     int64_t queries, keys, depth, columns;
+    bool is_scaled;              // f is `scale` times the score, which exponents take as it is
+    double scale;                // else 1
     int tiles;                   // of queries, of a warp
     int depths, widths;          // depth and columns by 16
     struct gpu_tensor_rows k, v; // of a turn
@@ -136,26 +142,37 @@ static LLVMValueRef apply(struct code *c, LLVMValueRef score, LLVMValueRef key)
 {
     struct cg_lowering *l = c->l;
     const struct nest_block *body = &l->nest->blocks.at[c->a.largest->body];
+    LLVMValueRef x = score;
     l->axes[c->a.key] = c->keys % KEYS ? gpu_tensor_at_most(&c->t, key, c->keys - 1) : key;
-    for (uint32_t i = 0; i < body->statements.count; i++) {
+    for (uint32_t i = 0; i < body->statements.count && !c->is_scaled; i++) {
         const struct nest_statement *s = cg_statement(l, body->statements.at[i]);
         if (s->kind == NEST_LOAD && s->buffer == c->a.score)
             l->values[s->result].re = score;
         else if (s->kind != NEST_PUT && s->kind != NEST_YIELD)
             cg_lower_statement(l, body->statements.at[i]);
     }
-    LLVMValueRef x = l->values[c->a.value].re;
+    if (!c->is_scaled)
+        x = l->values[c->a.value].re;
     if (c->keys % KEYS == 0)
         return x;
     LLVMValueRef is_key = LLVMBuildICmp(c->b, LLVMIntSLT, key, cg_int(l->module, c->keys), "");
     return LLVMBuildSelect(c->b, is_key, x, number(c, -INFINITY), "");
 }
 
-// Scores of a row, elements 2 i and 2 i + 1 of which are 4 i and 4 i + 1 of s, as weights.
-static void weigh_row(struct code *c, int row, LLVMValueRef first_key, LLVMValueRef *s)
+// What exponents of a row are relative to: what is all -infinity up to here weighs nothing.
+static LLVMValueRef reference_of(struct code *c, LLVMValueRef top)
+{
+    LLVMValueRef is_lowest = LLVMBuildFCmp(c->b, LLVMRealOEQ, top, number(c, -INFINITY), "");
+    return LLVMBuildSelect(c->b, is_lowest, number(c, 0), top, "");
+}
+
+// f of the scores of a row, elements 2 i and 2 i + 1 of which are 4 i and 4 i + 1 of s; what is
+// largest of them and of those before, times log2 e.
+static LLVMValueRef apply_to_row(struct code *c, int row, LLVMValueRef first_key,
+                                 LLVMValueRef *s)
 {
     LLVMBuilderRef b = c->b;
-    LLVMValueRef top = NULL, sum = NULL;
+    LLVMValueRef top = NULL;
     c->l->values = c->known[row];
     c->l->axes[c->a.query] = gpu_tensor_at_most(&c->t, query_of(c, row), c->queries - 1);
     for (int i = 0; i < KEYS / 4; i++) {
@@ -165,27 +182,51 @@ static void weigh_row(struct code *c, int row, LLVMValueRef first_key, LLVMValue
         *x = apply(c, *x, key);
         top = top ? gpu_tensor_largest(&c->t, top, *x) : *x;
     }
-    // The largest is kept times log2 e, so that what is rounded there is so once.
-    LLVMValueRef scaled =
-        LLVMBuildFMul(b, of_row(c, top, gpu_tensor_largest), number(c, LOG2_E), "");
-    LLVMValueRef old = load(c, c->top[row]), lowest = number(c, -INFINITY);
-    top = gpu_tensor_largest(&c->t, old, scaled);
-    LLVMBuildStore(b, top, c->top[row]);
-    // What is all -infinity up to here weighs nothing.
-    LLVMValueRef is_lowest = LLVMBuildFCmp(b, LLVMRealOEQ, top, lowest, "");
-    top = LLVMBuildSelect(b, is_lowest, number(c, 0), top, "");
-    for (int i = 0; i < KEYS / 4; i++) {
-        LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
-        *x = gpu_tensor_exponential(&c->t, *x, number(c, LOG2_E), top);
-        sum = sum ? LLVMBuildFAdd(b, sum, *x, "") : *x;
-    }
-    LLVMValueRef factor = gpu_tensor_exponential(&c->t, old, number(c, 1), top);
-    LLVMValueRef before = LLVMBuildFMul(b, load(c, c->part[row]), factor, "");
-    LLVMBuildStore(b, LLVMBuildFAdd(b, before, sum, ""), c->part[row]);
+    // Times log2 e, so that what is rounded there is so once.
+    top =
+        LLVMBuildFMul(b, of_row(c, top, gpu_tensor_largest), number(c, c->scale * LOG2_E), "");
+    return gpu_tensor_largest(&c->t, load(c, c->top[row]), top);
+}
+
+// The reference of the row is its largest from here on.
+static void raise_row(struct code *c, int row, LLVMValueRef largest)
+{
+    LLVMValueRef factor = gpu_tensor_exponential(&c->t, load(c, c->top[row]), number(c, 1),
+                                                 reference_of(c, largest));
+    LLVMBuildStore(c->b, largest, c->top[row]);
+    LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->part[row]), factor, ""), c->part[row]);
     for (int i = 0; i < c->columns / 8 * 2; i++) {
         int64_t at = (row / 2 * (c->columns / 8) + i / 2) * 4 + row % 2 * 2 + i % 2;
-        LLVMBuildStore(b, LLVMBuildFMul(b, load(c, c->sum[at]), factor, ""), c->sum[at]);
+        LLVMBuildStore(c->b, LLVMBuildFMul(c->b, load(c, c->sum[at]), factor, ""), c->sum[at]);
     }
+}
+
+// Where a row of the warp has outgrown its reference, all get another one.
+static void raise_rows(struct code *c, const LLVMValueRef *largest)
+{
+    LLVMValueRef any = LLVMConstInt(c->l->module->i1, 0, 0);
+    for (int row = 0; row < 2 * c->tiles; row++) {
+        LLVMValueRef most = LLVMBuildFAdd(c->b, load(c, c->top[row]), number(c, GROWTH), "");
+        LLVMValueRef is_far = LLVMBuildFCmp(c->b, LLVMRealUGT, largest[row], most, "");
+        any = LLVMBuildOr(c->b, any, is_far, "");
+    }
+    LLVMValueRef arguments[] = {gpu_i32(c->l, -1), any};
+    any = gpu_tensor_call(&c->t, "llvm.nvvm.vote.any.sync", NULL, 2, arguments);
+    struct cg_branch far = cg_if_open(c->l, any);
+    for (int row = 0; row < 2 * c->tiles; row++)
+        raise_row(c, row, largest[row]);
+    cg_if_close(c->l, &far);
+}
+
+static void weigh_row(struct code *c, int row, LLVMValueRef *s)
+{
+    LLVMValueRef sum = load(c, c->part[row]), top = reference_of(c, load(c, c->top[row]));
+    for (int i = 0; i < KEYS / 4; i++) {
+        LLVMValueRef *x = &s[i / 2 * 4 + i % 2];
+        *x = gpu_tensor_exponential(&c->t, *x, number(c, c->scale * LOG2_E), top);
+        sum = LLVMBuildFAdd(c->b, sum, *x, "");
+    }
+    LLVMBuildStore(c->b, sum, c->part[row]);
 }
 
 // ---- A block of queries
@@ -268,8 +309,12 @@ static void take_turn(struct code *c, LLVMValueRef turn)
     LLVMValueRef *weights = arena_array(c->l->arena, LLVMValueRef, c->tiles * KEYS / 4);
     struct cg_value *values = c->l->values;
     make_scores(c, stage, s);
+    LLVMValueRef largest[2 * MOST_TILES];
     for (int row = 0; row < 2 * c->tiles; row++)
-        weigh_row(c, row, key, s + row / 2 * (KEYS / 2) + row % 2 * 2);
+        largest[row] = apply_to_row(c, row, key, s + row / 2 * (KEYS / 2) + row % 2 * 2);
+    raise_rows(c, largest);
+    for (int row = 0; row < 2 * c->tiles; row++)
+        weigh_row(c, row, s + row / 2 * (KEYS / 2) + row % 2 * 2);
     for (int i = 0; i < c->tiles * KEYS / 4; i++)
         weights[i] = gpu_tensor_round(&c->t, s[2 * i], s[2 * i + 1]);
     add_values(c, stage, weights);
@@ -314,7 +359,30 @@ static int choose_tiles(const struct cg_lowering *l, const struct code *c)
 {
     int64_t rows = cg_extent(l, c->a.loop);
     bool is_small = c->depth <= 64 && c->columns <= 64;
-    return is_small && rows >= 2 * GPU_TILE * WARPS * GPU_MULTIPROCESSORS ? 2 : 1;
+    return is_small && rows >= 2 * GPU_TILE * WARPS * GPU_MULTIPROCESSORS ? MOST_TILES : 1;
+}
+
+// Whether f is the score times a positive power of two, or divided by one, so that it may as well be
+// a part of the factor of exponents.
+static void find_scale(struct code *c)
+{
+    const struct cg_lowering *l = c->l;
+    const struct nest_value *values = l->nest->values.at;
+    const struct nest_statement *s = cg_statement(l, values[c->a.value].statement);
+    LLVMBool is_rounded;
+    int exponent;
+    c->scale = 1;
+    if (s->kind != NEST_OP || s->dtype != JOT_F32 || (s->op != IR_div && s->op != IR_mul))
+        return;
+    const struct nest_statement *x = cg_statement(l, values[s->in[0]].statement);
+    LLVMValueRef y = l->values[s->in[1]].re;
+    if (x->kind != NEST_LOAD || x->buffer != c->a.score || !y || !LLVMIsAConstantFP(y))
+        return;
+    double by = LLVMConstRealGetDouble(y, &is_rounded);
+    if (!(by >= 0x1p-20 && by <= 0x1p20) || frexp(by, &exponent) != 0.5)
+        return;
+    c->scale = s->op == IR_div ? 1 / by : by;
+    c->is_scaled = true;
 }
 
 static void choose_sizes(struct code *c)
@@ -376,6 +444,7 @@ void gpu_attention_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *o
     l->gpu->is_alone = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 0);
     gpu_lower_list(l, 0, at);
+    find_scale(&c);
     c.t = gpu_tensor_make(l, c.a.q->dtype, WARPS, 2 * (uint64_t)c.stage);
     int rows = 2 * c.tiles;
     c.q = arena_array(l->arena, LLVMValueRef, c.tiles * c.depths * 4);
