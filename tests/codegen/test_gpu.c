@@ -417,6 +417,86 @@ START_TEST(ranges_have_one_branch)
 }
 END_TEST
 
+// A root that one side of a select takes, with what is made of it, is behind a branch.
+START_TEST(arms_are_skipped)
+{
+    struct strbuf text = strbuf_make(arena);
+    strbuf_add(&text, "kernel f(x: f32[4096], y: out f32[4096]) {\n"
+                      "  %0 = const 0x3f000000 : f32\n"
+                      "  par i < 4096 {\n"
+                      "    %1 = load x[i] : f32\n"
+                      "    %2 = lt %1, %0 : bool\n"
+                      "    %3 = sqrt %1 : f32\n");
+    for (int i = 3; i < 12; i++)
+        strbuf_printf(&text, "    %%%d = fma %%%d, %%3, %%0 : f32\n", i + 1, i);
+    strbuf_add(&text, "    %13 = mul %1, %1 : f32\n"
+                      "    %14 = select %2, %13, %12 : f32\n"
+                      "    put y[i] = %14\n"
+                      "  }\n"
+                      "}\n");
+    const char *ptx = ptx_of(text.text);
+    const char *load = strstr(ptx, "ld.global.nc"), *root = strstr(load, "sqrt");
+    ck_assert(strstr(load, "bra") < root);
+    check_clean(ptx);
+}
+END_TEST
+
+#define QUOTIENT(number)                                                                       \
+    "kernel f(x: u32[4096], y: out f32[4096]) {\n"                                             \
+    "  %0 = const 0x00000009 : u32\n"                                                          \
+    "  %1 = const 0x3f800000 : u32\n"                                                          \
+    "  %2 = const " number " : f32\n"                                                          \
+    "  %3 = const 0x3f000000 : f32\n"                                                          \
+    "  par i < 4096 {\n"                                                                       \
+    "    %4 = load x[i] : u32\n"                                                               \
+    "    %5 = shr_logical %4, %0 : u32\n"                                                      \
+    "    %6 = or %5, %1 : u32\n"                                                               \
+    "    %7 = bitcast %6 : f32\n"                                                              \
+    "    %8 = sub %7, %2 : f32\n"                                                              \
+    "    %9 = lt %8, %3 : bool\n"                                                              \
+    "    %10 = div %7, %8 : f32\n"                                                             \
+    "    %11 = select %9, %10, %7 : f32\n"                                                     \
+    "    put y[i] = %11\n"                                                                     \
+    "  }\n"                                                                                    \
+    "}\n"
+
+// Of a mantissa in [1, 2) less 0.5 a quotient is in range wherever it is taken, less 1 it is not.
+START_TEST(quotients_of_mantissas_are_in_range)
+{
+    const char *ptx = ptx_of(QUOTIENT("0x3f000000"));
+    ck_assert_int_eq(count(ptx, "div.rn"), 0);
+    check_clean(ptx);
+    ck_assert_int_gt(count(ptx_of(QUOTIENT("0x3f800000")), "div.rn"), 0);
+}
+END_TEST
+
+// One look at what a root is made of does for the quotients and powers of the root.
+START_TEST(sizes_are_looked_at_once)
+{
+    const char *ptx = ptx_of("kernel f(x: f32[12288], y: out f32[4096]) {\n"
+                             "  %0 = const 0x3f800000 : f32\n"
+                             "  par i < 4096 {\n"
+                             "    %1 = load x[3*i] : f32\n"
+                             "    %2 = sqrt %1 : f32\n"
+                             "    %3 = integer_pow %2 {-2, 0} : f32\n"
+                             "    %4 = div %0, %2 : f32\n"
+                             "    %5 = load x[3*i + 1] : f32\n"
+                             "    %6 = mul_z %3, %4 : f32\n"
+                             "    %7 = mul_z %6, %5 : f32\n"
+                             "    put y[i] = %7\n"
+                             "  }\n"
+                             "}\n");
+    const char *quick = strstr(ptx, "rsqrt.approx"), *slow = strstr(ptx, "sqrt.rn");
+    ck_assert_ptr_nonnull(quick);
+    ck_assert_ptr_nonnull(slow);
+    ck_assert_int_eq(count(ptx, "sqrt.rn"), 1);
+    ck_assert_int_eq(count(ptx, "rcp.approx"), 2);
+    for (const char *p = quick; (p = strstr(p, "setp.f32")) && p < slow;)
+        ck_abort_msg("a size is looked at");
+    check_clean(ptx);
+}
+END_TEST
+
 // Lanes that put a number at every step of a loop over time, beside the one before.
 
 static void add_tests(TCase *c)
@@ -439,6 +519,9 @@ static void add_tests(TCase *c)
     tcase_add_test(c, large_maps_read_two_vectors);
     tcase_add_test(c, short_rows_are_of_few_threads);
     tcase_add_test(c, ranges_have_one_branch);
+    tcase_add_test(c, arms_are_skipped);
+    tcase_add_test(c, quotients_of_mantissas_are_in_range);
+    tcase_add_test(c, sizes_are_looked_at_once);
 }
 
 int main(void) { return run_ptx("gpu", add_tests); }

@@ -197,7 +197,7 @@ static void add_tests(TCase *t) { tcase_add_loop_test(t, test_long_lane, 0, BODI
 int main(void)
 {
     if (jot_device_kind_of(jot_default_device()) != JOT_HOST)
-        return 77; // the times are those of the processor
+        return 77;                 // the times are those of the processor
     setenv("JOT_THREADS", "1", 1); // that wait cost time too
     return run_suite("lanes", add_tests);
 }

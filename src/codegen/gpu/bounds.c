@@ -122,9 +122,10 @@ bool gpu_bounded(struct cg_lowering *l, const struct nest_statement *s)
     if (s->dtype != JOT_F32 || l->m.ranges)
         return false;
     LLVMValueRef x = l->values[s->in[0]].re, y = NULL;
+    bool is_fraction = s->op == IR_div && is_at_most_one(l, s->in[0]);
     if (s->op == IR_exp && is_nonpositive(l, s->in[0])) {
         y = cg_exp_of_nonpositive(&l->m, x);
-    } else if (s->op == IR_div && is_at_most_one(l, s->in[0])) {
+    } else if (s->op == IR_div && (is_fraction || gpu_is_quotient_in_range(l, s))) {
         unsigned lanes = cg_lanes_of(x);
         LLVMValueRef by = l->values[s->in[1]].re;
         lanes = cg_lanes_of(by) > lanes ? cg_lanes_of(by) : lanes;
@@ -132,7 +133,7 @@ bool gpu_bounded(struct cg_lowering *l, const struct nest_statement *s)
             x = cg_splat(&l->m, x, lanes);
         if (cg_lanes_of(by) < lanes)
             by = cg_splat(&l->m, by, lanes);
-        y = gpu_divide_fraction(&l->m, x, by);
+        y = is_fraction ? gpu_divide_fraction(&l->m, x, by) : gpu_divide_in_range(&l->m, x, by);
     }
     if (y)
         l->values[s->result] = (struct cg_value){y, NULL};

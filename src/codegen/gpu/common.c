@@ -144,6 +144,8 @@ unsigned gpu_common_threads(int64_t points)
     return (unsigned)(n < GPU_BLOCK ? GPU_BLOCK : n > MOST_POINTS ? MOST_POINTS : n);
 }
 
+bool gpu_common_varies(const struct gpu_common *c, nest_id value) { return c->varies[value]; }
+
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside) { c->inside = inside; }
 
 // ---- The loop

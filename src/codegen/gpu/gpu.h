@@ -90,6 +90,7 @@ struct cg_gpu {
     const struct gpu_points *warp_points;
     struct gpu_replay *replay; // of two loops of a point, or NULL
     struct gpu_common *common; // of a loop of a point, or NULL
+    struct gpu_arms *arms;     // of the nest that is lowered, or NULL
 };
 
 // Whether the threads of a group are doing the same.
@@ -209,6 +210,7 @@ void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLV
 struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop);
 // Threads of a block that have points, of which there are so many; the block has a warp more.
 unsigned gpu_common_threads(int64_t points);
+bool gpu_common_varies(const struct gpu_common *c, nest_id value); // from thread to thread
 // Threads without a point do that of another, and put nothing.
 void gpu_common_guard(struct gpu_common *c, LLVMValueRef inside);
 // Lowers a statement of its; false: as otherwise.
@@ -358,13 +360,20 @@ LLVMValueRef gpu_copysign(struct machine *m, LLVMValueRef x, LLVMValueRef sign);
 
 // ranges.c: a run of operations without branches for functions that hold in a range.
 struct gpu_ranges {
-    LLVMValueRef outside; // whether some number has been out of range, or NULL: none could be
-    bool is_redo;         // what is lowered does numbers of any size
+    LLVMValueRef outside;   // whether some number has been out of range, or NULL: none could be
+    bool is_redo;           // what is lowered does numbers of any size
+    bool is_known;          // operands of what is lowered need no look
+    struct gpu_size *sizes; // by value of the nest
 };
 // How many statements from the first on it has lowered, 0: there are no such functions among them.
 uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n);
 // Of a run that is not done again yet: numbers out of range.
 void gpu_outside(struct machine *m, LLVMValueRef mask);
+
+// sizes.c: whether it is an operation whose operands are looked at; lowers any operation of a run.
+bool gpu_is_sized(const struct cg_lowering *l, const struct nest_statement *s);
+void gpu_lower_sized(struct cg_lowering *l, nest_id id);
+struct gpu_size *gpu_sizes_make(struct cg_lowering *l);
 
 // quotient.c: DIV_OF_UNIT (base/math) of f32s, without the branch of a general quotient; x / y and the
 // root of x, of f32s with one branch for all lanes.
@@ -372,7 +381,21 @@ LLVMValueRef gpu_quotient_of_unit(struct machine *m, LLVMValueRef x, LLVMValueRe
 LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef gpu_divide_fraction(struct machine *m, LLVMValueRef x,
                                  LLVMValueRef y); // |x| <= 1 or NaN
+// Of sizes between 2^-60 and 2^60; else of no meaning.
+LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x);
+
+// arms.c: what of a nest nothing takes but one side of a select of f32s.
+struct gpu_arm {
+    nest_id select; // NEST_NONE: it is in none
+    int side;       // 1 or 2: which operand of the select
+};
+struct gpu_arm gpu_arm_of(struct cg_lowering *l, nest_id statement);
+// Whether the operation has been dealt with: it is, or will be, lowered with a select.
+bool gpu_arm_statement(struct cg_lowering *l, nest_id op);
+
+// intervals.c: whether a quotient of f32s is known to need no branch, wherever its arm is chosen.
+bool gpu_is_quotient_in_range(struct cg_lowering *l, const struct nest_statement *quotient);
 
 // bounds.c: an operation of which more is known than of others; false: as they are.
 bool gpu_bounded(struct cg_lowering *l, const struct nest_statement *op);

@@ -77,17 +77,23 @@ static bool is_with_branch(struct machine *m, LLVMValueRef x)
     return is_quick && (cg_lanes_of(x) > 1 ? LLVMGetElementType(type) : type) == m->module->f32;
 }
 
+LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef r = corrected_inverse(m, y);
+    return correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
+}
+
 static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool is_fraction)
 {
     if (!is_with_branch(m, x) && !is_with_branch(m, y))
         return LLVMBuildFDiv(m->b, x, y, "");
-    LLVMValueRef r = corrected_inverse(m, y);
-    LLVMValueRef q = correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
+    LLVMValueRef q = gpu_divide_in_range(m, x, y);
     LLVMValueRef outside =
         is_fraction ? is_below(m, x, 0x1p-60) : is_outside(m, x, 0x1p-60, 0x1p60);
     outside = LLVMBuildOr(m->b, outside, is_outside(m, y, 0x1p-60, 0x1p60), "");
     if (m->ranges && !m->ranges->is_redo) {
-        gpu_outside(m, outside);
+        if (!m->ranges->is_known)
+            gpu_outside(m, outside);
         return q;
     }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
@@ -117,8 +123,10 @@ LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
     LLVMValueRef below = LLVMBuildFCmp(m->b, LLVMRealULT, x, number(m, 0x1p-100, x), "");
     LLVMValueRef above = LLVMBuildFCmp(m->b, LLVMRealUGT, x, number(m, 0x1p120, x), "");
     if (m->ranges && !m->ranges->is_redo) {
-        gpu_outside(m, below);
-        gpu_outside(m, above);
+        if (!m->ranges->is_known) {
+            gpu_outside(m, below);
+            gpu_outside(m, above);
+        }
         return root;
     }
     LLVMValueRef outside = LLVMBuildOr(m->b, below, above, "");

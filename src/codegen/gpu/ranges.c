@@ -5,13 +5,42 @@
 // sine and a cosine needs no more of the quadrant than its sign.
 #include "codegen/gpu/gpu.h"
 
+#include "passes/cost.h"
+
 #include <string.h>
 
-#define MANY 2 // functions that are worth a block more
+#define MANY 2  // functions that are worth a block more
+#define SHORT 4 // elements of a fold in a run
 
-static bool is_in_run(const struct nest_statement *s)
+static bool is_read(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE && gpu_is_read_only(l, s->buffer);
+}
+
+static bool is_scalar(const struct nest_statement *s)
 {
     return s->kind == NEST_OP || s->kind == NEST_CONST || s->kind == NEST_INDEX;
+}
+
+// A short sum of what is read: a square of a distance.
+static bool is_short_fold(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    if (s->kind != NEST_FOLD || cg_extent(l, s) > SHORT)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+        bool is_ranged = t->kind == NEST_OP && cost_of_op((enum ir_op)t->op, t->dtype) > 1;
+        if (is_ranged || !(is_scalar(t) || is_read(l, t)))
+            return false;
+    }
+    return true;
+}
+
+// What is lowered twice; of runs by size reads of what nobody writes and short sums are a part.
+static bool is_in_run(const struct cg_lowering *l, const struct nest_statement *s, bool by_size)
+{
+    return is_scalar(s) || (by_size && (is_read(l, s) || is_short_fold(l, s)));
 }
 
 static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
@@ -48,6 +77,8 @@ static void lower_all(struct cg_lowering *l, const nest_id *statements, uint32_t
     for (uint32_t i = 0; i < n; i++)
         if (!l->m.ranges->is_redo && is_of_both(l, cg_statement(l, statements[i])))
             lower_product(l, statements[i]);
+        else if (!l->m.ranges->is_redo && l->m.ranges->sizes)
+            gpu_lower_sized(l, statements[i]);
         else
             cg_lower_statement(l, statements[i]);
 }
@@ -59,16 +90,31 @@ void gpu_outside(struct machine *m, LLVMValueRef mask)
     r->outside = r->outside ? LLVMBuildOr(m->b, r->outside, any, "") : any;
 }
 
-uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+// The statements of a run with several functions that hold in a range, or 0.
+static uint32_t find_run(struct cg_lowering *l, const nest_id *statements, uint32_t n,
+                         bool by_size)
 {
     uint32_t count = 0, ranged = 0;
-    for (; count < n && is_in_run(cg_statement(l, statements[count])); count++) {
+    for (; count < n && is_in_run(l, cg_statement(l, statements[count]), by_size); count++) {
         const struct nest_statement *s = cg_statement(l, statements[count]);
-        ranged += s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
+        ranged +=
+            by_size ? gpu_is_sized(l, s) && gpu_arm_of(l, statements[count]).select == NEST_NONE
+                    : s->kind == NEST_OP && (s->op == IR_sin || s->op == IR_cos);
     }
-    if (ranged < MANY || l->m.ranges)
+    return ranged < MANY ? 0 : count;
+}
+
+uint32_t gpu_lower_ranged(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    if (l->m.ranges)
         return 0;
-    struct gpu_ranges ranges = {0};
+    uint32_t count = find_run(l, statements, n, false);
+    bool by_size = !count;
+    if (by_size)
+        count = find_run(l, statements, n, true);
+    if (!count)
+        return 0;
+    struct gpu_ranges ranges = {.sizes = by_size ? gpu_sizes_make(l) : NULL};
     l->m.ranges = &ranges;
     lower_all(l, statements, count);
     l->m.ranges = NULL;

@@ -168,7 +168,7 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
         return true;
     switch (s->kind) {
     case NEST_OP:
-        return gpu_bounded(l, s);
+        return gpu_arm_statement(l, id) || gpu_bounded(l, s);
     case NEST_LOAD:
         note_load(l, s->buffer);
         return false;

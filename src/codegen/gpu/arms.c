@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arms of a select: operations that nothing else takes.  An arm with a function that has a branch of
+// its own cannot be moved behind another branch by LLVM: here it is skipped where no thread of the
+// warp chooses it.
+#include "codegen/gpu/gpu.h"
+
+#include "passes/cost.h"
+
+#include <string.h>
+
+#define LEAST_WORK 12 // operations of an arm that is worth a branch
+
+struct gpu_arms {
+    const struct nest *nest;
+    struct gpu_arm *places;         // by statement: the arm that it is in
+    int *skipped;                   // by statement: the side of a select that is skipped, or 0
+    const struct nest_block **home; // by statement
+    bool is_inside;                 // an arm is being lowered
+};
+
+static nest_id maker_of(const struct cg_lowering *l, nest_id value)
+{
+    return l->nest->values.at[value].statement;
+}
+
+// ---- What is in arms
+
+static void count_uses(const struct cg_lowering *l, uint32_t *uses)
+{
+    for (uint32_t i = 0; i < l->nest->statements.count; i++) {
+        const struct nest_statement *s = &l->nest->statements.at[i];
+        for (uint32_t k = 0; k < s->n_in; k++)
+            uses[s->in[k]]++;
+        for (uint32_t k = 0; k < s->n_yields; k++)
+            uses[s->yields[k]]++;
+        for (uint32_t k = 0; k < s->n_combines; k++)
+            for (uint32_t j = 0; j < s->combines[k].n; j++)
+                uses[s->combines[k].value[j]]++;
+        for (uint32_t k = 0; k < s->index.count; k++)
+            if (s->index.terms[k].is_value)
+                uses[s->index.terms[k].id]++;
+        if (s->guard != NEST_NONE)
+            uses[s->guard]++;
+    }
+}
+
+static bool is_plain(const struct cg_lowering *l, const struct gpu_arms *a, nest_id id,
+                     nest_id select)
+{
+    const struct nest_statement *s = cg_statement(l, id);
+    return s->kind == NEST_OP && s->n_results == 1 && a->home[id] == a->home[select] &&
+           a->places[id].select == NEST_NONE &&
+           (!l->gpu->common || gpu_common_varies(l->gpu->common, s->result));
+}
+
+// The statements from the end of an arm back, as far as all that takes them is in it.
+static uint32_t find_arm(struct cg_lowering *l, struct gpu_arms *a, const uint32_t *uses,
+                         uint32_t *taken, nest_id select, int side, nest_id *arm)
+{
+    nest_id value = cg_statement(l, select)->in[side];
+    uint32_t n = 0;
+    if (uses[value] != 1 || !is_plain(l, a, maker_of(l, value), select))
+        return 0;
+    arm[n++] = maker_of(l, value);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, arm[i]);
+        a->places[arm[i]] = (struct gpu_arm){select, side};
+        for (uint32_t k = 0; k < s->n_in; k++)
+            if (++taken[s->in[k]] == uses[s->in[k]] &&
+                is_plain(l, a, maker_of(l, s->in[k]), select))
+                arm[n++] = maker_of(l, s->in[k]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < cg_statement(l, arm[i])->n_in; k++)
+            taken[cg_statement(l, arm[i])->in[k]] = 0;
+    return n;
+}
+
+static bool is_worth_it(const struct cg_lowering *l, const struct gpu_arms *a,
+                        const nest_id *arm, uint32_t n)
+{
+    bool has_branch = false;
+    int work = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, arm[i]);
+        if (a->skipped[arm[i]]) // whose own arm would have no place
+            return false;
+        work += cost_of_op((enum ir_op)s->op, s->dtype);
+        has_branch |= s->op == IR_sqrt && s->dtype == JOT_F32;
+    }
+    return has_branch && work >= LEAST_WORK;
+}
+
+static struct gpu_arms *find_all(struct cg_lowering *l)
+{
+    uint32_t n = l->nest->statements.count, n_values = l->nest->values.count;
+    struct gpu_arms *a = arena_array(l->arena, struct gpu_arms, 1);
+    *a = (struct gpu_arms){.nest = l->nest};
+    a->places = arena_array(l->arena, struct gpu_arm, n + 1);
+    a->skipped = arena_array(l->arena, int, n + 1);
+    a->home = arena_array(l->arena, const struct nest_block *, n + 1);
+    uint32_t *uses = arena_array(l->arena, uint32_t, n_values + 1);
+    uint32_t *taken = arena_array(l->arena, uint32_t, n_values + 1);
+    nest_id *arm = arena_array(l->arena, nest_id, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        a->places[i].select = NEST_NONE;
+    for (uint32_t i = 0; i < l->nest->blocks.count; i++) {
+        const struct nest_block *b = &l->nest->blocks.at[i];
+        for (uint32_t k = 0; k < b->statements.count; k++)
+            a->home[b->statements.at[k]] = b;
+    }
+    count_uses(l, uses);
+    for (nest_id i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, i);
+        if (s->kind != NEST_OP || s->op != IR_select || s->dtype != JOT_F32 || !a->home[i])
+            continue;
+        for (int side = 1; side <= 2; side++) {
+            uint32_t count = find_arm(l, a, uses, taken, i, side, arm);
+            if (!a->skipped[i] && is_worth_it(l, a, arm, count))
+                a->skipped[i] = side;
+        }
+    }
+    return a;
+}
+
+static struct gpu_arms *arms_of(struct cg_lowering *l)
+{
+    if (!l->gpu->arms || l->gpu->arms->nest != l->nest)
+        l->gpu->arms = find_all(l);
+    return l->gpu->arms;
+}
+
+// ---- Arms that are skipped
+
+// p ? x : y, one of which is lowered here, for the threads that choose it.
+static void lower_select(struct cg_lowering *l, struct gpu_arms *a, nest_id id)
+{
+    int side = a->skipped[id];
+    const struct nest_statement *s = cg_statement(l, id);
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef p = l->values[s->in[0]].re, quick = l->values[s->in[3 - side]].re;
+    unsigned lanes = cg_lanes_of(p) > cg_lanes_of(quick) ? cg_lanes_of(p) : cg_lanes_of(quick);
+    if (cg_lanes_of(quick) < lanes)
+        quick = cg_splat(&l->m, quick, lanes);
+    LLVMValueRef wants = side == 1 ? p : LLVMBuildNot(b, p, "");
+    uint32_t n = l->nest->values.count;
+    struct cg_value *before = arena_array(l->arena, struct cg_value, n + 1);
+    memcpy(before, l->values, n * sizeof *before);
+    LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, cg_any_lane(&l->m, wants), &from);
+    a->is_inside = true;
+    const struct nest_block *home = a->home[id];
+    for (uint32_t i = 0; i < home->statements.count; i++) {
+        struct gpu_arm at = a->places[home->statements.at[i]];
+        if (at.select == id && at.side == side)
+            cg_lower_statement(l, home->statements.at[i]);
+    }
+    a->is_inside = false;
+    LLVMValueRef slow = l->values[s->in[side]].re;
+    if (cg_lanes_of(slow) < lanes)
+        slow = cg_splat(&l->m, slow, lanes);
+    if (cg_lanes_of(p) < cg_lanes_of(slow))
+        wants = cg_splat(&l->m, wants, cg_lanes_of(slow));
+    slow = LLVMBuildSelect(b, wants, slow, quick, "");
+    memcpy(l->values, before, n * sizeof *before);
+    l->values[s->result] =
+        (struct cg_value){cg_cold_close(&l->m, warm, from, quick, slow), NULL};
+}
+
+bool gpu_arm_statement(struct cg_lowering *l, nest_id id)
+{
+    if (l->m.ranges)
+        return false;
+    struct gpu_arms *a = arms_of(l);
+    if (a->is_inside)
+        return false;
+    if (a->skipped[id]) {
+        lower_select(l, a, id);
+        return true;
+    }
+    struct gpu_arm at = a->places[id];
+    return at.select != NEST_NONE && a->skipped[at.select] == at.side;
+}
+
+struct gpu_arm gpu_arm_of(struct cg_lowering *l, nest_id id) { return arms_of(l)->places[id]; }
