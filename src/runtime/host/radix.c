@@ -34,8 +34,8 @@ static bool radix_spread(const struct radix *r)
     for (int64_t d = 0; d < INT64_C(1) << r->digit; d++) {
         int64_t before = sum;
         for (int64_t c = 0; c < r->chunks; c++) {
-            int64_t *place = &r->counts[(c << r->digit) + d], count = *place;
-            *place = sum;
+            uint32_t *place = &r->counts[(c << r->digit) + d], count = *place;
+            *place = (uint32_t)sum;
             sum += count;
         }
         if (sum - before == r->n)

@@ -34,7 +34,7 @@ struct radix {
     int digit;     // bits of a pass
     struct rt_pool *pool;
     int64_t chunks, chunk; // how many, of how many elements
-    int64_t *counts;       // of each chunk, of each digit
+    uint32_t *counts;      // of each chunk, of each digit: n is below 2^32
 };
 
 // With chunks for the threads of a pool, which may be NULL.

@@ -209,7 +209,7 @@ static void sort_row(const struct job *j, int64_t number, char *memory)
             p->at = (const char *)p->at + w.start * p->step * (p->bits / 8);
         }
         w.r = radix_make(j->kind, n, w.key.bits, j->pool);
-        w.r.counts = (int64_t *)(memory + 2 * bytes + round_up((size_t)n * sizeof(uint32_t)));
+        w.r.counts = (uint32_t *)(memory + 2 * bytes + round_up((size_t)n * sizeof(uint32_t)));
         radix_run(&w.r, fill, &w);
         void *sorted = radix_sort(&w.r, w.x, w.spare);
         w.spare = sorted == w.x ? w.spare : w.x;

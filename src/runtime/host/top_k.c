@@ -25,7 +25,7 @@ struct job {
 // Those kept, the greatest first once they are compacted.
 struct kept {
     struct radix_pair *x, *spare;
-    int64_t *counts;
+    uint32_t *counts;
     int64_t n;
     uint64_t limit; // keys from here on are not among the best
 };
@@ -37,7 +37,7 @@ static struct kept kept_in(char *memory, int64_t most)
     size_t bytes = round_up((size_t)most * sizeof(struct radix_pair));
     return (struct kept){.x = (struct radix_pair *)memory,
                          .spare = (struct radix_pair *)(memory + bytes),
-                         .counts = (int64_t *)(memory + 2 * bytes),
+                         .counts = (uint32_t *)(memory + 2 * bytes),
                          .limit = UINT64_MAX};
 }
 
