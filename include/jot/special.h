@@ -123,6 +123,15 @@ JOT_API jot_value jot_bernoulli(jot_dtype dtype, int64_t n);
 JOT_API jot_value jot_xlogy(jot_value x, jot_value y);
 JOT_API jot_value jot_xlog1py(jot_value x, jot_value y);
 
+// log(sum(b e^x)) over axes as in ops.h, without overflow; NaN where the sum is negative.  Elements
+// with b = 0 do not count.  The signed form is of the size of the sum, with its sign, 0 for a sum of 0.
+JOT_API jot_value jot_logsumexp_weights_axes(jot_value x, jot_value b, const int *axes);
+typedef struct jot_signed_log {
+    jot_value log, sign;
+} jot_signed_log;
+JOT_API jot_signed_log jot_logsumexp_signed_axes(jot_value x, jot_value b, const int *axes,
+                                                 const char *where);
+
 // -x log(x): 0 at 0, -infinity below.
 JOT_API jot_value jot_entr(jot_value x);
 
@@ -180,6 +189,15 @@ JOT_END_C
 #define jot_i1e(x) JOT_OP1_(jot_i1e, #x, x)
 #define jot_xlogy(x, y) JOT_OP2_(jot_xlogy, #x ", " #y, x, y)
 #define jot_xlog1py(x, y) JOT_OP2_(jot_xlog1py, #x ", " #y, x, y)
+// jot_logsumexp_weights(x, b, axes...)
+#define jot_logsumexp_weights(x, ...)                                                                         \
+    JOT_OP_("jot_logsumexp_weights(" #x ", " #__VA_ARGS__ ")",                                                \
+            jot_logsumexp_weights_axes(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                           \
+                                       JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_logsumexp_signed(x, ...)                                                                          \
+    jot_logsumexp_signed_axes(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                                    \
+                              JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)),                                     \
+                              JOT_HERE ": jot_logsumexp_signed(" #x ", " #__VA_ARGS__ ")")
 #define jot_entr(x) JOT_OP1_(jot_entr, #x, x)
 #define jot_rel_entr(p, q) JOT_OP2_(jot_rel_entr, #p ", " #q, p, q)
 #define jot_kl_div(p, q) JOT_OP2_(jot_kl_div, #p ", " #q, p, q)

@@ -2,6 +2,10 @@
 // Reductions and running folds.
 #include "trace/emit.h"
 
+#include "jot/special.h"
+
+#include <math.h>
+
 struct reduced {
     int n;
     int64_t axes[IR_MAX_RANK];
@@ -183,6 +187,27 @@ jot_value jot_logsumexp_axes(jot_value x, const int *axes)
     trace_with_keepdims(axes, keep);
     jot_value y = jot_exp(jot_sub(x, safe_maximum(x, keep)));
     return jot_add(jot_log(jot_sum_axes(y, axes)), safe_maximum(x, axes));
+}
+
+jot_signed_log jot_logsumexp_signed_axes(jot_value x, jot_value b, const int *axes,
+                                         const char *where)
+{
+    int keep[IR_MAX_RANK + 2];
+    trace_with_keepdims(axes, keep);
+    jot_value counts = jot_not_equal(b, jot_zeros_like(b));
+    x = jot_where(counts, x, jot_from_double(-INFINITY));
+    jot_value sum = jot_sum_axes(jot_mul(b, jot_exp(jot_sub(x, safe_maximum(x, keep)))), axes);
+    jot_value log = jot_add(jot_log(jot_abs(sum)), safe_maximum(x, axes));
+    if (where)
+        jot_place(log, where);
+    return (jot_signed_log){log, jot_sign(sum)};
+}
+
+jot_value jot_logsumexp_weights_axes(jot_value x, jot_value b, const int *axes)
+{
+    jot_signed_log y = jot_logsumexp_signed_axes(x, b, axes, NULL);
+    jot_value is_negative = jot_less(y.sign, jot_zeros_like(y.sign));
+    return jot_where(is_negative, jot_from_double((double)NAN), y.log);
 }
 
 jot_value jot_softmax(jot_value x, int axis)
