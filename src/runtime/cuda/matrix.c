@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 #define KERNELS(...) #__VA_ARGS__ "\n",
-static const char *const source[] = {
+static const char *const matrices[] = {
 #include "runtime/cuda/matrix_kernels.inc"
     NULL};
-static const char *const wide_source[] = {
+static const char *const wide[] = {
 #include "runtime/cuda/wide_kernels.inc"
     NULL};
-
-static jot_status get(struct cuda_device *d, jot_dtype dtype, const char *const *from,
-                      const char *names, CUfunction *out)
+jot_status cuda_matrix_kernels(struct cuda_device *d, enum cuda_matrix_file file,
+                               jot_dtype dtype, const char *names, CUfunction *out)
 {
+    static const char *const *const files[] = {matrices, wide};
     char words[256], suffix[16];
     snprintf(suffix, sizeof suffix, "_%s", dtype_get(dtype)->name);
     snprintf(words, sizeof words,
@@ -23,17 +23,5 @@ static jot_status get(struct cuda_device *d, jot_dtype dtype, const char *const 
              "#define FROM_BITS __longlong_as_double\n",
              dtype_real(dtype) == JOT_F32 ? "float" : "double", 1 + dtype_is_complex(dtype),
              suffix);
-    return cuda_kernels_get(d, words, from, names, suffix, out);
-}
-
-jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                               CUfunction *out)
-{
-    return get(d, dtype, source, names, out);
-}
-
-jot_status cuda_wide_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                             CUfunction *out)
-{
-    return get(d, dtype, wide_source, names, out);
+    return cuda_kernels_get(d, words, files[file], names, suffix, out);
 }

@@ -6,12 +6,12 @@
 #include "jot/dtype.h"
 #include "runtime/cuda/kernels.h"
 
-// Those with the names, separated by spaces, for elements of the type: f32, f64, c64 or c128.  In the
-// context.  JOT_ERR_LIBRARY without NVRTC.
-jot_status cuda_matrix_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                               CUfunction *out);
-// The same of wide_kernels.inc, for f64 or c128.
-jot_status cuda_wide_kernels(struct cuda_device *d, jot_dtype dtype, const char *names,
-                             CUfunction *out);
+// Where they are.
+enum cuda_matrix_file { CUDA_OF_MATRICES, CUDA_OF_WIDE };
+
+// Those with the names, separated by spaces, for elements of the type: f32, f64, c64 or c128; f64 or c128 of
+// wide_kernels.inc.  In the context.  JOT_ERR_LIBRARY without NVRTC.
+jot_status cuda_matrix_kernels(struct cuda_device *d, enum cuda_matrix_file file,
+                               jot_dtype dtype, const char *names, CUfunction *out);
 
 #endif

@@ -160,7 +160,7 @@ jot_status cuda_fft_bind(struct cuda_device *d, const struct rt_routine_call *ca
     f->count = (int64_t)(call->bytes[1] / dtype_get(real)->bytes);
     jot_status status = JOT_OK;
     if (f->is_inverse)
-        status = cuda_matrix_kernels(d, real, "scale", &f->scale);
+        status = cuda_matrix_kernels(d, CUDA_OF_MATRICES, real, "scale", &f->scale);
     if (status == JOT_OK) {
         pthread_mutex_lock(&d->routine_lock);
         status = find_plan(d, &key, &f->plan);

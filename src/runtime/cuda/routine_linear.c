@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines cholesky, lu and triangular_solve, by cuSOLVER and cuBLAS.
+// The routines cholesky and triangular_solve, by cuSOLVER and cuBLAS.
 //
 // What lies row by row is to the libraries the transposed matrix, which the solver of triangular systems
-// makes the best of.  cholesky (whose lower triangle cuSOLVER finds almost three times as fast as the
-// upper one) and lu turn theirs before and after.
+// makes the best of.  cuSOLVER finds a lower triangle almost three times as fast as an upper one, so that
+// a matrix for cholesky is turned before and after.
 #include "runtime/cuda/solver.h"
 
 #include "base/memory.h"
 #include "base/status.h"
 
 #include <string.h>
-
-// Matrices of a batch that are given to a library one after the other, unless they are large.
-#define CALLS_MOST 64
-#define LARGE 256
-
-// The routine, unless calls want memory of the host.
-static jot_status finish(struct cuda_solve *s, jot_status status, struct cuda_routine **out)
-{
-    bool are_few = s->batch <= CALLS_MOST || s->k >= LARGE;
-    return cuda_solve_finish(s, status, are_few && !s->host_work, out);
-}
 
 // ---- Cholesky
 
@@ -84,93 +73,7 @@ jot_status cuda_cholesky_bind(struct cuda_device *d, const struct rt_routine_cal
     jot_status status = ask_cholesky(d, s);
     s->base.run = run_cholesky;
     cuda_solve_take(s);
-    return finish(s, status, out);
-}
-
-// ---- LU
-
-enum { TURN, ORDER };
-
-struct lu {
-    struct cuda_solve base;
-    size_t copy, pivots; // in the workspace
-};
-
-static jot_status eliminate(struct cuda_device *d, const struct lu *lu, char *workspace)
-{
-    const struct cuda_solve *s = &lu->base;
-    jot_status status = JOT_OK;
-    JOT_TRY(cuda_solver_enter(d, workspace));
-    for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
-        status = cuda_solver_status(
-            d, "lu",
-            cuda.cusolver.cusolverDnXgetrf(
-                d->solver, d->solver_params, s->m, s->n, s->type,
-                workspace + lu->copy + (size_t)(i * s->m * s->n) * s->element, s->m,
-                (int64_t *)(void *)(workspace + lu->pivots) + i * s->k, s->type,
-                workspace + s->work, s->device_work, NULL, 0,
-                (int *)(void *)(workspace + s->info) + i));
-    cuda_solver_leave(d);
-    return status;
-}
-
-static jot_status run_lu(struct cuda_device *d, const struct cuda_routine *r,
-                         void *const *operands, char *workspace)
-{
-    const struct lu *lu = (const struct lu *)r;
-    const struct cuda_solve *s = &lu->base;
-    struct cuda_turn in = {.from = operands[0],
-                           .to = workspace + lu->copy,
-                           .rows = s->m,
-                           .columns = s->n,
-                           .from_row = s->n,
-                           .to_row = s->m,
-                           .from_matrix = s->m * s->n,
-                           .to_matrix = s->m * s->n};
-    struct cuda_turn out = in;
-    out.from = in.to;
-    out.to = operands[1];
-    out.rows = s->n;
-    out.columns = s->m;
-    out.from_row = s->m;
-    out.to_row = s->n;
-    JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch, &in));
-    JOT_TRY(eliminate(d, lu, workspace));
-    JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch, &out));
-    return cuda_start(
-        d, &(struct cuda_start){s->kernels[ORDER],
-                                (uint64_t)s->batch,
-                                256,
-                                {cuda_place(workspace + lu->pivots), cuda_place(operands[2]),
-                                 cuda_place(operands[3]), (uint64_t)s->k, (uint64_t)s->m}});
-}
-
-static jot_status ask_lu(struct cuda_device *d, struct cuda_solve *s)
-{
-    JOT_TRY(cuda_solver_enter(d, NULL));
-    jot_status status =
-        cuda_solver_status(d, "lu",
-                           cuda.cusolver.cusolverDnXgetrf_bufferSize(
-                               d->solver, d->solver_params, s->m, s->n, s->type, NULL, s->m,
-                               s->type, &s->device_work, &s->host_work));
-    cuda_solver_leave(d);
-    return status;
-}
-
-jot_status cuda_lu_bind(struct cuda_device *d, const struct rt_routine_call *call,
-                        struct cuda_routine **out)
-{
-    struct cuda_solve *s;
-    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows", &s));
-    if (!s)
-        return JOT_OK;
-    struct lu *lu = (struct lu *)s;
-    jot_status status = ask_lu(d, s);
-    s->base.run = run_lu;
-    cuda_solve_take(s);
-    lu->copy = cuda_take(&s->base.workspace, call->bytes[0]);
-    lu->pivots = cuda_take(&s->base.workspace, (uint64_t)(s->batch * s->k) * sizeof(int64_t));
-    return finish(s, status, out);
+    return cuda_solve_finish(s, status, cuda_solve_is_recorded(s), out);
 }
 
 // ---- Triangular systems
@@ -227,5 +130,5 @@ jot_status cuda_triangular_solve_bind(struct cuda_device *d, const struct rt_rou
     s->k = order;
     s->base.run = run_triangular;
     cuda_solve_take(s);
-    return finish(s, JOT_OK, out);
+    return cuda_solve_finish(s, JOT_OK, cuda_solve_is_recorded(s), out);
 }

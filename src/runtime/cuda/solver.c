@@ -105,7 +105,9 @@ jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *
     s->m = p[2];
     s->n = p[3];
     s->k = s->m < s->n ? s->m : s->n;
-    jot_status status = *kernels ? cuda_matrix_kernels(d, dtype, kernels, s->kernels) : JOT_OK;
+    jot_status status =
+        *kernels ? cuda_matrix_kernels(d, CUDA_OF_MATRICES, dtype, kernels, s->kernels)
+                 : JOT_OK;
     if (status == JOT_OK)
         *out = s;
     else
@@ -157,6 +159,11 @@ void cuda_solve_want(struct cuda_solve *s, size_t device_work, size_t host_work)
 }
 
 bool cuda_solve_is_few(const struct cuda_solve *s) { return s->batch <= FEW || s->k >= LARGE; }
+
+bool cuda_solve_is_recorded(const struct cuda_solve *s)
+{
+    return (s->batch <= 4 * FEW || s->k >= 2 * LARGE) && !s->host_work;
+}
 
 jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wanted,
                              struct cuda_routine **out)

@@ -64,6 +64,8 @@ static inline char *cuda_matrix_at(const struct cuda_matrix *c, size_t place)
 
 // How many matrices of a batch are given to the library one after the other, unless they are large.
 bool cuda_solve_is_few(const struct cuda_solve *s);
+// The same where the host has no part in a call, which must want no memory of it.
+bool cuda_solve_is_recorded(const struct cuda_solve *s);
 // The routine, where asking for its workspace succeeded and it is wanted; released where not.
 jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wanted,
                              struct cuda_routine **out);

@@ -17,7 +17,7 @@ jot_status cuda_wide_make(struct cuda_device *d, struct cuda_wide *w)
     w->dtype = is_complex ? JOT_C128 : JOT_F64;
     w->type = is_complex ? CUDA_C_64F : CUDA_R_64F;
     w->element = dtype_get(w->dtype)->bytes;
-    return cuda_wide_kernels(d, w->dtype, names, w->kernels);
+    return cuda_matrix_kernels(d, CUDA_OF_WIDE, w->dtype, names, w->kernels);
 }
 
 static jot_status start(const struct cuda_matrix *c, enum cuda_wide_kernel kernel,
