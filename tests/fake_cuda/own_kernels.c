@@ -119,8 +119,8 @@ SORT_WORDS(NUMBER)
         {"symmetrize" #suffix, 3, run_symmetrize##suffix},                                     \
         {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix},                             \
         {"cholesky_end" #suffix, 3, run_cholesky_end##suffix},                                 \
-        {"order_rows" #suffix, 5, run_order_rows##suffix},                                     \
-        {"spoil" #suffix, 5, run_spoil##suffix},
+        {"order_rows" #suffix, 6, run_order_rows##suffix},                                     \
+        {"places" #suffix, 4, run_places##suffix}, {"spoil" #suffix, 5, run_spoil##suffix},
 #define WIDE(suffix)                                                                           \
     {"widen" #suffix, 4, run_widen##suffix}, {"narrow" #suffix, 4, run_narrow##suffix},        \
         {"roots" #suffix, 5, run_roots##suffix}, {"descend" #suffix, 3, run_descend##suffix},  \

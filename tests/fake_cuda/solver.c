@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuSOLVER and what of cuBLAS is no product, by the LAPACK of the host.
-#include "fake_cuda/fake.h"
+// cuSOLVER, by the LAPACK of the host.
+#include "fake_cuda/lapack.h"
 
-#include "base/dtype.h"
-#include "runtime/host/lapack.h"
 #include "runtime/host/panels.h"
 
 #include <string.h>
@@ -11,99 +9,12 @@
 #define WORK 512
 #define FAILED 7
 
-struct cublasContext {
-    CUstream stream;
-};
 struct cusolverDnContext {
     CUstream stream;
 };
 struct cusolverDnParams {
     int unused;
 };
-
-static void *near(const void *at) { return fake_near((CUdeviceptr)(uintptr_t)at); }
-
-static jot_dtype dtype_of(cudaDataType type)
-{
-    return type == CUDA_R_32F   ? JOT_F32
-           : type == CUDA_R_64F ? JOT_F64
-           : type == CUDA_C_32F ? JOT_C64
-                                : JOT_C128;
-}
-
-static lapack_function *lapack(enum lapack_name which, jot_dtype dtype)
-{
-    if (rt_lapack_open() != JOT_OK)
-        abort();
-    return rt_lapack(which, dtype);
-}
-
-// ---- cuBLAS
-
-cublasStatus_t cublasCreate_v2(cublasHandle_t *out)
-{
-    *out = fake_untracked(calloc(1, sizeof **out));
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
-{
-    handle->stream = stream;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-CUstream fake_blas_stream(cublasHandle_t handle) { return handle->stream; }
-
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
-{
-    return handle && workspace && bytes ? CUBLAS_STATUS_SUCCESS : FAILED;
-}
-
-struct system {
-    jot_dtype dtype;
-    int side, triangle, operation, diagonal, m, n, lda, ldb;
-    double alpha[2];
-    void *a, *b;
-};
-
-typedef void trsm_function(const char *side, const char *uplo, const char *trans,
-                           const char *diag, const int *m, const int *n, const void *alpha,
-                           const void *a, const int *lda, void *b, const int *ldb, size_t,
-                           size_t, size_t, size_t);
-
-static void run_trsm(void *argument)
-{
-    struct system *s = argument;
-    ((trsm_function *)lapack(LAPACK_trsm, s->dtype))(
-        s->side == CUBLAS_SIDE_LEFT ? "L" : "R",
-        s->triangle == CUBLAS_FILL_MODE_LOWER ? "L" : "U",
-        s->operation == CUBLAS_OP_N   ? "N"
-        : s->operation == CUBLAS_OP_T ? "T"
-                                      : "C",
-        s->diagonal == CUBLAS_DIAG_UNIT ? "U" : "N", &s->m, &s->n, s->alpha, s->a, &s->lda,
-        s->b, &s->ldb, 1, 1, 1, 1);
-}
-
-#define TRSM(letter, dtype, type)                                                              \
-    cublasStatus_t cublas##letter##trsm_v2(                                                    \
-        cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t triangle,               \
-        cublasOperation_t operation, cublasDiagType_t diagonal, int m, int n,                  \
-        const type *alpha, const type *a, int lda, type *b, int ldb)                           \
-    {                                                                                          \
-        struct system s = {dtype, side, triangle, operation, diagonal, m,                      \
-                           n,     lda,  ldb,      {0},       near(a),  near(b)};               \
-        memcpy(s.alpha, alpha, sizeof *alpha);                                                 \
-        if (!handle->stream)                                                                   \
-            return FAILED;                                                                     \
-        fake_submit(handle->stream, run_trsm, &s, sizeof s);                                   \
-        return CUBLAS_STATUS_SUCCESS;                                                          \
-    }
-TRSM(S, JOT_F32, float)
-TRSM(D, JOT_F64, double)
-TRSM(C, JOT_C64, cuComplex)
-TRSM(Z, JOT_C128, cuDoubleComplex)
-
-// ---- cuSOLVER
 
 cusolverStatus_t cusolverGetVersion(int *version)
 {
@@ -203,6 +114,36 @@ cusolverStatus_t cusolverDnXpotrf(cusolverDnHandle_t handle, cusolverDnParams_t 
     return params && compute == type ? submit(handle, run_potrf, &c, work, bytes, true)
                                      : FAILED;
 }
+
+static void run_potrf_batched(void *argument)
+{
+    struct call c = *(struct call *)argument;
+    void **places = c.a;
+    for (int *info = c.info; c.k--; places++) {
+        c.a = near(*places);
+        c.info = info++;
+        run_potrf(&c);
+    }
+}
+
+#define POTRF_BATCHED(letter, type_of, type)                                                   \
+    cusolverStatus_t cusolverDn##letter##potrfBatched(cusolverDnHandle_t handle,               \
+                                                      cublasFillMode_t triangle, int n,        \
+                                                      type **a, int lda, int *info, int count) \
+    {                                                                                          \
+        struct call c = {.dtype = type_of,                                                     \
+                         .triangle = triangle,                                                 \
+                         .n = n,                                                               \
+                         .k = count,                                                           \
+                         .lda = lda,                                                           \
+                         .a = near(a),                                                         \
+                         .info = near(info)};                                                  \
+        return submit(handle, run_potrf_batched, &c, a, WORK, true);                           \
+    }
+POTRF_BATCHED(S, JOT_F32, float)
+POTRF_BATCHED(D, JOT_F64, double)
+POTRF_BATCHED(C, JOT_C64, cuComplex)
+POTRF_BATCHED(Z, JOT_C128, cuDoubleComplex)
 
 cusolverStatus_t cusolverDnXgetrf_bufferSize(cusolverDnHandle_t handle,
                                              cusolverDnParams_t params, int64_t m, int64_t n,
@@ -430,6 +371,56 @@ cusolverStatus_t cusolverDnXsyevd(cusolverDnHandle_t handle, cusolverDnParams_t 
     bool is_real = real == CUDA_R_32F || real == CUDA_R_64F;
     return params && compute == type && is_real && host && host_bytes == WORK
                ? submit(handle, run_syevd, &c, work, bytes, false)
+               : FAILED;
+}
+
+// So that three matrices are more than a call may want.
+#define BATCH_WORK ((size_t)100 << 20)
+
+cusolverStatus_t
+cusolverDnXsyevBatched_bufferSize(cusolverDnHandle_t handle, cusolverDnParams_t params,
+                                  cusolverEigMode_t mode, cublasFillMode_t triangle, int64_t n,
+                                  cudaDataType type, const void *a, int64_t lda,
+                                  cudaDataType real, const void *w, cudaDataType compute,
+                                  size_t *device, size_t *host, int64_t count)
+{
+    cusolverStatus_t status = cusolverDnXsyevd_bufferSize(
+        handle, params, mode, triangle, n, type, a, lda, real, w, compute, device, host);
+    *device = (size_t)count * BATCH_WORK;
+    return status;
+}
+
+static void run_syev_batched(void *argument)
+{
+    struct call c = *(struct call *)argument;
+    size_t element = dtype_get(c.dtype)->bytes, part = dtype_get(dtype_real(c.dtype))->bytes;
+    for (int count = c.k; count--; c.info++) {
+        run_syevd(&c);
+        c.a = (char *)c.a + (size_t)(c.n * c.n) * element;
+        c.b = (char *)c.b + (size_t)c.n * part;
+    }
+}
+
+cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnParams_t params,
+                                        cusolverEigMode_t mode, cublasFillMode_t triangle,
+                                        int64_t n, cudaDataType type, void *a, int64_t lda,
+                                        cudaDataType real, void *w, cudaDataType compute,
+                                        void *work, size_t bytes, void *host, size_t host_bytes,
+                                        int *info, int64_t count)
+{
+    struct call c = {.dtype = dtype_of(type),
+                     .triangle = triangle,
+                     .n = (int)n,
+                     .k = (int)count,
+                     .lda = (int)lda,
+                     .left = mode == CUSOLVER_EIG_MODE_VECTOR,
+                     .a = near(a),
+                     .b = near(w),
+                     .info = near(info)};
+    bool is_real = real == CUDA_R_32F || real == CUDA_R_64F;
+    return params && compute == type && is_real && host && host_bytes == WORK &&
+                   bytes >= (size_t)count * BATCH_WORK
+               ? submit(handle, run_syev_batched, &c, work, bytes, false)
                : FAILED;
 }
 

@@ -17,8 +17,8 @@
 struct cuda_api cuda;
 
 struct entry {
-    const char *name;
-    void *at; // the pointer in `cuda`
+    const char *name; // behind a question mark where libraries may lack it
+    void *at;         // the pointer in `cuda`
 };
 
 static const struct entry entries[] = {
@@ -43,6 +43,7 @@ static const struct entry entries[] = {
 #undef ENTRY
     {NULL, NULL},
 #define ENTRY(result, name, parameters) {#name, &cuda.cusolver.name},
+#define OPTIONAL(result, name, parameters) {"?" #name, &cuda.cusolver.name},
 #include "runtime/cuda/cusolver.def"
 #undef ENTRY
     {NULL, NULL},
@@ -136,8 +137,9 @@ static const struct entry *first_entry(enum cuda_library_id id)
 static const char *find_entries(void *library, const struct entry *e)
 {
     for (; e->name; e++) {
-        void *symbol = dlsym(library, e->name);
-        if (!symbol)
+        bool is_optional = *e->name == '?';
+        void *symbol = dlsym(library, e->name + is_optional);
+        if (!symbol && !is_optional)
             return e->name;
         memcpy(e->at, &symbol, sizeof symbol);
     }

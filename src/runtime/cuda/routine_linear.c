@@ -13,22 +13,42 @@
 
 // ---- Cholesky
 
-enum { SYMMETRIZE, JUDGE, CHOLESKY_END };
+enum { SYMMETRIZE, JUDGE, CHOLESKY_END, PLACES };
 
-static jot_status factor(struct cuda_device *d, const struct cuda_solve *s, char *l,
-                         char *workspace)
+typedef cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t triangle,
+                                       int n, void *places, int lda, int *info, int batch);
+
+static potrf_batched *potrf_batched_of(jot_dtype d)
 {
-    jot_status status = JOT_OK;
+    return d == JOT_F32   ? (potrf_batched *)cuda.cusolver.cusolverDnSpotrfBatched
+           : d == JOT_F64 ? (potrf_batched *)cuda.cusolver.cusolverDnDpotrfBatched
+           : d == JOT_C64 ? (potrf_batched *)cuda.cusolver.cusolverDnCpotrfBatched
+                          : (potrf_batched *)cuda.cusolver.cusolverDnZpotrfBatched;
+}
+
+static jot_status factor_all(struct cuda_device *d, const struct cuda_solve *s,
+                             void *const *operands, char *workspace)
+{
+    JOT_TRY(cuda_solve_place(d, s, s->kernels[PLACES], 0, operands[1], s->n * s->n, workspace));
     JOT_TRY(cuda_solver_enter(d, workspace));
-    for (int64_t i = 0; i < s->batch && status == JOT_OK; i++)
-        status = cuda_solver_status(
-            d, "cholesky",
-            cuda.cusolver.cusolverDnXpotrf(
-                d->solver, d->solver_params, CUBLAS_FILL_MODE_LOWER, s->n, s->type,
-                l + (size_t)(i * s->n * s->n) * s->element, s->n, s->type, workspace + s->work,
-                s->device_work, NULL, 0, (int *)(void *)(workspace + s->info) + i));
+    jot_status status = cuda_solver_status(
+        d, "cholesky",
+        potrf_batched_of(s->dtype)(d->solver, CUBLAS_FILL_MODE_LOWER, (int)s->n,
+                                   cuda_solve_places(s, 0, workspace), (int)s->n,
+                                   (int *)(void *)(workspace + s->info), (int)s->batch));
     cuda_solver_leave(d);
     return status;
+}
+
+static jot_status factor(const struct cuda_matrix *c)
+{
+    const struct cuda_solve *s = c->s;
+    return cuda_solver_status(c->d, "cholesky",
+                              cuda.cusolver.cusolverDnXpotrf(
+                                  c->d->solver, c->d->solver_params, CUBLAS_FILL_MODE_LOWER,
+                                  s->n, s->type, cuda_matrix_operand(c, 1), s->n, s->type,
+                                  cuda_matrix_at(c, s->work), s->device_work, NULL, 0,
+                                  cuda_matrix_info(c)));
 }
 
 static jot_status run_cholesky(struct cuda_device *d, const struct cuda_routine *r,
@@ -42,7 +62,8 @@ static jot_status run_cholesky(struct cuda_device *d, const struct cuda_routine 
                                                across * across * batch,
                                                256,
                                                {cuda_place(operands[0]), l, n}}));
-    JOT_TRY(factor(d, s, operands[1], workspace));
+    JOT_TRY(s->is_batched ? factor_all(d, s, operands, workspace)
+                          : cuda_solve_each(d, s, operands, workspace, factor));
     JOT_TRY(cuda_start(
         d, &(struct cuda_start){
                s->kernels[JUDGE], cuda_blocks(d, s->batch), 256, {l, info, n, batch}}));
@@ -67,7 +88,8 @@ jot_status cuda_cholesky_bind(struct cuda_device *d, const struct rt_routine_cal
                               struct cuda_routine **out)
 {
     struct cuda_solve *s;
-    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "symmetrize cholesky_judge cholesky_end", &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "symmetrize cholesky_judge cholesky_end places",
+                            &s));
     if (!s)
         return JOT_OK;
     jot_status status = ask_cholesky(d, s);
@@ -78,30 +100,72 @@ jot_status cuda_cholesky_bind(struct cuda_device *d, const struct rt_routine_cal
 
 // ---- Triangular systems
 
-static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
-                            void *const *operands)
+typedef cublasStatus_t trsm_batched(cublasHandle_t handle, int side, int triangle,
+                                    int operation, int diagonal, int m, int n,
+                                    const void *alpha, const void *a, int lda, void *b, int ldb,
+                                    int batch);
+
+static trsm_batched *trsm_batched_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (trsm_batched *)cuda.cublas.cublasStrsmBatched
+           : d == JOT_F64 ? (trsm_batched *)cuda.cublas.cublasDtrsmBatched
+           : d == JOT_C64 ? (trsm_batched *)cuda.cublas.cublasCtrsmBatched
+                          : (trsm_batched *)cuda.cublas.cublasZtrsmBatched;
+}
+
+// The library sees the transposed system, with the matrices on the other side.
+struct system {
+    int side, triangle, operation, diagonal, order;
+};
+
+static struct system system_of(const struct cuda_solve *s)
 {
     const int64_t *p = s->base.call.params;
     bool left = p[4], lower = p[5], transposed = p[6], conjugated = p[7], unit = p[8];
-    const float one_f[2] = {1, 0};
-    const double one_d[2] = {1, 0};
-    const void *one = s->part == 4 ? (const void *)one_f : one_d;
-    int64_t order = left ? s->m : s->n;
     conjugated = conjugated && dtype_is_complex(s->dtype);
-    for (int64_t i = 0; i < s->batch; i++) {
-        // The library sees the transposed system, with the matrices on the other side.
-        cublasStatus_t result = cuda_trsm_of(s->dtype)(
-            d->blas_routines, left ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT,
-            lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
-            !transposed  ? CUBLAS_OP_N
-            : conjugated ? CUBLAS_OP_C
-                         : CUBLAS_OP_T,
-            unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, (int)s->n, (int)s->m, one,
-            (const char *)operands[0] + (size_t)(i * order * order) * s->element, (int)order,
-            (char *)operands[2] + (size_t)(i * s->m * s->n) * s->element, (int)s->n);
-        JOT_TRY(cuda_blas_status(d, "triangular_solve", result));
-    }
-    return JOT_OK;
+    return (struct system){.side = left ? CUBLAS_SIDE_RIGHT : CUBLAS_SIDE_LEFT,
+                           .triangle = lower ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
+                           .operation = !transposed  ? CUBLAS_OP_N
+                                        : conjugated ? CUBLAS_OP_C
+                                                     : CUBLAS_OP_T,
+                           .diagonal = unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT,
+                           .order = (int)(left ? s->m : s->n)};
+}
+
+static const void *one_of(const struct cuda_solve *s)
+{
+    static const float one_f[2] = {1, 0};
+    static const double one_d[2] = {1, 0};
+    return s->part == sizeof(float) ? (const void *)one_f : one_d;
+}
+
+static jot_status solve(const struct cuda_matrix *c)
+{
+    const struct cuda_solve *s = c->s;
+    struct system t = system_of(s);
+    return cuda_blas_status(
+        c->d, "triangular_solve",
+        cuda_trsm_of(s->dtype)(c->d->blas_routines, t.side, t.triangle, t.operation, t.diagonal,
+                               (int)s->n, (int)s->m, one_of(s), cuda_matrix_operand(c, 0),
+                               t.order, cuda_matrix_operand(c, 2), (int)s->n));
+}
+
+static jot_status solve_all(struct cuda_device *d, const struct cuda_solve *s,
+                            void *const *operands, char *workspace)
+{
+    struct system t = system_of(s);
+    CUfunction places = s->kernels[0];
+    JOT_TRY(cuda_solve_place(d, s, places, 0, operands[0], t.order * t.order, workspace));
+    JOT_TRY(cuda_solve_place(d, s, places, 1, operands[2], s->m * s->n, workspace));
+    JOT_TRY(cuda_solver_enter(d, workspace));
+    jot_status status = cuda_blas_status(
+        d, "triangular_solve",
+        trsm_batched_of(s->dtype)(
+            d->blas_routines, t.side, t.triangle, t.operation, t.diagonal, (int)s->n, (int)s->m,
+            one_of(s), cuda_solve_places(s, 0, workspace), t.order,
+            cuda_solve_places(s, 1, workspace), (int)s->n, (int)s->batch));
+    cuda_solver_leave(d);
+    return status;
 }
 
 static jot_status run_triangular(struct cuda_device *d, const struct cuda_routine *r,
@@ -109,10 +173,8 @@ static jot_status run_triangular(struct cuda_device *d, const struct cuda_routin
 {
     const struct cuda_solve *s = (const struct cuda_solve *)r;
     JOT_TRY(cuda_copy(&d->base, operands[2], &d->base, operands[1], r->call.bytes[1]));
-    JOT_TRY(cuda_solver_enter(d, workspace));
-    jot_status status = solve_all(d, s, operands);
-    cuda_solver_leave(d);
-    return status;
+    return s->is_batched ? solve_all(d, s, operands, workspace)
+                         : cuda_solve_each(d, s, operands, workspace, solve);
 }
 
 jot_status cuda_triangular_solve_bind(struct cuda_device *d, const struct rt_routine_call *call,
@@ -123,11 +185,11 @@ jot_status cuda_triangular_solve_bind(struct cuda_device *d, const struct rt_rou
     // cuBLAS conjugates no matrix that it does not transpose.
     if (p[7] && !p[6] && dtype_is_complex((jot_dtype)p[0]))
         return JOT_OK;
-    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "", &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof *s, "places", &s));
     if (!s)
         return JOT_OK;
-    int64_t order = p[4] ? s->m : s->n;
-    s->k = order;
+    s->k = p[4] ? s->m : s->n;
+    s->is_batched = cuda_solve_has_batches(s, s->k);
     s->base.run = run_triangular;
     cuda_solve_take(s);
     return cuda_solve_finish(s, JOT_OK, cuda_solve_is_recorded(s), out);

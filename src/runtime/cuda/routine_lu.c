@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { TURN, ORDER };
+enum { TURN, ORDER, PLACES };
+
 struct lu {
     struct cuda_solve base;
     size_t copy, pivots; // in the workspace
@@ -30,6 +31,33 @@ static jot_status factor(const struct cuda_matrix *c)
                                        s->device_work, NULL, 0, cuda_matrix_info(c)));
 }
 
+typedef cublasStatus_t getrf_batched(cublasHandle_t handle, int n, void *places, int lda,
+                                     int *pivots, int *info, int batch);
+
+static getrf_batched *getrf_batched_of(jot_dtype d)
+{
+    return d == JOT_F32   ? (getrf_batched *)cuda.cublas.cublasSgetrfBatched
+           : d == JOT_F64 ? (getrf_batched *)cuda.cublas.cublasDgetrfBatched
+           : d == JOT_C64 ? (getrf_batched *)cuda.cublas.cublasCgetrfBatched
+                          : (getrf_batched *)cuda.cublas.cublasZgetrfBatched;
+}
+
+static jot_status factor_all(struct cuda_device *d, const struct lu *lu, char *workspace)
+{
+    const struct cuda_solve *s = &lu->base;
+    JOT_TRY(cuda_solve_place(d, s, s->kernels[PLACES], 0, workspace + lu->copy, s->n * s->n,
+                             workspace));
+    JOT_TRY(cuda_solver_enter(d, workspace));
+    jot_status status =
+        cuda_blas_status(d, "lu",
+                         getrf_batched_of(s->dtype)(
+                             d->blas_routines, (int)s->n, cuda_solve_places(s, 0, workspace),
+                             (int)s->n, (int *)(void *)(workspace + lu->pivots),
+                             (int *)(void *)(workspace + s->info), (int)s->batch));
+    cuda_solver_leave(d);
+    return status;
+}
+
 static jot_status factor_copies(struct cuda_device *d, const struct lu *lu,
                                 void *const *operands, char *workspace)
 {
@@ -50,7 +78,8 @@ static jot_status factor_copies(struct cuda_device *d, const struct lu *lu,
     out.from_row = s->m;
     out.to_row = s->n;
     JOT_TRY(cuda_turn(d, s->kernels[TURN], s->batch, &in));
-    JOT_TRY(cuda_solve_each(d, s, operands, workspace, factor));
+    JOT_TRY(s->is_batched ? factor_all(d, lu, workspace)
+                          : cuda_solve_each(d, s, operands, workspace, factor));
     return cuda_turn(d, s->kernels[TURN], s->batch, &out);
 }
 
@@ -65,7 +94,8 @@ static jot_status run_lu(struct cuda_device *d, const struct cuda_routine *r,
                                 (uint64_t)s->batch,
                                 256,
                                 {cuda_place(workspace + lu->pivots), cuda_place(operands[2]),
-                                 cuda_place(operands[3]), (uint64_t)s->k, (uint64_t)s->m}});
+                                 cuda_place(operands[3]), (uint64_t)s->k, (uint64_t)s->m,
+                                 s->is_batched ? 1 : 2}});
 }
 
 static jot_status ask_lu(struct cuda_device *d, struct cuda_solve *s)
@@ -84,7 +114,7 @@ jot_status cuda_lu_bind(struct cuda_device *d, const struct rt_routine_call *cal
                         struct cuda_routine **out)
 {
     struct cuda_solve *s;
-    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows", &s));
+    JOT_TRY(cuda_solve_make(d, call, sizeof(struct lu), "turn order_rows places", &s));
     if (!s)
         return JOT_OK;
     struct lu *lu = (struct lu *)s;

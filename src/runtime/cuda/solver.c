@@ -9,6 +9,8 @@
 // Matrices of a batch that are given to the library one after the other, unless they are large.
 #define FEW 16
 #define LARGE 128
+// Rows up to which it is better given all of them.
+#define BATCHED_MOST 256
 
 static jot_status status_of(struct cuda_device *d, const char *what, const char *library,
                             int result, bool is_memory)
@@ -105,6 +107,7 @@ jot_status cuda_solve_make(struct cuda_device *d, const struct rt_routine_call *
     s->m = p[2];
     s->n = p[3];
     s->k = s->m < s->n ? s->m : s->n;
+    s->is_batched = s->m == s->n && cuda_solve_has_batches(s, s->n);
     jot_status status =
         *kernels ? cuda_matrix_kernels(d, CUDA_OF_MATRICES, dtype, kernels, s->kernels)
                  : JOT_OK;
@@ -122,6 +125,7 @@ void cuda_solve_take(struct cuda_solve *s)
     s->info = cuda_take(used, (uint64_t)s->batch * 2 * sizeof(int));
     s->bad = s->info + (size_t)s->batch * sizeof(int);
     s->work = cuda_take(used, s->device_work);
+    s->places = cuda_take(used, s->is_batched ? (uint64_t)s->batch * 2 * sizeof(void *) : 0);
 }
 
 jot_status cuda_solve_each(struct cuda_device *d, const struct cuda_solve *s,
@@ -158,11 +162,16 @@ void cuda_solve_want(struct cuda_solve *s, size_t device_work, size_t host_work)
     s->host_work = host_work > s->host_work ? host_work : s->host_work;
 }
 
+bool cuda_solve_has_batches(const struct cuda_solve *s, int64_t order)
+{
+    return s->batch > 1 && order <= BATCHED_MOST;
+}
+
 bool cuda_solve_is_few(const struct cuda_solve *s) { return s->batch <= FEW || s->k >= LARGE; }
 
 bool cuda_solve_is_recorded(const struct cuda_solve *s)
 {
-    return (s->batch <= 4 * FEW || s->k >= 2 * LARGE) && !s->host_work;
+    return (s->batch <= 4 * FEW || s->k >= 2 * LARGE || s->is_batched) && !s->host_work;
 }
 
 jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wanted,
@@ -173,6 +182,19 @@ jot_status cuda_solve_finish(struct cuda_solve *s, jot_status status, bool is_wa
     else
         memory_release(s);
     return status;
+}
+
+jot_status cuda_solve_place(struct cuda_device *d, const struct cuda_solve *s,
+                            CUfunction kernel, int part, const void *first, int64_t elements,
+                            char *workspace)
+{
+    uint64_t to = cuda_place(cuda_solve_places(s, part, workspace));
+    return cuda_start(
+        d, &(struct cuda_start){
+               kernel,
+               cuda_blocks(d, s->batch),
+               256,
+               {to, cuda_place(first), (uint64_t)elements * s->element, (uint64_t)s->batch}});
 }
 
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace)

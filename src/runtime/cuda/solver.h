@@ -18,6 +18,8 @@ struct cuda_solve {
     size_t element, part;          // bytes of an element and of a real number
     int64_t batch, m, n, k;        // k is the smaller of m and n
     size_t device_work, host_work; // bytes that a call of the library wants
+    bool is_batched; // one call of the library for all matrices, which are small and many
+    size_t places;   // in the workspace: their addresses, of operands that calls write and read
     // In the workspace; info, of a library, and bad, from what is not finite, are of each matrix.
     size_t work, info, bad;
     CUfunction kernels[8];
@@ -62,6 +64,8 @@ static inline char *cuda_matrix_at(const struct cuda_matrix *c, size_t place)
     return c->workspace + place;
 }
 
+// Whether the library is given all matrices of the order at once.
+bool cuda_solve_has_batches(const struct cuda_solve *s, int64_t order);
 // How many matrices of a batch are given to the library one after the other, unless they are large.
 bool cuda_solve_is_few(const struct cuda_solve *s);
 // The same where the host has no part in a call, which must want no memory of it.
@@ -94,6 +98,16 @@ typedef cublasStatus_t cuda_trsm(cublasHandle_t handle, int side, int triangle, 
                                  int diagonal, int m, int n, const void *alpha, const void *a,
                                  int lda, void *b, int ldb);
 cuda_trsm *cuda_trsm_of(jot_dtype d);
+
+// The addresses of matrices of so many elements from there on, as part 0 or 1 of the places.  The kernel
+// is places.
+jot_status cuda_solve_place(struct cuda_device *d, const struct cuda_solve *s,
+                            CUfunction kernel, int part, const void *first, int64_t elements,
+                            char *workspace);
+static inline void *cuda_solve_places(const struct cuda_solve *s, int part, char *workspace)
+{
+    return workspace + s->places + (size_t)(part * s->batch) * sizeof(void *);
+}
 
 // Sets info and bad to 0.
 jot_status cuda_solve_clear(struct cuda_device *d, const struct cuda_solve *s, char *workspace);
