@@ -449,6 +449,16 @@ START_TEST(sums_of_all_are_put_by_one)
 }
 END_TEST
 
+START_TEST(layers_of_many_points_are_a_function)
+{
+    const char *ptx = ptx_of(network(100000));
+    ck_assert_int_gt(count(ptx, "call.uni"), 0);
+    ck_assert_int_gt(count(ptx, "ld.local"), 0); // of what is near the thread
+    ck_assert_ptr_null(strstr(ptx, "\tld.f32"));
+    ck_assert_int_eq(count(ptx_of(network(1000)), "call.uni"), 0);
+}
+END_TEST
+
 // Calls have no numbers, which would go on from those of the programs before.
 START_TEST(calls_are_the_same_text)
 {
@@ -538,6 +548,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, gradient_of_attention_is_three_functions);
     tcase_add_test(c, puts_over_what_is_read_come_last);
     tcase_add_test(c, sums_of_all_are_put_by_one);
+    tcase_add_test(c, layers_of_many_points_are_a_function);
     tcase_add_test(c, calls_are_the_same_text);
     tcase_add_test(c, long_kernels_are_texts);
     tcase_add_test(c, tests_follow_steps);

@@ -352,6 +352,8 @@ struct cg_element gpu_tree_rows(struct cg_lowering *l, const struct cg_accumulat
 void gpu_reduce(struct machine *m, LLVMValueRef x, LLVMValueRef *out_hi, LLVMValueRef *out_lo,
                 LLVMValueRef *out_quadrant);
 LLVMValueRef gpu_fmod(struct machine *m, LLVMValueRef x, LLVMValueRef y);
+// A function of the module without a body, whose calls stay calls.
+LLVMValueRef gpu_function_apart(struct cg_module *m, const char *name, LLVMTypeRef type);
 // i + j; of 32 bits on a GPU 1 i + j, of a 1 that the assembler does not know: products have a unit
 // of their own there, beside that of shifts and logic.
 LLVMValueRef gpu_add_by_product(struct machine *m, LLVMValueRef i, LLVMValueRef j);

@@ -2,12 +2,18 @@
 // Products with small matrices, a point a thread: z[j] = sum over k of x[k] w[...], terms in their
 // order by fma.  All threads of a warp read the same of the matrix, 16 bytes at a time where its
 // elements are beside one another: along j there are as many sums in registers, along k four, and x.
+//
+// A network has many of the same shape.  Where its points are many they are one function, which is called:
+// code that is written out for each of them takes longer to compile, and threads wait for more of it.
 #include "codegen/gpu/gpu.h"
+
+#include <stdio.h>
 
 #define MOST_SIDE 64
 #define SUMS 32     // at most side by side
 #define SUMS_OF_X 4 // where x is in registers
 #define TERMS 4     // that are written out
+#define LONG 8      // terms that are worth a call
 
 struct layer {
     const struct nest_statement *s;
@@ -150,17 +156,71 @@ static void along_inputs(struct cg_lowering *l, const struct layer *p)
     cg_loop_close(l, &loop);
 }
 
+static void write_layer(struct cg_lowering *l, const struct layer *p)
+{
+    if (p->by_output != 1) {
+        along_inputs(l, p);
+        return;
+    }
+    int64_t most = SUMS;
+    for (int64_t first = 0; first < p->outputs; first += most)
+        along_outputs(l, p, first, p->outputs - first < most ? p->outputs - first : most);
+}
+
+static LLVMValueRef in_space(struct cg_lowering *l, LLVMValueRef x, unsigned space)
+{
+    return LLVMBuildAddrSpaceCast(l->m.b, x,
+                                  LLVMPointerTypeInContext(l->module->context, space), "");
+}
+
+static void write_function(const struct cg_lowering *l, const struct layer *p, LLVMValueRef f)
+{
+    LLVMContextRef c = l->module->context;
+    struct cg_lowering inner = *l;
+    struct layer q = *p;
+    inner.m.b = LLVMCreateBuilderInContext(c);
+    inner.function = f;
+    inner.entry = LLVMAppendBasicBlockInContext(c, f, "");
+    LLVMPositionBuilderAtEnd(inner.m.b, inner.entry);
+    q.z = in_space(&inner, LLVMGetParam(f, 0), 0);
+    q.x = in_space(&inner, LLVMGetParam(f, 1), 0);
+    q.w = in_space(&inner, LLVMGetParam(f, 2), 0);
+    write_layer(&inner, &q);
+    LLVMBuildRetVoid(inner.m.b);
+    LLVMDisposeBuilder(inner.m.b);
+}
+
+// Of what is near the thread, with a matrix that is not.
+static void call_layer(struct cg_lowering *l, const struct layer *p)
+{
+    LLVMContextRef c = l->module->context;
+    LLVMTypeRef near = LLVMPointerTypeInContext(c, 5), far = LLVMPointerTypeInContext(c, 1);
+    LLVMTypeRef type =
+        LLVMFunctionType(LLVMVoidTypeInContext(c), (LLVMTypeRef[]){near, near, far}, 3, 0);
+    char name[160];
+    snprintf(name, sizeof name, "layer_%d_%lld_%lld_%lld_%lld_%u_%d", (int)p->dtype,
+             (long long)p->inputs, (long long)p->outputs, (long long)p->by_input,
+             (long long)p->by_output, p->width, gpu_is_read_only(l, p->s->source[1]));
+    LLVMValueRef f = LLVMGetNamedFunction(l->module->module, name);
+    if (!f) {
+        f = gpu_function_apart(l->module, name, type);
+        write_function(l, p, f);
+    }
+    LLVMValueRef in[] = {in_space(l, p->z, 5), in_space(l, p->x, 5), in_space(l, p->w, 1)};
+    LLVMBuildCall2(l->m.b, type, f, in, 3, "");
+}
+
 bool gpu_layer(struct cg_lowering *l, const struct nest_statement *s)
 {
     struct layer p;
+    const struct nest_buffer *buffers = l->nest->buffers.at;
     if (!find_layer(l, s, &p))
         return false;
-    if (p.by_output != 1) {
-        along_inputs(l, &p);
-        return true;
-    }
-    int64_t most = SUMS;
-    for (int64_t first = 0; first < p.outputs; first += most)
-        along_outputs(l, &p, first, p.outputs - first < most ? p.outputs - first : most);
+    if (l->gpu->network && l->gpu->block > GPU_WARP && p.inputs >= LONG &&
+        buffers[s->buffer].role == NEST_LOCAL && buffers[s->source[0]].role == NEST_LOCAL &&
+        buffers[s->source[1]].role != NEST_LOCAL)
+        call_layer(l, &p);
+    else
+        write_layer(l, &p);
     return true;
 }
