@@ -5,14 +5,16 @@
 //     par i < n { load x[64*i]; load x[64*i + 1]; ...; put y[64*i] = ...; put y[64*i + 1] = ... }
 //
 // Elements go by tiles, a row for each lane, that are transposed in registers: an access of one
-// element for all lanes touches as many cache lines as there are lanes.
-#include "codegen/access.h"
-
+// element for all lanes touches as many cache lines as there are lanes.  On a GPU, where a thread has
+// a lane, the rows of a warp go through shared memory.
 #include "base/vec.h"
+#include "codegen/access.h"
+#include "codegen/gpu/gpu.h"
 
 #include <stdlib.h>
 
-#define WIDEST 16      // elements of a row
+#define WIDEST GPU_ROW_WIDEST // elements of a row
+#define WIDEST_OF_HOST 16
 #define LEAST_BYTES 16 // of one
 
 // `width` elements of each lane, from the constant `first` on.
@@ -28,6 +30,12 @@ struct cg_records {
     bool *has; // per statement: it is of a tile
 };
 
+// The axis along which lanes are neighbours.
+static nest_id axis_of_lanes(const struct cg_lowering *l)
+{
+    return l->gpu ? gpu_axis_of_warp(l) : l->vector_axis;
+}
+
 static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = cg_statement(l, id);
@@ -38,7 +46,8 @@ static bool may_be_of_tile(const struct cg_lowering *l, nest_id id)
     int64_t bytes = dtype_get(b->dtype)->bytes;
     return b->role == (s->kind == NEST_LOAD ? NEST_IN : NEST_OUT) &&
            !dtype_is_complex(b->dtype) && (bytes == 4 || bytes == 8) &&
-           nest_index_factor(&s->index, l->vector_axis) * bytes >= LEAST_BYTES;
+           nest_index_factor(&s->index, axis_of_lanes(l)) * bytes >=
+               (l->gpu ? LEAST_BYTES + 1 : LEAST_BYTES);
 }
 
 // Whether the places of two statements differ by a constant.
@@ -63,10 +72,10 @@ static void add_tiles(struct cg_lowering *l, struct cg_records *r,
                       const struct nest_statement *s, const int64_t *at, uint32_t n)
 {
     unsigned bytes = dtype_get(l->nest->buffers.at[s->buffer].dtype)->bytes;
-    unsigned width = l->module->vector_bytes / bytes;
-    width = width < WIDEST ? width : WIDEST;
+    unsigned width = l->gpu ? GPU_ROW_BYTES / bytes : l->module->vector_bytes / bytes;
+    width = l->gpu || width < WIDEST_OF_HOST ? width : WIDEST_OF_HOST;
     int64_t last = at[n - 1];
-    while (width > l->lanes || width > last - at[0] + 1)
+    while ((!l->gpu && width > l->lanes) || width > last - at[0] + 1)
         width /= 2;
     if (width * bytes < LEAST_BYTES)
         return;
@@ -105,7 +114,7 @@ static void add_record(struct cg_lowering *l, struct cg_records *r, const struct
 void cg_records_open(struct cg_lowering *l, uint32_t block)
 {
     const struct nest_block *b = &l->nest->blocks.at[block];
-    if (l->gpu)
+    if (axis_of_lanes(l) == NEST_NONE)
         return;
     struct cg_records *r = arena_new(l->arena, struct cg_records);
     r->has = arena_array(l->arena, bool, l->nest->statements.count + 1);
@@ -145,8 +154,8 @@ static unsigned alignment(const struct cg_lowering *l, const struct tile *t)
 }
 
 // The tile for `lanes` lanes from number `lane` on: vectors of them.
-static void load_tile(struct cg_lowering *l, const struct tile *t, unsigned lane,
-                      unsigned lanes, LLVMValueRef *out)
+static void load_lanes(struct cg_lowering *l, const struct tile *t, unsigned lane,
+                       unsigned lanes, LLVMValueRef *out)
 {
     LLVMValueRef high[WIDEST];
     if (lanes == t->width) {
@@ -156,16 +165,49 @@ static void load_tile(struct cg_lowering *l, const struct tile *t, unsigned lane
         cg_transpose(l, out, lanes);
         return;
     }
-    load_tile(l, t, lane, lanes / 2, out);
-    load_tile(l, t, lane + lanes / 2, lanes / 2, high);
+    load_lanes(l, t, lane, lanes / 2, out);
+    load_lanes(l, t, lane + lanes / 2, lanes / 2, high);
     LLVMValueRef order = cg_sequence(l->module, l->module->i32, lanes, 0, 1);
     for (unsigned i = 0; i < t->width; i++)
         out[i] = LLVMBuildShuffleVector(l->m.b, out[i], high[i], order, "");
 }
 
+// That of a thread and those of its neighbours.
+static struct gpu_row_of_warp row_of_warp(struct cg_lowering *l, const struct tile *t)
+{
+    int64_t across = nest_index_factor(&t->s->index, axis_of_lanes(l));
+    unsigned bytes = alignment(l, t), wide = gpu_align_of(l, t->s->buffer);
+    struct gpu_row_of_warp r = {.lane = LLVMGetElementType(row_type(l, t)),
+                                .at = row_of(l, t, 0),
+                                .across = across,
+                                .width = t->width,
+                                .bytes = bytes};
+    bool is_wide = t->first * bytes % wide == 0 && t->width * bytes >= wide;
+    for (uint32_t i = 0; is_wide && i < t->s->index.count; i++)
+        is_wide = t->s->index.terms[i].factor * bytes % wide == 0;
+    r.access = is_wide ? wide : bytes;
+    return r;
+}
+
+static void load_tile(struct cg_lowering *l, struct tile *t)
+{
+    struct gpu_row_of_warp r;
+    if (!l->gpu) {
+        load_lanes(l, t, 0, l->lanes, t->at);
+        return;
+    }
+    r = row_of_warp(l, t);
+    gpu_warp_load(l, &r, t->at);
+}
+
 static void store_tile(struct cg_lowering *l, struct tile *t)
 {
     LLVMValueRef rows[WIDEST];
+    if (l->gpu) {
+        struct gpu_row_of_warp r = row_of_warp(l, t);
+        gpu_warp_store(l, &r, t->at);
+        return;
+    }
     for (unsigned lane = 0; lane < l->lanes; lane += t->width) {
         for (unsigned i = 0; i < t->width; i++)
             rows[i] = cg_extract(&l->m, t->at[i], lane, t->width);
@@ -199,7 +241,7 @@ LLVMValueRef cg_records_load(struct cg_lowering *l, const struct nest_statement 
 {
     struct tile *t = tile_of(l, s, 0);
     if (t && !t->at[0])
-        load_tile(l, t, 0, l->lanes, t->at);
+        load_tile(l, t);
     return t ? t->at[s->index.constant - t->first] : NULL;
 }
 

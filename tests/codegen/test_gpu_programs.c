@@ -84,6 +84,41 @@ START_TEST(steps_are_put_together)
 }
 END_TEST
 
+// Each point reads a row of so many elements and puts it, turned round.
+static const char *rows(int points, int length)
+{
+    struct strbuf s = strbuf_make(arena);
+    strbuf_printf(&s, "kernel turn(x: f32[%d], y: out f32[%d]) {\n  par i < %d {\n",
+                  points * length, points * length, points);
+    for (int k = 0; k < length; k++)
+        strbuf_printf(&s, "    %%%d = load x[%d*i + %d] : f32\n", k, length, k);
+    for (int k = 0; k < length; k++)
+        strbuf_printf(&s, "    put y[%d*i + %d] = %%%d\n", length, k, length - 1 - k);
+    strbuf_add(&s, "  }\n}\n");
+    return s.text;
+}
+
+// Rows of a warp are far apart: it moves them together, through shared memory.
+START_TEST(rows_of_points_are_moved_by_warps)
+{
+    const char *ptx = ptx_of(rows(4096, 16));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 4);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 4);
+    ck_assert_int_eq(count(ptx, "ld.shared.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "bar.warp.sync"), 4);
+    check_clean(ptx);
+    // Rows of 9 elements begin anywhere: 8 of them, and the last 8.
+    ptx = ptx_of(rows(4096, 9));
+    ck_assert_int_eq(count(ptx, "ld.global.nc.f32"), 16);
+    ck_assert_int_eq(count(ptx, "bar.warp.sync"), 8);
+    check_clean(ptx);
+    // The last warp has fewer points.
+    ptx = ptx_of(rows(4000 + 1, 16));
+    ck_assert_ptr_null(strstr(ptx, "bar.warp.sync"));
+    check_clean(ptx);
+}
+END_TEST
+
 // Everything is there that the host calls a library for.
 START_TEST(functions_are_in_the_module)
 {
@@ -539,6 +574,7 @@ static void add_tests(TCase *c)
 {
     tcase_add_test(c, points_of_networks_are_threads);
     tcase_add_test(c, steps_are_put_together);
+    tcase_add_test(c, rows_of_points_are_moved_by_warps);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, loops_of_steps_are_kernels);
     tcase_add_test(c, architectures_that_nobody_knows);

@@ -89,6 +89,7 @@ struct cg_gpu {
     const struct gpu_network *network;
     // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
     const struct gpu_points *warp_points;
+    LLVMValueRef record;       // that of a thread in shared memory (records.c), or NULL
     struct gpu_replay *replay; // of two loops of a point, or NULL
     struct gpu_common *common; // of a loop of a point, or NULL
     struct gpu_arms *arms;     // of the nest that is lowered, or NULL
@@ -201,6 +202,22 @@ bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
 // neighbours.c: a load whose lanes lie across vectors or have a guard each; false: any other.
 bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *load,
                          LLVMValueRef guard, struct cg_value *out);
+// records.c: what each thread of a warp has next to each other, from `at` on, and its neighbours `across`
+// elements further.  A warp moves all rows together, through shared memory, in accesses of so many
+// bytes.
+#define GPU_ROW_BYTES 128
+#define GPU_ROW_WIDEST (GPU_ROW_BYTES / 4)
+struct gpu_row_of_warp {
+    LLVMTypeRef lane;
+    LLVMValueRef at;
+    int64_t across;
+    unsigned width, bytes, access; // elements, a power of two; bytes of one, and of an access
+};
+void gpu_warp_load(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *out);
+void gpu_warp_store(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *in);
+// The axis of warp_points, whose lanes are threads; NEST_NONE where they are not.
+nest_id gpu_axis_of_warp(const struct cg_lowering *l);
+
 // rows.c: what a loop over time puts, by warps.  The steps that are kept and then stored, 0: none.
 int64_t gpu_rows_find(struct cg_lowering *l, const struct nest_statement *seq);
 void gpu_rows_store(struct cg_lowering *l, const struct nest_statement *seq, LLVMValueRef first,

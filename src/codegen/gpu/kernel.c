@@ -108,7 +108,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     } else if (p.count % size) {
         inside = cg_if_open(l, is_inside);
     }
-    bool is_warp = has_time && p.lanes == 1 && p.count % GPU_WARP == 0 &&
+    bool is_warp = p.lanes == 1 && p.count % GPU_WARP == 0 &&
                    l->nest->axes.at[p.axis].extent % GPU_WARP == 0;
     l->gpu->warp_points = is_warp ? &p : NULL;
     l->gpu->replay = has_time && p.lanes == 1 ? gpu_replay_find(l, loop) : NULL;

@@ -174,7 +174,10 @@ void gpu_points_body(struct cg_lowering *l, const struct gpu_points *p, LLVMValu
     gpu_points_set(l, p, i);
     int64_t extent = l->nest->axes.at[p->axis].extent;
     if (p->lanes == 1) {
+        if (p == l->gpu->warp_points)
+            cg_records_open(l, p->s->body);
         cg_lower_block(l, p->s->body);
+        cg_records_close(l);
         return;
     }
     if (extent % p->lanes == 0) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the threads of a warp, far apart in memory: each access is of neighbouring threads to
+// neighbouring places of a few rows, where that of each thread to its own row would be to 32 lines.
+// Between, rows are in shared memory, 16 bytes further apart than they are long, so that threads that
+// read their own meet in no bank.
+#include "codegen/gpu/gpu.h"
+
+#define PITCH (GPU_ROW_BYTES + 16)
+#define MOST 32 // accesses of a thread
+
+// The accesses that a thread makes for the rows of its warp: `count`, each `step` rows further.
+struct accesses {
+    LLVMTypeRef type;
+    LLVMValueRef near, far; // of the first
+    unsigned count, step;
+};
+
+static LLVMValueRef bytes_behind(struct cg_lowering *l, LLVMValueRef at, LLVMValueRef bytes)
+{
+    return cg_at(l, l->module->i8, at, bytes);
+}
+
+static LLVMTypeRef type_of(const struct gpu_row_of_warp *r, unsigned bytes)
+{
+    return cg_with_lanes(r->lane, bytes / r->bytes);
+}
+
+static struct accesses accesses_of(struct cg_lowering *l, const struct gpu_row_of_warp *r)
+{
+    LLVMBuilderRef b = l->m.b;
+    unsigned of_row = r->width * r->bytes / r->access;
+    if (!l->gpu->record)
+        l->gpu->record = gpu_shared(l, PITCH);
+    LLVMValueRef lane = LLVMBuildAnd(b, l->gpu->thread, gpu_i32(l, GPU_WARP - 1), "");
+    LLVMValueRef row = LLVMBuildUDiv(b, lane, gpu_i32(l, of_row), "");
+    LLVMValueRef piece = gpu_wide(l, LLVMBuildURem(b, lane, gpu_i32(l, of_row), ""));
+    piece = LLVMBuildMul(b, piece, cg_int(l->module, r->access), "");
+    LLVMValueRef by = LLVMBuildSub(b, gpu_wide(l, row), gpu_wide(l, lane), "");
+    LLVMValueRef near = LLVMBuildMul(b, by, cg_int(l->module, PITCH), "");
+    LLVMValueRef far = LLVMBuildMul(b, by, cg_int(l->module, r->across * r->bytes), "");
+    return (struct accesses){
+        .type = type_of(r, r->access),
+        .near = bytes_behind(l, l->gpu->record, LLVMBuildAdd(b, near, piece, "")),
+        .far = bytes_behind(l, r->at, LLVMBuildAdd(b, far, piece, "")),
+        .count = of_row,
+        .step = GPU_WARP / of_row,
+    };
+}
+
+static LLVMValueRef load(struct cg_lowering *l, LLVMTypeRef type, LLVMValueRef from,
+                         int64_t bytes, unsigned align)
+{
+    LLVMValueRef at = bytes_behind(l, from, cg_int(l->module, bytes));
+    LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, at, "");
+    LLVMSetAlignment(v, align);
+    return v;
+}
+
+static void store(struct cg_lowering *l, LLVMValueRef v, LLVMValueRef to, int64_t bytes,
+                  unsigned align)
+{
+    LLVMValueRef at = bytes_behind(l, to, cg_int(l->module, bytes));
+    LLVMSetAlignment(LLVMBuildStore(l->m.b, v, at), align);
+}
+
+void gpu_warp_load(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *out)
+{
+    struct accesses a = accesses_of(l, r);
+    LLVMValueRef v[MOST];
+    LLVMTypeRef wide = type_of(r, 16);
+    unsigned lanes = 16 / r->bytes;
+    for (unsigned k = 0; k < a.count; k++)
+        v[k] = load(l, a.type, a.far, k * a.step * r->across * r->bytes, r->access);
+    gpu_sync_warp(l);
+    for (unsigned k = 0; k < a.count; k++)
+        store(l, v[k], a.near, (int64_t)k * a.step * PITCH, r->access);
+    gpu_sync_warp(l);
+    for (unsigned i = 0; i < r->width; i += lanes) {
+        LLVMValueRef own = load(l, wide, l->gpu->record, (int64_t)i * r->bytes, 16);
+        for (unsigned k = 0; k < lanes; k++)
+            out[i + k] = cg_extract(&l->m, own, k, 1);
+    }
+}
+
+void gpu_warp_store(struct cg_lowering *l, const struct gpu_row_of_warp *r, LLVMValueRef *in)
+{
+    struct accesses a = accesses_of(l, r);
+    LLVMValueRef v[MOST];
+    unsigned lanes = 16 / r->bytes;
+    gpu_sync_warp(l);
+    for (unsigned i = 0; i < r->width; i += lanes) {
+        LLVMValueRef own = LLVMGetPoison(type_of(r, 16));
+        for (unsigned k = 0; k < lanes; k++)
+            own = LLVMBuildInsertElement(l->m.b, own, in[i + k], gpu_i32(l, k), "");
+        store(l, own, l->gpu->record, (int64_t)i * r->bytes, 16);
+    }
+    gpu_sync_warp(l);
+    for (unsigned k = 0; k < a.count; k++)
+        v[k] = load(l, a.type, a.near, (int64_t)k * a.step * PITCH, r->access);
+    for (unsigned k = 0; k < a.count; k++)
+        store(l, v[k], a.far, k * a.step * r->across * r->bytes, r->access);
+}
+
+nest_id gpu_axis_of_warp(const struct cg_lowering *l)
+{
+    const struct cg_gpu *g = l->gpu;
+    bool are_threads = g->warp_points && !g->common && !g->is_phase && l->lanes == 1;
+    return are_threads ? g->warp_points->axis : NEST_NONE;
+}
