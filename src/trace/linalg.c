@@ -7,6 +7,8 @@
 #include "jot/indexing.h"
 #include "jot/shapes.h"
 
+#define SHORT 16 // rows that are chosen by comparisons
+
 // ---- Matrices ----
 
 int64_t linalg_extent(jot_value a, int from_end)
@@ -236,6 +238,19 @@ static jot_value take_rows(jot_value b, jot_value order)
                                     -2, JOT_INDEX_PROMISE);
 }
 
+// The same of short columns, each element chosen from all: numbers of rows that are data keep a vector
+// in memory, and comparisons leave it in registers where all is written out.
+static jot_value choose_rows(jot_value b, jot_value order)
+{
+    jot_value numbers = jot_arange(JOT_I32, linalg_extent(b, 2));
+    jot_value is_it =
+        jot_equal(jot_expand_dims_axes(order, (const int[]){-1, JOT_END}), numbers);
+    jot_value all =
+        jot_where(jot_expand_dims_axes(is_it, (const int[]){-1, JOT_END}),
+                  jot_expand_dims_axes(b, (const int[]){-3, JOT_END}), jot_from_int(0));
+    return jot_sum_axes(all, (const int[]){-2, JOT_END});
+}
+
 // The permutation that undoes one.
 static jot_value inverse_order(jot_value order)
 {
@@ -257,7 +272,9 @@ static jot_value solve_factored(const char *name, jot_lu_factors f, jot_value b,
     if (!linalg_pair(name, &f.lu, &b))
         return b;
     if (!transposed) {
-        b = guarded_triangular(name, f.lu, take_rows(b, f.permutation), &l);
+        bool is_short = linalg_extent(b, 2) <= SHORT && linalg_extent(b, 1) <= SHORT / 8;
+        b = is_short ? choose_rows(b, f.permutation) : take_rows(b, f.permutation);
+        b = guarded_triangular(name, f.lu, b, &l);
         return guarded_triangular(name, f.lu, b, &u);
     }
     b = guarded_triangular(name, f.lu, b, &u);
