@@ -106,6 +106,29 @@ SORT_WORDS(NUMBER)
 #define NAMED(name) name##_c128
 #include "fake_cuda/own_matrix.inc"
 #include "fake_cuda/own_wide.inc"
+#undef PARTS
+#undef NAMED
+#define PARTS 1
+#define SIDE 16
+#define NAMED(name) name##_f64_16
+#include "fake_cuda/own_small.inc"
+#undef REAL
+#undef NAMED
+#define REAL float
+#define NAMED(name) name##_f32_16
+#include "fake_cuda/own_small.inc"
+#undef SIDE
+#undef NAMED
+#define SIDE 32
+#define NAMED(name) name##_f32_32
+#include "fake_cuda/own_small.inc"
+#undef SIDE
+#undef PARTS
+#undef NAMED
+#define SIDE 16
+#define PARTS 2
+#define NAMED(name) name##_c64_16
+#include "fake_cuda/own_small.inc"
 
 #define SORT(suffix)                                                                           \
     {"sort_count" #suffix, 5, run_sort_count##suffix},                                         \
@@ -129,7 +152,9 @@ SORT_WORDS(NUMBER)
         {"multiply" #suffix, 4, run_multiply##suffix},                                         \
         {"lower" #suffix, 2, run_lower##suffix}, {"unravel" #suffix, 3, run_unravel##suffix},  \
         {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},
+#define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
-        MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128){NULL, 0, NULL}};
+        MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128) SMALL(_f32_16) SMALL(_f32_32)
+            SMALL(_f64_16) SMALL(_c64_16){NULL, 0, NULL}};

@@ -422,10 +422,10 @@ static void expect_factors(const struct matrix_case *c, int matrix, const void *
         }
 }
 
-// As numbers of the case's type.
-static void put_matrices(const struct matrix_case *c, void *a)
+// So many, as numbers of the case's type.
+static void put_matrices(const struct matrix_case *c, int count, void *a)
 {
-    for (int i = 0; i < 2 * c->m * c->n; i++) {
+    for (int i = 0; i < count * c->m * c->n; i++) {
         double x = matrix_element(c, i / (c->m * c->n), i / c->n % c->m, i % c->n);
         if (c->dtype == JOT_F32)
             ((float *)a)[i] = (float)x;
@@ -460,7 +460,7 @@ START_TEST(finds_orthonormal_columns)
                                  (uint64_t)(2 * k * c->n * part)}};
     struct rt_program *p;
     use_fake(c->fault, "1");
-    put_matrices(c, a);
+    put_matrices(c, 2, a);
     OK(load(&plan, &p));
     OK(run_times(p, &plan, 1, (const void *[]){a}, (void *[]){q, r}));
     ck_assert_int_eq(factorings(), c->factorings);
@@ -498,30 +498,53 @@ static const struct matrix_case svd_cases[] = {
     {JOT_F32, SHORT, LONG, 1, SHORT, "FAKE_CUDA_SOLVER_FAULT", 0},
 };
 
-START_TEST(finds_singular_values)
+// So many matrices.
+static void expect_singular_values(const struct matrix_case *c, int count)
 {
-    const struct matrix_case *c = &svd_cases[_i];
     int k = c->m < c->n ? c->m : c->n, part = c->dtype == JOT_F32 ? 4 : 8;
     int columns = c->mode == 2 ? c->m : k, rows = c->mode == 2 ? c->n : k;
-    struct routine_plan plan = {"svd",
-                                5,
-                                1,
-                                4,
-                                {c->dtype, 2, c->m, c->n, c->mode},
-                                {(uint64_t)(2 * c->m * c->n * part), (uint64_t)(2 * k * part),
-                                 (uint64_t)(2 * c->m * columns * part),
-                                 (uint64_t)(2 * rows * c->n * part)}};
-    double a[2 * LONG * LONG], s[2 * LONG], u[2 * LONG * LONG], vh[2 * LONG * LONG];
+    struct routine_plan plan = {
+        "svd",
+        5,
+        1,
+        4,
+        {c->dtype, count, c->m, c->n, c->mode},
+        {(uint64_t)(count * c->m * c->n * part), (uint64_t)(count * k * part),
+         (uint64_t)(count * c->m * columns * part), (uint64_t)(count * rows * c->n * part)}};
+    void *a = malloc(plan.bytes[0]), *s = malloc(plan.bytes[1]), *u = malloc(plan.bytes[2]),
+         *vh = malloc(plan.bytes[3]);
     struct rt_program *p;
     use_fake(c->fault, "1");
-    put_matrices(c, a);
+    put_matrices(c, count, a);
     OK(load(&plan, &p));
     OK(run_times(p, &plan, 1, (const void *[]){a}, (void *[]){s, u, vh}));
     ck_assert_int_eq(factorings(), c->factorings);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < count; i++)
         expect_factors(c, i, s, u, vh);
     rt_program_release(p);
     expect_no_blocks();
+    free(a);
+    free(s);
+    free(u);
+    free(vh);
+}
+
+START_TEST(finds_singular_values) { expect_singular_values(&svd_cases[_i], 2); }
+END_TEST
+
+static const struct matrix_case small_cases[] = {
+    {JOT_F32, LONG, SHORT, 1, SHORT, NULL, 0}, {JOT_F32, SHORT, LONG, 1, 2, NULL, 0},
+    {JOT_F32, SHORT, SHORT, 2, 0, NULL, 0},    {JOT_F32, 1, 1, 1, 1, NULL, 0},
+    {JOT_F32, 8, 10, 1, 3, NULL, 0},           {JOT_F32, 17, 5, 1, 5, NULL, 0},
+    {JOT_F32, 6, 32, 1, 2, NULL, 0},           {JOT_F64, LONG, SHORT, 1, SHORT, NULL, 0},
+    {JOT_F64, SHORT, 16, 1, 3, NULL, 0},
+};
+
+// A kernel for all, without the library.
+START_TEST(finds_singular_values_of_many)
+{
+    expect_singular_values(&small_cases[_i], 21);
+    ck_assert_int_eq(fake_count("fake_cuda_launches"), 1);
 }
 END_TEST
 
@@ -576,6 +599,8 @@ int main(void)
     tcase_add_loop_test(cases, finds_orthonormal_columns, 0,
                         sizeof qr_cases / sizeof *qr_cases);
     tcase_add_loop_test(cases, finds_singular_values, 0, sizeof svd_cases / sizeof *svd_cases);
+    tcase_add_loop_test(cases, finds_singular_values_of_many, 0,
+                        sizeof small_cases / sizeof *small_cases);
     tcase_add_test(cases, sorts_in_a_graph);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

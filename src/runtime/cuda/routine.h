@@ -24,6 +24,10 @@ struct cuda_routine {
 #include "base/gpu_routines.def"
 #undef ROUTINE
 
+// The routine svd of matrices that threads can hold; NULL for others.
+jot_status cuda_small_svd_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                               struct cuda_routine **out);
+
 // A part of the workspace of so many bytes; counts them.
 static inline size_t cuda_take(size_t *used, uint64_t bytes)
 {

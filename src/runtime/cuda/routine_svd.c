@@ -337,6 +337,9 @@ jot_status cuda_svd_bind(struct cuda_device *d, const struct rt_routine_call *ca
                          struct cuda_routine **out)
 {
     const int64_t *p = call->params;
+    JOT_TRY(cuda_small_svd_bind(d, call, out));
+    if (*out)
+        return JOT_OK;
     if (dtype_real((jot_dtype)p[0]) != JOT_F32 || (p[4] == 2 && p[2] != p[3]))
         return bind_gesvd(d, call, out);
     struct cuda_solve *s;
