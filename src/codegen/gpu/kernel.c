@@ -22,6 +22,8 @@
 #include "passes/cost.h"
 
 #define ONE_BLOCK 512
+#define SMALL_BLOCK 64
+#define LONG_WORK 400.0                           // operations
 #define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
 #define MOST_TURNS 4
 #define WORK_OF_TURN 16.0  // operations of a point
@@ -147,6 +149,17 @@ static void by_one(struct cg_lowering *l, const struct nest_block *body,
     step->total = step->grain = 1;
 }
 
+// Whether points are much work without loops: a thread has so many registers that a multiprocessor has
+// few blocks, and the last ones leave it waiting unless they are small.
+static bool is_long(const struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind > NEST_PUT)
+            return false;
+    return gpu_work(l, block) >= LONG_WORK;
+}
+
 struct choice {
     enum {
         BY_THREADS,
@@ -214,6 +227,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         }
         if (groups)
             gpu_groups_choose(l, c.loop);
+        if (c.role == BY_THREADS && !g->is_phase && is_long(l, s->body))
+            g->block = SMALL_BLOCK;
         g->common = c.role == BY_THREADS ? gpu_common_find(l, c.loop) : NULL;
         if (g->common)
             g->block = gpu_common_threads(cg_extent(l, s)) + GPU_WARP;
