@@ -14,7 +14,7 @@ static void close_scope(void) { jot_scope_close(scope); }
 static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_C64, JOT_C128};
 static const struct {
     int64_t batch, n;
-} sizes[] = {{1, 1}, {1, 4}, {21, 3}, {70, 8}, {3, 17}, {1, 70}};
+} sizes[] = {{1, 1}, {1, 4}, {21, 3}, {64, 8}, {3, 17}, {1, 70}};
 enum { DTYPES = 4, SIZES = 6 };
 
 // Every dtype with some sizes and every size with some dtypes.
