@@ -107,7 +107,7 @@ static void replace_intrinsics(const struct writer *w)
     }
 }
 
-// Assembly that counts, or looks at a count.
+// Assembly that counts, or looks at a count, or is none and gives what it is given.
 static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
 {
     size_t length;
@@ -116,7 +116,10 @@ static void replace_assembly_of(const struct writer *w, LLVMValueRef call)
         return;
     LLVMPositionBuilderBefore(w->b, call);
     LLVMValueRef at = LLVMGetOperand(call, 0), one = LLVMConstInt(w->i32, 1, 0), new;
-    if (!strncmp(LLVMGetInlineAsmAsmString(code, &length), "atom", 4))
+    const char *text = LLVMGetInlineAsmAsmString(code, &length);
+    if (!length)
+        new = at;
+    else if (!strncmp(text, "atom", 4))
         new = LLVMBuildAtomicRMW(w->b, LLVMAtomicRMWBinOpAdd, at, one,
                                  LLVMAtomicOrderingSequentiallyConsistent, 0);
     else

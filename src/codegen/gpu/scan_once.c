@@ -15,6 +15,7 @@
 
 #define LEAST (1 << 16) // elements that are worth it
 #define WINDOWS 8       // of a warp, which its threads keep
+#define RESIDENT 4      // blocks of a multiprocessor, some of which wait
 
 // Words of 64 bits, a value below and 1 above it once it is there: of tiles, of groups of 32 of them,
 // and of what comes before the end of every 32 groups.  A count of tiles taken stands before them.
@@ -167,6 +168,25 @@ static struct cg_value shared_value(struct cg_lowering *l, const struct scan *p,
     return (struct cg_value){LLVMBuildLoad2(l->m.b, type, cg_at(l, type, shared, i), ""), NULL};
 }
 
+// The running values, computed here: what they are made of is more registers than they are, while the
+// tile waits.
+static void settle(struct cg_lowering *l, struct window *w)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMTypeRef word = l->module->i32, wide = LLVMTypeOf(w->running.re);
+    unsigned lanes = cg_lanes_of(w->running.re);
+    LLVMTypeRef words = cg_with_lanes(word, lanes), type = LLVMFunctionType(word, &word, 1, 0);
+    LLVMValueRef nothing =
+        LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef v = LLVMBuildBitCast(b, w->running.re, words, ""), all = v;
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef x = lanes > 1 ? cg_extract(&l->m, v, i, 1) : v;
+        x = LLVMBuildCall2(b, type, nothing, &x, 1, "");
+        all = lanes > 1 ? LLVMBuildInsertElement(b, all, x, gpu_i32(l, i), "") : x;
+    }
+    w->running.re = LLVMBuildBitCast(b, all, wide, "");
+}
+
 static void lower_tile(struct cg_lowering *l, const struct scan *p)
 {
     LLVMBuilderRef b = l->m.b;
@@ -185,8 +205,10 @@ static void lower_tile(struct cg_lowering *l, const struct scan *p)
         gpu_scan_read(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
                       may_end);
     struct cg_value carry = gpu_scan_neutral(l, p, 1);
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; k < n; k++) {
         carry = gpu_scan_run(l, p, &w[k], carry);
+        settle(l, &w[k]);
+    }
     struct cg_branch one = cg_if_open(l, leads);
     LLVMBuildStore(b, carry.re, cg_at(l, type, shared, gpu_wide(l, warp)));
     cg_if_close(l, &one);
@@ -265,6 +287,8 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     step->exact_grid = true;
     gpu_function_close(l, step);
     l->gpu->group = GPU_BLOCK;
+    // What goes back or ends inside of a tile needs more registers.
+    l->gpu->resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
     step = gpu_function_open(l, out, "", 1);
     l->gpu->is_alone = true;
     p = gpu_scan_make(l, scan, PASS_ONCE);
