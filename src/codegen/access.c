@@ -578,6 +578,12 @@ struct cg_value cg_load(struct cg_lowering *l, const struct nest_statement *s)
         LLVMValueRef all = LLVMBuildLoad2(l->m.b, type, cg_stack_place(l, id, type), "");
         return (struct cg_value){cg_from_memory(l, all, d), NULL};
     }
+    LLVMValueRef kept = l->gpu ? cg_gpu_kept_place(l, s->buffer) : NULL;
+    if (kept) {
+        LLVMTypeRef type = cg_with_lanes(cg_memory_type(l->module, d), l->lanes);
+        LLVMValueRef v = LLVMBuildLoad2(l->m.b, type, kept, "");
+        return (struct cg_value){cg_from_memory(l, v, d), NULL};
+    }
     if (cg_is_own(l, s->buffer))
         return cg_own_load(l, s);
     struct cg_value of_neighbours;
@@ -604,6 +610,11 @@ void cg_store(struct cg_lowering *l, const struct nest_statement *s, struct cg_v
     if (l->stacks[id].memory) {
         LLVMValueRef all = cg_to_memory(l, cg_wide(l, v.re), d);
         LLVMBuildStore(l->m.b, all, cg_stack_place(l, id, LLVMTypeOf(all)));
+        return;
+    }
+    LLVMValueRef kept = l->gpu ? cg_gpu_kept_place(l, s->buffer) : NULL;
+    if (kept) {
+        LLVMBuildStore(l->m.b, cg_to_memory(l, cg_wide(l, v.re), d), kept);
         return;
     }
     if (cg_is_own(l, s->buffer)) {

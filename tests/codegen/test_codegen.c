@@ -326,6 +326,38 @@ START_TEST(large_maps)
 }
 END_TEST
 
+// Local rows, of which threads of a GPU keep what they have where they have room; one is read from
+// elsewhere too.
+START_TEST(local_rows)
+{
+    static const int lengths[] = {512, 1024, 1000, 2048, 8192};
+    static const char *const dtypes[] = {"f32", "f64", "i32"};
+    const char *d = dtypes[_i];
+    for (int i = 0; i < 5; i++) {
+        int n = lengths[i];
+        char text[2000];
+        sprintf(text,
+                "kernel rows(x: %s[%d], y: out %s[%d], z: out %s[%d]) {\n"
+                "  local e: %s[%d] @ point\n  local p: %s[%d] @ point\n  par i < 3 {\n"
+                "    fold j < %d {\n      %%0 = load x[%d*i + j] : %s\n"
+                "      %%1 = mul %%0, %%0 : %s\n      put e[j] = %%1\n"
+                "      yield reduce_max %%1\n    } -> %%2 : %s\n"
+                "    fold k < %d {\n      %%3 = load e[k] : %s\n      %%4 = sub %%3, %%2 : %s\n"
+                "      put p[k] = %%4\n      yield reduce_sum %%4\n    } -> %%5 : %s\n",
+                d, 3 * n, d, 3 * n, d, 3 * n, d, n, d, n, n, n, d, d, d, n, d, d, d);
+        sprintf(text + strlen(text),
+                "    map l < %d {\n      %%6 = load e[l] : %s\n      %%7 = load p[l] : %s\n"
+                "      %%8 = add %%6, %%7 : %s\n      %%9 = mul %%8, %%5 : %s\n"
+                "      put y[%d*i + l] = %%9\n    }\n"
+                "    map m < %d {\n      %%10 = load p[%d - m] : %s\n"
+                "      put z[%d*i + m] = %%10\n    }\n  }\n}\n",
+                n, d, d, d, d, n, n, n - 1, d, n);
+        nest_check_text(text);
+    }
+    nest_check_end();
+}
+END_TEST
+
 // Reversed, strided, guarded and data-dependent access.
 START_TEST(access)
 {
@@ -656,6 +688,7 @@ int main(void)
     tcase_add_loop_test(grids, dear_folds, 0, 2);
     tcase_add_loop_test(grids, squares, 0, 3);
     tcase_add_test(grids, large_maps);
+    tcase_add_loop_test(grids, local_rows, 0, 3);
     suite_add_tcase(s, grids);
     TCase *c = tcase_create("bits");
     tcase_set_timeout(c, 300);

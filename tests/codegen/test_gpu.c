@@ -373,6 +373,36 @@ START_TEST(large_maps_read_two_vectors)
 }
 END_TEST
 
+// What only the thread reads that put it is in no memory.
+START_TEST(threads_keep_rows)
+{
+    static const char text[] = "kernel f(x: f32[67108864], y: out f32[67108864]) {\n"
+                               "  local e: f32[8192] @ point\n"
+                               "  par i < 8192 {\n"
+                               "    fold j < 8192 {\n"
+                               "      %%0 = load x[8192*i + j] : f32\n"
+                               "      %%1 = mul %%0, %%0 : f32\n"
+                               "      put e[j] = %%1\n"
+                               "      yield reduce_sum %%1\n"
+                               "    } -> %%2 : f32\n"
+                               "    map k < 8192 {\n"
+                               "      %%3 = load e[%s] : f32\n"
+                               "      %%4 = mul %%3, %%2 : f32\n"
+                               "      put y[8192*i + k] = %%4\n"
+                               "    }\n"
+                               "  }\n"
+                               "}\n";
+    char straight[sizeof text + 16], reversed[sizeof text + 16];
+    snprintf(straight, sizeof straight, text, "k");
+    snprintf(reversed, sizeof reversed, text, "8191 - k");
+    const char *ptx = ptx_of(straight);
+    ck_assert_int_eq(count(ptx, "shared.v4.f32"), 0);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
+    check_clean(ptx);
+    ck_assert_int_gt(count(ptx_of(reversed), "st.shared.v4.f32"), 0);
+}
+END_TEST
+
 // A row of 100 is of eight threads: three shuffles of four lanes for each of the sums.
 START_TEST(short_rows_are_of_few_threads)
 {
@@ -517,6 +547,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);
     tcase_add_test(c, large_maps_read_two_vectors);
+    tcase_add_test(c, threads_keep_rows);
     tcase_add_test(c, short_rows_are_of_few_threads);
     tcase_add_test(c, ranges_have_one_branch);
     tcase_add_test(c, arms_are_skipped);

@@ -358,25 +358,39 @@ static void window(struct cg_lowering *l, const struct gpu_fold *f, const struct
     }
 }
 
-// All windows of a block, the last one or one of the others; some are read at once.
-static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
-                    LLVMValueRef start, bool is_last)
+// So many of n windows are read at once.
+static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
+                               const struct gpu_row *r, int64_t n)
 {
-    const struct gpu_row *r = &f->row;
-    const struct nest_statement *s = fold_of(l, f->statement);
-    int64_t size = is_last ? r->length - (r->blocks - 1) * r->block : r->block;
-    int64_t n = size / r->window, at_once = 1;
-    int64_t accumulators = (int64_t)f->n * r->parts * r->lanes;
+    const struct nest_statement *s = fold_of(l, fold);
+    int64_t at_once = 1, accumulators = (int64_t)s->n_combines * r->parts * r->lanes;
     int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
     while (2 * at_once <= n && at_once < most &&
            (l->gpu->terms.count || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
+    return at_once;
+}
+
+bool gpu_fold_is_straight(const struct cg_lowering *l, nest_id fold, const struct gpu_row *r)
+{
+    int64_t n = (r->blocks == 1 ? r->length : r->block) / r->window;
+    return windows_at_once(l, fold, r, n) == n &&
+           r->blocks / r->teams * fold_of(l, fold)->n_combines <= ROUNDS_WRITTEN_OUT;
+}
+
+// All windows of a block, the last one or one of the others.
+static void windows(struct cg_lowering *l, const struct gpu_fold *f, const struct gpu_member *m,
+                    LLVMValueRef start, bool is_last)
+{
+    const struct gpu_row *r = &f->row;
+    int64_t size = is_last ? r->length - (r->blocks - 1) * r->block : r->block;
+    int64_t n = size / r->window, at_once = windows_at_once(l, f->statement, r, n);
     int64_t all = n / at_once * at_once;
     struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, all),
                                        cg_int(l->module, at_once));
     LLVMValueRef number = LLVMBuildTrunc(l->m.b, loop.index, l->module->i32, "");
     LLVMValueRef first = LLVMBuildMul(l->m.b, number, gpu_i32(l, r->window), "");
-    for (int64_t k = 0; k < at_once; k++)
+    for (int64_t k = 0; k < at_once; k++, l->gpu->vector++)
         window(l, f, m, start, LLVMBuildAdd(l->m.b, first, gpu_i32(l, k * r->window), ""),
                r->window);
     cg_loop_close(l, &loop);
@@ -497,6 +511,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
     int64_t rounds = (count + r->teams - 1) / r->teams;
     bool ends_inside = rounds * r->teams > count;
     l->gpu->is_alone = true;
+    l->gpu->vector = 0;
     if (rounds * f->n <= ROUNDS_WRITTEN_OUT) {
         for (int64_t j = 0; j < rounds; j++)
             fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), ""),

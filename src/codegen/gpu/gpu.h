@@ -50,6 +50,12 @@ struct gpu_terms {
     int64_t count;
 };
 
+// Of a local row: whether each thread keeps what it has of it, and where (kept.c).
+struct gpu_kept {
+    bool is_kept;
+    LLVMValueRef memory;
+};
+
 struct cg_gpu {
     const struct gpu_operand *operands;
     int kernel;          // its number in the program
@@ -85,6 +91,8 @@ struct cg_gpu {
     nest_id *scopes;        // nest_local_scopes
     struct gpu_row row;     // length 0: none
     struct gpu_terms terms; // of the fold of all blocks
+    struct gpu_kept *kept;  // by buffer, or NULL
+    int64_t vector;         // of those that a thread has of a row: the one that it is at
     // Whose points are being lowered, or NULL: locals are near a thread, sums go to rows of memory.
     const struct gpu_network *network;
     // The threads of a warp all have a point of this loop, neighbours along its axis, or NULL.
@@ -250,6 +258,11 @@ struct gpu_replay *gpu_replay_find(struct cg_lowering *l, nest_id loop);
 // Lowers a statement of theirs; false: as otherwise.
 bool gpu_replay(struct cg_lowering *l, nest_id statement);
 
+// kept.c: the local rows of the points of a loop that threads keep.
+void gpu_kept_find(struct cg_lowering *l, nest_id loop);
+// Of the vector that the thread is at; NULL: the buffer is kept by no thread.
+LLVMValueRef cg_gpu_kept_place(struct cg_lowering *l, nest_id buffer);
+
 // row.c
 struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_statement *s,
                             unsigned group);
@@ -285,6 +298,8 @@ void gpu_fold_set(struct cg_lowering *l, nest_id fold, LLVMValueRef at);
 bool gpu_accumulates(const struct cg_lowering *l, nest_id fold);
 // Whether a thread that does the fold alone has no loop over its elements.
 bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id fold);
+// Whether the group does each vector that a thread has of the row in code of its own.
+bool gpu_fold_is_straight(const struct cg_lowering *l, nest_id fold, const struct gpu_row *r);
 // Whether teams of threads can share the blocks of the loop, a fold.
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id loop);
 struct gpu_fold {

@@ -192,6 +192,7 @@ void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
                           at_hand <= ROW_AT_HAND
                       ? RESIDENT
                       : 0;
+    gpu_kept_find(l, loop);
 }
 
 void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)

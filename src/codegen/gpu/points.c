@@ -250,10 +250,11 @@ static bool map_as_row(struct cg_lowering *l, const struct gpu_points *p)
     if (r->blocks % r->teams || !gpu_is_short(l, p->s->body, windows * rounds))
         return false;
     struct gpu_member m = gpu_member_of(l, r);
+    l->gpu->vector = 0;
     for (int64_t j = 0; j < rounds; j++) {
         LLVMValueRef row = LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), "");
         LLVMValueRef start = LLVMBuildMul(b, gpu_wide(l, row), cg_int(l->module, r->block), "");
-        for (int64_t k = 0; k < windows; k++) {
+        for (int64_t k = 0; k < windows; k++, l->gpu->vector++) {
             LLVMValueRef at = LLVMBuildAdd(b, gpu_i32(l, k * r->window), m.offset, "");
             l->axes[p->axis] = LLVMBuildAdd(b, start, gpu_wide(l, at), "");
             if (p->lanes > 1)
