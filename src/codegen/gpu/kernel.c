@@ -30,7 +30,7 @@
 #define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
 #define MOST_LOADS 2       // that these have room for
 #define TILES_THREADS 2048 // of a multiprocessor
-#define STRIPS_BLOCK 128
+#define STRIPS_BLOCK 64
 
 static bool has_direct_load(const struct cg_lowering *l)
 {
