@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/gpu/gpu.h"
+#include "codegen/lower.h"
 
 static LLVMBasicBlockRef new_block(struct cg_lowering *l)
 {
@@ -38,10 +38,8 @@ void cg_loop_close(struct cg_lowering *l, struct cg_loop *loop)
         return;
     LLVMValueRef next = LLVMBuildNSWAdd(b, loop->counter, loop->step, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
-    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, "");
-    if (l->gpu)
-        next = cg_gpu_next(l, next);
-    LLVMBuildCondBr(b, more, loop->body, loop->exit);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, loop->end, ""), loop->body,
+                    loop->exit);
     LLVMAddIncoming(loop->counter, &next, &latch, 1);
     LLVMPositionBuilderAtEnd(b, loop->exit);
 }

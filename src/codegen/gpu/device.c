@@ -213,11 +213,3 @@ LLVMValueRef gpu_is_last(struct cg_lowering *l, LLVMValueRef counter, int64_t co
     call(l, "llvm.nvvm.membar.gl", 0, NULL);
     return LLVMBuildICmp(b, LLVMIntNE, heard, zero, "");
 }
-
-LLVMValueRef cg_gpu_next(struct cg_lowering *l, LLVMValueRef next)
-{
-    if (!l->gpu->hides_steps)
-        return next;
-    LLVMValueRef in[] = {next, LLVMConstNull(LLVMTypeOf(next))};
-    return cg_intrinsic(&l->m, "llvm.expect", LLVMTypeOf(next), 2, in);
-}

@@ -570,9 +570,7 @@ void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
     unsigned bytes = dtype_get(w.dtype)->bytes;
     out->partial_bytes =
         (uint64_t)((w.rows + ROWS_BEHIND) * w.pitch + 16 + w.tasks * TILE) * bytes;
-    l->gpu->hides_steps = true;
     lower_points(l, &w, at, out);
     lower_sums(l, &w, out);
-    l->gpu->hides_steps = false;
     lower_end(l, &w, at, out);
 }
