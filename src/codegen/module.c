@@ -275,6 +275,7 @@ static jot_status emit(struct arena *arena, LLVMModuleRef module, struct cg_targ
     *out_size = LLVMGetBufferSize(buffer);
     *out_bytes = arena_allocate(arena, *out_size + 1);
     memcpy(*out_bytes, LLVMGetBufferStart(buffer), *out_size);
+    (*out_bytes)[*out_size] = 0;
     LLVMDisposeMemoryBuffer(buffer);
     return JOT_OK;
 }
@@ -313,9 +314,7 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
         jot_status s = emit(m->arena, copy, target, LLVMAssemblyFile, &bytes, &size);
         LLVMDisposeModule(copy);
         JOT_TRY(s);
-        if (m->is_gpu)
-            gpu_choose_negative_zeros_by_bits(bytes);
-        out->assembly = bytes;
+        out->assembly = m->is_gpu ? gpu_finish_text(m->arena, target->asked, bytes) : bytes;
     }
     if (m->is_gpu)
         return gpu_compile(m, target, out);

@@ -404,6 +404,31 @@ static struct rt_argument *arguments(struct draft *d, enum nest_place place, uin
     return all;
 }
 
+// Whether nothing but kernels, in turn, is launched: products are branches of a graph, where kernels that are
+// early take longer, and a loop with a condition is a node.
+static bool has_kernels_alone(const struct draft *d)
+{
+    for (uint32_t i = 0; i < d->steps.count; i++)
+        switch (d->steps.at[i].kind) {
+        case RT_STEP_KERNEL:
+        case RT_STEP_COPY:
+        case RT_STEP_CLEAR:
+        case RT_STEP_LOOP:
+        case RT_STEP_NEXT:
+            break;
+        default:
+            return false;
+        }
+    return true;
+}
+
+static void launch_early(struct draft *d)
+{
+    for (uint32_t i = 0; i < d->steps.count; i++)
+        if (d->steps.at[i].kind == RT_STEP_KERNEL && d->steps.at[i].block)
+            d->steps.at[i].flags |= RT_STEP_EARLY;
+}
+
 static void *constants(struct draft *d)
 {
     char *all = arena_allocate(d->arena, d->program->constant_bytes + 1);
@@ -433,6 +458,8 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
         add_phases(&d, i);
         i = nest_step_end(program, i);
     }
+    if (has_kernels_alone(&d))
+        launch_early(&d);
     uint64_t zeroed_bytes = place_counter(&d);
     struct rt_plan plan = {.input_count = program->n_inputs,
                            .output_count = program->n_outputs,

@@ -39,21 +39,24 @@ static inline struct cg_response compiled(const char *text, const char *target)
     return r;
 }
 
-static inline const char *ptx_of(const char *text)
-{
-    struct cg_response r = compiled(text, "cuda sm_90");
-    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
-    const char *copy = arena_text(arena, r.assembly);
-    r.release(&r);
-    return copy;
-}
-
 static inline int count(const char *text, const char *what)
 {
     int n = 0;
     for (; (text = strstr(text, what)) != NULL; text += strlen(what))
         n++;
     return n;
+}
+
+static inline const char *ptx_of(const char *text)
+{
+    struct cg_response r = compiled(text, "cuda sm_90");
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    const char *copy = arena_text(arena, r.assembly);
+    r.release(&r);
+    // Each kernel begins by waiting for those in front of it.
+    ck_assert_int_eq(count(copy, "\n{\n\tgriddepcontrol.wait;\n"),
+                     count(copy, ".visible .entry "));
+    return copy;
 }
 
 // Assembled without spills; true also where there is no assembler.

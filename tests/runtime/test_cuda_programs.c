@@ -88,11 +88,11 @@ START_TEST(runs_a_map)
 }
 END_TEST
 
-static void expect_launch(struct rt_step step, const int32_t wanted[5])
+static void expect_launch(struct rt_step step, const int32_t wanted[6])
 {
     static const uint32_t operand = 0;
-    struct rt_argument out = {.bytes = 20, .donated = -1};
-    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 20};
+    struct rt_argument out = {.bytes = 24, .donated = -1};
+    struct rt_buffer buffer = {.place = RT_PLACE_OUTPUT, .bytes = 24};
     struct rt_program *p;
     step.kind = RT_STEP_KERNEL;
     step.name = TELL;
@@ -108,10 +108,10 @@ static void expect_launch(struct rt_step step, const int32_t wanted[5])
                            .steps = &step,
                            .text = text};
     OK(load(0, &plan, NULL, &p));
-    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){5});
+    jot_array *y = rt_array_create_on(jot_cuda(0), JOT_I32, 1, (int64_t[]){6});
     OK(run(p, NULL, y));
     const int32_t *told = jot_array_data(y);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         ck_assert_msg(told[i] == wanted[i], "%d: %d, not %d", i, told[i], wanted[i]);
     jot_array_release(y);
     rt_program_release(p);
@@ -122,23 +122,26 @@ START_TEST(fills_the_device)
 {
     use_fake(NULL, NULL);
     expect_launch((struct rt_step){.total = 1000, .grain = 256, .block = 256},
-                  (int32_t[]){4, 256, 0, 0, 0});
+                  (int32_t[6]){4, 256, 0, 0, 0});
     expect_launch((struct rt_step){.total = 100000, .grain = 256, .block = 256},
-                  (int32_t[]){32, 256, 0, 0, 0});
+                  (int32_t[6]){32, 256, 0, 0, 0});
     expect_launch((struct rt_step){.total = 100000,
                                    .grain = 256,
                                    .block = 256,
                                    .flags = RT_STEP_EXACT_GRID,
                                    .scratch_bytes = 100000},
-                  (int32_t[]){391, 256, 100000, 0, 0});
+                  (int32_t[6]){391, 256, 100000, 0, 0});
     expect_launch(
         (struct rt_step){
             .total = 1000, .grain = 1, .block = 1024, .flags = RT_STEP_COOPERATIVE},
-        (int32_t[]){8, 1024, 0, 1, 0});
+        (int32_t[6]){8, 1024, 0, 1, 0});
     expect_launch((struct rt_step){.total = 1000, .grain = 1, .block = 128, .cluster = 4},
-                  (int32_t[]){12, 128, 0, 0, 4});
+                  (int32_t[6]){12, 128, 0, 0, 4});
     expect_launch((struct rt_step){.total = 5, .grain = 1, .block = 128, .cluster = 4},
-                  (int32_t[]){8, 128, 0, 0, 4});
+                  (int32_t[6]){8, 128, 0, 0, 4});
+    expect_launch(
+        (struct rt_step){.total = 5, .grain = 1, .block = 128, .flags = RT_STEP_EARLY},
+        (int32_t[6]){5, 128, 0, 0, 0, 1});
 }
 END_TEST
 

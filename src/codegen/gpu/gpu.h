@@ -77,7 +77,6 @@ struct cg_gpu {
     bool is_same;              // inside of one that every thread of the group does all of
     bool is_before;            // before the loop, where all threads of all blocks do the same
     bool has_late_puts;        // of those some are left for when all blocks are done
-    bool hides_steps;          // of loops (cg_gpu_next)
     bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
     bool shares_locals;        // some local is of the group
     bool *is_repeated;         // by statement: in a loop over time, or in a branch
@@ -435,11 +434,6 @@ bool gpu_is_quotient_in_range(struct cg_lowering *l, const struct nest_statement
 // bounds.c: an operation of which more is known than of others; false: as they are.
 bool gpu_bounded(struct cg_lowering *l, const struct nest_statement *op);
 
-// device.c: what the next turn of a loop begins with.  The strength reduction of LLVM weighs all ways to step
-// the addresses of a body, which takes longer than all else where there are many.  Where steps are hidden
-// it finds none, and nothing is left of that for the assembler, which reduces strength itself.
-LLVMValueRef cg_gpu_next(struct cg_lowering *l, LLVMValueRef next);
-
 // statement.c: what is lowered otherwise than on the host; false: as there.
 bool cg_gpu_statement(struct cg_lowering *l, nest_id statement);
 // Bytes that an access is aligned to, 0: those of an element.
@@ -522,7 +516,8 @@ void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 struct cg_object;
 struct cg_target;
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out);
-void gpu_choose_negative_zeros_by_bits(char *ptx);
+// What LLVM wrote for the target, as it is assembled.
+char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
 
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,

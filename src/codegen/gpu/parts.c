@@ -137,7 +137,7 @@ static jot_status compile_parts(struct work *w, LLVMModuleRef module)
 
 // ptxas (13.0 for one) makes a comparison or an integer of a choice of floats between 1 or -1 and -0,
 // and 0 of the last.  It does not where the choice is one of bits.
-void gpu_choose_negative_zeros_by_bits(char *ptx)
+static void choose_negative_zeros_by_bits(char *ptx)
 {
     for (char *line = ptx, *end; (line = strstr(line, "selp.f32")); line = end) {
         end = line + strcspn(line, "\n");
@@ -148,6 +148,30 @@ void gpu_choose_negative_zeros_by_bits(char *ptx)
             memcpy(line, "selp.b32", 8);
         *end = last;
     }
+}
+
+// The first architecture whose kernels can begin before those in front of them are done.
+#define EARLY_ARCHITECTURE 90
+
+static const char wait_for_others[] = "\tgriddepcontrol.wait;\n";
+
+// Where the instructions of the next kernel begin; NULL when there is none.
+static const char *next_kernel(const char *ptx)
+{
+    const char *entry = strstr(ptx, ".visible .entry ");
+    const char *brace = entry ? strstr(entry, "\n{\n") : NULL;
+    return brace ? brace + 3 : NULL;
+}
+
+// Copies the text; every kernel first waits for those in front of it (RT_STEP_EARLY).  As text, since LLVM
+// may move reads of what no kernel writes in front of assembly.
+static void add_waits(const char *from, char *to)
+{
+    for (const char *at; (at = next_kernel(from)); from = at) {
+        to = mempcpy(to, from, (size_t)(at - from));
+        to = stpcpy(to, wait_for_others);
+    }
+    strcpy(to, from);
 }
 
 // LLVM numbers the calls of a process in comments: without them the same module is the same text, which
@@ -165,22 +189,37 @@ static void drop_call_numbers(char *ptx)
     }
 }
 
+char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx)
+{
+    unsigned architecture;
+    size_t room = strlen(ptx) + 1;
+    for (const char *at = ptx; (at = next_kernel(at));)
+        room += sizeof wait_for_others;
+    char *text = arena_allocate(arena, room);
+    if (sscanf(target, "cuda sm_%u", &architecture) == 1 && architecture >= EARLY_ARCHITECTURE)
+        add_waits(ptx, text);
+    else
+        strcpy(text, ptx);
+    choose_negative_zeros_by_bits(text);
+    drop_call_numbers(text);
+    return text;
+}
+
 static void take_texts(struct arena *arena, const struct work *w, struct cg_object *out)
 {
-    size_t most = 0;
-    for (uint32_t i = 0; i < w->n; i++)
-        most += LLVMGetBufferSize(w->parts[i].ptx) + 1;
-    char *at = arena_allocate(arena, most);
-    out->bytes = at;
+    char **texts = arena_array(arena, char *, w->n);
     for (uint32_t i = 0; i < w->n; i++) {
         size_t size = LLVMGetBufferSize(w->parts[i].ptx);
-        memcpy(at, LLVMGetBufferStart(w->parts[i].ptx), size);
-        at[size] = 0;
-        gpu_choose_negative_zeros_by_bits(at);
-        drop_call_numbers(at);
-        at += strlen(at) + 1;
+        char *ptx = arena_allocate(arena, size + 1);
+        memcpy(ptx, LLVMGetBufferStart(w->parts[i].ptx), size);
+        ptx[size] = 0;
+        texts[i] = gpu_finish_text(arena, w->target, ptx);
+        out->size += strlen(texts[i]) + 1;
     }
-    out->size = (size_t)(at - (char *)out->bytes);
+    char *at = arena_allocate(arena, out->size);
+    out->bytes = at;
+    for (uint32_t i = 0; i < w->n; i++)
+        at = stpcpy(at, texts[i]) + 1;
 }
 
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out)

@@ -171,7 +171,7 @@ struct cuda_kernel {
     struct cuda_kernel *next;
     CUfunction function;
     CUlaunchConfig config;
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
 };
 
 // Image `index` of the list, or NULL when the list is damaged.  Images are 8-byte aligned.
@@ -262,13 +262,18 @@ static jot_status find_function(struct cuda_device *d, const struct cuda_code *c
     return status_fail(JOT_ERR_IO, "%s: the program has no kernel %s", d->base.name, name);
 }
 
-static void add_attributes(struct cuda_kernel *k, const struct rt_step *from)
+static void add_attributes(const struct cuda_device *d, struct cuda_kernel *k,
+                           const struct rt_step *from)
 {
     CUlaunchConfig *c = &k->config;
     c->attrs = k->attributes;
     if (from->flags & RT_STEP_COOPERATIVE)
         k->attributes[c->numAttrs++] = (CUlaunchAttribute){
             .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
+    if (from->flags & RT_STEP_EARLY && d->major >= 9)
+        k->attributes[c->numAttrs++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value = {.programmaticStreamSerializationAllowed = 1}};
     if (from->cluster > 1)
         k->attributes[c->numAttrs++] =
             (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -343,7 +348,7 @@ static jot_status bind_kernel(struct cuda_device *d, struct cuda_kernel *k,
                                  .blockDimZ = 1,
                                  .sharedMemBytes = (unsigned)from->scratch_bytes,
                                  .hStream = d->stream};
-    add_attributes(k, from);
+    add_attributes(d, k, from);
     JOT_TRY(set_limits(d, k, from));
     return choose_grid(d, k, from, name, chunks);
 }
