@@ -93,9 +93,11 @@ static void make_term(struct cg_lowering *l, nest_id fold, LLVMValueRef at)
 
 static struct gpu_terms terms_of_grid(struct cg_lowering *l, nest_id fold)
 {
-    return (struct gpu_terms){.memory = gpu_extra_operand(l, 0),
+    const struct nest_statement *s = cg_statement(l, fold);
+    return (struct gpu_terms){.fold = s,
+                              .memory = gpu_extra_operand(l, 0),
                               .first = cg_int(l->module, 0),
-                              .count = cg_extent(l, cg_statement(l, fold))};
+                              .count = cg_extent(l, s)};
 }
 
 static void lower_terms(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
@@ -136,7 +138,7 @@ static void make_own_terms(struct cg_lowering *l, nest_id fold, LLVMValueRef fir
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
     int64_t length = cg_extent(l, cg_statement(l, fold)), size = fold_block(length);
-    struct gpu_terms terms = {.count = size};
+    struct gpu_terms terms = {.fold = cg_statement(l, fold), .count = size};
     terms.memory = gpu_shared(l, all_terms(cg_statement(l, fold), size));
     terms.first = LLVMBuildMul(b, first, cg_int(l->module, size), "");
     LLVMValueRef end = LLVMBuildAdd(b, terms.first, cg_int(l->module, size), "");
@@ -228,5 +230,5 @@ void gpu_blocks_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
         g->terms = terms_of_grid(l, fold);
     lower_blocks(l, at, terms, size, out, step);
     gpu_function_close(l, step);
-    g->terms.count = 0;
+    g->terms.fold = NULL;
 }

@@ -90,7 +90,7 @@ static void element(struct cg_lowering *l, const struct nest_statement *s,
                     LLVMValueRef in_block)
 {
     set_axes(l, s, at);
-    if (l->gpu->terms.count)
+    if (l->gpu->terms.fold == s)
         gpu_terms_load(l, s, at);
     else
         cg_lower_block(l, s->body);
@@ -98,7 +98,7 @@ static void element(struct cg_lowering *l, const struct nest_statement *s,
         const struct nest_combine *c = &s->combines[i];
         struct cg_value v[2] = {{0}};
         for (uint32_t k = 0; k < c->n; k++)
-            v[k] = l->gpu->terms.count
+            v[k] = l->gpu->terms.fold == s
                        ? l->values[c->value[k]]
                        : cg_convert(&l->m, l->values[c->value[k]],
                                     l->nest->values.at[c->value[k]].dtype, c->dtype);
@@ -366,7 +366,7 @@ static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
     int64_t at_once = 1, accumulators = (int64_t)s->n_combines * r->parts * r->lanes;
     int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
     while (2 * at_once <= n && at_once < most &&
-           (l->gpu->terms.count || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
+           (l->gpu->terms.fold == s || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
         at_once *= 2;
     return at_once;
 }

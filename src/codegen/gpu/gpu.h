@@ -44,8 +44,9 @@ struct gpu_replay;
 struct gpu_common;
 
 // What a fold of all blocks takes of its elements where that has been computed: the memory, the place
-// of the fold that comes first in it, and how many there are; 0: nothing.
+// of the fold that comes first in it, and how many there are.
 struct gpu_terms {
+    const struct nest_statement *fold; // NULL: no fold has such
     LLVMValueRef memory, first;
     int64_t count;
 };

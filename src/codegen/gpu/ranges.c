@@ -72,15 +72,29 @@ static void lower_product(struct cg_lowering *l, nest_id id)
     *g = was[1];
 }
 
-static void lower_all(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+static bool is_made_here(const struct cg_lowering *l, const nest_id *statements, uint32_t n,
+                         nest_id value)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!l->m.ranges->is_redo && is_of_both(l, cg_statement(l, statements[i])))
+        if (statements[i] == l->nest->values.at[value].statement)
+            return true;
+    return false;
+}
+
+// For a product of both the number has been looked at in this run.
+static void lower_all(struct cg_lowering *l, const nest_id *statements, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, statements[i]);
+        if (!l->m.ranges->is_redo && is_of_both(l, s) &&
+            is_made_here(l, statements, i, s->in[0]) &&
+            is_made_here(l, statements, i, s->in[1]))
             lower_product(l, statements[i]);
         else if (!l->m.ranges->is_redo && l->m.ranges->sizes)
             gpu_lower_sized(l, statements[i]);
         else
             cg_lower_statement(l, statements[i]);
+    }
 }
 
 void gpu_outside(struct machine *m, LLVMValueRef mask)
