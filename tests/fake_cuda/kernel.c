@@ -231,7 +231,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
 struct launch {
     struct CUfunc_st function;
     CUlaunchConfig config;
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
     void *operands[OPERANDS_MOST];
 };
 
