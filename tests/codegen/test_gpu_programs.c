@@ -3,6 +3,8 @@
 // promises.
 #include "ptx_support.h"
 
+#include "base/launch.h"
+
 static const char *network(int points)
 {
     struct strbuf s = strbuf_make(arena);
@@ -570,6 +572,47 @@ START_TEST(tests_follow_steps)
 }
 END_TEST
 
+#define RELU(steps)                                                                            \
+    "jot nest 1\nprogram \"relu\" {\n  inputs 2\n  outputs 1 donated -1\n"                     \
+    "  arena 64\n  constants 0\n"                                                              \
+    "  memory input 0 : f32[6]\n  memory input 1 : f32[12]\n"                                  \
+    "  memory temporary at 0 : f32[8]\n  memory output 0 : f32[8] \"y\"\n" steps               \
+    "  step kernel 0 (2, 3)\n}\n"                                                              \
+    "kernel relu(x: f32[8], y: out f32[8]) {\n  %0 = const 0x00000000 : f32\n"                 \
+    "  par i < 8 {\n    %1 = load x[i] : f32\n    %2 = max %1, %0 : f32\n"                     \
+    "    put y[i] = %2\n  }\n}\n"
+
+// Whether the last step is a kernel that is launched early.
+static bool is_early(const char *text)
+{
+    struct cg_request request = {
+        .abi_version = CG_ABI_VERSION, .program = text, .target = "cuda sm_90"};
+    struct cg_response r;
+    struct rt_plan plan;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    ck_assert_int_eq(rt_plan_read(r.plan, r.plan_size, &plan), JOT_OK);
+    const struct rt_step *last = &plan.steps[plan.step_count - 1];
+    ck_assert_uint_eq(last->kind, RT_STEP_KERNEL);
+    bool is = last->flags & RT_STEP_EARLY;
+    r.release(&r);
+    return is;
+}
+
+START_TEST(kernels_alone_are_launched_early)
+{
+    ck_assert(is_early(RELU("")));
+    ck_assert(!is_early(RELU("  step gemm f32 transpose_b m 2 n 4 k 3 lda 3 ldb 3 ldc 4 "
+                             "batch 1 1 1 1 stride_a 0 0 0 0 stride_b 0 0 0 0 "
+                             "stride_c 0 0 0 0 (0, 1, 2) \"large\"\n")));
+    // What cannot wait does not.
+    struct cg_response r = compiled(AXPY("64"), "cuda sm_80");
+    ck_assert_int_eq(r.status, JOT_OK);
+    ck_assert_ptr_null(strstr(r.object, "griddepcontrol"));
+    r.release(&r);
+}
+END_TEST
+
 static void add_tests(TCase *c)
 {
     tcase_add_test(c, points_of_networks_are_threads);
@@ -577,6 +620,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, rows_of_points_are_moved_by_warps);
     tcase_add_test(c, functions_are_in_the_module);
     tcase_add_test(c, loops_of_steps_are_kernels);
+    tcase_add_test(c, kernels_alone_are_launched_early);
     tcase_add_test(c, architectures_that_nobody_knows);
     tcase_add_test(c, tanh_has_no_branch);
     tcase_add_test(c, threads_have_little_memory);
