@@ -5,7 +5,6 @@
 #include "codegen/gpu/gpu.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LEAST 0x1p-60 // of what a quotient or a root is made of without a look
@@ -13,7 +12,7 @@
 
 struct gpu_size {
     double least, most; // of |x|, which is a number; most 0: not known
-    bool is_positive;
+    bool is_positive;   // known to be
 };
 
 static bool is_within(struct gpu_size x)
@@ -26,7 +25,7 @@ static struct gpu_size times(struct gpu_size x, struct gpu_size y)
     if (!x.most || !y.most)
         return (struct gpu_size){0};
     return (struct gpu_size){x.least * y.least, x.most * y.most,
-                             x.is_positive == y.is_positive};
+                             x.is_positive && y.is_positive};
 }
 
 static struct gpu_size inverse(struct gpu_size x)
@@ -36,9 +35,10 @@ static struct gpu_size inverse(struct gpu_size x)
 
 static struct gpu_size power(struct gpu_size x, int64_t n)
 {
-    struct gpu_size y = {1, 1, true};
-    for (int64_t i = 0; i < llabs(n); i++)
-        y = times(y, x);
+    if (!x.most)
+        return x;
+    struct gpu_size y = {pow(x.least, fabs((double)n)), pow(x.most, fabs((double)n)),
+                         x.is_positive || n % 2 == 0};
     return n < 0 ? inverse(y) : y;
 }
 
@@ -56,7 +56,7 @@ static void look_at(struct cg_lowering *l, nest_id value, bool is_positive)
     LLVMValueRef above = LLVMBuildFCmp(l->m.b, LLVMRealUGT, v, LLVMConstReal(type, MOST), "");
     gpu_outside(&l->m, below);
     gpu_outside(&l->m, above);
-    *x = (struct gpu_size){LEAST, MOST, is_positive};
+    *x = (struct gpu_size){LEAST, MOST, is_positive || x->is_positive};
 }
 
 static struct gpu_size size_of_number(const struct nest_statement *s)
@@ -74,14 +74,16 @@ static struct gpu_size size_of(const struct cg_lowering *l, const struct nest_st
     struct gpu_size x = s->n_in ? sizes[s->in[0]] : (struct gpu_size){0};
     switch (s->op) {
     case IR_neg:
-        x.is_positive = !x.is_positive;
+        x.is_positive = false;
         return x;
     case IR_abs:
         x.is_positive = true;
         return x;
     case IR_mul:
     case IR_mul_z:
-        return times(x, sizes[s->in[1]]);
+        x = times(x, sizes[s->in[1]]);
+        x.is_positive |= s->in[0] == s->in[1];
+        return x;
     case IR_div:
         return times(x, inverse(sizes[s->in[1]]));
     case IR_sqrt:
