@@ -276,7 +276,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a,
                             cublasGemmAlgo_t algorithm)
 {
     bool is_a = op_a == CUBLAS_OP_N, is_b = op_b == CUBLAS_OP_N;
-    (void)compute;
+    compute_type = (int)compute;
     if (type != type_b || type != type_c || algorithm != CUBLAS_GEMM_DEFAULT)
         return 7;
     struct cublasLtMatrixLayout of_c = {type, m, n, ldc, 0, 1};

@@ -3,7 +3,9 @@
 #include "fake_cuda/own_kernels.h"
 
 #include "fake_cuda/device.h"
+#include "fake_cuda/emulate.h"
 #include "fake_cuda/fake.h"
+#include "runtime/cuda/lu_kernels.h"
 #include "runtime/cuda/sort_kernels.h"
 
 #include <math.h>
@@ -30,6 +32,22 @@ static double from_bits(long long bits)
     return x;
 }
 
+static unsigned reduce_max(unsigned x)
+{
+    const struct emulated_lane *all = emulated_meet("reduce", ~0u, &x, sizeof x);
+    for (int i = 0; i < 32; i++)
+        x = all[i].words[0] > x ? all[i].words[0] : x;
+    return x;
+}
+static int first_lane(int is)
+{
+    const struct emulated_lane *all = emulated_meet("ballot", ~0u, &is, sizeof is);
+    for (int i = 0; i < 32; i++)
+        if (all[i].words[0])
+            return i;
+    return -1;
+}
+
 #define KERNELS(...) __VA_ARGS__
 #define DEVICE static
 #define KERNEL(threads) static void
@@ -38,6 +56,15 @@ static double from_bits(long long bits)
 #define UNROLL
 #define ROLLED
 #define MATCH(x) gpu_llvm_nvvm_match_any_sync_i32(~0u, x)
+#define REDUCE_MAX reduce_max
+#define REDUCE_MIN(x) (~reduce_max(~(x)))
+#define FIRST_LANE first_lane
+#define ALIGNED _Alignas(16)
+#define CLUSTER_SYNC __syncthreads
+#define MESSAGE_OPEN(bar) (void)(bar)
+#define MESSAGE_EXPECT(bar, bytes) (void)(bytes)
+#define MESSAGE_SEND(to, from, block, bar) ((void)(bar), memcpy(to, from, 16))
+#define MESSAGE_WAIT(bar, phase) ((void)(bar), (void)(phase), __syncthreads())
 #define FROM_BITS from_bits
 #define threadIdx thread_index()
 #define blockIdx block_index()
@@ -53,6 +80,7 @@ static double from_bits(long long bits)
 
 #define NUMBER(word, value) enum { word = (int)(value) };
 SORT_WORDS(NUMBER)
+LU_NUMBERS(NUMBER)
 #undef NUMBER
 
 // Parameter i of a launch: an address, which may be NULL, or a number.
@@ -86,6 +114,7 @@ SORT_WORDS(NUMBER)
 #define REAL float
 #define PARTS 1
 #define NAMED(name) name##_f32
+#include "fake_cuda/own_lu.inc"
 #include "fake_cuda/own_matrix.inc"
 #undef PARTS
 #undef NAMED
@@ -98,6 +127,7 @@ SORT_WORDS(NUMBER)
 #define REAL double
 #define PARTS 1
 #define NAMED(name) name##_f64
+#include "fake_cuda/own_lu.inc"
 #include "fake_cuda/own_matrix.inc"
 #include "fake_cuda/own_wide.inc"
 #undef PARTS
@@ -152,9 +182,12 @@ SORT_WORDS(NUMBER)
         {"multiply" #suffix, 4, run_multiply##suffix},                                         \
         {"lower" #suffix, 2, run_lower##suffix}, {"unravel" #suffix, 3, run_unravel##suffix},  \
         {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},
+#define LU(suffix)                                                                             \
+    {"lu_panel" #suffix, 10, run_lu_panel##suffix},                                            \
+        {"lu_apply" #suffix, 8, run_lu_apply##suffix},
 #define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
         MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128) SMALL(_f32_16) SMALL(_f32_32)
-            SMALL(_f64_16) SMALL(_c64_16){NULL, 0, NULL}};
+            SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64){NULL, 0, NULL}};

@@ -91,6 +91,19 @@ START_TEST(cholesky_multiplies_back)
 }
 END_TEST
 
+// Rows of a are l u; the factors are those of partial pivoting: elements of l are at most `most`.
+static void check_factors(jot_value a, int64_t m, int64_t n, jot_dtype d, double most)
+{
+    int64_t steps = m < n ? m : n;
+    jot_lu_factors f = jot_lu_factor(a);
+    jot_value l = jot_tril(jot_slice(f.lu, -1, 0, steps), -1);
+    l = jot_add(l, jot_eye(d, m, steps));
+    jot_value u = jot_triu(jot_slice(f.lu, -2, 0, steps), 0);
+    jot_value rows = jot_take_along_axis(a, jot_expand_dims(f.permutation, -1), -2);
+    check_close("l u", jot_matmul(l, u), rows, 20 * (double)n * roundoff(d));
+    check_close("l", jot_maximum(jot_sub(jot_abs(l), most), 0.0), jot_from(0.0), 0);
+}
+
 START_TEST(lu_multiplies_back)
 {
     uint64_t state = 2;
@@ -101,19 +114,33 @@ START_TEST(lu_multiplies_back)
                     continue;
                 int64_t m = sizes[k].n + (wide < 0 ? 2 : 0),
                         n = sizes[k].n + (wide > 0 ? 3 : 0);
-                int64_t steps = m < n ? m : n;
-                jot_value a = draw(dtypes[i], DIMS(sizes[k].batch, m, n), &state);
-                jot_lu_factors f = jot_lu_factor(a);
-                jot_value l = jot_tril(jot_slice(f.lu, -1, 0, steps), -1);
-                l = jot_add(l, jot_eye(dtypes[i], m, steps));
-                jot_value u = jot_triu(jot_slice(f.lu, -2, 0, steps), 0);
-                jot_value rows = jot_take_along_axis(a, jot_expand_dims(f.permutation, -1), -2);
-                check_close("l u", jot_matmul(l, u), rows,
-                            20 * (double)n * roundoff(dtypes[i]));
-                // The factors are those of partial pivoting: |l| <= 1, by |re| + |im|.
-                jot_value above = jot_sub(jot_abs(l), i < 2 ? 1.0001 : 1.4143);
-                check_close("l", jot_maximum(above, 0.0), jot_from(0.0), 0);
+                // That of complex numbers goes by |re| + |im|.
+                check_factors(draw(dtypes[i], DIMS(sizes[k].batch, m, n), &state), m, n,
+                              dtypes[i], i < 2 ? 1.0001 : 1.4143);
             }
+}
+END_TEST
+
+// Panels and groups of them, the last ones narrower; equal pivots, and columns without any.
+START_TEST(lu_by_panels)
+{
+    static const struct {
+        int64_t m, n;
+    } of[] = {{33, 33}, {250, 250}, {200, 140}, {140, 200}, {256, 47}};
+    uint64_t state = 12;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 5; k++) {
+            jot_value a = draw(dtypes[i], DIMS(of[k].m, of[k].n), &state);
+            check_factors(a, of[k].m, of[k].n, dtypes[i], 1.0001);
+            jot_value whole = jot_round(jot_mul(2.4, a));
+            whole = jot_mul(whole, jot_not_equal(jot_arange(dtypes[i], of[k].n), 20.0));
+            check_factors(whole, of[k].m, of[k].n, dtypes[i], 1.0001);
+        }
+    // More than a block of threads, and more than a portable cluster, hold.
+    jot_value tall = draw(JOT_F32, DIMS(2500, 70), &state);
+    check_factors(tall, 2500, 70, JOT_F32, 1.0001);
+    jot_value large = draw(JOT_F64, DIMS(700, 700), &state);
+    check_factors(large, 700, 700, JOT_F64, 1.0001);
 }
 END_TEST
 
@@ -452,6 +479,7 @@ static void add(TCase *t)
     tcase_add_checked_fixture(t, open_scope, close_scope);
     tcase_add_test(t, cholesky_multiplies_back);
     tcase_add_test(t, lu_multiplies_back);
+    tcase_add_test(t, lu_by_panels);
     tcase_add_test(t, systems_are_solved);
     tcase_add_test(t, triangles_are_solved);
     tcase_add_test(t, tridiagonal_systems_are_solved);

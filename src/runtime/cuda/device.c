@@ -124,6 +124,7 @@ static jot_status read_facts(struct cuda_device *d)
         {&d->major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
         {&d->minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&d->shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+        {&d->has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH},
         {&has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)

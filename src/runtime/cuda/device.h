@@ -42,7 +42,7 @@ struct cuda_device {
     CUcontext context;
     CUstream stream;
     CUmemoryPool pool;
-    int sm_count, major, minor, shared_bytes;
+    int sm_count, major, minor, shared_bytes, has_clusters;
     char product[96];
     size_t memory_bytes;
     struct cuda_ring up, down;

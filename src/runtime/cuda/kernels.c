@@ -10,14 +10,47 @@
 #include <string.h>
 
 // What the sources of all files are written in.
-static const char language[] = "#define DEVICE static __device__ __forceinline__\n"
-                               "#define KERNEL(threads) extern \"C\" __global__ void "
-                               "__launch_bounds__(threads)\n"
-                               "#define SHARED __shared__\n"
-                               "#define VOLATILE volatile\n"
-                               "#define UNROLL _Pragma(\"unroll\")\n"
-                               "#define ROLLED _Pragma(\"unroll 1\")\n"
-                               "#define MATCH(x) __match_any_sync(~0u, x)\n";
+static const char language[] =
+    "#define DEVICE static __device__ __forceinline__\n"
+    "#define KERNEL(threads) extern \"C\" __global__ void "
+    "__launch_bounds__(threads)\n"
+    "#define SHARED __shared__\n"
+    "#define VOLATILE volatile\n"
+    "#define UNROLL _Pragma(\"unroll\")\n"
+    "#define ROLLED _Pragma(\"unroll 1\")\n"
+    "#define MATCH(x) __match_any_sync(~0u, x)\n"
+    "#define REDUCE_MAX(x) __reduce_max_sync(~0u, x)\n"
+    "#define REDUCE_MIN(x) __reduce_min_sync(~0u, x)\n"
+    "#define FIRST_LANE(x) (__ffs(__ballot_sync(~0u, x)) - 1)\n"
+    "#define ALIGNED __align__(16)\n"
+    // Of all blocks of the only cluster.
+    "#define CLUSTER_SYNC() asm volatile("
+    "\"barrier.cluster.arrive.release.aligned;"
+    "barrier.cluster.wait.acquire.aligned;\" ::: \"memory\")\n"
+    // Words from other blocks of it come with a barrier, which opens
+    // when those that are expected are there.
+    "DEVICE unsigned shared_place(const void *at)\n"
+    "{ return (unsigned)__cvta_generic_to_shared(at); }\n"
+    "DEVICE void MESSAGE_OPEN(const void *bar)\n"
+    "{ asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: "
+    "\"r\"(shared_place(bar)) : \"memory\"); }\n"
+    "DEVICE void MESSAGE_EXPECT(const void *bar, unsigned bytes)\n"
+    "{ asm volatile(\"mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\" :: "
+    "\"r\"(shared_place(bar)), \"r\"(bytes) : \"memory\"); }\n"
+    "DEVICE void MESSAGE_SEND(const void *to, const unsigned *from, "
+    "unsigned block, const void *bar)\n"
+    "{ uint4 x = *(const uint4 *)from; asm volatile("
+    "\"{.reg .u32 to, bar; mapa.shared::cluster.u32 to, %0, %2; "
+    "mapa.shared::cluster.u32 bar, %1, %2; "
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+    "[to], {%3, %4, %5, %6}, [bar];}\" :: \"r\"(shared_place(to)), "
+    "\"r\"(shared_place(bar)), \"r\"(block), \"r\"(x.x), \"r\"(x.y), "
+    "\"r\"(x.z), \"r\"(x.w) : \"memory\"); }\n"
+    "DEVICE void MESSAGE_WAIT(const void *bar, unsigned phase)\n"
+    "{ asm volatile(\"{.reg .pred is; again: "
+    "mbarrier.try_wait.parity.shared.b64 is, [%0], %1; "
+    "@!is bra again;}\" :: \"r\"(shared_place(bar)), \"r\"(phase) : "
+    "\"memory\"); }\n";
 
 struct cuda_module {
     struct cuda_module *next; // of the device
@@ -123,7 +156,8 @@ jot_status cuda_kernels_get(struct cuda_device *d, const char *words, const char
     return status;
 }
 
-jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
+static jot_status start_blocks(struct cuda_device *d, const struct cuda_start *start,
+                               bool is_cluster)
 {
     CUlaunchConfig config = {.gridDimX = (unsigned)start->blocks,
                              .gridDimY = 1,
@@ -132,6 +166,12 @@ jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
                              .blockDimY = 1,
                              .blockDimZ = 1,
                              .hStream = cuda_stream(d)};
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value = {.clusterDim = {(unsigned)start->blocks, 1, 1}}};
+    if (is_cluster) {
+        config.attrs = &cluster;
+        config.numAttrs = 1;
+    }
     void *parameters[16];
     if (!start->blocks)
         return JOT_OK;
@@ -140,6 +180,16 @@ jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
     return cuda_status(d,
                        cuda.driver.cuLaunchKernelEx(&config, start->kernel, parameters, NULL),
                        "starting a kernel");
+}
+
+jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start)
+{
+    return start_blocks(d, start, false);
+}
+
+jot_status cuda_start_cluster(struct cuda_device *d, const struct cuda_start *start)
+{
+    return start_blocks(d, start, true);
 }
 
 uint64_t cuda_blocks(const struct cuda_device *d, int64_t n)

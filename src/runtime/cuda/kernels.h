@@ -28,6 +28,8 @@ struct cuda_start {
     uint64_t parameters[16];
 };
 jot_status cuda_start(struct cuda_device *d, const struct cuda_start *start);
+// All of its blocks are one cluster.
+jot_status cuda_start_cluster(struct cuda_device *d, const struct cuda_start *start);
 
 // Blocks of 256 threads for n elements, where the kernel goes on by the size of the grid.
 uint64_t cuda_blocks(const struct cuda_device *d, int64_t n);

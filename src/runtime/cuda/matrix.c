@@ -2,6 +2,7 @@
 #include "runtime/cuda/matrix.h"
 
 #include "base/dtype.h"
+#include "runtime/cuda/lu_kernels.h"
 
 #include <stdio.h>
 
@@ -15,18 +16,22 @@ static const char *const wide[] = {
 static const char *const small[] = {
 #include "runtime/cuda/small_kernels.inc"
     NULL};
+static const char *const lu[] = {
+#include "runtime/cuda/lu_kernels.inc"
+    NULL};
+static const char numbers_of_lu[] = LU_NUMBERS(KERNELS_WORD);
 
 jot_status cuda_matrix_kernels(struct cuda_device *d, enum cuda_matrix_file file,
                                jot_dtype dtype, const char *names, CUfunction *out)
 {
-    static const char *const *const files[] = {matrices, wide, small, small};
+    static const char *const *const files[] = {matrices, wide, small, small, lu};
     int side = file == CUDA_OF_SMALL_16 ? 16 : file == CUDA_OF_SMALL_32 ? 32 : 0;
-    char words[256], suffix[16];
+    char words[512], suffix[16];
     snprintf(suffix, sizeof suffix, side ? "_%s_%d" : "_%s", dtype_get(dtype)->name, side);
     snprintf(words, sizeof words,
              "#define REAL %s\n#define PARTS %d\n#define NAMED(name) name##%s\n"
-             "#define FROM_BITS __longlong_as_double\n#define SIDE %d\n",
+             "#define FROM_BITS __longlong_as_double\n#define SIDE %d\n%s",
              dtype_real(dtype) == JOT_F32 ? "float" : "double", 1 + dtype_is_complex(dtype),
-             suffix, side);
+             suffix, side, file == CUDA_OF_LU ? numbers_of_lu : "");
     return cuda_kernels_get(d, words, files[file], names, suffix, out);
 }
