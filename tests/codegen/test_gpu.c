@@ -290,6 +290,25 @@ START_TEST(dear_terms_are_computed_first)
 }
 END_TEST
 
+// A fold whose elements are folds that are loops is one, too.
+START_TEST(loops_are_not_written_out)
+{
+    const char *ptx = ptx_of("kernel k(x: f32[1280], y: out f32[1]) {\n"
+                             "  fold j < 10 {\n"
+                             "    fold i < 128 {\n"
+                             "      %0 = load x[j + 10*i] : f32\n"
+                             "      yield reduce_sum %0\n"
+                             "    } -> %1 : f32\n"
+                             "    %2 = mul %1, %1 : f32\n"
+                             "    yield reduce_sum %2\n"
+                             "  } -> %3 : f32\n"
+                             "  put y[0] = %3\n"
+                             "}\n");
+    ck_assert_int_le(count(ptx, "ld.global"), 2);
+    check_assembles(ptx);
+}
+END_TEST
+
 // Few columns: blocks have parts of the rows, and a second function brings them together.
 START_TEST(long_columns_go_by_parts)
 {
@@ -543,6 +562,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, dear_terms_are_computed_first);
+    tcase_add_test(c, loops_are_not_written_out);
     tcase_add_test(c, long_columns_go_by_parts);
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);

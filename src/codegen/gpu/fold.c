@@ -275,6 +275,17 @@ bool gpu_accumulates(const struct cg_lowering *l, nest_id fold)
     return false;
 }
 
+// Whether a fold inside is a loop, which would be as many loops.
+static bool has_loop(const struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind == NEST_FOLD &&
+            !gpu_fold_is_written_out(l, b->statements.at[i]))
+            return true;
+    return false;
+}
+
 bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
 {
     const struct nest_statement *s = fold_of(l, id);
@@ -282,7 +293,8 @@ bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
     bool is_short =
         length <= WRITTEN_OUT ||
         (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
-    return is_short && !cg_has_time(l, s->body) && !gpu_accumulates(l, id);
+    return is_short && !cg_has_time(l, s->body) && !gpu_accumulates(l, id) &&
+           !has_loop(l, s->body);
 }
 
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
