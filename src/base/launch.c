@@ -178,7 +178,7 @@ static jot_status check_gemm(uint32_t i, const struct rt_gemm *g)
     if (g->transpose_a > RT_TRANSPOSE_CONJUGATE || g->transpose_b > RT_TRANSPOSE_CONJUGATE)
         return bad("gemm", i, "an unknown transposition");
     if (g->precision >= RT_PRECISION_COUNT || g->activation >= RT_ACTIVATION_COUNT ||
-        g->flags & ~(uint32_t)(RT_GEMM_BIAS | RT_GEMM_ADDEND))
+        g->flags & ~(uint32_t)(RT_GEMM_BIAS | RT_GEMM_ADDEND | RT_GEMM_SYMMETRIC))
         return bad("gemm", i, "what the library cannot do");
     bool is_negative = g->m < 0 || g->n < 0 || g->k < 0;
     for (int axis = 0; axis < RT_GEMM_BATCH_RANK; axis++)

@@ -182,6 +182,7 @@ enum rt_transpose {
 enum rt_gemm_flag {
     RT_GEMM_BIAS = 1u << 0,
     RT_GEMM_ADDEND = 1u << 1,
+    RT_GEMM_SYMMETRIC = 1u << 2,
 };
 enum rt_activation { RT_LINEAR, RT_RELU, RT_GELU, RT_ACTIVATION_COUNT };
 enum rt_precision {
@@ -199,7 +200,8 @@ enum rt_precision {
 //
 // On a GPU there may be more: an addend, which lies as c does, is beta's in the place of c (and may be
 // c); then a bias of n numbers is added to each row; then the activation, for gelu by tanh.  Factors
-// of f32 may be rounded as far as the precision says.
+// of f32 may be rounded as far as the precision says.  A product that is symmetric but for rounding may
+// be computed on one side of its diagonal alone.
 struct rt_gemm {
     uint32_t dtype; // jot_dtype: f32, f64, c64, c128; on a GPU f16 and bf16, which sum in f32
     uint32_t transpose_a, transpose_b;

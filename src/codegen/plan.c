@@ -179,7 +179,8 @@ static void add_product(struct draft *d, const struct nest_step *from)
                            .transpose_b = g->transpose_b,
                            .precision = (uint32_t)g->precision,
                            .flags = (g->has_bias ? RT_GEMM_BIAS : 0u) |
-                                    (g->has_addend ? RT_GEMM_ADDEND : 0u),
+                                    (g->has_addend ? RT_GEMM_ADDEND : 0u) |
+                                    (g->is_symmetric ? RT_GEMM_SYMMETRIC : 0u),
                            .activation = g->activation == NEST_RELU   ? RT_RELU
                                          : g->activation == NEST_GELU ? RT_GELU
                                                                       : RT_LINEAR,

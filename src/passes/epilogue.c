@@ -292,6 +292,7 @@ static bool join(struct nest_program *p, uint32_t i)
     // What is put over an operand of the product would be read after it is written.
     if (shows(p, memories[2], memories[0]) || shows(p, memories[2], memories[1]))
         return false;
+    e.gemm.is_symmetric = false;
     *kernel = (struct nest_step){.kind = NEST_STEP_GEMM,
                                  .gemm = e.gemm,
                                  .n_memories = n,

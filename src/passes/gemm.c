@@ -144,6 +144,48 @@ static bool place_batch(const struct strided x[2], const struct dot_shape *d,
     return true;
 }
 
+// What v is times numbers that are the same along an axis of it, and which axis that is there.
+static ir_id without_factors(const struct schedule *s, ir_id v, int64_t *axis)
+{
+    for (;;) {
+        const struct ir_node *n = ir_node_of(s->g, v);
+        bool is_product = n->op == IR_mul || n->op == IR_mul_z;
+        int count, through = -1;
+        if (ir_dims_of(s->g, v)[*axis] == 1)
+            return v;
+        if (n->op == IR_transpose) {
+            *axis = ir_attr_ints(n->attrs, IR_KEY_axes, &count)[*axis];
+            through = 0;
+        } else if (n->op == IR_neg) {
+            through = 0;
+        } else if (is_product || n->op == IR_div) {
+            for (uint32_t i = is_product ? 0 : 1; i < 2; i++) {
+                ir_id factor = ir_operand(s->g, n, i);
+                if (ir_rank_of(s->g, factor) == 0 || ir_dims_of(s->g, factor)[*axis] == 1)
+                    through = 1 - (int)i;
+            }
+        }
+        if (through < 0)
+            return v;
+        v = ir_operand(s->g, n, (uint32_t)through);
+    }
+}
+
+// x^T d x for a diagonal d, on whichever side of the product it stands.
+static bool is_symmetric(const struct schedule *s, const struct ir_node *n,
+                         const struct dot_shape *d)
+{
+    ir_id base[2];
+    int64_t axis[2];
+    if (d->n_batch || d->n_contract != 1 || d->n_free[0] != 1 || d->n_free[1] != 1)
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        axis[i] = d->free[i][0];
+        base[i] = without_factors(s, ir_operand(s->g, n, i), &axis[i]);
+    }
+    return base[0] == base[1] && axis[0] == axis[1];
+}
+
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2])
 {
@@ -174,6 +216,7 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
     for (int i = 0; i < 4; i++)
         if (g.batch[i] == 0)
             return false;
+    g.is_symmetric = s->options->rich_gemm && is_symmetric(s, n, &d);
     *out = g;
     return true;
 }

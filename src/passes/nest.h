@@ -334,6 +334,7 @@ enum nest_activation { NEST_LINEAR, NEST_RELU, NEST_GELU };
 struct nest_gemm {
     jot_dtype dtype;
     bool transpose_a, transpose_b, has_bias, has_addend;
+    bool is_symmetric; // c is, but for rounding
     enum nest_activation activation;
     int precision; // what dot_general allows
     double alpha;

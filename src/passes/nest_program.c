@@ -165,6 +165,8 @@ static void print_gemm(struct strbuf *s, struct nest_gemm g)
 {
     strbuf_printf(s, " %s%s%s", dtype_get(g.dtype)->name, g.transpose_a ? " transpose_a" : "",
                   g.transpose_b ? " transpose_b" : "");
+    if (g.is_symmetric)
+        strbuf_add(s, " symmetric");
     if (g.precision)
         strbuf_printf(s, " precision %d", g.precision);
     if (g.alpha != 1) {
@@ -325,6 +327,7 @@ static bool parse_gemm(struct lexer *l, struct nest_gemm *g)
         return false;
     g->transpose_a = lex_keyword(l, "transpose_a");
     g->transpose_b = lex_keyword(l, "transpose_b");
+    g->is_symmetric = lex_keyword(l, "symmetric");
     g->alpha = 1;
     uint32_t precision = 0;
     const void *alpha;

@@ -150,6 +150,9 @@ static void check_gemm(struct checker *c, uint32_t i)
         fault(c, "step %u: the gemm has %u memories, not %u", i, n, t->n_memories);
         return;
     }
+    if (g->is_symmetric && g->m != g->n)
+        fault(c, "step %u: a symmetric gemm of %lld by %lld", i, (long long)g->m,
+              (long long)g->n);
     const int64_t *strides[] = {g->stride_a, g->stride_b, g->stride_c};
     const int64_t rows[] = {g->transpose_a ? g->k : g->m, g->transpose_b ? g->n : g->k, g->m};
     const int64_t columns[] = {g->transpose_a ? g->m : g->k, g->transpose_b ? g->k : g->n,

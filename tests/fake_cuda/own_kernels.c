@@ -114,6 +114,7 @@ LU_NUMBERS(NUMBER)
 #define REAL float
 #define PARTS 1
 #define NAMED(name) name##_f32
+#include "fake_cuda/own_gram.inc"
 #include "fake_cuda/own_lu.inc"
 #include "fake_cuda/own_matrix.inc"
 #undef PARTS
@@ -185,9 +186,11 @@ LU_NUMBERS(NUMBER)
 #define LU(suffix)                                                                             \
     {"lu_panel" #suffix, 10, run_lu_panel##suffix},                                            \
         {"lu_apply" #suffix, 8, run_lu_apply##suffix},
+#define GRAM(suffix)                                                                           \
+    {"gram" #suffix, 9, run_gram##suffix}, {"gram_sum" #suffix, 6, run_gram_sum##suffix},
 #define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
         MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128) SMALL(_f32_16) SMALL(_f32_32)
-            SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64){NULL, 0, NULL}};
+            SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64) GRAM(_f32){NULL, 0, NULL}};

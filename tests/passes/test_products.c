@@ -183,6 +183,62 @@ START_TEST(masks_look_at_what_is_stored)
 }
 END_TEST
 
+// x^T d x in several forms; what only looks like it.
+static bool is_symmetric(int form)
+{
+    struct ir_builder b = begin("symmetric");
+    ir_id x = ir_param(&b, F32(70, 40)), column = ir_param(&b, F32(70, 1)),
+          row = ir_param(&b, F32(1, 40)), square = ir_param(&b, F32(40, 40));
+    ir_id turned = ir_transpose(&b, x, (int64_t[]){1, 0}), z;
+    switch (form) {
+    case 0:
+        z = dot(&b, x, x, 0, 0);
+        break;
+    case 1:
+        z = dot(&b, x, ir_mul(&b, ir_neg(&b, x), column), 0, 0);
+        break;
+    case 2: {
+        ir_id across = ir_reshape(&b, column, 2, (int64_t[]){1, 70});
+        z = dot(&b, ir_mul(&b, across, turned), ir_div(&b, x, column), 1, 0);
+        break;
+    }
+    case 3:
+        z = dot(&b, x, ir_mul_z(&b, ir_mul(&b, ir_scalar_like(&b, x, 3), x), column), 0, 0);
+        break;
+    case 4:
+        z = dot(&b, x, ir_mul(&b, x, row), 0, 0);
+        break;
+    case 5:
+        z = dot(&b, x, ir_div(&b, column, x), 0, 0);
+        break;
+    case 6:
+        z = dot(&b, x, ir_add(&b, x, column), 0, 0);
+        break;
+    case 7: // of another axis
+        z = dot(&b, square, ir_transpose(&b, square, (int64_t[]){1, 0}), 0, 0);
+        break;
+    default:
+        z = ir_add(&b, dot(&b, x, x, 0, 0), square);
+        break;
+    }
+    ir_output(&b, z);
+    uint32_t f = finish(&b);
+    struct nest_program *p = schedule_with(f, &rich);
+    check_program(f, p);
+    check_run(f, p, draw_inputs(f, seed));
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        if (p->steps.at[i].kind == NEST_STEP_GEMM)
+            return p->steps.at[i].gemm.is_symmetric;
+    ck_abort_msg("no product");
+}
+
+START_TEST(symmetric_products_are_known)
+{
+    for (int form = 0; form < 9; form++)
+        ck_assert_msg(is_symmetric(form) == (form < 4), "form %d", form);
+}
+END_TEST
+
 static uint32_t product_of(int precision, int64_t m, int64_t n, int64_t k)
 {
     struct ir_builder b = begin("product");
@@ -243,6 +299,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, programs_run_as_before);
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, half_types_are_for_rich_libraries);
+    tcase_add_test(t, symmetric_products_are_known);
     tcase_add_test(t, masks_look_at_what_is_stored);
     tcase_add_test(t, three_products_are_nearly_exact);
 }

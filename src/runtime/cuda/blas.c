@@ -4,6 +4,7 @@
 // The library's heuristic chooses the routine when a program is loaded, by shapes, types and
 // alignments alone, so that the same product has the same bits in every run.
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/gram.h"
 
 #include "base/dtype.h"
 #include "base/memory.h"
@@ -29,7 +30,8 @@ struct cuda_product {
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algorithm;
     size_t workspace;
-    int axis; // of the batch, the one that a call of the library runs over
+    struct cuda_gram gram; // if it has tiles, what is used in place of the library
+    int axis;              // of the batch, the one that a call of the library runs over
 };
 
 static jot_status blas_status(struct cuda_device *d, cublasStatus_t result)
@@ -307,6 +309,21 @@ static jot_status describe(struct cuda_device *d, const struct rt_program *progr
     return widen_workspace(d, program, p->workspace);
 }
 
+// The library does what is not left to kernels for symmetric products.
+static jot_status choose_kernels(struct cuda_device *d, const struct rt_program *program,
+                                 const struct rt_step *from, struct cuda_product *p)
+{
+    const struct rt_gemm *g = p->numbers;
+    uint32_t alignment = alignment_of(program, from, p, 2, g->stride_c);
+    uint32_t of_a = alignment_of(program, from, p, 0, g->stride_a);
+    uint32_t of_b = alignment_of(program, from, p, 1, g->stride_b);
+    alignment = of_a < alignment ? of_a : alignment;
+    alignment = of_b < alignment ? of_b : alignment;
+    JOT_TRY(cuda_gram_bind(d, g, alignment, &p->gram));
+    p->workspace = p->gram.workspace;
+    return widen_workspace(d, program, p->workspace);
+}
+
 jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from,
                           struct rt_bound_step *step)
 {
@@ -322,8 +339,11 @@ jot_status cuda_gemm_bind(struct rt_program *program, const struct rt_step *from
     if (is_empty(p->numbers))
         return JOT_OK;
     JOT_TRY(cuda_enter(d));
-    jot_status status = open_library(d);
-    if (status == JOT_OK)
+    jot_status status =
+        p->numbers->flags & RT_GEMM_SYMMETRIC ? choose_kernels(d, program, from, p) : JOT_OK;
+    if (status == JOT_OK && !p->gram.tiles)
+        status = open_library(d);
+    if (status == JOT_OK && !p->gram.tiles)
         status = describe(d, program, from, p);
     cuda_leave();
     return status;
@@ -399,6 +419,13 @@ jot_status cuda_gemm(const struct rt_program *program, const struct rt_bound_ste
 {
     struct cuda_device *d = cuda_device_of(program->device);
     const struct cuda_product *p = step->product;
+    if (p->gram.tiles) {
+        JOT_TRY(cuda_enter(d));
+        jot_status status =
+            cuda_gram(d, p->numbers, &p->gram, operands, cuda_workspace(program->code));
+        cuda_leave();
+        return status;
+    }
     if (!p->operation)
         return JOT_OK;
     // The address of a bias is part of the description, which other calls use at the same time.
