@@ -156,8 +156,8 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
     bool is_store = op == LLVMStore;
     if (!is_store && op != LLVMLoad && op != LLVMAtomicRMW)
         return;
-    if (op != LLVMAtomicRMW && LLVMGetVolatile(instruction)) // words that blocks tell others by
-        return;
+    // Words that blocks tell others by are volatile.
+    bool counts = op == LLVMAtomicRMW || LLVMGetVolatile(instruction);
     LLVMValueRef pointer = LLVMGetOperand(instruction, is_store ? 1 : 0);
     LLVMValueRef base = base_of(pointer);
     if (LLVMIsAAllocaInst(base) || (LLVMIsAGlobalVariable(base) && LLVMGetInitializer(base)))
@@ -170,11 +170,7 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
         LLVMBuildAddrSpaceCast(w->b, pointer, w->ptr, ""),
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, type), 0),
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, element), 0),
-        LLVMConstInt(w->i32,
-                     is_store              ? 1
-                     : op == LLVMAtomicRMW ? 2
-                                           : 0,
-                     0)};
+        LLVMConstInt(w->i32, counts ? 2 : is_store, 0)};
     LLVMBuildCall2(w->b, w->tell_type, w->tell, arguments, 4, "");
 }
 

@@ -513,6 +513,9 @@ void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 
+// The end of the names of functions that read and write large arrays once (parts.c).
+#define GPU_STREAMS "_streams"
+
 // parts.c: the module as PTX, texts to assemble side by side that each end in a zero byte.
 struct cg_object;
 struct cg_target;

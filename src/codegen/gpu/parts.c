@@ -189,6 +189,38 @@ static void drop_call_numbers(char *ptx)
     }
 }
 
+static const char *const access[][2] = {{"\tst.global.", "\tst.global.cs."},
+                                        {"\tld.global.nc.", "\tld.global.nc.L1::no_allocate."}};
+
+// Copies the text; in functions whose names end in GPU_STREAMS reads leave nothing in the first cache, and
+// what is written is the first to leave the second.
+static void stream(const char *from, char *to)
+{
+    bool is_inside = false;
+    for (const char *end; *from; from = end) {
+        end = from + strcspn(from, "\n");
+        end += *end == '\n';
+        if (!strncmp(from, ".visible .entry ", 16))
+            is_inside =
+                !strncmp(end - sizeof GPU_STREAMS - 1, GPU_STREAMS "(", sizeof GPU_STREAMS);
+        for (int i = 0; is_inside && i < 2; i++)
+            if (!strncmp(from, access[i][0], strlen(access[i][0]))) {
+                to = stpcpy(to, access[i][1]);
+                from += strlen(access[i][0]);
+            }
+        to = mempcpy(to, from, (size_t)(end - from));
+    }
+    *to = 0;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
 char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx)
 {
     unsigned architecture;
@@ -202,7 +234,12 @@ char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx)
         strcpy(text, ptx);
     choose_negative_zeros_by_bits(text);
     drop_call_numbers(text);
-    return text;
+    if (!strstr(text, GPU_STREAMS "("))
+        return text;
+    char *streams =
+        arena_allocate(arena, strlen(text) + 1 + count_lines(text) * strlen(access[1][1]));
+    stream(text, streams);
+    return streams;
 }
 
 static void take_texts(struct arena *arena, const struct work *w, struct cg_object *out)

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long running fold in one pass: every element is read once and stored once.
+// A long running fold in one pass over memory: every element comes from there once and goes there once.
 //
-// A block of threads takes a tile, reads it into registers, folds it, tells others what that gave, and
-// waits for what comes before the tile.  That is not what others happen to have told first, as where
-// blocks look back for the last prefix there is, but has a shape that the number of the tile alone
-// decides, so that the bits are the same in every run:
+// A block of threads folds a tile and tells what that gave; then it reads a tile that lies LAG tiles
+// back, which the second cache still has, and stores its running values.  What comes before that tile
+// others have told while the tiles between were folded, so that nobody waits for long.  It is not what
+// happens to be there, as where blocks look back for the last prefix that is known, but has a shape that
+// the number of the tile alone decides, so that the bits are the same in every run:
 //
 //     before the tile = (before its 32 groups + the groups there before its own) + the tiles before it
 //                       in its group of 32
 //
-// The last tile of a group tells what the group is, and that of 32 groups what all up to there is.
-// After D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016).
+// Blocks wait only for blocks of lower numbers, which a GPU starts first; that the single-pass scans of
+// D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), rest
+// on too.  Running values are stored past the second cache: kept there, they drive out the tiles that are
+// to be read again, and the scan takes a third longer.
 #include "codegen/gpu/scan.h"
 
 #define LEAST (1 << 16) // elements that are worth it
-#define WINDOWS 8       // of a warp, which its threads keep
-#define RESIDENT 4      // blocks of a multiprocessor, some of which wait
+#define WARPS (GPU_BLOCK / GPU_WARP)
+#define WINDOWS 8  // of a warp, which its threads keep
+#define RESIDENT 3 // blocks of a multiprocessor
+#define LAG 256    // tiles between the one that is folded and the one that is stored
 
 // Words of 64 bits, a value below and 1 above it once it is there: of tiles, of groups of 32 of them,
-// and of what comes before the end of every 32 groups.  A count of tiles taken stands before them.
+// and of what comes before the end of every 32 groups.
 #define LEVELS 3
-#define BEFORE_WORDS 64 // bytes
-
-struct levels {
-    int64_t count[LEVELS]; // words, a multiple of GPU_WARP
-    LLVMValueRef words[LEVELS];
-};
 
 // Tiles of a block of threads: of windows of each warp.
 static int64_t tile_of(const struct scan *p)
@@ -33,34 +32,37 @@ static int64_t tile_of(const struct scan *p)
     return p->lanes * GPU_WARP * WINDOWS * (GPU_BLOCK / GPU_WARP);
 }
 
-static uint64_t place_levels(struct cg_lowering *l, const struct scan *p, struct levels *out)
+static int64_t tiles_of(const struct scan *p)
 {
-    int64_t count = (p->length + tile_of(p) - 1) / tile_of(p), at = BEFORE_WORDS;
+    return (p->length + tile_of(p) - 1) / tile_of(p);
+}
+
+static int64_t lag_of(const struct scan *p)
+{
+    return tiles_of(p) / 2 < LAG ? tiles_of(p) / 2 : LAG;
+}
+
+// Where the words of each level are; their bytes.
+static uint64_t place_levels(struct cg_lowering *l, const struct scan *p,
+                             LLVMValueRef words[LEVELS])
+{
+    int64_t count = tiles_of(p), at = 0;
     for (int i = 0; i < LEVELS; i++) {
         count = (count + GPU_WARP - 1) / GPU_WARP * GPU_WARP;
-        out->count[i] = count;
-        out->words[i] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, at));
+        words[i] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0), cg_int(l->module, at));
         at += 8 * count;
         count /= GPU_WARP;
     }
     return (uint64_t)at;
 }
 
-static LLVMValueRef load_word(struct cg_lowering *l, LLVMValueRef at)
-{
-    LLVMValueRef v = LLVMBuildLoad2(l->m.b, l->module->i64, at, "");
-    LLVMSetVolatile(v, true);
-    LLVMSetAlignment(v, 8);
-    return v;
-}
-
 // By the first thread of the warp.
 static void publish(struct cg_lowering *l, const struct scan *p, LLVMValueRef words,
-                    LLVMValueRef i, LLVMValueRef when, struct cg_value v)
+                    LLVMValueRef i, struct cg_value v)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
-    struct cg_branch one = cg_if_open(l, when ? LLVMBuildAnd(b, leads, when, "") : leads);
+    struct cg_branch one = cg_if_open(l, leads);
     LLVMValueRef word = gpu_wide(l, LLVMBuildBitCast(b, v.re, l->module->i32, ""));
     word = LLVMBuildOr(b, word, cg_int(l->module, INT64_C(1) << 32), "");
     LLVMValueRef store = LLVMBuildStore(b, word, cg_at(l, l->module->i64, words, i));
@@ -69,27 +71,22 @@ static void publish(struct cg_lowering *l, const struct scan *p, LLVMValueRef wo
     cg_if_close(l, &one);
 }
 
-// A word that was read once, when it is there; the neutral element where it is not wanted.
-static struct cg_value wait_for(struct cg_lowering *l, const struct scan *p, LLVMValueRef first,
-                                LLVMValueRef at, LLVMValueRef wanted)
+// The word, once it is there; the neutral element where it is not wanted.
+static struct cg_value wait_for(struct cg_lowering *l, const struct scan *p, LLVMValueRef at,
+                                LLVMValueRef wanted)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(b);
     LLVMBasicBlockRef check =
-        LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
-    LLVMBasicBlockRef again =
         LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(l->module->context, l->function, "");
     LLVMBuildBr(b, check);
     LLVMPositionBuilderAtEnd(b, check);
-    LLVMValueRef word = LLVMBuildPhi(b, l->module->i64, "");
+    LLVMValueRef word = LLVMBuildLoad2(b, l->module->i64, at, "");
+    LLVMSetVolatile(word, true);
+    LLVMSetAlignment(word, 8);
     LLVMValueRef is_not =
         LLVMBuildICmp(b, LLVMIntULT, word, cg_int(l->module, INT64_C(1) << 32), "");
-    LLVMBuildCondBr(b, LLVMBuildAnd(b, is_not, wanted, ""), again, done);
-    LLVMPositionBuilderAtEnd(b, again);
-    LLVMValueRef next = load_word(l, at);
-    LLVMBuildBr(b, check);
-    LLVMAddIncoming(word, (LLVMValueRef[]){first, next}, (LLVMBasicBlockRef[]){from, again}, 2);
+    LLVMBuildCondBr(b, LLVMBuildAnd(b, is_not, wanted, ""), check, done);
     LLVMPositionBuilderAtEnd(b, done);
     gpu_sync_warp(l);
     struct cg_value v = gpu_scan_neutral(l, p, 1);
@@ -109,56 +106,79 @@ static struct cg_value fold_warp(struct cg_lowering *l, const struct scan *p, st
     return gpu_scan_shuffled(l, v, false, 0);
 }
 
-// What comes before the tile, whose own elements are `all`, by a warp: what comes before its 32
-// groups, the groups there before its own, and the tiles before it in that.
+// Words begin .. begin + 31 of a level as one, without those of threads that do not want theirs.
+static struct cg_value fold_words(struct cg_lowering *l, const struct scan *p,
+                                  LLVMValueRef words, LLVMValueRef begin, LLVMValueRef wanted)
+{
+    LLVMValueRef word = LLVMBuildAdd(l->m.b, begin, gpu_wide(l, p->lane), "");
+    return fold_warp(l, p, wait_for(l, p, cg_at(l, l->module->i64, words, word), wanted));
+}
+
+// What comes before the 32 groups of the given number.
+static struct cg_value before_groups(struct cg_lowering *l, const struct scan *p,
+                                     LLVMValueRef words, LLVMValueRef number)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef none = cg_int(l->module, 0);
+    LLVMValueRef wanted = LLVMBuildICmp(b, LLVMIntNE, number, none, "");
+    LLVMValueRef word = LLVMBuildSub(b, number, cg_int(l->module, 1), "");
+    word = LLVMBuildSelect(b, wanted, word, none, "");
+    return wait_for(l, p, cg_at(l, l->module->i64, words, word), wanted);
+}
+
+// What comes before the tile, by a warp.  It also waits until the tile itself has been folded, for what
+// is stored may be where that was read.
 static struct cg_value before_tile(struct cg_lowering *l, const struct scan *p,
-                                   const struct levels *v, LLVMValueRef tile,
-                                   struct cg_value all)
+                                   LLVMValueRef words[LEVELS], LLVMValueRef tile)
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef lane = gpu_wide(l, p->lane), size = cg_int(l->module, GPU_WARP);
-    LLVMValueRef last = cg_int(l->module, GPU_WARP - 1);
-    LLVMValueRef at[LEVELS], wanted[LEVELS], first[LEVELS], is_last[LEVELS], number[LEVELS];
-    publish(l, p, v->words[0], tile, NULL, all);
-    for (int i = 0; i < LEVELS; i++) {
-        number[i] = i ? LLVMBuildUDiv(b, number[i - 1], size, "") : tile;
-        LLVMValueRef place = LLVMBuildURem(b, number[i], size, "");
-        LLVMValueRef begin = LLVMBuildSub(b, number[i], place, "");
-        is_last[i] = LLVMBuildICmp(b, LLVMIntEQ, place, last, "");
-        wanted[i] = LLVMBuildICmp(b, LLVMIntULT, lane, place, "");
-        LLVMValueRef word = LLVMBuildAdd(b, begin, lane, "");
-        if (i == LEVELS - 1) { // what comes before, and not its parts
-            LLVMValueRef none = cg_int(l->module, 0);
-            wanted[i] = LLVMBuildICmp(b, LLVMIntNE, number[i], none, "");
-            word = LLVMBuildSub(b, number[i], cg_int(l->module, 1), "");
-            word = LLVMBuildSelect(b, wanted[i], word, none, "");
-        }
-        at[i] = cg_at(l, l->module->i64, v->words[i], word);
-        first[i] = load_word(l, at[i]);
+    struct cg_value v[LEVELS];
+    for (int i = 0; i < LEVELS - 1; i++) {
+        LLVMValueRef place = LLVMBuildURem(b, tile, size, "");
+        LLVMValueRef wanted = LLVMBuildICmp(b, LLVMIntULT, lane, place, "");
+        if (!i)
+            wait_for(l, p, cg_at(l, l->module->i64, words[0], tile),
+                     LLVMBuildICmp(b, LLVMIntEQ, lane, cg_int(l->module, 0), ""));
+        v[i] = fold_words(l, p, words[i], LLVMBuildSub(b, tile, place, ""), wanted);
+        tile = LLVMBuildUDiv(b, tile, size, "");
     }
-    struct cg_value tiles = fold_warp(l, p, wait_for(l, p, first[0], at[0], wanted[0]));
-    publish(l, p, v->words[1], number[1], is_last[0], gpu_scan_combine(l, p, tiles, all));
-    struct cg_value groups = fold_warp(l, p, wait_for(l, p, first[1], at[1], wanted[1]));
-    struct cg_value before = wait_for(l, p, first[2], at[2], wanted[2]);
-    before = gpu_scan_combine(l, p, gpu_scan_combine(l, p, before, groups), tiles);
-    publish(l, p, v->words[2], number[2], LLVMBuildAnd(b, is_last[0], is_last[1], ""),
-            gpu_scan_combine(l, p, before, all));
-    return before;
+    v[2] = before_groups(l, p, words[2], tile);
+    return gpu_scan_combine(l, p, gpu_scan_combine(l, p, v[2], v[1]), v[0]);
 }
 
-// The tiles in the order in which blocks begin, so that those who wait do so for who has begun.
-static LLVMValueRef take_tile(struct cg_lowering *l)
+// Opens what is done for a tile so far back where that ends `size` tiles; its number, and that of those.
+static struct cg_branch ends_open(struct cg_lowering *l, const struct scan *p,
+                                  LLVMValueRef tile, int64_t back, int64_t size,
+                                  LLVMValueRef *number)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef told = gpu_shared(l, 4);
-    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, 0), "");
-    struct cg_branch one = cg_if_open(l, leads);
-    LLVMValueRef old = LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, gpu_extra_operand(l, 0),
-                                          gpu_i32(l, 1), LLVMAtomicOrderingMonotonic, false);
-    LLVMBuildStore(b, old, told);
-    cg_if_close(l, &one);
-    gpu_sync(l);
-    return gpu_wide(l, LLVMBuildLoad2(b, l->module->i32, told, ""));
+    tile = LLVMBuildSub(b, tile, cg_int(l->module, back), "");
+    LLVMValueRef all = cg_int(l->module, size), last = cg_int(l->module, size - 1);
+    LLVMValueRef is_there =
+        LLVMBuildICmp(b, LLVMIntULT, tile, cg_int(l->module, tiles_of(p)), "");
+    LLVMValueRef ends = LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, tile, last, ""), last, "");
+    *number = LLVMBuildUDiv(b, tile, all, "");
+    return cg_if_open(l, LLVMBuildAnd(b, is_there, ends, ""));
+}
+
+// By a warp: what tiles further back give together, once the last of them has been told.
+static void tell_groups(struct cg_lowering *l, const struct scan *p, LLVMValueRef words[LEVELS],
+                        LLVMValueRef tile)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef size = cg_int(l->module, GPU_WARP), number;
+    LLVMValueRef all = LLVMConstInt(LLVMInt1TypeInContext(l->module->context), 1, 0);
+    struct cg_branch ends = ends_open(l, p, tile, lag_of(p) / 4, GPU_WARP, &number);
+    LLVMValueRef first = LLVMBuildMul(b, number, size, "");
+    publish(l, p, words[1], number, fold_words(l, p, words[0], first, all));
+    cg_if_close(l, &ends);
+    ends = ends_open(l, p, tile, lag_of(p) / 2, GPU_WARP * GPU_WARP, &number);
+    first = LLVMBuildMul(b, number, size, "");
+    struct cg_value groups = fold_words(l, p, words[1], first, all);
+    struct cg_value before = before_groups(l, p, words[2], number);
+    publish(l, p, words[2], number, gpu_scan_combine(l, p, before, groups));
+    cg_if_close(l, &ends);
 }
 
 static struct cg_value shared_value(struct cg_lowering *l, const struct scan *p,
@@ -168,75 +188,98 @@ static struct cg_value shared_value(struct cg_lowering *l, const struct scan *p,
     return (struct cg_value){LLVMBuildLoad2(l->m.b, type, cg_at(l, type, shared, i), ""), NULL};
 }
 
-// The running values, computed here: what they are made of is more registers than they are, while the
-// tile waits.
-static void settle(struct cg_lowering *l, struct window *w)
+static void read_tile(struct cg_lowering *l, const struct scan *p, LLVMValueRef tile,
+                      LLVMValueRef warp, struct window *w)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMTypeRef word = l->module->i32, wide = LLVMTypeOf(w->running.re);
-    unsigned lanes = cg_lanes_of(w->running.re);
-    LLVMTypeRef words = cg_with_lanes(word, lanes), type = LLVMFunctionType(word, &word, 1, 0);
-    LLVMValueRef nothing =
-        LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
-    LLVMValueRef v = LLVMBuildBitCast(b, w->running.re, words, ""), all = v;
-    for (unsigned i = 0; i < lanes; i++) {
-        LLVMValueRef x = lanes > 1 ? cg_extract(&l->m, v, i, 1) : v;
-        x = LLVMBuildCall2(b, type, nothing, &x, 1, "");
-        all = lanes > 1 ? LLVMBuildInsertElement(b, all, x, gpu_i32(l, i), "") : x;
-    }
-    w->running.re = LLVMBuildBitCast(b, all, wide, "");
-}
-
-static void lower_tile(struct cg_lowering *l, const struct scan *p)
-{
-    LLVMBuilderRef b = l->m.b;
-    enum { WARPS = GPU_BLOCK / GPU_WARP };
-    LLVMTypeRef type = cg_memory_type(l->module, p->combine->dtype);
-    LLVMValueRef shared = gpu_shared(l, (WARPS + 1) * 8), tile = take_tile(l);
-    LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
-    LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
-    int64_t window = (int64_t)p->lanes * GPU_WARP, n = WINDOWS;
+    int64_t window = (int64_t)p->lanes * GPU_WARP;
     LLVMValueRef start = LLVMBuildMul(b, tile, cg_int(l->module, WARPS), "");
     start = LLVMBuildAdd(b, start, gpu_wide(l, warp), "");
-    start = LLVMBuildMul(b, start, cg_int(l->module, n * window), "");
-    struct window w[WINDOWS];
-    bool may_end = p->length % tile_of(p) != 0;
-    for (int64_t k = 0; k < n; k++)
+    start = LLVMBuildMul(b, start, cg_int(l->module, WINDOWS * window), "");
+    for (int64_t k = 0; k < WINDOWS; k++)
         gpu_scan_read(l, p, &w[k], LLVMBuildAdd(b, start, cg_int(l->module, k * window), ""),
-                      may_end);
-    struct cg_value carry = gpu_scan_neutral(l, p, 1);
-    for (int64_t k = 0; k < n; k++) {
-        carry = gpu_scan_run(l, p, &w[k], carry);
-        settle(l, &w[k]);
+                      p->length % tile_of(p) != 0);
+}
+
+// The elements of a tile that the threads of a warp have, as one.
+static struct cg_value fold_tile(struct cg_lowering *l, const struct scan *p, struct window *w)
+{
+    struct cg_value all = w[0].running;
+    for (int64_t k = 1; k < WINDOWS; k++)
+        all = gpu_scan_combine(l, p, all, w[k].running);
+    struct cg_value one = all;
+    for (unsigned i = 0; p->lanes > 1 && i < p->lanes; i++) {
+        struct cg_value lane = {cg_extract(&l->m, all.re, i, 1), NULL};
+        one = i ? gpu_scan_combine(l, p, one, lane) : lane;
     }
+    return fold_warp(l, p, one);
+}
+
+// By the first thread of each warp, for all of the block.
+static void share(struct cg_lowering *l, const struct scan *p, LLVMValueRef shared,
+                  LLVMValueRef i, struct cg_value v)
+{
+    LLVMValueRef leads = LLVMBuildICmp(l->m.b, LLVMIntEQ, p->lane, gpu_i32(l, 0), "");
     struct cg_branch one = cg_if_open(l, leads);
-    LLVMBuildStore(b, carry.re, cg_at(l, type, shared, gpu_wide(l, warp)));
+    LLVMTypeRef type = cg_memory_type(l->module, p->combine->dtype);
+    LLVMBuildStore(l->m.b, v.re, cg_at(l, type, shared, i));
     cg_if_close(l, &one);
+}
+
+// Warps of a block: what the tile of each has told is folded by one, what comes before it by another.
+static void lower_tiles(struct cg_lowering *l, const struct scan *p)
+{
+    LLVMBuilderRef b = l->m.b;
+    LLVMValueRef folds = gpu_shared(l, WARPS * 8), totals = gpu_shared(l, (WARPS + 1) * 8);
+    LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
+    LLVMValueRef own = gpu_wide(l, warp), last = cg_int(l->module, WARPS), words[LEVELS];
+    LLVMValueRef front = gpu_wide(l, gpu_block_number(l)), lag = cg_int(l->module, lag_of(p));
+    LLVMValueRef is_back = LLVMBuildICmp(b, LLVMIntSGE, front, lag, "");
+    LLVMValueRef back = LLVMBuildSub(b, front, lag, "");
+    back = LLVMBuildSelect(b, is_back, back, front, ""); // of which nothing is stored
+    place_levels(l, p, words);
+    struct window w[WINDOWS], ahead[WINDOWS];
+    read_tile(l, p, back, warp, w);
+    LLVMValueRef is_front =
+        LLVMBuildICmp(b, LLVMIntSLT, front, cg_int(l->module, tiles_of(p)), "");
+    struct cg_branch there = cg_if_open(l, is_front);
+    read_tile(l, p, front, warp, ahead);
+    share(l, p, folds, own, fold_tile(l, p, ahead));
+    cg_if_close(l, &there);
     gpu_sync(l);
-    struct cg_value all = gpu_scan_neutral(l, p, 1), before = all;
-    for (int i = 0; i < WARPS; i++) {
-        LLVMValueRef is_own = LLVMBuildICmp(b, LLVMIntEQ, warp, gpu_i32(l, i), "");
-        before = gpu_scan_choose(l, is_own, all, before);
-        struct cg_value v = shared_value(l, p, shared, cg_int(l->module, i));
-        all = i ? gpu_scan_combine(l, p, all, v) : v;
-    }
-    struct levels levels;
-    place_levels(l, p, &levels);
     LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, warp, gpu_i32(l, 0), "");
     struct cg_branch first = cg_if_open(l, is_first);
-    struct cg_value outside = before_tile(l, p, &levels, tile, all);
-    one = cg_if_open(l, leads);
-    LLVMBuildStore(b, outside.re, cg_at(l, type, shared, cg_int(l->module, WARPS)));
-    cg_if_close(l, &one);
+    there = cg_if_open(l, is_front);
+    struct cg_value all = shared_value(l, p, folds, cg_int(l->module, 0));
+    for (int i = 1; i < WARPS; i++)
+        all = gpu_scan_combine(l, p, all, shared_value(l, p, folds, cg_int(l->module, i)));
+    publish(l, p, words[0], front, all);
+    cg_if_close(l, &there);
+    tell_groups(l, p, words, front);
+    cg_else_open(l, &first);
+    LLVMValueRef is_second = LLVMBuildICmp(b, LLVMIntEQ, warp, gpu_i32(l, 1), "");
+    there = cg_if_open(l, LLVMBuildAnd(b, is_second, is_back, ""));
+    share(l, p, totals, last, before_tile(l, p, words, back));
+    cg_if_close(l, &there);
     cg_if_close(l, &first);
+    struct cg_value carry = gpu_scan_neutral(l, p, 1), before = carry;
+    for (int64_t k = 0; k < WINDOWS; k++)
+        carry = gpu_scan_run(l, p, &w[k], carry);
+    share(l, p, totals, own, carry);
     gpu_sync(l);
-    outside = shared_value(l, p, shared, cg_int(l->module, WARPS));
-    before = gpu_scan_combine(l, p, outside, before);
+    there = cg_if_open(l, is_back);
+    for (int i = 0; i < WARPS - 1; i++) {
+        struct cg_value next = shared_value(l, p, totals, cg_int(l->module, i));
+        LLVMValueRef is_before = LLVMBuildICmp(b, LLVMIntUGT, warp, gpu_i32(l, i), "");
+        before = gpu_scan_choose(l, is_before, gpu_scan_combine(l, p, before, next), before);
+    }
+    before = gpu_scan_combine(l, p, shared_value(l, p, totals, last), before);
     before.re = cg_splat(&l->m, before.re, p->lanes);
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0; k < WINDOWS; k++) {
         w[k].running = gpu_scan_combine(l, p, before, w[k].running);
         gpu_scan_write(l, p, &w[k]);
     }
+    cg_if_close(l, &there);
 }
 
 // A scan that is the kernel's only one, of values of 32 bits and with little work.
@@ -267,12 +310,12 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     const struct nest_block *body = &l->nest->blocks.at[0];
     LLVMBuilderRef b = l->m.b;
     nest_id scan = body->statements.at[body->statements.count - 1];
-    struct levels levels;
+    LLVMValueRef levels[LEVELS];
     l->gpu->block = GPU_BLOCK;
     l->gpu->group = 1;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_begin", 1);
     struct scan p = gpu_scan_make(l, scan, PASS_ONCE);
-    out->partial_bytes = place_levels(l, &p, &levels);
+    out->partial_bytes = place_levels(l, &p, levels);
     int64_t words = (int64_t)out->partial_bytes / 8;
     struct cg_loop chunk = gpu_own_chunk_open(l, (words + GPU_BLOCK - 1) / GPU_BLOCK);
     LLVMValueRef i = LLVMBuildMul(b, chunk.index, cg_int(l->module, GPU_BLOCK), "");
@@ -289,13 +332,13 @@ void gpu_scan_once(struct cg_lowering *l, struct cg_kernel *out)
     l->gpu->group = GPU_BLOCK;
     // What goes back or ends inside of a tile needs more registers.
     l->gpu->resident = p.s->reverse || p.length % tile_of(&p) ? 0 : RESIDENT;
-    step = gpu_function_open(l, out, "", 1);
+    step = gpu_function_open(l, out, "_once" GPU_STREAMS, 1);
     l->gpu->is_alone = true;
     p = gpu_scan_make(l, scan, PASS_ONCE);
     gpu_lower_list(l, 0, body->statements.count - 1);
-    lower_tile(l, &p);
+    lower_tiles(l, &p);
     l->gpu->is_alone = false;
-    step->total = (p.length + tile_of(&p) - 1) / tile_of(&p);
+    step->total = tiles_of(&p) + lag_of(&p);
     step->grain = 1;
     step->exact_grid = true;
     gpu_function_close(l, step);
