@@ -16,10 +16,12 @@
 
 #define UNITS 8 // of a block of the fold, at least
 #define PARTS_BLOCK 256
+#define BLOCKS 8 // of a multiprocessor at a time
+#define PARTS_COLUMNS 64
 #define END_BLOCK 512
 #define MAP_BLOCK 256
 #define LEAST_WORK (1 << 18) // elements that are worth a function more
-#define MOST_COLUMNS 2048    // of which parts of folds keep a GPU busier than whole ones
+#define MOST_COLUMNS 4096    // of which parts of folds keep a GPU busier than whole ones
 
 // What the first `rows` threads of the column have, at most so many, as one; by all of them.
 static void bring_together(struct cg_lowering *l, const struct gpu_alone *p, LLVMValueRef rows,
@@ -111,11 +113,12 @@ static uint32_t count_apart(const struct cg_lowering *l, uint32_t block, nest_id
     return n;
 }
 
-static void set_columns(struct cg_lowering *l, const struct parts *t, unsigned block)
+static void set_columns(struct cg_lowering *l, struct parts *t, unsigned block, unsigned most)
 {
     struct cg_gpu *g = l->gpu;
-    for (g->columns = 1; g->columns < GPU_WARP && g->columns < t->points.count;)
+    for (g->columns = 1; g->columns < most && g->columns < t->points.count;)
         g->columns *= 2;
+    t->groups = (t->points.count + g->columns - 1) / g->columns;
     g->block = block;
     g->group = block / g->columns;
 }
@@ -253,19 +256,18 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    set_columns(l, t, PARTS_BLOCK);
-    struct cg_kernel_step *step = gpu_function_open(l, out, "_parts", 1);
+    set_columns(l, t, PARTS_BLOCK, PARTS_COLUMNS);
+    struct cg_kernel_step *step = gpu_function_open(l, out, "_parts" GPU_STREAMS, 1);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
     struct gpu_alone p = gpu_alone_make(l, t->fold, UNITS);
-    t->groups = (t->points.count + g->columns - 1) / g->columns;
     while (p.units < FOLD_LANES &&
            p.blocks * p.units / g->group * t->groups < GPU_MULTIPROCESSORS)
         p.units *= 2;
     int64_t units = p.blocks * p.units;
     // As many parts as keep all threads busy, while a thread has a unit.
     t->span = 1;
-    while (units / (t->span * g->group) * t->groups > GPU_MULTIPROCESSORS * 16)
+    while (units / (t->span * g->group) * t->groups > GPU_MULTIPROCESSORS * BLOCKS)
         t->span *= 2;
     int64_t size = t->span * g->group;
     t->parts = (units + size - 1) / size;
@@ -301,7 +303,7 @@ static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    set_columns(l, t, END_BLOCK);
+    set_columns(l, t, END_BLOCK, GPU_WARP);
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 1);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
