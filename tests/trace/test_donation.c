@@ -91,8 +91,37 @@ START_TEST(test_longer_elements)
 }
 END_TEST
 
+// A bias that a long sum updates, which the elements beside the sum have yet to read.
+static void updated(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = jot_mul(in[1], in[0]);
+    (void)ctx;
+    out[0] = jot_sub(in[0], jot_mul(0.5, jot_sum(x, 0)));
+    out[1] = jot_mul(x, jot_add(in[1], 1));
+}
+
+START_TEST(test_sums_end_last)
+{
+    const int donate[] = {0, JOT_END};
+    jot_executable *e = jot_jit(jot_function_make(updated, 2, 2, NULL), .donate = donate);
+    jot_array *bias = jot_array_full(JOT_F32, 2, 512), *out[2],
+              *x = jot_array_full(JOT_F32, 3, 1024, 512);
+    must(jot_call(e, JOT_IN(bias, x), 2, out));
+    const float *sum = jot_array_data(out[0]), *each = jot_array_data(out[1]);
+    for (int i = 0; i < 512; i++)
+        ck_assert_float_eq(sum[i], 2 - 0.5f * 1024 * 6);
+    for (int i = 0; i < 1024 * 512; i++)
+        ck_assert_float_eq(each[i], 24);
+    jot_arrays_release(2, out);
+    jot_array_release(bias);
+    jot_array_release(x);
+    jot_executable_release(e);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, test_sums_end_last);
     tcase_add_test(t, test_longer_elements);
     tcase_add_test(t, test_donation_is_part_of_the_key);
     tcase_add_test(t, test_failure_leaves_the_type);

@@ -3,9 +3,10 @@
 // several threads share the fold of a point.
 //
 //     columns    par i { folds ... }           a block of threads has some points whole
-//     parts      par i { fold n { } ... }      few points: blocks of threads have parts of the fold, and a
-//                                              second function brings them together and does the rest;
-//                                              a third does maps that do without the fold
+//     parts      par i { fold n { } ... }      few points: blocks of threads have parts of the fold, a
+//                                              second function does maps that do without the fold, and a
+//                                              third brings the parts together and does the rest, which
+//                                              may be put over what a point, and so a map of it, reads
 //
 // A thread has as many units of the fold in a row as make one of the tree: blocks of it or, of parts,
 // eighths of blocks, which are eight accumulators each, or less where that keeps few threads busy.  What they give goes through shared memory,
@@ -139,6 +140,8 @@ static bool is_map_apart(const struct cg_lowering *l, const struct parts *t,
                          const struct nest_statement *map)
 {
     const struct nest_block *b = &l->nest->blocks.at[map->body];
+    if (cg_extent(l, map) == 1) // which may put over what the rest reads
+        return false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         if (s->kind > NEST_PUT || (s->kind == NEST_PUT && s->op) || is_dependent(t, s))
@@ -404,7 +407,7 @@ void gpu_parts_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel *out)
     struct parts t;
     find_parts(l, loop, &t);
     lower_parts(l, &t, out);
-    lower_end(l, &t, out);
     lower_maps(l, &t, out);
+    lower_end(l, &t, out);
     l->gpu->columns = 0;
 }
