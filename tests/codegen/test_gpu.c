@@ -309,6 +309,30 @@ START_TEST(loops_are_not_written_out)
 }
 END_TEST
 
+// Of a row of dear elements a thread has few at once.
+START_TEST(few_dear_elements_are_written_out)
+{
+    const char *ptx = ptx_of("kernel k(x: f32[24576], y: out f32[8192]) {\n"
+                             "  par i < 8192 {\n"
+                             "    %0 = load x[3*i] : f32\n"
+                             "    fold j < 8192 {\n"
+                             "      %1 = load x[3*j] : f32\n"
+                             "      %2 = sub %0, %1 : f32\n"
+                             "      %3 = sqrt %2 : f32\n"
+                             "      %4 = div %1, %3 : f32\n"
+                             "      %5 = sqrt %4 : f32\n"
+                             "      %6 = div %0, %5 : f32\n"
+                             "      yield reduce_sum %4, reduce_sum %6\n"
+                             "    } -> %7 : f32, %8 : f32\n"
+                             "    %9 = add %7, %8 : f32\n"
+                             "    put y[i] = %9\n"
+                             "  }\n"
+                             "}\n");
+    ck_assert_int_eq(count(ptx, "rsqrt.approx"), 32);
+    check_assembles(ptx);
+}
+END_TEST
+
 // Few columns: blocks have parts of the rows, and a second function brings them together.
 START_TEST(long_columns_go_by_parts)
 {
@@ -564,6 +588,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, dear_terms_are_computed_first);
     tcase_add_test(c, loops_are_not_written_out);
+    tcase_add_test(c, few_dear_elements_are_written_out);
     tcase_add_test(c, long_columns_go_by_parts);
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);

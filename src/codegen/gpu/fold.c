@@ -10,6 +10,7 @@
 #define WRITTEN_WORK 600      // operations of them when there are more, of one accumulator each
 #define MANY_ACCUMULATORS 64  // of a thread, that leave registers
 #define FEW_AT_ONCE 4         // for so many windows
+#define WINDOWS_WORK 300      // operations of them
 #define AT_ONCE 8             // windows that are read at once
 #define ROUNDS_WRITTEN_OUT 32 // results of blocks, all together, that a team writes out
 
@@ -377,8 +378,10 @@ static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
     const struct nest_statement *s = fold_of(l, fold);
     int64_t at_once = 1, accumulators = (int64_t)s->n_combines * r->parts * r->lanes;
     int64_t most = accumulators > MANY_ACCUMULATORS ? FEW_AT_ONCE : 16;
+    double work = l->gpu->terms.fold == s ? 0 : gpu_work(l, s->body);
     while (2 * at_once <= n && at_once < most &&
-           (l->gpu->terms.fold == s || gpu_is_short(l, s->body, 2 * at_once * r->parts)))
+           (!work || gpu_is_short(l, s->body, 2 * at_once * r->parts)) &&
+           (double)(2 * at_once * r->parts) * work <= WINDOWS_WORK)
         at_once *= 2;
     return at_once;
 }
