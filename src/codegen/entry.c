@@ -21,9 +21,9 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
 {
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (wanted[i])
-            JOT_TRY(gpu_kernel_lower(m, arena, program->nests.at[i], (int)i,
-                                     gpu_operands(arena, program, i, is_phase), is_phase,
-                                     &out[i]));
+            JOT_TRY(gpu_kernel_lower(
+                m, arena, program->nests.at[i], (int)i, is_phase ? 1 : gpu_trips_of(program, i),
+                gpu_operands(arena, program, i, is_phase), is_phase, &out[i]));
     return JOT_OK;
 }
 

@@ -263,12 +263,16 @@ static void add_leave(struct draft *d, struct rt_step s)
     vec_push(d->arena, &d->steps, s);
 }
 
-static void open_loop(struct draft *d, const struct nest_step *from)
+// A kernel that is all of it may make several of its trips at once.
+static void open_loop(struct draft *d, const struct nest_step *from,
+                      const struct cg_kernel *kernels)
 {
+    int64_t trips = from->trips;
+    if (from[1].kind == NEST_STEP_KERNEL && kernels[from[1].nest].trips)
+        trips /= kernels[from[1].nest].trips;
     vec_push(d->arena, &d->bodies, (struct body){.from = from, .first = d->steps.count + 1});
-    add_leave(d,
-              (struct rt_step){
-                  .kind = RT_STEP_LOOP, .index = from->loop, .total = from->trips, .grain = 1});
+    add_leave(d, (struct rt_step){
+                     .kind = RT_STEP_LOOP, .index = from->loop, .total = trips, .grain = 1});
 }
 
 static void add_test(struct draft *d, const struct nest_step *from)
@@ -372,7 +376,7 @@ static void add_step(struct draft *d, const struct nest_step *s,
         break;
     case NEST_STEP_LOOP:
     case NEST_STEP_WHILE:
-        open_loop(d, s);
+        open_loop(d, s, kernels);
         break;
     case NEST_STEP_TEST:
         add_test(d, s);

@@ -60,6 +60,7 @@ struct gpu_kept {
 struct cg_gpu {
     const struct gpu_operand *operands;
     int kernel;          // its number in the program
+    int64_t trips;       // of the loop that the nest is all of, else 1
     unsigned block;      // threads of a block
     unsigned resident;   // blocks that a multiprocessor is to have at once, 0: any
     unsigned group;      // threads of a group; 1: each thread by itself
@@ -455,6 +456,14 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
 // The steps of a kernel whose loops are such scans.
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
+// trips.c: steps of a stencil, several of which are one launch.
+// Trips of the loop that the nest is all of, whose two arrays change places; 1: there is no such loop.
+int64_t gpu_trips_of(const struct nest_program *p, uint32_t nest);
+#define GPU_TRIPS_BLOCK 64 // threads
+bool gpu_is_trips(struct cg_lowering *l, nest_id loop);
+void gpu_trips_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step,
+                     int64_t *out_trips);
+
 // updates.c
 bool gpu_is_updates(struct cg_lowering *l, nest_id loop);
 // The steps of a kernel whose only loop is statement `at` of its body, such a one.
@@ -525,7 +534,7 @@ char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
 
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
-                            const struct nest *nest, int number,
+                            const struct nest *nest, int number, int64_t trips,
                             const struct gpu_operand *operands, bool is_phase,
                             struct cg_kernel *out);
 

@@ -5,6 +5,7 @@
 //     tiles     par i, j { reads that are contiguous along i }      a block of threads has 32 by 32 points
 //     columns   par i { long folds of i's neighbours }             threads of several warps have a point
 //     parts     the same of few points                              blocks of threads have parts of the folds
+//     trips     loop { par i, j { neighbours } }                   warps have tiles for several trips (trips.c)
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
@@ -171,6 +172,7 @@ struct choice {
         BY_NETWORK,
         BY_UPDATES,
         BY_PARTS,
+        BY_TRIPS,
         BY_ATTENTION,
         BY_ATTENTION_GRADIENT,
         BY_ONE
@@ -209,6 +211,11 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     if (loops == 1 && ends && s->kind == NEST_PAR && !gpu_has_updates(l->nest) &&
         gpu_is_parts(l, c.loop)) {
         c.role = BY_PARTS;
+        return c;
+    }
+    if (loops == 1 && ends && !g->is_phase && gpu_is_trips(l, c.loop)) {
+        c.role = BY_TRIPS;
+        g->block = GPU_TRIPS_BLOCK;
         return c;
     }
     if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
@@ -285,6 +292,9 @@ static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct 
     case BY_GROUPS:
         gpu_groups_run(l, c->loop, step);
         break;
+    case BY_TRIPS:
+        gpu_trips_lower(l, c->loop, step, &out->trips);
+        break;
     default:
         by_one(l, body, step);
         break;
@@ -327,12 +337,13 @@ static bool has_work_beside_random_bits(const struct nest *n)
 }
 
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
-                            const struct nest *nest, int number,
+                            const struct nest *nest, int number, int64_t trips,
                             const struct gpu_operand *operands, bool is_phase,
                             struct cg_kernel *out)
 {
     *out = (struct cg_kernel){0};
-    struct cg_gpu g = {.operands = operands, .kernel = number, .is_phase = is_phase};
+    struct cg_gpu g = {
+        .operands = operands, .kernel = number, .trips = trips, .is_phase = is_phase};
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
     l.m.has_sums = has_work_beside_random_bits(nest);
