@@ -441,9 +441,12 @@ START_TEST(threads_keep_rows)
     snprintf(reversed, sizeof reversed, text, "8191 - k");
     const char *ptx = ptx_of(straight);
     ck_assert_int_eq(count(ptx, "shared.v4.f32"), 0);
-    ck_assert_int_eq(count(ptx, "ld.global.nc.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "ld.global.nc.L1::no_allocate.v4.f32"), 8);
+    ck_assert_int_eq(count(ptx, "st.global.cs.v4.f32"), 8);
     check_clean(ptx);
-    ck_assert_int_gt(count(ptx_of(reversed), "st.shared.v4.f32"), 0);
+    ptx = ptx_of(reversed);
+    ck_assert_int_gt(count(ptx, "st.shared.v4.f32"), 0);
+    ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 8);
 }
 END_TEST
 

@@ -14,6 +14,7 @@
 #define GPU_WARP 32
 #define GPU_BLOCK 256           // threads, unless there is a reason for another number
 #define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
+#define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
 // the block, all i32, and its shared memory.
 #define GPU_PHASE_PARAMETERS 5

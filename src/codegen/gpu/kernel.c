@@ -273,10 +273,25 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     return c;
 }
 
+// Rows that threads keep are read once, and so much is written that the second cache does not hold it.
+static bool are_streams(const struct cg_lowering *l, const struct choice *c)
+{
+    bool keeps = false;
+    uint64_t written = 0;
+    for (uint32_t i = 0; c->role == BY_GROUPS && i < l->nest->buffers.count; i++) {
+        const struct nest_buffer *info = &l->nest->buffers.at[i];
+        keeps |= l->gpu->kept[i].is_kept;
+        if (info->role == NEST_OUT)
+            written += (uint64_t)info->count * jot_dtype_size(info->dtype);
+    }
+    return keeps && written > GPU_SECOND_CACHE;
+}
+
 static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct cg_kernel *out)
 {
     const struct nest_block *body = &l->nest->blocks.at[0];
-    struct cg_kernel_step *step = gpu_function_open(l, out, "", c->role == BY_BLOCKS ? 2 : 0);
+    struct cg_kernel_step *step = gpu_function_open(
+        l, out, are_streams(l, c) ? GPU_STREAMS : "", c->role == BY_BLOCKS ? 2 : 0);
     if (c->role != BY_BLOCKS && c->role != BY_ONE)
         gpu_lower_list(l, 0, c->at);
     switch (c->role) {
