@@ -69,6 +69,7 @@ def environment(folder):
     env = dict(os.environ)
     env.pop("OPENBLAS_CORETYPE", None)
     env["JOT_CACHE_DIR"] = folder + "/cache"
+    env["CUDA_CACHE_DISABLE"] = "1"  # or nvJitLink finds on the disk what it once assembled
     return env
 
 
