@@ -5,52 +5,57 @@
 
 #include "base/launch.h"
 
-static const char *network(int points)
+static const char *network(const char *type, int points)
 {
     struct strbuf s = strbuf_make(arena);
-    strbuf_printf(&s, "kernel layer(x: f32[%d], ", 20 * points);
-    strbuf_printf(&s,
-                  "w: f32[400], c: out f32[20], g: out f32[400], e: out f32[1]) {\n"
-                  "  local in: f32[20] @ point\n"
-                  "  local z: f32[20] @ point\n"
-                  "  local h: f32[20] @ point\n"
-                  "  fold n < %d {\n",
-                  points);
-    strbuf_add(&s, "    map i < 20 {\n"
-                   "      %0 = load x[20*n + i] : f32\n"
-                   "      put in[i] = %0\n"
-                   "    }\n"
-                   "    contract z[j] = in[k], w[j + 20*k] for j < 20 over k < 20\n"
-                   "    map j < 20 {\n"
-                   "      %1 = load z[j] : f32\n"
-                   "      %2 = mul %1, %1 : f32\n"
-                   "      put h[j] = %2\n"
-                   "      put c[j] reduce_sum= %2 in @n\n"
-                   "    }\n"
-                   "    map i < 20, j < 20 {\n"
-                   "      %3 = load in[i] : f32\n"
-                   "      %4 = load h[j] : f32\n"
-                   "      put g[20*i + j] fma= %3, %4 in @n\n"
-                   "    }\n"
-                   "    %5 = load z[3] : f32\n"
-                   "    yield reduce_sum %5\n"
-                   "  } -> %6 : f32\n"
-                   "  put e[0] = %6\n"
-                   "}\n");
+    strbuf_printf(&s, "kernel layer(x: %s[%d], ", type, 20 * points);
+    strbuf_printf(&s, "w: %s[400], c: out %s[20], g: out %s[400], e: out %s[1]) {\n", type,
+                  type, type, type);
+    for (int i = 0; i < 3; i++)
+        strbuf_printf(&s, "  local %s: %s[20] @ point\n", (const char *[]){"in", "z", "h"}[i],
+                      type);
+    strbuf_printf(&s, "  fold n < %d {\n", points);
+    static const char body[] = "    map i < 20 {\n"
+                               "      %0 = load x[20*n + i] : T\n"
+                               "      put in[i] = %0\n"
+                               "    }\n"
+                               "    contract z[j] = in[k], w[j + 20*k] for j < 20 over k < 20\n"
+                               "    map j < 20 {\n"
+                               "      %1 = load z[j] : T\n"
+                               "      %2 = mul %1, %1 : T\n"
+                               "      put h[j] = %2\n"
+                               "      put c[j] reduce_sum= %2 in @n\n"
+                               "    }\n"
+                               "    map i < 20, j < 20 {\n"
+                               "      %3 = load in[i] : T\n"
+                               "      %4 = load h[j] : T\n"
+                               "      put g[20*i + j] fma= %3, %4 in @n\n"
+                               "    }\n"
+                               "    %5 = load z[3] : T\n"
+                               "    yield reduce_sum %5\n"
+                               "  } -> %6 : T\n"
+                               "  put e[0] = %6\n"
+                               "}\n";
+    for (const char *at = body; *at; at++)
+        if (*at == 'T')
+            strbuf_add(&s, type);
+        else
+            strbuf_printf(&s, "%c", *at);
     return s.text;
 }
 
 // Every element is read and stored once; words of 64 bits, which nobody keeps near, tell what comes
-START_TEST(points_of_networks_are_threads)
+START_TEST(points_of_networks_are_squads)
 {
-    const char *ptx = ptx_of(network(1000));
-    ck_assert_int_eq(count(ptx, ".entry"), 3);
-    // Four terms of a layer are written out, and each reads five times 16 bytes of the matrix.
-    ck_assert_int_ge(count(ptx, "ld.global.nc.v4.f32"), 20);
-    ck_assert_int_ge(count(ptx, "fma.rn.f32"), 80 + 20 * 4);
+    const char *ptx = ptx_of(network("f32", 1000));
+    ck_assert_int_eq(count(ptx, ".entry"), 4);
+    // Five units of a layer are a thread's, and each four terms of them read six times 16 bytes; sums
+    // of ten rows with ten are another's.
+    ck_assert_int_eq(count(ptx, "ld.shared.v4.f32"), 5 * 6);
+    ck_assert_int_ge(count(ptx, "fma.rn.f32"), 100 + 100);
     check_assembles(ptx);
     // Of a thousand times as many points the code is hardly longer.
-    ck_assert_uint_lt(strlen(ptx_of(network(1000000))), 2 * strlen(ptx));
+    ck_assert_uint_lt(strlen(ptx_of(network("f32", 1000000))), 2 * strlen(ptx));
 }
 END_TEST
 
@@ -488,11 +493,11 @@ END_TEST
 
 START_TEST(layers_of_many_points_are_a_function)
 {
-    const char *ptx = ptx_of(network(100000));
+    const char *ptx = ptx_of(network("f64", 100000));
     ck_assert_int_gt(count(ptx, "call.uni"), 0);
     ck_assert_int_gt(count(ptx, "ld.local"), 0); // of what is near the thread
-    ck_assert_ptr_null(strstr(ptx, "\tld.f32"));
-    ck_assert_int_eq(count(ptx_of(network(1000)), "call.uni"), 0);
+    ck_assert_ptr_null(strstr(ptx, "\tld.f64"));
+    ck_assert_int_eq(count(ptx_of(network("f64", 1000)), "call.uni"), 0);
 }
 END_TEST
 
@@ -519,7 +524,7 @@ END_TEST
 // Kernels that take long to compile are texts of their own, with what they need of the module.
 START_TEST(long_kernels_are_texts)
 {
-    struct cg_response r = compiled(network(1000), "cuda sm_90");
+    struct cg_response r = compiled(network("f32", 1000), "cuda sm_90");
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
     int texts = 0, kernels = 0, tables = 0;
     const char *end = (const char *)r.object + r.object_size;
@@ -531,7 +536,7 @@ START_TEST(long_kernels_are_texts)
         check_assembles(at);
     }
     ck_assert_int_eq(texts, 2);
-    ck_assert_int_eq(kernels, 3);
+    ck_assert_int_eq(kernels, 4);
     ck_assert_int_eq(tables, 1);
     r.release(&r);
     // A short one is what it was.
@@ -615,7 +620,7 @@ END_TEST
 
 static void add_tests(TCase *c)
 {
-    tcase_add_test(c, points_of_networks_are_threads);
+    tcase_add_test(c, points_of_networks_are_squads);
     tcase_add_test(c, steps_are_put_together);
     tcase_add_test(c, rows_of_points_are_moved_by_warps);
     tcase_add_test(c, functions_are_in_the_module);

@@ -477,7 +477,8 @@ bool gpu_layer(struct cg_lowering *l, const struct nest_statement *contract);
 bool gpu_is_network(const struct cg_lowering *l, nest_id loop);
 // The steps of a kernel whose only loop is statement `at` of its body, such a one.
 void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out);
-void gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
+// A put of its points; false: as on the host.
+bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *put);
 
 // attention.c
 bool gpu_is_attention(const struct cg_lowering *l);

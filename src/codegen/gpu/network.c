@@ -1,50 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over the points of a network with sums over all of them: a point is a thread's.
+// Loops over the points of a network with sums over all of them: a point is a thread's, or that
+// of four threads (squads.c).
 //
 //     fold n < 10000 {
-//       contract z[j] = x[k], w[20*k + j] ...          in registers (layer.c), x and z near the thread
+//       contract z[j] = x[k], w[20*k + j] ...  in registers (layer.c), x and z near the thread
 //       map j { put h[j] = tanh z[j]
 //               put g[j] reduce_sum= ... in @n }       the term goes to a row of memory
 //       map i, j { put G[20*i + j] fma= x[i], h[j] in @n }   and so do x and h
 //     }
 //
-// A second function sums products of rows, a tile of 4 by 5 sums a group of threads, in the order of
-// any fold: a row is read by a window at a time and a term is its product with 1.  It is the nest of
-// write_sums, lowered like any other.  A third one puts the sums where they belong.
-#include "codegen/gpu/gpu.h"
+// Further functions make the sums of what is in rows (sums.c), a last one puts them where they
+// belong.
+#include "codegen/gpu/network.h"
 
 #include "base/status.h"
-#include "base/strbuf.h"
-#include "base/vec.h"
 
-#include <string.h>
-
-#define TILE_X 4
-#define TILE_Y 5
-#define TILE (TILE_X * TILE_Y)
-#define ROWS_BEHIND 8 // that tiles read past the last
 #define END_BLOCK 256
-
-// Of what accumulates: a product of rows with rows, terms, or pairs of factors.
-struct sum {
-    const struct nest_statement *put;   // or NULL:
-    const struct nest_combine *combine; // of the fold
-    enum { SUM_PRODUCT, SUM_TERMS, SUM_PAIRS } kind;
-    int64_t count, width; // elements; PRODUCT: of the second factor
-    int64_t row[2];       // where the factors begin
-    int64_t task;         // the first that makes it
-};
-
-struct gpu_network {
-    const struct nest_statement *fold;
-    nest_id loop;
-    jot_dtype dtype;
-    int64_t points, pitch, rows, ones, tasks;
-    VEC(struct sum) sums;
-    int64_t *kept;     // by buffer: its first row, or -1
-    uint32_t *written; // by buffer: the statement of the body that does so last
-    LLVMValueRef memory, point;
-};
 
 // ---- What there is to sum
 
@@ -71,7 +42,7 @@ static bool is_product(const struct cg_lowering *l, const struct nest_statement 
 }
 
 // A map of nothing but products, for which the points have nothing to do.
-static bool is_products(const struct cg_lowering *l, const struct nest_statement *s)
+bool gpu_is_products(const struct cg_lowering *l, const struct nest_statement *s)
 {
     if (s->kind != NEST_MAP)
         return false;
@@ -94,7 +65,7 @@ static void add_sum(struct cg_lowering *l, struct gpu_network *w,
                     const struct nest_statement *map, const struct nest_statement *put,
                     const struct nest_combine *combine)
 {
-    struct sum x = {.put = put, .combine = combine, .count = 1, .width = 1};
+    struct gpu_sum x = {.put = put, .combine = combine, .count = 1, .width = 1};
     uint32_t n = put ? put->n_in : combine->n;
     if (put)
         x.count = l->nest->buffers.at[put->buffer].count;
@@ -110,12 +81,8 @@ static void add_sum(struct cg_lowering *l, struct gpu_network *w,
     } else {
         x.kind = n == 2 ? SUM_PAIRS : SUM_TERMS;
         x.row[0] = add_rows(w, x.count);
-        x.row[1] = n == 2 ? add_rows(w, x.count) : w->ones;
+        x.row[1] = n == 2 ? add_rows(w, x.count) : 0;
     }
-    x.task = w->tasks;
-    w->tasks +=
-        map ? (x.count / x.width + TILE_X - 1) / TILE_X * ((x.width + TILE_Y - 1) / TILE_Y)
-            : (x.count + TILE_X - 1) / TILE_X;
     vec_push(l->arena, &w->sums, x);
 }
 
@@ -126,7 +93,7 @@ static void find_sums(struct cg_lowering *l, struct gpu_network *w,
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         if (s->kind == NEST_PUT && s->op)
-            add_sum(l, w, is_products(l, around) ? around : NULL, s, NULL);
+            add_sum(l, w, gpu_is_products(l, around) ? around : NULL, s, NULL);
         if (s->kind == NEST_MAP || s->kind == NEST_FOLD)
             find_sums(l, w, s, s->body);
     }
@@ -188,94 +155,16 @@ static struct gpu_network network_of(struct cg_lowering *l, nest_id loop)
     w.written = arena_array(l->arena, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
         w.kept[i] = -1;
-    w.ones = add_rows(&w, 1);
     find_sums(l, &w, s, s->body);
     for (uint32_t i = 0; i < s->n_combines; i++)
         add_sum(l, &w, NULL, NULL, &s->combines[i]);
     return w;
 }
 
-// ---- Where locals are
-
-struct life {
-    uint32_t first, last; // statements of the body
-    bool is_used;
-    int64_t at, bytes;
-};
-
-static void note(const struct cg_lowering *l, struct gpu_network *w, struct life *lives,
-                 nest_id buffer, uint32_t at, bool is_written)
-{
-    if (l->nest->buffers.at[buffer].role != NEST_LOCAL)
-        return;
-    struct life *x = &lives[buffer];
-    x->first = x->is_used ? x->first : at;
-    x->last = at;
-    x->is_used = true;
-    if (is_written)
-        w->written[buffer] = at;
-}
-
-static void find_lives(const struct cg_lowering *l, struct gpu_network *w, struct life *lives,
-                       const struct nest_statement *s, uint32_t at)
-{
-    if (s->kind == NEST_LOAD || s->kind == NEST_PUT || s->kind == NEST_CONTRACT)
-        note(l, w, lives, s->buffer, at, s->kind != NEST_LOAD);
-    for (int k = 0; k < 2 && s->kind == NEST_CONTRACT; k++)
-        note(l, w, lives, s->source[k], at, false);
-    if (s->kind != NEST_MAP && s->kind != NEST_FOLD)
-        return;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++)
-        find_lives(l, w, lives, cg_statement(l, b->statements.at[i]), at);
-}
-
-// The lowest place that is free while the local lives.
-static int64_t find_place(const struct life *lives, nest_id n, const struct life *x)
-{
-    int64_t at = 0;
-    for (nest_id i = 0; i < n; i++) {
-        const struct life *y = &lives[i];
-        bool meets = y->is_used && y->first <= x->last && x->first <= y->last;
-        if (meets && at < y->at + y->bytes && y->at < at + x->bytes) {
-            at = y->at + y->bytes;
-            i = (nest_id)-1; // from the beginning
-        }
-    }
-    return at;
-}
-
-static void place_locals(struct cg_lowering *l, struct gpu_network *w)
-{
-    const struct nest_block *b = &l->nest->blocks.at[w->fold->body];
-    uint32_t n = l->nest->buffers.count;
-    struct life *lives = arena_array(l->arena, struct life, n + 1);
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        if (!is_products(l, s))
-            find_lives(l, w, lives, s, i);
-    }
-    int64_t total = 0;
-    for (nest_id i = 0; i < n; i++) {
-        const struct nest_buffer *x = &l->nest->buffers.at[i];
-        if (!lives[i].is_used)
-            continue;
-        lives[i].bytes = (x->count * (int64_t)jot_dtype_size(x->dtype) + 15) / 16 * 16;
-        lives[i].at = find_place(lives, i, &lives[i]);
-        if (lives[i].at + lives[i].bytes > total)
-            total = lives[i].at + lives[i].bytes;
-    }
-    LLVMValueRef memory = cg_alloca(l, l->module->i8, (uint64_t)(total ? total : 1));
-    for (nest_id i = 0; i < n; i++)
-        if (lives[i].is_used)
-            l->buffers[i].base =
-                cg_at(l, l->module->i8, memory, cg_int(l->module, lives[i].at));
-}
-
 // ---- The points
 
-static LLVMValueRef term_at(struct cg_lowering *l, const struct gpu_network *w,
-                            LLVMValueRef row)
+LLVMValueRef gpu_network_term(struct cg_lowering *l, const struct gpu_network *w,
+                              LLVMValueRef row)
 {
     LLVMValueRef at = LLVMBuildMul(l->m.b, row, cg_int(l->module, w->pitch), "");
     return cg_at(l, cg_memory_type(l->module, w->dtype), w->memory,
@@ -291,11 +180,11 @@ static void store_terms(struct cg_lowering *l, LLVMValueRef row, int64_t step,
     for (unsigned i = 0; i < lanes; i++) {
         LLVMValueRef at = LLVMBuildAdd(l->m.b, row, cg_int(l->module, i * step), "");
         LLVMValueRef x = lanes > 1 ? cg_extract(&l->m, v.re, i, 1) : v.re;
-        LLVMBuildStore(l->m.b, x, term_at(l, w, at));
+        LLVMBuildStore(l->m.b, x, gpu_network_term(l, w, at));
     }
 }
 
-void gpu_network_put(struct cg_lowering *l, const struct nest_statement *s)
+static void put_terms(struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct gpu_network *w = l->gpu->network;
     uint32_t i = 0;
@@ -318,6 +207,22 @@ void gpu_network_put(struct cg_lowering *l, const struct nest_statement *s)
     }
 }
 
+bool gpu_network_put(struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct gpu_network *w = l->gpu->network;
+    if (!s->op && !w->squads)
+        return false;
+    struct cg_branch one = {0};
+    bool is_of_one = w->squads && gpu_squads_put_open(l, w, s, &one);
+    if (s->op)
+        put_terms(l, s);
+    else
+        cg_store(l, s, l->values[s->in[0]]);
+    if (is_of_one)
+        cg_if_close(l, &one);
+    return true;
+}
+
 // What products are made of, from the thread to memory.
 static void keep(struct cg_lowering *l, const struct gpu_network *w, nest_id buffer)
 {
@@ -328,21 +233,12 @@ static void keep(struct cg_lowering *l, const struct gpu_network *w, nest_id buf
     LLVMValueRef v =
         LLVMBuildLoad2(l->m.b, lane, cg_at(l, lane, cg_buffer_base(l, buffer), loop.index), "");
     LLVMValueRef row = LLVMBuildAdd(l->m.b, loop.index, cg_int(l->module, w->kept[buffer]), "");
-    LLVMBuildStore(l->m.b, v, term_at(l, w, row));
+    LLVMBuildStore(l->m.b, v, gpu_network_term(l, w, row));
     cg_loop_close(l, &loop);
 }
 
-static void lower_point(struct cg_lowering *l, struct gpu_network *w)
+void gpu_network_yield(struct cg_lowering *l, const struct gpu_network *w)
 {
-    const struct nest_block *b = &l->nest->blocks.at[w->fold->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        if (is_products(l, cg_statement(l, b->statements.at[i])))
-            continue;
-        cg_lower_statement(l, b->statements.at[i]);
-        for (nest_id k = 0; k < l->nest->buffers.count; k++)
-            if (w->kept[k] >= 0 && w->written[k] == i)
-                keep(l, w, k);
-    }
     for (uint32_t i = 0; i < w->sums.count; i++) {
         const struct nest_combine *c = w->sums.at[i].combine;
         for (uint32_t k = 0; c && k < c->n; k++)
@@ -350,8 +246,36 @@ static void lower_point(struct cg_lowering *l, struct gpu_network *w)
                         cg_convert(&l->m, l->values[c->value[k]],
                                    l->nest->values.at[c->value[k]].dtype, w->dtype));
     }
-    LLVMValueRef one = LLVMConstReal(cg_memory_type(l->module, w->dtype), 1);
-    store_terms(l, cg_int(l->module, w->ones), 0, (struct cg_value){one, NULL});
+}
+
+static void lower_point(struct cg_lowering *l, struct gpu_network *w)
+{
+    const struct nest_block *b = &l->nest->blocks.at[w->fold->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        if (gpu_is_products(l, cg_statement(l, b->statements.at[i])))
+            continue;
+        cg_lower_statement(l, b->statements.at[i]);
+        for (nest_id k = 0; k < l->nest->buffers.count; k++)
+            if (w->kept[k] >= 0 && w->written[k] == i)
+                keep(l, w, k);
+    }
+    gpu_network_yield(l, w);
+}
+
+static void place_locals(struct cg_lowering *l, struct gpu_network *w)
+{
+    uint32_t n = l->nest->buffers.count;
+    int64_t *bytes = arena_array(l->arena, int64_t, n + 1),
+            *at = arena_array(l->arena, int64_t, n + 1);
+    for (nest_id i = 0; i < n; i++) {
+        const struct nest_buffer *x = &l->nest->buffers.at[i];
+        bytes[i] = x->role == NEST_LOCAL ? x->count * (int64_t)jot_dtype_size(x->dtype) : 0;
+    }
+    int64_t total = gpu_network_places(l, w, bytes, at);
+    LLVMValueRef memory = cg_alloca(l, l->module->i8, (uint64_t)(total ? total : 1));
+    for (nest_id i = 0; i < n; i++)
+        if (bytes[i])
+            l->buffers[i].base = cg_at(l, l->module->i8, memory, cg_int(l->module, at[i]));
 }
 
 static void lower_points(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
@@ -382,149 +306,16 @@ static void lower_points(struct cg_lowering *l, struct gpu_network *w, uint32_t 
     gpu_function_close(l, step);
 }
 
-// ---- The sums
+// ---- What is put
 
-// Sums of tasks: those of the products of rows a[q], a[q] + 1, ... with b[q], b[q] + 1, ...
-static struct nest *write_sums(struct arena *arena, const struct gpu_network *w)
-{
-    struct strbuf s = strbuf_make(arena);
-    const char *type = dtype_get(w->dtype)->name;
-    long long n = w->tasks, pitch = w->pitch;
-    strbuf_printf(&s,
-                  "kernel sums(t: %s[%lld], a: i64[%lld], b: i64[%lld], g: out %s[%lld]) {\n",
-                  type, (long long)(w->rows + ROWS_BEHIND) * pitch, n, n, type, n * TILE);
-    strbuf_printf(&s, "par q < %lld {\n%%0 = load a[q] : i64\n%%1 = load b[q] : i64\n", n);
-    strbuf_printf(&s, "fold n < %lld {\n", (long long)w->points);
-    int value = 2;
-    for (int i = 0; i < TILE_X + TILE_Y; i++)
-        strbuf_printf(&s, "%%%d = load t[n + %lld*%%%d + %lld] : %s\n", value++, pitch,
-                      i < TILE_X ? 0 : 1, pitch * (i < TILE_X ? i : i - TILE_X), type);
-    for (int i = 0; i < TILE; i++)
-        strbuf_printf(&s, "%s fma %%%d %%%d", i ? "," : "yield", 2 + i / TILE_Y,
-                      2 + TILE_X + i % TILE_Y);
-    strbuf_add(&s, "\n}");
-    for (int i = 0; i < TILE; i++)
-        strbuf_printf(&s, "%s %%%d : %s", i ? "," : " ->", value + i, type);
-    strbuf_add(&s, "\n");
-    for (int i = 0; i < TILE; i++)
-        strbuf_printf(&s, "put g[%d*q + %d] = %%%d\n", TILE, i, value + i);
-    strbuf_add(&s, "}\n}\n");
-    int count;
-    struct nest **nests;
-    return nest_parse(arena, s.text, &count, &nests) == JOT_OK ? nests[0] : NULL;
-}
-
-// The first rows of the factors of every task, as a constant of the module.
-static LLVMValueRef first_rows(struct cg_lowering *l, const struct gpu_network *w, int factor)
-{
-    LLVMValueRef *all = arena_array(l->arena, LLVMValueRef, (size_t)w->tasks + 1);
-    for (uint32_t i = 0; i < w->sums.count; i++) {
-        const struct sum *x = &w->sums.at[i];
-        int64_t end = i + 1 < w->sums.count ? x[1].task : w->tasks;
-        int64_t across = x->kind == SUM_PRODUCT ? (x->width + TILE_Y - 1) / TILE_Y : 1;
-        for (int64_t q = 0; q < end - x->task; q++) {
-            int64_t row = factor == 0              ? q / across * TILE_X
-                          : x->kind == SUM_PRODUCT ? q % across * TILE_Y
-                          : x->kind == SUM_PAIRS   ? q * TILE_X
-                                                   : 0;
-            all[x->task + q] = cg_int(l->module, x->row[factor] + row);
-        }
-    }
-    LLVMValueRef rows = LLVMConstArray2(l->module->i64, all, (uint64_t)w->tasks);
-    LLVMValueRef table = LLVMAddGlobalInAddressSpace(l->module->module, LLVMTypeOf(rows),
-                                                     factor ? "jot_rows_b" : "jot_rows_a", 1);
-    LLVMSetInitializer(table, rows);
-    LLVMSetGlobalConstant(table, 1);
-    LLVMSetLinkage(table, LLVMInternalLinkage);
-    LLVMSetAlignment(table, 16);
-    return LLVMConstAddrSpaceCast(table, l->module->ptr);
-}
-
-static LLVMValueRef sums_base(struct cg_lowering *l, const struct gpu_network *w)
-{
-    int64_t elements = (w->rows + ROWS_BEHIND) * w->pitch;
-    return cg_at(l, cg_memory_type(l->module, w->dtype), gpu_extra_operand(l, 0),
-                 cg_int(l->module, (elements + 15) / 16 * 16));
-}
-
-static void lower_sums(struct cg_lowering *l, const struct gpu_network *w,
-                       struct cg_kernel *out)
-{
-    struct nest *nest = write_sums(l->arena, w);
-    if (!nest) {
-        cg_fail(l, "the nest of its sums cannot be read");
-        return;
-    }
-    struct gpu_operand *operands = arena_array(l->arena, struct gpu_operand, 4);
-    for (int i = 0; i < 4; i++)
-        operands[i] = (struct gpu_operand){
-            .align = 16, .is_alone = true, .is_constant = !l->gpu->is_phase};
-    struct cg_lowering sums = *l;
-    struct cg_gpu *g = l->gpu, before = *g;
-    nest_id loop = nest->blocks.at[0].statements.at[0];
-    sums.nest = nest;
-    gpu_groups_choose(&sums, loop);
-    struct cg_kernel_step *step = gpu_function_open(l, out, "_sums", 1);
-    sums = *l;
-    sums.nest = nest;
-    gpu_tables_make(&sums);
-    g->operands = operands;
-    sums.buffers[0].base = gpu_extra_operand(l, 0);
-    sums.buffers[1].base = first_rows(l, w, 0);
-    sums.buffers[2].base = first_rows(l, w, 1);
-    sums.buffers[3].base = sums_base(l, w);
-    gpu_groups_lower(&sums, loop, step);
-    l->status = sums.status;
-    l->message = sums.message;
-    gpu_function_close(l, step);
-    g->operands = before.operands;
-    g->scopes = before.scopes;
-    g->is_shared_out = before.is_shared_out;
-    g->is_repeated = before.is_repeated;
-    g->is_read = before.is_read;
-    g->statement = before.statement;
-    g->row = before.row;
-    g->resident = before.resident;
-}
-
-// Where element e of the sum is among those of all tasks.
-static LLVMValueRef place_of(struct cg_lowering *l, const struct sum *x, LLVMValueRef e)
-{
-    LLVMBuilderRef b = l->m.b;
-    LLVMValueRef i = e, task, slot;
-    LLVMValueRef side = cg_int(l->module, TILE_X), other = cg_int(l->module, TILE_Y);
-    if (x->kind == SUM_PRODUCT) {
-        LLVMValueRef width = cg_int(l->module, x->width);
-        LLVMValueRef j = LLVMBuildURem(b, e, width, "");
-        i = LLVMBuildUDiv(b, e, width, "");
-        task = LLVMBuildMul(b, LLVMBuildUDiv(b, i, side, ""),
-                            cg_int(l->module, (x->width + TILE_Y - 1) / TILE_Y), "");
-        task = LLVMBuildAdd(b, task, LLVMBuildUDiv(b, j, other, ""), "");
-        slot = LLVMBuildMul(b, LLVMBuildURem(b, i, side, ""), other, "");
-        slot = LLVMBuildAdd(b, slot, LLVMBuildURem(b, j, other, ""), "");
-    } else {
-        task = LLVMBuildUDiv(b, e, side, "");
-        slot = LLVMBuildMul(b, LLVMBuildURem(b, e, side, ""),
-                            cg_int(l->module, x->kind == SUM_PAIRS ? TILE_Y + 1 : TILE_Y), "");
-    }
-    task = LLVMBuildAdd(b, task, cg_int(l->module, x->task), "");
-    return LLVMBuildAdd(b, LLVMBuildMul(b, task, cg_int(l->module, TILE), ""), slot, "");
-}
-
-static LLVMValueRef load_sum(struct cg_lowering *l, const struct gpu_network *w,
-                             const struct sum *x, LLVMValueRef e)
-{
-    LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
-    return LLVMBuildLoad2(l->m.b, lane, cg_at(l, lane, sums_base(l, w), place_of(l, x, e)), "");
-}
-
-static void copy_sum(struct cg_lowering *l, const struct gpu_network *w, const struct sum *x)
+static void copy_sum(struct cg_lowering *l, const struct gpu_network *w,
+                     const struct gpu_sum *x)
 {
     struct cg_loop loop =
         cg_loop_open(l, gpu_wide(l, l->gpu->thread), cg_int(l->module, x->count),
                      cg_int(l->module, END_BLOCK));
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
-    LLVMBuildStore(l->m.b, load_sum(l, w, x, loop.index),
+    LLVMBuildStore(l->m.b, gpu_sums_load(l, w, x, loop.index),
                    cg_at(l, lane, cg_buffer_base(l, x->put->buffer), loop.index));
     cg_loop_close(l, &loop);
 }
@@ -541,10 +332,10 @@ static void lower_end(struct cg_lowering *l, const struct gpu_network *w, uint32
     struct cg_loop chunk = gpu_chunks_open(l, (int64_t)w->sums.count + 1);
     nest_id result = w->fold->result;
     for (uint32_t i = 0; i < w->sums.count; i++) {
-        const struct sum *x = &w->sums.at[i];
+        const struct gpu_sum *x = &w->sums.at[i];
         if (!x->put) {
             l->values[result++] =
-                (struct cg_value){load_sum(l, w, x, cg_int(l->module, 0)), NULL};
+                (struct cg_value){gpu_sums_load(l, w, x, cg_int(l->module, 0)), NULL};
             continue;
         }
         struct cg_branch mine =
@@ -567,10 +358,10 @@ static void lower_end(struct cg_lowering *l, const struct gpu_network *w, uint32
 void gpu_network_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out)
 {
     struct gpu_network w = network_of(l, l->nest->blocks.at[0].statements.at[at]);
-    unsigned bytes = dtype_get(w.dtype)->bytes;
-    out->partial_bytes =
-        (uint64_t)((w.rows + ROWS_BEHIND) * w.pitch + 16 + w.tasks * TILE) * bytes;
-    lower_points(l, &w, at, out);
-    lower_sums(l, &w, out);
+    if (gpu_squads_choose(l, &w))
+        gpu_squads_lower(l, &w, at, out);
+    else
+        lower_points(l, &w, at, out);
+    gpu_sums_lower(l, &w, out);
     lower_end(l, &w, at, out);
 }

@@ -173,10 +173,8 @@ bool cg_gpu_statement(struct cg_lowering *l, nest_id id)
         note_load(l, s->buffer);
         return false;
     case NEST_PUT:
-        if (l->gpu->network && s->op) {
-            gpu_network_put(l, s);
+        if (l->gpu->network && gpu_network_put(l, s))
             return true;
-        }
         if (l->gpu->is_before && !s->op && l->nest->buffers.at[s->buffer].role != NEST_LOCAL) {
             put_before(l, s);
             return true;

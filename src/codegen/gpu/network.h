@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions of a loop over the points of a network know of it.
+#ifndef CODEGEN_GPU_NETWORK_H
+#define CODEGEN_GPU_NETWORK_H
+
+#include "codegen/gpu/gpu.h"
+
+#include "base/vec.h"
+
+// Of what accumulates: a product of rows with rows, terms, or pairs of factors.
+enum sum_kind { SUM_PRODUCT, SUM_TERMS, SUM_PAIRS, SUM_KINDS };
+
+struct gpu_sum {
+    const struct nest_statement *put;   // or NULL:
+    const struct nest_combine *combine; // of the fold
+    enum sum_kind kind;
+    int64_t count, width; // elements; PRODUCT: of the second factor
+    int64_t row[2];       // where the factors begin
+    int64_t task;         // the first tile of its sums
+};
+
+struct gpu_network {
+    const struct nest_statement *fold;
+    nest_id loop;
+    jot_dtype dtype;
+    int64_t points, pitch, rows;
+    int64_t side, tasks, blocks; // sums.c: of a tile, tiles, and blocks of the fold
+    VEC(struct gpu_sum) sums;
+    int64_t *kept;     // by buffer: its first row, or -1
+    uint32_t *written; // by buffer: the statement of the body that does so last
+    LLVMValueRef memory, point;
+    struct squads *squads; // or NULL: a point is a thread's
+};
+
+// Whether s is a map of nothing but products, for which the points have nothing to do.
+bool gpu_is_products(const struct cg_lowering *l, const struct nest_statement *s);
+// Element `row` of what the point has in memory.
+LLVMValueRef gpu_network_term(struct cg_lowering *l, const struct gpu_network *w,
+                              LLVMValueRef row);
+// Terms of the combines.
+void gpu_network_yield(struct cg_lowering *l, const struct gpu_network *w);
+
+// lives.c: where locals of a point are that are of no use at the same time, by buffer; their
+// bytes are given, 0: none.  Notes the statements that write them.  Returns the bytes of all.
+int64_t gpu_network_places(struct cg_lowering *l, struct gpu_network *w, const int64_t *bytes,
+                           int64_t *at);
+
+// squads.c: points that four threads each do, who share rows; false: there is no such code.
+bool gpu_squads_choose(struct cg_lowering *l, struct gpu_network *w);
+void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
+                      struct cg_kernel *out);
+// What threads of a squad put: one of them where all have the same, and none that has no point.
+// False: each does.
+bool gpu_squads_put_open(struct cg_lowering *l, const struct gpu_network *w,
+                         const struct nest_statement *put, struct cg_branch *out);
+
+// sums.c: the steps that sum what is in rows, and a sum; says how much memory there is to be.
+void gpu_sums_lower(struct cg_lowering *l, struct gpu_network *w, struct cg_kernel *out);
+LLVMValueRef gpu_sums_load(struct cg_lowering *l, const struct gpu_network *w,
+                           const struct gpu_sum *x, LLVMValueRef e);
+
+#endif
