@@ -45,9 +45,9 @@ struct trips {
 
 // ---- Neighbours
 
-#define PARTS                                                                                  \
-    (2 * REACH + 1) // of an axis: its ends, each place for itself, and what is between
+#define PARTS (2 * REACH + 1) // of an axis
 
+// The places at its ends are parts by themselves, and what is between is one.
 static struct cg_segment part_of(int64_t extent, int i)
 {
     if (i < REACH)
