@@ -5,6 +5,7 @@
 #include "fake_cuda/device.h"
 #include "fake_cuda/emulate.h"
 #include "fake_cuda/fake.h"
+#include "runtime/cuda/gram.h"
 #include "runtime/cuda/lu_kernels.h"
 #include "runtime/cuda/sort_kernels.h"
 
@@ -60,6 +61,8 @@ static int first_lane(int is)
 #define REDUCE_MIN(x) (~reduce_max(~(x)))
 #define FIRST_LANE first_lane
 #define ALIGNED _Alignas(16)
+#define COPY(to, from, bytes) (memset(to, 0, 16), (bytes) == 16 ? memcpy(to, from, 16) : NULL)
+#define COPY_WAIT()
 #define CLUSTER_SYNC __syncthreads
 #define MESSAGE_OPEN(bar) (void)(bar)
 #define MESSAGE_EXPECT(bar, bytes) (void)(bytes)
@@ -81,6 +84,7 @@ static int first_lane(int is)
 #define NUMBER(word, value) enum { word = (int)(value) };
 SORT_WORDS(NUMBER)
 LU_NUMBERS(NUMBER)
+GRAM_NUMBERS(NUMBER)
 #undef NUMBER
 
 // Parameter i of a launch: an address, which may be NULL, or a number.

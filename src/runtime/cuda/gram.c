@@ -3,8 +3,7 @@
 
 #include "base/status.h"
 
-#define TILE 64
-// Blocks of a multiprocessor: 64 threads with 160 registers each.
+// Blocks of a multiprocessor: 64 threads with up to 168 registers each.
 #define BLOCKS 6
 // Numbers of a result and terms of a sum for which the kernels are made.
 #define LEAST_SIDE 256
@@ -18,6 +17,10 @@
 static const char *const source[] = {
 #include "runtime/cuda/gram_kernels.inc"
     NULL};
+static const char words[] = "#define NAMED(name) name##_f32\n" GRAM_NUMBERS(KERNELS_WORD);
+#define NUMBER(word, value) word = (value),
+enum { GRAM_NUMBERS(NUMBER) };
+#undef NUMBER
 
 static bool is_fit(const struct rt_gemm *g, uint32_t alignment)
 {
@@ -33,19 +36,19 @@ static bool is_fit(const struct rt_gemm *g, uint32_t alignment)
 jot_status cuda_gram_bind(struct cuda_device *d, const struct rt_gemm *g, uint32_t alignment,
                           struct cuda_gram *out)
 {
-    int64_t rows = (g->n + TILE - 1) / TILE, tiles = rows * (rows + 1) / 2;
+    int64_t rows = (g->n + GRAM_TILE - 1) / GRAM_TILE, tiles = rows * (rows + 1) / 2;
     int64_t cuts = d->sm_count * BLOCKS / tiles, most = g->k / LEAST_CUT;
     cuts = cuts > most ? most : cuts < 1 ? 1 : cuts;
     *out = (struct cuda_gram){0};
     if (!is_fit(g, alignment) || tiles > TILES_MOST)
         return JOT_OK;
-    jot_status status = cuda_kernels_get(d, "#define NAMED(name) name##_f32\n", source,
-                                         "gram gram_sum", "_f32", out->kernels);
+    jot_status status =
+        cuda_kernels_get(d, words, source, "gram gram_sum", "_f32", out->kernels);
     if (status != JOT_OK)
         return status == JOT_ERR_LIBRARY ? JOT_OK : status;
     out->tiles = tiles;
     out->cuts = cuts;
-    out->workspace = (size_t)(tiles * cuts) * TILE * TILE * sizeof(float);
+    out->workspace = (size_t)(tiles * cuts) * GRAM_TILE * GRAM_TILE * sizeof(float);
     return JOT_OK;
 }
 
@@ -57,13 +60,14 @@ jot_status cuda_gram(struct cuda_device *d, const struct rt_gemm *g,
     JOT_TRY(cuda_start(
         d, &(struct cuda_start){.kernel = gram->kernels[0],
                                 .blocks = tiles * cuts,
-                                .block = 64,
+                                .block = GRAM_THREADS,
                                 .parameters = {cuda_place(operands[0]), cuda_place(operands[1]),
                                                parts, n, (uint64_t)g->k, (uint64_t)g->lda,
                                                (uint64_t)g->ldb, tiles, cuts}}));
-    return cuda_start(d, &(struct cuda_start){.kernel = gram->kernels[1],
-                                              .blocks = tiles * (TILE / 32) * (TILE / 32),
-                                              .block = 256,
-                                              .parameters = {parts, cuda_place(operands[2]), n,
-                                                             (uint64_t)g->ldc, tiles, cuts}});
+    return cuda_start(
+        d, &(struct cuda_start){.kernel = gram->kernels[1],
+                                .blocks = tiles * (GRAM_TILE / 32) * (GRAM_TILE / 32),
+                                .block = 256,
+                                .parameters = {parts, cuda_place(operands[2]), n,
+                                               (uint64_t)g->ldc, tiles, cuts}});
 }

@@ -8,6 +8,13 @@
 #include "runtime/cuda/kernels.h"
 #include "runtime/steps.h"
 
+// Rows and columns of a tile, terms that a step of a block fetches, and its threads, which have 8 by 8
+// numbers each.
+#define GRAM_NUMBERS(NUMBER)                                                                   \
+    NUMBER(GRAM_TILE, 64)                                                                      \
+    NUMBER(GRAM_DEPTH, 16)                                                                     \
+    NUMBER(GRAM_THREADS, 64)
+
 // tiles is 0: the library does it.
 struct cuda_gram {
     CUfunction kernels[2];

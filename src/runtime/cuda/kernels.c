@@ -27,10 +27,16 @@ static const char language[] =
     "#define CLUSTER_SYNC() asm volatile("
     "\"barrier.cluster.arrive.release.aligned;"
     "barrier.cluster.wait.acquire.aligned;\" ::: \"memory\")\n"
-    // Words from other blocks of it come with a barrier, which opens
-    // when those that are expected are there.
     "DEVICE unsigned shared_place(const void *at)\n"
     "{ return (unsigned)__cvta_generic_to_shared(at); }\n"
+    // 16 bytes to shared memory: so many of them, 0 or 16, and zeros;
+    // they are there for the thread once it has waited.
+    "DEVICE void COPY(void *to, const void *from, int bytes)\n"
+    "{ asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" :: "
+    "\"r\"(shared_place(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
+    "#define COPY_WAIT() asm volatile(\"cp.async.wait_all;\" ::: \"memory\")\n"
+    // Words from other blocks of it come with a barrier, which opens
+    // when those that are expected are there.
     "DEVICE void MESSAGE_OPEN(const void *bar)\n"
     "{ asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: "
     "\"r\"(shared_place(bar)) : \"memory\"); }\n"
