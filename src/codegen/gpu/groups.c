@@ -7,6 +7,7 @@
 #define NARROW_GROUP 8    // threads
 #define ROW_AT_HAND 32    // elements of a row that a thread has registers for beside those of
 #define RESIDENT 4        // so many blocks
+#define WIDENED 8         // elements of a point of which there are few, for each thread
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
@@ -177,12 +178,29 @@ static bool is_narrow(struct cg_lowering *l, nest_id loop, nest_id fold)
            points * NARROW_GROUP >= MANY_THREADS && points % (GPU_WARP / NARROW_GROUP) == 0;
 }
 
+// Points that leave multiprocessors idle have a block each, with more threads than share their fold:
+// for the maps beside it, and for the loads of all.
+static void widen(struct cg_lowering *l, nest_id loop, nest_id widest)
+{
+    struct cg_gpu *g = l->gpu;
+    const struct nest_statement *s = cg_statement(l, widest);
+    if (cg_extent(l, cg_statement(l, loop)) > GPU_MULTIPROCESSORS || g->is_phase)
+        return;
+    while (g->group < GPU_BLOCK && (int64_t)g->group * WIDENED < cg_extent(l, s))
+        g->group *= 2;
+    if (g->group > GPU_WARP)
+        g->block = g->group;
+    if (gpu_is_team_fold(l, widest))
+        g->row = gpu_row_make(l, s, g->group);
+}
+
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
 {
     l->gpu->group = 2; // lanes of a group are asked for
     struct cg_gpu *g = l->gpu;
     nest_id widest = gpu_longest_loop(l, cg_statement(l, loop)->body, NEST_NONE);
     gpu_group_set(l, widest, 1024);
+    widen(l, loop, widest);
     if (is_narrow(l, loop, widest)) {
         g->group = NARROW_GROUP;
         g->row = gpu_row_make(l, cg_statement(l, widest), g->group);
