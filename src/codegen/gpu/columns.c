@@ -302,11 +302,20 @@ static void lower_parts(struct cg_lowering *l, struct parts *t, struct cg_kernel
     gpu_function_close(l, step);
 }
 
+// Threads for the parts of as many columns as a warp has threads.
+static unsigned end_block(const struct parts *t)
+{
+    unsigned block = GPU_WARP;
+    while (block < END_BLOCK && block < t->parts * GPU_WARP)
+        block *= 2;
+    return block;
+}
+
 static void lower_end(struct cg_lowering *l, struct parts *t, struct cg_kernel *out)
 {
     LLVMBuilderRef b = l->m.b;
     struct cg_gpu *g = l->gpu;
-    set_columns(l, t, END_BLOCK, GPU_WARP);
+    set_columns(l, t, end_block(t), GPU_WARP);
     struct cg_kernel_step *step = gpu_function_open(l, out, "", 1);
     gpu_lower_list(l, 0, l->nest->blocks.at[0].statements.count - 1);
     set_lanes(l, t, true);
