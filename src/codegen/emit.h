@@ -30,7 +30,6 @@ struct machine {
     const struct ir_attrs *attrs;
     struct cg_module *module;
     LLVMBuilderRef b;
-    bool has_sums;             // of a GPU, that sums need not be made of products (IADD_KEY)
     struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
 };
 

@@ -248,7 +248,7 @@ static LLVMValueRef leading_zeros(struct machine *m, LLVMValueRef x)
 #define BITS(x) LLVMBuildBitCast(m->b, x, int_type(m, width_of(x), x), "")
 #define FLOAT_OF_BITS(i) LLVMBuildBitCast(m->b, i, float_type(m, width_of(i), i), "")
 #define IADD(i, j) LLVMBuildAdd(m->b, i, j, "")
-#define IADD_KEY(i, key) gpu_add_by_product(m, i, key)
+#define IADD_BITS(i, j) gpu_add_by_product(m, i, j)
 #define ISUB(i, j) LLVMBuildSub(m->b, i, j, "")
 #define IAND AND
 #define IOR OR

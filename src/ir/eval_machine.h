@@ -330,7 +330,7 @@ static inline scalar machine_math2(scalar x, scalar y, float (*f32)(float, float
 #define BITS(x) ((scalar){(x).bits, (x).dtype == JOT_F64 ? JOT_U64 : JOT_U32})
 #define FLOAT_OF_BITS(i) ((scalar){(i).bits, (i).dtype == JOT_U64 ? JOT_F64 : JOT_F32})
 #define IADD(i, j) machine_add(i, j)
-#define IADD_KEY(i, key) machine_add(i, key)
+#define IADD_BITS(i, j) machine_add(i, j)
 #define ISUB(i, j) machine_sub(i, j)
 #define IAND(i, j) machine_and(i, j)
 #define IOR(i, j) machine_or(i, j)

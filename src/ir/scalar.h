@@ -64,7 +64,7 @@
 //   FLOAT_OF_BITS(i)     the inverse, of 32 or 64 bits.
 //   KI_LIKE(i, c)        the constant c, a uint64_t, of the type of i.
 //   IADD ISUB IAND IOR IXOR (i, j)     IADD and ISUB wrap.
-//   IADD_KEY(i, key)     IADD of a key that many counters have.
+//   IADD_BITS(i, j)      IADD of random bits, of which there are many.
 //   ISHL IUSHR (i, n)    n is a C int, 0 <= n < width; IUSHR shifts zeros in.
 //   IULT IEQ (i, j)      truth values; IULT compares unsigned.
 //   INARROW16(i)         the low half of a 32-bit integer.

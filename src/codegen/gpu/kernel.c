@@ -20,7 +20,6 @@
 #include "codegen/gpu/gpu.h"
 
 #include "base/status.h"
-#include "passes/cost.h"
 
 #define ONE_BLOCK 512
 #define SMALL_BLOCK 64
@@ -337,20 +336,6 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
     gpu_function_close(l, step);
 }
 
-// Beside little else the shifts and logic of threefry have their unit busy, and what can goes to
-// that of products; beside other work the fewest instructions count.
-static bool has_work_beside_random_bits(const struct nest *n)
-{
-    double random = 0, other = 0;
-    for (uint32_t i = 0; i < n->statements.count; i++) {
-        const struct nest_statement *s = &n->statements.at[i];
-        if (s->kind == NEST_OP)
-            *(s->op == IR_threefry2x32 ? &random : &other) +=
-                cost_of_op((enum ir_op)s->op, s->dtype);
-    }
-    return 4 * other >= random;
-}
-
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
                             const struct gpu_operand *operands, bool is_phase,
@@ -361,7 +346,6 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
         .operands = operands, .kernel = number, .trips = trips, .is_phase = is_phase};
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
-    l.m.has_sums = has_work_beside_random_bits(nest);
     struct choice c = choose(&l, &nest->blocks.at[0]);
     gpu_share_out(
         &l, c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
