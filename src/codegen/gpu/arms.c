@@ -132,38 +132,55 @@ static struct gpu_arms *arms_of(struct cg_lowering *l)
 
 // ---- Arms that are skipped
 
-// p ? x : y, one of which is lowered here, for the threads that choose it.
+static LLVMValueRef lane_of(struct cg_lowering *l, LLVMValueRef v, unsigned k)
+{
+    return v && cg_lanes_of(v) > 1 ? cg_extract(&l->m, v, k, 1) : v;
+}
+
+// The arm for lane k, of the values that stood before.
+static LLVMValueRef lower_arm(struct cg_lowering *l, const struct gpu_arms *a, nest_id id,
+                              unsigned k, const struct cg_value *before)
+{
+    const struct nest_block *home = a->home[id];
+    memcpy(l->values, before, l->nest->values.count * sizeof *before);
+    for (uint32_t i = 0; i < home->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, home->statements.at[i]);
+        struct gpu_arm at = a->places[home->statements.at[i]];
+        if (at.select != id || at.side != a->skipped[id])
+            continue;
+        for (uint32_t j = 0; j < s->n_in; j++)
+            l->values[s->in[j]].re = lane_of(l, l->values[s->in[j]].re, k);
+        cg_lower_statement(l, home->statements.at[i]);
+    }
+    return l->values[cg_statement(l, id)->in[a->skipped[id]]].re;
+}
+
+// p ? x : y, one of which is lowered here, for the threads that choose it: a branch for each lane,
+// for few warps have a thread that does.
 static void lower_select(struct cg_lowering *l, struct gpu_arms *a, nest_id id)
 {
     int side = a->skipped[id];
     const struct nest_statement *s = cg_statement(l, id);
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef p = l->values[s->in[0]].re, quick = l->values[s->in[3 - side]].re;
-    unsigned lanes = cg_lanes_of(p) > cg_lanes_of(quick) ? cg_lanes_of(p) : cg_lanes_of(quick);
-    if (cg_lanes_of(quick) < lanes)
-        quick = cg_splat(&l->m, quick, lanes);
-    LLVMValueRef wants = side == 1 ? p : LLVMBuildNot(b, p, "");
+    unsigned lanes = cg_is_wide(l, s->result) ? l->lanes : 1, outside = l->lanes;
     uint32_t n = l->nest->values.count;
     struct cg_value *before = arena_array(l->arena, struct cg_value, n + 1);
     memcpy(before, l->values, n * sizeof *before);
-    LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, cg_any_lane(&l->m, wants), &from);
+    LLVMValueRef all = LLVMGetPoison(cg_with_lanes(l->module->f32, lanes));
     a->is_inside = true;
-    const struct nest_block *home = a->home[id];
-    for (uint32_t i = 0; i < home->statements.count; i++) {
-        struct gpu_arm at = a->places[home->statements.at[i]];
-        if (at.select == id && at.side == side)
-            cg_lower_statement(l, home->statements.at[i]);
+    l->lanes = 1;
+    for (unsigned k = 0; k < lanes; k++) {
+        LLVMValueRef chosen = lane_of(l, p, k), own = lane_of(l, quick, k);
+        LLVMValueRef wants = side == 1 ? chosen : LLVMBuildNot(b, chosen, "");
+        LLVMBasicBlockRef from, warm = cg_cold_open(&l->m, wants, &from);
+        own = cg_cold_close(&l->m, warm, from, own, lower_arm(l, a, id, k, before));
+        all = lanes > 1 ? LLVMBuildInsertElement(b, all, own, gpu_i32(l, k), "") : own;
     }
+    l->lanes = outside;
     a->is_inside = false;
-    LLVMValueRef slow = l->values[s->in[side]].re;
-    if (cg_lanes_of(slow) < lanes)
-        slow = cg_splat(&l->m, slow, lanes);
-    if (cg_lanes_of(p) < cg_lanes_of(slow))
-        wants = cg_splat(&l->m, wants, cg_lanes_of(slow));
-    slow = LLVMBuildSelect(b, wants, slow, quick, "");
     memcpy(l->values, before, n * sizeof *before);
-    l->values[s->result] =
-        (struct cg_value){cg_cold_close(&l->m, warm, from, quick, slow), NULL};
+    l->values[s->result] = (struct cg_value){all, NULL};
 }
 
 bool gpu_arm_statement(struct cg_lowering *l, nest_id id)
