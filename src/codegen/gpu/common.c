@@ -5,7 +5,8 @@
 //
 //     turn c      the last warp: its first thread what the common part of chunk c carries from step to
 //                 step, then a thread for each step what the others want of it, to shared memory;
-//                 threads with points: the rest of the steps of chunk c - 1, with what is there
+//                 threads with points: the rest of the steps of chunk c - 1, with what is there;
+//                 what does not come from the step before, of a few steps side by side
 //
 // Shared memory holds two chunks, the carries of the steps of one, and at the end the last ones.  Blocks
 // are as large as leaves one for a multiprocessor, which then has one such warp.
@@ -13,10 +14,14 @@
 
 #include "passes/cost.h"
 
+#include <string.h>
+
 #define STEPS GPU_WARP  // of a chunk
 #define MOST_POINTS 768 // of a block: threads that have registers for a long body
 #define LEAST_CHUNKS 4  // of a loop that is worth it
-#define LEAST_WORK 64.0 // operations of the common part
+#define LEAST_WORK 64.0 // operations of the common part, and of what steps do side by side
+#define STRIP 4         // steps side by side
+#define STRIP_WORK 1000 // operations of them
 #define SLOT 8          // bytes
 #define MOST_SLOTS 16   // of a step
 
@@ -25,7 +30,9 @@ struct gpu_common {
     const bool *varies; // by value: from thread to thread
     uint32_t n_slots;   // values of a step that all threads take from shared memory
     nest_id slots[MOST_SLOTS];
-    LLVMValueRef inside; // whether the thread has a point of its own
+    const bool *is_apart; // by statement: differs, but does not come from the step before
+    int64_t strip;        // steps that are done side by side as far as they are so
+    LLVMValueRef inside;  // whether the thread has a point of its own
 };
 
 static const struct nest_statement *maker_of(const struct cg_lowering *l, nest_id value)
@@ -112,6 +119,34 @@ static bool divide(struct cg_lowering *l, struct gpu_common *c,
     return work >= LEAST_WORK;
 }
 
+// Marks the operations that are made of what has no part in the carries that vary; their work.
+static double find_apart(struct cg_lowering *l, struct gpu_common *c,
+                         const struct nest_statement *seq)
+{
+    const struct nest_block *b = &l->nest->blocks.at[seq->body];
+    bool *is_apart = arena_array(l->arena, bool, l->nest->statements.count + 1);
+    bool *is_tied = arena_array(l->arena, bool, l->nest->values.count + 1);
+    double work = 0;
+    for (uint32_t i = 0; i < seq->n_in; i++)
+        is_tied[seq->first_carry + i] = c->varies[seq->first_carry + i];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = cg_statement(l, id);
+        bool comes_from_step = s->kind == NEST_LOAD;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            comes_from_step |= is_tied[s->in[k]];
+        for (uint32_t k = 0; k < s->index.count; k++)
+            comes_from_step |=
+                s->index.terms[k].is_value || s->index.terms[k].id == seq->axes[0];
+        for (uint32_t k = 0; k < s->n_results; k++)
+            is_tied[s->result + k] = comes_from_step;
+        is_apart[id] = !comes_from_step && !is_common(c, s);
+        work += is_apart[id] ? cost_of_op(s->op, s->dtype) : 0;
+    }
+    c->is_apart = is_apart;
+    return work;
+}
+
 struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
 {
     const struct nest_statement *points = cg_statement(l, loop);
@@ -134,7 +169,14 @@ struct gpu_common *gpu_common_find(struct cg_lowering *l, nest_id loop)
             varies[i] |= along[i];
     }
     c->varies = varies;
-    return divide(l, c, cg_statement(l, c->loop)) ? c : NULL;
+    const struct nest_statement *seq = cg_statement(l, c->loop);
+    if (!divide(l, c, seq))
+        return NULL;
+    double work = find_apart(l, c, seq);
+    c->strip = work < LEAST_WORK ? 1 : STRIP;
+    while (c->strip > 1 && (cg_extent(l, seq) % c->strip || c->strip * work > STRIP_WORK))
+        c->strip /= 2;
+    return c;
 }
 
 unsigned gpu_common_threads(int64_t points)
@@ -226,32 +268,115 @@ static void load_carries(const struct lowering *p, LLVMValueRef at, enum part pa
         if (part == CARRIED)
             store(p, v, p->l->values[v].re, carry_of_step(p, at, i));
     }
-    for (uint32_t i = 0; part == REST && i < p->c->n_slots; i++)
-        p->l->values[p->c->slots[i]] =
-            (struct cg_value){load(p, p->c->slots[i], slot_of_step(p, at, i)), NULL};
 }
 
-// What nobody takes is left out when the code is simplified.
-static void do_part(const struct lowering *p, LLVMValueRef at, enum part part)
+static void store_carries(const struct lowering *p, enum part part)
+{
+    for (uint32_t i = 0; i < p->seq->n_in; i++)
+        if (p->c->varies[p->seq->first_carry + i] == (part == REST))
+            store(p, p->seq->first_carry + i, p->l->values[p->seq->yields[i]].re,
+                  p->carries[i]);
+}
+
+static void set_step(const struct lowering *p, LLVMValueRef at)
 {
     struct cg_lowering *l = p->l;
-    const struct nest_statement *s = p->seq;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
-    l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
+    LLVMValueRef last = cg_int(l->module, cg_extent(l, p->seq) - 1);
+    l->axes[p->seq->axes[0]] = p->seq->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
+}
+
+// The common part; what nobody takes of it is left out when the code is simplified.
+static void do_common(const struct lowering *p, LLVMValueRef at, enum part part)
+{
+    struct cg_lowering *l = p->l;
+    const struct nest_block *b = &l->nest->blocks.at[p->seq->body];
+    set_step(p, at);
     load_carries(p, at, part);
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *t = cg_statement(l, id);
         bool is_made_anywhere = t->kind == NEST_CONST || t->kind == NEST_INDEX;
-        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t) == (part != REST)))
+        if (!l->hoisted[id] && (is_made_anywhere || is_common(p->c, t)))
             cg_lower_statement(l, id);
     }
     for (uint32_t i = 0; part == WANTED && i < p->c->n_slots; i++)
         store(p, p->c->slots[i], l->values[p->c->slots[i]].re, slot_of_step(p, at, i));
-    for (uint32_t i = 0; part != WANTED && i < s->n_in; i++)
-        if (p->c->varies[s->first_carry + i] == (part == REST))
-            store(p, s->first_carry + i, l->values[s->yields[i]].re, p->carries[i]);
+    if (part == CARRIED)
+        store_carries(p, part);
+}
+
+// The slots of the steps of a strip, a lane each.
+static void load_slots(const struct lowering *p, LLVMValueRef at)
+{
+    struct cg_lowering *l = p->l;
+    LLVMBuilderRef b = l->m.b;
+    for (uint32_t i = 0; i < p->c->n_slots; i++) {
+        nest_id slot = p->c->slots[i];
+        LLVMValueRef all = load(p, slot, slot_of_step(p, at, i));
+        all = cg_splat(&l->m, all, l->lanes);
+        for (unsigned k = 1; k < l->lanes; k++) {
+            LLVMValueRef step = LLVMBuildAdd(b, at, cg_int(l->module, k), "");
+            LLVMValueRef one = load(p, slot, slot_of_step(p, step, i));
+            all = LLVMBuildInsertElement(b, all, one, gpu_i32(l, k), "");
+        }
+        l->values[slot] = (struct cg_value){all, NULL};
+    }
+}
+
+// The statements that differ: those that are apart from the step before, or the others.
+static void do_rest(const struct lowering *p, bool apart)
+{
+    const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        if (!p->l->hoisted[id] && p->c->is_apart[id] == apart &&
+            !is_common(p->c, cg_statement(p->l, id)))
+            cg_lower_statement(p->l, id);
+    }
+}
+
+// Takes lane k of a value that was made for a strip.
+static void take_lane(struct cg_lowering *l, nest_id value, const struct cg_value *all,
+                      unsigned k)
+{
+    struct cg_value v = all[value];
+    if (!v.re || cg_lanes_of(v.re) == 1)
+        return;
+    l->values[value].re = cg_extract(&l->m, v.re, k, 1);
+    l->values[value].im = v.im ? cg_extract(&l->m, v.im, k, 1) : NULL;
+}
+
+static void take_step(const struct lowering *p, const struct cg_value *all, unsigned k)
+{
+    const struct nest_block *b = &p->l->nest->blocks.at[p->seq->body];
+    for (uint32_t i = 0; i < p->c->n_slots; i++)
+        take_lane(p->l, p->c->slots[i], all, k);
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(p->l, b->statements.at[i]);
+        for (uint32_t j = 0; p->c->is_apart[b->statements.at[i]] && j < s->n_results; j++)
+            take_lane(p->l, s->result + j, all, k);
+    }
+}
+
+// The rest of the steps of a strip: side by side what does not come from the steps before.
+static void do_strip(const struct lowering *p, LLVMValueRef at)
+{
+    struct cg_lowering *l = p->l;
+    uint32_t n = l->nest->values.count;
+    struct cg_value *all = arena_array(l->arena, struct cg_value, n + 1);
+    l->lanes = (unsigned)p->c->strip;
+    load_slots(p, at);
+    do_rest(p, true);
+    l->lanes = 1;
+    memcpy(all, l->values, n * sizeof *all);
+    for (unsigned k = 0; k < p->c->strip; k++) {
+        LLVMValueRef step = LLVMBuildAdd(l->m.b, at, cg_int(l->module, k), "");
+        set_step(p, step);
+        take_step(p, all, k);
+        load_carries(p, step, REST);
+        do_rest(p, false);
+        store_carries(p, REST);
+    }
 }
 
 // The steps of a chunk: by a thread each, or all by each thread.
@@ -267,12 +392,16 @@ static void do_chunk(const struct lowering *p, LLVMValueRef chunk, enum part par
         LLVMValueRef lane = LLVMBuildURem(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         LLVMValueRef at = LLVMBuildAdd(b, first, gpu_wide(l, lane), "");
         struct cg_branch is_step = cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, at, end, ""));
-        do_part(p, at, part);
+        do_common(p, at, part);
         cg_if_close(l, &is_step);
         return;
     }
-    struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, 1));
-    do_part(p, step.index, part);
+    int64_t strip = part == REST ? p->c->strip : 1;
+    struct cg_loop step = cg_loop_open(l, first, end, cg_int(l->module, strip));
+    if (part == REST)
+        do_strip(p, step.index);
+    else
+        do_common(p, step.index, part);
     cg_loop_close(l, &step);
 }
 
