@@ -208,6 +208,8 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *loo
 double gpu_work(const struct cg_lowering *l, uint32_t block);
 // Whether so many turns of a body are worth writing out.
 bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns);
+// Whether the lanes of a thread are so much work that one turn of them is enough.
+bool gpu_is_long(const struct cg_lowering *l, const struct gpu_points *p);
 
 // neighbours.c: a load whose lanes lie across vectors or have a guard each; false: any other.
 bool gpu_load_neighbours(struct cg_lowering *l, const struct nest_statement *load,

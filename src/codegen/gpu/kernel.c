@@ -89,8 +89,9 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     step->exact_grid = has_time || !has_direct_load(l);
     bool at_once = has_two_turns(l, &p);
     int64_t turns = at_once ? 2 : 1;
-    while (turns < MOST_TURNS && !step->exact_grid && p.count >= MANY_VECTORS &&
-           p.count % (2 * turns * GPU_BLOCK) == 0 && gpu_is_short(l, p.s->body, 2 * turns))
+    while (turns < MOST_TURNS && !step->exact_grid && !gpu_is_long(l, &p) &&
+           p.count >= MANY_VECTORS && p.count % (2 * turns * GPU_BLOCK) == 0 &&
+           gpu_is_short(l, p.s->body, 2 * turns))
         turns *= 2;
     int64_t own = l->gpu->block - (l->gpu->common ? GPU_WARP : 0); // threads that have points
     int64_t size = turns * own, chunks = (p.count + size - 1) / size;

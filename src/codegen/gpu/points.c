@@ -9,6 +9,7 @@
 #define WRITTEN_OUT 16          // turns of a thread that are written out
 #define WRITTEN_WORK 600.0      // operations of them
 #define LANES_WORK 400.0        // of a body that is done for several neighbours at once
+#define RANDOM_WORK 800.0       // of one with random bits, which are long chains
 #define MANY (INT64_C(1) << 17) // points from which on there are threads enough
 // Chains of a loop over time that a thread has, where there are threads enough for that.
 #define LANES_IN_TIME 2
@@ -31,6 +32,22 @@ double gpu_work(const struct cg_lowering *l, uint32_t block)
 bool gpu_is_short(const struct cg_lowering *l, uint32_t block, int64_t turns)
 {
     return turns <= WRITTEN_OUT && (double)turns * gpu_work(l, block) <= WRITTEN_WORK;
+}
+
+static bool has_random_bits(const struct cg_lowering *l, uint32_t block)
+{
+    const struct nest_block *b = &l->nest->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind == NEST_OP && s->op == IR_threefry2x32)
+            return true;
+    }
+    return false;
+}
+
+bool gpu_is_long(const struct cg_lowering *l, const struct gpu_points *p)
+{
+    return p->lanes > 1 && p->lanes * gpu_work(l, p->s->body) > LANES_WORK;
 }
 
 // What the statements of a block touch along an axis.
@@ -96,8 +113,9 @@ unsigned gpu_lanes(const struct cg_lowering *l, const struct nest_statement *s, 
         lanes = LANES_IN_TIME;
     int64_t extent = l->nest->axes.at[axis].extent;
     bool ends_inside = s->n_axes > 1 || s->kind == NEST_FOLD;
+    double most = has_random_bits(l, s->body) ? RANDOM_WORK : LANES_WORK;
     while (lanes > 1 && (extent < lanes || (ends_inside && extent % lanes) ||
-                         lanes * gpu_work(l, s->body) > LANES_WORK))
+                         lanes * gpu_work(l, s->body) > most))
         lanes /= 2;
     return lanes ? lanes : 1;
 }
