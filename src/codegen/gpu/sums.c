@@ -102,16 +102,21 @@ struct tile {
     int64_t count;
 };
 
+// What rows have of the point, or of the last one, to slots.
 static void load_rows(struct cg_lowering *l, const struct gpu_network *w, LLVMValueRef row,
-                      int64_t count, LLVMValueRef point, LLVMValueRef *out)
+                      int64_t count, LLVMValueRef point, const LLVMValueRef *slots)
 {
     LLVMBuilderRef b = l->m.b;
+    LLVMValueRef last = cg_int(l->module, w->points - 1);
+    LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLT, point, last, "");
+    point = LLVMBuildSelect(b, is_inside, point, last, "");
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
     LLVMValueRef at = LLVMBuildMul(b, row, cg_int(l->module, w->pitch), "");
     LLVMValueRef base = cg_at(l, lane, gpu_extra_operand(l, 0), LLVMBuildAdd(b, at, point, ""));
-    for (int64_t i = 0; i < count; i++)
-        out[i] =
-            LLVMBuildLoad2(b, lane, cg_at(l, lane, base, cg_int(l->module, i * w->pitch)), "");
+    for (int64_t i = 0; i < count; i++) {
+        LLVMValueRef from = cg_at(l, lane, base, cg_int(l->module, i * w->pitch));
+        LLVMBuildStore(b, LLVMBuildLoad2(b, lane, from, ""), slots[i]);
+    }
 }
 
 static void add_to(struct cg_lowering *l, const struct gpu_network *w, LLVMValueRef slot,
@@ -132,16 +137,25 @@ static void sum_points(struct cg_lowering *l, const struct gpu_network *w, struc
 {
     LLVMTypeRef lane = cg_memory_type(l->module, w->dtype);
     LLVMValueRef none = cg_identity(l->module, IR_fma, w->dtype, 1).re;
-    LLVMValueRef x[2 * MOST_SIDE], y[MOST_SIDE];
+    LLVMValueRef slots[3 * MOST_SIDE], v[3 * MOST_SIDE];
     int64_t side = w->side, count = kind == SUM_PRODUCT ? side : tile_of(w, kind);
+    int64_t others = kind == SUM_TERMS ? 0 : side;
     for (int64_t i = 0; i < sums_of(w); i++) {
         t->slots[i] = cg_alloca(l, lane, 1);
         LLVMBuildStore(l->m.b, none, t->slots[i]);
     }
+    for (int64_t i = 0; i < count + others; i++)
+        slots[i] = cg_alloca(l, lane, 1);
+    load_rows(l, w, t->rows[0], count, t->first, slots);
+    load_rows(l, w, t->rows[1], others, t->first, slots + count);
     struct cg_loop loop = cg_loop_open(l, t->first, t->end, cg_int(l->module, FOLD_LANES));
-    load_rows(l, w, t->rows[0], count, loop.index, x);
-    if (kind != SUM_TERMS)
-        load_rows(l, w, t->rows[1], side, loop.index, y);
+    for (int64_t i = 0; i < count + others; i++)
+        v[i] = LLVMBuildLoad2(l->m.b, lane, slots[i], "");
+    // Those of the next point are on their way meanwhile.
+    LLVMValueRef next = LLVMBuildAdd(l->m.b, loop.index, cg_int(l->module, FOLD_LANES), "");
+    load_rows(l, w, t->rows[0], count, next, slots);
+    load_rows(l, w, t->rows[1], others, next, slots + count);
+    const LLVMValueRef *x = v, *y = v + count;
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < (kind == SUM_PRODUCT ? side : 1); j++)
             add_to(l, w, t->slots[kind == SUM_PRODUCT ? i * side + j : i], x[i],
