@@ -165,6 +165,70 @@ GRAM_NUMBERS(NUMBER)
 #define NAMED(name) name##_c64_16
 #include "fake_cuda/own_small.inc"
 
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL float
+#define PARTS 1
+#define SIDE 32
+#define NAMED(name) name##_f32_32_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL float
+#define PARTS 1
+#define SIDE 64
+#define NAMED(name) name##_f32_64_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL double
+#define PARTS 1
+#define SIDE 32
+#define NAMED(name) name##_f64_32_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL double
+#define PARTS 1
+#define SIDE 64
+#define NAMED(name) name##_f64_64_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL float
+#define PARTS 2
+#define SIDE 32
+#define NAMED(name) name##_c64_32_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL float
+#define PARTS 2
+#define SIDE 64
+#define NAMED(name) name##_c64_64_qr
+#include "fake_cuda/own_qr.inc"
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+#define REAL double
+#define PARTS 2
+#define SIDE 32
+#define NAMED(name) name##_c128_32_qr
+#include "fake_cuda/own_qr.inc"
+
 #define SORT(suffix)                                                                           \
     {"sort_count" #suffix, 5, run_sort_count##suffix},                                         \
         {"sort_pass" #suffix, 10, run_sort_pass##suffix},                                      \
@@ -192,9 +256,11 @@ GRAM_NUMBERS(NUMBER)
         {"lu_apply" #suffix, 8, run_lu_apply##suffix},
 #define GRAM(suffix)                                                                           \
     {"gram" #suffix, 9, run_gram##suffix}, {"gram_sum" #suffix, 6, run_gram_sum##suffix},
+#define QR(suffix) {"qr_small" #suffix, 6, run_qr_small##suffix##_qr},
 #define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
         MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128) SMALL(_f32_16) SMALL(_f32_32)
-            SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64) GRAM(_f32){NULL, 0, NULL}};
+            SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64) GRAM(_f32) QR(_f32_32) QR(_f32_64)
+                QR(_f64_32) QR(_f64_64) QR(_c64_32) QR(_c64_64) QR(_c128_32){NULL, 0, NULL}};

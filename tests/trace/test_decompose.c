@@ -197,6 +197,36 @@ START_TEST(test_factors)
 }
 END_TEST
 
+// Many at once, of one and of several warps a matrix on a GPU; without any column, tiny, and NaN.
+START_TEST(test_qr_of_many)
+{
+    static const int64_t sizes[][2] = {{24, 18}, {18, 24}, {32, 32}, {50, 41}, {33, 64}};
+    jot_dtype d = dtypes[_i];
+    double eps = d == JOT_F32 || d == JOT_C64 ? 0x1p-23 : 0x1p-52;
+    for (int k = 0; k < 5; k++) {
+        int64_t m = sizes[k][0], n = sizes[k][1];
+        jot_scope *s = jot_scope_open();
+        jot_array *a = draw(d, k, (const int64_t[]){17, m, n, JOT_END});
+        ck_assert_double_le(item(jot_fn(qr_errors), a), 300 * eps);
+        ck_assert_double_le(item(jot_fn(qr_full_errors), a), 300 * eps);
+        const double factors[17] = {0, NAN, 0x1p-100, 1, 0x1p60};
+        jot_value by =
+            jot_astype(jot_reshape(jot_from(jot_array_from(factors, 17)), 17, 1, 1), d);
+        jot_value b = jot_mul(jot_from(a), by);
+        jot_qr_factors f = jot_qr(b);
+        jot_value off = jot_max(jot_abs(jot_sub(jot_matmul(f.q, f.r), b)), -2, -1);
+        CHECK_EXACT(jot_is_nan(jot_slice(off, 0, 0, 3)), 0, 1, 0);
+        jot_value most = jot_max(jot_abs(b), -2, -1);
+        for (int i = 2; i < 5; i += 2)
+            CHECK_EXACT(jot_less(jot_slice(off, 0, i, i + 1),
+                                 jot_mul(jot_slice(most, 0, i, i + 1), 300 * eps)),
+                        1);
+        jot_array_release(a);
+        jot_scope_close(s);
+    }
+}
+END_TEST
+
 // Those of large matrices are made by panels and steps, tiny and huge numbers among them.
 START_TEST(test_large)
 {
@@ -658,6 +688,7 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_loop_test(t, test_factors, 0, 4);
+    tcase_add_loop_test(t, test_qr_of_many, 0, 4);
     tcase_add_loop_test(t, test_eig, 0, 4);
     if (!*getenv("JOT_BACKEND")) { // what the evaluator has no part in
         tcase_add_loop_test(t, test_large, 0, 6);

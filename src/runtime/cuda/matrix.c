@@ -16,6 +16,9 @@ static const char *const wide[] = {
 static const char *const small[] = {
 #include "runtime/cuda/small_kernels.inc"
     NULL};
+static const char *const qr[] = {
+#include "runtime/cuda/qr_kernels.inc"
+    NULL};
 static const char *const lu[] = {
 #include "runtime/cuda/lu_kernels.inc"
     NULL};
@@ -24,8 +27,9 @@ static const char numbers_of_lu[] = LU_NUMBERS(KERNELS_WORD);
 jot_status cuda_matrix_kernels(struct cuda_device *d, enum cuda_matrix_file file,
                                jot_dtype dtype, const char *names, CUfunction *out)
 {
-    static const char *const *const files[] = {matrices, wide, small, small, lu};
-    int side = file == CUDA_OF_SMALL_16 ? 16 : file == CUDA_OF_SMALL_32 ? 32 : 0;
+    static const char *const *const files[] = {matrices, wide, small, small, qr, qr, lu};
+    static const int sides[] = {0, 0, 16, 32, 32, 64, 0};
+    int side = sides[file];
     char words[512], suffix[16];
     snprintf(suffix, sizeof suffix, side ? "_%s_%d" : "_%s", dtype_get(dtype)->name, side);
     snprintf(words, sizeof words,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of matrix_kernels.inc, wide_kernels.inc, small_kernels.inc and lu_kernels.inc.
+// The kernels of matrix_kernels.inc, wide_kernels.inc, small_kernels.inc, qr_kernels.inc and
+// lu_kernels.inc.
 #ifndef RUNTIME_CUDA_MATRIX_H
 #define RUNTIME_CUDA_MATRIX_H
 
@@ -12,6 +13,8 @@ enum cuda_matrix_file {
     CUDA_OF_WIDE,
     CUDA_OF_SMALL_16,
     CUDA_OF_SMALL_32,
+    CUDA_OF_QR_32,
+    CUDA_OF_QR_64,
     CUDA_OF_LU
 };
 

@@ -24,7 +24,9 @@ struct cuda_routine {
 #include "base/gpu_routines.def"
 #undef ROUTINE
 
-// The routine svd of matrices that threads can hold; NULL for others.
+// The routines of many matrices that a block or a part of a warp can hold; NULL for others.
+jot_status cuda_small_qr_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                              struct cuda_routine **out);
 jot_status cuda_small_svd_bind(struct cuda_device *d, const struct rt_routine_call *call,
                                struct cuda_routine **out);
 

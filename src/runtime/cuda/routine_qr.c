@@ -221,6 +221,9 @@ jot_status cuda_qr_bind(struct cuda_device *d, const struct rt_routine_call *cal
                         struct cuda_routine **out)
 {
     struct cuda_solve *s;
+    JOT_TRY(cuda_small_qr_bind(d, call, out));
+    if (*out)
+        return JOT_OK;
     JOT_TRY(cuda_solve_make(d, call, sizeof(struct qr), "turn spoil", &s));
     if (!s)
         return JOT_OK;
