@@ -65,6 +65,9 @@ typedef struct jot_svd_factors {
 // and rows.  jot_svd_full: u is m by m and vh n by n.
 JOT_API jot_svd_factors jot_svd(jot_value a);
 JOT_API jot_svd_factors jot_svd_full(jot_value a);
+// Of the k largest values, 0 <= k <= the smaller of m and n: u diag(s) vh is nearest to a among the matrices
+// of that rank.  All values are computed.
+JOT_API jot_svd_factors jot_svd_truncated(jot_value a, int64_t k);
 // The values alone.
 JOT_API jot_value jot_svdvals(jot_value a);
 
@@ -159,6 +162,8 @@ JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 #define jot_eigh_upper(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh_upper, #a, a)
 #define jot_svd(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd, #a, a)
 #define jot_svd_full(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd_full, #a, a)
+#define jot_svd_truncated(a, k)                                                                \
+    jot_svd_factors_at_(jot_svd_truncated(JOT_V(a), (k)), JOT_HERE ": jot_svd_truncated(" #a ", " #k ")")
 #define jot_eig(a) JOT_DECOMPOSE_(jot_eigen, jot_eig, #a, a)
 #define jot_eig_pairs(a) JOT_DECOMPOSE_(jot_eigen_pairs, jot_eig_pairs, #a, a)
 #define jot_schur(a) JOT_DECOMPOSE_(jot_schur_factors, jot_schur, #a, a)

@@ -93,6 +93,24 @@ static jot_svd_factors svd(const char *name, jot_value a, int mode)
 jot_svd_factors jot_svd(jot_value a) { return svd("jot_svd", a, 1); }
 jot_svd_factors jot_svd_full(jot_value a) { return svd("jot_svd_full", a, 2); }
 
+jot_svd_factors jot_svd_truncated(jot_value a, int64_t k)
+{
+    const char *name = "jot_svd_truncated";
+    jot_svd_factors f = svd(name, a, 1);
+    if (jot_value_failed(f.s))
+        return f;
+    int64_t most = jot_value_dim(f.s, -1);
+    if (k < 0 || k > most) {
+        jot_value error =
+            trace_fail(name, JOT_ERR_ARGUMENT, "k is %lld: %s has %lld singular values",
+                       (long long)k, trace_type_text(a), (long long)most);
+        return (jot_svd_factors){error, error, error};
+    }
+    return (jot_svd_factors){.u = jot_slice_axis(f.u, -1, 0, k, 1),
+                             .s = jot_slice_axis(f.s, -1, 0, k, 1),
+                             .vh = jot_slice_axis(f.vh, -2, 0, k, 1)};
+}
+
 static jot_value svdvals(const char *name, jot_value a)
 {
     jot_value s;

@@ -197,6 +197,27 @@ START_TEST(test_factors)
 }
 END_TEST
 
+static jot_value truncated_errors(jot_value a)
+{
+    jot_svd_factors all = jot_svd(a), f = jot_svd_truncated(a, 2),
+                    none = jot_svd_truncated(a, 0);
+    jot_value product = jot_matmul(columns_by(f.u, f.s), f.vh);
+    jot_value left = jot_norm(jot_reshape(jot_sub(a, product), -1), -1);
+    jot_value rest = jot_norm(jot_slice(all.s, -1, 2, jot_value_dim(all.s, -1)), -1);
+    jot_value unitary = jot_maximum(off_unitary(f.u), off_unitary(adjoint(f.vh)));
+    return jot_add(jot_maximum(jot_abs(jot_sub(left, rest)), unitary),
+                   jot_sum(jot_abs(jot_matmul(none.u, none.vh))));
+}
+
+// What is left of the matrix are the values that are left out.
+START_TEST(test_truncated)
+{
+    jot_array *a = draw(JOT_F64, 3, (const int64_t[]){7, 5, JOT_END});
+    ck_assert_double_le(item(jot_fn(truncated_errors), a), 1e-14);
+    jot_array_release(a);
+}
+END_TEST
+
 // Many at once, of one and of several warps a matrix on a GPU; without any column, tiny, and NaN.
 START_TEST(test_qr_of_many)
 {
@@ -669,6 +690,9 @@ START_TEST(test_messages)
     check_failure(jot_schur(wide).z,
                   "jot_schur(wide): schur of f32[2,3]: the matrix is 2 by 3, not square");
     check_failure(jot_qr(row).r, "jot_qr(row): qr of f32[3]: a matrix has two axes");
+    jot_value tall = jot_zeros(JOT_F32, 4, 3);
+    check_failure(jot_svd_truncated(tall, 4).u,
+                  "jot_svd_truncated(tall, 4): k is 4: f32[4,3] has 3 singular values");
     check_failure(jot_svdvals(row), "jot_svdvals(row): svd of f32[3]: a matrix has two axes");
     check_failure(
         jot_svd(jot_astype(wide, JOT_F16)).u,
@@ -689,6 +713,7 @@ static void add(TCase *t)
 {
     tcase_add_loop_test(t, test_factors, 0, 4);
     tcase_add_loop_test(t, test_qr_of_many, 0, 4);
+    tcase_add_test(t, test_truncated);
     tcase_add_loop_test(t, test_eig, 0, 4);
     if (!*getenv("JOT_BACKEND")) { // what the evaluator has no part in
         tcase_add_loop_test(t, test_large, 0, 6);
