@@ -127,8 +127,8 @@ static jot_status factor_panel(const struct cuda_matrix *c, int64_t first, int64
                                {a, pivots, order, moves, lower, n, rows, columns, left, at}};
     JOT_TRY(c->d->has_clusters ? cuda_start_cluster(c->d, &panel) : cuda_start(c->d, &panel));
     return cuda_start(c->d, &(struct cuda_start){s->kernels[APPLY],
-                                                 (n - columns + 127) / 128,
-                                                 128,
+                                                 (n - columns + 63) / 64,
+                                                 64,
                                                  {a, moves, lower, n, n, columns, left, at}});
 }
 
