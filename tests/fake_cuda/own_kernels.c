@@ -51,12 +51,11 @@ static int first_lane(int is)
 
 #define KERNELS(...) __VA_ARGS__
 #define DEVICE static
-#define KERNEL(threads) static void
+#define KERNEL(...) static void
 #define SHARED static
 #define VOLATILE volatile
 #define UNROLL
 #define ROLLED
-#define MATCH(x) gpu_llvm_nvvm_match_any_sync_i32(~0u, x)
 #define REDUCE_MAX reduce_max
 #define REDUCE_MIN(x) (~reduce_max(~(x)))
 #define FIRST_LANE first_lane
@@ -80,6 +79,7 @@ static int first_lane(int is)
 #define __clz __builtin_clz
 #define __threadfence()
 #define atomicAdd(at, x) __atomic_fetch_add(at, x, __ATOMIC_SEQ_CST)
+#define atomicOr(at, x) __atomic_fetch_or(at, x, __ATOMIC_SEQ_CST)
 
 #define NUMBER(word, value) enum { word = (int)(value) };
 SORT_WORDS(NUMBER)

@@ -12,13 +12,11 @@
 // What the sources of all files are written in.
 static const char language[] =
     "#define DEVICE static __device__ __forceinline__\n"
-    "#define KERNEL(threads) extern \"C\" __global__ void "
-    "__launch_bounds__(threads)\n"
+    "#define KERNEL(...) extern \"C\" __global__ void __launch_bounds__(__VA_ARGS__)\n"
     "#define SHARED __shared__\n"
     "#define VOLATILE volatile\n"
     "#define UNROLL _Pragma(\"unroll\")\n"
     "#define ROLLED _Pragma(\"unroll 1\")\n"
-    "#define MATCH(x) __match_any_sync(~0u, x)\n"
     "#define REDUCE_MAX(x) __reduce_max_sync(~0u, x)\n"
     "#define REDUCE_MIN(x) __reduce_min_sync(~0u, x)\n"
     "#define FIRST_LANE(x) (__ffs(__ballot_sync(~0u, x)) - 1)\n"

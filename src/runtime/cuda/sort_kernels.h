@@ -3,18 +3,21 @@
 #ifndef RUNTIME_CUDA_SORT_KERNELS_H
 #define RUNTIME_CUDA_SORT_KERNELS_H
 
-// SORT_DONE and what follows are places in the state behind the counts of 8 passes: blocks that have
-// counted, whether a float is -0 or NaN, and for each pass the tiles that are taken.  A tile tells of a
-// digit SORT_OWN and how many it has, then SORT_ALL and how many it and all before it have.
+// SORT_DONE and what follows are places in the state behind the counts of 8 passes: blocks that
+// have counted, whether a float is -0 or NaN, and for each pass the tiles that are taken.  A
+// tile tells of a digit SORT_OWN and how many it has, then SORT_ALL and how many it and all
+// before it have; so many tiles before it are looked at at once.
 #define SORT_WORDS(WORD)                                                                       \
-    WORD(SORT_THREADS, 512)                                                                    \
+    WORD(SORT_THREADS, 384)                                                                    \
+    WORD(SORT_BLOCKS, 2)                                                                       \
     WORD(SORT_DIGITS, 256)                                                                     \
     WORD(SORT_COPIES, 4)                                                                       \
     WORD(SORT_DONE, 2048)                                                                      \
     WORD(SORT_SPECIAL, 2049)                                                                   \
     WORD(SORT_TICKETS, 2050)                                                                   \
     WORD(SORT_STATE, 2112)                                                                     \
-    WORD(SORT_KEY_BYTES, 64)                                                                   \
+    WORD(SORT_KEY_BYTES, 80)                                                                   \
+    WORD(SORT_WINDOW, 4)                                                                       \
     WORD(SORT_OWN, 0x40000000u)                                                                \
     WORD(SORT_ALL, 0x80000000u)
 
