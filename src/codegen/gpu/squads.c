@@ -11,18 +11,12 @@
 // puts.
 #include "codegen/gpu/network.h"
 
-#include <string.h>
-
 #define SQUAD 4
 #define MOST_OWN 16 // units of a thread
 #define MOST_SIDE 64
 #define VECTOR 4 // elements of 16 bytes
 #define POINTS_OF_WARP (GPU_WARP / SQUAD)
-#define MOST_POINTS 96 // of a block, where a squad has one
-// Points of a squad where there are many: what is read of matrices is for all of them.
-#define MOST_EACH 2
-#define MANY_POINTS (GPU_MULTIPROCESSORS * 512)
-#define MOST_OF_MANY 128 // of a block
+#define MOST_POINTS 96 // of a block
 #define MOST_SHARED (224 * 1024)
 
 // What a contract reads of memory.
@@ -32,23 +26,14 @@ struct matrix {
     int64_t at; // bytes
 };
 
-// A point of a squad, what the lowering has of it.
-struct own_point {
-    struct cg_value *values;
-    struct cg_buffer *buffers;
-    struct gpu_kept *kept;
-    LLVMValueRef point, axis;
-};
-
 struct squads {
     struct gpu_network *w;
-    bool *is_common;  // by buffer: read or written by other threads than those of its units
-    uint32_t *put_in; // by buffer: what all threads do and puts it, 1 being the first statement
+    bool *is_common; // by buffer: read or written by other threads than those of its units
+    uint32_t
+        *put_in; // by buffer: what is not shared out and puts it, 1 being the first statement
     uint32_t at_statement;
     VEC(struct matrix) matrices;
-    int64_t matrix_bytes, point_bytes, points; // of a block
-    unsigned each;                             // points of a squad
-    struct own_point own[MOST_EACH];
+    int64_t matrix_bytes, point_bytes, points;
     int64_t *bytes, *at; // by buffer: its row in shared memory
     LLVMValueRef shared, place, number;
     bool has_read, has_written; // rows since the squad was together
@@ -182,13 +167,12 @@ static struct squads *squads_of(struct cg_lowering *l, struct gpu_network *w)
             q->bytes[i] = x->count * (int64_t)sizeof(float);
     }
     q->point_bytes = gpu_network_places(l, w, q->bytes, q->at) / 16 * 16 | 16;
-    q->each = w->points >= MANY_POINTS ? MOST_EACH : 1;
-    int64_t unit = POINTS_OF_WARP * q->each, most = q->each > 1 ? MOST_OF_MANY : MOST_POINTS;
-    int64_t room = (MOST_SHARED - q->matrix_bytes) / q->point_bytes / unit * unit;
-    int64_t fair = (w->points + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
-    q->points = fair < most ? (fair + unit - 1) / unit * unit : most;
-    q->points = q->points < room ? q->points : room;
-    return q->points > 0 ? q : NULL;
+    int64_t room = (MOST_SHARED - q->matrix_bytes) / q->point_bytes;
+    int64_t each = (w->points + GPU_MULTIPROCESSORS - 1) / GPU_MULTIPROCESSORS;
+    q->points = each < MOST_POINTS ? each : MOST_POINTS;
+    q->points = q->points < room ? q->points : room / POINTS_OF_WARP * POINTS_OF_WARP;
+    q->points = (q->points + POINTS_OF_WARP - 1) / POINTS_OF_WARP * POINTS_OF_WARP;
+    return q->points >= POINTS_OF_WARP ? q : NULL;
 }
 
 // ---- A squad
@@ -213,16 +197,6 @@ static void find_accesses(const struct cg_lowering *l, const struct squads *q,
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     for (uint32_t i = 0; i < b->statements.count; i++)
         find_accesses(l, q, cg_statement(l, b->statements.at[i]), reads, writes);
-}
-
-static void turn_to(struct cg_lowering *l, const struct squads *q, unsigned i)
-{
-    const struct own_point *p = &q->own[i];
-    l->values = p->values;
-    l->buffers = p->buffers;
-    l->gpu->kept = p->kept;
-    l->axes[q->w->fold->axes[0]] = p->axis;
-    q->w->point = p->point;
 }
 
 // Unit i of the thread, an i64.
@@ -289,38 +263,30 @@ static void lower_contract(struct cg_lowering *l, const struct squads *q,
     LLVMBuilderRef b = l->m.b;
     const struct matrix *m = matrix_of(l, q, s);
     LLVMTypeRef lane = l->module->f32;
-    LLVMValueRef sums[MOST_EACH][MOST_OWN], rows[MOST_OWN], xs[MOST_EACH];
+    LLVMValueRef sums[MOST_OWN], rows[MOST_OWN], x = cg_buffer_base(l, s->source[0]);
     LLVMValueRef w = cg_at(l, l->module->i8, q->shared, cg_int(l->module, m->at));
     unsigned width = m->inputs % VECTOR ? VECTOR / 2 : VECTOR;
     int64_t own = m->outputs / SQUAD, stride = odd_stride(m->inputs);
     for (int64_t i = 0; i < own; i++) {
         LLVMValueRef at = LLVMBuildMul(b, unit(l, q, i), cg_int(l->module, stride), "");
         rows[i] = cg_at(l, lane, w, at);
-        for (unsigned e = 0; e < q->each; e++)
-            sums[e][i] = LLVMConstNull(lane);
+        sums[i] = LLVMConstNull(lane);
     }
     for (int64_t k = 0; k < m->inputs; k += width) {
         LLVMValueRef at = cg_int(l->module, k);
-        for (unsigned e = 0; e < q->each; e++) {
-            turn_to(l, q, e);
-            xs[e] = load_vector(l, cg_at(l, lane, cg_buffer_base(l, s->source[0]), at), width);
-        }
+        LLVMValueRef xs = load_vector(l, cg_at(l, lane, x, at), width);
         for (int64_t i = 0; i < own; i++) {
             LLVMValueRef ws = load_vector(l, cg_at(l, lane, rows[i], at), width);
-            for (unsigned c = 0; c < width * q->each; c++) {
-                LLVMValueRef *sum = &sums[c / width][i];
-                struct cg_value v[] = {{*sum, NULL},
-                                       {cg_extract(&l->m, xs[c / width], c % width, 1), NULL},
-                                       {cg_extract(&l->m, ws, c % width, 1), NULL}};
-                *sum = cg_combine_fma(&l->m, JOT_F32, v[0], v[1], v[2]).re;
+            for (unsigned c = 0; c < width; c++) {
+                struct cg_value v[] = {{sums[i], NULL},
+                                       {cg_extract(&l->m, xs, c, 1), NULL},
+                                       {cg_extract(&l->m, ws, c, 1), NULL}};
+                sums[i] = cg_combine_fma(&l->m, JOT_F32, v[0], v[1], v[2]).re;
             }
         }
     }
-    for (unsigned e = 0; e < q->each; e++) {
-        turn_to(l, q, e);
-        for (int64_t i = 0; i < own; i++)
-            LLVMBuildStore(b, sums[e][i], unit_at(l, q, s->buffer, i));
-    }
+    for (int64_t i = 0; i < own; i++)
+        LLVMBuildStore(b, sums[i], unit_at(l, q, s->buffer, i));
 }
 
 static struct cg_branch one_open(struct cg_lowering *l, const struct squads *q)
@@ -374,15 +340,12 @@ static void lower_statement(struct cg_lowering *l, struct squads *q, nest_id id)
     find_accesses(l, q, s, &reads, &writes);
     if ((reads && q->has_written) || (writes && q->has_read))
         meet(l, q);
-    if (s->kind == NEST_CONTRACT)
+    if (s->kind == NEST_MAP)
+        lower_map(l, q, s);
+    else if (s->kind == NEST_CONTRACT)
         lower_contract(l, q, s);
-    for (unsigned e = 0; e < q->each && s->kind != NEST_CONTRACT; e++) {
-        turn_to(l, q, e);
-        if (s->kind == NEST_MAP)
-            lower_map(l, q, s);
-        else
-            cg_lower_statement(l, id);
-    }
+    else
+        cg_lower_statement(l, id);
     q->has_read |= reads;
     q->has_written |= writes;
 }
@@ -421,16 +384,13 @@ static void load_matrices(struct cg_lowering *l, const struct squads *q)
     gpu_barrier(&l->m);
 }
 
-// Rows of point e of the squads.
-static void place_rows(struct cg_lowering *l, struct squads *q, unsigned e)
+static void place_rows(struct cg_lowering *l, struct squads *q)
 {
     LLVMBuilderRef b = l->m.b;
     uint32_t n = l->nest->buffers.count;
     LLVMValueRef offset =
         LLVMBuildMul(b, gpu_wide(l, q->number), cg_int(l->module, q->point_bytes), "");
-    int64_t others = e * q->points / q->each * q->point_bytes;
-    LLVMValueRef point =
-        cg_at(l, l->module->i8, in_block(l, q, q->matrix_bytes + others), offset);
+    LLVMValueRef point = cg_at(l, l->module->i8, in_block(l, q, q->matrix_bytes), offset);
     l->gpu->kept = arena_array(l->arena, struct gpu_kept, n + 1);
     for (nest_id i = 0; i < n; i++) {
         const struct nest_buffer *x = &l->nest->buffers.at[i];
@@ -443,30 +403,6 @@ static void place_rows(struct cg_lowering *l, struct squads *q, unsigned e)
         }
         l->buffers[i].base = cg_at(l, l->module->i8, point, cg_int(l->module, q->at[i]));
     }
-}
-
-static void make_own(struct cg_lowering *l, struct squads *q, unsigned e)
-{
-    uint32_t n = l->nest->values.count + 1, buffers = l->nest->buffers.count + 1;
-    struct own_point *p = &q->own[e];
-    p->values = arena_array(l->arena, struct cg_value, n);
-    p->buffers = arena_array(l->arena, struct cg_buffer, buffers);
-    memcpy(p->values, l->values, n * sizeof *p->values);
-    memcpy(p->buffers, l->buffers, buffers * sizeof *p->buffers);
-    l->buffers = p->buffers;
-    place_rows(l, q, e);
-    p->kept = l->gpu->kept;
-}
-
-// Squads without a point do the last one, and have rows of memory of their own.
-static void set_point(struct cg_lowering *l, struct squads *q, unsigned e, LLVMValueRef first)
-{
-    LLVMBuilderRef b = l->m.b;
-    struct own_point *p = &q->own[e];
-    LLVMValueRef last = cg_int(l->module, q->w->points - 1);
-    p->point = LLVMBuildAdd(b, first, cg_int(l->module, e * q->points / q->each), "");
-    LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLT, p->point, last, "");
-    p->axis = LLVMBuildSelect(b, is_inside, p->point, last, "");
 }
 
 bool gpu_squads_choose(struct cg_lowering *l, struct gpu_network *w)
@@ -484,7 +420,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     struct cg_gpu *g = l->gpu;
     struct squads *q = w->squads;
     g->group = 1;
-    g->block = (unsigned)q->points / q->each * SQUAD;
+    g->block = (unsigned)(q->points * SQUAD);
     struct cg_kernel_step *step = gpu_function_open(l, out, "_points", 1);
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
@@ -493,13 +429,14 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     q->number = LLVMBuildUDiv(b, g->thread, gpu_i32(l, SQUAD), "");
     gpu_lower_list(l, 0, at);
     load_matrices(l, q);
-    for (unsigned e = 0; e < q->each; e++)
-        make_own(l, q, e);
+    place_rows(l, q);
     struct cg_loop chunk = gpu_chunks_open(l, (w->points + q->points - 1) / q->points);
-    LLVMValueRef first = LLVMBuildMul(b, chunk.index, cg_int(l->module, q->points), "");
-    first = LLVMBuildAdd(b, first, gpu_wide(l, q->number), "");
-    for (unsigned e = 0; e < q->each; e++)
-        set_point(l, q, e, first);
+    w->point = LLVMBuildMul(b, chunk.index, cg_int(l->module, q->points), "");
+    w->point = LLVMBuildAdd(b, w->point, gpu_wide(l, q->number), "");
+    // Squads without a point do the last one, and have rows of memory of their own.
+    LLVMValueRef last = cg_int(l->module, w->points - 1);
+    LLVMValueRef is_inside = LLVMBuildICmp(b, LLVMIntSLT, w->point, last, "");
+    l->axes[w->fold->axes[0]] = LLVMBuildSelect(b, is_inside, w->point, last, "");
     meet(l, q);
     const struct nest_block *body = &l->nest->blocks.at[w->fold->body];
     for (uint32_t i = 0; i < body->statements.count; i++) {
@@ -507,16 +444,11 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
             continue;
         lower_statement(l, q, body->statements.at[i]);
         for (nest_id k = 0; k < l->nest->buffers.count; k++)
-            for (unsigned e = 0; e < q->each && w->kept[k] >= 0 && w->written[k] == i; e++) {
-                turn_to(l, q, e);
+            if (w->kept[k] >= 0 && w->written[k] == i)
                 keep(l, q, k);
-            }
     }
     struct cg_branch one = one_open(l, q);
-    for (unsigned e = 0; e < q->each; e++) {
-        turn_to(l, q, e);
-        gpu_network_yield(l, w);
-    }
+    gpu_network_yield(l, w);
     cg_if_close(l, &one);
     cg_loop_close(l, &chunk);
     g->network = NULL;
