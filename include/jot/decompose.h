@@ -21,7 +21,7 @@
 // function depends on which vectors of the space were chosen.  What it cannot see is a function such
 // as v sqrt(w) v^H, which weighs the vectors of a space alike but would not once their values part:
 // there the derivative at equal values lacks what is between their vectors.  (JAX gives NaN for all of
-// these.)  First derivatives of jot_pinv and jot_lstsq do not go through vectors and are
+// these.)  jot_eigen_status and jot_svd_status tell such matrices.  First derivatives of jot_pinv and jot_lstsq do not go through vectors and are
 // right for all matrices whose rank stays.
 #ifndef JOT_DECOMPOSE_H
 #define JOT_DECOMPOSE_H
@@ -70,6 +70,17 @@ JOT_API jot_svd_factors jot_svd_full(jot_value a);
 JOT_API jot_svd_factors jot_svd_truncated(jot_value a, int64_t k);
 // The values alone.
 JOT_API jot_value jot_svdvals(jot_value a);
+
+// i32 for each matrix, a value of enum jot_factored of linalg.h: JOT_FACTOR_FAILED of NaN;
+// JOT_FACTOR_DEGENERATE where two values are equal for the derivatives, |w_i - w_j| <= n eps max(|w|)
+// with n values, and of the factors of jot_svd and jot_svd_full also where a matrix that is not square
+// has a singular value of at most max(m, n) eps max(s): vectors of 0 are as free as those of equal
+// values.  `values` are eigenvalues, real or complex, in any order.
+//
+//     jot_eigen e = jot_eigh(a);
+//     jot_assert(jot_equal(jot_eigen_status(e.values), JOT_FACTORED), "equal eigenvalues");
+JOT_API jot_value jot_eigen_status(jot_value values);
+JOT_API jot_value jot_svd_status(jot_svd_factors f);
 
 // a v = w v of any square matrix: values and vectors are complex, c64 or c128.  Vectors have length 1
 // and a real largest element.  Values are in no order.
@@ -170,6 +181,8 @@ JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 #define jot_eigvalsh(a) JOT_OP1_(jot_eigvalsh, #a, a)
 #define jot_svdvals(a) JOT_OP1_(jot_svdvals, #a, a)
 #define jot_eigvals(a) JOT_OP1_(jot_eigvals, #a, a)
+#define jot_eigen_status(values) JOT_OP1_(jot_eigen_status, #values, values)
+#define jot_svd_status(f) JOT_OP_("jot_svd_status(" #f ")", jot_svd_status(f))
 #define jot_cond(a) JOT_OP1_(jot_cond, #a, a)
 #define jot_cond_norm(a, kind)                                                                 \
     JOT_OP_("jot_cond_norm(" #a ", " #kind ")", jot_cond_norm(JOT_V(a), (kind)))

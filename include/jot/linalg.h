@@ -40,10 +40,12 @@ JOT_API jot_lu_factors jot_lu_factor_at(jot_value a, const char *where);
 
 // What became of each matrix, i32 for each of the batch: by a factor with the axes of a matrix, here
 // and in decompose.h, and by the factors of jot_lu_factor, which tell singular ones as well.
+// decompose.h has the statuses of eigenvalues and singular values.
 enum jot_factored {
     JOT_FACTORED,
-    JOT_FACTOR_FAILED,  // NaN: not positive definite, not finite, or no convergence
-    JOT_FACTOR_SINGULAR // 0 on the diagonal of u
+    JOT_FACTOR_FAILED,    // NaN: not positive definite, not finite, or no convergence
+    JOT_FACTOR_SINGULAR,  // 0 on the diagonal of u
+    JOT_FACTOR_DEGENERATE // equal values: single vectors of these have no derivative
 };
 JOT_API jot_value jot_factor_status(jot_value factor);
 JOT_API jot_value jot_lu_status(jot_lu_factors f);

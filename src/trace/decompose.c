@@ -148,17 +148,65 @@ jot_schur_factors jot_schur(jot_value a)
     return (jot_schur_factors){y[0], y[1]};
 }
 
-// ---- What they are for
-
 static const int last[] = {-1, JOT_END}, last_kept[] = {-1, JOT_KEEPDIMS, JOT_END};
+
+static double epsilon_of(jot_value x)
+{
+    return dtype_real(dtype_to_inexact(jot_value_dtype(x))) == JOT_F32 ? 0x1p-23 : 0x1p-52;
+}
+
+static jot_value expand(jot_value x, int axis)
+{
+    return jot_expand_dims_axes(x, (const int[]){axis, JOT_END});
+}
+
+// ---- Statuses
+
+// JOT_FACTOR_DEGENERATE where of the last axis of w, its values, two are equal, or where the smallest
+// size is within `zero` of 0, relative to the largest.
+static jot_value status_of(jot_value w, double zero)
+{
+    int64_t n = jot_value_dim(w, -1);
+    jot_value failed = jot_convert(jot_any_axes(jot_is_nan(w), last), JOT_I32);
+    if (jot_value_failed(failed) || n == 0)
+        return failed;
+    jot_value sizes = jot_abs(w), most = jot_max_axes(sizes, last_kept);
+    jot_value least = jot_mul(most, jot_from_double(epsilon_of(w) * (double)n));
+    jot_value i = jot_arange(JOT_I64, n), is_pair = jot_less(expand(i, 1), i);
+    jot_value apart = jot_abs(jot_sub(expand(w, -1), expand(w, -2)));
+    jot_value close = jot_less_equal(apart, expand(least, -1));
+    close = jot_any_axes(jot_logical_and(close, is_pair), (const int[]){-2, -1, JOT_END});
+    jot_value is_zero = jot_less_equal(sizes, jot_mul(most, jot_from_double(zero)));
+    if (zero > 0)
+        close = jot_logical_or(close, jot_any_axes(is_zero, last));
+    return jot_where(jot_logical_and(close, jot_equal(failed, jot_from_int(0))),
+                     jot_from_int(JOT_FACTOR_DEGENERATE), failed);
+}
+
+jot_value jot_eigen_status(jot_value values)
+{
+    if (!jot_value_failed(values) && jot_value_rank(values) < 1)
+        return trace_fail("jot_eigen_status", JOT_ERR_SHAPE,
+                          "%s: the values of a matrix have an axis", trace_type_text(values));
+    return status_of(values, 0);
+}
+
+jot_value jot_svd_status(jot_svd_factors f)
+{
+    if (jot_value_failed(f.u) || jot_value_failed(f.vh))
+        return jot_value_failed(f.u) ? f.u : f.vh;
+    int64_t m = jot_value_dim(f.u, -2), n = jot_value_dim(f.vh, -1);
+    return status_of(f.s, m == n ? 0 : epsilon_of(f.s) * (double)(m > n ? m : n));
+}
+
+// ---- What they are for
 
 // What counts: factor max(m, n) eps for a negative rtol.
 static jot_value relative(jot_value a, double rtol, double factor)
 {
     int64_t m = jot_value_dim(a, -2), n = jot_value_dim(a, -1);
-    jot_dtype d = dtype_real(dtype_to_inexact(jot_value_dtype(a)));
-    double eps = d == JOT_F32 ? 0x1p-23 : 0x1p-52;
-    return jot_from_double(rtol < 0 ? factor * eps * (double)(m > n ? m : n) : rtol);
+    double most = (double)(m > n ? m : n);
+    return jot_from_double(rtol < 0 ? factor * epsilon_of(a) * most : rtol);
 }
 
 // Which singular values are above rtol of the largest.
@@ -174,11 +222,6 @@ static jot_value inverses(jot_value s, jot_value counts)
 {
     jot_value safe = jot_where(counts, s, jot_ones_like(s));
     return jot_where(counts, jot_reciprocal(safe), jot_zeros_like(s));
-}
-
-static jot_value expand(jot_value x, int axis)
-{
-    return jot_expand_dims_axes(x, (const int[]){axis, JOT_END});
 }
 
 static jot_value from_factors(jot_svd_factors f, jot_value rtol)

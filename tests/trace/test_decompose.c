@@ -640,6 +640,37 @@ START_TEST(test_undefined)
 }
 END_TEST
 
+START_TEST(test_statuses)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value pair = jot_diag(jot_stack(0, 2.0, 5.0, 2.0), 0),
+              apart = jot_diag(jot_stack(0, 2.0, 5.0, 3.0), 0);
+    jot_value many = jot_stack(0, apart, pair, jot_zeros_like(pair), jot_full_like(pair, NAN));
+    const int want[] = {JOT_FACTORED, JOT_FACTOR_DEGENERATE, JOT_FACTOR_DEGENERATE,
+                        JOT_FACTOR_FAILED};
+    const jot_value have[] = {jot_eigen_status(jot_eigh(many).values),
+                              jot_eigen_status(jot_eig(many).values),
+                              jot_svd_status(jot_svd(many))};
+    for (int i = 0; i < 3; i++)
+        CHECK_EXACT(have[i], want[0], want[1], want[2], want[3]);
+    // One value of 0 leaves the vectors of a square matrix, but not those of a tall one.
+    jot_value tall = jot_slice(jot_diag(jot_stack(0, 2.0, 0.0, 3.0), 0), -1, 0, 2);
+    CHECK_EXACT(jot_svd_status(jot_svd(tall)), JOT_FACTOR_DEGENERATE);
+    CHECK_EXACT(jot_svd_status(jot_svd(jot_slice(tall, 0, 0, 2))), JOT_FACTORED);
+    // Gaps of rounding errors are none; twice the bound of n eps is one.
+    for (int i = 0; i < 2; i++) {
+        jot_value one = jot_ones(JOT_F64);
+        double gap = i ? 0x1p-49 : 0x1p-51;
+        jot_value close = jot_stack(0, one, jot_add(one, gap), jot_mul(one, 0.5));
+        CHECK_EXACT(jot_eigen_status(close), i ? JOT_FACTORED : JOT_FACTOR_DEGENERATE);
+    }
+    jot_array *empty = evaluated(jot_eigen_status(jot_zeros(JOT_F64, 2, 0)));
+    ck_assert_int_eq(((const int32_t *)jot_array_data(empty))[1], JOT_FACTORED);
+    jot_array_release(empty);
+    jot_scope_close(s);
+}
+END_TEST
+
 // ---- Maps
 
 START_TEST(test_maps)
@@ -670,6 +701,8 @@ START_TEST(test_maps)
 END_TEST
 
 // ---- Messages
+
+static jot_value of_schur(jot_value a) { return jot_sum(jot_schur(jot_sin(a)).t); }
 
 static void check_failure(jot_value v, const char *text)
 {
@@ -704,6 +737,16 @@ START_TEST(test_messages)
         "or matrix of as many rows");
     check_failure(jot_matrix_norm(wide, (jot_matrix_norm_kind)9),
                   "jot_matrix_norm(wide, (jot_matrix_norm_kind)9): there is no norm of kind 9");
+    jot_value square = jot_eye(JOT_F64, 3, 3);
+    jot_array *g = NULL;
+    jot_apply(jot_grad(jot_fn(of_schur), 0), 1, &square, 1, &square);
+    ck_assert_int_eq(jot_eval(square, &g), JOT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(
+        strstr(jot_error_message(), "jot_grad: schur has no derivative: those of"));
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), ": jot_schur(jot_sin(a)))"));
+    check_failure(
+        jot_eigen_status(jot_from(1.0)),
+        "jot_eigen_status(jot_from(1.0)): f32[]: the values of a matrix have an axis");
     CHECK_TYPE(jot_svdvals(jot_zeros(JOT_I32, 2, 3)), "f32[2]");
     jot_scope_close(s);
 }
@@ -728,6 +771,7 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_derivatives, 0, 2);
     tcase_add_test(t, test_equal_values);
     tcase_add_test(t, test_undefined);
+    tcase_add_test(t, test_statuses);
     tcase_add_test(t, test_maps);
     tcase_add_test(t, test_messages);
 }

@@ -263,6 +263,12 @@ void jvp_eig(struct jvp *c)
             eigenvectors(B, u, ir_div(B, rule_adjoint(B, g), ir_conj(B, norms)), ir_conj(B, w));
 }
 
+void jvp_schur(struct jvp *c)
+{
+    rule_refuse(B, "schur has no derivative: those of eigenvalues and eigenvectors are "
+                   "jot_eig's, and functions of a matrix have theirs, such as jot_expm");
+}
+
 // The axes of matrices are the last ones.
 void batch_matrices(struct batch *c)
 {

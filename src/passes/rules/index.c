@@ -150,9 +150,9 @@ void jvp_scatter_mul(struct jvp *c)
     if (c->dx[2] == IR_NONE)
         return;
     if (!is_unique(B, c->n.attrs, c->x[1])) {
-        ir_fail(B, JOT_ERR_ARGUMENT,
-                "scatter_mul has no derivative in updates of which several may be of one "
-                "element: promise that indices are unique");
+        rule_refuse(B,
+                    "scatter_mul has no derivative in updates of which several may be of one "
+                    "element: promise that indices are unique");
         return;
     }
     ir_id x = rule_gather_updated(B, c->x[0], c->x[1], ir_type_in(B, c->x[2]), c->n.attrs);

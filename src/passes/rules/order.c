@@ -51,8 +51,8 @@ void jvp_sort(struct jvp *c)
     while (at < n && !is_numbers(B, c->x[at]))
         at++;
     if (n_keys == IR_SORT_MOST) {
-        ir_fail(B, JOT_ERR_ARGUMENT, "the derivative of a sort by %d keys: at most %d", n_keys,
-                IR_SORT_MOST - 1);
+        rule_refuse(B, "the derivative of a sort by %d keys: at most %d", n_keys,
+                    IR_SORT_MOST - 1);
         return;
     }
     if (at == n) {

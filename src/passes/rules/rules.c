@@ -4,6 +4,9 @@
 
 #include "base/status.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 jvp_rule *const jvp_rules[IR_OP_COUNT] = {
 #define OP(name, in, out, op_class, domain, types, shape, jvp, ...) [IR_##name] = jvp_##jvp,
 #include "ir/ops.def"
@@ -24,23 +27,36 @@ batch_rule *const batch_rules[IR_OP_COUNT] = {
 #undef OP
 };
 
+void rule_refuse(struct ir_builder *b, const char *format, ...)
+{
+    const char *place = ir_where_text(b->module, b->where);
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (place)
+        ir_fail(b, JOT_ERR_ARGUMENT, "%s (%s)", text, place);
+    else
+        ir_fail(b, JOT_ERR_ARGUMENT, "%s", text);
+}
+
 void jvp_none(struct jvp *c)
 {
-    ir_fail(c->b, JOT_ERR_ARGUMENT, "%s has no derivative", ir_op_get(c->n.op)->name);
+    rule_refuse(c->b, "%s has no derivative", ir_op_get(c->n.op)->name);
 }
 
 void jvp_zero(struct jvp *c) { (void)c; }
 
 void transpose_none(struct transpose *c)
 {
-    ir_fail(c->b, JOT_ERR_ARGUMENT,
-            "%s of a tangent: a derivative rule must be linear in the tangents",
-            ir_op_get(c->n->op)->name);
+    rule_refuse(c->b, "%s of a tangent: a derivative rule must be linear in the tangents",
+                ir_op_get(c->n->op)->name);
 }
 
 void batch_none(struct batch *c)
 {
-    ir_fail(c->b, JOT_ERR_ARGUMENT, "%s cannot be mapped", ir_op_get(c->n->op)->name);
+    rule_refuse(c->b, "%s cannot be mapped", ir_op_get(c->n->op)->name);
 }
 
 ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type)

@@ -125,7 +125,10 @@ ir_id rule_gather_updated(struct ir_builder *b, ir_id x, ir_id indices, struct i
                           const struct ir_attrs *scatter);
 // x with zeros replaced by 1.
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
-// Fails with the message of the thread.
+// Fails with a message, behind which stands where the user made the op that the rule is of; with the
+// message of the thread, which names that already.
+__attribute__((format(printf, 2, 3))) void rule_refuse(struct ir_builder *b, const char *format,
+                                                       ...);
 void rule_fail_nested(struct ir_builder *b, jot_status status);
 
 #endif
