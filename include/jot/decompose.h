@@ -6,8 +6,10 @@
 // extents m and n.
 //
 // A matrix with an element that is not finite, and one whose iteration does not converge, gives NaN in
-// all results, and the other matrices theirs.  Signs and phases of vectors are LAPACK's on the host; a
-// function whose value depends on them depends on the device.
+// all results, and the other matrices theirs.  Signs and phases of vectors are LAPACK's on the host, but
+// not of the eigenvectors and singular vectors of many small matrices; a function whose value depends
+// on them depends on the device.  On the host as many matrices of up to 32 rows and columns as vectors have
+// lanes are factored together (qr, eigh, svd), six to ten times faster than one after the other.
 //
 // Results come as a struct of values:
 //

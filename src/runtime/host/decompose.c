@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines qr, eigh, svd, eig and schur: LAPACK, one matrix after the other, and the matrices of a
-// batch on jot's own threads.
+// The routines qr, eigh, svd, eig and schur: LAPACK, one matrix after the other, or many small ones at a
+// time, each in a lane of vectors, and the matrices of a batch on jot's own threads.
 #include "base/dtype.h"
 #include "base/status.h"
+#include "runtime/host/lanes.h"
 #include "runtime/host/lapack.h"
 #include "runtime/host/panels.h"
 #include "runtime/routine.h"
@@ -41,7 +42,9 @@ struct job {
     double answers[4]; // to the question how many
     one_matrix *one;
     int n_out;
-    size_t out_bytes[3]; // of the results of one matrix
+    size_t out_bytes[3];            // of the results of one matrix
+    const struct lanes_code *lanes; // NULL where LAPACK has all
+    enum lanes_op lanes_op;
 };
 
 static void *take(struct room *room, size_t n, size_t bytes)
@@ -499,22 +502,55 @@ static bool is_finite_where_read(const struct job *j, const char *a)
     return true;
 }
 
+struct place {
+    const char *a;
+    char *out[3];
+};
+
+static struct place place_of(const struct job *j, int64_t i)
+{
+    size_t matrix = (size_t)j->m * (size_t)j->n * j->element;
+    struct place at = {.a = (const char *)j->call->operands[0] + (size_t)i * matrix};
+    for (int k = 0; k < j->n_out; k++)
+        at.out[k] = (char *)j->call->operands[k + 1] + (size_t)i * j->out_bytes[k];
+    return at;
+}
+
+static void run_one(struct job *j, int64_t i, char *scratch)
+{
+    struct place at = place_of(j, i);
+    struct room room = {.base = scratch};
+    if (is_finite_where_read(j, at.a) && j->one(j, &room, at.a, at.out) == 0)
+        return;
+    for (int k = 0; k < j->n_out; k++)
+        put_nan(j, j->out_bytes[k], at.out[k]);
+}
+
+static struct lanes_shape shape_of(const struct job *j)
+{
+    struct lanes_shape s = {.m = j->m, .n = j->n, .mode = j->mode};
+    s.in_stride = (size_t)j->m * (size_t)j->n * j->element;
+    memcpy(s.out_stride, j->out_bytes, sizeof s.out_stride);
+    return s;
+}
+
 static void run_chunk(void *ctx, int64_t chunk, int worker)
 {
-    struct job *j = ctx;
+    const struct job *j = ctx;
     char *scratch = j->call->scratch + (size_t)worker * j->call->scratch_stride;
     struct job own = *j;
-    size_t matrix = (size_t)j->m * (size_t)j->n * j->element;
-    for (int64_t i = chunk * j->a_chunk; i < (chunk + 1) * j->a_chunk && i < j->batch; i++) {
-        const char *a = (const char *)j->call->operands[0] + (size_t)i * matrix;
-        char *out[3] = {NULL};
-        for (int k = 0; k < j->n_out; k++)
-            out[k] = (char *)j->call->operands[k + 1] + (size_t)i * j->out_bytes[k];
-        struct room room = {.base = scratch};
-        if (is_finite_where_read(j, a) && own.one(&own, &room, a, out) == 0)
-            continue;
-        for (int k = 0; k < j->n_out; k++)
-            put_nan(j, j->out_bytes[k], out[k]);
+    struct lanes_shape s = shape_of(j);
+    int64_t end = (chunk + 1) * j->a_chunk < j->batch ? (chunk + 1) * j->a_chunk : j->batch;
+    int step = j->lanes ? j->lanes->lanes : 1;
+    for (int64_t i = chunk * j->a_chunk; i < end; i += step) {
+        int count = end - i < step ? (int)(end - i) : step;
+        struct place at = place_of(j, i);
+        uint32_t left = 1;
+        if (j->lanes)
+            left = j->lanes->run[j->lanes_op](&s, count, at.a, (void *const *)at.out, scratch);
+        for (int k = 0; k < count; k++)
+            if (left >> k & 1)
+                run_one(&own, i + k, scratch);
     }
 }
 
@@ -531,6 +567,26 @@ static jot_status check(const char *name, const struct rt_routine_call *call)
         __builtin_mul_overflow(bytes, p[3], &bytes) || bytes != call->bytes[0])
         return rt_routine_damaged(name);
     return JOT_OK;
+}
+
+// Vectors, where there is a matrix for half of the lanes of one.
+static void choose_lanes(struct job *j, size_t *scratch)
+{
+    static const struct {
+        one_matrix *one;
+        enum lanes_op op;
+    } ops[] = {{eigh_one, LANES_EIGH}, {svd_one, LANES_SVD}, {qr_one, LANES_QR}};
+    struct lanes_shape s = shape_of(j);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        const struct lanes_code *c = lanes_code_of(ops[i].op, j->dtype, &s);
+        if (ops[i].one != j->one || !c || 2 * j->batch < c->lanes)
+            continue;
+        j->lanes = c;
+        j->lanes_op = ops[i].op;
+        j->a_chunk = (j->a_chunk + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
+        size_t own = lanes_scratch(c, &s);
+        *scratch = *scratch > own ? *scratch : own;
+    }
 }
 
 // The job of a call, and how much scratch it takes.
@@ -566,6 +622,7 @@ static jot_status make_job(const char *name, const struct rt_routine_call *call,
     room.used = 0;
     one(j, &room, NULL, NULL);
     *out_scratch = room.used;
+    choose_lanes(j, out_scratch);
     return JOT_OK;
 }
 

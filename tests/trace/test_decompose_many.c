@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decompositions of many small matrices at once, which have a lane of a vector each: of all sizes up to
+// more than those, and some whose numbers are special.
+#include "factor_support.h"
+
+#include <math.h>
+
+// More than the lanes of one vector, and not a multiple of them.
+enum { MANY = 19, SIZES = 12 };
+static const int64_t sizes[SIZES][2] = {{1, 1},   {2, 2},   {3, 2},   {2, 3},
+                                        {5, 5},   {8, 8},   {7, 12},  {16, 16},
+                                        {17, 17}, {31, 32}, {32, 31}, {33, 33}};
+static const jot_dtype dtypes[] = {JOT_F64, JOT_F32, JOT_C128, JOT_C64};
+static const struct {
+    const char *name;
+    jot_value (*errors)(jot_value a);
+    bool is_square;
+} kinds[] = {{"qr", qr_errors, false},
+             {"qr_full", qr_full_errors, false},
+             {"svd", svd_errors, false},
+             {"svd_full", svd_full_errors, false},
+             {"eigh", eigh_errors, true}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static double epsilon_of(jot_dtype d)
+{
+    return d == JOT_F32 || d == JOT_C64 ? 0x1p-23 : 0x1p-52;
+}
+
+// The error of each of the matrices.
+static void errors_of(int kind, jot_value a, double *out)
+{
+    jot_function f = jot_vmap(jot_function_plain(kinds[kind].name, kinds[kind].name, 1,
+                                                 (void (*)(void))kinds[kind].errors),
+                              0);
+    jot_value y;
+    jot_apply(f, 1, &a, 1, &y);
+    jot_array *errors = evaluated(jot_astype(y, JOT_F64));
+    memcpy(out, jot_array_data(errors), jot_array_bytes(errors));
+    jot_array_release(errors);
+}
+
+START_TEST(test_sizes)
+{
+    jot_dtype d = dtypes[_i / KINDS];
+    int kind = _i % KINDS;
+    for (int k = 0; k < SIZES; k++) {
+        int64_t m = sizes[k][0], n = sizes[k][1];
+        if (kinds[kind].is_square && m != n)
+            continue;
+        jot_scope *s = jot_scope_open();
+        jot_array *a = draw(d, k, (const int64_t[]){MANY, m, n, JOT_END});
+        double errors[MANY];
+        errors_of(kind, jot_from(a), errors);
+        for (int i = 0; i < MANY; i++)
+            ck_assert_msg(errors[i] <= 300 * epsilon_of(d),
+                          "%s, matrix %d of %s[%d,%d], seed %d: an error of %g eps",
+                          kinds[kind].name, i, jot_dtype_name(d), (int)m, (int)n, SEED,
+                          errors[i] / epsilon_of(d));
+        jot_array_release(a);
+        jot_scope_close(s);
+    }
+}
+END_TEST
+
+// Beside one another: zeros, NaN, infinite, tiny and huge ones, one, rows that are all the same, one
+// column of zeros, values of many sizes.
+START_TEST(test_special)
+{
+    enum { N = 6, SPECIAL = 9 };
+    jot_dtype d = dtypes[_i / KINDS];
+    int kind = _i % KINDS;
+    jot_scope *s = jot_scope_open();
+    jot_array *drawn = draw(d, 50, (const int64_t[]){N, N, JOT_END});
+    jot_value a = jot_from(drawn), last = jot_equal(jot_arange(JOT_I32, N), N - 1);
+    jot_value graded = jot_exp2(jot_mul(jot_arange(JOT_F32, N), -4.0));
+    jot_value all[SPECIAL] = {jot_zeros_like(a),
+                              jot_mul(a, NAN),
+                              jot_where(last, INFINITY, a),
+                              jot_mul(a, 0x1p-100),
+                              jot_mul(a, 0x1p60),
+                              jot_astype(jot_eye(JOT_F32, N, N), d),
+                              jot_ones_like(a),
+                              jot_where(jot_logical_or(last, jot_expand_dims(last, 1)), 0, a),
+                              jot_mul(a, jot_mul(graded, jot_expand_dims(graded, 1)))};
+    jot_value many[2 * SPECIAL];
+    for (int i = 0; i < 2 * SPECIAL; i++) // each twice, for vectors of few lanes
+        many[i] = jot_astype(all[i % SPECIAL], d);
+    double errors[2 * SPECIAL];
+    errors_of(kind, jot_stack_list(0, 2 * SPECIAL, many), errors);
+    for (int i = 0; i < 2 * SPECIAL; i++)
+        if (i % SPECIAL == 1 || i % SPECIAL == 2)
+            ck_assert_msg(isnan(errors[i]), "%s: matrix %d is not NaN", kinds[kind].name, i);
+        else
+            ck_assert_msg(errors[i] <= 100 * epsilon_of(d),
+                          "%s of %s, matrix %d, seed %d: an error of %g eps", kinds[kind].name,
+                          jot_dtype_name(d), i, SEED, errors[i] / epsilon_of(d));
+    jot_array_release(drawn);
+    jot_scope_close(s);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, test_sizes, 0, 4 * KINDS);
+    tcase_add_loop_test(t, test_special, 0, 4 * KINDS);
+}
+
+int main(void) { return run_by_both("decompose_many", add); }
