@@ -529,7 +529,7 @@ static void run_one(struct job *j, int64_t i, char *scratch)
 static struct lanes_shape shape_of(const struct job *j)
 {
     struct lanes_shape s = {.m = j->m, .n = j->n, .mode = j->mode};
-    s.in_stride = (size_t)j->m * (size_t)j->n * j->element;
+    s.in_stride[0] = (size_t)j->m * (size_t)j->n * j->element;
     memcpy(s.out_stride, j->out_bytes, sizeof s.out_stride);
     return s;
 }
@@ -547,7 +547,8 @@ static void run_chunk(void *ctx, int64_t chunk, int worker)
         struct place at = place_of(j, i);
         uint32_t left = 1;
         if (j->lanes)
-            left = j->lanes->run[j->lanes_op](&s, count, at.a, (void *const *)at.out, scratch);
+            left = j->lanes->run[j->lanes_op](&s, count, (const void *const *)&at.a,
+                                              (void *const *)at.out, scratch);
         for (int k = 0; k < count; k++)
             if (left >> k & 1)
                 run_one(&own, i + k, scratch);
@@ -569,7 +570,6 @@ static jot_status check(const char *name, const struct rt_routine_call *call)
     return JOT_OK;
 }
 
-// Vectors, where there is a matrix for half of the lanes of one.
 static void choose_lanes(struct job *j, size_t *scratch)
 {
     static const struct {
@@ -579,7 +579,7 @@ static void choose_lanes(struct job *j, size_t *scratch)
     struct lanes_shape s = shape_of(j);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         const struct lanes_code *c = lanes_code_of(ops[i].op, j->dtype, &s);
-        if (ops[i].one != j->one || !c || 2 * j->batch < c->lanes)
+        if (ops[i].one != j->one || !lanes_are_many(c, j->batch))
             continue;
         j->lanes = c;
         j->lanes_op = ops[i].op;

@@ -136,3 +136,8 @@ size_t lanes_scratch(const struct lanes_code *c, const struct lanes_shape *s)
     size_t most = (size_t)(s->m > s->n ? s->m : s->n);
     return c->number * (2 * most * most + 4 * most);
 }
+
+bool lanes_are_many(const struct lanes_code *c, int64_t batch)
+{
+    return c && 2 * batch >= c->lanes;
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decompositions of many small matrices, each in a lane of the processor's vectors.
+// Factorizations and systems of many small matrices, each in a lane of the processor's vectors.
 //
 // A call of LAPACK for a matrix of 16 rows is mostly what goes before its loops.  Here as many
 // matrices as a vector has lanes go through one algorithm together, which has no branches that depend
@@ -9,24 +9,42 @@
 
 #include "jot/dtype.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define LANES_SIDE 32 // the most rows and columns
 #define LANES_MOST 16 // matrices of a group
 
-enum lanes_op { LANES_EIGH, LANES_SVD, LANES_QR, LANES_OPS };
+enum lanes_op {
+    LANES_EIGH,
+    LANES_SVD,
+    LANES_QR,
+    LANES_CHOLESKY,
+    LANES_LU,
+    LANES_TRIANGULAR_SOLVE,
+    LANES_OPS
+};
 
-// Matrices of m by n, and the mode of the op.
+// Matrices of m by n, those of the right sides of triangular systems, and the mode of the op, bits of
+// enum lanes_triangular for systems.
 struct lanes_shape {
     int m, n, mode;
-    size_t in_stride, out_stride[3]; // from a matrix to the next, in bytes
+    size_t in_stride[2], out_stride[3]; // from a matrix to the next, in bytes
+};
+
+enum lanes_triangular {
+    LANES_LEFT = 1,
+    LANES_LOWER = 2,
+    LANES_TRANSPOSED = 4,
+    LANES_CONJUGATED = 8,
+    LANES_UNIT = 16
 };
 
 // `count` matrices, at most as many as there are lanes, row by row as the op has its operands and
 // results.  Bits of lanes whose results are not made, for numbers are not finite, vanish or do not
 // converge, and are left to LAPACK.
-typedef uint32_t lanes_function(const struct lanes_shape *s, int count, const void *in,
+typedef uint32_t lanes_function(const struct lanes_shape *s, int count, const void *const *in,
                                 void *const *out, void *scratch);
 
 struct lanes_code {
@@ -39,5 +57,7 @@ struct lanes_code {
 const struct lanes_code *lanes_code_of(enum lanes_op op, jot_dtype dtype,
                                        const struct lanes_shape *s);
 size_t lanes_scratch(const struct lanes_code *c, const struct lanes_shape *s);
+// So many at once that half of the lanes have one.
+bool lanes_are_many(const struct lanes_code *c, int64_t batch);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines cholesky, lu and triangular_solve, by LAPACK.
+// The routines cholesky, lu and triangular_solve, by LAPACK, and many small matrices in lanes of vectors.
 //
 // Matrices of a batch go to jot's threads, and the right sides of large ones in blocks whose size
 // depends on the shape alone, so that results do not depend on the number of threads.
 #include "base/dtype.h"
 #include "base/status.h"
+#include "runtime/host/lanes.h"
 #include "runtime/host/lapack.h"
 #include "runtime/host/panels.h"
 #include "runtime/host/pool.h"
@@ -52,6 +53,71 @@ static bool has_size(const struct rt_routine_call *c, uint32_t i, size_t element
            !__builtin_mul_overflow(bytes, columns, &bytes) && bytes == c->bytes[i];
 }
 
+// ---- Many small ones
+
+struct many {
+    const struct rt_routine_call *c;
+    const struct lanes_code *code;
+    enum lanes_op op;
+    struct lanes_shape shape;
+};
+
+// Whether the call is of so many that lanes are worth it.
+static bool are_many(const struct rt_routine_call *c, enum lanes_op op, struct many *m)
+{
+    const int64_t *p = c->params + 2, most = p[0] > p[1] ? p[0] : p[1];
+    if (most > LANES_SIDE)
+        return false;
+    *m = (struct many){.c = c, .op = op, .shape = {.m = (int)p[0], .n = (int)p[1]}};
+    for (int i = 0; i < 5 && op == LANES_TRIANGULAR_SOLVE; i++)
+        m->shape.mode |= (p[2 + i] != 0) << i;
+    for (uint32_t i = 0; i < c->operand_count; i++) {
+        size_t stride = c->bytes[i] / (size_t)c->params[1];
+        if (i < c->read_count)
+            m->shape.in_stride[i] = stride;
+        else
+            m->shape.out_stride[i - c->read_count] = stride;
+    }
+    m->code = lanes_code_of(op, dtype_of(c), &m->shape);
+    return lanes_are_many(m->code, c->params[1]);
+}
+
+static jot_status bind_with(const struct rt_routine_call *c, enum lanes_op op, size_t scratch,
+                            size_t *out_scratch)
+{
+    struct many m;
+    *out_scratch = are_many(c, op, &m) ? lanes_scratch(m.code, &m.shape) : scratch;
+    return rt_lapack_open();
+}
+
+static void run_group(void *ctx, int64_t group, int worker)
+{
+    const struct many *m = ctx;
+    const struct rt_routine_call *c = m->c;
+    const void *in[2];
+    void *out[3];
+    int64_t first = group * m->code->lanes, left = c->params[1] - first;
+    for (uint32_t i = 0; i < c->operand_count; i++) {
+        char *at =
+            (char *)c->operands[i] + (size_t)first * (c->bytes[i] / (size_t)c->params[1]);
+        if (i < c->read_count)
+            in[i] = at;
+        else
+            out[i - c->read_count] = at;
+    }
+    m->code->run[m->op](&m->shape, left < m->code->lanes ? (int)left : m->code->lanes, in, out,
+                        c->scratch + (size_t)worker * c->scratch_stride);
+}
+
+static bool run_many(const struct rt_routine_call *c, enum lanes_op op)
+{
+    struct many m;
+    if (!are_many(c, op, &m))
+        return false;
+    rt_each_matrix(c, run_group, &m, (c->params[1] + m.code->lanes - 1) / m.code->lanes);
+    return true;
+}
+
 enum { TILE = 16 }; // rows and columns that caches hold together
 
 // ---- Cholesky
@@ -78,9 +144,7 @@ jot_status host_cholesky_check(const struct rt_routine_call *c)
 
 jot_status host_cholesky_bind(const struct rt_routine_call *c, size_t *out_scratch)
 {
-    (void)c;
-    *out_scratch = 0;
-    return rt_lapack_open();
+    return bind_with(c, LANES_CHOLESKY, 0, out_scratch);
 }
 
 // The lower triangle of ours is the upper one of LAPACK, which sees the transposed matrix.
@@ -106,7 +170,9 @@ static void factor_one(void *ctx, int64_t i, int worker)
 
 jot_status host_cholesky(const struct rt_routine_call *c)
 {
-    rt_pool_run(rt_pool_default(), c->workers, factor_one, (void *)(uintptr_t)c, c->params[1]);
+    if (!run_many(c, LANES_CHOLESKY))
+        rt_pool_run(rt_pool_default(), c->workers, factor_one, (void *)(uintptr_t)c,
+                    c->params[1]);
     return JOT_OK;
 }
 
@@ -125,8 +191,8 @@ jot_status host_lu_check(const struct rt_routine_call *c)
 
 jot_status host_lu_bind(const struct rt_routine_call *c, size_t *out_scratch)
 {
-    *out_scratch = panels_lu_work((int)c->params[2], (int)c->params[3]) * element_of(c);
-    return rt_lapack_open();
+    size_t own = panels_lu_work((int)c->params[2], (int)c->params[3]) * element_of(c);
+    return bind_with(c, LANES_LU, own, out_scratch);
 }
 
 static void eliminate_one(void *ctx, int64_t i, int worker)
@@ -151,7 +217,8 @@ static void eliminate_one(void *ctx, int64_t i, int worker)
 
 jot_status host_lu(const struct rt_routine_call *c)
 {
-    rt_each_matrix(c, eliminate_one, (void *)(uintptr_t)c, c->params[1]);
+    if (!run_many(c, LANES_LU))
+        rt_each_matrix(c, eliminate_one, (void *)(uintptr_t)c, c->params[1]);
     return JOT_OK;
 }
 
@@ -249,13 +316,13 @@ jot_status host_triangular_solve_check(const struct rt_routine_call *c)
 
 jot_status host_triangular_solve_bind(const struct rt_routine_call *c, size_t *out_scratch)
 {
-    (void)c;
-    *out_scratch = 0;
-    return rt_lapack_open();
+    return bind_with(c, LANES_TRIANGULAR_SOLVE, 0, out_scratch);
 }
 
 jot_status host_triangular_solve(const struct rt_routine_call *c)
 {
+    if (run_many(c, LANES_TRIANGULAR_SOLVE))
+        return JOT_OK;
     struct triangular t = triangular_of(c);
     rt_pool_run(rt_pool_default(), c->workers, solve_block, &t, c->params[1] * t.blocks);
     return JOT_OK;
