@@ -83,7 +83,9 @@ static ir_id make_node(struct maker *k)
         return make_bodies(k);
     if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
         return make_places_map(k);
-    switch (draw(k, 18)) {
+    switch (draw(k, 19)) {
+    case 18:
+        return make_library(k);
     case 16:
     case 17:
         return make_places_map(k);

@@ -46,6 +46,7 @@ ir_id make_layout(struct maker *k);
 ir_id make_fold(struct maker *k, enum ir_class op_class);
 ir_id make_dot(struct maker *k);
 ir_id make_places_map(struct maker *k); // at places that are data
+ir_id make_library(struct maker *k);    // what routines compute
 ir_id make_bodies(struct maker *k);     // calls, loops and branches
 
 // Parameters, and results that a function must have before those it has beside them.

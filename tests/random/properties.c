@@ -124,7 +124,7 @@ static bool schedules(struct checker *c, uint32_t f, bool separate, const char *
         schedule_print(c->why, p);
         return false;
     }
-    if (!check_is_quick(p, 2e6))
+    if (!check_is_quick(p, 2e6) || nest_program_has_routines(p))
         return true;
     void **in = arena_array(c->m->arena, void *, g->n_params + 1);
     void **data = arena_array(c->m->arena, void *, g->outputs.count + 1);
