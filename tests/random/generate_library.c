@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that routines compute, of operands for which all ways to compute them give the same bits:
-// sorts, and factorizations and systems in which nothing is rounded more than once.
+// sorts, and factorizations and systems in which nothing is rounded.
 #include "random/maker.h"
 
 #include "ir/linalg.h"
@@ -43,6 +43,15 @@ static ir_id band(struct maker *k, struct ir_type t, int64_t shift, double x)
     return ir_select(b, is_there, ir_scalar(b, ir_dtype(t), x), ir_zeros(b, t));
 }
 
+// Whole numbers below 2^6, and how many halvings and sums of them f32 holds exactly.
+enum { HALVINGS = 12 };
+static ir_id whole(struct maker *k, ir_id x)
+{
+    struct ir_builder *b = &k->b;
+    ir_id parts = ir_mul(b, ir_sin(b, tame(k, x)), ir_scalar_like(b, x, 63));
+    return ir_add(b, ir_floor(b, parts), ir_scalar_like(b, x, 0)); // no -0
+}
+
 // Systems whose matrices have powers of 2 on the diagonal and beside it.
 static ir_id make_system(struct maker *k, ir_id x)
 {
@@ -57,12 +66,12 @@ static ir_id make_system(struct maker *k, ir_id x)
     int64_t n = how.left ? dims[t.rank - 2] : dims[t.rank - 1];
     dims[t.rank - 2] = dims[t.rank - 1] = n;
     struct ir_type square = ir_type_make(k->m, ir_dtype(t), t.rank, dims);
-    if (ir_count(k->m, square) > 4 * MOST_ELEMENTS)
+    if (n > HALVINGS || ir_count(k->m, square) > 4 * MOST_ELEMENTS)
         return IR_NONE;
     ir_id a = band(k, square, 0, 2);
     if (n > 1)
         a = ir_add(b, a, band(k, square, how.lower ? n - 1 : 1, -0.5));
-    return ir_triangular_solve(b, a, tame(k, x), &how);
+    return ir_triangular_solve(b, a, whole(k, x), &how);
 }
 
 // Factors of matrices with one power of 4 in each row and column, one for each row of x.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines qr, eigh, svd, eig and schur: LAPACK, one matrix after the other, or many small ones at a
-// time, each in a lane of vectors, and the matrices of a batch on jot's own threads.
+// The routines qr, eigh, svd, eig and schur: LAPACK, one matrix after the other, or many small
+// ones at a time, each in a lane of vectors, and the matrices of a batch on jot's own threads.
 #include "runtime/host/decompose.h"
 
 #include "base/dtype.h"

@@ -15,8 +15,8 @@ struct room {
     size_t used;
 };
 
-// One matrix to its results; not 0 when it fails.  Without scratch it asks LAPACK for the workspace it
-// wants, and once that is known, takes what it needs and ends.
+// One matrix to its results; not 0 when it fails.  Without scratch it asks LAPACK for the
+// workspace it wants, and once that is known, takes what it needs and ends.
 typedef int one_matrix(struct job *j, struct room *room, const char *a, char *const *out);
 
 struct job {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One matrix: its qr, eigh, svd, eig or schur decomposition, by LAPACK, large ones by steps of LAPACK's and jot's.
+// One matrix: its qr, eigh, svd, eig or schur decomposition, by LAPACK, large ones by steps of
+// LAPACK's and jot's.
 #include "runtime/host/decompose.h"
 
 #include "runtime/host/lapack.h"
@@ -54,8 +55,8 @@ static double number(const struct job *j, const void *x)
     return d;
 }
 
-// The answer to the question how much work is wanted: in single precision beyond 2^24 it may have been
-// rounded down.
+// The answer to the question how much work is wanted: in single precision beyond 2^24 it may
+// have been rounded down.
 static int answer(const struct job *j, const void *work)
 {
     double x = number(j, work);
@@ -81,8 +82,8 @@ static void put_identity(const struct job *j, int n, int columns, char *out)
             memcpy(out + (size_t)i * (size_t)(n + 1) * j->element, &(double){1}, 8);
 }
 
-// What the largest of the numbers, which are finite, is multiplied by so that products of them are neither lost
-// nor infinite; 1 for most matrices.
+// What the largest of the numbers, which are finite, is multiplied by so that products of them
+// are neither lost nor infinite; 1 for most matrices.
 static double scale_of(const struct job *j, size_t count, const char *x)
 {
     double most = 0, small = j->part == 4 ? 0x1p-40 : 0x1p-450;
@@ -231,9 +232,9 @@ typedef void bdsdc(const char *uplo, const char *compq, const int *n, void *d, v
                    const int *ldu, void *vt, const int *ldvt, void *q, int *iq, void *work,
                    int *iwork, int *info, size_t, size_t);
 
-// The steps of gesdd, of which the last two go to all threads, on the matrix or its transpose, which has
-// `rows` rows, no fewer than columns.  Singular vectors of the long side are u, column-major, and those
-// of the short one v.
+// The steps of gesdd, of which the last two go to all threads, on the matrix or its transpose,
+// which has `rows` rows, no fewer than columns.  Singular vectors of the long side are u,
+// column-major, and those of the short one v.
 static int svd_by_steps(struct job *j, struct room *room, const char *a, char *const *out)
 {
     bool is_wide = j->m < j->n;

@@ -9,116 +9,39 @@
 
 #define SWEEPS 30 // seven or so are enough
 
-#define JOINED(name, parts) JOINED_(name, parts)
-#define JOINED_(name, parts) name##_##parts
+#define JOINED(name, type) JOINED_(name, type)
+#define JOINED_(name, type) name##_##type
 
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef double f64x2 __attribute__((vector_size(16)));
-typedef int32_t i32x4 __attribute__((vector_size(16)));
-typedef int64_t i64x2 __attribute__((vector_size(16)));
+// For each kind of processor, by the length of its vectors: codes_<kind>, by whether numbers
+// are double and whether they are complex.
 #define TARGET
-#define REAL float
-#define SQRT sqrtf
-#define INT int32_t
-#define EPSILON 0x1p-23f
-#define SMALL 0x1p-20f
-#define VANISHING 0x1p-100f
-#define VEC f32x4
-#define IVEC i32x4
-#define LANES 4
-#define NAMED(name) name##_f32
+#define BYTES 16
+#define ON(name) name##_any
 #include "runtime/host/lanes_types.inc"
-#define REAL double
-#define SQRT sqrt
-#define INT int64_t
-#define EPSILON 0x1p-52
-#define SMALL 0x1p-200
-#define VANISHING 0x1p-900
-#define VEC f64x2
-#define IVEC i64x2
-#define LANES 2
-#define NAMED(name) name##_f64
-#include "runtime/host/lanes_types.inc"
-#undef TARGET
 
 #if defined(__x86_64__)
-typedef float f32x8 __attribute__((vector_size(32)));
-typedef double f64x4 __attribute__((vector_size(32)));
-typedef int32_t i32x8 __attribute__((vector_size(32)));
-typedef int64_t i64x4 __attribute__((vector_size(32)));
 #define TARGET __attribute__((target("avx2,fma")))
-#define REAL float
-#define SQRT sqrtf
-#define INT int32_t
-#define EPSILON 0x1p-23f
-#define SMALL 0x1p-20f
-#define VANISHING 0x1p-100f
-#define VEC f32x8
-#define IVEC i32x8
-#define LANES 8
-#define NAMED(name) name##_f32_avx2
+#define BYTES 32
+#define ON(name) name##_avx2
 #include "runtime/host/lanes_types.inc"
-#define REAL double
-#define SQRT sqrt
-#define INT int64_t
-#define EPSILON 0x1p-52
-#define SMALL 0x1p-200
-#define VANISHING 0x1p-900
-#define VEC f64x4
-#define IVEC i64x4
-#define LANES 4
-#define NAMED(name) name##_f64_avx2
-#include "runtime/host/lanes_types.inc"
-#undef TARGET
 
-typedef float f32x16 __attribute__((vector_size(64)));
-typedef double f64x8 __attribute__((vector_size(64)));
-typedef int32_t i32x16 __attribute__((vector_size(64)));
-typedef int64_t i64x8 __attribute__((vector_size(64)));
 #define TARGET __attribute__((target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")))
-#define REAL float
-#define SQRT sqrtf
-#define INT int32_t
-#define EPSILON 0x1p-23f
-#define SMALL 0x1p-20f
-#define VANISHING 0x1p-100f
-#define VEC f32x16
-#define IVEC i32x16
-#define LANES 16
-#define NAMED(name) name##_f32_avx512
+#define BYTES 64
+#define ON(name) name##_avx512
 #include "runtime/host/lanes_types.inc"
-#define REAL double
-#define SQRT sqrt
-#define INT int64_t
-#define EPSILON 0x1p-52
-#define SMALL 0x1p-200
-#define VANISHING 0x1p-900
-#define VEC f64x8
-#define IVEC i64x8
-#define LANES 8
-#define NAMED(name) name##_f64_avx512
-#include "runtime/host/lanes_types.inc"
-#undef TARGET
 #endif
 
-// By real type and whether it is complex.
-static const struct lanes_code *find_code(int is_double, int is_complex)
+static const struct lanes_code *find_code(bool is_double, bool is_complex)
 {
 #if defined(__x86_64__)
-    static const struct lanes_code *const avx512[2][2] = {
-        {&code_f32_avx512_1, &code_f32_avx512_2}, {&code_f64_avx512_1, &code_f64_avx512_2}};
-    static const struct lanes_code *const avx2[2][2] = {{&code_f32_avx2_1, &code_f32_avx2_2},
-                                                        {&code_f64_avx2_1, &code_f64_avx2_2}};
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq"))
-        return avx512[is_double][is_complex];
+        return codes_avx512[is_double][is_complex];
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return avx2[is_double][is_complex];
+        return codes_avx2[is_double][is_complex];
 #endif
-    static const struct lanes_code *const plain[2][2] = {{&code_f32_1, &code_f32_2},
-                                                         {&code_f64_1, &code_f64_2}};
-    return plain[is_double][is_complex];
+    return codes_any[is_double][is_complex];
 }
 
 const struct lanes_code *lanes_code_of(enum lanes_op op, jot_dtype dtype,

@@ -2,8 +2,9 @@
 // Factorizations and systems of many small matrices, each in a lane of the processor's vectors.
 //
 // A call of LAPACK for a matrix of 16 rows is mostly what goes before its loops.  Here as many
-// matrices as a vector has lanes go through one algorithm together, which has no branches that depend
-// on the numbers: rotations of Jacobi's until all of them are done, reflectors of Householder's.
+// matrices as a vector has lanes go through one algorithm together, which has no branches that
+// depend on the numbers: rotations of Jacobi's until all of them are done, reflectors of
+// Householder's.
 #ifndef RUNTIME_HOST_LANES_H
 #define RUNTIME_HOST_LANES_H
 
@@ -26,8 +27,8 @@ enum lanes_op {
     LANES_OPS
 };
 
-// Matrices of m by n, those of the right sides of triangular systems, and the mode of the op, bits of
-// enum lanes_triangular for systems.
+// Matrices of m by n, those of the right sides of triangular systems, and the mode of the op,
+// bits of enum lanes_triangular for systems.
 struct lanes_shape {
     int m, n, mode;
     size_t in_stride[2], out_stride[3]; // from a matrix to the next, in bytes
@@ -41,9 +42,9 @@ enum lanes_triangular {
     LANES_UNIT = 16
 };
 
-// `count` matrices, at most as many as there are lanes, row by row as the op has its operands and
-// results.  Bits of lanes whose results are not made, for numbers are not finite, vanish or do not
-// converge, and are left to LAPACK.
+// `count` matrices, at most as many as there are lanes, row by row as the op has its operands
+// and results.  Bits of lanes whose results are not made, for numbers are not finite, vanish or
+// do not converge, and are left to LAPACK.
 typedef uint32_t lanes_function(const struct lanes_shape *s, int count, const void *const *in,
                                 void *const *out, void *scratch);
 
