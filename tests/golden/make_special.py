@@ -25,6 +25,26 @@ def random_gamma_grad(a, x):
     return -gammainc_grad_a(a, x) / mp.exp((a - 1) * mp.log(x) - x - mp.loggamma(a))
 
 
+def faddeeva(x, y):
+    z = mp.mpc(x, y)
+    with mp.workdps(400):
+        return mp.exp(-z * z) * mp.erfc(-1j * z)
+
+
+def owens_t(h, a):
+    h, a = mp.mpf(h), mp.mpf(a)
+    density = lambda x: mp.exp(-h * h * x * x / 2) / (1 + x * x)
+    return mp.exp(-h * h / 2) / (2 * mp.pi) * mp.quad(density, mp.linspace(0, a, 33))
+
+
+def harmonic(n, m, t):
+    size = mp.sqrt((2 * n + 1) / (4 * mp.pi) * mp.factorial(n - abs(m)) / mp.factorial(n + abs(m)))
+    sign = (-1) ** m if m < 0 else 1
+    return sign * size * mp.re(mp.legenp(n, abs(m), mp.cos(t), type=2)) * mp.cos(m / 2)
+
+
+# The last is below the axis.
+PLANE = [(0, 0), (0.5, 0.25), (-0.5, 0.25), (2, 2.0 ** -20), (3.5, 0.5), (0.5, 8), (12, 9), (6, 7), (1000, 0.5), (0.75, -1.25)]
 GAMMA = [(0.125, 0.0625), (0.125, 3), (0.5, 0.25), (0.5, 4.5), (1, 1), (2.5, 2), (2.5, 10), (9.75, 4),
          (10.5, 12), (40, 30), (40, 55), (150, 152.5), (201, 190), (201, 290), (500, 520), (5000, 4900)]
 # The fraction's numerator a - i is 0 at i = a.
@@ -77,6 +97,13 @@ TABLE = [
     ("fresnel_c", mp.fresnelc, [2.0 ** -10, 0.5, -1.5, 1.625, 2.9375, 3, -5.25, 9], 8),
     ("bessel_jn", mp.besselj, [(0, 0.5), (0, 5), (1, 2.0 ** -20), (1, -3), (2, 1e-6), (3, 8), (10, 2), (10, 30), (40, 20), (0, 200)], 32),
     ("hyp1f1", mp.hyp1f1, [(0.5, 1.5, 0.25), (1.25, 2.5, 8), (0.5, 1.5, -3), (2, 3.5, -40), (3, 0.5, 30), (1, 1, 1), (0.25, 4, 60)], 32),
+    ("hyp2f1_c", lambda a, b, x: mp.hyp2f1(a, b, 1.75, x),
+     [(0.5, 1.5, 0), (0.5, 1.5, 0.25), (0.5, 0.25, 0.5), (0.5, 0.25, 0.875), (0.5, 0.25, 1 - 2.0 ** -20), (0.5, 0.25, 1), (1, 0.75, 0.75),
+      (2, 1.5, 0.9375), (-3, 2.5, 0.75), (-3, 2.5, 4), (0.5, 1.25, -0.5), (0.5, 1.25, -20), (2.5, 0.5, -1e6)], 32),
+    ("owens_t", owens_t, [(0, 0.5), (1, 0), (0.5, 0.25), (-0.5, 0.25), (1.5, -1), (1.5, 3), (4, 0.5), (0.125, 20)], 8),
+    ("wofz_re", lambda x, y: mp.re(faddeeva(x, y)), PLANE, 16),
+    ("wofz_im", lambda x, y: mp.im(faddeeva(x, y)), PLANE, 16),
+    ("harmonic", harmonic, [(0, 0, 0.5), (1, 1, 0.5), (3, -2, 1.25), (5, 0, 0), (6, -3, 2), (20, 7, 1)], 64),
     ("comb", mp.binomial, [(5, 2), (10.5, 3.25), (20, 10)], 64),
 ]
 

@@ -22,6 +22,10 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
 #define jot_ci(x) jot_sici(x).ci
 #define jot_fresnel_s(x) jot_fresnel(x).s
 #define jot_fresnel_c(x) jot_fresnel(x).c
+#define jot_hyp2f1_c(a, b, x) jot_hyp2f1(a, b, 1.75, x)
+#define jot_wofz_re(x, y) jot_real(jot_wofz(jot_complex(x, y)))
+#define jot_wofz_im(x, y) jot_imag(jot_wofz(jot_complex(x, y)))
+#define jot_harmonic(n, m, t) jot_real(jot_sph_harm_y(n, m, t, 0.5))
 
 // name, operands, where derivatives are compared with differences, up to which order
 #define SPECIALS(X)                                                                            \
@@ -67,6 +71,11 @@ enum { VALUE_COUNT = sizeof values / sizeof values[0] };
     X(fresnel_c, 1, -0.6, 0, 0, 2)                                                             \
     X(bessel_jn, 2, 2, 1.6, 0, 0)                                                              \
     X(hyp1f1, 3, 0.6, 1.7, -1.3, 1)                                                            \
+    X(hyp2f1_c, 3, 0.6, 1.7, -1.3, 0)                                                          \
+    X(owens_t, 2, 0.6, 1.7, 0, 2)                                                              \
+    X(wofz_re, 2, 0.6, 1.7, 0, 2)                                                              \
+    X(wofz_im, 2, 1.6, -0.7, 0, 2)                                                             \
+    X(harmonic, 3, 3, 2, 0.6, 0)                                                               \
     X(comb, 2, 5.5, 2.25, 0, 1)
 
 #define FUNCTION1(f)                                                                           \
@@ -291,13 +300,17 @@ static jot_value expn_3(jot_value x) { return jot_expn(3, x); }
 static jot_value expn_0(jot_value x) { return jot_expn(0, x); }
 static jot_value bessel_0(jot_value x) { return jot_bessel_jn(0, x); }
 static jot_value bessel_3(jot_value x) { return jot_bessel_jn(3, x); }
+static jot_value hyp2f1_x(jot_value x) { return jot_hyp2f1(0.5, 1.5, 1.75, jot_sub(0.9, x)); }
+static jot_value harmonic_t(jot_value t) { return jot_real(jot_sph_harm_y(5, 2, t, t)); }
+static jot_value harmonic_0(jot_value t) { return jot_imag(jot_sph_harm_y(4, 1, t, t)); }
 
-// Their first operand is whole.
+// Their first operands are whole.
 START_TEST(test_derivatives_of_orders)
 {
-    const jot_function f[] = {jot_fn(expn_3), jot_fn(expn_0), jot_fn(bessel_0),
-                              jot_fn(bessel_3)};
-    for (int i = 0; i < 4; i++) {
+    const jot_function f[] = {jot_fn(expn_3),    jot_fn(expn_0),   jot_fn(bessel_0),
+                              jot_fn(bessel_3),  jot_fn(hyp2f1_x), jot_fn(harmonic_t),
+                              jot_fn(harmonic_0)};
+    for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         jot_array *x = jot_array_from(((const double[]){0.4, 1.7, 3.5}), 3);
         must(jot_check_grads(f[i], 1, JOT_FORWARD | JOT_REVERSE, 0, x));
         jot_array_release(x);
@@ -324,6 +337,16 @@ START_TEST(test_borders_of_integrals)
                 NAN, NAN);
     CHECK_EXACT(jot_hyp1f1(NUMBERS(0, 1, 1), NUMBERS(0, 0, 1), NUMBERS(1, 1, NAN)), 1, inf,
                 NAN);
+    CHECK_EXACT(jot_hyp2f1(NUMBERS(0, 1, -2, -1, 1, 1), NUMBERS(2, 1, 1, 1, 1, 2),
+                           NUMBERS(0, -1, -2, -3, 2, 1), NUMBERS(2, 0.5, 0.5, 3, NAN, 1)),
+                1, inf, inf, 2, NAN, inf);
+    CHECK(jot_owens_t(NUMBERS(0, 0, inf, 1, NAN), NUMBERS(1, inf, 1, -inf, 1)), 1e-15, 0.125,
+          0.25, 0, -0.25 * erfc(M_SQRT1_2), NAN);
+    jot_value w = jot_wofz(jot_complex(NUMBERS(0, -inf, 0, NAN), NUMBERS(0, 0, inf, 0)));
+    CHECK_EXACT(jot_real(w), 1, 0, 0, NAN);
+    CHECK_EXACT(jot_imag(w), 0, 0, 0, NAN);
+    CHECK_EXACT(jot_real(jot_sph_harm_y(NUMBERS(2, -1), NUMBERS(3, 0), 1, 1)), 0, 0);
+    CHECK_TYPE(jot_wofz(jot_full(JOT_F32, 1, 2)), "c64[2]");
     CHECK_EXACT(jot_comb(NUMBERS(3, 3, -1), NUMBERS(4, -1, 0)), 0, 0, 0);
     CHECK(jot_bernoulli(JOT_F64, 8), 1e-15, 1, -0.5, 1.0 / 6, 0, -1.0 / 30, 0, 1.0 / 42, 0,
           -1.0 / 30);
