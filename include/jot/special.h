@@ -119,7 +119,8 @@ JOT_API jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x);
 
 // Gauss' hypergeometric function F(a, b; c; x) = 1 + a b/c x + ... for x <= 1, by Taylor series of its differential
 // equation; infinite for x > 1 unless the series ends.  10 units for x between 0 and 0.97 and c > 0, and
-// a few more for each halving of 1 - x.  Without derivatives in a, b and c.
+// a few more for each halving of 1 - x.  First derivatives in a, b and c; those in a and b are NaN where the
+// series ends, at a or b of 0, -1, -2, ...
 JOT_API jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x);
 
 // The spherical harmonic Y_n^m(theta, phi) of whole n >= 0 and m, orthonormal, with theta from the pole and

@@ -168,13 +168,22 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
     return jot_astype(jot_where(is_fine, f, num(NAN)), jot_value_dtype(in));
 }
 
-// dF/dx = a b/c F(a + 1, b + 1; c + 1; x).
+// In x, dF/dx = a b/c F(a + 1, b + 1; c + 1; x); in a, b and c forward through the series, which
+// where they end without the parameter's derivative end too soon.
 static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x, jot_value da,
                              jot_value db, jot_value dc, jot_value dx)
 {
-    (void)da, (void)db, (void)dc;
     jot_value one = num(1), f = hyp2f1(add(a, one), add(b, one), add(c, one), x);
-    return mul(dx, mul(quotient(mul(a, b), c), f));
+    jot_value all = mul(dx, mul(quotient(mul(a, b), c), f)), tangents[] = {da, db, dc};
+    jot_value ends = both(either(is_pole(a), is_pole(b)), jot_not_equal(x, num(0)));
+    jot_function whole = jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, FUNCTION(hyp2f1));
+    for (int i = 0; i < 3; i++) {
+        const int which[] = {i, JOT_END};
+        jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
+        jot_apply_at(jot_jvp_of(whole, "jot_hyp2f1", which), 5, in, 2, out, NULL);
+        all = add(all, mul(tangents[i], i < 2 ? jot_where(ends, num(NAN), out[1]) : out[1]));
+    }
+    return all;
 }
 
 jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)

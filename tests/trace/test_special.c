@@ -300,6 +300,9 @@ static jot_value expn_3(jot_value x) { return jot_expn(3, x); }
 static jot_value expn_0(jot_value x) { return jot_expn(0, x); }
 static jot_value bessel_0(jot_value x) { return jot_bessel_jn(0, x); }
 static jot_value bessel_3(jot_value x) { return jot_bessel_jn(3, x); }
+static jot_value hyp2f1_a(jot_value x) { return jot_hyp2f1(x, 1.25, 1.75, -0.75); }
+static jot_value hyp2f1_b(jot_value x) { return jot_hyp2f1(0.5, jot_add(x, 1), 1.75, 0.8); }
+static jot_value hyp2f1_of_c(jot_value x) { return jot_hyp2f1(0.5, 1.5, jot_add(x, 1), 0.3); }
 static jot_value hyp2f1_x(jot_value x) { return jot_hyp2f1(0.5, 1.5, 1.75, jot_sub(0.9, x)); }
 static jot_value harmonic_t(jot_value t) { return jot_real(jot_sph_harm_y(5, 2, t, t)); }
 static jot_value harmonic_0(jot_value t) { return jot_imag(jot_sph_harm_y(4, 1, t, t)); }
@@ -307,8 +310,9 @@ static jot_value harmonic_0(jot_value t) { return jot_imag(jot_sph_harm_y(4, 1, 
 // Their first operands are whole.
 START_TEST(test_derivatives_of_orders)
 {
-    const jot_function f[] = {jot_fn(expn_3),    jot_fn(expn_0),   jot_fn(bessel_0),
-                              jot_fn(bessel_3),  jot_fn(hyp2f1_x), jot_fn(harmonic_t),
+    const jot_function f[] = {jot_fn(expn_3),    jot_fn(expn_0),      jot_fn(bessel_0),
+                              jot_fn(bessel_3),  jot_fn(hyp2f1_x),    jot_fn(hyp2f1_a),
+                              jot_fn(hyp2f1_b),  jot_fn(hyp2f1_of_c), jot_fn(harmonic_t),
                               jot_fn(harmonic_0)};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         jot_array *x = jot_array_from(((const double[]){0.4, 1.7, 3.5}), 3);
