@@ -159,10 +159,43 @@ START_TEST(test_special)
 }
 END_TEST
 
+static void factors_of(jot_value a, jot_value *out)
+{
+    jot_eigen e = jot_eigh(a);
+    jot_svd_factors f = jot_svd(a);
+    out[0] = e.values;
+    out[1] = e.vectors;
+    out[2] = f.u;
+    out[3] = f.vh;
+    out[4] = jot_qr(a).q;
+    out[5] = jot_cholesky(jot_matmul(a, adjoint(a)));
+    out[6] = jot_lu_factor(a).lu;
+}
+
+// The bits of a matrix do not depend on those beside it, one of which takes longer.
+START_TEST(test_neighbours)
+{
+    enum { FACTORS = 7 };
+    jot_scope *s = jot_scope_open();
+    jot_array *drawn = draw(dtypes[_i], 60, (const int64_t[]){MANY, 9, 9, JOT_END});
+    jot_value a = jot_from(drawn), rows = jot_arange(JOT_F32, MANY);
+    jot_value near_one = jot_less(jot_reshape(rows, MANY, 1, 1), MANY / 2);
+    a = jot_add(jot_where(near_one, jot_mul(a, 1e-3), a), jot_eye(dtypes[_i], 9, 9));
+    jot_value have[FACTORS], want[FACTORS];
+    factors_of(a, want);
+    factors_of(jot_flip(a, 0), have);
+    for (int i = 0; i < FACTORS; i++)
+        CHECK_EXACT(jot_all(jot_equal(jot_flip(have[i], 0), want[i])), 1);
+    jot_array_release(drawn);
+    jot_scope_close(s);
+}
+END_TEST
+
 static void add(TCase *t)
 {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_sizes, 0, 4 * KINDS);
+    tcase_add_loop_test(t, test_neighbours, 0, 4);
     tcase_add_loop_test(t, test_special, 0, 4 * SPECIAL_KINDS);
 }
 
