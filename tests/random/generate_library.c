@@ -80,7 +80,7 @@ static ir_id make_factor(struct maker *k, ir_id x)
     struct ir_type t = type_in(k, x);
     struct ir_builder *b = &k->b;
     int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], last = t.rank - 1;
-    int64_t n = 1 + (int64_t)draw(k, 20), shift = (int64_t)draw(k, (uint64_t)n);
+    int64_t n = 1 + (int64_t)draw(k, 34), shift = (int64_t)draw(k, (uint64_t)n);
     memcpy(dims, dims_in(k, x), sizeof *dims * t.rank);
     dims[last] = dims[last + 1] = n;
     for (int i = 0; i < last; i++)
