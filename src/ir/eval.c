@@ -42,6 +42,7 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_gather] = eval_gather,
     [IR_dynamic_slice] = eval_dynamic_slice,
     [IR_dynamic_update_slice] = eval_dynamic_update_slice,
+    [IR_conv] = eval_conv,
     [IR_fft] = eval_fft,
     [IR_qr] = eval_qr,
     [IR_eigh] = eval_eigh,

@@ -39,6 +39,7 @@ jot_status eval_reduce(const struct eval_call *c);
 jot_status eval_arg(const struct eval_call *c);
 jot_status eval_cumulative(const struct eval_call *c);
 jot_status eval_dot_general(const struct eval_call *c);
+jot_status eval_conv(const struct eval_call *c);
 jot_status eval_fft(const struct eval_call *c);
 jot_status eval_qr(const struct eval_call *c);
 jot_status eval_eigh(const struct eval_call *c);

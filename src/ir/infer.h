@@ -81,6 +81,7 @@ bool infer_reduce(struct ir_infer *call);
 bool infer_arg(struct ir_infer *call);
 bool infer_cumulative(struct ir_infer *call);
 bool infer_dot_general(struct ir_infer *call);
+bool infer_conv(struct ir_infer *call);
 bool infer_fft(struct ir_infer *call);
 bool infer_qr(struct ir_infer *call);
 bool infer_eigh(struct ir_infer *call);

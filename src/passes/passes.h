@@ -111,6 +111,12 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f);
 // the result has at most max_nodes nodes.  After all differentiation.
 uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
 
+// Convolutions become products of matrices.  After all differentiation and mapping; before
+// simplification, which finds what is common to them and the layouts around them.
+uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f);
+// Whether the graph, or a body in it, has one.
+bool pass_has_convolutions(const struct ir_graph *g);
+
 // A check after each op that makes a NaN, or also an infinity, which names the op and its place.
 // After all differentiation and mapping; before simplification, which merges places.  Checks there
 // are tell the trips of the loops around them; without kinds that is all.

@@ -25,6 +25,7 @@ enum memo_kind {
     MEMO_COUNT_TRIPS,
     MEMO_EXPAND,
     MEMO_EXPAND_INSIDE,
+    MEMO_EXPAND_CONV,
 };
 struct memo_key {
     enum memo_kind kind;

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions: windows of x times w, as one product of matrices.
-//
-//     out[n, p, o] = sum_{k, i} windows(pad(x))[n, p, k, i] w[k, i, o]
-//
-// The windows are put into memory where the product is one for the library, and are never there in
-// a kernel of its own.  Where the features of x are its last axis, they stay last in the rows of the
-// left factor; else the last axis of the image is the last of the right one: what is copied into a
-// matrix, and back in the derivative, is copied by runs.
+// Convolutions: which axes are which, and what padding and groups mean; the op is conv (ir/conv.h).
+#include "ir/conv.h"
 #include "trace/windows.h"
 
 #include <string.h>
@@ -192,55 +186,20 @@ static bool open_convolution(const char *name, jot_value x, jot_value w,
 }
 
 // ---------------------------------------------------------------------------------------
-// The product
+// The op
 
-static ir_id transposed(ir_id x, const int64_t *axes)
+// Low, high and places of the windows that the padding says; false with an error.
+static bool place_windows(struct convolution *c, jot_value *error)
 {
-    return ir_transpose(trace_builder(), x, axes);
-}
-
-// Groups of an axis of x in front, and what is left of the axis in its place.
-static ir_id grouped(ir_id x, int axis, int64_t groups)
-{
-    struct ir_builder *b = trace_builder();
-    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK];
-    if (x == IR_NONE)
-        return IR_NONE;
-    struct ir_type t = ir_type_in(b, x);
-    int at = groups == 1 ? 0 : axis; // of the axis of groups
-    for (int i = 0; i < t.rank; i++)
-        dims[i < at ? i : i + 1] = ir_dims(b->module, t)[i];
-    dims[at] = groups;
-    dims[axis + 1] /= groups;
-    for (int i = 0; i <= t.rank; i++)
-        axes[i] = i == 0 ? at : i <= at ? i - 1 : i;
-    return transposed(ir_reshape(b, x, t.rank + 1, dims), axes);
-}
-
-struct layout {
-    bool features_last;
-    int64_t groups, batch, in, out;     // the last three of one group
-    struct trace_window w[IR_MAX_RANK]; // by axis of x with groups in front
-    int64_t kernel, places;             // elements
-};
-
-// Windows by axis of [groups, batch, spatial, features] or [groups, features, batch, spatial].
-static bool place_windows(const struct convolution *c, struct layout *l, jot_value *error)
-{
-    int first = l->features_last ? 2 : 3;
-    for (int i = 0; i < c->n_spatial + 3; i++)
-        l->w[i] = (struct trace_window){.size = 1, .stride = 1, .base = 1, .dilation = 1};
-    l->kernel = l->places = 1;
     for (int i = 0; i < c->n_spatial; i++) {
-        struct trace_window *w = &l->w[first + i];
         int axis = (int)c->x_axes[2 + i];
-        *w = (struct trace_window){.size = dims_of(c, 1)[c->w_axes[2 + i]],
+        struct ir_axis_window w = {.size = dims_of(c, 1)[c->w_axes[2 + i]],
                                    .stride = c->stride[i],
                                    .low = c->low[i],
                                    .high = c->high[i],
                                    .base = c->lhs_dilation[i],
                                    .dilation = c->rhs_dilation[i]};
-        if (c->padding && w->base > 1) {
+        if (c->padding && w.base > 1) {
             *error =
                 trace_fail(c->name, JOT_ERR_ARGUMENT,
                            "a kind of padding with lhs_dilation: give low and high, or use "
@@ -248,125 +207,74 @@ static bool place_windows(const struct convolution *c, struct layout *l, jot_val
             return false;
         }
         if (!trace_window_place(c->name, c->v[0], axis, dims_of(c, 0)[axis], c->padding,
-                                c->is_padded, w, error))
+                                c->is_padded, &w, error))
             return false;
-        l->kernel *= w->size;
-        l->places *= w->places;
+        c->low[i] = w.low;
+        c->high[i] = w.high;
     }
     return true;
 }
 
-// The windows of x as matrices: [groups, batch * places, kernel * in], or features first [groups,
-// in * kernel, batch * places].
-static ir_id window_matrix(const struct convolution *c, struct layout *l, ir_id x)
+// Groups of the batch, its outer part, as groups of features: x [batch, .., features, ..] with the
+// groups in front of its features.
+static ir_id groups_to_features(ir_id x, int features, int64_t groups)
 {
     struct ir_builder *b = trace_builder();
-    int n = c->n_spatial;
-    int64_t axes[IR_MAX_RANK];
-    int batch = l->features_last ? 0 : 1, features = l->features_last ? n + 1 : 0;
-    axes[batch] = c->x_axes[0];
-    axes[features] = c->x_axes[1];
-    for (int i = 0; i < n; i++)
-        axes[batch + 1 + i] = c->x_axes[2 + i];
-    x = transposed(x, axes);
-    x = grouped(x, c->batch_groups > 1 ? batch : features, l->groups);
-    if (x == IR_NONE)
-        return IR_NONE;
-    const int64_t *dims = ir_dims(b->module, ir_type_in(b, x));
-    for (int i = 0; i < n + 3; i++)
-        if (i < (l->features_last ? 2 : 3) || i >= (l->features_last ? 2 : 3) + n)
-            l->w[i].places = dims[i];
-    x = trace_windows(x, IR_NONE, l->w, l->features_last ? n + 2 : 2);
-    int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
-    return ir_reshape(b, x, 3,
-                      l->features_last ? (int64_t[]){l->groups, rows, columns}
-                                       : (int64_t[]){l->groups, columns, rows});
-}
-
-// w as [groups, kernel * in, out], or features first [groups, out, in * kernel].
-static ir_id kernel_matrix(const struct convolution *c, const struct layout *l, ir_id w)
-{
-    int n = c->n_spatial, out = l->features_last ? n + 1 : 0, in = l->features_last ? n : 1;
-    int64_t axes[IR_MAX_RANK], columns = l->kernel * l->in;
-    axes[out] = c->w_axes[0];
-    axes[in] = c->w_axes[1];
-    for (int i = 0; i < n; i++)
-        axes[(l->features_last ? 0 : 2) + i] = c->w_axes[2 + i];
-    w = grouped(transposed(w, axes), out, l->groups);
-    return ir_reshape(trace_builder(), w, 3,
-                      l->features_last ? (int64_t[]){l->groups, columns, l->out}
-                                       : (int64_t[]){l->groups, l->out, columns});
-}
-
-// A matrix without its groups if there is one.
-static ir_id ungrouped(ir_id x, int64_t groups)
-{
-    struct ir_builder *b = trace_builder();
-    if (x == IR_NONE || groups > 1)
+    int64_t dims[IR_MAX_RANK + 1], axes[IR_MAX_RANK + 1];
+    if (x == IR_NONE || groups == 1)
         return x;
-    return ir_reshape(b, x, 2, ir_dims(b->module, ir_type_in(b, x)) + 1);
-}
-
-static ir_id multiply(const struct convolution *c, const struct layout *l, ir_id windows,
-                      ir_id kernel)
-{
-    windows = ungrouped(windows, l->groups);
-    kernel = ungrouped(kernel, l->groups);
-    int64_t batch = 0, first = l->groups > 1, second = first + 1;
-    struct ir_dot d = {.n_batch = l->groups > 1,
-                       .lhs_batch = &batch,
-                       .rhs_batch = &batch,
-                       .n_contract = 1,
-                       .lhs_contract = &second,
-                       .rhs_contract = &first,
-                       .precision = c->precision};
-    return l->features_last ? ir_dot_general(trace_builder(), windows, kernel, &d)
-                            : ir_dot_general(trace_builder(), kernel, windows, &d);
-}
-
-// The product, [groups, batch, places, out] or [groups, out, batch, places], in the order asked for.
-static ir_id in_order(const struct convolution *c, const struct layout *l, ir_id y)
-{
-    struct ir_builder *b = trace_builder();
-    int n = c->n_spatial, first = l->features_last ? 2 : 3, rank = n + 3;
-    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], size[IR_MAX_RANK];
-    int batch = l->features_last ? 1 : 2, out = l->features_last ? n + 2 : 1, next = 0;
-    dims[0] = l->groups;
-    dims[batch] = l->batch;
-    dims[out] = l->out;
-    for (int i = 0; i < n; i++)
-        dims[first + i] = l->w[first + i].places;
-    y = ir_reshape(b, y, rank, dims);
-    for (int i = 0; i < n + 2; i++) { // axis i of the result
-        int role = 0;
-        while (c->out_axes[role] != i)
-            role++;
-        if (role == 1)
-            axes[next++] = 0;
-        axes[next++] = role == 0 ? batch : role == 1 ? out : first + role - 2;
-        size[i] = role == 1 ? l->groups * l->out : dims[axes[next - 1]];
-    }
-    return ir_reshape(b, transposed(y, axes), n + 2, size);
+    struct ir_type t = ir_type_in(b, x);
+    const int64_t *of = ir_dims(b->module, t);
+    dims[0] = groups;
+    memcpy(dims + 1, of, sizeof *of * t.rank);
+    dims[1] /= groups;
+    for (int i = 0; i <= t.rank; i++)
+        axes[i] = i < features ? i + 1 : i;
+    axes[features] = 0;
+    x = ir_transpose(b, ir_reshape(b, x, t.rank + 1, dims), axes);
+    int64_t size[IR_MAX_RANK];
+    for (int i = 0; i < t.rank; i++)
+        size[i] = dims[i + 1];
+    size[features] *= groups;
+    return ir_reshape(b, x, t.rank, size);
 }
 
 static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
 {
     jot_value error;
-    const int64_t *x = dims_of(c, 0), *w = dims_of(c, 1);
-    struct layout l = {.features_last = c->x_axes[1] == c->n_spatial + 1 && c->n_spatial,
-                       .groups = c->feature_groups * c->batch_groups,
-                       .batch = x[c->x_axes[0]] / c->batch_groups,
-                       .in = w[c->w_axes[1]]};
-    l.out = w[c->w_axes[0]] / l.groups;
+    struct ir_builder *b = trace_builder();
+    struct ir_conv conv = {.part = IR_CONV_Y,
+                           .features_last = c->n_spatial && c->x_axes[1] == c->n_spatial + 1,
+                           .n = c->n_spatial,
+                           .precision = c->precision,
+                           .groups = c->feature_groups * c->batch_groups,
+                           .strides = c->stride,
+                           .low = c->low,
+                           .high = c->high,
+                           .lhs_dilation = c->lhs_dilation,
+                           .rhs_dilation = c->rhs_dilation};
+    int64_t x_axes[IR_MAX_RANK], w_axes[IR_MAX_RANK], y_axes[IR_MAX_RANK];
     for (int i = 0; i < 2; i++)
         if (!trace_fits(c->name, c->v[i], p->dtype, &error))
             return error;
-    if (!place_windows(c, &l, &error))
+    if (!place_windows(c, &error))
         return error;
-    ir_id windows = window_matrix(c, &l, trace_operand(c->v[0], p->dtype));
-    ir_id kernel = kernel_matrix(c, &l, trace_operand(c->v[1], p->dtype));
-    ir_id y = multiply(c, &l, windows, kernel);
-    return trace_result(c->name, y == IR_NONE ? y : in_order(c, &l, y), p->weak);
+    int features = ir_conv_features(&conv, IR_CONV_X);
+    x_axes[0] = c->x_axes[0];
+    x_axes[features] = c->x_axes[1];
+    w_axes[ir_conv_features(&conv, IR_CONV_W)] = c->w_axes[0];
+    w_axes[ir_conv_in(&conv)] = c->w_axes[1];
+    y_axes[c->out_axes[0]] = 0;
+    y_axes[c->out_axes[1]] = features;
+    for (int i = 0; i < c->n_spatial; i++) {
+        x_axes[ir_conv_spatial(&conv, IR_CONV_X) + i] = c->x_axes[2 + i];
+        w_axes[ir_conv_spatial(&conv, IR_CONV_W) + i] = c->w_axes[2 + i];
+        y_axes[c->out_axes[2 + i]] = ir_conv_spatial(&conv, IR_CONV_Y) + i;
+    }
+    ir_id x = ir_transpose(b, trace_operand(c->v[0], p->dtype), x_axes);
+    ir_id w = ir_transpose(b, trace_operand(c->v[1], p->dtype), w_axes);
+    x = groups_to_features(x, features, c->batch_groups);
+    return trace_result(c->name, ir_transpose(b, ir_conv(b, x, w, &conv), y_axes), p->weak);
 }
 
 static const jot_conv_options no_options;
@@ -497,7 +405,7 @@ static jot_value patches(jot_value x, const int64_t *filter, const jot_conv_opti
 {
     struct convolution c = {.name = "jot_conv_general_dilated_patches", .v = {x}};
     const jot_conv_options *o = given ? given : &no_options;
-    struct trace_window w[IR_MAX_RANK];
+    struct ir_axis_window w[IR_MAX_RANK];
     int64_t sizes[IR_MAX_RANK], dims[IR_MAX_RANK], axes[IR_MAX_RANK], back[IR_MAX_RANK];
     jot_value error;
     if (!trace_ready(c.name, 1, c.v, &error) || !read_patches(&c, o, &error) ||
@@ -511,24 +419,24 @@ static jot_value patches(jot_value x, const int64_t *filter, const jot_conv_opti
         int k = i - 2, axis = (int)c.x_axes[i];
         axes[i] = axis;
         back[c.out_axes[i]] = i;
-        w[i] = (struct trace_window){1, 1, 0, 0, 1, 1, dims_of(&c, 0)[axis]};
+        w[i] = (struct ir_axis_window){1, 1, 0, 0, 1, 1, dims_of(&c, 0)[axis]};
         if (i < 2)
             continue;
-        w[i] = (struct trace_window){.size = sizes[k],
-                                     .stride = c.stride[k],
-                                     .low = c.low[k],
-                                     .high = c.high[k],
-                                     .base = c.lhs_dilation[k],
-                                     .dilation = c.rhs_dilation[k]};
+        w[i] = (struct ir_axis_window){.size = sizes[k],
+                                       .stride = c.stride[k],
+                                       .low = c.low[k],
+                                       .high = c.high[k],
+                                       .base = c.lhs_dilation[k],
+                                       .dilation = c.rhs_dilation[k]};
         if (!trace_window_place(c.name, c.v[0], axis, dims_of(&c, 0)[axis], c.padding,
                                 c.is_padded, &w[i], &error))
             return error;
         dims[1] *= sizes[k];
         dims[i] = w[i].places;
     }
-    ir_id y = trace_windows(transposed(trace_kept(c.v[0]), axes), IR_NONE, w, 2);
+    ir_id y = ir_windows(b, ir_transpose(b, trace_kept(c.v[0]), axes), IR_NONE, w, 2);
     return trace_like(c.name, c.v[0],
-                      transposed(ir_reshape(b, y, c.n_spatial + 2, dims), back));
+                      ir_transpose(b, ir_reshape(b, y, c.n_spatial + 2, dims), back));
 }
 
 jot_value jot_conv_general_dilated_patches_with(jot_value x, const int64_t *filter,

@@ -314,7 +314,8 @@ static jot_status build(struct arena *arena, void *ctx)
 {
     struct native_program *p = ctx;
     struct ir_module *m = p->module;
-    p->function = pass_inline(m, pass_simplify(m, p->function), INLINE_LIMIT);
+    p->function = pass_simplify(m, pass_expand_convolutions(m, p->function));
+    p->function = pass_inline(m, p->function, INLINE_LIMIT);
     p->function = pass_simplify(m, pass_count_trips(m, p->function));
     if (p->device->type->kind == JOT_CUDA)
         p->function = pass_three_products(m, pass_relu_masks(m, p->function));

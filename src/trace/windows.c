@@ -43,7 +43,7 @@ bool trace_window_list(const char *name, const char *what, const int64_t *list, 
 }
 
 bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
-                        jot_padding padding, bool is_padded, struct trace_window *w,
+                        jot_padding padding, bool is_padded, struct ir_axis_window *w,
                         jot_value *out_error)
 {
     if ((unsigned)padding > JOT_PADDING_SAME_LOWER) {
@@ -74,112 +74,11 @@ bool trace_window_place(const char *name, jot_value x, int axis, int64_t extent,
     return false;
 }
 
-// x with padding around and between its elements, by axis.
-static ir_id padded(ir_id x, ir_id padding, const struct trace_window *w)
-{
-    struct ir_builder *b = trace_builder();
-    int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], interior[IR_MAX_RANK];
-    bool any = false;
-    for (int i = 0; i < ir_type_in(b, x).rank; i++) {
-        low[i] = w[i].low;
-        high[i] = w[i].high;
-        interior[i] = w[i].base - 1;
-        any |= low[i] || high[i] || interior[i];
-    }
-    if (!any)
-        return x;
-    return ir_pad(b, x, padding == IR_NONE ? ir_scalar_like(b, x, 0) : padding, low, high,
-                  interior);
-}
-
-// Windows side by side: axes of places and windows by a reshape.
-static ir_id tiles(ir_id x, const struct trace_window *w, int at)
-{
-    struct ir_builder *b = trace_builder();
-    struct ir_type t = ir_type_in(b, x);
-    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], dims[IR_MAX_RANK];
-    int64_t axes[IR_MAX_RANK], within[IR_MAX_RANK];
-    int rank = 0, n_within = 0, n_axes = 0;
-    for (int i = 0; i < t.rank; i++) {
-        limits[i] = w[i].places * w[i].stride;
-        dims[rank++] = w[i].places;
-        if (w[i].size == 1)
-            continue;
-        within[n_within++] = rank;
-        dims[rank++] = w[i].size;
-    }
-    for (int i = 0, from = 0; i <= t.rank; i++) {
-        for (int k = 0; i == at && k < n_within; k++)
-            axes[n_axes++] = within[k];
-        if (i < t.rank) {
-            axes[n_axes++] = from;
-            from += 1 + (w[i].size != 1);
-        }
-    }
-    x = ir_reshape(b, ir_slice(b, x, starts, limits, NULL), rank, dims);
-    return ir_transpose(b, x, axes);
-}
-
-// Each axis repeated for each place in the window, and shifted by it; zeros_before of them before x.
-static ir_id sheared(ir_id x, const struct trace_window *w, const int64_t *zeros_before, int at,
-                     int n)
-{
-    struct ir_builder *b = trace_builder();
-    struct ir_type t = ir_type_in(b, x);
-    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], strides[IR_MAX_RANK];
-    int64_t starts[IR_MAX_RANK] = {0};
-    for (int i = 0, k = at; i < t.rank; i++) {
-        axes[i] = i < at ? i : i + n;
-        dims[axes[i]] = ir_dims(b->module, t)[i];
-        if (w[i].size != 1)
-            dims[k++] = w[i].size;
-    }
-    x = ir_broadcast_in_dim(b, x, t.rank + n, dims, axes);
-    for (int i = 0; i < n; i++)
-        strides[at + i] = 1;
-    for (int i = 0, k = at; i < t.rank; i++) {
-        int64_t length = w[i].places ? (w[i].places - 1) * w[i].stride + 1 : 0;
-        strides[axes[i]] = w[i].stride;
-        dims[axes[i]] = length;
-        if (w[i].size != 1)
-            x = ir_shear(b, x, (int)axes[i], k++, -zeros_before[i], w[i].dilation, length);
-    }
-    return ir_slice(b, x, starts, dims, strides);
-}
-
-ir_id trace_windows(ir_id x, ir_id padding, const struct trace_window *windows, int at)
-{
-    struct trace_window w[IR_MAX_RANK];
-    int64_t zeros_before[IR_MAX_RANK] = {0};
-    bool side_by_side = true;
-    int n = 0;
-    if (x == IR_NONE)
-        return IR_NONE;
-    int rank = ir_type_in(trace_builder(), x).rank;
-    memcpy(w, windows, sizeof *w * (size_t)rank);
-    for (int i = 0; i < rank; i++) {
-        n += w[i].size != 1;
-        side_by_side &= w[i].size == w[i].stride && w[i].dilation == 1;
-    }
-    if (rank + n > IR_MAX_RANK)
-        return ir_fail(trace_builder(), JOT_ERR_SHAPE,
-                       "%d axes with those of windows: at most %d", rank + n, IR_MAX_RANK);
-    if (side_by_side)
-        return tiles(padded(x, padding, w), w, at);
-    // Shears put zeros outside of their operand by themselves.
-    for (int i = 0; i < rank; i++)
-        if (padding == IR_NONE && w[i].size != 1 && w[i].base == 1) {
-            zeros_before[i] = w[i].low;
-            w[i].low = w[i].high = 0;
-        }
-    return sheared(padded(x, padding, w), w, zeros_before, at, n);
-}
-
 // ---------------------------------------------------------------------------------------
 // Reductions over windows
 
 struct reduction {
-    struct trace_window w[IR_MAX_RANK];
+    struct ir_axis_window w[IR_MAX_RANK];
     int rank;
     int n; // axes of windows, the last ones of the windowed value
     int64_t axes[IR_MAX_RANK];
@@ -212,12 +111,12 @@ static bool read_windows(const char *name, jot_value x, const jot_window_options
         return false;
     for (int i = 0; i < n; i++) {
         int64_t stride = lists[1][i] ? lists[1][i] : tile ? lists[0][i] : 1;
-        r->w[i] = (struct trace_window){.size = lists[0][i],
-                                        .stride = stride,
-                                        .low = lists[2][i],
-                                        .high = lists[3][i],
-                                        .base = lists[4][i],
-                                        .dilation = lists[5][i]};
+        r->w[i] = (struct ir_axis_window){.size = lists[0][i],
+                                          .stride = stride,
+                                          .low = lists[2][i],
+                                          .high = lists[3][i],
+                                          .base = lists[4][i],
+                                          .dilation = lists[5][i]};
         if (!trace_window_place(name, x, i, dims[i], o->padding, o->low || o->high, &r->w[i],
                                 error))
             return false;
@@ -267,7 +166,7 @@ static bool is_extremum(const struct reduction *r)
 
 static ir_id windowed(const struct reduction *r, ir_id x, ir_id padding)
 {
-    return trace_windows(x, padding, r->w, r->rank);
+    return ir_windows(trace_builder(), x, padding, r->w, r->rank);
 }
 
 static jot_value reduce_window(const char *name, jot_value x, jot_window_kind kind,

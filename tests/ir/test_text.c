@@ -187,6 +187,17 @@ static const char *const places =
     "  return %15, %18\n"
     "}\n";
 
+// The three derivatives of one product.
+static const char convolutions[] =
+    "jot ir 1\nfunction @0 main(%0: f32[2,3,7], %1: f32[4,3,3]) {\n"
+    "  %2 = conv %0, %1 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
+    "groups=1, features_last=0, sizes=[], precision=0, mode=2} : f32[2,4,3]\n"
+    "  %3 = conv %1, %2 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
+    "groups=1, features_last=0, sizes=[7], precision=0, mode=0} : f32[2,3,7]\n"
+    "  %4 = conv %3, %2 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
+    "groups=1, features_last=0, sizes=[3], precision=0, mode=1} : f32[4,3,3]\n"
+    "  return %4\n}\n";
+
 // Factorizations and linear systems.
 static const char *const matrices =
     "jot ir 1\n"
@@ -275,8 +286,8 @@ START_TEST(every_op_round_trips)
     for (uint32_t f = 0; f < module->functions.count; f++)
         ir_for_each_node (ir_function(module, f), n)
             seen[n->op] = true;
-    const char *const texts[] = {places, matrices};
-    for (int i = 0; i < 2; i++) {
+    const char *const texts[] = {places, matrices, convolutions};
+    for (int i = 0; i < 3; i++) {
         g = parse(module, texts[i]);
         ck_assert_str_eq(ir_graph_text(g), texts[i]);
         check_sound(g);

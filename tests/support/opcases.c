@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/opcases.h"
 
+#include "ir/conv.h"
 #include "ir/indexing.h"
 
 #include <math.h>
@@ -602,6 +603,49 @@ static void add_fft(struct maker *k)
         }
 }
 
+// Both orders of axes; strides, padding, dilations and groups, places that no window reaches, and none.
+static void add_conv(struct maker *k)
+{
+    static const struct conv_case {
+        struct shape parts[IR_CONV_PARTS];
+        bool features_last;
+        int64_t groups, lists[5][2]; // strides, low, high, dilation of x and of w
+    } cases[] = {
+        {{{2, {2, 3}}, {2, {4, 3}}, {2, {2, 4}}}, false, 1, {{0}}},
+        {{{3, {2, 3, 7}}, {3, {4, 3, 3}}, {3, {2, 4, 3}}}, false, 1, {{2}, {0}, {0}, {1}, {1}}},
+        {{{3, {2, 5, 4}}, {3, {2, 2, 6}}, {3, {2, 8, 6}}}, true, 2, {{1}, {1}, {-1}, {2}, {1}}},
+        {{{4, {1, 4, 4, 5}}, {4, {6, 2, 2, 3}}, {4, {1, 6, 2, 5}}},
+         false,
+         2,
+         {{2, 1}, {1, 1}, {0, 1}, {1, 1}, {2, 1}}},
+        {{{4, {2, 4, 5, 2}}, {4, {2, 2, 2, 3}}, {4, {2, 2, 2, 3}}},
+         true,
+         1,
+         {{2, 2}, {0, 0}, {0, 0}, {1, 1}, {1, 1}}},
+        {{{3, {2, 0, 3}}, {3, {2, 0, 3}}, {3, {2, 2, 1}}}, false, 1, {{1}, {0}, {0}, {1}, {1}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct conv_case *of = &cases[i];
+        struct ir_conv c = {.features_last = of->features_last,
+                            .n = of->parts[0].rank - 2,
+                            .groups = of->groups,
+                            .strides = of->lists[0],
+                            .low = of->lists[1],
+                            .high = of->lists[2],
+                            .lhs_dilation = of->lists[3],
+                            .rhs_dilation = of->lists[4]};
+        for (int part = 0; part < IR_CONV_PARTS; part++) {
+            c.part = (enum ir_conv_part)part;
+            if (c.part != IR_CONV_Y && !dtype_is_inexact(k->dtype))
+                continue;
+            c.sizes = of->parts[part].dims + ir_conv_spatial(&c, c.part);
+            add_case(k, IR_conv, ir_conv_attrs(k->m, &c), 2,
+                     (struct shape[]){of->parts[ir_conv_operand(&c, 0)],
+                                      of->parts[ir_conv_operand(&c, 1)]});
+        }
+    }
+}
+
 static void add_sort(struct maker *k)
 {
     const struct ir_attrs *one = ir_attrs(k->m, IR_INT(num_keys, 1));
@@ -674,6 +718,9 @@ static void add_op(struct maker *k, enum ir_op op)
         return;
     case IR_dot_general:
         add_dot_general(k);
+        return;
+    case IR_conv:
+        add_conv(k);
         return;
     case IR_fft:
         add_fft(k);

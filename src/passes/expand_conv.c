@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions as products of matrices.
+//
+//     y = conv x w {mode=2, ...}
+// becomes
+//     y[n, p, o] = sum_{k, i} windows(pad(x))[n, p, k, i] w[k, i, o]
+//
+// and the other two the derivatives of that.  The windows are put into memory where the product is
+// one for the library, and are never there in a kernel of its own.  Where the features of x are its
+// last axis, they stay last in the rows of the left factor; else the last axis of the image is the
+// last of the right one: what is copied into a matrix, and back in the derivative, is copied by runs.
+// What is differentiated and mapped is the op: its derivatives keep x, not windows of it.
+#include "ir/control.h"
+#include "ir/conv.h"
+#include "passes/body.h"
+
+struct layout {
+    struct ir_conv c;
+    int64_t batch, in, out;               // the last two of one group
+    struct ir_axis_window w[IR_MAX_RANK]; // by axis of x with groups in front
+    int64_t kernel, places;               // elements
+};
+
+// Groups of an axis of x in front, and what is left of the axis in its place.
+static ir_id grouped(struct ir_builder *b, ir_id x, int axis, int64_t groups)
+{
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK];
+    if (x == IR_NONE)
+        return IR_NONE;
+    struct ir_type t = ir_type_in(b, x);
+    int at = groups == 1 ? 0 : axis; // of the axis of groups
+    for (int i = 0; i < t.rank; i++)
+        dims[i < at ? i : i + 1] = ir_dims(b->module, t)[i];
+    dims[at] = groups;
+    dims[axis + 1] /= groups;
+    for (int i = 0; i <= t.rank; i++)
+        axes[i] = i == 0 ? at : i <= at ? i - 1 : i;
+    return ir_transpose(b, ir_reshape(b, x, t.rank + 1, dims), axes);
+}
+
+// Windows by axis of [groups, batch, spatial, features] or [groups, features, batch, spatial].
+static struct layout layout_of(const struct ir_conv *c, const int64_t *x, const int64_t *w)
+{
+    struct layout l = {.c = *c, .kernel = 1, .places = 1};
+    int first = c->features_last ? 2 : 3;
+    l.batch = x[0];
+    l.in = w[ir_conv_in(c)];
+    l.out = w[ir_conv_features(c, IR_CONV_W)] / c->groups;
+    for (int i = 0; i < c->n + 3; i++)
+        l.w[i] = (struct ir_axis_window){.size = 1, .stride = 1, .base = 1, .dilation = 1};
+    l.w[0].places = c->groups;
+    l.w[first - 1].places = l.batch;
+    l.w[c->features_last ? c->n + 2 : 1].places = l.in;
+    for (int i = 0; i < c->n; i++) {
+        l.w[first + i] = ir_conv_window(c, i, x[ir_conv_spatial(c, IR_CONV_X) + i],
+                                        w[ir_conv_spatial(c, IR_CONV_W) + i]);
+        l.kernel *= l.w[first + i].size;
+        l.places *= l.w[first + i].places;
+    }
+    return l;
+}
+
+// The windows of x as matrices: [groups, batch * places, kernel * in], or features first [groups,
+// in * kernel, batch * places].
+static ir_id window_matrix(struct ir_builder *b, const struct layout *l, ir_id x)
+{
+    const struct ir_conv *c = &l->c;
+    int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
+    if (!c->features_last) {
+        int64_t axes[IR_MAX_RANK] = {1, 0};
+        for (int i = 2; i < c->n + 2; i++)
+            axes[i] = i;
+        x = ir_transpose(b, x, axes);
+    }
+    x = grouped(b, x, c->features_last ? c->n + 1 : 0, c->groups);
+    x = ir_windows(b, x, IR_NONE, l->w, c->features_last ? c->n + 2 : 2);
+    return ir_reshape(b, x, 3,
+                      c->features_last ? (int64_t[]){c->groups, rows, columns}
+                                       : (int64_t[]){c->groups, columns, rows});
+}
+
+// w as [groups, kernel * in, out], or features first [groups, out, in * kernel].
+static ir_id kernel_matrix(struct ir_builder *b, const struct layout *l, ir_id w)
+{
+    const struct ir_conv *c = &l->c;
+    int64_t columns = l->kernel * l->in;
+    w = grouped(b, w, ir_conv_features(c, IR_CONV_W), c->groups);
+    return ir_reshape(b, w, 3,
+                      c->features_last ? (int64_t[]){c->groups, columns, l->out}
+                                       : (int64_t[]){c->groups, l->out, columns});
+}
+
+// A matrix without its groups if there is one.
+static ir_id ungrouped(struct ir_builder *b, ir_id x, int64_t groups)
+{
+    if (x == IR_NONE || groups > 1)
+        return x;
+    return ir_reshape(b, x, 2, ir_dims(b->module, ir_type_in(b, x)) + 1);
+}
+
+static ir_id multiply(struct ir_builder *b, const struct layout *l, ir_id windows, ir_id kernel)
+{
+    const struct ir_conv *c = &l->c;
+    windows = ungrouped(b, windows, c->groups);
+    kernel = ungrouped(b, kernel, c->groups);
+    int64_t batch = 0, first = c->groups > 1, second = first + 1;
+    struct ir_dot d = {.n_batch = c->groups > 1,
+                       .lhs_batch = &batch,
+                       .rhs_batch = &batch,
+                       .n_contract = 1,
+                       .lhs_contract = &second,
+                       .rhs_contract = &first,
+                       .precision = c->precision};
+    return c->features_last ? ir_dot_general(b, windows, kernel, &d)
+                            : ir_dot_general(b, kernel, windows, &d);
+}
+
+// The product, [groups, batch, places, out] or [groups, out, batch, places], as y.
+static ir_id in_order(struct ir_builder *b, const struct layout *l, ir_id y)
+{
+    const struct ir_conv *c = &l->c;
+    int first = c->features_last ? 2 : 3, rank = c->n + 3, next = 0;
+    int batch = first - 1, out = c->features_last ? c->n + 2 : 1;
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], size[IR_MAX_RANK];
+    dims[0] = c->groups;
+    dims[batch] = l->batch;
+    dims[out] = l->out;
+    for (int i = 0; i < c->n; i++)
+        dims[first + i] = l->w[first + i].places;
+    y = ir_reshape(b, y, rank, dims);
+    for (int i = 0; i < c->n + 2; i++) { // axis i of the result
+        bool is_features = i == ir_conv_features(c, IR_CONV_Y);
+        if (is_features)
+            axes[next++] = 0;
+        axes[next++] = i == 0        ? batch
+                       : is_features ? out
+                                     : first + i - (c->features_last ? 1 : 2);
+        size[i] = is_features ? c->groups * l->out : dims[axes[next - 1]];
+    }
+    return ir_reshape(b, ir_transpose(b, y, axes), c->n + 2, size);
+}
+
+static ir_id convolved(struct ir_builder *b, const struct ir_conv *c, ir_id x, ir_id w)
+{
+    const struct layout l = layout_of(c, ir_dims(b->module, ir_type_in(b, x)),
+                                      ir_dims(b->module, ir_type_in(b, w)));
+    ir_id windows = window_matrix(b, &l, x), kernel = kernel_matrix(b, &l, w);
+    return in_order(b, &l, multiply(b, &l, windows, kernel));
+}
+
+// The derivative of y in x or w, of type t, with the other one and the cotangent of y.
+static ir_id derivative(struct ir_builder *b, const struct ir_conv *c, struct ir_type t,
+                        ir_id other, ir_id ct)
+{
+    struct ir_module *m = b->module;
+    struct ir_builder f = ir_builder_make(m, "conv", IR_BUILD_ZEROS);
+    ir_id known = ir_param(&f, ir_type_in(b, other)), linear = ir_param(&f, t), out = IR_NONE;
+    uint32_t transposed;
+    f.where = b->where;
+    ir_output(&f, c->part == IR_CONV_X ? convolved(&f, c, linear, known)
+                                       : convolved(&f, c, known, linear));
+    if (pass_transpose(m, ir_finish_function(&f), 1, &transposed) != JOT_OK)
+        return ir_fail(b, JOT_ERR_INTERNAL, "%s", jot_error_message());
+    ir_inline(b, ir_function(m, transposed), (const ir_id[]){other, ct}, &out);
+    return out;
+}
+
+static uint32_t rewrite(struct ir_module *m, uint32_t f);
+
+static void copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                 ir_id *map)
+{
+    struct ir_module *m = b->module;
+    if (n->op != IR_conv && !ir_has_bodies((enum ir_op)n->op)) {
+        pass_copy_node(b, g, n, map);
+        return;
+    }
+    ir_id *in = body_operands(m, g, n, map);
+    b->where = n->where;
+    if (n->op != IR_conv) {
+        const struct ir_attrs *attrs =
+            ir_with_functions(m, n->attrs, body_rewrite_all(m, n, rewrite));
+        body_set_results(n, ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, attrs), map);
+        return;
+    }
+    const struct ir_conv c = ir_conv_of(n->attrs);
+    if (c.part == IR_CONV_Y)
+        map[n->out] = convolved(b, &c, in[0], in[1]);
+    else
+        map[n->out] = derivative(b, &c, ir_type_of(g, n->out), in[0], in[1]);
+}
+
+static uint32_t rewrite(struct ir_module *m, uint32_t f)
+{
+    return body_rewrite(m, f, MEMO_EXPAND_CONV, copy);
+}
+
+bool pass_has_convolutions(const struct ir_graph *g)
+{
+    ir_for_each_node (g, n) {
+        int bodies = 0;
+        if (n->op == IR_conv)
+            return true;
+        if (ir_has_bodies((enum ir_op)n->op))
+            ir_attr_ints(n->attrs, IR_KEY_functions, &bodies);
+        for (int i = 0; i < bodies; i++)
+            if (pass_has_convolutions(ir_body(g, n, i)))
+                return true;
+    }
+    return false;
+}
+
+uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f)
+{
+    return pass_has_convolutions(ir_function(m, f)) ? rewrite(m, f) : f;
+}
