@@ -279,7 +279,10 @@ static double routine_tolerance(const struct ir_graph *g)
         bool only_moves = node->op == IR_sort || node->op == IR_top_k;
         if (ir_op_class((enum ir_op)node->op) == IR_CLASS_LIBRARY && !only_moves) {
             jot_dtype d = dtype_real(ir_dtype_of(g, ir_operand(g, node, 0)));
-            x = dtype_is_half(d) ? 0x1p-7 : ROUTINE_UNITS * (d == JOT_F32 ? 0x1p-24 : 0x1p-53);
+            // Halves are sums of f32 that are rounded once: to a unit more or less.
+            x = d == JOT_BF16  ? 0x1p-7
+                : d == JOT_F16 ? 0x1p-10
+                               : ROUTINE_UNITS * (d == JOT_F32 ? 0x1p-24 : 0x1p-53);
         } else if (ir_has_bodies((enum ir_op)node->op)) {
             ir_attr_ints(node->attrs, IR_KEY_functions, &count);
         }
