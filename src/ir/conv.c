@@ -3,8 +3,8 @@
 
 struct ir_conv ir_conv_of(const struct ir_attrs *attrs)
 {
-    struct ir_conv c = {.part = (enum ir_conv_part)ir_attr_int(attrs, IR_KEY_mode),
-                        .features_last = ir_attr_int_or(attrs, IR_KEY_features_last, 0),
+    struct ir_conv c = {.part = (enum conv_part)ir_attr_int(attrs, IR_KEY_mode),
+                        .layout = (enum conv_layout)ir_attr_int_or(attrs, IR_KEY_layout, 0),
                         .precision = (int)ir_attr_int_or(attrs, IR_KEY_precision, 0),
                         .groups = ir_attr_int_or(attrs, IR_KEY_groups, 1)};
     int n;
@@ -20,12 +20,12 @@ struct ir_conv ir_conv_of(const struct ir_attrs *attrs)
 const struct ir_attrs *ir_conv_attrs(struct ir_module *m, const struct ir_conv *c)
 {
     int n = c->n;
-    return ir_attrs(m, IR_INT(mode, c->part), IR_INT(features_last, c->features_last),
+    return ir_attrs(m, IR_INT(mode, c->part), IR_INT(layout, c->layout),
                     IR_INT(precision, c->precision), IR_INT(groups, c->groups),
                     IR_INTS(strides, n, c->strides), IR_INTS(low, n, c->low),
                     IR_INTS(high, n, c->high), IR_INTS(lhs_dilation, n, c->lhs_dilation),
                     IR_INTS(rhs_dilation, n, c->rhs_dilation),
-                    IR_INTS(sizes, c->part == IR_CONV_Y ? 0 : n, c->sizes));
+                    IR_INTS(sizes, c->part == CONV_Y ? 0 : n, c->sizes));
 }
 
 ir_id ir_conv(struct ir_builder *b, ir_id first, ir_id second, const struct ir_conv *c)

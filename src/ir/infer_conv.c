@@ -20,16 +20,19 @@ static bool check_attributes(struct ir_infer *call, struct ir_conv *c)
     int64_t mode;
     if (!infer_int(call, IR_KEY_mode, &mode))
         return false;
-    if (mode < 0 || mode >= IR_CONV_PARTS)
+    if (mode < 0 || mode >= CONV_PARTS)
         return infer_fail(call, JOT_ERR_ARGUMENT, "conv of mode %lld: there are 0 to %d",
-                          (long long)mode, IR_CONV_PARTS - 1);
+                          (long long)mode, CONV_PARTS - 1);
     *c = ir_conv_of(call->attrs);
+    if ((int)c->layout < 0 || c->layout >= CONV_LAYOUTS)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "conv of layout %d: there are 0 to %d",
+                          (int)c->layout, CONV_LAYOUTS - 1);
     if (!check_list(call, IR_KEY_strides, c->n, 1) ||
         !check_list(call, IR_KEY_low, c->n, -INT32_MAX) ||
         !check_list(call, IR_KEY_high, c->n, -INT32_MAX) ||
         !check_list(call, IR_KEY_lhs_dilation, c->n, 1) ||
         !check_list(call, IR_KEY_rhs_dilation, c->n, 1) ||
-        !check_list(call, IR_KEY_sizes, c->part == IR_CONV_Y ? 0 : c->n, 0))
+        !check_list(call, IR_KEY_sizes, c->part == CONV_Y ? 0 : c->n, 0))
         return false;
     if (c->precision < 0 || c->precision > 3)
         return infer_fail(call, JOT_ERR_ARGUMENT, "precision %d: there are 0 to 3",
@@ -43,7 +46,7 @@ static bool check_attributes(struct ir_infer *call, struct ir_conv *c)
 // What the three parts are in numbers: known where an operand says so.
 struct extents {
     int64_t batch, in, out; // features of x and of y
-    int64_t spatial[IR_CONV_PARTS][IR_MAX_RANK];
+    int64_t spatial[CONV_PARTS][IR_MAX_RANK];
 };
 
 static bool agree(struct ir_infer *call, const char *what, int64_t *known, int64_t got)
@@ -60,7 +63,7 @@ static bool agree(struct ir_infer *call, const char *what, int64_t *known, int64
 static bool read_operand(struct ir_infer *call, const struct ir_conv *c, int i,
                          struct extents *e)
 {
-    enum ir_conv_part part = ir_conv_operand(c, i);
+    enum conv_part part = ir_conv_operand(c, i);
     struct ir_type t = infer_in(call, i);
     const int64_t *dims = infer_dims(call, i);
     if (t.rank != c->n + 2)
@@ -68,14 +71,13 @@ static bool read_operand(struct ir_infer *call, const struct ir_conv *c, int i,
                           infer_text(call, t), names[part]);
     int64_t in = dims[ir_conv_in(c)];
     memcpy(e->spatial[part], dims + ir_conv_spatial(c, part), sizeof *dims * (size_t)c->n);
-    if (part == IR_CONV_W && __builtin_mul_overflow(in, c->groups, &in))
+    if (part == CONV_W && __builtin_mul_overflow(in, c->groups, &in))
         return infer_fail(call, JOT_ERR_SHAPE, "conv of %lld groups of %lld features",
                           (long long)c->groups, (long long)in);
     int64_t features = dims[ir_conv_features(c, part)];
-    return (part == IR_CONV_W || agree(call, "of the batch", &e->batch, dims[0])) &&
-           (part == IR_CONV_X || agree(call, "features out", &e->out, features)) &&
-           (part == IR_CONV_Y ||
-            agree(call, "features", &e->in, part == IR_CONV_W ? in : features));
+    return (part == CONV_W || agree(call, "of the batch", &e->batch, dims[0])) &&
+           (part == CONV_X || agree(call, "features out", &e->out, features)) &&
+           (part == CONV_Y || agree(call, "features", &e->in, part == CONV_W ? in : features));
 }
 
 bool infer_conv(struct ir_infer *call)
@@ -85,7 +87,7 @@ bool infer_conv(struct ir_infer *call)
     int64_t dims[IR_MAX_RANK];
     if (!check_attributes(call, &c) || !infer_one_dtype(call, 0))
         return false;
-    if (c.part != IR_CONV_Y && !dtype_is_inexact(ir_dtype(infer_in(call, 0))))
+    if (c.part != CONV_Y && !dtype_is_inexact(ir_dtype(infer_in(call, 0))))
         return infer_fail(call, JOT_ERR_DTYPE, "conv of %s: derivatives are of floats",
                           infer_text(call, infer_in(call, 0)));
     if (c.n + 2 > IR_MAX_RANK)
@@ -96,26 +98,26 @@ bool infer_conv(struct ir_infer *call)
         return infer_fail(call, JOT_ERR_SHAPE,
                           "%lld groups do not divide %lld features and %lld out",
                           (long long)c.groups, (long long)e.in, (long long)e.out);
-    if (c.part != IR_CONV_Y)
+    if (c.part != CONV_Y)
         memcpy(e.spatial[c.part], c.sizes, sizeof *c.sizes * (size_t)c.n);
     int rank = c.n + 3; // of the windows, with an axis of groups
     for (int i = 0; i < c.n; i++) {
         struct ir_axis_window w =
-            ir_conv_window(&c, i, e.spatial[IR_CONV_X][i], e.spatial[IR_CONV_W][i]);
+            ir_conv_window(&c, i, e.spatial[CONV_X][i], e.spatial[CONV_W][i]);
         rank += w.size != 1;
-        if (c.part == IR_CONV_Y)
-            e.spatial[IR_CONV_Y][i] = w.places;
-        else if (w.places != e.spatial[IR_CONV_Y][i])
+        if (c.part == CONV_Y)
+            e.spatial[CONV_Y][i] = w.places;
+        else if (w.places != e.spatial[CONV_Y][i])
             return infer_fail(call, JOT_ERR_SHAPE,
                               "conv: spatial axis %d has %lld windows, and y %lld", i,
-                              (long long)w.places, (long long)e.spatial[IR_CONV_Y][i]);
+                              (long long)w.places, (long long)e.spatial[CONV_Y][i]);
     }
     if (rank > IR_MAX_RANK)
         return infer_fail(call, JOT_ERR_SHAPE, "%d axes with those of windows: at most %d",
                           rank, IR_MAX_RANK);
-    bool is_w = c.part == IR_CONV_W;
+    bool is_w = c.part == CONV_W;
     dims[is_w ? ir_conv_in(&c) : 0] = is_w ? e.in / c.groups : e.batch;
-    dims[ir_conv_features(&c, c.part)] = c.part == IR_CONV_X ? e.in : e.out;
+    dims[ir_conv_features(&c, c.part)] = c.part == CONV_X ? e.in : e.out;
     memcpy(dims + ir_conv_spatial(&c, c.part), e.spatial[c.part], sizeof *dims * (size_t)c.n);
     return infer_result_dims(call, ir_dtype(infer_in(call, 0)), c.n + 2, dims);
 }

@@ -184,14 +184,14 @@ static bool has_matrices(const struct ir_graph *g)
     return false;
 }
 
-const struct ir_graph *pass_expand(const struct ir_graph *g)
+const struct ir_graph *pass_expand(const struct ir_graph *g, bool keeps_convolutions)
 {
-    bool has_conv = g && pass_has_convolutions(g);
+    bool has_conv = g && !keeps_convolutions && pass_has_convolutions(g);
     if (!g || !(has_conv || has_matrices(g)))
         return g;
     struct ir_module *m = g->module;
     uint32_t f = ir_function_add(m, (struct ir_graph *)(uintptr_t)g);
     if (has_conv)
-        f = pass_expand_convolutions(m, f);
+        f = pass_expand_convolutions(m, f, NULL);
     return ir_function(m, body_rewrite(m, f, MEMO_EXPAND, copy_outside));
 }

@@ -5,8 +5,9 @@
 
 #include "ir/build.h"
 
-// g, which may be NULL, with what is small enough written out: what pass_schedule does first.
-const struct ir_graph *pass_expand(const struct ir_graph *g);
+// g, which may be NULL, with what is small enough written out, and convolutions unless they are kept:
+// what pass_schedule does first.
+const struct ir_graph *pass_expand(const struct ir_graph *g, bool keeps_convolutions);
 
 // Matrices up to so many rows and columns are written out, column by column.
 #define EXPAND_SIZE 16

@@ -10,8 +10,9 @@
 // last axis, they stay last in the rows of the left factor; else the last axis of the image is the
 // last of the right one: what is copied into a matrix, and back in the derivative, is copied by runs.
 // What is differentiated and mapped is the op: its derivatives keep x, not windows of it.
+#include "passes/expand_conv.h"
+
 #include "ir/control.h"
-#include "ir/conv.h"
 #include "passes/body.h"
 
 struct layout {
@@ -20,6 +21,8 @@ struct layout {
     struct ir_axis_window w[IR_MAX_RANK]; // by axis of x with groups in front
     int64_t kernel, places;               // elements
 };
+
+static bool is_last(const struct ir_conv *c) { return c->layout != CONV_FEATURES_FIRST; }
 
 // Groups of an axis of x in front, and what is left of the axis in its place.
 static ir_id grouped(struct ir_builder *b, ir_id x, int axis, int64_t groups)
@@ -42,18 +45,18 @@ static ir_id grouped(struct ir_builder *b, ir_id x, int axis, int64_t groups)
 static struct layout layout_of(const struct ir_conv *c, const int64_t *x, const int64_t *w)
 {
     struct layout l = {.c = *c, .kernel = 1, .places = 1};
-    int first = c->features_last ? 2 : 3;
+    int first = is_last(c) ? 2 : 3;
     l.batch = x[0];
     l.in = w[ir_conv_in(c)];
-    l.out = w[ir_conv_features(c, IR_CONV_W)] / c->groups;
+    l.out = w[ir_conv_features(c, CONV_W)] / c->groups;
     for (int i = 0; i < c->n + 3; i++)
         l.w[i] = (struct ir_axis_window){.size = 1, .stride = 1, .base = 1, .dilation = 1};
     l.w[0].places = c->groups;
     l.w[first - 1].places = l.batch;
-    l.w[c->features_last ? c->n + 2 : 1].places = l.in;
+    l.w[is_last(c) ? c->n + 2 : 1].places = l.in;
     for (int i = 0; i < c->n; i++) {
-        l.w[first + i] = ir_conv_window(c, i, x[ir_conv_spatial(c, IR_CONV_X) + i],
-                                        w[ir_conv_spatial(c, IR_CONV_W) + i]);
+        l.w[first + i] = ir_conv_window(c, i, x[ir_conv_spatial(c, CONV_X) + i],
+                                        w[ir_conv_spatial(c, CONV_W) + i]);
         l.kernel *= l.w[first + i].size;
         l.places *= l.w[first + i].places;
     }
@@ -66,17 +69,17 @@ static ir_id window_matrix(struct ir_builder *b, const struct layout *l, ir_id x
 {
     const struct ir_conv *c = &l->c;
     int64_t rows = l->batch * l->places, columns = l->kernel * l->in;
-    if (!c->features_last) {
+    if (!is_last(c)) {
         int64_t axes[IR_MAX_RANK] = {1, 0};
         for (int i = 2; i < c->n + 2; i++)
             axes[i] = i;
         x = ir_transpose(b, x, axes);
     }
-    x = grouped(b, x, c->features_last ? c->n + 1 : 0, c->groups);
-    x = ir_windows(b, x, IR_NONE, l->w, c->features_last ? c->n + 2 : 2);
+    x = grouped(b, x, is_last(c) ? c->n + 1 : 0, c->groups);
+    x = ir_windows(b, x, IR_NONE, l->w, is_last(c) ? c->n + 2 : 2);
     return ir_reshape(b, x, 3,
-                      c->features_last ? (int64_t[]){c->groups, rows, columns}
-                                       : (int64_t[]){c->groups, columns, rows});
+                      is_last(c) ? (int64_t[]){c->groups, rows, columns}
+                                 : (int64_t[]){c->groups, columns, rows});
 }
 
 // w as [groups, kernel * in, out], or features first [groups, out, in * kernel].
@@ -84,10 +87,17 @@ static ir_id kernel_matrix(struct ir_builder *b, const struct layout *l, ir_id w
 {
     const struct ir_conv *c = &l->c;
     int64_t columns = l->kernel * l->in;
-    w = grouped(b, w, ir_conv_features(c, IR_CONV_W), c->groups);
+    if (c->layout == CONV_FILTERS_FIRST) {
+        int64_t axes[IR_MAX_RANK] = {0};
+        for (int i = 0; i <= c->n; i++)
+            axes[i] = i + 1;
+        axes[c->n + 1] = 0;
+        w = ir_transpose(b, w, axes);
+    }
+    w = grouped(b, w, is_last(c) ? c->n + 1 : 0, c->groups);
     return ir_reshape(b, w, 3,
-                      c->features_last ? (int64_t[]){c->groups, columns, l->out}
-                                       : (int64_t[]){c->groups, l->out, columns});
+                      is_last(c) ? (int64_t[]){c->groups, columns, l->out}
+                                 : (int64_t[]){c->groups, l->out, columns});
 }
 
 // A matrix without its groups if there is one.
@@ -111,16 +121,16 @@ static ir_id multiply(struct ir_builder *b, const struct layout *l, ir_id window
                        .lhs_contract = &second,
                        .rhs_contract = &first,
                        .precision = c->precision};
-    return c->features_last ? ir_dot_general(b, windows, kernel, &d)
-                            : ir_dot_general(b, kernel, windows, &d);
+    return is_last(c) ? ir_dot_general(b, windows, kernel, &d)
+                      : ir_dot_general(b, kernel, windows, &d);
 }
 
 // The product, [groups, batch, places, out] or [groups, out, batch, places], as y.
 static ir_id in_order(struct ir_builder *b, const struct layout *l, ir_id y)
 {
     const struct ir_conv *c = &l->c;
-    int first = c->features_last ? 2 : 3, rank = c->n + 3, next = 0;
-    int batch = first - 1, out = c->features_last ? c->n + 2 : 1;
+    int first = is_last(c) ? 2 : 3, rank = c->n + 3, next = 0;
+    int batch = first - 1, out = is_last(c) ? c->n + 2 : 1;
     int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], size[IR_MAX_RANK];
     dims[0] = c->groups;
     dims[batch] = l->batch;
@@ -129,12 +139,10 @@ static ir_id in_order(struct ir_builder *b, const struct layout *l, ir_id y)
         dims[first + i] = l->w[first + i].places;
     y = ir_reshape(b, y, rank, dims);
     for (int i = 0; i < c->n + 2; i++) { // axis i of the result
-        bool is_features = i == ir_conv_features(c, IR_CONV_Y);
+        bool is_features = i == ir_conv_features(c, CONV_Y);
         if (is_features)
             axes[next++] = 0;
-        axes[next++] = i == 0        ? batch
-                       : is_features ? out
-                                     : first + i - (c->features_last ? 1 : 2);
+        axes[next++] = i == 0 ? batch : is_features ? out : first + i - (is_last(c) ? 1 : 2);
         size[i] = is_features ? c->groups * l->out : dims[axes[next - 1]];
     }
     return ir_reshape(b, ir_transpose(b, y, axes), c->n + 2, size);
@@ -157,42 +165,73 @@ static ir_id derivative(struct ir_builder *b, const struct ir_conv *c, struct ir
     ir_id known = ir_param(&f, ir_type_in(b, other)), linear = ir_param(&f, t), out = IR_NONE;
     uint32_t transposed;
     f.where = b->where;
-    ir_output(&f, c->part == IR_CONV_X ? convolved(&f, c, linear, known)
-                                       : convolved(&f, c, known, linear));
+    ir_output(&f, c->part == CONV_X ? convolved(&f, c, linear, known)
+                                    : convolved(&f, c, known, linear));
     if (pass_transpose(m, ir_finish_function(&f), 1, &transposed) != JOT_OK)
         return ir_fail(b, JOT_ERR_INTERNAL, "%s", jot_error_message());
     ir_inline(b, ir_function(m, transposed), (const ir_id[]){other, ct}, &out);
     return out;
 }
 
-static uint32_t rewrite(struct ir_module *m, uint32_t f);
+// ---- All of a function
 
-static void copy(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
-                 ir_id *map)
+static uint32_t rewrite(struct ir_module *m, uint32_t f,
+                        const struct pass_conv_library *library);
+
+// A node with bodies, with convolutions of these rewritten.
+static void copy_bodies(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                        const struct pass_conv_library *library, ir_id *map)
 {
-    struct ir_module *m = b->module;
-    if (n->op != IR_conv && !ir_has_bodies((enum ir_op)n->op)) {
-        pass_copy_node(b, g, n, map);
-        return;
-    }
-    ir_id *in = body_operands(m, g, n, map);
+    const int64_t *functions;
+    int count = ir_bodies_of(n, &functions);
+    uint32_t *made = arena_array(b->module->arena, uint32_t, count + 1);
+    for (int i = 0; i < count; i++)
+        made[i] = rewrite(b->module, (uint32_t)functions[i], library);
+    const struct ir_attrs *attrs = ir_with_functions(b->module, n->attrs, made);
+    ir_id *in = body_operands(b->module, g, n, map);
     b->where = n->where;
-    if (n->op != IR_conv) {
-        const struct ir_attrs *attrs =
-            ir_with_functions(m, n->attrs, body_rewrite_all(m, n, rewrite));
-        body_set_results(n, ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, attrs), map);
-        return;
-    }
-    const struct ir_conv c = ir_conv_of(n->attrs);
-    if (c.part == IR_CONV_Y)
-        map[n->out] = convolved(b, &c, in[0], in[1]);
-    else
-        map[n->out] = derivative(b, &c, ir_type_of(g, n->out), in[0], in[1]);
+    body_set_results(n, ir_build(b, (enum ir_op)n->op, (int)n->n_in, in, attrs), map);
 }
 
-static uint32_t rewrite(struct ir_module *m, uint32_t f)
+static ir_id expanded(struct ir_builder *b, const struct ir_conv *c, struct ir_type t,
+                      const ir_id in[2], const struct pass_conv_library *library)
 {
-    return body_rewrite(m, f, MEMO_EXPAND_CONV, copy);
+    ir_id y = library ? conv_by_library(b, library, c, t, in) : IR_NONE;
+    if (y != IR_NONE)
+        return y;
+    return c->part == CONV_Y ? convolved(b, c, in[0], in[1])
+                             : derivative(b, c, t, in[0], in[1]);
+}
+
+static uint32_t rewrite(struct ir_module *m, uint32_t f,
+                        const struct pass_conv_library *library)
+{
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = MEMO_EXPAND_CONV,
+                           .f = f,
+                           .number = library ? (int64_t)(uintptr_t)library->ctx : 0};
+    const uint32_t *known = pass_memo_find(m, &key);
+    if (known)
+        return *known;
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        if (ir_has_bodies((enum ir_op)n->op)) {
+            copy_bodies(&b, g, n, library, map);
+        } else if (n->op == IR_conv) {
+            const struct ir_conv c = ir_conv_of(n->attrs);
+            const ir_id in[] = {map[ir_operand(g, n, 0)], map[ir_operand(g, n, 1)]};
+            b.where = n->where;
+            map[n->out] = expanded(&b, &c, ir_type_of(g, n->out), in, library);
+        } else {
+            pass_copy_node(&b, g, n, map);
+        }
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    return pass_memo_add_function(m, &key, ir_finish_function(&b));
 }
 
 bool pass_has_convolutions(const struct ir_graph *g)
@@ -210,7 +249,8 @@ bool pass_has_convolutions(const struct ir_graph *g)
     return false;
 }
 
-uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f)
+uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f,
+                                  const struct pass_conv_library *library)
 {
-    return pass_has_convolutions(ir_function(m, f)) ? rewrite(m, f) : f;
+    return pass_has_convolutions(ir_function(m, f)) ? rewrite(m, f, library) : f;
 }

@@ -4,6 +4,7 @@
 // The step has the operands of the node and then its results, all dense and row-major.  The params of
 // every routine begin with the dtype of the first operand and how often what it does is repeated, over
 // the leading axes; the rest is the routine's own, as src/runtime/host/routines.def lists it.
+#include "ir/conv.h"
 #include "ir/linalg.h"
 #include "passes/schedule_internal.h"
 
@@ -52,6 +53,31 @@ static void tell_matrices(struct routine *r, const struct ir_graph *g, const str
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 2]);
     add_param(r, ir_dims_of(g, x)[ir_rank_of(g, x) - 1]);
     add_param(r, ir_attr_int_or(n->attrs, IR_KEY_mode, 0));
+}
+
+// What base/conv.h writes; only what passes/library_conv.c leaves comes here.
+static void tell_conv(struct routine *r, const struct ir_graph *g, const struct ir_node *n)
+{
+    const struct ir_conv of = ir_conv_of(n->attrs);
+    struct conv_call c = {.dtype = ir_dtype_of(g, n->out),
+                          .part = of.part,
+                          .layout = of.layout,
+                          .precision = of.precision,
+                          .n = of.n,
+                          .groups = of.groups};
+    size_t size = sizeof(int64_t) * (size_t)of.n;
+    memcpy(c.lists[CONV_STRIDES], of.strides, size);
+    memcpy(c.lists[CONV_PADDING], of.low, size);
+    memcpy(c.lists[CONV_DILATION], of.rhs_dilation, size);
+    size += 2 * sizeof(int64_t);
+    memcpy(c.dims[of.part], ir_dims_of(g, n->out), size);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        memcpy(c.dims[ir_conv_operand(&of, (int)i)], ir_dims_of(g, ir_operand(g, n, i)), size);
+    int64_t params[CONV_PARAMS_MOST];
+    uint32_t count = conv_call_write(&c, params);
+    r->name = "conv";
+    for (uint32_t i = 0; i < count; i++)
+        add_param(r, params[i]);
 }
 
 // ..., length, keys, dtypes of all operands
@@ -104,17 +130,12 @@ static void tell_triangular_solve(struct routine *r, const struct ir_graph *g,
 // One for each op of the class, but those that pass_expand leaves none of.
 static void (*const tell[IR_OP_COUNT])(struct routine *, const struct ir_graph *,
                                        const struct ir_node *) = {
-    [IR_fft] = tell_fft,
-    [IR_qr] = tell_matrices,
-    [IR_eigh] = tell_matrices,
-    [IR_svd] = tell_matrices,
-    [IR_eig] = tell_matrices,
-    [IR_schur] = tell_matrices,
-    [IR_cholesky] = tell_matrices,
-    [IR_lu] = tell_matrices,
-    [IR_triangular_solve] = tell_triangular_solve,
-    [IR_sort] = tell_sort,
-    [IR_top_k] = tell_top_k,
+    [IR_conv] = tell_conv,      [IR_fft] = tell_fft,
+    [IR_qr] = tell_matrices,    [IR_eigh] = tell_matrices,
+    [IR_svd] = tell_matrices,   [IR_eig] = tell_matrices,
+    [IR_schur] = tell_matrices, [IR_cholesky] = tell_matrices,
+    [IR_lu] = tell_matrices,    [IR_triangular_solve] = tell_triangular_solve,
+    [IR_sort] = tell_sort,      [IR_top_k] = tell_top_k,
 };
 
 static bool is_empty(const struct schedule *s, const struct ir_node *n)

@@ -111,9 +111,15 @@ uint32_t pass_form_fma(struct ir_module *m, uint32_t f);
 // the result has at most max_nodes nodes.  After all differentiation.
 uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
 
-// Convolutions become products of matrices.  After all differentiation and mapping; before
-// simplification, which finds what is common to them and the layouts around them.
-uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f);
+// Convolutions become products of matrices, or those that a routine computes, where there is a library
+// that takes them (the params of the routine: base/conv.h); NULL for none.  After all differentiation
+// and mapping; before simplification, which finds what is common to them and the layouts around them.
+struct pass_conv_library {
+    bool (*takes)(const void *ctx, const int64_t *params, uint32_t count);
+    const void *ctx; // one for each library
+};
+uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f,
+                                  const struct pass_conv_library *library);
 // Whether the graph, or a body in it, has one.
 bool pass_has_convolutions(const struct ir_graph *g);
 

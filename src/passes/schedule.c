@@ -446,7 +446,7 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
 {
     static const struct schedule_options defaults;
     options = options ? options : &defaults;
-    g = pass_expand(without_calls(g, options));
+    g = pass_expand(without_calls(g, options), options->has_convolutions);
     if (!g)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
     g = schedule_without_shapes(g);

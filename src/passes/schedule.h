@@ -24,8 +24,9 @@ struct schedule_options {
     // A sum over points is a kernel of loops of its own, and so is a layer, unless all layers of a
     // network and what they need are one kernel over its points.
     bool no_accumulation;
-    bool many_lanes;     // elements are lanes where they can be: a GPU has a thread for each
-    const bool *donated; // by input, may be NULL: its memory may be overwritten
+    bool has_convolutions; // those that are there are the routine's (pass_expand_convolutions)
+    bool many_lanes;       // elements are lanes where they can be: a GPU has a thread for each
+    const bool *donated;   // by input, may be NULL: its memory may be overwritten
 };
 
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,

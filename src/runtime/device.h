@@ -83,6 +83,9 @@ struct rt_device_type {
                                const struct rt_routine_call *call, struct rt_bound_step *step);
     jot_status (*routine)(const struct rt_program *program, const struct rt_bound_step *step,
                           void *const *operands);
+    // Whether the routine conv with these params is better than a product of matrices.  May be NULL: of
+    // none.
+    bool (*takes_convolution)(jot_device *device, const int64_t *params, uint32_t count);
     // A whole loop; leaves the trips that it made in the instance.
     jot_status (*phases)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);

@@ -243,8 +243,10 @@ static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
 {
     jot_value error;
     struct ir_builder *b = trace_builder();
-    struct ir_conv conv = {.part = IR_CONV_Y,
-                           .features_last = c->n_spatial && c->x_axes[1] == c->n_spatial + 1,
+    struct ir_conv conv = {.part = CONV_Y,
+                           .layout = c->n_spatial && c->x_axes[1] == c->n_spatial + 1
+                                         ? CONV_FEATURES_LAST
+                                         : CONV_FEATURES_FIRST,
                            .n = c->n_spatial,
                            .precision = c->precision,
                            .groups = c->feature_groups * c->batch_groups,
@@ -259,17 +261,17 @@ static jot_value convolve(struct convolution *c, const struct trace_promoted *p)
             return error;
     if (!place_windows(c, &error))
         return error;
-    int features = ir_conv_features(&conv, IR_CONV_X);
+    int features = ir_conv_features(&conv, CONV_X);
     x_axes[0] = c->x_axes[0];
     x_axes[features] = c->x_axes[1];
-    w_axes[ir_conv_features(&conv, IR_CONV_W)] = c->w_axes[0];
+    w_axes[ir_conv_features(&conv, CONV_W)] = c->w_axes[0];
     w_axes[ir_conv_in(&conv)] = c->w_axes[1];
     y_axes[c->out_axes[0]] = 0;
     y_axes[c->out_axes[1]] = features;
     for (int i = 0; i < c->n_spatial; i++) {
-        x_axes[ir_conv_spatial(&conv, IR_CONV_X) + i] = c->x_axes[2 + i];
-        w_axes[ir_conv_spatial(&conv, IR_CONV_W) + i] = c->w_axes[2 + i];
-        y_axes[c->out_axes[2 + i]] = ir_conv_spatial(&conv, IR_CONV_Y) + i;
+        x_axes[ir_conv_spatial(&conv, CONV_X) + i] = c->x_axes[2 + i];
+        w_axes[ir_conv_spatial(&conv, CONV_W) + i] = c->w_axes[2 + i];
+        y_axes[c->out_axes[2 + i]] = ir_conv_spatial(&conv, CONV_Y) + i;
     }
     ir_id x = ir_transpose(b, trace_operand(c->v[0], p->dtype), x_axes);
     ir_id w = ir_transpose(b, trace_operand(c->v[1], p->dtype), w_axes);

@@ -65,7 +65,9 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
     struct schedule_options options = {.donated = p->donated,
                                        .no_accumulation = is_gpu,
                                        .rich_gemm = is_gpu,
-                                       .many_lanes = is_gpu};
+                                       .many_lanes = is_gpu,
+                                       .has_convolutions =
+                                           p->device->type->takes_convolution != NULL};
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
@@ -310,11 +312,20 @@ static void dump(struct native_program *p, struct arena *arena)
         }
 }
 
+static bool takes_convolution(const void *ctx, const int64_t *params, uint32_t count)
+{
+    const struct native_program *p = ctx;
+    return p->device->type->takes_convolution(p->device, params, count);
+}
+
 static jot_status build(struct arena *arena, void *ctx)
 {
     struct native_program *p = ctx;
     struct ir_module *m = p->module;
-    p->function = pass_simplify(m, pass_expand_convolutions(m, p->function));
+    struct pass_conv_library library = {takes_convolution, p};
+    p->function = pass_simplify(
+        m, pass_expand_convolutions(m, p->function,
+                                    p->device->type->takes_convolution ? &library : NULL));
     p->function = pass_inline(m, p->function, INLINE_LIMIT);
     p->function = pass_simplify(m, pass_count_trips(m, p->function));
     if (p->device->type->kind == JOT_CUDA)

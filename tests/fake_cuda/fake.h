@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER and a cuFFT without a GPU, for tests of everything above them: memory
+// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER, a cuFFT and a cuDNN without a GPU, for tests of everything above them: memory
 // is that of the host under addresses that nobody may follow, streams run at once.
 //
 //     FAKE_CUDA_VERSION=11040   an old driver
@@ -11,6 +11,8 @@
 //     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
 //     FAKE_CUDA_NO_FFT=5        what cuFFT says instead of making a plan
 //     FAKE_CUDA_FFT_FAULT=6     what it says instead of running one
+//     FAKE_CUDA_NO_CONV=3000    what cuDNN says of the workspace of a convolution
+//     FAKE_CUDA_CONV_FAULT=5000 what it says instead of running one
 //     FAKE_CUDA_SOLVER_FAULT=6  what cuSOLVER says instead of running
 //     FAKE_CUDA_NO_CONVERGENCE=1  it finds no eigenvalues
 //     FAKE_CUDA_WRONG_VECTORS=1   eigenvectors that are none
@@ -33,6 +35,7 @@
 #define ENTRY(result, name, parameters) EXPORT result name parameters;
 #include "runtime/cuda/cublas.def"
 #include "runtime/cuda/cublaslt.def"
+#include "runtime/cuda/cudnn.def"
 #include "runtime/cuda/cufft.def"
 #include "runtime/cuda/cusolver.def"
 #include "runtime/cuda/driver.def"
@@ -95,10 +98,11 @@ EXPORT int fake_cuda_graphs(void);
 EXPORT int fake_cuda_graph_launches(void);
 EXPORT int fake_cuda_graph_nodes(void); // of the last one that was made
 EXPORT int fake_cuda_graph_edges(void);
-EXPORT int fake_cuda_graph_depth(void); // so many of them one after the other
-EXPORT int fake_cuda_alignment(void);   // of the last choice of a routine
-EXPORT int fake_cuda_compute(void);     // of the last product
-EXPORT int fake_cuda_transforms(void);  // that cuFFT has run
-EXPORT int fake_cuda_factorings(void);  // that cuSOLVER has
+EXPORT int fake_cuda_graph_depth(void);  // so many of them one after the other
+EXPORT int fake_cuda_alignment(void);    // of the last choice of a routine
+EXPORT int fake_cuda_compute(void);      // of the last product
+EXPORT int fake_cuda_transforms(void);   // that cuFFT has run
+EXPORT int fake_cuda_convolutions(void); // that cuDNN has
+EXPORT int fake_cuda_factorings(void);   // that cuSOLVER has
 
 #endif

@@ -191,11 +191,11 @@ static const char *const places =
 static const char convolutions[] =
     "jot ir 1\nfunction @0 main(%0: f32[2,3,7], %1: f32[4,3,3]) {\n"
     "  %2 = conv %0, %1 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
-    "groups=1, features_last=0, sizes=[], precision=0, mode=2} : f32[2,4,3]\n"
+    "groups=1, layout=0, sizes=[], precision=0, mode=2} : f32[2,4,3]\n"
     "  %3 = conv %1, %2 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
-    "groups=1, features_last=0, sizes=[7], precision=0, mode=0} : f32[2,3,7]\n"
+    "groups=1, layout=0, sizes=[7], precision=0, mode=0} : f32[2,3,7]\n"
     "  %4 = conv %3, %2 {strides=[2], low=[0], high=[0], lhs_dilation=[1], rhs_dilation=[1], "
-    "groups=1, features_last=0, sizes=[3], precision=0, mode=1} : f32[4,3,3]\n"
+    "groups=1, layout=0, sizes=[3], precision=0, mode=1} : f32[4,3,3]\n"
     "  return %4\n}\n";
 
 // Factorizations and linear systems.

@@ -4,6 +4,10 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#define HAS_CUDNN
+#endif
 #include <cufftXt.h>
 #include <cusolverDn.h>
 #include <nvJitLink.h>
@@ -15,6 +19,9 @@
     _Static_assert(__builtin_types_compatible_p(jot_##name, __typeof__(name)), #name);
 #include "runtime/cuda/cublas.def"
 #include "runtime/cuda/cublaslt.def"
+#ifdef HAS_CUDNN
+#include "runtime/cuda/cudnn.def"
+#endif
 #include "runtime/cuda/cufft.def"
 #include "runtime/cuda/cusolver.def"
 #include "runtime/cuda/driver.def"

@@ -2,6 +2,7 @@
 // Routines of a GPU over the libraries of fake_cuda: by which form they run, in graphs, and what becomes
 // of faults.  That their results are right is what the tests of the emulated suite compare.
 #include "base/arena.h"
+#include "base/conv.h"
 #include "base/fft.h"
 #include "base/memory.h"
 #include "cuda_support.h"
@@ -17,7 +18,7 @@
 struct routine_plan {
     const char *name;
     int n_params, n_reads, n_operands;
-    int64_t params[8];
+    int64_t params[CONV_PARAMS_MOST];
     uint64_t bytes[MOST];
 };
 
@@ -191,9 +192,9 @@ END_TEST
 // A directory with all of the fake but a library, in the place of which is one that lacks everything.
 static void use_fake_without(const char *library)
 {
-    static const char *const all[] = {"libcuda.so.1",      "libnvJitLink.so.13",
-                                      "libnvrtc.so.13",    "libcublas.so.13",
-                                      "libcusolver.so.12", "libcufft.so.12"};
+    static const char *const all[] = {"libcuda.so.1",    "libnvJitLink.so.13", "libnvrtc.so.13",
+                                      "libcublas.so.13", "libcusolver.so.12",  "libcufft.so.12",
+                                      "libcudnn.so.9"};
     static char directory[] = "/tmp/jot-routines-XXXXXX";
     char from[4096], to[4096];
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -211,6 +212,222 @@ START_TEST(without_the_library_it_runs_on_the_host)
 {
     use_fake_without("libcufft.so.12");
     expect_transform(2);
+}
+END_TEST
+
+// ---- Convolutions
+
+// Two images of 4 features in two groups, 5 by 6, by windows of 2 by 3; x and y features first and last,
+// and along one axis alone.
+static const struct conv_call conv_cases[] = {
+    {JOT_F32,
+     CONV_Y,
+     CONV_FEATURES_FIRST,
+     0,
+     2,
+     2,
+     {{2, 1}, {1, 0}, {1, 2}},
+     {{2, 4, 5, 6}, {6, 2, 2, 3}, {2, 6, 3, 2}}},
+    {JOT_F32,
+     CONV_Y,
+     CONV_FILTERS_FIRST,
+     1,
+     2,
+     2,
+     {{2, 1}, {1, 0}, {1, 2}},
+     {{2, 5, 6, 4}, {6, 2, 3, 2}, {2, 3, 2, 6}}},
+    {JOT_F32,
+     CONV_Y,
+     CONV_FEATURES_FIRST,
+     0,
+     1,
+     1,
+     {{3}, {2}, {1}},
+     {{2, 3, 7}, {4, 3, 2}, {2, 4, 4}}},
+    {JOT_F32,
+     CONV_Y,
+     CONV_FILTERS_FIRST,
+     0,
+     3,
+     1,
+     {{1, 1, 1}, {0, 1, 0}, {1, 1, 1}},
+     {{1, 2, 3, 4, 2}, {3, 2, 2, 2, 2}, {1, 1, 4, 3, 3}}},
+};
+
+static int convolutions(void)
+{
+    return fake_count_of("libcudnn.so.9", "fake_cuda_convolutions");
+}
+
+static struct routine_plan conv_plan(const struct conv_call *c)
+{
+    struct routine_plan r = {"conv", 0, 2, 3, {0}, {0}};
+    r.n_params = (int)conv_call_write(c, r.params);
+    for (int i = 0; i < 3; i++) {
+        enum conv_part part = i == 2 ? c->part : conv_operand(c->part, i);
+        r.bytes[i] = sizeof(float);
+        for (int axis = 0; axis < c->n + 2; axis++)
+            r.bytes[i] *= (uint64_t)c->dims[part][axis];
+    }
+    return r;
+}
+
+#define NUMBERS_MOST 1024
+// Small whole numbers, so that sums are exact.
+static void draw_wholes(float *x)
+{
+    for (int i = 0; i < NUMBERS_MOST; i++)
+        x[i] = (float)((i * 37 + i * i % 11) % 9 - 4);
+}
+
+static double dot_of(const float *x, const float *y, uint64_t bytes)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < bytes / sizeof *x; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static void convolve(const struct conv_call *c, int times, const float *a, const float *b,
+                     float *out)
+{
+    const struct routine_plan r = conv_plan(c);
+    struct rt_program *p;
+    ck_assert_uint_le(r.bytes[2], NUMBERS_MOST * sizeof *out);
+    OK(load(&r, &p));
+    OK(run_times(p, &r, times, (const void *[]){a, b}, (void *[]){out}));
+    rt_program_release(p);
+}
+
+// All elements of y by the definition.
+static void expect_y(const struct conv_call *c, const float *x, const float *w, const float *y)
+{
+    int64_t of_y = c->dims[CONV_Y][conv_features(c->layout, c->n, CONV_Y)] / c->groups;
+    int64_t of_x = c->dims[CONV_W][conv_in(c->layout, c->n)];
+    const int64_t *dx = c->dims[CONV_X], *dw = c->dims[CONV_W], *dy = c->dims[CONV_Y];
+    int64_t n_y = 1, n_w = 1;
+    for (int i = 0; i < c->n + 2; i++) {
+        n_y *= dy[i];
+        n_w *= dw[i];
+    }
+    for (int64_t i = 0; i < n_y; i++) {
+        int64_t at_y[5], at_w[5], rest = i;
+        double sum = 0;
+        for (int axis = c->n + 1; axis >= 0; rest /= dy[axis], axis--)
+            at_y[axis] = rest % dy[axis];
+        int64_t out = at_y[conv_features(c->layout, c->n, CONV_Y)];
+        for (int64_t k = 0; k < n_w; k++) {
+            rest = k;
+            for (int axis = c->n + 1; axis >= 0; rest /= dw[axis], axis--)
+                at_w[axis] = rest % dw[axis];
+            if (at_w[conv_features(c->layout, c->n, CONV_W)] != out)
+                continue;
+            int64_t at_x[5] = {at_y[0]}, place = 0;
+            bool is_inside = true;
+            at_x[conv_features(c->layout, c->n, CONV_X)] =
+                out / of_y * of_x + at_w[conv_in(c->layout, c->n)];
+            for (int axis = 0; axis < c->n; axis++) {
+                int to = conv_spatial(c->layout, CONV_X) + axis;
+                at_x[to] = at_y[conv_spatial(c->layout, CONV_Y) + axis] *
+                               c->lists[CONV_STRIDES][axis] +
+                           at_w[conv_spatial(c->layout, CONV_W) + axis] *
+                               c->lists[CONV_DILATION][axis] -
+                           c->lists[CONV_PADDING][axis];
+                is_inside = is_inside && at_x[to] >= 0 && at_x[to] < dx[to];
+            }
+            for (int axis = 0; axis < c->n + 2; axis++)
+                place = place * dx[axis] + at_x[axis];
+            if (is_inside)
+                sum += (double)x[place] * (double)w[k];
+        }
+        ck_assert_double_eq(sum, (double)y[i]);
+    }
+}
+
+// y by its definition, and x and w as its derivatives: <ct, y(x, w)> is <x(w, ct), x> and <w(x, ct), w>.
+static void expect_convolutions(const struct conv_call *of, int times)
+{
+    static float x[NUMBERS_MOST], w[NUMBERS_MOST], y[NUMBERS_MOST], ct[NUMBERS_MOST],
+        dx[NUMBERS_MOST], dw[NUMBERS_MOST];
+    struct conv_call c = *of;
+    draw_wholes(x);
+    draw_wholes(w);
+    draw_wholes(ct);
+    convolve(&c, times, x, w, y);
+    expect_y(&c, x, w, y);
+    double want = dot_of(ct, y, conv_plan(&c).bytes[2]);
+    c.part = CONV_X;
+    convolve(&c, times, w, ct, dx);
+    ck_assert_double_eq(dot_of(dx, x, conv_plan(&c).bytes[2]), want);
+    c.part = CONV_W;
+    convolve(&c, times, x, ct, dw);
+    ck_assert_double_eq(dot_of(dw, w, conv_plan(&c).bytes[2]), want);
+}
+
+START_TEST(convolves_by_the_library)
+{
+    use_fake(NULL, NULL);
+    expect_convolutions(&conv_cases[_i], 3);
+    ck_assert_int_eq(convolutions(), 9);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 6);
+    expect_no_blocks();
+}
+END_TEST
+
+START_TEST(without_a_way_it_convolves_on_the_host)
+{
+    use_fake("FAKE_CUDA_NO_CONV", "3000");
+    expect_convolutions(&conv_cases[0], 2);
+    ck_assert_int_eq(convolutions(), 0);
+}
+END_TEST
+
+START_TEST(where_the_library_fails_it_convolves_on_the_host)
+{
+    use_fake("FAKE_CUDA_CONV_FAULT", "5000");
+    expect_convolutions(&conv_cases[1], 1);
+    ck_assert_int_eq(convolutions(), 0);
+}
+END_TEST
+
+START_TEST(damaged_convolutions_are_refused)
+{
+    use_fake(NULL, NULL);
+    struct routine_plan r = conv_plan(&conv_cases[0]);
+    struct rt_program *p;
+    for (int i = 0; i < r.n_params; i++) {
+        struct routine_plan other = r;
+        bool may_be_any = i >= 2 && i <= 4; // the part, the layout, and the precision
+        other.params[i] = may_be_any ? 7 : other.params[i] + 1000;
+        ck_assert_int_eq(load(&other, &p), JOT_ERR_IO);
+    }
+}
+END_TEST
+
+// What the product of matrices is slower than, as far as the library is there.
+START_TEST(takes_what_it_is_better_for)
+{
+    struct conv_call c = {JOT_F32,
+                          CONV_Y,
+                          CONV_FILTERS_FIRST,
+                          1,
+                          2,
+                          1,
+                          {{1, 1}, {1, 1}, {1, 1}},
+                          {{4, 32, 32, 16}, {32, 3, 3, 16}, {4, 32, 32, 32}}};
+    int64_t params[CONV_PARAMS_MOST];
+    use_fake(_i == 5 ? "FAKE_CUDA_NO_CONV" : NULL, "3000");
+    if (_i == 1)
+        c.precision = 0;
+    if (_i == 2)
+        c.part = CONV_X;
+    if (_i == 3)
+        c.dtype = JOT_BF16;
+    if (_i == 4) // 2.4 GB of windows
+        c.precision = 0, c.dims[CONV_X][0] = c.dims[CONV_Y][0] = 4096;
+    uint32_t count = conv_call_write(&c, params);
+    ck_assert_int_eq(rt_cuda_type.takes_convolution(jot_cuda(0), params, count),
+                     _i == 0 || _i == 3 || _i == 4);
 }
 END_TEST
 
@@ -589,6 +806,12 @@ int main(void)
     tcase_add_test(cases, a_plan_may_be_out_of_memory);
     tcase_add_test(cases, where_it_fails_it_runs_on_the_host);
     tcase_add_test(cases, without_the_library_it_runs_on_the_host);
+    tcase_add_loop_test(cases, convolves_by_the_library, 0,
+                        sizeof conv_cases / sizeof *conv_cases);
+    tcase_add_test(cases, without_a_way_it_convolves_on_the_host);
+    tcase_add_test(cases, where_the_library_fails_it_convolves_on_the_host);
+    tcase_add_test(cases, damaged_convolutions_are_refused);
+    tcase_add_loop_test(cases, takes_what_it_is_better_for, 0, 6);
     tcase_add_test(cases, splits_a_graph);
     tcase_add_test(cases, no_eigenvalues_are_nan);
     tcase_add_test(cases, a_fault_of_the_solver_leaves_it_to_the_host);

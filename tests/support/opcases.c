@@ -439,7 +439,7 @@ static void add_factored(struct maker *k, enum ir_op op)
                                    SHAPE(0, 2, 2), SHAPE(5, 5), SHAPE(4, 2),    SHAPE(2, 2, 3)};
     for (int i = 0; i < (op == IR_lu ? 8 : 6); i++) {
         add_one(k, op, NULL, shapes[i]);
-        make_regular(k, last_operand(k, 0), false, op == IR_lu);
+        make_regular(k, last_operand(k, 0), CONV_FEATURES_FIRST, op == IR_lu);
     }
 }
 
@@ -456,7 +456,7 @@ static void add_triangular_solve(struct maker *k)
             IR_INT(conjugated, i >> 3 & 1), IR_INT(unit_diagonal, (i ^ i >> 1 ^ i >> 2) & 1));
         add_case(k, IR_triangular_solve, attrs, 2,
                  (struct shape[]){a[shape], left ? b[shape] : right[shape]});
-        make_regular(k, last_operand(k, 0), false, false);
+        make_regular(k, last_operand(k, 0), CONV_FEATURES_FIRST, false);
     }
 }
 
@@ -468,7 +468,7 @@ static void add_tridiagonal_solve(struct maker *k)
     for (int i = 0; i < 5; i++) {
         struct shape d = diagonals[i];
         add_case(k, IR_tridiagonal_solve, NULL, 4, (struct shape[]){d, d, d, b[i]});
-        make_regular(k, last_operand(k, 1), true, false);
+        make_regular(k, last_operand(k, 1), CONV_FEATURES_LAST, false);
     }
 }
 
@@ -607,8 +607,8 @@ static void add_fft(struct maker *k)
 static void add_conv(struct maker *k)
 {
     static const struct conv_case {
-        struct shape parts[IR_CONV_PARTS];
-        bool features_last;
+        struct shape parts[CONV_PARTS];
+        enum conv_layout layout;
         int64_t groups, lists[5][2]; // strides, low, high, dilation of x and of w
     } cases[] = {
         {{{2, {2, 3}}, {2, {4, 3}}, {2, {2, 4}}}, false, 1, {{0}}},
@@ -626,7 +626,7 @@ static void add_conv(struct maker *k)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct conv_case *of = &cases[i];
-        struct ir_conv c = {.features_last = of->features_last,
+        struct ir_conv c = {.layout = of->layout,
                             .n = of->parts[0].rank - 2,
                             .groups = of->groups,
                             .strides = of->lists[0],
@@ -634,9 +634,9 @@ static void add_conv(struct maker *k)
                             .high = of->lists[2],
                             .lhs_dilation = of->lists[3],
                             .rhs_dilation = of->lists[4]};
-        for (int part = 0; part < IR_CONV_PARTS; part++) {
-            c.part = (enum ir_conv_part)part;
-            if (c.part != IR_CONV_Y && !dtype_is_inexact(k->dtype))
+        for (int part = 0; part < CONV_PARTS; part++) {
+            c.part = (enum conv_part)part;
+            if (c.part != CONV_Y && !dtype_is_inexact(k->dtype))
                 continue;
             c.sizes = of->parts[part].dims + ir_conv_spatial(&c, c.part);
             add_case(k, IR_conv, ir_conv_attrs(k->m, &c), 2,

@@ -291,8 +291,43 @@ START_TEST(mistakes)
 }
 END_TEST
 
+// ---- A library
+
+static jot_value large(jot_value change)
+{
+    jot_value x = jot_add(numbers(1, JOT_DIMS(2, 24, 21, 16)), change);
+    jot_value w = numbers(2, JOT_DIMS(5, 3, 16, 96));
+    return jot_conv_general_dilated(x, w, .padding = JOT_PADDING_SAME, .x = "NHWC", .w = "HWIO",
+                                    .out = "NHWC", .strides = JOT_DIMS(2, 1),
+                                    .precision = JOT_PRECISION_TF32);
+}
+
+// Whole numbers, of which sums are exact in any order; a GPU leaves them to its library.
+START_TEST(large_ones)
+{
+    jot_executable *f = jot_jit(jot_fn(large)),
+                   *g = jot_jit(jot_fn(large), .device = jot_host());
+    jot_array *change = jot_array_from(&(const float){1}), *y[2];
+    ck_assert_int_eq(jot_call(f, JOT_IN(change), JOT_OUT(y[0])), JOT_OK);
+    ck_assert_int_eq(jot_call(g, JOT_IN(change), JOT_OUT(y[1])), JOT_OK);
+    size_t n = jot_array_size(y[0]);
+    const float *got = jot_array_data(y[0]), *want = jot_array_data(y[1]);
+    ck_assert_uint_eq(n, 2 * 12 * 21 * 96);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_float_eq(got[i], want[i]);
+    if (getenv("JOT_TEST_EMULATED"))
+        ck_assert_ptr_nonnull(strstr(jot_executable_text(f, "schedule"), "library \"conv\""));
+    jot_arrays_release(2, y);
+    jot_array_release(change);
+    jot_executable_release(f);
+    jot_executable_release(g);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    if (!*getenv("JOT_BACKEND"))
+        tcase_add_test(t, large_ones);
     tcase_add_test(t, as_jax);
     tcase_add_test(t, over_maps);
     tcase_add_test(t, types);

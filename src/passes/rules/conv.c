@@ -15,7 +15,7 @@ void transpose_conv(struct transpose *c)
         transpose_none(c);
         return;
     }
-    ir_id of[IR_CONV_PARTS];
+    ir_id of[CONV_PARTS];
     of[conv.part] = c->ct[0];
     of[ir_conv_operand(&conv, 1 - mine)] = c->x[1 - mine];
     conv.part = ir_conv_operand(&conv, mine);
@@ -83,8 +83,8 @@ static ir_id unfold(struct ir_builder *b, ir_id x, struct seat seat, int64_t lan
 void batch_conv(struct batch *c)
 {
     struct ir_conv conv = ir_conv_of(c->n->attrs);
-    bool has[IR_CONV_PARTS];
-    struct seat seat[IR_CONV_PARTS];
+    bool has[CONV_PARTS];
+    struct seat seat[CONV_PARTS];
     ir_id in[2];
     struct ir_type one = ir_type_of(c->g, c->n->out);
     if (c->size == 0) {
@@ -94,13 +94,13 @@ void batch_conv(struct batch *c)
     has[conv.part] = true;
     for (int i = 0; i < 2; i++)
         has[ir_conv_operand(&conv, i)] = c->batched[i];
-    bool all = has[IR_CONV_X] && has[IR_CONV_W] && has[IR_CONV_Y];
-    for (int i = 0; i < IR_CONV_PARTS; i++) {
-        enum ir_conv_part part = (enum ir_conv_part)i;
+    bool all = has[CONV_X] && has[CONV_W] && has[CONV_Y];
+    for (int i = 0; i < CONV_PARTS; i++) {
+        enum conv_part part = (enum conv_part)i;
         seat[i] = (struct seat){ir_conv_features(&conv, part), all ? 1 : conv.groups};
-        if (!all && part != IR_CONV_W && !has[IR_CONV_W])
+        if (!all && part != CONV_W && !has[CONV_W])
             seat[i] = (struct seat){0, 1};
-        else if (part == IR_CONV_W && !has[IR_CONV_Y])
+        else if (part == CONV_W && !has[CONV_Y])
             seat[i] = (struct seat){ir_conv_in(&conv), 1};
     }
     for (int i = 0; i < 2; i++)

@@ -105,6 +105,14 @@ typedef struct nvJitLink *nvJitLinkHandle;
 typedef struct _nvrtcProgram *nvrtcProgram;
 typedef int nvrtcResult, cusolverStatus_t, cufftResult, cufftHandle, ncclResult_t;
 
+typedef int cudnnStatus_t, cudnnDataType_t, cudnnTensorFormat_t, cudnnConvolutionMode_t;
+typedef int cudnnMathType_t, cudnnConvolutionFwdAlgo_t, cudnnConvolutionBwdDataAlgo_t;
+typedef int cudnnConvolutionBwdFilterAlgo_t;
+typedef struct cudnnContext *cudnnHandle_t;
+typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
+typedef struct cudnnFilterStruct *cudnnFilterDescriptor_t;
+typedef struct cudnnConvolutionStruct *cudnnConvolutionDescriptor_t;
+
 typedef struct cublasContext *cublasHandle_t;
 typedef int cublasSideMode_t, cublasFillMode_t, cublasOperation_t, cublasDiagType_t;
 typedef int cublasGemmAlgo_t, cusolverEigMode_t;

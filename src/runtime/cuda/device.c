@@ -358,6 +358,7 @@ const struct rt_device_type rt_cuda_type = {
     .raw = cuda_raw_launch,
     .bind_routine = cuda_routine_bind,
     .routine = cuda_routine_run,
+    .takes_convolution = cuda_takes_convolution,
     .gemm = cuda_gemm,
     .copy_step = copy_step,
 };

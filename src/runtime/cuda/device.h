@@ -61,6 +61,8 @@ struct cuda_device {
     cusolverDnHandle_t solver;
     cusolverDnParams_t solver_params;
     struct cuda_fft_plan *fft_plans;
+    cudnnHandle_t conv; // NULL until the first of its routines
+    struct cuda_conv_plan *conv_plans;
     struct cuda_module *own_modules; // of kernels.c
 
     pthread_mutex_t kept_lock;
@@ -168,6 +170,8 @@ jot_status cuda_routine_bind(struct rt_program *program, const char *name,
 jot_status cuda_routine_run(const struct rt_program *program, const struct rt_bound_step *step,
                             void *const *operands);
 void cuda_routine_forget(struct cuda_routine *first); // and those after it
+// routine_conv.c
+bool cuda_takes_convolution(jot_device *device, const int64_t *params, uint32_t count);
 
 // raw.c; the architecture as an option of NVRTC, what it gives is memory_allocate's.
 struct rt_raw_kernel;

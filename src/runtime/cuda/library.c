@@ -51,6 +51,10 @@ static const struct entry entries[] = {
 #include "runtime/cuda/cufft.def"
 #undef ENTRY
     {NULL, NULL},
+#define ENTRY(result, name, parameters) {#name, &cuda.cudnn.name},
+#include "runtime/cuda/cudnn.def"
+#undef ENTRY
+    {NULL, NULL},
 #define ENTRY(result, name, parameters) {#name, &cuda.nccl.name},
 #include "runtime/cuda/nccl.def"
 #undef ENTRY
@@ -187,6 +191,10 @@ static void read_version(enum cuda_library_id id)
     case CUDA_LIBRARY_cufft:
         cuda.cufft.cufftGetVersion(&a);
         write_version(l, a / 1000, a % 1000 / 100, a % 100);
+        break;
+    case CUDA_LIBRARY_cudnn:
+        a = (int)cuda.cudnn.cudnnGetVersion();
+        write_version(l, a / 10000, a % 10000 / 100, a % 100);
         break;
     case CUDA_LIBRARY_nccl:
         cuda.nccl.ncclGetVersion(&a);

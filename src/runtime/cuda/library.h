@@ -22,6 +22,7 @@
     LIBRARY(nvjitlink, "nvJitLink", "libnvJitLink.so.13 libnvJitLink.so.12")                   \
     LIBRARY(cusolver, "cuSOLVER", "libcusolver.so.12 libcusolver.so.11")                       \
     LIBRARY(cufft, "cuFFT", "libcufft.so.12 libcufft.so.11")                                   \
+    LIBRARY(cudnn, "cuDNN", "libcudnn.so.9")                                                   \
     LIBRARY(nccl, "NCCL", "libnccl.so.2")
 
 #define CUDA_LIBRARY_ID(word, title, names) CUDA_LIBRARY_##word,
@@ -52,6 +53,9 @@ extern struct cuda_api {
     struct {
 #include "runtime/cuda/cufft.def"
     } cufft;
+    struct {
+#include "runtime/cuda/cudnn.def"
+    } cudnn;
     struct {
 #include "runtime/cuda/nccl.def"
     } nccl;
