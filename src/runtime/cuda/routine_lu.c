@@ -121,8 +121,10 @@ static jot_status factor_panel(const struct cuda_matrix *c, int64_t first, int64
     uint64_t order = cuda_place(cuda_matrix_operand(c, 3)) + at * sizeof(int);
     uint64_t moves = cuda_place(cuda_matrix_at(c, lu->moves));
     uint64_t lower = cuda_place(cuda_matrix_at(c, lu->lower));
+    // Messages are for clusters of two blocks at least; one of them may have no rows.
+    uint64_t blocks = (rows + LU_THREADS - 1) / LU_THREADS, least = c->d->has_clusters ? 2 : 1;
     struct cuda_start panel = {s->kernels[PANEL],
-                               (rows + LU_THREADS - 1) / LU_THREADS,
+                               blocks < least ? least : blocks,
                                LU_THREADS,
                                {a, pivots, order, moves, lower, n, rows, columns, left, at}};
     JOT_TRY(c->d->has_clusters ? cuda_start_cluster(c->d, &panel) : cuda_start(c->d, &panel));
