@@ -4,6 +4,7 @@
 // branch, which an instruction of PTX that does the same would have for each.
 #include "codegen/gpu/gpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FMA(a, b, c) cg_intrinsic(m, "llvm.fma", type, 3, (LLVMValueRef[]){a, b, c})
@@ -68,13 +69,26 @@ static LLVMValueRef is_outside(struct machine *m, LLVMValueRef x, double low, do
     return LLVMBuildOr(m->b, is_below(m, x, low), above, "");
 }
 
+static LLVMTypeRef lane_of(LLVMValueRef x)
+{
+    LLVMTypeRef type = LLVMTypeOf(x);
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+}
+
 // One lane has no more than the branch that it would have anyway, but for a run that has another.
 static bool is_with_branch(struct machine *m, LLVMValueRef x)
 {
     bool is_quick = m->module->is_gpu && !LLVMIsConstant(x) &&
                     (cg_lanes_of(x) > 1 || (m->ranges && !m->ranges->is_redo));
-    LLVMTypeRef type = LLVMTypeOf(x);
-    return is_quick && (cg_lanes_of(x) > 1 ? LLVMGetElementType(type) : type) == m->module->f32;
+    return is_quick && lane_of(x) == m->module->f32;
+}
+
+// Whether the last operand is of a run that is done again for what is out of range (ranges.c).
+static bool is_again(const struct machine *m, LLVMValueRef x)
+{
+    bool is_float = lane_of(x) == m->module->f32 || lane_of(x) == m->module->f64;
+    return m->module->is_gpu && m->ranges && m->ranges->is_redo && is_float &&
+           !LLVMIsConstant(x);
 }
 
 LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef y)
@@ -83,10 +97,34 @@ LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef
     return correct(m, x, y, r, LLVMBuildFMul(m->b, x, r, ""));
 }
 
+// Of one or two operands, rounded correctly wherever they are: for blocks that are rarely entered.
+// The instruction of PTX becomes dozens in each of its places; here they are a function's, once.
+static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
+{
+    LLVMTypeRef type = LLVMTypeOf(in[0]);
+    LLVMTypeRef f_type = LLVMFunctionType(type, (LLVMTypeRef[]){type, type}, n, 0);
+    char name[32];
+    snprintf(name, sizeof name, "jot_%s_f%dx%u", n == 1 ? "sqrt" : "div",
+             lane_of(in[0]) == m->module->f32 ? 32 : 64, cg_lanes_of(in[0]));
+    LLVMValueRef f = LLVMGetNamedFunction(m->module->module, name);
+    if (!f) {
+        f = gpu_function_apart(m->module, name, f_type);
+        LLVMContextRef c = m->module->context;
+        struct machine inner = {.module = m->module, .b = LLVMCreateBuilderInContext(c)};
+        LLVMPositionBuilderAtEnd(inner.b, LLVMAppendBasicBlockInContext(c, f, ""));
+        LLVMValueRef x = LLVMGetParam(f, 0);
+        LLVMBuildRet(inner.b, n == 1 ? cg_intrinsic(&inner, "llvm.sqrt", type, 1, &x)
+                                     : LLVMBuildFDiv(inner.b, x, LLVMGetParam(f, 1), ""));
+        LLVMDisposeBuilder(inner.b);
+    }
+    return LLVMBuildCall2(m->b, f_type, f, in, n, "");
+}
+
 static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bool is_fraction)
 {
+    LLVMValueRef in[] = {x, y};
     if (!is_with_branch(m, x) && !is_with_branch(m, y))
-        return LLVMBuildFDiv(m->b, x, y, "");
+        return is_again(m, y) ? anywhere(m, 2, in) : LLVMBuildFDiv(m->b, x, y, "");
     LLVMValueRef q = gpu_divide_in_range(m, x, y);
     LLVMValueRef outside =
         is_fraction ? is_below(m, x, 0x1p-60) : is_outside(m, x, 0x1p-60, 0x1p60);
@@ -97,7 +135,7 @@ static LLVMValueRef divide(struct machine *m, LLVMValueRef x, LLVMValueRef y, bo
         return q;
     }
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
-    return cg_cold_close(m, warm, from, q, LLVMBuildFDiv(m->b, x, y, ""));
+    return cg_cold_close(m, warm, from, q, anywhere(m, 2, in));
 }
 
 LLVMValueRef gpu_divide(struct machine *m, LLVMValueRef x, LLVMValueRef y)
@@ -114,7 +152,7 @@ LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
 {
     LLVMTypeRef type = LLVMTypeOf(x);
     if (!is_with_branch(m, x))
-        return cg_intrinsic(m, "llvm.sqrt", type, 1, &x);
+        return is_again(m, x) ? anywhere(m, 1, &x) : cg_intrinsic(m, "llvm.sqrt", type, 1, &x);
     LLVMValueRef r = approximate(m, "llvm.nvvm.rsqrt.approx.ftz.f", x);
     LLVMValueRef root = LLVMBuildFMul(m->b, x, r, "");
     LLVMValueRef half = LLVMBuildFMul(m->b, r, number(m, 0.5, x), "");
@@ -131,5 +169,5 @@ LLVMValueRef gpu_sqrt(struct machine *m, LLVMValueRef x)
     }
     LLVMValueRef outside = LLVMBuildOr(m->b, below, above, "");
     LLVMBasicBlockRef from, warm = cg_cold_open(m, cg_any_lane(m, outside), &from);
-    return cg_cold_close(m, warm, from, root, cg_intrinsic(m, "llvm.sqrt", type, 1, &x));
+    return cg_cold_close(m, warm, from, root, anywhere(m, 1, &x));
 }
