@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a GPU has a quick way for most numbers and another one for the rest: sizes that a root tells
-// of, the arm of a select that few take.  The bits are those of the host.
+// of, the arm of a select that few take; and where it writes a long body once.  The bits are
+// those of the host.
 #include "trace_support.h"
 
 #include <math.h>
@@ -42,7 +43,20 @@ static jot_value bent(jot_value p)
 
 static jot_function bends(void) { return jot_fn(bent); }
 
-static jot_function (*const programs[])(void) = {forces, normals, bends};
+// A long body of several folds of rows that end inside of a window.
+static jot_value dear(jot_value p)
+{
+    jot_value rows = jot_expand_dims(jot_arange(JOT_F32, 3), 1);
+    jot_value x = jot_add(jot_tile(jot_reshape(p, 3 * BODIES), 25), rows);
+    for (int i = 0; i < 12; i++)
+        x = jot_add(jot_mul(jot_sin(x), jot_cos(x)), jot_sqrt(jot_abs(x)));
+    jot_value first = jot_convert(jot_argmax(x, -1), JOT_F32);
+    return jot_stack(0, jot_sum(x, -1), jot_max(x, -1), first);
+}
+
+static jot_function dears(void) { return jot_fn(dear); }
+
+static jot_function (*const programs[])(void) = {forces, normals, bends, dears};
 
 static jot_array *result_of(jot_function f, jot_device *device, jot_array *in)
 {
