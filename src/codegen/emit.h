@@ -30,6 +30,7 @@ struct machine {
     const struct ir_attrs *attrs;
     struct cg_module *module;
     LLVMBuilderRef b;
+    bool is_crowded; // of a GPU: a thread's registers are full, and none are there for a call
     struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
 };
 

@@ -362,6 +362,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
     bool ends_inside = rounds * r->teams > count;
     l->gpu->is_alone = true;
     l->gpu->vector = 0;
+    l->m.is_crowded = gpu_keeps(l);
     if (rounds * f->n <= ROUNDS_WRITTEN_OUT) {
         for (int64_t j = 0; j < rounds; j++)
             fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), ""),
@@ -373,6 +374,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
                    ends_inside);
         cg_loop_close(l, &round);
     }
+    l->m.is_crowded = false;
     l->gpu->is_alone = false;
 }
 

@@ -264,6 +264,7 @@ bool gpu_replay(struct cg_lowering *l, nest_id statement);
 
 // kept.c: the local rows of the points of a loop that threads keep.
 void gpu_kept_find(struct cg_lowering *l, nest_id loop);
+bool gpu_keeps(const struct cg_lowering *l); // any
 // Of the vector that the thread is at; NULL: the buffer is kept by no thread.
 LLVMValueRef cg_gpu_kept_place(struct cg_lowering *l, nest_id buffer);
 

@@ -91,6 +91,14 @@ void gpu_kept_find(struct cg_lowering *l, nest_id loop)
     }
 }
 
+bool gpu_keeps(const struct cg_lowering *l)
+{
+    for (uint32_t i = 0; l->gpu->kept && i < l->nest->buffers.count; i++)
+        if (l->gpu->kept[i].is_kept)
+            return true;
+    return false;
+}
+
 LLVMValueRef cg_gpu_kept_place(struct cg_lowering *l, nest_id buffer)
 {
     const struct cg_gpu *g = l->gpu;

@@ -276,15 +276,13 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
 // Rows that threads keep are read once, and so much is written that the second cache does not hold it.
 static bool are_streams(const struct cg_lowering *l, const struct choice *c)
 {
-    bool keeps = false;
     uint64_t written = 0;
-    for (uint32_t i = 0; c->role == BY_GROUPS && i < l->nest->buffers.count; i++) {
+    for (uint32_t i = 0; i < l->nest->buffers.count; i++) {
         const struct nest_buffer *info = &l->nest->buffers.at[i];
-        keeps |= l->gpu->kept[i].is_kept;
         if (info->role == NEST_OUT)
             written += (uint64_t)info->count * jot_dtype_size(info->dtype);
     }
-    return keeps && written > GPU_SECOND_CACHE;
+    return c->role == BY_GROUPS && gpu_keeps(l) && written > GPU_SECOND_CACHE;
 }
 
 static void lower_by_role(struct cg_lowering *l, const struct choice *c, struct cg_kernel *out)

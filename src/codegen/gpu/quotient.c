@@ -98,10 +98,13 @@ LLVMValueRef gpu_divide_in_range(struct machine *m, LLVMValueRef x, LLVMValueRef
 }
 
 // Of one or two operands, rounded correctly wherever they are: for blocks that are rarely entered.
-// The instruction of PTX becomes dozens in each of its places; here they are a function's, once.
+// The instruction of PTX becomes dozens in each of its places; those of a function are there once.
 static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
 {
     LLVMTypeRef type = LLVMTypeOf(in[0]);
+    if (m->is_crowded)
+        return n == 1 ? cg_intrinsic(m, "llvm.sqrt", type, 1, in)
+                      : LLVMBuildFDiv(m->b, in[0], in[1], "");
     LLVMTypeRef f_type = LLVMFunctionType(type, (LLVMTypeRef[]){type, type}, n, 0);
     char name[32];
     snprintf(name, sizeof name, "jot_%s_f%dx%u", n == 1 ? "sqrt" : "div",
@@ -110,11 +113,11 @@ static LLVMValueRef anywhere(struct machine *m, unsigned n, LLVMValueRef *in)
     if (!f) {
         f = gpu_function_apart(m->module, name, f_type);
         LLVMContextRef c = m->module->context;
-        struct machine inner = {.module = m->module, .b = LLVMCreateBuilderInContext(c)};
+        struct machine inner = {
+            .module = m->module, .b = LLVMCreateBuilderInContext(c), .is_crowded = true};
         LLVMPositionBuilderAtEnd(inner.b, LLVMAppendBasicBlockInContext(c, f, ""));
-        LLVMValueRef x = LLVMGetParam(f, 0);
-        LLVMBuildRet(inner.b, n == 1 ? cg_intrinsic(&inner, "llvm.sqrt", type, 1, &x)
-                                     : LLVMBuildFDiv(inner.b, x, LLVMGetParam(f, 1), ""));
+        LLVMValueRef own[2] = {LLVMGetParam(f, 0), n == 1 ? NULL : LLVMGetParam(f, 1)};
+        LLVMBuildRet(inner.b, anywhere(&inner, n, own));
         LLVMDisposeBuilder(inner.b);
     }
     return LLVMBuildCall2(m->b, f_type, f, in, n, "");
