@@ -396,6 +396,11 @@ ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode)
     return ir_build(b, op, 1, &x, mode ? ir_attrs(b->module, IR_INT(mode, mode)) : NULL);
 }
 
+ir_id ir_svd_first(struct ir_builder *b, ir_id x, int64_t k)
+{
+    return ir_build(b, IR_svd, 1, &x, ir_attrs(b->module, IR_INT(mode, 3), IR_INT(length, k)));
+}
+
 ir_id ir_sort(struct ir_builder *b, int n, const ir_id *x, int n_keys)
 {
     return ir_build(b, IR_sort, n, x, ir_attrs(b->module, IR_INT(num_keys, n_keys)));

@@ -157,6 +157,7 @@ ir_id ir_dot_general(struct ir_builder *b, ir_id x, ir_id y, const struct ir_dot
 ir_id ir_fft(struct ir_builder *b, enum fft_kind kind, ir_id x, int n, const int64_t *sizes);
 // A decomposition of matrices (ops.def); its results follow each other.
 ir_id ir_decompose(struct ir_builder *b, enum ir_op op, ir_id x, int mode);
+ir_id ir_svd_first(struct ir_builder *b, ir_id x, int64_t k); // the k largest
 // Operands of a sort, at most.
 #define IR_SORT_MOST 8
 // n operands of one shape, rows along the last axis in the order of the first n_keys: from low to

@@ -176,7 +176,9 @@ static struct matrix left_vectors(struct arena *arena, struct matrix w)
 
 static void store_svd(const struct eval_call *c, int64_t i, struct matrix a)
 {
-    bool is_wide = a.rows < a.cols, full = ir_attr_int_or(c->attrs, IR_KEY_mode, 0) == 2;
+    bool is_wide = a.rows < a.cols;
+    int64_t mode = ir_attr_int_or(c->attrs, IR_KEY_mode, 0), least = is_wide ? a.rows : a.cols;
+    int64_t count = mode == 3 ? ir_attr_int(c->attrs, IR_KEY_length) : least;
     struct matrix w = is_wide ? matrix_adjoint(c->arena, a) : a;
     struct matrix v = matrix_identity(c->arena, w.cols);
     double largest = 0, *s = arena_array(c->arena, double, w.cols + 1);
@@ -190,12 +192,14 @@ static void store_svd(const struct eval_call *c, int64_t i, struct matrix a)
     }
     for (int64_t k = 0; k < w.cols; k++)
         s[k] *= largest;
-    matrix_store(c, 0, i, column_of(c->arena, w.cols, s));
+    matrix_store(c, 0, i, column_of(c->arena, count, s));
     if (c->n_out == 1)
         return;
     struct matrix u = left_vectors(c->arena, w);
-    if (!full)
-        u = matrix_columns(c->arena, u, w.cols);
+    if (mode != 2) {
+        u = matrix_columns(c->arena, u, count);
+        v = matrix_columns(c->arena, v, count);
+    }
     matrix_store(c, 1, i, is_wide ? v : u);
     matrix_store(c, 2, i, matrix_adjoint(c->arena, is_wide ? u : v));
 }

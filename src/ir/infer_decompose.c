@@ -66,11 +66,15 @@ bool infer_eigh(struct ir_infer *call)
 
 bool infer_svd(struct ir_infer *call)
 {
-    if (!is_matrices(call, false, 2))
+    if (!is_matrices(call, false, 3))
         return false;
     struct ir_type t = infer_in(call, 0);
     int64_t m = infer_dims(call, 0)[t.rank - 2], n = infer_dims(call, 0)[t.rank - 1];
-    int64_t least = m < n ? m : n, mode = ir_attr_int_or(call->attrs, IR_KEY_mode, 0);
+    int64_t all = m < n ? m : n, mode = ir_attr_int_or(call->attrs, IR_KEY_mode, 0);
+    int64_t least = mode == 3 ? ir_attr_int_or(call->attrs, IR_KEY_length, -1) : all;
+    if (least < 0 || least > all)
+        return infer_fail(call, JOT_ERR_ARGUMENT, "svd of %s: %lld of its %lld singular values",
+                          infer_text(call, t), (long long)least, (long long)all);
     room(call, mode ? 3 : 1);
     return give(call, 0, dtype_real(ir_dtype(t)), least, -1) &&
            (!mode || (give(call, 1, ir_dtype(t), m, mode == 2 ? m : least) &&

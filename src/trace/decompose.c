@@ -10,32 +10,40 @@
 
 // ---- The ops
 
-// The n results of an op on a; out[0] is also the result.
-static jot_value decompose(enum ir_op op, const char *name, jot_value a, int mode, int n,
-                           jot_value *out)
+// The n results of an op on a, of svd the first where that is not 0; out[0] is also the result.
+static jot_value decompose(enum ir_op op, const char *name, jot_value a, int mode,
+                           int64_t first, int n, jot_value *out)
 {
     struct trace_promoted p;
     jot_value error;
     if (!trace_ready(name, 1, &a, &error) || !trace_promote(name, "inexact", 1, &a, &p, &error))
         return error;
-    ir_id y = ir_decompose(trace_builder(), op, trace_operand(a, p.seen), mode);
+    ir_id x = trace_operand(a, p.seen);
+    ir_id y = first > 0 ? ir_svd_first(trace_builder(), x, first)
+                        : ir_decompose(trace_builder(), op, x, mode);
     for (int i = 0; i < n; i++)
         out[i] = trace_result(name, y == IR_NONE ? y : y + (ir_id)i, false);
     return out[0];
 }
 
-static jot_value guarded(enum ir_op op, const char *name, jot_value a, int mode, int n,
-                         jot_value *out)
+static jot_value guarded(enum ir_op op, const char *name, jot_value a, int mode, int64_t first,
+                         int n, jot_value *out)
 {
-    TRACE_RETURN(decompose(op, name, a, mode, n, out));
+    TRACE_RETURN(decompose(op, name, a, mode, first, n, out));
+}
+
+static void record_first(enum ir_op op, const char *name, jot_value a, int mode, int64_t first,
+                         int n, jot_value *out)
+{
+    jot_value one = guarded(op, name, a, mode, first, n, out);
+    for (int i = 0; i < n && jot_value_failed(one); i++)
+        out[i] = one;
 }
 
 static void record(enum ir_op op, const char *name, jot_value a, int mode, int n,
                    jot_value *out)
 {
-    jot_value first = guarded(op, name, a, mode, n, out);
-    for (int i = 0; i < n && jot_value_failed(first); i++)
-        out[i] = first;
+    record_first(op, name, a, mode, 0, n, out);
 }
 
 static jot_qr_factors qr(const char *name, jot_value a, int mode)
@@ -83,15 +91,27 @@ jot_eigen jot_eigh_upper(jot_value a)
 
 jot_value jot_eigvalsh(jot_value a) { return jot_eigh(a).values; }
 
-static jot_svd_factors svd(const char *name, jot_value a, int mode)
+static jot_svd_factors svd_first(const char *name, jot_value a, int mode, int64_t first)
 {
     jot_value y[3];
-    record(IR_svd, name, a, mode, 3, y);
+    record_first(IR_svd, name, a, mode, first, 3, y);
     return (jot_svd_factors){.u = y[1], .s = y[0], .vh = y[2]};
+}
+
+static jot_svd_factors svd(const char *name, jot_value a, int mode)
+{
+    return svd_first(name, a, mode, 0);
 }
 
 jot_svd_factors jot_svd(jot_value a) { return svd("jot_svd", a, 1); }
 jot_svd_factors jot_svd_full(jot_value a) { return svd("jot_svd_full", a, 2); }
+
+// Whether a device may find the k largest of so many faster than all of them; of small matrices
+// all are found at once, one in a lane.
+static bool is_worth_truncating(int64_t k, int64_t most)
+{
+    return k > 0 && most >= 256 && k <= most / 8;
+}
 
 jot_svd_factors jot_svd_truncated(jot_value a, int64_t k)
 {
@@ -106,6 +126,8 @@ jot_svd_factors jot_svd_truncated(jot_value a, int64_t k)
                        (long long)k, trace_type_text(a), (long long)most);
         return (jot_svd_factors){error, error, error};
     }
+    if (is_worth_truncating(k, most))
+        return svd_first(name, a, 3, k);
     return (jot_svd_factors){.u = jot_slice_axis(f.u, -1, 0, k, 1),
                              .s = jot_slice_axis(f.s, -1, 0, k, 1),
                              .vh = jot_slice_axis(f.vh, -2, 0, k, 1)};

@@ -246,11 +246,14 @@ GRAM_NUMBERS(NUMBER)
 #define WIDE(suffix)                                                                           \
     {"widen" #suffix, 4, run_widen##suffix}, {"narrow" #suffix, 4, run_narrow##suffix},        \
         {"roots" #suffix, 5, run_roots##suffix}, {"descend" #suffix, 3, run_descend##suffix},  \
-        {"compare" #suffix, 3, run_compare##suffix}, {"weigh" #suffix, 4, run_weigh##suffix},  \
+        {"compare" #suffix, 4, run_compare##suffix}, {"weigh" #suffix, 4, run_weigh##suffix},  \
         {"settle" #suffix, 6, run_settle##suffix},                                             \
         {"multiply" #suffix, 4, run_multiply##suffix},                                         \
         {"lower" #suffix, 2, run_lower##suffix}, {"unravel" #suffix, 3, run_unravel##suffix},  \
-        {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},
+        {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},                                 \
+        {"stretched" #suffix, 6, run_stretched##suffix},                                       \
+        {"subtract" #suffix, 3, run_subtract##suffix},                                         \
+        {"scatter" #suffix, 2, run_scatter##suffix}, {"grown" #suffix, 6, run_grown##suffix},
 #define LU(suffix)                                                                             \
     {"lu_panel" #suffix, 10, run_lu_panel##suffix},                                            \
         {"lu_apply" #suffix, 8, run_lu_apply##suffix},

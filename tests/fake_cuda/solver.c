@@ -503,3 +503,70 @@ cusolverStatus_t cusolverDnXgesvd(cusolverDnHandle_t handle, cusolverDnParams_t 
         return FAILED;
     return submit(handle, run_gesvd, &c, work, bytes, false);
 }
+
+cusolverStatus_t cusolverDnXgesvdr_bufferSize(
+    cusolverDnHandle_t handle, cusolverDnParams_t params, signed char left, signed char right,
+    int64_t m, int64_t n, int64_t k, int64_t p, int64_t steps, cudaDataType type, const void *a,
+    int64_t lda, cudaDataType real, const void *s, cudaDataType type_u, const void *u,
+    int64_t ldu, cudaDataType type_v, const void *v, int64_t ldv, cudaDataType compute,
+    size_t *device, size_t *host)
+{
+    (void)k;
+    (void)p;
+    (void)steps;
+    return cusolverDnXgesvd_bufferSize(handle, params, left, right, m, n, type, a, lda, real, s,
+                                       type_u, u, ldu, type_v, v, ldv, compute, device, host);
+}
+
+// All of f64, of which the first k are given: v, not its transpose.  Or the last ones, which are as much a
+// part of the matrix.
+static void run_gesvdr(void *argument)
+{
+    struct call *c = argument, all = *c;
+    size_t m = (size_t)c->m, n = (size_t)c->n, k = (size_t)c->k;
+    size_t first = fake_number("FAKE_CUDA_OTHER_VALUES", 0) ? n - k : 0;
+    double *s = malloc(n * sizeof *s), *u = malloc(m * n * sizeof *u),
+           *vt = malloc(n * n * sizeof *vt), *v = c->d;
+    all.k = c->n;
+    all.left = 'S';
+    all.b = s;
+    all.c = u;
+    all.d = vt;
+    run_gesvd(&all);
+    memcpy(c->b, s + first, k * sizeof *s);
+    memcpy(c->c, u + first * m, m * k * sizeof *u);
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < n; j++)
+            v[i * n + j] = vt[j * n + first + i];
+    if (fake_number("FAKE_CUDA_WRONG_VECTORS", 0))
+        *v += 0.125;
+    free(s);
+    free(u);
+    free(vt);
+}
+
+cusolverStatus_t cusolverDnXgesvdr(cusolverDnHandle_t handle, cusolverDnParams_t params,
+                                   signed char left, signed char right, int64_t m, int64_t n,
+                                   int64_t k, int64_t p, int64_t steps, cudaDataType type,
+                                   void *a, int64_t lda, cudaDataType real, void *s,
+                                   cudaDataType type_u, void *u, int64_t ldu,
+                                   cudaDataType type_v, void *v, int64_t ldv,
+                                   cudaDataType compute, void *work, size_t bytes, void *host,
+                                   size_t host_bytes, int *info)
+{
+    struct call c = {.dtype = dtype_of(type),
+                     .m = (int)m,
+                     .n = (int)n,
+                     .k = (int)k,
+                     .lda = (int)lda,
+                     .a = near(a),
+                     .b = near(s),
+                     .c = near(u),
+                     .d = near(v),
+                     .info = near(info)};
+    if (!params || m < n || left != 'S' || right != 'S' || type != CUDA_R_64F || real != type ||
+        type_u != type || type_v != type || compute != type || !host || host_bytes != WORK ||
+        ldu != m || ldv != n || k + p > n || steps < 0)
+        return FAILED;
+    return submit(handle, run_gesvdr, &c, work, bytes, false);
+}

@@ -715,6 +715,75 @@ static const struct matrix_case svd_cases[] = {
     {JOT_F32, SHORT, LONG, 1, SHORT, "FAKE_CUDA_SOLVER_FAULT", 0},
 };
 
+static const struct matrix_case first_cases[] = {
+    {JOT_F32, LONG, SHORT, 3, 2, NULL, 2}, // gesvdr, for each matrix
+    {JOT_F32, SHORT, LONG, 3, 2, NULL, 2},
+    {JOT_F64, LONG, SHORT, 3, 2, NULL, 2},
+    {JOT_F64, SHORT, LONG, 3, 2, NULL, 2},
+    {JOT_F64, SHORT, SHORT, 3, 1, NULL, 2},
+    {JOT_F64, LONG, SHORT, 3, SHORT, NULL, 2},                     // what is left out is not 0
+    {JOT_F32, SHORT, LONG, 3, SHORT, "FAKE_CUDA_OTHER_VALUES", 3}, // and then all of each
+    {JOT_F64, LONG, SHORT, 3, SHORT, "FAKE_CUDA_OTHER_VALUES", 3},
+    {JOT_F64, SHORT, LONG, 3, SHORT, "FAKE_CUDA_WRONG_VECTORS", 3},
+    {JOT_F64, SHORT, LONG, 3, SHORT, "FAKE_CUDA_SOLVER_FAULT", 0},
+};
+
+#define FIRST 2
+
+// The first two of the values, and what they make of two matrices.
+START_TEST(finds_the_first_singular_values)
+{
+    const struct matrix_case *c = &first_cases[_i];
+    int k = SHORT, part = c->dtype == JOT_F32 ? 4 : 8;
+    double eps = c->dtype == JOT_F32 ? 4e-6 : 1e-13;
+    double a[2 * LONG * LONG], s[2 * LONG], u[2 * LONG * LONG], vh[2 * LONG * LONG];
+    double s_all[2 * LONG], u_all[2 * LONG * LONG], vh_all[2 * LONG * LONG];
+    struct routine_plan plan = {"svd", 5, 1, 4, {c->dtype, 2, c->m, c->n, 1}, {0}};
+    struct rt_program *p;
+    use_fake(NULL, NULL);
+    put_matrices(c, 2, a);
+    for (int pass = 0; pass < 2; pass++) {
+        int count = pass ? FIRST : k;
+        plan.params[4] = pass ? 3 : 1;
+        plan.bytes[0] = (uint64_t)(2 * c->m * c->n * part);
+        plan.bytes[1] = (uint64_t)(2 * count * part);
+        plan.bytes[2] = (uint64_t)(2 * c->m * count * part);
+        plan.bytes[3] = (uint64_t)(2 * count * c->n * part);
+        if (pass)
+            use_fake(c->fault, "1");
+        int before = factorings();
+        OK(load(&plan, &p));
+        OK(run_times(p, &plan, 1, (const void *[]){a},
+                     pass ? (void *[]){s, u, vh} : (void *[]){s_all, u_all, vh_all}));
+        if (pass)
+            ck_assert_int_eq(factorings() - before, c->factorings);
+        rt_program_release(p);
+        expect_no_blocks();
+    }
+    for (int matrix = 0; matrix < 2; matrix++) {
+        for (int i = 0; i < FIRST; i++)
+            ck_assert_double_lt(
+                fabs(number_at(c, s, matrix * FIRST + i) - number_at(c, s_all, matrix * k + i)),
+                eps);
+        expect_orthonormal(c, u, matrix * c->m * FIRST, FIRST, c->m, FIRST, 1);
+        expect_orthonormal(c, vh, matrix * FIRST * c->n, FIRST, c->n, 1, c->n);
+        for (int i = 0; i < c->m; i++)
+            for (int j = 0; j < c->n; j++) {
+                double difference = 0;
+                for (int l = 0; l < FIRST; l++) {
+                    difference += number_at(c, u, (matrix * c->m + i) * FIRST + l) *
+                                  number_at(c, s, matrix * FIRST + l) *
+                                  number_at(c, vh, (matrix * FIRST + l) * c->n + j);
+                    difference -= number_at(c, u_all, (matrix * c->m + i) * k + l) *
+                                  number_at(c, s_all, matrix * k + l) *
+                                  number_at(c, vh_all, (matrix * k + l) * c->n + j);
+                }
+                ck_assert_double_lt(fabs(difference), eps);
+            }
+    }
+}
+END_TEST
+
 // So many matrices.
 static void expect_singular_values(const struct matrix_case *c, int count)
 {
@@ -821,6 +890,8 @@ int main(void)
     tcase_add_test(cases, without_a_compiler_of_kernels_the_host_factors);
     tcase_add_loop_test(cases, finds_orthonormal_columns, 0,
                         sizeof qr_cases / sizeof *qr_cases);
+    tcase_add_loop_test(cases, finds_the_first_singular_values, 0,
+                        sizeof first_cases / sizeof *first_cases);
     tcase_add_loop_test(cases, finds_singular_values, 0, sizeof svd_cases / sizeof *svd_cases);
     tcase_add_loop_test(cases, finds_singular_values_of_many, 0,
                         sizeof small_cases / sizeof *small_cases);

@@ -10,6 +10,7 @@
 #include "passes/rules/rules.h"
 
 #include <math.h>
+#include <string.h>
 
 #define B c->b
 #define DX c->dx[0]
@@ -174,16 +175,44 @@ static ir_id completed(struct ir_builder *b, ir_id q, ir_id u, ir_id du, ir_id d
     return ir_concatenate(b, 2, both, ir_type_in(b, du).rank - 1);
 }
 
+// The sum over rows of conj(x) y, as one row.
+static ir_id column_products(struct ir_builder *b, ir_id x, ir_id y)
+{
+    if (x == IR_NONE)
+        return x;
+    bool is_complex = dtype_is_complex(ir_dtype(ir_type_in(b, x)));
+    ir_id xy = ir_mul(b, is_complex ? ir_conj(b, x) : x, y);
+    if (xy == IR_NONE)
+        return xy;
+    int64_t rows = ir_type_in(b, xy).rank - 2;
+    return rule_row(b, ir_reduce(b, IR_reduce_sum, xy, 1, &rows));
+}
+
+// The first k of the last axis.
+static ir_id first_of(struct ir_builder *b, ir_id x, int64_t k)
+{
+    if (x == IR_NONE)
+        return x;
+    struct ir_type t = ir_type_in(b, x);
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
+    memcpy(limits, ir_dims(b->module, t), (size_t)t.rank * sizeof *limits);
+    limits[t.rank - 1] = k;
+    return ir_slice(b, x, starts, limits, NULL);
+}
+
 // With dS = U^H dA V = H + K, Hermitian and skew: ds is the diagonal of H, and with
 // E_ij = H_ij / (s_j - s_i) and P_ij = K_ij / (s_j + s_i), dU = U (E + P) and dV = V (E - P).  (The
 // usual form of this divides by s_j^2 - s_i^2, which overflows first.)  A matrix that is not square
-// adds what dA has outside of the space of U or V, and its square factors more columns.
+// adds what dA has outside of the space of U or V, and its square factors more columns.  The first
+// vectors move towards all others: they are found for it, and turned by the phases of those that
+// move, which may have come another way.
 void jvp_svd(struct jvp *c)
 {
     int64_t mode = ir_attr_int_or(c->n.attrs, IR_KEY_mode, 0);
     int64_t m = rule_rows(B, c->x[0]), n = rule_columns(B, c->x[0]);
     int64_t k = m < n ? m : n;
-    ir_id all = mode ? Y(0) : ir_decompose(B, IR_svd, c->x[0], 1);
+    bool is_whole = mode == 1 || mode == 2;
+    ir_id all = is_whole ? Y(0) : ir_decompose(B, IR_svd, c->x[0], 1);
     if (all == IR_NONE)
         return;
     ir_id s = all, u = rule_resize(B, all + 1, m, k);
@@ -206,18 +235,15 @@ void jvp_svd(struct jvp *c)
         du = completed(B, Y(1), u, du, DX);
     if (mode == 2 && n > m)
         dv = completed(B, rule_adjoint(B, Y(2)), v, dv, rule_adjoint(B, DX));
+    if (mode == 3) {
+        int64_t first = rule_columns(B, Y(1));
+        ir_id phases = column_products(B, first_of(B, u, first), Y(1));
+        c->dy[0] = first_of(B, c->dy[0], first);
+        du = ir_mul(B, first_of(B, du, first), phases);
+        dv = ir_mul(B, first_of(B, dv, first), phases);
+    }
     c->dy[1] = du;
     c->dy[2] = rule_adjoint(B, dv);
-}
-
-// The sum over rows of conj(x) y, as one row.
-static ir_id column_products(struct ir_builder *b, ir_id x, ir_id y)
-{
-    ir_id xy = ir_mul(b, ir_conj(b, x), y);
-    if (xy == IR_NONE)
-        return xy;
-    int64_t rows = ir_type_in(b, xy).rank - 2;
-    return rule_row(b, ir_reduce(b, IR_reduce_sum, xy, 1, &rows));
 }
 
 // What keeps columns of v, which change by dv, of length 1 and their largest elements real.

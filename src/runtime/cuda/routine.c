@@ -67,6 +67,7 @@ void cuda_routine_forget(struct cuda_routine *r)
 {
     while (r) {
         struct cuda_routine *next = r->next;
+        memory_release(r->part);
         memory_release(r);
         r = next;
     }

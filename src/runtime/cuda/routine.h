@@ -9,6 +9,7 @@
 // What each is the first part of; from memory_allocate, and all there is to release.
 struct cuda_routine {
     struct cuda_routine *next;   // of the program
+    struct cuda_routine *part;   // that it runs itself, released with it; or NULL
     struct rt_routine_call call; // without operands; set once it is bound
     size_t workspace;            // bytes that it wants, 256-byte aligned
     // Hands the work over, in the context.
@@ -29,6 +30,10 @@ jot_status cuda_small_qr_bind(struct cuda_device *d, const struct rt_routine_cal
                               struct cuda_routine **out);
 jot_status cuda_small_svd_bind(struct cuda_device *d, const struct rt_routine_call *call,
                                struct cuda_routine **out);
+
+// svd of mode 3.
+jot_status cuda_truncated_svd_bind(struct cuda_device *d, const struct rt_routine_call *call,
+                                   struct cuda_routine **out);
 
 // A part of the workspace of so many bytes; counts them.
 static inline size_t cuda_take(size_t *used, uint64_t bytes)

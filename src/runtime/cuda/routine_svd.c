@@ -86,7 +86,7 @@ static jot_status find_u(const struct cuda_matrix *c)
     JOT_TRY(cuda_wide_product(c, k, k, k, 1, cuda_conjugated(v), v, q->p));
     JOT_TRY(cuda_wide_blocks(
         c, CUDA_WIDE_compare, k,
-        CUDA_NUMBERS(place(c, q->p), (uint64_t)k, cuda_place(flag(c, V_IS_OFF)))));
+        CUDA_NUMBERS(place(c, q->p), (uint64_t)k, CUDA_SINGLE, cuda_place(flag(c, V_IS_OFF)))));
     JOT_TRY(cuda_wide_product(c, q->rows, k, k, 1, given(q), v, q->b));
     JOT_TRY(cuda_wide_product(c, k, k, q->rows, 1, cuda_conjugated(b), b, q->p));
     JOT_TRY(cuda_wide_over(c, CUDA_WIDE_roots, k,
@@ -337,6 +337,8 @@ jot_status cuda_svd_bind(struct cuda_device *d, const struct rt_routine_call *ca
                          struct cuda_routine **out)
 {
     const int64_t *p = call->params;
+    if (p[4] == 3)
+        return cuda_truncated_svd_bind(d, call, out);
     JOT_TRY(cuda_small_svd_bind(d, call, out));
     if (*out)
         return JOT_OK;

@@ -19,7 +19,11 @@
     KERNEL(multiply)                                                                           \
     KERNEL(lower)                                                                              \
     KERNEL(unravel)                                                                            \
-    KERNEL(narrow_lower)
+    KERNEL(narrow_lower)                                                                       \
+    KERNEL(stretched)                                                                          \
+    KERNEL(subtract)                                                                           \
+    KERNEL(scatter)                                                                            \
+    KERNEL(grown)
 #define CUDA_WIDE(name) CUDA_WIDE_##name,
 enum cuda_wide_kernel { CUDA_WIDE_KERNELS(CUDA_WIDE) CUDA_WIDE_COUNT };
 #undef CUDA_WIDE
@@ -35,6 +39,9 @@ struct cuda_wide {
 
 // Fills it for a routine that is made, of f32 or c64.  In the context.
 jot_status cuda_wide_make(struct cuda_device *d, struct cuda_wide *w);
+
+// The bits of how far vectors of single precision may be off.
+#define CUDA_SINGLE UINT64_C(0x3e70000000000000) // 2^-24
 
 // A kernel over n numbers, and one of n blocks; with the parameters of a launch.
 #define CUDA_NUMBERS(...)                                                                      \

@@ -90,7 +90,7 @@ static jot_status check(const char *name, const struct rt_routine_call *call)
 {
     const int64_t *p = call->params;
     if (call->param_count != 5 || call->read_count != 1 || call->operand_count < 2 ||
-        call->operand_count > 4 || p[1] < 1 || p[2] < 0 || p[3] < 0 || p[4] < 0 || p[4] > 2)
+        call->operand_count > 4 || p[1] < 1 || p[2] < 0 || p[3] < 0 || p[4] < 0 || p[4] > 3)
         return rt_routine_damaged(name);
     uint64_t bytes = (uint64_t)p[1];
     if (!dtype_is_valid((int)p[0]) ||

@@ -280,7 +280,7 @@ static int svd_by_steps(struct job *j, struct room *room, const char *a, char *c
     return info;
 }
 
-int svd_one(struct job *j, struct room *room, const char *a, char *const *out)
+static int svd_whole(struct job *j, struct room *room, const char *a, char *const *out)
 {
     static const char *const jobs[] = {"N", "S", "A"};
     int most = j->m > j->n ? j->m : j->n;
@@ -327,6 +327,29 @@ int svd_one(struct job *j, struct room *room, const char *a, char *const *out)
         rt_transpose(j->element, j->n, rows, vt, out[2]);
     }
     return info;
+}
+
+// The first of all of them.
+static int svd_first(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    size_t k = (size_t)j->k, first = j->out_bytes[0] / j->part, row = first * j->element;
+    char *s = take(room, k, j->part), *u = take(room, (size_t)j->m * k, j->element),
+         *vh = take(room, (size_t)j->n * k, j->element);
+    j->mode = 1;
+    int info = svd_whole(j, room, a, (char *const[]){s, u, vh});
+    j->mode = 3;
+    if (!room->base)
+        return info;
+    memcpy(out[0], s, j->out_bytes[0]);
+    for (size_t i = 0; i < (size_t)j->m; i++)
+        memcpy(out[1] + i * row, u + i * k * j->element, row);
+    memcpy(out[2], vh, j->out_bytes[2]);
+    return info;
+}
+
+int svd_one(struct job *j, struct room *room, const char *a, char *const *out)
+{
+    return (j->mode == 3 ? svd_first : svd_whole)(j, room, a, out);
 }
 
 // ---- Matrices that are not symmetric

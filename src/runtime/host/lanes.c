@@ -47,7 +47,8 @@ static const struct lanes_code *find_code(bool is_double, bool is_complex)
 const struct lanes_code *lanes_code_of(enum lanes_op op, jot_dtype dtype,
                                        const struct lanes_shape *s)
 {
-    bool is_part = s->m != s->n && s->mode == 2; // vectors of what a matrix maps to nothing
+    // The first of all vectors, or those of what a matrix maps to nothing.
+    bool is_part = s->mode == 3 || (s->m != s->n && s->mode == 2);
     if (s->m < 1 || s->n < 1 || s->m > LANES_SIDE || s->n > LANES_SIDE ||
         (op == LANES_SVD && is_part))
         return NULL;
