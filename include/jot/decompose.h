@@ -68,9 +68,10 @@ typedef struct jot_svd_factors {
 JOT_API jot_svd_factors jot_svd(jot_value a);
 JOT_API jot_svd_factors jot_svd_full(jot_value a);
 // Of the k largest values, 0 <= k <= the smaller of m and n: u diag(s) vh is nearest to a among the matrices
-// of that rank.  A GPU finds at most an eighth of 256 or more real ones by random projection, looks at what
-// came, and where that is not as good as the others computes all values, as the host does.  Derivatives need all of
-// them.
+// of that rank.  A GPU finds at most an eighth of the values of a real matrix that has 512 or more of them
+// (2,048 of f32) by random projection (Halko, Martinsson, Tropp, 2011: cuSOLVER's Xgesvdr), looks at what
+// came, and computes all of them where that is not as good, as where values hardly descend.  The host
+// computes all of them, and so do derivatives.
 JOT_API jot_svd_factors jot_svd_truncated(jot_value a, int64_t k);
 // The values alone.
 JOT_API jot_value jot_svdvals(jot_value a);

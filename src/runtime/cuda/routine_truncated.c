@@ -23,8 +23,10 @@ enum { INFO, OFF, FLAGS };
 
 enum { PROBES = 8, PROBE_STEPS = 4 };
 
-// Of gesvdr: columns of its block besides those that are wanted, at least, and its steps.
-enum { EXTRA_LEAST = 24, STEPS = 8 };
+// Of gesvdr: columns of its block besides those that are wanted, at least and for each of them.  A step
+// costs as the block is wide, and where values descend evenly it gains as the block is wider than k:
+// many columns and few steps find more for the time than the other way round.
+enum { EXTRA_LEAST = 96, EXTRA = 2 };
 
 struct truncated {
     struct cuda_wide wide;
@@ -32,8 +34,8 @@ struct truncated {
     size_t s, u, vh, cut, rest;
     int64_t params[5]; // of that
     bool is_wide, is_random;
-    int64_t first, extra; // values, and columns of the block besides
-    int64_t rows;         // of t, of which k is the number of columns
+    int64_t first, extra, steps; // values, columns of the block besides
+    int64_t rows;                // of t, of which k is the number of columns
     // In the workspace: the matrix column by column and row by row, which is its transpose column by column;
     // one of them is t, which gesvdr overwrites.
     size_t columns, given, l, r, values, product, small, probe, image, next, flags;
@@ -243,10 +245,10 @@ static jot_status find_first(const struct cuda_matrix *c)
         c->d, "svd",
         cuda.cusolver.cusolverDnXgesvdr(
             c->d->solver, c->d->solver_params, 'S', 'S', q->rows, s->k, q->first, q->extra,
-            STEPS, CUDA_R_64F, cuda_matrix_at(c, q->is_wide ? q->given : q->columns), q->rows,
-            CUDA_R_64F, cuda_matrix_at(c, q->values), CUDA_R_64F, cuda_matrix_at(c, q->l),
-            q->rows, CUDA_R_64F, cuda_matrix_at(c, q->r), s->k, CUDA_R_64F,
-            cuda_matrix_at(c, s->work), s->device_work, c->host_work, s->host_work,
+            q->steps, CUDA_R_64F, cuda_matrix_at(c, q->is_wide ? q->given : q->columns),
+            q->rows, CUDA_R_64F, cuda_matrix_at(c, q->values), CUDA_R_64F,
+            cuda_matrix_at(c, q->l), q->rows, CUDA_R_64F, cuda_matrix_at(c, q->r), s->k,
+            CUDA_R_64F, cuda_matrix_at(c, s->work), s->device_work, c->host_work, s->host_work,
             flag(c, INFO))));
     JOT_TRY(check_orthonormal(c, q->l, q->rows));
     JOT_TRY(check_orthonormal(c, q->r, s->k));
@@ -306,7 +308,7 @@ static jot_status ask_gesvdr(struct cuda_device *d, struct truncated *q)
     jot_status status = cuda_solver_status(
         d, "svd",
         cuda.cusolver.cusolverDnXgesvdr_bufferSize(
-            d->solver, d->solver_params, 'S', 'S', q->rows, s->k, q->first, q->extra, STEPS,
+            d->solver, d->solver_params, 'S', 'S', q->rows, s->k, q->first, q->extra, q->steps,
             CUDA_R_64F, NULL, q->rows, CUDA_R_64F, NULL, CUDA_R_64F, NULL, q->rows, CUDA_R_64F,
             NULL, s->k, CUDA_R_64F, &s->device_work, &s->host_work));
     cuda_solver_leave(d);
@@ -359,7 +361,10 @@ jot_status cuda_truncated_svd_bind(struct cuda_device *d, const struct rt_routin
     q->is_wide = s->m < s->n;
     q->rows = q->is_wide ? s->n : s->m;
     q->first = (int64_t)(call->bytes[1] / s->part) / s->batch;
-    q->extra = q->first > EXTRA_LEAST ? q->first : EXTRA_LEAST;
+    q->steps = s->dtype == JOT_F32
+                   ? 6
+                   : 12; // all of them are found 8 times as fast in single precision
+    q->extra = EXTRA * q->first > EXTRA_LEAST ? EXTRA * q->first : EXTRA_LEAST;
     if (q->extra > s->k - q->first)
         q->extra = s->k - q->first;
     q->is_random =
