@@ -324,10 +324,56 @@ START_TEST(large_ones)
 }
 END_TEST
 
+// ---- Products in kernels
+
+static jot_value small(jot_value x, jot_value w)
+{
+    return jot_conv_general_dilated(x, w, .padding = JOT_PADDING_SAME,
+                                    .strides = JOT_DIMS(1, 2), .rhs_dilation = JOT_DIMS(2, 1));
+}
+
+static jot_value of_each_feature(jot_value x, jot_value w)
+{
+    return jot_conv_general_dilated(x, w, .padding = JOT_PADDING_SAME,
+                                    .feature_group_count = 8);
+}
+
+static jot_value in_features(jot_value x, jot_value w)
+{
+    return jot_sum(jot_sin(of_each_feature(x, w)));
+}
+
+// A product that is a kernel's reads windows where they are in x: neither they nor the padding are in
+// memory, forward and for the gradient in w.
+START_TEST(windows_stay_in_place)
+{
+    jot_function functions[] = {jot_fn(small), jot_fn(of_each_feature),
+                                jot_grad(jot_fn(in_features), 1)};
+    const int64_t *sizes[][2] = {{JOT_DIMS(4, 3, 12, 12), JOT_DIMS(4, 3, 3, 3)},
+                                 {JOT_DIMS(4, 8, 14, 14), JOT_DIMS(8, 1, 3, 3)},
+                                 {JOT_DIMS(4, 8, 14, 14), JOT_DIMS(8, 1, 3, 3)}};
+    jot_array *x = jot_array_fill(JOT_F32, 0.5, sizes[_i][0]),
+              *w = jot_array_fill(JOT_F32, 0.25, sizes[_i][1]), *y;
+    jot_executable *f = jot_jit(functions[_i]);
+    ck_assert_int_eq(jot_call(f, JOT_IN(x, w), JOT_OUT(y)), JOT_OK);
+    const char *schedule = jot_executable_text(f, "schedule");
+    ck_assert_ptr_null(strstr(schedule, "gemm"));
+    // What is there is no larger than y, and windows would be 9 times that.
+    const char *arena = strstr(schedule, "arena ");
+    ck_assert_ptr_nonnull(arena);
+    long long bytes = _i == 2 ? 4 * 4 * 8 * 14 * 14 : 0;
+    ck_assert_int_le(strtoll(arena + strlen("arena "), NULL, 10), bytes);
+    jot_arrays_release(3, (jot_array *[]){x, w, y});
+    jot_executable_release(f);
+}
+END_TEST
+
 static void add(TCase *t)
 {
-    if (!*getenv("JOT_BACKEND"))
+    if (!*getenv("JOT_BACKEND")) {
         tcase_add_test(t, large_ones);
+        tcase_add_loop_test(t, windows_stay_in_place, 0, 3);
+    }
     tcase_add_test(t, as_jax);
     tcase_add_test(t, over_maps);
     tcase_add_test(t, types);
