@@ -128,6 +128,8 @@ START_TEST(maps)
         for (int k = 0; k < c->n_in; k++) {
             struct ir_type t = ir_type_of(graph(mapped), (ir_id)k);
             wide.in[k] = opcase_draw(module, t, domain, &state);
+            if (c->op == IR_lu)
+                opcase_make_swapped(module, &wide.in[k], &state);
         }
         add_transformed(&n, label("vmap", c->text), mapped, &wide, &state);
     }

@@ -428,6 +428,13 @@ static void make_regular(struct maker *k, struct ir_tensor *t, bool is_diagonal,
     }
 }
 
+void opcase_make_swapped(struct ir_module *m, struct ir_tensor *t, uint64_t *state)
+{
+    struct maker k = {.m = m, .dtype = ir_dtype(t->type), .state = *state};
+    make_regular(&k, t, false, true);
+    *state = k.state;
+}
+
 static struct ir_tensor *last_operand(struct maker *k, int i)
 {
     return &k->cases.at[k->cases.count - 1].in[i];
@@ -439,7 +446,7 @@ static void add_factored(struct maker *k, enum ir_op op)
                                    SHAPE(0, 2, 2), SHAPE(5, 5), SHAPE(4, 2),    SHAPE(2, 2, 3)};
     for (int i = 0; i < (op == IR_lu ? 8 : 6); i++) {
         add_one(k, op, NULL, shapes[i]);
-        make_regular(k, last_operand(k, 0), CONV_FEATURES_FIRST, op == IR_lu);
+        make_regular(k, last_operand(k, 0), false, op == IR_lu);
     }
 }
 
@@ -456,7 +463,7 @@ static void add_triangular_solve(struct maker *k)
             IR_INT(conjugated, i >> 3 & 1), IR_INT(unit_diagonal, (i ^ i >> 1 ^ i >> 2) & 1));
         add_case(k, IR_triangular_solve, attrs, 2,
                  (struct shape[]){a[shape], left ? b[shape] : right[shape]});
-        make_regular(k, last_operand(k, 0), CONV_FEATURES_FIRST, false);
+        make_regular(k, last_operand(k, 0), false, false);
     }
 }
 
@@ -468,7 +475,7 @@ static void add_tridiagonal_solve(struct maker *k)
     for (int i = 0; i < 5; i++) {
         struct shape d = diagonals[i];
         add_case(k, IR_tridiagonal_solve, NULL, 4, (struct shape[]){d, d, d, b[i]});
-        make_regular(k, last_operand(k, 1), CONV_FEATURES_LAST, false);
+        make_regular(k, last_operand(k, 1), true, false);
     }
 }
 

@@ -41,6 +41,9 @@ bool opcase_takes(enum ir_op op, jot_dtype dtype);
 // Elements of a dtype drawn from a domain of ops.def.
 struct ir_tensor opcase_draw(struct ir_module *m, struct ir_type t, const char *domain,
                              uint64_t *state);
+// Makes matrices of floats such that lu swaps their rows, and each pivot is the largest by any measure:
+// of complex numbers a GPU's library has another than LAPACK.
+void opcase_make_swapped(struct ir_module *m, struct ir_tensor *t, uint64_t *state);
 
 // A number in [0, 1) and the next state.
 double opcase_random(uint64_t *state);
