@@ -159,6 +159,23 @@ START_TEST(test_special)
 }
 END_TEST
 
+// The factor of what is not positive definite: NaN and no imaginary part up to the diagonal, zeros above.
+START_TEST(test_indefinite)
+{
+    enum { N = 5 };
+    jot_dtype d = dtypes[_i];
+    jot_scope *s = jot_scope_open();
+    jot_array *drawn = draw(d, 70, (const int64_t[]){MANY, N, N, JOT_END});
+    jot_value l = jot_cholesky(jot_sub(jot_from(drawn), jot_mul(9, jot_eye(d, N, N))));
+    jot_value lower = jot_tri(JOT_BOOL, N, N, 0), re = jot_real(l), im = jot_imag(l);
+    CHECK_EXACT(jot_all(jot_equal(jot_is_nan(re), lower)), 1);
+    CHECK_EXACT(jot_all(jot_equal(jot_where(lower, 0, re), 0)), 1);
+    CHECK_EXACT(jot_all(jot_equal(im, 0)), 1);
+    jot_array_release(drawn);
+    jot_scope_close(s);
+}
+END_TEST
+
 static void factors_of(jot_value a, jot_value *out)
 {
     jot_eigen e = jot_eigh(a);
@@ -196,6 +213,7 @@ static void add(TCase *t)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_sizes, 0, 4 * KINDS);
     tcase_add_loop_test(t, test_neighbours, 0, 4);
+    tcase_add_loop_test(t, test_indefinite, 0, 4);
     tcase_add_loop_test(t, test_special, 0, 4 * SPECIAL_KINDS);
 }
 
