@@ -36,8 +36,10 @@ JOT_API jot_device *jot_cuda(int index);
 JOT_API int jot_device_count(jot_device_kind kind);
 
 // JOT_OK when programs can run on the device, else JOT_ERR_DEVICE: it is not there, or it is lost,
-// because a kernel failed on it.  Arrays of a lost device are gone; the host and other devices
-// go on. NULL is the default device, here and below.
+// because a kernel failed on it.  Arrays of a lost device are gone.  The host goes on; other GPUs do
+// where the driver lets them: that of CUDA 13 gives all GPUs of a process up when a kernel of one
+// reads or writes what is not its own, and each of them says that it is lost when it is used next.
+// NULL is the default device, here and below.
 JOT_API JOT_MUST_USE jot_status jot_device_check(jot_device *device);
 
 JOT_API jot_device_kind jot_device_kind_of(jot_device *device);
