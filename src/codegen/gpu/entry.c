@@ -3,6 +3,7 @@
 // that take turns in it, and the memory that it has.
 #include "codegen/gpu/gpu.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,10 +139,37 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
     return step;
 }
 
+void gpu_keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last)
+{
+    static const char disable[] = "llvm.loop.unroll.disable";
+    LLVMContextRef c = l->module->context;
+    LLVMMetadataRef name = LLVMMDStringInContext2(c, disable, sizeof disable - 1);
+    // What is said of a loop begins with itself.
+    LLVMMetadataRef itself = LLVMTemporaryMDNode(c, NULL, 0);
+    LLVMMetadataRef all[] = {itself, LLVMMDNodeInContext2(c, &name, 1)};
+    LLVMMetadataRef loop = LLVMMDNodeInContext2(c, all, 2);
+    LLVMMetadataReplaceAllUsesWith(itself, loop);
+    LLVMSetMetadata(LLVMGetBasicBlockTerminator(last),
+                    LLVMGetMDKindIDInContext(c, "llvm.loop", 9), LLVMMetadataAsValue(c, loop));
+}
+
+// A block that ends no loop is not asked.
+static void keep_loops(const struct cg_lowering *l)
+{
+    LLVMBasicBlockRef b;
+    for (b = LLVMGetFirstBasicBlock(l->function); b; b = LLVMGetNextBasicBlock(b)) {
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(b);
+        if (LLVMIsABranchInst(end) && LLVMIsConditional(end))
+            gpu_keep_loop(l, b);
+    }
+}
+
 void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
 {
     struct cg_gpu *g = l->gpu;
     LLVMBuildRetVoid(l->m.b);
+    if (g->keeps_loops)
+        keep_loops(l);
     step->block = g->block;
     step->scratch_bytes = g->shared_bytes * (g->columns ? 1 : g->block / g->group);
     if (step->scratch_bytes > MOST_SHARED)

@@ -257,6 +257,8 @@ static const struct matrix *matrix_of(const struct cg_lowering *l, const struct 
     return m;
 }
 
+// Terms in a loop: there are many products, and written out they are more than the caches of a
+// multiprocessor hold of code.
 static void lower_contract(struct cg_lowering *l, const struct squads *q,
                            const struct nest_statement *s)
 {
@@ -270,23 +272,26 @@ static void lower_contract(struct cg_lowering *l, const struct squads *q,
     for (int64_t i = 0; i < own; i++) {
         LLVMValueRef at = LLVMBuildMul(b, unit(l, q, i), cg_int(l->module, stride), "");
         rows[i] = cg_at(l, lane, w, at);
-        sums[i] = LLVMConstNull(lane);
+        sums[i] = cg_alloca(l, lane, 1);
+        LLVMBuildStore(b, LLVMConstNull(lane), sums[i]);
     }
-    for (int64_t k = 0; k < m->inputs; k += width) {
-        LLVMValueRef at = cg_int(l->module, k);
-        LLVMValueRef xs = load_vector(l, cg_at(l, lane, x, at), width);
-        for (int64_t i = 0; i < own; i++) {
-            LLVMValueRef ws = load_vector(l, cg_at(l, lane, rows[i], at), width);
-            for (unsigned c = 0; c < width; c++) {
-                struct cg_value v[] = {{sums[i], NULL},
-                                       {cg_extract(&l->m, xs, c, 1), NULL},
-                                       {cg_extract(&l->m, ws, c, 1), NULL}};
-                sums[i] = cg_combine_fma(&l->m, JOT_F32, v[0], v[1], v[2]).re;
-            }
+    struct cg_loop loop = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, m->inputs),
+                                       cg_int(l->module, width));
+    LLVMValueRef xs = load_vector(l, cg_at(l, lane, x, loop.index), width);
+    for (int64_t i = 0; i < own; i++) {
+        LLVMValueRef sum = LLVMBuildLoad2(b, lane, sums[i], "");
+        LLVMValueRef ws = load_vector(l, cg_at(l, lane, rows[i], loop.index), width);
+        for (unsigned c = 0; c < width; c++) {
+            struct cg_value v[] = {{sum, NULL},
+                                   {cg_extract(&l->m, xs, c, 1), NULL},
+                                   {cg_extract(&l->m, ws, c, 1), NULL}};
+            sum = cg_combine_fma(&l->m, JOT_F32, v[0], v[1], v[2]).re;
         }
+        LLVMBuildStore(b, sum, sums[i]);
     }
+    cg_loop_close(l, &loop);
     for (int64_t i = 0; i < own; i++)
-        LLVMBuildStore(b, sums[i], unit_at(l, q, s->buffer, i));
+        LLVMBuildStore(b, LLVMBuildLoad2(b, lane, sums[i], ""), unit_at(l, q, s->buffer, i));
 }
 
 static struct cg_branch one_open(struct cg_lowering *l, const struct squads *q)
@@ -421,6 +426,7 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     struct squads *q = w->squads;
     g->group = 1;
     g->block = (unsigned)(q->points * SQUAD);
+    g->keeps_loops = true;
     struct cg_kernel_step *step = gpu_function_open(l, out, "_points", 1);
     w->memory = gpu_extra_operand(l, 0);
     g->network = w;
@@ -458,5 +464,6 @@ void gpu_squads_lower(struct cg_lowering *l, struct gpu_network *w, uint32_t at,
     g->shared_bytes = (uint64_t)(q->matrix_bytes + q->points * q->point_bytes);
     g->group = g->block;
     gpu_function_close(l, step);
+    g->keeps_loops = false;
     g->group = 1;
 }

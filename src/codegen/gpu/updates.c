@@ -517,6 +517,7 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
 {
     struct updates u;
     find_updates(l, l->nest->blocks.at[0].statements.at[at], &u);
+    l->gpu->keeps_loops = true;
     if (places_are_few(l, &u)) {
         places_lower(l, &u, at, out);
         return;
