@@ -181,6 +181,16 @@ static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
     return at_once;
 }
 
+// Whether a team writes out its rounds, each with a block: those of a long body are turns of a loop.
+static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *f, int64_t rounds)
+{
+    const struct nest_statement *s = cg_statement(l, f->statement);
+    int64_t n = f->row.block / f->row.window;
+    double work = (double)windows_at_once(l, f->statement, &f->row, n) * work_of(l, s);
+    bool is_long = rounds > 1 && (double)rounds * f->row.parts * work > WINDOWS_WORK;
+    return rounds * f->n <= ROUNDS_WRITTEN_OUT && (gpu_keeps(l) || !is_long);
+}
+
 bool gpu_fold_is_straight(const struct cg_lowering *l, nest_id fold, const struct gpu_row *r)
 {
     int64_t n = (r->blocks == 1 ? r->length : r->block) / r->window;
@@ -363,7 +373,7 @@ void gpu_fold_blocks(struct cg_lowering *l, struct gpu_fold *f, LLVMValueRef fir
     l->gpu->is_alone = true;
     l->gpu->vector = 0;
     l->m.is_crowded = gpu_keeps(l);
-    if (rounds * f->n <= ROUNDS_WRITTEN_OUT) {
+    if (are_written_out(l, f, rounds)) {
         for (int64_t j = 0; j < rounds; j++)
             fold_round(l, f, &m, first, LLVMBuildAdd(b, m.team, gpu_i32(l, j * r->teams), ""),
                        count, ends_inside && j + 1 == rounds);
