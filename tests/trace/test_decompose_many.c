@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Factorizations of many small matrices at once, which have a lane of a vector each: of all sizes up to
-// more than those, and some whose numbers are special.
+// more than those, and some whose numbers are special. The evaluator, which has no lanes, is judged by
+// test_decompose.c.
 #include "factor_support.h"
 
 #include <math.h>
@@ -217,4 +218,4 @@ static void add(TCase *t)
     tcase_add_loop_test(t, test_special, 0, 4 * SPECIAL_KINDS);
 }
 
-int main(void) { return run_by_both("decompose_many", add); }
+int main(void) { return run_suite("decompose_many", add); }
