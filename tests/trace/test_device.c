@@ -153,6 +153,53 @@ START_TEST(stays_on_the_device)
 }
 END_TEST
 
+enum { SIDE = 2048 };
+
+static jot_value product(jot_value x, jot_value y) { return jot_matmul(x, y); }
+
+// The largest error of a row over the largest result of the row, of all rows.
+static jot_value error_of(jot_value z, jot_value x, jot_value y)
+{
+    jot_value want = jot_matmul(jot_astype(x, JOT_F64), jot_astype(y, JOT_F64));
+    jot_value error = jot_max(jot_abs(jot_sub(jot_astype(z, JOT_F64), want)), 1);
+    return jot_max(jot_div(error, jot_max(jot_abs(want), 1)));
+}
+
+static double product_error(jot_precision precision, jot_array *x, jot_array *y)
+{
+    jot_executable *f = jot_jit(jot_fn(product), .device = jot_cuda(0), .precision = precision);
+    jot_executable *g = jot_jit(jot_fn(error_of), .device = jot_cuda(0));
+    jot_array *z, *error;
+    ok(jot_call(f, JOT_IN(x, y), JOT_OUT(z)));
+    ok(jot_call(g, JOT_IN(z, x, y), JOT_OUT(error)));
+    double out = *(const double *)jot_array_data(error);
+    jot_arrays_release(2, (jot_array *[]){z, error});
+    jot_executable_release(f);
+    jot_executable_release(g);
+    return out;
+}
+
+// Of rows that are alike, and of such whose sizes are 2^-20 to 2^20.
+START_TEST(three_products_err_as_one)
+{
+    for (int scaled = 0; scaled < 2; scaled++) {
+        jot_array *flat[] = {random_array(SIDE * SIDE, -1, 1), random_array(SIDE * SIDE, -2, 2)};
+        jot_array *x, *y;
+        jot_scope *s = jot_scope_open();
+        jot_value row = jot_sub(jot_mod(jot_arange(JOT_F32, SIDE), 41), 20);
+        row = jot_exp2(jot_mul(scaled, jot_reshape(row, SIDE, 1)));
+        ok(jot_eval(jot_mul(row, jot_reshape(flat[0], SIDE, SIDE)), &x));
+        ok(jot_eval(jot_reshape(flat[1], SIDE, SIDE), &y));
+        jot_scope_close(s);
+        double three = product_error(JOT_PRECISION_3TF32, x, y);
+        double full = product_error(JOT_PRECISION_FULL, x, y);
+        ck_assert_msg(three <= 1.5 * full, "an error of %g for %g", three, full);
+        ck_assert_double_gt(three, 0);
+        jot_arrays_release(4, (jot_array *[]){flat[0], flat[1], x, y});
+    }
+}
+END_TEST
+
 int main(void)
 {
     // Not asked of the driver, which is of no use in the processes of the tests once it is started.
@@ -168,6 +215,7 @@ int main(void)
     tcase_add_test(tests, reduces_alike);
     tcase_add_test(tests, loops_alike);
     tcase_add_test(tests, stays_on_the_device);
+    tcase_add_test(tests, three_products_err_as_one);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
