@@ -183,7 +183,8 @@ static double product_error(jot_precision precision, jot_array *x, jot_array *y)
 START_TEST(three_products_err_as_one)
 {
     for (int scaled = 0; scaled < 2; scaled++) {
-        jot_array *flat[] = {random_array(SIDE * SIDE, -1, 1), random_array(SIDE * SIDE, -2, 2)};
+        jot_array *flat[] = {random_array(SIDE * SIDE, -1, 1),
+                             random_array(SIDE * SIDE, -2, 2)};
         jot_array *x, *y;
         jot_scope *s = jot_scope_open();
         jot_value row = jot_sub(jot_mod(jot_arange(JOT_F32, SIDE), 41), 20);
