@@ -183,7 +183,7 @@ START_TEST(a_row_is_read_once)
                              "    map c < 8192 {\n"
                              "      %6 = load x[8192*r + c] : f32\n"
                              "      %7 = sub %6, %1 : f32\n"
-                             "      %8 = exp %7 : f32\n"
+                             "      %8 = erf_inv %7 : f32\n"
                              "      %9 = div %8, %5 : f32\n"
                              "      put y[8192*r + c] = %9\n"
                              "    }\n"
@@ -264,16 +264,17 @@ START_TEST(columns_are_read_side_by_side)
 }
 END_TEST
 
-static const char *dear_fold(int n)
+static const char *dear_fold(int n, int sines)
 {
     struct strbuf text = strbuf_make(arena);
     strbuf_printf(&text,
                   "kernel dear(x: f32[%d], y: out f32[1]) {\n  fold i < %d {\n"
                   "    %%0 = load x[i] : f32\n",
                   n, n);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < sines; i++)
         strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
-    strbuf_add(&text, "    yield reduce_sum %8\n  } -> %9 : f32\n  put y[0] = %9\n}\n");
+    strbuf_printf(&text, "    yield reduce_sum %%%d\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
+                  sines, sines + 1, sines + 1);
     return text.text;
 }
 
@@ -281,14 +282,17 @@ static const char *dear_fold(int n)
 // of its own where the blocks are fewer than multiprocessors.
 START_TEST(dear_terms_are_computed_first)
 {
-    const char *ptx = ptx_of(dear_fold(100000));
+    const char *ptx = ptx_of(dear_fold(100000, 8));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
     ck_assert_ptr_nonnull(strstr(ptx, "_terms("));
     check_assembles(ptx);
-    ptx = ptx_of(dear_fold(1000000));
+    ptx = ptx_of(dear_fold(1000000, 8));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
     ck_assert_ptr_null(strstr(ptx, "_terms("));
     check_assembles(ptx);
+    ck_assert_ptr_null(strstr(ptx, ".minnctapersm"));
+    // Those of hundreds of operations have registers rather than more threads.
+    ck_assert_ptr_nonnull(strstr(ptx_of(dear_fold(67108864, 24)), ".minnctapersm 5"));
 }
 END_TEST
 
@@ -416,6 +420,28 @@ START_TEST(large_maps_read_two_vectors)
     ptx = ptx_of(AXPY("268435456"));
     ck_assert_ptr_null(strstr(ptx, ".minnctapersm"));
     ck_assert_int_eq(count(ptx, "st.global.v4.f32"), 1);
+}
+END_TEST
+
+#define RANDOM(rest)                                                                           \
+    "kernel f(k: u32[2], y: out f32[134217728]) {\n"                                           \
+    "  %0 = load k[0] : u32\n"                                                                 \
+    "  %1 = load k[1] : u32\n"                                                                 \
+    "  par i < 134217728 {\n"                                                                  \
+    "    %2 = index i : i64\n"                                                                 \
+    "    %3 = convert %2 : u32\n"                                                              \
+    "    %4, %5 = threefry2x32 %0, %1, %0, %3 : u32\n"                                         \
+    "    %6 = xor %4, %5 : u32\n"                                                              \
+    "    %7 = convert %6 : f32\n" rest "  }\n"                                                 \
+    "}\n"
+
+// Threads that make much of random bits have registers to do it in.
+START_TEST(random_numbers_have_registers)
+{
+    const char *ptx = ptx_of(RANDOM("    %8 = erf_inv %7 : f32\n    put y[i] = %8\n"));
+    ck_assert_ptr_nonnull(strstr(ptx, ".minnctapersm 6"));
+    check_clean(ptx);
+    ck_assert_ptr_null(strstr(ptx_of(RANDOM("    put y[i] = %7\n")), ".minnctapersm"));
 }
 END_TEST
 
@@ -598,6 +624,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);
     tcase_add_test(c, large_maps_read_two_vectors);
+    tcase_add_test(c, random_numbers_have_registers);
     tcase_add_test(c, threads_keep_rows);
     tcase_add_test(c, short_rows_are_of_few_threads);
     tcase_add_test(c, ranges_have_one_branch);

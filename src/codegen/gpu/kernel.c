@@ -20,6 +20,7 @@
 #include "codegen/gpu/gpu.h"
 
 #include "base/status.h"
+#include "passes/cost.h"
 
 #define ONE_BLOCK 512
 #define SMALL_BLOCK 64
@@ -29,7 +30,9 @@
 #define WORK_OF_TURN 16.0  // operations of a point
 #define RESIDENT_FOR_TWO 6 // blocks, 40 registers a thread
 #define MOST_LOADS 2       // that these have room for
-#define TILES_THREADS 2048 // of a multiprocessor
+#define RESIDENT_FOR_NUMBERS 6
+#define RESIDENT_FOR_TERMS 5 // of a fold, 48 registers
+#define TILES_THREADS 2048   // of a multiprocessor
 #define STRIPS_BLOCK 64
 
 static bool has_direct_load(const struct cg_lowering *l)
@@ -76,6 +79,23 @@ static unsigned resident_for_two(const struct cg_lowering *l, nest_id loop)
     }
     bool waits = gpu_work(l, p.s->body) >= WORK_OF_TURN;
     return loads <= MOST_LOADS && waits && has_two_turns(l, &p) ? RESIDENT_FOR_TWO : 0;
+}
+
+// The same of a map that makes numbers of random bits, in which a thread mostly waits for itself: with
+// registers for eight blocks ptxas leaves it nothing else to do meanwhile.
+static unsigned resident_for_numbers(const struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    double work = 0;
+    bool has_bits = false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        if (s->kind > NEST_PUT || (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4))
+            return 0;
+        has_bits |= s->kind == NEST_OP && s->op == IR_threefry2x32;
+        work += s->kind == NEST_OP && s->dtype == JOT_F32 ? cost_of_op(s->op, JOT_F32) : 0;
+    }
+    return has_bits && work >= WORK_OF_TURN ? RESIDENT_FOR_NUMBERS : 0;
 }
 
 // Of blocks that stay, a thread has some of many vectors at once.
@@ -242,7 +262,7 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         else if (c.role == BY_THREADS && gpu_has_strips(l, c.loop))
             g->block = STRIPS_BLOCK;
         else if (c.role == BY_THREADS)
-            g->resident = resident_for_two(l, c.loop);
+            g->resident = resident_for_two(l, c.loop) | resident_for_numbers(l, c.loop);
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {
@@ -269,6 +289,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
                 break;
         }
         g->block = g->group;
+        if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK)
+            g->resident = RESIDENT_FOR_TERMS;
     }
     return c;
 }
