@@ -47,24 +47,6 @@ jot_value jot_factorial(jot_value n)
     return jot_where(jot_less(n, num(0)), num(0), jot_gamma(jot_add(n, one())));
 }
 
-jot_value jot_betaln(jot_value a, jot_value b)
-{
-    return jot_sub(jot_add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(jot_add(a, b)));
-}
-
-jot_value jot_beta(jot_value a, jot_value b)
-{
-    jot_value sign =
-        jot_mul(jot_mul(jot_gammasgn(a), jot_gammasgn(b)), jot_gammasgn(jot_add(a, b)));
-    return jot_mul(sign, jot_exp(jot_betaln(a, b)));
-}
-
-jot_value jot_poch(jot_value z, jot_value m)
-{
-    jot_value y = jot_exp(jot_sub(jot_lgamma(jot_add(z, m)), jot_lgamma(z)));
-    return jot_where(jot_equal(m, num(0)), one(), y);
-}
-
 jot_value jot_multigammaln(jot_value a, int d)
 {
     jot_value y = num(0.25 * d * (d - 1) * log(M_PI));

@@ -9,7 +9,7 @@
 // incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
-#include "trace/lanes.h"
+#include "trace/special_parts.h"
 
 #include "jot/special.h"
 
@@ -17,12 +17,6 @@
 
 static jot_value num(double x) { return jot_from_double(x); }
 static jot_value one(void) { return jot_from_double(1); }
-
-// a where the flag is set, else a number for which nothing is to be done.
-static jot_value chosen(jot_value flag, jot_value a, double idle)
-{
-    return jot_where(flag, a, num(idle));
-}
 
 // ---- Sums and fractions of a lane
 
@@ -118,16 +112,6 @@ static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *
 
 // ---- For large a
 
-// (mu - log(1 + mu)) / mu^2 of |mu| <= 0.3: with w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
-static jot_value phi_near(jot_value mu)
-{
-    static const double c[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
-                               1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
-    jot_value w = jot_div(one(), jot_add(mu, num(2))), s = jot_mul(mu, w);
-    jot_value rest = trace_polynomial(sizeof c / sizeof c[0], c, jot_square(s));
-    return jot_mul(w, jot_sub(one(), jot_mul(jot_mul(num(2), jot_mul(s, w)), rest)));
-}
-
 static jot_value relative_excess(jot_value a, jot_value x) { return jot_div(jot_sub(x, a), a); }
 
 static jot_value is_near(jot_value mu) { return jot_less(jot_abs(mu), num(0.3)); }
@@ -135,10 +119,7 @@ static jot_value is_near(jot_value mu) { return jot_less(jot_abs(mu), num(0.3));
 // mu - log(1 + mu)
 static jot_value phi(jot_value a, jot_value x)
 {
-    jot_value mu = relative_excess(a, x), near = is_near(mu);
-    jot_value close = chosen(near, mu, 0);
-    jot_value far = jot_sub(mu, jot_log(jot_where(near, one(), jot_div(x, a))));
-    return jot_where(near, jot_mul(jot_square(close), phi_near(close)), far);
+    return special_excess(relative_excess(a, x), jot_div(x, a));
 }
 
 // T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is Stirling's series of Gamma.
@@ -179,20 +160,11 @@ static jot_value uniform_sum(jot_value a, jot_value x)
         const double *c;
     } rows[] = {{17, c0}, {13, c1}, {11, c2}, {9, c3}, {7, c4}, {5, c5}, {2, c6}};
     jot_value mu = relative_excess(a, x);
-    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), phi_near(mu))));
+    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), special_excess_near(mu))));
     jot_value y = trace_polynomial(rows[6].n, rows[6].c, eta);
     for (int k = 5; k >= 0; k--)
         y = jot_add(jot_div(y, a), trace_polynomial(rows[k].n, rows[k].c, eta));
     return y;
-}
-
-// log(Gamma(a)) - (a - 1/2) log(a) + a - log(2 pi)/2 of a >= 10
-static jot_value stirling(jot_value a)
-{
-    static const double c[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
-                               1.0 / 1188, -691.0 / 360360, 1.0 / 156};
-    jot_value inverse = jot_div(one(), a);
-    return jot_mul(inverse, trace_polynomial(sizeof c / sizeof c[0], c, jot_square(inverse)));
 }
 
 // ---- A lane
@@ -221,7 +193,8 @@ static struct ways ways(jot_value a, jot_value x)
 static struct arguments of_fraction(jot_value a, jot_value x)
 {
     struct ways w = ways(a, x);
-    return (struct arguments){chosen(w.fraction, a, 1), chosen(w.fraction, x, 2),
+    return (struct arguments){special_chosen(w.fraction, a, 1),
+                              special_chosen(w.fraction, x, 2),
                               trace_epsilon(jot_value_dtype(a))};
 }
 
@@ -229,9 +202,11 @@ static void sums(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;
     struct ways w = ways(in[0], in[1]);
-    out[0] = series((struct arguments){chosen(w.series, in[0], 1), chosen(w.series, in[1], 0),
+    out[0] = series((struct arguments){special_chosen(w.series, in[0], 1),
+                                       special_chosen(w.series, in[1], 0),
                                        trace_epsilon(jot_value_dtype(in[0]))});
-    out[1] = uniform_sum(chosen(w.uniform, in[0], 300), chosen(w.uniform, in[1], 300));
+    out[1] = uniform_sum(special_chosen(w.uniform, in[0], 300),
+                         special_chosen(w.uniform, in[1], 300));
 }
 
 // D of arguments inside of the domain.
@@ -239,9 +214,9 @@ static jot_value prefactor(jot_value a, jot_value x)
 {
     jot_value large = jot_less(num(10), a);
     // Below 10 each factor is a number; that of x > 1000 is 0.
-    jot_value b = chosen(large, a, 20), y = chosen(large, x, 20);
+    jot_value b = special_chosen(large, a, 20), y = special_chosen(large, x, 20);
     jot_value from_large =
-        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), stirling(b)))),
+        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), special_stirling(b)))),
                 jot_sqrt(jot_mul(num(2 * M_PI), b)));
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
@@ -255,15 +230,15 @@ static jot_value prefactor(jot_value a, jot_value x)
 static jot_value regularised(jot_value a, jot_value x, bool upper)
 {
     struct ways w = ways(a, x);
-    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
+    jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
     jot_value in[] = {a, x}, sum[2];
     sums(in, sum, NULL);
     jot_value d = prefactor(b, y);
     jot_value below = jot_mul(d, sum[0]);
     jot_value above = jot_mul(jot_mul(b, d), fraction(of_fraction(a, x)));
 
-    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
-    jot_value mu = relative_excess(u, v), h = jot_sqrt(phi_near(mu));
+    jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), h = jot_sqrt(special_excess_near(mu));
     jot_value root = jot_mul(jot_mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
     jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[1]),
                              jot_sqrt(jot_mul(num(2 * M_PI), u)));
@@ -305,7 +280,7 @@ static jot_value upper_lane(jot_value a, jot_value x)
 static jot_value density(jot_value a, jot_value x)
 {
     jot_value inside = ways(a, x).inside;
-    jot_value b = chosen(inside, a, 1), y = chosen(inside, x, 1);
+    jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
     jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, jot_sub(a, one())), num(0));
     return jot_where(inside, jot_div(jot_mul(b, prefactor(b, y)), y), at_0);
 }
@@ -321,21 +296,21 @@ static jot_value sample_slope(jot_value a, jot_value x)
     jot_value value, value_slope;
     fraction_and_slope(of_fraction(a, x), &value, &value_slope);
     struct ways w = ways(a, x);
-    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
+    jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
     jot_value psi = jot_sub(jot_log(y), jot_digamma(b)), inverse = jot_div(one(), b);
     // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
     jot_value below = jot_mul(jot_div(jot_neg(y), b),
                               jot_add(jot_mul(sum[0], jot_sub(psi, inverse)), slope[0]));
     jot_value above = jot_mul(y, jot_add(jot_mul(value, psi), value_slope));
 
-    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
-    jot_value mu = relative_excess(u, v), near = phi_near(mu);
+    jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), near = special_excess_near(mu);
     jot_value h = jot_sqrt(jot_mul(num(2), near)), eta = jot_mul(mu, h);
     jot_value log_slope =
         jot_add(jot_sub(jot_mul(jot_square(mu), near), mu), jot_div(num(0.5), u));
     jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[1]),
                                 jot_add(jot_mul(num(0.5), eta), jot_mul(sum[1], log_slope)));
-    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(stirling(u))));
+    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(special_stirling(u))));
     jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
     jot_value at_0 = jot_logical_and(jot_less(num(0), a), jot_equal(x, num(0)));
     return jot_where(w.inside, result, jot_where(at_0, num(0), num(NAN)));
