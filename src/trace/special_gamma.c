@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The incomplete gamma functions and their derivatives.
 //
-//     P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt = D (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)    x <= a or 1
-//     Q(a, x) = 1 - P(a, x) = a D / (x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))                 x > a and 1
-//     D = x^a e^-x / Gamma(a + 1)
+//     P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt = D (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)    x <= a or c
+//     Q(a, x) = 1 - P(a, x) = a D / (x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))               x > a and c
+//     Q(a, x) = 1 - E + E a (x/(a+1) - x^2/(2! (a+2)) + ...)                                    x <= c, small a
+//     D = x^a e^-x / Gamma(a + 1),  E = x^a / Gamma(a + 1)
 //
-// (DLMF 8.11.4, 8.9.2), and for large a near x the expansion of Temme, The asymptotic expansion of the
-// incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
+// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below x + 1/4, or below log(1/2) / log(x)
+// for x < 1/4, where Q is the smaller one (W. Gautschi, A computational procedure for incomplete gamma functions, 1979).  For
+// large a near x it is the expansion of Temme, The asymptotic expansion of the incomplete gamma functions, 1979 (DLMF 8.12):
+// with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
 #include "trace/special_parts.h"
@@ -46,68 +49,105 @@ static jot_value series(struct arguments p)
     return c[2];
 }
 
-// Lentz's method: i, b, c, d, the value so far, and what it was multiplied with last.
+// The sum of (-x)^n / (n! (a + n)) for n = 1, 2, ...: n, (-x)^n / n!, and the sum.
+static jot_value small_goes_on(const jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    return jot_less(jot_mul(num(p->epsilon / 4), jot_abs(c[2])), jot_abs(c[1]));
+}
+
+static void small_step(jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    c[0] = jot_add(c[0], one());
+    c[1] = jot_neg(jot_div(jot_mul(c[1], p->x), c[0]));
+    c[2] = jot_add(c[2], jot_div(c[1], jot_add(p->a, c[0])));
+}
+
+// Q of small a.
+static jot_value small(struct arguments p)
+{
+    jot_value zero = jot_zeros_like(p.a), c[] = {zero, jot_ones_like(p.a), zero};
+    jot_while_at(small_goes_on, small_step, &p, 3, c, NULL, "jot_gammainc");
+    jot_value g = jot_sub(jot_mul(p.a, jot_log(p.x)), special_log_gamma_1p(p.a));
+    return jot_neg(jot_add(jot_expm1(g), jot_mul(jot_exp(g), jot_mul(p.a, c[2]))));
+}
+
+// Steed's method, where what is added gets less and so do its errors, with derivatives in a: n, the denominator b,
+// d = 1/(b + n (a - n) d), the last summand, the sum, and the roundings of the sum.
+enum { F_N, F_B, F_D, F_CHANGE, F_SUM, F_REST, F_VALUES };
+enum { F_D_SLOPE = F_VALUES, F_CHANGE_SLOPE, F_SLOPE, F_CARRIES };
+
 static jot_value fraction_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value change = jot_abs(jot_sub(c[5], one()));
-    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+    jot_value least = jot_mul(num(p->epsilon / 16), jot_abs(c[F_SUM]));
+    return jot_logical_and(jot_less(least, jot_abs(c[F_CHANGE])), jot_less(c[F_N], num(2000)));
 }
 
 static void fraction_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    c[0] = jot_add(c[0], one());
-    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0]));
-    c[1] = jot_add(c[1], num(2));
-    c[2] = jot_add(c[1], jot_div(numerator, c[2]));
-    c[3] = jot_div(one(), jot_add(c[1], jot_mul(numerator, c[3])));
-    c[5] = jot_mul(c[2], c[3]);
-    c[4] = jot_mul(c[4], c[5]);
+    jot_value n = jot_add(c[F_N], one()), sum = c[F_SUM];
+    jot_value part = jot_mul(jot_mul(n, jot_sub(p->a, n)), c[F_D]);
+    c[F_N] = n;
+    c[F_B] = jot_add(c[F_B], num(2));
+    c[F_D] = jot_div(one(), jot_add(c[F_B], part));
+    c[F_CHANGE] = jot_neg(jot_mul(jot_mul(part, c[F_D]), c[F_CHANGE]));
+    c[F_SUM] = jot_add(sum, c[F_CHANGE]);
+    c[F_REST] = jot_add(c[F_REST], jot_sub(c[F_CHANGE], jot_sub(c[F_SUM], sum)));
+}
+
+static void fraction_from(struct arguments p, jot_value *c)
+{
+    jot_value b = jot_add(jot_sub(p.x, p.a), one()), zero = jot_zeros_like(p.a);
+    c[F_N] = c[F_REST] = zero;
+    c[F_B] = b;
+    c[F_D] = c[F_CHANGE] = c[F_SUM] = jot_div(one(), b);
 }
 
 static jot_value fraction(struct arguments p)
 {
-    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
-    jot_value c[] = {jot_zeros_like(p.a), b, jot_full_like(p.a, num(1e30)), d, d, num(0)};
-    c[5] = jot_zeros_like(p.a);
-    jot_while_at(fraction_goes_on, fraction_step, &p, 6, c, NULL, "jot_gammainc");
-    return c[4];
+    jot_value c[F_VALUES];
+    fraction_from(p, c);
+    jot_while_at(fraction_goes_on, fraction_step, &p, F_VALUES, c, NULL, "jot_gammainc");
+    return jot_add(c[F_SUM], c[F_REST]);
 }
 
-// The same with derivatives in a: those of c and d, of the logarithm of the value, and the last summand of that.  The
-// value of a whole a is exact from i = a, where the numerator is 0, but its derivative is not, so both must settle.
+// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must settle.
 static jot_value slope_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value change = jot_maximum(jot_abs(jot_sub(c[5], one())), jot_abs(c[9]));
-    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+    jot_value size = jot_add(jot_abs(c[F_SUM]), jot_abs(c[F_SLOPE]));
+    jot_value change = jot_maximum(jot_abs(c[F_CHANGE]), jot_abs(c[F_CHANGE_SLOPE]));
+    jot_value moves = jot_less(jot_mul(num(p->epsilon / 16), size), change);
+    return jot_logical_and(moves, jot_less(c[F_N], num(2000)));
 }
 
 static void slope_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value last_c = c[2], last_d = c[3];
+    jot_value last_d = c[F_D], last = c[F_CHANGE], n = jot_add(c[F_N], one());
+    jot_value numerator = jot_mul(n, jot_sub(p->a, n)), part = jot_mul(numerator, last_d);
+    jot_value part_slope = jot_add(jot_mul(n, last_d), jot_mul(numerator, c[F_D_SLOPE]));
     fraction_step(c, ctx);
-    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0])),
-              ratio = jot_div(numerator, last_c);
-    c[6] = jot_sub(jot_div(jot_sub(c[0], jot_mul(ratio, c[6])), last_c), one());
-    jot_value below = jot_add(jot_mul(c[0], last_d), jot_mul(numerator, c[7]));
-    c[7] = jot_mul(jot_square(c[3]), jot_sub(one(), below));
-    c[9] = jot_add(jot_div(c[6], c[2]), jot_div(c[7], c[3]));
-    c[8] = jot_add(c[8], c[9]);
+    jot_value d = c[F_D];
+    c[F_D_SLOPE] = jot_mul(jot_square(d), jot_sub(one(), part_slope));
+    jot_value ratio = jot_add(jot_mul(part_slope, d), jot_mul(part, c[F_D_SLOPE]));
+    c[F_CHANGE_SLOPE] = jot_neg(
+        jot_add(jot_mul(jot_mul(part, d), c[F_CHANGE_SLOPE]), jot_mul(ratio, last)));
+    c[F_SLOPE] = jot_add(c[F_SLOPE], c[F_CHANGE_SLOPE]);
 }
 
 // The fraction, and its derivative in a.
 static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *slope)
 {
-    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
-    jot_value zero = jot_zeros_like(p.a);
-    jot_value c[] = {zero, b,   jot_full_like(p.a, num(1e30)), d, d, zero, zero, jot_square(d),
-                     d,    zero};
-    jot_while_at(slope_goes_on, slope_step, &p, 10, c, NULL, "jot_random_gamma_grad");
-    *value = c[4];
-    *slope = jot_mul(c[4], c[8]);
+    jot_value c[F_CARRIES];
+    fraction_from(p, c);
+    c[F_D_SLOPE] = c[F_CHANGE_SLOPE] = c[F_SLOPE] = jot_square(c[F_D]);
+    jot_while_at(slope_goes_on, slope_step, &p, F_CARRIES, c, NULL, "jot_random_gamma_grad");
+    *value = jot_add(c[F_SUM], c[F_REST]);
+    *slope = c[F_SLOPE];
 }
 
 // ---- For large a
@@ -171,7 +211,7 @@ static jot_value uniform_sum(jot_value a, jot_value x)
 
 // Which way to take; no way where an argument is out of the domain or at its border.
 struct ways {
-    jot_value inside, uniform, series, fraction;
+    jot_value inside, uniform, small, series, fraction;
 };
 
 static struct ways ways(jot_value a, jot_value x)
@@ -182,9 +222,14 @@ static struct ways ways(jot_value a, jot_value x)
                                jot_logical_and(jot_less(zero, x), jot_less(x, infinity)));
     jot_value near = is_near(relative_excess(a, x));
     w.uniform = jot_logical_and(w.inside, jot_logical_and(jot_less(num(200), a), near));
-    jot_value above = jot_less(jot_maximum(a, one()), x);
+    jot_value end = jot_where(jot_less(a, num(0.5)), one(), num(1.5));
+    jot_value above = jot_less(jot_maximum(a, end), x);
     jot_value other = jot_logical_and(w.inside, jot_logical_not(w.uniform));
     w.fraction = jot_logical_and(other, above);
+    jot_value low = jot_less(num(log(0.5)), jot_mul(a, jot_log(jot_minimum(x, num(0.25)))));
+    jot_value high = jot_less(a, jot_add(x, num(0.25)));
+    w.small = jot_logical_and(other, jot_less_equal(x, end));
+    w.small = jot_logical_and(w.small, jot_where(jot_less(x, num(0.25)), low, high));
     w.series = jot_logical_and(other, jot_logical_not(above));
     return w;
 }
@@ -221,9 +266,12 @@ static jot_value prefactor(jot_value a, jot_value x)
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
     y = jot_where(large, one(), jot_minimum(x, num(most)));
-    jot_value small =
-        jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), jot_gamma(jot_add(c, one())));
-    return jot_where(large, from_large, small);
+    // Gamma(c + 1), which for c > 1 would have the rounding of the sum.
+    jot_value below_1 = jot_less(c, one());
+    jot_value factor = jot_mul(jot_gamma(jot_where(below_1, jot_add(c, one()), c)),
+                               jot_where(below_1, one(), c));
+    jot_value from_small = jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), factor);
+    return jot_where(large, from_large, from_small);
 }
 
 // P, or Q for `upper`.
@@ -245,9 +293,14 @@ static jot_value regularised(jot_value a, jot_value x, bool upper)
     jot_value half = jot_mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
     jot_value uniform = upper ? jot_add(half, tail) : jot_sub(half, tail);
 
+    jot_value of_small = small((struct arguments){special_chosen(w.small, a, 0.5),
+                                                  special_chosen(w.small, x, 0.5),
+                                                  trace_epsilon(jot_value_dtype(a))});
+    above = jot_where(w.small, of_small, above);
+    jot_value is_above = jot_logical_or(w.small, w.fraction);
     jot_value lower = upper ? jot_sub(one(), below) : below;
     jot_value higher = upper ? above : jot_sub(one(), above);
-    return jot_where(w.uniform, uniform, jot_where(w.fraction, higher, lower));
+    return jot_where(w.uniform, uniform, jot_where(is_above, higher, lower));
 }
 
 // With what is known at the border: P(a, 0) = 0, P(a, inf) = 1, P(inf, x) = 0; JAX has Q(0, x) = 0, but no P(0, x).
@@ -297,11 +350,14 @@ static jot_value sample_slope(jot_value a, jot_value x)
     fraction_and_slope(of_fraction(a, x), &value, &value_slope);
     struct ways w = ways(a, x);
     jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
-    jot_value psi = jot_sub(jot_log(y), jot_digamma(b)), inverse = jot_div(one(), b);
     // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
-    jot_value below = jot_mul(jot_div(jot_neg(y), b),
-                              jot_add(jot_mul(sum[0], jot_sub(psi, inverse)), slope[0]));
-    jot_value above = jot_mul(y, jot_add(jot_mul(value, psi), value_slope));
+    jot_value below_1 = jot_less(b, one()), inverse = jot_div(one(), b), log = jot_log(y);
+    jot_value psi = jot_digamma(jot_where(below_1, jot_add(b, one()), b));
+    jot_value in_d = jot_sub(log, jot_where(below_1, psi, jot_add(psi, inverse)));
+    jot_value in_a_d = jot_sub(log, jot_where(below_1, jot_sub(psi, inverse), psi));
+    jot_value below =
+        jot_mul(jot_div(jot_neg(y), b), jot_add(jot_mul(sum[0], in_d), slope[0]));
+    jot_value above = jot_mul(y, jot_add(jot_mul(value, in_a_d), value_slope));
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), near = special_excess_near(mu);
