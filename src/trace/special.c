@@ -193,10 +193,9 @@ jot_value jot_ndtri(jot_value p)
 }
 
 // log(erfc) where that is a number, and far below -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
-jot_value jot_log_ndtr(jot_value x)
+static jot_value log_ndtr(jot_value x)
 {
     static const double c[] = {0, -1, 3, -15, 105, -945, 10395, -135135, 2027025, -34459425};
-    x = floating(x);
     double end = jot_value_dtype(x) == JOT_F64 ? -20 : -10;
     jot_value is_far = jot_less(x, num(end)), is_above = jot_less(num(0), x);
     jot_value far = jot_where(is_far, x, num(-30)), near = jot_where(is_far, num(0), x);
@@ -209,4 +208,25 @@ jot_value jot_log_ndtr(jot_value x)
     jot_value y = jot_where(is_above, jot_log1p(jot_neg(jot_ndtr(jot_neg(above)))),
                             jot_log(jot_ndtr(below)));
     return jot_where(is_far, tail, y);
+}
+
+// The density over ndtr, which below 0 is sqrt(2/pi) / erfcx(-x / sqrt(2)).
+static jot_value log_ndtr_rule(jot_value x, jot_value dx)
+{
+    jot_value is_above = jot_less(num(0), x), zero = num(0);
+    jot_value above = jot_where(is_above, x, zero), below = jot_where(is_above, zero, x);
+    jot_value density = jot_exp(jot_mul(num(-0.5), jot_square(above)));
+    jot_value y = jot_div(jot_mul(density, num(1 / sqrt(2 * M_PI))), jot_ndtr(above));
+    jot_value scaled = jot_erfcx(jot_mul(below, num(-M_SQRT1_2)));
+    y = jot_where(is_above, y, jot_div(num(sqrt(M_2_PI)), scaled));
+    return jot_mul(dx, y);
+}
+
+jot_value jot_log_ndtr(jot_value x)
+{
+    jot_function f = jot_custom_jvp_of(
+        jot_function_plain("jot_log_ndtr", "jot_log_ndtr", 1, FUNCTION(log_ndtr)),
+        jot_function_plain("jot_log_ndtr", "jot_log_ndtr", 2, FUNCTION(log_ndtr_rule)),
+        "jot_log_ndtr");
+    return trace_lanes("jot_log_ndtr", f, 1, &x);
 }
