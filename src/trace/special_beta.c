@@ -122,9 +122,12 @@ static jot_value lane(jot_value a, jot_value b, jot_value x)
     jot_value inside = is_inside(a, b, x);
     jot_value p = jot_where(inside, a, one()), q = jot_where(inside, b, one()),
               y = jot_where(inside, x, num(0.5));
-    jot_value mean = jot_div(jot_add(p, one()), jot_add(jot_add(p, q), num(2)));
-    jot_value swapped = jot_less(mean, y), rest = jot_sub(one(), y);
+    jot_value rest = jot_sub(one(), y), zero = num(0);
     jot_value distance = special_beta_distance(p, q, y, rest, jot_sub(jot_sub(one(), rest), y));
+    // From the mean on, or with a or b up to 1 near it.
+    jot_value mean = jot_div(jot_add(p, one()), jot_add(jot_add(p, q), num(2)));
+    jot_value either_small = jot_less_equal(jot_minimum(p, q), one());
+    jot_value swapped = jot_where(either_small, jot_less(mean, y), jot_less(distance, zero));
     struct arguments s = {.a = jot_where(swapped, q, p),
                           .b = jot_where(swapped, p, q),
                           .x = jot_where(swapped, rest, y),

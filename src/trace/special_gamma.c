@@ -134,8 +134,8 @@ static void slope_step(jot_value *c, void *ctx)
     jot_value d = c[F_D];
     c[F_D_SLOPE] = jot_mul(jot_square(d), jot_sub(one(), part_slope));
     jot_value ratio = jot_add(jot_mul(part_slope, d), jot_mul(part, c[F_D_SLOPE]));
-    c[F_CHANGE_SLOPE] = jot_neg(
-        jot_add(jot_mul(jot_mul(part, d), c[F_CHANGE_SLOPE]), jot_mul(ratio, last)));
+    c[F_CHANGE_SLOPE] =
+        jot_neg(jot_add(jot_mul(jot_mul(part, d), c[F_CHANGE_SLOPE]), jot_mul(ratio, last)));
     c[F_SLOPE] = jot_add(c[F_SLOPE], c[F_CHANGE_SLOPE]);
 }
 
@@ -355,8 +355,7 @@ static jot_value sample_slope(jot_value a, jot_value x)
     jot_value psi = jot_digamma(jot_where(below_1, jot_add(b, one()), b));
     jot_value in_d = jot_sub(log, jot_where(below_1, psi, jot_add(psi, inverse)));
     jot_value in_a_d = jot_sub(log, jot_where(below_1, jot_sub(psi, inverse), psi));
-    jot_value below =
-        jot_mul(jot_div(jot_neg(y), b), jot_add(jot_mul(sum[0], in_d), slope[0]));
+    jot_value below = jot_mul(jot_div(jot_neg(y), b), jot_add(jot_mul(sum[0], in_d), slope[0]));
     jot_value above = jot_mul(y, jot_add(jot_mul(value, in_a_d), value_slope));
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);

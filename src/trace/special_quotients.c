@@ -245,20 +245,31 @@ jot_value jot_poch(jot_value z, jot_value m)
 
 // ---- n choose k
 
-// The smaller of k and n - k, and 1 more than the larger.
+// The smaller of k and n - k, 1 more than the larger, n - k and its rounding.
 struct choice {
-    jot_value some, least, rest;
+    jot_value some, n, k, other, rounding, least, rest;
 };
 
 static struct choice choice_of(jot_value n, jot_value k)
 {
     jot_value zero = num(0);
-    jot_value some =
-        both(jot_less_equal(k, n), both(jot_less_equal(zero, n), jot_less_equal(zero, k)));
-    n = chosen(some, n, 0);
-    k = chosen(some, k, 0);
-    jot_value other = sub(n, k);
-    return (struct choice){some, jot_minimum(k, other), add(jot_maximum(k, other), one())};
+    struct choice c = {.some = both(jot_less_equal(k, n), jot_less_equal(zero, k))};
+    c.some = both(c.some, jot_less_equal(zero, n));
+    c.n = chosen(c.some, n, 0);
+    c.k = chosen(c.some, k, 0);
+    c.other = sub(c.n, c.k);
+    c.rounding = rounding(c.n, jot_neg(c.k), c.other);
+    c.least = jot_minimum(c.k, c.other);
+    c.rest = add(jot_maximum(c.k, c.other), one());
+    return c;
+}
+
+// Gamma(1 + x) of x >= 0, without the rounding of the sum.
+static jot_value factorial(jot_value x)
+{
+    jot_value is_small = jot_less(x, one());
+    jot_value y = jot_gamma(jot_where(is_small, add(x, one()), x));
+    return mul(y, jot_where(is_small, one(), x));
 }
 
 // With u <= n - u it is (n - u + 1)_u / Gamma(u + 1), or 1 / ((n + 1) B(u + 1, n - u + 1)).
@@ -267,17 +278,17 @@ static jot_value comb(jot_value n, jot_value k)
     struct choice c = choice_of(n, k);
     jot_value u_is_far = is_far(c.least), v_is_far = is_far(c.rest);
     jot_value u = chosen(u_is_far, add(c.least, one()), 20), v = chosen(v_is_far, c.rest, 20);
-    jot_value near_u = jot_where(u_is_far, one(), c.least),
-              near_v = jot_where(v_is_far, one(), c.rest);
+    jot_value near_u = jot_where(u_is_far, one(), c.least), of_u = factorial(near_u);
     // The root, which does not overflow unless the result does.
     jot_value root = jot_power(v, mul(num(0.5), near_u));
-    jot_value factorial = jot_gamma(add(near_u, one()));
-    jot_value large = add(log_of_far(u, v), jot_log(add(chosen(c.some, n, 1), one())));
+    jot_value large = add(log_of_far(u, v), jot_log(add(c.n, one())));
     jot_value rest = special_quotient_rest(near_u, v);
     jot_value exp = jot_exp(jot_neg(jot_where(u_is_far, large, rest)));
-    jot_value mixed = mul(quotient(root, factorial), mul(root, exp));
-    jot_value small =
-        quotient(jot_gamma(add(near_v, near_u)), mul(factorial, jot_gamma(near_v)));
+    jot_value mixed = mul(quotient(root, of_u), mul(root, exp));
+    jot_value near_n = jot_where(v_is_far, one(), c.n);
+    jot_value near_v = jot_where(v_is_far, one(), jot_maximum(c.k, c.other));
+    jot_value small = quotient(factorial(near_n), mul(of_u, factorial(near_v)));
+    small = mul(small, sub(one(), moved(add(c.other, one()), c.rounding)));
     jot_value y = jot_where(u_is_far, exp, jot_where(v_is_far, mixed, small));
     return jot_where(c.some, y, num(0));
 }
@@ -286,11 +297,10 @@ static jot_value comb(jot_value n, jot_value k)
 static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
 {
     struct choice c = choice_of(n, k);
-    jot_value size = chosen(c.some, k, 0), other = sub(chosen(c.some, n, 0), size);
-    jot_value in_n = special_digamma_difference(size, add(other, one()));
+    jot_value in_n = special_digamma_difference(c.k, add(c.other, one()));
     jot_value from = add(c.least, one());
     jot_value in_k = special_digamma_difference(sub(c.rest, from), from);
-    in_k = jot_where(jot_less(other, size), jot_neg(in_k), in_k);
+    in_k = jot_where(jot_less(c.other, c.k), jot_neg(in_k), in_k);
     return mul(comb(n, k), add(mul(dn, in_n), mul(dk, in_k)));
 }
 
@@ -304,8 +314,8 @@ jot_value jot_comb(jot_value n, jot_value k)
 //
 // x^a y^b / B(a, b), with w of x and y that belongs to u,
 //
-//     = u/(1 + u/v) Gamma(1 + u + v) / (Gamma(1 + u) Gamma(1 + v)) x^a y^b                          v < 10
-//     = (v w)^u exp(v log(1 - w) - rest(u, v)) u / Gamma(1 + u)                                u < 10 <= v
+//     = x^a y^b Gamma(u + v) / (Gamma(u) Gamma(v))                                                   v < 10
+//     = (v w)^u exp(v log(1 - w) - rest(u, v)) / Gamma(u)                                       u < 10 <= v
 //     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  10 <= u
 //
 // (BRCOMP of the same).  y = 1 - x is y + z with the rounding z, of which y^b is y^b (1 + b z/y).
@@ -348,15 +358,15 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
     jot_value exp = jot_exp(jot_where(p.u_is_far, both_far, add(mixed, beyond)));
 
     jot_value base = jot_where(p.v_is_far, jot_minimum(scaled, bound), w);
-    jot_value power = quotient(jot_power(base, near_u), jot_gamma(add(one(), near_u)));
-    jot_value of_y = jot_where(is_a, near_v, near_u);
-    of_y = jot_where(jot_logical_and(p.v_is_far, is_a), num(0), of_y);
-    power = mul(power, add(one(), mul(of_y, quotient(z, y))));
-    jot_value sum = add(add(one(), near_u), near_v);
-    jot_value gammas = quotient(jot_gamma(sum), jot_gamma(add(one(), near_v)));
+    jot_value of_y = jot_where(is_a, near_v, near_u), by;
+    of_y = jot_where(both(p.v_is_far, is_a), num(0), of_y);
+    jot_value power = mul(jot_power(base, near_u), add(one(), mul(of_y, quotient(z, y))));
+    jot_value near =
+        quotient(mul(power, jot_power(other, near_v)), of_small(near_u, near_v, &by));
+    struct gamma of_u = gamma_of(near_u);
+    jot_value mixed_power = quotient(mul(power, exp), jot_gamma(of_u.at));
+    jot_value small = mul(jot_where(p.v_is_far, mixed_power, near), of_u.by);
     jot_value weight = quotient(p.u, add(one(), quotient(p.u, p.v)));
-    jot_value near = mul(mul(mul(power, jot_power(other, near_v)), gammas), weight);
-    jot_value small = jot_where(p.v_is_far, mul(mul(power, exp), p.u), near);
     jot_value large = mul(jot_sqrt(mul(weight, num(0.5 * M_1_PI))), exp);
     return jot_where(p.u_is_far, large, small);
 }
