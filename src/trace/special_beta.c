@@ -145,7 +145,7 @@ static jot_value lane(jot_value a, jot_value b, jot_value x)
     jot_value below = jot_mul(power, jot_add(one(), sum));
     jot_value above = jot_neg(jot_add(jot_expm1(g), jot_mul(power, sum)));
     // What is far below 1 has no logarithm for an exponent.
-    jot_value is_high = jot_less(num(-0.7), g);
+    jot_value is_high = jot_less(num(-1), g);
     above = jot_where(is_high, above, jot_sub(one(), below));
     is_small = jot_logical_and(is_small, jot_logical_or(swapped, is_high));
     result = jot_where(is_small, jot_where(swapped, above, below), result);
