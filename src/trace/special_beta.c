@@ -23,6 +23,7 @@ static jot_value one(void) { return jot_from_double(1); }
 struct arguments {
     jot_value a, b, x, y, l; // y = 1 - x
     double epsilon;
+    bool is_derived;
 };
 
 static jot_value moves(const struct arguments *p, jot_value change, jot_value sum, jot_value n)
@@ -31,23 +32,31 @@ static jot_value moves(const struct arguments *p, jot_value change, jot_value su
     return jot_logical_and(jot_less(small, jot_abs(change)), jot_less(n, num(20000)));
 }
 
+// The summands of a whole b are 0 from n = b on, but not their derivatives.  Where these are wanted, it is a bound of
+// summands that must get small, which has |b - n| or 1 for b - n.
+static jot_value bounded(const struct arguments *p, jot_value n)
+{
+    return jot_maximum(jot_abs(jot_sub(p->b, n)), one());
+}
+
 // Steed's method, where what is added gets less and so do its errors: n, a + n - 1 for n > 1, 1/(b_n + a_n/(b_(n-1) + ...)),
-// the last summand, the sum, and the roundings of the sum.
-enum { F_N, F_FACTOR, F_D, F_CHANGE, F_SUM, F_REST, F_CARRIES };
+// the last summand, the sum, the roundings of the sum, and the bound.
+enum { F_N, F_FACTOR, F_D, F_CHANGE, F_SUM, F_REST, F_BOUND, F_CARRIES };
 
 static jot_value fraction_goes_on(const jot_value *s, void *ctx)
 {
-    return moves(ctx, s[F_CHANGE], s[F_SUM], s[F_N]);
+    const struct arguments *p = ctx;
+    return moves(p, s[p->is_derived ? F_BOUND : F_CHANGE], s[F_SUM], s[F_N]);
 }
 
 static void fraction_step(jot_value *s, void *ctx)
 {
     const struct arguments *p = ctx;
     jot_value n = jot_add(s[F_N], one()), up = jot_add(p->a, n), last = s[F_D], sum = s[F_SUM];
-    jot_value down = jot_sub(jot_add(up, n), one());
+    jot_value down = jot_sub(jot_add(up, n), one()), factor = s[F_FACTOR];
     jot_value w = jot_mul(jot_mul(n, jot_sub(p->b, n)), jot_div(p->x, down));
-    jot_value far = jot_sub(jot_add(up, p->b), one());
-    jot_value numerator = jot_mul(jot_mul(s[F_FACTOR], jot_div(far, down)), jot_mul(w, p->x));
+    jot_value far = jot_mul(jot_div(jot_sub(jot_add(up, p->b), one()), down), p->x);
+    jot_value numerator = jot_mul(jot_mul(factor, far), w);
     jot_value rest = jot_add(jot_add(p->l, one()), jot_mul(n, jot_add(one(), p->y)));
     rest = jot_mul(jot_div(up, jot_add(down, num(2))), rest);
     jot_value denominator = jot_add(jot_add(n, w), rest);
@@ -57,6 +66,11 @@ static void fraction_step(jot_value *s, void *ctx)
     s[F_CHANGE] = jot_neg(jot_mul(jot_mul(numerator, last), jot_mul(s[F_D], s[F_CHANGE])));
     s[F_SUM] = jot_add(sum, s[F_CHANGE]);
     s[F_REST] = jot_add(s[F_REST], jot_sub(s[F_CHANGE], jot_sub(s[F_SUM], sum)));
+    if (p->is_derived) {
+        jot_value size = jot_mul(jot_mul(n, bounded(p, n)), jot_div(p->x, down));
+        size = jot_mul(jot_mul(factor, far), size);
+        s[F_BOUND] = jot_mul(jot_mul(size, last), jot_mul(s[F_D], s[F_BOUND]));
+    }
 }
 
 // The fraction times a, for which a_1 and b_0 are divided by it.
@@ -64,30 +78,39 @@ static jot_value fraction(struct arguments p)
 {
     jot_value first = jot_div(jot_add(p.a, one()), jot_add(p.l, one())),
               zero = jot_zeros_like(p.a);
-    jot_value c[F_CARRIES] = {zero, jot_ones_like(p.a), first, first, first, zero};
-    jot_while_at(fraction_goes_on, fraction_step, &p, F_CARRIES, c, NULL, "jot_betainc");
+    jot_value c[F_CARRIES] = {zero, jot_ones_like(p.a), first, first, first, zero, first};
+    int n = p.is_derived ? F_CARRIES : F_BOUND;
+    jot_while_at(fraction_goes_on, fraction_step, &p, n, c, NULL, "jot_betainc");
     return jot_add(c[F_SUM], c[F_REST]);
 }
 
-// n, the product of (k - b) x/k, and the sum of them over a + n.
+// n, the product of (k - b) x/k, the sum of them over a + n, and the bound.
 static jot_value series_goes_on(const jot_value *s, void *ctx)
 {
-    return moves(ctx, s[1], s[2], s[0]);
+    const struct arguments *p = ctx;
+    // The sum for a whole b may be 0.
+    return p->is_derived ? moves(p, s[3], jot_add(jot_abs(s[2]), one()), s[0])
+                         : moves(p, s[1], s[2], s[0]);
 }
 
 static void series_step(jot_value *s, void *ctx)
 {
     const struct arguments *p = ctx;
     s[0] = jot_add(s[0], one());
-    s[1] = jot_mul(s[1], jot_mul(jot_div(jot_sub(s[0], p->b), s[0]), p->x));
+    jot_value step = jot_div(p->x, s[0]);
+    s[1] = jot_mul(s[1], jot_mul(jot_sub(s[0], p->b), step));
     s[2] = jot_add(s[2], jot_div(s[1], jot_add(p->a, s[0])));
+    if (p->is_derived)
+        s[3] = jot_mul(s[3], jot_mul(bounded(p, s[0]), step));
 }
 
 // For a <= 1: g, and a s.
 static jot_value series(struct arguments p, jot_value *g)
 {
-    jot_value zero = jot_zeros_like(p.a), c[] = {zero, jot_ones_like(p.a), zero};
-    jot_while_at(series_goes_on, series_step, &p, 3, c, NULL, "jot_betainc");
+    jot_value zero = jot_zeros_like(p.a), unit = jot_ones_like(p.a),
+              c[] = {zero, unit, zero, unit};
+    int n = p.is_derived ? 4 : 3;
+    jot_while_at(series_goes_on, series_step, &p, n, c, NULL, "jot_betainc");
     *g = jot_sub(special_gamma_difference(p.a, p.b), special_log_gamma_1p(p.a));
     jot_value scaled = jot_mul(p.x, jot_add(p.b, num(SPECIAL_SHIFT)));
     *g = jot_add(jot_mul(p.a, jot_log(scaled)), *g);
@@ -117,7 +140,7 @@ static jot_value border(jot_value a, jot_value b, jot_value x)
     return jot_where(valid, y, num(NAN));
 }
 
-static jot_value lane(jot_value a, jot_value b, jot_value x)
+static jot_value regularised(jot_value a, jot_value b, jot_value x, bool is_derived)
 {
     jot_value inside = is_inside(a, b, x);
     jot_value p = jot_where(inside, a, one()), q = jot_where(inside, b, one()),
@@ -133,14 +156,15 @@ static jot_value lane(jot_value a, jot_value b, jot_value x)
                           .x = jot_where(swapped, rest, y),
                           .y = jot_where(swapped, y, rest),
                           .l = jot_where(swapped, jot_neg(distance), distance),
-                          .epsilon = trace_epsilon(jot_value_dtype(a)) / 64};
+                          .epsilon = trace_epsilon(jot_value_dtype(a)) / 64,
+                          .is_derived = is_derived};
     jot_value result = jot_mul(jot_div(special_beta_front(p, q, y), s.a), fraction(s));
     result = jot_where(swapped, jot_sub(one(), result), result);
 
     jot_value is_small = jot_less_equal(s.a, one()), g;
     s.a = special_chosen(is_small, s.a, 1);
     s.b = special_chosen(is_small, s.b, 1);
-    s.x = special_chosen(is_small, s.x, 0.5);
+    s.x = special_chosen(is_small, s.x, 0x1p-60);
     jot_value sum = series(s, &g), power = jot_exp(g);
     jot_value below = jot_mul(power, jot_add(one(), sum));
     jot_value above = jot_neg(jot_add(jot_expm1(g), jot_mul(power, sum)));
@@ -150,6 +174,16 @@ static jot_value lane(jot_value a, jot_value b, jot_value x)
     is_small = jot_logical_and(is_small, jot_logical_or(swapped, is_high));
     result = jot_where(is_small, jot_where(swapped, above, below), result);
     return jot_where(inside, result, border(a, b, x));
+}
+
+static jot_value lane(jot_value a, jot_value b, jot_value x)
+{
+    return regularised(a, b, x, false);
+}
+
+static jot_value derived_lane(jot_value a, jot_value b, jot_value x)
+{
+    return regularised(a, b, x, true);
 }
 
 static jot_function plain(int n, void (*f)(void))
@@ -184,7 +218,7 @@ static jot_value rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_v
                       jot_value dx)
 {
     static const int first[] = {0, JOT_END}, second[] = {1, JOT_END};
-    jot_function f = plain(3, (void (*)(void))lane);
+    jot_function f = plain(3, (void (*)(void))derived_lane);
     jot_value in[] = {a, b, x, jot_ones_like(a)}, in_a[2], in_b[2];
     jot_apply_at(jot_jvp_of(f, "jot_betainc", first), 4, in, 2, in_a, NULL);
     jot_apply_at(jot_jvp_of(f, "jot_betainc", second), 4, in, 2, in_b, NULL);

@@ -87,15 +87,20 @@ jot_value special_quotient_rest(jot_value a, jot_value b)
 // From b + SHIFT on, by Gamma(b + 1) = b Gamma(b).
 enum { SHIFT = SPECIAL_SHIFT };
 
-jot_value special_gamma_difference(jot_value a, jot_value b)
+jot_value special_shift(jot_value a, jot_value b)
 {
-    // The product of 1 + a/(b + k), less 1.
-    jot_value product = quotient(a, b), far = add(b, num(SHIFT));
+    jot_value product = quotient(a, b);
     for (int k = 1; k < SHIFT; k++) {
         jot_value next = quotient(a, add(b, num(k)));
         product = add(product, mul(next, add(one(), product)));
     }
-    return jot_neg(add(special_quotient_rest(a, far), jot_log1p(product)));
+    return product;
+}
+
+jot_value special_gamma_difference(jot_value a, jot_value b)
+{
+    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT)));
+    return jot_neg(add(rest, jot_log1p(special_shift(a, b))));
 }
 
 jot_value special_digamma_difference(jot_value a, jot_value b)

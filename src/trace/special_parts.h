@@ -22,8 +22,11 @@ jot_value special_stirling_difference(jot_value a, jot_value b);
 // log(Gamma(b)) - log(Gamma(a + b)) + a log(b) of a > 0 and b >= 10, small where a^2/b is.
 jot_value special_quotient_rest(jot_value a, jot_value b);
 
-// log(Gamma(a + b)) - log(Gamma(b)) - a log(b + SPECIAL_SHIFT) of b > 0 and 0 < a <= 1, in units of a.
+// Gamma(a + b + SPECIAL_SHIFT) Gamma(b) / (Gamma(a + b) Gamma(b + SPECIAL_SHIFT)) - 1 of a, b > 0, in units of a/b.
 enum { SPECIAL_SHIFT = 10 };
+jot_value special_shift(jot_value a, jot_value b);
+
+// log(Gamma(a + b)) - log(Gamma(b)) - a log(b + SPECIAL_SHIFT) of a, b > 0, in units of a.
 jot_value special_gamma_difference(jot_value a, jot_value b);
 
 // digamma(a + b) - digamma(b) of a >= 0 and b > 0.

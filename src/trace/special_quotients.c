@@ -4,11 +4,11 @@
 //
 // For positive a, b, u the smaller and v the larger of them,
 //
-//     B(a, b) = Gamma(u) Gamma(v) / Gamma(u + v)                               v < 10
-//             = Gamma(u) v^-u exp(rest(u, v))                             u < 10 <= v
-//             = sqrt(2 pi/v) exp((u - 1/2) log(c) - v log(1 + u/v) + d)           10 <= u
+//     B(a, b) = Gamma(u) w^-u exp(rest(u, w)) p                                       u < 10
+//             = sqrt(2 pi/v) exp((u - 1/2) log(c) - v log(1 + u/v) + d)                            10 <= u
 //
-// with rest as in special_parts.h, c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
+// with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as Gamma(v + 1) = v Gamma(v), rest as in special_parts.h,
+// c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
 #include "trace/special_parts.h"
 
 #include "jot/special.h"
@@ -47,10 +47,10 @@ static jot_value is_positive(jot_value x)
 
 // ---- Beta
 
-// Two positive numbers, the smaller first, each where it is far and else a number that is.
+// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.
 struct pair {
     jot_value positive, u, v; // 1 unless both are positive
-    jot_value u_is_far, v_is_far, far_u, far_v;
+    jot_value u_is_far, near_u, far_u, far_v;
 };
 
 static struct pair pair_of(jot_value a, jot_value b)
@@ -61,10 +61,17 @@ static struct pair pair_of(jot_value a, jot_value b)
     p.u = jot_minimum(a, b);
     p.v = jot_maximum(a, b);
     p.u_is_far = is_far(p.u);
-    p.v_is_far = is_far(p.v);
+    p.near_u = jot_where(p.u_is_far, one(), p.u);
     p.far_u = chosen(p.u_is_far, p.u, 20);
-    p.far_v = chosen(p.v_is_far, p.v, 20);
+    p.far_v = chosen(p.u_is_far, p.v, 20);
     return p;
+}
+
+// rest(u, w) - u log(w)
+static jot_value log_of_near(struct pair p)
+{
+    jot_value w = add(p.v, num(SPECIAL_SHIFT));
+    return sub(special_quotient_rest(p.near_u, w), mul(p.near_u, jot_log(w)));
 }
 
 // d(u) + d(v) - d(u + v)
@@ -82,56 +89,13 @@ static jot_value log_of_far(jot_value u, jot_value v)
     return add(bulk, add(num(0.5 * log(2 * M_PI)), correction(u, v)));
 }
 
-// x + y is the sum and what it has been rounded by.
-static jot_value rounding(jot_value x, jot_value y, jot_value sum)
-{
-    jot_value part = sub(sum, x);
-    return add(sub(x, sub(sum, part)), sub(y, part));
-}
-
-// log(Gamma(x + e)) - log(Gamma(x)) of an e that is nothing beside x, by the first terms of digamma.
-static jot_value moved(jot_value x, jot_value e)
-{
-    return mul(e, sub(jot_log(x), quotient(num(0.5), x)));
-}
-
-// Gamma(x) is the gamma function of `at`, over `by`, which is x where that is below 1.
-struct gamma {
-    jot_value at, by;
-};
-
-static struct gamma gamma_of(jot_value x)
-{
-    jot_value is_small = both(jot_less(num(0), x), jot_less(x, one()));
-    return (struct gamma){jot_where(is_small, add(x, one()), x), chosen(is_small, x, 1)};
-}
-
-// B of two numbers below 10 is the result over *by, which is the smaller one if that is below 1.  Not that of a number of
-// a and b, which may be below 0 as well, is the sum exact: it counts where one of them is small.
-static jot_value of_small(jot_value a, jot_value b, jot_value *by)
-{
-    jot_value sum = add(a, b);
-    struct gamma u = gamma_of(jot_minimum(a, b)), v = gamma_of(jot_maximum(a, b)),
-                 s = gamma_of(sum);
-    jot_value up = both(jot_less(one(), sum), jot_less(num(0), jot_minimum(a, b)));
-    jot_value change = moved(chosen(up, sum, 1), chosen(up, rounding(a, b, sum), 0));
-    jot_value over = quotient(mul(jot_gamma(v.at), quotient(s.by, v.by)), jot_gamma(s.at));
-    *by = u.by;
-    return mul(jot_gamma(u.at), mul(over, sub(one(), change)));
-}
-
 static jot_value betaln(jot_value a, jot_value b)
 {
     struct pair p = pair_of(a, b);
-    jot_value small = both(p.positive, jot_logical_not(p.v_is_far)), by;
-    jot_value near = of_small(chosen(small, a, 1), chosen(small, b, 1), &by);
-    near = sub(jot_log(near), jot_log(by));
-    jot_value u = jot_where(p.u_is_far, one(), p.u), log_u = jot_lgamma(jot_minimum(a, b));
-    jot_value power = sub(special_quotient_rest(u, p.far_v), mul(u, jot_log(p.far_v)));
-    jot_value y = jot_where(p.v_is_far, add(log_u, power), near);
-    y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), y);
-    jot_value plain = sub(jot_lgamma(jot_maximum(a, b)), jot_lgamma(add(a, b)));
-    return jot_where(p.positive, y, add(log_u, plain));
+    jot_value log_u = jot_lgamma(jot_minimum(a, b)), log_v = jot_lgamma(jot_maximum(a, b));
+    jot_value near = add(log_of_near(p), jot_log1p(special_shift(p.near_u, p.v)));
+    jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), add(log_u, near));
+    return jot_where(p.positive, y, add(log_u, sub(log_v, jot_lgamma(add(a, b)))));
 }
 
 // digamma(a) - digamma(a + b)
@@ -157,19 +121,13 @@ jot_value jot_betaln(jot_value a, jot_value b)
 static jot_value beta(jot_value a, jot_value b)
 {
     struct pair p = pair_of(a, b);
-    // By gamma functions what is small, and by their logarithms what is neither that nor positive.
-    jot_value small = jot_less(jot_maximum(jot_abs(a), jot_abs(b)), num(far)), by;
-    jot_value near = of_small(chosen(small, a, 1), chosen(small, b, 1), &by);
-    jot_value mixed = both(p.v_is_far, jot_logical_not(p.u_is_far)), sum = add(a, b);
-    jot_value power = jot_power(p.far_v, jot_neg(chosen(mixed, p.u, 1)));
-    jot_value plain = sub(add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(sum));
-    jot_value rest = special_quotient_rest(chosen(mixed, p.u, 1), p.far_v);
-    jot_value large = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), plain);
-    jot_value exp = jot_exp(jot_where(mixed, rest, large));
+    jot_value sum = add(a, b), plain = sub(add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(sum));
+    jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), log_of_near(p));
+    y = jot_exp(jot_where(p.positive, y, plain));
+    jot_value near = mul(jot_gamma(p.near_u), add(one(), special_shift(p.near_u, p.v)));
     jot_value sign = mul(mul(jot_gammasgn(a), jot_gammasgn(b)), jot_gammasgn(sum));
-    jot_value gamma_u = jot_gamma(chosen(mixed, p.u, 1));
-    jot_value y = jot_where(mixed, mul(mul(gamma_u, power), exp), mul(sign, exp));
-    return jot_where(small, quotient(near, by), y);
+    jot_value factor = jot_where(p.u_is_far, one(), near);
+    return mul(jot_where(p.positive, factor, sign), y);
 }
 
 static jot_value beta_rule(jot_value a, jot_value b, jot_value da, jot_value db)
@@ -184,6 +142,30 @@ jot_value jot_beta(jot_value a, jot_value b)
 }
 
 // ---- The rising factorial
+
+// x + y is the sum and what it has been rounded by.
+static jot_value rounding(jot_value x, jot_value y, jot_value sum)
+{
+    jot_value part = sub(sum, x);
+    return add(sub(x, sub(sum, part)), sub(y, part));
+}
+
+// log(Gamma(x + e)) - log(Gamma(x)) of an e that is nothing beside x, by the first terms of digamma.
+static jot_value moved(jot_value x, jot_value e)
+{
+    return mul(e, sub(jot_log(x), quotient(num(0.5), x)));
+}
+
+// Gamma(x) is the gamma function of `at`, over `by`, which is x where that is below 1.
+struct gamma {
+    jot_value at, by;
+};
+
+static struct gamma gamma_of(jot_value x)
+{
+    jot_value is_small = both(jot_less(num(0), x), jot_less(x, one()));
+    return (struct gamma){jot_where(is_small, add(x, one()), x), chosen(is_small, x, 1)};
+}
 
 // Gamma(s + q) / Gamma(s) = s^q exp(-rest(q, s)) of s that are far.
 static jot_value rising(jot_value s, jot_value q)
@@ -312,10 +294,9 @@ jot_value jot_comb(jot_value n, jot_value k)
 
 // ---- Before the incomplete beta function
 //
-// x^a y^b / B(a, b), with w of x and y that belongs to u,
+// x^a y^b / B(a, b), with t the one of x and y that belongs to u, and w and p as before,
 //
-//     = x^a y^b Gamma(u + v) / (Gamma(u) Gamma(v))                                                   v < 10
-//     = (v w)^u exp(v log(1 - w) - rest(u, v)) / Gamma(u)                                       u < 10 <= v
+//     = (w t)^u (1 - t)^v exp(-rest(u, w)) / (p Gamma(u))                                          u < 10
 //     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  10 <= u
 //
 // (BRCOMP of the same).  y = 1 - x is y + z with the rounding z, of which y^b is y^b (1 + b z/y).
@@ -343,32 +324,30 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
 {
     struct pair p = pair_of(a, b);
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
-    jot_value is_a = jot_less_equal(a, b), near_u = jot_where(p.u_is_far, one(), p.u);
-    jot_value near_v = jot_where(p.v_is_far, one(), p.v);
-    jot_value w = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
-    jot_value log_x = jot_log(x), log_y = jot_log1p(jot_neg(x));
-
-    // Of large v w the power is less than what the exponential is small.
-    jot_value scaled = mul(p.far_v, w), bound = num(32);
-    jot_value beyond = mul(near_u, jot_log(quotient(jot_maximum(scaled, bound), bound)));
-    jot_value mixed = sub(mul(p.far_v, jot_where(is_a, log_y, log_x)),
-                          special_quotient_rest(near_u, p.far_v));
+    jot_value is_a = jot_less_equal(a, b), v_is_far = is_far(p.v);
+    jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
+    // (1 - t)^v of large v is in the exponential; and of large w t the power is less than what that is small.
+    jot_value near_v = jot_where(v_is_far, one(), p.v);
+    jot_value log_other = jot_where(is_a, jot_log1p(jot_neg(x)), jot_log(x));
+    jot_value w = add(p.v, num(SPECIAL_SHIFT)), scaled = mul(w, t), bound = num(32);
+    jot_value beyond = mul(p.near_u, jot_log(quotient(jot_maximum(scaled, bound), bound)));
+    jot_value exponent = add(beyond, chosen(v_is_far, mul(p.v, log_other), 0));
+    exponent = sub(exponent, special_quotient_rest(p.near_u, w));
     jot_value both_far =
         exponent_of_far(chosen(p.u_is_far, a, 20), chosen(p.u_is_far, b, 20), x, y, z);
-    jot_value exp = jot_exp(jot_where(p.u_is_far, both_far, add(mixed, beyond)));
+    jot_value exp = jot_exp(jot_where(p.u_is_far, both_far, exponent));
 
-    jot_value base = jot_where(p.v_is_far, jot_minimum(scaled, bound), w);
-    jot_value of_y = jot_where(is_a, near_v, near_u), by;
-    of_y = jot_where(both(p.v_is_far, is_a), num(0), of_y);
-    jot_value power = mul(jot_power(base, near_u), add(one(), mul(of_y, quotient(z, y))));
-    jot_value near =
-        quotient(mul(power, jot_power(other, near_v)), of_small(near_u, near_v, &by));
-    struct gamma of_u = gamma_of(near_u);
-    jot_value mixed_power = quotient(mul(power, exp), jot_gamma(of_u.at));
-    jot_value small = mul(jot_where(p.v_is_far, mixed_power, near), of_u.by);
+    jot_value power = jot_power(jot_minimum(scaled, bound), p.near_u);
+    power = mul(power, jot_where(v_is_far, one(), jot_power(other, near_v)));
+    jot_value of_y = jot_where(is_a, jot_where(v_is_far, num(0), p.v), p.near_u);
+    power = mul(power, add(one(), mul(of_y, quotient(z, y))));
+    // 1/Gamma(u) of an u near 0 by u/Gamma(u + 1)
+    struct gamma of_u = gamma_of(p.near_u);
+    jot_value below = mul(jot_gamma(of_u.at), add(one(), special_shift(p.near_u, p.v)));
+    jot_value near = mul(quotient(power, below), of_u.by);
     jot_value weight = quotient(p.u, add(one(), quotient(p.u, p.v)));
-    jot_value large = mul(jot_sqrt(mul(weight, num(0.5 * M_1_PI))), exp);
-    return jot_where(p.u_is_far, large, small);
+    jot_value large = jot_sqrt(mul(weight, num(0.5 * M_1_PI)));
+    return mul(jot_where(p.u_is_far, large, near), exp);
 }
 
 static jot_value front_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,

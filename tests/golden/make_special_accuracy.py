@@ -96,6 +96,8 @@ COMB = [(1e6, 2), (31710, 10)] + chosen(16)
 BETAINC = ([(0.5, 1e6, single(1e-6)), (2, 1e6, single(1e-6)), (1e6, 1e6, 0.5), (568.5, single(740.8), single(0.4243))]
            + drawn(20, (0.05, 30), (0.05, 30), (0.05, 0.99)) + drawn(12, (1e-3, 1), (1e-3, 3), (0.05, 0.99))
            + drawn(6, (100, 1000), (100, 1000), (0.4, 0.6)) + skewed(12))
+# Where the fraction and the series end, but not their derivatives.
+WHOLE = [(1, 1, 0.5), (2, 3, 0.25), (3, 2, 0.75), (1, 3, 0.125), (2.5, 1, 0.625), (1, 2.5, 0.625), (4, 6, 0.375), (0.5, 2, 0.125)]
 GAMMAINC = ([(single(1.488e-4), single(0.8736)), (single(1e-17), 0.5), (single(1.056), single(1.16))] + drawn(16, (1e-4, 3), (1e-6, 3))
             + drawn(6, (1e-17, 1e-3), (1e-17, 30)) + drawn(12, (0.3, 12), (0.3, 20)) + around(8))
 ONE = drawn(10, (1e-3, 1), ) + drawn(12, (1, 16)) + drawn(6, (16, 80))
@@ -105,7 +107,7 @@ BELOW = drawn(16, (-60, -0.01)) + drawn(8, (0.01, 3))
 TABLE = [
     ("betaln", -1, BETA), ("betaln", 0, BETA), ("betaln", 1, BETA), ("beta", -1, BETA), ("beta", 0, BETA[5:25]), ("beta", 1, BETA[5:25]),
     ("poch", -1, POCH), ("poch", 0, POCH), ("poch", 1, POCH), ("comb", -1, COMB), ("comb", 0, COMB), ("comb", 1, COMB),
-    ("betainc", -1, BETAINC), ("betainc", 2, BETAINC[3:36]), ("betainc", 0, BETAINC[4:36]), ("betainc", 1, BETAINC[4:36]),
+    ("betainc", -1, BETAINC), ("betainc", 2, BETAINC[3:36]), ("betainc", 0, WHOLE + BETAINC[4:36]), ("betainc", 1, WHOLE + BETAINC[4:36]),
     ("gammainc", -1, GAMMAINC), ("gammaincc", -1, GAMMAINC), ("gammaincc", 0, GAMMAINC[2:]), ("gammainc", 1, GAMMAINC),
     ("i0e", -1, BOTH), ("i0e", 0, BOTH), ("i1e", -1, BOTH), ("i1e", 0, BOTH), ("i0", -1, BOTH), ("i1", -1, BOTH),
     ("log_ndtr", -1, BELOW), ("log_ndtr", 0, BELOW), ("erfcx", -1, BOTH[:28]), ("erfcx", 0, BOTH[:28]),
