@@ -11,6 +11,11 @@
 //
 //     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
 //     s = (1 - b)/(a + 1) x + (1 - b)(2 - b)/(2 (a + 2)) x^2 + ...                                     (DLMF 8.17.7)
+//
+// For a and b so large that the fraction would take thousands of steps, by the first terms of N. Temme's expansion (DLMF
+// 8.18.9), of which the second is taken at the mean: with e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b e(l/b)
+//
+//     I_x(a, b) = erfc(-r) / 2 + e^(-r^2) (b - a)/(a + b) / (3 sqrt(2 pi a b/(a + b))),   r of the sign of -l
 #include "trace/special_parts.h"
 
 #include "jot/special.h"
@@ -117,6 +122,29 @@ static jot_value series(struct arguments p, jot_value *g)
     return jot_mul(p.a, c[2]);
 }
 
+// a (1 - x) - b x
+static jot_value distance(jot_value a, jot_value b, jot_value x)
+{
+    jot_value y = jot_sub(one(), x), rounding = jot_sub(jot_sub(one(), y), x);
+    return special_beta_distance(a, b, x, y, rounding);
+}
+
+static jot_value by_normal(jot_value a, jot_value b, jot_value x)
+{
+    // Beyond a change of 0.3 the result is 0 or 1 in any case.
+    jot_value l = distance(a, b, x), end = num(0.3);
+    jot_value in_a = jot_clip(jot_neg(jot_div(l, a)), jot_neg(end), end);
+    jot_value in_b = jot_clip(jot_div(l, b), jot_neg(end), end);
+    jot_value sum =
+        jot_add(jot_div(special_excess_near(in_a), a), jot_div(special_excess_near(in_b), b));
+    jot_value root = jot_neg(jot_mul(l, jot_sqrt(sum))), ratio = jot_div(a, b);
+    jot_value up = jot_add(one(), ratio), weight = jot_div(a, up);
+    jot_value skew = jot_div(jot_sub(one(), ratio), jot_mul(num(3 * sqrt(2 * M_PI)), up));
+    jot_value tail =
+        jot_mul(jot_exp(jot_neg(jot_square(root))), jot_div(skew, jot_sqrt(weight)));
+    return jot_add(jot_mul(num(0.5), jot_erfc(jot_neg(root))), tail);
+}
+
 static jot_value is_inside(jot_value a, jot_value b, jot_value x)
 {
     jot_value zero = num(0), infinity = num(INFINITY);
@@ -140,25 +168,22 @@ static jot_value border(jot_value a, jot_value b, jot_value x)
     return jot_where(valid, y, num(NAN));
 }
 
-static jot_value regularised(jot_value a, jot_value b, jot_value x, bool is_derived)
+// By the fraction, and by the series where that is as good.
+static jot_value by_sums(jot_value a, jot_value b, jot_value x, bool is_derived)
 {
-    jot_value inside = is_inside(a, b, x);
-    jot_value p = jot_where(inside, a, one()), q = jot_where(inside, b, one()),
-              y = jot_where(inside, x, num(0.5));
-    jot_value rest = jot_sub(one(), y), zero = num(0);
-    jot_value distance = special_beta_distance(p, q, y, rest, jot_sub(jot_sub(one(), rest), y));
     // From the mean on, or with a or b up to 1 near it.
-    jot_value mean = jot_div(jot_add(p, one()), jot_add(jot_add(p, q), num(2)));
-    jot_value either_small = jot_less_equal(jot_minimum(p, q), one());
-    jot_value swapped = jot_where(either_small, jot_less(mean, y), jot_less(distance, zero));
-    struct arguments s = {.a = jot_where(swapped, q, p),
-                          .b = jot_where(swapped, p, q),
-                          .x = jot_where(swapped, rest, y),
-                          .y = jot_where(swapped, y, rest),
-                          .l = jot_where(swapped, jot_neg(distance), distance),
+    jot_value y = jot_sub(one(), x), l = distance(a, b, x);
+    jot_value mean = jot_div(jot_add(a, one()), jot_add(jot_add(a, b), num(2)));
+    jot_value either_small = jot_less_equal(jot_minimum(a, b), one());
+    jot_value swapped = jot_where(either_small, jot_less(mean, x), jot_less(l, num(0)));
+    struct arguments s = {.a = jot_where(swapped, b, a),
+                          .b = jot_where(swapped, a, b),
+                          .x = jot_where(swapped, y, x),
+                          .y = jot_where(swapped, x, y),
+                          .l = jot_where(swapped, jot_neg(l), l),
                           .epsilon = trace_epsilon(jot_value_dtype(a)) / 64,
                           .is_derived = is_derived};
-    jot_value result = jot_mul(jot_div(special_beta_front(p, q, y), s.a), fraction(s));
+    jot_value result = jot_mul(jot_div(special_beta_front(a, b, x), s.a), fraction(s));
     result = jot_where(swapped, jot_sub(one(), result), result);
 
     jot_value is_small = jot_less_equal(s.a, one()), g;
@@ -172,8 +197,20 @@ static jot_value regularised(jot_value a, jot_value b, jot_value x, bool is_deri
     jot_value is_high = jot_less(num(-1), g);
     above = jot_where(is_high, above, jot_sub(one(), below));
     is_small = jot_logical_and(is_small, jot_logical_or(swapped, is_high));
-    result = jot_where(is_small, jot_where(swapped, above, below), result);
-    return jot_where(inside, result, border(a, b, x));
+    return jot_where(is_small, jot_where(swapped, above, below), result);
+}
+
+static jot_value regularised(jot_value a, jot_value b, jot_value x, bool is_derived)
+{
+    double limit = jot_value_dtype(a) == JOT_F64 ? 1e10 : 1e5;
+    jot_value inside = is_inside(a, b, x), is_large = jot_less(num(limit), jot_minimum(a, b));
+    jot_value large = jot_logical_and(inside, is_large);
+    jot_value other = jot_logical_and(inside, jot_logical_not(is_large));
+    jot_value by_other = by_sums(special_chosen(other, a, 20), special_chosen(other, b, 20),
+                                 special_chosen(other, x, 0.125), is_derived);
+    jot_value normal = by_normal(special_chosen(large, a, 1e12), special_chosen(large, b, 1e12),
+                                 special_chosen(large, x, 0.5));
+    return jot_where(inside, jot_where(is_large, normal, by_other), border(a, b, x));
 }
 
 static jot_value lane(jot_value a, jot_value b, jot_value x)

@@ -186,12 +186,23 @@ START_TEST(test_borders)
 }
 END_TEST
 
+// Far beyond what sums would take.
+START_TEST(test_large_betainc)
+{
+    jot_value a = NUMBERS(1e30, 1e30, 1e30, 1e12, 3e12, 0.5),
+              b = NUMBERS(1e30, 1e30, 1e30, 1e12, 1e12, 1e30);
+    jot_value x = NUMBERS(0.5, 0.25, 0.75, 0.50000015, 0.75, 0.5);
+    CHECK(jot_betainc(a, b, x), 1e-9, 0.5, 0, 1, 0.6643133797, 0.49999992322352234, 1);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_loop_test(t, test_values, 0, SPECIAL_COUNT);
     tcase_add_loop_test(t, test_derivatives, 0, SPECIAL_COUNT);
     tcase_add_test(t, test_borders);
+    tcase_add_test(t, test_large_betainc);
 }
 
 int main(void) { return run_by_both("special_accuracy", add_tests); }
