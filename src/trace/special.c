@@ -27,6 +27,15 @@ static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(vo
     return out;
 }
 
+// The same in lanes, which may have loops.
+static jot_value in_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
+                          const jot_value *x)
+{
+    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
+                                           jot_function_plain(name, name, 2 * n, rule), name);
+    return trace_lanes(name, whole, n, x);
+}
+
 // ---- Gamma functions
 
 jot_value jot_gammasgn(jot_value x)
@@ -55,13 +64,59 @@ jot_value jot_multigammaln(jot_value a, int d)
     return y;
 }
 
+// x and the sum of (x + k)^-s over x + k < 0, where zeta itself has too few terms.
+static jot_value is_below_0(const jot_value *c, void *ctx)
+{
+    (void)ctx;
+    return jot_less(c[0], num(0));
+}
+
+static void add_power(jot_value *c, void *ctx)
+{
+    const jot_value *s = ctx;
+    c[1] = jot_add(c[1], jot_power(c[0], jot_neg(*s)));
+    c[0] = jot_add(c[0], one());
+}
+
+// Gamma(s) zeta(s, x)
+static jot_value gamma_zeta(jot_value s, jot_value x)
+{
+    jot_value goes = jot_logical_and(jot_less(num(-10000), x), jot_equal(jot_floor(s), s));
+    jot_value c[] = {jot_where(goes, x, one()), jot_zeros_like(x)};
+    jot_while_at(is_below_0, add_power, &s, 2, c, NULL, "jot_polygamma");
+    return jot_mul(jot_gamma(s), jot_add(jot_zeta(s, jot_where(goes, c[0], x)), c[1]));
+}
+
+static jot_value polygamma_sign(jot_value n)
+{
+    return jot_where(jot_equal(jot_rem(n, num(2)), one()), one(), num(-1));
+}
+
+static jot_value polygamma(jot_value n, jot_value x)
+{
+    jot_value is_digamma = jot_equal(n, num(0)), order = jot_where(is_digamma, one(), n);
+    jot_value y = jot_mul(polygamma_sign(order), gamma_zeta(jot_add(order, one()), x));
+    return jot_where(is_digamma, jot_digamma(x), y);
+}
+
+// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.
+static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
+{
+    static const int first[] = {0, JOT_END};
+    jot_function f =
+        jot_function_plain("jot_polygamma", "jot_polygamma", 2, FUNCTION(polygamma));
+    jot_value is_below = jot_less_equal(x, num(0)), y[2];
+    jot_value in[] = {n, jot_where(is_below, one(), x), jot_ones_like(n)};
+    jot_apply_at(jot_jvp_of(f, "jot_polygamma", first), 3, in, 2, y, NULL);
+    jot_value in_n = jot_mul(dn, jot_where(is_below, num(0), y[1]));
+    jot_value in_x = jot_mul(jot_neg(polygamma_sign(n)), gamma_zeta(jot_add(n, num(2)), x));
+    return jot_add(in_n, jot_mul(dx, in_x));
+}
+
 jot_value jot_polygamma(jot_value n, jot_value x)
 {
-    jot_value zero = num(0), is_digamma = jot_equal(n, zero);
-    jot_value s = jot_add(jot_where(is_digamma, one(), n), one());
-    jot_value sign = jot_where(jot_equal(jot_rem(s, num(2)), zero), one(), num(-1));
-    jot_value y = jot_mul(jot_mul(sign, jot_gamma(s)), jot_zeta(s, x));
-    return jot_where(is_digamma, jot_digamma(x), y);
+    return in_lanes("jot_polygamma", 2, FUNCTION(polygamma), FUNCTION(polygamma_rule),
+                    (jot_value[]){n, x});
 }
 
 // ---- Logarithms and entropies
@@ -224,9 +279,5 @@ static jot_value log_ndtr_rule(jot_value x, jot_value dx)
 
 jot_value jot_log_ndtr(jot_value x)
 {
-    jot_function f = jot_custom_jvp_of(
-        jot_function_plain("jot_log_ndtr", "jot_log_ndtr", 1, FUNCTION(log_ndtr)),
-        jot_function_plain("jot_log_ndtr", "jot_log_ndtr", 2, FUNCTION(log_ndtr_rule)),
-        "jot_log_ndtr");
-    return trace_lanes("jot_log_ndtr", f, 1, &x);
+    return in_lanes("jot_log_ndtr", 1, FUNCTION(log_ndtr), FUNCTION(log_ndtr_rule), &x);
 }
