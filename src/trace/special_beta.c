@@ -171,11 +171,15 @@ static jot_value border(jot_value a, jot_value b, jot_value x)
 // By the fraction, and by the series where that is as good.
 static jot_value by_sums(jot_value a, jot_value b, jot_value x, bool is_derived)
 {
-    // From the mean on, or with a or b up to 1 near it.
     jot_value y = jot_sub(one(), x), l = distance(a, b, x);
-    jot_value mean = jot_div(jot_add(a, one()), jot_add(jot_add(a, b), num(2)));
-    jot_value either_small = jot_less_equal(jot_minimum(a, b), one());
-    jot_value swapped = jot_where(either_small, jot_less(mean, x), jot_less(l, num(0)));
+    // From the mean on; with a or b up to 1 near it, but not where the series would cancel.
+    jot_value u = jot_minimum(a, b), v = jot_maximum(a, b),
+              is_small_u = jot_less_equal(u, one());
+    jot_value end = jot_div(jot_add(u, one()), jot_add(jot_add(u, v), num(2)));
+    end = jot_where(jot_less(num(20), v), jot_minimum(end, jot_div(num(1.25), v)), end);
+    jot_value is_a = jot_less_equal(a, b);
+    jot_value beyond = jot_where(is_a, jot_less(end, x), jot_less_equal(y, end));
+    jot_value swapped = jot_where(is_small_u, beyond, jot_less(l, num(0)));
     struct arguments s = {.a = jot_where(swapped, b, a),
                           .b = jot_where(swapped, a, b),
                           .x = jot_where(swapped, y, x),
