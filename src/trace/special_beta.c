@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regularised incomplete beta function, for x up to the mean by the contracted continued fraction of A. DiDonato and
-// A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios, 1992 (BFRAC, equation 9):
+// The regularised incomplete beta function, for x up to the mean by the contracted continued fraction of A.
+// DiDonato and A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios,
+// 1992 (BFRAC, equation 9):
 //
 //     I_x(a, b) = x^a y^b / B(a, b) / (b_0 + a_1/(b_1 + a_2/(b_2 + ...))),   y = 1 - x, l = a - (a + b) x
 //     a_n = (a + n - 1) (a + b + n - 1) n (b - n) x^2 / (a + 2n - 1)^2
 //     b_n = n + n (b - n) x/(a + 2n - 1) + (a + n)/(a + 2n + 1) (l + 1 + n (1 + y))
 //
-// and beyond as 1 - I_y(b, a).  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and so may
-// be their derivatives in a, by
+// and beyond as 1 - I_y(b, a).  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and
+// so may be their derivatives in a, by
 //
 //     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
 //     s = (1 - b)/(a + 1) x + (1 - b)(2 - b)/(2 (a + 2)) x^2 + ...                                     (DLMF 8.17.7)
 //
-// For a and b so large that the fraction would take thousands of steps, by the first terms of N. Temme's expansion (DLMF
-// 8.18.9), of which the second is taken at the mean: with e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b e(l/b)
+// For a and b so large that the fraction would take thousands of steps, by the first terms of N. Temme's expansion
+// (DLMF 8.18.9), of which the second is taken at the mean: with e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b
+// e(l/b)
 //
 //     I_x(a, b) = erfc(-r) / 2 + e^(-r^2) (b - a)/(a + b) / (3 sqrt(2 pi a b/(a + b))),   r of the sign of -l
 #include "trace/special_parts.h"
@@ -44,8 +46,8 @@ static jot_value bounded(const struct arguments *p, jot_value n)
     return jot_maximum(jot_abs(jot_sub(p->b, n)), one());
 }
 
-// Steed's method, where what is added gets less and so do its errors: n, a + n - 1 for n > 1, 1/(b_n + a_n/(b_(n-1) + ...)),
-// the last summand, the sum, the roundings of the sum, and the bound.
+// Steed's method, where what is added gets less and so do its errors: n, a + n - 1 for n > 1, 1/(b_n +
+// a_n/(b_(n-1) + ...)), the last summand, the sum, the roundings of the sum, and the bound.
 enum { F_N, F_FACTOR, F_D, F_CHANGE, F_SUM, F_REST, F_BOUND, F_CARRIES };
 
 static jot_value fraction_goes_on(const jot_value *s, void *ctx)

@@ -6,10 +6,10 @@
 //     Q(a, x) = 1 - E + E a (x/(a+1) - x^2/(2! (a+2)) + ...)                                    x <= c, small a
 //     D = x^a e^-x / Gamma(a + 1),  E = x^a / Gamma(a + 1)
 //
-// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below x + 1/4, or below log(1/2) / log(x)
-// for x < 1/4, where Q is the smaller one (W. Gautschi, A computational procedure for incomplete gamma functions, 1979).  For
-// large a near x it is the expansion of Temme, The asymptotic expansion of the incomplete gamma functions, 1979 (DLMF 8.12):
-// with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
+// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below x + 1/4, or below
+// log(1/2) / log(x) for x < 1/4, where Q is the smaller one (W. Gautschi, A computational procedure for incomplete
+// gamma functions, 1979).  For large a near x it is the expansion of Temme, The asymptotic expansion of the
+// incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
 #include "trace/special_parts.h"
@@ -114,7 +114,8 @@ static jot_value fraction(struct arguments p)
     return jot_add(c[F_SUM], c[F_REST]);
 }
 
-// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must settle.
+// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must
+// settle.
 static jot_value slope_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;

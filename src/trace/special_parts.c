@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quotients of gamma functions.
 //
-// With Stirling's series log(Gamma(z)) = (z - 1/2) log(z) - z + log(2 pi)/2 + d(z), d(z) = 1/(12 z) - ..., a quotient of
-// two is, for h = a/b and e(h) = h - log(1 + h),
+// With Stirling's series log(Gamma(z)) = (z - 1/2) log(z) - z + log(2 pi)/2 + d(z), d(z) = 1/(12 z) - ..., a
+// quotient of two is, for h = a/b and e(h) = h - log(1 + h),
 //
 //     log(Gamma(b)/Gamma(a + b)) = -a log(b) + (1/2 - a) log(1 + h) + b e(h) + d(b) - d(a + b)
 //
-// where nothing cancels, if the differences of powers in the last two are divided by 1/b - 1/(a + b) by hand (A. DiDonato,
-// A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios, 1992: ALGDIV, BCORR).
+// where nothing cancels, if the differences of powers in the last two are divided by 1/b - 1/(a + b) by hand (A.
+// DiDonato, A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios, 1992:
+// ALGDIV, BCORR).
 #include "trace/special_parts.h"
 
 #include "jot/special.h"

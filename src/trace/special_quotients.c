@@ -7,8 +7,8 @@
 //     B(a, b) = Gamma(u) w^-u exp(rest(u, w)) p                                       u < 10
 //             = sqrt(2 pi/v) exp((u - 1/2) log(c) - v log(1 + u/v) + d)                            10 <= u
 //
-// with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as Gamma(v + 1) = v Gamma(v), rest as in special_parts.h,
-// c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
+// with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as Gamma(v + 1) = v Gamma(v), rest as in
+// special_parts.h, c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
 #include "trace/special_parts.h"
 
 #include "jot/special.h"

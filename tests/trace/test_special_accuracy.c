@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special functions and their derivatives at random points, against mpmath: the errors, in units in the last place, over
-// how well conditioned the values are.
+// Special functions and their derivatives at random points, against mpmath: the errors, in units in the last
+// place, over how well conditioned the values are.
 #include "trace_support.h"
 
 #include <float.h>
