@@ -71,8 +71,8 @@ JOT_API jot_value jot_digamma(jot_value x);
 JOT_API jot_value jot_zeta(jot_value s, jot_value q);
 
 // The regularised incomplete gamma function P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt and its complement
-// Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, and the derivative in x; that in a to 11.  Power series, Gautschi's
-// series of Q for small a, continued fraction, and Temme's uniform expansion for a > 200.
+// Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, and the derivative in x; that in a to 25, or 8 in f32.  Power series,
+// Gautschi's series of Q for small a, continued fraction, and Temme's uniform expansion for large a, from 25, in f32 6.
 JOT_API jot_value jot_gammainc(jot_value a, jot_value x);
 JOT_API jot_value jot_gammaincc(jot_value a, jot_value x);
 
