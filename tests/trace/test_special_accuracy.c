@@ -26,8 +26,8 @@ enum { POINT_COUNT = sizeof points / sizeof *points, MAX_POINTS = 80 };
     X(poch, 2, 4, 4)                                                                           \
     X(comb, 2, 4, 4)                                                                           \
     X(betainc, 3, 4, 8)                                                                        \
-    X(gammainc, 2, 4, 8)                                                                       \
-    X(gammaincc, 2, 4, 8)                                                                      \
+    X(gammainc, 2, 4, 4)                                                                       \
+    X(gammaincc, 2, 4, 25)                                                                     \
     X(i0e, 1, 4, 4)                                                                            \
     X(i1e, 1, 4, 5)                                                                            \
     X(i0, 1, 4, 4)                                                                             \
