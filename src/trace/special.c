@@ -27,6 +27,15 @@ static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(vo
     return out;
 }
 
+// The same in lanes, which may have loops.
+static jot_value in_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
+                          const jot_value *x)
+{
+    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
+                                           jot_function_plain(name, name, 2 * n, rule), name);
+    return trace_lanes(name, whole, n, x);
+}
+
 // ---- Gamma functions
 
 jot_value jot_gammasgn(jot_value x)
@@ -47,24 +56,6 @@ jot_value jot_factorial(jot_value n)
     return jot_where(jot_less(n, num(0)), num(0), jot_gamma(jot_add(n, one())));
 }
 
-jot_value jot_betaln(jot_value a, jot_value b)
-{
-    return jot_sub(jot_add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(jot_add(a, b)));
-}
-
-jot_value jot_beta(jot_value a, jot_value b)
-{
-    jot_value sign =
-        jot_mul(jot_mul(jot_gammasgn(a), jot_gammasgn(b)), jot_gammasgn(jot_add(a, b)));
-    return jot_mul(sign, jot_exp(jot_betaln(a, b)));
-}
-
-jot_value jot_poch(jot_value z, jot_value m)
-{
-    jot_value y = jot_exp(jot_sub(jot_lgamma(jot_add(z, m)), jot_lgamma(z)));
-    return jot_where(jot_equal(m, num(0)), one(), y);
-}
-
 jot_value jot_multigammaln(jot_value a, int d)
 {
     jot_value y = num(0.25 * d * (d - 1) * log(M_PI));
@@ -73,13 +64,59 @@ jot_value jot_multigammaln(jot_value a, int d)
     return y;
 }
 
+// x and the sum of (x + k)^-s over x + k < 0, where zeta itself has too few terms.
+static jot_value is_below_0(const jot_value *c, void *ctx)
+{
+    (void)ctx;
+    return jot_less(c[0], num(0));
+}
+
+static void add_power(jot_value *c, void *ctx)
+{
+    const jot_value *s = ctx;
+    c[1] = jot_add(c[1], jot_power(c[0], jot_neg(*s)));
+    c[0] = jot_add(c[0], one());
+}
+
+// Gamma(s) zeta(s, x)
+static jot_value gamma_zeta(jot_value s, jot_value x)
+{
+    jot_value goes = jot_logical_and(jot_less(num(-10000), x), jot_equal(jot_floor(s), s));
+    jot_value c[] = {jot_where(goes, x, one()), jot_zeros_like(x)};
+    jot_while_at(is_below_0, add_power, &s, 2, c, NULL, "jot_polygamma");
+    return jot_mul(jot_gamma(s), jot_add(jot_zeta(s, jot_where(goes, c[0], x)), c[1]));
+}
+
+static jot_value polygamma_sign(jot_value n)
+{
+    return jot_where(jot_equal(jot_rem(n, num(2)), one()), one(), num(-1));
+}
+
+static jot_value polygamma(jot_value n, jot_value x)
+{
+    jot_value is_digamma = jot_equal(n, num(0)), order = jot_where(is_digamma, one(), n);
+    jot_value y = jot_mul(polygamma_sign(order), gamma_zeta(jot_add(order, one()), x));
+    return jot_where(is_digamma, jot_digamma(x), y);
+}
+
+// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.
+static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
+{
+    static const int first[] = {0, JOT_END};
+    jot_function f =
+        jot_function_plain("jot_polygamma", "jot_polygamma", 2, FUNCTION(polygamma));
+    jot_value is_below = jot_less_equal(x, num(0)), y[2];
+    jot_value in[] = {n, jot_where(is_below, one(), x), jot_ones_like(n)};
+    jot_apply_at(jot_jvp_of(f, "jot_polygamma", first), 3, in, 2, y, NULL);
+    jot_value in_n = jot_mul(dn, jot_where(is_below, num(0), y[1]));
+    jot_value in_x = jot_mul(jot_neg(polygamma_sign(n)), gamma_zeta(jot_add(n, num(2)), x));
+    return jot_add(in_n, jot_mul(dx, in_x));
+}
+
 jot_value jot_polygamma(jot_value n, jot_value x)
 {
-    jot_value zero = num(0), is_digamma = jot_equal(n, zero);
-    jot_value s = jot_add(jot_where(is_digamma, one(), n), one());
-    jot_value sign = jot_where(jot_equal(jot_rem(s, num(2)), zero), one(), num(-1));
-    jot_value y = jot_mul(jot_mul(sign, jot_gamma(s)), jot_zeta(s, x));
-    return jot_where(is_digamma, jot_digamma(x), y);
+    return in_lanes("jot_polygamma", 2, FUNCTION(polygamma), FUNCTION(polygamma_rule),
+                    (jot_value[]){n, x});
 }
 
 // ---- Logarithms and entropies
@@ -211,10 +248,9 @@ jot_value jot_ndtri(jot_value p)
 }
 
 // log(erfc) where that is a number, and far below -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
-jot_value jot_log_ndtr(jot_value x)
+static jot_value log_ndtr(jot_value x)
 {
     static const double c[] = {0, -1, 3, -15, 105, -945, 10395, -135135, 2027025, -34459425};
-    x = floating(x);
     double end = jot_value_dtype(x) == JOT_F64 ? -20 : -10;
     jot_value is_far = jot_less(x, num(end)), is_above = jot_less(num(0), x);
     jot_value far = jot_where(is_far, x, num(-30)), near = jot_where(is_far, num(0), x);
@@ -227,4 +263,21 @@ jot_value jot_log_ndtr(jot_value x)
     jot_value y = jot_where(is_above, jot_log1p(jot_neg(jot_ndtr(jot_neg(above)))),
                             jot_log(jot_ndtr(below)));
     return jot_where(is_far, tail, y);
+}
+
+// The density over ndtr, which below 0 is sqrt(2/pi) / erfcx(-x / sqrt(2)).
+static jot_value log_ndtr_rule(jot_value x, jot_value dx)
+{
+    jot_value is_above = jot_less(num(0), x), zero = num(0);
+    jot_value above = jot_where(is_above, x, zero), below = jot_where(is_above, zero, x);
+    jot_value density = jot_exp(jot_mul(num(-0.5), jot_square(above)));
+    jot_value y = jot_div(jot_mul(density, num(1 / sqrt(2 * M_PI))), jot_ndtr(above));
+    jot_value scaled = jot_erfcx(jot_mul(below, num(-M_SQRT1_2)));
+    y = jot_where(is_above, y, jot_div(num(sqrt(M_2_PI)), scaled));
+    return jot_mul(dx, y);
+}
+
+jot_value jot_log_ndtr(jot_value x)
+{
+    return in_lanes("jot_log_ndtr", 1, FUNCTION(log_ndtr), FUNCTION(log_ndtr_rule), &x);
 }

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modified Bessel functions of the first kind of orders 0 and 1, times e^-|x|: sums of Chebyshev
-// polynomials, below 8 of |x|/4 - 1, divided by x for order 1, and above of 16/|x| - 1, times
-// sqrt(|x|) (Clenshaw, Chebyshev series for mathematical functions, 1962).  The coefficients are the
-// cosine transforms of the functions at 64 nodes in 40 digits.
+// Modified Bessel functions of the first kind of orders 0 and 1, times e^-|x|.  Up to 8 they are power series,
+// whose terms are positive (DLMF 10.25.2), and beyond sums of Chebyshev polynomials of 16/|x| - 1 for sqrt(|x|)
+// times them (Clenshaw, Chebyshev series for mathematical functions, 1962).  In the derivatives they would cancel:
+// these are sums of their own, of |x|/4 - 1 and 16/|x| - 1 for (1 + |x|)^2 and |x|^(3/2) times them, so that the
+// sums are of the size of their summands.  The coefficients are the cosine transforms of the functions at 64 nodes
+// in 40 digits.
 #include "trace/lanes.h"
 
 #include "jot/special.h"
 #include "jot/transform.h"
 
-static const double near_0[] = {
-    0.33839763720473804,     -0.3046826723431984,     0.17162090152220878,
-    -0.094901097048047644,   0.049305284239670708,    -0.023737414805899469,
-    0.010546460394594998,    -0.0043243099950505759,  0.0016394756169413358,
-    -0.00057637557453858237, 0.00018850288509584166,  -5.7541950100821037e-5,
-    1.6448448070728897e-5,   -4.4167383584587506e-6,  1.1173875391201037e-6,
-    -2.6707938539406117e-7,  6.0469950225419189e-8,   -1.300025009986248e-8,
-    2.6598237246823867e-9,   -5.1897956016352629e-10, 9.6758090353732369e-11,
-    -1.7268262914415557e-11, 2.9550526631296398e-12,  -4.8564467831119295e-13,
-    7.6761854986049356e-14,  -1.1685332877993452e-14, 1.715391285555133e-15,
-    -2.4312798465479547e-16, 3.3307945188222381e-17,  -4.4153416464793394e-18};
 static const double far_0[] = {
     0.40224520550705442,     0.0033691164782556941,   6.889758346916824e-5,
     2.8913705208347565e-6,   2.0489185894690637e-7,   2.2666689904981781e-8,
@@ -29,17 +20,6 @@ static const double far_0[] = {
     1.7725601330565264e-15,  -3.4254856196772191e-16, -2.8276239805165835e-16,
     3.4612228676974611e-17,  4.46562142029676e-17,    -4.8305044859441821e-18,
     -7.233180487874754e-18};
-static const double near_1[] = {
-    0.12629359322181683,     -0.17641651835783406,    0.1026436586898471,
-    -0.052945981208094991,   0.024726449030626517,    -0.010564084894626198,
-    0.0041564229443128882,   -0.0015135724506312531,  0.00051228595616857577,
-    -0.00016176081582589675, 4.7815651075500542e-5,   -1.3273163656039436e-5,
-    3.4702513081376785e-6,   -8.5687202646954547e-7,  2.0032947535521353e-7,
-    -4.4450591287963281e-8,  9.3815373864957718e-9,   -1.8872497517228293e-9,
-    3.625590281552117e-10,   -6.6634897235020277e-11, 1.1736186298890902e-11,
-    -1.9839743977649437e-12, 3.2237933659455747e-13,  -5.0421855047279117e-14,
-    7.6006842947354069e-15,  -1.1055969477353863e-15, 1.5536319577362005e-16,
-    -2.1114212143581661e-17, 2.7779141127610464e-18};
 static const double far_1[] = {
     0.38928811750914006,     -0.0097610974913614684,  -0.00011058893876262372,
     -3.8825648088776904e-6,  -2.5122362378702089e-7,  -2.6314688468895195e-8,
@@ -51,38 +31,126 @@ static const double far_1[] = {
     -3.209525921993424e-17,  -4.6503053684893583e-17, 4.4143483230717079e-18,
     7.5172963108421048e-18};
 
+static const double near_slope_0[] = {
+    0.82937721409582221,     -0.16444889102381224,    0.10386712737115726,
+    -0.0003765017469703159,  -0.035847269221588776,   0.032909737158868753,
+    -0.019131919664760643,   0.0081107600636868699,   -0.0023929594627845716,
+    0.00027362257498727866,  0.00021734275020085061,  -0.00020044497900270882,
+    0.00010798554595905552,  -4.6098205676142829e-5,  1.6907908254051046e-5,
+    -5.5217864434386736e-6,  1.6380020585796565e-6,   -4.4706516056233523e-7,
+    1.1328942697008152e-7,   -2.6837416911794728e-8,  5.9754529346623114e-9,
+    -1.2560223324166841e-9,  2.5016655003600134e-10,  -4.7363520550841091e-11,
+    8.5475166527231658e-12,  -1.4739176828852641e-12, 2.4337965796081193e-13,
+    -3.8558312476360161e-14, 5.8713659789690272e-15,  -8.6068481676675984e-16,
+    1.2163842025029635e-16,  -1.6596093346558246e-17, 2.188727243266264e-18};
+static const double far_slope_0[] = {
+    0.20463914491986041,     0.0053485260935385573,   0.00019150500095126415,
+    1.2032615976256658e-5,   1.1956976470208373e-6,   1.716841771873406e-7,
+    2.8338106568544693e-8,   3.0512068490939511e-9,   -7.4341354538362423e-10,
+    -5.7672839092344344e-10, -1.5193610828268228e-10, 5.6687906228401842e-12,
+    1.804470061607724e-11,   4.2535720734199772e-12,  -1.1555903826473055e-12,
+    -7.7707032883126273e-13, 1.4368043830095462e-14,  1.0913028331644427e-13,
+    1.1406069274284166e-14,  -1.5049144790858717e-14, -2.8555810704808024e-15,
+    2.2314974017002143e-15,  5.2722587978145678e-16,  -3.6885258885157008e-16,
+    -8.53559919668251e-17,   6.7549315226280814e-17,  1.1811455208665337e-17,
+    -1.3225212330303549e-17, -1.0505875291963377e-18, 2.6372007064108129e-18,
+    -1.153582402196744e-19,  -5.0700773039952144e-19};
+static const double near_slope_1[] = {
+    -0.22055562982684038,    -0.52987068962118722,    0.19462184002774335,
+    -0.052638863279466833,   -0.0088190917144799711,  0.02170531381765017,
+    -0.015695669869117294,   0.0075878557666973247,   -0.0026086850687581289,
+    0.00051707980950951534,  7.708102444120255e-5,    -0.0001376778746167067,
+    8.4004044237268732e-5,   -3.796258748319607e-5,   1.4404956540382477e-5,
+    -4.8141000808849983e-6,  1.4524000080855434e-6,   -4.0159894230770835e-7,
+    1.0282957772893787e-7,   -2.4567434687638734e-8,  5.5090105894873905e-9,
+    -1.1649812136398799e-9,  2.3324080905188284e-10,  -4.4358879773216017e-11,
+    8.0371043117358618e-12,  -1.3907820563824861e-12, 2.3037304686246915e-13,
+    -3.6600561249699029e-14, 5.5874342644598845e-15,  -8.2095386422966584e-16,
+    1.1626743990307563e-16,  -1.5893831716725066e-17, 2.0998191694333111e-18};
+static const double far_slope_1[] = {
+    -0.18464897258927965,    0.015109623584900027,    0.00030209393971388789,
+    1.5915180785134349e-5,   1.4469212708078582e-6,   1.979988656562358e-7,
+    3.217348695450893e-8,    3.6101811953136095e-9,   -7.2443858726011886e-10,
+    -6.092544267535984e-10,  -1.6606191571929604e-10, 3.6331620786930951e-12,
+    1.8764555793701829e-11,  4.6619271845291975e-12,  -1.134574964219579e-12,
+    -8.1979472899838225e-13, 3.9477668459666603e-15,  1.1294468638888128e-13,
+    1.3286424049794948e-14,  -1.5379965021950809e-14, -3.1518439702453973e-15,
+    2.2635926609201487e-15,  5.7372893346635042e-16,  -3.7326693717464182e-16,
+    -9.2873288277667209e-17, 6.8480733113013502e-17,  1.3053648483860228e-17,
+    -1.3466640002249034e-17, -1.2532819676016662e-18, 2.7011433782935036e-18,
+    -8.4860115695943449e-20, -5.2313614891603619e-19};
+
 #define SUM(c, t) trace_chebyshev((int)(sizeof(c) / sizeof *(c)), c, t)
 
-// In double precision, since single precision would lose three bits in the recurrence.
-static jot_value of_order(int order, jot_value in)
+static jot_value one(void) { return jot_from_double(1); }
+
+// In double precision, since single precision would lose three bits in the recurrence: |x|, what is at least 8,
+// its root, and the arguments of the sums.
+struct place {
+    jot_value a, is_near, far, root, near_t, far_t;
+};
+
+static struct place place_of(jot_value in)
 {
-    jot_value x = jot_astype(in, JOT_F64), a = jot_abs(x), one = jot_from_double(1),
-              border = jot_from_double(8);
-    jot_value t = jot_sub(jot_mul(jot_minimum(a, border), jot_from_double(0.25)), one);
-    jot_value b = jot_maximum(a, border), u = jot_sub(jot_div(jot_from_double(16), b), one);
-    jot_value near = order ? jot_mul(x, SUM(near_1, t)) : SUM(near_0, t);
-    jot_value far = jot_div(order ? SUM(far_1, u) : SUM(far_0, u), jot_sqrt(b));
-    if (order)
-        far = jot_mul(far, jot_sign(x));
-    return jot_astype(jot_where(jot_less_equal(a, border), near, far), jot_value_dtype(in));
+    struct place p = {.a = jot_abs(jot_astype(in, JOT_F64))};
+    jot_value border = jot_from_double(8);
+    p.is_near = jot_less_equal(p.a, border);
+    p.far = jot_maximum(p.a, border);
+    p.root = jot_sqrt(p.far);
+    p.near_t = jot_sub(jot_mul(jot_minimum(p.a, border), jot_from_double(0.25)), one());
+    p.far_t = jot_sub(jot_div(jot_from_double(16), p.far), one());
+    return p;
 }
 
-static jot_value order_0(jot_value x) { return of_order(0, x); }
-static jot_value order_1(jot_value x) { return of_order(1, x); }
+// e^-|x| times the sum of (x^2/4)^k / (k! (k + order)!), up to 8, which is a function over (x/2)^order.
+static jot_value power_series(struct place p, int order)
+{
+    enum { TERMS = 24 };
+    jot_value a = jot_minimum(p.a, jot_from_double(8)), square = jot_square(a), y = one();
+    for (int k = TERMS; k > 0; k--) {
+        jot_value step = jot_mul(square, jot_from_double(0.25 / (k * (k + order))));
+        y = jot_add(jot_mul(step, y), one());
+    }
+    return jot_mul(jot_exp(jot_neg(a)), y);
+}
+
+// A derivative from (1 + |x|)^2 and |x|^(3/2) times it.
+static jot_value slope(struct place p, jot_value near, jot_value far, jot_value x)
+{
+    near = jot_div(near, jot_square(jot_add(one(), p.a)));
+    far = jot_div(far, jot_mul(p.root, p.far));
+    return jot_astype(jot_where(p.is_near, near, far), jot_value_dtype(x));
+}
+
+static jot_value order_0(jot_value x)
+{
+    struct place p = place_of(x);
+    jot_value far = jot_div(SUM(far_0, p.far_t), p.root);
+    return jot_astype(jot_where(p.is_near, power_series(p, 0), far), jot_value_dtype(x));
+}
+
+static jot_value order_1(jot_value x)
+{
+    struct place p = place_of(x);
+    jot_value half = jot_mul(jot_astype(x, JOT_F64), jot_from_double(0.5));
+    jot_value far = jot_mul(jot_sign(x), jot_div(SUM(far_1, p.far_t), p.root));
+    jot_value y = jot_where(p.is_near, jot_mul(half, power_series(p, 1)), far);
+    return jot_astype(y, jot_value_dtype(x));
+}
 
 // d i0e(x) = dx (i1e(x) - sign(x) i0e(x))
 static jot_value rule_0(jot_value x, jot_value dx)
 {
-    return jot_mul(dx, jot_sub(order_1(x), jot_mul(jot_sign(x), order_0(x))));
+    struct place p = place_of(x);
+    jot_value y = slope(p, SUM(near_slope_0, p.near_t), SUM(far_slope_0, p.far_t), x);
+    return jot_mul(dx, jot_mul(jot_neg(jot_sign(x)), y));
 }
 
 // d i1e(x) = dx (i0e(x) - i1e(x) (sign(x) + 1/x)), 1/2 at 0
 static jot_value rule_1(jot_value x, jot_value dx)
 {
-    jot_value one = jot_from_double(1), at_0 = jot_equal(x, jot_from_double(0));
-    jot_value sum = jot_add(jot_sign(x), jot_div(one, jot_where(at_0, one, x)));
-    jot_value slope = jot_sub(order_0(x), jot_mul(order_1(x), sum));
-    return jot_mul(dx, jot_where(at_0, jot_from_double(0.5), slope));
+    struct place p = place_of(x);
+    return jot_mul(dx, slope(p, SUM(near_slope_1, p.near_t), SUM(far_slope_1, p.far_t), x));
 }
 
 static jot_value scaled(const char *name, void (*f)(void), void (*rule)(void), jot_value x)

@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regularised incomplete beta function by its continued fraction (DLMF 8.17.22), evaluated by Lentz's method, of
-// (b, a, 1 - x) in place of (a, b, x) beyond the mean.
-#include "trace/lanes.h"
+// The regularised incomplete beta function, for x up to the mean by the contracted continued fraction of A.
+// DiDonato and A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios,
+// 1992 (BFRAC, equation 9):
+//
+//     I_x(a, b) = x^a y^b / B(a, b) / (b_0 + a_1/(b_1 + a_2/(b_2 + ...))),   y = 1 - x, l = a - (a + b) x
+//     a_n = (a + n - 1) (a + b + n - 1) n (b - n) x^2 / (a + 2n - 1)^2
+//     b_n = n + n (b - n) x/(a + 2n - 1) + (a + n)/(a + 2n + 1) (l + 1 + n (1 + y))
+//
+// and beyond as 1 - I_y(b, a).  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and
+// so may be their derivatives in a, by
+//
+//     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
+//     s = (1 - b)/(a + 1) x + (1 - b)(2 - b)/(2 (a + 2)) x^2 + ...                                     (DLMF 8.17.7)
+//
+// For a and b so large that the fraction would take thousands of steps, by the first terms of N. Temme's expansion
+// (DLMF 8.18.9), of which the second is taken at the mean: with e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b
+// e(l/b)
+//
+//     I_x(a, b) = erfc(-r) / 2 + e^(-r^2) (b - a)/(a + b) / (3 sqrt(2 pi a b/(a + b))),   r of the sign of -l
+#include "trace/special_parts.h"
 
 #include "jot/special.h"
 
@@ -11,46 +28,123 @@ static jot_value num(double x) { return jot_from_double(x); }
 static jot_value one(void) { return jot_from_double(1); }
 
 struct arguments {
-    jot_value a, b, x;
+    jot_value a, b, x, y, l; // y = 1 - x
     double epsilon;
+    bool is_derived;
 };
 
-// m, c, d, the value so far, and what it was multiplied with last.
-static jot_value goes_on(const jot_value *s, void *ctx)
+static jot_value moves(const struct arguments *p, jot_value change, jot_value sum, jot_value n)
+{
+    jot_value small = jot_mul(num(p->epsilon), jot_abs(sum));
+    return jot_logical_and(jot_less(small, jot_abs(change)), jot_less(n, num(20000)));
+}
+
+// The summands of a whole b are 0 from n = b on, but not their derivatives.  Where these are wanted, it is a bound of
+// summands that must get small, which has |b - n| or 1 for b - n.
+static jot_value bounded(const struct arguments *p, jot_value n)
+{
+    return jot_maximum(jot_abs(jot_sub(p->b, n)), one());
+}
+
+// Steed's method, where what is added gets less and so do its errors: n, a + n - 1 for n > 1, 1/(b_n +
+// a_n/(b_(n-1) + ...)), the last summand, the sum, the roundings of the sum, and the bound.
+enum { F_N, F_FACTOR, F_D, F_CHANGE, F_SUM, F_REST, F_BOUND, F_CARRIES };
+
+static jot_value fraction_goes_on(const jot_value *s, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value change = jot_abs(jot_sub(s[4], one()));
-    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(s[0], num(5000)));
+    return moves(p, s[p->is_derived ? F_BOUND : F_CHANGE], s[F_SUM], s[F_N]);
 }
 
-static void add_level(jot_value *s, jot_value numerator)
+static void fraction_step(jot_value *s, void *ctx)
 {
-    s[2] = jot_div(one(), jot_add(one(), jot_mul(numerator, s[2])));
-    s[1] = jot_add(one(), jot_div(numerator, s[1]));
-    s[4] = jot_mul(s[1], s[2]);
-    s[3] = jot_mul(s[3], s[4]);
+    const struct arguments *p = ctx;
+    jot_value n = jot_add(s[F_N], one()), up = jot_add(p->a, n), last = s[F_D], sum = s[F_SUM];
+    jot_value down = jot_sub(jot_add(up, n), one()), factor = s[F_FACTOR];
+    jot_value w = jot_mul(jot_mul(n, jot_sub(p->b, n)), jot_div(p->x, down));
+    jot_value far = jot_mul(jot_div(jot_sub(jot_add(up, p->b), one()), down), p->x);
+    jot_value numerator = jot_mul(jot_mul(factor, far), w);
+    jot_value rest = jot_add(jot_add(p->l, one()), jot_mul(n, jot_add(one(), p->y)));
+    rest = jot_mul(jot_div(up, jot_add(down, num(2))), rest);
+    jot_value denominator = jot_add(jot_add(n, w), rest);
+    s[F_N] = n;
+    s[F_FACTOR] = up;
+    s[F_D] = jot_div(one(), jot_add(denominator, jot_mul(numerator, last)));
+    s[F_CHANGE] = jot_neg(jot_mul(jot_mul(numerator, last), jot_mul(s[F_D], s[F_CHANGE])));
+    s[F_SUM] = jot_add(sum, s[F_CHANGE]);
+    s[F_REST] = jot_add(s[F_REST], jot_sub(s[F_CHANGE], jot_sub(s[F_SUM], sum)));
+    if (p->is_derived) {
+        jot_value size = jot_mul(jot_mul(n, bounded(p, n)), jot_div(p->x, down));
+        size = jot_mul(jot_mul(factor, far), size);
+        s[F_BOUND] = jot_mul(jot_mul(size, last), jot_mul(s[F_D], s[F_BOUND]));
+    }
 }
 
-static void step(jot_value *s, void *ctx)
+// The fraction times a, for which a_1 and b_0 are divided by it.
+static jot_value fraction(struct arguments p)
+{
+    jot_value first = jot_div(jot_add(p.a, one()), jot_add(p.l, one())),
+              zero = jot_zeros_like(p.a);
+    jot_value c[F_CARRIES] = {zero, jot_ones_like(p.a), first, first, first, zero, first};
+    int n = p.is_derived ? F_CARRIES : F_BOUND;
+    jot_while_at(fraction_goes_on, fraction_step, &p, n, c, NULL, "jot_betainc");
+    return jot_add(c[F_SUM], c[F_REST]);
+}
+
+// n, the product of (k - b) x/k, the sum of them over a + n, and the bound.
+static jot_value series_goes_on(const jot_value *s, void *ctx)
+{
+    const struct arguments *p = ctx;
+    // The sum for a whole b may be 0.
+    return p->is_derived ? moves(p, s[3], jot_add(jot_abs(s[2]), one()), s[0])
+                         : moves(p, s[1], s[2], s[0]);
+}
+
+static void series_step(jot_value *s, void *ctx)
 {
     const struct arguments *p = ctx;
     s[0] = jot_add(s[0], one());
-    jot_value m = s[0], at = jot_add(p->a, jot_mul(num(2), m)), sum = jot_add(p->a, p->b);
-    jot_value even =
-        jot_div(jot_mul(jot_mul(m, jot_sub(p->b, m)), p->x), jot_mul(jot_sub(at, one()), at));
-    jot_value odd = jot_div(jot_mul(jot_mul(jot_add(p->a, m), jot_add(sum, m)), p->x),
-                            jot_mul(at, jot_add(at, one())));
-    add_level(s, even);
-    add_level(s, jot_neg(odd));
+    jot_value step = jot_div(p->x, s[0]);
+    s[1] = jot_mul(s[1], jot_mul(jot_sub(s[0], p->b), step));
+    s[2] = jot_add(s[2], jot_div(s[1], jot_add(p->a, s[0])));
+    if (p->is_derived)
+        s[3] = jot_mul(s[3], jot_mul(bounded(p, s[0]), step));
 }
 
-static jot_value fraction(struct arguments p)
+// For a <= 1: g, and a s.
+static jot_value series(struct arguments p, jot_value *g)
 {
-    jot_value sum = jot_add(p.a, p.b), first = jot_add(p.a, one());
-    jot_value d = jot_div(one(), jot_sub(one(), jot_div(jot_mul(sum, p.x), first)));
-    jot_value c[] = {jot_zeros_like(p.a), jot_ones_like(p.a), d, d, jot_zeros_like(p.a)};
-    jot_while_at(goes_on, step, &p, 5, c, NULL, "jot_betainc");
-    return c[3];
+    jot_value zero = jot_zeros_like(p.a), unit = jot_ones_like(p.a),
+              c[] = {zero, unit, zero, unit};
+    int n = p.is_derived ? 4 : 3;
+    jot_while_at(series_goes_on, series_step, &p, n, c, NULL, "jot_betainc");
+    *g = jot_sub(special_gamma_difference(p.a, p.b), special_log_gamma_1p(p.a));
+    jot_value scaled = jot_mul(p.x, jot_add(p.b, num(SPECIAL_SHIFT)));
+    *g = jot_add(jot_mul(p.a, jot_log(scaled)), *g);
+    return jot_mul(p.a, c[2]);
+}
+
+// a (1 - x) - b x
+static jot_value distance(jot_value a, jot_value b, jot_value x)
+{
+    jot_value y = jot_sub(one(), x), rounding = jot_sub(jot_sub(one(), y), x);
+    return special_beta_distance(a, b, x, y, rounding);
+}
+
+static jot_value by_normal(jot_value a, jot_value b, jot_value x)
+{
+    // Beyond a change of 0.3 the result is 0 or 1 in any case.
+    jot_value l = distance(a, b, x), end = num(0.3);
+    jot_value in_a = jot_clip(jot_neg(jot_div(l, a)), jot_neg(end), end);
+    jot_value in_b = jot_clip(jot_div(l, b), jot_neg(end), end);
+    jot_value sum =
+        jot_add(jot_div(special_excess_near(in_a), a), jot_div(special_excess_near(in_b), b));
+    jot_value root = jot_neg(jot_mul(l, jot_sqrt(sum))), ratio = jot_div(a, b);
+    jot_value up = jot_add(one(), ratio), weight = jot_div(a, up);
+    jot_value skew = jot_div(jot_sub(one(), ratio), jot_mul(num(3 * sqrt(2 * M_PI)), up));
+    jot_value tail =
+        jot_mul(jot_exp(jot_neg(jot_square(root))), jot_div(skew, jot_sqrt(weight)));
+    return jot_add(jot_mul(num(0.5), jot_erfc(jot_neg(root))), tail);
 }
 
 static jot_value is_inside(jot_value a, jot_value b, jot_value x)
@@ -76,21 +170,63 @@ static jot_value border(jot_value a, jot_value b, jot_value x)
     return jot_where(valid, y, num(NAN));
 }
 
+// By the fraction, and by the series where that is as good.
+static jot_value by_sums(jot_value a, jot_value b, jot_value x, bool is_derived)
+{
+    jot_value y = jot_sub(one(), x), l = distance(a, b, x);
+    // From the mean on; with a or b up to 1 near it, but not where the series would cancel.
+    jot_value u = jot_minimum(a, b), v = jot_maximum(a, b),
+              is_small_u = jot_less_equal(u, one());
+    jot_value end = jot_div(jot_add(u, one()), jot_add(jot_add(u, v), num(2)));
+    end = jot_where(jot_less(num(20), v), jot_minimum(end, jot_div(num(1.25), v)), end);
+    jot_value is_a = jot_less_equal(a, b);
+    jot_value beyond = jot_where(is_a, jot_less(end, x), jot_less_equal(y, end));
+    jot_value swapped = jot_where(is_small_u, beyond, jot_less(l, num(0)));
+    struct arguments s = {.a = jot_where(swapped, b, a),
+                          .b = jot_where(swapped, a, b),
+                          .x = jot_where(swapped, y, x),
+                          .y = jot_where(swapped, x, y),
+                          .l = jot_where(swapped, jot_neg(l), l),
+                          .epsilon = trace_epsilon(jot_value_dtype(a)) / 64,
+                          .is_derived = is_derived};
+    jot_value result = jot_mul(jot_div(special_beta_front(a, b, x), s.a), fraction(s));
+    result = jot_where(swapped, jot_sub(one(), result), result);
+
+    jot_value is_small = jot_less_equal(s.a, one()), g;
+    s.a = special_chosen(is_small, s.a, 1);
+    s.b = special_chosen(is_small, s.b, 1);
+    s.x = special_chosen(is_small, s.x, 0x1p-60);
+    jot_value sum = series(s, &g), power = jot_exp(g);
+    jot_value below = jot_mul(power, jot_add(one(), sum));
+    jot_value above = jot_neg(jot_add(jot_expm1(g), jot_mul(power, sum)));
+    // What is far below 1 has no logarithm for an exponent.
+    jot_value is_high = jot_less(num(-1), g);
+    above = jot_where(is_high, above, jot_sub(one(), below));
+    is_small = jot_logical_and(is_small, jot_logical_or(swapped, is_high));
+    return jot_where(is_small, jot_where(swapped, above, below), result);
+}
+
+static jot_value regularised(jot_value a, jot_value b, jot_value x, bool is_derived)
+{
+    double limit = jot_value_dtype(a) == JOT_F64 ? 1e10 : 1e5;
+    jot_value inside = is_inside(a, b, x), is_large = jot_less(num(limit), jot_minimum(a, b));
+    jot_value large = jot_logical_and(inside, is_large);
+    jot_value other = jot_logical_and(inside, jot_logical_not(is_large));
+    jot_value by_other = by_sums(special_chosen(other, a, 20), special_chosen(other, b, 20),
+                                 special_chosen(other, x, 0.125), is_derived);
+    jot_value normal = by_normal(special_chosen(large, a, 1e12), special_chosen(large, b, 1e12),
+                                 special_chosen(large, x, 0.5));
+    return jot_where(inside, jot_where(is_large, normal, by_other), border(a, b, x));
+}
+
 static jot_value lane(jot_value a, jot_value b, jot_value x)
 {
-    jot_value inside = is_inside(a, b, x);
-    jot_value p = jot_where(inside, a, one()), q = jot_where(inside, b, one()),
-              y = jot_where(inside, x, num(0.5));
-    jot_value log_front = jot_sub(
-        jot_add(jot_mul(p, jot_log(y)), jot_mul(q, jot_log1p(jot_neg(y)))), jot_betaln(p, q));
-    jot_value mean = jot_div(jot_add(p, one()), jot_add(jot_add(p, q), num(2)));
-    jot_value swapped = jot_less(mean, y);
-    struct arguments s = {jot_where(swapped, q, p), jot_where(swapped, p, q),
-                          jot_where(swapped, jot_sub(one(), y), y),
-                          trace_epsilon(jot_value_dtype(a))};
-    jot_value result = jot_div(jot_mul(jot_exp(log_front), fraction(s)), s.a);
-    result = jot_where(swapped, jot_sub(one(), result), result);
-    return jot_where(inside, result, border(a, b, x));
+    return regularised(a, b, x, false);
+}
+
+static jot_value derived_lane(jot_value a, jot_value b, jot_value x)
+{
+    return regularised(a, b, x, true);
 }
 
 static jot_function plain(int n, void (*f)(void))
@@ -98,19 +234,39 @@ static jot_function plain(int n, void (*f)(void))
     return jot_function_plain("jot_betainc", "jot_betainc", n, f);
 }
 
+// x^(a-1) (1-x)^(b-1) / B(a, b), which is b at 0 for a = 1 and a at 1 for b = 1.
+static jot_value density(jot_value a, jot_value b, jot_value x)
+{
+    jot_value zero = num(0), infinity = num(INFINITY), inside = is_inside(a, b, x);
+    jot_value p = special_chosen(inside, a, 1), q = special_chosen(inside, b, 1),
+              y = special_chosen(inside, x, 0.5);
+    jot_value within = jot_div(special_beta_front(p, q, y), jot_mul(y, jot_sub(one(), y)));
+    jot_value a_less = jot_sub(a, one()), b_less = jot_sub(b, one());
+    jot_value end = jot_exp(jot_add(jot_xlogy(a_less, x), jot_xlog1py(b_less, jot_neg(x))));
+    jot_value at_0 = jot_logical_and(jot_equal(x, zero), jot_equal(a, one()));
+    jot_value at_1 = jot_logical_and(jot_equal(x, one()), jot_equal(b, one()));
+    end = jot_where(at_0, b, jot_where(at_1, a, end));
+    jot_value least = jot_minimum(a, b);
+    jot_value finite = jot_less(jot_maximum(a, b), infinity);
+    jot_value within_1 = jot_logical_and(jot_less(zero, x), jot_less_equal(x, one()));
+    jot_value is_step =
+        jot_logical_and(jot_logical_and(jot_equal(least, zero), finite), within_1);
+    jot_value valid = jot_logical_and(jot_less(zero, least), finite);
+    end = jot_where(valid, end, jot_where(is_step, zero, num(NAN)));
+    return jot_where(inside, within, end);
+}
+
 // In x the density, in a and b forward through the fraction.
 static jot_value rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
                       jot_value dx)
 {
     static const int first[] = {0, JOT_END}, second[] = {1, JOT_END};
-    jot_function f = plain(3, (void (*)(void))lane);
+    jot_function f = plain(3, (void (*)(void))derived_lane);
     jot_value in[] = {a, b, x, jot_ones_like(a)}, in_a[2], in_b[2];
     jot_apply_at(jot_jvp_of(f, "jot_betainc", first), 4, in, 2, in_a, NULL);
     jot_apply_at(jot_jvp_of(f, "jot_betainc", second), 4, in, 2, in_b, NULL);
-    jot_value power =
-        jot_add(jot_xlogy(jot_sub(a, one()), x), jot_xlog1py(jot_sub(b, one()), jot_neg(x)));
-    jot_value density = jot_exp(jot_sub(power, jot_betaln(a, b)));
-    return jot_add(jot_add(jot_mul(da, in_a[1]), jot_mul(db, in_b[1])), jot_mul(dx, density));
+    return jot_add(jot_add(jot_mul(da, in_a[1]), jot_mul(db, in_b[1])),
+                   jot_mul(dx, density(a, b, x)));
 }
 
 jot_value jot_betainc(jot_value a, jot_value b, jot_value x)

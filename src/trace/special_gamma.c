@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The incomplete gamma functions and their derivatives.
 //
-//     P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt = D (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)    x <= a or 1
-//     Q(a, x) = 1 - P(a, x) = a D / (x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))                 x > a and 1
-//     D = x^a e^-x / Gamma(a + 1)
+//     P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt = D (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)    x <= a or c
+//     Q(a, x) = 1 - P(a, x) = a D / (x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...)))               x > a and c
+//     Q(a, x) = 1 - E + E a (x/(a+1) - x^2/(2! (a+2)) + ...)                                    x <= c, small a
+//     D = x^a e^-x / Gamma(a + 1),  E = x^a / Gamma(a + 1)
 //
-// (DLMF 8.11.4, 8.9.2), and for large a near x the expansion of Temme, The asymptotic expansion of the
+// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below x + 1/4, or below
+// log(1/2) / log(x) for x < 1/4, where Q is the smaller one (W. Gautschi, A computational procedure for incomplete
+// gamma functions, 1979).  For large a near x it is the expansion of Temme, The asymptotic expansion of the
 // incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
-#include "trace/lanes.h"
+#include "trace/special_parts.h"
 
 #include "jot/special.h"
 
@@ -17,12 +20,6 @@
 
 static jot_value num(double x) { return jot_from_double(x); }
 static jot_value one(void) { return jot_from_double(1); }
-
-// a where the flag is set, else a number for which nothing is to be done.
-static jot_value chosen(jot_value flag, jot_value a, double idle)
-{
-    return jot_where(flag, a, num(idle));
-}
 
 // ---- Sums and fractions of a lane
 
@@ -52,81 +49,109 @@ static jot_value series(struct arguments p)
     return c[2];
 }
 
-// Lentz's method: i, b, c, d, the value so far, and what it was multiplied with last.
+// The sum of (-x)^n / (n! (a + n)) for n = 1, 2, ...: n, (-x)^n / n!, and the sum.
+static jot_value small_goes_on(const jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    return jot_less(jot_mul(num(p->epsilon / 4), jot_abs(c[2])), jot_abs(c[1]));
+}
+
+static void small_step(jot_value *c, void *ctx)
+{
+    const struct arguments *p = ctx;
+    c[0] = jot_add(c[0], one());
+    c[1] = jot_neg(jot_div(jot_mul(c[1], p->x), c[0]));
+    c[2] = jot_add(c[2], jot_div(c[1], jot_add(p->a, c[0])));
+}
+
+// Q of small a.
+static jot_value small(struct arguments p)
+{
+    jot_value zero = jot_zeros_like(p.a), c[] = {zero, jot_ones_like(p.a), zero};
+    jot_while_at(small_goes_on, small_step, &p, 3, c, NULL, "jot_gammainc");
+    jot_value g = jot_sub(jot_mul(p.a, jot_log(p.x)), special_log_gamma_1p(p.a));
+    return jot_neg(jot_add(jot_expm1(g), jot_mul(jot_exp(g), jot_mul(p.a, c[2]))));
+}
+
+// Steed's method, where what is added gets less and so do its errors, with derivatives in a: n, the denominator b,
+// d = 1/(b + n (a - n) d), the last summand, the sum, and the roundings of the sum.
+enum { F_N, F_B, F_D, F_CHANGE, F_SUM, F_REST, F_VALUES };
+enum { F_D_SLOPE = F_VALUES, F_CHANGE_SLOPE, F_SLOPE, F_CARRIES };
+
 static jot_value fraction_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value change = jot_abs(jot_sub(c[5], one()));
-    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+    jot_value least = jot_mul(num(p->epsilon / 16), jot_abs(c[F_SUM]));
+    return jot_logical_and(jot_less(least, jot_abs(c[F_CHANGE])), jot_less(c[F_N], num(2000)));
 }
 
 static void fraction_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    c[0] = jot_add(c[0], one());
-    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0]));
-    c[1] = jot_add(c[1], num(2));
-    c[2] = jot_add(c[1], jot_div(numerator, c[2]));
-    c[3] = jot_div(one(), jot_add(c[1], jot_mul(numerator, c[3])));
-    c[5] = jot_mul(c[2], c[3]);
-    c[4] = jot_mul(c[4], c[5]);
+    jot_value n = jot_add(c[F_N], one()), sum = c[F_SUM];
+    jot_value part = jot_mul(jot_mul(n, jot_sub(p->a, n)), c[F_D]);
+    c[F_N] = n;
+    c[F_B] = jot_add(c[F_B], num(2));
+    c[F_D] = jot_div(one(), jot_add(c[F_B], part));
+    c[F_CHANGE] = jot_neg(jot_mul(jot_mul(part, c[F_D]), c[F_CHANGE]));
+    c[F_SUM] = jot_add(sum, c[F_CHANGE]);
+    c[F_REST] = jot_add(c[F_REST], jot_sub(c[F_CHANGE], jot_sub(c[F_SUM], sum)));
+}
+
+static void fraction_from(struct arguments p, jot_value *c)
+{
+    jot_value b = jot_add(jot_sub(p.x, p.a), one()), zero = jot_zeros_like(p.a);
+    c[F_N] = c[F_REST] = zero;
+    c[F_B] = b;
+    c[F_D] = c[F_CHANGE] = c[F_SUM] = jot_div(one(), b);
 }
 
 static jot_value fraction(struct arguments p)
 {
-    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
-    jot_value c[] = {jot_zeros_like(p.a), b, jot_full_like(p.a, num(1e30)), d, d, num(0)};
-    c[5] = jot_zeros_like(p.a);
-    jot_while_at(fraction_goes_on, fraction_step, &p, 6, c, NULL, "jot_gammainc");
-    return c[4];
+    jot_value c[F_VALUES];
+    fraction_from(p, c);
+    jot_while_at(fraction_goes_on, fraction_step, &p, F_VALUES, c, NULL, "jot_gammainc");
+    return jot_add(c[F_SUM], c[F_REST]);
 }
 
-// The same with derivatives in a: those of c and d, of the logarithm of the value, and the last summand of that.  The
-// value of a whole a is exact from i = a, where the numerator is 0, but its derivative is not, so both must settle.
+// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must
+// settle.
 static jot_value slope_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value change = jot_maximum(jot_abs(jot_sub(c[5], one())), jot_abs(c[9]));
-    return jot_logical_and(jot_less(num(p->epsilon), change), jot_less(c[0], num(2000)));
+    jot_value size = jot_add(jot_abs(c[F_SUM]), jot_abs(c[F_SLOPE]));
+    jot_value change = jot_maximum(jot_abs(c[F_CHANGE]), jot_abs(c[F_CHANGE_SLOPE]));
+    jot_value moves = jot_less(jot_mul(num(p->epsilon / 16), size), change);
+    return jot_logical_and(moves, jot_less(c[F_N], num(2000)));
 }
 
 static void slope_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value last_c = c[2], last_d = c[3];
+    jot_value last_d = c[F_D], last = c[F_CHANGE], n = jot_add(c[F_N], one());
+    jot_value numerator = jot_mul(n, jot_sub(p->a, n)), part = jot_mul(numerator, last_d);
+    jot_value part_slope = jot_add(jot_mul(n, last_d), jot_mul(numerator, c[F_D_SLOPE]));
     fraction_step(c, ctx);
-    jot_value numerator = jot_mul(c[0], jot_sub(p->a, c[0])),
-              ratio = jot_div(numerator, last_c);
-    c[6] = jot_sub(jot_div(jot_sub(c[0], jot_mul(ratio, c[6])), last_c), one());
-    jot_value below = jot_add(jot_mul(c[0], last_d), jot_mul(numerator, c[7]));
-    c[7] = jot_mul(jot_square(c[3]), jot_sub(one(), below));
-    c[9] = jot_add(jot_div(c[6], c[2]), jot_div(c[7], c[3]));
-    c[8] = jot_add(c[8], c[9]);
+    jot_value d = c[F_D];
+    c[F_D_SLOPE] = jot_mul(jot_square(d), jot_sub(one(), part_slope));
+    jot_value ratio = jot_add(jot_mul(part_slope, d), jot_mul(part, c[F_D_SLOPE]));
+    c[F_CHANGE_SLOPE] =
+        jot_neg(jot_add(jot_mul(jot_mul(part, d), c[F_CHANGE_SLOPE]), jot_mul(ratio, last)));
+    c[F_SLOPE] = jot_add(c[F_SLOPE], c[F_CHANGE_SLOPE]);
 }
 
 // The fraction, and its derivative in a.
 static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *slope)
 {
-    jot_value b = jot_sub(jot_add(p.x, one()), p.a), d = jot_div(one(), b);
-    jot_value zero = jot_zeros_like(p.a);
-    jot_value c[] = {zero, b,   jot_full_like(p.a, num(1e30)), d, d, zero, zero, jot_square(d),
-                     d,    zero};
-    jot_while_at(slope_goes_on, slope_step, &p, 10, c, NULL, "jot_random_gamma_grad");
-    *value = c[4];
-    *slope = jot_mul(c[4], c[8]);
+    jot_value c[F_CARRIES];
+    fraction_from(p, c);
+    c[F_D_SLOPE] = c[F_CHANGE_SLOPE] = c[F_SLOPE] = jot_square(c[F_D]);
+    jot_while_at(slope_goes_on, slope_step, &p, F_CARRIES, c, NULL, "jot_random_gamma_grad");
+    *value = jot_add(c[F_SUM], c[F_REST]);
+    *slope = c[F_SLOPE];
 }
 
 // ---- For large a
-
-// (mu - log(1 + mu)) / mu^2 of |mu| <= 0.3: with w = 1/(2 + mu) and s = mu w it is w - 2 mu w^3 (1/3 + s^2/5 + ...).
-static jot_value phi_near(jot_value mu)
-{
-    static const double c[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
-                               1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
-    jot_value w = jot_div(one(), jot_add(mu, num(2))), s = jot_mul(mu, w);
-    jot_value rest = trace_polynomial(sizeof c / sizeof c[0], c, jot_square(s));
-    return jot_mul(w, jot_sub(one(), jot_mul(jot_mul(num(2), jot_mul(s, w)), rest)));
-}
 
 static jot_value relative_excess(jot_value a, jot_value x) { return jot_div(jot_sub(x, a), a); }
 
@@ -135,71 +160,72 @@ static jot_value is_near(jot_value mu) { return jot_less(jot_abs(mu), num(0.3));
 // mu - log(1 + mu)
 static jot_value phi(jot_value a, jot_value x)
 {
-    jot_value mu = relative_excess(a, x), near = is_near(mu);
-    jot_value close = chosen(near, mu, 0);
-    jot_value far = jot_sub(mu, jot_log(jot_where(near, one(), jot_div(x, a))));
-    return jot_where(near, jot_mul(jot_square(close), phi_near(close)), far);
+    return special_excess(relative_excess(a, x), jot_div(x, a));
 }
 
 // T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is Stirling's series of Gamma.
 static jot_value uniform_sum(jot_value a, jot_value x)
 {
     static const double c0[] = {
-        -0.33333333333333333,   0.083333333333333333,   -0.014814814814814815,
-        0.0011574074074074074,  0.0003527336860670194,  -0.00017875514403292181,
-        3.9192631785224378e-5,  -2.1854485106799922e-6, -1.85406221071516e-6,
-        8.296711340953086e-7,   -1.7665952736826079e-7, 6.7078535434014986e-9,
-        1.0261809784240308e-8,  -4.3820360184533532e-9, 9.1476995822367902e-10,
-        -2.551419399494625e-11, -5.8307721325504251e-11};
+        -0.33333333333333331,  0.083333333333333329,   -0.014814814814814815,
+        0.0011574074074074073, 0.00035273368606701942, -0.0001787551440329218,
+        3.9192631785224377e-5, -2.185448510679992e-6,  -1.85406221071516e-6,
+        8.2967113409530865e-7, -1.7665952736826078e-7, 6.7078535434014984e-9,
+        1.0261809784240309e-8, -4.3820360184533529e-9, 9.1476995822367902e-10};
     static const double c1[] = {
-        -0.0018518518518518519,  -0.0034722222222222222, 0.0026455026455026455,
-        -0.00099022633744855967, 0.00020576131687242798, -4.0187757201646091e-7,
-        -1.8098550334489978e-5,  7.6491609160811101e-6,  -1.6120900894563446e-6,
-        4.6471278028074343e-9,   1.378633446915721e-7,   -5.752545603517705e-8,
-        1.1951628599778147e-8};
+        -0.0018518518518518519,  -0.003472222222222222,  0.0026455026455026454,
+        -0.00099022633744855963, 0.00020576131687242798, -4.018775720164609e-7,
+        -1.8098550334489977e-5,  7.6491609160811098e-6,  -1.6120900894563446e-6,
+        4.647127802807434e-9,    1.3786334469157209e-7,  -5.7525456035177047e-8,
+        1.1951628599778148e-8};
     static const double c2[] = {
-        0.0041335978835978836,  -0.0026813271604938272,  0.00077160493827160494,
-        2.0093878600823045e-6,  -0.00010736653226365161, 5.2923448829120125e-5,
-        -1.2760635188618728e-5, 3.4235787340961381e-8,   1.3721957309062933e-6,
-        -6.298992138380055e-7,  1.4280614206064242e-7};
+        0.0041335978835978834,  -0.0026813271604938273, 0.0007716049382716049,
+        2.0093878600823047e-6,  -0.0001073665322636516, 5.2923448829120125e-5,
+        -1.2760635188618728e-5, 3.4235787340961378e-8,  1.3721957309062934e-6,
+        -6.2989921383800548e-7, 1.4280614206064242e-7};
     static const double c3[] = {
-        0.00064943415637860082, 0.00022947209362139918, -0.00046918949439525571,
-        0.00026772063206283885, -7.5618016718839764e-5, -2.3965051138672967e-7,
-        1.1082654115347302e-5,  -5.6749528269915966e-6, 1.4230900732435884e-6};
-    static const double c4[] = {-0.0008618882909167117,  0.00078403922172006663,
+        0.00064943415637860077,  0.00022947209362139917, -0.0004691894943952557,
+        0.00026772063206283885,  -7.5618016718839766e-5, -2.3965051138672968e-7,
+        1.1082654115347302e-5,   -5.6749528269915965e-6, 1.4230900732435883e-6,
+        -2.7861080291528143e-11, -1.6958404091930278e-7};
+    static const double c4[] = {-0.00086188829091671173, 0.00078403922172006662,
                                 -0.00029907248030319018, -1.4638452578843418e-6,
-                                6.6414982154651222e-5,   -3.9683650471794347e-5,
-                                1.1375726970678419e-5};
-    static const double c5[] = {-0.00033679855336635815, -6.9728137583658578e-5,
-                                0.00027727532449593921, -0.00019932570516188848,
-                                6.7977804779372078e-5};
-    static const double c6[] = {0.00053130793646399222, -0.00059216643735369388};
+                                6.6414982154651219e-5,   -3.9683650471794347e-5,
+                                1.1375726970678419e-5,   2.5074972262375329e-10,
+                                -1.6954149536558305e-6,  8.9075075322053094e-7};
+    static const double c5[] = {-0.00033679855336635813, -6.9728137583658571e-5,
+                                0.00027727532449593918,  -0.00019932570516188847,
+                                6.797780477937208e-5,    1.4190629206439671e-7,
+                                -1.3594048189768693e-5,  8.018470256334202e-6};
+    static const double c6[] = {0.00053130793646399225, -0.00059216643735369393,
+                                0.0002708782096718045,  7.9023532326603281e-7,
+                                -8.1539693675619691e-5, 5.6116827531062497e-5,
+                                -1.8329116582843375e-5};
+    static const double c7[] = {0.00034436760689237765, 5.1717909082605919e-5,
+                                -0.00033493161081142234, 0.00028126951547632369,
+                                -0.00010976582244684731};
+    static const double c8[] = {-0.00065262391859530937, 0.00083949872067208726,
+                                -0.00043829709854172099};
+    static const double c9[] = {-0.00059676129019274626};
     static const struct {
         int n;
         const double *c;
-    } rows[] = {{17, c0}, {13, c1}, {11, c2}, {9, c3}, {7, c4}, {5, c5}, {2, c6}};
+    } rows[] = {{15, c0}, {13, c1}, {11, c2}, {11, c3}, {10, c4},
+                {8, c5},  {7, c6},  {5, c7},  {3, c8},  {1, c9}};
+    enum { ROWS = sizeof rows / sizeof *rows };
     jot_value mu = relative_excess(a, x);
-    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), phi_near(mu))));
-    jot_value y = trace_polynomial(rows[6].n, rows[6].c, eta);
-    for (int k = 5; k >= 0; k--)
+    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), special_excess_near(mu))));
+    jot_value y = trace_polynomial(rows[ROWS - 1].n, rows[ROWS - 1].c, eta);
+    for (int k = ROWS - 2; k >= 0; k--)
         y = jot_add(jot_div(y, a), trace_polynomial(rows[k].n, rows[k].c, eta));
     return y;
-}
-
-// log(Gamma(a)) - (a - 1/2) log(a) + a - log(2 pi)/2 of a >= 10
-static jot_value stirling(jot_value a)
-{
-    static const double c[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
-                               1.0 / 1188, -691.0 / 360360, 1.0 / 156};
-    jot_value inverse = jot_div(one(), a);
-    return jot_mul(inverse, trace_polynomial(sizeof c / sizeof c[0], c, jot_square(inverse)));
 }
 
 // ---- A lane
 
 // Which way to take; no way where an argument is out of the domain or at its border.
 struct ways {
-    jot_value inside, uniform, series, fraction;
+    jot_value inside, uniform, small, series, fraction;
 };
 
 static struct ways ways(jot_value a, jot_value x)
@@ -209,10 +235,17 @@ static struct ways ways(jot_value a, jot_value x)
     w.inside = jot_logical_and(jot_logical_and(jot_less(zero, a), jot_less(a, infinity)),
                                jot_logical_and(jot_less(zero, x), jot_less(x, infinity)));
     jot_value near = is_near(relative_excess(a, x));
-    w.uniform = jot_logical_and(w.inside, jot_logical_and(jot_less(num(200), a), near));
-    jot_value above = jot_less(jot_maximum(a, one()), x);
+    // From where what is left out of T is nothing beside Q.
+    jot_value is_large = jot_less(num(jot_value_dtype(a) == JOT_F64 ? 25 : 6), a);
+    w.uniform = jot_logical_and(w.inside, jot_logical_and(is_large, near));
+    jot_value end = jot_where(jot_less(a, num(0.5)), one(), num(1.5));
+    jot_value above = jot_less(jot_maximum(a, end), x);
     jot_value other = jot_logical_and(w.inside, jot_logical_not(w.uniform));
     w.fraction = jot_logical_and(other, above);
+    jot_value low = jot_less(num(log(0.5)), jot_mul(a, jot_log(jot_minimum(x, num(0.25)))));
+    jot_value high = jot_less(a, jot_add(x, num(0.25)));
+    w.small = jot_logical_and(other, jot_less_equal(x, end));
+    w.small = jot_logical_and(w.small, jot_where(jot_less(x, num(0.25)), low, high));
     w.series = jot_logical_and(other, jot_logical_not(above));
     return w;
 }
@@ -221,7 +254,8 @@ static struct ways ways(jot_value a, jot_value x)
 static struct arguments of_fraction(jot_value a, jot_value x)
 {
     struct ways w = ways(a, x);
-    return (struct arguments){chosen(w.fraction, a, 1), chosen(w.fraction, x, 2),
+    return (struct arguments){special_chosen(w.fraction, a, 1),
+                              special_chosen(w.fraction, x, 2),
                               trace_epsilon(jot_value_dtype(a))};
 }
 
@@ -229,9 +263,11 @@ static void sums(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;
     struct ways w = ways(in[0], in[1]);
-    out[0] = series((struct arguments){chosen(w.series, in[0], 1), chosen(w.series, in[1], 0),
+    out[0] = series((struct arguments){special_chosen(w.series, in[0], 1),
+                                       special_chosen(w.series, in[1], 0),
                                        trace_epsilon(jot_value_dtype(in[0]))});
-    out[1] = uniform_sum(chosen(w.uniform, in[0], 300), chosen(w.uniform, in[1], 300));
+    out[1] = uniform_sum(special_chosen(w.uniform, in[0], 300),
+                         special_chosen(w.uniform, in[1], 300));
 }
 
 // D of arguments inside of the domain.
@@ -239,40 +275,48 @@ static jot_value prefactor(jot_value a, jot_value x)
 {
     jot_value large = jot_less(num(10), a);
     // Below 10 each factor is a number; that of x > 1000 is 0.
-    jot_value b = chosen(large, a, 20), y = chosen(large, x, 20);
+    jot_value b = special_chosen(large, a, 20), y = special_chosen(large, x, 20);
     jot_value from_large =
-        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), stirling(b)))),
+        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), special_stirling(b)))),
                 jot_sqrt(jot_mul(num(2 * M_PI), b)));
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
     y = jot_where(large, one(), jot_minimum(x, num(most)));
-    jot_value small =
-        jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), jot_gamma(jot_add(c, one())));
-    return jot_where(large, from_large, small);
+    // Gamma(c + 1), which for c > 1 would have the rounding of the sum.
+    jot_value below_1 = jot_less(c, one());
+    jot_value factor = jot_mul(jot_gamma(jot_where(below_1, jot_add(c, one()), c)),
+                               jot_where(below_1, one(), c));
+    jot_value from_small = jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), factor);
+    return jot_where(large, from_large, from_small);
 }
 
 // P, or Q for `upper`.
 static jot_value regularised(jot_value a, jot_value x, bool upper)
 {
     struct ways w = ways(a, x);
-    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
+    jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
     jot_value in[] = {a, x}, sum[2];
     sums(in, sum, NULL);
     jot_value d = prefactor(b, y);
     jot_value below = jot_mul(d, sum[0]);
     jot_value above = jot_mul(jot_mul(b, d), fraction(of_fraction(a, x)));
 
-    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
-    jot_value mu = relative_excess(u, v), h = jot_sqrt(phi_near(mu));
+    jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), h = jot_sqrt(special_excess_near(mu));
     jot_value root = jot_mul(jot_mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
     jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[1]),
                              jot_sqrt(jot_mul(num(2 * M_PI), u)));
     jot_value half = jot_mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
     jot_value uniform = upper ? jot_add(half, tail) : jot_sub(half, tail);
 
+    jot_value of_small = small((struct arguments){special_chosen(w.small, a, 0.5),
+                                                  special_chosen(w.small, x, 0.5),
+                                                  trace_epsilon(jot_value_dtype(a))});
+    above = jot_where(w.small, of_small, above);
+    jot_value is_above = jot_logical_or(w.small, w.fraction);
     jot_value lower = upper ? jot_sub(one(), below) : below;
     jot_value higher = upper ? above : jot_sub(one(), above);
-    return jot_where(w.uniform, uniform, jot_where(w.fraction, higher, lower));
+    return jot_where(w.uniform, uniform, jot_where(is_above, higher, lower));
 }
 
 // With what is known at the border: P(a, 0) = 0, P(a, inf) = 1, P(inf, x) = 0; JAX has Q(0, x) = 0, but no P(0, x).
@@ -305,7 +349,7 @@ static jot_value upper_lane(jot_value a, jot_value x)
 static jot_value density(jot_value a, jot_value x)
 {
     jot_value inside = ways(a, x).inside;
-    jot_value b = chosen(inside, a, 1), y = chosen(inside, x, 1);
+    jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
     jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, jot_sub(a, one())), num(0));
     return jot_where(inside, jot_div(jot_mul(b, prefactor(b, y)), y), at_0);
 }
@@ -321,21 +365,23 @@ static jot_value sample_slope(jot_value a, jot_value x)
     jot_value value, value_slope;
     fraction_and_slope(of_fraction(a, x), &value, &value_slope);
     struct ways w = ways(a, x);
-    jot_value b = chosen(w.inside, a, 1), y = chosen(w.inside, x, 1);
-    jot_value psi = jot_sub(jot_log(y), jot_digamma(b)), inverse = jot_div(one(), b);
+    jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
     // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
-    jot_value below = jot_mul(jot_div(jot_neg(y), b),
-                              jot_add(jot_mul(sum[0], jot_sub(psi, inverse)), slope[0]));
-    jot_value above = jot_mul(y, jot_add(jot_mul(value, psi), value_slope));
+    jot_value below_1 = jot_less(b, one()), inverse = jot_div(one(), b), log = jot_log(y);
+    jot_value psi = jot_digamma(jot_where(below_1, jot_add(b, one()), b));
+    jot_value in_d = jot_sub(log, jot_where(below_1, psi, jot_add(psi, inverse)));
+    jot_value in_a_d = jot_sub(log, jot_where(below_1, jot_sub(psi, inverse), psi));
+    jot_value below = jot_mul(jot_div(jot_neg(y), b), jot_add(jot_mul(sum[0], in_d), slope[0]));
+    jot_value above = jot_mul(y, jot_add(jot_mul(value, in_a_d), value_slope));
 
-    jot_value u = chosen(w.uniform, a, 300), v = chosen(w.uniform, x, 300);
-    jot_value mu = relative_excess(u, v), near = phi_near(mu);
+    jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
+    jot_value mu = relative_excess(u, v), near = special_excess_near(mu);
     jot_value h = jot_sqrt(jot_mul(num(2), near)), eta = jot_mul(mu, h);
     jot_value log_slope =
         jot_add(jot_sub(jot_mul(jot_square(mu), near), mu), jot_div(num(0.5), u));
     jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[1]),
                                 jot_add(jot_mul(num(0.5), eta), jot_mul(sum[1], log_slope)));
-    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(stirling(u))));
+    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(special_stirling(u))));
     jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
     jot_value at_0 = jot_logical_and(jot_less(num(0), a), jot_equal(x, num(0)));
     return jot_where(w.inside, result, jot_where(at_0, num(0), num(NAN)));

@@ -270,9 +270,17 @@ static jot_value erfcx(jot_value in)
     return jot_astype(jot_where(jot_is_nan(in), x, y), jot_value_dtype(in));
 }
 
-static jot_value erfcx_rule(jot_value x, jot_value dx)
+// 2 x erfcx(x) - 2/sqrt(pi), which cancels above 0: there -(1 + x)^2 times it is a sum, from 2 on -x^2 times it.
+static jot_value erfcx_rule(jot_value in, jot_value dx)
 {
-    return mul(dx, sub(mul(mul(num(2), x), erfcx(x)), num(M_2_SQRTPI)));
+    jot_value x = wide(in), a = jot_maximum(x, num(0)), far = jot_maximum(a, num(2));
+    jot_value near = jot_div(SUM(erfcx_near_slope, a, 0, 2), jot_square(add(a, num(1))));
+    jot_value y = jot_where(is_below(a, 6), SUM(erfcx_a_slope, a, 2, 6),
+                            SUM(erfcx_b_slope, inverse2(6, a), 0, 1));
+    y = jot_where(is_below(a, 2), near, jot_div(jot_div(y, far), far));
+    jot_value below = sub(mul(mul(num(2), x), erfcx(x)), num(M_2_SQRTPI));
+    y = jot_where(jot_less(num(0), x), jot_neg(y), below);
+    return mul(dx, jot_astype(y, jot_value_dtype(in)));
 }
 
 SPECIAL(erfcx)

@@ -298,17 +298,6 @@ jot_value jot_bessel_jn(jot_value n, jot_value x)
 
 // ---- Numbers
 
-jot_value jot_comb(jot_value n, jot_value k)
-{
-    jot_value zero = num(0), one = num(1);
-    jot_value is_some = jot_logical_and(jot_less_equal(k, n), jot_less_equal(zero, n));
-    is_some = jot_logical_and(is_some, jot_less_equal(zero, k));
-    n = jot_where(is_some, mul(n, one), zero);
-    k = jot_where(is_some, mul(k, one), zero);
-    jot_value below = add(jot_lgamma(add(k, one)), jot_lgamma(add(sub(n, k), one)));
-    return jot_where(is_some, jot_exp(sub(jot_lgamma(add(n, one)), below)), zero);
-}
-
 static jot_value bernoulli(jot_dtype dtype, int64_t n)
 {
     if (n < 0)

@@ -298,6 +298,8 @@ END_TEST
 
 static jot_value expn_3(jot_value x) { return jot_expn(3, x); }
 static jot_value expn_0(jot_value x) { return jot_expn(0, x); }
+static jot_value polygamma_2(jot_value x) { return jot_polygamma(2, x); }
+static jot_value polygamma_below(jot_value x) { return jot_polygamma(1, jot_sub(x, 5.25)); }
 static jot_value bessel_0(jot_value x) { return jot_bessel_jn(0, x); }
 static jot_value bessel_3(jot_value x) { return jot_bessel_jn(3, x); }
 static jot_value hyp2f1_a(jot_value x) { return jot_hyp2f1(x, 1.25, 1.75, -0.75); }
@@ -310,10 +312,10 @@ static jot_value harmonic_0(jot_value t) { return jot_imag(jot_sph_harm_y(4, 1, 
 // Their first operands are whole.
 START_TEST(test_derivatives_of_orders)
 {
-    const jot_function f[] = {jot_fn(expn_3),    jot_fn(expn_0),      jot_fn(bessel_0),
-                              jot_fn(bessel_3),  jot_fn(hyp2f1_x),    jot_fn(hyp2f1_a),
-                              jot_fn(hyp2f1_b),  jot_fn(hyp2f1_of_c), jot_fn(harmonic_t),
-                              jot_fn(harmonic_0)};
+    const jot_function f[] = {jot_fn(expn_3),     jot_fn(expn_0),      jot_fn(bessel_0),
+                              jot_fn(bessel_3),   jot_fn(hyp2f1_x),    jot_fn(hyp2f1_a),
+                              jot_fn(hyp2f1_b),   jot_fn(hyp2f1_of_c), jot_fn(harmonic_t),
+                              jot_fn(harmonic_0), jot_fn(polygamma_2), jot_fn(polygamma_below)};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         jot_array *x = jot_array_from(((const double[]){0.4, 1.7, 3.5}), 3);
         must(jot_check_grads(f[i], 1, JOT_FORWARD | JOT_REVERSE, 0, x));

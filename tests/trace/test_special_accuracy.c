@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special functions and their derivatives at random points, against mpmath: the errors, in units in the last
+// place, over how well conditioned the values are.
+#include "trace_support.h"
+
+#include <float.h>
+
+struct point {
+    const char *name;
+    int argument;
+    double x[3], want, condition;
+};
+
+static const struct point points[] = {
+#define POINT(name, argument, x, y, z, want, condition)                                        \
+    {#name, argument, {x, y, z}, want, condition},
+#include "special_accuracy.def"
+#undef POINT
+};
+enum { POINT_COUNT = sizeof points / sizeof *points, MAX_POINTS = 80 };
+
+// function, operands, units of the value and of the derivatives
+#define FUNCTIONS(X)                                                                           \
+    X(betaln, 2, 4, 4)                                                                         \
+    X(beta, 2, 4, 4)                                                                           \
+    X(poch, 2, 4, 4)                                                                           \
+    X(comb, 2, 4, 4)                                                                           \
+    X(betainc, 3, 4, 8)                                                                        \
+    X(gammainc, 2, 4, 4)                                                                       \
+    X(gammaincc, 2, 4, 25)                                                                     \
+    X(i0e, 1, 4, 4)                                                                            \
+    X(i1e, 1, 4, 5)                                                                            \
+    X(i0, 1, 4, 4)                                                                             \
+    X(i1, 1, 4, 4)                                                                             \
+    X(log_ndtr, 1, 4, 4)                                                                       \
+    X(erfcx, 1, 4, 4)
+
+struct special {
+    const char *name;
+    int arity;
+    double units, derivative_units;
+    jot_value (*of)(const jot_value *x);
+};
+
+#define OPERANDS1(x) (x)[0]
+#define OPERANDS2(x) (x)[0], (x)[1]
+#define OPERANDS3(x) (x)[0], (x)[1], (x)[2]
+#define CALL(f, ...) jot_##f(__VA_ARGS__)
+#define FUNCTION(f, arity, units, derivative_units)                                            \
+    static jot_value call_##f(const jot_value *x) { return CALL(f, OPERANDS##arity(x)); }
+FUNCTIONS(FUNCTION)
+
+static struct special specials[] = {
+#define ROW(f, arity, units, derivative_units) {#f, arity, units, derivative_units, call_##f},
+    FUNCTIONS(ROW)
+#undef ROW
+};
+enum { SPECIAL_COUNT = sizeof specials / sizeof *specials };
+
+static void body(const jot_value *in, jot_value *out, void *ctx)
+{
+    const struct special *s = ctx;
+    *out = s->of(in);
+}
+
+static int gather(const struct special *s, int argument, const struct point **out)
+{
+    int n = 0;
+    for (int i = 0; i < POINT_COUNT; i++) {
+        if (strcmp(points[i].name, s->name) != 0 || points[i].argument != argument)
+            continue;
+        ck_assert_int_lt(n, MAX_POINTS);
+        out[n++] = &points[i];
+    }
+    return n;
+}
+
+static jot_array *array_of(jot_dtype dtype, const double *x, int n)
+{
+    float narrow[MAX_POINTS];
+    for (int i = 0; i < n; i++)
+        narrow[i] = (float)x[i];
+    return dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n);
+}
+
+static double element(const jot_array *a, int i)
+{
+    const void *d = jot_array_data(a);
+    ck_assert_msg(d != NULL, "%s", jot_error_message());
+    return jot_array_dtype(a) == JOT_F64 ? ((const double *)d)[i] : ((const float *)d)[i];
+}
+
+static double ulps(double got, double want, jot_dtype dtype)
+{
+    int exponent;
+    frexp(want, &exponent);
+    double unit = ldexp(dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON, exponent - 1);
+    return fabs(got - want) / unit;
+}
+
+static bool is_number(double want, jot_dtype dtype)
+{
+    return dtype == JOT_F64 || (fabs(want) > 1e-37 && fabs(want) < FLT_MAX);
+}
+
+// The value, or the derivative in an argument in reverse mode and forward.
+static void check(struct special *s, int argument, jot_dtype dtype, bool is_reverse)
+{
+    const struct point *p[MAX_POINTS];
+    int n = gather(s, argument, p), m = s->arity;
+    if (n == 0)
+        return;
+    double x[4][MAX_POINTS];
+    jot_array *in[4] = {NULL}, *out[2] = {NULL};
+    for (int k = 0; k <= m; k++) {
+        for (int i = 0; i < n; i++)
+            x[k][i] = k < m ? p[i]->x[k] : 1;
+        in[k] = array_of(dtype, x[k], n);
+    }
+    bool is_value = argument < 0;
+    jot_function f = jot_function_uniform(s->name, "accuracy", body, m, 1, s);
+    const int list[] = {argument, JOT_END};
+    if (!is_value)
+        f = is_reverse ? jot_vjp_of(f, "accuracy", list) : jot_jvp_of(f, "accuracy", list);
+    jot_executable *e = jot_jit(f);
+    must(jot_call_list(e, (size_t)m + !is_value, in, 1 + !is_value, out));
+    const jot_array *y = out[!is_value];
+    double units = is_value ? s->units : s->derivative_units;
+    for (int i = 0; i < n; i++) {
+        double got = element(y, i), want = p[i]->want;
+        if (!is_number(want, dtype))
+            continue;
+        double error = ulps(got, want, dtype) / p[i]->condition;
+        ck_assert_msg(error <= units,
+                      "%s of %s, %d, at %.9g, %.9g, %.9g is %.17g, not %.17g: %g", s->name,
+                      jot_dtype_name(dtype), argument, p[i]->x[0], p[i]->x[1], p[i]->x[2], got,
+                      want, error);
+    }
+    for (int k = 0; k <= m; k++)
+        jot_array_release(in[k]);
+    for (int k = 0; k <= !is_value; k++)
+        jot_array_release(out[k]);
+    jot_executable_release(e);
+}
+
+START_TEST(test_values)
+{
+    check(&specials[_i], -1, JOT_F64, false);
+    check(&specials[_i], -1, JOT_F32, false);
+}
+END_TEST
+
+START_TEST(test_derivatives)
+{
+    for (int argument = 0; argument < specials[_i].arity; argument++) {
+        check(&specials[_i], argument, JOT_F64, false);
+        check(&specials[_i], argument, JOT_F64, true);
+        check(&specials[_i], argument, JOT_F32, true);
+    }
+}
+END_TEST
+
+static jot_scope *scope;
+static void setup(void) { scope = jot_scope_open(); }
+static void teardown(void) { jot_scope_close(scope); }
+
+static jot_value numbers(int n, const double *x)
+{
+    jot_array *a = jot_array_from(x, n);
+    jot_value v = jot_from(a);
+    jot_array_release(a);
+    return v;
+}
+#define NUMBERS(...)                                                                           \
+    numbers((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
+
+START_TEST(test_borders)
+{
+    const double inf = INFINITY;
+    jot_value a = NUMBERS(0, 0, -1, -0.5, -0.5, inf, NAN, 1, -20.5, 1e-300);
+    jot_value b = NUMBERS(0.5, 0, 0.5, 0.5, -2.25, 1, 1, NAN, 12.25, 1e-300);
+    CHECK(jot_beta(a, b), 4e-15, inf, NAN, NAN, 0, -6.15045320497604, NAN, NAN, NAN,
+          3.2500351954940442e-7, 2e300);
+    CHECK(jot_betaln(a, b), 4e-15, inf, NAN, inf, -inf, 1.8165257709693371, NAN, NAN, NAN,
+          -14.939429825292528, 691.46867507877365);
+}
+END_TEST
+
+// Far beyond what sums would take.
+START_TEST(test_large_betainc)
+{
+    jot_value a = NUMBERS(1e30, 1e30, 1e30, 1e12, 3e12, 0.5),
+              b = NUMBERS(1e30, 1e30, 1e30, 1e12, 1e12, 1e30);
+    jot_value x = NUMBERS(0.5, 0.25, 0.75, 0.50000015, 0.75, 0.5);
+    CHECK(jot_betainc(a, b, x), 1e-9, 0.5, 0, 1, 0.6643133797, 0.49999992322352234, 1);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_loop_test(t, test_values, 0, SPECIAL_COUNT);
+    tcase_add_loop_test(t, test_derivatives, 0, SPECIAL_COUNT);
+    tcase_add_test(t, test_borders);
+    tcase_add_test(t, test_large_betainc);
+}
+
+int main(void) { return run_by_both("special_accuracy", add_tests); }
