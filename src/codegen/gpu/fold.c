@@ -182,7 +182,8 @@ static int64_t windows_at_once(const struct cg_lowering *l, nest_id fold,
 }
 
 // Whether a team writes out its rounds, each with a block: those of a long body are turns of a loop.
-static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *f, int64_t rounds)
+static bool are_written_out(const struct cg_lowering *l, const struct gpu_fold *f,
+                            int64_t rounds)
 {
     const struct nest_statement *s = cg_statement(l, f->statement);
     int64_t n = f->row.block / f->row.window;
