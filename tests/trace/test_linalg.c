@@ -342,14 +342,6 @@ START_TEST(derivatives)
 }
 END_TEST
 
-// det of rank n - 1 has the cofactors as its gradient, where the inverse has none.
-START_TEST(gradient_of_singular_determinant)
-{
-    jot_value a = jot_ones(JOT_F64, 2, 2);
-    CHECK(JOT_GRAD(det_of, a), 1e-14, 1, -1, -1, 1);
-}
-END_TEST
-
 // With one matrix for all lanes, and with one for each.
 START_TEST(maps)
 {
@@ -487,7 +479,6 @@ static void add(TCase *t)
     tcase_add_test(t, no_answer_is_nan);
     tcase_add_test(t, empty_matrices);
     tcase_add_test(t, derivatives);
-    tcase_add_test(t, gradient_of_singular_determinant);
     tcase_add_test(t, maps);
     tcase_add_test(t, in_loops);
     tcase_add_test(t, messages);
