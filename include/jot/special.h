@@ -84,7 +84,8 @@ JOT_API jot_value jot_gammasgn(jot_value x);
 // Gamma(n + 1), 0 below 0.
 JOT_API jot_value jot_factorial(jot_value n);
 
-// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x); where that is NaN, so is this.
+// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x); where that is NaN, and for
+// other n, so is this.
 JOT_API jot_value jot_polygamma(jot_value n, jot_value x);
 
 // Gamma(z + m) / Gamma(z) for positive arguments.

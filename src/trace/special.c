@@ -79,7 +79,8 @@ jot_value jot_polygamma(jot_value n, jot_value x)
     jot_value s = jot_add(jot_where(is_digamma, one(), n), one());
     jot_value sign = jot_where(jot_equal(jot_rem(s, num(2)), zero), one(), num(-1));
     jot_value y = jot_mul(jot_mul(sign, jot_gamma(s)), jot_zeta(s, x));
-    return jot_where(is_digamma, jot_digamma(x), y);
+    jot_value is_whole = jot_equal(jot_rem(s, one()), zero);
+    return jot_where(is_digamma, jot_digamma(x), jot_where(is_whole, y, num((double)NAN)));
 }
 
 // ---- Logarithms and entropies

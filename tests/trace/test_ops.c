@@ -314,6 +314,16 @@ START_TEST(test_activations)
 }
 END_TEST
 
+// As in NumPy: what has no modulus has divisors.
+START_TEST(test_divisors_of_lowest)
+{
+    jot_value low = jot_full(JOT_I32, INT32_MIN), x = jot_stack(0, 6, 0, -96, 7, INT32_MIN);
+    CHECK_EXACT(jot_gcd(low, x), 2, INT32_MIN, 32, 1, INT32_MIN);
+    CHECK_EXACT(jot_gcd(x, low), 2, INT32_MIN, 32, 1, INT32_MIN);
+    CHECK_EXACT(jot_lcm(low, 6), INT32_MIN);
+}
+END_TEST
+
 // The plain functions take lists; ops have addresses.
 START_TEST(test_plain)
 {
@@ -338,6 +348,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_long_running_folds);
     tcase_add_test(t, test_exponentials_of_rows);
     tcase_add_test(t, test_activations);
+    tcase_add_test(t, test_divisors_of_lowest);
     tcase_add_test(t, test_plain);
 }
 
