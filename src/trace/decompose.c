@@ -318,6 +318,8 @@ jot_lstsq_result jot_lstsq(jot_value a, jot_value b, double rcond)
     static const int first[] = {0, JOT_END};
     a = checked_lstsq(a, b);
     jot_value rtol = relative(a, rcond, 1), s = svdvals("jot_lstsq", a);
+    if (jot_value_failed(s))
+        return (jot_lstsq_result){s, s, s, s};
     jot_value x = jot_matmul(pinv_of(a, rtol), b);
     jot_value residuals = jot_sum_axes(squared(jot_sub(b, jot_matmul(a, x))), first);
     return (jot_lstsq_result){.x = x,
