@@ -135,11 +135,11 @@ static jot_value logaddexp(jot_value x, jot_value y)
     return jot_where(jot_is_nan(d), jot_add(x, y), sum);
 }
 
-// The maximum and the modulus have kinks at x = y, their sum has none.
+// The maximum and the modulus have kinks at x = y, their sum has none.  Of equal infinities each has half.
 static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return jot_add(jot_mul(dx, jot_logistic(jot_sub(x, y))),
-                   jot_mul(dy, jot_logistic(jot_sub(y, x))));
+    jot_value d = jot_where(jot_equal(x, y), jot_from_int(0), jot_sub(x, y));
+    return jot_add(jot_mul(dx, jot_logistic(d)), jot_mul(dy, jot_logistic(jot_neg(d))));
 }
 
 jot_value jot_logaddexp(jot_value x, jot_value y)

@@ -117,8 +117,10 @@ static jot_value quantiles_of_rows(jot_value rows, jot_value q, enum jot_quantil
     jot_value low = jot_floor(place), high = jot_ceil(place), weight = jot_sub(place, low);
     jot_value y =
         between(at_places(sorted, low, last), at_places(sorted, high, last), weight, method);
-    if (!skip)
-        y = jot_where(jot_is_nan(jot_slice_axis(sorted, -1, -1, JOT_END, 1)), nan, y);
+    // Where a row has NaN, or skips all, the result is none of its elements.
+    jot_value none = skip ? jot_less(last, jot_from_int(0))
+                          : jot_is_nan(jot_slice_axis(sorted, -1, -1, JOT_END, 1));
+    y = jot_where(none, nan, y);
     jot_value is_outside = jot_logical_not(jot_logical_and(
         jot_greater_equal(q, jot_from_int(0)), jot_less_equal(q, jot_from_int(1))));
     return jot_where(is_outside, nan, y);

@@ -314,6 +314,18 @@ START_TEST(test_activations)
 }
 END_TEST
 
+// Of equal numbers each has half of the derivative, infinite ones as well.
+START_TEST(test_derivative_of_logaddexp)
+{
+    const double inf = INFINITY, at[] = {inf, -inf, inf, -inf, 2, NAN};
+    const double to[] = {inf, -inf, 1, inf, 2, 1};
+    jot_value x = jot_variable(jot_from(jot_array_from(at, 6)));
+    jot_value y = jot_from(jot_array_from(to, 6));
+    CHECK_EXACT(jot_gradient(jot_sum(jot_logaddexp(x, y)), x), 0.5, 0.5, 1, 0, 0.5, NAN);
+    CHECK(jot_gradient(jot_sum(jot_logaddexp2(x, y)), x), 1e-15, 0.5, 0.5, 1, 0, 0.5, NAN);
+}
+END_TEST
+
 // As in NumPy: what has no modulus has divisors.
 START_TEST(test_divisors_of_lowest)
 {
@@ -348,6 +360,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_long_running_folds);
     tcase_add_test(t, test_exponentials_of_rows);
     tcase_add_test(t, test_activations);
+    tcase_add_test(t, test_derivative_of_logaddexp);
     tcase_add_test(t, test_divisors_of_lowest);
     tcase_add_test(t, test_plain);
 }

@@ -87,6 +87,11 @@ START_TEST(quantiles)
     jot_value b = vector(jot_reshape(jot_stack(0, 4., NAN, 3., 2., NAN, NAN, NAN, NAN), 2, 4));
     CHECK_EXACT(jot_nanmedian(b, 1), 3, NAN);
     CHECK_EXACT(jot_median(b, 1), NAN, NAN);
+    // What is NaN for want of elements has no derivative in those that were skipped.
+    jot_value c = jot_variable(vector(jot_stack(0, NAN, NAN, 1., NAN, 3., 2.)));
+    jot_value r = jot_reshape(c, 3, 2);
+    CHECK_EXACT(jot_gradient(jot_sum(jot_nanmedian(r, 1)), c), 0, 0, 1, 0, 0.5, 0.5);
+    CHECK_EXACT(jot_gradient(jot_sum(jot_nanquantile(r, 0.25, 1)), c), 0, 0, 1, 0, 0.25, 0.75);
     CHECK_EXACT(jot_nanquantile(b, jot_stack(0, .25, .5), 1), 2.5, NAN, 3, NAN);
     CHECK_EXACT(jot_nanpercentile(b, 100, 1), 4, NAN);
     CHECK_EXACT(jot_quantile(a, jot_stack(0, -.1, 1.1, NAN)), NAN, NAN, NAN);
