@@ -186,12 +186,17 @@ jot_value jot_fmin(jot_value x, jot_value y)
     return jot_where(jot_logical_or(jot_less(x, y), jot_is_nan(y)), x, y);
 }
 
-jot_value jot_heaviside(jot_value x, jot_value y)
+static jot_value heaviside(jot_value x, jot_value y)
 {
+    jot_value error;
+    if (!as_float("jot_heaviside", &x, &error))
+        return error;
     jot_value one = jot_from_double(1), none = jot_from_double(0);
     jot_value positive = jot_where(jot_is_nan(x), x, one); // NaN stays
     return jot_where(jot_less(x, zero()), none, jot_where(jot_equal(x, zero()), y, positive));
 }
+
+jot_value jot_heaviside(jot_value x, jot_value y) { TRACE_RETURN(heaviside(x, y)); }
 
 jot_value jot_logaddexp2(jot_value x, jot_value y)
 {
