@@ -139,6 +139,7 @@ typedef enum jot_matrix_norm_kind {
     JOT_NORM_MINUS_2,
 } jot_matrix_norm_kind;
 
+// Of no rows, columns or elements a norm is 0, and a smallest one infinite.
 JOT_API jot_value jot_matrix_norm(jot_value a, jot_matrix_norm_kind kind);
 
 // sum(|x|^ord)^(1/ord) over axes; max(|x|) and min(|x|) for INFINITY and -INFINITY, the number of

@@ -86,8 +86,10 @@ JOT_API jot_value jot_tridiagonal_solve(jot_value dl, jot_value d, jot_value du,
 // a^-1, by LU: of a singular matrix it is not finite.
 JOT_API jot_value jot_inv(jot_value a);
 
-// The determinant, by lu_factor; 1 of a matrix without rows.  Its derivative is right for matrices
-// of a rank one too low, too.
+// The determinant, of up to three rows by its formula and else by lu_factor; 1 of a matrix without
+// rows.  First and second derivatives are the minors, of matrices of any rank.  Those of a third
+// order are, from four rows on and where a pivot is less than a hundredth of the largest, those
+// of the singular value decomposition, which has none where singular values are equal.
 JOT_API jot_value jot_det(jot_value a);
 
 // sign (of modulus 1, or 0) and logabsdet (real, -inf for a singular matrix): the determinant is

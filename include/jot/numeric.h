@@ -43,7 +43,8 @@ JOT_API jot_value jot_heaviside(jot_value x, jot_value y);
 // log2(2^x + 2^y), without overflow.
 JOT_API jot_value jot_logaddexp2(jot_value x, jot_value y);
 
-// The greatest common divisor, the least common multiple of integers, at least 0.
+// The greatest common divisor, the least common multiple of integers, at least 0; what a type does not
+// hold wraps, as -(its lowest number) does.
 JOT_API jot_value jot_gcd(jot_value x, jot_value y);
 JOT_API jot_value jot_lcm(jot_value x, jot_value y);
 

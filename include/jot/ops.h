@@ -72,8 +72,7 @@ JOT_API jot_value jot_reciprocal(jot_value x);
 // x y + z, rounded once.  Floating.
 JOT_API jot_value jot_fma(jot_value x, jot_value y, jot_value z);
 
-// The larger, the smaller; NaN if either is.  Not complex.  Equal operands share the derivative
-// evenly.
+// The larger, the smaller; NaN if either is.  Equal operands share the derivative evenly.
 JOT_API jot_value jot_maximum(jot_value x, jot_value y);
 JOT_API jot_value jot_minimum(jot_value x, jot_value y);
 
@@ -115,7 +114,7 @@ JOT_API jot_value jot_sqrt(jot_value x);
 JOT_API jot_value jot_rsqrt(jot_value x);
 JOT_API jot_value jot_cbrt(jot_value x);
 
-// sin(pi x) / (pi x), 1 at 0.  Real floating types; integers are converted.
+// sin(pi x) / (pi x), 1 at 0.  Integers are converted.
 JOT_API jot_value jot_sinc(jot_value x);
 
 // Trigonometric functions and their inverses, in radians.
@@ -144,7 +143,7 @@ JOT_API jot_value jot_hypot(jot_value x, jot_value y);
 // The inverse of the error function on (-1, 1); infinite at the ends.  Floating.
 JOT_API jot_value jot_erf_inv(jot_value x);
 
-// log(e^x + e^y), without overflow.
+// log(e^x + e^y), without overflow; of complex numbers with an imaginary part within pi.
 JOT_API jot_value jot_logaddexp(jot_value x, jot_value y);
 
 // ---- Functions of neural networks ----
@@ -177,7 +176,8 @@ JOT_API jot_value jot_log_softmax(jot_value x, int axis);
 JOT_API jot_value jot_equal(jot_value x, jot_value y);
 JOT_API jot_value jot_not_equal(jot_value x, jot_value y);
 
-// x < y, ...: bool.  Not complex.
+// x < y, ...: bool.  Complex numbers, here and for extrema, are ordered by their real parts and, where
+// these are equal, by their imaginary parts; NaN, which is one with a part that is, is in no order.
 JOT_API jot_value jot_less(jot_value x, jot_value y);
 JOT_API jot_value jot_less_equal(jot_value x, jot_value y);
 JOT_API jot_value jot_greater(jot_value x, jot_value y);
@@ -259,8 +259,8 @@ JOT_API jot_value jot_mean_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_var_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_std_axes(jot_value x, const int *axes);
 
-// The largest, the smallest; NaN if there is one.  Not complex.  Equal extrema share the
-// derivative.  An empty reduction gives the least or greatest value of the type.
+// The largest, the smallest; NaN if there is one.  Equal extrema share the derivative.  An empty
+// reduction gives the least or greatest value of the type.
 JOT_API jot_value jot_max_axes(jot_value x, const int *axes);
 JOT_API jot_value jot_min_axes(jot_value x, const int *axes);
 

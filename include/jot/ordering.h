@@ -136,7 +136,7 @@ JOT_API void jot_nonzero_into(jot_value x, int64_t size, jot_value fill, size_t 
 // The elements of x where the condition, of its shape, is not 0.
 JOT_API jot_value jot_extract(jot_value condition, jot_value x, int64_t size, jot_value fill);
 
-// The different elements of x, sorted.  All NaN are one.
+// The different elements of x, sorted.  All NaN are one, behind the others; of complex numbers the first in x.
 JOT_API jot_value jot_unique(jot_value x, int64_t size, jot_value fill);
 // With the place of the first of each in the flattened x, behind them that of the least again; for each
 // element of x its place among the different ones; and how often each occurs.  Any of the three may be
@@ -145,7 +145,8 @@ JOT_API jot_value jot_unique_all(jot_value x, int64_t size, jot_value fill,
                                  jot_value *out_index, jot_value *out_inverse,
                                  jot_value *out_counts);
 
-// The different elements that are in x or y, in both, in x and not in y, in one of the two; sorted.
+// The different elements that are in x or y, in both, in x and not in y, in one of the two; sorted.  NaN of
+// one is not in the other, but in the union all are one.
 JOT_API jot_value jot_union1d(jot_value x, jot_value y, int64_t size, jot_value fill);
 JOT_API jot_value jot_intersect1d(jot_value x, jot_value y, int64_t size, jot_value fill);
 JOT_API jot_value jot_setdiff1d(jot_value x, jot_value y, int64_t size, jot_value fill);

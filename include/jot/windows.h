@@ -162,7 +162,7 @@ JOT_API jot_value jot_image_resize_dims(jot_value x, jot_resize_method method,
 
 // jax.image.scale_and_translate: the listed axes of x get the extents in dims (one number for each axis
 // of x), out(i) = x((i - translation) / scale), zero outside.  scale and translation have a number for
-// each listed axis.
+// each listed axis.  Weights are of their precision, and of f64 where x is.
 JOT_API jot_value jot_image_scale_and_translate(jot_value x, const int64_t *dims,
                                                 const int *axes, jot_value scale,
                                                 jot_value translation, jot_resize_method method,

@@ -136,7 +136,8 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
     for (int i = 0; i < n_in; i++)
         v[i] = trace_param(types[i], weak && weak[i]);
-    jot_place((jot_value){0, 0}, c->where);
+    if (callee_place(c))
+        jot_place((jot_value){0, 0}, c->where);
     callee_call(c, v, v + n_in);
     *out = (struct traced){.n_out = n_out, .weak = arena_array(arena, bool, n_out + 1)};
     uint32_t n_hidden = 0, *hidden = NULL;

@@ -127,19 +127,36 @@ jot_value jot_gelu(jot_value x)
     return jot_mul(x, cdf);
 }
 
+jot_value trace_within_pi(jot_value x)
+{
+    jot_value pi = jot_from_double(M_PI), im = jot_imag(x);
+    jot_value turned = jot_sub(jot_mod(jot_add(im, pi), jot_from_double(2 * M_PI)), pi);
+    return jot_complex(jot_real(x), jot_where(jot_greater(jot_abs(im), pi), turned, im));
+}
+
+// max + log1p(exp(min - max))
+static jot_value complex_logaddexp(jot_value x, jot_value y)
+{
+    jot_value big = jot_maximum(x, y), small = jot_minimum(x, y), d = jot_sub(small, big);
+    jot_value sum = trace_within_pi(jot_add(big, jot_log1p(jot_exp(d))));
+    return jot_where(jot_is_nan(d), jot_add(x, y), sum);
+}
+
 // max + log1p(exp(-|x - y|)); equal infinities have no difference.
 static jot_value logaddexp(jot_value x, jot_value y)
 {
+    if (dtype_is_complex(jot_value_dtype(x)) || dtype_is_complex(jot_value_dtype(y)))
+        return complex_logaddexp(x, y);
     jot_value big = jot_maximum(x, y), d = jot_sub(x, y);
     jot_value sum = jot_add(big, jot_log1p(jot_exp(jot_neg(jot_abs(d)))));
     return jot_where(jot_is_nan(d), jot_add(x, y), sum);
 }
 
-// The maximum and the modulus have kinks at x = y, their sum has none.
+// The maximum and the modulus have kinks at x = y, their sum has none.  Of equal infinities each has half.
 static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return jot_add(jot_mul(dx, jot_logistic(jot_sub(x, y))),
-                   jot_mul(dy, jot_logistic(jot_sub(y, x))));
+    jot_value d = jot_where(jot_equal(x, y), jot_from_int(0), jot_sub(x, y));
+    return jot_add(jot_mul(dx, jot_logistic(d)), jot_mul(dy, jot_logistic(jot_neg(d))));
 }
 
 jot_value jot_logaddexp(jot_value x, jot_value y)

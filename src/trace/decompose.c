@@ -318,6 +318,8 @@ jot_lstsq_result jot_lstsq(jot_value a, jot_value b, double rcond)
     static const int first[] = {0, JOT_END};
     a = checked_lstsq(a, b);
     jot_value rtol = relative(a, rcond, 1), s = svdvals("jot_lstsq", a);
+    if (jot_value_failed(s))
+        return (jot_lstsq_result){s, s, s, s};
     jot_value x = jot_matmul(pinv_of(a, rtol), b);
     jot_value residuals = jot_sum_axes(squared(jot_sub(b, jot_matmul(a, x))), first);
     return (jot_lstsq_result){.x = x,
@@ -340,6 +342,13 @@ static jot_value fail_kind(int kind)
 
 static jot_value no_norm(int kind) { TRACE_RETURN(fail_kind(kind)); }
 
+// The largest of numbers that are not negative, 0 of none.
+static jot_value largest(jot_value x, const int *axes)
+{
+    return !jot_value_failed(x) && jot_value_size(x) == 0 ? jot_sum_axes(x, axes)
+                                                          : jot_max_axes(x, axes);
+}
+
 jot_value jot_matrix_norm(jot_value a, jot_matrix_norm_kind kind)
 {
     static const int rows[] = {-2, JOT_END}, both[] = {-2, -1, JOT_END};
@@ -349,15 +358,15 @@ jot_value jot_matrix_norm(jot_value a, jot_matrix_norm_kind kind)
     case JOT_NORM_NUCLEAR:
         return jot_sum_axes(svdvals("jot_matrix_norm", a), last);
     case JOT_NORM_1:
-        return jot_max_axes(jot_sum_axes(jot_abs(a), rows), last);
+        return largest(jot_sum_axes(jot_abs(a), rows), last);
     case JOT_NORM_INF:
-        return jot_max_axes(jot_sum_axes(jot_abs(a), last), last);
+        return largest(jot_sum_axes(jot_abs(a), last), last);
     case JOT_NORM_MINUS_1:
         return jot_min_axes(jot_sum_axes(jot_abs(a), rows), last);
     case JOT_NORM_MINUS_INF:
         return jot_min_axes(jot_sum_axes(jot_abs(a), last), last);
     case JOT_NORM_2:
-        return jot_max_axes(svdvals("jot_matrix_norm", a), last);
+        return largest(svdvals("jot_matrix_norm", a), last);
     case JOT_NORM_MINUS_2:
         return jot_min_axes(svdvals("jot_matrix_norm", a), last);
     }
@@ -367,7 +376,7 @@ jot_value jot_matrix_norm(jot_value a, jot_matrix_norm_kind kind)
 jot_value jot_vector_norm_axes(jot_value x, double ord, const int *axes)
 {
     if (isinf(ord))
-        return (ord > 0 ? jot_max_axes : jot_min_axes)(jot_abs(x), axes);
+        return (ord > 0 ? largest : jot_min_axes)(jot_abs(x), axes);
     if (ord == 2)
         return jot_norm_axes(x, axes);
     if (ord == 1)

@@ -39,6 +39,22 @@ bool trace_axes(const char *name, jot_value x, int rank, const int *axes, bool a
                 int *out_n, int64_t *out_axes, bool *out_keep, jot_value *out_error);
 // The axes of such a list with JOT_KEEPDIMS at the end; out has room for two more.
 void trace_with_keepdims(const int *axes, int *out);
+// A value with the axes of a list made one, behind the others.
+struct trace_rows {
+    jot_value x;
+    int64_t n; // elements along the last axis
+    int rank;  // of what each row is reduced to
+    int64_t dims[IR_MAX_RANK + 1];
+};
+// The rows of a value of the graph in dtype d, along the axes, all for an empty list.  False with an error.
+bool trace_read_rows(const char *name, jot_value x, jot_dtype d, const int *axes,
+                     struct trace_rows *out, jot_value *out_error);
+// The largest, the smallest complex number over axes, and the running fold along an axis by cummax,
+// cummin or cumlogsumexp; in the order of real parts and, where they are equal, of imaginary parts.
+jot_value trace_complex_extremum(const char *name, bool is_max, jot_value x, const int *axes);
+jot_value trace_complex_running(enum ir_op op, const char *name, jot_value x, int axis);
+// A logarithm with its imaginary part between -pi and pi.
+jot_value trace_within_pi(jot_value x);
 // One axis of x, normalised; false with an error.
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error);

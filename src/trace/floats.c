@@ -186,12 +186,17 @@ jot_value jot_fmin(jot_value x, jot_value y)
     return jot_where(jot_logical_or(jot_less(x, y), jot_is_nan(y)), x, y);
 }
 
-jot_value jot_heaviside(jot_value x, jot_value y)
+static jot_value heaviside(jot_value x, jot_value y)
 {
+    jot_value error;
+    if (!as_float("jot_heaviside", &x, &error))
+        return error;
     jot_value one = jot_from_double(1), none = jot_from_double(0);
     jot_value positive = jot_where(jot_is_nan(x), x, one); // NaN stays
     return jot_where(jot_less(x, zero()), none, jot_where(jot_equal(x, zero()), y, positive));
 }
+
+jot_value jot_heaviside(jot_value x, jot_value y) { TRACE_RETURN(heaviside(x, y)); }
 
 jot_value jot_logaddexp2(jot_value x, jot_value y)
 {
@@ -237,7 +242,7 @@ static jot_value gcd(jot_value x, jot_value y)
     if (!open_integers("jot_gcd", pair, &error))
         return error;
     jot_while_at(is_left, divide, NULL, 2, pair, NULL, "jot_gcd");
-    return pair[0];
+    return jot_abs(pair[0]); // the lowest number has no modulus, but divisors
 }
 
 jot_value jot_gcd(jot_value x, jot_value y) { TRACE_RETURN(gcd(x, y)); }
@@ -277,11 +282,16 @@ static jot_value nan_to_num(jot_value x, double nan)
 
 jot_value jot_nan_to_num(jot_value x, double nan) { TRACE_RETURN(nan_to_num(x, nan)); }
 
+// Integers as floats.  Times 1 an infinity of complex numbers would have a part that is NaN.
+static jot_value float_of(jot_value x)
+{
+    return dtype_is_inexact(jot_value_dtype(x)) ? x : jot_mul(x, jot_from_double(1));
+}
+
 jot_value jot_isclose(jot_value x, jot_value y, double relative, double absolute)
 {
-    jot_value one = jot_from_double(1); // makes floats of integers
-    x = jot_mul(x, one);
-    y = jot_mul(y, one);
+    x = float_of(x);
+    y = float_of(y);
     jot_value room =
         jot_add(jot_from_double(absolute), jot_mul(jot_from_double(relative), jot_abs(y)));
     jot_value near = jot_less_equal(jot_abs(jot_sub(x, y)), room);

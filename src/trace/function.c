@@ -426,6 +426,11 @@ static void check_guards(const jot_callee *c, int n_out, const jot_value *out)
         }
 }
 
+const char *callee_place(const jot_callee *c)
+{
+    return strcmp(c->where, c->name) ? c->where : NULL;
+}
+
 void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
 {
     struct trace *t = trace_top();
@@ -446,7 +451,7 @@ void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
                 trace_fail(c->name, JOT_ERR_TRACE, "output %d of %d was not set", k, n_out);
         else
             out[k] = trace_import(c->name, o[k]);
-        if (trace_is_error(out[k]))
+        if (trace_is_error(out[k]) && callee_place(c))
             jot_place(out[k], c->where);
     }
     check_guards(c, n_out, o);

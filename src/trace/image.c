@@ -178,6 +178,14 @@ static jot_value checked_image(const char *name, jot_value x, const int64_t *dim
     TRACE_RETURN(check_image(name, x, dims, method, nearest));
 }
 
+// An image of floating numbers, and the type that weights of it are made in.
+static jot_value of_floats(jot_value x, jot_dtype *out_dtype)
+{
+    jot_dtype d = dtype_to_inexact(jot_value_dtype(x));
+    *out_dtype = dtype_compute(dtype_real(d));
+    return dtype_is_inexact(jot_value_dtype(x)) ? x : jot_convert(x, d);
+}
+
 // The pixel whose square the centre of each is in.
 static jot_value nearest(jot_value x, int axis, int64_t m, int64_t n)
 {
@@ -188,16 +196,16 @@ static jot_value nearest(jot_value x, int axis, int64_t m, int64_t n)
 
 jot_value jot_image_resize_dims(jot_value x, jot_resize_method method, const int64_t *dims)
 {
+    jot_dtype d;
     x = checked_image("jot_image_resize", x, dims, method, true);
     if (jot_value_failed(x))
         return x;
-    if (!dtype_is_inexact(jot_value_dtype(x)))
-        x = jot_convert(x, JOT_F32);
+    x = of_floats(x, &d);
     for (int i = 0; i < jot_value_rank(x); i++) {
         int64_t m = jot_value_dim(x, i);
         if (m == dims[i])
             continue;
-        jot_value scale = jot_full_dims(JOT_F32, num((double)dims[i] / (double)m), NULL);
+        jot_value scale = jot_full_dims(d, num((double)dims[i] / (double)m), NULL);
         x = method == JOT_RESIZE_NEAREST
                 ? nearest(x, i, m, dims[i])
                 : along_axis(x, i, weights(m, dims[i], scale, num(0), method, true));
@@ -243,8 +251,12 @@ jot_value jot_image_scale_and_translate(jot_value x, const int64_t *dims, const 
     x = checked_scales(x, n, axes, scale, translation);
     if (jot_value_failed(x))
         return x;
-    if (!dtype_is_inexact(jot_value_dtype(x)))
-        x = jot_convert(x, JOT_F32);
+    jot_dtype d;
+    x = of_floats(x, &d);
+    if (d == JOT_F64) {
+        scale = jot_convert(scale, d);
+        translation = jot_convert(translation, d);
+    }
     for (int i = 0; i < n; i++) {
         int axis = axes[i] < 0 ? axes[i] + jot_value_rank(x) : axes[i];
         jot_value w = weights(jot_value_dim(x, axis), dims[axis], jot_take_axis(scale, i, 0),

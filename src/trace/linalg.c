@@ -262,6 +262,13 @@ static jot_value inverse_order(jot_value order)
     return jot_sum_axes(at, (const int[]){-1, JOT_END});
 }
 
+jot_value linalg_times_permutation(jot_value x, jot_lu_factors f)
+{
+    jot_value order =
+        jot_expand_dims_axes(inverse_order(f.permutation), (const int[]){-2, JOT_END});
+    return jot_take_along_axis_mode(x, order, -1, JOT_INDEX_PROMISE);
+}
+
 // b is matrices.
 static jot_value solve_factored(const char *name, jot_lu_factors f, jot_value b,
                                 bool transposed)
@@ -326,10 +333,7 @@ static jot_value invert(jot_value a)
     struct ir_triangular l = {.left = true, .lower = true, .unit_diagonal = true};
     struct ir_triangular u = {.left = true};
     jot_value x = guarded_triangular("jot_inv", f.lu, linalg_eye_like(f.lu), &l);
-    jot_value order =
-        jot_expand_dims_axes(inverse_order(f.permutation), (const int[]){-2, JOT_END});
-    return jot_take_along_axis_mode(guarded_triangular("jot_inv", f.lu, x, &u), order, -1,
-                                    JOT_INDEX_PROMISE);
+    return linalg_times_permutation(guarded_triangular("jot_inv", f.lu, x, &u), f);
 }
 
 static void inv_body(const jot_value *in, jot_value *out, void *ctx)

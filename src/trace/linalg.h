@@ -23,6 +23,8 @@ jot_value linalg_diagonal(jot_value a);
 jot_value linalg_trace(jot_value a);
 // The unit matrix of the type and batch of a.
 jot_value linalg_eye_like(jot_value a);
+// x p, of the permutation p of rows with p a = l u.
+jot_value linalg_times_permutation(jot_value x, jot_lu_factors f);
 
 // f(in) -> out, with the derivative that rule says (jot_custom_jvp_of).
 void linalg_apply(const char *name, jot_body *f, jot_body *rule, int n_in, const jot_value *in,

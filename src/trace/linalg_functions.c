@@ -2,6 +2,7 @@
 // Functions of matrices: inverse, determinant, powers, exponential.
 #include "trace/linalg.h"
 
+#include "jot/decompose.h"
 #include "jot/indexing.h"
 
 #include <math.h>
@@ -41,50 +42,146 @@ static jot_value sign_of_swaps(jot_lu_factors f)
     return jot_convert(jot_where(is_odd, number(-1), number(1)), jot_value_dtype(f.lu));
 }
 
+// The element of each matrix.
+static jot_value element(jot_value a, int row, int column)
+{
+    return jot_take_axis(jot_take_axis(a, row, -2), column, -1);
+}
+
+// Of rows 1 and 2 the minor without the column.
+static jot_value minor(jot_value a, int without)
+{
+    int i = without == 0, j = without == 2 ? 1 : 2;
+    return jot_sub(jot_mul(element(a, 1, i), element(a, 2, j)),
+                   jot_mul(element(a, 1, j), element(a, 2, i)));
+}
+
+// Of up to three rows the polynomial, whose derivatives are those of any matrix.
+static jot_value short_determinant(jot_value a)
+{
+    int64_t n = linalg_extent(a, 1);
+    if (n < 2)
+        return jot_prod_axes(linalg_diagonal(a), last);
+    if (n == 2)
+        return jot_sub(jot_mul(element(a, 0, 0), element(a, 1, 1)),
+                       jot_mul(element(a, 0, 1), element(a, 1, 0)));
+    jot_value sum =
+        jot_sub(jot_mul(element(a, 0, 0), minor(a, 0)), jot_mul(element(a, 0, 1), minor(a, 1)));
+    return jot_add(sum, jot_mul(element(a, 0, 2), minor(a, 2)));
+}
+
+static jot_value determinant(jot_lu_factors f)
+{
+    return jot_mul(jot_prod_axes(linalg_diagonal(f.lu), last), sign_of_swaps(f));
+}
+
 static void det_body(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;
-    jot_lu_factors f = jot_lu_factor_at(in[0], NULL);
-    out[0] = jot_mul(jot_prod_axes(linalg_diagonal(f.lu), last), sign_of_swaps(f));
+    out[0] = determinant(jot_lu_factor_at(in[0], NULL));
 }
 
-// x along an axis of matrices, from the end: its first elements up to `end`, or its last.
-static jot_value rows(jot_value x, int64_t start, int64_t end)
+static jot_value column_of(jot_value x) { return jot_expand_dims_axes(x, last); }
+
+static jot_value row_of(jot_value x)
 {
-    return jot_slice_axis(x, -2, start, end, 1);
+    return jot_expand_dims_axes(x, (const int[]){-2, JOT_END});
 }
 
-// d det a = trace(adj(a) da), where adj(a) da = det(a) a^-1 da is computed so that it is finite when
-// the last pivot, the only one that may be 0, is: l u x = det(a) da with the last row of u scaled.
-static void det_rule(const jot_value *in, jot_value *out, void *ctx)
+// 1 and all elements but the last.
+static jot_value shifted(jot_value d)
+{
+    jot_value one = jot_slice_axis(jot_ones_like(d), -1, 0, 1, 1);
+    jot_value others = jot_slice_axis(d, -1, 0, linalg_extent(d, 1) - 1, 1);
+    return jot_concatenate_list(-1, 2, (jot_value[]){one, others});
+}
+
+// With p a = l u the adjugate is adj(u) l^-1 p, but for the sign of p.  Of u with the diagonal d,
+//
+//     adj(u)[i][j] = (d[0] .. d[i-1]) x[i][j] (d[j+1] .. d[n-1])
+//
+// where x is the inverse of w, with w[k][l] = u[k][l] (d[k+1] .. d[l-1]) above a diagonal of ones: a
+// polynomial, as the adjugate is one, so that any pivots may be 0.
+static jot_value adjugate(jot_lu_factors f)
+{
+    jot_value d = linalg_diagonal(f.lu), at = jot_arange(JOT_I32, linalg_extent(d, 1));
+    jot_value is_between = jot_greater(jot_sub(at, column_of(at)), jot_from_int(1));
+    jot_value between = jot_where(is_between, row_of(shifted(d)), number(1));
+    jot_value w = jot_mul(f.lu, jot_cumprod_axes(between, last));
+    jot_value before = jot_cumprod_axes(shifted(d), last);
+    jot_value after = jot_cumprod_axes(shifted(jot_flip_axes(d, last)), last);
+    after = jot_mul(jot_flip_axes(after, last), column_of(sign_of_swaps(f)));
+    jot_value x = jot_solve_triangular_with(
+        f.lu, linalg_eye_like(f.lu),
+        &(jot_triangular_options){.lower = true, .unit_diagonal = true});
+    x = jot_solve_triangular_with(w, jot_mul(x, column_of(after)),
+                                  &(jot_triangular_options){.unit_diagonal = true});
+    return linalg_times_permutation(jot_mul(x, column_of(before)), f);
+}
+
+static void adjugate_body(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = adjugate(jot_lu_factor_at(in[0], NULL));
+}
+
+// The derivative of adj(a) of a matrix that is not singular.
+static jot_value regular_change(jot_value a, jot_value da)
+{
+    jot_lu_factors f = jot_lu_factor_at(a, NULL);
+    jot_value adj = adjugate(f), x = jot_matmul(adj, da);
+    jot_value trace = column_of(column_of(linalg_trace(x)));
+    return jot_div(jot_sub(jot_mul(trace, adj), jot_matmul(x, adj)),
+                   column_of(column_of(determinant(f))));
+}
+
+// And that of any, by a = u s v: adj(a) is v^H adj(s) u^H, but for the determinants of u and v, and that of
+// the diagonal matrix s is a polynomial without division.
+static jot_value singular_change(jot_value a, jot_value da)
+{
+    jot_svd_factors f = jot_svd(a);
+    jot_value uh = linalg_adjoint(f.u), v = linalg_adjoint(f.vh);
+    jot_value m = jot_matmul(jot_matmul(uh, da), v);
+    // p[i][j]: the product of all values but i and j.
+    jot_value at = jot_arange(JOT_I32, linalg_extent(a, 1));
+    jot_value is_own = jot_equal(column_of(at), at); // [i, k]
+    jot_value is_left_out =
+        jot_logical_or(jot_expand_dims_axes(is_own, (const int[]){1, JOT_END}),
+                       jot_expand_dims_axes(is_own, (const int[]){0, JOT_END}));
+    jot_value p = jot_prod_axes(jot_where(is_left_out, number(1), row_of(row_of(f.s))), last);
+    p = jot_where(is_own, number(0), p);
+    jot_value diagonal = jot_matmul(p, column_of(linalg_diagonal(m)));
+    jot_value change = jot_where(is_own, diagonal, jot_neg(jot_mul(m, p)));
+    jot_value unit = jot_mul(determinant(jot_lu_factor_at(f.u, NULL)),
+                             determinant(jot_lu_factor_at(f.vh, NULL)));
+    return jot_mul(jot_matmul(jot_matmul(v, change), uh), column_of(column_of(unit)));
+}
+
+// The one way has derivatives of any order, the other one keeps its digits near singular matrices.
+static void adjugate_rule(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;
     jot_value a = in[0];
     int64_t n = linalg_extent(a, 1);
-    if (n == 0) {
-        out[0] = jot_prod_axes(linalg_diagonal(in[1]), last);
-        return;
-    }
-    jot_lu_factors f = jot_lu_factor_at(a, NULL);
-    jot_value sign = jot_expand_dims_axes(sign_of_swaps(f), last);
-    jot_value partial = jot_mul(jot_cumprod_axes(linalg_diagonal(f.lu), last), sign);
-    jot_value whole = jot_expand_dims_axes(jot_slice_axis(partial, -1, n - 1, n, 1), last);
-    jot_value but_last =
-        n == 1 ? jot_expand_dims_axes(sign, last)
-               : jot_expand_dims_axes(jot_slice_axis(partial, -1, n - 2, n - 1, 1), last);
-    // The last element of u becomes 1 / (the product of the others).
-    jot_value at = jot_arange(JOT_I32, n), end = jot_from_int(n - 1);
-    jot_value is_last = jot_equal(at, end);
-    jot_value is_corner = jot_logical_and(jot_expand_dims_axes(is_last, last), is_last);
-    jot_value lu = jot_where(is_corner, jot_div(jot_ones_like(whole), but_last), f.lu);
-    jot_value order = jot_expand_dims_axes(f.permutation, last);
-    jot_value x = jot_take_along_axis_mode(in[1], order, -2, JOT_INDEX_PROMISE);
-    x = jot_solve_triangular_with(
-        lu, x, &(jot_triangular_options){.lower = true, .unit_diagonal = true});
-    x = jot_concatenate_list(
-        -2, 2, (jot_value[]){jot_mul(rows(x, 0, n - 1), whole), rows(x, n - 1, n)});
-    x = jot_solve_triangular_with(lu, x, NULL);
-    out[0] = linalg_trace(x);
+    jot_value d = jot_abs(linalg_diagonal(jot_lu_factor_at(a, NULL).lu));
+    jot_value least = jot_mul(number(0.01), jot_max_axes(d, last));
+    jot_value is_regular = jot_greater(jot_min_axes(d, last), least);
+    jot_value choice = column_of(column_of(is_regular));
+    // Each has a matrix that it is for, so that the derivatives of the other one are finite.
+    jot_value other =
+        jot_mul(linalg_eye_like(a), jot_add(jot_arange(JOT_I32, n), jot_from_int(1)));
+    out[0] = jot_where(choice, regular_change(jot_where(choice, a, other), in[1]),
+                       singular_change(jot_where(choice, other, a), in[1]));
+}
+
+// d det a = trace(adj(a) da)
+static void det_rule(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    jot_value adj;
+    linalg_apply("jot_det", adjugate_body, adjugate_rule, 1, in, 1, &adj);
+    jot_value products = jot_mul(linalg_transpose(adj), in[1]);
+    out[0] = jot_sum_axes(products, (const int[]){-2, -1, JOT_END});
 }
 
 jot_value jot_det(jot_value a)
@@ -93,6 +190,8 @@ jot_value jot_det(jot_value a)
     jot_value out;
     if (trace_is_error(a))
         return a;
+    if (linalg_extent(a, 1) <= 3)
+        return short_determinant(a);
     linalg_apply("jot_det", det_body, det_rule, 1, &a, 1, &out);
     return out;
 }

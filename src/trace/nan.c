@@ -153,7 +153,8 @@ static jot_value cov(const char *name, jot_value x)
     const int rows[] = {-1, JOT_KEEPDIMS, JOT_END}, last[] = {-1, JOT_END};
     int64_t count = jot_value_dim(x, -1);
     jot_value d = jot_sub(x, jot_mean_axes(x, rows));
-    return jot_div(jot_tensordot_axes(d, jot_conj(d), last, last), jot_from_int(count - 1));
+    jot_value freedom = jot_from_int(count > 1 ? count - 1 : 0); // of none or one it is 0 / 0
+    return jot_div(jot_tensordot_axes(d, jot_conj(d), last, last), freedom);
 }
 
 jot_value jot_cov(jot_value x) { TRACE_RETURN(cov("jot_cov", x)); }

@@ -7,55 +7,21 @@
 
 #include <math.h>
 
-// x with the axes of the list made one, behind the others; its type before, and what the result
-// without them is reshaped to.
-struct rows {
-    jot_value x;
-    int64_t n; // elements along the last axis
-    int rank;  // of the result, for one quantile
-    int64_t dims[IR_MAX_RANK];
-};
-
-static bool read_rows(const char *name, jot_value *x, const int *axes, struct rows *r,
+static bool read_rows(const char *name, jot_value x, const int *axes, struct trace_rows *r,
                       jot_value *out_error)
 {
-    int n_axes, kept = 0;
-    int64_t list[IR_MAX_RANK], order[IR_MAX_RANK], dims[IR_MAX_RANK + 1];
-    bool keep;
-    struct ir_builder *b = trace_builder();
-    struct ir_type t = trace_type(*x);
-    if (!trace_axes(name, *x, t.rank, axes, true, &n_axes, list, &keep, out_error))
+    jot_dtype d = (jot_dtype)trace_type(x).dtype;
+    if (!trace_read_rows(name, x, dtype_compute(dtype_to_inexact(d)), axes, r, out_error))
         return false;
-    uint32_t set = 0;
-    for (int i = 0; i < n_axes; i++)
-        set |= UINT32_C(1) << list[i];
-    *r = (struct rows){.n = 1};
-    for (int i = 0, last = t.rank - n_axes; i < t.rank; i++) {
-        bool is_kept = !(set >> i & 1);
-        int64_t size = ir_dims(b->module, t)[i];
-        order[is_kept ? kept : last++] = i;
-        if (is_kept)
-            dims[kept++] = size;
-        else
-            r->n *= size;
-        if (is_kept || keep)
-            r->dims[r->rank++] = is_kept ? size : 1;
-    }
-    if (r->n == 0) {
+    if (r->n == 0)
         *out_error = trace_fail(name, JOT_ERR_SHAPE, "%s: no elements to choose from",
-                                trace_type_text(*x));
-        return false;
-    }
-    dims[kept] = r->n;
-    if (dtype_is_complex((jot_dtype)t.dtype)) {
+                                trace_type_text(x));
+    else if (dtype_is_complex(d))
         *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: is not defined for complex numbers",
-                                trace_type_text(*x));
-        return false;
-    }
-    jot_dtype d = dtype_compute(dtype_to_inexact((jot_dtype)t.dtype));
-    ir_id y = ir_transpose(b, trace_operand(*x, d), order);
-    r->x = trace_result(name, ir_reshape(b, y, kept + 1, dims), false);
-    return true;
+                                trace_type_text(x));
+    else
+        return true;
+    return false;
 }
 
 // Whether q, a number or a vector, is one of [0, most] as far as it is known.
@@ -117,8 +83,10 @@ static jot_value quantiles_of_rows(jot_value rows, jot_value q, enum jot_quantil
     jot_value low = jot_floor(place), high = jot_ceil(place), weight = jot_sub(place, low);
     jot_value y =
         between(at_places(sorted, low, last), at_places(sorted, high, last), weight, method);
-    if (!skip)
-        y = jot_where(jot_is_nan(jot_slice_axis(sorted, -1, -1, JOT_END, 1)), nan, y);
+    // Where a row has NaN, or skips all, the result is none of its elements.
+    jot_value none = skip ? jot_less(last, jot_from_int(0))
+                          : jot_is_nan(jot_slice_axis(sorted, -1, -1, JOT_END, 1));
+    y = jot_where(none, nan, y);
     jot_value is_outside = jot_logical_not(jot_logical_and(
         jot_greater_equal(q, jot_from_int(0)), jot_less_equal(q, jot_from_int(1))));
     return jot_where(is_outside, nan, y);
@@ -129,14 +97,14 @@ static jot_value quantile(const char *name, jot_value x, jot_value q,
                           enum jot_quantile_method method, const int *axes, int most, bool skip)
 {
     jot_value v[] = {x, q}, error;
-    struct rows r;
+    struct trace_rows r;
     if ((unsigned)method > JOT_QUANTILE_MIDPOINT)
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "the method is %d, which is none of JOT_QUANTILE_LINEAR, _LOWER, "
                           "_HIGHER, _NEAREST, _MIDPOINT",
                           (int)method);
     if (!trace_ready(name, 2, v, &error) || !is_fraction(name, v[1], most, &error) ||
-        !read_rows(name, &v[0], axes, &r, &error))
+        !read_rows(name, v[0], axes, &r, &error))
         return error;
     jot_dtype result = dtype_to_inexact((jot_dtype)trace_type(v[0]).dtype);
     int rank = jot_value_rank(r.x), q_rank = trace_type(v[1]).rank;

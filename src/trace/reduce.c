@@ -77,8 +77,7 @@ static jot_value extremum(enum ir_op op, enum ir_op op_of_bool, const char *name
         return error;
     jot_dtype d = (jot_dtype)trace_slot_of(x)->dtype;
     if (dtype_is_complex(d))
-        return trace_fail(name, JOT_ERR_DTYPE, "%s: is not defined for complex numbers",
-                          trace_type_text(x));
+        return trace_complex_extremum(name, op == IR_reduce_max, x, axes);
     return reduce_as(d == JOT_BOOL ? op_of_bool : op, name, x, d, axes);
 }
 
@@ -174,10 +173,10 @@ jot_value jot_norm_axes(jot_value x, const int *axes)
     return jot_sqrt(jot_sum_axes(squared_modulus(x), axes));
 }
 
-// The maximum where it is finite and 0 elsewhere, so that infinities stay what they are.
+// The maximum, of real parts, where it is finite and 0 elsewhere, so that infinities stay what they are.
 static jot_value safe_maximum(jot_value x, const int *axes)
 {
-    jot_value m = jot_max_axes(jot_stop_gradient(x), axes);
+    jot_value m = jot_max_axes(jot_real(jot_stop_gradient(x)), axes);
     return jot_where(jot_is_finite(m), m, jot_zeros_like(m));
 }
 
@@ -288,6 +287,9 @@ static jot_value running(enum ir_op op, const char *name, jot_value x, const int
     if (op == IR_cumlogsumexp)
         d = dtype_to_inexact(d);
     ir_id in = trace_operand(x, d);
+    if (dtype_is_complex(d) && op != IR_cumsum && op != IR_cumprod)
+        return trace_complex_running(op, name, trace_result(name, n ? in : flatten(in), false),
+                                     n ? (int)axis[0] : 0);
     return trace_result(
         name,
         ir_cumulative(trace_builder(), op, n ? in : flatten(in), n ? (int)axis[0] : 0, false),

@@ -5,6 +5,8 @@
 #include "jot/indexing.h"
 #include "jot/ordering.h"
 
+#include <math.h>
+
 static jot_value flat(jot_value x) { return jot_reshape_dims(x, (int64_t[]){-1, JOT_END}); }
 
 static jot_dtype place_dtype(int64_t n) { return n > INT32_MAX ? JOT_I64 : JOT_I32; }
@@ -180,10 +182,17 @@ static jot_value is_new(jot_value x)
 
 static struct sorted sort_flat(jot_value x)
 {
-    jot_value v[] = {flat(x), jot_arange(place_dtype(jot_value_size(x)), jot_value_size(x))};
-    jot_sort_by_key_into(0, 1, 2, v);
+    x = flat(x);
+    jot_value v[] = {x, jot_arange(place_dtype(jot_value_size(x)), jot_value_size(x)), x};
+    int last = 0;
+    if (dtype_is_complex(jot_value_dtype(x))) { // by keys that are one NaN, behind all numbers
+        jot_value nan = jot_from_double((double)NAN);
+        v[0] = jot_where(jot_is_nan(x), jot_complex(nan, nan), x);
+        last = 2;
+    }
+    jot_sort_by_key_into(0, 1, last ? 3 : 2, v);
     jot_value parts[] = {jot_ones_dims(JOT_BOOL, (int64_t[]){1, JOT_END}), is_new(v[0])};
-    return (struct sorted){v[0], v[1],
+    return (struct sorted){v[last], v[1],
                            jot_value_size(x)
                                ? jot_concatenate_list(0, 2, parts)
                                : jot_zeros_dims(JOT_BOOL, (int64_t[]){0, JOT_END})};
@@ -257,6 +266,20 @@ jot_value jot_isin(jot_value x, jot_value set) { TRACE_RETURN(isin(x, set)); }
 
 enum membership { IN_EITHER, IN_BOTH, IN_FIRST_ONLY, IN_ONE };
 
+// The second NaN of the two sets together, where each has one.
+static jot_value is_second_nan(struct sorted s, const jot_value *sets)
+{
+    if (jot_value_size(s.x) == 0)
+        return s.is_first;
+    jot_value is_nan = jot_is_nan(s.x);
+    jot_value none = jot_zeros_dims(JOT_BOOL, (int64_t[]){1, JOT_END});
+    jot_value before = jot_slice_axis(jot_logical_and(s.is_first, is_nan), 0, 0, -1, 1);
+    jot_value is_second = jot_concatenate_list(0, 2, (jot_value[]){none, before});
+    jot_value in_both = jot_logical_and(jot_any_axes(jot_is_nan(sets[0]), NULL),
+                                        jot_any_axes(jot_is_nan(sets[1]), NULL));
+    return jot_logical_and(is_second, in_both);
+}
+
 static jot_value set_op(const char *name, enum membership m, jot_value x, jot_value y,
                         int64_t size, jot_value fill)
 {
@@ -274,8 +297,9 @@ static jot_value set_op(const char *name, enum membership m, jot_value x, jot_va
     else if (m == IN_FIRST_ONLY)
         chosen = jot_logical_and(chosen, jot_logical_not(in_y));
     else if (m == IN_ONE)
-        chosen =
-            jot_logical_and(chosen, jot_logical_not(jot_logical_and(isin(s.x, v[0]), in_y)));
+        chosen = jot_logical_or(
+            jot_logical_and(chosen, jot_logical_not(jot_logical_and(isin(s.x, v[0]), in_y))),
+            is_second_nan(s, v));
     return select_some(s.x, chosen, size, v[2]);
 }
 

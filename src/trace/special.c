@@ -96,7 +96,8 @@ static jot_value polygamma(jot_value n, jot_value x)
 {
     jot_value is_digamma = jot_equal(n, num(0)), order = jot_where(is_digamma, one(), n);
     jot_value y = jot_mul(polygamma_sign(order), gamma_zeta(jot_add(order, one()), x));
-    return jot_where(is_digamma, jot_digamma(x), y);
+    jot_value is_whole = jot_equal(n, jot_floor(n));
+    return jot_where(is_digamma, jot_digamma(x), jot_where(is_whole, y, num((double)NAN)));
 }
 
 // In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.

@@ -48,7 +48,7 @@ static const struct row rows[] = {
     {IR_exp, "i32[3]", "exp of i32[3]: it takes floats and complex numbers: convert it first", {{0}}},
     {IR_floor, "c64[3]", "floor of c64[3]: it takes floats: convert it first, or take a part of it", {{0}}},
     {IR_rem, "c64[3] c64[3]", "rem of c64[3]: it takes integers and floats: convert it first, or take a part of it", {{0}}},
-    {IR_lt, "c64[3] c64[3]", "lt of c64[3]: it takes real operands: take its real or imaginary part, or its abs", {{0}}},
+    {IR_lt, "c64[3] c64[3]", "bool[3]", {{0}}},
     {IR_not, "bool[3]", "bool[3]", {{0}}},
     {IR_not, "f32[3]", "not of f32[3]: it takes integers and bool: convert it first", {{0}}},
     {IR_clz, "bool[3]", "clz of bool[3]: it takes integers: convert it first", {{0}}},

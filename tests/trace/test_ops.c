@@ -314,6 +314,70 @@ START_TEST(test_activations)
 }
 END_TEST
 
+// Of equal numbers each has half of the derivative, infinite ones as well.
+START_TEST(test_derivative_of_logaddexp)
+{
+    const double inf = INFINITY, at[] = {inf, -inf, inf, -inf, 2, NAN};
+    const double to[] = {inf, -inf, 1, inf, 2, 1};
+    jot_value x = jot_variable(jot_from(jot_array_from(at, 6)));
+    jot_value y = jot_from(jot_array_from(to, 6));
+    CHECK_EXACT(jot_gradient(jot_sum(jot_logaddexp(x, y)), x), 0.5, 0.5, 1, 0, 0.5, NAN);
+    CHECK(jot_gradient(jot_sum(jot_logaddexp2(x, y)), x), 1e-15, 0.5, 0.5, 1, 0, 0.5, NAN);
+}
+END_TEST
+
+static jot_value complex_of(int n, const double *re, const double *im)
+{
+    const int64_t dims[] = {n, JOT_END};
+    jot_array *a = jot_array_copy(JOT_F64, re, dims), *b = jot_array_copy(JOT_F64, im, dims);
+    jot_value z = jot_complex(a, b);
+    jot_array_release(a);
+    jot_array_release(b);
+    return z;
+}
+
+// By real parts, then by imaginary ones; NaN, of which it is enough in a part, is in no order and wins, as in
+// NumPy.
+START_TEST(test_order_of_complex_numbers)
+{
+    const double x[] = {1, 1, 2, NAN, 1, 0, 5, INFINITY, 0},
+                 xi[] = {2, 2, 0, 1, NAN, 7, 0, 1, 0};
+    const double y[] = {1, 1, 1, 1, 2, 2, NAN, INFINITY, -0.0},
+                 yi[] = {3, 2, 9, 0, 0, NAN, 4, 0, 0};
+    jot_value p = complex_of(9, x, xi), q = complex_of(9, y, yi);
+    CHECK_EXACT(jot_less(p, q), 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    CHECK_EXACT(jot_less_equal(p, q), 1, 1, 0, 0, 0, 0, 0, 0, 1);
+    CHECK_EXACT(jot_greater(p, q), 0, 0, 1, 0, 0, 0, 0, 1, 0);
+    CHECK_EXACT(jot_greater_equal(p, q), 0, 1, 1, 0, 0, 0, 0, 1, 1);
+    jot_value most = jot_maximum(p, q), least = jot_minimum(p, q);
+    CHECK_EXACT(jot_real(most), 1, 1, 2, NAN, 1, 2, NAN, INFINITY, 0);
+    CHECK_EXACT(jot_imag(most), 3, 2, 0, 1, NAN, NAN, 4, 1, 0);
+    CHECK_EXACT(jot_real(least), 1, 1, 1, NAN, 1, 2, NAN, INFINITY, 0);
+    CHECK_EXACT(jot_imag(least), 2, 2, 9, 1, NAN, NAN, 4, 0, 0);
+    CHECK_EXACT(jot_is_nan(jot_stack(0, jot_max(p), jot_min(q))), 1, 1);
+    CHECK_EXACT(jot_real(jot_nanmax(p)), INFINITY);
+    // Equal extrema share the derivative.
+    const double e[] = {1, 3, 3, 3}, ei[] = {9, -1, 4, 4};
+    jot_value z = jot_variable(complex_of(4, e, ei));
+    CHECK_EXACT(jot_real(jot_gradient(jot_real(jot_max(z)), z)), 0, 0, 0.5, 0.5);
+    CHECK_EXACT(jot_real(jot_gradient(jot_real(jot_min(z)), z)), 1, 0, 0, 0);
+    jot_value w = jot_variable(complex_of(4, e, ei)), v = jot_roll(w, 1, 0);
+    CHECK_EXACT(jot_real(jot_gradient(jot_sum(jot_real(jot_maximum(w, v))), w)), 0, 1, 1.5,
+                1.5);
+    CHECK_TYPE(jot_max(jot_convert(z, JOT_C64), JOT_KEEPDIMS), "c64[1]");
+}
+END_TEST
+
+// As in NumPy: what has no modulus has divisors.
+START_TEST(test_divisors_of_lowest)
+{
+    jot_value low = jot_full(JOT_I32, INT32_MIN), x = jot_stack(0, 6, 0, -96, 7, INT32_MIN);
+    CHECK_EXACT(jot_gcd(low, x), 2, INT32_MIN, 32, 1, INT32_MIN);
+    CHECK_EXACT(jot_gcd(x, low), 2, INT32_MIN, 32, 1, INT32_MIN);
+    CHECK_EXACT(jot_lcm(low, 6), INT32_MIN);
+}
+END_TEST
+
 // The plain functions take lists; ops have addresses.
 START_TEST(test_plain)
 {
@@ -338,6 +402,9 @@ static void add(TCase *t)
     tcase_add_test(t, test_long_running_folds);
     tcase_add_test(t, test_exponentials_of_rows);
     tcase_add_test(t, test_activations);
+    tcase_add_test(t, test_derivative_of_logaddexp);
+    tcase_add_test(t, test_divisors_of_lowest);
+    tcase_add_test(t, test_order_of_complex_numbers);
     tcase_add_test(t, test_plain);
 }
 

@@ -87,6 +87,11 @@ START_TEST(quantiles)
     jot_value b = vector(jot_reshape(jot_stack(0, 4., NAN, 3., 2., NAN, NAN, NAN, NAN), 2, 4));
     CHECK_EXACT(jot_nanmedian(b, 1), 3, NAN);
     CHECK_EXACT(jot_median(b, 1), NAN, NAN);
+    // What is NaN for want of elements has no derivative in those that were skipped.
+    jot_value c = jot_variable(vector(jot_stack(0, NAN, NAN, 1., NAN, 3., 2.)));
+    jot_value r = jot_reshape(c, 3, 2);
+    CHECK_EXACT(jot_gradient(jot_sum(jot_nanmedian(r, 1)), c), 0, 0, 1, 0, 0.5, 0.5);
+    CHECK_EXACT(jot_gradient(jot_sum(jot_nanquantile(r, 0.25, 1)), c), 0, 0, 1, 0, 0.25, 0.75);
     CHECK_EXACT(jot_nanquantile(b, jot_stack(0, .25, .5), 1), 2.5, NAN, 3, NAN);
     CHECK_EXACT(jot_nanpercentile(b, 100, 1), 4, NAN);
     CHECK_EXACT(jot_quantile(a, jot_stack(0, -.1, 1.1, NAN)), NAN, NAN, NAN);
@@ -158,6 +163,20 @@ START_TEST(sets)
     CHECK_EXACT(jot_setdiff1d(c, d, 4, -1), 1, 2, -1, -1);
     CHECK_EXACT(jot_setxor1d(c, d, 4, -1), 1, 2, 7, -1);
     CHECK_EXACT(jot_isin(c, d), 1, 0, 1, 1, 0);
+    // As in NumPy a NaN of each are two.
+    jot_value nans = jot_stack(0, NAN, 1., NAN), others = jot_stack(0, NAN, 2.);
+    CHECK_EXACT(jot_setxor1d(nans, others, 6, -1), 1, 2, NAN, NAN, -1, -1);
+    CHECK_EXACT(jot_setxor1d(nans, jot_stack(0, 1., 2.), 4, -1), 2, NAN, -1, -1);
+    CHECK_EXACT(jot_setxor1d(nans, others, 3, -1), 1, 2, NAN);
+    CHECK_EXACT(jot_union1d(nans, others, 4, -1), 1, 2, NAN, -1);
+    // NaN with different other parts, a number between them in the order of real parts.
+    jot_value z = jot_complex(jot_stack(0, NAN, 2., 1., NAN), jot_stack(0, 3., 0., NAN, NAN));
+    jot_value y = jot_unique_all(z, 3, 9, &index, &inverse, &counts);
+    CHECK_EXACT(jot_real(y), 2, NAN, 9);
+    CHECK_EXACT(jot_imag(y), 0, 3, 0);
+    CHECK_EXACT(index, 1, 0, 1);
+    CHECK_EXACT(inverse, 1, 0, 1, 1);
+    CHECK_EXACT(counts, 1, 3, 0);
     CHECK_EXACT(jot_extract(jot_stack(0, 1, 0, 1, 1, 0), c, 4, -1), 5, 3, 3, -1);
     jot_scope_close(s);
 }

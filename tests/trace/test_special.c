@@ -291,6 +291,8 @@ START_TEST(test_borders)
     CHECK_EXACT(jot_i1e(NUMBERS(-inf, inf, NAN, 0)), -0.0, 0, NAN, 0);
     CHECK_EXACT(jot_i1(NUMBERS(-inf, inf, 0)), NAN, NAN, 0);
     CHECK_EXACT(jot_logit(NUMBERS(0, 1, -1)), -inf, inf, NAN);
+    CHECK_EXACT(jot_polygamma(NUMBERS(0.5, -1, 1.5, NAN), NUMBERS(1, 1, 2, 1)), NAN, NAN, NAN,
+                NAN);
     CHECK(jot_multigammaln(NUMBERS(3.5), 3), 1e-14,
           2.5 * log(M_PI) - log(M_PI) + lgamma(3.5) + lgamma(3) + lgamma(2.5));
 }

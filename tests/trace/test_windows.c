@@ -46,6 +46,33 @@ START_TEST(as_jax)
 }
 END_TEST
 
+// Weights are as precise as the image; values of JAX.
+START_TEST(images_of_double_precision)
+{
+    jot_scope *s = jot_scope_open();
+    jot_value x = jot_astype(jot_stack(0, 1, -2, 3, 5, -1, 0.5), JOT_F64),
+              one = jot_ones(JOT_F32, 1);
+    CHECK(jot_image_resize(x, JOT_RESIZE_LINEAR, 4), 1e-15, -0.125, 1.5555555555555556,
+          2.7777777777777777, -0.0625);
+    CHECK(jot_image_resize(x, JOT_RESIZE_CUBIC, 4), 1e-15, -0.29288025889967506,
+          1.5558958652373671, 3.0543644716692198, -0.2920711974110023);
+    CHECK(jot_image_resize(x, JOT_RESIZE_LANCZOS3, 4), 4e-15, -0.5695905035697983,
+          1.6652287269203683, 3.2361275790502684, -0.5809536943760101);
+    CHECK(jot_image_scale_and_translate(x, JOT_DIMS(4), JOT_AXES(0), jot_stack(0, 0.7),
+                                        jot_stack(0, 0.1), JOT_RESIZE_CUBIC, true),
+          4e-15, 0.04762138062809375, 0.4463537843789119, 4.13058351854273,
+          -0.3511259558020323);
+    // A scale of 3 in f32, whose inverse is not.
+    jot_value by_f32 =
+        jot_image_scale_and_translate(x, JOT_DIMS(18), JOT_AXES(0), jot_mul(3, one),
+                                      jot_mul(0, one), JOT_RESIZE_LINEAR, true);
+    jot_value apart = jot_sub(by_f32, jot_image_resize(x, JOT_RESIZE_LINEAR, 18));
+    CHECK(jot_max(jot_abs(apart)), 1e-15, 0);
+    CHECK_TYPE(jot_image_resize(jot_arange(JOT_I64, 6), JOT_RESIZE_LINEAR, 4), "f64[4]");
+    jot_scope_close(s);
+}
+END_TEST
+
 // ---- Maps
 
 static jot_value grouped(jot_value x, jot_value w)
@@ -375,6 +402,7 @@ static void add(TCase *t)
         tcase_add_loop_test(t, windows_stay_in_place, 0, 3);
     }
     tcase_add_test(t, as_jax);
+    tcase_add_test(t, images_of_double_precision);
     tcase_add_test(t, over_maps);
     tcase_add_test(t, types);
     tcase_add_test(t, nothing);

@@ -79,7 +79,7 @@ void jvp_sinc(struct jvp *c)
         factorial /= (2 * k + 1) * (2 * k);
     }
     near = ir_mul(B, ir_mul(B, near, z), num(c, pi));
-    ir_id is_near = ir_lt(B, ir_abs(B, X), num(c, 0.25));
+    ir_id size = ir_abs(B, X), is_near = ir_lt(B, size, ir_scalar_like(B, size, 0.25));
     ir_id safe = ir_select(B, is_near, ir_full(B, ir_type_in(B, X), 1), X);
     ir_id far = ir_div(B, ir_sub(B, ir_cos(B, ir_mul(B, num(c, pi), safe)), F), safe);
     add_product(c, DX, ir_select(B, is_near, near, far));
