@@ -264,35 +264,71 @@ START_TEST(columns_are_read_side_by_side)
 }
 END_TEST
 
-static const char *dear_fold(int n, int sines)
+static const char *dear_fold_of(const char *function, int n, int times)
 {
     struct strbuf text = strbuf_make(arena);
     strbuf_printf(&text,
                   "kernel dear(x: f32[%d], y: out f32[1]) {\n  fold i < %d {\n"
                   "    %%0 = load x[i] : f32\n",
                   n, n);
-    for (int i = 0; i < sines; i++)
-        strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
+    for (int i = 0; i < times; i++)
+        strbuf_printf(&text, "    %%%d = %s %%%d : f32\n", i + 1, function, i);
     strbuf_printf(&text, "    yield reduce_sum %%%d\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
-                  sines, sines + 1, sines + 1);
+                  times, times + 1, times + 1);
     return text.text;
 }
+
+static const char *dear_fold(int n) { return dear_fold_of("sin", n, 8); }
 
 // Elements that are dear, of few blocks of a fold: a thread each computes them first, by a function
 // of its own where the blocks are fewer than multiprocessors.
 START_TEST(dear_terms_are_computed_first)
 {
-    const char *ptx = ptx_of(dear_fold(100000, 8));
+    const char *ptx = ptx_of(dear_fold(100000));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 2);
     ck_assert_ptr_nonnull(strstr(ptx, "_terms("));
     check_assembles(ptx);
-    ptx = ptx_of(dear_fold(1000000, 8));
+    ptx = ptx_of(dear_fold(1000000));
     ck_assert_int_eq(count(ptx, ".visible .entry"), 1);
     ck_assert_ptr_null(strstr(ptx, "_terms("));
     check_assembles(ptx);
     ck_assert_ptr_null(strstr(ptx, ".minnctapersm"));
-    // Those of hundreds of operations have registers rather than more threads.
-    ck_assert_ptr_nonnull(strstr(ptx_of(dear_fold(67108864, 24)), ".minnctapersm 5"));
+}
+END_TEST
+
+// Sines of sines, and their product, which takes so many of them in the other order.
+static const char *wide_fold(int values)
+{
+    int sines = 40, n = sines;
+    struct strbuf text = strbuf_make(arena);
+    strbuf_add(&text, "kernel wide(x: f32[67108864], y: out f32[1]) {\n  fold i < 67108864 {\n"
+                      "    %0 = load x[i] : f32\n");
+    for (int i = 0; i < sines; i++)
+        strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
+    for (int i = 0; i < values; i++, n++)
+        strbuf_printf(&text, "    %%%d = mul %%%d, %%%d : f32\n", n + 1, n, sines - i);
+    strbuf_printf(&text, "    yield reduce_sum %%%d\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
+                  n, n + 1, n + 1);
+    return text.text;
+}
+
+// Those of hundreds of operations have registers rather than more threads, unless these are not enough.
+START_TEST(long_terms_have_registers)
+{
+    static const char *const functions[] = {"sin",   "exp",  "log",    "tanh",
+                                            "erf",   "atan", "log1p",  "asin",
+                                            "expm1", "cbrt", "lgamma", "erf_inv"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const char *ptx = ptx_of(dear_fold_of(functions[i], 67108864, 60));
+        if (strcmp(functions[i], "lgamma") != 0)
+            ck_assert_ptr_nonnull(strstr(ptx, ".minnctapersm 5"));
+        check_assembles(ptx);
+    }
+    for (int values = 8; values <= 40; values += 32) {
+        const char *ptx = ptx_of(wide_fold(values));
+        ck_assert_int_eq(count(ptx, ".minnctapersm"), values == 8);
+        check_assembles(ptx);
+    }
 }
 END_TEST
 
@@ -618,6 +654,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, a_sum_is_one_kernel);
     tcase_add_test(c, columns_are_read_side_by_side);
     tcase_add_test(c, dear_terms_are_computed_first);
+    tcase_add_test(c, long_terms_have_registers);
     tcase_add_test(c, loops_are_not_written_out);
     tcase_add_test(c, few_dear_elements_are_written_out);
     tcase_add_test(c, long_columns_go_by_parts);

@@ -167,7 +167,7 @@ START_TEST(loses_a_device_that_fails)
         expect(jot_device_check(next), JOT_ERR_DEVICE, "cuda:1 is lost");
     }
     jot_array *here = ramp(N); // the host goes on
-    ck_assert_float_eq(((const float *)jot_array_data(here))[N - 1], N - 1);
+    ck_assert(!memcmp(jot_array_data(here), a->data, a->bytes));
     jot_array_release(here);
     rt_program_release(p);
     rt_program_release(other);

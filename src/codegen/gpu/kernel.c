@@ -32,7 +32,10 @@
 #define MOST_LOADS 2       // that these have room for
 #define RESIDENT_FOR_NUMBERS 6
 #define RESIDENT_FOR_TERMS 5 // of a fold, 48 registers
-#define TILES_THREADS 2048   // of a multiprocessor
+#define LIGHT_OP 30.0        // of an operation
+#define FEW_VALUES 36        // of a thread, that all of these have room for
+#define NOT_LIGHT UINT32_MAX
+#define TILES_THREADS 2048 // of a multiprocessor
 #define STRIPS_BLOCK 64
 
 static bool has_direct_load(const struct cg_lowering *l)
@@ -81,21 +84,65 @@ static unsigned resident_for_two(const struct cg_lowering *l, nest_id loop)
     return loads <= MOST_LOADS && waits && has_two_turns(l, &p) ? RESIDENT_FOR_TWO : 0;
 }
 
+// The values of a loop's body that are needed at once, at most; NOT_LIGHT where they are not of 32 bits,
+// stand in loops, or have functions that need many of their own.
+static uint32_t values_at_once(const struct cg_lowering *l, const struct nest_statement *loop)
+{
+    const struct nest_block *b = &l->nest->blocks.at[loop->body];
+    uint32_t n = b->statements.count, now = 0, most = 0;
+    uint32_t *last = arena_array(l->arena, uint32_t, l->nest->values.count + 1);
+    bool *lives = arena_array(l->arena, bool, l->nest->values.count + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        bool is_op = s->kind == NEST_OP;
+        if (s->kind > NEST_PUT ||
+            (is_op && (jot_dtype_size(s->dtype) > 4 ||
+                       (s->op != IR_threefry2x32 && cost_of_op(s->op, s->dtype) > LIGHT_OP))))
+            return NOT_LIGHT;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            last[s->in[k]] = i;
+    }
+    for (uint32_t i = 0; i < loop->n_combines; i++)
+        for (uint32_t k = 0; k < loop->combines[i].n; k++)
+            last[loop->combines[i].value[k]] = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        for (uint32_t k = 0; k < s->n_in; k++)
+            if (lives[s->in[k]] && last[s->in[k]] == i) {
+                lives[s->in[k]] = false;
+                now--;
+            }
+        for (uint32_t k = 0; k < s->n_results && s->kind != NEST_CONST; k++) {
+            lives[s->result + k] = true;
+            now++;
+        }
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
 // The same of a map that makes numbers of random bits, in which a thread mostly waits for itself: with
 // registers for eight blocks ptxas leaves it nothing else to do meanwhile.
 static unsigned resident_for_numbers(const struct cg_lowering *l, nest_id loop)
 {
-    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, loop)->body];
+    const struct nest_statement *s = cg_statement(l, loop);
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
     double work = 0;
     bool has_bits = false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
-        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
-        if (s->kind > NEST_PUT || (s->kind == NEST_OP && jot_dtype_size(s->dtype) > 4))
-            return 0;
-        has_bits |= s->kind == NEST_OP && s->op == IR_threefry2x32;
-        work += s->kind == NEST_OP && s->dtype == JOT_F32 ? cost_of_op(s->op, JOT_F32) : 0;
+        const struct nest_statement *t = cg_statement(l, b->statements.at[i]);
+        has_bits |= t->kind == NEST_OP && t->op == IR_threefry2x32;
+        work += t->kind == NEST_OP && t->dtype == JOT_F32 ? cost_of_op(t->op, JOT_F32) : 0;
     }
-    return has_bits && work >= WORK_OF_TURN ? RESIDENT_FOR_NUMBERS : 0;
+    uint64_t values = (uint64_t)values_at_once(l, s) * gpu_points_make(l, loop, true).lanes;
+    bool is = has_bits && work >= WORK_OF_TURN && values <= FEW_VALUES;
+    return is ? RESIDENT_FOR_NUMBERS : 0;
+}
+
+static unsigned resident_for_maps(const struct cg_lowering *l, nest_id loop)
+{
+    unsigned two = resident_for_two(l, loop);
+    return two ? two : resident_for_numbers(l, loop);
 }
 
 // Of blocks that stay, a thread has some of many vectors at once.
@@ -262,7 +309,7 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         else if (c.role == BY_THREADS && gpu_has_strips(l, c.loop))
             g->block = STRIPS_BLOCK;
         else if (c.role == BY_THREADS)
-            g->resident = resident_for_two(l, c.loop) | resident_for_numbers(l, c.loop);
+            g->resident = resident_for_maps(l, c.loop);
         return c;
     }
     if (loops == 1 && gpu_is_network(l, c.loop)) {
@@ -289,7 +336,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
                 break;
         }
         g->block = g->group;
-        if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK)
+        if (g->block == GPU_BLOCK && gpu_work(l, s->body) >= LONG_WORK &&
+            (uint64_t)values_at_once(l, s) * g->row.lanes <= FEW_VALUES)
             g->resident = RESIDENT_FOR_TERMS;
     }
     return c;
