@@ -63,14 +63,22 @@ static bool wants_three(const struct ir_graph *g, const struct ir_node *n)
            ir_attr_int_or(n->attrs, IR_KEY_precision, 0) == THREE_TF32 && is_large(g, n);
 }
 
-// How much of the first axis, which has k places, a piece has.
-static int64_t piece_of(const struct ir_builder *b, const struct ir_dot *d, ir_id x, int64_t k)
+// The longest summed axis of x, and how much of its k places a piece has.
+static int longest_axis(const int64_t *dims, const struct ir_dot *d)
+{
+    int longest = 0;
+    for (int i = 1; i < d->n_contract; i++)
+        if (dims[d->lhs_contract[i]] > dims[d->lhs_contract[longest]])
+            longest = i;
+    return longest;
+}
+
+static int64_t piece_of(const int64_t *dims, const struct ir_dot *d, int64_t k)
 {
     int64_t n = 1;
     for (int i = 0; i < d->n_contract; i++)
-        n *= ir_dims(b->module, ir_type_in(b, x))[d->lhs_contract[i]];
-    double pieces = ceil(sqrt((double)n / ALIKE));
-    int64_t size = (int64_t)ceil((double)k / pieces);
+        n *= dims[d->lhs_contract[i]];
+    int64_t size = (int64_t)ceil((double)k / ceil(sqrt((double)n / ALIKE)));
     return n == k ? (size + WHOLE - 1) / WHOLE * WHOLE : size;
 }
 
@@ -95,8 +103,10 @@ static ir_id multiply(struct ir_builder *b, const struct ir_node *n, ir_id x, ir
     d.rhs_contract = ir_attr_ints(n->attrs, IR_KEY_rhs_contract, &d.n_contract);
     d.lhs_batch = ir_attr_ints(n->attrs, IR_KEY_lhs_batch, &d.n_batch);
     d.rhs_batch = ir_attr_ints(n->attrs, IR_KEY_rhs_batch, &d.n_batch);
-    int left = (int)d.lhs_contract[0], right = (int)d.rhs_contract[0];
-    int64_t k = ir_dims(b->module, ir_type_in(b, x))[left], size = piece_of(b, &d, x, k);
+    const int64_t *dims = ir_dims(b->module, ir_type_in(b, x));
+    int axis = longest_axis(dims, &d);
+    int left = (int)d.lhs_contract[axis], right = (int)d.rhs_contract[axis];
+    int64_t k = dims[left], size = piece_of(dims, &d, k);
     ir_id sum = IR_NONE;
     for (int64_t at = 0; at < k; at += size) {
         int64_t end = at + size < k ? at + size : k;

@@ -139,7 +139,8 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
     return step;
 }
 
-void gpu_keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last)
+// The assembler writes out what loops it can, also where this takes it longer and the code is slower.
+static void keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last)
 {
     static const char disable[] = "llvm.loop.unroll.disable";
     LLVMContextRef c = l->module->context;
@@ -160,7 +161,7 @@ static void keep_loops(const struct cg_lowering *l)
     for (b = LLVMGetFirstBasicBlock(l->function); b; b = LLVMGetNextBasicBlock(b)) {
         LLVMValueRef end = LLVMGetBasicBlockTerminator(b);
         if (LLVMIsABranchInst(end) && LLVMIsConditional(end))
-            gpu_keep_loop(l, b);
+            keep_loop(l, b);
     }
 }
 

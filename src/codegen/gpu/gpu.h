@@ -80,7 +80,7 @@ struct cg_gpu {
     bool is_same;              // inside of one that every thread of the group does all of
     bool is_before;            // before the loop, where all threads of all blocks do the same
     bool has_late_puts;        // of those some are left for when all blocks are done
-    bool keeps_loops;          // all of the function (gpu_keep_loop)
+    bool keeps_loops;          // the assembler is to write out none of the function
     bool *is_shared_out;       // by statement: the loop is, or stands inside one that is
     bool shares_locals;        // some local is of the group
     bool *is_repeated;         // by statement: in a loop over time, or in a branch
@@ -499,9 +499,6 @@ struct cg_kernel_step *gpu_function_open(struct cg_lowering *l, struct cg_kernel
                                          const char *suffix, unsigned extra);
 void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step);
 LLVMValueRef gpu_extra_operand(const struct cg_lowering *l, unsigned i);
-// The loop whose last block this is stays a loop: the assembler writes out what it can, also where this
-// takes it longer and the code is slower.
-void gpu_keep_loop(const struct cg_lowering *l, LLVMBasicBlockRef last);
 // for (c = block number; c < chunks; c += blocks)
 struct cg_loop gpu_chunks_open(struct cg_lowering *l, int64_t chunks);
 // The same where the grid is exact: no loop, but in a phase, whose grid is that of its kernel.

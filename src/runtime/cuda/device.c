@@ -70,11 +70,10 @@ static bool is_fatal(CUresult result)
 
 static jot_status fail_lost(const struct cuda_device *d)
 {
-    return status_fail(
-        JOT_ERR_DEVICE,
-        "%s is lost, and its arrays with it: %s; the host goes on, GPUs with the "
-        "next process",
-        d->base.name, d->why_lost);
+    return status_fail(JOT_ERR_DEVICE,
+                       "%s is lost, and its arrays with it: %s; the host goes on, other GPUs "
+                       "perhaps, this one with the next process",
+                       d->base.name, d->why_lost);
 }
 
 static void lose(struct cuda_device *d, const char *why)
