@@ -395,7 +395,7 @@ JOT_API jot_value jot_eye(jot_dtype dtype, int64_t n, int64_t m);
 // How exact the factors of a product of f32 (and of c64) need be; sums stay in f32.  It is a licence
 // that a GPU with units for such numbers uses; the host computes in full.  Derivatives of a product
 // have its precision.
-//     jot_matmul(x, w, .precision = JOT_TF32)
+//     jot_matmul(x, w, .precision = JOT_PRECISION_TF32)
 // For all products of a function see jot_jit_options.
 typedef enum jot_precision {
     JOT_PRECISION_FULL, // f32 is f32

@@ -196,10 +196,12 @@ JOT_END_C
     JOT_QUANTILE_(nanquantile, "jot_nanquantile(" #x ", " #__VA_ARGS__, x, JOT_QUANTILE_LINEAR, __VA_ARGS__)
 #define jot_nanpercentile(x, ...)                                                              \
     JOT_QUANTILE_(nanpercentile, "jot_nanpercentile(" #x ", " #__VA_ARGS__, x, JOT_QUANTILE_LINEAR, __VA_ARGS__)
-#define jot_quantile_method(x, method, ...)                                                    \
-    JOT_QUANTILE_(quantile, "jot_quantile_method(" #x ", " #method ", " #__VA_ARGS__, x, method, __VA_ARGS__)
-#define jot_percentile_method(x, method, ...)                                                  \
-    JOT_QUANTILE_(percentile, "jot_percentile_method(" #x ", " #method ", " #__VA_ARGS__, x, method, __VA_ARGS__)
+#define JOT_QUANTILE_METHOD_(name, x, q, ...)                                                  \
+    JOT_OP_("jot_" #name "_method(" #x ", " #q ", " #__VA_ARGS__ ")",                          \
+            jot_##name##_axes(JOT_V(x), JOT_V(q), JOT_FIRST_(__VA_ARGS__, 0),                  \
+                              JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+#define jot_quantile_method(x, q, ...) JOT_QUANTILE_METHOD_(quantile, x, q, __VA_ARGS__)
+#define jot_percentile_method(x, q, ...) JOT_QUANTILE_METHOD_(percentile, x, q, __VA_ARGS__)
 #define jot_median(...) JOT_AXES_OP_(median, #__VA_ARGS__, __VA_ARGS__)
 #define jot_nanmedian(...) JOT_AXES_OP_(nanmedian, #__VA_ARGS__, __VA_ARGS__)
 #define jot_searchsorted(x, v, side)                                                           \

@@ -73,10 +73,10 @@ START_TEST(quantiles)
     jot_value a = vector(jot_reshape(jot_stack(0, 4, 1, 3, 2, 8, 6, 7, 5), 2, 4));
     jot_value q = jot_stack(0, 0., .3, .5, 1.);
     CHECK(jot_quantile(a, q, 1), 1e-6, 1, 5, 1.9, 5.9, 2.5, 6.5, 4, 8);
-    CHECK_EXACT(jot_quantile_method(a, JOT_QUANTILE_LOWER, q, 1), 1, 5, 1, 5, 2, 6, 4, 8);
-    CHECK_EXACT(jot_quantile_method(a, JOT_QUANTILE_HIGHER, q, 1), 1, 5, 2, 6, 3, 7, 4, 8);
-    CHECK_EXACT(jot_quantile_method(a, JOT_QUANTILE_NEAREST, q, 1), 1, 5, 2, 6, 2, 6, 4, 8);
-    CHECK(jot_percentile_method(a, JOT_QUANTILE_MIDPOINT, jot_mul(q, 100), 1), 1e-6, 1, 5, 1.5,
+    CHECK_EXACT(jot_quantile_method(a, q, JOT_QUANTILE_LOWER, 1), 1, 5, 1, 5, 2, 6, 4, 8);
+    CHECK_EXACT(jot_quantile_method(a, q, JOT_QUANTILE_HIGHER, 1), 1, 5, 2, 6, 3, 7, 4, 8);
+    CHECK_EXACT(jot_quantile_method(a, q, JOT_QUANTILE_NEAREST, 1), 1, 5, 2, 6, 2, 6, 4, 8);
+    CHECK(jot_percentile_method(a, jot_mul(q, 100), JOT_QUANTILE_MIDPOINT, 1), 1e-6, 1, 5, 1.5,
           5.5, 2.5, 6.5, 4, 8);
     CHECK_EXACT(jot_median(a), 4.5);
     CHECK_EXACT(jot_median(a, 0), 6, 3.5, 5, 3.5);
@@ -295,7 +295,7 @@ START_TEST(errors)
     CHECK_ERROR(jot_percentile(x, -1, 0), JOT_ERR_ARGUMENT, "q is -1: it takes 0 to 100");
     CHECK_ERROR(jot_quantile(x, x), JOT_ERR_SHAPE,
                 "q is f32[4,3]: it takes a number or a vector");
-    CHECK_ERROR(jot_quantile_method(x, (enum jot_quantile_method)7, .5), JOT_ERR_ARGUMENT,
+    CHECK_ERROR(jot_quantile_method(x, .5, (enum jot_quantile_method)7), JOT_ERR_ARGUMENT,
                 "jot_quantile: the method is 7, which is none of JOT_QUANTILE_LINEAR, _LOWER, "
                 "_HIGHER, _NEAREST, _MIDPOINT");
     CHECK_ERROR(jot_median(jot_zeros(JOT_F32, 0)), JOT_ERR_SHAPE,
