@@ -255,6 +255,14 @@ static void end_root(struct trace *root, struct version *v)
     trace_end(root);
 }
 
+static jot_status fail_on_device(const jot_executable *e, const char *where)
+{
+    char why[600];
+    snprintf(why, sizeof why, "%s", jot_error_message());
+    return status_fail(JOT_ERR_DEVICE, "%s%s: %s cannot run on %s: %s", where, of_call(where),
+                       e->f.callee.name, jot_device_name(e->device), why);
+}
+
 static jot_status add_version(jot_executable *e, jot_array *const *in, const char *where,
                               struct version **out)
 {
@@ -272,6 +280,8 @@ static jot_status add_version(jot_executable *e, jot_array *const *in, const cha
     if (e->static_size)
         memcpy(statics, e->static_data, e->static_size);
     jot_status status = guarded_build(e, in, root, v);
+    if (status == JOT_ERR_DEVICE)
+        status = fail_on_device(e, where);
     if (status != JOT_OK) {
         backend_release(v->program);
         for (int i = 0; i < v->n_hidden; i++)

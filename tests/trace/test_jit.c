@@ -235,6 +235,25 @@ static jot_status whole_life(void)
     return s;
 }
 
+// The call, the function and the device, and that the host goes on.
+START_TEST(test_missing_device)
+{
+    jot_executable *e = jot_jit(jot_fn(twice), .device = jot_cuda(15));
+    jot_array *x = jot_array_full(JOT_F64, 3), *y;
+    ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_DEVICE);
+    char want[200];
+    snprintf(want, sizeof want, "%s:%d: jot_call: twice cannot run on cuda:15: ", __FILE__,
+             __LINE__ - 3);
+    ck_assert_msg(!strncmp(jot_error_message(), want, strlen(want)), "'%s' is not '%s...'",
+                  jot_error_message(), want);
+    jot_executable *here = jot_jit(jot_fn(twice), .device = jot_host());
+    ck_assert_double_eq(item_of(here, x), 6);
+    jot_executable_release(e);
+    jot_executable_release(here);
+    jot_array_release(x);
+}
+END_TEST
+
 START_TEST(test_failing_allocation) { check_failing_allocations(whole_life); }
 END_TEST
 
@@ -247,6 +266,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_captured_arrays);
     tcase_add_test(t, test_same_source_same_graph);
     tcase_add_test(t, test_threads);
+    tcase_add_test(t, test_missing_device);
     tcase_add_test(t, test_failing_allocation);
 }
 
