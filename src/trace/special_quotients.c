@@ -47,9 +47,11 @@ static jot_value is_positive(jot_value x)
 
 // ---- Beta
 
-// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.
+// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.  Of two that are
+// equal, a is the smaller: a minimum would divide the derivatives of both among u and v, while others of the parts have
+// those of one.
 struct pair {
-    jot_value positive, u, v; // 1 unless both are positive
+    jot_value positive, first, u, v; // 1 unless both are positive; first: a is u
     jot_value u_is_far, near_u, far_u, far_v;
 };
 
@@ -58,8 +60,9 @@ static struct pair pair_of(jot_value a, jot_value b)
     struct pair p = {.positive = both(is_positive(a), is_positive(b))};
     a = chosen(p.positive, a, 1);
     b = chosen(p.positive, b, 1);
-    p.u = jot_minimum(a, b);
-    p.v = jot_maximum(a, b);
+    p.first = jot_less_equal(a, b);
+    p.u = jot_where(p.first, a, b);
+    p.v = jot_where(p.first, b, a);
     p.u_is_far = is_far(p.u);
     p.near_u = jot_where(p.u_is_far, one(), p.u);
     p.far_u = chosen(p.u_is_far, p.u, 20);
@@ -324,7 +327,7 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
 {
     struct pair p = pair_of(a, b);
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
-    jot_value is_a = jot_less_equal(a, b), v_is_far = is_far(p.v);
+    jot_value is_a = p.first, v_is_far = is_far(p.v);
     jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
     // (1 - t)^v of large v is in the exponential; and of large w t the power is less than what that is small.
     jot_value near_v = jot_where(v_is_far, one(), p.v);
