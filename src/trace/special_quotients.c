@@ -230,9 +230,9 @@ jot_value jot_poch(jot_value z, jot_value m)
 
 // ---- n choose k
 
-// The smaller of k and n - k, 1 more than the larger, n - k and its rounding.
+// The smaller of k and n - k, which is k of two that are equal (see struct pair), the larger, n - k and its rounding.
 struct choice {
-    jot_value some, n, k, other, rounding, least, rest;
+    jot_value some, n, k, other, rounding, k_is_least, least, most;
 };
 
 static struct choice choice_of(jot_value n, jot_value k)
@@ -244,8 +244,9 @@ static struct choice choice_of(jot_value n, jot_value k)
     c.k = chosen(c.some, k, 0);
     c.other = sub(c.n, c.k);
     c.rounding = rounding(c.n, jot_neg(c.k), c.other);
-    c.least = jot_minimum(c.k, c.other);
-    c.rest = add(jot_maximum(c.k, c.other), one());
+    c.k_is_least = jot_less_equal(c.k, c.other);
+    c.least = jot_where(c.k_is_least, c.k, c.other);
+    c.most = jot_where(c.k_is_least, c.other, c.k);
     return c;
 }
 
@@ -261,8 +262,10 @@ static jot_value factorial(jot_value x)
 static jot_value comb(jot_value n, jot_value k)
 {
     struct choice c = choice_of(n, k);
-    jot_value u_is_far = is_far(c.least), v_is_far = is_far(c.rest);
-    jot_value u = chosen(u_is_far, add(c.least, one()), 20), v = chosen(v_is_far, c.rest, 20);
+    jot_value above_most = add(c.most, one());
+    jot_value u_is_far = is_far(c.least), v_is_far = is_far(above_most);
+    jot_value u = chosen(u_is_far, add(c.least, one()), 20),
+              v = chosen(v_is_far, above_most, 20);
     jot_value near_u = jot_where(u_is_far, one(), c.least), of_u = factorial(near_u);
     // The root, which does not overflow unless the result does.
     jot_value root = jot_power(v, mul(num(0.5), near_u));
@@ -271,7 +274,7 @@ static jot_value comb(jot_value n, jot_value k)
     jot_value exp = jot_exp(jot_neg(jot_where(u_is_far, large, rest)));
     jot_value mixed = mul(quotient(root, of_u), mul(root, exp));
     jot_value near_n = jot_where(v_is_far, one(), c.n);
-    jot_value near_v = jot_where(v_is_far, one(), jot_maximum(c.k, c.other));
+    jot_value near_v = jot_where(v_is_far, one(), c.most);
     jot_value small = quotient(factorial(near_n), mul(of_u, factorial(near_v)));
     small = mul(small, sub(one(), moved(add(c.other, one()), c.rounding)));
     jot_value y = jot_where(u_is_far, exp, jot_where(v_is_far, mixed, small));
@@ -283,9 +286,8 @@ static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
 {
     struct choice c = choice_of(n, k);
     jot_value in_n = special_digamma_difference(c.k, add(c.other, one()));
-    jot_value from = add(c.least, one());
-    jot_value in_k = special_digamma_difference(sub(c.rest, from), from);
-    in_k = jot_where(jot_less(c.other, c.k), jot_neg(in_k), in_k);
+    jot_value in_k = special_digamma_difference(sub(c.most, c.least), add(c.least, one()));
+    in_k = jot_where(c.k_is_least, in_k, jot_neg(in_k));
     return mul(comb(n, k), add(mul(dn, in_n), mul(dk, in_k)));
 }
 
