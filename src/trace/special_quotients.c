@@ -278,7 +278,8 @@ static jot_value comb(jot_value n, jot_value k)
     jot_value small = quotient(factorial(near_n), mul(of_u, factorial(near_v)));
     small = mul(small, sub(one(), moved(add(c.other, one()), c.rounding)));
     jot_value y = jot_where(u_is_far, exp, jot_where(v_is_far, mixed, small));
-    return jot_where(c.some, y, num(0));
+    jot_value unknown = jot_logical_or(jot_is_nan(n), jot_is_nan(k));
+    return jot_where(c.some, y, jot_where(unknown, num(NAN), num(0)));
 }
 
 // d log = (digamma(n + 1) - digamma(n - k + 1)) dn + (digamma(n - k + 1) - digamma(k + 1)) dk
