@@ -176,13 +176,29 @@ static jot_value rising(jot_value s, jot_value q)
     return mul(jot_power(s, q), jot_exp(jot_neg(special_quotient_rest(q, s))));
 }
 
+// z and z + m in their order, and |m|; not those of a minimum, which would divide the derivatives at m = 0 among both.
+struct rise {
+    jot_value down, positive, least, most, size;
+};
+
+static struct rise rise_of(jot_value z, jot_value m, jot_value end)
+{
+    struct rise r = {.down = jot_less(m, num(0))};
+    r.least = jot_where(r.down, end, z);
+    r.most = jot_where(r.down, z, end);
+    r.size = jot_where(r.down, jot_neg(m), m);
+    r.positive = both(is_positive(r.least), is_positive(r.most));
+    r.positive = both(r.positive, jot_less(r.size, num(INFINITY)));
+    return r;
+}
+
 static jot_value poch(jot_value z, jot_value m)
 {
-    jot_value end = add(z, m), size = jot_abs(m), least = jot_minimum(z, end);
-    jot_value down = jot_less(m, num(0));
-    jot_value positive = both(is_positive(least), both(is_positive(size), is_positive(end)));
-    jot_value s = chosen(positive, least, 1), q = chosen(positive, size, 1);
-    jot_value t = chosen(positive, jot_maximum(z, end), 2);
+    jot_value end = add(z, m);
+    struct rise r = rise_of(z, m, end);
+    jot_value down = r.down, positive = r.positive;
+    jot_value s = chosen(positive, r.least, 1), q = chosen(positive, r.size, 1);
+    jot_value t = chosen(positive, r.most, 2);
     jot_value error = chosen(positive, rounding(z, m, end), 0);
     // Of s < 10 beyond 30 it is (s)_10 (s + 10)_(q - 10).
     jot_value s_is_far = is_far(s),
@@ -205,20 +221,21 @@ static jot_value poch(jot_value z, jot_value m)
     y = mul(y, add(one(), jot_where(down, in_s, in_t)));
     y = jot_where(down, quotient(one(), y), y);
     jot_value plain = jot_exp(sub(jot_lgamma(end), jot_lgamma(z)));
-    return jot_where(jot_equal(m, num(0)), one(), jot_where(positive, y, plain));
+    plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), one(), plain);
+    return jot_where(positive, y, plain);
 }
 
 // (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm)
 static jot_value poch_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
 {
-    jot_value end = add(z, m), size = jot_abs(m), least = jot_minimum(z, end);
-    jot_value positive = both(is_positive(least), is_positive(end));
-    jot_value difference =
-        special_digamma_difference(chosen(positive, size, 1), chosen(positive, least, 1));
-    difference = jot_where(jot_less(m, num(0)), jot_neg(difference), difference);
-    jot_value at_end = jot_digamma(end);
-    difference = jot_where(positive, difference, sub(at_end, jot_digamma(z)));
-    difference = jot_where(jot_equal(m, num(0)), num(0), difference);
+    jot_value end = add(z, m), at_end = jot_digamma(end);
+    struct rise r = rise_of(z, m, end);
+    jot_value difference = special_digamma_difference(chosen(r.positive, r.size, 1),
+                                                      chosen(r.positive, r.least, 1));
+    difference = jot_where(r.down, jot_neg(difference), difference);
+    jot_value plain = sub(at_end, jot_digamma(z));
+    plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), num(0), plain);
+    difference = jot_where(r.positive, difference, plain);
     return mul(poch(z, m), add(mul(dz, difference), mul(dm, at_end)));
 }
 
