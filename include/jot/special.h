@@ -90,7 +90,7 @@ JOT_API jot_value jot_gammasgn(jot_value x);
 JOT_API jot_value jot_factorial(jot_value n);
 
 // The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x), for x > -10^4, else and for other n
-// NaN; in time that grows with -x.  4 ULP for small n.  The derivative in n is 0 for x <= 0.
+// NaN; in time that grows with -x.  4 ULP for small n.  The derivative in n is 0 for x < 0, and NaN at poles.
 JOT_API jot_value jot_polygamma(jot_value n, jot_value x);
 
 // Gamma(z + m) / Gamma(z), to 4 ULP where z and z + m are positive, as are its derivatives; else its size.

@@ -78,13 +78,17 @@ static void add_power(jot_value *c, void *ctx)
     c[0] = jot_add(c[0], one());
 }
 
-// Gamma(s) zeta(s, x)
-static jot_value gamma_zeta(jot_value s, jot_value x)
+// Gamma(s) zeta(s, x), of which in single precision either may be too large or small.
+static jot_value gamma_zeta(jot_value order, jot_value in)
 {
+    jot_value s = jot_astype(order, JOT_F64), x = jot_astype(in, JOT_F64);
     jot_value goes = jot_logical_and(jot_less(num(-10000), x), jot_equal(jot_floor(s), s));
     jot_value c[] = {jot_where(goes, x, one()), jot_zeros_like(x)};
     jot_while_at(is_below_0, add_power, &s, 2, c, NULL, "jot_polygamma");
-    return jot_mul(jot_gamma(s), jot_add(jot_zeta(s, jot_where(goes, c[0], x)), c[1]));
+    jot_value at_end = jot_equal(x, num(INFINITY));
+    x = jot_where(at_end, one(), jot_where(goes, c[0], x));
+    jot_value y = jot_mul(jot_gamma(s), jot_add(jot_zeta(s, x), c[1]));
+    return jot_astype(jot_where(at_end, num(0), y), jot_value_dtype(in));
 }
 
 static jot_value polygamma_sign(jot_value n)
@@ -100,7 +104,7 @@ static jot_value polygamma(jot_value n, jot_value x)
     return jot_where(is_digamma, jot_digamma(x), jot_where(is_whole, y, num((double)NAN)));
 }
 
-// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.
+// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.  At a pole there is none.
 static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
 {
     static const int first[] = {0, JOT_END};
@@ -109,7 +113,9 @@ static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_valu
     jot_value is_below = jot_less_equal(x, num(0)), y[2];
     jot_value in[] = {n, jot_where(is_below, one(), x), jot_ones_like(n)};
     jot_apply_at(jot_jvp_of(f, "jot_polygamma", first), 3, in, 2, y, NULL);
-    jot_value in_n = jot_mul(dn, jot_where(is_below, num(0), y[1]));
+    jot_value is_pole = jot_logical_and(is_below, jot_equal(jot_floor(x), x));
+    jot_value slope = jot_where(is_below, num(0), y[1]);
+    jot_value in_n = jot_mul(dn, jot_where(is_pole, num((double)NAN), slope));
     jot_value in_x = jot_mul(jot_neg(polygamma_sign(n)), gamma_zeta(jot_add(n, num(2)), x));
     return jot_add(in_n, jot_mul(dx, in_x));
 }

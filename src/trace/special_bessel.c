@@ -102,16 +102,23 @@ static struct place place_of(jot_value in)
     return p;
 }
 
-// e^-|x| times the sum of (x^2/4)^k / (k! (k + order)!), up to 8, which is a function over (x/2)^order.
-static jot_value power_series(struct place p, int order)
+// The sum of (x^2/4)^k / (k! (k + order)!) for x^2 up to 64, which is a function over (x/2)^order.
+static jot_value series(jot_value square, int order)
 {
     enum { TERMS = 24 };
-    jot_value a = jot_minimum(p.a, jot_from_double(8)), square = jot_square(a), y = one();
+    jot_value y = one();
     for (int k = TERMS; k > 0; k--) {
         jot_value step = jot_mul(square, jot_from_double(0.25 / (k * (k + order))));
         y = jot_add(jot_mul(step, y), one());
     }
-    return jot_mul(jot_exp(jot_neg(a)), y);
+    return y;
+}
+
+// That times e^-|x|.
+static jot_value power_series(struct place p, int order)
+{
+    jot_value a = jot_minimum(p.a, jot_from_double(8));
+    return jot_mul(jot_exp(jot_neg(a)), series(jot_square(a), order));
 }
 
 // A derivative from (1 + |x|)^2 and |x|^(3/2) times it.
@@ -153,7 +160,7 @@ static jot_value rule_1(jot_value x, jot_value dx)
     return jot_mul(dx, slope(p, SUM(near_slope_1, p.near_t), SUM(far_slope_1, p.far_t), x));
 }
 
-static jot_value scaled(const char *name, void (*f)(void), void (*rule)(void), jot_value x)
+static jot_value ruled(const char *name, void (*f)(void), void (*rule)(void), jot_value x)
 {
     jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, 1, f),
                                            jot_function_plain(name, name, 2, rule), name);
@@ -162,13 +169,76 @@ static jot_value scaled(const char *name, void (*f)(void), void (*rule)(void), j
 
 jot_value jot_i0e(jot_value x)
 {
-    return scaled("jot_i0e", (void (*)(void))order_0, (void (*)(void))rule_0, x);
+    return ruled("jot_i0e", (void (*)(void))order_0, (void (*)(void))rule_0, x);
 }
 
 jot_value jot_i1e(jot_value x)
 {
-    return scaled("jot_i1e", (void (*)(void))order_1, (void (*)(void))rule_1, x);
+    return ruled("jot_i1e", (void (*)(void))order_1, (void (*)(void))rule_1, x);
 }
 
-jot_value jot_i0(jot_value x) { return jot_mul(jot_exp(jot_abs(x)), jot_i0e(x)); }
-jot_value jot_i1(jot_value x) { return jot_mul(jot_exp(jot_abs(x)), jot_i1e(x)); }
+// ---- Without the factor e^-|x|
+//
+// Up to 8 they are the power series themselves, and so are their derivatives, which as those of products with e^|x|
+// would cancel.
+
+// e^|x| times a function, or its power series in x.
+struct plain {
+    jot_value is_near, near, far;
+};
+
+static struct plain plain_of(jot_value in)
+{
+    jot_value x = jot_astype(in, JOT_F64), border = jot_from_double(8);
+    struct plain p = {.is_near = jot_less_equal(jot_abs(x), border)};
+    p.near = jot_where(p.is_near, x, jot_from_double(0));
+    p.far = jot_where(p.is_near, border, x);
+    return p;
+}
+
+static jot_value plain_far(struct plain p, jot_value (*of)(jot_value))
+{
+    return jot_mul(jot_exp(jot_abs(p.far)), of(p.far));
+}
+
+static jot_value plain_0(jot_value x)
+{
+    struct plain p = plain_of(x);
+    jot_value near = series(jot_square(p.near), 0);
+    return jot_astype(jot_where(p.is_near, near, plain_far(p, order_0)), jot_value_dtype(x));
+}
+
+// I_1(x)/x up to 8.
+static jot_value part_1(struct plain p)
+{
+    return jot_mul(jot_from_double(0.5), series(jot_square(p.near), 1));
+}
+
+static jot_value plain_1(jot_value x)
+{
+    struct plain p = plain_of(x);
+    jot_value y = jot_where(p.is_near, jot_mul(p.near, part_1(p)), plain_far(p, order_1));
+    return jot_astype(y, jot_value_dtype(x));
+}
+
+// d i0(x) = dx i1(x)
+static jot_value plain_rule_0(jot_value x, jot_value dx) { return jot_mul(dx, plain_1(x)); }
+
+// d i1(x) = dx (i0(x) - i1(x)/x)
+static jot_value plain_rule_1(jot_value x, jot_value dx)
+{
+    struct plain p = plain_of(x);
+    jot_value near = jot_sub(series(jot_square(p.near), 0), part_1(p));
+    jot_value far = jot_sub(plain_far(p, order_0), jot_div(plain_far(p, order_1), p.far));
+    return jot_mul(dx, jot_astype(jot_where(p.is_near, near, far), jot_value_dtype(x)));
+}
+
+jot_value jot_i0(jot_value x)
+{
+    return ruled("jot_i0", (void (*)(void))plain_0, (void (*)(void))plain_rule_0, x);
+}
+
+jot_value jot_i1(jot_value x)
+{
+    return ruled("jot_i1", (void (*)(void))plain_1, (void (*)(void))plain_rule_1, x);
+}

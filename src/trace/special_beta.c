@@ -155,19 +155,25 @@ static jot_value is_inside(jot_value a, jot_value b, jot_value x)
     return jot_logical_and(y, jot_logical_and(jot_less(zero, b), jot_less(b, infinity)));
 }
 
+// Where there is a value, and not only NaN.
+static jot_value is_defined(jot_value a, jot_value b, jot_value x)
+{
+    jot_value zero = num(0), least = jot_minimum(a, b);
+    jot_value y = jot_logical_and(jot_less_equal(zero, x), jot_less_equal(x, one()));
+    y = jot_logical_and(y, jot_less_equal(zero, least));
+    y = jot_logical_and(y, jot_not_equal(jot_add(a, b), zero));
+    return jot_logical_and(y, jot_less(least, num(INFINITY)));
+}
+
 // What is known outside: steps at 0 and 1.
 static jot_value border(jot_value a, jot_value b, jot_value x)
 {
-    jot_value zero = num(0), infinity = num(INFINITY), sum = jot_add(a, b);
+    jot_value zero = num(0), infinity = num(INFINITY);
     jot_value at_0 = jot_logical_or(jot_equal(a, zero), jot_equal(b, infinity));
     jot_value at_1 = jot_logical_or(jot_equal(b, zero), jot_equal(a, infinity));
-    jot_value valid = jot_logical_and(jot_less_equal(zero, x), jot_less_equal(x, one()));
-    valid = jot_logical_and(valid, jot_less_equal(zero, jot_minimum(a, b)));
-    valid = jot_logical_and(valid, jot_not_equal(sum, zero));
-    valid = jot_logical_and(valid, jot_less(jot_minimum(a, b), infinity));
     jot_value y = jot_where(at_0, jot_where(jot_less(zero, x), one(), zero),
                             jot_where(at_1, jot_where(jot_less(x, one()), zero, one()), x));
-    return jot_where(valid, y, num(NAN));
+    return jot_where(is_defined(a, b, x), y, num(NAN));
 }
 
 // By the fraction, and by the series where that is as good.
@@ -265,8 +271,11 @@ static jot_value rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_v
     jot_value in[] = {a, b, x, jot_ones_like(a)}, in_a[2], in_b[2];
     jot_apply_at(jot_jvp_of(f, "jot_betainc", first), 4, in, 2, in_a, NULL);
     jot_apply_at(jot_jvp_of(f, "jot_betainc", second), 4, in, 2, in_b, NULL);
-    return jot_add(jot_add(jot_mul(da, in_a[1]), jot_mul(db, in_b[1])),
-                   jot_mul(dx, density(a, b, x)));
+    jot_value defined = is_defined(a, b, x), none = num(NAN);
+    jot_value slope_a = jot_where(defined, in_a[1], none);
+    jot_value slope_b = jot_where(defined, in_b[1], none);
+    jot_value slope_x = jot_where(defined, density(a, b, x), none);
+    return jot_add(jot_add(jot_mul(da, slope_a), jot_mul(db, slope_b)), jot_mul(dx, slope_x));
 }
 
 jot_value jot_betainc(jot_value a, jot_value b, jot_value x)

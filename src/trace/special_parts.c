@@ -88,20 +88,40 @@ jot_value special_quotient_rest(jot_value a, jot_value b)
 // From b + SHIFT on, by Gamma(b + 1) = b Gamma(b).
 enum { SHIFT = SPECIAL_SHIFT };
 
+// The product of 1 + a/(b + k) from the one that is 1 + first, less 1.
+static jot_value shift_from(jot_value a, jot_value b, int k, jot_value first)
+{
+    while (++k < SHIFT) {
+        jot_value next = quotient(a, add(b, num(k)));
+        first = add(first, mul(next, add(one(), first)));
+    }
+    return first;
+}
+
 jot_value special_shift(jot_value a, jot_value b)
 {
-    jot_value product = quotient(a, b);
-    for (int k = 1; k < SHIFT; k++) {
-        jot_value next = quotient(a, add(b, num(k)));
-        product = add(product, mul(next, add(one(), product)));
-    }
-    return product;
+    return shift_from(a, b, 0, quotient(a, b));
+}
+
+// log(1 + a/b), of b down to numbers of which the square is 0.
+static jot_value log_of_sum(jot_value a, jot_value b) { return jot_log1p(quotient(a, b)); }
+
+static jot_value log_of_sum_rule(jot_value a, jot_value b, jot_value da, jot_value db)
+{
+    jot_value sum = add(a, b);
+    return sub(quotient(da, sum), mul(db, quotient(quotient(a, sum), b)));
 }
 
 jot_value special_gamma_difference(jot_value a, jot_value b)
 {
-    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT)));
-    return jot_neg(add(rest, jot_log1p(special_shift(a, b))));
+    static const char name[] = "jot_betainc: logarithm";
+    jot_function f = jot_custom_jvp_of(
+        jot_function_plain(name, name, 2, (void (*)(void))log_of_sum),
+        jot_function_plain(name, name, 4, (void (*)(void))log_of_sum_rule), name);
+    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT))), in[] = {a, b}, first;
+    jot_apply_at(f, 2, in, 1, &first, NULL);
+    jot_value other = shift_from(a, b, 1, quotient(a, add(b, one())));
+    return jot_neg(add(rest, add(first, jot_log1p(other))));
 }
 
 jot_value special_digamma_difference(jot_value a, jot_value b)

@@ -47,9 +47,11 @@ static jot_value is_positive(jot_value x)
 
 // ---- Beta
 
-// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.
+// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.  Of two that are
+// equal, a is the smaller: a minimum would divide the derivatives of both among u and v, while others of the parts have
+// those of one.
 struct pair {
-    jot_value positive, u, v; // 1 unless both are positive
+    jot_value positive, first, u, v; // 1 unless both are positive; first: a is u
     jot_value u_is_far, near_u, far_u, far_v;
 };
 
@@ -58,8 +60,9 @@ static struct pair pair_of(jot_value a, jot_value b)
     struct pair p = {.positive = both(is_positive(a), is_positive(b))};
     a = chosen(p.positive, a, 1);
     b = chosen(p.positive, b, 1);
-    p.u = jot_minimum(a, b);
-    p.v = jot_maximum(a, b);
+    p.first = jot_less_equal(a, b);
+    p.u = jot_where(p.first, a, b);
+    p.v = jot_where(p.first, b, a);
     p.u_is_far = is_far(p.u);
     p.near_u = jot_where(p.u_is_far, one(), p.u);
     p.far_u = chosen(p.u_is_far, p.u, 20);
@@ -173,13 +176,29 @@ static jot_value rising(jot_value s, jot_value q)
     return mul(jot_power(s, q), jot_exp(jot_neg(special_quotient_rest(q, s))));
 }
 
+// z and z + m in their order, and |m|; not those of a minimum, which would divide the derivatives at m = 0 among both.
+struct rise {
+    jot_value down, positive, least, most, size;
+};
+
+static struct rise rise_of(jot_value z, jot_value m, jot_value end)
+{
+    struct rise r = {.down = jot_less(m, num(0))};
+    r.least = jot_where(r.down, end, z);
+    r.most = jot_where(r.down, z, end);
+    r.size = jot_where(r.down, jot_neg(m), m);
+    r.positive = both(is_positive(r.least), is_positive(r.most));
+    r.positive = both(r.positive, jot_less(r.size, num(INFINITY)));
+    return r;
+}
+
 static jot_value poch(jot_value z, jot_value m)
 {
-    jot_value end = add(z, m), size = jot_abs(m), least = jot_minimum(z, end);
-    jot_value down = jot_less(m, num(0));
-    jot_value positive = both(is_positive(least), both(is_positive(size), is_positive(end)));
-    jot_value s = chosen(positive, least, 1), q = chosen(positive, size, 1);
-    jot_value t = chosen(positive, jot_maximum(z, end), 2);
+    jot_value end = add(z, m);
+    struct rise r = rise_of(z, m, end);
+    jot_value down = r.down, positive = r.positive;
+    jot_value s = chosen(positive, r.least, 1), q = chosen(positive, r.size, 1);
+    jot_value t = chosen(positive, r.most, 2);
     jot_value error = chosen(positive, rounding(z, m, end), 0);
     // Of s < 10 beyond 30 it is (s)_10 (s + 10)_(q - 10).
     jot_value s_is_far = is_far(s),
@@ -202,20 +221,21 @@ static jot_value poch(jot_value z, jot_value m)
     y = mul(y, add(one(), jot_where(down, in_s, in_t)));
     y = jot_where(down, quotient(one(), y), y);
     jot_value plain = jot_exp(sub(jot_lgamma(end), jot_lgamma(z)));
-    return jot_where(jot_equal(m, num(0)), one(), jot_where(positive, y, plain));
+    plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), one(), plain);
+    return jot_where(positive, y, plain);
 }
 
 // (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm)
 static jot_value poch_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
 {
-    jot_value end = add(z, m), size = jot_abs(m), least = jot_minimum(z, end);
-    jot_value positive = both(is_positive(least), is_positive(end));
-    jot_value difference =
-        special_digamma_difference(chosen(positive, size, 1), chosen(positive, least, 1));
-    difference = jot_where(jot_less(m, num(0)), jot_neg(difference), difference);
-    jot_value at_end = jot_digamma(end);
-    difference = jot_where(positive, difference, sub(at_end, jot_digamma(z)));
-    difference = jot_where(jot_equal(m, num(0)), num(0), difference);
+    jot_value end = add(z, m), at_end = jot_digamma(end);
+    struct rise r = rise_of(z, m, end);
+    jot_value difference = special_digamma_difference(chosen(r.positive, r.size, 1),
+                                                      chosen(r.positive, r.least, 1));
+    difference = jot_where(r.down, jot_neg(difference), difference);
+    jot_value plain = sub(at_end, jot_digamma(z));
+    plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), num(0), plain);
+    difference = jot_where(r.positive, difference, plain);
     return mul(poch(z, m), add(mul(dz, difference), mul(dm, at_end)));
 }
 
@@ -227,9 +247,9 @@ jot_value jot_poch(jot_value z, jot_value m)
 
 // ---- n choose k
 
-// The smaller of k and n - k, 1 more than the larger, n - k and its rounding.
+// The smaller of k and n - k, which is k of two that are equal (see struct pair), the larger, n - k and its rounding.
 struct choice {
-    jot_value some, n, k, other, rounding, least, rest;
+    jot_value some, n, k, other, rounding, k_is_least, least, most;
 };
 
 static struct choice choice_of(jot_value n, jot_value k)
@@ -241,8 +261,9 @@ static struct choice choice_of(jot_value n, jot_value k)
     c.k = chosen(c.some, k, 0);
     c.other = sub(c.n, c.k);
     c.rounding = rounding(c.n, jot_neg(c.k), c.other);
-    c.least = jot_minimum(c.k, c.other);
-    c.rest = add(jot_maximum(c.k, c.other), one());
+    c.k_is_least = jot_less_equal(c.k, c.other);
+    c.least = jot_where(c.k_is_least, c.k, c.other);
+    c.most = jot_where(c.k_is_least, c.other, c.k);
     return c;
 }
 
@@ -258,8 +279,10 @@ static jot_value factorial(jot_value x)
 static jot_value comb(jot_value n, jot_value k)
 {
     struct choice c = choice_of(n, k);
-    jot_value u_is_far = is_far(c.least), v_is_far = is_far(c.rest);
-    jot_value u = chosen(u_is_far, add(c.least, one()), 20), v = chosen(v_is_far, c.rest, 20);
+    jot_value above_most = add(c.most, one());
+    jot_value u_is_far = is_far(c.least), v_is_far = is_far(above_most);
+    jot_value u = chosen(u_is_far, add(c.least, one()), 20),
+              v = chosen(v_is_far, above_most, 20);
     jot_value near_u = jot_where(u_is_far, one(), c.least), of_u = factorial(near_u);
     // The root, which does not overflow unless the result does.
     jot_value root = jot_power(v, mul(num(0.5), near_u));
@@ -268,11 +291,12 @@ static jot_value comb(jot_value n, jot_value k)
     jot_value exp = jot_exp(jot_neg(jot_where(u_is_far, large, rest)));
     jot_value mixed = mul(quotient(root, of_u), mul(root, exp));
     jot_value near_n = jot_where(v_is_far, one(), c.n);
-    jot_value near_v = jot_where(v_is_far, one(), jot_maximum(c.k, c.other));
+    jot_value near_v = jot_where(v_is_far, one(), c.most);
     jot_value small = quotient(factorial(near_n), mul(of_u, factorial(near_v)));
     small = mul(small, sub(one(), moved(add(c.other, one()), c.rounding)));
     jot_value y = jot_where(u_is_far, exp, jot_where(v_is_far, mixed, small));
-    return jot_where(c.some, y, num(0));
+    jot_value unknown = jot_logical_or(jot_is_nan(n), jot_is_nan(k));
+    return jot_where(c.some, y, jot_where(unknown, num(NAN), num(0)));
 }
 
 // d log = (digamma(n + 1) - digamma(n - k + 1)) dn + (digamma(n - k + 1) - digamma(k + 1)) dk
@@ -280,9 +304,8 @@ static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
 {
     struct choice c = choice_of(n, k);
     jot_value in_n = special_digamma_difference(c.k, add(c.other, one()));
-    jot_value from = add(c.least, one());
-    jot_value in_k = special_digamma_difference(sub(c.rest, from), from);
-    in_k = jot_where(jot_less(c.other, c.k), jot_neg(in_k), in_k);
+    jot_value in_k = special_digamma_difference(sub(c.most, c.least), add(c.least, one()));
+    in_k = jot_where(c.k_is_least, in_k, jot_neg(in_k));
     return mul(comb(n, k), add(mul(dn, in_n), mul(dk, in_k)));
 }
 
@@ -324,7 +347,7 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
 {
     struct pair p = pair_of(a, b);
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
-    jot_value is_a = jot_less_equal(a, b), v_is_far = is_far(p.v);
+    jot_value is_a = p.first, v_is_far = is_far(p.v);
     jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
     // (1 - t)^v of large v is in the exponential; and of large w t the power is less than what that is small.
     jot_value near_v = jot_where(v_is_far, one(), p.v);

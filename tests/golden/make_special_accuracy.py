@@ -102,6 +102,7 @@ GAMMAINC = ([(single(1.488e-4), single(0.8736)), (single(1e-17), 0.5), (single(1
             + drawn(4, (1e-17, 1e-3), (1e-17, 30)) + drawn(8, (0.3, 12), (0.3, 20)) + around(8))
 ONE = drawn(6, (1e-3, 1)) + drawn(8, (1, 16)) + drawn(4, (16, 80))
 BOTH = ONE + [(-x,) for (x,) in ONE[::3]]
+NEAR = [(single(1e-6),), (single(-1e-6),)]
 BELOW = drawn(10, (-60, -0.01)) + drawn(5, (0.01, 3))
 # name, by which argument it is derived or -1, points
 TABLE = [
@@ -111,6 +112,7 @@ TABLE = [
     ("gammainc", -1, GAMMAINC), ("gammaincc", -1, GAMMAINC), ("gammaincc", 0, GAMMAINC[6:]), ("gammainc", 1, GAMMAINC),
     ("i0e", -1, BOTH), ("i0e", 0, BOTH), ("i1e", -1, BOTH), ("i1e", 0, BOTH), ("i0", -1, BOTH[:12]), ("i1", -1, BOTH[:12]),
     ("log_ndtr", -1, BELOW), ("log_ndtr", 0, BELOW), ("erfcx", -1, BOTH[:15]), ("erfcx", 0, BOTH[:15]),
+    ("i0", 0, BOTH[:12] + NEAR), ("i1", 0, BOTH[:12] + NEAR),
 ]
 
 

@@ -19,26 +19,26 @@ static const struct point points[] = {
 };
 enum { POINT_COUNT = sizeof points / sizeof *points, MAX_POINTS = 80 };
 
-// function, operands, units of the value and of the derivatives
+// function, operands, units of the value, and of the derivatives in f64 and f32
 #define FUNCTIONS(X)                                                                           \
-    X(betaln, 2, 4, 4)                                                                         \
-    X(beta, 2, 4, 4)                                                                           \
-    X(poch, 2, 4, 4)                                                                           \
-    X(comb, 2, 4, 4)                                                                           \
-    X(betainc, 3, 4, 8)                                                                        \
-    X(gammainc, 2, 4, 4)                                                                       \
-    X(gammaincc, 2, 4, 25)                                                                     \
-    X(i0e, 1, 4, 4)                                                                            \
-    X(i1e, 1, 4, 5)                                                                            \
-    X(i0, 1, 4, 4)                                                                             \
-    X(i1, 1, 4, 4)                                                                             \
-    X(log_ndtr, 1, 4, 4)                                                                       \
-    X(erfcx, 1, 4, 4)
+    X(betaln, 2, 4, 4, 4)                                                                      \
+    X(beta, 2, 4, 4, 4)                                                                        \
+    X(poch, 2, 4, 4, 4)                                                                        \
+    X(comb, 2, 4, 4, 4)                                                                        \
+    X(betainc, 3, 4, 8, 8)                                                                     \
+    X(gammainc, 2, 4, 4, 4)                                                                    \
+    X(gammaincc, 2, 4, 25, 8)                                                                  \
+    X(i0e, 1, 4, 4, 4)                                                                         \
+    X(i1e, 1, 4, 5, 5)                                                                         \
+    X(i0, 1, 4, 4, 4)                                                                          \
+    X(i1, 1, 4, 4, 4)                                                                          \
+    X(log_ndtr, 1, 4, 4, 4)                                                                    \
+    X(erfcx, 1, 4, 4, 4)
 
 struct special {
     const char *name;
     int arity;
-    double units, derivative_units;
+    double units, derivative_units[2]; // those of f64 and f32
     jot_value (*of)(const jot_value *x);
 };
 
@@ -46,12 +46,12 @@ struct special {
 #define OPERANDS2(x) (x)[0], (x)[1]
 #define OPERANDS3(x) (x)[0], (x)[1], (x)[2]
 #define CALL(f, ...) jot_##f(__VA_ARGS__)
-#define FUNCTION(f, arity, units, derivative_units)                                            \
+#define FUNCTION(f, arity, units, wide, single)                                                \
     static jot_value call_##f(const jot_value *x) { return CALL(f, OPERANDS##arity(x)); }
 FUNCTIONS(FUNCTION)
 
 static struct special specials[] = {
-#define ROW(f, arity, units, derivative_units) {#f, arity, units, derivative_units, call_##f},
+#define ROW(f, arity, units, wide, single) {#f, arity, units, {wide, single}, call_##f},
     FUNCTIONS(ROW)
 #undef ROW
 };
@@ -125,7 +125,7 @@ static void check(struct special *s, int argument, jot_dtype dtype, bool is_reve
     jot_executable *e = jot_jit(f);
     must(jot_call_list(e, (size_t)m + !is_value, in, 1 + !is_value, out));
     const jot_array *y = out[!is_value];
-    double units = is_value ? s->units : s->derivative_units;
+    double units = is_value ? s->units : s->derivative_units[dtype == JOT_F32];
     for (int i = 0; i < n; i++) {
         double got = element(y, i), want = p[i]->want;
         if (!is_number(want, dtype))
@@ -179,6 +179,10 @@ START_TEST(test_borders)
     const double inf = INFINITY;
     jot_value a = NUMBERS(0, 0, -1, -0.5, -0.5, inf, NAN, 1, -20.5, 1e-300);
     jot_value b = NUMBERS(0.5, 0, 0.5, 0.5, -2.25, 1, 1, NAN, 12.25, 1e-300);
+    CHECK_EXACT(jot_comb(NUMBERS(NAN, 2), NUMBERS(2, NAN)), NAN, NAN);
+    CHECK_EXACT(jot_polygamma(NUMBERS(1, 3), NUMBERS(inf, inf)), 0, 0);
+    CHECK(jot_polygamma(jot_full(JOT_F32, 40), jot_full(JOT_F32, 40)), 1e-24,
+          -2.6723971492473376e-18);
     CHECK(jot_beta(a, b), 4e-15, inf, NAN, NAN, 0, -6.15045320497604, NAN, NAN, NAN,
           3.2500351954940442e-7, 2e300);
     CHECK(jot_betaln(a, b), 4e-15, inf, NAN, inf, -inf, 1.8165257709693371, NAN, NAN, NAN,
@@ -196,6 +200,35 @@ START_TEST(test_large_betainc)
 }
 END_TEST
 
+static jot_value betainc_a(jot_value a) { return jot_betainc(a, 3, 0.25); }
+static jot_value betainc_b(jot_value b) { return jot_betainc(2.5, b, 0.25); }
+static jot_value comb_k(jot_value k) { return jot_comb(4, k); }
+static jot_value poch_m(jot_value m) { return jot_poch(2.5, m); }
+static jot_value i0_x(jot_value x) { return jot_i0(x); }
+static jot_value i1_x(jot_value x) { return jot_i1(x); }
+
+// Second derivatives where two arguments are equal or one is 0, at which cases meet.
+START_TEST(test_second_derivatives)
+{
+    const struct {
+        jot_function f;
+        double x, want;
+    } rows[] = {{jot_fn(betainc_a), 3, 0.089945770003795821},
+                {jot_fn(betainc_b), 2.5, 0.01365405844044316},
+                {jot_fn(comb_k), 2, -4.7392088021787172},
+                {jot_fn(poch_m), 0, 0.98478701738373853},
+                {jot_fn(i0_x), 0, 0.5},
+                {jot_fn(i1_x), 1e-6, 3.7500000000005208e-7}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        jot_function once = jot_grad_of(rows[i].f, "first", (const int[]){0, JOT_END});
+        jot_function twice = jot_grad_of(once, "second", (const int[]){0, JOT_END});
+        jot_value x = jot_full(JOT_F64, rows[i].x), y;
+        jot_apply_at(twice, 1, &x, 1, &y, "here");
+        CHECK(jot_div(y, rows[i].want), 4e-15, 1);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
@@ -203,6 +236,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_derivatives, 0, SPECIAL_COUNT);
     tcase_add_test(t, test_borders);
     tcase_add_test(t, test_large_betainc);
+    tcase_add_test(t, test_second_derivatives);
 }
 
 int main(void) { return run_by_both("special_accuracy", add_tests); }
