@@ -155,7 +155,8 @@ static jot_value logaddexp(jot_value x, jot_value y)
 // The maximum and the modulus have kinks at x = y, their sum has none.  Of equal infinities each has half.
 static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    jot_value d = jot_where(jot_equal(x, y), jot_from_int(0), jot_sub(x, y));
+    jot_value d = jot_sub(x, y);
+    d = jot_where(jot_logical_and(jot_is_nan(d), jot_equal(x, y)), jot_from_int(0), d);
     return jot_add(jot_mul(dx, jot_logistic(d)), jot_mul(dy, jot_logistic(jot_neg(d))));
 }
 
