@@ -323,6 +323,13 @@ START_TEST(test_derivative_of_logaddexp)
     jot_value y = jot_from(jot_array_from(to, 6));
     CHECK_EXACT(jot_gradient(jot_sum(jot_logaddexp(x, y)), x), 0.5, 0.5, 1, 0, 0.5, NAN);
     CHECK(jot_gradient(jot_sum(jot_logaddexp2(x, y)), x), 1e-15, 0.5, 0.5, 1, 0, 0.5, NAN);
+    // Equal numbers are no kink.
+    const double ties[] = {0, 3};
+    jot_value z = jot_variable(jot_from(jot_array_from(ties, 2))), w = jot_stop_gradient(z);
+    jot_value slope = jot_gradient(jot_sum(jot_logaddexp(z, w)), z);
+    CHECK(jot_gradient(jot_sum(slope), z), 1e-15, 0.25, 0.25);
+    slope = jot_gradient(jot_sum(jot_logaddexp2(z, w)), z);
+    CHECK(jot_gradient(jot_sum(slope), z), 1e-15, log(2) / 4, log(2) / 4);
 }
 END_TEST
 
