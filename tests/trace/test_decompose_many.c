@@ -3,6 +3,7 @@
 // more than those, and some whose numbers are special. The evaluator, which has no lanes, is judged by
 // test_decompose.c.
 #include "factor_support.h"
+#include "support/sample.h"
 
 #include <math.h>
 
@@ -106,7 +107,8 @@ START_TEST(test_sizes)
     for (int k = 0; k < SIZES; k++) {
         int64_t m = sizes[k][0], n = sizes[k][1];
         bool is_slow = kinds[kind].errors == triangular_errors && n != 5 && n != 32;
-        if ((kinds[kind].is_square && m != n) || is_slow)
+        if ((kinds[kind].is_square && m != n) || is_slow ||
+            !sample_takes((uint64_t)(_i + k), 1))
             continue;
         jot_scope *s = jot_scope_open();
         jot_array *a = draw(d, k, (const int64_t[]){MANY, m, n, JOT_END});
@@ -128,6 +130,8 @@ END_TEST
 START_TEST(test_special)
 {
     enum { N = 6, SPECIAL = 9 };
+    if (!sample_takes((uint64_t)_i, 1))
+        return;
     jot_dtype d = dtypes[_i / SPECIAL_KINDS];
     int kind = _i % SPECIAL_KINDS;
     jot_scope *s = jot_scope_open();
