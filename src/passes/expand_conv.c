@@ -9,11 +9,17 @@
 // one for the library, and are never there in a kernel of its own.  Where the features of x are its
 // last axis, they stay last in the rows of the left factor; else the last axis of the image is the
 // last of the right one: what is copied into a matrix, and back in the derivative, is copied by runs.
-// What is differentiated and mapped is the op: its derivatives keep x, not windows of it.
+// What is differentiated and mapped is the op: its derivatives keep x, not windows of it.  That in x is
+// itself a convolution where its product would be no library's and x has no places between those of y:
+//
+//     x = conv w y {mode=0, ...}
+// becomes
+//     x = conv y (rev w, its features exchanged) {mode=2, low=[(k - 1) dilation - low], ...}
 #include "passes/expand_conv.h"
 
 #include "ir/control.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 
 struct layout {
     struct ir_conv c;
@@ -173,6 +179,66 @@ static ir_id derivative(struct ir_builder *b, const struct ir_conv *c, struct ir
     return out;
 }
 
+// Whether the product of the derivative in x would be a kernel, and x is wanted at every place.
+static bool is_convolution(struct ir_builder *b, const struct ir_conv *c, struct ir_type x,
+                           ir_id w)
+{
+    const struct layout l =
+        layout_of(c, ir_dims(b->module, x), ir_dims(b->module, ir_type_in(b, w)));
+    for (int i = 0; i < c->n; i++)
+        if (c->strides[i] != 1)
+            return false;
+    return !cost_is_gemm(ir_dtype(x), true, l.batch * l.places, l.kernel * l.in, l.out);
+}
+
+// w with the elements of the kernel from the last one on, and the features of x and y of each group
+// exchanged.
+static ir_id exchanged(struct ir_builder *b, const struct ir_conv *c, ir_id w)
+{
+    int64_t dims[IR_MAX_RANK], axes[IR_MAX_RANK], spatial[IR_MAX_RANK];
+    const int64_t *size = ir_dims(b->module, ir_type_in(b, w));
+    int rank = c->n + 2, out = ir_conv_features(c, CONV_W), in = ir_conv_in(c);
+    for (int i = 0; i < c->n; i++)
+        spatial[i] = ir_conv_spatial(c, CONV_W) + i;
+    for (int i = 0; i <= rank; i++) { // with an axis of groups before that of the features of y
+        dims[i] = size[i <= out ? i : i - 1];
+        axes[i] = i;
+    }
+    dims[out] = c->groups;
+    dims[out + 1] /= c->groups;
+    in += in > out;
+    axes[in] = out + 1;
+    axes[out + 1] = in;
+    w = ir_rev(b, w, c->n, spatial);
+    w = ir_transpose(b, ir_reshape(b, w, rank + 1, dims), axes);
+    size = ir_dims(b->module, ir_type_in(b, w));
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == out ? size[i] * size[i + 1] : size[i < out ? i : i + 1];
+    return ir_reshape(b, w, rank, dims);
+}
+
+// The derivative in x, of type t, as a convolution.
+static ir_id convolved_back(struct ir_builder *b, const struct ir_conv *c, struct ir_type t,
+                            ir_id w, ir_id y)
+{
+    int64_t low[IR_MAX_RANK], high[IR_MAX_RANK];
+    const int64_t *x = ir_dims(b->module, t) + ir_conv_spatial(c, CONV_X),
+                  *k = ir_dims(b->module, ir_type_in(b, w)) + ir_conv_spatial(c, CONV_W),
+                  *p = ir_dims(b->module, ir_type_in(b, y)) + ir_conv_spatial(c, CONV_Y);
+    struct ir_conv back = *c;
+    back.part = CONV_Y;
+    back.strides = c->lhs_dilation;
+    back.lhs_dilation = c->strides;
+    back.low = low;
+    back.high = high;
+    for (int i = 0; i < c->n; i++) {
+        int64_t around = (k[i] - 1) * c->rhs_dilation[i];
+        low[i] = around - c->low[i];
+        high[i] = (x[i] - 1) * c->lhs_dilation[i] - (p[i] - 1) * c->strides[i] + c->low[i];
+    }
+    return convolved(b, &back, y, exchanged(b, c, w));
+}
+
 // ---- All of a function
 
 static uint32_t rewrite(struct ir_module *m, uint32_t f,
@@ -199,8 +265,11 @@ static ir_id expanded(struct ir_builder *b, const struct ir_conv *c, struct ir_t
     ir_id y = library ? conv_by_library(b, library, c, t, in) : IR_NONE;
     if (y != IR_NONE)
         return y;
-    return c->part == CONV_Y ? convolved(b, c, in[0], in[1])
-                             : derivative(b, c, t, in[0], in[1]);
+    if (c->part == CONV_Y)
+        return convolved(b, c, in[0], in[1]);
+    return c->part == CONV_X && is_convolution(b, c, t, in[0])
+               ? convolved_back(b, c, t, in[0], in[1])
+               : derivative(b, c, t, in[0], in[1]);
 }
 
 static uint32_t rewrite(struct ir_module *m, uint32_t f,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions for a library, which wants the same padding on both sides, no zeros between elements,
-// and where features are last, filters first:
+// Convolutions for a library, which wants the same padding on both sides, no zeros between elements, and
+// a layout of its own:
 //
 //     y = conv x w {low=[0], high=[1], lhs_dilation=[2], ...}
 // becomes
@@ -14,8 +14,9 @@
 
 struct form {
     struct ir_builder *b;
-    struct ir_conv c; // of the library
-    bool pads, turns; // x; the filters
+    struct ir_conv c;    // of the library
+    enum conv_layout of; // what was asked for
+    bool pads;           // x
     int64_t one[CONV_AXES_MOST];
 };
 
@@ -63,35 +64,42 @@ static ir_id unpadded(const struct form *f, const struct ir_conv *of, ir_id x)
     return ir_slice(b, x, none, ir_dims(b->module, ir_type_in(b, x)), step);
 }
 
-// ---- Order of filters
+// ---- Order of axes
 
-// [k.., c, o] as [o, k.., c].
-static ir_id turned(const struct form *f, ir_id w)
+// Axis i of a part in layout `to` is axes[i] of it in layout `from`.
+static void find_axes(int n, enum conv_part part, enum conv_layout from, enum conv_layout to,
+                      int64_t *axes)
 {
-    int64_t axes[IR_MAX_RANK];
-    int n = f->c.n;
-    axes[0] = n + 1;
-    for (int i = 0; i <= n; i++)
-        axes[i + 1] = i;
-    return ir_transpose(f->b, w, axes);
+    // The batch, or of w the features of x; and the other features.
+    int first[] = {part == CONV_W ? conv_in(from, n) : 0, part == CONV_W ? conv_in(to, n) : 0};
+    axes[first[1]] = first[0];
+    axes[conv_features(to, n, part)] = conv_features(from, n, part);
+    for (int i = 0; i < n; i++)
+        axes[conv_spatial(to, part) + i] = conv_spatial(from, part) + i;
 }
 
-static ir_id turned_back(const struct form *f, ir_id w)
+static ir_id ordered(const struct form *f, ir_id x, enum conv_part part)
 {
     int64_t axes[IR_MAX_RANK];
-    int n = f->c.n;
-    for (int i = 0; i <= n; i++)
-        axes[i] = i + 1;
-    axes[n + 1] = 0;
-    return ir_transpose(f->b, w, axes);
+    find_axes(f->c.n, part, f->of, f->c.layout, axes);
+    return ir_transpose(f->b, x, axes);
+}
+
+static ir_id ordered_back(const struct form *f, ir_id x, enum conv_part part)
+{
+    int64_t axes[IR_MAX_RANK];
+    find_axes(f->c.n, part, f->c.layout, f->of, axes);
+    return ir_transpose(f->b, x, axes);
 }
 
 // ---- The call
 
-static struct form form_of(struct ir_builder *b, const struct ir_conv *c)
+static struct form form_of(struct ir_builder *b, const struct ir_conv *c, bool is_features_last)
 {
-    struct form f = {.b = b, .c = *c, .turns = c->layout == CONV_FEATURES_LAST};
-    if (f.turns)
+    struct form f = {.b = b, .c = *c, .of = c->layout};
+    if (is_features_last)
+        f.c.layout = CONV_FEATURES_LAST;
+    else if (c->layout == CONV_FEATURES_LAST)
         f.c.layout = CONV_FILTERS_FIRST;
     for (int i = 0; i < c->n; i++) {
         f.one[i] = 1;
@@ -100,27 +108,24 @@ static struct form form_of(struct ir_builder *b, const struct ir_conv *c)
     return f;
 }
 
-// The call for operands and a result of the types before they are padded and turned.
+// The call for operands and a result of the types before they are ordered and padded.
 static struct conv_call call_of(const struct form *f, const struct ir_conv *c,
                                 const struct ir_type *types)
 {
-    struct ir_module *m = f->b->module;
     struct conv_call call = {.dtype = ir_dtype(types[0]),
                              .part = c->part,
                              .layout = f->c.layout,
                              .precision = c->precision,
                              .n = c->n,
                              .groups = c->groups};
-    for (int part = 0; part < CONV_PARTS; part++)
-        memcpy(call.dims[part], ir_dims(m, types[part]),
-               sizeof call.dims[0][0] * (size_t)(c->n + 2));
-    if (f->turns) {
-        const int64_t *w = ir_dims(m, types[CONV_W]);
-        call.dims[CONV_W][0] = w[c->n + 1];
-        memcpy(call.dims[CONV_W] + 1, w, sizeof *w * (size_t)(c->n + 1));
+    for (int part = 0; part < CONV_PARTS; part++) {
+        int64_t axes[IR_MAX_RANK];
+        find_axes(c->n, (enum conv_part)part, f->of, f->c.layout, axes);
+        for (int i = 0; i < c->n + 2; i++)
+            call.dims[part][i] = ir_dims(f->b->module, types[part])[axes[i]];
     }
     for (int i = 0; i < c->n; i++) {
-        int64_t *x = &call.dims[CONV_X][ir_conv_spatial(c, CONV_X) + i];
+        int64_t *x = &call.dims[CONV_X][ir_conv_spatial(&f->c, CONV_X) + i];
         call.lists[CONV_STRIDES][i] = c->strides[i];
         call.lists[CONV_PADDING][i] = f->pads ? 0 : c->low[i];
         call.lists[CONV_DILATION][i] = c->rhs_dilation[i];
@@ -149,22 +154,22 @@ ir_id conv_by_library(struct ir_builder *b, const struct pass_conv_library *libr
     types[c->part] = t;
     for (int i = 0; i < 2; i++)
         types[ir_conv_operand(c, i)] = ir_type_in(b, in[i]);
-    struct form f = form_of(b, c);
+    struct form f = form_of(b, c, library->is_features_last);
     const struct conv_call call = call_of(&f, c, types);
     if (!is_asked(library, &call))
         return IR_NONE;
     ir_id of[2];
     for (int i = 0; i < 2; i++) {
         enum conv_part part = ir_conv_operand(c, i);
-        of[i] = part == CONV_X && f.pads    ? padded(&f, c, in[i])
-                : part == CONV_W && f.turns ? turned(&f, in[i])
-                                            : in[i];
+        of[i] = ordered(&f, in[i], part);
+        if (part == CONV_X && f.pads)
+            of[i] = padded(&f, c, of[i]);
     }
     f.c.low = f.c.high = call.lists[CONV_PADDING];
     f.c.lhs_dilation = f.one;
     f.c.sizes = call.dims[c->part] + conv_spatial(call.layout, c->part);
     ir_id y = ir_conv(b, of[0], of[1], &f.c);
-    return c->part == CONV_X && f.pads    ? unpadded(&f, c, y)
-           : c->part == CONV_W && f.turns ? turned_back(&f, y)
-                                          : y;
+    if (c->part == CONV_X && f.pads)
+        y = unpadded(&f, c, y);
+    return ordered_back(&f, y, c->part);
 }

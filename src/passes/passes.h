@@ -116,7 +116,8 @@ uint32_t pass_inline(struct ir_module *m, uint32_t f, uint32_t max_nodes);
 // and mapping; before simplification, which finds what is common to them and the layouts around them.
 struct pass_conv_library {
     bool (*takes)(const void *ctx, const int64_t *params, uint32_t count);
-    const void *ctx; // one for each library
+    const void *ctx;       // one for each library
+    bool is_features_last; // the only layout it has; else it has the two with filters first
 };
 uint32_t pass_expand_convolutions(struct ir_module *m, uint32_t f,
                                   const struct pass_conv_library *library);

@@ -322,7 +322,8 @@ static jot_status build(struct arena *arena, void *ctx)
 {
     struct native_program *p = ctx;
     struct ir_module *m = p->module;
-    struct pass_conv_library library = {takes_convolution, p};
+    struct pass_conv_library library = {takes_convolution, p,
+                                        p->device->type->kind == JOT_HOST};
     p->function = pass_simplify(
         m, pass_expand_convolutions(m, p->function,
                                     p->device->type->takes_convolution ? &library : NULL));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routine conv, element by element of the result: programs for the host have products of matrices
-// instead (passes/expand_conv.c); this is what a GPU's library stands aside for when it fails.
+// The routine conv: by tiles where it can be, else element by element of the result: programs for the
+// host have products of matrices instead then (passes/expand_conv.c), and those for a GPU come here when
+// its library fails.
 #include "base/conv.h"
 #include "base/dtype.h"
 #include "base/status.h"
+#include "runtime/host/conv_tiles.h"
 #include "runtime/host/pool.h"
 #include "runtime/routine.h"
 
@@ -193,6 +195,8 @@ jot_status host_conv(const struct rt_routine_call *call)
     struct conv_call c;
     if (!conv_call_read(call->params, call->param_count, &c))
         return rt_routine_damaged("conv");
+    if (conv_has_tiles(&c))
+        return conv_by_tiles(call, &c);
     struct job j = {.dtype = c.dtype, .part = c.part, .to = call->operands[2], .count = 1};
     for (int part = 0; part < CONV_PARTS; part++)
         j.parts[part] = part_of(&c, (enum conv_part)part);
@@ -233,7 +237,9 @@ jot_status host_conv_check(const struct rt_routine_call *call)
 
 jot_status host_conv_bind(const struct rt_routine_call *call, size_t *out_scratch)
 {
-    (void)call;
-    *out_scratch = 0;
+    struct conv_call c;
+    if (!conv_call_read(call->params, call->param_count, &c))
+        return rt_routine_damaged("conv");
+    *out_scratch = conv_has_tiles(&c) ? conv_tiles_scratch(&c) : 0;
     return JOT_OK;
 }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "runtime/host/blas.h"
 #include "runtime/host/blocks.h"
+#include "runtime/host/conv_tiles.h"
 #include "runtime/host/cpu.h"
 #include "runtime/host/pool.h"
 #include "runtime/loader.h"
@@ -319,4 +320,5 @@ const struct rt_device_type rt_host_type = {
     .phases = run_phases,
     .gemm = run_gemm,
     .copy_step = copy_step,
+    .takes_convolution = host_takes_convolution,
 };
