@@ -27,8 +27,11 @@ enum cost_constant {
     COST_ALONE = 32768,  // work that needs no parallel points
     COST_STEP = 256,     // what one kernel more costs: work that may be repeated instead
     COST_LAUNCH = 4096,  // the same on a GPU
-    // What one block of threads does there while many would wait for one another.
+    // What one block of threads does there while many would wait for one another; and while two
+    // kernels more would be launched.
     COST_OF_BLOCK = 131072,
+    COST_OF_KERNEL = 2 * COST_OF_BLOCK,
+
     COST_LOCAL_BYTES = 256 * 1024,  // of a row, or of the accumulators of a kernel
     COST_MERGE = 4096,              // elements whose second reading is worth avoiding
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches

@@ -9,6 +9,7 @@
 //     g[k] = sum_n f(u[n]) x[n,k]             fold k { ... } -> %u
 //                                             map k { put g[k] reduce_sum= ... in @n }
 //                                           }
+#include "base/fold.h"
 #include "passes/schedule_internal.h"
 
 static struct atoms leaves_of(struct schedule *s, struct atoms a)
@@ -221,19 +222,26 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
 {
     struct group fresh = refreshed(s, group), *g = &fresh;
     struct atoms fold = {0}, unrolled = {0};
-    int64_t work = 0;
+    int64_t work = 0, all = 0;
+    bool is_nested = false;
     *reason = "reduced over an axis that another value needs";
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         if (!are_loops_distinct(c))
             return false;
         work = work_of(s, c) > work ? work_of(s, c) : work;
+        if (__builtin_add_overflow(all, dear_work_of(s, c), &all))
+            all = INT64_MAX;
+        is_nested |=
+            c->outer != IR_NONE && c->kept.count && axes_product(s, c->folded) > FOLD_LANES;
     }
     struct atoms points = common_loops(s, g);
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    if (work > s->alone) {
+    if (!points.count && is_nested && s->options->no_accumulation)
+        return false; // every thread would make all of the inner sum
+    if (work > s->alone || (!points.count && all > s->alone_together)) {
         if (n_points < enough && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
             points = (struct atoms){0};
         } else if (!points.count && !is_single) {

@@ -116,6 +116,7 @@ struct schedule {
     struct nest_program *program;
     struct hash_table *kernels; // of the program's nests by content
     int64_t alone;              // work that needs no parallel points
+    int64_t alone_together;     // the same of all values of a kernel, in units of cost
     int64_t tiny;               // work that may be repeated
     bool is_refused;            // something has neither a kernel nor steps
     uint32_t effect_rank;       // larger than that of the groups with effects so far

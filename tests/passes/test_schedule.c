@@ -185,6 +185,29 @@ START_TEST(pairs)
 }
 END_TEST
 
+// Sums of columns, squared and added up.
+static uint32_t columns_norm(int64_t rows, int64_t columns)
+{
+    struct ir_builder b = begin("columns");
+    ir_id sums = ir_reduce(&b, IR_reduce_sum, ir_param(&b, F32(rows, columns)), AXES(0));
+    ir_output(&b, sum_all(&b, ir_mul(&b, sums, sums)));
+    return finish(&b);
+}
+
+// What a core does alone is several kernels of a GPU when it takes one block of threads long.
+START_TEST(one_block_does_little)
+{
+    const struct schedule_options gpu = {.no_accumulation = true};
+    ck_assert_uint_eq(schedule_with(example_softmax(1, 1000), &gpu)->steps.count, 1);
+    ck_assert_uint_gt(schedule_with(example_softmax(1, 30000), &gpu)->steps.count, 1);
+    check_example(example_softmax(1, 30000), 1);
+    // Each thread would make all of a sum that is inside of another.
+    ck_assert_uint_eq(schedule_with(columns_norm(64, 10), &gpu)->steps.count, 1);
+    ck_assert_uint_eq(schedule_with(columns_norm(65, 10), &gpu)->steps.count, 2);
+    check_example(columns_norm(65, 10), 1);
+}
+END_TEST
+
 START_TEST(random_programs)
 {
     for (uint64_t i = 0; i < 150; i++) {
@@ -317,6 +340,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, reductions_are_one_kernel);
     tcase_add_test(t, index_changes_are_free);
     tcase_add_test(t, library_products);
+    tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);

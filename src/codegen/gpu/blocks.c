@@ -9,6 +9,8 @@
 
 #define BLOCK 256
 #define DEAR_WORK 64 // operations of an element
+#define LIGHT_WORK 8 // where multiprocessors have so few blocks of the fold:
+#define LIGHT_BLOCKS (4 * GPU_MULTIPROCESSORS)
 #define LEAST_TERMS 4096
 #define OWN_BYTES (48 << 10)                  // of the terms of a block of the fold
 #define FEW_BLOCKS (16 * GPU_MULTIPROCESSORS) // of the fold
@@ -42,9 +44,10 @@ bool gpu_has_terms(const struct cg_lowering *l, nest_id fold)
     for (uint32_t i = 0; i < s->n_combines; i++)
         if (dtype_is_complex(s->combines[i].dtype) || s->combines[i].dtype == JOT_BOOL)
             return false;
-    int64_t length = cg_extent(l, s);
-    return gpu_work(l, s->body) >= DEAR_WORK && length >= LEAST_TERMS &&
-           length / fold_block(length) < FEW_BLOCKS;
+    int64_t length = cg_extent(l, s), blocks = length / fold_block(length);
+    double work = gpu_work(l, s->body);
+    return length >= LEAST_TERMS && ((work >= DEAR_WORK && blocks < FEW_BLOCKS) ||
+                                     (work >= LIGHT_WORK && blocks < LIGHT_BLOCKS));
 }
 
 // The terms at place `at` of the fold: stored, or loaded for all lanes.

@@ -11,6 +11,7 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
+#define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The most telling accesses of a point: are they beside one another along an axis of the loop,
 // or along an axis inside?
@@ -96,7 +97,10 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
     int64_t length = cg_extent(l, cg_statement(l, inner)), points = cg_extent(l, s);
     struct directions d = {.outer = s->axes[s->n_axes - 1]};
     look(l, s->body, 1, false, NULL, 0, &d);
-    if (length < 16 || d.along > d.inside)
+    // Elements that lie beside those of other points are for neighbouring threads, but for so few that
+    // the loads of a thread, which wait for one another, would be all that there is.
+    bool is_small = length >= FOLD_LANES && points * length <= SMALL_READ;
+    if (length < 16 || (d.along > d.inside && !is_small))
         return false;
     return points < FEW_POINTS * GPU_BLOCK || d.inside > d.along;
 }

@@ -23,6 +23,7 @@
 #include "passes/cost.h"
 
 #define ONE_BLOCK 512
+#define MOST_OF_ONE_BLOCK 32768 // elements of a fold
 #define SMALL_BLOCK 64
 #define LONG_WORK 400.0                           // operations
 #define MANY_VECTORS (GPU_MULTIPROCESSORS * 8192) // of which a thread has several
@@ -327,7 +328,8 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
     gpu_group_set(l, widest, ONE_BLOCK);
     g->block = g->group;
     if (loops == 1 && gpu_is_team_fold(l, c.loop) &&
-        (g->row.blocks > 2 * g->row.teams || gpu_has_terms(l, c.loop))) {
+        (g->row.blocks > 2 * g->row.teams || g->row.length > MOST_OF_ONE_BLOCK ||
+         gpu_has_terms(l, c.loop))) {
         c.role = BY_BLOCKS;
         // Few blocks of the fold are those of as many blocks of threads.
         for (g->group = GPU_BLOCK;; g->group /= 2) {
