@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions and their derivatives at random points, against mpmath: the errors, in units in the last
 // place, over how well conditioned the values are.
-#include "trace_support.h"
-
-#include <float.h>
+#include "special_support.h"
 
 struct point {
     const char *name;
@@ -17,7 +15,7 @@ static const struct point points[] = {
 #include "special_accuracy.def"
 #undef POINT
 };
-enum { POINT_COUNT = sizeof points / sizeof *points, MAX_POINTS = 80 };
+enum { POINT_COUNT = sizeof points / sizeof *points };
 
 // function, operands, units of the value, and of the derivatives in f64 and f32
 #define FUNCTIONS(X)                                                                           \
@@ -73,21 +71,6 @@ static int gather(const struct special *s, int argument, const struct point **ou
         out[n++] = &points[i];
     }
     return n;
-}
-
-static jot_array *array_of(jot_dtype dtype, const double *x, int n)
-{
-    float narrow[MAX_POINTS];
-    for (int i = 0; i < n; i++)
-        narrow[i] = (float)x[i];
-    return dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n);
-}
-
-static double element(const jot_array *a, int i)
-{
-    const void *d = jot_array_data(a);
-    ck_assert_msg(d != NULL, "%s", jot_error_message());
-    return jot_array_dtype(a) == JOT_F64 ? ((const double *)d)[i] : ((const float *)d)[i];
 }
 
 static double ulps(double got, double want, jot_dtype dtype)
@@ -159,20 +142,6 @@ START_TEST(test_derivatives)
     }
 }
 END_TEST
-
-static jot_scope *scope;
-static void setup(void) { scope = jot_scope_open(); }
-static void teardown(void) { jot_scope_close(scope); }
-
-static jot_value numbers(int n, const double *x)
-{
-    jot_array *a = jot_array_from(x, n);
-    jot_value v = jot_from(a);
-    jot_array_release(a);
-    return v;
-}
-#define NUMBERS(...)                                                                           \
-    numbers((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
 
 START_TEST(test_borders)
 {
