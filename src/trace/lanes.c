@@ -90,6 +90,11 @@ jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rul
     return trace_lanes(name, ruled(name, n, f, rule), n, v);
 }
 
+jot_value trace_along(jot_value tangent, jot_value slope)
+{
+    TRACE_RETURN(trace_map(IR_mul_z, "jot_mul", 2, (jot_value[]){tangent, slope}));
+}
+
 jot_value trace_chebyshev(int n, const double *c, jot_value t)
 {
     jot_value twice = jot_add(t, t), y = jot_from_double(c[n - 1]), last = jot_from_double(0);

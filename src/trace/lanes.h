@@ -30,6 +30,9 @@ jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rul
         __VA_ARGS__                                                                            \
     }
 
+// tangent slope, as rules add them up: 0 where the tangent is, whatever the slope is.
+jot_value trace_along(jot_value tangent, jot_value slope);
+
 // The distance of 1 to the next number of a dtype.
 double trace_epsilon(jot_dtype dtype);
 

@@ -38,67 +38,6 @@ jot_value jot_multigammaln(jot_value a, int d)
     return y;
 }
 
-// x and the sum of (x + k)^-s over x + k < 0, where zeta itself has too few terms.
-static jot_value is_below_0(const jot_value *c, void *ctx)
-{
-    (void)ctx;
-    return jot_less(c[0], num(0));
-}
-
-static void add_power(jot_value *c, void *ctx)
-{
-    const jot_value *s = ctx;
-    c[1] = add(c[1], jot_power(c[0], jot_neg(*s)));
-    c[0] = add(c[0], one());
-}
-
-// Gamma(s) zeta(s, x), of which in single precision either may be too large or small.
-static jot_value gamma_zeta(jot_value order, jot_value in)
-{
-    jot_value s = wide(order), x = wide(in);
-    jot_value goes = both(jot_less(num(-10000), x), jot_equal(jot_floor(s), s));
-    jot_value c[] = {jot_where(goes, x, one()), jot_zeros_like(x)};
-    jot_while_at(is_below_0, add_power, &s, 2, c, NULL, "jot_polygamma");
-    jot_value at_end = jot_equal(x, num(INFINITY));
-    x = jot_where(at_end, one(), jot_where(goes, c[0], x));
-    jot_value y = mul(jot_gamma(s), add(jot_zeta(s, x), c[1]));
-    return jot_astype(jot_where(at_end, num(0), y), jot_value_dtype(in));
-}
-
-static jot_value polygamma_sign(jot_value n)
-{
-    return jot_where(jot_equal(jot_rem(n, num(2)), one()), one(), num(-1));
-}
-
-static jot_value polygamma(jot_value n, jot_value x)
-{
-    jot_value is_digamma = jot_equal(n, num(0)), order = jot_where(is_digamma, one(), n);
-    jot_value y = mul(polygamma_sign(order), gamma_zeta(add(order, one()), x));
-    jot_value is_whole = jot_equal(n, jot_floor(n));
-    return jot_where(is_digamma, jot_digamma(x), jot_where(is_whole, y, num((double)NAN)));
-}
-
-// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.  At a pole there is none.
-static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
-{
-    static const int first[] = {0, JOT_END};
-    jot_function f =
-        jot_function_plain("jot_polygamma", "jot_polygamma", 2, (void (*)(void))polygamma);
-    jot_value is_below = jot_less_equal(x, num(0)), y[2];
-    jot_value in[] = {n, jot_where(is_below, one(), x), jot_ones_like(n)};
-    jot_apply_at(jot_jvp_of(f, "jot_polygamma", first), 3, in, 2, y, NULL);
-    jot_value is_pole = both(is_below, jot_equal(jot_floor(x), x));
-    jot_value slope = jot_where(is_below, num(0), y[1]);
-    jot_value in_n = mul(dn, jot_where(is_pole, num((double)NAN), slope));
-    jot_value in_x = mul(jot_neg(polygamma_sign(n)), gamma_zeta(add(n, num(2)), x));
-    return add(in_n, mul(dx, in_x));
-}
-
-jot_value jot_polygamma(jot_value n, jot_value x)
-{
-    return TRACE_RULED_LANES("jot_polygamma", polygamma, polygamma_rule, n, x);
-}
-
 // ---- Logarithms and entropies
 
 static jot_value xlogy(jot_value x, jot_value y)
@@ -108,7 +47,7 @@ static jot_value xlogy(jot_value x, jot_value y)
 
 static jot_value xlogy_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return add(mul(dx, jot_log(y)), mul(dy, over(x, y)));
+    return add(trace_along(dx, jot_log(y)), trace_along(dy, over(x, y)));
 }
 
 jot_value jot_xlogy(jot_value x, jot_value y)
@@ -123,7 +62,7 @@ static jot_value xlog1py(jot_value x, jot_value y)
 
 static jot_value xlog1py_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return add(mul(dx, jot_log1p(y)), mul(dy, over(x, add(one(), y))));
+    return add(trace_along(dx, jot_log1p(y)), trace_along(dy, over(x, add(one(), y))));
 }
 
 jot_value jot_xlog1py(jot_value x, jot_value y)
