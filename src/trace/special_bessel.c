@@ -11,6 +11,8 @@
 #include "jot/special.h"
 #include "jot/transform.h"
 
+#include <math.h>
+
 static const double far_0[] = {
     0.40224520550705442,     0.0033691164782556941,   6.889758346916824e-5,
     2.8913705208347565e-6,   2.0489185894690637e-7,   2.2666689904981781e-8,
@@ -168,30 +170,34 @@ jot_value jot_i1e(jot_value x) { return TRACE_RULED_LANES("jot_i1e", order_1, ru
 // Up to 8 they are the power series themselves, and so are their derivatives, which as those of products with e^|x|
 // would cancel.
 
-// e^|x| times a function, or its power series in x.
+// x up to 8, and from there on, where 800 has an infinite value as infinity has.
 struct plain {
     jot_value is_near, near, far;
 };
 
 static struct plain plain_of(jot_value in)
 {
-    jot_value x = wide(in), border = num(8);
+    jot_value x = wide(in), border = num(8), end = num(800);
     struct plain p = {.is_near = jot_less_equal(jot_abs(x), border)};
     p.near = jot_where(p.is_near, x, num(0));
-    p.far = jot_where(p.is_near, border, x);
+    p.far = jot_where(p.is_near, border, jot_clip(x, jot_neg(end), end));
     return p;
 }
 
-static jot_value plain_far(struct plain p, jot_value (*of)(jot_value))
+// The series, or y e^|x|, of which from 700 on the power may be too large alone.
+static jot_value plain(struct plain p, jot_value series, jot_value y, jot_value in)
 {
-    return mul(jot_exp(jot_abs(p.far)), of(p.far));
+    const double shift = 40;
+    jot_value a = jot_abs(p.far), is_large = jot_less(num(700), a);
+    jot_value power = jot_exp(jot_where(is_large, sub(a, num(shift)), a));
+    y = mul(mul(power, y), jot_where(is_large, num(exp(shift)), one()));
+    return jot_astype(jot_where(p.is_near, series, y), jot_value_dtype(in));
 }
 
 static jot_value plain_0(jot_value x)
 {
     struct plain p = plain_of(x);
-    jot_value near = series(jot_square(p.near), 0);
-    return jot_astype(jot_where(p.is_near, near, plain_far(p, order_0)), jot_value_dtype(x));
+    return plain(p, series(jot_square(p.near), 0), order_0(p.far), x);
 }
 
 // I_1(x)/x up to 8.
@@ -200,8 +206,7 @@ static jot_value part_1(struct plain p) { return mul(num(0.5), series(jot_square
 static jot_value plain_1(jot_value x)
 {
     struct plain p = plain_of(x);
-    jot_value y = jot_where(p.is_near, mul(p.near, part_1(p)), plain_far(p, order_1));
-    return jot_astype(y, jot_value_dtype(x));
+    return plain(p, mul(p.near, part_1(p)), order_1(p.far), x);
 }
 
 // d i0(x) = dx i1(x)
@@ -212,8 +217,8 @@ static jot_value plain_rule_1(jot_value x, jot_value dx)
 {
     struct plain p = plain_of(x);
     jot_value near = sub(series(jot_square(p.near), 0), part_1(p));
-    jot_value far = sub(plain_far(p, order_0), over(plain_far(p, order_1), p.far));
-    return mul(dx, jot_astype(jot_where(p.is_near, near, far), jot_value_dtype(x)));
+    jot_value far = sub(order_0(p.far), over(order_1(p.far), p.far));
+    return mul(dx, plain(p, near, far, x));
 }
 
 jot_value jot_i0(jot_value x) { return TRACE_RULED_LANES("jot_i0", plain_0, plain_rule_0, x); }
