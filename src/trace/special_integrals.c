@@ -33,6 +33,12 @@ static jot_value inverse(double low, jot_value x)
 static jot_value inverse2(double low, jot_value x) { return jot_square(inverse(low, x)); }
 static jot_value inverse4(double low, jot_value x) { return jot_square(inverse2(low, x)); }
 
+// A derivative, which is 0 at infinity.
+static jot_value vanishing(jot_value x, jot_value slope)
+{
+    return jot_where(jot_equal(jot_abs(x), num(INFINITY)), num(0), slope);
+}
+
 #define SPECIAL(f)                                                                             \
     jot_value jot_##f(jot_value x) { return TRACE_RULED_LANES("jot_" #f, f, f##_rule, x); }
 
@@ -138,10 +144,13 @@ static jot_value ci(jot_value in)
 
 static jot_value si_rule(jot_value x, jot_value dx)
 {
-    return mul(dx, jot_sinc(mul(x, num(M_1_PI))));
+    return mul(dx, vanishing(x, jot_sinc(mul(x, num(M_1_PI)))));
 }
 
-static jot_value ci_rule(jot_value x, jot_value dx) { return mul(dx, over(jot_cos(x), x)); }
+static jot_value ci_rule(jot_value x, jot_value dx)
+{
+    return mul(dx, vanishing(x, over(jot_cos(x), x)));
+}
 
 jot_sici_result jot_sici_at(jot_value x, const char *where)
 {
@@ -233,7 +242,7 @@ static jot_value dawsn(jot_value in)
 
 static jot_value dawsn_rule(jot_value x, jot_value dx)
 {
-    return mul(dx, sub(num(1), mul(mul(num(2), x), dawsn(x))));
+    return mul(dx, vanishing(x, sub(num(1), mul(mul(num(2), x), dawsn(x)))));
 }
 
 SPECIAL(dawsn)
@@ -305,7 +314,7 @@ static jot_value spence_rule(jot_value x, jot_value dx)
 {
     jot_value one = num(1), is_one = jot_equal(x, one);
     jot_value below = jot_where(is_one, one, sub(one, x));
-    return mul(dx, jot_where(is_one, num(-1), over(jot_log(x), below)));
+    return mul(dx, jot_where(is_one, num(-1), vanishing(x, over(jot_log(x), below))));
 }
 
 SPECIAL(spence)
