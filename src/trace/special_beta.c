@@ -7,7 +7,8 @@
 //     a_n = (a + n - 1) (a + b + n - 1) n (b - n) x^2 / (a + 2n - 1)^2
 //     b_n = n + n (b - n) x/(a + 2n - 1) + (a + n)/(a + 2n + 1) (l + 1 + n (1 + y))
 //
-// and beyond as 1 - I_y(b, a).  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and
+// and beyond as 1 - I_y(b, a).  Derivatives in a and b are those of the fraction from below, for from above its first
+// approximants, and more so their derivatives, are far larger near the mean.  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and
 // so may be their derivatives in a, by
 //
 //     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
@@ -78,14 +79,47 @@ static void fraction_step(jot_value *s, void *ctx)
     }
 }
 
-// The fraction times a, for which a_1 and b_0 are divided by it.
+// From below: the index n, and b_(n-1) + a_n/(b_n + ...) from that of n + 1 on.
+static jot_value is_above_0(const jot_value *s, void *ctx)
+{
+    (void)ctx;
+    return jot_less(num(0), s[0]);
+}
+
+static void step_down(jot_value *s, void *ctx)
+{
+    const struct arguments *p = ctx;
+    jot_value n = s[0], m = sub(n, one()), up = add(p->a, m), down = add(up, n);
+    jot_value is_last = jot_equal(m, num(0)), factor = jot_where(is_last, one(), up);
+    jot_value w = over(p->x, jot_where(is_last, one(), sub(down, num(2))));
+    w = mul(mul(m, sub(p->b, m)), w);
+    jot_value rest = add(add(p->l, one()), mul(m, add(one(), p->y)));
+    jot_value denominator = add(add(m, w), mul(over(factor, down), rest));
+    jot_value far = mul(over(add(up, p->b), down), p->x);
+    jot_value numerator = mul(mul(factor, far), mul(mul(n, sub(p->b, n)), over(p->x, down)));
+    s[1] = add(denominator, over(numerator, s[1]));
+    s[0] = m;
+}
+
+// The fraction times a, for which a_1 and b_0 are divided by it.  Its derivatives are those of the sum from below, of as
+// many terms as it takes; from above, near the mean, the first ones would be far larger.
 static jot_value fraction(struct arguments p)
 {
-    jot_value first = over(add(p.a, one()), add(p.l, one())), zero = jot_zeros_like(p.a);
-    jot_value c[F_CARRIES] = {zero, jot_ones_like(p.a), first, first, first, zero, first};
+    struct arguments q = p;
+    if (p.is_derived) {
+        q.a = jot_stop_gradient(p.a);
+        q.b = jot_stop_gradient(p.b);
+        q.l = jot_stop_gradient(p.l);
+    }
+    jot_value first = over(add(q.a, one()), add(q.l, one())), zero = jot_zeros_like(q.a);
+    jot_value c[F_CARRIES] = {zero, jot_ones_like(q.a), first, first, first, zero, first};
     int n = p.is_derived ? F_CARRIES : F_BOUND;
-    jot_while_at(fraction_goes_on, fraction_step, &p, n, c, NULL, "jot_betainc");
-    return add(c[F_SUM], c[F_REST]);
+    jot_while_at(fraction_goes_on, fraction_step, &q, n, c, NULL, "jot_betainc");
+    if (!p.is_derived)
+        return add(c[F_SUM], c[F_REST]);
+    jot_value s[] = {add(c[F_N], one()), jot_full_like(p.a, num(0x1p100))};
+    jot_while_at(is_above_0, step_down, &p, 2, s, NULL, "jot_betainc");
+    return over(one(), s[1]);
 }
 
 // n, the product of (k - b) x/k, the sum of them over a + n, and the bound.
@@ -108,16 +142,36 @@ static void series_step(jot_value *s, void *ctx)
         s[3] = mul(s[3], mul(bounded(p, s[0]), step));
 }
 
-// For a <= 1: g, and a s.
-static jot_value series(struct arguments p, jot_value *g)
+// The logarithm of b/(a + b) and that itself, with derivatives that do not cancel.
+static jot_value log_share(jot_value a, jot_value b) { return jot_neg(jot_log1p(over(a, b))); }
+
+static jot_value share(jot_value a, jot_value b) { return over(b, add(a, b)); }
+
+static jot_value log_share_rule(jot_value a, jot_value b, jot_value da, jot_value db)
+{
+    jot_value sum = add(a, b);
+    return sub(mul(db, over(over(a, sum), b)), over(da, sum));
+}
+
+static jot_value share_rule(jot_value a, jot_value b, jot_value da, jot_value db)
+{
+    jot_value sum = add(a, b);
+    return over(sub(mul(db, over(a, sum)), mul(da, over(b, sum))), sum);
+}
+
+// For a <= 1: g, e^g, of which g is far larger than its error for b near 0, and a s.
+static jot_value series(struct arguments p, jot_value *g, jot_value *power)
 {
     jot_value zero = jot_zeros_like(p.a), unit = jot_ones_like(p.a),
               c[] = {zero, unit, zero, unit};
     int n = p.is_derived ? 4 : 3;
     jot_while_at(series_goes_on, series_step, &p, n, c, NULL, "jot_betainc");
-    *g = sub(special_gamma_difference(p.a, p.b), special_log_gamma_1p(p.a));
+    jot_value rest = sub(special_gamma_difference(p.a, p.b), special_log_gamma_1p(p.a));
     jot_value scaled = mul(p.x, add(p.b, num(SPECIAL_SHIFT)));
-    *g = add(mul(p.a, jot_log(scaled)), *g);
+    rest = add(mul(p.a, jot_log(scaled)), rest);
+    *g = add(rest, TRACE_RULED("jot_betainc: share", log_share, log_share_rule, p.a, p.b));
+    jot_value first = TRACE_RULED("jot_betainc: share", share, share_rule, p.a, p.b);
+    *power = mul(first, jot_exp(rest));
     return mul(p.a, c[2]);
 }
 
@@ -197,7 +251,7 @@ static jot_value by_sums(jot_value a, jot_value b, jot_value x, bool is_derived)
     s.a = special_chosen(is_small, s.a, 1);
     s.b = special_chosen(is_small, s.b, 1);
     s.x = special_chosen(is_small, s.x, 0x1p-60);
-    jot_value sum = series(s, &g), power = jot_exp(g);
+    jot_value power, sum = series(s, &g, &power);
     jot_value below = mul(power, add(one(), sum));
     jot_value above = jot_neg(add(jot_expm1(g), mul(power, sum)));
     // What is far below 1 has no logarithm for an exponent.
@@ -230,7 +284,7 @@ static jot_value derived_lane(jot_value a, jot_value b, jot_value x)
     return regularised(a, b, x, true);
 }
 
-// x^(a-1) (1-x)^(b-1) / B(a, b), which is b at 0 for a = 1 and a at 1 for b = 1.
+// x^(a-1) (1-x)^(b-1) / B(a, b), which is b at 0 for a = 1 and a at 1 for b = 1, and 0 beside a step.
 static jot_value density(jot_value a, jot_value b, jot_value x)
 {
     jot_value zero = num(0), infinity = num(INFINITY), inside = is_inside(a, b, x);
@@ -245,9 +299,9 @@ static jot_value density(jot_value a, jot_value b, jot_value x)
     jot_value least = jot_minimum(a, b);
     jot_value finite = jot_less(jot_maximum(a, b), infinity);
     jot_value within_1 = both(jot_less(zero, x), jot_less_equal(x, one()));
-    jot_value is_step = both(both(jot_equal(least, zero), finite), within_1);
+    jot_value beside = jot_where(finite, jot_equal(least, zero), jot_less(x, one()));
     jot_value valid = both(jot_less(zero, least), finite);
-    end = jot_where(valid, end, jot_where(is_step, zero, num(NAN)));
+    end = jot_where(valid, end, jot_where(both(beside, within_1), zero, num(NAN)));
     return jot_where(inside, within, end);
 }
 
@@ -265,7 +319,8 @@ static jot_value rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_v
     jot_value slope_a = jot_where(defined, in_a[1], none);
     jot_value slope_b = jot_where(defined, in_b[1], none);
     jot_value slope_x = jot_where(defined, density(a, b, x), none);
-    return add(add(mul(da, slope_a), mul(db, slope_b)), mul(dx, slope_x));
+    return add(add(trace_along(da, slope_a), trace_along(db, slope_b)),
+               trace_along(dx, slope_x));
 }
 
 jot_value jot_betainc(jot_value a, jot_value b, jot_value x)

@@ -71,10 +71,9 @@ static jot_value small(struct arguments p)
     return jot_neg(add(jot_expm1(g), mul(jot_exp(g), mul(p.a, c[2]))));
 }
 
-// Steed's method, where what is added gets less and so do its errors, with derivatives in a: n, the denominator b,
+// Steed's method, where what is added gets less and so do its errors: n, the denominator b,
 // d = 1/(b + n (a - n) d), the last summand, the sum, and the roundings of the sum.
 enum { F_N, F_B, F_D, F_CHANGE, F_SUM, F_REST, F_VALUES };
-enum { F_D_SLOPE = F_VALUES, F_CHANGE_SLOPE, F_SLOPE, F_CARRIES };
 
 static jot_value fraction_goes_on(const jot_value *c, void *ctx)
 {
@@ -112,40 +111,35 @@ static jot_value fraction(struct arguments p)
     return add(c[F_SUM], c[F_REST]);
 }
 
-// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must
-// settle.
-static jot_value slope_goes_on(const jot_value *c, void *ctx)
+// From below: the index n, and b_(n-1) + a_n/(b_n + ...) of the numerators a_n = n (a - n) from that of n + 1 on.
+static jot_value is_above_0(const jot_value *c, void *ctx)
 {
-    const struct arguments *p = ctx;
-    jot_value size = add(jot_abs(c[F_SUM]), jot_abs(c[F_SLOPE]));
-    jot_value change = jot_maximum(jot_abs(c[F_CHANGE]), jot_abs(c[F_CHANGE_SLOPE]));
-    jot_value moves = jot_less(mul(num(p->epsilon / 16), size), change);
-    return both(moves, jot_less(c[F_N], num(2000)));
+    (void)ctx;
+    return jot_less(num(0), c[0]);
 }
 
-static void slope_step(jot_value *c, void *ctx)
+static void step_down(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value last_d = c[F_D], last = c[F_CHANGE], n = add(c[F_N], one());
-    jot_value numerator = mul(n, sub(p->a, n)), part = mul(numerator, last_d);
-    jot_value part_slope = add(mul(n, last_d), mul(numerator, c[F_D_SLOPE]));
-    fraction_step(c, ctx);
-    jot_value d = c[F_D];
-    c[F_D_SLOPE] = mul(jot_square(d), sub(one(), part_slope));
-    jot_value ratio = add(mul(part_slope, d), mul(part, c[F_D_SLOPE]));
-    c[F_CHANGE_SLOPE] = jot_neg(add(mul(mul(part, d), c[F_CHANGE_SLOPE]), mul(ratio, last)));
-    c[F_SLOPE] = add(c[F_SLOPE], c[F_CHANGE_SLOPE]);
+    jot_value n = c[0], numerator = mul(n, sub(p->a, n));
+    jot_value denominator = add(sub(p->x, p->a), sub(add(n, n), one()));
+    c[1] = add(denominator, over(numerator, c[1]));
+    c[0] = sub(n, one());
 }
 
-// The fraction, and its derivative in a.
-static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *slope)
+// The fraction with derivatives that do not cancel: from below, of as many terms as it takes next to a whole a, where
+// the fraction itself would end and they would not.
+static jot_value fraction_from_below(struct arguments p)
 {
-    jot_value c[F_CARRIES];
-    fraction_from(p, c);
-    c[F_D_SLOPE] = c[F_CHANGE_SLOPE] = c[F_SLOPE] = jot_square(c[F_D]);
-    jot_while_at(slope_goes_on, slope_step, &p, F_CARRIES, c, NULL, "jot_random_gamma_grad");
-    *value = add(c[F_SUM], c[F_REST]);
-    *slope = c[F_SLOPE];
+    struct arguments q = p;
+    q.a = add(jot_floor(jot_stop_gradient(p.a)), num(0.5));
+    q.x = jot_stop_gradient(p.x);
+    jot_value c[F_VALUES];
+    fraction_from(q, c);
+    jot_while_at(fraction_goes_on, fraction_step, &q, F_VALUES, c, NULL, "jot_gammainc");
+    jot_value s[] = {add(c[F_N], one()), jot_full_like(p.a, num(0x1p100))};
+    jot_while_at(is_above_0, step_down, &p, 2, s, NULL, "jot_gammainc");
+    return over(one(), s[1]);
 }
 
 // ---- For large a
@@ -225,7 +219,7 @@ struct ways {
     jot_value inside, uniform, small, series, fraction;
 };
 
-static struct ways ways(jot_value a, jot_value x)
+static struct ways ways_of(jot_value a, jot_value x, bool is_slope)
 {
     struct ways w;
     jot_value zero = num(0), infinity = num(INFINITY);
@@ -236,7 +230,8 @@ static struct ways ways(jot_value a, jot_value x)
     jot_value is_large = jot_less(num(jot_value_dtype(a) == JOT_F64 ? 25 : 6), a);
     w.uniform = both(w.inside, both(is_large, near));
     jot_value end = jot_where(jot_less(a, num(0.5)), one(), num(1.5));
-    jot_value above = jot_less(jot_maximum(a, end), x);
+    // Derivatives of the series' summands cancel sooner than they do.
+    jot_value above = jot_less(jot_maximum(a, is_slope ? num(0.4) : end), x);
     jot_value other = both(w.inside, jot_logical_not(w.uniform));
     w.fraction = both(other, above);
     jot_value low = jot_less(num(log(0.5)), mul(a, jot_log(jot_minimum(x, num(0.25)))));
@@ -247,24 +242,22 @@ static struct ways ways(jot_value a, jot_value x)
     return w;
 }
 
-// Arguments of the fraction, and the series and T: each where it is the way and else of what needs no steps.
-static struct arguments of_fraction(jot_value a, jot_value x)
-{
-    struct ways w = ways(a, x);
-    return (struct arguments){special_chosen(w.fraction, a, 1),
-                              special_chosen(w.fraction, x, 2),
-                              trace_epsilon(jot_value_dtype(a))};
-}
+static struct ways ways(jot_value a, jot_value x) { return ways_of(a, x, false); }
 
+// The series, T and the fraction: each where it is the way and else of what needs no steps.
 static void sums(const jot_value *in, jot_value *out, void *ctx)
 {
-    (void)ctx;
-    struct ways w = ways(in[0], in[1]);
+    const bool *is_slope = ctx;
+    struct ways w = ways_of(in[0], in[1], *is_slope);
     out[0] = series((struct arguments){special_chosen(w.series, in[0], 1),
                                        special_chosen(w.series, in[1], 0),
                                        trace_epsilon(jot_value_dtype(in[0]))});
     out[1] = uniform_sum(special_chosen(w.uniform, in[0], 300),
                          special_chosen(w.uniform, in[1], 300));
+    struct arguments p = {special_chosen(w.fraction, in[0], 1),
+                          special_chosen(w.fraction, in[1], 2),
+                          trace_epsilon(jot_value_dtype(in[0]))};
+    out[2] = *is_slope ? fraction_from_below(p) : fraction(p);
 }
 
 // D of arguments inside of the domain.
@@ -278,11 +271,13 @@ static jot_value prefactor(jot_value a, jot_value x)
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
     y = jot_where(large, one(), jot_minimum(x, num(most)));
-    // Gamma(c + 1), which for c > 1 would have the rounding of the sum.
-    jot_value below_1 = jot_less(c, one());
-    jot_value factor =
-        mul(jot_gamma(jot_where(below_1, add(c, one()), c)), jot_where(below_1, one(), c));
-    jot_value from_small = over(mul(jot_power(y, c), jot_exp(jot_neg(y))), factor);
+    jot_value from_small = mul(jot_power(y, c), jot_exp(jot_neg(y)));
+    // 1/Gamma(c + 1), of c > 2 without the rounding of the sum.
+    jot_value is_least = jot_less_equal(c, num(2)), least = special_chosen(is_least, c, 1);
+    jot_value other = jot_where(is_least, one(), c);
+    from_small =
+        jot_where(is_least, mul(from_small, jot_exp(jot_neg(special_log_gamma_1p(least)))),
+                  over(from_small, mul(jot_gamma(other), other)));
     return jot_where(large, from_large, from_small);
 }
 
@@ -291,11 +286,12 @@ static jot_value regularised(jot_value a, jot_value x, bool upper)
 {
     struct ways w = ways(a, x);
     jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
-    jot_value in[] = {a, x}, sum[2];
-    sums(in, sum, NULL);
+    jot_value in[] = {a, x}, sum[3];
+    bool is_slope = false;
+    sums(in, sum, &is_slope);
     jot_value d = prefactor(b, y);
     jot_value below = mul(d, sum[0]);
-    jot_value above = mul(mul(b, d), fraction(of_fraction(a, x)));
+    jot_value above = mul(mul(b, d), sum[2]);
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), h = jot_sqrt(special_excess_near(mu));
@@ -347,53 +343,71 @@ static jot_value density(jot_value a, jot_value x)
     jot_value inside = ways(a, x).inside;
     jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
     jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, sub(a, one())), num(0));
+    jot_value is_border = both(jot_less_equal(num(0), a), jot_less_equal(num(0), x));
+    is_border = both(is_border, jot_less(num(0), add(a, x)));
+    at_0 = jot_where(is_border, at_0, num(NAN));
     return jot_where(inside, over(mul(b, prefactor(b, y)), y), at_0);
 }
 
-// dx/da at a constant P, -(dP/da) / (dP/dx), from the derivatives of the sums.
-static jot_value sample_slope(jot_value a, jot_value x)
+// log(x/a), near 0 without the rounding of the quotient.
+static jot_value log_quotient(jot_value x, jot_value a)
 {
-    jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
-                                          sums, 2, 2, NULL);
+    jot_value mu = relative_excess(a, x), near = jot_less(jot_abs(mu), num(0.5));
+    return jot_where(near, jot_log1p(special_chosen(near, mu, 0)), jot_log(over(x, a)));
+}
+
+// d log(D) / da = log(x) - digamma(a + 1), of which both may be far larger.
+static jot_value log_slope_of(jot_value a, jot_value x)
+{
+    jot_value next = add(a, one());
+    return add(log_quotient(x, next), special_digamma_rest(next));
+}
+
+// dP/da from the derivatives of the sums: as it is, or as dx/da at a constant P, which is -(dP/da) / (dP/dx).
+static jot_value slope_of(jot_value a, jot_value x, bool is_sample)
+{
+    static bool is_slope = true;
     static const int first[] = {0, JOT_END};
-    jot_value in[] = {a, x, jot_ones_like(a)}, sum[4], *slope = sum + 2;
-    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 4, sum, NULL);
-    jot_value value, value_slope;
-    fraction_and_slope(of_fraction(a, x), &value, &value_slope);
-    struct ways w = ways(a, x);
+    jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
+                                          sums, 2, 3, &is_slope);
+    jot_value in[] = {a, x, jot_ones_like(a)}, sum[6], *slope = sum + 3;
+    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 6, sum, NULL);
+    struct ways w = ways_of(a, x, true);
     jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
-    // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
-    jot_value below_1 = jot_less(b, one()), inverse = over(one(), b), log = jot_log(y);
-    jot_value psi = jot_digamma(jot_where(below_1, add(b, one()), b));
-    jot_value in_d = sub(log, jot_where(below_1, psi, add(psi, inverse)));
-    jot_value in_a_d = sub(log, jot_where(below_1, sub(psi, inverse), psi));
-    jot_value below = mul(over(jot_neg(y), b), add(mul(sum[0], in_d), slope[0]));
-    jot_value above = mul(y, add(mul(value, in_a_d), value_slope));
+    jot_value in_d = log_slope_of(b, y);
+    jot_value below = jot_neg(add(mul(sum[0], in_d), slope[0]));
+    jot_value above = add(sum[2], mul(b, add(mul(sum[2], in_d), slope[2])));
+    jot_value sloped =
+        mul(is_sample ? over(y, b) : prefactor(b, y), jot_where(w.fraction, above, below));
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), near = special_excess_near(mu);
-    jot_value h = jot_sqrt(mul(num(2), near)), eta = mul(mu, h);
-    jot_value log_slope = add(sub(mul(jot_square(mu), near), mu), over(num(0.5), u));
+    jot_value square = jot_square(mu), h = jot_sqrt(mul(num(2), near)), eta = mul(mu, h);
+    jot_value log_slope = add(sub(mul(square, near), mu), over(num(0.5), u));
     jot_value uniform =
         sub(add(over(one(), h), slope[1]), add(mul(num(0.5), eta), mul(sum[1], log_slope)));
-    uniform = mul(uniform, mul(over(v, u), jot_exp(special_stirling(u))));
-    jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
-    jot_value at_0 = both(jot_less(num(0), a), jot_equal(x, num(0)));
-    return jot_where(w.inside, result, jot_where(at_0, num(0), num(NAN)));
+    if (is_sample)
+        uniform = mul(uniform, mul(over(v, u), jot_exp(special_stirling(u))));
+    else
+        uniform = mul(uniform, over(jot_exp(jot_neg(mul(u, mul(square, near)))),
+                                    jot_sqrt(mul(num(2 * M_PI), u))));
+    sloped = jot_where(w.uniform, uniform, sloped);
+
+    jot_value border = jot_equal(x, num(0)), infinity = num(INFINITY);
+    if (!is_sample)
+        border = either(border, jot_not_equal(jot_equal(x, infinity), jot_equal(a, infinity)));
+    border = both(border, both(jot_less(num(0), a), jot_less_equal(num(0), x)));
+    border = jot_where(border, num(0), num(NAN));
+    return jot_where(w.inside, is_sample ? sloped : jot_neg(sloped), border);
 }
 
-static jot_value lower_slope(jot_value a, jot_value x)
-{
-    jot_value inside = ways(a, x).inside;
-    jot_value y = jot_neg(mul(density(a, x), sample_slope(a, x)));
-    jot_value border =
-        both(jot_less(num(0), a), either(jot_equal(x, num(0)), jot_equal(x, num(INFINITY))));
-    return jot_where(inside, y, jot_where(border, num(0), num(NAN)));
-}
+static jot_value sample_slope(jot_value a, jot_value x) { return slope_of(a, x, true); }
+
+static jot_value lower_slope(jot_value a, jot_value x) { return slope_of(a, x, false); }
 
 static jot_value lower_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
 {
-    return add(mul(da, lower_slope(a, x)), mul(dx, density(a, x)));
+    return add(trace_along(da, lower_slope(a, x)), trace_along(dx, density(a, x)));
 }
 
 static jot_value upper_rule(jot_value a, jot_value x, jot_value da, jot_value dx)

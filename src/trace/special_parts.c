@@ -53,6 +53,49 @@ jot_value special_stirling(jot_value a)
     return mul(inverse, trace_polynomial(TERMS, stirling_of, jot_square(inverse)));
 }
 
+// Numbers up to 10, and a sum over them.
+static jot_value is_short_of_far(const jot_value *c, void *ctx)
+{
+    (void)ctx;
+    return jot_less(c[0], num(10));
+}
+
+// Of a it is that of a + 1 and (a + 1/2) log(1 + 1/a) - 1 more, that is t^2/3 + t^4/5 + ... of t = 1/(2 a + 1), for a >= 3.
+static void step_stirling(jot_value *c, void *ctx)
+{
+    static const double odd[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
+    (void)ctx;
+    jot_value t = jot_square(over(one(), add(add(c[0], c[0]), one())));
+    c[1] = add(c[1], mul(t, trace_polynomial(sizeof odd / sizeof *odd, odd, t)));
+    c[0] = add(c[0], one());
+}
+
+jot_value special_stirling_low(jot_value a)
+{
+    jot_value c[] = {a, jot_zeros_like(a)};
+    jot_while_at(is_short_of_far, step_stirling, NULL, 2, c, NULL, "jot_betainc");
+    return add(special_stirling(c[0]), c[1]);
+}
+
+// Of a it is that of a + 1 and 1/a - log(1 + 1/a) more.
+static void step_to_far(jot_value *c, void *ctx)
+{
+    (void)ctx;
+    jot_value inverse = over(one(), c[0]);
+    c[1] = add(c[1], special_excess(inverse, add(one(), inverse)));
+    c[0] = add(c[0], one());
+}
+
+jot_value special_digamma_rest(jot_value a)
+{
+    jot_value c[] = {a, jot_zeros_like(a)};
+    jot_while_at(is_short_of_far, step_to_far, NULL, 2, c, NULL, "jot_digamma");
+    jot_value inverse = over(one(), c[0]);
+    jot_value rest = trace_polynomial(TERMS, digamma_of, jot_square(inverse));
+    return add(mul(inverse, add(num(0.5), mul(inverse, rest))), c[1]);
+}
+
 // The sum of c[k] b^-(2k + 1) (1 - r^(2k + odd)) / (1 - r), r = b/(a + b): powers of b and a + b subtracted.
 static jot_value powers_apart(const double *c, bool is_odd, jot_value b, jot_value r)
 {
@@ -95,21 +138,11 @@ static jot_value shift_from(jot_value a, jot_value b, int k, jot_value first)
 
 jot_value special_shift(jot_value a, jot_value b) { return shift_from(a, b, 0, over(a, b)); }
 
-// log(1 + a/b), of b down to numbers of which the square is 0.
-static jot_value log_of_sum(jot_value a, jot_value b) { return jot_log1p(over(a, b)); }
-
-static jot_value log_of_sum_rule(jot_value a, jot_value b, jot_value da, jot_value db)
-{
-    jot_value sum = add(a, b);
-    return sub(over(da, sum), mul(db, over(over(a, sum), b)));
-}
-
 jot_value special_gamma_difference(jot_value a, jot_value b)
 {
-    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT))),
-              first = TRACE_RULED("jot_betainc: logarithm", log_of_sum, log_of_sum_rule, a, b);
+    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT)));
     jot_value other = shift_from(a, b, 1, over(a, add(b, one())));
-    return jot_neg(add(rest, add(first, jot_log1p(other))));
+    return jot_neg(add(rest, jot_log1p(other)));
 }
 
 jot_value special_digamma_difference(jot_value a, jot_value b)

@@ -41,7 +41,7 @@ struct pair {
     jot_value u_is_far, near_u, far_u, far_v;
 };
 
-static struct pair pair_of(jot_value a, jot_value b)
+static struct pair pair_of(jot_value a, jot_value b, double end)
 {
     struct pair p = {.positive = both(is_positive(a), is_positive(b))};
     a = chosen(p.positive, a, 1);
@@ -49,7 +49,7 @@ static struct pair pair_of(jot_value a, jot_value b)
     p.first = jot_less_equal(a, b);
     p.u = jot_where(p.first, a, b);
     p.v = jot_where(p.first, b, a);
-    p.u_is_far = is_far(p.u);
+    p.u_is_far = jot_less_equal(num(end), p.u);
     p.near_u = jot_where(p.u_is_far, one(), p.u);
     p.far_u = chosen(p.u_is_far, p.u, 20);
     p.far_v = chosen(p.u_is_far, p.v, 20);
@@ -80,7 +80,7 @@ static jot_value log_of_far(jot_value u, jot_value v)
 
 static jot_value betaln(jot_value a, jot_value b)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, far);
     jot_value log_u = jot_lgamma(jot_minimum(a, b)), log_v = jot_lgamma(jot_maximum(a, b));
     jot_value near = add(log_of_near(p), jot_log1p(special_shift(p.near_u, p.v)));
     jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), add(log_u, near));
@@ -98,7 +98,7 @@ static jot_value slope_in_first(jot_value a, jot_value b)
 
 static jot_value betaln_rule(jot_value a, jot_value b, jot_value da, jot_value db)
 {
-    return add(mul(da, slope_in_first(a, b)), mul(db, slope_in_first(b, a)));
+    return add(trace_along(da, slope_in_first(a, b)), trace_along(db, slope_in_first(b, a)));
 }
 
 jot_value jot_betaln(jot_value a, jot_value b)
@@ -108,7 +108,7 @@ jot_value jot_betaln(jot_value a, jot_value b)
 
 static jot_value beta(jot_value a, jot_value b)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, far);
     jot_value sum = add(a, b), plain = sub(add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(sum));
     jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), log_of_near(p));
     y = jot_exp(jot_where(p.positive, y, plain));
@@ -300,8 +300,8 @@ jot_value jot_comb(jot_value n, jot_value k)
 //
 // x^a y^b / B(a, b), with t the one of x and y that belongs to u, and w and p as before,
 //
-//     = (w t)^u (1 - t)^v exp(-rest(u, w)) / (p Gamma(u))                                          u < 10
-//     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  10 <= u
+//     = (w t)^u (1 - t)^v exp(-rest(u, w)) / (p Gamma(u))                                          u < 3
+//     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  3 <= u
 //
 // (BRCOMP of the same).  y = 1 - x is y + z with the rounding z, of which y^b is y^b (1 + b z/y).
 
@@ -320,13 +320,13 @@ static jot_value exponent_of_far(jot_value a, jot_value b, jot_value x, jot_valu
     jot_value ratio_b = mul(y, add(one(), over(a, b)));
     jot_value sum =
         add(mul(a, special_excess(in_a, ratio_a)), mul(b, special_excess(in_b, ratio_b)));
-    jot_value first = jot_less_equal(a, b);
-    return jot_neg(add(sum, correction(jot_where(first, a, b), jot_where(first, b, a))));
+    jot_value both_less = add(special_stirling_low(a), special_stirling_low(b));
+    return jot_neg(add(sum, sub(both_less, special_stirling_low(add(a, b)))));
 }
 
 static jot_value front(jot_value a, jot_value b, jot_value x)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, 3);
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
     jot_value is_a = p.first, v_is_far = is_far(p.v);
     jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
@@ -354,14 +354,48 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
     return mul(jot_where(p.u_is_far, large, near), exp);
 }
 
+// x^a y^b Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)), which is the front over a b/(a + b).
+static jot_value smooth(jot_value a, jot_value b, jot_value x)
+{
+    return mul(front(a, b, x), add(over(one(), a), over(one(), b)));
+}
+
+// log(x) + digamma(a + b + 1) - digamma(a + 1) with x (a + b + 1)/(a + 1) = 1 - off/(a + 1): near the mean it is far
+// smaller than its terms.
+static jot_value slope_in(jot_value x, jot_value off, jot_value next, jot_value sum)
+{
+    jot_value mu = jot_neg(over(off, next)), near = jot_less(jot_abs(mu), num(0.5));
+    jot_value log =
+        jot_where(near, jot_log1p(chosen(near, mu, 0)), jot_log(mul(x, over(sum, next))));
+    return add(log, sub(special_digamma_rest(next), special_digamma_rest(sum)));
+}
+
+// The derivatives of the logarithm of that.
+static jot_value smooth_slope(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
+                              jot_value dx)
+{
+    jot_value y = sub(one(), x), sum = add(add(a, b), one());
+    jot_value l = special_beta_distance(a, b, x, y, sub(sub(one(), y), x));
+    jot_value in_a = slope_in(x, add(l, y), add(a, one()), sum);
+    jot_value in_b = slope_in(y, sub(x, l), add(b, one()), sum);
+    jot_value in_x = sub(over(a, x), over(b, y));
+    return add(add(trace_along(da, in_a), trace_along(db, in_b)), trace_along(dx, in_x));
+}
+
+static jot_value smooth_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
+                             jot_value dx)
+{
+    return mul(smooth(a, b, x), smooth_slope(a, b, x, da, db, dx));
+}
+
+// As the derivative of a product with a b/(a + b), since those of digamma(a) would cancel in further ones for a near 0.
 static jot_value front_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
                             jot_value dx)
 {
-    jot_value in_a = add(jot_log(x), special_digamma_difference(b, a));
-    jot_value in_b = add(jot_log1p(jot_neg(x)), special_digamma_difference(a, b));
-    jot_value in_x = sub(over(a, x), over(b, sub(one(), x)));
-    jot_value slope = add(add(mul(da, in_a), mul(db, in_b)), mul(dx, in_x));
-    return mul(front(a, b, x), slope);
+    jot_value rest = TRACE_RULED("jot_betainc: front", smooth, smooth_rule, a, b, x);
+    jot_value sum = add(a, b), in_a = jot_square(over(b, sum)), in_b = jot_square(over(a, sum));
+    jot_value slope = mul(rest, add(mul(da, in_a), mul(db, in_b)));
+    return add(slope, mul(front(a, b, x), smooth_slope(a, b, x, da, db, dx)));
 }
 
 jot_value special_beta_front(jot_value a, jot_value b, jot_value x)
