@@ -8,8 +8,8 @@
 //     b_n = n + n (b - n) x/(a + 2n - 1) + (a + n)/(a + 2n + 1) (l + 1 + n (1 + y))
 //
 // and beyond as 1 - I_y(b, a).  Derivatives in a and b are those of the fraction from below, for from above its first
-// approximants, and more so their derivatives, are far larger near the mean.  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and
-// so may be their derivatives in a, by
+// approximants, and more so their derivatives, are far larger near the mean.  For a <= 1 both I_x(a, b) and its
+// complement 1 - e^g - e^g a s may be small, and so may be their derivatives in a, by
 //
 //     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
 //     s = (1 - b)/(a + 1) x + (1 - b)(2 - b)/(2 (a + 2)) x^2 + ...                                     (DLMF 8.17.7)
