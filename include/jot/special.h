@@ -66,13 +66,13 @@ JOT_API jot_value jot_gamma(jot_value x);
 // digamma(x) = d log(Gamma(x)) / dx; NaN at 0, -1, -2, ...
 JOT_API jot_value jot_digamma(jot_value x);
 
-// Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, ...: of s > 1 and q > 0, and of whole s for -10 < q < 0,
-// -6 in f32; infinite at s = 1 and where q + k is 0, else NaN.
+// Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, ...: of s > 1 and q > 0, and of whole s for -4 < q < 0,
+// -3 in f32; infinite at s = 1 and where q + k is 0, 0 at infinite q, else NaN.
 JOT_API jot_value jot_zeta(jot_value s, jot_value q);
 
 // The regularised incomplete gamma function P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt and its complement
-// Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, and the derivative in x; that in a to 25, or 8 in f32.  Power series,
-// Gautschi's series of Q for small a, continued fraction, and Temme's uniform expansion for large a, from 25, in f32 6.
+// Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, as is the derivative in x; that in a to 6.  Power series, Gautschi's
+// series of Q for small a, continued fraction, and Temme's uniform expansion for large a, from 25, in f32 6.
 JOT_API jot_value jot_gammainc(jot_value a, jot_value x);
 JOT_API jot_value jot_gammaincc(jot_value a, jot_value x);
 
@@ -89,8 +89,8 @@ JOT_API jot_value jot_gammasgn(jot_value x);
 // Gamma(n + 1), 0 below 0.
 JOT_API jot_value jot_factorial(jot_value n);
 
-// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x), for x > -10^4, else and for other n
-// NaN; in time that grows with -x.  4 ULP for small n.  The derivative in n is 0 for x < 0, and NaN at poles.
+// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x), to 4 ULP of x > 0, also where n! is not
+// a number; for other n NaN.  The derivative in n is 0 for x < 0, and NaN at poles.
 JOT_API jot_value jot_polygamma(jot_value n, jot_value x);
 
 // Gamma(z + m) / Gamma(z), to 4 ULP where z and z + m are positive, as are its derivatives; else its size.
@@ -105,12 +105,13 @@ JOT_API jot_value jot_beta(jot_value a, jot_value b);
 JOT_API jot_value jot_betaln(jot_value a, jot_value b);
 
 // The regularised incomplete beta function 1/B(a, b) int_0^x t^(a-1) (1-t)^(b-1) dt for a, b > 0 and 0 <= x <= 1, to
-// 4 ULP, as is its derivative in x; those in a and b to 12.  By its continued fraction (DiDonato and Morris, Algorithm
-// 708) and power series, and by the first terms of Temme's expansion where a and b are beyond 10^10 (f32: 10^5).
+// 4 ULP, as is its derivative in x; those in a and b to 6, and of some thousands near the mean to 16.  By its continued
+// fraction (DiDonato and Morris, Algorithm 708) and power series, and by the first terms of Temme's expansion where a
+// and b are beyond 10^10 (f32: 10^5).
 JOT_API jot_value jot_betainc(jot_value a, jot_value b, jot_value x);
 
-// The modified Bessel functions of the first kind, I_0 and I_1; and times e^-|x|, which does not overflow; to 4 ULP,
-// with derivatives to 5.
+// The modified Bessel functions of the first kind, I_0 and I_1, infinite where their values are beyond the range; and
+// times e^-|x|, which does not overflow; to 4 ULP, with derivatives to 5.
 JOT_API jot_value jot_i0(jot_value x);
 JOT_API jot_value jot_i1(jot_value x);
 JOT_API jot_value jot_i0e(jot_value x);

@@ -70,6 +70,31 @@ jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *
     TRACE_RETURN(lanes(name, f, n, v));
 }
 
+static jot_function ruled(const char *name, int n, void (*f)(void), void (*rule)(void))
+{
+    return jot_custom_jvp_of(jot_function_plain(name, name, n, f),
+                             jot_function_plain(name, name, 2 * n, rule), name);
+}
+
+jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
+                      const jot_value *v)
+{
+    jot_value y;
+    jot_apply_at(ruled(name, n, f, rule), (size_t)n, v, 1, &y, NULL);
+    return y;
+}
+
+jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
+                            const jot_value *v)
+{
+    return trace_lanes(name, ruled(name, n, f, rule), n, v);
+}
+
+jot_value trace_along(jot_value tangent, jot_value slope)
+{
+    TRACE_RETURN(trace_map(IR_mul_z, "jot_mul", 2, (jot_value[]){tangent, slope}));
+}
+
 jot_value trace_chebyshev(int n, const double *c, jot_value t)
 {
     jot_value twice = jot_add(t, t), y = jot_from_double(c[n - 1]), last = jot_from_double(0);

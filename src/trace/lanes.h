@@ -6,10 +6,32 @@
 #include "trace/emit.h"
 
 #include "jot/control.h"
+#include "jot/transform.h"
 
 // f, of n numbers of one floating type, at the elements of operands that are brought to one such type and
 // broadcast; half types are computed in f32.  All elements are lanes of one kernel.
 jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *v);
+
+// f of n operands with the derivative that `rule` says, a function of them and of as many tangents; and that in lanes.
+jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
+                      const jot_value *v);
+jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
+                            const jot_value *v);
+
+// The same of operands one by one: TRACE_RULED_LANES("jot_beta", beta, beta_rule, a, b).
+#define TRACE_RULED(name, f, rule, ...)                                                        \
+    trace_ruled(name, TRACE_RULED_OPERANDS(f, rule, __VA_ARGS__))
+#define TRACE_RULED_LANES(name, f, rule, ...)                                                  \
+    trace_ruled_lanes(name, TRACE_RULED_OPERANDS(f, rule, __VA_ARGS__))
+#define TRACE_RULED_OPERANDS(f, rule, ...)                                                     \
+    (int)(sizeof((jot_value[]){__VA_ARGS__}) / sizeof(jot_value)), (void (*)(void))(f),        \
+        (void (*)(void))(rule), (jot_value[])                                                  \
+    {                                                                                          \
+        __VA_ARGS__                                                                            \
+    }
+
+// tangent slope, as rules add them up: 0 where the tangent is, whatever the slope is.
+jot_value trace_along(jot_value tangent, jot_value slope);
 
 // The distance of 1 to the next number of a dtype.
 double trace_epsilon(jot_dtype dtype);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuous distributions that are functions of uniform or normal numbers.
+#include "trace/formula.h"
+#include "trace/lanes.h"
 #include "trace/random.h"
 
 #include "jot/special.h"
 #include "jot/transform.h"
 
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
 
 // A number of the request's dtype, rounded to it before it meets others.
 static jot_value exact(const struct random_request *r, double x)
@@ -36,47 +36,46 @@ static jot_value exponential(const struct random_request *r)
 static jot_value laplace(const struct random_request *r)
 {
     jot_value u = uniform_from(r, r->key, -1 + random_epsilon(r->dtype) / 2);
-    return jot_mul(jot_sign(u), random_log1p(jot_neg(jot_abs(u))));
+    return mul(jot_sign(u), random_log1p(jot_neg(jot_abs(u))));
 }
 
 static jot_value logistic(const struct random_request *r)
 {
     jot_value u = uniform_from(r, r->key, random_tiny(r->dtype));
-    return jot_sub(random_log(u), random_log1p(jot_neg(u)));
+    return sub(random_log(u), random_log1p(jot_neg(u)));
 }
 
 static jot_value cauchy(const struct random_request *r)
 {
     jot_value u = uniform_from(r, r->key, random_epsilon(r->dtype));
-    return jot_tan(jot_mul(num(M_PI), jot_sub(u, num(0.5))));
+    return jot_tan(mul(num(M_PI), sub(u, num(0.5))));
 }
 
 static jot_value rayleigh(const struct random_request *r)
 {
     jot_value u = uniform_from(r, r->key, 0);
-    return jot_mul(r->param[0], jot_sqrt(jot_mul(random_log(u), num(-2))));
+    return mul(r->param[0], jot_sqrt(mul(random_log(u), num(-2))));
 }
 
 static jot_value weibull_min(const struct random_request *r)
 {
     jot_value scale = r->param[0], concentration = r->param[1];
-    return jot_mul(jot_power(exponential(r), jot_div(num(1), concentration)), scale);
+    return mul(jot_power(exponential(r), over(num(1), concentration)), scale);
 }
 
 static jot_value pareto(const struct random_request *r)
 {
-    return jot_exp(jot_div(exponential(r), r->param[0]));
+    return jot_exp(over(exponential(r), r->param[0]));
 }
 
 static jot_value triangular(const struct random_request *r)
 {
     jot_value left = r->param[0], mode = r->param[1], right = r->param[2];
-    jot_value u = uniform_from(r, r->key, 0), width = jot_sub(right, left),
-              rise = jot_sub(mode, left);
-    jot_value low = jot_add(left, jot_sqrt(jot_mul(jot_mul(u, width), rise)));
-    jot_value rest = jot_mul(jot_sub(num(1), u), width);
-    jot_value high = jot_sub(right, jot_sqrt(jot_mul(rest, jot_sub(right, mode))));
-    return jot_where(jot_less(u, jot_div(rise, width)), low, high);
+    jot_value u = uniform_from(r, r->key, 0), width = sub(right, left), rise = sub(mode, left);
+    jot_value low = add(left, jot_sqrt(mul(mul(u, width), rise)));
+    jot_value rest = mul(sub(num(1), u), width);
+    jot_value high = sub(right, jot_sqrt(mul(rest, sub(right, mode))));
+    return jot_where(jot_less(u, over(rise, width)), low, high);
 }
 
 RANDOM_OF0(exponential)
@@ -109,7 +108,7 @@ static jot_value normal(jot_value key, jot_dtype dtype, const int64_t *dims)
         return random_normal(&r, r.key);
     jot_value part[2];
     for (uint32_t i = 0; i < 2; i++)
-        part[i] = jot_div(random_normal(&r, random_subkey(r.key, i)), num(M_SQRT2));
+        part[i] = over(random_normal(&r, random_subkey(r.key, i)), num(M_SQRT2));
     return jot_complex(part[0], part[1]);
 }
 
@@ -128,34 +127,30 @@ static jot_value first(jot_value y, jot_value u)
 static jot_value erf_inv_rule(jot_value y, jot_value u, jot_value dy, jot_value du)
 {
     (void)u, (void)dy;
-    return jot_mul(du, jot_mul(num(sqrt(M_PI) / 2), jot_exp(jot_mul(y, y))));
+    return mul(du, mul(num(sqrt(M_PI) / 2), jot_exp(mul(y, y))));
 }
 
 static jot_value smooth_erf_inv(jot_value u)
 {
-    const char *name = "jot_random_truncated_normal";
-    jot_function f = jot_function_plain(name, name, 2, (void (*)(void))first),
-                 rule = jot_function_plain(name, name, 4, (void (*)(void))erf_inv_rule);
-    jot_value in[] = {random_erf_inv(jot_stop_gradient(u)), u}, out;
-    jot_apply_at(jot_custom_jvp_of(f, rule, name), 2, in, 1, &out, NULL);
-    return out;
+    return TRACE_RULED("jot_random_truncated_normal", first, erf_inv_rule,
+                       random_erf_inv(jot_stop_gradient(u)), u);
 }
 
 static jot_value truncated_normal(const struct random_request *r)
 {
     jot_value root = exact(r, M_SQRT2), end[2], inside[2];
     for (int i = 0; i < 2; i++) {
-        end[i] = jot_erf(jot_div(r->param[i], root));
+        end[i] = jot_erf(over(r->param[i], root));
         inside[i] =
             jot_nextafter(jot_stop_gradient(r->param[i]), exact(r, i ? -INFINITY : INFINITY));
     }
     jot_value u = random_uniform(r, r->key, end[0], end[1]);
-    return jot_clip(jot_mul(root, smooth_erf_inv(u)), inside[0], inside[1]);
+    return jot_clip(mul(root, smooth_erf_inv(u)), inside[0], inside[1]);
 }
 
 static jot_value lognormal(const struct random_request *r)
 {
-    return jot_exp(jot_mul(random_normal(r, r->key), r->param[0]));
+    return jot_exp(mul(random_normal(r, r->key), r->param[0]));
 }
 
 // The length of three normal numbers.
@@ -176,7 +171,7 @@ static jot_value double_sided_maxwell(const struct random_request *r)
 {
     jot_value x = maxwell_of(r, random_subkey(r->key, 0));
     jot_value sign = jot_random_rademacher_dims(random_subkey(r->key, 1), r->dtype, r->dims);
-    return jot_add(jot_mul(jot_mul(sign, x), r->param[1]), r->param[0]);
+    return add(mul(mul(sign, x), r->param[1]), r->param[0]);
 }
 
 // J. Michael, W. Schucany and R. Haas, Generating random variates using transformations with
@@ -185,12 +180,10 @@ static jot_value wald(const struct random_request *r)
 {
     jot_value v = random_normal(r, random_subkey(r->key, 0));
     jot_value z = uniform_from(r, random_subkey(r->key, 1), 0);
-    jot_value mean = r->param[0], y = jot_mul(v, v), mean2 = jot_mul(mean, mean);
-    jot_value root =
-        jot_sqrt(jot_add(jot_mul(jot_mul(num(4), mean), y), jot_mul(mean2, jot_mul(y, y))));
-    jot_value x = jot_sub(jot_add(mean, jot_div(jot_mul(mean2, y), num(2))),
-                          jot_mul(jot_div(mean, num(2)), root));
-    return jot_where(jot_less_equal(z, jot_div(mean, jot_add(mean, x))), x, jot_div(mean2, x));
+    jot_value mean = r->param[0], y = mul(v, v), mean2 = mul(mean, mean);
+    jot_value root = jot_sqrt(add(mul(mul(num(4), mean), y), mul(mean2, mul(y, y))));
+    jot_value x = sub(add(mean, over(mul(mean2, y), num(2))), mul(over(mean, num(2)), root));
+    return jot_where(jot_less_equal(z, over(mean, add(mean, x))), x, over(mean2, x));
 }
 
 RANDOM_OF2(truncated_normal, lower, upper)

@@ -3,17 +3,12 @@
 //
 // The loops are those of JAX, over all numbers until the last is done, for its numbers depend on how
 // many trips that takes: in each a candidate that is accepted replaces one accepted before.
+#include "trace/formula.h"
 #include "trace/random.h"
 
 #include "jot/control.h"
 
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value quotient(jot_value x, jot_value y) { return jot_div(x, y); }
 
 // What is the same in all trips of a loop; arrays of one axis, the parameters among them.
 struct loop {
@@ -63,9 +58,9 @@ static struct candidate candidate(const struct loop *l, const jot_value *carry, 
     jot_value u = sub(uniform_of(l, random_child(key, 1), l->a), num(0.5));
     jot_value v = uniform_of(l, random_child(key, 2), l->a);
     jot_value rest = sub(num(0.5), jot_abs(u));
-    jot_value slope = add(quotient(mul(num(2), l->a), rest), l->b);
+    jot_value slope = add(over(mul(num(2), l->a), rest), l->b);
     x.k = jot_floor(add(add(mul(slope, u), l->c), num(offset)));
-    x.v = random_log(quotient(mul(v, l->inner), add(quotient(l->a, mul(rest, rest)), l->b)));
+    x.v = random_log(over(mul(v, l->inner), add(over(l->a, mul(rest, rest)), l->b)));
     x.is_inside =
         jot_logical_and(jot_greater_equal(rest, num(0.07)), jot_less_equal(v, l->limit));
     x.is_thin = jot_logical_and(jot_less(rest, num(0.013)), jot_greater(v, rest));
@@ -140,8 +135,8 @@ static jot_value poisson_of(const struct random_request *r)
     l.b = add(num(0.931), mul(num(2.53), jot_sqrt(l.mean)));
     l.a = add(num(-0.059), mul(num(0.02483), l.b));
     l.c = l.mean;
-    l.inner = add(num(1.1239), quotient(num(1.1328), sub(l.b, num(3.4))));
-    l.limit = sub(num(0.9277), quotient(num(3.6224), sub(l.b, num(2))));
+    l.inner = add(num(1.1239), over(num(1.1328), sub(l.b, num(3.4))));
+    l.limit = sub(num(0.9277), over(num(3.6224), sub(l.b, num(2))));
     jot_value many[] = {key.word[0], key.word[1], jot_neg(one), unless_any(is_large)};
     jot_while_at(is_open, draw_poisson, &l, CARRIES, many, NULL, r->name);
     jot_value k = jot_where(is_large, many[NUMBER], sub(few[2], one));
@@ -186,7 +181,7 @@ static void succeed(jot_value *carry, void *ctx)
     jot_value u = uniform_of(l, random_child(key, 0), l->count);
     memcpy(carry, next.word, sizeof next.word);
     carry[2] = add(carry[2], jot_convert(is_within(carry, ctx), jot_value_dtype(u)));
-    carry[3] = add(carry[3], jot_ceil(quotient(random_log(u), l->log_miss)));
+    carry[3] = add(carry[3], jot_ceil(over(random_log(u), l->log_miss)));
 }
 
 // log k! less its approximation (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
@@ -197,8 +192,8 @@ static jot_value stirling_tail(jot_value k)
                                    0.0118967099458917,  0.010411265261972,  0.00925546218271273,
                                    0.00833056343336287};
     jot_value next = add(k, num(1)), square = mul(next, next);
-    jot_value y = sub(num(1.0 / 360), quotient(num(1.0 / 1260), square));
-    y = quotient(sub(num(1.0 / 12), quotient(y, square)), next);
+    jot_value y = sub(num(1.0 / 360), over(num(1.0 / 1260), square));
+    y = over(sub(num(1.0 / 12), over(y, square)), next);
     for (int i = 9; i >= 0; i--)
         y = jot_where(jot_less(k, num(i + 1)), num(exact[i]), y);
     return y;
@@ -210,8 +205,8 @@ static void draw_binomial(jot_value *carry, void *ctx)
     struct candidate x = candidate(l, carry, 0);
     jot_value one = num(1), half = num(0.5), n = l->count, k = x.k;
     jot_value misses = add(sub(n, k), one), most = add(sub(n, l->middle), one);
-    jot_value density = add(l->at_middle, mul(add(n, one), random_log(quotient(most, misses))));
-    jot_value ratio = quotient(mul(l->odds, misses), add(k, one));
+    jot_value density = add(l->at_middle, mul(add(n, one), random_log(over(most, misses))));
+    jot_value ratio = over(mul(l->odds, misses), add(k, one));
     density = add(density, mul(add(k, half), random_log(ratio)));
     density = add(density, stirling_tail(l->middle));
     density = add(density, stirling_tail(sub(n, l->middle)));
@@ -228,13 +223,12 @@ static void prepare(struct loop *l, jot_value n, jot_value p)
     l->b = add(num(1.15), mul(num(2.53), deviation));
     l->a = add(add(num(-0.0873), mul(num(0.0248), l->b)), mul(num(0.01), p));
     l->c = add(mean, num(0.5));
-    l->limit = sub(num(0.92), quotient(num(4.2), l->b));
-    l->odds = quotient(p, miss);
-    l->inner = mul(add(num(2.83), quotient(num(5.1), l->b)), deviation);
+    l->limit = sub(num(0.92), over(num(4.2), l->b));
+    l->odds = over(p, miss);
+    l->inner = mul(add(num(2.83), over(num(5.1), l->b)), deviation);
     l->middle = jot_floor(mul(add(n, one), p));
     jot_value most = mul(l->odds, add(sub(n, l->middle), one));
-    l->at_middle =
-        mul(add(l->middle, num(0.5)), random_log(quotient(add(l->middle, one), most)));
+    l->at_middle = mul(add(l->middle, num(0.5)), random_log(over(add(l->middle, one), most)));
 }
 
 static jot_value binomial_of(const struct random_request *r)
@@ -314,8 +308,7 @@ static jot_value multinomial(jot_value key, jot_dtype dtype, jot_value n, jot_va
     const int last[] = {-1, JOT_END};
     jot_value left = jot_flip_axes(jot_cumsum_axes(jot_flip_axes(all, last), last), last);
     left = jot_where(jot_equal(left, num(0)), num(1), left);
-    jot_value rows[] = {jot_random_split(r.key, kinds),
-                        jot_move_axis(quotient(all, left), -1, 0)};
+    jot_value rows[] = {jot_random_split(r.key, kinds), jot_move_axis(over(all, left), -1, 0)};
     jot_scan_at(draw_category, NULL, 1, &first, 2, rows, 1, &counts, NULL, name);
     return jot_convert(jot_move_axis(counts, 0, -1), dtype);
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gamma numbers by rejection, and what is made of them.  Every number has a key of its own, and the
 // loops of all numbers are one kernel in which each ends by itself.
+#include "trace/formula.h"
+#include "trace/lanes.h"
 #include "trace/random.h"
 
 #include "jot/control.h"
 #include "jot/special.h"
 
 #include <float.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
 
 static struct random_key origin(void)
 {
@@ -127,11 +125,8 @@ static jot_value gammas(const struct random_request *r, jot_value key, jot_value
     jot_value in[] = {keys.word[0], keys.word[1], jot_stop_gradient(flat)}, x;
     jot_function f = jot_function_uniform(r->name, r->name, gamma_of, 3, 1, &kinds[is_log]);
     jot_apply_at(jot_vmap_of(f, r->name, NULL), 3, in, 1, &x, NULL);
-    jot_value pair[] = {x, flat};
-    f = jot_function_plain(r->name, r->name, 2, (void (*)(void))first);
-    jot_function rule = jot_function_plain(
-        r->name, r->name, 4, (void (*)(void))(is_log ? loggamma_rule : gamma_rule));
-    jot_apply_at(jot_custom_jvp_of(f, rule, r->name), 2, pair, 1, &x, NULL);
+    x = is_log ? TRACE_RULED(r->name, first, loggamma_rule, x, flat)
+               : TRACE_RULED(r->name, first, gamma_rule, x, flat);
     return jot_reshape_dims(x, r->dims);
 }
 

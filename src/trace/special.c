@@ -1,40 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions that are made of a few operations.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/special.h"
 
 #include <math.h>
 
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value one(void) { return jot_from_double(1); }
-
 // x as a float, of the same type if it is one.
-static jot_value floating(jot_value x) { return jot_mul(x, one()); }
-
-#define FUNCTION(f) ((void (*)(void))(f))
-
-// f of n operands with a derivative of its own.
-static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
-                       const jot_value *x)
-{
-    jot_value in[2], out;
-    for (int i = 0; i < n; i++)
-        in[i] = floating(x[i]);
-    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
-                                           jot_function_plain(name, name, 2 * n, rule), name);
-    jot_apply_at(whole, (size_t)n, in, 1, &out, NULL);
-    return out;
-}
-
-// The same in lanes, which may have loops.
-static jot_value in_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),
-                          const jot_value *x)
-{
-    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
-                                           jot_function_plain(name, name, 2 * n, rule), name);
-    return trace_lanes(name, whole, n, x);
-}
+static jot_value floating(jot_value x) { return mul(x, one()); }
 
 // ---- Gamma functions
 
@@ -45,7 +19,7 @@ jot_value jot_gammasgn(jot_value x)
     jot_value is_odd = jot_not_equal(jot_rem(whole, num(2)), zero);
     jot_value below =
         jot_where(jot_equal(whole, x), num(NAN), jot_where(is_odd, num(-1), one()));
-    jot_value at_0 = jot_where(jot_less(jot_div(one(), x), zero), num(-1), one());
+    jot_value at_0 = jot_where(jot_less(over(one(), x), zero), num(-1), one());
     jot_value y =
         jot_where(jot_less(x, zero), below, jot_where(jot_equal(x, zero), at_0, one()));
     return jot_where(jot_is_nan(x), x, y);
@@ -53,110 +27,47 @@ jot_value jot_gammasgn(jot_value x)
 
 jot_value jot_factorial(jot_value n)
 {
-    return jot_where(jot_less(n, num(0)), num(0), jot_gamma(jot_add(n, one())));
+    return jot_where(jot_less(n, num(0)), num(0), jot_gamma(add(n, one())));
 }
 
 jot_value jot_multigammaln(jot_value a, int d)
 {
     jot_value y = num(0.25 * d * (d - 1) * log(M_PI));
     for (int j = 0; j < d; j++)
-        y = jot_add(y, jot_lgamma(jot_sub(a, num(0.5 * j))));
+        y = add(y, jot_lgamma(sub(a, num(0.5 * j))));
     return y;
-}
-
-// x and the sum of (x + k)^-s over x + k < 0, where zeta itself has too few terms.
-static jot_value is_below_0(const jot_value *c, void *ctx)
-{
-    (void)ctx;
-    return jot_less(c[0], num(0));
-}
-
-static void add_power(jot_value *c, void *ctx)
-{
-    const jot_value *s = ctx;
-    c[1] = jot_add(c[1], jot_power(c[0], jot_neg(*s)));
-    c[0] = jot_add(c[0], one());
-}
-
-// Gamma(s) zeta(s, x), of which in single precision either may be too large or small.
-static jot_value gamma_zeta(jot_value order, jot_value in)
-{
-    jot_value s = jot_astype(order, JOT_F64), x = jot_astype(in, JOT_F64);
-    jot_value goes = jot_logical_and(jot_less(num(-10000), x), jot_equal(jot_floor(s), s));
-    jot_value c[] = {jot_where(goes, x, one()), jot_zeros_like(x)};
-    jot_while_at(is_below_0, add_power, &s, 2, c, NULL, "jot_polygamma");
-    jot_value at_end = jot_equal(x, num(INFINITY));
-    x = jot_where(at_end, one(), jot_where(goes, c[0], x));
-    jot_value y = jot_mul(jot_gamma(s), jot_add(jot_zeta(s, x), c[1]));
-    return jot_astype(jot_where(at_end, num(0), y), jot_value_dtype(in));
-}
-
-static jot_value polygamma_sign(jot_value n)
-{
-    return jot_where(jot_equal(jot_rem(n, num(2)), one()), one(), num(-1));
-}
-
-static jot_value polygamma(jot_value n, jot_value x)
-{
-    jot_value is_digamma = jot_equal(n, num(0)), order = jot_where(is_digamma, one(), n);
-    jot_value y = jot_mul(polygamma_sign(order), gamma_zeta(jot_add(order, one()), x));
-    jot_value is_whole = jot_equal(n, jot_floor(n));
-    return jot_where(is_digamma, jot_digamma(x), jot_where(is_whole, y, num((double)NAN)));
-}
-
-// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.  At a pole there is none.
-static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
-{
-    static const int first[] = {0, JOT_END};
-    jot_function f =
-        jot_function_plain("jot_polygamma", "jot_polygamma", 2, FUNCTION(polygamma));
-    jot_value is_below = jot_less_equal(x, num(0)), y[2];
-    jot_value in[] = {n, jot_where(is_below, one(), x), jot_ones_like(n)};
-    jot_apply_at(jot_jvp_of(f, "jot_polygamma", first), 3, in, 2, y, NULL);
-    jot_value is_pole = jot_logical_and(is_below, jot_equal(jot_floor(x), x));
-    jot_value slope = jot_where(is_below, num(0), y[1]);
-    jot_value in_n = jot_mul(dn, jot_where(is_pole, num((double)NAN), slope));
-    jot_value in_x = jot_mul(jot_neg(polygamma_sign(n)), gamma_zeta(jot_add(n, num(2)), x));
-    return jot_add(in_n, jot_mul(dx, in_x));
-}
-
-jot_value jot_polygamma(jot_value n, jot_value x)
-{
-    return in_lanes("jot_polygamma", 2, FUNCTION(polygamma), FUNCTION(polygamma_rule),
-                    (jot_value[]){n, x});
 }
 
 // ---- Logarithms and entropies
 
 static jot_value xlogy(jot_value x, jot_value y)
 {
-    return jot_where(jot_equal(x, num(0)), num(0), jot_mul(x, jot_log(y)));
+    return jot_where(jot_equal(x, num(0)), num(0), mul(x, jot_log(y)));
 }
 
 static jot_value xlogy_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return jot_add(jot_mul(dx, jot_log(y)), jot_mul(dy, jot_div(x, y)));
+    return add(trace_along(dx, jot_log(y)), trace_along(dy, over(x, y)));
 }
 
 jot_value jot_xlogy(jot_value x, jot_value y)
 {
-    return ruled("jot_xlogy", 2, FUNCTION(xlogy), FUNCTION(xlogy_rule), (jot_value[]){x, y});
+    return TRACE_RULED("jot_xlogy", xlogy, xlogy_rule, floating(x), floating(y));
 }
 
 static jot_value xlog1py(jot_value x, jot_value y)
 {
-    return jot_where(jot_equal(x, num(0)), num(0), jot_mul(x, jot_log1p(y)));
+    return jot_where(jot_equal(x, num(0)), num(0), mul(x, jot_log1p(y)));
 }
 
 static jot_value xlog1py_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
-    return jot_add(jot_mul(dx, jot_log1p(y)), jot_mul(dy, jot_div(x, jot_add(one(), y))));
+    return add(trace_along(dx, jot_log1p(y)), trace_along(dy, over(x, add(one(), y))));
 }
 
 jot_value jot_xlog1py(jot_value x, jot_value y)
 {
-    return ruled("jot_xlog1py", 2, FUNCTION(xlog1py), FUNCTION(xlog1py_rule),
-                 (jot_value[]){x, y});
+    return TRACE_RULED("jot_xlog1py", xlog1py, xlog1py_rule, floating(x), floating(y));
 }
 
 jot_value jot_entr(jot_value x)
@@ -167,40 +78,34 @@ jot_value jot_entr(jot_value x)
 jot_value jot_rel_entr(jot_value p, jot_value q)
 {
     jot_value zero = num(0), p_above = jot_less(zero, p);
-    jot_value both = jot_logical_and(p_above, jot_less(zero, q));
-    jot_value none = jot_logical_and(jot_equal(p, zero), jot_less_equal(zero, q));
-    jot_value a = jot_where(both, p, one()), b = jot_where(both, q, one());
-    jot_value y = jot_mul(a, jot_log(jot_div(a, b)));
+    jot_value inside = both(p_above, jot_less(zero, q));
+    jot_value none = both(jot_equal(p, zero), jot_less_equal(zero, q));
+    jot_value a = jot_where(inside, p, one()), b = jot_where(inside, q, one());
+    jot_value y = mul(a, jot_log(over(a, b)));
     jot_value outside = jot_where(none, zero, num(INFINITY));
-    jot_value sum = jot_add(p, q);
-    return jot_where(jot_is_nan(sum), sum, jot_where(both, y, outside));
+    jot_value sum = add(p, q);
+    return jot_where(jot_is_nan(sum), sum, jot_where(inside, y, outside));
 }
 
-jot_value jot_kl_div(jot_value p, jot_value q)
-{
-    return jot_add(jot_sub(jot_rel_entr(p, q), p), q);
-}
+jot_value jot_kl_div(jot_value p, jot_value q) { return add(sub(jot_rel_entr(p, q), p), q); }
 
-static jot_value logit(jot_value x) { return jot_log(jot_div(x, jot_sub(one(), x))); }
+static jot_value logit(jot_value x) { return jot_log(over(x, sub(one(), x))); }
 
 static jot_value logit_rule(jot_value x, jot_value dx)
 {
-    return jot_div(dx, jot_mul(x, jot_sub(one(), x)));
+    return over(dx, mul(x, sub(one(), x)));
 }
 
 jot_value jot_logit(jot_value x)
 {
-    return ruled("jot_logit", 1, FUNCTION(logit), FUNCTION(logit_rule), &x);
+    return TRACE_RULED("jot_logit", logit, logit_rule, floating(x));
 }
 
 jot_value jot_expit(jot_value x) { return jot_logistic(x); }
 
 // ---- The normal distribution
 
-jot_value jot_ndtr(jot_value x)
-{
-    return jot_mul(num(0.5), jot_erfc(jot_mul(x, num(-M_SQRT1_2))));
-}
+jot_value jot_ndtr(jot_value x) { return mul(num(0.5), jot_erfc(mul(x, num(-M_SQRT1_2)))); }
 
 // M. Wichura, Algorithm AS 241 (1988).
 static jot_value ndtri(jot_value p)
@@ -227,31 +132,31 @@ static jot_value ndtri(jot_value p)
         {1, .59983220655588793769, .13692988092273580531, .0148753612908506148525,
          7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7,
          2.04426310338993978564e-15}};
-#define RATIO(c, x) jot_div(trace_polynomial(N, c[0], x), trace_polynomial(N, c[1], x))
-    jot_value q = jot_sub(p, num(0.5)), inner = jot_sub(num(0.180625), jot_square(q));
+#define RATIO(c, x) over(trace_polynomial(N, c[0], x), trace_polynomial(N, c[1], x))
+    jot_value q = sub(p, num(0.5)), inner = sub(num(0.180625), jot_square(q));
     jot_value is_middle = jot_less_equal(jot_abs(q), num(0.425));
-    jot_value least = jot_minimum(p, jot_sub(one(), p));
+    jot_value least = jot_minimum(p, sub(one(), p));
     jot_value r = jot_sqrt(jot_neg(jot_log(least))), is_far = jot_less(num(5), r);
     jot_value size =
-        jot_where(is_far, RATIO(far, jot_sub(r, num(5))), RATIO(tail, jot_sub(r, num(1.6))));
+        jot_where(is_far, RATIO(far, sub(r, num(5))), RATIO(tail, sub(r, num(1.6))));
 #undef RATIO
     jot_value y = jot_where(jot_less(q, num(0)), jot_neg(size), size);
     y = jot_where(jot_equal(p, num(0)), num(-INFINITY),
                   jot_where(jot_equal(p, one()), num(INFINITY), y));
-    jot_value near = jot_div(jot_mul(q, trace_polynomial(N, middle[0], inner)),
-                             trace_polynomial(N, middle[1], inner));
+    jot_value near = over(mul(q, trace_polynomial(N, middle[0], inner)),
+                          trace_polynomial(N, middle[1], inner));
     return jot_where(is_middle, near, y);
 }
 
 static jot_value ndtri_rule(jot_value p, jot_value dp)
 {
-    jot_value y = ndtri(p), half_square = jot_mul(num(0.5), jot_square(y));
-    return jot_mul(dp, jot_mul(num(sqrt(2 * M_PI)), jot_exp(half_square)));
+    jot_value y = ndtri(p), half_square = mul(num(0.5), jot_square(y));
+    return mul(dp, mul(num(sqrt(2 * M_PI)), jot_exp(half_square)));
 }
 
 jot_value jot_ndtri(jot_value p)
 {
-    return ruled("jot_ndtri", 1, FUNCTION(ndtri), FUNCTION(ndtri_rule), &p);
+    return TRACE_RULED("jot_ndtri", ndtri, ndtri_rule, floating(p));
 }
 
 // log(erfc) where that is a number, and far below -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
@@ -261,10 +166,10 @@ static jot_value log_ndtr(jot_value x)
     double end = jot_value_dtype(x) == JOT_F64 ? -20 : -10;
     jot_value is_far = jot_less(x, num(end)), is_above = jot_less(num(0), x);
     jot_value far = jot_where(is_far, x, num(-30)), near = jot_where(is_far, num(0), x);
-    jot_value inverse = jot_square(jot_div(one(), far));
+    jot_value inverse = jot_square(over(one(), far));
     jot_value series = jot_log1p(trace_polynomial(sizeof c / sizeof c[0], c, inverse));
-    jot_value tail = jot_sub(jot_sub(series, jot_mul(num(0.5), jot_square(far))),
-                             jot_log(jot_mul(jot_neg(far), num(sqrt(2 * M_PI)))));
+    jot_value tail = sub(sub(series, mul(num(0.5), jot_square(far))),
+                         jot_log(mul(jot_neg(far), num(sqrt(2 * M_PI)))));
     jot_value above = jot_where(is_above, near, num(0));
     jot_value below = jot_where(is_above, num(0), near);
     jot_value y = jot_where(is_above, jot_log1p(jot_neg(jot_ndtr(jot_neg(above)))),
@@ -277,14 +182,14 @@ static jot_value log_ndtr_rule(jot_value x, jot_value dx)
 {
     jot_value is_above = jot_less(num(0), x), zero = num(0);
     jot_value above = jot_where(is_above, x, zero), below = jot_where(is_above, zero, x);
-    jot_value density = jot_exp(jot_mul(num(-0.5), jot_square(above)));
-    jot_value y = jot_div(jot_mul(density, num(1 / sqrt(2 * M_PI))), jot_ndtr(above));
-    jot_value scaled = jot_erfcx(jot_mul(below, num(-M_SQRT1_2)));
-    y = jot_where(is_above, y, jot_div(num(sqrt(M_2_PI)), scaled));
-    return jot_mul(dx, y);
+    jot_value density = jot_exp(mul(num(-0.5), jot_square(above)));
+    jot_value y = over(mul(density, num(1 / sqrt(2 * M_PI))), jot_ndtr(above));
+    jot_value scaled = jot_erfcx(mul(below, num(-M_SQRT1_2)));
+    y = jot_where(is_above, y, over(num(sqrt(M_2_PI)), scaled));
+    return mul(dx, y);
 }
 
 jot_value jot_log_ndtr(jot_value x)
 {
-    return in_lanes("jot_log_ndtr", 1, FUNCTION(log_ndtr), FUNCTION(log_ndtr_rule), &x);
+    return TRACE_RULED_LANES("jot_log_ndtr", log_ndtr, log_ndtr_rule, x);
 }

@@ -5,10 +5,13 @@
 // these are sums of their own, of |x|/4 - 1 and 16/|x| - 1 for (1 + |x|)^2 and |x|^(3/2) times them, so that the
 // sums are of the size of their summands.  The coefficients are the cosine transforms of the functions at 64 nodes
 // in 40 digits.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/special.h"
 #include "jot/transform.h"
+
+#include <math.h>
 
 static const double far_0[] = {
     0.40224520550705442,     0.0033691164782556941,   6.889758346916824e-5,
@@ -82,8 +85,6 @@ static const double far_slope_1[] = {
 
 #define SUM(c, t) trace_chebyshev((int)(sizeof(c) / sizeof *(c)), c, t)
 
-static jot_value one(void) { return jot_from_double(1); }
-
 // In double precision, since single precision would lose three bits in the recurrence: |x|, what is at least 8,
 // its root, and the arguments of the sums.
 struct place {
@@ -92,13 +93,13 @@ struct place {
 
 static struct place place_of(jot_value in)
 {
-    struct place p = {.a = jot_abs(jot_astype(in, JOT_F64))};
-    jot_value border = jot_from_double(8);
+    struct place p = {.a = jot_abs(wide(in))};
+    jot_value border = num(8);
     p.is_near = jot_less_equal(p.a, border);
     p.far = jot_maximum(p.a, border);
     p.root = jot_sqrt(p.far);
-    p.near_t = jot_sub(jot_mul(jot_minimum(p.a, border), jot_from_double(0.25)), one());
-    p.far_t = jot_sub(jot_div(jot_from_double(16), p.far), one());
+    p.near_t = sub(mul(jot_minimum(p.a, border), num(0.25)), one());
+    p.far_t = sub(over(num(16), p.far), one());
     return p;
 }
 
@@ -108,8 +109,8 @@ static jot_value series(jot_value square, int order)
     enum { TERMS = 24 };
     jot_value y = one();
     for (int k = TERMS; k > 0; k--) {
-        jot_value step = jot_mul(square, jot_from_double(0.25 / (k * (k + order))));
-        y = jot_add(jot_mul(step, y), one());
+        jot_value step = mul(square, num(0.25 / (k * (k + order))));
+        y = add(mul(step, y), one());
     }
     return y;
 }
@@ -117,31 +118,31 @@ static jot_value series(jot_value square, int order)
 // That times e^-|x|.
 static jot_value power_series(struct place p, int order)
 {
-    jot_value a = jot_minimum(p.a, jot_from_double(8));
-    return jot_mul(jot_exp(jot_neg(a)), series(jot_square(a), order));
+    jot_value a = jot_minimum(p.a, num(8));
+    return mul(jot_exp(jot_neg(a)), series(jot_square(a), order));
 }
 
 // A derivative from (1 + |x|)^2 and |x|^(3/2) times it.
 static jot_value slope(struct place p, jot_value near, jot_value far, jot_value x)
 {
-    near = jot_div(near, jot_square(jot_add(one(), p.a)));
-    far = jot_div(far, jot_mul(p.root, p.far));
+    near = over(near, jot_square(add(one(), p.a)));
+    far = over(far, mul(p.root, p.far));
     return jot_astype(jot_where(p.is_near, near, far), jot_value_dtype(x));
 }
 
 static jot_value order_0(jot_value x)
 {
     struct place p = place_of(x);
-    jot_value far = jot_div(SUM(far_0, p.far_t), p.root);
+    jot_value far = over(SUM(far_0, p.far_t), p.root);
     return jot_astype(jot_where(p.is_near, power_series(p, 0), far), jot_value_dtype(x));
 }
 
 static jot_value order_1(jot_value x)
 {
     struct place p = place_of(x);
-    jot_value half = jot_mul(jot_astype(x, JOT_F64), jot_from_double(0.5));
-    jot_value far = jot_mul(jot_sign(x), jot_div(SUM(far_1, p.far_t), p.root));
-    jot_value y = jot_where(p.is_near, jot_mul(half, power_series(p, 1)), far);
+    jot_value half = mul(wide(x), num(0.5));
+    jot_value far = mul(jot_sign(x), over(SUM(far_1, p.far_t), p.root));
+    jot_value y = jot_where(p.is_near, mul(half, power_series(p, 1)), far);
     return jot_astype(y, jot_value_dtype(x));
 }
 
@@ -150,95 +151,76 @@ static jot_value rule_0(jot_value x, jot_value dx)
 {
     struct place p = place_of(x);
     jot_value y = slope(p, SUM(near_slope_0, p.near_t), SUM(far_slope_0, p.far_t), x);
-    return jot_mul(dx, jot_mul(jot_neg(jot_sign(x)), y));
+    return mul(dx, mul(jot_neg(jot_sign(x)), y));
 }
 
 // d i1e(x) = dx (i0e(x) - i1e(x) (sign(x) + 1/x)), 1/2 at 0
 static jot_value rule_1(jot_value x, jot_value dx)
 {
     struct place p = place_of(x);
-    return jot_mul(dx, slope(p, SUM(near_slope_1, p.near_t), SUM(far_slope_1, p.far_t), x));
+    return mul(dx, slope(p, SUM(near_slope_1, p.near_t), SUM(far_slope_1, p.far_t), x));
 }
 
-static jot_value ruled(const char *name, void (*f)(void), void (*rule)(void), jot_value x)
-{
-    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, 1, f),
-                                           jot_function_plain(name, name, 2, rule), name);
-    return trace_lanes(name, whole, 1, &x);
-}
+jot_value jot_i0e(jot_value x) { return TRACE_RULED_LANES("jot_i0e", order_0, rule_0, x); }
 
-jot_value jot_i0e(jot_value x)
-{
-    return ruled("jot_i0e", (void (*)(void))order_0, (void (*)(void))rule_0, x);
-}
-
-jot_value jot_i1e(jot_value x)
-{
-    return ruled("jot_i1e", (void (*)(void))order_1, (void (*)(void))rule_1, x);
-}
+jot_value jot_i1e(jot_value x) { return TRACE_RULED_LANES("jot_i1e", order_1, rule_1, x); }
 
 // ---- Without the factor e^-|x|
 //
 // Up to 8 they are the power series themselves, and so are their derivatives, which as those of products with e^|x|
 // would cancel.
 
-// e^|x| times a function, or its power series in x.
+// x up to 8, and from there on, where 800 has an infinite value as infinity has.
 struct plain {
     jot_value is_near, near, far;
 };
 
 static struct plain plain_of(jot_value in)
 {
-    jot_value x = jot_astype(in, JOT_F64), border = jot_from_double(8);
+    jot_value x = wide(in), border = num(8), end = num(800);
     struct plain p = {.is_near = jot_less_equal(jot_abs(x), border)};
-    p.near = jot_where(p.is_near, x, jot_from_double(0));
-    p.far = jot_where(p.is_near, border, x);
+    p.near = jot_where(p.is_near, x, num(0));
+    p.far = jot_where(p.is_near, border, jot_clip(x, jot_neg(end), end));
     return p;
 }
 
-static jot_value plain_far(struct plain p, jot_value (*of)(jot_value))
+// The series, or y e^|x|, of which from 700 on the power may be too large alone.
+static jot_value plain(struct plain p, jot_value series, jot_value y, jot_value in)
 {
-    return jot_mul(jot_exp(jot_abs(p.far)), of(p.far));
+    const double shift = 40;
+    jot_value a = jot_abs(p.far), is_large = jot_less(num(700), a);
+    jot_value power = jot_exp(jot_where(is_large, sub(a, num(shift)), a));
+    y = mul(mul(power, y), jot_where(is_large, num(exp(shift)), one()));
+    return jot_astype(jot_where(p.is_near, series, y), jot_value_dtype(in));
 }
 
 static jot_value plain_0(jot_value x)
 {
     struct plain p = plain_of(x);
-    jot_value near = series(jot_square(p.near), 0);
-    return jot_astype(jot_where(p.is_near, near, plain_far(p, order_0)), jot_value_dtype(x));
+    return plain(p, series(jot_square(p.near), 0), order_0(p.far), x);
 }
 
 // I_1(x)/x up to 8.
-static jot_value part_1(struct plain p)
-{
-    return jot_mul(jot_from_double(0.5), series(jot_square(p.near), 1));
-}
+static jot_value part_1(struct plain p) { return mul(num(0.5), series(jot_square(p.near), 1)); }
 
 static jot_value plain_1(jot_value x)
 {
     struct plain p = plain_of(x);
-    jot_value y = jot_where(p.is_near, jot_mul(p.near, part_1(p)), plain_far(p, order_1));
-    return jot_astype(y, jot_value_dtype(x));
+    return plain(p, mul(p.near, part_1(p)), order_1(p.far), x);
 }
 
 // d i0(x) = dx i1(x)
-static jot_value plain_rule_0(jot_value x, jot_value dx) { return jot_mul(dx, plain_1(x)); }
+static jot_value plain_rule_0(jot_value x, jot_value dx) { return mul(dx, plain_1(x)); }
 
 // d i1(x) = dx (i0(x) - i1(x)/x)
 static jot_value plain_rule_1(jot_value x, jot_value dx)
 {
     struct plain p = plain_of(x);
-    jot_value near = jot_sub(series(jot_square(p.near), 0), part_1(p));
-    jot_value far = jot_sub(plain_far(p, order_0), jot_div(plain_far(p, order_1), p.far));
-    return jot_mul(dx, jot_astype(jot_where(p.is_near, near, far), jot_value_dtype(x)));
+    jot_value near = sub(series(jot_square(p.near), 0), part_1(p));
+    jot_value far = sub(order_0(p.far), over(order_1(p.far), p.far));
+    return mul(dx, plain(p, near, far, x));
 }
 
-jot_value jot_i0(jot_value x)
-{
-    return ruled("jot_i0", (void (*)(void))plain_0, (void (*)(void))plain_rule_0, x);
-}
+jot_value jot_i0(jot_value x) { return TRACE_RULED_LANES("jot_i0", plain_0, plain_rule_0, x); }
 
-jot_value jot_i1(jot_value x)
-{
-    return ruled("jot_i1", (void (*)(void))plain_1, (void (*)(void))plain_rule_1, x);
-}
+jot_value jot_i1(jot_value x) { return TRACE_RULED_LANES("jot_i1", plain_1, plain_rule_1, x); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faddeeva's function and spherical harmonics.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/numeric.h"
@@ -8,17 +9,10 @@
 
 #include <math.h>
 
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value over(jot_value x, jot_value y) { return jot_div(x, y); }
 static jot_value constant(double re, double im)
 {
     return jot_astype(jot_complex(num(re), num(im)), JOT_C128);
 }
-static jot_value both(jot_value x, jot_value y) { return jot_logical_and(x, y); }
-static jot_value either(jot_value x, jot_value y) { return jot_logical_or(x, y); }
 
 // ---- Faddeeva's function
 //
@@ -101,13 +95,7 @@ static jot_value wofz_rule(jot_value z, jot_value dz)
 
 static jot_value wofz_of(jot_value z)
 {
-    static const char name[] = "jot_wofz";
-    jot_value v[] = {jot_complex(jot_real(z), jot_imag(z))}, y;
-    jot_function f =
-        jot_custom_jvp_of(jot_function_plain(name, name, 1, (void (*)(void))wofz),
-                          jot_function_plain(name, name, 2, (void (*)(void))wofz_rule), name);
-    jot_apply_at(f, 1, v, 1, &y, NULL);
-    return y;
+    return TRACE_RULED("jot_wofz", wofz, wofz_rule, jot_complex(jot_real(z), jot_imag(z)));
 }
 
 jot_value jot_wofz(jot_value z) { TRACE_RETURN(wofz_of(z)); }
@@ -149,8 +137,8 @@ static void legendre_step(jot_value *c, void *ctx)
 
 static jot_value legendre(jot_value in_n, jot_value in_m, jot_value in)
 {
-    jot_value n = jot_astype(in_n, JOT_F64), order = jot_astype(in_m, JOT_F64);
-    jot_value t = jot_astype(in, JOT_F64), m = jot_abs(order), zero = jot_zeros_like(t);
+    jot_value n = wide(in_n), order = wide(in_m);
+    jot_value t = wide(in), m = jot_abs(order), zero = jot_zeros_like(t);
     struct legendre p = {m, jot_sin(t), jot_cos(t)};
     jot_value is_some = both(jot_less_equal(m, n), jot_less(n, num(1e6)));
     jot_value c[] = {zero, jot_where(is_some, n, zero),
@@ -177,11 +165,7 @@ static jot_value legendre_rule(jot_value n, jot_value m, jot_value t, jot_value 
 
 static jot_value sph_harm_y(jot_value n, jot_value m, jot_value theta, jot_value phi)
 {
-    static const char name[] = "jot_sph_harm_y";
-    jot_function f = jot_custom_jvp_of(
-        jot_function_plain(name, name, 3, (void (*)(void))legendre),
-        jot_function_plain(name, name, 6, (void (*)(void))legendre_rule), name);
-    jot_value p = trace_lanes(name, f, 3, (jot_value[]){n, m, theta});
+    jot_value p = TRACE_RULED_LANES("jot_sph_harm_y", legendre, legendre_rule, n, m, theta);
     jot_value angle = mul(jot_astype(m, jot_value_dtype(p)), phi);
     return jot_complex(mul(p, jot_cos(angle)), mul(p, jot_sin(angle)));
 }

@@ -12,14 +12,12 @@
 // incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
+#include "trace/formula.h"
 #include "trace/special_parts.h"
 
 #include "jot/special.h"
 
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value one(void) { return jot_from_double(1); }
 
 // ---- Sums and fractions of a lane
 
@@ -31,15 +29,15 @@ struct arguments {
 static jot_value series_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    return jot_less(jot_mul(num(p->epsilon / 2), c[2]), c[1]);
+    return jot_less(mul(num(p->epsilon / 2), c[2]), c[1]);
 }
 
 static void series_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    c[0] = jot_add(c[0], one());
-    c[1] = jot_div(jot_mul(c[1], p->x), c[0]);
-    c[2] = jot_add(c[2], c[1]);
+    c[0] = add(c[0], one());
+    c[1] = over(mul(c[1], p->x), c[0]);
+    c[2] = add(c[2], c[1]);
 }
 
 static jot_value series(struct arguments p)
@@ -53,15 +51,15 @@ static jot_value series(struct arguments p)
 static jot_value small_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    return jot_less(jot_mul(num(p->epsilon / 4), jot_abs(c[2])), jot_abs(c[1]));
+    return jot_less(mul(num(p->epsilon / 4), jot_abs(c[2])), jot_abs(c[1]));
 }
 
 static void small_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    c[0] = jot_add(c[0], one());
-    c[1] = jot_neg(jot_div(jot_mul(c[1], p->x), c[0]));
-    c[2] = jot_add(c[2], jot_div(c[1], jot_add(p->a, c[0])));
+    c[0] = add(c[0], one());
+    c[1] = jot_neg(over(mul(c[1], p->x), c[0]));
+    c[2] = add(c[2], over(c[1], add(p->a, c[0])));
 }
 
 // Q of small a.
@@ -69,41 +67,40 @@ static jot_value small(struct arguments p)
 {
     jot_value zero = jot_zeros_like(p.a), c[] = {zero, jot_ones_like(p.a), zero};
     jot_while_at(small_goes_on, small_step, &p, 3, c, NULL, "jot_gammainc");
-    jot_value g = jot_sub(jot_mul(p.a, jot_log(p.x)), special_log_gamma_1p(p.a));
-    return jot_neg(jot_add(jot_expm1(g), jot_mul(jot_exp(g), jot_mul(p.a, c[2]))));
+    jot_value g = sub(mul(p.a, jot_log(p.x)), special_log_gamma_1p(p.a));
+    return jot_neg(add(jot_expm1(g), mul(jot_exp(g), mul(p.a, c[2]))));
 }
 
-// Steed's method, where what is added gets less and so do its errors, with derivatives in a: n, the denominator b,
+// Steed's method, where what is added gets less and so do its errors: n, the denominator b,
 // d = 1/(b + n (a - n) d), the last summand, the sum, and the roundings of the sum.
 enum { F_N, F_B, F_D, F_CHANGE, F_SUM, F_REST, F_VALUES };
-enum { F_D_SLOPE = F_VALUES, F_CHANGE_SLOPE, F_SLOPE, F_CARRIES };
 
 static jot_value fraction_goes_on(const jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value least = jot_mul(num(p->epsilon / 16), jot_abs(c[F_SUM]));
-    return jot_logical_and(jot_less(least, jot_abs(c[F_CHANGE])), jot_less(c[F_N], num(2000)));
+    jot_value least = mul(num(p->epsilon / 16), jot_abs(c[F_SUM]));
+    return both(jot_less(least, jot_abs(c[F_CHANGE])), jot_less(c[F_N], num(2000)));
 }
 
 static void fraction_step(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value n = jot_add(c[F_N], one()), sum = c[F_SUM];
-    jot_value part = jot_mul(jot_mul(n, jot_sub(p->a, n)), c[F_D]);
+    jot_value n = add(c[F_N], one()), sum = c[F_SUM];
+    jot_value part = mul(mul(n, sub(p->a, n)), c[F_D]);
     c[F_N] = n;
-    c[F_B] = jot_add(c[F_B], num(2));
-    c[F_D] = jot_div(one(), jot_add(c[F_B], part));
-    c[F_CHANGE] = jot_neg(jot_mul(jot_mul(part, c[F_D]), c[F_CHANGE]));
-    c[F_SUM] = jot_add(sum, c[F_CHANGE]);
-    c[F_REST] = jot_add(c[F_REST], jot_sub(c[F_CHANGE], jot_sub(c[F_SUM], sum)));
+    c[F_B] = add(c[F_B], num(2));
+    c[F_D] = over(one(), add(c[F_B], part));
+    c[F_CHANGE] = jot_neg(mul(mul(part, c[F_D]), c[F_CHANGE]));
+    c[F_SUM] = add(sum, c[F_CHANGE]);
+    c[F_REST] = add(c[F_REST], sub(c[F_CHANGE], sub(c[F_SUM], sum)));
 }
 
 static void fraction_from(struct arguments p, jot_value *c)
 {
-    jot_value b = jot_add(jot_sub(p.x, p.a), one()), zero = jot_zeros_like(p.a);
+    jot_value b = add(sub(p.x, p.a), one()), zero = jot_zeros_like(p.a);
     c[F_N] = c[F_REST] = zero;
     c[F_B] = b;
-    c[F_D] = c[F_CHANGE] = c[F_SUM] = jot_div(one(), b);
+    c[F_D] = c[F_CHANGE] = c[F_SUM] = over(one(), b);
 }
 
 static jot_value fraction(struct arguments p)
@@ -111,56 +108,50 @@ static jot_value fraction(struct arguments p)
     jot_value c[F_VALUES];
     fraction_from(p, c);
     jot_while_at(fraction_goes_on, fraction_step, &p, F_VALUES, c, NULL, "jot_gammainc");
-    return jot_add(c[F_SUM], c[F_REST]);
+    return add(c[F_SUM], c[F_REST]);
 }
 
-// The value of a whole a is exact from n = a, where the numerator is 0, but its derivative is not, so both must
-// settle.
-static jot_value slope_goes_on(const jot_value *c, void *ctx)
+// From below: the index n, and b_(n-1) + a_n/(b_n + ...) of the numerators a_n = n (a - n) from that of n + 1 on.
+static jot_value is_above_0(const jot_value *c, void *ctx)
+{
+    (void)ctx;
+    return jot_less(num(0), c[0]);
+}
+
+static void step_down(jot_value *c, void *ctx)
 {
     const struct arguments *p = ctx;
-    jot_value size = jot_add(jot_abs(c[F_SUM]), jot_abs(c[F_SLOPE]));
-    jot_value change = jot_maximum(jot_abs(c[F_CHANGE]), jot_abs(c[F_CHANGE_SLOPE]));
-    jot_value moves = jot_less(jot_mul(num(p->epsilon / 16), size), change);
-    return jot_logical_and(moves, jot_less(c[F_N], num(2000)));
+    jot_value n = c[0], numerator = mul(n, sub(p->a, n));
+    jot_value denominator = add(sub(p->x, p->a), sub(add(n, n), one()));
+    c[1] = add(denominator, over(numerator, c[1]));
+    c[0] = sub(n, one());
 }
 
-static void slope_step(jot_value *c, void *ctx)
+// The fraction with derivatives that do not cancel: from below, of as many terms as it takes next to a whole a, where
+// the fraction itself would end and they would not.
+static jot_value fraction_from_below(struct arguments p)
 {
-    const struct arguments *p = ctx;
-    jot_value last_d = c[F_D], last = c[F_CHANGE], n = jot_add(c[F_N], one());
-    jot_value numerator = jot_mul(n, jot_sub(p->a, n)), part = jot_mul(numerator, last_d);
-    jot_value part_slope = jot_add(jot_mul(n, last_d), jot_mul(numerator, c[F_D_SLOPE]));
-    fraction_step(c, ctx);
-    jot_value d = c[F_D];
-    c[F_D_SLOPE] = jot_mul(jot_square(d), jot_sub(one(), part_slope));
-    jot_value ratio = jot_add(jot_mul(part_slope, d), jot_mul(part, c[F_D_SLOPE]));
-    c[F_CHANGE_SLOPE] =
-        jot_neg(jot_add(jot_mul(jot_mul(part, d), c[F_CHANGE_SLOPE]), jot_mul(ratio, last)));
-    c[F_SLOPE] = jot_add(c[F_SLOPE], c[F_CHANGE_SLOPE]);
-}
-
-// The fraction, and its derivative in a.
-static void fraction_and_slope(struct arguments p, jot_value *value, jot_value *slope)
-{
-    jot_value c[F_CARRIES];
-    fraction_from(p, c);
-    c[F_D_SLOPE] = c[F_CHANGE_SLOPE] = c[F_SLOPE] = jot_square(c[F_D]);
-    jot_while_at(slope_goes_on, slope_step, &p, F_CARRIES, c, NULL, "jot_random_gamma_grad");
-    *value = jot_add(c[F_SUM], c[F_REST]);
-    *slope = c[F_SLOPE];
+    struct arguments q = p;
+    q.a = add(jot_floor(jot_stop_gradient(p.a)), num(0.5));
+    q.x = jot_stop_gradient(p.x);
+    jot_value c[F_VALUES];
+    fraction_from(q, c);
+    jot_while_at(fraction_goes_on, fraction_step, &q, F_VALUES, c, NULL, "jot_gammainc");
+    jot_value s[] = {add(c[F_N], one()), jot_full_like(p.a, num(0x1p100))};
+    jot_while_at(is_above_0, step_down, &p, 2, s, NULL, "jot_gammainc");
+    return over(one(), s[1]);
 }
 
 // ---- For large a
 
-static jot_value relative_excess(jot_value a, jot_value x) { return jot_div(jot_sub(x, a), a); }
+static jot_value relative_excess(jot_value a, jot_value x) { return over(sub(x, a), a); }
 
 static jot_value is_near(jot_value mu) { return jot_less(jot_abs(mu), num(0.3)); }
 
 // mu - log(1 + mu)
 static jot_value phi(jot_value a, jot_value x)
 {
-    return special_excess(relative_excess(a, x), jot_div(x, a));
+    return special_excess(relative_excess(a, x), over(x, a));
 }
 
 // T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is Stirling's series of Gamma.
@@ -214,10 +205,10 @@ static jot_value uniform_sum(jot_value a, jot_value x)
                 {8, c5},  {7, c6},  {5, c7},  {3, c8},  {1, c9}};
     enum { ROWS = sizeof rows / sizeof *rows };
     jot_value mu = relative_excess(a, x);
-    jot_value eta = jot_mul(mu, jot_sqrt(jot_mul(num(2), special_excess_near(mu))));
+    jot_value eta = mul(mu, jot_sqrt(mul(num(2), special_excess_near(mu))));
     jot_value y = trace_polynomial(rows[ROWS - 1].n, rows[ROWS - 1].c, eta);
     for (int k = ROWS - 2; k >= 0; k--)
-        y = jot_add(jot_div(y, a), trace_polynomial(rows[k].n, rows[k].c, eta));
+        y = add(over(y, a), trace_polynomial(rows[k].n, rows[k].c, eta));
     return y;
 }
 
@@ -228,46 +219,45 @@ struct ways {
     jot_value inside, uniform, small, series, fraction;
 };
 
-static struct ways ways(jot_value a, jot_value x)
+static struct ways ways_of(jot_value a, jot_value x, bool is_slope)
 {
     struct ways w;
     jot_value zero = num(0), infinity = num(INFINITY);
-    w.inside = jot_logical_and(jot_logical_and(jot_less(zero, a), jot_less(a, infinity)),
-                               jot_logical_and(jot_less(zero, x), jot_less(x, infinity)));
+    w.inside = both(both(jot_less(zero, a), jot_less(a, infinity)),
+                    both(jot_less(zero, x), jot_less(x, infinity)));
     jot_value near = is_near(relative_excess(a, x));
     // From where what is left out of T is nothing beside Q.
     jot_value is_large = jot_less(num(jot_value_dtype(a) == JOT_F64 ? 25 : 6), a);
-    w.uniform = jot_logical_and(w.inside, jot_logical_and(is_large, near));
+    w.uniform = both(w.inside, both(is_large, near));
     jot_value end = jot_where(jot_less(a, num(0.5)), one(), num(1.5));
-    jot_value above = jot_less(jot_maximum(a, end), x);
-    jot_value other = jot_logical_and(w.inside, jot_logical_not(w.uniform));
-    w.fraction = jot_logical_and(other, above);
-    jot_value low = jot_less(num(log(0.5)), jot_mul(a, jot_log(jot_minimum(x, num(0.25)))));
-    jot_value high = jot_less(a, jot_add(x, num(0.25)));
-    w.small = jot_logical_and(other, jot_less_equal(x, end));
-    w.small = jot_logical_and(w.small, jot_where(jot_less(x, num(0.25)), low, high));
-    w.series = jot_logical_and(other, jot_logical_not(above));
+    // Derivatives of the series' summands cancel sooner than they do.
+    jot_value above = jot_less(jot_maximum(a, is_slope ? num(0.4) : end), x);
+    jot_value other = both(w.inside, jot_logical_not(w.uniform));
+    w.fraction = both(other, above);
+    jot_value low = jot_less(num(log(0.5)), mul(a, jot_log(jot_minimum(x, num(0.25)))));
+    jot_value high = jot_less(a, add(x, num(0.25)));
+    w.small = both(other, jot_less_equal(x, end));
+    w.small = both(w.small, jot_where(jot_less(x, num(0.25)), low, high));
+    w.series = both(other, jot_logical_not(above));
     return w;
 }
 
-// Arguments of the fraction, and the series and T: each where it is the way and else of what needs no steps.
-static struct arguments of_fraction(jot_value a, jot_value x)
-{
-    struct ways w = ways(a, x);
-    return (struct arguments){special_chosen(w.fraction, a, 1),
-                              special_chosen(w.fraction, x, 2),
-                              trace_epsilon(jot_value_dtype(a))};
-}
+static struct ways ways(jot_value a, jot_value x) { return ways_of(a, x, false); }
 
+// The series, T and the fraction: each where it is the way and else of what needs no steps.
 static void sums(const jot_value *in, jot_value *out, void *ctx)
 {
-    (void)ctx;
-    struct ways w = ways(in[0], in[1]);
+    const bool *is_slope = ctx;
+    struct ways w = ways_of(in[0], in[1], *is_slope);
     out[0] = series((struct arguments){special_chosen(w.series, in[0], 1),
                                        special_chosen(w.series, in[1], 0),
                                        trace_epsilon(jot_value_dtype(in[0]))});
     out[1] = uniform_sum(special_chosen(w.uniform, in[0], 300),
                          special_chosen(w.uniform, in[1], 300));
+    struct arguments p = {special_chosen(w.fraction, in[0], 1),
+                          special_chosen(w.fraction, in[1], 2),
+                          trace_epsilon(jot_value_dtype(in[0]))};
+    out[2] = *is_slope ? fraction_from_below(p) : fraction(p);
 }
 
 // D of arguments inside of the domain.
@@ -276,17 +266,18 @@ static jot_value prefactor(jot_value a, jot_value x)
     jot_value large = jot_less(num(10), a);
     // Below 10 each factor is a number; that of x > 1000 is 0.
     jot_value b = special_chosen(large, a, 20), y = special_chosen(large, x, 20);
-    jot_value from_large =
-        jot_div(jot_exp(jot_neg(jot_add(jot_mul(b, phi(b, y)), special_stirling(b)))),
-                jot_sqrt(jot_mul(num(2 * M_PI), b)));
+    jot_value from_large = over(jot_exp(jot_neg(add(mul(b, phi(b, y)), special_stirling(b)))),
+                                jot_sqrt(mul(num(2 * M_PI), b)));
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
     y = jot_where(large, one(), jot_minimum(x, num(most)));
-    // Gamma(c + 1), which for c > 1 would have the rounding of the sum.
-    jot_value below_1 = jot_less(c, one());
-    jot_value factor = jot_mul(jot_gamma(jot_where(below_1, jot_add(c, one()), c)),
-                               jot_where(below_1, one(), c));
-    jot_value from_small = jot_div(jot_mul(jot_power(y, c), jot_exp(jot_neg(y))), factor);
+    jot_value from_small = mul(jot_power(y, c), jot_exp(jot_neg(y)));
+    // 1/Gamma(c + 1), of c > 2 without the rounding of the sum.
+    jot_value is_least = jot_less_equal(c, num(2)), least = special_chosen(is_least, c, 1);
+    jot_value other = jot_where(is_least, one(), c);
+    from_small =
+        jot_where(is_least, mul(from_small, jot_exp(jot_neg(special_log_gamma_1p(least)))),
+                  over(from_small, mul(jot_gamma(other), other)));
     return jot_where(large, from_large, from_small);
 }
 
@@ -295,27 +286,28 @@ static jot_value regularised(jot_value a, jot_value x, bool upper)
 {
     struct ways w = ways(a, x);
     jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
-    jot_value in[] = {a, x}, sum[2];
-    sums(in, sum, NULL);
+    jot_value in[] = {a, x}, sum[3];
+    bool is_slope = false;
+    sums(in, sum, &is_slope);
     jot_value d = prefactor(b, y);
-    jot_value below = jot_mul(d, sum[0]);
-    jot_value above = jot_mul(jot_mul(b, d), fraction(of_fraction(a, x)));
+    jot_value below = mul(d, sum[0]);
+    jot_value above = mul(mul(b, d), sum[2]);
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), h = jot_sqrt(special_excess_near(mu));
-    jot_value root = jot_mul(jot_mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
-    jot_value tail = jot_div(jot_mul(jot_exp(jot_neg(jot_square(root))), sum[1]),
-                             jot_sqrt(jot_mul(num(2 * M_PI), u)));
-    jot_value half = jot_mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
-    jot_value uniform = upper ? jot_add(half, tail) : jot_sub(half, tail);
+    jot_value root = mul(mul(mu, h), jot_sqrt(u)); // eta sqrt(a / 2)
+    jot_value tail =
+        over(mul(jot_exp(jot_neg(jot_square(root))), sum[1]), jot_sqrt(mul(num(2 * M_PI), u)));
+    jot_value half = mul(num(0.5), jot_erfc(upper ? root : jot_neg(root)));
+    jot_value uniform = upper ? add(half, tail) : sub(half, tail);
 
     jot_value of_small = small((struct arguments){special_chosen(w.small, a, 0.5),
                                                   special_chosen(w.small, x, 0.5),
                                                   trace_epsilon(jot_value_dtype(a))});
     above = jot_where(w.small, of_small, above);
-    jot_value is_above = jot_logical_or(w.small, w.fraction);
-    jot_value lower = upper ? jot_sub(one(), below) : below;
-    jot_value higher = upper ? above : jot_sub(one(), above);
+    jot_value is_above = either(w.small, w.fraction);
+    jot_value lower = upper ? sub(one(), below) : below;
+    jot_value higher = upper ? above : sub(one(), above);
     return jot_where(w.uniform, uniform, jot_where(is_above, higher, lower));
 }
 
@@ -325,13 +317,13 @@ static jot_value with_border(jot_value a, jot_value x, bool upper, jot_value y)
     jot_value zero = num(0), infinity = num(INFINITY);
     jot_value at_0 = num(upper ? 1 : 0), at_infinity = num(upper ? 0 : 1);
     jot_value positive = jot_less(zero, a), known = num(NAN);
-    known = jot_where(jot_logical_and(positive, jot_equal(x, zero)), at_0, known);
-    jot_value beyond = jot_logical_and(jot_equal(a, infinity), jot_less_equal(zero, x));
+    known = jot_where(both(positive, jot_equal(x, zero)), at_0, known);
+    jot_value beyond = both(jot_equal(a, infinity), jot_less_equal(zero, x));
     known = jot_where(beyond, at_0, known);
-    jot_value none = jot_logical_and(jot_equal(a, zero), jot_less(zero, x));
+    jot_value none = both(jot_equal(a, zero), jot_less(zero, x));
     if (upper)
         known = jot_where(none, zero, known);
-    jot_value end = jot_logical_and(jot_less_equal(zero, a), jot_equal(x, infinity));
+    jot_value end = both(jot_less_equal(zero, a), jot_equal(x, infinity));
     return jot_where(ways(a, x).inside, y, jot_where(end, at_infinity, known));
 }
 
@@ -350,55 +342,72 @@ static jot_value density(jot_value a, jot_value x)
 {
     jot_value inside = ways(a, x).inside;
     jot_value b = special_chosen(inside, a, 1), y = special_chosen(inside, x, 1);
-    jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, jot_sub(a, one())), num(0));
-    return jot_where(inside, jot_div(jot_mul(b, prefactor(b, y)), y), at_0);
+    jot_value at_0 = jot_where(jot_equal(x, num(0)), jot_power(x, sub(a, one())), num(0));
+    jot_value is_border = both(jot_less_equal(num(0), a), jot_less_equal(num(0), x));
+    is_border = both(is_border, jot_less(num(0), add(a, x)));
+    at_0 = jot_where(is_border, at_0, num(NAN));
+    return jot_where(inside, over(mul(b, prefactor(b, y)), y), at_0);
 }
 
-// dx/da at a constant P, -(dP/da) / (dP/dx), from the derivatives of the sums.
-static jot_value sample_slope(jot_value a, jot_value x)
+// log(x/a), near 0 without the rounding of the quotient.
+static jot_value log_quotient(jot_value x, jot_value a)
 {
-    jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
-                                          sums, 2, 2, NULL);
+    jot_value mu = relative_excess(a, x), near = jot_less(jot_abs(mu), num(0.5));
+    return jot_where(near, jot_log1p(special_chosen(near, mu, 0)), jot_log(over(x, a)));
+}
+
+// d log(D) / da = log(x) - digamma(a + 1), of which both may be far larger.
+static jot_value log_slope_of(jot_value a, jot_value x)
+{
+    jot_value next = add(a, one());
+    return add(log_quotient(x, next), special_digamma_rest(next));
+}
+
+// dP/da from the derivatives of the sums: as it is, or as dx/da at a constant P, which is -(dP/da) / (dP/dx).
+static jot_value slope_of(jot_value a, jot_value x, bool is_sample)
+{
+    static bool is_slope = true;
     static const int first[] = {0, JOT_END};
-    jot_value in[] = {a, x, jot_ones_like(a)}, sum[4], *slope = sum + 2;
-    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 4, sum, NULL);
-    jot_value value, value_slope;
-    fraction_and_slope(of_fraction(a, x), &value, &value_slope);
-    struct ways w = ways(a, x);
+    jot_function f = jot_function_uniform("jot_random_gamma_grad", "jot_random_gamma_grad",
+                                          sums, 2, 3, &is_slope);
+    jot_value in[] = {a, x, jot_ones_like(a)}, sum[6], *slope = sum + 3;
+    jot_apply_at(jot_jvp_of(f, "jot_random_gamma_grad", first), 3, in, 6, sum, NULL);
+    struct ways w = ways_of(a, x, true);
     jot_value b = special_chosen(w.inside, a, 1), y = special_chosen(w.inside, x, 1);
-    // d log(D) / da is log(x) - digamma(a + 1), that of a D is 1/a more.
-    jot_value below_1 = jot_less(b, one()), inverse = jot_div(one(), b), log = jot_log(y);
-    jot_value psi = jot_digamma(jot_where(below_1, jot_add(b, one()), b));
-    jot_value in_d = jot_sub(log, jot_where(below_1, psi, jot_add(psi, inverse)));
-    jot_value in_a_d = jot_sub(log, jot_where(below_1, jot_sub(psi, inverse), psi));
-    jot_value below = jot_mul(jot_div(jot_neg(y), b), jot_add(jot_mul(sum[0], in_d), slope[0]));
-    jot_value above = jot_mul(y, jot_add(jot_mul(value, in_a_d), value_slope));
+    jot_value in_d = log_slope_of(b, y);
+    jot_value below = jot_neg(add(mul(sum[0], in_d), slope[0]));
+    jot_value above = add(sum[2], mul(b, add(mul(sum[2], in_d), slope[2])));
+    jot_value sloped =
+        mul(is_sample ? over(y, b) : prefactor(b, y), jot_where(w.fraction, above, below));
 
     jot_value u = special_chosen(w.uniform, a, 300), v = special_chosen(w.uniform, x, 300);
     jot_value mu = relative_excess(u, v), near = special_excess_near(mu);
-    jot_value h = jot_sqrt(jot_mul(num(2), near)), eta = jot_mul(mu, h);
-    jot_value log_slope =
-        jot_add(jot_sub(jot_mul(jot_square(mu), near), mu), jot_div(num(0.5), u));
-    jot_value uniform = jot_sub(jot_add(jot_div(one(), h), slope[1]),
-                                jot_add(jot_mul(num(0.5), eta), jot_mul(sum[1], log_slope)));
-    uniform = jot_mul(uniform, jot_mul(jot_div(v, u), jot_exp(special_stirling(u))));
-    jot_value result = jot_where(w.uniform, uniform, jot_where(w.fraction, above, below));
-    jot_value at_0 = jot_logical_and(jot_less(num(0), a), jot_equal(x, num(0)));
-    return jot_where(w.inside, result, jot_where(at_0, num(0), num(NAN)));
+    jot_value square = jot_square(mu), h = jot_sqrt(mul(num(2), near)), eta = mul(mu, h);
+    jot_value log_slope = add(sub(mul(square, near), mu), over(num(0.5), u));
+    jot_value uniform =
+        sub(add(over(one(), h), slope[1]), add(mul(num(0.5), eta), mul(sum[1], log_slope)));
+    if (is_sample)
+        uniform = mul(uniform, mul(over(v, u), jot_exp(special_stirling(u))));
+    else
+        uniform = mul(uniform, over(jot_exp(jot_neg(mul(u, mul(square, near)))),
+                                    jot_sqrt(mul(num(2 * M_PI), u))));
+    sloped = jot_where(w.uniform, uniform, sloped);
+
+    jot_value border = jot_equal(x, num(0)), infinity = num(INFINITY);
+    if (!is_sample)
+        border = either(border, jot_not_equal(jot_equal(x, infinity), jot_equal(a, infinity)));
+    border = both(border, both(jot_less(num(0), a), jot_less_equal(num(0), x)));
+    border = jot_where(border, num(0), num(NAN));
+    return jot_where(w.inside, is_sample ? sloped : jot_neg(sloped), border);
 }
 
-static jot_value lower_slope(jot_value a, jot_value x)
-{
-    jot_value inside = ways(a, x).inside;
-    jot_value y = jot_neg(jot_mul(density(a, x), sample_slope(a, x)));
-    jot_value border = jot_logical_and(
-        jot_less(num(0), a), jot_logical_or(jot_equal(x, num(0)), jot_equal(x, num(INFINITY))));
-    return jot_where(inside, y, jot_where(border, num(0), num(NAN)));
-}
+static jot_value sample_slope(jot_value a, jot_value x) { return slope_of(a, x, true); }
+
+static jot_value lower_slope(jot_value a, jot_value x) { return slope_of(a, x, false); }
 
 static jot_value lower_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
 {
-    return jot_add(jot_mul(da, lower_slope(a, x)), jot_mul(dx, density(a, x)));
+    return add(trace_along(da, lower_slope(a, x)), trace_along(dx, density(a, x)));
 }
 
 static jot_value upper_rule(jot_value a, jot_value x, jot_value da, jot_value dx)
@@ -408,41 +417,28 @@ static jot_value upper_rule(jot_value a, jot_value x, jot_value da, jot_value dx
 
 // ---- The functions
 
-static jot_function lane(const char *name, int n, void (*f)(void))
-{
-    return jot_function_plain(name, name, n, f);
-}
-
 jot_value jot_gammaln(jot_value x) { return jot_lgamma(x); }
 
 jot_value jot_gammainc(jot_value a, jot_value x)
 {
-    static const char name[] = "jot_gammainc";
-    return trace_lanes(name,
-                       jot_custom_jvp_of(lane(name, 2, (void (*)(void))lower_lane),
-                                         lane(name, 4, (void (*)(void))lower_rule), name),
-                       2, (jot_value[]){a, x});
+    return TRACE_RULED_LANES("jot_gammainc", lower_lane, lower_rule, a, x);
 }
 
 jot_value jot_gammaincc(jot_value a, jot_value x)
 {
-    static const char name[] = "jot_gammaincc";
-    return trace_lanes(name,
-                       jot_custom_jvp_of(lane(name, 2, (void (*)(void))upper_lane),
-                                         lane(name, 4, (void (*)(void))upper_rule), name),
-                       2, (jot_value[]){a, x});
+    return TRACE_RULED_LANES("jot_gammaincc", upper_lane, upper_rule, a, x);
 }
 
 jot_value jot_gammainc_grad_a(jot_value a, jot_value x)
 {
     static const char name[] = "jot_gammainc_grad_a";
-    return trace_lanes(name, lane(name, 2, (void (*)(void))lower_slope), 2,
+    return trace_lanes(name, jot_function_plain(name, name, 2, (void (*)(void))lower_slope), 2,
                        (jot_value[]){a, x});
 }
 
 jot_value jot_random_gamma_grad(jot_value a, jot_value x)
 {
     static const char name[] = "jot_random_gamma_grad";
-    return trace_lanes(name, lane(name, 2, (void (*)(void))sample_slope), 2,
+    return trace_lanes(name, jot_function_plain(name, name, 2, (void (*)(void))sample_slope), 2,
                        (jot_value[]){a, x});
 }

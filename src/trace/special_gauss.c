@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gauss' hypergeometric function and Owen's T, in double precision.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/numeric.h"
@@ -8,27 +9,6 @@
 
 #include <float.h>
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value quotient(jot_value x, jot_value y) { return jot_div(x, y); }
-static jot_value wide(jot_value x) { return jot_astype(x, JOT_F64); }
-static jot_value both(jot_value x, jot_value y) { return jot_logical_and(x, y); }
-static jot_value either(jot_value x, jot_value y) { return jot_logical_or(x, y); }
-static jot_value power_of_e(jot_value x) { return jot_exp(x); }
-
-#define FUNCTION(f) ((void (*)(void))(f))
-
-// A function of n numbers, in lanes, with its derivative.
-static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
-                       const jot_value *x)
-{
-    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
-                                           jot_function_plain(name, name, 2 * n, rule), name);
-    return trace_lanes(name, whole, n, x);
-}
 
 // ---- Gauss' function
 //
@@ -60,13 +40,13 @@ static void gauss_step(jot_value *v, void *ctx)
     // The term after the next: at 0 of a recurrence of two terms, elsewhere of three.
     jot_value is_first = jot_equal(rest, one), x0 = sub(one, rest), h = v[G_STEP];
     jot_value two = mul(mul(add(next, p->a), add(next, p->b)), mul(v[G_NEXT], h));
-    two = quotient(two, mul(add(next, one), add(next, p->c)));
+    two = over(two, mul(add(next, one), add(next, p->c)));
     jot_value total = add(add(p->a, p->b), one);
     jot_value middle = sub(p->c, mul(total, x0));
     middle = add(middle, mul(k, sub(one, mul(num(2), x0))));
     jot_value three = mul(mul(add(k, p->a), add(k, p->b)), mul(v[G_TERM], mul(h, h)));
     three = sub(three, mul(mul(next, middle), mul(v[G_NEXT], h)));
-    three = quotient(three, mul(mul(next, add(next, one)), mul(x0, rest)));
+    three = over(three, mul(mul(next, add(next, one)), mul(x0, rest)));
     jot_value after = jot_where(is_first, two, three);
 
     jot_value small = mul(num(DBL_EPSILON / 64), jot_abs(sum));
@@ -77,7 +57,7 @@ static void gauss_step(jot_value *v, void *ctx)
     jot_value step = sub(here, jot_maximum(half, p->end));
     v[G_INDEX] = jot_where(is_done, num(0), next);
     v[G_TERM] = jot_where(is_done, sum, v[G_NEXT]);
-    v[G_NEXT] = jot_where(is_done, quotient(mul(slope, step), h), after);
+    v[G_NEXT] = jot_where(is_done, over(mul(slope, step), h), after);
     v[G_SUM] = jot_where(is_done, num(0), sum);
     v[G_SLOPE] = jot_where(is_done, num(0), slope);
     v[G_STEP] = jot_where(is_done, step, h);
@@ -89,7 +69,7 @@ static jot_value gauss_from_0(struct gauss p)
 {
     jot_value zero = jot_zeros_like(p.end), one = jot_ones_like(p.end);
     jot_value h = sub(one, jot_maximum(p.end, num(0.5)));
-    jot_value first = quotient(mul(mul(p.a, p.b), h), p.c);
+    jot_value first = over(mul(mul(p.a, p.b), h), p.c);
     jot_value v[G_CARRIES] = {zero, one, first, zero, zero, h, one};
     jot_while_at(gauss_goes_on, gauss_step, &p, G_CARRIES, v, NULL, "jot_hyp2f1");
     return v[G_TERM];
@@ -110,7 +90,7 @@ static void ended_step(jot_value *v, void *ctx)
 {
     const struct ended *p = ctx;
     jot_value next = add(v[0], num(1)), up = mul(add(p->a, v[0]), add(p->b, v[0]));
-    v[1] = quotient(mul(mul(v[1], p->x), up), mul(next, add(p->c, v[0])));
+    v[1] = over(mul(mul(v[1], p->x), up), mul(next, add(p->c, v[0])));
     v[0] = next;
     v[2] = add(v[2], v[1]);
 }
@@ -149,7 +129,7 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
     jot_value turned = jot_where(is_falling, sub(c, low), low);
     jot_value other = jot_where(either(is_below, is_falling), sub(c, high), high);
     jot_value order = jot_where(is_below, jot_neg(low), jot_where(is_falling, gap, zero));
-    jot_value end = jot_where(is_below, quotient(one, y), y);
+    jot_value end = jot_where(is_below, over(one, y), y);
     struct gauss p = {jot_where(goes, turned, zero), jot_where(goes, other, zero),
                       jot_where(goes, c, one), end};
     jot_value f = mul(gauss_from_0(p), jot_power(y, order));
@@ -159,8 +139,8 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
         (struct ended){jot_where(is_ended, low, zero), jot_where(is_one, zero, high),
                        jot_where(both(is_ended, jot_logical_not(is_one)), c, one),
                        jot_where(is_ended, x, zero)});
-    jot_value at_1 = quotient(mul(jot_gamma(c), jot_gamma(gap)),
-                              mul(jot_gamma(sub(c, low)), jot_gamma(sub(c, high))));
+    jot_value at_1 = over(mul(jot_gamma(c), jot_gamma(gap)),
+                          mul(jot_gamma(sub(c, low)), jot_gamma(sub(c, high))));
     at_1 = jot_where(either(is_pole(sub(c, low)), is_pole(sub(c, high))), zero, at_1);
     at_1 = jot_where(jot_less(zero, gap), at_1, num(INFINITY));
     f = jot_where(jot_less(one, x), num(INFINITY), jot_where(jot_equal(x, one), at_1, f));
@@ -174,9 +154,10 @@ static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x,
                              jot_value db, jot_value dc, jot_value dx)
 {
     jot_value one = num(1), f = hyp2f1(add(a, one), add(b, one), add(c, one), x);
-    jot_value all = mul(dx, mul(quotient(mul(a, b), c), f)), tangents[] = {da, db, dc};
+    jot_value all = mul(dx, mul(over(mul(a, b), c), f)), tangents[] = {da, db, dc};
     jot_value ends = both(either(is_pole(a), is_pole(b)), jot_not_equal(x, num(0)));
-    jot_function whole = jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, FUNCTION(hyp2f1));
+    jot_function whole =
+        jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, (void (*)(void))hyp2f1);
     for (int i = 0; i < 3; i++) {
         const int which[] = {i, JOT_END};
         jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
@@ -188,8 +169,7 @@ static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x,
 
 jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)
 {
-    return ruled("jot_hyp2f1", 4, FUNCTION(hyp2f1), FUNCTION(hyp2f1_rule),
-                 (jot_value[]){a, b, c, x});
+    return TRACE_RULED_LANES("jot_hyp2f1", hyp2f1, hyp2f1_rule, a, b, c, x);
 }
 
 // ---- Owen's T
@@ -214,16 +194,16 @@ static const double owen_weight[NODES] = {
 // For h >= 0 and 0 <= a <= 1, times 2 pi.
 static jot_value owen_sum(jot_value h, jot_value a)
 {
-    jot_value length = jot_minimum(a, quotient(num(8.6), h)), sum = num(0);
+    jot_value length = jot_minimum(a, over(num(8.6), h)), sum = num(0);
     jot_value half = mul(mul(h, h), num(-0.5));
     for (int i = 0; i < 2 * NODES; i++) {
         int k = i / 2;
         double node = i % 2 ? 1 - owen_node[k] : owen_node[k];
         jot_value square = jot_square(mul(length, num(node)));
-        jot_value y = quotient(power_of_e(mul(half, square)), add(square, num(1)));
+        jot_value y = over(jot_exp(mul(half, square)), add(square, num(1)));
         sum = add(sum, mul(num(owen_weight[k]), y));
     }
-    return mul(mul(sum, length), power_of_e(half));
+    return mul(mul(sum, length), jot_exp(half));
 }
 
 static jot_value owens_t(jot_value in_h, jot_value in_a)
@@ -234,7 +214,7 @@ static jot_value owens_t(jot_value in_h, jot_value in_a)
     jot_value product = jot_where(jot_equal(h, zero), zero, mul(h, a));
     product = jot_minimum(product, num(50));
     jot_value sum =
-        owen_sum(jot_where(is_large, product, h), jot_where(is_large, quotient(num(1), a), a));
+        owen_sum(jot_where(is_large, product, h), jot_where(is_large, over(num(1), a), a));
     jot_value t = mul(sum, num(0.5 * M_1_PI));
     jot_value q = jot_erfc(mul(h, num(M_SQRT1_2))), r = jot_erfc(mul(product, num(M_SQRT1_2)));
     jot_value whole = add(q, sub(r, mul(q, r)));
@@ -249,14 +229,13 @@ static jot_value owens_t(jot_value in_h, jot_value in_a)
 static jot_value owens_t_rule(jot_value h, jot_value a, jot_value dh, jot_value da)
 {
     jot_value half = mul(mul(h, h), num(-0.5)), rise = add(num(1), mul(a, a));
-    jot_value in_h = mul(jot_erf(mul(mul(a, h), num(M_SQRT1_2))), power_of_e(half));
-    jot_value in_a = quotient(power_of_e(mul(half, rise)), rise);
+    jot_value in_h = mul(jot_erf(mul(mul(a, h), num(M_SQRT1_2))), jot_exp(half));
+    jot_value in_a = over(jot_exp(mul(half, rise)), rise);
     return add(mul(dh, mul(in_h, num(-0.19947114020071634))),
                mul(da, mul(in_a, num(0.5 * M_1_PI))));
 }
 
 jot_value jot_owens_t(jot_value h, jot_value a)
 {
-    return ruled("jot_owens_t", 2, FUNCTION(owens_t), FUNCTION(owens_t_rule),
-                 (jot_value[]){h, a});
+    return TRACE_RULED_LANES("jot_owens_t", owens_t, owens_t_rule, h, a);
 }

@@ -4,6 +4,7 @@
 // Each is a smooth function of x, of a power of it or of its inverse on a few intervals, times what is
 // known: sums of Chebyshev polynomials (Clenshaw, Chebyshev series for mathematical functions, 1962).
 // All in double precision, as single precision would lose bits in the recurrence.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/numeric.h"
@@ -14,12 +15,6 @@
 
 #include "trace/special_integrals.inc"
 
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value over(double x, jot_value y) { return jot_div(num(x), y); }
-static jot_value wide(jot_value x) { return jot_astype(x, JOT_F64); }
 static jot_value is_below(jot_value x, double end) { return jot_less(x, num(end)); }
 
 // The sum for s in [low, high]; outside for the nearer end.
@@ -33,23 +28,19 @@ static jot_value sum(int n, const double *c, jot_value s, double low, double hig
 // low/x and its powers, for x >= low.
 static jot_value inverse(double low, jot_value x)
 {
-    return over(low, jot_maximum(x, num(low)));
+    return over(num(low), jot_maximum(x, num(low)));
 }
 static jot_value inverse2(double low, jot_value x) { return jot_square(inverse(low, x)); }
 static jot_value inverse4(double low, jot_value x) { return jot_square(inverse2(low, x)); }
 
-// A function of one number, in lanes, with its derivative.
-static jot_value ruled(const char *name, jot_value (*f)(jot_value),
-                       jot_value (*rule)(jot_value, jot_value), jot_value x)
+// A derivative, which is 0 at infinity.
+static jot_value vanishing(jot_value x, jot_value slope)
 {
-    jot_function whole =
-        jot_custom_jvp_of(jot_function_plain(name, name, 1, (void (*)(void))f),
-                          jot_function_plain(name, name, 2, (void (*)(void))rule), name);
-    return trace_lanes(name, whole, 1, &x);
+    return jot_where(jot_equal(jot_abs(x), num(INFINITY)), num(0), slope);
 }
 
 #define SPECIAL(f)                                                                             \
-    jot_value jot_##f(jot_value x) { return ruled("jot_" #f, f, f##_rule, x); }
+    jot_value jot_##f(jot_value x) { return TRACE_RULED_LANES("jot_" #f, f, f##_rule, x); }
 
 // y with the sign of the operand, and its type.
 static jot_value odd(jot_value y, jot_value in)
@@ -66,7 +57,7 @@ static jot_value e1_of(jot_value x)
     jot_value r = jot_where(is_below(x, 4), SUM(exp1_a, x, 1, 4),
                             jot_where(is_below(x, 16), SUM(exp1_b, inverse(4, x), 0.25, 1),
                                       SUM(exp1_c, inverse(16, x), 0, 1)));
-    jot_value far = mul(jot_div(jot_exp(jot_neg(x)), x), r);
+    jot_value far = mul(over(jot_exp(jot_neg(x)), x), r);
     return jot_where(is_below(x, 1), near, far);
 }
 
@@ -74,7 +65,7 @@ static jot_value exp1(jot_value x) { return jot_astype(e1_of(wide(x)), jot_value
 
 static jot_value exp1_rule(jot_value x, jot_value dx)
 {
-    return mul(dx, jot_neg(jot_div(jot_exp(jot_neg(x)), x)));
+    return mul(dx, jot_neg(over(jot_exp(jot_neg(x)), x)));
 }
 
 SPECIAL(exp1)
@@ -83,10 +74,10 @@ SPECIAL(exp1)
 static jot_value ei_of(jot_value x)
 {
     const double zero = 0.3725074107813666, rest = 1.3140183414386028e-17, shift = 40;
-    jot_value d = sub(sub(x, num(zero)), num(rest)), w = jot_div(d, num(zero));
+    jot_value d = sub(sub(x, num(zero)), num(rest)), w = over(d, num(zero));
     jot_value is_close = is_below(jot_abs(w), 0.5);
     jot_value log = jot_where(is_close, jot_log1p(jot_where(is_close, w, num(0))),
-                              jot_log(jot_div(x, num(zero))));
+                              jot_log(over(x, num(zero))));
     jot_value near = add(log, mul(d, SUM(expi_near, x, 0, 6)));
     jot_value s =
         jot_where(is_below(x, 24),
@@ -95,8 +86,7 @@ static jot_value ei_of(jot_value x)
                             SUM(expi_d, inverse(60, x), 0, 1)));
     jot_value is_small = is_below(x, 690);
     jot_value power = jot_exp(jot_where(is_small, x, sub(x, num(shift))));
-    jot_value far =
-        mul(mul(jot_div(power, x), s), jot_where(is_small, num(1), num(exp(shift))));
+    jot_value far = mul(mul(over(power, x), s), jot_where(is_small, num(1), num(exp(shift))));
     far = jot_where(jot_equal(x, num(INFINITY)), x, far);
     return jot_where(is_below(x, 6), near, far);
 }
@@ -109,10 +99,7 @@ static jot_value expi(jot_value in)
     return jot_astype(y, jot_value_dtype(in));
 }
 
-static jot_value expi_rule(jot_value x, jot_value dx)
-{
-    return mul(dx, jot_div(jot_exp(x), x));
-}
+static jot_value expi_rule(jot_value x, jot_value dx) { return mul(dx, over(jot_exp(x), x)); }
 
 SPECIAL(expi)
 
@@ -124,9 +111,9 @@ static void auxiliary(jot_value x, jot_value *f, jot_value *g)
 {
     jot_value is_small = is_below(x, 8), u = inverse2(4, x), v = inverse2(8, x);
     x = jot_maximum(x, num(4));
-    *f = jot_div(jot_where(is_small, SUM(si_f_a, u, 0.25, 1), SUM(si_f_b, v, 0, 1)), x);
-    *g = jot_div(jot_where(is_small, SUM(si_g_a, u, 0.25, 1), SUM(si_g_b, v, 0, 1)),
-                 jot_square(x));
+    *f = over(jot_where(is_small, SUM(si_f_a, u, 0.25, 1), SUM(si_f_b, v, 0, 1)), x);
+    *g =
+        over(jot_where(is_small, SUM(si_g_a, u, 0.25, 1), SUM(si_g_b, v, 0, 1)), jot_square(x));
 }
 
 // Beyond which f and g do not count; its cosine is a number.
@@ -151,20 +138,24 @@ static jot_value ci(jot_value in)
                          mul(square, SUM(ci_near, square, 0, 16)));
     jot_value y = jot_where(is_below(x, 4), near, far);
     y = jot_where(jot_equal(in, infinite), num(0), y);
-    jot_value is_none = jot_logical_or(jot_is_nan(in), jot_equal(in, num(-INFINITY)));
+    jot_value is_none = either(jot_is_nan(in), jot_equal(in, num(-INFINITY)));
     return jot_astype(jot_where(is_none, num(NAN), y), jot_value_dtype(in));
 }
 
 static jot_value si_rule(jot_value x, jot_value dx)
 {
-    return mul(dx, jot_sinc(mul(x, num(M_1_PI))));
+    return mul(dx, vanishing(x, jot_sinc(mul(x, num(M_1_PI)))));
 }
 
-static jot_value ci_rule(jot_value x, jot_value dx) { return mul(dx, jot_div(jot_cos(x), x)); }
+static jot_value ci_rule(jot_value x, jot_value dx)
+{
+    return mul(dx, vanishing(x, over(jot_cos(x), x)));
+}
 
 jot_sici_result jot_sici_at(jot_value x, const char *where)
 {
-    jot_sici_result r = {ruled("jot_sici", si, si_rule, x), ruled("jot_sici", ci, ci_rule, x)};
+    jot_sici_result r = {TRACE_RULED_LANES("jot_sici", si, si_rule, x),
+                         TRACE_RULED_LANES("jot_sici", ci, ci_rule, x)};
     if (where)
         jot_place(r.si, where);
     return r;
@@ -193,8 +184,8 @@ static struct fresnel fresnel(jot_value in)
     r.cosine = jot_cos(angle);
     r.f = jot_where(is_a, SUM(fr_f_a, u, low, 1), SUM(fr_f_b, v, 0, 1));
     r.g = jot_where(is_a, SUM(fr_g_a, u, low, 1), SUM(fr_g_b, v, 0, 1));
-    r.f = jot_div(r.f, mul(num(M_PI), far));
-    r.g = jot_div(r.g, mul(num(M_PI * M_PI), mul(far, jot_square(far))));
+    r.f = over(r.f, mul(num(M_PI), far));
+    r.g = over(r.g, mul(num(M_PI * M_PI), mul(far, jot_square(far))));
     return r;
 }
 
@@ -231,8 +222,8 @@ static jot_value fresnel_c_rule(jot_value x, jot_value dx)
 
 jot_fresnel_result jot_fresnel_at(jot_value x, const char *where)
 {
-    jot_fresnel_result r = {ruled("jot_fresnel", fresnel_s, fresnel_s_rule, x),
-                            ruled("jot_fresnel", fresnel_c, fresnel_c_rule, x)};
+    jot_fresnel_result r = {TRACE_RULED_LANES("jot_fresnel", fresnel_s, fresnel_s_rule, x),
+                            TRACE_RULED_LANES("jot_fresnel", fresnel_c, fresnel_c_rule, x)};
     if (where)
         jot_place(r.s, where);
     return r;
@@ -244,14 +235,14 @@ static jot_value dawsn(jot_value in)
 {
     jot_value x = jot_abs(wide(in));
     jot_value near = mul(x, SUM(dawsn_near, jot_square(x), 0, 4));
-    jot_value far = jot_div(SUM(dawsn_b, inverse2(5, x), 0, 1), jot_maximum(x, num(5)));
+    jot_value far = over(SUM(dawsn_b, inverse2(5, x), 0, 1), jot_maximum(x, num(5)));
     jot_value y = jot_where(is_below(x, 5), SUM(dawsn_a, x, 2, 5), far);
     return odd(jot_where(is_below(x, 2), near, y), in);
 }
 
 static jot_value dawsn_rule(jot_value x, jot_value dx)
 {
-    return mul(dx, sub(num(1), mul(mul(num(2), x), dawsn(x))));
+    return mul(dx, vanishing(x, sub(num(1), mul(mul(num(2), x), dawsn(x)))));
 }
 
 SPECIAL(dawsn)
@@ -261,7 +252,7 @@ static jot_value erfcx(jot_value in)
     jot_value x = wide(in), a = jot_abs(x), far = jot_maximum(a, num(2));
     jot_value y =
         jot_where(is_below(a, 6), SUM(erfcx_a, a, 2, 6), SUM(erfcx_b, inverse2(6, a), 0, 1));
-    y = jot_where(is_below(a, 2), SUM(erfcx_near, a, 0, 2), jot_div(y, far));
+    y = jot_where(is_below(a, 2), SUM(erfcx_near, a, 0, 2), over(y, far));
     // Below 0 it is 2 e^(x^2) less that; the square in two parts, the first of which is exact.
     jot_value b = jot_minimum(a, num(40)), high = mul(jot_floor(mul(b, num(32))), num(0.03125));
     jot_value low = mul(sub(b, high), add(b, high));
@@ -274,10 +265,10 @@ static jot_value erfcx(jot_value in)
 static jot_value erfcx_rule(jot_value in, jot_value dx)
 {
     jot_value x = wide(in), a = jot_maximum(x, num(0)), far = jot_maximum(a, num(2));
-    jot_value near = jot_div(SUM(erfcx_near_slope, a, 0, 2), jot_square(add(a, num(1))));
+    jot_value near = over(SUM(erfcx_near_slope, a, 0, 2), jot_square(add(a, num(1))));
     jot_value y = jot_where(is_below(a, 6), SUM(erfcx_a_slope, a, 2, 6),
                             SUM(erfcx_b_slope, inverse2(6, a), 0, 1));
-    y = jot_where(is_below(a, 2), near, jot_div(jot_div(y, far), far));
+    y = jot_where(is_below(a, 2), near, over(over(y, far), far));
     jot_value below = sub(mul(mul(num(2), x), erfcx(x)), num(M_2_SQRTPI));
     y = jot_where(jot_less(num(0), x), jot_neg(y), below);
     return mul(dx, jot_astype(y, jot_value_dtype(in)));
@@ -309,7 +300,7 @@ static jot_value debye(jot_value u)
 static jot_value spence(jot_value in)
 {
     jot_value x = wide(in), one = num(1), is_large = jot_less(num(2), x);
-    jot_value y = jot_where(is_large, jot_div(one, x), x), is_small = is_below(y, 0.5);
+    jot_value y = jot_where(is_large, over(one, x), x), is_small = is_below(y, 0.5);
     jot_value small = jot_where(is_small, y, num(0.25)), rest = jot_log1p(jot_neg(small));
     jot_value u = jot_where(is_small, jot_neg(rest), jot_neg(jot_log(y))), d = debye(u);
     jot_value product = jot_where(jot_equal(small, num(0)), num(0), mul(jot_log(small), rest));
@@ -323,7 +314,7 @@ static jot_value spence_rule(jot_value x, jot_value dx)
 {
     jot_value one = num(1), is_one = jot_equal(x, one);
     jot_value below = jot_where(is_one, one, sub(one, x));
-    return mul(dx, jot_where(is_one, num(-1), jot_div(jot_log(x), below)));
+    return mul(dx, jot_where(is_one, num(-1), vanishing(x, over(jot_log(x), below))));
 }
 
 SPECIAL(spence)

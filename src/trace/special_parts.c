@@ -11,16 +11,11 @@
 // ALGDIV, BCORR).
 #include "trace/special_parts.h"
 
+#include "trace/formula.h"
+
 #include "jot/special.h"
 
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value one(void) { return jot_from_double(1); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value quotient(jot_value x, jot_value y) { return jot_div(x, y); }
 
 jot_value special_chosen(jot_value flag, jot_value a, double idle)
 {
@@ -32,7 +27,7 @@ jot_value special_excess_near(jot_value mu)
 {
     static const double c[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13,
                                1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
-    jot_value w = quotient(one(), add(mu, num(2))), s = mul(mu, w);
+    jot_value w = over(one(), add(mu, num(2))), s = mul(mu, w);
     jot_value rest = trace_polynomial(sizeof c / sizeof c[0], c, jot_square(s));
     return mul(w, sub(one(), mul(mul(num(2), mul(s, w)), rest)));
 }
@@ -54,14 +49,57 @@ enum { TERMS = sizeof stirling_of / sizeof *stirling_of };
 
 jot_value special_stirling(jot_value a)
 {
-    jot_value inverse = quotient(one(), a);
+    jot_value inverse = over(one(), a);
     return mul(inverse, trace_polynomial(TERMS, stirling_of, jot_square(inverse)));
+}
+
+// Numbers up to 10, and a sum over them.
+static jot_value is_short_of_far(const jot_value *c, void *ctx)
+{
+    (void)ctx;
+    return jot_less(c[0], num(10));
+}
+
+// Of a it is that of a + 1 and (a + 1/2) log(1 + 1/a) - 1 more, that is t^2/3 + t^4/5 + ... of t = 1/(2 a + 1), for a >= 3.
+static void step_stirling(jot_value *c, void *ctx)
+{
+    static const double odd[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                                 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19};
+    (void)ctx;
+    jot_value t = jot_square(over(one(), add(add(c[0], c[0]), one())));
+    c[1] = add(c[1], mul(t, trace_polynomial(sizeof odd / sizeof *odd, odd, t)));
+    c[0] = add(c[0], one());
+}
+
+jot_value special_stirling_low(jot_value a)
+{
+    jot_value c[] = {a, jot_zeros_like(a)};
+    jot_while_at(is_short_of_far, step_stirling, NULL, 2, c, NULL, "jot_betainc");
+    return add(special_stirling(c[0]), c[1]);
+}
+
+// Of a it is that of a + 1 and 1/a - log(1 + 1/a) more.
+static void step_to_far(jot_value *c, void *ctx)
+{
+    (void)ctx;
+    jot_value inverse = over(one(), c[0]);
+    c[1] = add(c[1], special_excess(inverse, add(one(), inverse)));
+    c[0] = add(c[0], one());
+}
+
+jot_value special_digamma_rest(jot_value a)
+{
+    jot_value c[] = {a, jot_zeros_like(a)};
+    jot_while_at(is_short_of_far, step_to_far, NULL, 2, c, NULL, "jot_digamma");
+    jot_value inverse = over(one(), c[0]);
+    jot_value rest = trace_polynomial(TERMS, digamma_of, jot_square(inverse));
+    return add(mul(inverse, add(num(0.5), mul(inverse, rest))), c[1]);
 }
 
 // The sum of c[k] b^-(2k + 1) (1 - r^(2k + odd)) / (1 - r), r = b/(a + b): powers of b and a + b subtracted.
 static jot_value powers_apart(const double *c, bool is_odd, jot_value b, jot_value r)
 {
-    jot_value inverse = quotient(one(), b), t = jot_square(inverse), square = jot_square(r);
+    jot_value inverse = over(one(), b), t = jot_square(inverse), square = jot_square(r);
     jot_value part[TERMS], first = is_odd ? one() : add(one(), r), next = add(one(), r);
     part[0] = first;
     for (int k = 1; k < TERMS; k++)
@@ -74,13 +112,13 @@ static jot_value powers_apart(const double *c, bool is_odd, jot_value b, jot_val
 
 jot_value special_stirling_difference(jot_value a, jot_value b)
 {
-    jot_value h = quotient(a, b), up = add(one(), h), r = quotient(one(), up);
-    return mul(quotient(h, up), powers_apart(stirling_of, true, b, r));
+    jot_value h = over(a, b), up = add(one(), h), r = over(one(), up);
+    return mul(over(h, up), powers_apart(stirling_of, true, b, r));
 }
 
 jot_value special_quotient_rest(jot_value a, jot_value b)
 {
-    jot_value h = quotient(a, b), up = add(one(), h);
+    jot_value h = over(a, b), up = add(one(), h);
     jot_value y = add(mul(sub(num(0.5), a), jot_log1p(h)), mul(b, special_excess(h, up)));
     return add(y, special_stirling_difference(a, b));
 }
@@ -92,49 +130,32 @@ enum { SHIFT = SPECIAL_SHIFT };
 static jot_value shift_from(jot_value a, jot_value b, int k, jot_value first)
 {
     while (++k < SHIFT) {
-        jot_value next = quotient(a, add(b, num(k)));
+        jot_value next = over(a, add(b, num(k)));
         first = add(first, mul(next, add(one(), first)));
     }
     return first;
 }
 
-jot_value special_shift(jot_value a, jot_value b)
-{
-    return shift_from(a, b, 0, quotient(a, b));
-}
-
-// log(1 + a/b), of b down to numbers of which the square is 0.
-static jot_value log_of_sum(jot_value a, jot_value b) { return jot_log1p(quotient(a, b)); }
-
-static jot_value log_of_sum_rule(jot_value a, jot_value b, jot_value da, jot_value db)
-{
-    jot_value sum = add(a, b);
-    return sub(quotient(da, sum), mul(db, quotient(quotient(a, sum), b)));
-}
+jot_value special_shift(jot_value a, jot_value b) { return shift_from(a, b, 0, over(a, b)); }
 
 jot_value special_gamma_difference(jot_value a, jot_value b)
 {
-    static const char name[] = "jot_betainc: logarithm";
-    jot_function f = jot_custom_jvp_of(
-        jot_function_plain(name, name, 2, (void (*)(void))log_of_sum),
-        jot_function_plain(name, name, 4, (void (*)(void))log_of_sum_rule), name);
-    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT))), in[] = {a, b}, first;
-    jot_apply_at(f, 2, in, 1, &first, NULL);
-    jot_value other = shift_from(a, b, 1, quotient(a, add(b, one())));
-    return jot_neg(add(rest, add(first, jot_log1p(other))));
+    jot_value rest = special_quotient_rest(a, add(b, num(SHIFT)));
+    jot_value other = shift_from(a, b, 1, over(a, add(b, one())));
+    return jot_neg(add(rest, jot_log1p(other)));
 }
 
 jot_value special_digamma_difference(jot_value a, jot_value b)
 {
-    jot_value y = quotient(quotient(a, add(a, b)), b), far = add(b, num(SHIFT));
+    jot_value y = over(over(a, add(a, b)), b), far = add(b, num(SHIFT));
     for (int k = 1; k < SHIFT; k++) {
         jot_value low = add(b, num(k));
-        y = add(y, quotient(quotient(a, add(a, low)), low));
+        y = add(y, over(over(a, add(a, low)), low));
     }
-    jot_value h = quotient(a, far), up = add(one(), h);
-    jot_value step = quotient(h, up); // far (1/far - 1/(a + far))
-    jot_value apart = powers_apart(digamma_of, false, far, quotient(one(), up));
-    jot_value inverse = quotient(one(), far);
+    jot_value h = over(a, far), up = add(one(), h);
+    jot_value step = over(h, up); // far (1/far - 1/(a + far))
+    jot_value apart = powers_apart(digamma_of, false, far, over(one(), up));
+    jot_value inverse = over(one(), far);
     y = add(y, mul(step, mul(inverse, add(num(0.5), apart))));
     return add(y, jot_log1p(h));
 }

@@ -16,6 +16,12 @@ jot_value special_excess_near(jot_value mu);
 // log(Gamma(a)) - (a - 1/2) log(a) + a - log(2 pi)/2 of a >= 10.
 jot_value special_stirling(jot_value a);
 
+// That of a >= 3.
+jot_value special_stirling_low(jot_value a);
+
+// log(a) - digamma(a) of a > 0.
+jot_value special_digamma_rest(jot_value a);
+
 // That of b less that of a + b, of a > 0 and b >= 10.
 jot_value special_stirling_difference(jot_value a, jot_value b);
 
@@ -26,7 +32,7 @@ jot_value special_quotient_rest(jot_value a, jot_value b);
 enum { SPECIAL_SHIFT = 10 };
 jot_value special_shift(jot_value a, jot_value b);
 
-// log(Gamma(a + b)) - log(Gamma(b)) - a log(b + SPECIAL_SHIFT) of a, b > 0, in units of a.
+// log(Gamma(1 + a + b)) - log(Gamma(1 + b)) - a log(b + SPECIAL_SHIFT) of a, b > 0, in units of a.
 jot_value special_gamma_difference(jot_value a, jot_value b);
 
 // digamma(a + b) - digamma(b) of a >= 0 and b > 0.

@@ -9,30 +9,16 @@
 //
 // with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as Gamma(v + 1) = v Gamma(v), rest as in
 // special_parts.h, c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
+#include "trace/formula.h"
 #include "trace/special_parts.h"
 
 #include "jot/special.h"
 
 #include <math.h>
 
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value one(void) { return jot_from_double(1); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value quotient(jot_value x, jot_value y) { return jot_div(x, y); }
-static jot_value both(jot_value x, jot_value y) { return jot_logical_and(x, y); }
 static jot_value chosen(jot_value flag, jot_value a, double idle)
 {
     return special_chosen(flag, a, idle);
-}
-
-#define FUNCTION(f) ((void (*)(void))(f))
-
-static jot_function ruled(const char *name, int n, void (*f)(void), void (*rule)(void))
-{
-    return jot_custom_jvp_of(jot_function_plain(name, name, n, f),
-                             jot_function_plain(name, name, 2 * n, rule), name);
 }
 
 // From here on Stirling's series holds.
@@ -55,7 +41,7 @@ struct pair {
     jot_value u_is_far, near_u, far_u, far_v;
 };
 
-static struct pair pair_of(jot_value a, jot_value b)
+static struct pair pair_of(jot_value a, jot_value b, double end)
 {
     struct pair p = {.positive = both(is_positive(a), is_positive(b))};
     a = chosen(p.positive, a, 1);
@@ -63,7 +49,7 @@ static struct pair pair_of(jot_value a, jot_value b)
     p.first = jot_less_equal(a, b);
     p.u = jot_where(p.first, a, b);
     p.v = jot_where(p.first, b, a);
-    p.u_is_far = is_far(p.u);
+    p.u_is_far = jot_less_equal(num(end), p.u);
     p.near_u = jot_where(p.u_is_far, one(), p.u);
     p.far_u = chosen(p.u_is_far, p.u, 20);
     p.far_v = chosen(p.u_is_far, p.v, 20);
@@ -86,7 +72,7 @@ static jot_value correction(jot_value u, jot_value v)
 // log(B) of u and v that are far.
 static jot_value log_of_far(jot_value u, jot_value v)
 {
-    jot_value h = quotient(u, v), c = quotient(h, add(one(), h));
+    jot_value h = over(u, v), c = over(h, add(one(), h));
     jot_value bulk = sub(mul(sub(u, num(0.5)), jot_log(c)), mul(v, jot_log1p(h)));
     bulk = sub(bulk, mul(num(0.5), jot_log(v)));
     return add(bulk, add(num(0.5 * log(2 * M_PI)), correction(u, v)));
@@ -94,7 +80,7 @@ static jot_value log_of_far(jot_value u, jot_value v)
 
 static jot_value betaln(jot_value a, jot_value b)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, far);
     jot_value log_u = jot_lgamma(jot_minimum(a, b)), log_v = jot_lgamma(jot_maximum(a, b));
     jot_value near = add(log_of_near(p), jot_log1p(special_shift(p.near_u, p.v)));
     jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), add(log_u, near));
@@ -112,18 +98,17 @@ static jot_value slope_in_first(jot_value a, jot_value b)
 
 static jot_value betaln_rule(jot_value a, jot_value b, jot_value da, jot_value db)
 {
-    return add(mul(da, slope_in_first(a, b)), mul(db, slope_in_first(b, a)));
+    return add(trace_along(da, slope_in_first(a, b)), trace_along(db, slope_in_first(b, a)));
 }
 
 jot_value jot_betaln(jot_value a, jot_value b)
 {
-    jot_function f = ruled("jot_betaln", 2, FUNCTION(betaln), FUNCTION(betaln_rule));
-    return trace_lanes("jot_betaln", f, 2, (jot_value[]){a, b});
+    return TRACE_RULED_LANES("jot_betaln", betaln, betaln_rule, a, b);
 }
 
 static jot_value beta(jot_value a, jot_value b)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, far);
     jot_value sum = add(a, b), plain = sub(add(jot_lgamma(a), jot_lgamma(b)), jot_lgamma(sum));
     jot_value y = jot_where(p.u_is_far, log_of_far(p.far_u, p.far_v), log_of_near(p));
     y = jot_exp(jot_where(p.positive, y, plain));
@@ -140,8 +125,7 @@ static jot_value beta_rule(jot_value a, jot_value b, jot_value da, jot_value db)
 
 jot_value jot_beta(jot_value a, jot_value b)
 {
-    jot_function f = ruled("jot_beta", 2, FUNCTION(beta), FUNCTION(beta_rule));
-    return trace_lanes("jot_beta", f, 2, (jot_value[]){a, b});
+    return TRACE_RULED_LANES("jot_beta", beta, beta_rule, a, b);
 }
 
 // ---- The rising factorial
@@ -156,7 +140,7 @@ static jot_value rounding(jot_value x, jot_value y, jot_value sum)
 // log(Gamma(x + e)) - log(Gamma(x)) of an e that is nothing beside x, by the first terms of digamma.
 static jot_value moved(jot_value x, jot_value e)
 {
-    return mul(e, sub(jot_log(x), quotient(num(0.5), x)));
+    return mul(e, sub(jot_log(x), over(num(0.5), x)));
 }
 
 // Gamma(x) is the gamma function of `at`, over `by`, which is x where that is below 1.
@@ -211,15 +195,14 @@ static jot_value poch(jot_value z, jot_value m)
     jot_value by = jot_where(s_is_far, q, jot_maximum(sub(q, num(far)), one()));
     jot_value y = mul(product, rising(from, by));
     struct gamma low = gamma_of(chosen(near, s, 1)), high = gamma_of(chosen(near, t, 1));
-    jot_value gammas =
-        mul(quotient(jot_gamma(high.at), jot_gamma(low.at)), quotient(low.by, high.by));
+    jot_value gammas = mul(over(jot_gamma(high.at), jot_gamma(low.at)), over(low.by, high.by));
     y = jot_where(near, gammas, y);
     // The sum z + m is t or s, and its rounding counts where m is small.
     jot_value in_s = jot_where(near, jot_neg(moved(jot_maximum(s, one()), error)),
-                               mul(error, jot_log1p(quotient(q, s))));
+                               mul(error, jot_log1p(over(q, s))));
     jot_value in_t = chosen(near, moved(jot_maximum(t, one()), error), 0);
     y = mul(y, add(one(), jot_where(down, in_s, in_t)));
-    y = jot_where(down, quotient(one(), y), y);
+    y = jot_where(down, over(one(), y), y);
     jot_value plain = jot_exp(sub(jot_lgamma(end), jot_lgamma(z)));
     plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), one(), plain);
     return jot_where(positive, y, plain);
@@ -241,8 +224,7 @@ static jot_value poch_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
 
 jot_value jot_poch(jot_value z, jot_value m)
 {
-    jot_function f = ruled("jot_poch", 2, FUNCTION(poch), FUNCTION(poch_rule));
-    return trace_lanes("jot_poch", f, 2, (jot_value[]){z, m});
+    return TRACE_RULED_LANES("jot_poch", poch, poch_rule, z, m);
 }
 
 // ---- n choose k
@@ -289,13 +271,13 @@ static jot_value comb(jot_value n, jot_value k)
     jot_value large = add(log_of_far(u, v), jot_log(add(c.n, one())));
     jot_value rest = special_quotient_rest(near_u, v);
     jot_value exp = jot_exp(jot_neg(jot_where(u_is_far, large, rest)));
-    jot_value mixed = mul(quotient(root, of_u), mul(root, exp));
+    jot_value mixed = mul(over(root, of_u), mul(root, exp));
     jot_value near_n = jot_where(v_is_far, one(), c.n);
     jot_value near_v = jot_where(v_is_far, one(), c.most);
-    jot_value small = quotient(factorial(near_n), mul(of_u, factorial(near_v)));
+    jot_value small = over(factorial(near_n), mul(of_u, factorial(near_v)));
     small = mul(small, sub(one(), moved(add(c.other, one()), c.rounding)));
     jot_value y = jot_where(u_is_far, exp, jot_where(v_is_far, mixed, small));
-    jot_value unknown = jot_logical_or(jot_is_nan(n), jot_is_nan(k));
+    jot_value unknown = either(jot_is_nan(n), jot_is_nan(k));
     return jot_where(c.some, y, jot_where(unknown, num(NAN), num(0)));
 }
 
@@ -311,16 +293,15 @@ static jot_value comb_rule(jot_value n, jot_value k, jot_value dn, jot_value dk)
 
 jot_value jot_comb(jot_value n, jot_value k)
 {
-    jot_function f = ruled("jot_comb", 2, FUNCTION(comb), FUNCTION(comb_rule));
-    return trace_lanes("jot_comb", f, 2, (jot_value[]){n, k});
+    return TRACE_RULED_LANES("jot_comb", comb, comb_rule, n, k);
 }
 
 // ---- Before the incomplete beta function
 //
 // x^a y^b / B(a, b), with t the one of x and y that belongs to u, and w and p as before,
 //
-//     = (w t)^u (1 - t)^v exp(-rest(u, w)) / (p Gamma(u))                                          u < 10
-//     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  10 <= u
+//     = (w t)^u (1 - t)^v exp(-rest(u, w)) / (p Gamma(u))                                          u < 3
+//     = sqrt(u/(1 + u/v) / 2 pi) exp(-(a e(-l/a) + b e(l/b)) - d),  l = a y - b x                  3 <= u
 //
 // (BRCOMP of the same).  y = 1 - x is y + z with the rounding z, of which y^b is y^b (1 + b z/y).
 
@@ -334,18 +315,18 @@ static jot_value exponent_of_far(jot_value a, jot_value b, jot_value x, jot_valu
                                  jot_value z)
 {
     jot_value distance = special_beta_distance(a, b, x, y, z);
-    jot_value in_a = jot_neg(quotient(distance, a)), in_b = quotient(distance, b);
-    jot_value ratio_a = mul(x, add(one(), quotient(b, a)));
-    jot_value ratio_b = mul(y, add(one(), quotient(a, b)));
+    jot_value in_a = jot_neg(over(distance, a)), in_b = over(distance, b);
+    jot_value ratio_a = mul(x, add(one(), over(b, a)));
+    jot_value ratio_b = mul(y, add(one(), over(a, b)));
     jot_value sum =
         add(mul(a, special_excess(in_a, ratio_a)), mul(b, special_excess(in_b, ratio_b)));
-    jot_value first = jot_less_equal(a, b);
-    return jot_neg(add(sum, correction(jot_where(first, a, b), jot_where(first, b, a))));
+    jot_value both_less = add(special_stirling_low(a), special_stirling_low(b));
+    return jot_neg(add(sum, sub(both_less, special_stirling_low(add(a, b)))));
 }
 
 static jot_value front(jot_value a, jot_value b, jot_value x)
 {
-    struct pair p = pair_of(a, b);
+    struct pair p = pair_of(a, b, 3);
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
     jot_value is_a = p.first, v_is_far = is_far(p.v);
     jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
@@ -353,7 +334,7 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
     jot_value near_v = jot_where(v_is_far, one(), p.v);
     jot_value log_other = jot_where(is_a, jot_log1p(jot_neg(x)), jot_log(x));
     jot_value w = add(p.v, num(SPECIAL_SHIFT)), scaled = mul(w, t), bound = num(32);
-    jot_value beyond = mul(p.near_u, jot_log(quotient(jot_maximum(scaled, bound), bound)));
+    jot_value beyond = mul(p.near_u, jot_log(over(jot_maximum(scaled, bound), bound)));
     jot_value exponent = add(beyond, chosen(v_is_far, mul(p.v, log_other), 0));
     exponent = sub(exponent, special_quotient_rest(p.near_u, w));
     jot_value both_far =
@@ -363,30 +344,61 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
     jot_value power = jot_power(jot_minimum(scaled, bound), p.near_u);
     power = mul(power, jot_where(v_is_far, one(), jot_power(other, near_v)));
     jot_value of_y = jot_where(is_a, jot_where(v_is_far, num(0), p.v), p.near_u);
-    power = mul(power, add(one(), mul(of_y, quotient(z, y))));
+    power = mul(power, add(one(), mul(of_y, over(z, y))));
     // 1/Gamma(u) of an u near 0 by u/Gamma(u + 1)
     struct gamma of_u = gamma_of(p.near_u);
     jot_value below = mul(jot_gamma(of_u.at), add(one(), special_shift(p.near_u, p.v)));
-    jot_value near = mul(quotient(power, below), of_u.by);
-    jot_value weight = quotient(p.u, add(one(), quotient(p.u, p.v)));
+    jot_value near = mul(over(power, below), of_u.by);
+    jot_value weight = over(p.u, add(one(), over(p.u, p.v)));
     jot_value large = jot_sqrt(mul(weight, num(0.5 * M_1_PI)));
     return mul(jot_where(p.u_is_far, large, near), exp);
 }
 
+// x^a y^b Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)), which is the front over a b/(a + b).
+static jot_value smooth(jot_value a, jot_value b, jot_value x)
+{
+    return mul(front(a, b, x), add(over(one(), a), over(one(), b)));
+}
+
+// log(x) + digamma(a + b + 1) - digamma(a + 1) with x (a + b + 1)/(a + 1) = 1 - off/(a + 1): near the mean it is far
+// smaller than its terms.
+static jot_value slope_in(jot_value x, jot_value off, jot_value next, jot_value sum)
+{
+    jot_value mu = jot_neg(over(off, next)), near = jot_less(jot_abs(mu), num(0.5));
+    jot_value log =
+        jot_where(near, jot_log1p(chosen(near, mu, 0)), jot_log(mul(x, over(sum, next))));
+    return add(log, sub(special_digamma_rest(next), special_digamma_rest(sum)));
+}
+
+// The derivatives of the logarithm of that.
+static jot_value smooth_slope(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
+                              jot_value dx)
+{
+    jot_value y = sub(one(), x), sum = add(add(a, b), one());
+    jot_value l = special_beta_distance(a, b, x, y, sub(sub(one(), y), x));
+    jot_value in_a = slope_in(x, add(l, y), add(a, one()), sum);
+    jot_value in_b = slope_in(y, sub(x, l), add(b, one()), sum);
+    jot_value in_x = sub(over(a, x), over(b, y));
+    return add(add(trace_along(da, in_a), trace_along(db, in_b)), trace_along(dx, in_x));
+}
+
+static jot_value smooth_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
+                             jot_value dx)
+{
+    return mul(smooth(a, b, x), smooth_slope(a, b, x, da, db, dx));
+}
+
+// As the derivative of a product with a b/(a + b), since those of digamma(a) would cancel in further ones for a near 0.
 static jot_value front_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
                             jot_value dx)
 {
-    jot_value in_a = add(jot_log(x), special_digamma_difference(b, a));
-    jot_value in_b = add(jot_log1p(jot_neg(x)), special_digamma_difference(a, b));
-    jot_value in_x = sub(quotient(a, x), quotient(b, sub(one(), x)));
-    jot_value slope = add(add(mul(da, in_a), mul(db, in_b)), mul(dx, in_x));
-    return mul(front(a, b, x), slope);
+    jot_value rest = TRACE_RULED("jot_betainc: front", smooth, smooth_rule, a, b, x);
+    jot_value sum = add(a, b), in_a = jot_square(over(b, sum)), in_b = jot_square(over(a, sum));
+    jot_value slope = mul(rest, add(mul(da, in_a), mul(db, in_b)));
+    return add(slope, mul(front(a, b, x), smooth_slope(a, b, x, da, db, dx)));
 }
 
 jot_value special_beta_front(jot_value a, jot_value b, jot_value x)
 {
-    jot_value in[] = {a, b, x}, y;
-    jot_function f = ruled("jot_betainc: front", 3, FUNCTION(front), FUNCTION(front_rule));
-    jot_apply_at(f, 3, in, 1, &y, NULL);
-    return y;
+    return TRACE_RULED("jot_betainc: front", front, front_rule, a, b, x);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions by series, fractions and recurrences that end when they have settled: each number
 // is a lane with loops of its own, in double precision.
+#include "trace/formula.h"
 #include "trace/lanes.h"
 
 #include "jot/special.h"
@@ -8,25 +9,6 @@
 
 #include <float.h>
 #include <math.h>
-
-static jot_value num(double x) { return jot_from_double(x); }
-static jot_value add(jot_value x, jot_value y) { return jot_add(x, y); }
-static jot_value sub(jot_value x, jot_value y) { return jot_sub(x, y); }
-static jot_value mul(jot_value x, jot_value y) { return jot_mul(x, y); }
-static jot_value quotient(jot_value x, jot_value y) { return jot_div(x, y); }
-static jot_value wide(jot_value x) { return jot_astype(x, JOT_F64); }
-static jot_value power_of_e(jot_value x) { return jot_exp(x); }
-
-// A function of n numbers, in lanes, with its derivative.
-static jot_value ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
-                       const jot_value *x)
-{
-    jot_function whole = jot_custom_jvp_of(jot_function_plain(name, name, n, f),
-                                           jot_function_plain(name, name, 2 * n, rule), name);
-    return trace_lanes(name, whole, n, x);
-}
-
-#define FUNCTION(f) ((void (*)(void))(f))
 
 // ---- E_n
 //
@@ -46,8 +28,7 @@ static jot_value fraction_goes_on(const jot_value *c, void *ctx)
 {
     (void)ctx;
     jot_value small = mul(num(DBL_EPSILON / 4), c[E_SUM]);
-    return jot_logical_and(jot_less(small, jot_abs(c[E_CHANGE])),
-                           jot_less(c[E_INDEX], num(1000)));
+    return both(jot_less(small, jot_abs(c[E_CHANGE])), jot_less(c[E_INDEX], num(1000)));
 }
 
 static void fraction_step(jot_value *c, void *ctx)
@@ -56,17 +37,17 @@ static void fraction_step(jot_value *c, void *ctx)
     c[E_INDEX] = add(c[E_INDEX], num(1));
     jot_value a = mul(jot_neg(c[E_INDEX]), add(c[E_INDEX], sub(p->n, num(1))));
     c[E_B] = add(c[E_B], num(2));
-    c[E_D] = quotient(num(1), add(mul(a, c[E_D]), c[E_B]));
+    c[E_D] = over(num(1), add(mul(a, c[E_D]), c[E_B]));
     c[E_CHANGE] = mul(c[E_CHANGE], sub(mul(c[E_B], c[E_D]), num(1)));
     c[E_SUM] = add(c[E_SUM], c[E_CHANGE]);
 }
 
 static jot_value by_fraction(struct exponential p)
 {
-    jot_value b = add(p.x, p.n), d = quotient(num(1), b);
+    jot_value b = add(p.x, p.n), d = over(num(1), b);
     jot_value c[E_CARRIES] = {jot_zeros_like(p.x), b, d, d, d};
     jot_while_at(fraction_goes_on, fraction_step, &p, E_CARRIES, c, NULL, "jot_expn");
-    return mul(c[E_SUM], power_of_e(jot_neg(p.x)));
+    return mul(c[E_SUM], jot_exp(jot_neg(p.x)));
 }
 
 // index, (-x)^index / index!, the sum, the last summand
@@ -74,7 +55,7 @@ static jot_value series_goes_on(const jot_value *c, void *ctx)
 {
     (void)ctx;
     jot_value small = mul(num(DBL_EPSILON / 8), jot_abs(c[2]));
-    return jot_logical_and(jot_less(small, jot_abs(c[3])), jot_less(c[0], num(200)));
+    return both(jot_less(small, jot_abs(c[3])), jot_less(c[0], num(200)));
 }
 
 static void series_step(jot_value *c, void *ctx)
@@ -82,9 +63,9 @@ static void series_step(jot_value *c, void *ctx)
     const struct exponential *p = ctx;
     jot_value before = sub(p->n, num(1));
     c[0] = add(c[0], num(1));
-    c[1] = quotient(mul(c[1], jot_neg(p->x)), c[0]);
+    c[1] = over(mul(c[1], jot_neg(p->x)), c[0]);
     jot_value is_log = jot_equal(c[0], before);
-    jot_value other = quotient(jot_neg(c[1]), jot_where(is_log, num(1), sub(c[0], before)));
+    jot_value other = over(jot_neg(c[1]), jot_where(is_log, num(1), sub(c[0], before)));
     jot_value log = mul(c[1], sub(jot_digamma(p->n), jot_log(p->x)));
     c[3] = jot_where(is_log, log, other);
     c[2] = add(c[2], c[3]);
@@ -94,7 +75,7 @@ static jot_value by_series(struct exponential p)
 {
     jot_value before = sub(p.n, num(1)), is_log = jot_equal(before, num(0));
     jot_value first = jot_where(is_log, sub(jot_digamma(p.n), jot_log(p.x)),
-                                quotient(num(1), jot_where(is_log, num(1), before)));
+                                over(num(1), jot_where(is_log, num(1), before)));
     jot_value c[] = {jot_zeros_like(p.x), jot_ones_like(p.x), first, jot_ones_like(p.x)};
     jot_while_at(series_goes_on, series_step, &p, 4, c, NULL, "jot_expn");
     return c[2];
@@ -106,23 +87,23 @@ static jot_value expn(jot_value order, jot_value in)
     jot_value n = wide(order), x = wide(in), zero = num(0), one = num(1);
     jot_value is_zero = jot_equal(x, zero), is_closed = jot_less_equal(n, zero);
     jot_value is_positive = jot_less(zero, x);
-    is_positive = jot_logical_and(is_positive, jot_less(x, num(INFINITY)));
-    jot_value goes = jot_logical_and(is_positive, jot_logical_not(is_closed));
+    is_positive = both(is_positive, jot_less(x, num(INFINITY)));
+    jot_value goes = both(is_positive, jot_logical_not(is_closed));
     jot_value is_far = jot_less(one, x), safe_n = jot_where(goes, n, one);
-    jot_value is_fraction = jot_logical_and(goes, is_far);
-    jot_value is_series = jot_logical_and(goes, jot_logical_not(is_far));
+    jot_value is_fraction = both(goes, is_far);
+    jot_value is_series = both(goes, jot_logical_not(is_far));
     jot_value far =
         by_fraction((struct exponential){safe_n, jot_where(is_fraction, x, num(50))});
     jot_value near =
         by_series((struct exponential){safe_n, jot_where(is_series, x, num(0.01))});
-    jot_value closed = quotient(power_of_e(jot_neg(x)), x);
-    closed = jot_where(jot_equal(n, zero), closed, mul(closed, add(one, quotient(one, x))));
+    jot_value closed = over(jot_exp(jot_neg(x)), x);
+    closed = jot_where(jot_equal(n, zero), closed, mul(closed, add(one, over(one, x))));
     jot_value y = jot_where(is_closed, closed, jot_where(is_far, far, near));
-    jot_value at_0 = jot_where(jot_less(one, n), quotient(one, sub(n, one)), num(INFINITY));
+    jot_value at_0 = jot_where(jot_less(one, n), over(one, sub(n, one)), num(INFINITY));
     y = jot_where(is_zero, at_0, y);
     y = jot_where(jot_equal(x, num(INFINITY)), zero, y);
-    jot_value is_none = jot_logical_or(jot_not_equal(n, jot_floor(n)), jot_less(n, num(-1)));
-    is_none = jot_logical_or(is_none, jot_logical_not(jot_less_equal(zero, x)));
+    jot_value is_none = either(jot_not_equal(n, jot_floor(n)), jot_less(n, num(-1)));
+    is_none = either(is_none, jot_logical_not(jot_less_equal(zero, x)));
     return jot_astype(jot_where(is_none, num(NAN), y), jot_value_dtype(in));
 }
 
@@ -134,7 +115,7 @@ static jot_value expn_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
 
 jot_value jot_expn(jot_value n, jot_value x)
 {
-    return ruled("jot_expn", 2, FUNCTION(expn), FUNCTION(expn_rule), (jot_value[]){n, x});
+    return TRACE_RULED_LANES("jot_expn", expn, expn_rule, n, x);
 }
 
 // ---- Kummer's function
@@ -152,9 +133,9 @@ static jot_value kummer_goes_on(const jot_value *c, void *ctx)
     jot_value goes = jot_less(c[K_INDEX], num(5000)), moves = jot_from_bool(false);
     for (int i = K_TERM; i < K_CARRIES; i += 2) {
         jot_value small = mul(num(DBL_EPSILON / 8), jot_abs(c[i + 1]));
-        moves = jot_logical_or(moves, jot_less(small, jot_abs(c[i])));
+        moves = either(moves, jot_less(small, jot_abs(c[i])));
     }
-    return jot_logical_and(goes, moves);
+    return both(goes, moves);
 }
 
 static void kummer_step(jot_value *c, void *ctx)
@@ -162,9 +143,9 @@ static void kummer_step(jot_value *c, void *ctx)
     const struct kummer *p = ctx;
     jot_value up = add(p->a, c[K_INDEX]), down = add(p->b, c[K_INDEX]);
     c[K_INDEX] = add(c[K_INDEX], num(1));
-    jot_value step = quotient(p->x, mul(down, c[K_INDEX])), ratio = mul(up, step);
+    jot_value step = over(p->x, mul(down, c[K_INDEX])), ratio = mul(up, step);
     c[K_TERM_A] = add(mul(c[K_TERM_A], ratio), mul(c[K_TERM], step));
-    c[K_TERM_B] = sub(mul(c[K_TERM_B], ratio), mul(c[K_TERM], quotient(ratio, down)));
+    c[K_TERM_B] = sub(mul(c[K_TERM_B], ratio), mul(c[K_TERM], over(ratio, down)));
     c[K_TERM] = mul(c[K_TERM], ratio);
     for (int i = K_TERM; i < K_CARRIES; i += 2)
         c[i + 1] = add(c[i + 1], c[i]);
@@ -182,7 +163,7 @@ static void kummer(jot_value a, jot_value b, jot_value x, jot_value *out)
     // The first terms of the derivatives are 0.
     kummer_step(c, &p);
     jot_while_at(kummer_goes_on, kummer_step, &p, K_CARRIES, c, NULL, "jot_hyp1f1");
-    jot_value scale = jot_where(is_negative, power_of_e(x), one);
+    jot_value scale = jot_where(is_negative, jot_exp(x), one);
     jot_value d_a = c[K_SUM_A], d_b = c[K_SUM_B];
     d_b = jot_where(is_negative, add(d_a, d_b), d_b);
     d_a = jot_where(is_negative, jot_neg(d_a), d_a);
@@ -206,7 +187,7 @@ static jot_value hyp1f1_rule(jot_value a, jot_value b, jot_value x, jot_value da
 {
     jot_value y[3], one = num(1);
     kummer(wide(a), wide(b), wide(x), y);
-    jot_value slope = mul(quotient(a, b), hyp1f1(add(a, one), add(b, one), x));
+    jot_value slope = mul(over(a, b), hyp1f1(add(a, one), add(b, one), x));
     for (int i = 1; i < 3; i++)
         y[i] = jot_astype(y[i], jot_value_dtype(x));
     return add(mul(dx, slope), add(mul(da, y[1]), mul(db, y[2])));
@@ -214,8 +195,7 @@ static jot_value hyp1f1_rule(jot_value a, jot_value b, jot_value x, jot_value da
 
 jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x)
 {
-    return ruled("jot_hyp1f1", 3, FUNCTION(hyp1f1), FUNCTION(hyp1f1_rule),
-                 (jot_value[]){a, b, x});
+    return TRACE_RULED_LANES("jot_hyp1f1", hyp1f1, hyp1f1_rule, a, b, x);
 }
 
 // ---- Bessel functions of the first kind
@@ -239,7 +219,7 @@ static void bessel_step(jot_value *c, void *ctx)
 {
     const struct bessel *p = ctx;
     jot_value k = c[J_ORDER], before = sub(k, num(1));
-    jot_value lower = sub(mul(quotient(add(k, k), p->x), c[J_THIS]), c[J_NEXT]);
+    jot_value lower = sub(mul(over(add(k, k), p->x), c[J_THIS]), c[J_NEXT]);
     c[J_NEXT] = c[J_THIS];
     c[J_THIS] = lower;
     c[J_ORDER] = before;
@@ -259,8 +239,8 @@ static jot_value bessel_j(jot_value order, jot_value in)
     jot_value is_tiny = jot_less(size, num(1e-5)), one = jot_ones_like(x),
               zero = jot_zeros_like(x);
     jot_value is_whole = jot_equal(n, jot_floor(n));
-    jot_value goes = jot_logical_and(is_whole, jot_logical_not(is_tiny));
-    goes = jot_logical_and(goes, jot_less(jot_maximum(size, m), num(LONGEST)));
+    jot_value goes = both(is_whole, jot_logical_not(is_tiny));
+    goes = both(goes, jot_less(jot_maximum(size, m), num(LONGEST)));
     struct bessel p = {m, jot_where(goes, size, one)};
     jot_value most = jot_where(goes, jot_maximum(size, m), num(0));
     jot_value start = add(add(most, num(20)), jot_sqrt(mul(num(60), most)));
@@ -268,17 +248,16 @@ static jot_value bessel_j(jot_value order, jot_value in)
     jot_while_at(bessel_goes_on, bessel_step, &p, J_CARRIES, c, NULL, "jot_bessel_jn");
     // (x/2)^n/n! (1 - x^2/(4n + 4)) of what is next to 0.
     jot_value half = mul(size, num(0.5));
-    jot_value tiny = quotient(jot_power(half, m), jot_gamma(add(m, num(1))));
-    tiny = mul(tiny, sub(num(1), quotient(jot_square(half), add(m, num(1)))));
-    jot_value y = jot_where(is_tiny, tiny, quotient(c[J_VALUE], c[J_TOTAL]));
+    jot_value tiny = over(jot_power(half, m), jot_gamma(add(m, num(1))));
+    tiny = mul(tiny, sub(num(1), over(jot_square(half), add(m, num(1)))));
+    jot_value y = jot_where(is_tiny, tiny, over(c[J_VALUE], c[J_TOTAL]));
     // Odd orders change their sign with x, and with n.
     jot_value is_odd = jot_equal(jot_rem(m, num(2)), num(1));
     jot_value turns = jot_not_equal(jot_less(x, num(0)), jot_less(n, num(0)));
-    y = jot_where(jot_logical_and(is_odd, turns), jot_neg(y), y);
+    y = jot_where(both(is_odd, turns), jot_neg(y), y);
     y = jot_where(jot_equal(size, num(INFINITY)), num(0), y);
-    jot_value is_none =
-        jot_logical_not(jot_logical_or(goes, jot_logical_and(is_tiny, is_whole)));
-    is_none = jot_logical_and(is_none, jot_not_equal(size, num(INFINITY)));
+    jot_value is_none = jot_logical_not(either(goes, both(is_tiny, is_whole)));
+    is_none = both(is_none, jot_not_equal(size, num(INFINITY)));
     return jot_astype(jot_where(is_none, num(NAN), y), jot_value_dtype(in));
 }
 
@@ -292,8 +271,7 @@ static jot_value bessel_rule(jot_value n, jot_value x, jot_value dn, jot_value d
 
 jot_value jot_bessel_jn(jot_value n, jot_value x)
 {
-    return ruled("jot_bessel_jn", 2, FUNCTION(bessel_j), FUNCTION(bessel_rule),
-                 (jot_value[]){n, x});
+    return TRACE_RULED_LANES("jot_bessel_jn", bessel_j, bessel_rule, n, x);
 }
 
 // ---- Numbers

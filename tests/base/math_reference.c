@@ -121,6 +121,8 @@ static quad zeta_quad(quad s, quad q)
         return INFINITY;
     if (!(q > 0))
         return NAN; // not measured
+    if (isinf((double)q))
+        return 0;
     enum { TERMS = 40 };
     quad w = q + TERMS, last = powq(w, -s), sum = last * (w / (s - 1) + (quad)0.5);
     quad term = s / w / 2; // (s)_(2j-1) / (2j)! w^(1-2j)

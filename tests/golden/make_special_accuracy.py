@@ -56,6 +56,12 @@ def upper(a, x):
     return mp.gammainc(a, x, inf, regularized=True)
 
 
+def polygamma(n, x):
+    """With the sign of the nearest whole n."""
+    size = mp.gamma(n + 1) * mp.zeta(n + 1, x)
+    return size if int(mp.nint(n)) % 2 else -size
+
+
 FUNCTIONS = {
     "betaln": betaln,
     "beta": lambda a, b: mp.exp(betaln(a, b)),
@@ -70,6 +76,7 @@ FUNCTIONS = {
     "i1": lambda x: mp.besseli(1, x),
     "log_ndtr": lambda x: mp.log(mp.erfc(-x / mp.sqrt(2)) / 2),
     "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x),
+    "polygamma": polygamma,
 }
 
 
@@ -104,6 +111,14 @@ ONE = drawn(6, (1e-3, 1)) + drawn(8, (1, 16)) + drawn(4, (16, 80))
 BOTH = ONE + [(-x,) for (x,) in ONE[::3]]
 NEAR = [(single(1e-6),), (single(-1e-6),)]
 BELOW = drawn(10, (-60, -0.01)) + drawn(5, (0.01, 3))
+SMALL = drawn(8, (1e-6, 1e-3), (0.05, 5))
+SMALL_BETA = drawn(8, (1e-6, 1e-3), (0.05, 5), (0.05, 0.95))
+# At the mean, where derivatives of the logarithm are small.
+MEAN = ([(a, single(a * generator.uniform(0.95, 1.05))) for (a,) in drawn(16, (3, 25))])
+MEAN_BETA = [(a, b, single(a / (a + b))) for a, b in drawn(8, (12, 200), (12, 200))]
+POLYGAMMA = ([(n, single(x)) for n, x in ((1, 0.1), (1, 7.3), (2, 40), (3, 0.7), (5, 3.3), (20, 9.1))]
+             + [(n, single(n / 2.7 * spread(0.7, 1.4))) for n in (60, 120, 169, 170, 171, 180, 200, 250)])
+LARGE = [(x,) for x in (88.5, 91.5, 700.5, 711, 713)]
 # name, by which argument it is derived or -1, points
 TABLE = [
     ("betaln", -1, BETA), ("betaln", 0, BETA), ("betaln", 1, BETA), ("beta", -1, BETA), ("beta", 0, BETA[5:18]), ("beta", 1, BETA[5:18]),
@@ -113,6 +128,9 @@ TABLE = [
     ("i0e", -1, BOTH), ("i0e", 0, BOTH), ("i1e", -1, BOTH), ("i1e", 0, BOTH), ("i0", -1, BOTH[:12]), ("i1", -1, BOTH[:12]),
     ("log_ndtr", -1, BELOW), ("log_ndtr", 0, BELOW), ("erfcx", -1, BOTH[:15]), ("erfcx", 0, BOTH[:15]),
     ("i0", 0, BOTH[:12] + NEAR), ("i1", 0, BOTH[:12] + NEAR),
+    ("gammainc", 0, SMALL + MEAN), ("gammaincc", 0, SMALL), ("betainc", 0, SMALL_BETA + MEAN_BETA), ("betainc", 1, SMALL_BETA + MEAN_BETA),
+    ("betainc", 1, [(x[1], x[0], x[2]) for x in SMALL_BETA]), ("polygamma", -1, POLYGAMMA), ("polygamma", 1, POLYGAMMA[:10]),
+    ("i0", -1, LARGE), ("i0", 0, LARGE), ("i1", -1, LARGE), ("i1", 0, LARGE),
 ]
 
 
@@ -139,7 +157,7 @@ for name, argument, points in TABLE:
     for point in points:
         p = [mp.mpf(x) for x in point]
         value = mp.re(f(*p))
-        if not mp.mpf(10) ** -300 < abs(value) < mp.mpf(10) ** 300:
+        if not mp.mpf(10) ** -300 < abs(value) < mp.mpf(10) ** 308:
             continue
         padded = [repr(float(x)) for x in point] + ["0"] * (3 - len(point))
         size = mp.nstr(mp.mpf(math.ceil(10 * condition(f, p, value))) / 10, 17, strip_zeros=True)

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions: values by mpmath, ends of domains as JAX has them, derivatives, maps.
+#include "special_support.h"
 #include "support/sample.h"
-#include "trace_support.h"
-
-#include <float.h>
-
-enum { MAX_POINTS = 64 };
 
 struct value {
     const char *name;
@@ -122,21 +118,6 @@ static int gather(const char *name, double x[3][MAX_POINTS], const struct value 
     return n;
 }
 
-static jot_array *array_of(jot_dtype dtype, const double *x, int n)
-{
-    float narrow[MAX_POINTS];
-    for (int i = 0; i < n; i++)
-        narrow[i] = (float)x[i];
-    return dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n);
-}
-
-static double element(const jot_array *a, int i)
-{
-    const void *d = jot_array_data(a);
-    ck_assert_msg(d != NULL, "%s", jot_error_message());
-    return jot_array_dtype(a) == JOT_F64 ? ((const double *)d)[i] : ((const float *)d)[i];
-}
-
 static bool is_near(double got, double want, double tolerance, jot_dtype dtype)
 {
     double unit = dtype == JOT_F64 ? DBL_EPSILON : FLT_EPSILON;
@@ -217,20 +198,6 @@ START_TEST(test_maps)
 }
 END_TEST
 
-static jot_scope *scope;
-static void setup(void) { scope = jot_scope_open(); }
-static void teardown(void) { jot_scope_close(scope); }
-
-static jot_value numbers(int n, const double *x)
-{
-    jot_array *a = jot_array_from(x, n);
-    jot_value v = jot_from(a);
-    jot_array_release(a);
-    return v;
-}
-#define NUMBERS(...)                                                                           \
-    numbers((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
-
 START_TEST(test_types_and_shapes)
 {
     jot_value column = jot_full(JOT_F32, 2, 3, 1), row = jot_full(JOT_BF16, 1, 4);
@@ -292,7 +259,7 @@ START_TEST(test_borders)
     CHECK_EXACT(jot_log_ndtr(NUMBERS(-inf, inf, NAN)), -inf, 0, NAN);
     CHECK_EXACT(jot_i0e(NUMBERS(-inf, inf, NAN, 0)), 0, 0, NAN, 1);
     CHECK_EXACT(jot_i1e(NUMBERS(-inf, inf, NAN, 0)), -0.0, 0, NAN, 0);
-    CHECK_EXACT(jot_i1(NUMBERS(-inf, inf, 0)), NAN, NAN, 0);
+    CHECK_EXACT(jot_i1(NUMBERS(-inf, inf, 0)), -inf, inf, 0);
     CHECK_EXACT(jot_logit(NUMBERS(0, 1, -1)), -inf, inf, NAN);
     CHECK_EXACT(jot_polygamma(NUMBERS(0.5, -1, 1.5, NAN), NUMBERS(1, 1, 2, 1)), NAN, NAN, NAN,
                 NAN);

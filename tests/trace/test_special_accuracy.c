@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions and their derivatives at random points, against mpmath: the errors, in units in the last
 // place, over how well conditioned the values are.
-#include "trace_support.h"
-
-#include <float.h>
+#include "special_support.h"
 
 struct point {
     const char *name;
@@ -17,28 +15,29 @@ static const struct point points[] = {
 #include "special_accuracy.def"
 #undef POINT
 };
-enum { POINT_COUNT = sizeof points / sizeof *points, MAX_POINTS = 80 };
+enum { POINT_COUNT = sizeof points / sizeof *points };
 
-// function, operands, units of the value, and of the derivatives in f64 and f32
+// function, operands, units of the value, and of the derivatives in parameters and in the last operand
 #define FUNCTIONS(X)                                                                           \
     X(betaln, 2, 4, 4, 4)                                                                      \
     X(beta, 2, 4, 4, 4)                                                                        \
     X(poch, 2, 4, 4, 4)                                                                        \
     X(comb, 2, 4, 4, 4)                                                                        \
-    X(betainc, 3, 4, 8, 8)                                                                     \
-    X(gammainc, 2, 4, 4, 4)                                                                    \
-    X(gammaincc, 2, 4, 25, 8)                                                                  \
+    X(betainc, 3, 4, 6, 4)                                                                     \
+    X(gammainc, 2, 4, 6, 4)                                                                    \
+    X(gammaincc, 2, 4, 6, 4)                                                                   \
     X(i0e, 1, 4, 4, 4)                                                                         \
     X(i1e, 1, 4, 5, 5)                                                                         \
     X(i0, 1, 4, 4, 4)                                                                          \
     X(i1, 1, 4, 4, 4)                                                                          \
     X(log_ndtr, 1, 4, 4, 4)                                                                    \
-    X(erfcx, 1, 4, 4, 4)
+    X(erfcx, 1, 4, 4, 4)                                                                       \
+    X(polygamma, 2, 4, 4, 4)
 
 struct special {
     const char *name;
     int arity;
-    double units, derivative_units[2]; // those of f64 and f32
+    double units, derivative_units[2]; // in parameters, in the last operand
     jot_value (*of)(const jot_value *x);
 };
 
@@ -46,12 +45,12 @@ struct special {
 #define OPERANDS2(x) (x)[0], (x)[1]
 #define OPERANDS3(x) (x)[0], (x)[1], (x)[2]
 #define CALL(f, ...) jot_##f(__VA_ARGS__)
-#define FUNCTION(f, arity, units, wide, single)                                                \
+#define FUNCTION(f, arity, units, others, last)                                                \
     static jot_value call_##f(const jot_value *x) { return CALL(f, OPERANDS##arity(x)); }
 FUNCTIONS(FUNCTION)
 
 static struct special specials[] = {
-#define ROW(f, arity, units, wide, single) {#f, arity, units, {wide, single}, call_##f},
+#define ROW(f, arity, units, others, last) {#f, arity, units, {others, last}, call_##f},
     FUNCTIONS(ROW)
 #undef ROW
 };
@@ -73,21 +72,6 @@ static int gather(const struct special *s, int argument, const struct point **ou
         out[n++] = &points[i];
     }
     return n;
-}
-
-static jot_array *array_of(jot_dtype dtype, const double *x, int n)
-{
-    float narrow[MAX_POINTS];
-    for (int i = 0; i < n; i++)
-        narrow[i] = (float)x[i];
-    return dtype == JOT_F64 ? jot_array_from(x, n) : jot_array_from(narrow, n);
-}
-
-static double element(const jot_array *a, int i)
-{
-    const void *d = jot_array_data(a);
-    ck_assert_msg(d != NULL, "%s", jot_error_message());
-    return jot_array_dtype(a) == JOT_F64 ? ((const double *)d)[i] : ((const float *)d)[i];
 }
 
 static double ulps(double got, double want, jot_dtype dtype)
@@ -125,7 +109,7 @@ static void check(struct special *s, int argument, jot_dtype dtype, bool is_reve
     jot_executable *e = jot_jit(f);
     must(jot_call_list(e, (size_t)m + !is_value, in, 1 + !is_value, out));
     const jot_array *y = out[!is_value];
-    double units = is_value ? s->units : s->derivative_units[dtype == JOT_F32];
+    double units = is_value ? s->units : s->derivative_units[argument == m - 1];
     for (int i = 0; i < n; i++) {
         double got = element(y, i), want = p[i]->want;
         if (!is_number(want, dtype))
@@ -160,20 +144,6 @@ START_TEST(test_derivatives)
 }
 END_TEST
 
-static jot_scope *scope;
-static void setup(void) { scope = jot_scope_open(); }
-static void teardown(void) { jot_scope_close(scope); }
-
-static jot_value numbers(int n, const double *x)
-{
-    jot_array *a = jot_array_from(x, n);
-    jot_value v = jot_from(a);
-    jot_array_release(a);
-    return v;
-}
-#define NUMBERS(...)                                                                           \
-    numbers((int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (double[]){__VA_ARGS__})
-
 START_TEST(test_borders)
 {
     const double inf = INFINITY;
@@ -201,19 +171,25 @@ START_TEST(test_large_betainc)
 END_TEST
 
 static jot_value betainc_a(jot_value a) { return jot_betainc(a, 3, 0.25); }
+static jot_value betainc_swapped(jot_value a) { return jot_betainc(a, 0.5, 0.5); }
+static jot_value gammainc_a(jot_value a) { return jot_gammainc(a, 0.5); }
 static jot_value betainc_b(jot_value b) { return jot_betainc(2.5, b, 0.25); }
 static jot_value comb_k(jot_value k) { return jot_comb(4, k); }
 static jot_value poch_m(jot_value m) { return jot_poch(2.5, m); }
 static jot_value i0_x(jot_value x) { return jot_i0(x); }
 static jot_value i1_x(jot_value x) { return jot_i1(x); }
 
-// Second derivatives where two arguments are equal or one is 0, at which cases meet.
+// Second derivatives where two arguments are equal or one is near 0, at which cases meet, by differences of mpmath's
+// values.
 START_TEST(test_second_derivatives)
 {
     const struct {
         jot_function f;
         double x, want;
     } rows[] = {{jot_fn(betainc_a), 3, 0.089945770003795821},
+                {jot_fn(betainc_a), 1e-20, -0.3749200641369687},
+                {jot_fn(betainc_swapped), 1e-20, 5.7382421256664247},
+                {jot_fn(gammainc_a), 1e-6, -0.58675767494602408},
                 {jot_fn(betainc_b), 2.5, 0.01365405844044316},
                 {jot_fn(comb_k), 2, -4.7392088021787172},
                 {jot_fn(poch_m), 0, 0.98478701738373853},
@@ -229,6 +205,79 @@ START_TEST(test_second_derivatives)
 }
 END_TEST
 
+// The first derivative in an argument by forward and by reverse mode.
+static void check_slope(jot_function f, int n, int argument, const double *x, double want)
+{
+    const int list[] = {argument, JOT_END};
+    jot_value in[4], y[2];
+    for (int k = 0; k <= n; k++)
+        in[k] = jot_full(JOT_F64, k < n ? x[k] : 1);
+    jot_apply_at(jot_jvp_of(f, "here", list), (size_t)n + 1, in, 2, y, "here");
+    CHECK(y[1], isfinite(want) ? 1e-15 : 0, want);
+    jot_apply_at(jot_vjp_of(f, "here", list), (size_t)n + 1, in, 2, y, "here");
+    CHECK(y[1], isfinite(want) ? 1e-15 : 0, want);
+}
+
+// Where the rules have infinite or unknown parts: the limits, as far as there are.
+START_TEST(test_slopes_at_borders)
+{
+    const double inf = INFINITY;
+    const struct {
+        void (*f)(void);
+        int n, argument;
+        double x[3], want;
+    } rows[] = {
+#define SLOPE(f, n, ...) {(void (*)(void))(f), n, __VA_ARGS__}
+        SLOPE(jot_gammainc, 2, 0, {0.5, 0}, 0),
+        SLOPE(jot_gammainc, 2, 0, {1, inf}, 0),
+        SLOPE(jot_gammainc, 2, 0, {inf, 1}, 0),
+        SLOPE(jot_gammainc, 2, 0, {1e-310, 1}, -0.21938393439552029), // -E_1(1)
+        SLOPE(jot_gammainc, 2, 0, {1, NAN}, NAN),
+        SLOPE(jot_gammainc, 2, 1, {1, 0}, 1),
+        SLOPE(jot_gammainc, 2, 1, {0.5, 0}, inf),
+        SLOPE(jot_gammainc, 2, 1, {2, 0}, 0),
+        SLOPE(jot_gammainc, 2, 1, {1, inf}, 0),
+        SLOPE(jot_gammainc, 2, 1, {inf, 1}, 0),
+        SLOPE(jot_gammainc, 2, 1, {-1, 1}, NAN),
+        SLOPE(jot_gammaincc, 2, 0, {0.5, 0}, 0),
+        SLOPE(jot_gammaincc, 2, 1, {1, 0}, -1),
+        SLOPE(jot_betainc, 3, 0, {0.5, 0.5, 0}, 0),
+        SLOPE(jot_betainc, 3, 0, {1, 1, 1}, 0),
+        SLOPE(jot_betainc, 3, 1, {0.5, 0.5, 1}, 0),
+        SLOPE(jot_betainc, 3, 1, {inf, 1, 0.5}, 0),
+        SLOPE(jot_betainc, 3, 2, {1, 2, 0}, 2),
+        SLOPE(jot_betainc, 3, 2, {2, 1, 1}, 2),
+        SLOPE(jot_betainc, 3, 2, {2, 3, 0}, 0),
+        SLOPE(jot_betainc, 3, 2, {0.5, 0.5, 1}, inf),
+        SLOPE(jot_betainc, 3, 2, {0, 1, 0.5}, 0),
+        SLOPE(jot_betainc, 3, 2, {inf, 1, 0.5}, 0),
+        SLOPE(jot_betainc, 3, 2, {1, inf, 0.5}, 0),
+        SLOPE(jot_betainc, 3, 2, {1, 1, 2}, NAN),
+        SLOPE(jot_betainc, 3, 2, {NAN, 1, 0.5}, NAN),
+        SLOPE(jot_xlogy, 2, 1, {2, 0}, inf),
+        SLOPE(jot_zeta, 2, 0, {2, inf}, 0),
+        SLOPE(jot_zeta, 2, 1, {2, inf}, 0),
+        SLOPE(jot_polygamma, 2, 1, {1, inf}, 0),
+        SLOPE(jot_i0, 1, 0, {-inf}, -inf),
+        SLOPE(jot_i1, 1, 0, {inf}, inf),
+        SLOPE(jot_i0e, 1, 0, {inf}, 0),
+        SLOPE(jot_log_ndtr, 1, 0, {-inf}, inf),
+        SLOPE(jot_dawsn, 1, 0, {inf}, 0),
+        SLOPE(jot_spence, 1, 0, {inf}, 0),
+#undef SLOPE
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_slope(jot_function_plain("slope", "here", rows[i].n, rows[i].f), rows[i].n,
+                    rows[i].argument, rows[i].x, rows[i].want);
+    CHECK_EXACT(jot_i0(NUMBERS(-inf, inf, 720, NAN)), inf, inf, inf, NAN);
+    CHECK_EXACT(jot_zeta(NUMBERS(2, 1, inf, inf, 2), NUMBERS(inf, inf, inf, 1, -4.5)), 0, inf,
+                0, 1, NAN);
+    // Where x is far below 0, and where neither factor is a number.
+    CHECK(jot_polygamma(NUMBERS(1, 1, 1, 2), NUMBERS(-20000.5, 1e200, -1e-200, -inf)), 1e-14,
+          9.8695544035892404, 1e-200, inf, NAN);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
@@ -237,6 +286,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_borders);
     tcase_add_test(t, test_large_betainc);
     tcase_add_test(t, test_second_derivatives);
+    tcase_add_test(t, test_slopes_at_borders);
 }
 
 int main(void) { return run_by_both("special_accuracy", add_tests); }

@@ -2,6 +2,8 @@
 // Derivative rules of special functions.  The letters are those of formulas.h.
 #include "passes/rules/formulas.h"
 
+#include <math.h>
+
 // d erf(x) = dx 2/sqrt(pi) exp(-x^2)
 void jvp_erf(struct jvp *c)
 {
@@ -34,7 +36,7 @@ void jvp_digamma(struct jvp *c)
     add_product(c, DX, ir_select(B, below, ir_sub(B, ir_mul(B, q, q), z), z));
 }
 
-// The sum over k >= 0 of -log(q + k) (q + k)^-s, as zeta itself: N terms and the Euler-Maclaurin formula.
+// The sum over k >= 0 of -log(q + k) (q + k)^-s, as zeta itself: N terms and the Euler-Maclaurin formula; 0 at infinity.
 static ir_id zeta_slope(struct jvp *c)
 {
     static const double factors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
@@ -62,7 +64,7 @@ static ir_id zeta_slope(struct jvp *c)
         ir_id at = ir_add(B, q, num(c, k));
         sum = ir_sub(B, sum, ir_mul(B, ir_log(B, at), ir_pow(B, at, minus_s)));
     }
-    return sum;
+    return ir_select(B, ir_eq(B, q, num(c, INFINITY)), num(c, 0), sum);
 }
 
 // d zeta(s, q) = ds (d zeta / ds) - dq s zeta(s + 1, q)
