@@ -38,6 +38,14 @@ static bool is_small(const struct ir_graph *g, const struct ir_node *n)
     return end[-1] <= EXPAND_SIZE && end[-2] <= EXPAND_SIZE;
 }
 
+// Of matrices without elements there is nothing to compute, and the results that are not empty, the
+// permutations of lu, are the same for all.
+static bool is_empty(const struct ir_graph *g, const struct ir_node *n)
+{
+    return expansions[n->op].make &&
+           ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))) == 0;
+}
+
 // How many matrices the first operand holds.
 static int64_t count_of(const struct ir_graph *g, const struct ir_node *n)
 {
@@ -142,7 +150,7 @@ static void copy_inside(struct ir_builder *b, const struct ir_graph *g, const st
 {
     if (ir_has_bodies((enum ir_op)n->op))
         copy_bodies(b, g, n, map, expand_inside);
-    else if (is_small(g, n))
+    else if (is_empty(g, n) || is_small(g, n))
         write_out(b, g, n, map);
     else
         pass_copy_node(b, g, n, map);
@@ -155,6 +163,8 @@ static void copy_outside(struct ir_builder *b, const struct ir_graph *g,
     int64_t count = is_small(g, n) ? count_of(g, n) : 0;
     if (ir_has_bodies((enum ir_op)n->op))
         copy_bodies(b, g, n, map, expand_inside);
+    else if (is_empty(g, n))
+        write_out(b, g, n, map);
     else if (count && (!has_routine || is_worth_code(g, n, count)))
         map_over_lanes(b, g, n, map, count);
     else if (!has_routine)

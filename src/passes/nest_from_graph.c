@@ -80,8 +80,9 @@ static void put_roots(struct writer *w, uint32_t n, const ir_id *roots, nest_id 
         write_bind_unrolled(w, place, undo_place);
         for (uint32_t i = 0; i < n; i++) {
             const struct ir_node *node = ir_node_of(s->g, roots[i]);
-            if (place &&
-                !write_overlaps(w, axes_of_view(s, s->view_of[roots[i]]), w->g->unrolled))
+            struct atoms view = axes_of_view(s, s->view_of[roots[i]]);
+            struct atoms own = axes_concat(s, view, axes_dependence(s, view));
+            if (!write_is_first_place(w, own, place))
                 continue;
             if (fold != NEST_NONE && node_is_folding(node) && write_is_terminal(w, roots[i]))
                 put_terminal(w, roots[i], fold);

@@ -123,6 +123,18 @@ void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo)
     write_bind(w, a, forms, undo);
 }
 
+bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t place)
+{
+    struct atoms a = w->g->unrolled;
+    for (uint32_t i = a.count; i-- > 0;) {
+        uint32_t extent = (uint32_t)w->s->atoms.at[a.at[i]].extent;
+        if (place % extent && !axes_contain(w->s, own, a.at[i]))
+            return false;
+        place /= extent;
+    }
+    return true;
+}
+
 bool write_overlaps(const struct writer *w, struct atoms a, struct atoms b)
 {
     for (uint32_t i = 0; i < a.count; i++)

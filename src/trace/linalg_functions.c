@@ -205,12 +205,22 @@ static void slogdet_body(const jot_value *in, jot_value *out, void *ctx)
     out[1] = jot_sum_axes(jot_log(jot_abs(d)), last);
 }
 
+// The sign with the derivative that it has of complex matrices; jot_sign has none.
+static jot_value turning_sign(jot_value a)
+{
+    jot_lu_factors f = jot_lu_factor_at(a, NULL);
+    jot_value d = linalg_diagonal(f.lu), is_zero = jot_equal(d, number(0));
+    jot_value phases = jot_div(d, jot_abs(jot_where(is_zero, number(1), d)));
+    return jot_mul(jot_prod_axes(phases, last), sign_of_swaps(f));
+}
+
 // d log det a = trace(a^-1 da), of which the imaginary part turns the sign.
 static void slogdet_rule(const jot_value *in, jot_value *out, void *ctx)
 {
-    jot_value value[2], t = linalg_trace(jot_solve(in[0], in[1]));
-    slogdet_body(in, value, ctx);
-    out[0] = jot_mul(value[0], jot_sub(t, jot_convert(jot_real(t), jot_value_dtype(t))));
+    (void)ctx;
+    jot_value t = linalg_trace(jot_solve(in[0], in[1]));
+    jot_value turn = jot_sub(t, jot_convert(jot_real(t), jot_value_dtype(t)));
+    out[0] = dtype_is_complex(jot_value_dtype(t)) ? jot_mul(turning_sign(in[0]), turn) : turn;
     out[1] = jot_real(t);
 }
 

@@ -4,6 +4,8 @@
 
 #include "jot/windows.h"
 
+#define MOST_PADDING (INT64_C(1) << 60) // so that sums do not overflow
+
 static jot_value check(jot_value x, jot_pad_mode mode, int axis, int64_t low, int64_t high)
 {
     const char *name = "jot_pad_with_mode";
@@ -16,6 +18,9 @@ static jot_value check(jot_value x, jot_pad_mode mode, int axis, int64_t low, in
     if (low < 0 || high < 0)
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "padding %lld and %lld: it takes 0 or more, jot_pad cuts off",
+                          (long long)low, (long long)high);
+    if (low > MOST_PADDING || high > MOST_PADDING)
+        return trace_fail(name, JOT_ERR_SHAPE, "padding %lld and %lld: too large",
                           (long long)low, (long long)high);
     if (mode != JOT_PAD_EMPTY && low + high > 0 &&
         ir_dims(trace_top()->module, trace_type(x))[at] == 0)

@@ -142,7 +142,7 @@ static jot_value split(jot_value key, int64_t n)
     jot_value error;
     if (!is_key(name, &key, &error))
         return error;
-    if (n < 0)
+    if (n < 0 || n > RANDOM_MOST_NUMBERS)
         return trace_fail(name, JOT_ERR_ARGUMENT, "%lld keys", (long long)n);
     struct random_key keys = random_children(random_key_of(key), n);
     return trace_result(name, side_by_side(keys, n), false);
@@ -170,16 +170,33 @@ jot_value jot_random_fold_in(jot_value key, jot_value data)
 // ---------------------------------------------------------------------------------------
 // Requests
 
+// Counts the numbers; what is made on the way to them is a few times as large.
+static bool count_numbers(struct random_request *r, jot_value *out_error)
+{
+    int64_t count = 1;
+    bool is_empty = false;
+    for (int i = 0; i < r->rank; i++) {
+        is_empty = is_empty || r->dims[i] == 0;
+        if (r->dims[i] > RANDOM_MOST_NUMBERS / count) {
+            *out_error = trace_fail(r->name, JOT_ERR_SHAPE, "sizes of more than 2^55 numbers");
+            return false;
+        }
+        count *= r->dims[i] ? r->dims[i] : 1;
+    }
+    r->count = is_empty ? 0 : count;
+    return true;
+}
+
 bool random_open(struct random_request *r, const char *name, jot_value key, jot_dtype dtype,
                  const int64_t *dims, jot_value *out_error)
 {
-    *r = (struct random_request){.name = name, .key = key, .dtype = dtype, .count = 1};
+    *r = (struct random_request){.name = name, .key = key, .dtype = dtype};
     if (!is_key(name, &r->key, out_error) ||
         !trace_sizes(name, dims, 0, &r->rank, r->dims, out_error))
         return false;
     r->dims[r->rank] = JOT_END;
-    for (int i = 0; i < r->rank; i++)
-        r->count *= r->dims[i];
+    if (!count_numbers(r, out_error))
+        return false;
     if (dtype_is_valid((int)dtype))
         return true;
     *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
@@ -226,9 +243,8 @@ static bool add_params(struct random_request *r, int n, const jot_value *params,
                 r->dims[r->rank - t.rank + k] = ir_dims(m, t)[k];
     }
     r->dims[r->rank] = JOT_END;
-    r->count = 1;
-    for (int i = 0; i < r->rank; i++)
-        r->count *= r->dims[i];
+    if (!count_numbers(r, out_error))
+        return false;
     for (int i = 0; i < n; i++)
         if (!fits(r, r->param[i])) {
             *out_error = trace_fail(

@@ -11,6 +11,7 @@
 #include "jot/random.h"
 
 #define RANDOM_MAX_PARAMS 3
+#define RANDOM_MOST_NUMBERS (INT64_C(1) << 55) // of one call
 
 // What a call asks for, checked.
 struct random_request {

@@ -291,6 +291,11 @@ START_TEST(empty_matrices)
 {
     CHECK_TYPE(jot_cholesky(jot_zeros(JOT_F32, 0, 0)), "f32[0,0]");
     CHECK_TYPE(jot_lu_factor(jot_zeros(JOT_F32, 9, 0, 2)).permutation, "i32[9,0]");
+    jot_lu_factors no_columns = jot_lu_factor(jot_zeros(JOT_F32, 3, 0)),
+                   many = jot_lu_factor(jot_zeros(JOT_C128, 2, 40, 0));
+    CHECK_TYPE(no_columns.pivots, "i32[0]");
+    CHECK_EXACT(no_columns.permutation, 0, 1, 2);
+    CHECK_EXACT(jot_sum(many.permutation), 2 * 40 * 39 / 2);
     CHECK_TYPE(jot_solve(jot_zeros(JOT_F32, 0, 0), jot_zeros(JOT_F32, 0, 3)), "f32[0,3]");
     CHECK_TYPE(jot_solve(jot_zeros(JOT_F32, 0, 3, 3), jot_zeros(JOT_F32, 3)), "f32[0,3]");
     CHECK_TYPE(jot_tridiagonal_solve(jot_zeros(JOT_F32, 0), jot_zeros(JOT_F32, 0),
@@ -311,6 +316,9 @@ FUNCTION1(inverse_of, jot_inv(a))
 FUNCTION1(det_of, jot_det(a))
 FUNCTION1(log_det_of, jot_slogdet(a).logabsdet)
 FUNCTION1(lu_of, jot_lu_factor(a).lu)
+FUNCTION1(sign_of,
+          jot_sum(jot_mul(jot_real(jot_slogdet(jot_complex(a, jot_transpose(jot_sin(a)))).sign),
+                          a)))
 FUNCTION1(expm_of, jot_expm(a))
 FUNCTION1(power_of, jot_matrix_power(a, -2))
 FUNCTION2(solution_of, jot_solve(a, b))
@@ -329,6 +337,7 @@ START_TEST(derivatives)
     must(jot_check_grads(jot_fn(inverse_of), 2, both, 0, a));
     must(jot_check_grads(jot_fn(det_of), 2, both, 0, a));
     must(jot_check_grads(jot_fn(log_det_of), 2, both, 0, a));
+    must(jot_check_grads(jot_fn(sign_of), 2, both, 0, a));
     must(jot_check_grads(jot_fn(lu_of), 2, both, 0, a));
     must(jot_check_grads(jot_fn(expm_of), 1, both, 0, a));
     must(jot_check_grads(jot_fn(power_of), 1, both, 0, a));

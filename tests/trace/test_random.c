@@ -123,7 +123,9 @@ static jot_value one_alpha(void) { return jot_random_dirichlet(jot_random_key(0)
 static jot_value one_kind(void) { return jot_random_multinomial(jot_random_key(0), JOT_F32, 3, 0.5); }
 static jot_value norms(void) { return jot_random_ball(jot_random_key(0), JOT_F32, 3, jot_ones(JOT_F32, 2)); }
 static jot_value inside_out(void) { return jot_random_ball(jot_random_key(0), JOT_F32, -3, 2); }
-#line 100 "test_random.c"
+static jot_value huge(void) { return jot_random_normal(jot_random_key(0), JOT_F32, INT64_C(1) << 40, INT64_C(1) << 40); }
+static jot_value huge_but_empty(void) { return jot_random_gamma(jot_random_key(0), JOT_F32, 2.0, 0, INT64_C(1) << 62); }
+#line 102 "test_random.c"
 // clang-format on
 
 START_TEST(test_messages)
@@ -170,6 +172,9 @@ START_TEST(test_messages)
         {negative, "bad_random.c:19: jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3): "
                    "size -3 of axis 1 "
                    "is negative"},
+        {huge, "bad_random.c:27: jot_random_normal(...): sizes of more than 2^55 numbers"},
+        {huge_but_empty,
+         "bad_random.c:28: jot_random_gamma(...): sizes of more than 2^55 numbers"},
         {counts, "bad_random.c:21: jot_random_poisson(jot_random_key(0), JOT_F32, 3): f32: it "
                  "gives integers"},
         {whole, "bad_random.c:22: jot_random_binomial(jot_random_key(0), JOT_I32, 3, 0.5): "

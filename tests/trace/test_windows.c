@@ -302,6 +302,8 @@ START_TEST(mistakes)
     SAYS(jot_pad_with_mode(jot_zeros(JOT_F32, 0), JOT_PAD_WRAP, 0, 1, 1),
          "axis 0 of f32[0] is empty: there is nothing to pad with");
     SAYS(jot_pad_with_mode(v, (jot_pad_mode)20, 0, 1, 1), "there is no mode 20");
+    SAYS(jot_pad_with_mode(v, JOT_PAD_WRAP, 0, INT64_MAX, INT64_MAX),
+         "padding 9223372036854775807 and 9223372036854775807: too large");
     SAYS(jot_interp(v, v, image),
          "xp is f32[4] and fp f32[4,4]: both are vectors of the same size, not empty");
     SAYS(jot_image_resize(image, JOT_RESIZE_LINEAR, 3), "1 sizes for the axes of f32[4,4]");
@@ -398,8 +400,46 @@ START_TEST(windows_stay_in_place)
 }
 END_TEST
 
+static jot_value of_features(jot_value x, jot_value w)
+{
+    jot_value y = jot_conv_transpose(x, w, .transpose_kernel = true, .x = "NWC", .w = "WIO",
+                                     .out = "NWC");
+    jot_value weights = jot_cos(jot_mul(0.7, jot_arange(JOT_F64, 30)));
+    return jot_sum(jot_mul(jot_reshape(weights, 2, 5, 3), y));
+}
+
+// Two results of a kernel whose loops over features are written out, one for each: no element is put
+// twice, which the transposition of tiles does not count with.
+START_TEST(results_are_put_once)
+{
+    jot_array *x = jot_array_full(JOT_F64, 0.5, 2, 5, 2),
+              *w = jot_array_full(JOT_F64, 0.25, 1, 3, 2), *d[2];
+    jot_executable *f = jot_jit(jot_grad(jot_fn(of_features), 0, 1));
+    ck_assert_int_eq(jot_call(f, JOT_IN(x, w), JOT_OUT(d)), JOT_OK);
+    const double *dx = jot_array_data(d[0]), *dw = jot_array_data(d[1]);
+    for (int i = 0; i < 10; i++) {
+        double sum = 0;
+        for (int k = 0; k < 3; k++)
+            sum += 0.25 * cos(0.7 * (3 * i + k));
+        for (int c = 0; c < 2; c++)
+            ck_assert_double_eq_tol(dx[2 * i + c], sum, 1e-14);
+    }
+    for (int k = 0; k < 3; k++) {
+        double sum = 0;
+        for (int i = 0; i < 10; i++)
+            sum += 0.5 * cos(0.7 * (3 * i + k));
+        for (int c = 0; c < 2; c++)
+            ck_assert_double_eq_tol(dw[2 * k + c], sum, 1e-14);
+    }
+    jot_arrays_release(2, d);
+    jot_arrays_release(2, (jot_array *[]){x, w});
+    jot_executable_release(f);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_test(t, results_are_put_once);
     if (!*getenv("JOT_BACKEND")) {
         tcase_add_test(t, large_ones);
         tcase_add_loop_test(t, windows_stay_in_place, 0, 4);
