@@ -222,7 +222,7 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
 {
     struct group fresh = refreshed(s, group), *g = &fresh;
     struct atoms fold = {0}, unrolled = {0};
-    int64_t work = 0, all = 0;
+    int64_t work = 0;
     bool is_nested = false;
     *reason = "reduced over an axis that another value needs";
     for (uint32_t i = 0; i < g->constraints.count; i++) {
@@ -230,8 +230,6 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
         if (!are_loops_distinct(c))
             return false;
         work = work_of(s, c) > work ? work_of(s, c) : work;
-        if (__builtin_add_overflow(all, dear_work_of(s, c), &all))
-            all = INT64_MAX;
         is_nested |=
             c->outer != IR_NONE && c->kept.count && axes_product(s, c->folded) > FOLD_LANES;
     }
@@ -241,7 +239,7 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     bool is_single = g->constraints.count == 1;
     if (!points.count && is_nested && s->options->no_accumulation)
         return false; // every thread would make all of the inner sum
-    if (work > s->alone || (!points.count && all > s->alone_together)) {
+    if (work > s->alone || (!points.count && g->work > s->alone_together)) {
         if (n_points < enough && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
             points = (struct atoms){0};
         } else if (!points.count && !is_single) {

@@ -153,6 +153,22 @@ static int ops_of(const struct schedule *s, ir_id v)
     return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
 }
 
+// All elements of the value, or those that it folds, in units of cost.
+static int64_t work_of_value(const struct schedule *s, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    int64_t count = value_count(s, node_is_folding(n) ? ir_operand(s->g, n, 0) : v), work;
+    int cost = node_is_index(n) ? 0 : cost_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
+    return __builtin_mul_overflow(count, cost, &work) || work > COST_OF_KERNEL ? COST_OF_KERNEL
+                                                                               : work;
+}
+
+static void add_value(const struct schedule *s, struct group *g, ir_id v)
+{
+    g->ops += (uint32_t)ops_of(s, v);
+    g->work += work_of_value(s, v);
+}
+
 static void add_list(struct schedule *s, struct group *to, const struct group *from)
 {
     for (uint32_t i = 0; i < from->constraints.count; i++)
@@ -183,6 +199,7 @@ static bool merge_groups(struct schedule *s, const struct demand *x, const struc
     memset(&merged.arithmetic, 0, sizeof merged.arithmetic);
     add_list(s, &merged, a);
     add_list(s, &merged, b);
+    merged.work += b->work;
     if (!group_frame(s, &merged, &reason)) {
         axes_separate(s, united);
         return false;
@@ -346,12 +363,16 @@ static bool join(struct schedule *s, ir_id v, const demand_list *l, uint32_t n_s
                                      .context = axes_of_view(s, l->at[0].view),
                                      .around = axes_of_view(s, l->at[0].view)});
     bool asks = g->constraints.count != before || g->arithmetic.count != before_arithmetic;
+    uint32_t ops = g->ops;
+    int64_t work = g->work;
+    add_value(s, g, v);
     if (asks && !group_frame(s, g, reason)) {
         g->constraints.count = before;
         g->arithmetic.count = before_arithmetic;
+        g->ops = ops;
+        g->work = work;
         return false;
     }
-    g->ops += (uint32_t)ops_of(s, v);
     if (folds)
         vec_push(s->scratch, &g->reduced, v);
     if (as_root)
@@ -447,7 +468,8 @@ static void store_alone(struct schedule *s, ir_id v, const demand_list *l, const
     struct group *group = group_at(s, g);
     vec_push(s->scratch, &group->constraints, c);
     vec_push(s->scratch, &group->roots, v);
-    group->ops = node_is_index(n) ? 1 : (uint32_t)ops_of(s, v);
+    add_value(s, group, v);
+    group->ops = node_is_index(n) ? 1 : group->ops;
     group->reason = reason;
     const char *unused;
     group_frame(s, group, &unused);
@@ -474,7 +496,7 @@ static void repeat(struct schedule *s, ir_id v, const demand_list *l)
 {
     s->decision[v] = DECIDE_REPEAT;
     for (uint32_t i = 0; i < l->count; i++) {
-        group_at(s, l->at[i].group)->ops += (uint32_t)ops_of(s, v);
+        add_value(s, group_at(s, l->at[i].group), v);
         pass_on(s, v, &l->at[i]);
     }
 }
@@ -521,6 +543,7 @@ static bool repeat_expanded(struct schedule *s, ir_id v, const demand_list *l)
     for (uint32_t i = 0; i < l->count; i++) {
         struct demand to = l->at[i];
         group_at(s, to.group)->ops++;
+        group_at(s, to.group)->work += work_of_value(s, v);
         struct atoms folded = axes_fold_atoms(s, n);
         to.context = join_sets(s, axes_of_view(s, l->at[i].view), folded);
         for (uint32_t k = 0; k < n->n_in; k++) {

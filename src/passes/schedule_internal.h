@@ -82,6 +82,7 @@ struct group {
     uint32_t rank;   // larger than that of every group that reads its results
     uint32_t feeder; // smallest rank of the groups whose results it reads
     uint32_t ops;
+    int64_t work; // of all its values, in units of cost
     VEC(struct constraint) constraints;
     VEC(struct constraint)
     arithmetic;                      // cheap values: they ask nothing of loops, but are counted
@@ -116,7 +117,7 @@ struct schedule {
     struct nest_program *program;
     struct hash_table *kernels; // of the program's nests by content
     int64_t alone;              // work that needs no parallel points
-    int64_t alone_together;     // the same of all values of a kernel, in units of cost
+    int64_t alone_together;     // the same of all values of a kernel (group.work)
     int64_t tiny;               // work that may be repeated
     bool is_refused;            // something has neither a kernel nor steps
     uint32_t effect_rank;       // larger than that of the groups with effects so far
