@@ -237,8 +237,10 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     int64_t n_points = axes_product(s, points);
     int64_t enough = s->options->large ? 2 : COST_POINTS;
     bool is_single = g->constraints.count == 1;
-    if (!points.count && is_nested && s->options->no_accumulation)
-        return false; // every thread would make all of the inner sum
+    if (!points.count && is_nested && s->options->no_accumulation) {
+        *reason = "each thread of a block would add all of it up";
+        return false;
+    }
     if (work > s->alone || (!points.count && g->work > s->alone_together)) {
         if (n_points < enough && find_fold(s, g, (struct atoms){0}, &fold, reason)) {
             points = (struct atoms){0};
