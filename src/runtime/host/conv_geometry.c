@@ -24,10 +24,11 @@ static struct conv_line line_of_x(const struct conv_call *c, int axis, int64_t r
 {
     int64_t stride = c->lists[CONV_STRIDES][axis], dilation = c->lists[CONV_DILATION][axis];
     int64_t divisor = common_divisor(stride, dilation), apart = stride / divisor, k = 0;
+    int64_t remainders = least(apart, size); // of elements, after which they come again
     struct conv_line l = {.to = r - c->lists[CONV_PADDING][axis]};
-    while (k < apart && k * dilation % stride != r)
+    while (k < remainders && k * dilation % stride != r)
         k++;
-    if (k == apart || k >= size)
+    if (k == remainders)
         return l;
     l.count = divide_up(size - k, apart);
     l.k = k + (l.count - 1) * apart; // from the last one on, for what is seen ascends

@@ -17,6 +17,7 @@
 #define MOST_OF_SUMS 0x1p19   // the same where w is the result
 #define TASKS 32              // that are enough for all threads
 #define PARTS_BYTES (8 << 20) // of the parts of a gradient in w
+#define MOST_KINDS 4096       // of places, all of which a task goes through
 
 // What a worker has of a block.  Indices are of elements: by place, by place, by element of the kernel.
 struct memory {
@@ -322,15 +323,18 @@ static jot_status sum_places(struct job *j, struct rt_pool *pool)
 
 // ---- Which
 
-// What windows see of all images, in no more elements than can be counted.
+// What windows see of all images, and the steps between them, in no more elements than can be counted.
 static bool is_countable(const struct conv_call *c)
 {
-    double count = (double)c->dims[CONV_X][0] *
-                   (double)(c->dims[CONV_X][c->n + 1] + c->dims[CONV_Y][c->n + 1]);
-    for (int i = 0; i < c->n; i++)
+    double kinds = 1, count = (double)c->dims[CONV_X][0] *
+                              (double)(c->dims[CONV_X][c->n + 1] + c->dims[CONV_Y][c->n + 1]);
+    for (int i = 0; i < c->n; i++) {
+        int64_t stride = c->lists[CONV_STRIDES][i];
+        kinds *= c->part == CONV_X ? (double)stride : 1;
         count *= (double)(c->dims[CONV_X][1 + i] + 2 * c->lists[CONV_PADDING][i] +
-                          2 * c->dims[CONV_W][i] * c->lists[CONV_DILATION][i]);
-    return count < 0x1p40;
+                          2 * c->dims[CONV_W][i] * c->lists[CONV_DILATION][i] + stride);
+    }
+    return count < 0x1p40 && kinds <= MOST_KINDS;
 }
 
 bool conv_has_tiles(const struct conv_call *c)
