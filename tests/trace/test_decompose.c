@@ -321,6 +321,7 @@ START_TEST(test_least_squares)
     jot_lstsq_result r = jot_lstsq(a, b, -1);
     CHECK(r.x, 1e-13, 1.15, 1.9);
     CHECK(r.residuals, 1e-13, 0.45);
+    ck_assert_int_eq(jot_value_rank(r.residuals), 1);
     CHECK_EXACT(r.rank, 2);
     // Of a matrix without full rank the solution of least length.
     a = from((const double[]){1, 1, 2, 2}, 2, 2);
