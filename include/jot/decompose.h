@@ -116,7 +116,7 @@ JOT_API jot_value jot_pinv(jot_value a, double rtol);
 
 typedef struct jot_lstsq_result {
     jot_value x;         // n, or n by columns of b
-    jot_value residuals; // |b - a x|^2 of each column
+    jot_value residuals; // |b - a x|^2 of each column, of a vector as of one
     jot_value rank;      // of a, i32
     jot_value s;         // singular values of a
 } jot_lstsq_result;

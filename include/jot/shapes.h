@@ -108,7 +108,7 @@ JOT_API jot_value jot_put_along_axis(jot_value x, jot_value index, jot_value y, 
 // ---- Bits ----
 
 // Eight truth values (what is not 0) in a byte, along an axis, the first as the highest bit;
-// the last byte is filled up with zeros.  bool or u8 to u8.
+// the last byte is filled up with zeros.  bool or integers to u8.
 JOT_API jot_value jot_packbits(jot_value x, int axis);
 
 // The bits of bytes, u8, as u8 of 0 and 1 along the axis.

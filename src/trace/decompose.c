@@ -322,6 +322,8 @@ jot_lstsq_result jot_lstsq(jot_value a, jot_value b, double rcond)
         return (jot_lstsq_result){s, s, s, s};
     jot_value x = jot_matmul(pinv_of(a, rtol), b);
     jot_value residuals = jot_sum_axes(squared(jot_sub(b, jot_matmul(a, x))), first);
+    if (jot_value_rank(residuals) == 0)
+        residuals = jot_expand_dims_axes(residuals, first);
     return (jot_lstsq_result){.x = x,
                               .residuals = residuals,
                               .rank = jot_sum_axes(jot_convert(above(s, rtol), JOT_I32), last),

@@ -216,16 +216,16 @@ jot_value jot_put_along_axis(jot_value x, jot_value index, jot_value y, int axis
 // ---------------------------------------------------------------------------------------
 // Bits, as the last axis
 
-static bool open_bits(const char *name, bool may_be_bool, jot_value *x, int axis,
+static bool open_bits(const char *name, bool of_any, jot_value *x, int axis,
                       jot_value *out_error)
 {
     int64_t at;
     if (!trace_ready(name, 1, x, out_error) || !trace_axis(name, *x, axis, &at, out_error))
         return false;
     jot_dtype d = (jot_dtype)trace_slot_of(*x)->dtype;
-    if (d != JOT_U8 && !(may_be_bool && d == JOT_BOOL)) {
-        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: it takes %su8", trace_type_text(*x),
-                                may_be_bool ? "bool or " : "");
+    if (of_any ? dtype_is_inexact(d) : d != JOT_U8) {
+        *out_error = trace_fail(name, JOT_ERR_DTYPE, "%s: it takes %s", trace_type_text(*x),
+                                of_any ? "bool or integers" : "u8");
         return false;
     }
     *x = jot_move_axis(*x, (int)at, -1);

@@ -27,16 +27,8 @@ static const struct shape shapes[] = {
     {2, 1, 1, 2, 5, {11, 12}, {3, 3}, {1, 1}, {0, 3}, {2, 3}},
     {2, 2, 3, 2, 9, {6, 5}, {2, 3}, {1, 2}, {1, 1}, {1, 1}},
     {2, 1, 1, 3, 40, {5, 4}, {1, 1}, {3, 2}, {0, 0}, {1, 1}}, // places that nothing is seen of
-    {2,
-     1,
-     1,
-     1,
-     8,
-     {12, 12},
-     {3, 2},
-     {4, 6},
-     {2, 1},
-     {2, 4}}, // strides and dilations with divisors
+    // Strides and dilations with divisors.
+    {2, 1, 1, 1, 8, {12, 12}, {3, 2}, {4, 6}, {2, 1}, {2, 4}},
     {2, 2, 1, 2, 8, {8, 8}, {4, 4}, {4, 4}, {0, 0}, {1, 1}},
     {2, 1, 1, 1, 33, {4, 4}, {3, 3}, {1, 1}, {4, 4}, {1, 1}}, // windows beyond all of x
     {1, 5, 1, 3, 17, {40}, {5}, {2}, {2}, {1}},
@@ -249,7 +241,7 @@ START_TEST(threads_give_the_same)
 }
 END_TEST
 
-// Padding without bounds is no reason to ask for memory without bounds.
+// Padding and strides without bounds are no reason to ask for memory or time without bounds.
 START_TEST(leaves_others_alone)
 {
     struct conv_call c = call_of(&shapes[0], JOT_F32, CONV_Y);
@@ -263,6 +255,11 @@ START_TEST(leaves_others_alone)
         c.lists[CONV_DILATION][i] = 1 << 30;
     }
     ck_assert(!conv_has_tiles(&c));
+    static const struct shape far = {1, 1, 1, 4, 8, {1 << 22}, {1 << 20}, {1 << 20}, {0}, {1}};
+    c = call_of(&far, JOT_F32, CONV_X);
+    ck_assert(!conv_has_tiles(&c));
+    c = call_of(&far, JOT_F32, CONV_Y);
+    ck_assert(conv_has_tiles(&c));
 }
 END_TEST
 

@@ -321,6 +321,7 @@ START_TEST(test_least_squares)
     jot_lstsq_result r = jot_lstsq(a, b, -1);
     CHECK(r.x, 1e-13, 1.15, 1.9);
     CHECK(r.residuals, 1e-13, 0.45);
+    ck_assert_int_eq(jot_value_rank(r.residuals), 1);
     CHECK_EXACT(r.rank, 2);
     // Of a matrix without full rank the solution of least length.
     a = from((const double[]){1, 1, 2, 2}, 2, 2);
@@ -445,7 +446,7 @@ static jot_value of_norms(jot_value a)
 static void check_derivatives(jot_function f, jot_dtype d, const int64_t *dims, int order)
 {
     static uint64_t number;
-    if (!sample_takes(number++, 1))
+    if (!sample_takes(number++ + (d == JOT_C128), 1))
         return;
     jot_array *a = draw(d, 3, dims);
     jot_status status = jot_check_grads(f, order, JOT_FORWARD | JOT_REVERSE, 1e-4, a);

@@ -99,7 +99,7 @@ START_TEST(of_shapes)
                 "f32[2,3] and the index i32[3] differ in more than axis 1");
     CHECK_ERROR(jot_put_along_axis(m, m, 0, 1), DTYPE,
                 "an index of f32[2,3]: it takes integers");
-    CHECK_ERROR(jot_packbits(v, 0), DTYPE, "f32[3]: it takes bool or u8");
+    CHECK_ERROR(jot_packbits(v, 0), DTYPE, "f32[3]: it takes bool or integers");
     CHECK_ERROR(jot_unpackbits(k, 0), DTYPE, "i32[3]: it takes u8");
 }
 END_TEST

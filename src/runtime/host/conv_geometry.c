@@ -3,9 +3,6 @@
 
 #include "base/dtype.h"
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -24,12 +21,13 @@ static struct conv_line line_of_x(const struct conv_call *c, int axis, int64_t r
 {
     int64_t stride = c->lists[CONV_STRIDES][axis], dilation = c->lists[CONV_DILATION][axis];
     int64_t divisor = common_divisor(stride, dilation), apart = stride / divisor, k = 0;
+    int64_t remainders = conv_least(apart, size); // of elements, after which they come again
     struct conv_line l = {.to = r - c->lists[CONV_PADDING][axis]};
-    while (k < apart && k * dilation % stride != r)
+    while (k < remainders && k * dilation % stride != r)
         k++;
-    if (k == apart || k >= size)
+    if (k == remainders)
         return l;
-    l.count = divide_up(size - k, apart);
+    l.count = conv_divide_up(size - k, apart);
     l.k = k + (l.count - 1) * apart; // from the last one on, for what is seen ascends
     l.k_apart = -apart;
     l.from = -((l.k * dilation - r) / stride);
@@ -65,11 +63,11 @@ static void find_bounds(struct conv_geometry *g, const struct conv_call *c, int 
 {
     for (int64_t kind = 0; kind < g->kinds_along[axis]; kind++) {
         const struct conv_line l = line_of(g, c, axis, kind);
-        int64_t high = l.from + most(l.count - 1, 0) * l.from_apart;
-        g->first[axis] = kind ? least(g->first[axis], l.first) : l.first;
-        g->end[axis] = kind ? most(g->end[axis], l.end) : l.end;
-        g->low[axis] = kind ? least(g->low[axis], l.from) : l.from;
-        g->high[axis] = kind ? most(g->high[axis], high) : high;
+        int64_t high = l.from + conv_most(l.count - 1, 0) * l.from_apart;
+        g->first[axis] = kind ? conv_least(g->first[axis], l.first) : l.first;
+        g->end[axis] = kind ? conv_most(g->end[axis], l.end) : l.end;
+        g->low[axis] = kind ? conv_least(g->low[axis], l.from) : l.from;
+        g->high[axis] = kind ? conv_most(g->high[axis], high) : high;
     }
 }
 
@@ -86,19 +84,21 @@ static void choose_block(struct conv_geometry *g, bool keeps_y)
     }
     int64_t each = row * g->from_step[0] + (keeps_y ? places * features : 0);
     int64_t around = row * (conv_seen(g, 0, 1) - g->from_step[0]);
-    int64_t rows = most(1, (room - around) / each);
+    int64_t rows = conv_most(1, (room - around) / each);
     if (keeps_y)
-        rows = least(rows, most(1, CONV_BLOCK_TERMS / places));
-    g->rows = divide_up(all, divide_up(all, rows)); // all blocks of about the same size
+        rows = conv_least(rows, conv_most(1, CONV_BLOCK_TERMS / places));
+    g->rows =
+        conv_divide_up(all, conv_divide_up(all, rows)); // all blocks of about the same size
     g->images = 1;
     if (g->rows < all)
         return;
     double work = (double)places * (double)all * (double)(g->kernel * g->in * features);
     int64_t wanted =
-        most(1 + (int64_t)(CONV_TASK_WORK / work), CONV_BLOCK_PLACES / (places * all));
-    g->images = most(1, least(least(wanted, g->batch), room / (around + each * all)));
+        conv_most(1 + (int64_t)(CONV_TASK_WORK / work), CONV_BLOCK_PLACES / (places * all));
+    g->images =
+        conv_most(1, conv_least(conv_least(wanted, g->batch), room / (around + each * all)));
     if (keeps_y)
-        g->images = most(1, least(g->images, CONV_BLOCK_TERMS / (places * all)));
+        g->images = conv_most(1, conv_least(g->images, CONV_BLOCK_TERMS / (places * all)));
 }
 
 static void choose_memory(struct conv_geometry *g)
@@ -150,12 +150,12 @@ struct conv_geometry conv_geometry_of(const struct conv_call *c)
 
 int64_t conv_row_blocks(const struct conv_geometry *g)
 {
-    return divide_up(g->end[0] - g->first[0], g->rows);
+    return conv_divide_up(g->end[0] - g->first[0], g->rows);
 }
 
 int64_t conv_blocks(const struct conv_geometry *g)
 {
-    return divide_up(g->batch, g->images) * conv_row_blocks(g);
+    return conv_divide_up(g->batch, g->images) * conv_row_blocks(g);
 }
 
 int64_t conv_places(const struct conv_geometry *g)

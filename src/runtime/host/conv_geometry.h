@@ -77,6 +77,10 @@ struct conv_rows conv_find_rows(const struct conv_geometry *g, const struct conv
 int64_t conv_elements(const struct conv_geometry *g, const struct conv_line *l,
                       int64_t *out_counts);
 
+static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t conv_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t conv_divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 static inline int64_t conv_product(int n, const int64_t *extents)
 {
     int64_t size = 1;

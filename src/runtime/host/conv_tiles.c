@@ -17,6 +17,7 @@
 #define MOST_OF_SUMS 0x1p19   // the same where w is the result
 #define TASKS 32              // that are enough for all threads
 #define PARTS_BYTES (8 << 20) // of the parts of a gradient in w
+#define MOST_KINDS 4096       // of places, all of which a task goes through
 
 // What a worker has of a block.  Indices are of elements: by place, by place, by element of the kernel.
 struct memory {
@@ -39,15 +40,11 @@ struct job {
     char *parts;         // those behind the first, which is the result
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // ---- Columns
 
 static int width_of(const struct job *j, int64_t panel)
 {
-    return (int)least(j->code->columns, j->g.out - panel * j->code->columns);
+    return (int)conv_least(j->code->columns, j->g.out - panel * j->code->columns);
 }
 
 static char *panel_of(const struct job *j, char *packed, int64_t panel, int64_t terms)
@@ -92,7 +89,7 @@ static struct job job_of(const struct conv_call *c)
 {
     struct job j = {.c = *c, .g = conv_geometry_of(c), .code = conv_code_of(c->dtype)};
     j.features = j.g.out * j.g.groups;
-    j.panels = divide_up(j.g.out, j.code->columns);
+    j.panels = conv_divide_up(j.g.out, j.code->columns);
     return j;
 }
 
@@ -136,7 +133,7 @@ static double work_of_block(const struct job *j)
 // Of tasks of so much work.
 static int64_t splits_of(double work, int64_t tasks)
 {
-    return least(divide_up(TASKS, tasks), 1 + (int64_t)(work / CONV_TASK_WORK));
+    return conv_least(conv_divide_up(TASKS, tasks), 1 + (int64_t)(work / CONV_TASK_WORK));
 }
 
 // ---- x and y: tiles of places by features
@@ -146,7 +143,7 @@ static void add_up_places(const struct job *j, const struct memory *m, struct co
                           int64_t places, const char *image, char *to)
 {
     for (int64_t place = 0; place < places; place += t->rows) {
-        t->rows = (int)least(j->code->rows, places - place);
+        t->rows = (int)conv_least(j->code->rows, places - place);
         for (int i = 0; i < t->rows; i++) {
             t->from[i] = image + m->from[place + i] * j->g.element;
             t->to[i] = to + m->to[place + i] * j->g.element;
@@ -199,7 +196,7 @@ static jot_status convolve(struct job *j, struct rt_pool *pool)
     j->packed = rt_block_allocate(bytes);
     if (!j->packed)
         return status_fail(JOT_ERR_MEMORY, "out of memory: %zu bytes for a kernel", bytes);
-    j->splits = least(j->panels, splits_of(work_of_block(j), blocks));
+    j->splits = conv_least(j->panels, splits_of(work_of_block(j), blocks));
     rt_pool_run(pool, j->call->workers, pack_kernel, j, panels);
     rt_pool_run(pool, j->call->workers, run_places, j, blocks * j->splits);
     rt_block_release(j->packed, bytes);
@@ -231,9 +228,9 @@ static void add_up_rows(const struct job *j, const struct memory *m, struct conv
     static const int64_t none = 0;
     const struct conv_geometry *g = &j->g;
     int64_t places = rows->n_runs * rows->length, n = j->code->rows;
-    rows->tiles = (int)least(CONV_TILES_MOST, divide_up(end - row, n));
+    rows->tiles = (int)conv_least(CONV_TILES_MOST, conv_divide_up(end - row, n));
     for (int64_t i = 0; i < rows->tiles * n; i++) {
-        int64_t k = least(row + i, end - 1);
+        int64_t k = conv_least(row + i, end - 1);
         rows->from[i] = image + (m->runs[k / g->in] + group * g->in + k % g->in) * j->g.element;
     }
     j->code->gather(rows, m->rows);
@@ -245,7 +242,7 @@ static void add_up_rows(const struct job *j, const struct memory *m, struct conv
                                   .n_runs = 1,
                                   .length = places,
                                   .step = n,
-                                  .rows = (int)least(n, end - k),
+                                  .rows = (int)conv_least(n, end - k),
                                   .width = width_of(j, panel),
                                   .adds = adds};
             for (int i = 0; i < n; i++)
@@ -265,7 +262,7 @@ static void run_part(void *ctx, int64_t chunk, int worker)
     int64_t part = chunk / j->splits, split = chunk % j->splits, rows = g->kernel * g->in;
     int64_t row = split * rows / j->splits, end = (split + 1) * rows / j->splits;
     int64_t first = part * j->part_blocks;
-    int64_t stop = least(first + j->part_blocks, conv_blocks(g));
+    int64_t stop = conv_least(first + j->part_blocks, conv_blocks(g));
     char *to = part ? j->parts + (part - 1) * rows * j->features * j->g.element : j->result;
     struct conv_line l[AXES];
     conv_lines_of(g, &j->c, 0, l);
@@ -285,7 +282,8 @@ static void run_part(void *ctx, int64_t chunk, int worker)
 static void add_parts(void *ctx, int64_t row, int worker)
 {
     const struct job *j = ctx;
-    int64_t rows = j->g.kernel * j->g.in, parts = divide_up(conv_blocks(&j->g), j->part_blocks);
+    int64_t rows = j->g.kernel * j->g.in,
+            parts = conv_divide_up(conv_blocks(&j->g), j->part_blocks);
     void *to = j->result + row * j->features * j->g.element;
     (void)worker;
     for (int64_t part = 1; part < parts; part++) {
@@ -304,11 +302,12 @@ static jot_status sum_places(struct job *j, struct rt_pool *pool)
     int64_t rows = g->kernel * g->in, size = rows * j->features * j->g.element;
     int64_t blocks = conv_blocks(g);
     double work = work_of_block(j);
-    int64_t parts = least(TASKS, least(blocks, 1 + PARTS_BYTES / size));
-    j->part_blocks =
-        most(divide_up(blocks, parts), least(blocks, (int64_t)(CONV_TASK_WORK / work)));
-    parts = divide_up(blocks, j->part_blocks);
-    j->splits = least(divide_up(rows, 24), splits_of(work * (double)j->part_blocks, parts));
+    int64_t parts = conv_least(TASKS, conv_least(blocks, 1 + PARTS_BYTES / size));
+    j->part_blocks = conv_most(conv_divide_up(blocks, parts),
+                               conv_least(blocks, (int64_t)(CONV_TASK_WORK / work)));
+    parts = conv_divide_up(blocks, j->part_blocks);
+    j->splits =
+        conv_least(conv_divide_up(rows, 24), splits_of(work * (double)j->part_blocks, parts));
     size_t bytes = (size_t)((parts - 1) * size);
     j->parts = bytes ? rt_block_allocate(bytes) : NULL;
     if (bytes && !j->parts)
@@ -322,15 +321,18 @@ static jot_status sum_places(struct job *j, struct rt_pool *pool)
 
 // ---- Which
 
-// What windows see of all images, in no more elements than can be counted.
+// What windows see of all images, and the steps between them, in no more elements than can be counted.
 static bool is_countable(const struct conv_call *c)
 {
-    double count = (double)c->dims[CONV_X][0] *
-                   (double)(c->dims[CONV_X][c->n + 1] + c->dims[CONV_Y][c->n + 1]);
-    for (int i = 0; i < c->n; i++)
+    double kinds = 1, count = (double)c->dims[CONV_X][0] *
+                              (double)(c->dims[CONV_X][c->n + 1] + c->dims[CONV_Y][c->n + 1]);
+    for (int i = 0; i < c->n; i++) {
+        int64_t stride = c->lists[CONV_STRIDES][i];
+        kinds *= c->part == CONV_X ? (double)stride : 1;
         count *= (double)(c->dims[CONV_X][1 + i] + 2 * c->lists[CONV_PADDING][i] +
-                          2 * c->dims[CONV_W][i] * c->lists[CONV_DILATION][i]);
-    return count < 0x1p40;
+                          2 * c->dims[CONV_W][i] * c->lists[CONV_DILATION][i] + stride);
+    }
+    return count < 0x1p40 && kinds <= MOST_KINDS;
 }
 
 bool conv_has_tiles(const struct conv_call *c)

@@ -4,16 +4,13 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 struct conv_block conv_block_of(const struct conv_geometry *g, int64_t number)
 {
     int64_t blocks = conv_row_blocks(g);
     struct conv_block b = {.image = number / blocks * g->images,
                            .row = g->first[0] + number % blocks * g->rows};
-    b.images = least(g->images, g->batch - b.image);
-    b.end = least(b.row + g->rows, g->end[0]);
+    b.images = conv_least(g->images, g->batch - b.image);
+    b.end = conv_least(b.row + g->rows, g->end[0]);
     return b;
 }
 
@@ -33,8 +30,8 @@ static void copy_image(const struct conv_geometry *g, const struct conv_block *b
         low[i] = conv_seen_from(g, i, i ? g->first[i] : b->row);
         extent[i] = i ? g->extent[i] : conv_seen(g, 0, b->end - b->row);
     }
-    int64_t begin = least(extent[last], most(0, -low[last]));
-    int64_t stop = most(begin, least(extent[last], g->image[last] - low[last]));
+    int64_t begin = conv_least(extent[last], conv_most(0, -low[last]));
+    int64_t stop = conv_most(begin, conv_least(extent[last], g->image[last] - low[last]));
     do {
         int64_t from = 0;
         bool is_inside = stop > begin;
@@ -98,8 +95,8 @@ int64_t conv_find_places(const struct conv_geometry *g, const struct conv_line *
         index[CONV_AXES_MOST] = {0};
     int64_t first_from = 0, first_to = 0, apart = g->out * g->groups, n = 0;
     for (int i = g->n - 1; i >= 0; i--) {
-        int64_t start = i ? g->first[i] : b->row, first = most(start, l[i].first);
-        counts[i] = (i ? l[i].end : least(b->end, l[i].end)) - first;
+        int64_t start = i ? g->first[i] : b->row, first = conv_most(start, l[i].first);
+        counts[i] = (i ? l[i].end : conv_least(b->end, l[i].end)) - first;
         if (counts[i] <= 0)
             return 0;
         from_apart[i] = g->from_step[i] * g->apart[i];
