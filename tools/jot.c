@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "jot devices   list the host, the GPUs, and the libraries for them\n";
+    "jot devices     list the host, the GPUs, and the libraries for them\n"
+    "jot --version   print the version\n";
 
 static int list_devices(void)
 {
@@ -21,6 +22,10 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "devices"))
         return list_devices();
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        puts("jot " VERSION);
+        return 0;
+    }
     bool asks = argc == 2 && (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help"));
     fputs(usage, asks ? stdout : stderr);
     return asks ? 0 : 1;

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/host/blas.h"
 #include "runtime/host/blocks.h"
+#include "runtime/host/fft_plan.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -123,5 +124,8 @@ int jot_devices_format(char *buffer, size_t size)
     rt_cuda_describe(&text);
     const char *blas = rt_blas_version();
     rt_text_add(&text, "%-13s%s\n", "OpenBLAS", *blas ? blas : jot_error_message());
+    const char *fftw = fftw_name();
+    rt_text_add(&text, "%-13s%s\n", "FFTW",
+                fftw ? fftw : "not found or off; jot's own Fourier transforms are slower");
     return (int)text.length;
 }

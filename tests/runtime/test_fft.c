@@ -211,6 +211,17 @@ START_TEST(own_passes_are_right)
 }
 END_TEST
 
+START_TEST(devices_tell_of_fftw)
+{
+    char text[8192];
+    if (_i)
+        setenv("JOT_FFTW", "off", 1);
+    jot_devices_format(text, sizeof text);
+    const char *line = strstr(text, "\nFFTW");
+    ck_assert(line && !strstr(line, "jot's own") == fftw_is_there());
+}
+END_TEST
+
 // A thousand small rows and one long line, on any number of threads the same bits.
 static void check_threads(void)
 {
@@ -274,6 +285,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, fftw_is_right);
     tcase_add_test(tests, own_passes_are_right);
+    tcase_add_loop_test(tests, devices_tell_of_fftw, 0, 2);
     tcase_add_loop_test(tests, threads_give_the_same, 0, 2);
     tcase_add_test(tests, wrong_params_are_refused);
     suite_add_tcase(suite, tests);

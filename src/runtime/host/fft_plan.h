@@ -51,6 +51,7 @@ bool fft_has_rows(int64_t n);
 // ---- FFTW (fftw.c)
 
 bool fftw_is_there(void);
+const char *fftw_name(void); // "fftw-3.3.10-sse2-avx"; NULL where it is not there
 void *fftw_plan(const struct fft_key *key); // NULL when memory is out
 // Not scaled.  Both 16-byte aligned.
 void fftw_run(const struct fft_plan *plan, void *from, void *to);

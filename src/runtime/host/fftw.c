@@ -24,6 +24,7 @@ struct entries {
 
 static struct {
     struct entries of_f32, of_f64;
+    const char *version; // that of the library for f32
     bool is_there;
 } fftw;
 
@@ -34,6 +35,7 @@ static bool load(const char *file, const char *prefix, struct entries *out)
     void *at;
     if (!library)
         return false;
+    fftw.version = dlsym(library, prefix[4] == 'f' ? "fftwf_version" : "fftw_version");
 #define FFTW(name, ...)                                                                        \
     strcpy(stpcpy(symbol, prefix), #name);                                                     \
     if (!(at = dlsym(library, symbol)))                                                        \
@@ -58,6 +60,8 @@ bool fftw_is_there(void)
     pthread_once(&once, load_both);
     return fftw.is_there;
 }
+
+const char *fftw_name(void) { return fftw_is_there() ? fftw.version : NULL; }
 
 static const struct entries *entries_of(const struct fft_key *key)
 {
