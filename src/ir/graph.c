@@ -242,6 +242,20 @@ struct ir_graph *ir_canonical(const struct ir_graph *g)
     return o.made;
 }
 
+bool ir_is_zero(const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
+        n = ir_node_of(g, ir_operand(g, n, 0));
+    if (n->op != IR_const)
+        return false;
+    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
+    bool is_zero = data->count > 0;
+    for (uint32_t i = 0; i < data->count; i++)
+        is_zero &= ((const char *)data->bytes)[i] == 0;
+    return is_zero;
+}
+
 const char *ir_graph_text(const struct ir_graph *g)
 {
     struct strbuf s = strbuf_make(g->module->arena);

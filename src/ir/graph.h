@@ -123,6 +123,8 @@ static inline ir_id ir_operand(const struct ir_graph *g, const struct ir_node *n
 {
     return g->operands.at[n->in + i];
 }
+// Whether it is a zero, also one that is repeated.
+bool ir_is_zero(const struct ir_graph *g, ir_id v);
 static inline struct ir_type ir_type_of(const struct ir_graph *g, ir_id v)
 {
     return g->values.at[v].type;

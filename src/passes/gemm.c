@@ -144,7 +144,13 @@ static bool place_batch(const struct strided x[2], const struct dot_shape *d,
     return true;
 }
 
-// What v is times numbers that are the same along an axis of it, and which axis that is there.
+static bool is_same_along(const struct schedule *s, ir_id v, int64_t axis)
+{
+    return ir_rank_of(s->g, v) == 0 || ir_dims_of(s->g, v)[axis] == 1;
+}
+
+// What v is times numbers that are the same along an axis of it, or zeros where such say so, and which
+// axis that is there.
 static ir_id without_factors(const struct schedule *s, ir_id v, int64_t *axis)
 {
     for (;;) {
@@ -160,10 +166,13 @@ static ir_id without_factors(const struct schedule *s, ir_id v, int64_t *axis)
             through = 0;
         } else if (is_product || n->op == IR_div) {
             for (uint32_t i = is_product ? 0 : 1; i < 2; i++) {
-                ir_id factor = ir_operand(s->g, n, i);
-                if (ir_rank_of(s->g, factor) == 0 || ir_dims_of(s->g, factor)[*axis] == 1)
+                if (is_same_along(s, ir_operand(s->g, n, i), *axis))
                     through = 1 - (int)i;
             }
+        } else if (n->op == IR_select && is_same_along(s, ir_operand(s->g, n, 0), *axis)) {
+            for (uint32_t i = 1; i < 3; i++)
+                if (ir_is_zero(s->g, ir_operand(s->g, n, i)))
+                    through = 3 - (int)i;
         }
         if (through < 0)
             return v;

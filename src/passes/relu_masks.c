@@ -14,21 +14,6 @@ struct masks {
     ir_id *relu_of; // by value p: h, or IR_NONE
 };
 
-// A zero, also one that is repeated.
-static bool is_zero(const struct ir_graph *g, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(g, v);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    if (n->op != IR_const)
-        return false;
-    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
-    bool is_zero = data->count > 0;
-    for (uint32_t i = 0; i < data->count; i++)
-        is_zero &= ((const char *)data->bytes)[i] == 0;
-    return is_zero;
-}
-
 // Whether a product takes v as it is in memory.
 static void find_factors(const struct ir_graph *g, bool *is_factor)
 {
@@ -52,7 +37,7 @@ static bool find_relus(struct masks *s, struct arena *arena)
         ir_id p = ir_operand(g, n, 0), z = ir_operand(g, n, 2);
         const struct ir_node *test = ir_node_of(g, p);
         if (test->op == IR_le && ir_operand(g, test, 0) == z &&
-            is_zero(g, ir_operand(g, test, 1)) && is_zero(g, ir_operand(g, n, 1))) {
+            ir_is_zero(g, ir_operand(g, test, 1)) && ir_is_zero(g, ir_operand(g, n, 1))) {
             s->relu_of[p] = n->out;
             found = true;
         }
