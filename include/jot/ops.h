@@ -34,7 +34,8 @@ JOT_API jot_value jot_mul(jot_value x, jot_value y);
 // x / y, the true quotient: integers are divided as floats.  Derivatives 1/y and -x/y^2.
 JOT_API jot_value jot_div(jot_value x, jot_value y);
 
-// floor(x / y).  For integers exact; a division by zero gives -1 (all ones).
+// floor(x / y).  Of floats that of Python's //, (x - mod(x, y)) / y as a whole number; x / y where y is 0.
+// For integers exact; a division by zero gives -1 (all ones).
 JOT_API jot_value jot_floor_divide(jot_value x, jot_value y);
 
 // x - y floor(x / y): the remainder with the sign of y, as in NumPy.  Not complex.
@@ -137,7 +138,7 @@ JOT_API jot_value jot_atanh(jot_value x);
 // Floating.
 JOT_API jot_value jot_atan2(jot_value x, jot_value y);
 
-// sqrt(x^2 + y^2).  Floating; scaled, so that it does not overflow.
+// sqrt(x^2 + y^2).  Floating; scaled, so that it does not overflow; infinite where x or y is.
 JOT_API jot_value jot_hypot(jot_value x, jot_value y);
 
 // The inverse of the error function on (-1, 1); infinite at the ends.  Floating.

@@ -13,7 +13,11 @@ static jot_value num(double x) { return jot_from_double(x); }
 static jot_value is_above(jot_value x) { return jot_less(num(0), x); }
 static jot_value below(jot_value x) { return jot_where(is_above(x), num(0), x); }
 
-jot_value jot_relu6(jot_value x) { return jot_minimum(jot_relu(x), num(6)); }
+// Without slope at 6, as at 0.
+jot_value jot_relu6(jot_value x)
+{
+    return jot_where(jot_greater_equal(x, num(6)), num(6), jot_relu(x));
+}
 
 jot_value jot_elu(jot_value x, jot_value alpha)
 {

@@ -38,10 +38,20 @@ static jot_value differs_in_sign(jot_value r, jot_value y)
                            jot_not_equal(jot_less(r, zero), jot_less(y, zero)));
 }
 
+// The exact quotient of x less its rest is whole, and so is what it is rounded to: the floor of x / y
+// would be of a quotient that may have been rounded up.  A divisor of 0 leaves no rest.
+static jot_value float_quotient(jot_value x, jot_value y)
+{
+    jot_value rest = jot_rem(x, y), is_zero = jot_equal(y, jot_from_int(0));
+    jot_value q = jot_round(jot_div(jot_where(is_zero, x, jot_sub(x, rest)), y));
+    jot_value down = jot_logical_and(jot_logical_not(is_zero), differs_in_sign(rest, y));
+    return jot_where(down, jot_sub(q, jot_from_int(1)), q);
+}
+
 jot_value jot_floor_divide(jot_value x, jot_value y)
 {
     if (!is_integer(x) || !is_integer(y))
-        return jot_floor(jot_div(jot_sub(x, jot_mod(x, y)), y));
+        return float_quotient(x, y);
     jot_value q = integer_quotient(x, y);
     jot_value down =
         jot_logical_and(jot_not_equal(y, jot_from_int(0)), differs_in_sign(jot_rem(x, y), y));
@@ -98,11 +108,12 @@ jot_value jot_clip(jot_value x, jot_value low, jot_value high)
 jot_value jot_hypot(jot_value x, jot_value y)
 {
     jot_value a = jot_abs(x), b = jot_abs(y), big = jot_maximum(a, b),
-              small = jot_minimum(a, b);
+              small = jot_minimum(a, b), infinite = jot_from_double(INFINITY);
     jot_value is_zero = jot_equal(big, jot_from_int(0));
     jot_value r = jot_div(small, jot_where(is_zero, jot_ones_like(big), big));
-    return jot_where(is_zero, big,
-                     jot_mul(big, jot_sqrt(jot_add(jot_from_int(1), jot_square(r)))));
+    jot_value h = jot_mul(big, jot_sqrt(jot_add(jot_from_int(1), jot_square(r))));
+    jot_value is_infinite = jot_logical_or(jot_equal(a, infinite), jot_equal(b, infinite));
+    return jot_where(is_infinite, infinite, jot_where(is_zero, big, h)); // NaN beside it, too
 }
 
 // ---------------------------------------------------------------------------------------

@@ -172,12 +172,15 @@ static jot_value solve_triangular(const char *name, jot_value a, jot_value b,
 {
     if (!linalg_pair(name, &a, &b))
         return a;
-    int64_t n = linalg_extent(a, 1);
-    if (n != linalg_extent(a, 2) || n != linalg_extent(b, t->left ? 2 : 1))
+    int64_t n = linalg_extent(a, 1), sides = linalg_extent(b, t->left ? 2 : 1);
+    if (n != linalg_extent(a, 2))
+        return trace_fail(name, JOT_ERR_SHAPE, "%s: the matrix is not square",
+                          trace_type_text(a));
+    if (n != sides)
         return trace_fail(name, JOT_ERR_SHAPE,
-                          t->left ? "%s x = %s: the matrix is not square, of as many rows"
-                                  : "x %s = %s: the matrix is not square, of as many columns",
-                          trace_type_text(a), trace_type_text(b));
+                          t->left ? "%s x = %s: there is a right side of %lld rows"
+                                  : "x %s = %s: there is a right side of %lld columns",
+                          trace_type_text(a), trace_type_text(b), (long long)sides);
     ir_id x = ir_triangular_solve(trace_builder(), trace_kept(a), trace_kept(b), t);
     return trace_result(name, x, trace_slot_of(b)->weak);
 }

@@ -61,7 +61,9 @@ void jot_scope_close(jot_scope *s)
 static jot_status check_place(const char *op)
 {
     if (!trace_top())
-        return status_fail(JOT_ERR_TRACE, "%s: no scope is open: open one by jot_scope_open",
+        return status_fail(JOT_ERR_TRACE,
+                           "%s: no scope is open: open one by jot_scope_open; the "
+                           "values of one end with it",
                            op);
     if (trace_top()->kind == TRACE_SCOPE)
         return JOT_OK;

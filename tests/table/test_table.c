@@ -280,7 +280,8 @@ static bool is_smooth(int r)
         "jnp.cov(x[:0])",
         "nextafter(x, y)", // derivative 0
         "lax.reduce_precision",
-        "linalg.qr",           // without derivatives
+        "linalg.qr", // without derivatives
+        "stop_gradient",
         "astype(jnp.float16)", // steps of differences are lost
     };
     bool is_smooth = wanted[r].dtype == JOT_F64 || wanted[r].dtype == JOT_C128;

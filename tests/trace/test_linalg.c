@@ -434,7 +434,9 @@ START_TEST(messages)
     CHECK_FAILS(
         jot_solve_triangular(square, jot_zeros(JOT_F32, 2, 2)),
         "jot_solve_triangular(square, jot_zeros(JOT_F32, 2, 2)): f32[3,3] x = f32[2,2]: "
-        "the matrix is not square, of as many rows");
+        "there is a right side of 2 rows");
+    CHECK_FAILS(jot_solve_triangular(wide, line),
+                "jot_solve_triangular(wide, line): f32[3,2]: the matrix is not square");
     CHECK_FAILS(jot_tridiagonal_solve(line, line, line, jot_zeros(JOT_F32, 2)),
                 "jot_tridiagonal_solve(line, line, line, jot_zeros(JOT_F32, 2)): "
                 "tridiagonal_solve of diagonals f32[3] and f32[2,1]: the right sides are the "

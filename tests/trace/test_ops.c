@@ -52,6 +52,12 @@ START_TEST(test_division)
     CHECK_EXACT(jot_mod(a, b), 1, 1, -1, -1, 5);
     CHECK_EXACT(jot_floor_divide(jot_mul(a, 1.0), 2), 3, -4, 3, -4, 2);
     CHECK_EXACT(jot_mod(jot_mul(a, 1.0), -2), -1, -1, -1, -1, -1);
+    // Quotients that are just above a whole number, and beyond all numbers.
+    jot_value x = jot_from(
+        jot_array_from(((const double[]){-1.1153914474910240, -1.2, -1, 1, -1, 1, NAN}), 7));
+    jot_value y =
+        jot_from(jot_array_from(((const double[]){0.1, 0.1, 0, 0, INFINITY, -INFINITY, 1}), 7));
+    CHECK_EXACT(jot_floor_divide(x, y), -12, -12, -INFINITY, INFINITY, -1, -1, NAN);
     CHECK_TYPE(jot_div(jot_full(JOT_I64, 1), 2), "f64[]");
 }
 END_TEST
@@ -66,6 +72,9 @@ START_TEST(test_powers)
     CHECK(jot_power(2, x), 1e-6, 1, 2, 4, 8);
     CHECK_EXACT(jot_integer_pow(x, -1), INFINITY, 1, 0.5, 1 / 3.f);
     CHECK(jot_hypot(jot_mul(x, 3e30), jot_mul(x, 4e30)), 1e-6, 0, 5e30, 1e31, 1.5e31);
+    CHECK_EXACT(jot_hypot(-INFINITY, jot_stack(0, INFINITY, 1.0, NAN)), INFINITY, INFINITY,
+                INFINITY);
+    CHECK_EXACT(jot_hypot(1.0, NAN), NAN);
 }
 END_TEST
 

@@ -363,6 +363,22 @@ START_TEST(test_activations)
 }
 END_TEST
 
+// Without slope where they end, as in JAX.
+START_TEST(test_slopes_at_ends)
+{
+    const jot_function f[] = {jot_fn(jot_relu6), jot_fn(jot_hard_sigmoid),
+                              jot_fn(jot_hard_silu)};
+    jot_value x[] = {NUMBERS(0, 6, 5, INFINITY), NUMBERS(-3, 3, 2, INFINITY),
+                     NUMBERS(-3, 3, 3.5, INFINITY)};
+    const double want[3][4] = {{0, 0, 1, 0}, {0, 0, 1.0 / 6, 0}, {0, 1, 1, 1}};
+    for (int i = 0; i < 3; i++) {
+        jot_value slope;
+        jot_apply(jot_vmap(jot_grad(f[i])), 1, &x[i], 1, &slope);
+        CHECK(slope, 1e-15, want[i][0], want[i][1], want[i][2], want[i][3]);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_checked_fixture(t, setup, teardown);
@@ -375,6 +391,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_derivatives_of_orders);
     tcase_add_test(t, test_borders_of_integrals);
     tcase_add_test(t, test_activations);
+    tcase_add_test(t, test_slopes_at_ends);
     tcase_add_test(t, test_errors);
 }
 
