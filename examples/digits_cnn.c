@@ -104,7 +104,9 @@ int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "examples/data/digits.txt";
     if (!read_digits(path))
-        return fprintf(stderr, "%s: not the images\n", path), 1;
+        return fprintf(stderr, "%s: not there, or not the images; usage: %s [FILE]\n", path,
+                       argv[0]),
+               1;
     jot_array *in[] = {
         jot_array_full(JOT_I32, 0), jot_array_from(pixels[TESTS], IMAGES - TESTS, 8, 8, 1),
         jot_array_from(digits + TESTS, IMAGES - TESTS),
