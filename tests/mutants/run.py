@@ -105,8 +105,8 @@ MUTANTS = [
      "cg_select(&l->m, p->mask, next[i], p->carries[i])"),
     ("rows store before their beginning", "src/codegen/stack.c", ["codegen/time", "codegen/time_random"],
      "x.low = select_at(l, is_first, line, zero);", "x.low = zero;"),
-    ("turns stay where the last trip began", "src/codegen/phases.c", ["harness/phases"],
-     "leave_loop(w, t->loop, trips);", "leave_loop(w, t->loop, trip);"),
+    ("turns stay where the first trip began", "src/codegen/phases.c", ["harness/phases"],
+     "leave_loop(w, t->loop, trips);", "leave_loop(w, t->loop, zero);"),
     # Loops and branches.
     ("carries are mapped in one round", "src/passes/rules/loop_batch.c", ["passes/control"],
      "} while (body_grow(in_carry, out, n_carry));", "} while (false && body_grow(in_carry, out, n_carry));"),
