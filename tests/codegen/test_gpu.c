@@ -375,6 +375,47 @@ START_TEST(few_dear_elements_are_written_out)
 }
 END_TEST
 
+// Columns of few elements have a warp each; of many, neighbouring threads have them whole.
+START_TEST(short_columns_are_of_warps)
+{
+    static const char text[] = "kernel sum(x: f32[%d], y: out f32[%d]) {\n"
+                               "  par j < %d {\n"
+                               "    fold i < 250 {\n"
+                               "      %%0 = load x[j + %d*i] : f32\n"
+                               "      yield reduce_sum %%0\n"
+                               "    } -> %%1 : f32\n"
+                               "    put y[j] = %%1\n"
+                               "  }\n"
+                               "}\n";
+    for (int columns = 120; columns <= 120000; columns *= 1000) {
+        char filled[sizeof text + 50];
+        snprintf(filled, sizeof filled, text, 250 * columns, columns, columns, columns);
+        bool are_of_warps = strstr(ptx_of(filled), "shfl.sync.down");
+        ck_assert_int_eq(are_of_warps, columns == 120);
+    }
+}
+END_TEST
+
+// Of light terms and few blocks as well: a function makes the terms; and a sum of more than one block
+// of threads should make is one of many.
+START_TEST(sums_are_shared_out)
+{
+    static const struct {
+        const char *op;
+        int length;
+        bool has_terms, is_shared;
+    } sums[] = {{"exp", 30000, true, true},
+                {"exp", 10000000, false, true},
+                {"neg", 50000, false, true},
+                {"neg", 4000, false, false}};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        const char *ptx = ptx_of(dear_fold_of(sums[i].op, sums[i].length, 1));
+        ck_assert_int_eq(strstr(ptx, "_terms(") != NULL, sums[i].has_terms);
+        ck_assert_int_eq(strstr(ptx, "atom.") != NULL, sums[i].is_shared); // who ends last
+    }
+}
+END_TEST
+
 // Few columns: blocks have parts of the rows, and a second function brings them together.
 START_TEST(long_columns_go_by_parts)
 {
@@ -657,6 +698,8 @@ static void add_tests(TCase *c)
     tcase_add_test(c, long_terms_have_registers);
     tcase_add_test(c, loops_are_not_written_out);
     tcase_add_test(c, few_dear_elements_are_written_out);
+    tcase_add_test(c, short_columns_are_of_warps);
+    tcase_add_test(c, sums_are_shared_out);
     tcase_add_test(c, long_columns_go_by_parts);
     tcase_add_test(c, transposes_go_through_shared_memory);
     tcase_add_test(c, large_transposes_have_wide_tiles);
