@@ -105,8 +105,12 @@ JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n,
 //     jot_scope_close(s);
 typedef struct jot_scope jot_scope;
 
+// A scope and its values are of the thread that opened it: in another one they are errors.  It ends
+// when it is closed, with the function or scope that it was opened in, or with its thread.
 JOT_API JOT_MUST_USE jot_scope *jot_scope_open_at(const char *where); // NULL when memory is out
-JOT_API void jot_scope_close(jot_scope *s);                           // NULL is fine
+// NULL is fine.  A scope of another thread, or one in which a function is being traced, stays open,
+// with a message.
+JOT_API void jot_scope_close(jot_scope *s);
 
 // The array of a value; *out is a new reference, and may be NULL when only the evaluation counts.
 // The value is an array from then on, and is not computed again; derivatives still go through it, to

@@ -15,7 +15,8 @@
 // it give it on.  A traced function fails if any operation in it failed, with the message of the
 // first; in a scope only what depends on the failure fails.
 //
-// Thread-safety: tracing belongs to the thread; values are of use to the thread that made them.
+// Thread-safety: tracing belongs to the thread; values are of use to the thread that made them, and an
+// error in every other.
 #ifndef JOT_TRACE_H
 #define JOT_TRACE_H
 

@@ -10,6 +10,7 @@
 #define VALUES_REMEMBERED 65536 // of one trace
 
 struct ended_ring {
+    uint32_t count; // of all that ended
     struct ended_trace traces[REMEMBERED];
 };
 
@@ -44,7 +45,7 @@ void ended_add(const struct trace *t)
     struct ended_ring *r = get_ring();
     if (!r)
         return;
-    struct ended_trace *e = &r->traces[t->serial % REMEMBERED];
+    struct ended_trace *e = &r->traces[r->count++ % REMEMBERED];
     memory_release(e->made);
     uint32_t count = t->slots.count < VALUES_REMEMBERED ? t->slots.count : VALUES_REMEMBERED;
     *e = (struct ended_trace){
@@ -59,8 +60,10 @@ void ended_add(const struct trace *t)
 
 const struct ended_trace *ended_find(uint32_t serial)
 {
-    struct ended_trace *e = ring ? &ring->traces[serial % REMEMBERED] : NULL;
-    return e && e->serial == serial ? e : NULL;
+    for (int i = 0; ring && i < REMEMBERED; i++)
+        if (ring->traces[i].serial == serial)
+            return &ring->traces[i];
+    return NULL;
 }
 
 void trace_forget_ended(void)

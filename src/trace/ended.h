@@ -6,10 +6,6 @@
 
 #include "trace/tracer.h"
 
-// The trace of the handles after the inputs of a function of uniform signature: id is the number
-// read in the low half and how many there are in the high half.
-#define TRACE_GUARD_SERIAL UINT32_MAX
-
 struct ended_trace {
     uint32_t serial, count;
     enum trace_kind kind;
@@ -17,8 +13,6 @@ struct ended_trace {
     const char *where;
     const char **made; // by handle; may be NULL
 };
-
-uint32_t trace_next_serial(void);
 
 void ended_add(const struct trace *t);
 // NULL when it is forgotten or never was.

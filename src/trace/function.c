@@ -2,7 +2,7 @@
 // Function values: making them, checking them, calling the C function under them.
 #include "trace/function.h"
 
-#include "trace/ended.h"
+#include "trace/opened.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "passes/passes.h"
 #include "trace/lazy_cache.h"
+#include "trace/opened.h"
 #include "trace/print.h"
 #include "trace/tracer.h"
 
@@ -48,6 +49,12 @@ void jot_scope_close(jot_scope *s)
         function = t->kind == TRACE_SCOPE ? function : t;
     if (t && function) {
         fail_close();
+        return;
+    }
+    struct opened_trace other;
+    if (!t && opened_find(s->serial, &other)) {
+        status_fail(JOT_ERR_TRACE,
+                    "jot_scope_close: the scope is of another thread: close it there");
         return;
     }
     if (t)
@@ -329,9 +336,9 @@ void jot_print_value(jot_value v, const char *name)
 
 jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
 {
-    if (!s || trace_top() != s->t)
+    if (!s || !trace_top() || trace_top()->serial != s->serial)
         return status_fail(JOT_ERR_TRACE, "jot_scope_keep: %s",
-                           s ? "a scope or function inside this scope is still open"
+                           s ? "the scope is not the innermost one of this thread"
                              : "the scope is NULL");
     jot_array **arrays = memory_allocate((n + 1) * sizeof *arrays);
     if (!arrays)

@@ -5,20 +5,11 @@
 #include "base/bitset.h"
 #include "trace/ended.h"
 #include "trace/environment.h"
+#include "trace/opened.h"
 
 static _Thread_local struct trace *top;
-static _Thread_local uint32_t last_serial;
 
 struct trace *trace_top(void) { return top; }
-
-uint32_t trace_next_serial(void)
-{
-    // 0 is "no value" and the largest marks guard slots; neither is ever given out.
-    last_serial++;
-    if (last_serial >= TRACE_GUARD_SERIAL)
-        last_serial = 1;
-    return last_serial;
-}
 
 static const struct trace_error out_of_memory = {
     .status = JOT_ERR_MEMORY, .op = "jot", .text = "out of memory"};
@@ -32,9 +23,9 @@ static void start(struct trace *t, enum trace_kind kind, const char *name, const
     vec_push(t->module->arena, &t->slots,
              (struct trace_slot){.kind = TRACE_ERROR, .error = &out_of_memory});
     t->placed_slots = 1;
-    t->serial = trace_next_serial();
     t->below = top;
     top = t;
+    opened_add(t);
 }
 
 struct trace *trace_open_root(enum trace_kind kind, const char *name, const char *where)
@@ -69,6 +60,7 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
 void trace_end(struct trace *t)
 {
     ended_add(t);
+    opened_remove(t);
     top = t->below;
     if (t->parent && t->error) {
         t->root->latest = t->error;
@@ -110,6 +102,7 @@ struct trace *trace_replace_scope(struct trace *old)
         return NULL;
     t->below = old->below;
     ended_add(old);
+    opened_remove(old);
     release_root(old);
     return t;
 }

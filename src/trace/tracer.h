@@ -6,6 +6,9 @@
 // and may use values of the traces around it, which become hidden parameters.  So do arrays, and
 // the numbers of a scope.
 //
+// A trace belongs to the thread that opened it.  Its serial is that of no other open trace of the
+// process, so that no thread takes the handle of another for one of its own.
+//
 // A handle is a slot of its trace: a value of the graph, a C number that has no type yet, or an
 // error.  Slot 0 of every trace is the error "out of memory", so that failing needs no memory.
 //
@@ -76,6 +79,7 @@ struct trace {
     enum trace_kind kind;
     uint32_t serial;
     struct trace *below, *parent, *root;
+    struct trace *newer, *older; // among those that are open in the process (opened.h)
     const char *name, *where;
     struct ir_module *module;
     struct ir_builder b;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles: making them, capturing them from outer traces, and errors as values.
 #include "trace/ended.h"
+#include "trace/opened.h"
 #include "trace/tracer.h"
 
 #include "runtime/array.h"
@@ -185,13 +186,22 @@ static jot_value fail_stale(struct trace *t, const char *op, jot_value v)
                 name_of(p->kind, p->name), p->where, here, t->where);
             return fail_in(t, op, JOT_ERR_STALE, text);
         }
-    const struct ended_trace *e = ended_find(v.trace);
-    if (!e) {
+    struct opened_trace other;
+    if (opened_find(v.trace, &other)) {
         snprintf(
             text, sizeof text,
-            "not a value of what this thread traces {%u, %u}: it is of another thread or of a "
-            "trace that ended long ago, or no function made it",
-            v.trace, v.id);
+            "a value of %s (traced at %s) is of another thread, which is still tracing it: it "
+            "cannot be used inside %s (traced at %s): a value belongs to its thread, pass "
+            "an array",
+            name_of(other.kind, other.name), other.where, here, t->where);
+        return fail_in(t, op, JOT_ERR_STALE, text);
+    }
+    const struct ended_trace *e = ended_find(v.trace);
+    if (!e) {
+        snprintf(text, sizeof text,
+                 "not a value of what this thread traces {%u, %u}: it is of a trace of another "
+                 "thread or of one that ended long ago, or no function made it",
+                 v.trace, v.id);
         return fail_in(t, op, JOT_ERR_STALE, text);
     }
     const char *made = e->made && v.id < e->count && e->made[v.id] ? e->made[v.id] : e->where;

@@ -4,6 +4,7 @@
 
 #include "support/allocator.h"
 #include "trace/lazy_cache.h"
+#include "trace/opened.h"
 #include "trace/tracer.h"
 
 #include <pthread.h>
@@ -302,6 +303,77 @@ START_TEST(test_threads)
 }
 END_TEST
 
+struct other_thread {
+    jot_value v;
+    jot_scope *scope;
+    double sum;
+    char message[400];
+};
+
+// The value that is made here would have the serial of v if threads counted for themselves.
+static void *use_value_of_another(void *ctx)
+{
+    struct other_thread *o = ctx;
+    jot_scope *s = jot_scope_open();
+    jot_value w = jot_mul(jot_full(JOT_F64, 3), 1);
+    jot_array *r = NULL;
+    ck_assert_int_eq(jot_eval(jot_add(o->v, 0), &r), JOT_ERR_STALE);
+    snprintf(o->message, sizeof o->message, "%s", jot_error_message());
+    jot_scope_close(o->scope);
+    ck_assert(strstr(jot_error_message(), "of another thread: close it there") != NULL);
+    ck_assert_int_eq(jot_scope_keep(o->scope, 1, &w), JOT_ERR_TRACE);
+    jot_scope_close(s);
+    s = jot_scope_open();
+    o->sum = jot_item(jot_sum(jot_mul(jot_full(JOT_F64, 3), 1)));
+    jot_scope_close(s);
+    return NULL;
+}
+
+START_TEST(test_value_of_another_thread)
+{
+    pthread_t thread;
+    struct other_thread o = {0};
+    o.scope = jot_scope_open();
+    int opened_at = __LINE__ - 1;
+    o.v = jot_mul(jot_full(JOT_F64, 100), 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_value_of_another, &o), 0);
+    pthread_join(thread, NULL);
+    char place[80];
+    snprintf(place, sizeof place, "test_scope.c:%d", opened_at);
+    ck_assert_msg(strstr(o.message, place) != NULL &&
+                      strstr(o.message, "is of another thread") != NULL &&
+                      strstr(strstr(o.message, place) + 1, "test_scope.c:") != NULL,
+                  "%s", o.message);
+    ck_assert_double_eq(o.sum, 3);
+    ck_assert_double_eq(jot_item(o.v), 200);
+    jot_scope_close(o.scope);
+    ck_assert_ptr_null(trace_top());
+}
+END_TEST
+
+// After 2^32 traces serials come again, but not those of traces that are open.
+START_TEST(test_serials_come_again)
+{
+    uint32_t *last = opened_last_serial();
+    *last = 50;
+    jot_scope *outer = jot_scope_open();
+    jot_value v = jot_full(JOT_F64, 7);
+    uint32_t taken = trace_top()->serial;
+    *last = UINT32_MAX - 3;
+    for (int i = 0; i < 8; i++) {
+        jot_scope *s = jot_scope_open();
+        uint32_t serial = trace_top()->serial;
+        ck_assert(serial != 0 && serial != UINT32_MAX && serial != taken);
+        if (serial < 3)
+            *last = taken - 2;
+        jot_scope_close(s);
+    }
+    ck_assert_uint_gt(*last, taken);
+    ck_assert_double_eq(jot_item(v), 7);
+    jot_scope_close(outer);
+}
+END_TEST
+
 // The programs of scopes that are closed are no hindrance, for nobody could release them.
 START_TEST(test_another_allocator)
 {
@@ -359,6 +431,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_scope_and_functions);
     tcase_add_test(t, test_order_of_closing);
     tcase_add_test(t, test_threads);
+    tcase_add_test(t, test_value_of_another_thread);
+    tcase_add_test(t, test_serials_come_again);
     tcase_add_test(t, test_another_allocator);
     tcase_add_test(t, test_failing_allocation);
 }
