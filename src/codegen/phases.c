@@ -434,6 +434,10 @@ static void list_operands(struct writer *w, uint32_t first)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
             list_operand(w, p->steps.at[i].memories[k]);
     }
+    // Turns go on where no step has to do with them.
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (p->memories.at[i].place == NEST_TURN)
+            list_operand(w, i);
 }
 
 static LLVMValueRef operand(struct writer *w, uint32_t i)

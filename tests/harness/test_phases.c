@@ -147,6 +147,60 @@ START_TEST(turning_carries)
 }
 END_TEST
 
+// Carries that change places and have nothing else to do with the loop, which may stand in another
+// and in a branch: they are where the last trip left them.
+static const char idle_text[] =
+    "jot ir 1\n"
+    "function @0 test(%%k: i32[], %%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  %%n = const {data=%d} : i32[]\n  %%p = lt %%k, %%n : bool[]\n  return %%p\n}\n"
+    "function @1 step(%%k: i32[], %%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  %%one = const {data=1} : i32[]\n  %%l = add %%k, %%one : i32[]\n"
+    "  %%r = rev %%s {axes=[0]} : f32[40]\n  %%x = sub %%r, %%s : f32[40]\n"
+    "  return %%l, %%x, %s\n}\n"
+    "function @2 loop(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  %%k = const {data=0} : i32[]\n"
+    "  %%1, %%2, %%3, %%4, %%5 = %s : i32[], f32[40], f64[7], f64[7], f64[7]\n"
+    "  return %%2, %%3, %%4, %%5\n}\n"
+    "function @3 skip(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  return %%s, %%b, %%a, %%c\n}\n"
+    "function @4 either(%%k: i32[], %%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  %%2, %%3, %%4, %%5 = cond %%k, %%s, %%a, %%b, %%c {functions=[@2, @3]} : f32[40], "
+    "f64[7], "
+    "f64[7], f64[7]\n"
+    "  %%one = const {data=1} : i32[]\n  %%l = add %%k, %%one : i32[]\n"
+    "  return %%l, %%2, %%3, %%4, %%5\n}\n"
+    "function @5 f(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+    "  %%k = const {data=0} : i32[]\n"
+    "  %%1, %%2, %%3, %%4, %%5 = scan %%k, %%s, %%a, %%b, %%c {reverse=0, length=%d, "
+    "n_consts=0, "
+    "n_carry=5, functions=[@4]} : i32[], f32[40], f64[7], f64[7], f64[7]\n"
+    "  %%6 = neg %%4 : f64[7]\n"
+    "  return %%2, %%3, %%4, %%5, %%6\n}\n";
+
+START_TEST(idle_carries)
+{
+    static const char *const places[] = {"%b, %c, %a", "%b, %a, %c", "%c, %a, %a",
+                                         "%a, %b, %b"};
+    char filled[sizeof idle_text + 1000], loop[300];
+    for (int trips = 0; trips < 5; trips++) {
+        if (_i)
+            snprintf(loop, sizeof loop,
+                     "while %%k, %%s, %%a, %%b, %%c {n_consts=0, functions=[@0, @1]}");
+        else
+            snprintf(
+                loop, sizeof loop,
+                "scan %%k, %%s, %%a, %%b, %%c {reverse=0, length=%d, n_consts=0, n_carry=5, "
+                "functions=[@1]}",
+                trips);
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+            for (int around = 1; around < 4; around += 2) {
+                snprintf(filled, sizeof filled, idle_text, trips, places[i], loop, around);
+                check_steps(parse(filled));
+            }
+    }
+}
+END_TEST
+
 // Phases that threads share, and sums with partial results, in between small ones.
 START_TEST(large_phases)
 {
@@ -205,6 +259,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, programs_run, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, nested_loops, 0, 5);
     tcase_add_loop_test(t, turning_carries, 0, 5);
+    tcase_add_loop_test(t, idle_carries, 0, 2);
     tcase_add_test(t, large_phases);
     tcase_add_loop_test(t, library_products, 0, 2);
 }
