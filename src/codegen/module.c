@@ -280,27 +280,36 @@ static jot_status emit(struct arena *arena, LLVMModuleRef module, struct cg_targ
     return JOT_OK;
 }
 
+// Whether LLVM takes the module: an assert.
+static jot_status verify(struct cg_module *m)
+{
+#ifndef NDEBUG
+    char *error = NULL;
+    bool is_refused = LLVMVerifyModule(m->module, LLVMReturnStatusAction, &error);
+    jot_status status =
+        is_refused ? status_fail(JOT_ERR_INTERNAL, "LLVM refuses the code: %s", error) : JOT_OK;
+    LLVMDisposeMessage(error);
+    return status;
+#else
+    (void)m;
+    return JOT_OK;
+#endif
+}
+
 jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
                              struct cg_object *out)
 {
     *out = (struct cg_object){0};
     if (!m->is_gpu)
         set_function_attributes(m);
-#ifndef NDEBUG
-    char *error = NULL;
-    if (LLVMVerifyModule(m->module, LLVMReturnStatusAction, &error)) {
-        jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM refuses the code: %s", error);
-        LLVMDisposeMessage(error);
-        return s;
-    }
-    LLVMDisposeMessage(error);
-#endif
+    JOT_TRY(verify(m));
     if (!m->is_gpu || want)
         JOT_TRY(cg_module_simplify(m->module, target));
     if (target->vector_bytes == 64) // has mask registers
         add_under_masks(m);
     if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
         cg_constants_to_memory(m);
+    JOT_TRY(verify(m));
     if (want & CG_WANT_LLVM) {
         char *text = LLVMPrintModuleToString(m->module);
         out->llvm = arena_text(m->arena, text);

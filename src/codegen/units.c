@@ -86,10 +86,13 @@ static LLVMValueRef load_numbers(struct cg_lowering *l, const struct nest_statem
     return LLVMBuildShuffleVector(l->m.b, low, high, LLVMConstVector(order, l->lanes * n), "");
 }
 
-static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, unsigned n)
+// What is the same for all units has the lanes, and the mask, of one; wide: that of n.
+static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, unsigned n,
+                            LLVMValueRef wide)
 {
     const struct nest_statement *s = cg_statement(l, id);
     unsigned lanes = l->lanes;
+    LLVMValueRef mask = l->mask;
     int64_t factor = s->kind == NEST_LOAD ? nest_index_factor(&s->index, unit) : 1;
     if (!factor) {
         cg_lower_statement(l, id);
@@ -99,8 +102,10 @@ static void lower_statement(struct cg_lowering *l, nest_id id, nest_id unit, uns
         l->axes[unit] = first;
     } else {
         l->lanes = lanes * n;
+        l->mask = wide;
         cg_lower_statement(l, id);
         l->lanes = lanes;
+        l->mask = mask;
     }
 }
 
@@ -110,19 +115,17 @@ void cg_lower_units(struct cg_lowering *l, nest_id map, unsigned n)
     const struct nest_block *b = &l->nest->blocks.at[s->body];
     struct cg_value *outside =
         arena_copy(l->arena, l->values, l->nest->values.count * sizeof *l->values);
-    LLVMValueRef mask = l->mask;
     struct cg_loop loop = cg_loop_open(
         l, cg_int(l->module, 0), cg_int(l->module, cg_extent(l, s)), cg_int(l->module, n));
     l->axes[s->axes[0]] = loop.index;
-    l->mask = repeat(l, mask, n);
+    LLVMValueRef wide = repeat(l, l->mask, n);
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *x = cg_statement(l, b->statements.at[i]);
         for (uint32_t k = 0; k < x->n_in; k++)
             if (cg_lanes_of(l->values[x->in[k]].re) == l->lanes)
                 l->values[x->in[k]].re = repeat(l, l->values[x->in[k]].re, n);
-        lower_statement(l, b->statements.at[i], s->axes[0], n);
+        lower_statement(l, b->statements.at[i], s->axes[0], n, wide);
     }
     cg_loop_close(l, &loop);
-    l->mask = mask;
     memcpy(l->values, outside, l->nest->values.count * sizeof *l->values);
 }

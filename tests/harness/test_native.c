@@ -210,10 +210,10 @@ struct network {
     int points, inputs, hidden, outputs;
 };
 
-static const char *network_text(const struct network *w, const char *dtype)
+static const char *network_text(const struct network *w, const char *text, const char *dtype)
 {
     struct strbuf s = strbuf_make(module->arena);
-    for (const char *at = layers; *at; at++) {
+    for (const char *at = text; *at; at++) {
         if (*at != '$') {
             strbuf_printf(&s, "%c", *at);
             continue;
@@ -252,7 +252,7 @@ START_TEST(networks)
         if (!sample_takes((uint64_t)i, 1))
             continue;
         const struct network *w = &all[i / 2];
-        const char *text = network_text(w, i % 2 ? "f64" : "f32");
+        const char *text = network_text(w, layers, i % 2 ? "f64" : "f32");
         uint32_t f = parse(text), back;
         require(pass_vjp(module, f, (const bool[]){true, true, true, true}, &back));
         back = pass_simplify(module, pass_inline(module, back, 100000));
@@ -271,6 +271,39 @@ START_TEST(networks)
             require(pass_schedule(module->arena, graph(back), &options, &p));
             ck_assert_msg(has_contract(p), "no kernel over points: %s", text);
         }
+    }
+    end(&n);
+}
+END_TEST
+
+// A number of each point in front of every unit, and one sum.
+static const char weighed[] =
+    "jot ir 1\n"
+    "function @0 weighed(%0: $t[$n,$i], %1: $t[$n], %2: $t[$i,$h], %3: $t[$h,$o]) {\n"
+    "  %4 = dot_general %0, %2 {lhs_contract=[1], rhs_contract=[0]} : $t[$n,$h]\n"
+    "  %5 = broadcast_in_dim %1 {dims=[$n, $h], axes=[0]} : $t[$n,$h]\n"
+    "  %6 = mul %4, %5 : $t[$n,$h]\n"
+    "  %7 = tanh %6 : $t[$n,$h]\n"
+    "  %8 = dot_general %7, %3 {lhs_contract=[1], rhs_contract=[0]} : $t[$n,$o]\n"
+    "  %9 = slice %8 {starts=[0, 0], limits=[$n, 1], strides=[1, 1]} : $t[$n,1]\n"
+    "  %10 = mul %9, %9 : $t[$n,1]\n"
+    "  %11 = reduce_sum %10 {axes=[0, 1]} : $t[]\n"
+    "  return %11, %7\n}\n";
+
+START_TEST(numbers_of_points)
+{
+    static const struct network w = {"", 300, 8, 20, 8};
+    struct native n = begin();
+    for (int i = 0; i < 2; i++) {
+        uint64_t state = seed;
+        uint32_t f = parse(network_text(&w, weighed, i ? "f64" : "f32"));
+        struct ir_tensor in[4];
+        for (int k = 0; k < 4; k++)
+            in[k] = draw(ir_type_of(graph(f), (ir_id)k), &state);
+        struct native_how how = {.threads = true, .tolerance = i ? 1e-12 : 2e-5};
+        native_add(&n, "a network with numbers of points", f, in, &how);
+        how.gemm = true;
+        native_add(&n, "the same", f, in, &how);
     }
     end(&n);
 }
@@ -544,6 +577,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, reverse, 0, 6);
     tcase_add_loop_test(t, maps, 0, DTYPE_COUNT);
     tcase_add_test(t, networks);
+    tcase_add_test(t, numbers_of_points);
     tcase_add_test(t, library_products);
     tcase_add_test(t, own_products);
     tcase_add_test(t, large_arrays);

@@ -25,7 +25,8 @@ static int64_t sums_of(const struct gpu_network *w) { return w->side * w->side; 
 // Elements of the sum that a tile has.
 static int64_t tile_of(const struct gpu_network *w, enum sum_kind kind)
 {
-    return kind == SUM_TERMS ? 2 * w->side : kind == SUM_PAIRS ? w->side : sums_of(w);
+    int64_t reads = kind == SUM_TERMS ? 2 * w->side : kind == SUM_PAIRS ? w->side : sums_of(w);
+    return reads < sums_of(w) ? reads : sums_of(w);
 }
 
 static int64_t side_of(const struct gpu_network *w)
