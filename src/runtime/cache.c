@@ -42,14 +42,24 @@ struct header {
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the bytes start aligned");
 
+// One of the directories that is used.
+struct place {
+    int directory;
+    bool is_own; // of the user: damaged entries may go
+    char *path;
+};
+
 struct rt_cache {
-    int directory; // -1 when the cache is not used
+    struct place *places;
+    size_t count;
+    bool keeps; // in the first place
     uint64_t limit;
-    char reason[256];
-    pthread_mutex_t lock;  // for the two that follow
-    bool is_measured;      // total is known
-    uint64_t total;        // about what the entries take
-    atomic_uint temporary; // makes names of unfinished entries differ
+    char reason[1024];
+    struct rt_text refused; // writes to reason
+    pthread_mutex_t lock;   // for the two that follow
+    bool is_measured;       // total is known
+    uint64_t total;         // about what the entries take
+    atomic_uint temporary;  // makes names of unfinished entries differ
 };
 
 static const char magic[8] = {'j', 'o', 't', 'c', 'a', 'c', 'h', 'e'};
@@ -72,32 +82,68 @@ static void make_directories(const char *path)
         }
 }
 
-__attribute__((format(printf, 2, 3))) static void refuse(struct rt_cache *cache,
-                                                         const char *format, ...)
+// Who may have written what becomes machine code here.  NULL, or why not.
+static const char *fault_of_owner(const struct stat *info)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(cache->reason, sizeof cache->reason, format, args);
-    va_end(args);
-    if (cache->directory >= 0)
-        close(cache->directory);
-    cache->directory = -1;
+    if (info->st_uid != geteuid() && info->st_uid != 0)
+        return "it belongs to another user";
+    return info->st_mode & 022 ? "others may write to it" : NULL;
 }
 
-static void open_directory(struct rt_cache *cache, const char *path)
+// Adds the directory to those that are used, or says why it is not.
+static void open_place(struct rt_cache *cache, const char *path, bool is_first)
 {
     struct stat info;
-    make_directories(path);
-    cache->directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (cache->directory < 0)
-        refuse(cache, "the cache directory %s: %s", path, strerror(errno));
-    else if (fstat(cache->directory, &info))
-        refuse(cache, "the cache directory %s: %s", path, strerror(errno));
-    else if (info.st_uid != geteuid())
-        refuse(cache, "the cache directory %s belongs to another user", path);
-    else if (info.st_mode & 022)
-        refuse(cache, "others may write to the cache directory %s (mode %o)", path,
-               (unsigned)info.st_mode & 0777);
+    const char *fault = NULL;
+    if (is_first)
+        make_directories(path);
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0 || fstat(directory, &info))
+        fault = strerror(errno);
+    else
+        fault = fault_of_owner(&info);
+    size_t length = strlen(path);
+    char *copy = fault ? NULL : memory_allocate(length + 1);
+    if (!fault && !copy)
+        fault = "out of memory";
+    if (fault) {
+        rt_text_add(&cache->refused, "the cache directory %s is not used: %s\n", path, fault);
+        if (directory >= 0)
+            close(directory);
+        return;
+    }
+    memcpy(copy, path, length + 1);
+    bool is_own = info.st_uid == geteuid();
+    cache->keeps |= is_first && is_own;
+    cache->places[cache->count++] =
+        (struct place){.directory = directory, .is_own = is_own, .path = copy};
+}
+
+// The list has one of the separators between directories.
+static void open_places(struct rt_cache *cache, const char *list, const char *separators)
+{
+    char path[4096];
+    size_t most = 1;
+    for (const char *at = list; *(at += strcspn(at, separators)); at++)
+        most++;
+    cache->places = memory_allocate_zeroed(most * sizeof *cache->places);
+    if (!cache->places) {
+        rt_text_add(&cache->refused, "out of memory\n");
+        return;
+    }
+    for (const char *at = list;; at++) {
+        size_t n = strcspn(at, separators);
+        if (n >= sizeof path) {
+            rt_text_add(&cache->refused,
+                        "the cache directory %.40s... is not used: its path is too long\n", at);
+        } else {
+            snprintf(path, sizeof path, "%.*s", (int)n, at);
+            open_place(cache, path, at == list);
+        }
+        at += n;
+        if (!*at)
+            break;
+    }
 }
 
 static struct rt_cache *create(uint64_t limit)
@@ -105,17 +151,17 @@ static struct rt_cache *create(uint64_t limit)
     struct rt_cache *cache = memory_allocate_zeroed(sizeof *cache);
     if (!cache)
         return NULL;
-    cache->directory = -1;
     cache->limit = limit;
+    cache->refused = (struct rt_text){.at = cache->reason, .size = sizeof cache->reason};
     pthread_mutex_init(&cache->lock, NULL);
     return cache;
 }
 
-struct rt_cache *rt_cache_open(const char *directory, uint64_t limit_bytes)
+struct rt_cache *rt_cache_open(const char *directories, uint64_t limit_bytes)
 {
     struct rt_cache *cache = create(limit_bytes);
     if (cache)
-        open_directory(cache, directory);
+        open_places(cache, directories, ":");
     return cache;
 }
 
@@ -123,8 +169,11 @@ void rt_cache_close(struct rt_cache *cache)
 {
     if (!cache)
         return;
-    if (cache->directory >= 0)
-        close(cache->directory);
+    for (size_t i = 0; i < cache->count; i++) {
+        close(cache->places[i].directory);
+        memory_release(cache->places[i].path);
+    }
+    memory_release(cache->places);
     pthread_mutex_destroy(&cache->lock);
     memory_release(cache);
 }
@@ -142,8 +191,8 @@ static uint64_t limit_asked(void)
 }
 
 static struct rt_cache *default_cache;
-static struct rt_cache no_memory_cache = {
-    .directory = -1, .reason = "out of memory", .lock = PTHREAD_MUTEX_INITIALIZER};
+static struct rt_cache no_memory_cache = {.reason = "out of memory\n",
+                                          .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void open_default(void)
 {
@@ -154,22 +203,19 @@ static void open_default(void)
     default_cache = cache ? cache : &no_memory_cache;
     if (!cache)
         return;
-    int n;
-    if (own && *own)
-        n = snprintf(path, sizeof path, "%s", own);
-    else if (xdg && *xdg == '/')
-        n = snprintf(path, sizeof path, "%s/jot", xdg);
-    else
-        n = snprintf(path, sizeof path, "%s/.cache/jot", home && *home ? home : "");
-    bool has_home = (own && *own) || (xdg && *xdg == '/') || (home && *home);
+    bool has_xdg = xdg && *xdg == '/';
     if (asked && !strcmp(asked, "off"))
-        refuse(cache, "JOT_CACHE=off");
-    else if (!has_home)
-        refuse(cache, "no JOT_CACHE_DIR, XDG_CACHE_HOME or HOME says where the cache is");
-    else if (n < 0 || (size_t)n >= sizeof path)
-        refuse(cache, "the path of the cache directory is too long");
+        rt_text_add(&cache->refused, "JOT_CACHE=off\n");
+    else if (own && *own)
+        open_places(cache, own, ":");
+    else if (!has_xdg && !(home && *home))
+        rt_text_add(&cache->refused,
+                    "no JOT_CACHE_DIR, XDG_CACHE_HOME or HOME says where the cache is\n");
+    else if (snprintf(path, sizeof path, "%s%s", has_xdg ? xdg : home,
+                      has_xdg ? "/jot" : "/.cache/jot") >= (int)sizeof path)
+        rt_text_add(&cache->refused, "the path of the cache directory is too long\n");
     else
-        open_directory(cache, path);
+        open_places(cache, path, "");
 }
 
 struct rt_cache *rt_cache_default(void)
@@ -203,58 +249,90 @@ static void note_use(int file, const struct stat *info)
         futimens(file, NULL);
 }
 
-// What others could have written becomes no machine code here.
-static bool is_trusted(int file, struct stat *info)
-{
-    return fstat(file, info) == 0 && S_ISREG(info->st_mode) && info->st_uid == geteuid() &&
-           !(info->st_mode & 022);
-}
+// What is found of an entry.  Only what was read and found wrong is damaged: a lack of memory says
+// nothing about the entry.
+struct verdict {
+    const char *fault; // NULL: it is good
+    bool is_damaged;
+};
 
-// Only what was read and found wrong is damaged: a lack of memory says nothing about the entry.
-enum verdict { HIT, MISS, DAMAGED };
-
-static enum verdict examine(int file, struct hash128 key, struct rt_cache_entry *out)
+static struct verdict examine(int file, struct hash128 key, struct rt_cache_entry *out)
 {
     struct stat info;
-    if (!is_trusted(file, &info))
-        return DAMAGED;
+    if (fstat(file, &info) || !S_ISREG(info.st_mode))
+        return (struct verdict){"it is no file", true};
+    const char *fault = fault_of_owner(&info);
+    if (fault)
+        return (struct verdict){fault, true};
     size_t n = (size_t)info.st_size;
     if (n < HEADER_BYTES)
-        return DAMAGED;
+        return (struct verdict){"it is damaged", true};
     void *map = memory_should_fail()
                     ? MAP_FAILED
                     : mmap(NULL, n, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
     if (map == MAP_FAILED)
-        return MISS;
+        return (struct verdict){"out of memory", false};
     if (!is_whole(map, n, key)) {
         munmap(map, n);
-        return DAMAGED;
+        return (struct verdict){"it is damaged", true};
     }
     note_use(file, &info);
     *out = (struct rt_cache_entry){.bytes = (const char *)map + HEADER_BYTES,
                                    .size = n - HEADER_BYTES,
                                    .map = map,
                                    .map_bytes = n};
-    return HIT;
+    return (struct verdict){NULL, false};
 }
 
-bool rt_cache_find(struct rt_cache *cache, struct hash128 key, struct rt_cache_entry *out_entry)
+__attribute__((format(printf, 2, 3))) static void report(struct rt_text *to, const char *format,
+                                                         ...)
+{
+    char line[4096 + 256];
+    va_list args;
+    if (!to)
+        return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    rt_text_add(to, "%s\n", line);
+}
+
+static bool find_in(const struct place *place, const char *name, struct hash128 key,
+                    struct rt_cache_entry *out_entry, struct rt_text *to)
+{
+    struct rt_cache_entry e = {0};
+    int file = openat(place->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        report(to, "%s/%s: %s", place->path, name,
+               errno == ENOENT ? "is not there" : strerror(errno));
+        return false;
+    }
+    struct verdict verdict = examine(file, key, &e);
+    close(file);
+    if (!verdict.fault) {
+        report(to, "%s/%s: found, %zu bytes", place->path, name, e.size);
+        *out_entry = e;
+        return true;
+    }
+    bool is_removed = verdict.is_damaged && place->is_own;
+    if (is_removed)
+        unlinkat(place->directory, name, 0);
+    report(to, "%s/%s: refused%s, %s", place->path, name, is_removed ? " and removed" : "",
+           verdict.fault);
+    return false;
+}
+
+bool rt_cache_find(struct rt_cache *cache, struct hash128 key, struct rt_cache_entry *out_entry,
+                   struct rt_text *to)
 {
     char name[NAME_BYTES];
-    if (cache->directory < 0)
-        return false;
     name_of(key, name);
-    int file = openat(cache->directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    struct rt_cache_entry e = {0};
-    enum verdict verdict = examine(file, key, &e);
-    close(file);
-    if (verdict == HIT)
-        *out_entry = e;
-    if (verdict == DAMAGED)
-        unlinkat(cache->directory, name, 0);
-    return verdict == HIT;
+    if (to)
+        rt_text_add(to, "%s", cache->reason);
+    for (size_t i = 0; i < cache->count; i++)
+        if (find_in(&cache->places[i], name, key, out_entry, to))
+            return true;
+    return false;
 }
 
 void rt_cache_entry_release(struct rt_cache_entry *entry)
@@ -341,13 +419,14 @@ static int oldest_first(const void *a, const void *b)
 static void evict(struct rt_cache *cache, const char *keep)
 {
     struct listing list = {0};
-    list_entries(cache->directory, &list);
+    int directory = cache->places[0].directory;
+    list_entries(directory, &list);
     if (list.total > cache->limit) {
         qsort(list.files, list.count, sizeof *list.files, oldest_first);
         uint64_t goal = cache->limit - cache->limit / 4;
         for (size_t i = 0; i < list.count && list.total > goal; i++)
             if (strcmp(list.files[i].name, keep) &&
-                unlinkat(cache->directory, list.files[i].name, 0) == 0)
+                unlinkat(directory, list.files[i].name, 0) == 0)
                 list.total -= list.files[i].bytes;
     }
     cache->total = list.total;
@@ -372,10 +451,41 @@ static bool write_all(int file, const void *bytes, size_t size)
     return true;
 }
 
-void rt_cache_store(struct rt_cache *cache, struct hash128 key, const void *bytes, size_t size)
+// NULL, or what went wrong.
+static const char *write_entry(int directory, const char *unfinished, const char *name,
+                               const struct header *header, const void *bytes)
 {
-    if (cache->directory < 0 || size > cache->limit || HEADER_BYTES > cache->limit - size)
+    unlinkat(directory, unfinished, 0); // of a dead process that had our number
+    int file = openat(directory, unfinished,
+                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        return strerror(errno);
+    bool is_written =
+        write_all(file, header, sizeof *header) && write_all(file, bytes, header->size);
+    is_written &= close(file) == 0;
+    if (is_written && !renameat(directory, unfinished, directory, name))
+        return NULL;
+    const char *fault = strerror(errno);
+    unlinkat(directory, unfinished, 0);
+    return fault;
+}
+
+void rt_cache_store(struct rt_cache *cache, struct hash128 key, const void *bytes, size_t size,
+                    struct rt_text *to)
+{
+    if (!cache->keeps) {
+        report(to, "not kept: %s",
+               cache->count
+                   ? "the first directory of the list is not used or not this user's, and the "
+                     "others are only read"
+                   : "there is no cache directory");
         return;
+    }
+    if (size > cache->limit || HEADER_BYTES > cache->limit - size) {
+        report(to, "not kept: %zu bytes, and JOT_CACHE_BYTES is %" PRIu64, size, cache->limit);
+        return;
+    }
+    const struct place *place = &cache->places[0];
     char name[NAME_BYTES], unfinished[NAME_BYTES];
     name_of(key, name);
     snprintf(unfinished, sizeof unfinished, "%lx-%x" UNFINISHED, (long)getpid(),
@@ -387,17 +497,12 @@ void rt_cache_store(struct rt_cache *cache, struct hash128 key, const void *byte
                             .size = size,
                             .checksum = hash_bytes(FORMAT, bytes, size)};
     memcpy(header.magic, magic, sizeof magic);
-    unlinkat(cache->directory, unfinished, 0); // of a dead process that had our number
-    int file = openat(cache->directory, unfinished,
-                      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0)
-        return;
-    bool is_written = write_all(file, &header, sizeof header) && write_all(file, bytes, size);
-    is_written &= close(file) == 0;
-    if (!is_written || renameat(cache->directory, unfinished, cache->directory, name)) {
-        unlinkat(cache->directory, unfinished, 0);
+    const char *fault = write_entry(place->directory, unfinished, name, &header, bytes);
+    if (fault) {
+        report(to, "%s/%s: not kept, %s", place->path, name, fault);
         return;
     }
+    report(to, "%s/%s: kept, %zu bytes", place->path, name, size);
     pthread_mutex_lock(&cache->lock);
     cache->total += size + HEADER_BYTES;
     if (!cache->is_measured || cache->total > cache->limit)

@@ -5,6 +5,7 @@
 
 #include "base/launch.h"
 #include "jot/device.h"
+#include "runtime/text.h"
 
 #include <stdbool.h>
 
@@ -113,12 +114,6 @@ jot_status rt_device_parse(const char *text, jot_device **out);
 jot_device *rt_cuda_device(int index); // never NULL
 jot_status rt_cuda_count(int *out_count);
 void rt_cuda_trim(void);
-struct rt_text {
-    char *at;
-    size_t size, length;
-};
 void rt_cuda_describe(struct rt_text *text);
-__attribute__((format(printf, 2, 3))) void rt_text_add(struct rt_text *text, const char *format,
-                                                       ...);
 
 #endif

@@ -123,7 +123,7 @@ jot_status cuda_raw_compile(const struct rt_raw_kernel *k, const char *arch, voi
     struct code code = {0};
     JOT_TRY(cuda_library_open(CUDA_LIBRARY_nvrtc));
     struct hash128 key = key_of(k, arch);
-    if (rt_cache_find(rt_cache_default(), key, &entry)) {
+    if (rt_cache_find(rt_cache_default(), key, &entry, NULL)) {
         code.size = entry.size;
         code.bytes = memory_allocate(entry.size);
         if (code.bytes)
@@ -137,7 +137,7 @@ jot_status cuda_raw_compile(const struct rt_raw_kernel *k, const char *arch, voi
             memory_release(code.bytes);
             return status;
         }
-        rt_cache_store(rt_cache_default(), key, code.bytes, code.size);
+        rt_cache_store(rt_cache_default(), key, code.bytes, code.size, NULL);
     }
     *out = code.bytes;
     *out_size = code.size;
