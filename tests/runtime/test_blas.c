@@ -214,6 +214,38 @@ START_TEST(leaves_the_environment)
 }
 END_TEST
 
+// Releases of OpenBLAS that do not know a processor take kernels of older ones for it.
+START_TEST(takes_the_core_of_the_processor)
+{
+    unsetenv("OPENBLAS_CORETYPE");
+    NEED_LIBRARY;
+#if defined(__x86_64__)
+    const char *version = rt_blas_version(), *core = strrchr(version, ' ') + 1;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        ck_assert_str_eq(core, "SkylakeX");
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        ck_assert_str_eq(core, "Haswell");
+#endif
+}
+END_TEST
+
+START_TEST(takes_the_core_that_the_user_wants)
+{
+#if defined(__x86_64__)
+    setenv("OPENBLAS_CORETYPE", "SANDYBRIDGE", 1);
+    NEED_LIBRARY;
+    ck_assert_ptr_nonnull(strstr(rt_blas_version(), " Sandybridge"));
+    ck_assert_str_eq(getenv("OPENBLAS_CORETYPE"), "SANDYBRIDGE");
+    // And says that another one would suit.
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        ck_assert_ptr_nonnull(
+            strstr(rt_blas_version(), " (OPENBLAS_CORETYPE; this processor has SKYLAKEX)"));
+#endif
+}
+END_TEST
+
 // A library that the program has already keeps its number of threads.
 START_TEST(leaves_the_library_of_others)
 {
@@ -261,6 +293,8 @@ int main(void)
     tcase_add_loop_test(tests, bits_do_not_depend_on_threads, 0, 2);
     tcase_add_test(tests, refuses_what_the_library_cannot);
     tcase_add_test(tests, leaves_the_environment);
+    tcase_add_test(tests, takes_the_core_of_the_processor);
+    tcase_add_test(tests, takes_the_core_that_the_user_wants);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

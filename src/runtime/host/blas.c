@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ROW_MAJOR = 101, TRANS_NO = 111, TRANS_YES = 112, TRANS_CONJUGATE = 113 };
 
@@ -77,7 +78,7 @@ static void load(void)
         return;
     }
     // The library reads its variables once, while it is loaded.
-    const char *core = getenv("OPENBLAS_CORETYPE") ? NULL : best_core();
+    const char *best = best_core(), *core = getenv("OPENBLAS_CORETYPE") ? NULL : best;
     bool has_threads = getenv("OPENBLAS_NUM_THREADS") != NULL;
     if (core)
         setenv("OPENBLAS_CORETYPE", core, 1);
@@ -92,8 +93,12 @@ static void load(void)
     if (library && find_symbols(library)) {
         blas.library = library;
         blas.openblas_set_num_threads(1);
-        snprintf(blas.version, sizeof blas.version, "%s %s", blas.openblas_get_config(),
-                 blas.openblas_get_corename());
+        const char *taken = blas.openblas_get_corename();
+        snprintf(blas.version, sizeof blas.version, "%s %s", blas.openblas_get_config(), taken);
+        if (best && strcasecmp(best, taken) != 0)
+            snprintf(blas.version + strlen(blas.version),
+                     sizeof blas.version - strlen(blas.version),
+                     " (OPENBLAS_CORETYPE; this processor has %s)", best);
         return;
     }
     snprintf(
