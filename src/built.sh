@@ -1,9 +1,19 @@
 #!/bin/sh
-# A header with the hash of libraries: what they make can then be told from what others made.
+# A header with the hash of the sources of libjot and of its code generator: two builds that have the
+# same one make the same programs.
 #
-#     built.sh AR OUTPUT LIBRARY...
+#     built.sh ROOT OUTPUT DEPENDENCIES
 set -eu
-ar=$1 output=$2
-shift 2
-hash=$(for library in "$@"; do "$ar" p "$library"; done | sha256sum | cut -c1-32)
+root=$1 output=$2 dependencies=$3
+sources()
+{
+    (cd "$root" && find meson.build src -name '*.[ch]' -o -name '*.def' -o -name '*.inc' \
+        -o -name 'meson.build') | LC_ALL=C sort
+}
+hash=$(sources | (cd "$root" && xargs sha256sum) | sha256sum | cut -c1-32)
 echo "#define BUILT \"$hash\"" >"$output"
+{
+    printf '%s:' "$output"
+    sources | sed "s|^| $root/|" | tr -d '\n'
+    echo
+} >"$dependencies"

@@ -22,6 +22,16 @@ JOT_BEGIN_C
 // traces and compiles while others wait.
 typedef struct jot_executable jot_executable;
 
+// Where code is generated.  Results are the same.
+typedef enum jot_compile {
+    JOT_COMPILE_DEFAULT, // as $JOT_COMPILE says, "inside" or "process"; inside where it says nothing
+    JOT_COMPILE_INSIDE, // in this process, which a crash or a lack of memory of LLVM ends
+    // In a process of its own with limits of memory and time: whatever LLVM does there is a status,
+    // JOT_ERR_MEMORY or JOT_ERR_LIBRARY.  A compilation takes some 50 ms longer.  For services that
+    // compile what they are sent, and where memory is short.
+    JOT_COMPILE_PROCESS,
+} jot_compile;
+
 // Zero is the default of every field.
 typedef struct jot_jit_options {
     const char *name; // in messages and dumps, instead of that of the C function; copied
@@ -38,6 +48,11 @@ typedef struct jot_jit_options {
     jot_device *device;
     // Of products that ask for none themselves (jot/ops.h).
     jot_precision precision;
+    // Where code is generated, and the limits of JOT_COMPILE_PROCESS: bytes of memory, or
+    // $JOT_COMPILE_BYTES, or 4 GiB, and seconds, or $JOT_COMPILE_SECONDS, or 300.
+    jot_compile compile;
+    size_t compile_bytes;
+    double compile_seconds;
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
 

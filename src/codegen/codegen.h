@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code generator: a scheduled program and a target in, object bytes and a launch plan out.
 //
-// It is a shared object of its own that holds LLVM and shares no symbol with libjot; the one symbol
-// it exports is jot_codegen_entry.  What crosses the boundary is plain data.
+// It is a shared object of its own that holds LLVM and shares no symbol with libjot but the two that
+// it exports.  What crosses the boundary is plain data.
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define CG_ABI_VERSION 1
 
 enum cg_want {
     CG_WANT_LLVM = 1u << 0,     // the LLVM text too
@@ -17,7 +15,6 @@ enum cg_want {
 };
 
 struct cg_request {
-    uint32_t abi_version;
     uint32_t want;
     const char *program; // text of a nest_program (passes/nest.h)
     const char
@@ -36,6 +33,11 @@ struct cg_response {
     void (*release)(struct cg_response *response);
     void *memory;
 };
+
+// The hash of the sources that the module was built from (base/built.h).  libjot asks no module for
+// code that another one has: the two are built together.
+#define CG_BUILT_SYMBOL "jot_codegen_built"
+#define CG_ENTRY_SYMBOL "jot_codegen_entry"
 
 typedef void cg_entry(const struct cg_request *request, struct cg_response *response);
 

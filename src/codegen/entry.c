@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/arena.h"
+#include "base/built.h"
 #include "base/status.h"
 #include "codegen/codegen.h"
 #include "codegen/gpu/gpu.h"
@@ -7,6 +8,9 @@
 #include "codegen/plan.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+JOT_API extern const char jot_codegen_built[];
+const char jot_codegen_built[] = BUILT;
 
 static void release(struct cg_response *response)
 {
@@ -115,9 +119,6 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
 static jot_status guarded_compile(const struct cg_request *request, struct arena *arena,
                                   struct cg_response *response)
 {
-    if (request->abi_version != CG_ABI_VERSION)
-        return status_fail(JOT_ERR_LIBRARY, "the code generator is of version %u, libjot of %u",
-                           CG_ABI_VERSION, request->abi_version);
     struct arena_guard guard;
     if (arena_guard_left(&guard))
         return status_out_of_memory();

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "runtime/array.h"
+#include "trace/codegen_process.h"
 
 struct backend_program;
 
@@ -14,6 +15,7 @@ struct backend_options {
     const char *name;
     const bool *donated; // by input, or NULL
     jot_device *device;
+    struct codegen_options codegen;
 };
 
 // Compiles a function of the module, which is complete and stays unchanged.  The program borrows

@@ -1,83 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/codegen_loader.h"
 
+#include "base/built.h"
 #include "base/status.h"
 #include "runtime/host/linkage.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_NAME "libjot-codegen.so"
 
 static struct {
     pthread_once_t once;
-    char path[4096];
-    char identity[160];
-} place = {.once = PTHREAD_ONCE_INIT};
+    char module[4096], process[4096];
+} files = {.once = PTHREAD_ONCE_INIT};
 
-// Adds what tells a version of a file from others to the identity; false when there is no file.
-static bool identify(const char *path)
+static bool take(char *path, const char *folder, int length, const char *between,
+                 const char *name)
 {
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return false;
-    size_t n = strlen(place.identity);
-    snprintf(place.identity + n, sizeof place.identity - n, "%lld %lld.%ld;",
-             (long long)info.st_size, (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    return true;
+    int n = snprintf(path, sizeof files.module, "%.*s%s%s", length, folder, between, name);
+    if (n > 0 && n < (int)sizeof files.module && access(path, R_OK) == 0)
+        return true;
+    path[0] = 0;
+    return false;
 }
 
-static bool take(const char *path)
+// Beside this library, installed or in a build tree; where it was to be installed.
+static void look(char *path, const char *name)
 {
-    if (!identify(path))
-        return false;
-    snprintf(place.path, sizeof place.path, "%s", path);
-#ifdef JOT_LLVM_PATH
-    // A new release of the shared LLVM leaves the module as it was, and makes other code.
-    identify(JOT_LLVM_PATH);
-#endif
-    return true;
-}
-
-// $JOT_CODEGEN; beside this library, installed or in a build tree; where it was to be installed.
-static void look(void)
-{
-    const char *asked = secure_getenv("JOT_CODEGEN");
-    if (asked && *asked) {
-        // Kept even when it is not there, so that the loader says what is wrong with it.
-        if (!take(asked))
-            snprintf(place.path, sizeof place.path, "%s", asked);
-        return;
-    }
-    static const char *const beside[] = {"/jot/" FILE_NAME, "/" FILE_NAME,
-                                         "/codegen/" FILE_NAME, "/../src/codegen/" FILE_NAME,
-                                         "/../../src/codegen/" FILE_NAME};
+    static const char *const between[] = {"/jot/", "/", "/codegen/", "/../src/codegen/",
+                                          "/../../src/codegen/"};
     Dl_info self;
     if (dladdr((void *)(uintptr_t)codegen_load, &self) && self.dli_fname) {
         const char *slash = strrchr(self.dli_fname, '/');
         int length = slash ? (int)(slash - self.dli_fname) : 1;
         const char *folder = slash ? self.dli_fname : ".";
-        for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-            char path[4096];
-            snprintf(path, sizeof path, "%.*s%s", length, folder, beside[i]);
-            if (take(path))
+        for (size_t i = 0; i < sizeof between / sizeof *between; i++)
+            if (take(path, folder, length, between[i], name))
                 return;
-        }
     }
-#ifdef JOT_CODEGEN_PATH
-    take(JOT_CODEGEN_PATH);
+#ifdef JOT_CODEGEN_DIRECTORY
+    take(path, JOT_CODEGEN_DIRECTORY, sizeof JOT_CODEGEN_DIRECTORY - 1, "/", name);
 #endif
 }
 
-const char *codegen_identity(void)
+static void look_for_both(void)
 {
-    pthread_once(&place.once, look);
-    return place.identity;
+    const char *asked = secure_getenv("JOT_CODEGEN");
+    // Kept even when it is not there, so that the loader says what is wrong with it.
+    if (asked && *asked)
+        snprintf(files.module, sizeof files.module, "%s", asked);
+    else
+        look(files.module, FILE_NAME);
+    look(files.process, "jot-compile");
+}
+
+const char *codegen_path(void)
+{
+    pthread_once(&files.once, look_for_both);
+    return files.module;
+}
+
+const char *codegen_process_path(void)
+{
+    pthread_once(&files.once, look_for_both);
+    return files.process;
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,24 +86,31 @@ static jot_status load(void)
             "a program that is linked fully statically cannot load the code generator, and the "
             "disk cache has no code for this function: link the C library dynamically (without "
             "-static), or set JOT_BACKEND=eval for the slow evaluator");
-    if (!place.path[0])
+    const char *path = codegen_path();
+    if (!*path)
         return status_fail(JOT_ERR_LIBRARY, "the code generator " FILE_NAME
                                             " was not found beside libjot: install "
                                             "it there or name it in JOT_CODEGEN");
-    void *library = dlopen(place.path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return status_fail(JOT_ERR_LIBRARY,
                            "the code generator cannot be loaded (is LLVM 19 installed?): %s",
                            dlerror());
-    entry = (cg_entry *)(uintptr_t)dlsym(library, "jot_codegen_entry");
-    if (!entry)
-        return status_fail(JOT_ERR_LIBRARY, "%s is not a code generator of jot", place.path);
+    const char *built = dlsym(library, CG_BUILT_SYMBOL);
+    cg_entry *found = (cg_entry *)(uintptr_t)dlsym(library, CG_ENTRY_SYMBOL);
+    if (!built || !found)
+        return status_fail(JOT_ERR_LIBRARY, "%s is not a code generator of jot", path);
+    if (strcmp(built, BUILT) != 0)
+        return status_fail(JOT_ERR_LIBRARY,
+                           "%s was built from other sources than libjot: the two are built and "
+                           "installed together",
+                           path);
+    entry = found;
     return JOT_OK;
 }
 
 jot_status codegen_load(cg_entry **out_entry)
 {
-    pthread_once(&place.once, look);
     pthread_mutex_lock(&lock);
     jot_status status = load();
     pthread_mutex_unlock(&lock);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code generator, loaded when a program is in no cache.
+// The code generator, asked when a program is in no cache.
 #ifndef TRACE_CODEGEN_LOADER_H
 #define TRACE_CODEGEN_LOADER_H
 
 #include "codegen/codegen.h"
 #include "jot/status.h"
 
-// The entry of the code generator; loaded once a process.  JOT_ERR_LIBRARY when there is none.
+// The entry of the code generator; loaded once a process.  JOT_ERR_LIBRARY when there is none, or
+// one that was built from other sources than libjot.
 jot_status codegen_load(cg_entry **out_entry);
 
-// What tells one build of the code generator from another, without loading it: path, size and
-// time of its file; "" when there is none.
-const char *codegen_identity(void);
+// The files of the code generator and of the program that runs it in a process of its own:
+// $JOT_CODEGEN for the first; beside libjot, installed or in a build tree; where they were to be
+// installed.  "" where there is none.
+const char *codegen_path(void);
+const char *codegen_process_path(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include "ir/graph.h"
 
 // Every stage, in order: S(name).
-#define DUMP_STAGES(S) S(trace) S(transform) DUMP_CODE_STAGES(S)
+#define DUMP_STAGES(S) S(trace) S(transform) DUMP_CODE_STAGES(S) S(cache)
 // Those of compiled code.
 #define DUMP_CODE_STAGES(S) S(simplify) S(schedule) S(memory) S(llvm) S(code)
 

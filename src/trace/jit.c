@@ -45,6 +45,7 @@ struct jot_executable {
     size_t static_size;
     jot_device *device;
     jot_precision precision;
+    struct codegen_options codegen;
     pthread_mutex_t lock;            // of what follows
     _Atomic(struct version *) first; // all versions, newest first
     _Atomic(struct version *) last;  // used by the last call
@@ -92,6 +93,13 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
         return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: there is no precision %d",
                            e->f.callee.where, (int)o->precision);
     e->precision = o->precision;
+    if ((int)o->compile < 0 || o->compile > JOT_COMPILE_PROCESS)
+        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: compile is %d, none of jot_compile",
+                           e->f.callee.where, (int)o->compile);
+    if (!(o->compile_seconds >= 0))
+        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: compile_seconds is %g",
+                           e->f.callee.where, o->compile_seconds);
+    e->codegen = (struct codegen_options){o->compile, o->compile_bytes, o->compile_seconds};
     return read_donations(e, o->donate);
 }
 
@@ -230,8 +238,10 @@ static jot_status build(jot_executable *e, jot_array *const *in, struct trace *r
     bool *donated = arena_array(arena, bool, e->n_in + v->n_hidden + 1);
     for (int i = 0; i < e->n_in && e->donated; i++)
         donated[i] = e->donated[i];
-    struct backend_options options = {
-        .name = e->f.callee.name, .donated = donated, .device = e->device};
+    struct backend_options options = {.name = e->f.callee.name,
+                                      .donated = donated,
+                                      .device = e->device,
+                                      .codegen = e->codegen};
     return backend_compile(root->module, v->function, &options, &v->program);
 }
 

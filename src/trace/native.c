@@ -3,6 +3,7 @@
 // scheduler nor LLVM is needed.
 #include "trace/native.h"
 
+#include "base/built.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/eval.h"
@@ -11,8 +12,8 @@
 #include "runtime/cache.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
-#include "trace/built.h"
 #include "trace/codegen_loader.h"
+#include "trace/codegen_process.h"
 #include "trace/dump.h"
 #include "trace/raw_kernel.h"
 
@@ -33,6 +34,7 @@ struct native_program {
     jot_device *device;
     struct ir_module *module;
     uint32_t function; // as it is compiled
+    const struct codegen_options *codegen;
     const bool *donated;
     uint32_t n_in, n_out;
     struct output_type *outputs; // in the module's arena
@@ -50,7 +52,7 @@ static struct hash128 program_key(const struct native_program *p)
     char machine[256];
     p->device->type->identity(p->device, machine, sizeof machine);
     struct hash128 content = ir_graph_key(g);
-    strbuf_printf(&s, "%s|%s|%s|", BUILT, machine, codegen_identity());
+    strbuf_printf(&s, "%s|%s|", BUILT, machine);
     strbuf_add_bytes(&s, &content, sizeof content);
     for (uint32_t i = 0; i < p->n_in; i++)
         strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");
@@ -71,6 +73,17 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
+static jot_status ask_code_generator(const struct native_program *p,
+                                     const struct cg_request *request, struct cg_response *out)
+{
+    cg_entry *entry;
+    if (codegen_is_process(p->codegen))
+        return codegen_process(request, p->codegen, out);
+    JOT_TRY(codegen_load(&entry));
+    entry(request, out);
+    return JOT_OK;
+}
+
 static jot_status generate(struct native_program *p, struct arena *arena, unsigned want,
                            struct cg_response *out)
 {
@@ -78,15 +91,11 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
     JOT_TRY(schedule(p, arena, &nests));
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, nests);
-    cg_entry *entry;
-    JOT_TRY(codegen_load(&entry));
     char target[128];
     JOT_TRY(p->device->type->target(p->device, target, sizeof target));
-    struct cg_request request = {.abi_version = CG_ABI_VERSION,
-                                 .want = want,
-                                 .program = text.text,
-                                 .target = *target ? target : NULL};
-    entry(&request, out);
+    struct cg_request request = {
+        .want = want, .program = text.text, .target = *target ? target : NULL};
+    JOT_TRY(ask_code_generator(p, &request, out));
     if (out->status == JOT_OK)
         return JOT_OK;
     jot_status status = status_fail((jot_status)out->status, "%s", out->message);
@@ -96,7 +105,7 @@ static jot_status generate(struct native_program *p, struct arena *arena, unsign
 
 // An entry of the cache: the size of the object, the object padded to 8 bytes, the plan.  Not in an
 // arena, which would leave here, with the program loaded, when memory is out.
-static void store(struct hash128 key, const struct code *c)
+static void store(struct hash128 key, const struct code *c, struct rt_text *report)
 {
     uint64_t size = c->object_size;
     size_t plan_at = sizeof size + c->object_size + (8 - c->object_size % 8) % 8;
@@ -107,7 +116,7 @@ static void store(struct hash128 key, const struct code *c)
     if (c->object_size)
         memcpy(bytes + sizeof size, c->object, c->object_size);
     memcpy(bytes + plan_at, c->plan, c->plan_size);
-    rt_cache_store(rt_cache_default(), key, bytes, plan_at + c->plan_size);
+    rt_cache_store(rt_cache_default(), key, bytes, plan_at + c->plan_size, report);
     memory_release(bytes);
 }
 
@@ -159,20 +168,24 @@ static jot_status load(struct native_program *p, const struct code *c)
 
 // Leaves the program NULL when the cache has none that can be used.  What is wrong with the machine
 // instead, such as a library that is missing, would be wrong with a new one as well.
-static jot_status load_cached(struct native_program *p, struct hash128 key)
+static jot_status load_cached(struct native_program *p, struct hash128 key,
+                              struct rt_text *report)
 {
     struct rt_cache_entry e;
     struct code c;
-    if (!rt_cache_find(rt_cache_default(), key, &e))
+    if (!rt_cache_find(rt_cache_default(), key, &e, report))
         return JOT_OK;
     jot_status status = unpack(&e, &c) ? load(p, &c) : JOT_ERR_IO;
     rt_cache_entry_release(&e);
-    return status == JOT_ERR_IO ? JOT_OK : status;
+    if (status != JOT_ERR_IO)
+        return status;
+    rt_text_add(report, "it is no program of this function, which is compiled\n");
+    return JOT_OK;
 }
 
 // What the code generator gave, as the device loads it.
 static jot_status use(struct native_program *p, struct hash128 key, bool is_portable,
-                      const struct cg_response *r)
+                      const struct cg_response *r, struct rt_text *report)
 {
     struct code c = {r->object, r->plan, r->object_size, r->plan_size};
     void *assembled = NULL;
@@ -183,25 +196,39 @@ static jot_status use(struct native_program *p, struct hash128 key, bool is_port
     }
     jot_status status = load(p, &c);
     if (status == JOT_OK && is_portable)
-        store(key, &c);
+        store(key, &c, report);
     memory_release(assembled);
+    return status;
+}
+
+static jot_status find_or_make(struct native_program *p, struct arena *arena,
+                               struct rt_text *report)
+{
+    struct hash128 key = program_key(p);
+    // What calls functions of this process is of no use to another.
+    bool is_portable = p->module->hosts.count == 0;
+    if (is_portable)
+        JOT_TRY(load_cached(p, key, report));
+    else
+        rt_text_add(report,
+                    "not looked for and not kept: it calls functions of this process\n");
+    if (p->program)
+        return JOT_OK;
+    struct cg_response r;
+    JOT_TRY(generate(p, arena, 0, &r));
+    jot_status status = use(p, key, is_portable, &r, report);
+    r.release(&r);
     return status;
 }
 
 static jot_status compile(struct native_program *p, struct arena *arena)
 {
+    char text[8192] = "";
+    struct rt_text report = {.at = text, .size = sizeof text};
     JOT_TRY(p->device->type->check(p->device));
-    struct hash128 key = program_key(p);
-    // What calls functions of this process is of no use to another.
-    bool is_portable = p->module->hosts.count == 0;
-    if (is_portable)
-        JOT_TRY(load_cached(p, key));
-    if (p->program)
-        return JOT_OK;
-    struct cg_response r;
-    JOT_TRY(generate(p, arena, 0, &r));
-    jot_status status = use(p, key, is_portable, &r);
-    r.release(&r);
+    jot_status status = find_or_make(p, arena, &report);
+    if (dump_wants("cache"))
+        dump_text("cache", ir_function(p->module, p->function)->name, text);
     return status;
 }
 
@@ -349,6 +376,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->function = function;
     p->donated = options->donated;
     p->device = options->device;
+    p->codegen = &options->codegen;
     jot_status status = arena_lend(build, p);
     if (status != JOT_OK)
         native_release(p);

@@ -30,10 +30,8 @@ static inline struct cg_response compiled(const char *text, const char *target)
     ck_assert_msg(nest_parse(arena, text, &n, &nests) == JOT_OK, "%s", jot_error_message());
     struct strbuf program = strbuf_make(arena);
     nest_program_print(&program, run_native_wrap(arena, nests[0]));
-    struct cg_request request = {.abi_version = CG_ABI_VERSION,
-                                 .want = CG_WANT_ASSEMBLY,
-                                 .program = program.text,
-                                 .target = target};
+    struct cg_request request = {
+        .want = CG_WANT_ASSEMBLY, .program = program.text, .target = target};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     return r;
@@ -93,8 +91,7 @@ static inline void check_clean(const char *ptx)
 
 static inline const char *ptx_of_program(const char *text)
 {
-    struct cg_request request = {
-        .abi_version = CG_ABI_VERSION, .program = text, .target = "cuda sm_90"};
+    struct cg_request request = {.program = text, .target = "cuda sm_90"};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);

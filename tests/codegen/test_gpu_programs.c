@@ -591,8 +591,7 @@ END_TEST
 // Whether the last step is a kernel that is launched early.
 static bool is_early(const char *text)
 {
-    struct cg_request request = {
-        .abi_version = CG_ABI_VERSION, .program = text, .target = "cuda sm_90"};
+    struct cg_request request = {.program = text, .target = "cuda sm_90"};
     struct cg_response r;
     struct rt_plan plan;
     jot_codegen_entry(&request, &r);

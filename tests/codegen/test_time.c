@@ -529,10 +529,7 @@ static const char *loop_of(const char *text, const char *target)
     ck_assert_int_eq(nest_parse(nest_check_arena, text, &count, &nests), JOT_OK);
     struct strbuf s = strbuf_make(nest_check_arena);
     nest_program_print(&s, run_native_wrap(nest_check_arena, nests[0]));
-    struct cg_request request = {.abi_version = CG_ABI_VERSION,
-                                 .program = s.text,
-                                 .target = target,
-                                 .want = CG_WANT_ASSEMBLY};
+    struct cg_request request = {.program = s.text, .target = target, .want = CG_WANT_ASSEMBLY};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);

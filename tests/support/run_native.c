@@ -21,8 +21,7 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
     jot_device *d = jot_default_device();
     char target[128];
     JOT_TRY(d->type->target(d, target, sizeof target));
-    struct cg_request request = {
-        .abi_version = CG_ABI_VERSION, .program = text.text, .target = *target ? target : NULL};
+    struct cg_request request = {.program = text.text, .target = *target ? target : NULL};
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     const void *object = r.object;
