@@ -2,7 +2,7 @@
 // jot-compile: the code generator in a process of its own, so that nothing that LLVM does ends the
 // caller's (exchange.h).  It ends with the request, with the caller, or at its limits.
 #include "base/built.h"
-#include "base/status.h"
+#include "base/file.h"
 #include "codegen/codegen.h"
 #include "codegen/exchange.h"
 
@@ -85,15 +85,8 @@ static struct cg_request read_request(void)
 
 static void put(const void *bytes, size_t size)
 {
-    for (const char *at = bytes; size;) {
-        ssize_t n = write(STDOUT_FILENO, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            fail("the response", strerror(errno));
-        at += n;
-        size -= (size_t)n;
-    }
+    if (!file_write(STDOUT_FILENO, bytes, size))
+        fail("the response", strerror(errno));
 }
 
 static uint64_t size_of_text(const char *text) { return text ? strlen(text) : EXCHANGE_NONE; }

@@ -5,6 +5,7 @@
 // its last use.
 #include "runtime/cache.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <dirent.h>
@@ -436,21 +437,6 @@ static void evict(struct rt_cache *cache, const char *keep)
 
 // ---- storing ----
 
-static bool write_all(int file, const void *bytes, size_t size)
-{
-    const char *at = bytes;
-    while (size) {
-        ssize_t n = write(file, at, size < (1u << 30) ? size : (1u << 30));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 // NULL, or what went wrong.
 static const char *write_entry(int directory, const char *unfinished, const char *name,
                                const struct header *header, const void *bytes)
@@ -461,7 +447,7 @@ static const char *write_entry(int directory, const char *unfinished, const char
     if (file < 0)
         return strerror(errno);
     bool is_written =
-        write_all(file, header, sizeof *header) && write_all(file, bytes, header->size);
+        file_write(file, header, sizeof *header) && file_write(file, bytes, header->size);
     is_written &= close(file) == 0;
     if (is_written && !renameat(directory, unfinished, directory, name))
         return NULL;

@@ -4,6 +4,7 @@
 #include "trace/codegen_process.h"
 
 #include "base/built.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "codegen/exchange.h"
 #include "trace/codegen_loader.h"
@@ -73,20 +74,6 @@ static int raise_file(int file)
 
 static int memory_file(void) { return raise_file(memfd_create("jot", MFD_CLOEXEC)); }
 
-static bool put(int file, const void *bytes, size_t size)
-{
-    for (const char *at = bytes; size;) {
-        ssize_t n = write(file, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 static bool put_request(int file, const struct cg_request *request)
 {
     const char *parts[EXCHANGE_REQUEST_PARTS] = {
@@ -94,9 +81,9 @@ static bool put_request(int file, const struct cg_request *request)
     struct exchange_request header = {.want = request->want};
     for (int i = 0; i < EXCHANGE_REQUEST_PARTS; i++)
         header.sizes[i] = parts[i] ? strlen(parts[i]) : EXCHANGE_NONE;
-    bool is_put = put(file, &header, sizeof header);
+    bool is_put = file_write(file, &header, sizeof header);
     for (int i = 0; is_put && i < EXCHANGE_REQUEST_PARTS; i++)
-        is_put = !parts[i] || put(file, parts[i], header.sizes[i] + 1);
+        is_put = !parts[i] || file_write(file, parts[i], header.sizes[i] + 1);
     return is_put && lseek(file, 0, SEEK_SET) == 0;
 }
 
