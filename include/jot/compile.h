@@ -114,6 +114,12 @@ JOT_API JOT_MUST_USE jot_status jot_check_grads_list(jot_function f, size_t n,
 // inputs, so a learning rate that changes does not compile again. Integers are part of the program:
 // in a loop take new keys by jot_random_split, not from a seed that changes.
 //
+// A C loop around evaluations compiles a few programs, however many trips it has: what an evaluation
+// needs of what was recorded before an earlier one becomes an array, so that each program is as long
+// as what stands between two evaluations. Of such arrays the scope keeps 256 MiB, those used last;
+// what it has let go of is computed again. What has been recorded stays, for derivatives, until the
+// scope is closed: loops of many thousand trips renew it by jot_scope_keep.
+//
 //     jot_scope *s = jot_scope_open();
 //     jot_value b = jot_add(jot_sin(array), 1.0);
 //     if (jot_eval(b, &result) != JOT_OK) ...

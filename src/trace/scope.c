@@ -2,7 +2,7 @@
 // The lazy scope: operations outside of functions.
 #include "base/memory.h"
 #include "passes/passes.h"
-#include "trace/lazy_cache.h"
+#include "trace/evaluate.h"
 #include "trace/opened.h"
 #include "trace/print.h"
 #include "trace/tracer.h"
@@ -80,159 +80,6 @@ static jot_status check_place(const char *op)
     return trace_report(trace_top()->error);
 }
 
-static jot_array *array_of_number(const struct trace *t, const struct trace_hidden *h)
-{
-    return jot_array_copy(ir_dtype(ir_type_of(t->b.graph, h->id)), h->scalar,
-                          (const int64_t[]){JOT_END});
-}
-
-// What the value of the graph is an input by, or NULL.
-static struct trace_hidden *find_hidden(const struct trace *t, ir_id id)
-{
-    for (uint32_t i = 0; i < t->hidden.count; i++)
-        if (t->hidden.at[i].id == id)
-            return &t->hidden.at[i];
-    return NULL;
-}
-
-// The array that it stands for already, or NULL.
-static jot_array *known_array(const struct trace *t, ir_id id)
-{
-    const struct trace_hidden *h = find_hidden(t, id);
-    return h ? h->array : NULL;
-}
-
-// Whether it is made of nothing: what is computed alike elsewhere is better not an input.
-static bool is_constant(const struct trace *t, ir_id id)
-{
-    const struct ir_graph *g = t->b.graph;
-    const struct ir_node *n = ir_node_of(g, id);
-    if (n->op == IR_broadcast_in_dim)
-        n = ir_node_of(g, ir_operand(g, n, 0));
-    return n->n_in == 0 && n->op != IR_param;
-}
-
-struct evaluation {
-    struct trace *t;
-    struct arena *arena; // of the module of the scope
-    int n;
-    ir_id *ids;
-    uint32_t n_in;
-    jot_array **in, **out;
-};
-
-// The values that are asked for, then the results of the effects that happen meanwhile, for an
-// effect happens once.
-static ir_id *with_effects(struct evaluation *e, uint32_t *out_count)
-{
-    const struct ir_graph *g = e->t->b.graph;
-    VEC(ir_id) all = {0};
-    for (int i = 0; i < e->n; i++)
-        vec_push(e->arena, &all, e->ids[i]);
-    for (uint32_t at = e->t->done_effects; at < g->nodes.count; at++)
-        for (uint32_t k = 0; ir_has_effect(g, &g->nodes.at[at]) && k < g->nodes.at[at].n_out;
-             k++)
-            vec_push(e->arena, &all, g->nodes.at[at].out + k);
-    *out_count = all.count - (uint32_t)e->n;
-    e->out = arena_array(e->arena, jot_array *, all.count + 1);
-    return all.at;
-}
-
-// What is evaluated is an array from then on, and keeps its place in the graph, for derivatives.
-static void add_hidden(struct evaluation *e, const ir_id *outs, uint32_t n)
-{
-    struct trace *t = e->t;
-    for (uint32_t i = 0; i < n; i++)
-        if (!find_hidden(t, outs[i]) && (i >= (uint32_t)e->n || !is_constant(t, outs[i])))
-            vec_push(e->arena, &t->hidden,
-                     (struct trace_hidden){.kind = TRACE_ARRAY, .id = outs[i]});
-}
-
-// The caller has the first arrays, those of effects are nobody else's.
-static void fill_hidden(struct evaluation *e, const ir_id *outs, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        struct trace_hidden *h = find_hidden(e->t, outs[i]);
-        bool fills = h && h->kind == TRACE_ARRAY && !h->array, is_asked = i < (uint32_t)e->n;
-        if (fills)
-            h->array = is_asked ? jot_array_retain(e->out[i]) : e->out[i];
-        else if (!is_asked)
-            jot_array_release(e->out[i]);
-    }
-}
-
-static jot_status run(struct evaluation *e)
-{
-    struct trace *t = e->t;
-    uint32_t *hidden, n_hidden = t->hidden.count, n_effects;
-    ir_id *outs = with_effects(e, &n_effects);
-    uint32_t f = trace_close(t, e->n + (int)n_effects, outs, &e->n_in, &hidden);
-    if (f == IR_NONE)
-        return trace_report(t->latest);
-    // Whatever needs the arena comes before the references, which leaving it would lose.
-    f = pass_form_fma(t->module, f);
-    add_hidden(e, outs, (uint32_t)e->n + n_effects);
-    struct hash128 key = ir_graph_key(ir_function(t->module, f));
-    e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
-    for (uint32_t i = 0; i < e->n_in; i++) {
-        const struct trace_hidden *h = &t->hidden.at[hidden[i]];
-        e->in[i] = h->array ? jot_array_retain(h->array) : array_of_number(e->t, h);
-        if (!e->in[i]) {
-            t->hidden.count = n_hidden;
-            return status_last();
-        }
-    }
-    bool has_run;
-    jot_status status = lazy_run(ir_function(t->module, f), key, e->in, e->out, &has_run);
-    if (has_run)
-        t->done_effects = t->b.graph->nodes.count;
-    if (status == JOT_OK)
-        fill_hidden(e, outs, (uint32_t)e->n + n_effects);
-    else
-        t->hidden.count = n_hidden;
-    return status;
-}
-
-static bool has_effects_to_come(const struct trace *t)
-{
-    const struct ir_graph *g = t->b.graph;
-    for (uint32_t at = t->done_effects; at < g->nodes.count; at++)
-        if (ir_has_effect(g, &g->nodes.at[at]))
-            return true;
-    return false;
-}
-
-static jot_status evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
-{
-    struct trace *t = trace_top();
-    struct evaluation e = {.t = t, .arena = t->module->arena, .n = (int)n};
-    e.ids = arena_array(e.arena, ir_id, n + 1);
-    e.out = arena_array(e.arena, jot_array *, n + 1);
-    bool all_known = !has_effects_to_come(t);
-    for (size_t i = 0; i < n; i++) {
-        jot_value v = trace_import(op, values[i]);
-        if (trace_is_error(v))
-            return trace_report(trace_slot_of(v)->error);
-        e.ids[i] = trace_strong(v);
-        jot_array *known = known_array(t, e.ids[i]);
-        all_known &= known != NULL;
-        e.out[i] = known;
-    }
-    if (all_known) {
-        for (size_t i = 0; i < n; i++)
-            out[i] = jot_array_retain(e.out[i]);
-        return JOT_OK;
-    }
-    jot_status status = run(&e);
-    for (uint32_t i = 0; e.in && i < e.n_in; i++)
-        jot_array_release(e.in[i]);
-    if (status != JOT_OK)
-        return status;
-    if (n)
-        memcpy(out, e.out, sizeof *out * n);
-    return JOT_OK;
-}
-
 // What has been evaluated is strong, and a constant the array that was made of it.
 static void remember(size_t n, const jot_value *values, jot_array *const *arrays)
 {
@@ -242,7 +89,7 @@ static void remember(size_t n, const jot_value *values, jot_array *const *arrays
         if (v.trace != t->serial || t->slots.at[v.id].kind != TRACE_VALUE)
             continue;
         ir_id id = trace_strong(v);
-        if (find_hidden(t, id)) {
+        if (trace_hidden_find(t, id)) {
             t->slots.at[v.id].id = id;
             t->slots.at[v.id].weak = false;
             continue;
@@ -268,7 +115,7 @@ static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_a
         trace_out_of_memory();
         return JOT_ERR_MEMORY;
     }
-    jot_status status = evaluate(op, n, v, out);
+    jot_status status = scope_evaluate(op, n, v, out);
     arena_guard_close(&guard);
     if (status == JOT_OK)
         remember(n, v, out);

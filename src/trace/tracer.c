@@ -2,7 +2,6 @@
 // The stack of traces of a thread, and how a trace becomes a function.
 #include "trace/tracer.h"
 
-#include "base/bitset.h"
 #include "trace/ended.h"
 #include "trace/environment.h"
 #include "trace/opened.h"
@@ -115,6 +114,29 @@ jot_value trace_param(struct ir_type type, bool weak)
 // ---------------------------------------------------------------------------------------
 // Closing
 
+void trace_hide(struct trace *t, struct trace_hidden h)
+{
+    vec_push(t->module->arena, &t->hidden, h);
+    vec_reserve(t->module->arena, &t->hidden_of, h.id + 1);
+    while (t->hidden_of.count <= h.id)
+        t->hidden_of.at[t->hidden_of.count++] = 0;
+    t->hidden_of.at[h.id] = t->hidden.count;
+}
+
+void trace_unhide(struct trace *t, uint32_t n)
+{
+    for (; n > 0; n--)
+        t->hidden_of.at[t->hidden.at[--t->hidden.count].id] = 0;
+}
+
+ir_id trace_resolve(const struct trace *t, ir_id v)
+{
+    const struct ir_graph *g = t->b.graph;
+    while (ir_node_of(g, v)->op == IR_variable && !trace_hidden_find(t, v))
+        v = ir_operand(g, ir_node_of(g, v), 0);
+    return v;
+}
+
 struct closing {
     struct trace *t;
     int n_out;
@@ -122,91 +144,105 @@ struct closing {
     const struct ir_graph *g;
     struct arena *scratch;
     struct ir_builder b;
-    ir_id *map;         // by value of g; IR_NONE until made
-    uint32_t *hidden;   // by value of g that becomes a hidden parameter: its number plus 1
     VEC(uint32_t) used; // hidden parameters in the order of their first use
     uint32_t made;
 };
 
-// What a value stands for: a variable is only a name, and has done its work when the trace ends.
-static ir_id resolve(const struct closing *c, ir_id v)
+// What gives a value: its node, or the value itself where it is a hidden parameter: an array, or
+// what an earlier evaluation of a scope has left.
+struct giver {
+    bool is_hidden;
+    uint32_t at; // node or value
+};
+
+static struct giver giver(const struct closing *c, ir_id v)
 {
-    while (ir_node_of(c->g, v)->op == IR_variable && !c->hidden[v])
-        v = ir_operand(c->g, ir_node_of(c->g, v), 0);
-    return v;
+    v = trace_resolve(c->t, v);
+    bool is_hidden = trace_hidden_find(c->t, v) != NULL;
+    return (struct giver){is_hidden, is_hidden ? v : c->g->values.at[v].node};
 }
 
-// What gives a value: its node, or, numbered behind the nodes, the value itself where it is a hidden
-// parameter: an array, or what an earlier evaluation of a scope has left.
-static uint32_t giver(const struct closing *c, ir_id v)
+static uint32_t *mark_of(const struct trace *t, struct giver giver)
 {
-    v = resolve(c, v);
-    return c->hidden[v] ? c->g->nodes.count + v : c->g->values.at[v].node;
+    return &t->marks.at[2 * giver.at + giver.is_hidden];
 }
 
-typedef void visit(struct closing *c, uint32_t giver);
+typedef void visit(struct closing *c, struct giver giver);
+
+// Marks below the two that a walk sets are of earlier ones, so nothing is cleared.
+static void start_marks(struct trace *t)
+{
+    const struct ir_graph *g = t->b.graph;
+    uint32_t n = g->nodes.count > g->values.count ? g->nodes.count : g->values.count;
+    vec_reserve(t->module->arena, &t->marks, 2 * n + 2);
+    vec_reserve(t->module->arena, &t->map, g->values.count + 1);
+    while (t->marks.count < 2 * n + 2)
+        t->marks.at[t->marks.count++] = 0;
+    if (t->last_mark > UINT32_MAX - 4) {
+        memset(t->marks.at, 0, t->marks.count * sizeof *t->marks.at);
+        t->last_mark = 0;
+    }
+    t->last_mark += 2;
+}
 
 // Calls f for every giver that effects and outs need, operands first, depth first by operand
 // position.
 static void walk(struct closing *c, visit *f)
 {
     const struct ir_graph *g = c->g;
-    uint32_t givers = g->nodes.count + g->values.count;
-    struct bitset open = bitset_make(c->scratch, givers),
-                  done = bitset_make(c->scratch, givers);
-    uint32_t *stack =
-        arena_array(c->scratch, uint32_t, g->operands.count + (uint32_t)c->n_out + 1);
-    uint32_t n_roots = 0, most = g->nodes.count + (uint32_t)c->n_out;
-    uint32_t *roots = arena_array(c->scratch, uint32_t, most + 1);
+    VEC(struct giver) roots = {0}, stack = {0};
+    start_marks(c->t);
+    uint32_t done = c->t->last_mark, open = done - 1;
     for (uint32_t at = c->t->done_effects; at < g->nodes.count; at++)
         if (ir_has_effect(g, &g->nodes.at[at]))
-            roots[n_roots++] = at;
+            vec_push(c->scratch, &roots, (struct giver){.at = at});
     for (int o = 0; o < c->n_out; o++)
-        roots[n_roots++] = giver(c, c->outs[o]);
-    for (uint32_t r = 0; r < n_roots; r++) {
-        uint32_t depth = 0;
-        stack[depth++] = roots[r];
-        while (depth) {
-            uint32_t at = stack[depth - 1];
-            if (bitset_has(&done, at)) {
-                depth--;
+        vec_push(c->scratch, &roots, giver(c, c->outs[o]));
+    for (uint32_t r = 0; r < roots.count; r++) {
+        vec_push(c->scratch, &stack, roots.at[r]);
+        while (stack.count) {
+            struct giver at = vec_last(&stack);
+            uint32_t *mark = mark_of(c->t, at);
+            if (*mark == done) {
+                stack.count--;
                 continue;
             }
-            if (bitset_has(&open, at)) {
-                bitset_set(&done, at);
+            if (*mark == open) {
+                *mark = done;
                 f(c, at);
-                depth--;
+                stack.count--;
                 continue;
             }
-            bitset_set(&open, at);
-            const struct ir_node *n = at < g->nodes.count ? &g->nodes.at[at] : NULL;
+            *mark = open;
+            const struct ir_node *n = at.is_hidden ? NULL : &g->nodes.at[at.at];
             for (uint32_t i = n ? n->n_in : 0; i-- > 0;) {
-                uint32_t operand = giver(c, ir_operand(g, n, i));
-                if (!bitset_has(&open, operand))
-                    stack[depth++] = operand;
+                struct giver operand = giver(c, ir_operand(g, n, i));
+                if (*mark_of(c->t, operand) < open)
+                    vec_push(c->scratch, &stack, operand);
             }
         }
     }
 }
 
-static void find_hidden(struct closing *c, uint32_t giver)
+static void find_hidden(struct closing *c, struct giver giver)
 {
-    if (giver >= c->g->nodes.count)
-        vec_push(c->t->module->arena, &c->used, c->hidden[giver - c->g->nodes.count] - 1);
+    if (giver.is_hidden)
+        vec_push(c->t->module->arena, &c->used, c->t->hidden_of.at[giver.at] - 1);
 }
 
-static void rebuild(struct closing *c, uint32_t giver)
+static void rebuild(struct closing *c, struct giver giver)
 {
-    if (giver >= c->g->nodes.count || c->g->nodes.at[giver].op == IR_param)
+    ir_id *map = c->t->map.at;
+    if (giver.is_hidden || c->g->nodes.at[giver.at].op == IR_param)
         return;
-    const struct ir_node *n = &c->g->nodes.at[giver];
+    const struct ir_node *n = &c->g->nodes.at[giver.at];
     ir_id *in = arena_array(c->scratch, ir_id, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] = c->map[resolve(c, ir_operand(c->g, n, i))];
+        in[i] = map[trace_resolve(c->t, ir_operand(c->g, n, i))];
     ir_id made = ir_rebuild(&c->b, c->g, n, in);
     for (uint32_t i = 0; i < n->n_out; i++)
-        if (!c->hidden[n->out + i])
-            c->map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
+        if (!trace_hidden_find(c->t, n->out + i))
+            map[n->out + i] = made == IR_NONE ? IR_NONE : made + i;
 }
 
 static jot_status close_into(struct arena *scratch, void *ctx)
@@ -215,24 +251,27 @@ static jot_status close_into(struct arena *scratch, void *ctx)
     struct trace *t = c->t;
     const struct ir_graph *g = c->g;
     c->scratch = scratch;
-    c->map = arena_array(c->scratch, ir_id, g->values.count + 1);
-    c->hidden = arena_array(c->scratch, uint32_t, g->values.count + 1);
-    for (uint32_t i = 0; i < t->hidden.count; i++)
-        c->hidden[t->hidden.at[i].id] = i + 1;
     walk(c, find_hidden);
 
     c->b = ir_builder_make(t->module, t->name, IR_BUILD_PLAIN);
     for (uint32_t i = 0; i < g->n_params; i++)
-        c->map[i] = ir_param(&c->b, ir_type_of(g, i));
+        t->map.at[i] = ir_param(&c->b, ir_type_of(g, i));
     for (uint32_t i = 0; i < c->used.count; i++) {
         ir_id at = t->hidden.at[c->used.at[i]].id;
-        c->map[at] = ir_param(&c->b, ir_type_of(g, at));
+        t->map.at[at] = ir_param(&c->b, ir_type_of(g, at));
     }
     walk(c, rebuild);
     for (int i = 0; i < c->n_out; i++)
-        ir_output(&c->b, c->map[resolve(c, c->outs[i])]);
+        ir_output(&c->b, t->map.at[trace_resolve(t, c->outs[i])]);
     c->made = ir_finish_function(&c->b);
     return JOT_OK;
+}
+
+ir_id trace_closed_as(const struct trace *t, ir_id v)
+{
+    uint32_t node = t->b.graph->values.at[v].node;
+    bool was_rebuilt = 2 * node < t->marks.count && t->marks.at[2 * node] == t->last_mark;
+    return was_rebuilt ? t->map.at[v] : IR_NONE;
 }
 
 uint32_t trace_close(struct trace *t, int n_out, const ir_id *outs, uint32_t *out_n_hidden,

@@ -73,6 +73,8 @@ struct trace_hidden {
     jot_value outer;    // CAPTURED: handle in the parent
     jot_array *array;   // ARRAY: a reference that the trace owns
     const void *scalar; // SCALAR: the element
+    bool is_carried;    // ARRAY: what a scope keeps for itself, and may let go of (carried.h)
+    uint32_t used;      // the same: the last evaluation that read it
 };
 
 struct trace {
@@ -86,7 +88,14 @@ struct trace {
     VEC(struct trace_slot) slots;
     VEC(struct trace_hidden) hidden;
     struct hash_table hidden_table;
-    struct trace_memo *memo; // root: functions traced so far
+    VEC(uint32_t) hidden_of; // by value: the place in hidden, plus 1
+    // What trace_close goes by: marks of the nodes and values that it comes to, and by value what it
+    // has become.
+    VEC(uint32_t) marks;
+    VEC(ir_id) map;
+    uint32_t last_mark;
+    struct scope_history *history; // scope: its evaluations
+    struct trace_memo *memo;       // root: functions traced so far
     // root: places by the address of the literal, lately used
     struct {
         const char *literal;
@@ -124,6 +133,22 @@ void trace_forget_ended(void);
 
 // An own parameter of the innermost trace; before anything else is recorded.
 jot_value trace_param(struct ir_type type, bool weak);
+
+// Adds a value that is given from outside to the hidden parameters of the trace.
+void trace_hide(struct trace *t, struct trace_hidden h);
+// The last n of them are values like others again.
+void trace_unhide(struct trace *t, uint32_t n);
+// The one that the value is, or NULL.
+static inline struct trace_hidden *trace_hidden_find(const struct trace *t, ir_id id)
+{
+    uint32_t at = id < t->hidden_of.count ? t->hidden_of.at[id] : 0;
+    return at ? &t->hidden.at[at - 1] : NULL;
+}
+// What the value stands for: a variable is only a name, and has done its work when a trace ends.
+ir_id trace_resolve(const struct trace *t, ir_id id);
+// What the value has become in the function that the last trace_close made, or IR_NONE when that
+// does without it.
+ir_id trace_closed_as(const struct trace *t, ir_id id);
 
 // The function that computes outs of the trace from its own parameters and those of its hidden
 // parameters that it needs, which are left in *out_hidden (indexes into t->hidden).  IR_NONE on

@@ -251,7 +251,7 @@ static jot_value add_hidden(struct trace *t, uint64_t hash, struct trace_hidden 
                             struct ir_type type, bool weak, jot_dtype seen)
 {
     h.id = placeholder(t, type);
-    vec_push(t->module->arena, &t->hidden, h);
+    trace_hide(t, h);
     if (h.array)
         jot_array_retain(h.array);
     hash_insert(t->module->arena, &t->hidden_table, hash, t->hidden.count - 1);
