@@ -7,7 +7,8 @@
 // A launch fails where
 //   - a thread reads or writes where no memory of the device is, nor what its block shares;
 //   - two threads use the same place without waiting in between, and one of them writes, or two
-//     blocks do, of which the later one has not counted that the other one is done;
+//     blocks do, of which the later one has not counted that the other one is done, or two warps, or
+//     parts of a block that have barriers of their own;
 //   - threads wait that not all others of the warp, or the block, come to.
 #ifndef FAKE_CUDA_EMULATE_H
 #define FAKE_CUDA_EMULATE_H
@@ -42,7 +43,12 @@ struct marks_now {
     uint32_t barriers; // that the block has passed
     uint32_t syncs;    // that the warp has passed, of its own
     bool has_counted;  // so that others may go on from what the block did
+    uint32_t part;   // of the block: the barrier of its own at which it waited last, 0 for none
+    uint32_t counts; // that the block has made
+    uint32_t counted; // of which the last of its warp, or part, is, 0 for none
 };
+// Whether the warp of the thread, or the part, has made one of the counts in between.
+bool emulated_counted(uint32_t thread, uint32_t part, uint32_t after, uint32_t before);
 void marks_launch(void); // nothing is used yet
 void marks_block(void);  // nothing is of what a block shares
 // Tells of bytes that are used, the first of each so many.  NULL, or what is wrong.

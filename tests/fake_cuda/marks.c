@@ -6,7 +6,7 @@
 #define GLOBAL_BITS 18 // places of global memory that are known at a time; others are forgotten
 
 struct use {
-    uint32_t block, thread, barriers, syncs;
+    uint32_t block, thread, barriers, syncs, part, counts;
     bool is, has_counted;
 };
 
@@ -45,13 +45,14 @@ static bool comes_before(const struct use *u, const struct marks_now *now)
     if (u->block != now->block) // the earlier one ran to its end, and counted at it
         return now->has_counted && !u->has_counted;
     return u->barriers < now->barriers ||
+           emulated_counted(u->thread, u->part, u->counts, now->counted) ||
            (u->thread / 32 == now->thread / 32 && u->syncs < now->syncs);
 }
 
 static const char *add(const struct marks_now *now, struct place *p, bool is_write)
 {
-    struct use use = {now->block, now->thread, now->barriers,
-                      now->syncs, true,        now->has_counted};
+    struct use use = {now->block, now->thread, now->barriers, now->syncs,
+                      now->part,  now->counts, true,          now->has_counted};
     if (!comes_before(&p->write, now))
         return is_write ? "writes what another thread writes"
                         : "reads what another thread writes";

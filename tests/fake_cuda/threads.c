@@ -14,6 +14,7 @@
 #define SHARED_MOST 232448
 #define STACK ((size_t)2 << 20) // touched as far as it is used
 #define KNOWN 8                 // blocks of memory
+#define COUNTS_KNOWN 1024
 
 enum state { BEGINS, RUNS, AT_BARRIER, AT_WARP, ENDED };
 
@@ -44,6 +45,12 @@ static void **kernel_operands;
 static uint32_t block, block_count, thread_count, shared_bytes;
 static uint32_t barriers, syncs[EMULATED_THREADS / WARP];
 static bool has_counted;
+// How often the block has counted, and which of its last counts were of which thread and part.
+static uint32_t counts;
+static struct {
+    uint32_t thread, part;
+} counted[COUNTS_KNOWN];
+static uint32_t last_of_warp[EMULATED_THREADS / WARP], last_of_part[16];
 static struct range known[KNOWN];
 static unsigned known_next;
 static uint64_t random_state;
@@ -259,6 +266,22 @@ static bool is_memory(const char *at, uint32_t bytes)
     return true;
 }
 
+static bool is_of(uint32_t count, uint32_t thread, uint32_t part)
+{
+    uint32_t i = count % COUNTS_KNOWN;
+    return counted[i].thread / WARP == thread / WARP || (part && counted[i].part == part);
+}
+
+bool emulated_counted(uint32_t thread, uint32_t part, uint32_t after, uint32_t before)
+{
+    bool is = false;
+    if (counts > COUNTS_KNOWN && after < counts - COUNTS_KNOWN)
+        after = counts - COUNTS_KNOWN;
+    for (uint32_t i = after + 1; i < before && !is; i++)
+        is = is_of(i, thread, part);
+    return is;
+}
+
 void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
 {
     if (at >= current->stack && at < current->stack + STACK)
@@ -272,10 +295,22 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
     }
     if (kind == 2) {
         has_counted = true;
+        counts++;
+        counted[counts % COUNTS_KNOWN].thread = thread_number();
+        counted[counts % COUNTS_KNOWN].part = current->barrier;
+        last_of_warp[thread_number() / WARP] = last_of_part[current->barrier] = counts;
         return;
     }
-    struct marks_now now = {block, thread_number(), barriers, syncs[thread_number() / WARP],
-                            has_counted};
+    uint32_t of_warp = last_of_warp[thread_number() / WARP];
+    uint32_t of_part = current->barrier ? last_of_part[current->barrier] : 0;
+    struct marks_now now = {.block = block,
+                            .thread = thread_number(),
+                            .barriers = barriers,
+                            .syncs = syncs[thread_number() / WARP],
+                            .has_counted = has_counted,
+                            .part = current->barrier,
+                            .counts = counts,
+                            .counted = of_warp > of_part ? of_warp : of_part};
     const char *wrong = marks_add(&now, at, bytes, element < 4 ? 1 : 4, kind == 1,
                                   is_shared ? at - shared : -1);
     if (wrong) {
@@ -419,6 +454,9 @@ static void run_block(uint32_t number)
     block = number;
     barriers = 0;
     has_counted = false;
+    counts = 0;
+    memset(last_of_warp, 0, sizeof last_of_warp);
+    memset(last_of_part, 0, sizeof last_of_part);
     memset(syncs, 0, sizeof syncs);
     memset(shared, 0xff, shared_bytes); // NaNs
     marks_block();
