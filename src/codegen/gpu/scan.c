@@ -128,19 +128,23 @@ static void store_partial(struct cg_lowering *l, const struct scan *p, LLVMValue
 
 // ---- A window
 
+// Before the yield, or what is left to do when the running values are there: puts are for those who
+// have an element, once.
 static void lower_body(struct cg_lowering *l, const struct scan *p, struct window *w,
                        bool is_before)
 {
     const struct nest_block *b = &l->nest->blocks.at[p->s->body];
-    uint32_t n = b->statements.count;
     struct cg_value *outside = l->values;
     l->values = w->values;
     l->axes[p->s->axes[0]] = w->at;
     l->vector_axis = p->lanes > 1 ? p->s->axes[0] : NEST_NONE;
     l->vector_loop = (nest_id)(p->s - l->nest->statements.at);
     l->lanes = p->lanes;
-    for (uint32_t i = is_before ? 0 : p->yield_at + 1; i < (is_before ? p->yield_at : n); i++)
-        cg_lower_statement(l, b->statements.at[i]);
+    for (uint32_t i = 0; i < (is_before ? p->yield_at : b->statements.count); i++) {
+        bool is_put = cg_statement(l, b->statements.at[i])->kind == NEST_PUT;
+        if (is_before ? !is_put : is_put || i > p->yield_at)
+            cg_lower_statement(l, b->statements.at[i]);
+    }
     l->vector_axis = NEST_NONE;
     l->lanes = 1;
     l->values = outside;
