@@ -270,6 +270,13 @@ void nest_local_scopes(const struct nest *n, nest_id *out);
 // Makes one axis of neighbouring axes of a loop that every index walks as one (nest_collapse.c).
 void nest_collapse(struct nest *n);
 
+// Operations of a block, all turns of its loops counted (cost_of_op).
+double nest_work(const struct nest *n, uint32_t block);
+// Whether a thread of a GPU makes the terms of the fold one by one, each of a few elements at most, so
+// that threads can share it: plain statements, short folds, and maps of so many points.
+#define NEST_LEAF_POINTS 16
+bool nest_fold_is_leaf(const struct nest *n, nest_id fold);
+
 // Text form, round trip.  The parser takes several kernels in one text.
 void nest_print(struct strbuf *s, const struct nest *n);
 jot_status nest_parse(struct arena *arena, const char *text, int *out_count,

@@ -6,28 +6,58 @@
 #include "passes/cost.h"
 #include "passes/nest.h"
 
-static double block_work(const struct nest *n, uint32_t block)
-{
-    double work = 0;
-    if (block >= n->blocks.count)
-        return 0;
-    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
-        const struct nest_statement *s =
-            &n->statements.at[n->blocks.at[block].statements.at[i]];
-        double turns = 1;
-        for (uint32_t k = 0; k < s->n_axes; k++)
-            turns *= (double)n->axes.at[s->axes[k]].extent;
-        double once = s->kind == NEST_OP ? cost_of_op((enum ir_op)s->op, s->dtype) : 1;
-        work += turns * (once + block_work(n, s->body) + block_work(n, s->other));
-    }
-    return work;
-}
+// Of all of such a GPU, and what a phase takes beside which a launch, or a node of a graph whose flag
+// the host does not read, is nothing.
+#define BYTES_PER_US 3e6
+#define WORK_PER_US 2e7
+#define LONG_PHASE 20.0
 
 static double step_work(const struct nest_program *p, const struct nest_step *t)
 {
     if (t->kind == NEST_STEP_KERNEL)
-        return block_work(p->nests.at[t->nest], 0);
+        return nest_work(p->nests.at[t->nest], 0);
     return t->kind == NEST_STEP_COPY ? (double)p->memories.at[t->memories[0]].count : 0;
+}
+
+// Elements that the statements of a block read and write, by buffer, so many times over.
+static void count_accesses(const struct nest *n, uint32_t block, double times, double *accesses)
+{
+    if (block >= n->blocks.count)
+        return;
+    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
+        const struct nest_statement *s =
+            &n->statements.at[n->blocks.at[block].statements.at[i]];
+        double turns = times;
+        for (uint32_t k = 0; k < s->n_axes; k++)
+            turns *= (double)n->axes.at[s->axes[k]].extent;
+        if (s->kind == NEST_LOAD || s->kind == NEST_PUT)
+            accesses[s->buffer] += turns;
+        count_accesses(n, s->body, turns, accesses);
+        count_accesses(n, s->other, turns, accesses);
+    }
+}
+
+// Microseconds that the step takes all of a GPU, about.
+static double step_time(const struct nest_program *p, const struct nest_step *t)
+{
+    double bytes = 0, work = step_work(p, t) / WORK_PER_US;
+    if (t->kind == NEST_STEP_COPY)
+        return 2 * (double)p->memories.at[t->memories[0]].count *
+               (double)jot_dtype_size(p->memories.at[t->memories[0]].dtype) / BYTES_PER_US;
+    if (t->kind != NEST_STEP_KERNEL)
+        return 0;
+    const struct nest *n = p->nests.at[t->nest];
+    struct arena_mark mark = arena_mark(n->arena);
+    double *accesses = arena_array(n->arena, double, n->buffers.count + 1);
+    count_accesses(n, 0, 1, accesses);
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
+        double count = (double)n->buffers.at[i].count;
+        if (n->buffers.at[i].role != NEST_LOCAL)
+            bytes += (accesses[i] < count ? accesses[i] : count) *
+                     (double)jot_dtype_size(n->buffers.at[i].dtype);
+    }
+    arena_rewind(n->arena, mark);
+    return bytes / BYTES_PER_US > work ? bytes / BYTES_PER_US : work;
 }
 
 // How many launches the steps first .. end - 1 are when nothing but their number decides it; more
@@ -47,32 +77,6 @@ static double launches(const struct nest_program *p, uint32_t first, uint32_t en
         i = last;
     }
     return sum;
-}
-
-enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
-                                      const char **out_why)
-{
-    uint32_t obstacle = nest_loop_obstacle(p, i), end = nest_step_end(p, i);
-    double most = 0;
-    *out_why = "its phases are short";
-    if (obstacle != NEST_NONE) {
-        *out_why = p->steps.at[obstacle].reason;
-        return NEST_LOOP_STEPS;
-    }
-    for (uint32_t k = i; k < end; k++) {
-        double work = step_work(p, &p->steps.at[k]);
-        most = work > most ? work : most;
-        if (p->steps.at[k].kind == NEST_STEP_GEMM) {
-            *out_why = "a product of the library";
-            return NEST_LOOP_STEPS;
-        }
-    }
-    bool is_graph = launches(p, i, end + 1) <= RT_GRAPH_MOST;
-    if (most <= (is_graph ? COST_OF_BLOCK / 4 : COST_OF_BLOCK))
-        return NEST_LOOP_BLOCK;
-    *out_why =
-        is_graph ? "a graph of its launches is faster" : "a phase is worth several blocks";
-    return is_graph ? NEST_LOOP_STEPS : NEST_LOOP_GRID;
 }
 
 // ---- Nodes of graphs
@@ -109,10 +113,46 @@ static bool comes_round(const struct nest_program *p, uint32_t loop)
     return turns <= RT_TURNS_MOST;
 }
 
-bool nest_loop_is_node(const struct nest_program *p, uint32_t i)
+// Whether a graph can have the while that step i opens as a node.
+static bool may_be_node(const struct nest_program *p, uint32_t i)
 {
     const struct nest_step *t = &p->steps.at[i];
-    return t->kind == NEST_STEP_WHILE && t->trips == NEST_NO_BOUND &&
-           !nest_loop_is_resident(p, i) && comes_round(p, t->loop) &&
+    return t->kind == NEST_STEP_WHILE && t->trips == NEST_NO_BOUND && comes_round(p, t->loop) &&
            is_captured(p, i + 1, nest_step_end(p, i));
+}
+
+// ---- Classes
+
+enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
+                                      const char **out_why)
+{
+    uint32_t obstacle = nest_loop_obstacle(p, i), end = nest_step_end(p, i);
+    double most = 0, time = 0;
+    *out_why = "its phases are short";
+    if (obstacle != NEST_NONE) {
+        *out_why = p->steps.at[obstacle].reason;
+        return NEST_LOOP_STEPS;
+    }
+    for (uint32_t k = i; k < end; k++) {
+        double work = step_work(p, &p->steps.at[k]), us = step_time(p, &p->steps.at[k]);
+        most = work > most ? work : most;
+        time = us > time ? us : time;
+        if (p->steps.at[k].kind == NEST_STEP_GEMM) {
+            *out_why = "a product of the library";
+            return NEST_LOOP_STEPS;
+        }
+    }
+    bool is_graph = launches(p, i, end + 1) <= RT_GRAPH_MOST;
+    if (most <= (is_graph ? COST_OF_BLOCK / 4 : COST_OF_BLOCK))
+        return NEST_LOOP_BLOCK;
+    bool is_long = time > LONG_PHASE && (is_graph || may_be_node(p, i));
+    *out_why = is_graph  ? "a graph of its launches is faster"
+               : is_long ? "a phase is worth launches"
+                         : "a phase is worth several blocks";
+    return is_graph || is_long ? NEST_LOOP_STEPS : NEST_LOOP_GRID;
+}
+
+bool nest_loop_is_node(const struct nest_program *p, uint32_t i)
+{
+    return !nest_loop_is_resident(p, i) && may_be_node(p, i);
 }

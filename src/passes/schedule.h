@@ -25,8 +25,9 @@ struct schedule_options {
     // network and what they need are one kernel over its points.
     bool no_accumulation;
     bool has_convolutions; // those that are there are the routine's (pass_expand_convolutions)
-    bool many_lanes;       // elements are lanes where they can be: a GPU has a thread for each
-    const bool *donated;   // by input, may be NULL: its memory may be overwritten
+    bool one_loop;       // a kernel is one loop where that is more parallel (fission.c): a GPU
+    bool many_lanes;     // elements are lanes where they can be: a GPU has a thread for each
+    const bool *donated; // by input, may be NULL: its memory may be overwritten
 };
 
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,

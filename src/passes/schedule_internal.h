@@ -284,6 +284,12 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
                        const char **reason);
 
+// ---- Fission (fission.c)
+
+// Kernels of several loops that a GPU would do by one block or thread become kernels of one each; with
+// `always` all that can.
+void schedule_fission(struct nest_program *p, bool always);
+
 // ---- Copies (schedule_copies.c)
 
 // Has the steps from `first` on compute values where they are copied to; memories from first_memory

@@ -67,6 +67,7 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
     struct schedule_options options = {.donated = p->donated,
                                        .no_accumulation = is_gpu,
                                        .rich_gemm = is_gpu,
+                                       .one_loop = is_gpu,
                                        .many_lanes = is_gpu,
                                        .has_convolutions =
                                            p->device->type->takes_convolution != NULL};

@@ -312,7 +312,8 @@ void native_add(struct native *n, const char *what, uint32_t f, const struct ir_
     struct schedule_options options = {.separate = how->separate,
                                        .steps = how->steps,
                                        .no_gemm = !how->gemm,
-                                       .no_accumulation = !rt_is_host(jot_default_device())};
+                                       .no_accumulation = !rt_is_host(jot_default_device()),
+                                       .one_loop = !rt_is_host(jot_default_device())};
     if (pass_schedule(arena, c.g, &options, &c.program) != JOT_OK) {
         fail(n, &c, "schedule", jot_error_message());
         return;

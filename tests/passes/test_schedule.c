@@ -62,8 +62,12 @@ static void check_small(uint32_t f)
 {
     struct ir_tensor *in = draw_inputs(f, seed);
     const struct schedule_options options[] = {
-        {0}, {.separate = true}, {.no_gemm = true}, {.large = true}};
-    for (int i = 0; i < 4; i++) {
+        {0},
+        {.separate = true},
+        {.no_gemm = true},
+        {.large = true},
+        {.large = true, .no_accumulation = true, .one_loop = true}};
+    for (int i = 0; i < 5; i++) {
         struct nest_program *p = schedule_with(f, &options[i]);
         check_program(f, p);
         check_run(f, p, in);

@@ -208,10 +208,13 @@ bool check_machine(struct checker *c)
         return false;
     f = check_final(c, f);
     struct machine r = {.c = c, .g = ir_function(c->m, f)};
+    bool is_gpu = !rt_is_host(jot_default_device());
     struct schedule_options options = {.steps = how < 0.3,
                                        .separate = how > 0.8,
                                        .no_gemm = true,
-                                       .no_accumulation = !rt_is_host(jot_default_device())};
+                                       .no_accumulation = is_gpu,
+                                       .one_loop = is_gpu,
+                                       .large = is_gpu && how > 0.2 && how < 0.6};
     struct nest_program *p;
     if (pass_schedule(c->m->arena, r.g, &options, &p) != JOT_OK)
         return check_refuse(c, "schedule");

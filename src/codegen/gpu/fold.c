@@ -395,25 +395,9 @@ void gpu_fold_define(struct cg_lowering *l, const struct gpu_fold *f,
     gpu_fold_results(l, cg_statement(l, f->statement), f->accumulators, results);
 }
 
-// Plain statements, and short folds of such, which each thread does by itself.
-static bool is_leaf(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
-    for (uint32_t i = 0; i < b->statements.count; i++) {
-        nest_id id = b->statements.at[i];
-        const struct nest_statement *t = cg_statement(l, id);
-        bool is_short = t->kind == NEST_FOLD && cg_extent(l, t) <= FOLD_LANES &&
-                        !gpu_accumulates(l, id) && is_leaf(l, t);
-        if (t->kind > NEST_PUT && !is_short)
-            return false;
-    }
-    return true;
-}
-
 bool gpu_is_team_fold(const struct cg_lowering *l, nest_id id)
 {
-    return cg_statement(l, id)->kind == NEST_FOLD && is_leaf(l, cg_statement(l, id)) &&
-           !gpu_accumulates(l, id) && cg_extent(l, cg_statement(l, id)) > 0;
+    return nest_fold_is_leaf(l->nest, id);
 }
 
 void gpu_fold_together(struct cg_lowering *l, nest_id id)

@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop fission: a kernel with loops that a GPU would do one after the other, by one block of threads
+// or one thread, becomes kernels of one loop each.
+//
+//     scan i < N { ... put y[i] = %2 }           scan i < N { ... put y[i] = %2 }
+//     fold j < N { ... } -> %3             =>
+//     put z[0] = %3                              fold j < N { ... } -> %3   put z[0] = %3
+//
+// A fold whose terms a thread does not make at once (nest_fold_is_leaf) is two loops, for the terms
+// are independent:
+//
+//     fold i < N { map j { ... }                 par i < N { map j { ... }  put term[i] = %1 }
+//         yield reduce_sum %1 } -> %2      =>    fold i < N { %1 = load term[i]
+//                                                    yield reduce_sum %1 } -> %2
+//
+// The same is done in the body of a par of few points, which stands around each of the loops then.
+// Values that go from one kernel to the next, a number or one for each point, are memories; what is
+// made of operands alone is made again.  Loops that share a local stay together.
+#include "passes/schedule_internal.h"
+
+#include <string.h>
+
+#define FEW_POINTS (1 << 16)          // of a par
+#define MOST_TERMS (INT64_C(1) << 28) // that memory is given to
+#define NO_PART UINT32_MAX
+
+struct fission {
+    struct nest_program *program;
+    struct arena *arena;
+    bool always;    // whatever it gains: for tests
+    struct nest *n; // a copy that is worked on
+    nest_id par;    // the loop whose body is split, NEST_NONE: the kernel is
+    uint32_t block; // the statements that are split
+    uint32_t n_parts;
+    uint32_t *part;   // by statement of the block: NO_PART for what may be made again
+    bool *is_written; // by buffer, of the first so many: somebody writes its memory
+    uint32_t n_known;
+    bool *is_crossing;  // by value: made in one part for another
+    nest_id *memory_of; // by value that crosses: its buffer
+};
+
+// A kernel that another one becomes, and which of the buffers it has, in order.
+struct part {
+    struct nest *nest;
+    uint32_t n_buffers;
+    nest_id *buffers;
+};
+
+typedef VEC(struct nest_step) step_list;
+
+struct uses {
+    bool *values, *loads, *puts; // by value, by buffer
+};
+
+// ---- What a statement is
+
+static const struct nest_statement *statement(const struct fission *f, nest_id id)
+{
+    return &f->n->statements.at[id];
+}
+
+static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
+{
+    int64_t all = 1;
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        all *= n->axes.at[s->axes[i]].extent;
+    return all;
+}
+
+static bool is_loop(const struct nest_statement *s) { return s->body != NEST_NONE; }
+
+static void use_values(bool *used, uint32_t n, const nest_id *values)
+{
+    for (uint32_t i = 0; i < n; i++)
+        used[values[i]] = true;
+}
+
+static void use_index(bool *used, const struct nest_index *x)
+{
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->terms[i].is_value)
+            used[x->terms[i].id] = true;
+}
+
+static void use_block(const struct fission *f, uint32_t block, struct uses *u);
+
+static void use(const struct fission *f, nest_id id, struct uses *u)
+{
+    const struct nest_statement *s = statement(f, id);
+    use_values(u->values, s->n_in, s->in);
+    use_values(u->values, s->n_yields, s->yields);
+    use_index(u->values, &s->index);
+    if (s->guard != NEST_NONE)
+        u->values[s->guard] = true;
+    for (uint32_t i = 0; i < s->n_combines; i++)
+        use_values(u->values, s->combines[i].n, s->combines[i].value);
+    if (s->kind == NEST_LOAD)
+        u->loads[s->buffer] = true;
+    if (s->kind == NEST_PUT)
+        u->puts[s->buffer] = true;
+    use_block(f, s->body, u);
+    use_block(f, s->other, u);
+}
+
+static void use_block(const struct fission *f, uint32_t block, struct uses *u)
+{
+    if (block >= f->n->blocks.count)
+        return;
+    for (uint32_t i = 0; i < f->n->blocks.at[block].statements.count; i++)
+        use(f, f->n->blocks.at[block].statements.at[i], u);
+}
+
+static struct uses no_uses(const struct fission *f)
+{
+    return (struct uses){arena_array(f->arena, bool, f->n->values.count + 1),
+                         arena_array(f->arena, bool, f->n->buffers.count + 1),
+                         arena_array(f->arena, bool, f->n->buffers.count + 1)};
+}
+
+// Whether it has its place among the loops.
+static bool is_anchored(const struct fission *f, const struct nest_statement *s)
+{
+    return s->kind == NEST_PUT ||
+           (s->kind == NEST_LOAD && s->buffer < f->n_known && f->is_written[s->buffer]);
+}
+
+// ---- Which kernels
+
+// The kernel has nothing but what is known here.
+static bool is_plain(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        if (s->kind == NEST_TILE || s->kind == NEST_CONTRACT || s->kind == NEST_BARRIER ||
+            (s->kind == NEST_PUT && s->op))
+            return false;
+    }
+    return true;
+}
+
+static bool is_shared_memory(const struct nest_program *p, uint32_t a, uint32_t b)
+{
+    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
+    for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
+        if (is_shared_memory(p, x->of[i], b))
+            return true;
+    for (uint32_t i = 0; nest_memory_is_view(y) && i < y->n_of; i++)
+        if (is_shared_memory(p, a, y->of[i]))
+            return true;
+    return a == b;
+}
+
+static void find_written(struct fission *f, uint32_t nest)
+{
+    const struct nest_program *p = f->program;
+    uint32_t *buffers = arena_array(f->arena, uint32_t, f->n->buffers.count + 1), count = 0;
+    f->n_known = f->n->buffers.count;
+    f->is_written = arena_array(f->arena, bool, f->n_known + 1);
+    for (nest_id i = 0; i < f->n->buffers.count; i++) {
+        f->is_written[i] = f->n->buffers.at[i].role != NEST_IN;
+        if (f->n->buffers.at[i].role != NEST_LOCAL)
+            buffers[count++] = i;
+    }
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_KERNEL || t->nest != nest)
+            continue;
+        for (uint32_t a = 0; a < count; a++)
+            for (uint32_t b = 0; b < count; b++)
+                f->is_written[buffers[a]] |=
+                    f->n->buffers.at[buffers[b]].role != NEST_IN &&
+                    is_shared_memory(p, t->memories[a], t->memories[b]);
+    }
+}
+
+// The body of a par that is all of the kernel but plain statements, or the kernel's.
+static void find_block(struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[0];
+    f->par = NEST_NONE;
+    f->block = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(f, b->statements.at[i]);
+        bool ends = i + 1 == b->statements.count;
+        if (is_loop(s) && !(ends && s->kind == NEST_PAR))
+            return;
+        if (is_anchored(f, s))
+            return;
+        if (is_loop(s)) {
+            f->par = b->statements.at[i];
+            f->block = s->body;
+        }
+    }
+}
+
+// Whether the terms of the fold are to be loops of their own.
+static bool wants_terms(const struct fission *f, nest_id id)
+{
+    const struct nest_statement *s = statement(f, id);
+    int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
+    return s->kind == NEST_FOLD && !nest_fold_is_leaf(f->n, id) && extent_of(f->n, s) > 1 &&
+           points * extent_of(f->n, s) <= MOST_TERMS &&
+           (f->always || nest_work(f->n, s->body) * (double)extent_of(f->n, s) > COST_LAUNCH);
+}
+
+static bool is_wanted(const struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    uint32_t loops = 0, scans = 0, shared = 0;
+    bool has_terms = false;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = statement(f, id);
+        loops += is_loop(s);
+        scans += s->kind == NEST_SCAN;
+        shared += s->kind == NEST_PAR || s->kind == NEST_MAP ||
+                  (s->kind == NEST_FOLD && nest_fold_is_leaf(f->n, id));
+        has_terms |= wants_terms(f, id);
+    }
+    if (f->par != NEST_NONE)
+        return has_terms && extent_of(f->n, statement(f, f->par)) <= FEW_POINTS;
+    double work = nest_work(f->n, 0);
+    bool is_much = work > (shared < loops ? COST_LAUNCH : COST_OF_KERNEL);
+    return has_terms || (loops > 1 && (f->always || (scans < loops && is_much)));
+}
+
+// ---- Writing
+
+static nest_id add_statement(struct fission *f, struct nest_statement s)
+{
+    vec_push(f->arena, &f->n->statements, s);
+    return f->n->statements.count - 1;
+}
+
+static nest_id add_buffer(struct fission *f, jot_dtype dtype, int64_t count)
+{
+    struct nest_buffer b = {.name = "part", .dtype = dtype, .count = count, .role = NEST_OUT};
+    vec_push(f->arena, &f->n->buffers, b);
+    return f->n->buffers.count - 1;
+}
+
+// The place among all points of the loops, and how many there are.
+static struct nest_index place_in(struct fission *f, nest_id outer, uint32_t n,
+                                  const nest_id *axes, int64_t *count)
+{
+    const struct nest_statement *par = outer == NEST_NONE ? NULL : statement(f, outer);
+    uint32_t all = n + (par ? par->n_axes : 0);
+    struct nest_term *terms = arena_array(f->arena, struct nest_term, all + 1);
+    *count = 1;
+    for (uint32_t i = all; i-- > 0;) {
+        nest_id axis = i < all - n ? par->axes[i] : axes[i - (all - n)];
+        terms[i] = (struct nest_term){*count, axis, false};
+        *count *= f->n->axes.at[axis].extent;
+    }
+    return nest_index_make(f->arena, 0, (int)all, terms);
+}
+
+static nest_id put_of(struct fission *f, nest_id buffer, struct nest_index at, nest_id value)
+{
+    nest_id *in = arena_copy(f->arena, &value, sizeof value);
+    return add_statement(f, (struct nest_statement){.kind = NEST_PUT,
+                                                    .result = NEST_NONE,
+                                                    .n_in = 1,
+                                                    .in = in,
+                                                    .buffer = buffer,
+                                                    .index = at,
+                                                    .guard = NEST_NONE,
+                                                    .fold = NEST_NONE,
+                                                    .body = NEST_NONE,
+                                                    .other = NEST_NONE,
+                                                    .first_carry = NEST_NONE,
+                                                    .source = {NEST_NONE, NEST_NONE}});
+}
+
+// Gives the value.
+static nest_id load_of(struct fission *f, nest_id buffer, struct nest_index at, nest_id value)
+{
+    return add_statement(f, (struct nest_statement){.kind = NEST_LOAD,
+                                                    .dtype = f->n->buffers.at[buffer].dtype,
+                                                    .result = value,
+                                                    .n_results = 1,
+                                                    .buffer = buffer,
+                                                    .index = at,
+                                                    .guard = NEST_NONE,
+                                                    .fold = NEST_NONE,
+                                                    .body = NEST_NONE,
+                                                    .other = NEST_NONE,
+                                                    .first_carry = NEST_NONE,
+                                                    .source = {NEST_NONE, NEST_NONE}});
+}
+
+static nest_id new_value(struct fission *f, jot_dtype dtype)
+{
+    vec_push(f->arena, &f->n->values, (struct nest_value){.dtype = dtype});
+    return f->n->values.count - 1;
+}
+
+static uint32_t new_block(struct fission *f)
+{
+    vec_push(f->arena, &f->n->blocks, (struct nest_block){0});
+    return f->n->blocks.count - 1;
+}
+
+static void append(struct fission *f, uint32_t block, nest_id id)
+{
+    vec_push(f->arena, &f->n->blocks.at[block].statements, id);
+}
+
+// The loop that makes the terms of the fold, which reads them from then on.
+static nest_id make_terms(struct fission *f, nest_id fold)
+{
+    struct nest_statement terms = *statement(f, fold), s = terms;
+    nest_id *axes = arena_array(f->arena, nest_id, s.n_axes + 1);
+    for (uint32_t i = 0; i < s.n_axes; i++) {
+        struct nest_axis axis = f->n->axes.at[s.axes[i]];
+        vec_push(f->arena, &f->n->axes, axis);
+        axes[i] = f->n->axes.count - 1;
+    }
+    int64_t count;
+    struct nest_index to = place_in(f, f->par, s.n_axes, s.axes, &count);
+    struct nest_index from = place_in(f, f->par, s.n_axes, axes, &count);
+    struct nest_combine *combines =
+        arena_copy(f->arena, s.combines, s.n_combines * sizeof *combines);
+    s.body = new_block(f);
+    for (uint32_t i = 0; i < s.n_combines; i++)
+        for (uint32_t k = 0; k < combines[i].n; k++) {
+            nest_id value = combines[i].value[k];
+            jot_dtype dtype = f->n->values.at[value].dtype;
+            nest_id buffer = add_buffer(f, dtype, count), read = new_value(f, dtype);
+            append(f, terms.body, put_of(f, buffer, to, value));
+            append(f, s.body, load_of(f, buffer, from, read));
+            combines[i].value[k] = read;
+        }
+    s.axes = axes;
+    s.combines = combines;
+    f->n->statements.at[fold] = s;
+    terms.kind = f->par == NEST_NONE ? NEST_PAR : NEST_MAP;
+    terms.result = NEST_NONE;
+    terms.n_results = terms.n_combines = 0;
+    return add_statement(f, terms);
+}
+
+static void split_folds(struct fission *f)
+{
+    struct nest_block old = f->n->blocks.at[f->block];
+    f->n->blocks.at[f->block] = (struct nest_block){0};
+    for (uint32_t i = 0; i < old.statements.count; i++) {
+        nest_id id = old.statements.at[i];
+        if (wants_terms(f, id))
+            append(f, f->block, make_terms(f, id));
+        append(f, f->block, id);
+    }
+}
+
+// ---- Parts
+
+static void merge(struct fission *f, uint32_t first, uint32_t last)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (f->part[i] != NO_PART && f->part[i] > first)
+            f->part[i] = f->part[i] <= last ? first : f->part[i] - (last - first);
+    f->n_parts -= last - first;
+}
+
+// Loops that have to stay in one kernel over this buffer: the first and the last of them.  A local of
+// the whole kernel may be memory where one loop puts it and later ones read it.
+static bool find_together(struct fission *f, nest_id buffer, bool is_point, uint32_t *first,
+                          uint32_t *last)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    uint32_t puts = 0, put = NO_PART, low = NO_PART, high = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        struct uses u = no_uses(f);
+        uint32_t part = f->part[i];
+        use(f, b->statements.at[i], &u);
+        if (part == NO_PART || !(u.loads[buffer] || u.puts[buffer]))
+            continue;
+        low = part < low ? part : low;
+        high = part > high ? part : high;
+        puts += u.puts[buffer] && put != part;
+        put = u.puts[buffer] ? part : put;
+    }
+    *first = low;
+    *last = high;
+    return low != NO_PART && low < high && (is_point || puts > 1 || (puts == 1 && low < put));
+}
+
+static void find_parts(struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    nest_id *scopes = arena_array(f->arena, nest_id, f->n->buffers.count + 1);
+    uint32_t first, last;
+    nest_local_scopes(f->n, scopes);
+    f->part = arena_array(f->arena, uint32_t, b->statements.count + 1);
+    f->n_parts = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(f, b->statements.at[i]);
+        f->n_parts += is_loop(s);
+        bool has_place = is_loop(s) || is_anchored(f, s);
+        f->part[i] = has_place ? f->n_parts - (f->n_parts > 0) : NO_PART;
+    }
+    for (nest_id i = 0; i < f->n->buffers.count; i++) {
+        bool is_local = f->n->buffers.at[i].role == NEST_LOCAL;
+        bool is_point = is_local && (f->par != NEST_NONE || scopes[i] != NEST_NONE);
+        if (find_together(f, i, is_point, &first, &last))
+            merge(f, first, last);
+    }
+    for (nest_id i = 0; i < f->n->buffers.count; i++)
+        if (f->n->buffers.at[i].role == NEST_LOCAL &&
+            !find_together(f, i, false, &first, &last) && first != NO_PART && first < last)
+            f->n->buffers.at[i].role = NEST_OUT;
+}
+
+// Which statements a part has, and which values it has from others.
+static void find_statements(const struct fission *f, uint32_t part, bool *has, bool *wants)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    struct uses u = no_uses(f);
+    for (uint32_t i = b->statements.count; i-- > 0;) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *s = statement(f, id);
+        bool is_used = false;
+        for (uint32_t k = 0; s->result != NEST_NONE && k < s->n_results; k++)
+            is_used |= u.values[s->result + k];
+        has[i] = f->part[i] == part || (f->part[i] == NO_PART && is_used);
+        if (has[i])
+            use(f, id, &u);
+        for (uint32_t k = 0; !has[i] && is_used && k < s->n_results; k++)
+            wants[s->result + k] |= u.values[s->result + k];
+    }
+}
+
+static void find_crossing(struct fission *f)
+{
+    const struct nest_block *b = &f->n->blocks.at[f->block];
+    bool *has = arena_array(f->arena, bool, b->statements.count + 1);
+    f->is_crossing = arena_array(f->arena, bool, f->n->values.count + 1);
+    for (uint32_t part = 0; part < f->n_parts; part++)
+        find_statements(f, part, has, f->is_crossing);
+    f->memory_of = arena_array(f->arena, nest_id, f->n->values.count + 1);
+    int64_t count;
+    place_in(f, f->par, 0, NULL, &count);
+    for (nest_id v = 0; v < f->n->values.count; v++)
+        if (f->is_crossing[v])
+            f->memory_of[v] = add_buffer(f, f->n->values.at[v].dtype, count);
+}
+
+// The body of a part.
+static uint32_t write_body(struct fission *f, uint32_t part)
+{
+    const struct nest_block old = f->n->blocks.at[f->block];
+    bool *has = arena_array(f->arena, bool, old.statements.count + 1);
+    bool *wants = arena_array(f->arena, bool, f->n->values.count + 1);
+    uint32_t body = new_block(f);
+    int64_t count;
+    struct nest_index at = place_in(f, f->par, 0, NULL, &count);
+    find_statements(f, part, has, wants);
+    for (nest_id v = 0; v < f->n->values.count; v++)
+        if (wants[v])
+            append(f, body, load_of(f, f->memory_of[v], at, v));
+    for (uint32_t i = 0; i < old.statements.count; i++)
+        if (has[i])
+            append(f, body, old.statements.at[i]);
+    for (uint32_t i = 0; i < old.statements.count; i++) {
+        const struct nest_statement *s = statement(f, old.statements.at[i]);
+        for (uint32_t k = 0; f->part[i] == part && k < s->n_results; k++) {
+            nest_id v = s->result + k;
+            if (f->is_crossing[v])
+                append(f, body, put_of(f, f->memory_of[v], at, v));
+            s = statement(f, old.statements.at[i]);
+        }
+    }
+    return body;
+}
+
+// A par of a map alone is one loop of the axes of both.
+static void join_map(struct fission *f, nest_id par)
+{
+    struct nest_statement *s = &f->n->statements.at[par];
+    const struct nest_block *b = &f->n->blocks.at[s->body];
+    const struct nest_statement *map = statement(f, vec_last(&b->statements));
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *t = statement(f, b->statements.at[i]);
+        if (i + 1 == b->statements.count ? t->kind != NEST_MAP
+                                         : is_loop(t) || is_anchored(f, t))
+            return;
+    }
+    nest_id *axes = arena_array(f->arena, nest_id, s->n_axes + map->n_axes);
+    memcpy(axes, s->axes, s->n_axes * sizeof *axes);
+    memcpy(axes + s->n_axes, map->axes, map->n_axes * sizeof *axes);
+    uint32_t body = new_block(f), count = b->statements.count;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        append(f, body, f->n->blocks.at[s->body].statements.at[i]);
+    for (uint32_t i = 0; i < f->n->blocks.at[map->body].statements.count; i++)
+        append(f, body, f->n->blocks.at[map->body].statements.at[i]);
+    s->axes = axes;
+    s->n_axes += map->n_axes;
+    s->body = body;
+}
+
+// The loop around the part, with what it needs of the statements before it.
+static uint32_t write_outer(struct fission *f, uint32_t body)
+{
+    const struct nest_block old = f->n->blocks.at[0];
+    struct nest_statement par = *statement(f, f->par);
+    par.body = body;
+    nest_id id = add_statement(f, par);
+    join_map(f, id);
+    uint32_t outer = new_block(f), n = old.statements.count;
+    bool *has = arena_array(f->arena, bool, n + 1);
+    struct uses u = no_uses(f);
+    for (uint32_t i = n; i-- > 0;) {
+        const struct nest_statement *s = statement(f, old.statements.at[i]);
+        bool is_par = old.statements.at[i] == f->par;
+        for (uint32_t k = 0; k < s->n_results; k++)
+            has[i] |= u.values[s->result + k];
+        has[i] |= is_par;
+        if (has[i])
+            use(f, is_par ? id : old.statements.at[i], &u);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (has[i])
+            append(f, outer, old.statements.at[i] == f->par ? id : old.statements.at[i]);
+    return outer;
+}
+
+// The kernel with block `body` alone; the numbers of its buffers in *operands, as far as they are no
+// locals.  What is not reached from it goes with the text.
+static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t number,
+                                 struct part *out)
+{
+    struct nest copy = *f->n;
+    struct uses u = no_uses(f);
+    nest_id *to = arena_array(f->arena, nest_id, copy.buffers.count + 1), count = 0;
+    use_block(f, body, &u);
+    copy.buffers.at = arena_array(f->arena, struct nest_buffer, copy.buffers.count + 1);
+    out->buffers = arena_array(f->arena, nest_id, copy.buffers.count + 1);
+    for (nest_id i = 0; i < copy.buffers.count; i++) {
+        struct nest_buffer buffer = f->n->buffers.at[i];
+        if (!u.loads[i] && !u.puts[i])
+            continue;
+        if (buffer.role != NEST_LOCAL) {
+            buffer.role = u.puts[i] ? buffer.role : NEST_IN;
+            out->buffers[out->n_buffers++] = i;
+        }
+        copy.buffers.at[count] = buffer;
+        to[i] = count++;
+    }
+    copy.buffers.count = count;
+    copy.statements.at = arena_copy(f->arena, copy.statements.at,
+                                    copy.statements.count * sizeof *copy.statements.at);
+    for (uint32_t i = 0; i < copy.statements.count; i++)
+        if (copy.statements.at[i].buffer != NEST_NONE)
+            copy.statements.at[i].buffer = to[copy.statements.at[i].buffer];
+    copy.blocks.at =
+        arena_copy(f->arena, copy.blocks.at, copy.blocks.count * sizeof *copy.blocks.at);
+    copy.blocks.at[0] = copy.blocks.at[body];
+    struct strbuf name = strbuf_make(f->arena), text = strbuf_make(f->arena);
+    const char *rest = strchr(copy.name, '_');
+    strbuf_printf(&name, "k%u%s", number, rest ? rest : "");
+    copy.name = name.text;
+    nest_print(&text, &copy);
+    int parsed;
+    struct nest **all;
+    if (nest_parse(f->arena, text.text, &parsed, &all) != JOT_OK)
+        return NULL;
+    nest_collapse(all[0]);
+    return all[0];
+}
+
+// ---- Programs
+
+#define COPY(arena, v)                                                                         \
+    ((v).at = arena_copy(arena, (v).at, (v).count * sizeof *(v).at), (v).capacity = (v).count)
+
+// The parts of the kernel, none when it stays as it is; *out_buffers are all that they have.
+static uint32_t split_kernel(struct nest_program *p, uint32_t nest, bool always,
+                             struct part **out, struct nest_buffer **out_buffers)
+{
+    struct nest n = *p->nests.at[nest];
+    struct fission f = {.program = p, .arena = p->arena, .always = always, .n = &n};
+    find_written(&f, nest);
+    find_block(&f);
+    if (!is_plain(&n) || !is_wanted(&f))
+        return 0;
+    COPY(p->arena, n.buffers);
+    COPY(p->arena, n.axes);
+    COPY(p->arena, n.statements);
+    COPY(p->arena, n.values);
+    COPY(p->arena, n.blocks);
+    for (uint32_t i = 0; i < n.blocks.count; i++)
+        COPY(p->arena, n.blocks.at[i].statements);
+    split_folds(&f);
+    find_parts(&f);
+    if (f.n_parts < 2)
+        return 0;
+    find_crossing(&f);
+    *out = arena_array(p->arena, struct part, f.n_parts);
+    for (uint32_t i = 0; i < f.n_parts; i++) {
+        struct part *part = &(*out)[i];
+        uint32_t body = write_body(&f, i), number = i ? p->nests.count + i - 1 : nest;
+        body = f.par == NEST_NONE ? body : write_outer(&f, body);
+        part->nest = write_kernel(&f, body, number, part);
+        if (!part->nest)
+            return 0;
+    }
+    *out_buffers = n.buffers.at;
+    return f.n_parts;
+}
+
+// The steps of the parts in place of the one of the kernel.
+static void add_steps(struct nest_program *p, struct nest_step t, const struct nest *old,
+                      uint32_t first, uint32_t n, const struct part *parts,
+                      const struct nest_buffer *buffers, step_list *out)
+{
+    uint32_t *memories = NULL, count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < parts[i].n_buffers; k++)
+            count = parts[i].buffers[k] >= count ? parts[i].buffers[k] + 1 : count;
+    memories = arena_array(p->arena, uint32_t, count + old->buffers.count + 1);
+    uint32_t operand = 0;
+    for (nest_id i = 0; i < count || i < old->buffers.count; i++) {
+        bool is_old = i < old->buffers.count && old->buffers.at[i].role != NEST_LOCAL;
+        if (is_old) {
+            memories[i] = t.memories[operand++];
+            continue;
+        }
+        struct strbuf name = strbuf_make(p->arena);
+        strbuf_printf(&name, "p%u", p->memories.count);
+        vec_push(p->arena, &p->memories,
+                 (struct nest_memory){.place = NEST_TEMPORARY,
+                                      .dtype = buffers[i].dtype,
+                                      .count = buffers[i].count,
+                                      .name = name.text});
+        memories[i] = p->memories.count - 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *of = arena_array(p->arena, uint32_t, parts[i].n_buffers + 1);
+        for (uint32_t k = 0; k < parts[i].n_buffers; k++)
+            of[k] = memories[parts[i].buffers[k]];
+        if (i)
+            t.nest = first + i - 1;
+        t.n_memories = parts[i].n_buffers;
+        t.memories = of;
+        vec_push(p->arena, out, t);
+    }
+}
+
+void schedule_fission(struct nest_program *p, bool always)
+{
+    uint32_t count = p->nests.count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct part *parts;
+        struct nest_buffer *buffers;
+        const struct nest *old = p->nests.at[i];
+        uint32_t first = p->nests.count, n = split_kernel(p, i, always, &parts, &buffers);
+        if (!n)
+            continue;
+        step_list steps = {0};
+        for (uint32_t k = 0; k < p->steps.count; k++) {
+            struct nest_step t = p->steps.at[k];
+            if (t.kind == NEST_STEP_KERNEL && t.nest == i)
+                add_steps(p, t, old, first, n, parts, buffers, &steps);
+            else
+                vec_push(p->arena, &steps, t);
+        }
+        p->nests.at[i] = parts[0].nest;
+        for (uint32_t k = 1; k < n; k++)
+            vec_push(p->arena, &p->nests, parts[k].nest);
+        p->steps.count = p->steps.capacity = 0;
+        for (uint32_t k = 0; k < steps.count; k++)
+            vec_push(p->arena, &p->steps, steps.at[k]);
+    }
+}

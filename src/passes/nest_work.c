@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel has to do.
+#include "base/fold.h"
+#include "passes/cost.h"
+#include "passes/nest.h"
+
+static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
+{
+    int64_t all = 1;
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        all *= n->axes.at[s->axes[i]].extent;
+    return all;
+}
+
+double nest_work(const struct nest *n, uint32_t block)
+{
+    double work = 0;
+    if (block >= n->blocks.count)
+        return 0;
+    for (uint32_t i = 0; i < n->blocks.at[block].statements.count; i++) {
+        const struct nest_statement *s =
+            &n->statements.at[n->blocks.at[block].statements.at[i]];
+        double once = s->kind == NEST_OP ? cost_of_op((enum ir_op)s->op, s->dtype) : 1;
+        work +=
+            (double)extent_of(n, s) * (once + nest_work(n, s->body) + nest_work(n, s->other));
+    }
+    return work;
+}
+
+static bool accumulates(const struct nest *n, nest_id fold)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        if (n->statements.at[i].kind == NEST_PUT && n->statements.at[i].op &&
+            n->statements.at[i].fold == fold)
+            return true;
+    return false;
+}
+
+// Plain statements, and short loops of such.
+static bool is_leaf(const struct nest *n, const struct nest_statement *s)
+{
+    const struct nest_block *b = &n->blocks.at[s->body];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        nest_id id = b->statements.at[i];
+        const struct nest_statement *t = &n->statements.at[id];
+        int64_t most = t->kind == NEST_FOLD  ? FOLD_LANES
+                       : t->kind == NEST_MAP ? NEST_LEAF_POINTS
+                                             : 0;
+        bool is_short = most && extent_of(n, t) <= most && !accumulates(n, id) && is_leaf(n, t);
+        if (t->kind > NEST_PUT ? !is_short
+                               : s->kind == NEST_MAP && t->kind == NEST_PUT && t->op)
+            return false;
+    }
+    return true;
+}
+
+bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
+{
+    const struct nest_statement *s = &n->statements.at[fold];
+    return s->kind == NEST_FOLD && is_leaf(n, s) && !accumulates(n, fold) &&
+           extent_of(n, s) > 0;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fission: which kernels become several, and that these do the same, bit for bit.
+#include "passes/schedule_internal.h"
+#include "support/nest_eval.h"
+
+#include "base/status.h"
+#include "passes/schedule.h"
+
+#include <check.h>
+
+static struct arena *arena;
+
+static void setup(void) { arena = arena_create(); }
+static void teardown(void) { arena_release(arena); }
+
+// Of x: f32[60], i: i32[60], and what they put.
+static const struct {
+    const char *what, *text;
+    uint32_t kernels;
+} nests[] = {
+    {"a scan and a fold over what it is made of",
+     "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  scan i < 60 {\n    %0 = load x[i] : f32\n    %1 = mul %0, %0 : f32\n"
+     "    yield reduce_sum %1 -> %2 : f32\n    put y[i] = %2\n  }\n"
+     "  fold j < 60 {\n    %3 = load x[j] : f32\n    yield reduce_max %3\n  } -> %4 : f32\n"
+     "  put z[0] = %4\n}\n",
+     2},
+    {"a fold over what the scan has put",
+     "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  scan i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
+     "    put y[i] = %1\n  }\n"
+     "  fold j < 60 {\n    %2 = load y[j] : f32\n    yield reduce_max %2\n  } -> %3 : f32\n"
+     "  put z[0] = %3\n}\n",
+     2},
+    {"values that go on: a number, and one for each point of a par",
+     "kernel k0_softmax(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  %0 = const 0x3f000000 : f32\n"
+     "  fold i < 60 {\n    %1 = load x[i] : f32\n    yield reduce_max %1\n  } -> %2 : f32\n"
+     "  %3 = mul %2, %0 : f32\n"
+     "  fold j < 60 {\n    %4 = load x[j] : f32\n    %5 = sub %4, %3 : f32\n"
+     "    yield reduce_sum %5\n  } -> %6 : f32\n"
+     "  map k < 60 {\n    %7 = load x[k] : f32\n    %8 = sub %7, %2 : f32\n"
+     "    %9 = div %8, %6 : f32\n    put y[k] = %9\n  }\n"
+     "  put z[0] = %6\n}\n",
+     3},
+    {"a map in a fold, and what the fold gives",
+     "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  fold i < 3 {\n    map j < 20 {\n      %0 = load x[20*i + j] : f32\n"
+     "      %1 = add %0, %0 : f32\n      put y[20*i + j] = %1\n    }\n"
+     "    %2 = load x[20*i + 7] : f32\n    yield reduce_sum %2\n  } -> %3 : f32\n"
+     "  %4 = mul %3, %3 : f32\n  put z[0] = %4\n}\n",
+     2},
+    {"a map of few points stays",
+     "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  fold i < 20 {\n    map j < 3 {\n      %0 = load x[3*i + j] : f32\n"
+     "      put y[3*i + j] = %0\n    }\n"
+     "    %1 = load x[3*i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "  put z[0] = %2\n}\n",
+     1},
+    {"places, products by fma and a test of a fold whose terms are folds",
+     "kernel k0_arg(x: f32[60], y: out f32[2], z: out i64[1], t: out bool[1]) {\n"
+     "  %0 = const 0x00000000 : f32\n"
+     "  fold i < 3, j < 2 {\n"
+     "    fold k < 70 {\n      %1 = load x[20*i + 10*j + 3] : f32\n      yield reduce_sum %1\n"
+     "    } -> %2 : f32\n    %3 = load x[10*i + j] : f32\n    %4 = gt %2, %0 : bool\n"
+     "    yield argmax %2, fma %2 %3, reduce_and %4\n  } -> %5 : f32, %6 : i64, %7 : f32, %8 : "
+     "bool\n"
+     "  put y[0] = %5\n  put y[1] = %7\n  put z[0] = %6\n  put t[0] = %8\n}\n",
+     2},
+    {"a fold of rows in a par of few points, between other loops",
+     "kernel k0_rows(x: f32[60], y: out f32[3], z: out f32[60]) {\n"
+     "  par b < 3 {\n"
+     "    fold i < 20 {\n      %0 = load x[20*b + i] : f32\n      yield reduce_max %0\n"
+     "    } -> %1 : f32\n"
+     "    fold j < 2 {\n      map k < 10 {\n        %2 = load x[20*b + 10*j + k] : f32\n"
+     "        fold l < 80 {\n          %3 = sub %2, %1 : f32\n          yield reduce_sum %3\n"
+     "        } -> %4 : f32\n        put z[20*b + 10*j + k] = %4\n      }\n"
+     "      %5 = load x[20*b + j] : f32\n      yield reduce_sum %5\n    } -> %6 : f32\n"
+     "    %7 = add %6, %1 : f32\n    put y[b] = %7\n  }\n}\n",
+     3},
+    {"loops over time and tests in the terms",
+     "kernel k0_time(x: f32[60], y: out f32[1], z: out f32[1]) {\n"
+     "  %0 = const 0x3f800000 : f32\n  %1 = const 0x41200000 : f32\n"
+     "  fold i < 60 {\n    %2 = load x[i] : f32\n"
+     "    seq t < 5 carry %3 = %2 {\n      %4 = mul %3, %2 : f32\n      yield %4\n    } -> %5\n"
+     "    while carry %6 = %0 {\n      %7 = lt %6, %1 : bool\n      yield %7\n    } do {\n"
+     "      %8 = add %6, %0 : f32\n      yield %8\n    } -> %9\n"
+     "    yield reduce_sum %5, reduce_max %9\n  } -> %10 : f32, %11 : f32\n"
+     "  put y[0] = %10\n  put z[0] = %11\n}\n",
+     2},
+    {"a row of the whole kernel becomes memory",
+     "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+     "  local row: f32[60] @ point\n"
+     "  fold i < 60 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n    put row[i] = %1\n"
+     "    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "  scan j < 60 {\n    %3 = load row[j] : f32\n    %4 = div %3, %2 : f32\n"
+     "    yield reduce_sum %4 -> %5 : f32\n    put y[j] = %5\n  }\n  put z[0] = %2\n}\n",
+     2},
+    {"a row of a point keeps its loops together",
+     "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
+     "  local row: f32[20] @ point\n"
+     "  par b < 3 {\n"
+     "    map i < 20 {\n      %0 = load x[20*b + i] : f32\n      %1 = neg %0 : f32\n"
+     "      put row[i] = %1\n    }\n"
+     "    fold j < 20 {\n      %2 = load row[j] : f32\n      seq t < 3 carry %3 = %2 {\n"
+     "        %4 = mul %3, %2 : f32\n        yield %4\n      } -> %5\n"
+     "      put y[20*b + j] = %5\n      yield reduce_sum %5\n    } -> %6 : f32\n"
+     "    put z[b] = %6\n  }\n}\n",
+     2},
+    {"two loops that put parts of one result",
+     "kernel k0_parts(x: f32[60], y: inout f32[60]) {\n"
+     "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
+     "    put y[i] = %1\n  }\n"
+     "  map j < 30 {\n    %2 = load x[j] : f32\n    put y[j + 30] = %2\n  }\n}\n",
+     1},
+    {"what is read before it is written, beside what is written before it is read",
+     "kernel k0_order(x: f32[60], y: inout f32[60], z: out f32[1], w: out f32[1]) {\n"
+     "  %0 = load y[3] : f32\n"
+     "  fold i < 60 {\n    %1 = load y[i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "  put z[0] = %2\n"
+     "  map j < 60 {\n    %3 = load x[j] : f32\n    %4 = add %3, %0 : f32\n    put y[j] = %4\n "
+     " }\n"
+     "  put w[0] = %0\n}\n",
+     1},
+    {"updates of places that accumulate over the fold",
+     "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[1]) {\n"
+     "  fold i < 3 {\n    map j < 20 {\n      %0 = load x[20*i + j] : f32\n"
+     "      put y[j] reduce_sum= %0 in @i\n    }\n"
+     "    %1 = load x[i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n  put z[0] = %2\n}\n",
+     1},
+    {"one loop with plain statements around",
+     "kernel k0_one(x: f32[60], z: out f32[1]) {\n"
+     "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0\n  } -> %1 : f32\n"
+     "  put z[0] = %1\n}\n",
+     1},
+};
+
+static struct nest *parsed(const char *text)
+{
+    int n;
+    struct nest **all;
+    ck_assert_msg(nest_parse(arena, text, &n, &all) == JOT_OK, "%s", jot_error_message());
+    return all[0];
+}
+
+// A program of the kernel; what is changed is x at first.
+static struct nest_program *program_of(const char *kernel)
+{
+    struct strbuf s = strbuf_make(arena), operands = strbuf_make(arena);
+    struct nest *n = parsed(kernel);
+    struct nest_program *p;
+    uint32_t outputs = n->buffers.count - 1;
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        outputs -= n->buffers.at[i].role == NEST_LOCAL;
+    strbuf_printf(&s, "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs %u donated", outputs);
+    for (uint32_t i = 0; i < outputs; i++)
+        strbuf_add(&s, " -1");
+    strbuf_add(&s, "\n  arena 0\n  constants 0\n  memory input 0 : f32[60] \"x\"\n");
+    for (uint32_t i = 1, k = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role != NEST_LOCAL)
+            strbuf_printf(&s, "  memory output %u : %s[%d] \"y\"\n", k++,
+                          dtype_get(n->buffers.at[i].dtype)->name, (int)n->buffers.at[i].count);
+    for (uint32_t i = 1; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role == NEST_INOUT)
+            strbuf_printf(&s, "  step copy (%u, 0) \"\"\n", i);
+    for (uint32_t i = 0; i <= outputs; i++)
+        strbuf_printf(&operands, "%s%u", i ? ", " : "", i);
+    strbuf_printf(&s, "  step kernel 0 (%s) \"\"\n}\n%s", operands.text, kernel);
+    ck_assert_msg(nest_program_parse(arena, s.text, &p) == JOT_OK, "%s\n%s",
+                  jot_error_message(), s.text);
+    return p;
+}
+
+static size_t bytes_of(const struct nest_memory *m)
+{
+    return (size_t)m->count * jot_dtype_size(m->dtype);
+}
+
+// What the program puts, one output behind the other, with the inputs that all have.
+static char *results(const struct nest_program *p, size_t *out_bytes)
+{
+    void *in[16], *out[16];
+    uint64_t state = 1;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        if (m->place == NEST_OUTPUT)
+            bytes += bytes_of(m);
+        if (m->place != NEST_INPUT)
+            continue;
+        float *x = in[m->index] = arena_allocate(arena, bytes_of(m));
+        for (int64_t k = 0; m->dtype == JOT_F32 && k < m->count; k++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            x[k] = (float)(int64_t)(state >> 40) * 0x1p-23f - 0.7f;
+        }
+    }
+    char *all = arena_allocate(arena, bytes + 1), *at = all;
+    for (uint32_t o = 0; o < p->n_outputs; o++)
+        for (uint32_t i = 0; i < p->memories.count; i++)
+            if (p->memories.at[i].place == NEST_OUTPUT && p->memories.at[i].index == o) {
+                out[o] = at;
+                at += bytes_of(&p->memories.at[i]);
+            }
+    ck_assert_msg(nest_program_eval(p, in, out) == JOT_OK, "%s", jot_error_message());
+    *out_bytes = bytes;
+    return all;
+}
+
+static void split(struct nest_program *p, const char *what, uint32_t kernels)
+{
+    struct strbuf report = strbuf_make(arena), text = strbuf_make(arena);
+    schedule_fission(p, true);
+    schedule_sort_memories(p);
+    plan_memory(p, NULL);
+    schedule_print(&text, p);
+    ck_assert_msg(nest_program_verify(p, &report) + plan_verify(p, &report) == 0, "%s: %s\n%s",
+                  what, report.text, text.text);
+    ck_assert_msg(p->nests.count == kernels, "%s: %u kernels\n%s", what, p->nests.count,
+                  text.text);
+}
+
+START_TEST(parts_do_the_same)
+{
+    size_t bytes, others;
+    struct nest_program *p = program_of(nests[_i].text);
+    char *want = results(p, &bytes);
+    split(p, nests[_i].what, nests[_i].kernels);
+    char *got = results(p, &others);
+    ck_assert_uint_eq(bytes, others);
+    ck_assert_msg(!memcmp(got, want, bytes), "%s: it does something else", nests[_i].what);
+}
+END_TEST
+
+// A kernel that is worth no launch stays, unless a thread would do it.
+START_TEST(little_work_stays)
+{
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
+        struct nest_program *p = program_of(nests[i].text);
+        schedule_fission(p, false);
+        ck_assert_uint_le(p->nests.count, nests[i].kernels);
+    }
+    struct nest_program *p = program_of(nests[0].text);
+    schedule_fission(p, false);
+    ck_assert_uint_eq(p->nests.count, 1);
+}
+END_TEST
+
+// The second loop writes over what both read.
+START_TEST(memory_in_place)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 2 donated -1 -1\n  arena 64\n"
+        "  constants 0\n  memory input 0 : f32[60] \"x\"\n  memory output 0 : f32[60] \"y\"\n"
+        "  memory output 1 : f32[1] \"z\"\n"
+        "  step copy (1, 0) \"\"\n  step kernel 0 (1, 1, 2) \"\"\n}\n"
+        "kernel k0_in_place(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
+        "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0\n  } -> %1 : f32\n"
+        "  map j < 60 {\n    %2 = load x[j] : f32\n    %3 = mul %2, %1 : f32\n"
+        "    put y[j] = %3\n  }\n  put z[0] = %1\n}\n";
+    struct nest_program *p;
+    size_t bytes;
+    ck_assert_msg(nest_program_parse(arena, text, &p) == JOT_OK, "%s", jot_error_message());
+    char *want = results(p, &bytes);
+    split(p, "in place", 2);
+    ck_assert(!memcmp(results(p, &bytes), want, bytes));
+    ck_assert_uint_eq(p->steps.count, 3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fission");
+    TCase *c = tcase_create("fission");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
+    tcase_add_test(c, little_work_stays);
+    tcase_add_test(c, memory_in_place);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
