@@ -21,10 +21,7 @@ static unsigned part_bytes(const struct cg_accumulator *a)
     return dtype_get(dtype_real(a->dtype))->bytes;
 }
 
-bool cg_is_arg(const struct cg_accumulator *a)
-{
-    return a->op == IR_argmax || a->op == IR_argmin;
-}
+bool cg_is_arg(const struct cg_accumulator *a) { return ir_is_arg(a->op); }
 
 static int part_count(const struct cg_accumulator *a)
 {
@@ -100,7 +97,7 @@ static void from_value(struct cg_lowering *l, const struct cg_accumulator *a, st
             LLVMBuildZExt(l->m.b, v.re, cg_with_lanes(l->module->i8, cg_lanes_of(v.re)), "");
 }
 
-// The winner of argmax and argmin; of equals the one that came first.
+// The winner of an ARG op; of equals the one that came first.
 static struct cg_element combine_arg(struct cg_lowering *l, const struct cg_accumulator *a,
                                      const struct cg_element *x, const struct cg_element *y)
 {
@@ -148,11 +145,8 @@ void cg_accumulator_make(struct cg_lowering *l, struct cg_accumulator *a)
 struct cg_element cg_element_identity(struct cg_lowering *l, const struct cg_accumulator *a,
                                       unsigned lanes)
 {
-    enum ir_op op = a->op == IR_argmax   ? IR_reduce_max
-                    : a->op == IR_argmin ? IR_reduce_min
-                                         : a->op;
     struct cg_element t = {{0}};
-    from_value(l, a, cg_identity(l->module, op, a->dtype, lanes), &t);
+    from_value(l, a, cg_identity(l->module, a->op, a->dtype, lanes), &t);
     return t;
 }
 

@@ -5,7 +5,7 @@
 
 #include "codegen/lower.h"
 
-// Real part, imaginary part (complex types), position (argmax and argmin); the others are NULL.  A
+// Real part, imaginary part (complex types), position (ARG ops); the others are NULL.  A
 // position is an i32 from the start of the block in accumulators, an i64 in results.
 struct cg_element {
     LLVMValueRef v[3];

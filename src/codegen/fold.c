@@ -506,7 +506,7 @@ void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p)
     for (uint32_t i = 0; i < s->n_combines; i++) {
         const struct cg_accumulator *a = &p->state.accumulators[i];
         struct cg_value v = cg_result_load(l, a, &p->results[i], cg_int(l->module, 0));
-        bool has_position = a->op == IR_argmax || a->op == IR_argmin;
+        bool has_position = cg_is_arg(a);
         if (has_position) {
             l->values[result++] = (struct cg_value){v.re, NULL};
             l->values[result++] = (struct cg_value){v.im, NULL};

@@ -167,12 +167,11 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
 static uint64_t result_bytes(const struct cg_accumulator *a, int64_t rows)
 {
     uint64_t elements = (uint64_t)(rows * a->count);
-    bool is_arg = a->op == IR_argmax || a->op == IR_argmin;
     uint64_t bytes = elements * dtype_get(dtype_real(a->dtype))->bytes;
     bytes = (bytes + 63) / 64 * 64;
     if (dtype_is_complex(a->dtype))
         bytes *= 2;
-    return bytes + (is_arg ? (elements * 8 + 63) / 64 * 64 : 0);
+    return bytes + (ir_is_arg(a->op) ? (elements * 8 + 63) / 64 * 64 : 0);
 }
 
 // Results of all blocks in the memory of the step, one accumulator after the other.
@@ -190,7 +189,7 @@ static uint64_t place_results(struct cg_lowering *l, struct cg_fold_plan *p,
         r->base[0] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)at));
         if (dtype_is_complex(a->dtype))
             r->base[1] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
-        if (a->op == IR_argmax || a->op == IR_argmin)
+        if (ir_is_arg(a->op))
             r->base[2] = cg_at(l, byte, memory, cg_int(l->module, (int64_t)(at + part)));
         at += result_bytes(a, p->blocks);
     }

@@ -148,12 +148,10 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
     LLVMBuilderRef b = l->m.b;
     for (uint32_t i = 0; i < yield->n_combines; i++) {
         const struct nest_combine *c = &yield->combines[i];
-        // The first result is the first element: the identity of a sum is -0 then.
-        struct cg_value start = cg_identity(l->module, c->op, c->dtype, l->lanes);
-        if (c->op == IR_reduce_sum && dtype_is_inexact(c->dtype) && !dtype_is_half(c->dtype)) {
-            start.re = LLVMBuildFNeg(b, start.re, "");
-            start.im = start.im ? LLVMBuildFNeg(b, start.im, "") : NULL;
-        }
+        // The first result is the first element.
+        struct cg_value start = cg_has_neutral(c->op, c->dtype)
+                                    ? cg_neutral(&l->m, c->op, c->dtype, l->lanes)
+                                    : cg_identity(l->module, c->op, c->dtype, l->lanes);
         struct cg_value slot = {cg_alloca(l, LLVMTypeOf(start.re), 1), NULL};
         LLVMBuildStore(b, start.re, slot.re);
         if (start.im) {
@@ -183,7 +181,7 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
                                    v.im ? LLVMBuildLoad2(b, LLVMTypeOf(v.im), places[i].im, "")
                                         : NULL};
             struct cg_value fresh = cg_combine(&l->m, c->op, c->dtype, old, v);
-            if ((c->op == IR_reduce_prod && v.im) || c->op == IR_cumlogsumexp) {
+            if (!cg_has_neutral(c->op, c->dtype)) {
                 // No complex number times infinity is the infinity, and no logaddexp gives -0.
                 LLVMValueRef first =
                     LLVMBuildICmp(b, LLVMIntEQ, loop.index, cg_int(l->module, 0), "");

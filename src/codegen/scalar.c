@@ -507,7 +507,7 @@ struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype 
                             unsigned lanes)
 {
     uint64_t words[2] = {0};
-    words[0] = scalar_identity(op == IR_fma ? IR_reduce_sum : op, d);
+    words[0] = scalar_identity(op, d);
     if (dtype_is_half(d)) {
         float wide;
         memcpy(&wide, words, sizeof wide);
@@ -520,11 +520,31 @@ struct cg_value cg_identity(const struct cg_module *m, enum ir_op op, jot_dtype 
     return v;
 }
 
+static bool is_float_sum(enum ir_op op, jot_dtype d)
+{
+    return ir_op_get(op)->pair == IR_add && dtype_is_inexact(d) && !dtype_is_half(d);
+}
+
+bool cg_has_neutral(enum ir_op op, jot_dtype d)
+{
+    return is_float_sum(op, d) || scalar_identity_is_neutral(op, d);
+}
+
+struct cg_value cg_neutral(struct machine *m, enum ir_op op, jot_dtype d, unsigned lanes)
+{
+    struct cg_value v = cg_identity(m->module, op, d, lanes);
+    if (is_float_sum(op, d)) {
+        v.re = LLVMBuildFNeg(m->b, v.re, "");
+        v.im = v.im ? LLVMBuildFNeg(m->b, v.im, "") : NULL;
+    }
+    return v;
+}
+
 struct cg_value cg_combine(struct machine *m, enum ir_op op, jot_dtype d, struct cg_value a,
                            struct cg_value b)
 {
-    if (op == IR_fma)
-        op = IR_reduce_sum;
+    if (op == IR_fma) // of two sums
+        op = ir_op_get(op)->pair;
     struct cg_value out;
     static const int64_t none[2];
     cg_op(m, op, d, 2, (jot_dtype[]){d, d}, (struct cg_value[]){a, b}, none, &out);

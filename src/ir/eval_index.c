@@ -119,7 +119,7 @@ static void update(const struct eval_call *c, void *to, int64_t at, struct eval_
 {
     jot_dtype d = ir_dtype(c->out[0].type);
     struct machine m = {.dtype = d};
-    if (c->op != IR_scatter)
+    if (ir_is_fold(c->op))
         u = eval_scalar(&m, c->op, eval_load_wide(d, to, at), u, u);
     eval_store(d, to, at, u);
 }

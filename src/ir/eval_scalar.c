@@ -2,6 +2,8 @@
 // Single elements: the table of scalar.h for the evaluator, loads, stores, conversions.
 #include "ir/eval_ops.h"
 
+#include <assert.h>
+
 #include "ir/scalar.inc"
 
 struct eval_number eval_scalar(struct machine *m, enum ir_op op, struct eval_number x,
@@ -196,20 +198,20 @@ static uint64_t highest_bits(jot_dtype d)
 uint64_t scalar_identity(enum ir_op op, jot_dtype d)
 {
     d = dtype_real(d);
-    switch (op) {
-    case IR_reduce_prod:
-    case IR_cumprod:
-        return dtype_is_float(d) ? float_bits(d, 1) : 1;
-    case IR_reduce_max:
-    case IR_cummax:
-    case IR_cumlogsumexp:
-        return lowest_bits(d);
-    case IR_reduce_min:
-    case IR_cummin:
-        return highest_bits(d);
-    case IR_reduce_and:
-        return scalar_from_bits(d, UINT64_MAX).bits;
-    default:
+    switch (ir_op_get(op)->identity) {
+    case IR_IDENTITY_zero:
         return 0;
+    case IR_IDENTITY_one:
+        return dtype_is_float(d) ? float_bits(d, 1) : 1;
+    case IR_IDENTITY_lowest:
+        return lowest_bits(d);
+    case IR_IDENTITY_highest:
+        return highest_bits(d);
+    case IR_IDENTITY_ones:
+        return scalar_from_bits(d, UINT64_MAX).bits;
+    case IR_IDENTITY_none:
+        break;
     }
+    assert(!"an op that folds nothing");
+    return 0;
 }

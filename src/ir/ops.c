@@ -3,9 +3,14 @@
 
 #include <string.h>
 
+#define IR_none IR_OP_COUNT
+
 #define V IR_VARIADIC
+#define FOLD(combiner, identity, pair) IR_##combiner, IR_##pair, IR_IDENTITY_##identity
+#define NO_FOLD FOLD(none, none, none)
 const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
-#define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex)    \
+#define OP(name, in, out, class, domain, types, shape, jvp, transp, batch, scalar, complex,    \
+           fold, cost)                                                                         \
     [IR_##name] = {#name,                                                                      \
                    in,                                                                         \
                    out,                                                                        \
@@ -16,10 +21,14 @@ const struct ir_op_info ir_op_table[IR_OP_COUNT] = {
                    #jvp,                                                                       \
                    #transp,                                                                    \
                    #batch,                                                                     \
-                   __builtin_strcmp(#complex, "none") != 0},
+                   __builtin_strcmp(#complex, "none") != 0,                                    \
+                   fold,                                                                       \
+                   cost},
 #include "ir/ops.def"
 #undef OP
 };
+#undef NO_FOLD
+#undef FOLD
 #undef V
 
 int ir_op_find(const char *name, size_t length)

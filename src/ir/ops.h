@@ -32,6 +32,16 @@ enum ir_class {
     IR_CLASS_EFFECT,     // what a run does beside computing: kept, in order, done once
 };
 
+// What a fold of nothing is; ones: all bits.
+enum ir_identity {
+    IR_IDENTITY_none,
+    IR_IDENTITY_zero,
+    IR_IDENTITY_one,
+    IR_IDENTITY_lowest,
+    IR_IDENTITY_highest,
+    IR_IDENTITY_ones,
+};
+
 #define IR_VARIADIC (-1)
 
 struct ir_op_info {
@@ -41,6 +51,9 @@ struct ir_op_info {
     const char *domain, *types;
     const char *shape, *jvp, *transpose, *batch; // the words of the columns
     bool has_complex;                            // defined on complex operands
+    enum ir_op combiner, pair;                   // IR_OP_COUNT: none
+    enum ir_identity identity;
+    uint16_t cost;
 };
 
 extern const struct ir_op_info ir_op_table[IR_OP_COUNT];
@@ -52,6 +65,13 @@ static inline bool ir_has_bodies(enum ir_op op)
 {
     return ir_op_class(op) == IR_CLASS_CALL || ir_op_class(op) == IR_CLASS_CONTROL;
 }
+// Whether it combines elements.
+static inline bool ir_is_fold(enum ir_op op)
+{
+    return ir_op_table[op].identity != IR_IDENTITY_none;
+}
+// Whether the result is the place of the best element.
+static inline bool ir_is_arg(enum ir_op op) { return ir_op_class(op) == IR_CLASS_ARG; }
 // The op called so, or -1.
 int ir_op_find(const char *name, size_t length);
 

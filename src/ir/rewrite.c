@@ -262,11 +262,6 @@ static rule *const identities[IR_OP_COUNT] = {
     [IR_concatenate] = drop_concatenate,
     [IR_dynamic_slice] = settle_slice,
     [IR_dynamic_update_slice] = settle_update,
-    [IR_scatter] = drop_scatter,
-    [IR_scatter_add] = drop_scatter,
-    [IR_scatter_mul] = drop_scatter,
-    [IR_scatter_min] = drop_scatter,
-    [IR_scatter_max] = drop_scatter,
 };
 
 // What transforms make themselves: products with 1 and sums with -0.
@@ -305,10 +300,17 @@ static ir_id fold(struct ir_rewrite *r)
     return ir_const(b, r->type, out.data);
 }
 
+static rule *identity_of(enum ir_op op)
+{
+    if (identities[op])
+        return identities[op];
+    return ir_op_class(op) == IR_CLASS_UPDATE ? drop_scatter : NULL;
+}
+
 ir_id ir_rewrite(struct ir_rewrite *r)
 {
     unsigned flags = r->b->flags;
-    rule *simplify = flags & IR_BUILD_IDENTITIES ? identities[r->op]
+    rule *simplify = flags & IR_BUILD_IDENTITIES ? identity_of(r->op)
                      : flags & IR_BUILD_ZEROS    ? zeros_and_ones[r->op]
                                                  : NULL;
     ir_id simpler = simplify ? simplify(r) : IR_NONE;

@@ -114,8 +114,19 @@ static inline bool scalar_is_on_storage(enum ir_op op)
     return op == IR_nextafter || op == IR_select;
 }
 
-// The neutral element of the op of a REDUCE or CUMULATIVE row, as bits of the compute type of d
-// (of the real part of a complex type; the imaginary part is 0).  For dtypes that the op takes.
+// The identity of an op whose row has a fold, as bits of the compute type of d (of the real part of a
+// complex type; the imaginary part is 0).  For dtypes that the op takes.
 uint64_t scalar_identity(enum ir_op op, jot_dtype d);
+
+// Whether the identity and any x of type d are known to be combined to x, bit for bit.  Of sums of
+// floats they are not, for 0 + -0 is 0: what they leave as it is comes after -0.
+static inline bool scalar_identity_is_neutral(enum ir_op op, jot_dtype d)
+{
+    enum ir_op pair = ir_op_get(op)->pair;
+    bool is_product = pair == IR_mul && !dtype_is_complex(d);
+    bool is_sum = pair == IR_add && !dtype_is_inexact(d);
+    return is_product || is_sum || pair == IR_max || pair == IR_min || pair == IR_and ||
+           pair == IR_or || pair == IR_xor;
+}
 
 #endif

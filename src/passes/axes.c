@@ -372,6 +372,8 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
 {
     int count;
     const int64_t *axes;
+    if (ir_op_class((enum ir_op)n->op) != IR_CLASS_LAYOUT)
+        return true;
     switch ((enum ir_op)n->op) {
     case IR_slice:
         return int_at(n, IR_KEY_starts, axis) == 0 &&
@@ -389,7 +391,7 @@ static bool keeps_axis(const struct ir_node *n, uint32_t axis, int64_t extent)
                 return false;
         return true;
     default:
-        return true;
+        return false;
     }
 }
 
@@ -515,7 +517,7 @@ struct view axes_folded_view(struct schedule *s, const struct ir_node *n, uint32
     struct atoms *out = arena_array(s->scratch, struct atoms, rank);
     int count;
     const int64_t *axes = node_folded_axes(n, i, &count);
-    if (n->op == IR_dot_general) {
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT) {
         place_dot(s, n, i, result, out);
     } else {
         uint32_t set = 0;

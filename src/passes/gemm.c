@@ -21,7 +21,7 @@ bool node_is_index(const struct ir_node *n)
 
 const int64_t *node_folded_axes(const struct ir_node *n, uint32_t i, int *count)
 {
-    if (n->op == IR_dot_general)
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT)
         return ir_attr_ints(n->attrs, i ? IR_KEY_rhs_contract : IR_KEY_lhs_contract, count);
     if (ir_op_class((enum ir_op)n->op) == IR_CLASS_REDUCE)
         return ir_attr_ints(n->attrs, IR_KEY_axes, count);

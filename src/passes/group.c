@@ -103,7 +103,7 @@ static void pass_on(struct schedule *s, ir_id v, const struct demand *d)
         to.depth++;
     else
         to.depth = 0;
-    if (n->op == IR_barrier || n->op == IR_stop_gradient || n->op == IR_variable) {
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_HINT) {
         group_want(s, ir_operand(s->g, n, v - n->out), to);
         return;
     }

@@ -233,7 +233,12 @@ static bool is_listed(const struct ir_node *n, uint32_t axis)
 static bool keeps(const struct step *t, uint32_t axis)
 {
     const struct ir_node *n = t->n;
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE)
+        return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
     switch ((enum ir_op)n->op) {
+    case IR_shear:
+    case IR_concatenate:
+        return ir_attr_int(n->attrs, IR_KEY_axis) != axis;
     case IR_slice:
     case IR_dynamic_slice:
     case IR_pad:
@@ -245,7 +250,7 @@ static bool keeps(const struct step *t, uint32_t axis)
     case IR_dynamic_update_slice:
         return dims_in(t, 0)[axis] == dims_in(t, 1)[axis];
     default:
-        return ir_attr_int(n->attrs, IR_KEY_axis) != axis; // shear, concatenate, cumulative ops
+        return false;
     }
 }
 
@@ -284,7 +289,7 @@ static void step_fold(struct step *t)
             set |= UINT32_C(1) << axes[k];
             mix(t, x.dims[axes[k]]);
         }
-        if (n->op != IR_dot_general) {
+        if (ir_op_class((enum ir_op)n->op) != IR_CLASS_CONTRACT) {
             for (uint32_t d = 0, next = 0; d < x.rank; d++)
                 if (!(set >> d & 1))
                     dims_of_view(out)[next++] = x.dims[d];

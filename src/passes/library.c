@@ -153,6 +153,10 @@ void schedule_library(struct schedule *s, uint32_t group)
     struct routine r = {.arena = arena};
     if (is_empty(s, n))
         return;
+    if (!tell[n->op]) {
+        s->refused = n;
+        return;
+    }
     tell[n->op](&r, s->g, n);
     uint32_t *memories = arena_array(arena, uint32_t, n->n_in + n->n_out);
     for (uint32_t i = 0; i < n->n_in; i++)

@@ -9,10 +9,11 @@
 // changes but those of a NaN.
 #include "ir/control.h"
 #include "ir/indexing.h"
+#include "ir/scalar.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
 
-#include <math.h>
+#include <string.h>
 
 enum {
     MOST_UPDATES = 8,
@@ -102,6 +103,15 @@ static int axis_of_update(const struct masker *k, const struct ir_node *n, int a
     return w.component[a] < 0 && w.size[a] == ir_dims(m, x)[a] ? w.along[a] : -1;
 }
 
+// Whether there is an update that leaves any element as it is.
+static bool has_neutral(enum ir_op op, jot_dtype d)
+{
+    if (!ir_is_fold(op))
+        return true; // the element
+    return !dtype_is_complex(d) &&
+           (ir_op_get(op)->pair == IR_add || scalar_identity_is_neutral(op, d));
+}
+
 // Whether the update is a small one, and each part of it of one lane.
 static bool may_mask_update(const struct masker *k, const struct ir_node *n)
 {
@@ -114,8 +124,7 @@ static bool may_mask_update(const struct masker *k, const struct ir_node *n)
             return false;
         last = axis;
     }
-    bool is_product = n->op == IR_scatter_add || n->op == IR_scatter_mul;
-    return !(is_product && dtype_is_complex(ir_dtype(x))) &&
+    return has_neutral((enum ir_op)n->op, ir_dtype(x)) &&
            ir_count(m, ir_type_of(k->g, ir_operand(k->g, n, number_of_update(n)))) <=
                ir_count(m, x) / LEAST_SHARE;
 }
@@ -138,16 +147,18 @@ static bool may_mask(const struct masker *k, const struct chain *c)
     return may;
 }
 
-// The largest or the least there is, of type t.
-static ir_id extreme(struct ir_builder *b, struct ir_type t, bool largest)
+// The identity of the op, of sums -0, as all elements of type t.
+static ir_id full_of_identity(struct ir_builder *b, enum ir_op op, struct ir_type t)
 {
     jot_dtype d = ir_dtype(t);
-    int bits = (int)jot_dtype_size(d) * 8;
-    uint64_t top = dtype_is_unsigned(d) ? UINT64_MAX >> (64 - bits) : UINT64_MAX >> (65 - bits);
-    if (dtype_is_float(d))
-        return ir_full(b, t, largest ? INFINITY : -INFINITY);
-    ir_id x = ir_scalar_int(b, d, (int64_t)(largest ? top : dtype_is_unsigned(d) ? 0 : ~top));
-    return ir_broadcast_in_dim(b, x, t.rank, ir_dims(b->module, t), NULL);
+    bool is_float = dtype_is_float(d);
+    uint64_t bits = scalar_identity(op, is_float ? JOT_F64 : d);
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    if (is_float)
+        return ir_full(b, t, ir_op_get(op)->pair == IR_add ? -0.0 : x);
+    ir_id one = ir_scalar_int(b, d, (int64_t)bits);
+    return ir_broadcast_in_dim(b, one, t.rank, ir_dims(b->module, t), NULL);
 }
 
 // What leaves x as it is, written by the update n.
@@ -156,12 +167,8 @@ static ir_id neutral(const struct masker *k, const struct ir_node *n, ir_id x, c
     struct ir_type u = ir_type_in(k->b, in[number_of_update(n)]);
     if (is_slice(n))
         return ir_dynamic_slice(k->b, x, in + 2, ir_dims(k->b->module, u));
-    if (n->op == IR_scatter_add)
-        return ir_full(k->b, u, dtype_is_float(ir_dtype(u)) ? -0.0 : 0);
-    if (n->op == IR_scatter_mul)
-        return ir_full(k->b, u, 1);
-    if (n->op != IR_scatter && !dtype_is_bool(ir_dtype(u)))
-        return extreme(k->b, u, n->op == IR_scatter_min);
+    if (ir_is_fold((enum ir_op)n->op))
+        return full_of_identity(k->b, (enum ir_op)n->op, u);
     return rule_gather_updated(k->b, x, in[1], u, n->attrs);
 }
 

@@ -134,7 +134,7 @@ struct nest_axis {
 
 // One thing that a fold, a scan's yield or an accumulating put combines with.
 struct nest_combine {
-    uint16_t op;     // IR_reduce_*, IR_fma, IR_argmax, IR_argmin
+    uint16_t op;     // a combiner of the op table
     uint16_t n;      // values it takes: 2 for fma, else 1
     jot_dtype dtype; // of the result; half types accumulate in f32
     nest_id value[2];
@@ -246,10 +246,10 @@ void nest_contract(struct nest_builder *b, const nest_id buffer[3],
                    nest_id tile);
 void nest_barrier(struct nest_builder *b, enum nest_space space);
 
-// Results of a combiner: two for argmax and argmin.
+// Results of a combiner: the element and its place for ARG rows of the op table.
 static inline uint32_t nest_combine_results(uint16_t op)
 {
-    return op == IR_argmax || op == IR_argmin ? 2 : 1;
+    return ir_is_arg((enum ir_op)op) ? 2 : 1;
 }
 extern const char *const nest_space_names[NEST_MEMORY + 1];
 

@@ -138,15 +138,24 @@ static void check_bits(struct verifier *v, const struct nest_statement *s, jot_d
         nest_fault(v, "complex numbers have f32 or f64 parts");
 }
 
+// An update of an element that no MAP op is.
+static bool is_update(uint16_t op)
+{
+    return op < IR_OP_COUNT && ir_op_class((enum ir_op)op) == IR_CLASS_UPDATE &&
+           ir_is_fold((enum ir_op)op) && ir_op_get((enum ir_op)op)->pair == IR_OP_COUNT;
+}
+
 void verify_op(struct verifier *v, const struct nest_statement *s)
 {
-    if (s->op >= IR_OP_COUNT || ir_op_class((enum ir_op)s->op) != IR_CLASS_MAP) {
+    bool is_map = s->op < IR_OP_COUNT && ir_op_class((enum ir_op)s->op) == IR_CLASS_MAP;
+    if (!is_map && !is_update(s->op)) {
         nest_fault(v, "it is not elementwise");
         return;
     }
     const struct ir_op_info *info = ir_op_get((enum ir_op)s->op);
-    if (s->n_in != (uint32_t)info->in) {
-        nest_fault(v, "it takes %d operands, not %u", info->in, s->n_in);
+    int n_in = is_map ? info->in : 2;
+    if (s->n_in != (uint32_t)n_in) {
+        nest_fault(v, "it takes %d operands, not %u", n_in, s->n_in);
         return;
     }
     for (uint32_t i = 0; i < s->n_in; i++)

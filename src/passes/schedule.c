@@ -385,6 +385,7 @@ void schedule_body(struct schedule *s, const struct ir_graph *g, const bool *die
                             .kernels = s->kernels};
     schedule(&body, in, out);
     s->is_refused |= body.is_refused;
+    s->refused = body.refused ? body.refused : s->refused;
 }
 
 static jot_status schedule_program(struct arena *scratch, void *ctx)
@@ -438,6 +439,9 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
     s.program->n_outputs = g->outputs.count;
     s.kernels = arena_new(arena, struct hash_table);
     JOT_TRY(arena_lend(schedule_program, &s));
+    if (s.refused)
+        return status_fail(JOT_ERR_INTERNAL, "schedule: nothing computes %s",
+                           ir_op_get((enum ir_op)s.refused->op)->name);
     if (s.is_refused)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a body could not be written");
     *out = s.program;

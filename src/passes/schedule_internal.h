@@ -115,12 +115,13 @@ struct schedule {
     const struct ir_graph *g;
     const struct schedule_options *options;
     struct nest_program *program;
-    struct hash_table *kernels; // of the program's nests by content
-    int64_t alone;              // work that needs no parallel points
-    int64_t alone_together;     // the same of all values of a kernel (group.work)
-    int64_t tiny;               // work that may be repeated
-    bool is_refused;            // something has neither a kernel nor steps
-    uint32_t effect_rank;       // larger than that of the groups with effects so far
+    struct hash_table *kernels;    // of the program's nests by content
+    int64_t alone;                 // work that needs no parallel points
+    int64_t alone_together;        // the same of all values of a kernel (group.work)
+    int64_t tiny;                  // work that may be repeated
+    bool is_refused;               // something has neither a kernel nor steps
+    const struct ir_node *refused; // a node whose op nothing here computes, or NULL
+    uint32_t effect_rank;          // larger than that of the groups with effects so far
     VEC(struct atom) atoms;
     VEC(struct group) groups;
     VEC(struct demand) demands;

@@ -158,6 +158,11 @@ scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest
 bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b);
 bool write_is_terminal(const struct writer *w, ir_id v);
 uint16_t write_combiner_of(enum ir_op op, jot_dtype d);
+// The MAP op that combines two elements of what the node folds, or IR_OP_COUNT.
+enum ir_op write_pair_of(const struct ir_node *n, jot_dtype d);
+nest_id write_identity_of(struct writer *w, const struct nest_combine *c);
+// The identity and x, combined by the pair: x itself where that is known.
+nest_id write_begun(struct writer *w, const struct nest_combine *c, nest_id x);
 // The value of a prefix fold that has come to `at`, in its loop.
 nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *at);
 nest_id write_widened(struct writer *w, nest_id x, jot_dtype d);

@@ -27,6 +27,9 @@ static int64_t folded_count(const struct ir_graph *g, const struct ir_node *n)
 bool write_can_chain(const struct ir_graph *g, const struct ir_node *n)
 {
     ir_id x = n->n_in ? ir_operand(g, n, 0) : n->out;
+    if (ir_op_get((enum ir_op)n->op)->combiner == IR_OP_COUNT ||
+        write_pair_of(n, ir_dtype_of(g, x)) == IR_OP_COUNT)
+        return false;
     switch (ir_op_class((enum ir_op)n->op)) {
     case IR_CLASS_ARG:
         return folded_count(g, n) <= MOST && folded_count(g, n) > 0;
@@ -35,31 +38,10 @@ bool write_can_chain(const struct ir_graph *g, const struct ir_node *n)
         return folded_count(g, n) <= MOST && folded_count(g, n) > 1 &&
                !dtype_is_complex(ir_dtype_of(g, x));
     case IR_CLASS_CUMULATIVE:
-        return n->op != IR_cumlogsumexp && !dtype_is_half(ir_dtype_of(g, x)) &&
-               !dtype_is_complex(ir_dtype_of(g, x)) &&
+        return !dtype_is_half(ir_dtype_of(g, x)) && !dtype_is_complex(ir_dtype_of(g, x)) &&
                ir_dims_of(g, x)[ir_attr_int(n->attrs, IR_KEY_axis)] <= MOST;
     default:
         return false;
-    }
-}
-
-static enum ir_op op_of_combiner(uint16_t combiner, jot_dtype d)
-{
-    switch (combiner) {
-    case IR_reduce_prod:
-        return d == JOT_BOOL ? IR_and : IR_mul;
-    case IR_reduce_max:
-        return IR_max;
-    case IR_reduce_min:
-        return IR_min;
-    case IR_reduce_and:
-        return IR_and;
-    case IR_reduce_or:
-        return IR_or;
-    case IR_reduce_xor:
-        return IR_xor;
-    default:
-        return d == JOT_BOOL ? IR_or : IR_add;
     }
 }
 
@@ -86,18 +68,18 @@ static nest_id sum(struct writer *w, ir_id v, const form_id *at, nest_id guard)
     struct nest_combine c = {0};
     for (int64_t i = 0; i < n; i++) {
         c = term(w, v, at, guard, i);
-        x[i] = c.n == 2 ? pair(w, c.dtype == JOT_BOOL ? IR_and : IR_mul, c.dtype, c.value[0],
-                               c.value[1])
-                        : c.value[0];
+        x[i] = c.n == 2 ? pair(w, IR_mul, c.dtype, c.value[0], c.value[1]) : c.value[0];
     }
-    enum ir_op op = op_of_combiner(c.op, c.dtype);
+    enum ir_op op = ir_op_get((enum ir_op)c.op)->pair;
+    for (int64_t i = 0; i < n && op != IR_add; i++)
+        x[i] = write_begun(w, &c, x[i]);
     while (lanes < n)
         lanes *= 2;
     for (int64_t half = lanes / 2; half; half /= 2)
         for (int64_t i = 0; i < half && i + half < n; i++)
             x[i] = pair(w, op, c.dtype, x[i], x[i + half]);
-    if (op == IR_add && dtype_is_float(c.dtype))
-        x[0] = pair(w, IR_add, c.dtype, x[0], write_zero_of(w, c.dtype));
+    if (op == IR_add)
+        x[0] = write_begun(w, &c, x[0]);
     return write_result_of(w, v, &c, x[0]);
 }
 
@@ -111,7 +93,7 @@ static nest_id place_of_best(struct writer *w, ir_id v, const form_id *at, nest_
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, v);
-    enum ir_op wins = n->op == IR_argmax ? IR_gt : IR_lt;
+    enum ir_op wins = ir_op_get((enum ir_op)n->op)->pair;
     int64_t count = folded_count(w->s->g, n), zero = 0;
     nest_id best = term(w, v, at, guard, 0).value[0], place = emit_const(&w->e, JOT_I64, &zero);
     jot_dtype of = w->e.b.nest->values.at[best].dtype;
@@ -146,8 +128,7 @@ static nest_id running(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return own;
     memcpy(before, at, (size_t)ir_rank_of(w->s->g, v) * sizeof *at);
     before[axis] = emit_form_constant(&w->e, reverse ? place + 1 : place - 1);
-    return pair(w, op_of_combiner(write_combiner_of((enum ir_op)n->op, d), d), d,
-                write_value_at(w, v, before, guard), own);
+    return pair(w, write_pair_of(n, d), d, write_value_at(w, v, before, guard), own);
 }
 
 nest_id write_chain(struct writer *w, ir_id v, const form_id *at, nest_id guard)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folds: a loop where the result is wanted, shared by all that can be done in it.
+#include "ir/scalar.h"
 #include "passes/write.h"
 
 // How many folds, one after the other, a value of the group takes.
@@ -127,7 +128,7 @@ static void operand_coordinates(struct writer *w, const struct ir_node *n, uint3
     struct schedule *s = w->s;
     int count, rank = ir_rank_of(s->g, ir_operand(s->g, n, i));
     const int64_t *axes = node_folded_axes(n, i, &count);
-    if (n->op == IR_dot_general) {
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTRACT) {
         struct dot_shape d = dot_shape_of(s, n);
         int next = d.n_batch + (i ? d.n_free[0] : 0);
         for (int k = 0; k < d.n_batch; k++)
@@ -146,26 +147,36 @@ static void operand_coordinates(struct writer *w, const struct ir_node *n, uint3
         out[axes[k]] = folded[k];
 }
 
+// No MAP row takes the larger of truth values: that is their or, and the smaller their and.
 uint16_t write_combiner_of(enum ir_op op, jot_dtype d)
 {
-    switch (op) {
-    case IR_dot_general:
-        return IR_fma;
-    case IR_reduce_max:
-        return d == JOT_BOOL ? IR_reduce_or : IR_reduce_max;
-    case IR_reduce_min:
-        return d == JOT_BOOL ? IR_reduce_and : IR_reduce_min;
-    case IR_cumsum:
-        return IR_reduce_sum;
-    case IR_cumprod:
-        return IR_reduce_prod;
-    case IR_cummax:
-        return IR_reduce_max;
-    case IR_cummin:
-        return IR_reduce_min;
-    default:
-        return (uint16_t)op;
-    }
+    const struct ir_op_info *info = ir_op_get(op);
+    if (d == JOT_BOOL && info->pair == IR_max)
+        return IR_reduce_or;
+    if (d == JOT_BOOL && info->pair == IR_min)
+        return IR_reduce_and;
+    return (uint16_t)info->combiner;
+}
+
+enum ir_op write_pair_of(const struct ir_node *n, jot_dtype d)
+{
+    return ir_op_get((enum ir_op)write_combiner_of((enum ir_op)n->op, d))->pair;
+}
+
+nest_id write_identity_of(struct writer *w, const struct nest_combine *c)
+{
+    unsigned char element[16] = {0};
+    uint64_t bits = scalar_identity((enum ir_op)c->op, c->dtype);
+    memcpy(element, &bits, sizeof bits);
+    return emit_const(&w->e, c->dtype, element);
+}
+
+nest_id write_begun(struct writer *w, const struct nest_combine *c, nest_id x)
+{
+    if (scalar_identity_is_neutral((enum ir_op)c->op, c->dtype))
+        return x;
+    nest_id in[2] = {write_identity_of(w, c), x};
+    return emit_op(&w->e, ir_op_get((enum ir_op)c->op)->pair, c->dtype, 2, in, NULL);
 }
 
 nest_id write_widened(struct writer *w, nest_id x, jot_dtype d)
@@ -190,7 +201,7 @@ struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *a
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, ir_operand(w->s->g, n, 0));
-    bool is_arg = n->op == IR_argmax || n->op == IR_argmin;
+    bool is_arg = ir_is_arg((enum ir_op)n->op);
     struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
                              .n = (uint16_t)n->n_in,
                              .dtype = dtype_is_half(d) && !is_arg ? JOT_F32 : d};
@@ -265,17 +276,17 @@ static nest_id fold_one(struct writer *w, ir_id v, const form_id *at, nest_id gu
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, v);
     form_id folded[IR_MAX_RANK] = {0};
-    if (dtype_is_half(d) || dtype_is_complex(d) ||
-        ir_op_class((enum ir_op)n->op) == IR_CLASS_ARG)
+    if (dtype_is_half(d) || dtype_is_complex(d) || ir_is_arg((enum ir_op)n->op))
+        return NEST_NONE;
+    if (write_pair_of(n, d) == IR_OP_COUNT)
         return NEST_NONE;
     struct nest_combine c = write_combine_of(w, v, at, guard, folded);
-    nest_id in[3] = {c.value[0], c.value[1], write_zero_of(w, d)};
+    nest_id in[3] = {c.value[0], c.value[1], write_identity_of(w, &c)};
     if (c.op == IR_fma && dtype_is_float(d))
         return emit_op(&w->e, IR_fma, d, 3, in, NULL);
     if (c.op == IR_fma)
         return emit_op(&w->e, IR_mul, d, 2, in, NULL);
-    in[1] = in[2];
-    return c.op == IR_reduce_sum ? emit_op(&w->e, IR_add, d, 2, in, NULL) : in[0];
+    return write_begun(w, &c, in[0]);
 }
 
 nest_id write_fold(struct writer *w, ir_id v, const form_id *at, nest_id guard)

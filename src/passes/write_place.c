@@ -195,10 +195,13 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
     return f;
 }
 
-static const enum ir_op combiners[IR_OP_COUNT] = {[IR_scatter_add] = IR_add,
-                                                  [IR_scatter_mul] = IR_mul,
-                                                  [IR_scatter_min] = IR_min,
-                                                  [IR_scatter_max] = IR_max};
+// An update, and what it is put over.
+static nest_id combined(struct writer *w, const struct ir_node *n, nest_id old, nest_id update)
+{
+    enum ir_op op = ir_op_get((enum ir_op)n->op)->pair;
+    return pair(w, op != IR_OP_COUNT ? op : (enum ir_op)n->op, ir_dtype_of(w->s->g, n->out),
+                old, update);
+}
 
 struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at)
 {
@@ -227,9 +230,8 @@ void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer
                        const struct updated *u)
 {
     nest_id value = u->value;
-    if (combiners[n->op])
-        value = pair(w, combiners[n->op], ir_dtype_of(w->s->g, n->out),
-                     emit_load_here(&w->e, buffer, u->place), value);
+    if (ir_is_fold((enum ir_op)n->op))
+        value = combined(w, n, emit_load_here(&w->e, buffer, u->place), value);
     emit_put_guarded(&w->e, buffer, u->place, value, u->inside);
 }
 
@@ -306,8 +308,8 @@ nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *
         if (never)
             continue;
         nest_id next = write_value_at(w, updates, of, NEST_NONE);
-        if (combiners[n->op])
-            next = pair(w, combiners[n->op], d, value, next);
+        if (ir_is_fold((enum ir_op)n->op))
+            next = combined(w, n, value, next);
         nest_id in[3] = {hits, next, value};
         value = hits == NEST_NONE ? next : emit_op(&w->e, IR_select, d, 3, in, NULL);
     }

@@ -106,9 +106,10 @@ void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nes
     write_fill_row(w, v, at, guard, result);
 }
 
-nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+// By the op, where the class does not say how.
+static nest_id by_op(struct writer *w, const struct ir_node *n, const form_id *at,
+                     nest_id guard)
 {
-    const struct ir_node *n = ir_node_of(w->s->g, v);
     switch ((enum ir_op)n->op) {
     case IR_const:
         return write_constant(w, n, at, guard);
@@ -132,23 +133,31 @@ nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return write_concatenate(w, n, at, guard);
     case IR_dynamic_slice:
         return write_dynamic_slice(w, n, at, guard);
-    case IR_dynamic_update_slice:
-        return write_dynamic_update_slice(w, n, at, guard);
     case IR_gather:
         return write_gather(w, n, at, guard);
-    case IR_scatter:
-    case IR_scatter_add:
-    case IR_scatter_mul:
-    case IR_scatter_min:
-    case IR_scatter_max:
-        return write_scatter(w, n, at, guard);
-    case IR_stop_gradient:
-    case IR_variable:
-    case IR_barrier:
+    default:
+        w->s->refused = n;
+        return write_zero_of(w, ir_dtype_of(w->s->g, n->out));
+    }
+}
+
+nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+{
+    const struct ir_node *n = ir_node_of(w->s->g, v);
+    switch (ir_op_class((enum ir_op)n->op)) {
+    case IR_CLASS_MAP:
+        return write_map(w, n, v - n->out, at, guard);
+    case IR_CLASS_REDUCE:
+    case IR_CLASS_ARG:
+    case IR_CLASS_CONTRACT:
+        return write_fold(w, v, at, guard);
+    case IR_CLASS_UPDATE:
+        return n->op == IR_dynamic_update_slice ? write_dynamic_update_slice(w, n, at, guard)
+                                                : write_scatter(w, n, at, guard);
+    case IR_CLASS_HINT:
         return write_at_operand(w, n, v - n->out, at, guard);
     default:
-        return node_is_folding(n) ? write_fold(w, v, at, guard)
-                                  : write_map(w, n, v - n->out, at, guard);
+        return by_op(w, n, at, guard);
     }
 }
 

@@ -274,7 +274,8 @@ static void halve(struct cg_lowering *l, const struct cg_accumulator *a, struct 
 // Whether the result is the same in any order.
 static bool is_free_of_order(const struct cg_accumulator *a)
 {
-    return cg_is_arg(a) || a->op == IR_reduce_max || a->op == IR_reduce_min;
+    enum ir_op pair = ir_op_get(a->op)->pair;
+    return cg_is_arg(a) || pair == IR_max || pair == IR_min;
 }
 
 // The accumulators of a team fold to one, in its first thread.

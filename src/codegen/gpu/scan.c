@@ -16,7 +16,8 @@
 
 static bool is_exact(const struct nest_combine *c)
 {
-    return !dtype_is_inexact(c->dtype) || c->op == IR_reduce_max || c->op == IR_reduce_min;
+    enum ir_op pair = ir_op_get(c->op)->pair;
+    return !dtype_is_inexact(c->dtype) || pair == IR_max || pair == IR_min;
 }
 
 uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s)
@@ -43,9 +44,7 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
         return false;
     const struct nest_statement *yield = cg_statement(l, b->statements.at[at]);
     const struct nest_combine *c = &yield->combines[0];
-    bool begins_apart =
-        c->op == IR_cumlogsumexp || (c->op == IR_reduce_prod && dtype_is_complex(c->dtype));
-    return yield->n_combines == 1 && c->dtype != JOT_BOOL && !begins_apart &&
+    return yield->n_combines == 1 && c->dtype != JOT_BOOL && cg_has_neutral(c->op, c->dtype) &&
            cg_extent(l, s) > (is_exact(c) ? GPU_WARP : SHORTEST_CHUNK);
 }
 
@@ -55,16 +54,9 @@ struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, st
     return cg_combine(&l->m, p->combine->op, p->combine->dtype, x, y);
 }
 
-// What leaves any element as it is: the sum of none is -0 then.
 struct cg_value gpu_scan_neutral(struct cg_lowering *l, const struct scan *p, unsigned lanes)
 {
-    const struct nest_combine *c = p->combine;
-    struct cg_value v = cg_identity(l->module, c->op, c->dtype, lanes);
-    if (c->op == IR_reduce_sum && dtype_is_inexact(c->dtype)) {
-        v.re = LLVMBuildFNeg(l->m.b, v.re, "");
-        v.im = v.im ? LLVMBuildFNeg(l->m.b, v.im, "") : NULL;
-    }
-    return v;
+    return cg_neutral(&l->m, p->combine->op, p->combine->dtype, lanes);
 }
 
 struct cg_value gpu_scan_choose(struct cg_lowering *l, LLVMValueRef condition,

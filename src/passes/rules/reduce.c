@@ -208,7 +208,7 @@ static void jvp_first_winner(struct jvp *c, int n, const int64_t *axes)
     ir_id x = gather_axes(B, c->x[0], n, axes), dx = gather_axes(B, c->dx[0], n, axes);
     if (x == IR_NONE || dx == IR_NONE)
         return;
-    enum ir_op op = c->n.op == IR_reduce_max ? IR_argmax : IR_argmin;
+    enum ir_op op = ir_op_get(c->n.op)->pair == IR_max ? IR_argmax : IR_argmin;
     struct ir_type t = ir_type_in(B, x);
     ir_id winner = keep_axes(B, ir_arg(B, op, x, 0, JOT_I32), t, 1, (int64_t[]){0});
     ir_id wins = ir_eq(B, ir_iota(B, ir_type_with(t, JOT_I32), 0), winner);
