@@ -427,6 +427,49 @@ static bool accumulates_in_networks(const struct nest_program *p)
     return has_network;
 }
 
+// Whether the op is of a class whose rows are told apart by op, and none that is known.
+static bool is_unknown(enum ir_op op)
+{
+    switch (ir_op_class(op)) {
+    case IR_CLASS_CONTROL:
+        return op != IR_scan && op != IR_while && op != IR_cond;
+    case IR_CLASS_EFFECT:
+        return op != IR_check && op != IR_callback;
+    case IR_CLASS_CONST:
+        return op != IR_const;
+    case IR_CLASS_PARAM:
+        return op != IR_param;
+    default:
+        return false;
+    }
+}
+
+// The first such node of the graph or of a body, or NULL; seen: by function.
+static const struct ir_node *find_unknown(const struct ir_graph *g, bool *seen)
+{
+    const struct ir_node *found = NULL;
+    ir_for_each_node (g, n) {
+        if (is_unknown((enum ir_op)n->op))
+            return n;
+        const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+        for (uint32_t i = 0; f && i < f->count && !found; i++) {
+            bool is_new = !seen[f->ints[i]];
+            seen[f->ints[i]] = true;
+            found = is_new ? find_unknown(ir_function(g->module, (uint32_t)f->ints[i]), seen)
+                           : NULL;
+        }
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static jot_status refuse(const struct ir_node *n)
+{
+    return status_fail(JOT_ERR_INTERNAL, "schedule: nothing computes %s",
+                       ir_op_get((enum ir_op)n->op)->name);
+}
+
 static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
                                  const struct schedule_options *options,
                                  struct nest_program **out)
@@ -440,8 +483,7 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
     s.kernels = arena_new(arena, struct hash_table);
     JOT_TRY(arena_lend(schedule_program, &s));
     if (s.refused)
-        return status_fail(JOT_ERR_INTERNAL, "schedule: nothing computes %s",
-                           ir_op_get((enum ir_op)s.refused->op)->name);
+        return refuse(s.refused);
     if (s.is_refused)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a body could not be written");
     *out = s.program;
@@ -453,6 +495,10 @@ jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,
 {
     static const struct schedule_options defaults;
     options = options ? options : &defaults;
+    bool *seen = arena_array(arena, bool, g->module->functions.count + 1);
+    const struct ir_node *unknown = find_unknown(g, seen);
+    if (unknown)
+        return refuse(unknown);
     g = pass_expand(without_calls(g, options), options->has_convolutions);
     if (!g)
         return status_fail(JOT_ERR_INTERNAL, "schedule: a call could not be inlined");
