@@ -97,9 +97,29 @@ static jot_value power(jot_value x, jot_value y)
 jot_value jot_power(jot_value x, jot_value y) { TRACE_RETURN(power(x, y)); }
 jot_value jot_pow(jot_value x, jot_value y) { TRACE_RETURN(power(x, y)); }
 
-jot_value jot_square(jot_value x) { return jot_mul(x, x); }
-jot_value jot_reciprocal(jot_value x) { return jot_div(jot_from_int(1), x); }
-jot_value jot_log10(jot_value x) { return jot_div(jot_log(x), jot_from_double(M_LN10)); }
+static bool is_complex(jot_value x) { return dtype_is_complex(jot_value_dtype(x)); }
+
+// Complex squares and inverses as powers, whose parts are finite where those of the product and the
+// quotient are not.
+jot_value jot_square(jot_value x)
+{
+    return is_complex(x) ? jot_integer_pow(x, 2) : jot_mul(x, x);
+}
+
+jot_value jot_reciprocal(jot_value x)
+{
+    return is_complex(x) ? jot_integer_pow(x, -1) : jot_div(jot_from_int(1), x);
+}
+
+// The parts by themselves: beside an infinite one the other stays.
+jot_value jot_log10(jot_value x)
+{
+    jot_value y = jot_log(x), base = jot_from_double(M_LN10);
+    if (!is_complex(x))
+        return jot_div(y, base);
+    return jot_complex(jot_div(jot_real(y), base), jot_div(jot_imag(y), base));
+}
+
 jot_value jot_clip(jot_value x, jot_value low, jot_value high)
 {
     return jot_minimum(jot_maximum(x, low), high);
@@ -156,7 +176,7 @@ static jot_value complex_logaddexp(jot_value x, jot_value y)
 // max + log1p(exp(-|x - y|)); equal infinities have no difference.
 static jot_value logaddexp(jot_value x, jot_value y)
 {
-    if (dtype_is_complex(jot_value_dtype(x)) || dtype_is_complex(jot_value_dtype(y)))
+    if (is_complex(x) || is_complex(y))
         return complex_logaddexp(x, y);
     jot_value big = jot_maximum(x, y), d = jot_sub(x, y);
     jot_value sum = jot_add(big, jot_log1p(jot_exp(jot_neg(jot_abs(d)))));
@@ -230,7 +250,7 @@ jot_value jot_is_nan(jot_value x) { return jot_not_equal(x, x); }
 
 jot_value jot_is_inf(jot_value x)
 {
-    jot_value m = dtype_is_complex(jot_value_dtype(x)) ? jot_abs(x) : x;
+    jot_value m = is_complex(x) ? jot_abs(x) : x;
     return jot_logical_not(jot_logical_or(jot_is_finite(m), jot_is_nan(m)));
 }
 

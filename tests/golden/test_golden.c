@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator against golden values made with JAX, and machine code against the evaluator on
-// the same operands, which are full of special values.
+// The evaluator against golden values made with JAX, those of complex functions also with mpmath, and
+// machine code against the evaluator on the same operands, which are full of special values.
 #include "golden/golden.h"
 #include "harness/native.h"
 #include "passes/pass_support.h"
 
 #include <fnmatch.h>
 
-static const char *const files[] = {"floats",      "integers",   "complex", "converts",
-                                    "denormals",   "reductions", "layouts", "indexing",
-                                    "derivatives", "transforms"};
+static const char *const files[] = {"floats",      "integers",   "complex",     "converts",
+                                    "denormals",   "reductions", "layouts",     "indexing",
+                                    "derivatives", "transforms", "complex_grid"};
 enum { FILES = sizeof files / sizeof *files };
 
 // -- Where jot means to differ ----------------------------------------------------------------
@@ -245,7 +245,7 @@ static struct golden read_file(int i)
     return golden_read(module, path);
 }
 
-START_TEST(evaluator_agrees_with_jax)
+START_TEST(evaluator_agrees)
 {
     struct golden g = read_file(_i);
     struct strbuf report = strbuf_make(module->arena);
@@ -312,7 +312,7 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_loop_test(t, evaluator_agrees_with_jax, 0, FILES);
+    tcase_add_loop_test(t, evaluator_agrees, 0, FILES);
     tcase_add_test(t, types_promote_as_in_jax);
     tcase_add_loop_test(t, machine_code_agrees, 0, FILES);
 }

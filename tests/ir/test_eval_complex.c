@@ -265,6 +265,34 @@ START_TEST(test_complex_division_specials)
 }
 END_TEST
 
+// On both sides of the real axis, at numbers of all sizes and at infinities.  The sign of a zero is open
+// beside an infinite imaginary part, and signs of zero are 0.
+START_TEST(test_complex_conjugates)
+{
+    static const double parts[] = {0,   5e-324, 1e-200, 0.5,     1,
+                                   1.5, 711,    1e200,  1.7e308, INFINITY};
+    enum { P = 2 * sizeof parts / sizeof *parts, N = P * P };
+    static double x[N][2], y[N][2];
+    for (int i = 0; i < N; i++) {
+        double re = parts[i / P / 2], im = parts[i % P / 2];
+        x[i][0] = y[i][0] = i / P % 2 ? -re : re;
+        x[i][1] = i % 2 ? -im : im;
+        y[i][1] = -x[i][1];
+    }
+    enum ir_op op = complex_functions[_i].op;
+    const double *a = run1(op, NULL, vector(JOT_C128, N, x)).data;
+    const double *b = run1(op, NULL, vector(JOT_C128, N, y)).data;
+    for (int i = 0; i < N; i++) {
+        bool are_zeros = a[2 * i + 1] == 0 && b[2 * i + 1] == 0;
+        bool is_open = are_zeros && (isinf(x[i][1]) || op == IR_sign);
+        bool is_conjugate = is_open || same64(a[2 * i + 1], -b[2 * i + 1]);
+        ck_assert_msg(same64(a[2 * i], b[2 * i]) && is_conjugate,
+                      "%s(%a, %a) is (%a, %a), of the conjugate (%a, %a)", ir_op_get(op)->name,
+                      x[i][0], x[i][1], a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]);
+    }
+}
+END_TEST
+
 START_TEST(test_complex_parts)
 {
     const float re[] = {1, 2}, im[] = {3, 4}, both[] = {1, 3, 2, 4};
@@ -290,6 +318,8 @@ END_TEST
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_complex_functions, 0,
+                        (int)(sizeof complex_functions / sizeof *complex_functions));
+    tcase_add_loop_test(t, test_complex_conjugates, 0,
                         (int)(sizeof complex_functions / sizeof *complex_functions));
     tcase_add_test(t, test_complex_cuts);
     tcase_add_test(t, test_complex_arithmetic);

@@ -354,6 +354,32 @@ static jot_value complex_of(int n, const double *re, const double *im)
 
 // By real parts, then by imaginary ones; NaN, of which it is enough in a part, is in no order and wins, as in
 // NumPy.
+static void check_complex(jot_value z, double re, double im)
+{
+    CHECK(jot_real(z), 4e-16, re);
+    CHECK(jot_imag(z), 4e-16, im);
+}
+
+// Near the ends of the range and at infinities.
+START_TEST(test_complex_functions_far_out)
+{
+    jot_value huge = complex_of(1, (double[]){1e308}, (double[]){1e308});
+    check_complex(jot_square(huge), 0, INFINITY);
+    check_complex(jot_pow(huge, 2), 0, INFINITY);
+    check_complex(jot_reciprocal(huge), 5e-309, -5e-309);
+    check_complex(jot_sign(huge), M_SQRT1_2, M_SQRT1_2);
+    CHECK(jot_abs(huge), 4e-16, 1.4142135623730951e308);
+    check_complex(jot_acos(huge), M_PI / 4, -710.23592941300599);
+    jot_value infinite = complex_of(1, (double[]){INFINITY}, (double[]){1.5});
+    check_complex(jot_asin(infinite), M_PI / 2, INFINITY);
+    check_complex(jot_log10(infinite), INFINITY, 0);
+    check_complex(jot_reciprocal(infinite), 0, 0);
+    check_complex(jot_exp(complex_of(1, (double[]){1500}, (double[]){0})), INFINITY, 0);
+    jot_value beyond = complex_of(1, (double[]){711}, (double[]){1});
+    check_complex(jot_sinh(beyond), 1.6405272874327550e308, INFINITY);
+}
+END_TEST
+
 START_TEST(test_order_of_complex_numbers)
 {
     const double x[] = {1, 1, 2, NAN, 1, 0, 5, INFINITY, 0},
@@ -420,6 +446,7 @@ static void add(TCase *t)
     tcase_add_test(t, test_activations);
     tcase_add_test(t, test_derivative_of_logaddexp);
     tcase_add_test(t, test_divisors_of_lowest);
+    tcase_add_test(t, test_complex_functions_far_out);
     tcase_add_test(t, test_order_of_complex_numbers);
     tcase_add_test(t, test_plain);
 }
