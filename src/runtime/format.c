@@ -107,14 +107,18 @@ static void write_fixed(jot_dtype dtype, double x, int precision, char *text)
         strcat(text, ".");
 }
 
-// "1.5e-07".
-static void write_scientific(double x, int digits, char *text)
+// "1.5e-07", with zeros in front of an exponent of fewer columns than exp_width.
+static void write_scientific(double x, int digits, int exp_width, char *text)
 {
     snprintf(text, WORD_BYTES, "%.*e", digits, x);
+    char *e = strchr(text, 'e');
     if (digits == 0) { // "1e-07" gets its point
-        char *e = strchr(text, 'e');
         memmove(e + 1, e, strlen(e) + 1);
-        *e = '.';
+        *e++ = '.';
+    }
+    for (int n = (int)strlen(e + 1); n < exp_width; n++) {
+        memmove(e + 3, e + 2, strlen(e + 2) + 1);
+        e[2] = '0';
     }
 }
 
@@ -123,12 +127,13 @@ static void write_real(const struct style *style, double x, char *out)
     char text[WORD_BYTES];
     int width = style->left + style->right + 1;
     if (!isfinite(x)) {
-        const char *name = isnan(x) ? "nan" : x < 0 ? "-inf" : style->has_sign ? "+inf" : "inf";
-        snprintf(out, WORD_BYTES, "%*s", width, name);
+        const char *name = isnan(x) ? "+nan" : x < 0 ? "-inf" : "+inf";
+        bool drops_sign = *name == '+' && !style->has_sign;
+        snprintf(out, WORD_BYTES, "%*s", width, name + drops_sign);
         return;
     }
     if (style->is_scientific)
-        write_scientific(x, style->digits, text);
+        write_scientific(x, style->digits, style->exp_width, text);
     else
         write_fixed(style->dtype, x, PRECISION, text);
     if (style->has_sign && text[0] != '-') {
@@ -172,7 +177,7 @@ static void widen_columns(struct style *style, double x)
     if (style->is_scientific) {
         int digits = shortest_digits(style->dtype, x);
         digits = digits > PRECISION ? PRECISION : digits;
-        write_scientific(x, digits, text);
+        write_scientific(x, digits, 0, text);
         char *e = strchr(text, 'e');
         style->exp_width =
             (int)strlen(e + 1) > style->exp_width ? (int)strlen(e + 1) : style->exp_width;
@@ -195,7 +200,7 @@ static void finish_columns(struct style *style, const struct range *range)
     }
     int named = 0; // the width that nan and inf need
     if (range->has_nan)
-        named = 3;
+        named = 3 + style->has_sign;
     if (range->has_infinity)
         named = 3 + (style->has_sign || range->has_negative_infinity);
     if (named > style->left + style->right + 1)
@@ -408,7 +413,7 @@ static void write_scalar(jot_dtype dtype, double x, bool has_sign, char *out)
     struct style style = {.dtype = dtype_real(dtype), .has_sign = has_sign};
     double a = fabs(x);
     if (isfinite(x) && a != 0 && (a >= 1e16 || a < 1e-4)) {
-        write_scientific(x, shortest_digits(style.dtype, x), out);
+        write_scientific(x, shortest_digits(style.dtype, x), 0, out);
         if (strstr(out, ".e"))
             memmove(strchr(out, '.'), strchr(out, 'e'), strlen(strchr(out, 'e')) + 1);
     } else if (isfinite(x)) {

@@ -402,6 +402,7 @@ START_TEST(prints_like_numpy)
     check_text(DOUBLES(1. / 3, 2. / 3), "[0.33333333 0.66666667]");
     check_text(DOUBLES(1, 1e-5), "[1.e+00 1.e-05]");
     check_text(DOUBLES(1.5, 1e10), "[1.5e+00 1.0e+10]");
+    check_text(DOUBLES(1.5e300, 1e-5, NAN), "[1.5e+300 1.0e-005      nan]");
     check_text(DOUBLES(0, NAN, 1.25), "[0.    nan 1.25]");
     check_text(DOUBLES(NAN, -INFINITY), "[ nan -inf]");
     check_text(DOUBLES(-0.0, 1), "[-0.  1.]");
@@ -412,6 +413,20 @@ START_TEST(prints_like_numpy)
     check_text(jot_array_from(((const uint64_t[]){UINT64_MAX, 0}), 2),
                "[18446744073709551615                    0]");
     check_text(jot_array_from(((const float _Complex[]){1, 2.5f}), 2), "[1. +0.j 2.5+0.j]");
+    check_text(
+        jot_array_copy(JOT_C64, (const float[]){INFINITY, NAN, NAN, -1}, JOT_DIMS_(2, JOT_END)),
+        "[inf+nanj nan -1.j]");
+    check_text(
+        jot_array_copy(JOT_C128, (const double[]){-0.0, -0.0, 1, NAN}, JOT_DIMS_(2, JOT_END)),
+        "[-0. -0.j  1.+nanj]");
+    check_text(jot_array_copy(JOT_C128, (const double[]){INFINITY, NAN}, JOT_DIMS_(JOT_END)),
+               "inf+nanj");
+    check_text(jot_array_copy(JOT_C128, (const double[]){NAN, -INFINITY}, JOT_DIMS_(JOT_END)),
+               "nan-infj");
+    check_text(jot_array_copy(JOT_C64, (const float[]){0, -0.0f}, JOT_DIMS_(JOT_END)),
+               "0.0-0.0j");
+    check_text(jot_array_full(JOT_F16, NAN, 1), "[nan]");
+    check_text(jot_array_full(JOT_BF16, -INFINITY, 1), "[-inf]");
     check_text(jot_array_from(((const int[]){1, 2, 3, 4, 5, 6, 7, 8}), 2, 2, 2),
                "[[[1 2]\n  [3 4]]\n\n [[5 6]\n  [7 8]]]");
 }
