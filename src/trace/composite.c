@@ -125,17 +125,6 @@ jot_value jot_clip(jot_value x, jot_value low, jot_value high)
     return jot_minimum(jot_maximum(x, low), high);
 }
 
-jot_value jot_hypot(jot_value x, jot_value y)
-{
-    jot_value a = jot_abs(x), b = jot_abs(y), big = jot_maximum(a, b),
-              small = jot_minimum(a, b), infinite = jot_from_double(INFINITY);
-    jot_value is_zero = jot_equal(big, jot_from_int(0));
-    jot_value r = jot_div(small, jot_where(is_zero, jot_ones_like(big), big));
-    jot_value h = jot_mul(big, jot_sqrt(jot_add(jot_from_int(1), jot_square(r))));
-    jot_value is_infinite = jot_logical_or(jot_equal(a, infinite), jot_equal(b, infinite));
-    return jot_where(is_infinite, infinite, jot_where(is_zero, big, h)); // NaN beside it, too
-}
-
 // ---------------------------------------------------------------------------------------
 // Of neural networks
 
@@ -151,9 +140,11 @@ jot_value jot_relu(jot_value x)
 
 jot_value jot_gelu(jot_value x)
 {
-    jot_value cube = jot_integer_pow(x, 3);
-    jot_value inner = jot_mul(jot_from_double(sqrt(2 / M_PI)),
-                              jot_add(x, jot_mul(jot_from_double(0.044715), cube)));
+    // Beyond 10 tanh is +-1, and its slope 0, while powers of x may overflow.
+    jot_value y = jot_clip(x, jot_from_double(-10), jot_from_double(10));
+    jot_value inner =
+        jot_mul(jot_from_double(sqrt(2 / M_PI)),
+                jot_add(y, jot_mul(jot_from_double(0.044715), jot_integer_pow(y, 3))));
     jot_value cdf = jot_mul(jot_from_double(0.5), jot_add(jot_from_int(1), jot_tanh(inner)));
     return jot_mul(x, cdf);
 }

@@ -34,6 +34,7 @@
 #define RENAMED_bitcast ~, HIDDEN, ~
 #define RENAMED_mul_z ~, HIDDEN, ~
 #define RENAMED_div ~, HIDDEN, ~
+#define RENAMED_direction ~, HIDDEN, ~
 #define RENAMED_pow ~, HIDDEN, ~
 #define RENAMED_select ~, HIDDEN, ~
 

@@ -8,6 +8,21 @@
 
 static ir_id square(struct jvp *c, ir_id x) { return ir_mul(B, x, x); }
 
+static bool is_complex(struct jvp *c) { return dtype_is_complex(ir_dtype(ir_type_in(B, X))); }
+
+static bool has_fma(struct jvp *c)
+{
+    jot_dtype d = ir_dtype(ir_type_in(B, X));
+    return d == JOT_F32 || d == JOT_F64;
+}
+
+// 1 - v^2, in f32 and f64 rounded once.
+static ir_id one_less_square(struct jvp *c, ir_id v)
+{
+    return has_fma(c) ? ir_fma(B, ir_neg(B, v), v, num(c, 1))
+                      : ir_sub(B, num(c, 1), square(c, v));
+}
+
 // d f = f(d...): zeros stand for missing tangents.
 void jvp_linear(struct jvp *c)
 {
@@ -62,8 +77,15 @@ void jvp_exp2(struct jvp *c)
     add_product(c, DX, ir_mul(B, num(c, 0.69314718055994530942), F));
 }
 
-// d expm1(x) = dx (expm1(x) + 1)
-void jvp_expm1(struct jvp *c) { add_product(c, DX, ir_add(B, F, num(c, 1))); }
+// d expm1(x) = dx exp(x); expm1(x) + 1 would cancel far below 0
+void jvp_expm1(struct jvp *c) { add_product(c, DX, ir_exp(B, X)); }
+
+// x less the nearest even number, which is exact
+static ir_id less_turns(struct jvp *c, ir_id x)
+{
+    ir_id half = ir_round_even(B, ir_mul(B, num(c, 0.5), x));
+    return ir_sub(B, x, ir_add(B, half, half));
+}
 
 // d sinc(x) = dx (cos(pi x) - sinc(x)) / x, and near 0, where that cancels, its Taylor polynomial
 // -pi^2 x/3 + pi^4 x^3/30 - ..., which has derivatives of its own.
@@ -72,26 +94,27 @@ void jvp_sinc(struct jvp *c)
     const double pi = 3.14159265358979323846;
     ir_id z = ir_mul(B, num(c, pi), X), zz = ir_mul(B, z, z), near = num(c, 0);
     double factorial = 1;
-    for (int k = 1; k <= 19; k++)
+    for (int k = 1; k <= 25; k++)
         factorial *= k;
-    for (int k = 9; k >= 1; k--) { // 2k / (2k + 1)! (-1)^k z^(2k - 1)
+    for (int k = 12; k >= 1; k--) { // 2k / (2k + 1)! (-1)^k z^(2k - 1)
         near = ir_add(B, ir_mul(B, near, zz), num(c, (k % 2 ? -2.0 : 2.0) * k / factorial));
         factorial /= (2 * k + 1) * (2 * k);
     }
     near = ir_mul(B, ir_mul(B, near, z), num(c, pi));
-    ir_id size = ir_abs(B, X), is_near = ir_lt(B, size, ir_scalar_like(B, size, 0.25));
+    ir_id size = ir_abs(B, X), is_near = ir_lt(B, size, ir_scalar_like(B, size, 0.5));
     ir_id safe = ir_select(B, is_near, ir_full(B, ir_type_in(B, X), 1), X);
-    ir_id far = ir_div(B, ir_sub(B, ir_cos(B, ir_mul(B, num(c, pi), safe)), F), safe);
+    ir_id rest = is_complex(c) ? safe : less_turns(c, safe);
+    ir_id far = ir_div(B, ir_sub(B, ir_cos(B, ir_mul(B, num(c, pi), rest)), F), safe);
     add_product(c, DX, ir_select(B, is_near, near, far));
 }
 
 // d log(x) = dx / x
 void jvp_log(struct jvp *c) { c->dy[0] = ir_div(B, DX, X); }
 
-// d log2(x) = dx / (log(2) x)
+// d log2(x) = dx / x log2(e)
 void jvp_log2(struct jvp *c)
 {
-    c->dy[0] = ir_div(B, DX, ir_mul(B, num(c, 0.69314718055994530942), X));
+    c->dy[0] = ir_mul(B, ir_div(B, DX, X), num(c, 1.4426950408889634074));
 }
 
 // d log1p(x) = dx / (x + 1)
@@ -119,10 +142,7 @@ void jvp_cos(struct jvp *c) { c->dy[0] = ir_neg(B, ir_mul(B, DX, ir_sin(B, X)));
 void jvp_tan(struct jvp *c) { add_product(c, DX, ir_add(B, num(c, 1), square(c, F))); }
 
 // d asin(x) = dx rsqrt(1 - x^2)
-void jvp_asin(struct jvp *c)
-{
-    add_product(c, DX, ir_rsqrt(B, ir_sub(B, num(c, 1), square(c, X))));
-}
+void jvp_asin(struct jvp *c) { add_product(c, DX, ir_rsqrt(B, one_less_square(c, X))); }
 
 // d acos(x) = -(dx rsqrt(1 - x^2))
 void jvp_acos(struct jvp *c)
@@ -131,8 +151,14 @@ void jvp_acos(struct jvp *c)
     c->dy[0] = ir_neg(B, c->dy[0]);
 }
 
-// d atan(x) = dx / (1 + x^2)
-void jvp_atan(struct jvp *c) { c->dy[0] = ir_div(B, DX, ir_add(B, num(c, 1), square(c, X))); }
+// d atan(x) = dx / (1 + x^2): real, the square of direction(1, x), whose derivatives do not underflow
+void jvp_atan(struct jvp *c)
+{
+    if (is_complex(c))
+        c->dy[0] = ir_div(B, DX, ir_add(B, num(c, 1), square(c, X)));
+    else
+        add_product(c, DX, square(c, ir_direction(B, num(c, 1), X)));
+}
 
 // d sinh(x) = dx cosh(x)
 void jvp_sinh(struct jvp *c) { add_product(c, DX, ir_cosh(B, X)); }
@@ -144,31 +170,33 @@ void jvp_cosh(struct jvp *c) { add_product(c, DX, ir_sinh(B, X)); }
 // little.
 void jvp_tanh(struct jvp *c)
 {
-    jot_dtype d = ir_dtype(ir_type_in(B, F));
-    if (d == JOT_F32 || d == JOT_F64)
-        add_product(c, DX, ir_fma(B, ir_neg(B, F), F, num(c, 1)));
+    if (has_fma(c))
+        add_product(c, DX, one_less_square(c, F));
     else
         c->dy[0] = ir_mul(B, ir_add(B, DX, ir_mul(B, DX, F)), ir_sub(B, num(c, 1), F));
 }
 
-// d asinh(x) = dx rsqrt(x^2 + 1)
+// d asinh(x) = dx rsqrt(x^2 + 1): real, direction(1, x), which does not overflow
 void jvp_asinh(struct jvp *c)
 {
-    add_product(c, DX, ir_rsqrt(B, ir_add(B, square(c, X), num(c, 1))));
+    add_product(c, DX,
+                is_complex(c) ? ir_rsqrt(B, ir_add(B, square(c, X), num(c, 1)))
+                              : ir_direction(B, num(c, 1), X));
 }
 
-// d acosh(x) = dx rsqrt(x^2 - 1)
+// d acosh(x) = dx rsqrt(x^2 - 1): real, of the factors of that, which do not overflow
 void jvp_acosh(struct jvp *c)
 {
-    add_product(c, DX, ir_rsqrt(B, ir_sub(B, square(c, X), num(c, 1))));
+    ir_id one = num(c, 1);
+    if (is_complex(c))
+        add_product(c, DX, ir_rsqrt(B, ir_sub(B, square(c, X), one)));
+    else
+        add_product(c, DX,
+                    ir_mul(B, ir_rsqrt(B, ir_sub(B, X, one)), ir_rsqrt(B, ir_add(B, X, one))));
 }
 
-// d atanh(x) = 1/(1 + x) (dx / (1 - x))
-void jvp_atanh(struct jvp *c)
-{
-    ir_id one = num(c, 1);
-    add_product(c, ir_div(B, DX, ir_sub(B, one, X)), ir_div(B, one, ir_add(B, one, X)));
-}
+// d atanh(x) = dx / (1 - x^2)
+void jvp_atanh(struct jvp *c) { c->dy[0] = ir_div(B, DX, one_less_square(c, X)); }
 
 // d logistic(x) = dx logistic(x) (1 - logistic(x))
 void jvp_logistic(struct jvp *c) { add_product(c, DX, ir_mul(B, F, ir_sub(B, num(c, 1), F))); }
@@ -201,42 +229,80 @@ void jvp_abs(struct jvp *c)
     c->dy[0] = ir_real(B, ir_mul(B, DX, ir_div(B, ir_conj(B, X), size)));
 }
 
-// d (x / y) = dx / y + (-dy x) y^-2
+// d (x / y) = dx / y - (dy / y) (x / y), whose factors are numbers where it is one
 void jvp_div(struct jvp *c)
 {
     if (DX != IR_NONE)
         c->dy[0] = ir_div(B, DX, Y);
     if (DY != IR_NONE)
-        add_product(c, ir_mul(B, ir_neg(B, DY), X), ir_integer_pow(B, Y, -2));
+        add_product(c, ir_neg(B, ir_div(B, DY, Y)), F);
 }
 
-// d rem(x, y) = dx - dy sign(x/y) floor(|x/y|)
+// d rem(x, y) = dx - dy n, where x - rem(x, y) is n y
 void jvp_rem(struct jvp *c)
 {
     c->dy[0] = rule_broadcast_to(B, DX, ir_type_in(B, F));
-    if (DY == IR_NONE)
-        return;
-    ir_id q = ir_div(B, X, Y);
-    add_product(c, ir_neg(B, DY), ir_mul(B, ir_sign(B, q), ir_floor(B, ir_abs(B, q))));
+    if (DY != IR_NONE)
+        add_product(c, ir_neg(B, DY), ir_round_even(B, ir_div(B, ir_sub(B, X, F), Y)));
 }
 
-// d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0
+// A constant number other than 0.
+static bool is_nonzero_number(const struct ir_builder *b, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(b->graph, v);
+    if (n->op != IR_const || ir_type_in(b, v).rank != 0)
+        return false;
+    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
+    for (uint32_t i = 0; i < data->count; i++)
+        if (((const uint8_t *)data->bytes)[i] & 0x7f) // a sign alone is -0
+            return true;
+    return false;
+}
+
+// d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0, and x^-1 as 1 for x^0 at 0, so that 0 times it is 0 and
+// a whole power of x has all its derivatives there
 void jvp_pow(struct jvp *c)
 {
-    if (DX != IR_NONE)
-        add_product(c, DX, ir_mul(B, Y, ir_pow(B, X, ir_sub(B, Y, num(c, 1)))));
+    ir_id one = num(c, 1);
+    if (DX != IR_NONE) {
+        ir_id base = X;
+        if (!is_nonzero_number(B, Y)) {
+            ir_id zero = num(c, 0);
+            base = ir_select(B, ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero)), one, X);
+        }
+        add_product(c, DX, ir_mul(B, Y, ir_pow(B, base, ir_sub(B, Y, one))));
+    }
     if (DY != IR_NONE)
         add_product(c, DY, ir_mul(B, ir_log(B, rule_replace_zero(B, X)), F));
 }
 
-// d atan2(x, y) = dx y/(x^2 + y^2) - dy x/(x^2 + y^2)
+// d hypot(x, y) = dx x/h + dy y/h
+void jvp_hypot(struct jvp *c)
+{
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_direction(B, X, Y));
+    if (DY != IR_NONE)
+        add_product(c, DY, ir_direction(B, Y, X));
+}
+
+// d (x/h) = y/h (dx y/h - dy x/h) / h, h = hypot(x, y)
+void jvp_direction(struct jvp *c)
+{
+    ir_id other = ir_direction(B, Y, X), slope = ir_div(B, other, ir_hypot(B, X, Y));
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_mul(B, slope, other));
+    if (DY != IR_NONE)
+        add_product(c, ir_neg(B, DY), ir_mul(B, slope, F));
+}
+
+// d atan2(x, y) = (dx y/h - dy x/h) / h, h = hypot(x, y)
 void jvp_atan2(struct jvp *c)
 {
-    ir_id r = ir_add(B, square(c, X), square(c, Y));
+    ir_id h = ir_hypot(B, X, Y);
     if (DX != IR_NONE)
-        add_product(c, DX, ir_div(B, Y, r));
+        add_product(c, DX, ir_div(B, ir_direction(B, Y, X), h));
     if (DY != IR_NONE)
-        add_product(c, DY, ir_div(B, ir_neg(B, X), r));
+        add_product(c, ir_neg(B, DY), ir_div(B, ir_direction(B, X, Y), h));
 }
 
 // d fma(x, y, z) = dx y + x dy + dz
@@ -301,19 +367,6 @@ void transpose_fma(struct transpose *c)
         transpose_give(c, 1, ir_mul_z(B, CT, X));
     if (transpose_is_linear(c, 2))
         transpose_give(c, 2, CT);
-}
-
-// A constant number other than 0.
-static bool is_nonzero_number(const struct ir_builder *b, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(b->graph, v);
-    if (n->op != IR_const || ir_type_in(b, v).rank != 0)
-        return false;
-    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
-    for (uint32_t i = 0; i < data->count; i++)
-        if (((const uint8_t *)data->bytes)[i] & 0x7f) // a sign alone is -0
-            return true;
-    return false;
 }
 
 // x is linear in x / y.  Division by a number that cannot be zero needs no guard.

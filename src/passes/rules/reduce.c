@@ -42,8 +42,7 @@ static struct dual combine_min(struct ir_builder *b, struct dual l, struct dual 
     return dual_op(b, IR_min, l, r);
 }
 
-// f = log(exp(l) + exp(r)), d f = dl exp(l - f) + dr exp(r - f); where f is infinite, l - 0 and
-// r - 0 stand in for the differences of infinities.
+// f = log(exp(l) + exp(r)), d f = dl logistic(l - r) + dr logistic(r - l); of equal infinities each has half.
 static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct dual r)
 {
     ir_id most = ir_max(b, l.v, r.v), gap = ir_sub(b, l.v, r.v);
@@ -51,8 +50,8 @@ static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct
     ir_id f = ir_select(b, ir_ne(b, gap, gap), ir_add(b, l.v, r.v), sum);
     if (f == IR_NONE)
         return (struct dual){IR_NONE, IR_NONE};
-    ir_id shift = ir_select(b, ir_is_finite(b, f), f, ir_scalar_like(b, f, 0));
-    ir_id wl = ir_exp(b, ir_sub(b, l.v, shift)), wr = ir_exp(b, ir_sub(b, r.v, shift));
+    gap = ir_select(b, ir_eq(b, l.v, r.v), ir_scalar_like(b, f, 0), gap);
+    ir_id wl = ir_logistic(b, gap), wr = ir_logistic(b, ir_neg(b, gap));
     return (struct dual){f, ir_add(b, ir_mul(b, l.t, wl), ir_mul(b, r.t, wr))};
 }
 
