@@ -145,7 +145,7 @@ JOT_API jot_value jot_bernoulli(jot_dtype dtype, int64_t n);
 
 // ---- Logarithms, entropies, the normal distribution ----
 
-// x log(y) and x log(1 + y), 0 where x is 0.
+// x log(y) and x log(1 + y), 0 where x is 0 and y not NaN.
 JOT_API jot_value jot_xlogy(jot_value x, jot_value y);
 JOT_API jot_value jot_xlog1py(jot_value x, jot_value y);
 

@@ -40,10 +40,14 @@ jot_value jot_multigammaln(jot_value a, int d)
 
 // ---- Logarithms and entropies
 
-static jot_value xlogy(jot_value x, jot_value y)
+// x log(..), 0 where x is 0 and y a number.
+static jot_value times_log(jot_value x, jot_value y, jot_value log)
 {
-    return jot_where(jot_equal(x, num(0)), num(0), mul(x, jot_log(y)));
+    jot_value is_none = both(jot_equal(x, num(0)), jot_equal(y, y));
+    return jot_where(is_none, num(0), mul(x, log));
 }
+
+static jot_value xlogy(jot_value x, jot_value y) { return times_log(x, y, jot_log(y)); }
 
 static jot_value xlogy_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
@@ -55,10 +59,7 @@ jot_value jot_xlogy(jot_value x, jot_value y)
     return TRACE_RULED("jot_xlogy", xlogy, xlogy_rule, floating(x), floating(y));
 }
 
-static jot_value xlog1py(jot_value x, jot_value y)
-{
-    return jot_where(jot_equal(x, num(0)), num(0), mul(x, jot_log1p(y)));
-}
+static jot_value xlog1py(jot_value x, jot_value y) { return times_log(x, y, jot_log1p(y)); }
 
 static jot_value xlog1py_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
@@ -70,9 +71,41 @@ jot_value jot_xlog1py(jot_value x, jot_value y)
     return TRACE_RULED("jot_xlog1py", xlog1py, xlog1py_rule, floating(x), floating(y));
 }
 
+static jot_value entr(jot_value x)
+{
+    return jot_where(jot_less(x, num(0)), num(-INFINITY), jot_neg(xlogy(x, x)));
+}
+
+static jot_value entr_rule(jot_value x, jot_value dx)
+{
+    return trace_along(dx, jot_neg(add(jot_log(x), one())));
+}
+
 jot_value jot_entr(jot_value x)
 {
-    return jot_where(jot_less(x, num(0)), num(-INFINITY), jot_neg(jot_xlogy(x, x)));
+    return TRACE_RULED("jot_entr", entr, entr_rule, floating(x));
+}
+
+// log(p / q) of p, q > 0, also where the quotient is out of the range.
+static jot_value log_quotient(jot_value p, jot_value q)
+{
+    jot_value ratio = over(p, q);
+    jot_value is_plain = both(jot_less(num(0x1p-100), ratio), jot_less(ratio, num(0x1p100)));
+    return jot_where(is_plain, jot_log(jot_where(is_plain, ratio, one())),
+                     sub(jot_log(p), jot_log(q)));
+}
+
+static jot_value log_quotient_rule(jot_value p, jot_value q, jot_value dp, jot_value dq)
+{
+    return sub(over(dp, p), over(dq, q));
+}
+
+static jot_value relative(jot_value p, jot_value q) { return mul(p, log_quotient(p, q)); }
+
+static jot_value relative_rule(jot_value p, jot_value q, jot_value dp, jot_value dq)
+{
+    jot_value log = TRACE_RULED("jot_rel_entr", log_quotient, log_quotient_rule, p, q);
+    return sub(trace_along(dp, add(log, one())), trace_along(dq, over(p, q)));
 }
 
 jot_value jot_rel_entr(jot_value p, jot_value q)
@@ -81,7 +114,8 @@ jot_value jot_rel_entr(jot_value p, jot_value q)
     jot_value inside = both(p_above, jot_less(zero, q));
     jot_value none = both(jot_equal(p, zero), jot_less_equal(zero, q));
     jot_value a = jot_where(inside, p, one()), b = jot_where(inside, q, one());
-    jot_value y = mul(a, jot_log(over(a, b)));
+    jot_value y =
+        TRACE_RULED("jot_rel_entr", relative, relative_rule, floating(a), floating(b));
     jot_value outside = jot_where(none, zero, num(INFINITY));
     jot_value sum = add(p, q);
     return jot_where(jot_is_nan(sum), sum, jot_where(inside, y, outside));
@@ -148,10 +182,26 @@ static jot_value ndtri(jot_value p)
     return jot_where(is_middle, near, y);
 }
 
+// One over the density at y, sqrt(2 pi) e^(y^2/2), where the error of y would be multiplied by its square: by the quotient
+// erfcx(|y|/sqrt(2)) sqrt(pi/2) of the tail, which is the smaller of p and 1 - p, and the density.
+static jot_value ndtri_slope(jot_value p)
+{
+    jot_value tail = jot_minimum(p, sub(one(), p)), size = jot_abs(ndtri(p));
+    jot_value is_end = jot_equal(tail, num(0));
+    jot_value y = over(mul(num(sqrt(M_PI_2)), jot_erfcx(mul(size, num(M_SQRT1_2)))), tail);
+    return jot_where(is_end, num(INFINITY), y);
+}
+
+// y times the square of the slope
+static jot_value ndtri_slope_rule(jot_value p, jot_value dp)
+{
+    jot_value slope = ndtri_slope(p);
+    return mul(dp, mul(mul(ndtri(p), slope), slope));
+}
+
 static jot_value ndtri_rule(jot_value p, jot_value dp)
 {
-    jot_value y = ndtri(p), half_square = mul(num(0.5), jot_square(y));
-    return mul(dp, mul(num(sqrt(2 * M_PI)), jot_exp(half_square)));
+    return mul(dp, TRACE_RULED("jot_ndtri", ndtri_slope, ndtri_slope_rule, p));
 }
 
 jot_value jot_ndtri(jot_value p)

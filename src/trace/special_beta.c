@@ -244,7 +244,7 @@ static jot_value by_sums(jot_value a, jot_value b, jot_value x, bool is_derived)
                           .l = jot_where(swapped, jot_neg(l), l),
                           .epsilon = trace_epsilon(jot_value_dtype(a)) / 64,
                           .is_derived = is_derived};
-    jot_value result = mul(over(special_beta_front(a, b, x), s.a), fraction(s));
+    jot_value result = mul(special_beta_front(a, b, x), over(fraction(s), s.a));
     result = jot_where(swapped, sub(one(), result), result);
 
     jot_value is_small = jot_less_equal(s.a, one()), g;

@@ -311,7 +311,7 @@ static jot_value regularised(jot_value a, jot_value x, bool upper)
     return jot_where(w.uniform, uniform, jot_where(is_above, higher, lower));
 }
 
-// With what is known at the border: P(a, 0) = 0, P(a, inf) = 1, P(inf, x) = 0; JAX has Q(0, x) = 0, but no P(0, x).
+// With what is known at the border: P(a, 0) = 0, P(a, inf) = 1, P(inf, x) = 0, P(0, x) = 1.
 static jot_value with_border(jot_value a, jot_value x, bool upper, jot_value y)
 {
     jot_value zero = num(0), infinity = num(INFINITY);
@@ -320,10 +320,8 @@ static jot_value with_border(jot_value a, jot_value x, bool upper, jot_value y)
     known = jot_where(both(positive, jot_equal(x, zero)), at_0, known);
     jot_value beyond = both(jot_equal(a, infinity), jot_less_equal(zero, x));
     known = jot_where(beyond, at_0, known);
-    jot_value none = both(jot_equal(a, zero), jot_less(zero, x));
-    if (upper)
-        known = jot_where(none, zero, known);
     jot_value end = both(jot_less_equal(zero, a), jot_equal(x, infinity));
+    end = either(end, both(jot_equal(a, zero), jot_less(zero, x)));
     return jot_where(ways(a, x).inside, y, jot_where(end, at_infinity, known));
 }
 

@@ -6,6 +6,7 @@
 // All in double precision, as single precision would lose bits in the recurrence.
 #include "trace/formula.h"
 #include "trace/lanes.h"
+#include "trace/special_parts.h"
 
 #include "jot/numeric.h"
 #include "jot/special.h"
@@ -240,9 +241,17 @@ static jot_value dawsn(jot_value in)
     return odd(jot_where(is_below(x, 2), near, y), in);
 }
 
-static jot_value dawsn_rule(jot_value x, jot_value dx)
+// 1 - 2 x D(x), which cancels from its zero on: from 1.25 on -x^2 times it is a sum.
+static jot_value dawsn_rule(jot_value in, jot_value dx)
 {
-    return mul(dx, vanishing(x, sub(num(1), mul(mul(num(2), x), dawsn(x)))));
+    const double end = 1.25;
+    jot_value x = wide(in), a = jot_abs(x), is_near = is_below(a, end);
+    jot_value close = jot_where(is_near, x, num(0)), far = jot_maximum(a, num(end));
+    jot_value near = sub(num(1), mul(mul(num(2), close), dawsn(close)));
+    jot_value y = jot_where(is_below(a, 5), SUM(dawsn_a_slope, a, end, 5),
+                            SUM(dawsn_b_slope, inverse2(5, a), 0, 1));
+    y = jot_where(is_near, near, jot_neg(over(over(y, far), far)));
+    return mul(dx, jot_astype(y, jot_value_dtype(in)));
 }
 
 SPECIAL(dawsn)
@@ -310,11 +319,13 @@ static jot_value spence(jot_value in)
     return jot_astype(jot_where(is_below(x, 0), num(NAN), d), jot_value_dtype(in));
 }
 
+// log(x) / (1 - x), and near 1 with log(1 + m) = m - m^2 (...), whose derivatives are those of the sum.
 static jot_value spence_rule(jot_value x, jot_value dx)
 {
-    jot_value one = num(1), is_one = jot_equal(x, one);
-    jot_value below = jot_where(is_one, one, sub(one, x));
-    return mul(dx, jot_where(is_one, num(-1), vanishing(x, over(jot_log(x), below))));
+    jot_value one = num(1), m = sub(x, one), is_near = is_below(jot_abs(m), 0.3);
+    jot_value close = jot_where(is_near, m, num(0)), far = jot_where(is_near, num(2), x);
+    jot_value near = sub(mul(close, special_excess_near(close)), one);
+    return mul(dx, jot_where(is_near, near, vanishing(x, over(jot_log(far), sub(one, far)))));
 }
 
 SPECIAL(spence)

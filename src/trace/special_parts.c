@@ -145,7 +145,7 @@ jot_value special_gamma_difference(jot_value a, jot_value b)
     return jot_neg(add(rest, jot_log1p(other)));
 }
 
-jot_value special_digamma_difference(jot_value a, jot_value b)
+static jot_value digamma_difference(jot_value a, jot_value b)
 {
     jot_value y = over(over(a, add(a, b)), b), far = add(b, num(SHIFT));
     for (int k = 1; k < SHIFT; k++) {
@@ -158,6 +158,22 @@ jot_value special_digamma_difference(jot_value a, jot_value b)
     jot_value inverse = over(one(), far);
     y = add(y, mul(step, mul(inverse, add(num(0.5), apart))));
     return add(y, jot_log1p(h));
+}
+
+// In a it is zeta(2, a + b); in b by the terms of the sum, for zeta(2, a + b) - zeta(2, b) would cancel.
+static jot_value digamma_difference_rule(jot_value a, jot_value b, jot_value da, jot_value db)
+{
+    static const int second[] = {1, JOT_END};
+    const char *name = "jot_digamma";
+    jot_function f = jot_function_plain(name, name, 2, (void (*)(void))digamma_difference);
+    jot_value in[] = {a, b, jot_ones_like(b)}, y[2];
+    jot_apply_at(jot_jvp_of(f, name, second), 3, in, 2, y, NULL);
+    return add(mul(da, jot_zeta(num(2), add(a, b))), mul(db, y[1]));
+}
+
+jot_value special_digamma_difference(jot_value a, jot_value b)
+{
+    return TRACE_RULED("jot_digamma", digamma_difference, digamma_difference_rule, a, b);
 }
 
 // log(Gamma(2 + y)) is y (y + 1) times a polynomial for -3/4 <= y <= 1/4, that of src/base/math/gamma.inc.

@@ -208,18 +208,42 @@ static jot_value poch(jot_value z, jot_value m)
     return jot_where(positive, y, plain);
 }
 
-// (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm)
-static jot_value poch_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
+// (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm); from 0 to 1 as the derivative of z/(z + m) (z + 1)_m, since
+// the terms of the next one would cancel.
+static jot_value poch_slope(jot_value z, jot_value m, jot_value dz, jot_value dm,
+                            jot_value (*value)(jot_value, jot_value))
 {
     jot_value end = add(z, m), at_end = jot_digamma(end);
     struct rise r = rise_of(z, m, end);
-    jot_value difference = special_digamma_difference(chosen(r.positive, r.size, 1),
-                                                      chosen(r.positive, r.least, 1));
+    jot_value is_low = both(both(r.positive, jot_logical_not(r.down)), jot_less(z, one()));
+    jot_value least = jot_where(is_low, add(z, one()), r.least);
+    jot_value y = value(jot_where(is_low, least, z), m);
+    jot_value difference =
+        special_digamma_difference(chosen(r.positive, r.size, 1), chosen(r.positive, least, 1));
     difference = jot_where(r.down, jot_neg(difference), difference);
     jot_value plain = sub(at_end, jot_digamma(z));
     plain = jot_where(both(jot_equal(m, num(0)), jot_is_nan(plain)), num(0), plain);
     difference = jot_where(r.positive, difference, plain);
-    return mul(poch(z, m), add(mul(dz, difference), mul(dm, at_end)));
+    jot_value low = chosen(is_low, z, 1), low_end = chosen(is_low, end, 1);
+    jot_value share = over(low, low_end);
+    jot_value in_share = over(over(chosen(is_low, m, 0), low_end), low_end);
+    jot_value in_z = add(in_share, mul(share, difference));
+    return mul(y, add(mul(dz, in_z), mul(dm, mul(share, at_end))));
+}
+
+static jot_value poch_last_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
+{
+    return poch_slope(z, m, dz, dm, poch);
+}
+
+static jot_value poch_once(jot_value z, jot_value m)
+{
+    return TRACE_RULED("jot_poch", poch, poch_last_rule, z, m);
+}
+
+static jot_value poch_rule(jot_value z, jot_value m, jot_value dz, jot_value dm)
+{
+    return poch_slope(z, m, dz, dm, poch_once);
 }
 
 jot_value jot_poch(jot_value z, jot_value m)

@@ -181,16 +181,30 @@ static jot_value hyp1f1(jot_value a, jot_value b, jot_value x)
     return jot_astype(y[0], jot_value_dtype(x));
 }
 
-// dM/dx = a/b M(a + 1, b + 1, x).
+// dM/dx = a/b M(a + 1, b + 1, x), where `next` is M of these.
+static jot_value kummer_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
+                             jot_value dx, jot_value next)
+{
+    jot_value y[3];
+    kummer(wide(a), wide(b), wide(x), y);
+    for (int i = 1; i < 3; i++)
+        y[i] = jot_astype(y[i], jot_value_dtype(x));
+    return add(mul(dx, mul(over(a, b), next)), add(mul(da, y[1]), mul(db, y[2])));
+}
+
+static jot_value hyp1f1_last_rule(jot_value a, jot_value b, jot_value x, jot_value da,
+                                  jot_value db, jot_value dx)
+{
+    jot_value next = hyp1f1(add(a, num(1)), add(b, num(1)), x);
+    return kummer_rule(a, b, x, da, db, dx, next);
+}
+
 static jot_value hyp1f1_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
                              jot_value dx)
 {
-    jot_value y[3], one = num(1);
-    kummer(wide(a), wide(b), wide(x), y);
-    jot_value slope = mul(over(a, b), hyp1f1(add(a, one), add(b, one), x));
-    for (int i = 1; i < 3; i++)
-        y[i] = jot_astype(y[i], jot_value_dtype(x));
-    return add(mul(dx, slope), add(mul(da, y[1]), mul(db, y[2])));
+    jot_value up = add(a, num(1)), down = add(b, num(1));
+    jot_value next = TRACE_RULED("jot_hyp1f1", hyp1f1, hyp1f1_last_rule, up, down, x);
+    return kummer_rule(a, b, x, da, db, dx, next);
 }
 
 jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x)
@@ -262,10 +276,21 @@ static jot_value bessel_j(jot_value order, jot_value in)
 }
 
 // dJ_n = (J_(n-1) - J_(n+1)) / 2 dx
-static jot_value bessel_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
+static jot_value bessel_last_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
 {
     (void)dn;
     jot_value one = num(1), lower = bessel_j(sub(n, one), x), upper = bessel_j(add(n, one), x);
+    return mul(dx, mul(num(0.5), sub(lower, upper)));
+}
+
+// The same of functions with that rule.
+static jot_value bessel_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
+{
+    (void)dn;
+    const char *name = "jot_bessel_jn";
+    jot_value below = sub(n, num(1)), above = add(n, num(1));
+    jot_value lower = TRACE_RULED(name, bessel_j, bessel_last_rule, below, x);
+    jot_value upper = TRACE_RULED(name, bessel_j, bessel_last_rule, above, x);
     return mul(dx, mul(num(0.5), sub(lower, upper)));
 }
 

@@ -216,8 +216,26 @@ START_TEST(test_borders_of_incomplete_gamma)
 {
     jot_value a = NUMBERS(0, 0, 0, -1, 0.5, 0.5, 0.5, INFINITY, INFINITY, INFINITY, NAN, 1);
     jot_value x = NUMBERS(0, 0.5, INFINITY, 1, 0, -1, INFINITY, 0, 0.5, INFINITY, 1, NAN);
-    CHECK_EXACT(jot_gammainc(a, x), NAN, NAN, 1, NAN, 0, NAN, 1, 0, 0, 1, NAN, NAN);
+    CHECK_EXACT(jot_gammainc(a, x), NAN, 1, 1, NAN, 0, NAN, 1, 0, 0, 1, NAN, NAN);
     CHECK_EXACT(jot_gammaincc(a, x), NAN, 0, 0, NAN, 1, NAN, 0, 1, 1, 0, NAN, NAN);
+}
+END_TEST
+
+// As in SciPy and JAX.
+START_TEST(test_borders_of_betainc_and_logarithms)
+{
+    const double inf = INFINITY;
+    jot_value a = NUMBERS(0, 1, 0, 0, 0, 1, 1, inf, 1, inf, inf, 1, inf, 1, -1, NAN, 1);
+    jot_value b = NUMBERS(1, 0, 0, 1, 1, 0, 0, 1, inf, inf, 1, inf, 1, inf, 1, 1, 1);
+    jot_value x = NUMBERS(0.5, 0.5, 0.5, 0, 1, 1, 0, 0.5, 0.5, 0.5, 1, 0, 0, 1, 0.5, 0.5, NAN);
+    CHECK_EXACT(jot_betainc(a, b, x), 1, 0, NAN, 0, 1, 1, 0, 0, 1, NAN, 1, 0, 0, 1, NAN, NAN,
+                NAN);
+    jot_value y = NUMBERS(NAN, 0, -1, -2, inf, 1);
+    CHECK_EXACT(jot_xlogy(NUMBERS(0, 0, 0, 0, 0, NAN), y), NAN, 0, 0, 0, 0, NAN);
+    CHECK_EXACT(jot_xlog1py(NUMBERS(0, 0, 0, 0, 0, NAN), y), NAN, 0, 0, 0, 0, NAN);
+    CHECK_EXACT(jot_entr(NUMBERS(0, -1, inf, NAN)), 0, -inf, -inf, NAN);
+    CHECK_EXACT(jot_rel_entr(NUMBERS(0, 0, 1, 1, NAN), NUMBERS(0, 1, 0, inf, 1)), 0, 0, inf,
+                -inf, NAN);
 }
 END_TEST
 
@@ -387,6 +405,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_maps, 0, SPECIAL_COUNT);
     tcase_add_test(t, test_types_and_shapes);
     tcase_add_test(t, test_borders_of_incomplete_gamma);
+    tcase_add_test(t, test_borders_of_betainc_and_logarithms);
     tcase_add_test(t, test_borders);
     tcase_add_test(t, test_derivatives_of_orders);
     tcase_add_test(t, test_borders_of_integrals);
