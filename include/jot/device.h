@@ -83,7 +83,8 @@ JOT_API JOT_MUST_USE jot_status jot_set_threads(int n);
 
 // A parallel loop to use instead of jot's threads.  `run` calls body(ctx, i, worker) once for
 // each i in [0, chunks), in any order and on any thread, and returns when all calls have ended;
-// calls that overlap in time have different workers, in [0, workers).
+// calls that overlap in time have different workers, in [0, workers).  It returns: no exception and
+// no longjmp leaves it.
 typedef struct jot_parallel_for {
     void (*run)(void *user, int64_t chunks, void (*body)(void *ctx, int64_t chunk, int worker),
                 void *ctx);
@@ -98,7 +99,7 @@ JOT_API JOT_MUST_USE jot_status jot_set_parallel_for(const jot_parallel_for *loo
 // ---- memory of the host ----
 
 // Memory for array data to use instead of jot's pool.  `allocate` returns NULL when there is
-// none.
+// none.  Both functions return, as `run` above.
 typedef struct jot_allocator {
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
     void (*release)(void *user, void *block, size_t bytes);

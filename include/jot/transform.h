@@ -12,6 +12,15 @@
 // Arguments are numbered from 0; a struct is one argument.  A function is traced once for each set
 // of types it is used with, so it must give the same for the same arguments: numbers that ctx
 // points to must not change while it is in use.  Values of a trace around it may (jot_apply).
+//
+// A traced function, the body of a block and a rule are code of the user inside a call of jot.  They
+// may call any function of jot, compiled functions included, and release the executable that is
+// being traced, which is freed when its call returns; they cannot call it.  They may fork.  They may
+// leave the call by an exception of C++, by longjmp or by ending the thread: the trace ends as if it
+// had never been, and what it was for can be called again.  An exception runs the cleanup of jot on
+// its way.  After a longjmp the next call of jot on the thread cleans up, wherever it stands; another
+// thread that wants the same executable waits up to ten seconds for one that still seems to trace.
+// On a stack of the user's own, as of a coroutine, a longjmp over jot is not noticed.
 #ifndef JOT_TRANSFORM_H
 #define JOT_TRANSFORM_H
 

@@ -32,6 +32,10 @@ jmp_buf *arena_guard_push(struct arena_guard *g)
 
 void arena_guard_close(struct arena_guard *g) { innermost = g->outer; }
 
+struct arena_guard *arena_guard_innermost(void) { return innermost; }
+
+void arena_guard_restore(struct arena_guard *g) { innermost = g; }
+
 _Noreturn void arena_exhausted(void)
 {
     struct arena_guard *g = innermost;

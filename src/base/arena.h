@@ -54,6 +54,9 @@ void arena_rewind(struct arena *a, struct arena_mark mark);
 #define arena_guard_left(g) setjmp(*arena_guard_push(g))
 jmp_buf *arena_guard_push(struct arena_guard *g);
 void arena_guard_close(struct arena_guard *g);
+// The innermost guard of the thread, or NULL; and that one again, when those inside it are gone.
+struct arena_guard *arena_guard_innermost(void);
+void arena_guard_restore(struct arena_guard *g);
 // The body with an arena that is freed afterwards, inside a guard: what the body gives, or the
 // status of no memory.
 jot_status arena_lend(jot_status (*body)(struct arena *scratch, void *ctx), void *ctx);

@@ -4,8 +4,10 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/fork.h"
 #include "runtime/steps.h"
 
+#include <pthread.h>
 #include <string.h>
 
 // Operand i of a step, and how many bytes it has.
@@ -234,7 +236,8 @@ jot_status rt_program_load(jot_device *device, const void *object, size_t object
         return status_out_of_memory();
     p->device = device;
     p->callback_count = callback_count;
-    pthread_mutex_init(&p->lock, NULL);
+    p->code_bytes = object_size;
+    p->plan_size = plan_size;
     jot_status status = load(p, object, object_size, plan, plan_size, callbacks);
     if (status == JOT_OK)
         *out_program = p;
@@ -248,12 +251,33 @@ const struct rt_plan *rt_program_plan(const struct rt_program *program)
     return &program->plan;
 }
 
+size_t rt_program_bytes(const struct rt_program *p)
+{
+    return sizeof *p + p->code_bytes + p->plan_size + p->plan.constant_bytes +
+           p->plan.step_count * sizeof *p->steps +
+           atomic_load(&p->instance_count) * p->plan.arena_bytes;
+}
+
 // ---- instances ----
+
+// Of the instances of all programs that wait for a second call at the same time.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+FORK_KEEPS(FORK_PROGRAMS, lock, NULL)
+
+static void close_mirror(struct rt_instance *instance)
+{
+    memory_release(instance->mirror_memory);
+    memory_release(instance->mirror);
+    instance->mirror_memory = NULL;
+    instance->mirror = NULL;
+}
 
 static void release_instance(struct rt_program *p, struct rt_instance *instance)
 {
     p->device->type->release(p->device, instance->arena, p->plan.arena_bytes);
     p->device->type->forget(p, instance);
+    close_mirror(instance);
     memory_release(instance->trips);
     memory_release(instance->operands);
     memory_release(instance);
@@ -280,7 +304,6 @@ void rt_program_release(struct rt_program *p)
     memory_release(p->patches);
     memory_release(p->steps);
     memory_release(p->plan_bytes);
-    pthread_mutex_destroy(&p->lock);
     memory_release(p);
 }
 
@@ -289,6 +312,7 @@ static jot_status create_instance(struct rt_program *p, struct rt_instance **out
     struct rt_instance *instance = memory_allocate_zeroed(sizeof *instance);
     if (!instance)
         return status_out_of_memory();
+    instance->program = p;
     instance->operands = memory_allocate_zeroed(p->plan.operand_count * sizeof(void *));
     instance->trips = memory_allocate_zeroed((p->plan.loop_count + 1) * sizeof(int64_t));
     uint64_t zeroed = p->plan.zeroed_bytes, bytes = p->plan.arena_bytes;
@@ -308,6 +332,7 @@ static jot_status create_instance(struct rt_program *p, struct rt_instance **out
         else if (b->place == RT_PLACE_ARENA)
             instance->operands[i] = instance->arena + b->offset;
     }
+    atomic_fetch_add(&p->instance_count, 1);
     *out = instance;
     return JOT_OK;
 }
@@ -318,10 +343,10 @@ static void put_back(struct rt_program *p, struct rt_instance *instance)
     if (atomic_compare_exchange_strong_explicit(&p->first, &expected, instance,
                                                 memory_order_acq_rel, memory_order_acquire))
         return;
-    pthread_mutex_lock(&p->lock);
+    pthread_mutex_lock(&lock);
     instance->next = p->others;
     p->others = instance;
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&lock);
 }
 
 static jot_status take(struct rt_program *p, struct rt_instance **out)
@@ -329,11 +354,11 @@ static jot_status take(struct rt_program *p, struct rt_instance **out)
     struct rt_instance *instance =
         atomic_exchange_explicit(&p->first, NULL, memory_order_acq_rel);
     if (!instance) {
-        pthread_mutex_lock(&p->lock);
+        pthread_mutex_lock(&lock);
         instance = p->others;
         if (instance)
             p->others = instance->next;
-        pthread_mutex_unlock(&p->lock);
+        pthread_mutex_unlock(&lock);
     }
     if (!instance)
         JOT_TRY(create_instance(p, &instance));
@@ -393,53 +418,45 @@ static jot_status run_jump(const struct rt_program *p, const struct rt_bound_ste
     return JOT_OK;
 }
 
-// Copies of operands that are not on the host, one after the other, each 64-byte aligned.
-struct mirror {
-    void **at;
-    char *memory;
-};
-
 // How many of the operands are read, before those that only hold results.
 static uint32_t reads_of(const struct rt_bound_step *s)
 {
     return s->kind == RT_STEP_LIBRARY ? s->index : s->operand_count;
 }
 
-static jot_status open_mirror(const struct rt_program *p, const struct rt_bound_step *s,
-                              void *const *operands, struct mirror *m)
+// Copies of operands that are not on the host, one after the other, each 64-byte aligned.
+static jot_status open_mirror(const struct rt_program *p, struct rt_instance *instance,
+                              const struct rt_bound_step *s, void *const *operands)
 {
     size_t bytes = 64, at = 0;
     for (uint32_t i = 0; i < s->operand_count; i++)
         bytes += (operand_bytes(p, s, i) + 63) & ~(size_t)63;
-    m->at = memory_allocate((s->operand_count + 1) * sizeof(void *));
-    m->memory = memory_allocate(bytes);
-    if (!m->at || !m->memory)
+    close_mirror(instance);
+    void **mirror = memory_allocate((s->operand_count + 1) * sizeof(void *));
+    char *memory = memory_allocate(bytes);
+    instance->mirror = mirror;
+    instance->mirror_memory = memory;
+    if (!mirror || !memory)
         return status_out_of_memory();
-    char *start = m->memory + (64 - (uintptr_t)m->memory % 64) % 64;
+    char *start = memory + (64 - (uintptr_t)memory % 64) % 64;
     for (uint32_t i = 0; i < s->operand_count; i++) {
-        m->at[i] = start + at;
+        mirror[i] = start + at;
         at += (operand_bytes(p, s, i) + 63) & ~(size_t)63;
         if (i < reads_of(s))
-            JOT_TRY(read_operand(p, operands[i], m->at[i], operand_bytes(p, s, i)));
+            JOT_TRY(read_operand(p, operands[i], mirror[i], operand_bytes(p, s, i)));
     }
     return JOT_OK;
-}
-
-static void close_mirror(struct mirror *m)
-{
-    memory_release(m->memory);
-    memory_release(m->at);
 }
 
 // The results of a routine go back.  Which of its operands a callback writes only it knows: what
 // nobody may write stays, and the rest goes back.
 static jot_status return_operands(const struct rt_program *p, const struct rt_bound_step *s,
-                                  void *const *operands, const struct mirror *m)
+                                  void *const *operands, void *const *mirror)
 {
     for (uint32_t i = s->kind == RT_STEP_LIBRARY ? s->index : 0; i < s->operand_count; i++) {
         uint32_t place = p->plan.buffers[p->plan.operands[s->operand_first + i]].place;
         if (place != RT_PLACE_INPUT && place != RT_PLACE_CONSTANT)
-            JOT_TRY(p->device->type->upload(p->device, operands[i], m->at[i],
+            JOT_TRY(p->device->type->upload(p->device, operands[i], mirror[i],
                                             operand_bytes(p, s, i)));
     }
     return JOT_OK;
@@ -474,27 +491,26 @@ static jot_status run_here(const struct rt_program *p, const struct rt_bound_ste
 }
 
 // Steps of the host.
-static jot_status run_on_host(const struct rt_program *p, const struct rt_bound_step *s,
-                              void *const *operands)
+static jot_status run_on_host(const struct rt_program *p, struct rt_instance *instance,
+                              const struct rt_bound_step *s, void *const *operands)
 {
     if (rt_is_host(p->device))
         return run_here(p, s, operands);
-    struct mirror m = {0};
-    jot_status status = open_mirror(p, s, operands, &m);
+    jot_status status = open_mirror(p, instance, s, operands);
     if (status == JOT_OK)
-        status = run_here(p, s, m.at);
+        status = run_here(p, s, instance->mirror);
     if (status == JOT_OK && s->kind != RT_STEP_CHECK)
-        status = return_operands(p, s, operands, &m);
-    close_mirror(&m);
+        status = return_operands(p, s, operands, instance->mirror);
+    close_mirror(instance);
     return status;
 }
 
 // By the device's form of it; on the host where that does not work.
-static jot_status run_routine(const struct rt_program *p, const struct rt_bound_step *s,
-                              void *const *operands)
+static jot_status run_routine(const struct rt_program *p, struct rt_instance *instance,
+                              const struct rt_bound_step *s, void *const *operands)
 {
     jot_status status = p->device->type->routine(p, s, operands);
-    return status == JOT_ERR_LIBRARY ? run_on_host(p, s, operands) : status;
+    return status == JOT_ERR_LIBRARY ? run_on_host(p, instance, s, operands) : status;
 }
 
 // The loop whose first step is before *at begins, or is taken down as a whole.
@@ -564,9 +580,9 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
     case RT_STEP_CALLBACK:
     case RT_STEP_CHECK:
         if (!s->is_native)
-            JOT_TRY(run_on_host(p, s, operands));
+            JOT_TRY(run_on_host(p, instance, s, operands));
         else if (s->kind == RT_STEP_LIBRARY)
-            JOT_TRY(run_routine(p, s, operands));
+            JOT_TRY(run_routine(p, instance, s, operands));
         else
             JOT_TRY(on->raw(p, instance, s));
         break;
@@ -602,6 +618,30 @@ static jot_status run(const struct rt_program *p, struct rt_instance *instance)
     return JOT_OK;
 }
 
+static void end_run(struct rt_program *p, struct rt_instance *instance)
+{
+    if (p->device->type->finish)
+        p->device->type->finish(p);
+    put_back(p, instance);
+}
+
+static void abandon_run(struct rt_frame *frame)
+{
+    struct rt_instance *instance = (struct rt_instance *)frame;
+    end_run(instance->program, instance);
+}
+
+__attribute__((noinline)) static jot_status run_open(struct rt_program *p,
+                                                     struct rt_instance *instance)
+{
+    RT_MARK mark = {0};
+    rt_frame_open(&instance->frame, &mark, abandon_run);
+    jot_status status = run(p, instance);
+    rt_frame_close(&mark);
+    end_run(p, instance);
+    return status;
+}
+
 jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
                           void *const *outputs)
 {
@@ -613,9 +653,9 @@ jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
             patch->is_output ? outputs[patch->index] : (char *)(uintptr_t)inputs[patch->index];
         instance->operands[patch->operand] = base + patch->offset;
     }
+    if (program->callback_count)
+        return run_open(program, instance);
     jot_status status = run(program, instance);
-    if (program->device->type->finish)
-        program->device->type->finish(program);
-    put_back(program, instance);
+    end_run(program, instance);
     return status;
 }

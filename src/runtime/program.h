@@ -30,6 +30,8 @@ jot_status rt_program_load(jot_device *device, const void *object, size_t object
 void rt_program_release(struct rt_program *program); // NULL is fine; no call may be in flight
 
 const struct rt_plan *rt_program_plan(const struct rt_program *program);
+// What it takes: code as it was loaded, plan, constants, and temporaries of the calls so far.
+size_t rt_program_bytes(const struct rt_program *program);
 
 // Runs the program; on a GPU it is handed over when this returns.  inputs and outputs are the
 // memory of the arguments on the device, in the order and of the sizes of the plan; aligned to

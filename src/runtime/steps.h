@@ -4,16 +4,18 @@
 #define RUNTIME_STEPS_H
 
 #include "runtime/device.h"
+#include "runtime/frames.h"
 #include "runtime/program.h"
 #include "runtime/routine.h"
 #include "runtime/segments.h"
 #include "runtime/symbols.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 // What one call needs: its arena and the addresses of all operands.
 struct rt_instance {
+    struct rt_frame frame; // of a run that may call code of the user
+    struct rt_program *program;
     struct rt_instance *next;
     char *arena;
     void **operands;
@@ -25,6 +27,9 @@ struct rt_instance {
     // A GPU: where each operand is, for launches.
     void **parameters;
     struct cuda_graphs *graphs; // NULL before the first
+    // Copies on the host of the operands of a step that the host does for a GPU.
+    void **mirror;
+    char *mirror_memory;
 };
 
 // An operand that a loop moves: a row of another operand, or one of several.
@@ -80,8 +85,9 @@ struct rt_program {
     size_t scratch_stride; // of each worker; 0 when no step asks for any
     bool has_parallel_scratch;
     _Atomic(struct rt_instance *) first; // the one kept for the next call
-    pthread_mutex_t lock;
-    struct rt_instance *others;
+    struct rt_instance *others;          // under the lock of all programs
+    atomic_size_t instance_count;
+    size_t code_bytes, plan_size;
 };
 
 // The loop is in trip `trips`: operands as they are in it.

@@ -123,9 +123,11 @@ static bool is_too_deep(const jot_callee *c)
     return true;
 }
 
-static bool trace_callee(const jot_callee *c, const struct ir_type *types, const bool *weak,
-                         struct traced *out)
+__attribute__((noinline)) static bool trace_callee(const jot_callee *c,
+                                                   const struct ir_type *types,
+                                                   const bool *weak, struct traced *out)
 {
+    RT_MARK mark = {0};
     if (is_too_deep(c))
         return false;
     struct trace *outer = trace_top();
@@ -134,6 +136,7 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     jot_value *v = arena_array(arena, jot_value, n_in + n_out + 1);
     ir_id *ids = arena_array(arena, ir_id, n_out + 1);
     struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
+    trace_guard_body(t, &mark);
     for (int i = 0; i < n_in; i++)
         v[i] = trace_param(types[i], weak && weak[i]);
     if (callee_place(c))
@@ -153,6 +156,7 @@ static bool trace_callee(const jot_callee *c, const struct ir_type *types, const
     out->hidden = arena_array(arena, jot_value, n_hidden + 1);
     for (uint32_t i = 0; i < n_hidden; i++)
         out->hidden[i] = t->hidden.at[hidden[i]].outer;
+    rt_frame_close(&mark);
     trace_end(t);
     return ok;
 }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "ir/eval.h"
 #include "passes/passes.h"
+#include "runtime/frames.h"
 #include "trace/environment.h"
 #include "trace/native.h"
 
@@ -65,15 +66,27 @@ const char *backend_text(struct backend_program *p, const char *stage, struct ar
     return NULL;
 }
 
+bool backend_calls_back(const struct backend_program *p)
+{
+    return p->native ? native_calls_back(p->native) : p->graph->module->hosts.count > 0;
+}
+
+size_t backend_bytes(const struct backend_program *p)
+{
+    return sizeof *p + (p->native ? native_bytes(p->native) : 0);
+}
+
 struct evaluation {
+    struct rt_frame frame;
+    struct arena *arena;
     const struct ir_graph *g;
     jot_array *const *in;
     jot_array **out;
 };
 
-static jot_status evaluate(struct arena *arena, void *ctx)
+static jot_status evaluate(struct evaluation *e)
 {
-    const struct evaluation *e = ctx;
+    struct arena *arena = e->arena;
     const struct ir_graph *g = e->g;
     uint32_t n_out = g->outputs.count;
     jot_array **made = arena_array(arena, jot_array *, n_out + 1);
@@ -100,10 +113,48 @@ static jot_status evaluate(struct arena *arena, void *ctx)
     return JOT_OK;
 }
 
+// The arena has the frame too, and goes last.
+static void abandon_evaluation(struct rt_frame *frame)
+{
+    arena_release(((struct evaluation *)frame)->arena);
+}
+
+__attribute__((noinline)) static jot_status evaluate_in(struct evaluation *e)
+{
+    RT_MARK mark = {0};
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        rt_frame_forget(&e->frame);
+        mark.frame = NULL;
+        return status_out_of_memory();
+    }
+    rt_frame_open(&e->frame, &mark, abandon_evaluation);
+    jot_status status = evaluate(e);
+    rt_frame_close(&mark);
+    arena_guard_close(&guard);
+    return status;
+}
+
+static jot_status evaluate_program(const struct ir_graph *g, jot_array *const *in,
+                                   jot_array **out)
+{
+    struct arena *arena = arena_create();
+    if (!arena)
+        return status_out_of_memory();
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        arena_release(arena);
+        return status_out_of_memory();
+    }
+    struct evaluation *e = arena_new(arena, struct evaluation);
+    arena_guard_close(&guard);
+    *e = (struct evaluation){.arena = arena, .g = g, .in = in, .out = out};
+    jot_status status = evaluate_in(e);
+    arena_release(arena);
+    return status;
+}
+
 jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out)
 {
-    if (p->native)
-        return native_run(p->native, in, out);
-    struct evaluation e = {.g = p->graph, .in = in, .out = out};
-    return arena_lend(evaluate, &e);
+    return p->native ? native_run(p->native, in, out) : evaluate_program(p->graph, in, out);
 }

@@ -23,6 +23,9 @@ struct backend_options {
 jot_status backend_compile(struct ir_module *m, uint32_t function,
                            const struct backend_options *options, struct backend_program **out);
 void backend_release(struct backend_program *p); // NULL is fine
+// Whether a run may call code of the user; what the program takes besides its module.
+bool backend_calls_back(const struct backend_program *p);
+size_t backend_bytes(const struct backend_program *p);
 
 // Runs the program on arrays that have the types of the function's parameters.  On JOT_OK out
 // receives new references; on failure it is untouched.  May be called from several threads.

@@ -51,6 +51,7 @@ static struct block_leaves flatten(const jot_piece *list, struct block_leaf **ro
 jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
                         const jot_piece *in, const jot_piece *out, const char *where)
 {
+    rt_frames_collect();
     size_t n = count_values(carry) + count_values(in) + count_values(out);
     jot_block *b = memory_allocate_zeroed(sizeof *b + n * sizeof(struct block_leaf));
     if (!b) {
@@ -168,6 +169,15 @@ jot_block *block_begin(jot_block *b)
 void block_open_part(jot_block *b)
 {
     b->trace = trace_open_nested(TRACE_BLOCK, b->name, b->where);
+    b->trace->block = b;
+}
+
+void block_free(jot_block *b) { memory_release(b); }
+
+void block_lose(jot_block *b)
+{
+    if (b)
+        b->is_lost = true;
 }
 
 void block_bind(struct block_leaf *l, struct ir_type type)
@@ -553,6 +563,10 @@ bool jot_block_next(jot_block *b)
 {
     if (!b)
         return false;
+    if (b->is_lost) {
+        set_results(b, (jot_value){0, 1});
+        return false;
+    }
     if (!b->has_run) {
         b->has_run = true;
         return true;
@@ -572,7 +586,7 @@ void jot_block_leave(jot_block **p)
     jot_block *b = *p;
     if (!b)
         return;
-    if (!b->is_closed && !b->is_inert) {
+    if (!b->is_closed && !b->is_inert && !b->is_lost) {
         struct arena_guard guard;
         while (trace_top() && trace_top() != b->trace && trace_top() != b->outer)
             trace_end(trace_top());

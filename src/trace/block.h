@@ -70,6 +70,7 @@ struct jot_block {
     bool is_stepping; // of a while: the step has begun and not ended
     bool is_inert;    // opening failed: the body runs, and its results are the error
     bool is_closed;   // the end of the body was reached
+    bool is_lost;     // the scope around it was closed in the body
     bool has_run;
     jot_value error;
 };
@@ -87,6 +88,11 @@ jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
 bool block_accepts(jot_block *b, const jot_loop_options *options);
 // Opens it: what begin functions return.
 jot_block *block_begin(jot_block *b);
+
+// Frees a block that the user's code has left without a word.  NULL is fine.
+void block_free(jot_block *b);
+// The traces of the block are ended by somebody else; its body goes on.  NULL is fine.
+void block_lose(jot_block *b);
 
 // Opens the trace of a part, with no parameter yet.
 void block_open_part(jot_block *b);

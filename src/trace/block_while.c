@@ -81,7 +81,7 @@ bool jot_while_test(jot_block *b, jot_value test)
         trace_out_of_memory();
         return true;
     }
-    if (trace_top() == b->trace && !take_test(b, test))
+    if (!b->is_lost && trace_top() == b->trace && !take_test(b, test))
         b->has_failed =
             true; // the step runs in the part of the test, and then the block gives up
     arena_guard_close(&guard);

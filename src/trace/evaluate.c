@@ -10,12 +10,13 @@
 // One program: the values that are asked for, then the results of the effects that happen meanwhile,
 // for an effect happens once, then what is carried.
 struct evaluation {
+    struct rt_frame frame; // while it runs
     struct trace *t;
     struct arena *arena; // of the module of the scope
     VEC(ir_id) outs;
     uint32_t n_asked, n_effects;
-    bool is_earlier; // a stage before the last one, without effects
-    uint32_t n_in;
+    bool is_earlier;         // a stage before the last one, without effects
+    uint32_t n_in, n_hidden; // hidden parameters before it
     jot_array **in, **out;
 };
 
@@ -105,11 +106,41 @@ static bool take_inputs(struct evaluation *e, const uint32_t *hidden)
     return true;
 }
 
+static void release_inputs(struct evaluation *e)
+{
+    for (uint32_t i = 0; i < e->n_in; i++)
+        jot_array_release(e->in[i]);
+}
+
+// Code of the user has left the run: what it was to give is not there, and its effects are over.
+static void abandon_run(struct rt_frame *frame)
+{
+    struct evaluation *e = (struct evaluation *)frame;
+    struct trace *t = e->t;
+    release_inputs(e);
+    trace_unhide(t, t->hidden.count - e->n_hidden);
+    if (!e->is_earlier)
+        t->done_effects = t->b.graph->nodes.count;
+}
+
+__attribute__((noinline)) static jot_status run_open(struct evaluation *e, uint32_t f,
+                                                     bool *has_run)
+{
+    RT_MARK mark = {0};
+    const struct ir_graph *g = ir_function(e->t->module, f);
+    struct hash128 key = ir_graph_key(g);
+    rt_frame_open(&e->frame, &mark, abandon_run);
+    jot_status status = lazy_run(g, key, e->in, e->out, has_run);
+    rt_frame_close(&mark);
+    return status;
+}
+
 static jot_status run(struct evaluation *e)
 {
     struct trace *t = e->t;
-    uint32_t *hidden, n_hidden = t->hidden.count;
+    uint32_t *hidden;
     struct hash128 alone = {0};
+    e->n_hidden = t->hidden.count;
     if (!e->is_earlier)
         add_effects(e);
     uint32_t f = close_program(e, &hidden, &alone);
@@ -118,25 +149,31 @@ static jot_status run(struct evaluation *e)
     // Whatever needs the arena comes before the references, which leaving it would lose.
     add_hidden(e);
     carried_reserve(t, e->outs.count);
-    struct hash128 key = ir_graph_key(ir_function(t->module, f));
     e->in = arena_array(e->arena, jot_array *, e->n_in + 1);
     e->out = arena_array(e->arena, jot_array *, e->outs.count + 1);
     bool has_run = false;
-    jot_status status = take_inputs(e, hidden)
-                            ? lazy_run(ir_function(t->module, f), key, e->in, e->out, &has_run)
-                            : status_last();
-    for (uint32_t i = 0; i < e->n_in; i++)
-        jot_array_release(e->in[i]);
+    jot_status status = take_inputs(e, hidden) ? run_open(e, f, &has_run) : status_last();
+    release_inputs(e);
     if (has_run && !e->is_earlier)
         t->done_effects = t->b.graph->nodes.count;
     if (status != JOT_OK) {
-        trace_unhide(t, t->hidden.count - n_hidden);
+        trace_unhide(t, t->hidden.count - e->n_hidden);
         return status;
     }
     fill_hidden(e);
     if (!e->is_earlier)
         carried_end_stage(t, alone);
     return JOT_OK;
+}
+
+// In the arena, for a run may be left.
+static struct evaluation *make(struct trace *t, bool is_earlier)
+{
+    struct evaluation *e = arena_new(t->module->arena, struct evaluation);
+    e->t = t;
+    e->arena = t->module->arena;
+    e->is_earlier = is_earlier;
+    return e;
 }
 
 // Makes arrays of what the last stage needs of those before it.
@@ -146,10 +183,10 @@ static jot_status run_earlier(struct trace *t, int n, const ir_id *outs)
     uint32_t count;
     const struct carried_value *c = carried_find(t, n, outs, &count);
     for (uint32_t i = 0; i < count;) {
-        struct evaluation e = {.t = t, .arena = arena, .is_earlier = true};
+        struct evaluation *e = make(t, true);
         for (uint32_t stage = c[i].stage; i < count && c[i].stage == stage; i++)
-            vec_push(arena, &e.outs, c[i].id);
-        JOT_TRY(run(&e));
+            vec_push(arena, &e->outs, c[i].id);
+        JOT_TRY(run(e));
     }
     return JOT_OK;
 }
@@ -175,8 +212,8 @@ static jot_array *known_array(struct trace *t, ir_id id)
 jot_status scope_evaluate(const char *op, size_t n, const jot_value *values, jot_array **out)
 {
     struct trace *t = trace_top();
-    struct evaluation e = {.t = t, .arena = t->module->arena};
-    ir_id *ids = arena_array(e.arena, ir_id, n + 1);
+    struct evaluation *e = make(t, false);
+    ir_id *ids = arena_array(e->arena, ir_id, n + 1);
     for (size_t i = 0; i < n; i++) {
         jot_value v = trace_import(op, values[i]);
         if (trace_is_error(v))
@@ -190,14 +227,14 @@ jot_status scope_evaluate(const char *op, size_t n, const jot_value *values, jot
         JOT_TRY(run_earlier(t, (int)n, ids));
     for (size_t i = 0; i < n; i++)
         if (!known_array(t, ids[i]))
-            vec_push(e.arena, &e.outs, ids[i]);
-    e.n_asked = e.outs.count;
-    if (e.n_asked || has_effects)
-        JOT_TRY(run(&e));
+            vec_push(e->arena, &e->outs, ids[i]);
+    e->n_asked = e->outs.count;
+    if (e->n_asked || has_effects)
+        JOT_TRY(run(e));
     for (size_t i = 0, asked = 0; i < n; i++) {
         jot_array *known =
-            asked < e.n_asked && e.outs.at[asked] == ids[i] ? NULL : known_array(t, ids[i]);
-        out[i] = known ? jot_array_retain(known) : e.out[asked++];
+            asked < e->n_asked && e->outs.at[asked] == ids[i] ? NULL : known_array(t, ids[i]);
+        out[i] = known ? jot_array_retain(known) : e->out[asked++];
     }
     if (t->history)
         carried_trim(t);

@@ -444,6 +444,7 @@ void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
         c->body(i, o, c->ctx);
     else
         o[0] = call_plain(c, i);
+    rt_frame_return(&t->frame);
     close_what_is_open(c, t);
     for (int k = 0; k < n_out; k++) {
         if (o[k].trace == 0 && o[k].id == 0)

@@ -1,57 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled functions: one version for each set of input types, found by comparing.
 #include "base/memory.h"
-#include "trace/backend.h"
-#include "trace/dump.h"
-#include "trace/function.h"
+#include "trace/versions.h"
 
-#include "jot/compile.h"
-
-#include <pthread.h>
 #include <stdio.h>
 
 #define INPUTS_ON_STACK 128
-
-struct input_type {
-    jot_dtype dtype;
-    int rank;
-    const int64_t *dims; // in the version's module
-};
-
-struct version {
-    struct version *next;
-    struct ir_module *module;
-    uint32_t function;
-    struct backend_program *program;
-    int n_hidden;
-    struct input_type *types; // of the inputs of the user
-    jot_array **hidden;       // references
-    void *statics;            // what static_data was
-};
-
-// Where a call is that tells no place.
-static const char list_call[] = "jot_call_list";
-
-// What follows the place in a message.
-static const char *of_call(const char *where) { return where == list_call ? "" : ": jot_call"; }
-
-struct jot_executable {
-    atomic_int references;
-    jot_function f;
-    int n_in, n_out;
-    atomic_int n_versions;
-    bool *donated; // by input, or NULL
-    const void *static_data;
-    size_t static_size;
-    jot_device *device;
-    jot_precision precision;
-    struct codegen_options codegen;
-    pthread_mutex_t lock;            // of what follows
-    _Atomic(struct version *) first; // all versions, newest first
-    _Atomic(struct version *) last;  // used by the last call
-    char *text;
-    char name[64];
-};
 
 // ---------------------------------------------------------------------------------------
 // Making and releasing
@@ -93,6 +47,7 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
         return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: there is no precision %d",
                            e->f.callee.where, (int)o->precision);
     e->precision = o->precision;
+    e->most_versions = o->most_versions;
     if ((int)o->compile < 0 || o->compile > JOT_COMPILE_PROCESS)
         return status_fail(JOT_ERR_ARGUMENT, "%s: jot_jit: compile is %d, none of jot_compile",
                            e->f.callee.where, (int)o->compile);
@@ -117,11 +72,6 @@ jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
     }
     e->f = f;
     atomic_init(&e->references, 1);
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(&e->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
     if (set_up(e, options) == JOT_OK)
         return e;
     jot_executable_release(e);
@@ -135,196 +85,23 @@ jot_executable *jot_executable_retain(jot_executable *e)
     return e;
 }
 
-static void release_version(struct version *v)
-{
-    backend_release(v->program);
-    for (int i = 0; i < v->n_hidden; i++)
-        jot_array_release(v->hidden[i]);
-    memory_release(v->statics);
-    ir_module_release(v->module);
-    memory_release(v);
-}
-
 void jot_executable_release(jot_executable *e)
 {
-    if (!e || atomic_fetch_sub(&e->references, 1) != 1)
-        return;
-    for (struct version *v = e->first, *next; v; v = next) {
-        next = v->next;
-        release_version(v);
-    }
-    pthread_mutex_destroy(&e->lock);
-    memory_release(e->donated);
-    memory_release(e->text);
-    memory_release(e);
+    if (e && atomic_fetch_sub(&e->references, 1) == 1)
+        executable_release_user(e);
 }
 
 size_t jot_executable_versions(const jot_executable *e)
 {
-    return e ? (size_t)e->n_versions : 0;
+    return e ? executable_use((jot_executable *)(uintptr_t)e).made : 0;
 }
 
-// ---------------------------------------------------------------------------------------
-// Finding the version
-
-static bool fits(const jot_executable *e, const struct version *v, jot_array *const *in)
+jot_version_use jot_executable_use(const jot_executable *e)
 {
-    for (int i = 0; i < e->n_in; i++) {
-        const struct input_type *t = &v->types[i];
-        const jot_array *a = in[i];
-        if (a->dtype != t->dtype || a->rank != t->rank)
-            return false;
-        for (int k = 0; k < t->rank; k++)
-            if (a->dims[k] != t->dims[k])
-                return false;
-    }
-    return !e->static_size || !memcmp(v->statics, e->static_data, e->static_size);
+    return e ? executable_use((jot_executable *)(uintptr_t)e) : (jot_version_use){0};
 }
 
-static struct version *find(jot_executable *e, jot_array *const *in)
-{
-    struct version *v = atomic_load_explicit(&e->last, memory_order_acquire);
-    if (v && fits(e, v, in))
-        return v;
-    for (v = atomic_load_explicit(&e->first, memory_order_acquire); v; v = v->next)
-        if (fits(e, v, in)) {
-            atomic_store_explicit(&e->last, v, memory_order_release);
-            return v;
-        }
-    return NULL;
-}
-
-// The arrays that the traced function uses, in the order of its last parameters, where it runs.
-static jot_status keep_hidden(const struct jot_executable *e, const struct trace *root,
-                              const struct traced *traced, struct version *v)
-{
-    v->hidden = arena_array(root->module->arena, jot_array *, traced->n_hidden + 1);
-    for (int i = 0; i < traced->n_hidden; i++) {
-        ir_id id = root->slots.at[traced->hidden[i].id].id;
-        for (uint32_t k = 0; k < root->hidden.count; k++)
-            if (root->hidden.at[k].id == id)
-                v->hidden[i] = jot_array_to(root->hidden.at[k].array, e->device);
-        if (!v->hidden[i])
-            return status_last();
-        v->n_hidden++;
-    }
-    return JOT_OK;
-}
-
-static jot_status build(jot_executable *e, jot_array *const *in, struct trace *root,
-                        struct version *v)
-{
-    struct arena *arena = root->module->arena;
-    struct ir_type *types = arena_array(arena, struct ir_type, e->n_in + 1);
-    v->types = arena_array(arena, struct input_type, e->n_in + 1);
-    for (int i = 0; i < e->n_in; i++) {
-        if (in[i]->rank > IR_MAX_RANK)
-            return status_fail(JOT_ERR_SHAPE, "%s%s: input %d of %s has %d axes: at most %d",
-                               root->where, of_call(root->where), i, e->f.callee.name,
-                               in[i]->rank, IR_MAX_RANK);
-        types[i] =
-            ir_type_make(root->module, (jot_dtype)in[i]->dtype, in[i]->rank, in[i]->dims);
-        v->types[i] = (struct input_type){.dtype = (jot_dtype)in[i]->dtype,
-                                          .rank = in[i]->rank,
-                                          .dims = ir_dims(root->module, types[i])};
-    }
-    struct traced traced = {0};
-    bool ok = function_trace(&e->f, e->f.n_transforms, types, NULL, &traced);
-    if (!ok || root->error)
-        return root->error ? trace_report(root->error) : status_last();
-    JOT_TRY(keep_hidden(e, root, &traced, v));
-    v->function = traced.function;
-    dump_function("transform", root->module, v->function);
-    bool *donated = arena_array(arena, bool, e->n_in + v->n_hidden + 1);
-    for (int i = 0; i < e->n_in && e->donated; i++)
-        donated[i] = e->donated[i];
-    struct backend_options options = {.name = e->f.callee.name,
-                                      .donated = donated,
-                                      .device = e->device,
-                                      .codegen = e->codegen};
-    return backend_compile(root->module, v->function, &options, &v->program);
-}
-
-static jot_status guarded_build(jot_executable *e, jot_array *const *in, struct trace *root,
-                                struct version *v)
-{
-    struct arena_guard guard;
-    if (arena_guard_left(&guard))
-        return status_out_of_memory();
-    jot_status status = build(e, in, root, v);
-    arena_guard_close(&guard);
-    return status;
-}
-
-// Gives the module to the version and lets go of the arrays that the trace held.
-static void end_root(struct trace *root, struct version *v)
-{
-    for (uint32_t i = 0; i < root->hidden.count; i++)
-        jot_array_release(root->hidden.at[i].array);
-    v->module = root->module;
-    trace_end(root);
-}
-
-static jot_status fail_on_device(const jot_executable *e, const char *where)
-{
-    char why[600];
-    snprintf(why, sizeof why, "%s", jot_error_message());
-    return status_fail(JOT_ERR_DEVICE, "%s%s: %s cannot run on %s: %s", where, of_call(where),
-                       e->f.callee.name, jot_device_name(e->device), why);
-}
-
-static jot_status add_version(jot_executable *e, jot_array *const *in, const char *where,
-                              struct version **out)
-{
-    struct version *v = memory_allocate_zeroed(sizeof *v);
-    void *statics = memory_allocate(e->static_size + 1);
-    struct trace *root =
-        v && statics ? trace_open_root(TRACE_ROOT, e->f.callee.name, where) : NULL;
-    if (!root) {
-        memory_release(v);
-        memory_release(statics);
-        return status_out_of_memory();
-    }
-    v->statics = statics;
-    root->precision = (int)e->precision;
-    if (e->static_size)
-        memcpy(statics, e->static_data, e->static_size);
-    jot_status status = guarded_build(e, in, root, v);
-    if (status == JOT_ERR_DEVICE)
-        status = fail_on_device(e, where);
-    if (status != JOT_OK) {
-        backend_release(v->program);
-        for (int i = 0; i < v->n_hidden; i++)
-            jot_array_release(v->hidden[i]);
-        trace_abandon(root);
-        memory_release(statics);
-        memory_release(v);
-        return status;
-    }
-    end_root(root, v);
-    v->next = e->first;
-    e->n_versions++;
-    atomic_store_explicit(&e->first, v, memory_order_release);
-    atomic_store_explicit(&e->last, v, memory_order_release);
-    *out = v;
-    return JOT_OK;
-}
-
-static jot_status find_or_add(jot_executable *e, jot_array *const *in, const char *where,
-                              struct version **out)
-{
-    *out = find(e, in);
-    if (*out)
-        return JOT_OK;
-    if (pthread_mutex_lock(&e->lock))
-        return status_fail(JOT_ERR_TRACE,
-                           "%s%s: %s is being traced and cannot be called by itself", where,
-                           of_call(where), e->f.callee.name);
-    *out = find(e, in);
-    jot_status status = *out ? JOT_OK : add_version(e, in, where, out);
-    pthread_mutex_unlock(&e->lock);
-    return status;
-}
+void jot_set_most_versions(size_t n) { version_set_most(n); }
 
 // ---------------------------------------------------------------------------------------
 // Calling
@@ -338,37 +115,84 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
             JOT_ERR_ARGUMENT,
             "%s%s: %s takes %d array%s and gives %d; the call passes %zu and has "
             "room for %zu",
-            where, of_call(where), e->f.callee.name, e->n_in, e->n_in == 1 ? "" : "s", e->n_out,
-            n_in, n_out);
+            where, version_of_call(where), e->f.callee.name, e->n_in, e->n_in == 1 ? "" : "s",
+            e->n_out, n_in, n_out);
     if ((n_in && !in) || (n_out && !out))
         return status_fail(JOT_ERR_ARGUMENT, "%s%s: the list of %s of %s is NULL", where,
-                           of_call(where), n_in && !in ? "inputs" : "outputs",
+                           version_of_call(where), n_in && !in ? "inputs" : "outputs",
                            e->f.callee.name);
     for (size_t i = 0; i < n_in; i++)
         if (!in[i]) {
             jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
-            return status_fail(status, "%s%s: input %zu of %s is NULL%s", where, of_call(where),
-                               i, e->f.callee.name, why);
+            return status_fail(status, "%s%s: input %zu of %s is NULL%s", where,
+                               version_of_call(where), i, e->f.callee.name, why);
         }
     return JOT_OK;
 }
 
-static jot_status run(jot_executable *e, const char *where, size_t n_in, jot_array **in,
-                      size_t n_out, jot_array **out)
+// A call.
+struct call {
+    jot_executable *e;
+    const char *where;
+    size_t n_in, n_out;
+    jot_array **in, **out;
+    jot_array **list; // the memory of in, or NULL when it is on the stack
+    int group;        // of the hold
+};
+
+// A call of a version that calls code of the user, with its inputs and those of the version.
+struct open_call {
+    struct rt_frame frame;
+    jot_executable *e;
+    int group;
+    jot_array *in[];
+};
+
+static void abandon_call(struct rt_frame *frame)
 {
-    JOT_TRY(check_lists(e, where, n_in, in, n_out, out));
-    struct version *v;
-    JOT_TRY(find_or_add(e, in, where, &v));
+    struct open_call *c = (struct open_call *)frame;
+    executable_let_go(c->e, c->group);
+    memory_release(c);
+}
+
+static void copy_inputs(const struct call *c, const struct version *v, jot_array **all)
+{
+    memcpy(all, c->in, c->n_in * sizeof *all);
+    memcpy(all + c->n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
+}
+
+__attribute__((noinline)) static jot_status run_open(struct call *c, struct version *v)
+{
+    RT_MARK mark = {0};
+    size_t n = c->n_in + (size_t)v->n_hidden;
+    struct open_call *open = memory_allocate(sizeof *open + n * sizeof *open->in);
+    if (!open)
+        return status_out_of_memory();
+    open->e = c->e;
+    open->group = c->group;
+    copy_inputs(c, v, open->in);
+    memory_release(c->list);
+    c->list = NULL;
+    rt_frame_open(&open->frame, &mark, abandon_call);
+    jot_status status = backend_run(v->program, open->in, c->out);
+    rt_frame_close(&mark);
+    memory_release(open);
+    return status;
+}
+
+static jot_status run_version(struct call *c, struct version *v)
+{
+    if (backend_calls_back(v->program))
+        return run_open(c, v);
     if (v->n_hidden == 0)
-        return backend_run(v->program, in, out);
+        return backend_run(v->program, c->in, c->out);
     jot_array *few[INPUTS_ON_STACK];
-    size_t n = n_in + (size_t)v->n_hidden;
+    size_t n = c->n_in + (size_t)v->n_hidden;
     jot_array **all = n <= INPUTS_ON_STACK ? few : memory_allocate(n * sizeof *all);
     if (!all)
         return status_out_of_memory();
-    memcpy(all, in, n_in * sizeof *all);
-    memcpy(all + n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
-    jot_status status = backend_run(v->program, all, out);
+    copy_inputs(c, v, all);
+    jot_status status = backend_run(v->program, all, c->out);
     if (all != few)
         memory_release(all);
     return status;
@@ -378,21 +202,32 @@ static jot_status fail_null(const char *where)
 {
     const char *why;
     jot_status status = status_of_null(STATUS_NULL_FUNCTION, &why);
-    return status_fail(status, "%s%s: the function is NULL%s", where, of_call(where), why);
+    return status_fail(status, "%s%s: the function is NULL%s", where, version_of_call(where),
+                       why);
 }
 
-static jot_status call(jot_executable *e, const char *where, size_t n_in, jot_array **in,
-                       size_t n_out, jot_array **out)
+static jot_status run(struct call *c)
 {
-    jot_status status = run(e, where, n_in, in, n_out, out);
-    if (status == JOT_OK)
-        status_forget_nulls();
+    struct version *v;
+    JOT_TRY(check_lists(c->e, c->where, c->n_in, c->in, c->n_out, c->out));
+    JOT_TRY(version_get(c->e, c->group, c->in, c->where, &v));
+    JOT_TRY(run_version(c, v));
+    status_forget_nulls();
+    return JOT_OK;
+}
+
+static jot_status call(struct call *c)
+{
+    c->group = executable_hold(c->e);
+    jot_status status = run(c);
+    executable_let_go(c->e, c->group);
     return status;
 }
 
 jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in,
                     size_t n_out, jot_array **out)
 {
+    rt_frames_collect();
     if (!e)
         return fail_null(where);
     size_t n_in = 0;
@@ -400,25 +235,34 @@ jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece 
         n_in += p->n;
     jot_array *few[INPUTS_ON_STACK];
     few[0] = NULL;
-    jot_array **all = n_in <= INPUTS_ON_STACK ? few : memory_allocate(n_in * sizeof *all);
-    if (!all)
+    struct call c = {
+        .e = e, .where = where, .n_in = n_in, .in = few, .n_out = n_out, .out = out};
+    if (n_in > INPUTS_ON_STACK)
+        c.in = c.list = memory_allocate(n_in * sizeof *c.list);
+    if (!c.in)
         return status_out_of_memory();
     size_t n = 0;
     for (const jot_array_piece *p = in; p && p->at; p++)
         for (size_t i = 0; i < p->n; i++)
-            all[n++] = p->at[i];
-    jot_status status = call(e, where, n_in, all, n_out, out);
-    if (all != few)
-        memory_release(all);
+            c.in[n++] = p->at[i];
+    jot_status status = call(&c);
+    memory_release(c.list);
     return status;
 }
 
 jot_status jot_call_list(jot_executable *e, size_t n_in, jot_array *const *in, size_t n_out,
                          jot_array **out)
 {
+    rt_frames_collect();
     if (!e)
-        return fail_null(list_call);
-    return call(e, list_call, n_in, (jot_array **)(uintptr_t)in, n_out, out);
+        return fail_null(version_list_call);
+    struct call c = {.e = e,
+                     .where = version_list_call,
+                     .n_in = n_in,
+                     .in = (jot_array **)(uintptr_t)in,
+                     .n_out = n_out,
+                     .out = out};
+    return call(&c);
 }
 
 // ---------------------------------------------------------------------------------------
@@ -453,29 +297,34 @@ static jot_status copy_text(struct arena *arena, void *ctx)
     return JOT_OK;
 }
 
+static jot_status make_text(jot_executable *e, void *ctx)
+{
+    struct wanted_text *w = ctx;
+    w->v = e->last;
+    JOT_TRY(arena_lend(copy_text, w));
+    memory_release(e->text);
+    e->text = w->copy;
+    return JOT_OK;
+}
+
 const char *jot_executable_text(jot_executable *e, const char *stage)
 {
-    struct version *v = e ? e->last : NULL;
-    if (!v || !stage) {
+    rt_frames_collect();
+    bool is_called = e && e->last;
+    if (!is_called || !stage) {
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s%s",
-                    v   ? ""
-                    : e ? e->f.callee.name
-                        : "",
-                    v   ? "the name of the stage is NULL"
-                    : e ? " has not been called yet"
-                        : "the function is NULL");
+                    is_called ? ""
+                    : e       ? e->f.callee.name
+                              : "",
+                    is_called ? "the name of the stage is NULL"
+                    : e       ? " has not been called yet"
+                              : "the function is NULL");
         return NULL;
     }
-    if (pthread_mutex_lock(&e->lock)) {
-        status_fail(JOT_ERR_TRACE, "jot_executable_text: %s is being traced", e->f.callee.name);
-        return NULL;
-    }
-    struct wanted_text w = {.v = v, .stage = stage};
-    if (arena_lend(copy_text, &w) == JOT_OK) {
-        memory_release(e->text);
-        e->text = w.copy;
-    }
-    pthread_mutex_unlock(&e->lock);
+    struct wanted_text w = {.stage = stage};
+    int group = executable_hold(e);
+    executable_with_claim(e, make_text, &w);
+    executable_let_go(e, group);
     return w.copy;
 }
 

@@ -4,12 +4,14 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/device.h"
+#include "runtime/fork.h"
+#include "runtime/frames.h"
 #include "runtime/host/blocks.h"
 #include "trace/copy.h"
 
 #include <pthread.h>
 
-#define PROGRAMS_KEPT 256
+#define MOST_PROGRAMS 256
 
 struct entry {
     struct entry *next; // most recently used first
@@ -19,10 +21,31 @@ struct entry {
     int users;                       // calls in flight, and the thread that compiles
 };
 
+// A call of a program that calls code of the user.
+struct open_use {
+    struct rt_frame frame;
+    struct entry *entry;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t is_compiled = PTHREAD_COND_INITIALIZER;
 static struct entry *entries;
-static size_t n_compiled;
+static size_t n_compiled, n_hits, n_evicted, most_programs = MOST_PROGRAMS;
+
+static void take_out(struct entry *e);
+
+// What another thread of the parent compiles is never done.
+static void forget_compiling(void)
+{
+    is_compiled = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    for (struct entry *e = entries, *next; e; e = next) {
+        next = e->next;
+        if (!e->program)
+            take_out(e);
+    }
+}
+
+FORK_KEEPS(FORK_SCOPES, lock, forget_compiling)
 
 static void release_entry(struct entry *e)
 {
@@ -43,6 +66,7 @@ static void trim(size_t kept)
         }
         *at = e->next;
         release_entry(e);
+        n_evicted++;
     }
 }
 
@@ -125,13 +149,44 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key, jot_devi
     struct entry *e = find(key);
     for (; e && !e->program; e = find(key))
         pthread_cond_wait(&is_compiled, &lock);
-    if (e)
+    if (e) {
         e->users++;
-    else
+        n_hits++;
+    } else {
         status = add_compiled(g, key, device, &e);
-    trim(PROGRAMS_KEPT);
+        trim(most_programs);
+    }
     pthread_mutex_unlock(&lock);
     *out = e;
+    return status;
+}
+
+static void end_use(struct entry *e)
+{
+    pthread_mutex_lock(&lock);
+    e->users--;
+    pthread_mutex_unlock(&lock);
+}
+
+static void abandon_use(struct rt_frame *frame)
+{
+    struct open_use *u = (struct open_use *)frame;
+    end_use(u->entry);
+    memory_release(u);
+}
+
+__attribute__((noinline)) static jot_status run_open(struct entry *e, jot_array *const *in,
+                                                     jot_array **out)
+{
+    RT_MARK mark = {0};
+    struct open_use *u = memory_allocate(sizeof *u);
+    if (!u)
+        return status_out_of_memory();
+    u->entry = e;
+    rt_frame_open(&u->frame, &mark, abandon_use);
+    jot_status status = backend_run(e->program, in, out);
+    rt_frame_close(&mark);
+    memory_release(u);
     return status;
 }
 
@@ -144,10 +199,9 @@ jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *con
     key.lo ^= hash_bytes(0, device->name, strlen(device->name));
     JOT_TRY(acquire(g, key, device, &e));
     *has_run = true;
-    jot_status status = backend_run(e->program, in, out);
-    pthread_mutex_lock(&lock);
-    e->users--;
-    pthread_mutex_unlock(&lock);
+    jot_status status = backend_calls_back(e->program) ? run_open(e, in, out)
+                                                       : backend_run(e->program, in, out);
+    end_use(e);
     return status;
 }
 
@@ -164,4 +218,25 @@ size_t lazy_compiled(void)
     size_t n = n_compiled;
     pthread_mutex_unlock(&lock);
     return n;
+}
+
+jot_version_use jot_scope_use(void)
+{
+    pthread_mutex_lock(&lock);
+    jot_version_use use = {
+        .most = most_programs, .made = n_compiled, .hits = n_hits, .evicted = n_evicted};
+    for (const struct entry *e = entries; e; e = e->next) {
+        use.kept++;
+        if (e->program)
+            use.bytes += sizeof *e + arena_bytes(e->module->arena) + backend_bytes(e->program);
+    }
+    pthread_mutex_unlock(&lock);
+    return use;
+}
+
+void jot_set_most_scope_programs(size_t n)
+{
+    pthread_mutex_lock(&lock);
+    most_programs = n ? n : MOST_PROGRAMS;
+    pthread_mutex_unlock(&lock);
 }

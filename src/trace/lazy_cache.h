@@ -6,6 +6,8 @@
 
 #include "trace/backend.h"
 
+#include "jot/compile.h"
+
 // Runs the function, which needs no arrays but its parameters; key is its ir_graph_key.
 // *has_run says whether it came to that: a function that could not be compiled has had no
 // effects.  Needs no guard.

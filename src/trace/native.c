@@ -11,6 +11,7 @@
 #include "passes/schedule.h"
 #include "runtime/cache.h"
 #include "runtime/device.h"
+#include "runtime/frames.h"
 #include "runtime/program.h"
 #include "trace/codegen_loader.h"
 #include "trace/codegen_process.h"
@@ -34,7 +35,7 @@ struct native_program {
     jot_device *device;
     struct ir_module *module;
     uint32_t function; // as it is compiled
-    const struct codegen_options *codegen;
+    struct codegen_options codegen;
     const bool *donated;
     uint32_t n_in, n_out;
     struct output_type *outputs; // in the module's arena
@@ -78,8 +79,8 @@ static jot_status ask_code_generator(const struct native_program *p,
                                      const struct cg_request *request, struct cg_response *out)
 {
     cg_entry *entry;
-    if (codegen_is_process(p->codegen))
-        return codegen_process(request, p->codegen, out);
+    if (codegen_is_process(&p->codegen))
+        return codegen_process(request, &p->codegen, out);
     JOT_TRY(codegen_load(&entry));
     entry(request, out);
     return JOT_OK;
@@ -377,7 +378,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->function = function;
     p->donated = options->donated;
     p->device = options->device;
-    p->codegen = &options->codegen;
+    p->codegen = options->codegen;
     jot_status status = arena_lend(build, p);
     if (status != JOT_OK)
         native_release(p);
@@ -472,52 +473,72 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
     return JOT_OK;
 }
 
-static jot_status run_here(struct native_program *p, jot_array *const *in, jot_array **out)
+// A run of its own frame: one whose inputs are copied, that has many arrays, or that calls code of
+// the user.
+struct open_run {
+    struct rt_frame frame;
+    uint32_t n;
+    jot_array *owned[]; // copies of inputs, or NULL, then outputs
+};
+
+static void abandon_run(struct rt_frame *frame)
 {
-    const void *few_inputs[FEW];
-    void *few_outputs[FEW];
-    jot_array *few_arrays[FEW];
-    if (p->n_in <= FEW && p->n_out <= FEW) {
-        JOT_TRY(run(p, in, few_arrays, few_inputs, few_outputs));
-        for (uint32_t i = 0; i < p->n_out; i++)
-            out[i] = few_arrays[i];
-        return JOT_OK;
-    }
-    void **all = memory_allocate(sizeof(void *) * (p->n_in + 2 * (size_t)p->n_out));
-    if (!all)
+    struct open_run *r = (struct open_run *)frame;
+    for (uint32_t i = 0; i < r->n; i++)
+        jot_array_release(r->owned[i]);
+    memory_release(r);
+}
+
+__attribute__((noinline)) static jot_status run_open(struct native_program *p,
+                                                     jot_array *const *in, jot_array **out)
+{
+    RT_MARK mark = {0};
+    uint32_t n = p->n_in + p->n_out;
+    struct open_run *r = memory_allocate_zeroed(sizeof *r + 3 * (size_t)n * sizeof(void *));
+    if (!r)
         return status_out_of_memory();
-    jot_array **arrays = (jot_array **)all + p->n_in + p->n_out;
-    jot_status status = run(p, in, arrays, (const void **)all, all + p->n_in);
+    r->n = n;
+    jot_array **made = r->owned + p->n_in, **all = r->owned + n;
+    void **places = (void **)(all + p->n_in);
+    jot_status status = JOT_OK;
+    for (uint32_t i = 0; status == JOT_OK && i < p->n_in; i++)
+        if (is_in_place(p, in[i])) {
+            all[i] = in[i];
+        } else {
+            status = bring(p, in[i], &r->owned[i]);
+            all[i] = r->owned[i];
+        }
+    rt_frame_open(&r->frame, &mark, abandon_run);
+    if (status == JOT_OK)
+        status = run(p, all, made, (const void **)places, places + p->n_in);
+    rt_frame_close(&mark);
     for (uint32_t i = 0; status == JOT_OK && i < p->n_out; i++)
-        out[i] = arrays[i];
-    memory_release(all);
+        out[i] = made[i];
+    for (uint32_t i = 0; i < p->n_in; i++)
+        jot_array_release(r->owned[i]);
+    memory_release(r);
     return status;
 }
 
-// Inputs that are elsewhere are copied for the call.
-static jot_status run_with_copies(struct native_program *p, jot_array *const *in,
-                                  jot_array **out)
+bool native_calls_back(const struct native_program *p) { return p->module->hosts.count > 0; }
+
+size_t native_bytes(const struct native_program *p)
 {
-    jot_array **all = memory_allocate_zeroed(p->n_in * sizeof *all);
-    jot_status status = all ? JOT_OK : status_out_of_memory();
-    for (uint32_t i = 0; status == JOT_OK && i < p->n_in; i++)
-        if (is_in_place(p, in[i]))
-            all[i] = in[i];
-        else
-            status = bring(p, in[i], &all[i]);
-    if (status == JOT_OK)
-        status = run_here(p, all, out);
-    for (uint32_t i = 0; all && i < p->n_in; i++)
-        if (all[i] != in[i])
-            jot_array_release(all[i]);
-    memory_release(all);
-    return status;
+    return sizeof *p + rt_program_bytes(p->program);
 }
 
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
 {
-    for (uint32_t i = 0; i < p->n_in; i++)
-        if (!is_in_place(p, in[i]))
-            return run_with_copies(p, in, out);
-    return run_here(p, in, out);
+    const void *inputs[FEW];
+    void *outputs[FEW];
+    jot_array *made[FEW];
+    bool is_plain = p->n_in <= FEW && p->n_out <= FEW && !native_calls_back(p);
+    for (uint32_t i = 0; is_plain && i < p->n_in; i++)
+        is_plain = is_in_place(p, in[i]);
+    if (!is_plain)
+        return run_open(p, in, out);
+    JOT_TRY(run(p, in, made, inputs, outputs));
+    for (uint32_t i = 0; i < p->n_out; i++)
+        out[i] = made[i];
+    return JOT_OK;
 }

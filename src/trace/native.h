@@ -10,6 +10,9 @@ struct native_program;
 jot_status native_compile(struct ir_module *m, uint32_t function,
                           const struct backend_options *options, struct native_program **out);
 void native_release(struct native_program *p); // NULL is fine
+// Whether it may run code of the user; what it takes besides the module.
+bool native_calls_back(const struct native_program *p);
+size_t native_bytes(const struct native_program *p);
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out);
 // Stages: simplify, schedule, memory, llvm, code.
 const char *native_text(struct native_program *p, const char *stage, struct arena *arena);

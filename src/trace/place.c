@@ -96,6 +96,7 @@ static void fill(size_t n, jot_value *out, jot_value v)
 void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const char *where)
 {
     struct arena_guard guard;
+    rt_frames_collect();
     struct trace *outer = trace_top();
     jot_value error = {0, 0};
     if (arena_guard_left(&guard)) {

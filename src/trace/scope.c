@@ -2,6 +2,7 @@
 // The lazy scope: operations outside of functions.
 #include "base/memory.h"
 #include "passes/passes.h"
+#include "trace/block.h"
 #include "trace/evaluate.h"
 #include "trace/opened.h"
 #include "trace/print.h"
@@ -24,11 +25,13 @@ jot_scope *jot_scope_open_at(const char *where)
         status_out_of_memory();
         return NULL;
     }
+    rt_frames_collect_surely();
     s->t = trace_open_root(TRACE_SCOPE, "scope", where);
     if (!s->t) {
         memory_release(s);
         return NULL;
     }
+    trace_guard_scope(s->t);
     s->serial = s->t->serial;
     return s;
 }
@@ -44,9 +47,10 @@ void jot_scope_close(jot_scope *s)
 {
     if (!s)
         return;
+    rt_frames_collect();
     struct trace *t = trace_top(), *function = NULL;
     for (; t && t->serial != s->serial; t = t->below)
-        function = t->kind == TRACE_SCOPE ? function : t;
+        function = t->kind == TRACE_SCOPE || t->kind == TRACE_BLOCK ? function : t;
     if (t && function) {
         fail_close();
         return;
@@ -56,6 +60,11 @@ void jot_scope_close(jot_scope *s)
         status_fail(JOT_ERR_TRACE,
                     "jot_scope_close: the scope is of another thread: close it there");
         return;
+    }
+    // A body of a block may go on, if not what it was left for by longjmp.
+    for (struct trace *inside = trace_top(); t && inside != t; inside = inside->below) {
+        block_lose(inside->block);
+        inside->block = NULL;
     }
     if (t)
         trace_abandon(t);
@@ -67,6 +76,7 @@ void jot_scope_close(jot_scope *s)
 
 static jot_status check_place(const char *op)
 {
+    rt_frames_collect();
     if (!trace_top())
         return status_fail(JOT_ERR_TRACE,
                            "%s: no scope is open: open one by jot_scope_open; the "
@@ -183,6 +193,7 @@ void jot_print_value(jot_value v, const char *name)
 
 jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
 {
+    rt_frames_collect();
     if (!s || !trace_top() || trace_top()->serial != s->serial)
         return status_fail(JOT_ERR_TRACE, "jot_scope_keep: %s",
                            s ? "the scope is not the innermost one of this thread"

@@ -2,6 +2,7 @@
 // The stack of traces of a thread, and how a trace becomes a function.
 #include "trace/tracer.h"
 
+#include "trace/block.h"
 #include "trace/ended.h"
 #include "trace/environment.h"
 #include "trace/opened.h"
@@ -52,6 +53,7 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
     t->module = parent->module;
     t->parent = parent;
     t->root = parent->root;
+    t->rule_before = t->root->rule;
     start(t, kind, name, where);
     return t;
 }
@@ -60,6 +62,7 @@ void trace_end(struct trace *t)
 {
     ended_add(t);
     opened_remove(t);
+    rt_frame_forget(&t->frame);
     top = t->below;
     if (t->parent && t->error) {
         t->root->latest = t->error;
@@ -81,11 +84,31 @@ void trace_end_inside(struct trace *t)
 {
     while (top != t) {
         struct trace *inner = top;
+        block_free(inner->block);
         trace_end(inner);
         if (inner->root == inner) // a scope that was left open
             release_root(inner);
     }
 }
+
+static void abandon_body(struct rt_frame *frame)
+{
+    struct trace *t = (struct trace *)frame;
+    for (struct trace *inner = top; inner != t->below; inner = inner->below)
+        inner->error = NULL;
+    trace_end_inside(t);
+    t->root->rule = t->rule_before;
+    trace_end(t);
+}
+
+void trace_guard_body(struct trace *t, struct rt_mark *mark)
+{
+    rt_frame_open(&t->frame, mark, abandon_body);
+}
+
+static void abandon_scope(struct rt_frame *frame) { trace_abandon((struct trace *)frame); }
+
+void trace_guard_scope(struct trace *t) { rt_frame_open(&t->frame, NULL, abandon_scope); }
 
 void trace_abandon(struct trace *root)
 {
@@ -102,6 +125,8 @@ struct trace *trace_replace_scope(struct trace *old)
     t->below = old->below;
     ended_add(old);
     opened_remove(old);
+    rt_frame_forget(&old->frame);
+    trace_guard_scope(t);
     release_root(old);
     return t;
 }

@@ -19,6 +19,7 @@
 
 #include "base/status.h"
 #include "ir/build.h"
+#include "runtime/frames.h"
 
 #define JOT_PLAIN
 #include "jot/trace.h"
@@ -77,7 +78,10 @@ struct trace_hidden {
     uint32_t used;      // the same: the last evaluation that read it
 };
 
+struct jot_block;
+
 struct trace {
+    struct rt_frame frame; // of a function's body, or of a scope
     enum trace_kind kind;
     uint32_t serial;
     struct trace *below, *parent, *root;
@@ -107,8 +111,10 @@ struct trace {
     const struct trace_error *latest;    // root: of it and the traces inside it
     int precision;                       // root: of products that ask for none
     const struct rule_in_progress
-        *rule;      // root: the innermost of the derivative rules being traced
-    bool is_broken; // memory ran out
+        *rule; // root: the innermost of the derivative rules being traced
+    const struct rule_in_progress *rule_before; // what that was when this trace was opened
+    struct jot_block *block;                    // whose part this is
+    bool is_broken;                             // memory ran out
 };
 
 // The innermost trace of the thread, or NULL.
@@ -121,13 +127,18 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
 // Ends the innermost trace, remembering the places of its values for messages about stale handles,
 // and passes its first error on to the parent.  The module of a root goes to the caller.
 void trace_end(struct trace *t);
-// Ends what is open inside t.  Needs no memory.
+// The trace is that of a body, which is run now: when the user's code leaves it the trace ends, with
+// all that is open inside it, as if it had never been.
+void trace_guard_body(struct trace *t, struct rt_mark *mark);
+// Ends what is open inside t, blocks included.  Needs no memory.
 void trace_end_inside(struct trace *t);
 // Ends a root trace with all that is open inside it, and frees what it owns.  Needs no memory.
 void trace_abandon(struct trace *root);
 // An empty scope in the place of one, which is freed: all its handles become stale.  NULL when
 // memory is out, and then nothing has changed.
 struct trace *trace_replace_scope(struct trace *old);
+// A scope ends with the call or the thread around it.
+void trace_guard_scope(struct trace *t);
 // Frees what is remembered of ended traces on this thread.
 void trace_forget_ended(void);
 
@@ -217,6 +228,7 @@ void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const ch
 #define TRACE_RETURN(expression)                                                               \
     do {                                                                                       \
         struct arena_guard guard_;                                                             \
+        rt_frames_collect();                                                                   \
         if (arena_guard_left(&guard_))                                                         \
             return trace_out_of_memory();                                                      \
         jot_value result_ = (expression);                                                      \
