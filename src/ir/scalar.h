@@ -111,7 +111,7 @@ static inline struct scalar_format scalar_format_get(jot_dtype d)
 // The op gets half values as their bits.
 static inline bool scalar_is_on_storage(enum ir_op op)
 {
-    return op == IR_nextafter || op == IR_select;
+    return op == IR_nextafter || op == IR_select || op == IR_reduce_precision;
 }
 
 // The identity of an op whose row has a fold, as bits of the compute type of d (of the real part of a

@@ -389,30 +389,75 @@ START_TEST(test_half_arithmetic)
 }
 END_TEST
 
+// x to the nearest multiple of the last place that a format has at its size, ties to even.
+static double rounded_to(double x, jot_dtype d, int exponent_bits, int mantissa_bits)
+{
+    struct scalar_format own = scalar_format_get(d);
+    int least = 2 - (1 << (own.exponent_bits - 1)), e;
+    if (!isfinite(x) || x == 0)
+        return x;
+    frexp(x, &e);
+    e = e - 1 < least ? least : e - 1;
+    double unit = ldexp(1, e - mantissa_bits);
+    double y = mantissa_bits < own.mantissa_bits ? rint(x / unit) * unit : x;
+    if (exponent_bits >= own.exponent_bits)
+        return fabs(y) >= ldexp(1, 1 - least + 1) ? copysign(INFINITY, x) : y;
+    int reach = (1 << (exponent_bits - 1)) - 1;
+    if (fabs(y) < ldexp(1, 1 - reach))
+        return copysign(0, x);
+    return fabs(y) >= ldexp(1, reach + 1) ? copysign(INFINITY, x) : y;
+}
+
+static void check_reduce_precision(jot_dtype d, int n, const void *x)
+{
+    struct scalar_format own = scalar_format_get(d);
+    struct ir_tensor from = vector(d, n, x);
+    const struct ir_attrs *wide = ir_attrs(module, IR_INT(dtype, JOT_F64));
+    const double *exact = run1(IR_convert, wide, from).data;
+    for (int e = 1; e <= own.exponent_bits + 1 && e <= 11; e++)
+        for (int m = 0; m <= own.mantissa_bits; m++) {
+            const struct ir_attrs *attrs =
+                ir_attrs(module, IR_INT(exponent_bits, e), IR_INT(mantissa_bits, m));
+            const double *got =
+                run1(IR_convert, wide, run1(IR_reduce_precision, attrs, from)).data;
+            for (int i = 0; i < n; i++) {
+                double want = rounded_to(exact[i], d, e, m);
+                ck_assert_msg(same64(got[i], want), "%s %a to (%d, %d): %a, not %a",
+                              dtype_get(d)->name, exact[i], e, m, got[i], want);
+            }
+        }
+}
+
+// All formats; every 16-bit number to its own, some to the others.
 START_TEST(test_reduce_precision)
 {
-    // To f16 and bf16 and back is what the conversions do, but for denormals.
-    for (int i = 0; i < 5000; i++) {
-        float x = scalar_f32((scalar){(uint32_t)random_bits(), JOT_F32});
-        if (i % 2)
-            x = (float)(random_unit() * 131072 - 65536);
-        const float *h =
-            run1(IR_reduce_precision,
-                 ir_attrs(module, IR_INT(exponent_bits, 5), IR_INT(mantissa_bits, 10)),
-                 point(JOT_F32, &x))
-                .data;
-        const float *b =
-            run1(IR_reduce_precision,
-                 ir_attrs(module, IR_INT(exponent_bits, 8), IR_INT(mantissa_bits, 7)),
-                 point(JOT_F32, &x))
-                .data;
-        float truth = dtype_f16_to_f32(dtype_f16_from_f32(x));
-        if (fabsf(truth) >= 0x1p-14f || truth != truth)
-            ck_assert(same32(*h, truth));
-        else if (fabsf(x) < 0x1p-15f)
-            ck_assert(same32(*h, copysignf(0, x)));
-        ck_assert(same32(*b, dtype_bf16_to_f32(dtype_bf16_from_f32(x))));
+    enum { N = 400 };
+    static const jot_dtype types[] = {JOT_F16, JOT_BF16, JOT_F32, JOT_F64};
+    jot_dtype d = types[_i];
+    size_t bytes = jot_dtype_size(d);
+    char x[N * 8];
+    for (int i = 0; i < N; i++) {
+        uint64_t bits = random_bits();
+        if (i % 4 == 0) // a few bits of a denormal, or of ends of ranges
+            bits = bits >> 40 & ((UINT64_C(1) << (8 * bytes - 8)) - 1);
+        if (i % 4 == 1)
+            bits |= bits >> 32 << (8 * bytes > 32 ? 16 : 4);
+        memcpy(x + (size_t)i * bytes, &bits, bytes);
     }
+    check_reduce_precision(d, N, x);
+}
+END_TEST
+
+START_TEST(test_reduce_precision_to_itself)
+{
+    static uint16_t x[65536];
+    for (int i = 0; i < 65536; i++)
+        x[i] = (uint16_t)i;
+    const jot_dtype d = _i ? JOT_BF16 : JOT_F16;
+    struct scalar_format own = scalar_format_get(d);
+    const struct ir_attrs *attrs = ir_attrs(module, IR_INT(exponent_bits, own.exponent_bits),
+                                            IR_INT(mantissa_bits, own.mantissa_bits));
+    ck_assert_mem_eq(run1(IR_reduce_precision, attrs, vector(d, 65536, x)).data, x, sizeof x);
 }
 END_TEST
 
@@ -447,7 +492,8 @@ static void add_tests(TCase *t)
     tcase_add_test(t, test_convert);
     tcase_add_test(t, test_half_conversions);
     tcase_add_test(t, test_half_arithmetic);
-    tcase_add_test(t, test_reduce_precision);
+    tcase_add_loop_test(t, test_reduce_precision, 0, 4);
+    tcase_add_loop_test(t, test_reduce_precision_to_itself, 0, 2);
     tcase_add_test(t, test_integer_pow);
 }
 
