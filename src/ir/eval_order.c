@@ -2,6 +2,13 @@
 // Putting rows in order.
 #include "ir/eval_ops.h"
 
+// The bits of a float as a number whose order is the total one of IEEE 754.
+static uint64_t total_key(scalar x)
+{
+    uint64_t sign = x.dtype == JOT_F32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
+    return x.bits & sign ? sign - 1 - (x.bits & (sign - 1)) : x.bits | sign;
+}
+
 // Whether x stands before y (-1), behind it (1) or beside it.  NaN are last.
 static int compare_real(scalar x, scalar y)
 {
@@ -17,24 +24,36 @@ static int compare_real(scalar x, scalar y)
     return (x.bits > y.bits) - (x.bits < y.bits);
 }
 
-static int compare(const struct ir_tensor *t, int64_t i, int64_t k)
+// What rows are sorted by: the keys, turn is -1 for the greatest first; floats in the order of sort or
+// in the total one.
+struct order {
+    int n_keys, turn;
+    bool is_total;
+};
+
+static int compare(const struct order *o, const struct ir_tensor *t, int64_t i, int64_t k)
 {
     jot_dtype d = ir_dtype(t->type);
     struct eval_number x = eval_load_wide(d, t->data, i), y = eval_load_wide(d, t->data, k);
+    if (o->is_total && dtype_is_float(d)) {
+        uint64_t a = total_key(x.re), b = total_key(y.re);
+        return (a > b) - (a < b);
+    }
     int order = compare_real(x.re, y.re);
     return order || !dtype_is_complex(d) ? order : compare_real(x.im, y.im);
 }
 
-static int compare_keys(int n_keys, const struct ir_tensor *keys, int64_t i, int64_t k)
+static int compare_keys(const struct order *o, const struct ir_tensor *keys, int64_t i,
+                        int64_t k)
 {
     int order = 0;
-    for (int key = 0; key < n_keys && !order; key++)
-        order = compare(&keys[key], i, k);
-    return order;
+    for (int key = 0; key < o->n_keys && !order; key++)
+        order = compare(o, &keys[key], i, k);
+    return o->turn * order;
 }
 
-// Merges runs of places, in pairs, until there is one; `turn` is -1 for the greatest first.
-static void merge_sort(int n_keys, const struct ir_tensor *keys, int turn, int64_t n,
+// Merges runs of places, in pairs, until there is one.
+static void merge_sort(const struct order *o, const struct ir_tensor *keys, int64_t n,
                        int64_t *places, int64_t *spare)
 {
     for (int64_t run = 1; run < n; run *= 2) {
@@ -42,9 +61,8 @@ static void merge_sort(int n_keys, const struct ir_tensor *keys, int turn, int64
             int64_t middle = first + run < n ? first + run : n;
             int64_t end = middle + run < n ? middle + run : n, a = first, b = middle;
             for (int64_t to = first; to < end; to++) {
-                bool takes_a =
-                    a < middle &&
-                    (b == end || turn * compare_keys(n_keys, keys, places[a], places[b]) <= 0);
+                bool takes_a = a < middle &&
+                               (b == end || compare_keys(o, keys, places[a], places[b]) <= 0);
                 spare[to] = takes_a ? places[a++] : places[b++];
             }
         }
@@ -67,12 +85,12 @@ static struct rows rows_of(const struct eval_call *c)
     return r;
 }
 
-static void sort_row(const struct eval_call *c, const struct rows *r, int64_t row, int n_keys,
-                     int turn)
+static void sort_row(const struct eval_call *c, const struct rows *r, int64_t row,
+                     const struct order *o)
 {
     for (int64_t i = 0; i < r->length; i++)
         r->places[i] = row * r->length + i;
-    merge_sort(n_keys, c->in, turn, r->length, r->places, r->spare);
+    merge_sort(o, c->in, r->length, r->places, r->spare);
 }
 
 static void copy_element(const struct ir_tensor *from, int64_t i, struct ir_tensor *to,
@@ -85,10 +103,10 @@ static void copy_element(const struct ir_tensor *from, int64_t i, struct ir_tens
 
 jot_status eval_sort(const struct eval_call *c)
 {
-    int n_keys = (int)ir_attr_int(c->attrs, IR_KEY_num_keys);
+    const struct order o = {(int)ir_attr_int(c->attrs, IR_KEY_num_keys), 1, false};
     struct rows r = rows_of(c);
     for (int64_t row = 0; row < r.count; row++) {
-        sort_row(c, &r, row, n_keys, 1);
+        sort_row(c, &r, row, &o);
         for (int k = 0; k < c->n_in; k++)
             for (int64_t i = 0; i < r.length; i++)
                 copy_element(&c->in[k], r.places[i], &c->out[k], row * r.length + i);
@@ -100,9 +118,10 @@ jot_status eval_top_k(const struct eval_call *c)
 {
     int64_t k = ir_attr_int(c->attrs, IR_KEY_length);
     jot_dtype d = ir_dtype(c->out[1].type);
+    const struct order o = {1, -1, true};
     struct rows r = rows_of(c);
     for (int64_t row = 0; row < r.count; row++) {
-        sort_row(c, &r, row, 1, -1);
+        sort_row(c, &r, row, &o);
         for (int64_t i = 0; i < k; i++) {
             uint64_t place = (uint64_t)(r.places[i] - row * r.length);
             copy_element(&c->in[0], r.places[i], &c->out[0], row * k + i);

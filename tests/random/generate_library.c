@@ -5,12 +5,23 @@
 
 #include "ir/linalg.h"
 
+#include <math.h>
+
 // x, with 1 for what is not finite or so large that a step might be.
 static ir_id tame(struct maker *k, ir_id x)
 {
     struct ir_builder *b = &k->b;
     ir_id is_tame = ir_lt(b, ir_abs(b, x), ir_scalar_like(b, x, 1e30));
     return ir_select(b, is_tame, x, ir_scalar_like(b, x, 1));
+}
+
+// x without the signs of its NaN, which are not specified, and which top_k sees.
+static ir_id without_signs_of_nan(struct maker *k, ir_id x)
+{
+    struct ir_builder *b = &k->b;
+    if (!dtype_is_float(ir_dtype(type_in(k, x))))
+        return x;
+    return ir_select(b, ir_eq(b, x, x), x, ir_scalar_like(b, x, NAN));
 }
 
 static ir_id make_sort(struct maker *k, ir_id x)
@@ -20,8 +31,9 @@ static ir_id make_sort(struct maker *k, ir_id x)
     if (t.rank == 0 || dtype_is_complex(ir_dtype(t)))
         return IR_NONE;
     if (chance(k, 3) && dims_in(k, x)[t.rank - 1] > 0) {
-        ir_id first = ir_top_k(
-            &k->b, x, 1 + (int64_t)draw(k, (uint64_t)dims_in(k, x)[t.rank - 1]), JOT_I32);
+        ir_id first =
+            ir_top_k(&k->b, without_signs_of_nan(k, x),
+                     1 + (int64_t)draw(k, (uint64_t)dims_in(k, x)[t.rank - 1]), JOT_I32);
         return first == IR_NONE || is_derivable(k) || chance(k, 2) ? first : first + 1;
     }
     int n = ir_type_equal(ir_type_with(type_in(k, in[1]), ir_dtype(t)), t) ? 2 : 1;

@@ -41,7 +41,7 @@ static void plan_keys(struct job *j)
         jot_dtype d = j->s->dtype[i], real = dtype_real(d);
         bool is_complex = dtype_is_complex(d);
         size_t bytes = dtype_get(real)->bytes;
-        struct sort_part part = {real, (int)bytes * 8, is_complex ? 2 : 1, j->s->in[i]};
+        struct sort_part part = {real, (int)bytes * 8, is_complex ? 2 : 1, j->s->in[i], false};
         add_part(j, part);
         part.at = (const char *)j->s->in[i] + bytes;
         if (is_complex)

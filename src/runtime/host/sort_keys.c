@@ -37,7 +37,8 @@ static struct map map_of(jot_dtype d)
             T u = x[(place ? place[first + k] : first + k) * p->step];                         \
             if (infinity) {                                                                    \
                 T size = u & (T)(sign - 1);                                                    \
-                u = size > infinity ? (T)(infinity + 1) : size ? u : 0;                        \
+                if (!p->is_total)                                                              \
+                    u = size > infinity ? (T)(infinity + 1) : size ? u : 0;                    \
                 u = u & sign ? (T)~u : (T)(u | sign);                                          \
             } else {                                                                           \
                 u ^= sign;                                                                     \

@@ -2,7 +2,8 @@
 // Elements as unsigned numbers of the same order.
 //
 // The order is that of the op sort: numbers from low to high, -0 equal to 0, all NaN equal and
-// last, complex numbers by real part and then by imaginary part, false before true.
+// last, complex numbers by real part and then by imaginary part, false before true.  Or, for top_k, the
+// total one of IEEE 754, in which -0 is below 0, and NaN beyond the infinity of their sign.
 #ifndef RUNTIME_HOST_SORT_KEYS_H
 #define RUNTIME_HOST_SORT_KEYS_H
 
@@ -17,6 +18,7 @@ struct sort_part {
     int bits;
     int step; // between elements, in elements of dtype
     const void *at;
+    bool is_total; // the order of floats
 };
 
 // Parts of which the first decides most.

@@ -151,8 +151,10 @@ static size_t memory_for(int64_t most)
 jot_status rt_top_k(struct rt_pool *pool, const struct rt_top_k *t)
 {
     int bits = dtype_get(t->dtype)->bytes * 8, size = rt_pool_size(pool);
-    struct job j = {
-        .t = t, .key = {1, {{t->dtype, bits, 1, t->in}}, bits}, .parts = 1, .part = t->length};
+    struct job j = {.t = t,
+                    .key = {1, {{t->dtype, bits, 1, t->in, true}}, bits},
+                    .parts = 1,
+                    .part = t->length};
     if (t->k == 0 || t->rows == 0)
         return JOT_OK;
     if (t->length > (int64_t)UINT32_MAX)
