@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers from explicit keys: those of jax.random (threefry2x32, partitionable) for the same
 // key.  Bits, integers and uniform numbers are the same bit for bit, the others but for roundings of
-// elementary functions.
+// elementary functions.  Where JAX's numbers do not have their distribution these do: the comments of
+// uniform_in, truncated_normal, rayleigh, wald, f, t, generalized_normal, poisson and binomial say where.
 //
 // A key is a u32[2] (what jax.random.key_data gives).  The same key gives the same numbers, so use
 // each once: split it first.
@@ -62,7 +63,8 @@ JOT_API jot_value jot_random_geometric_dims(jot_value key, jot_dtype dtype, jot_
 
 // ---- Floats without parameters ----
 
-// Uniform in [0, 1), and in [low, high).
+// Uniform in [0, 1), and in [low, high): also where rounding would give high, and where high - low is no
+// number of the type.
 JOT_API jot_value jot_random_uniform_dims(jot_value key, jot_dtype dtype, const int64_t *dims);
 JOT_API jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low,
                                              jot_value high, const int64_t *dims);
@@ -87,14 +89,16 @@ JOT_API jot_value jot_random_maxwell_dims(jot_value key, jot_dtype dtype, const 
 
 // ---- Floats with parameters ----
 
-// A normal number between lower and upper, neither included.
+// A normal number between lower and upper, neither included.  Of an interval whose probability is so little
+// that JAX has few numbers in it, below 2^-11 in f32, 2^-31 in f64 and 1/2 in the half types, by the
+// inverse of the logarithm of the tail.
 JOT_API jot_value jot_random_truncated_normal_dims(jot_value key, jot_dtype dtype,
                                                    jot_value lower, jot_value upper,
                                                    const int64_t *dims);
 // e^(sigma x) of normal x.
 JOT_API jot_value jot_random_lognormal_dims(jot_value key, jot_dtype dtype, jot_value sigma,
                                             const int64_t *dims);
-// Density x / scale^2 e^(-x^2 / (2 scale^2)).
+// Density x / scale^2 e^(-x^2 / (2 scale^2)); never infinite, as JAX's are once in 2^23 (f32) or 2^7 (bf16).
 JOT_API jot_value jot_random_rayleigh_dims(jot_value key, jot_dtype dtype, jot_value scale,
                                            const int64_t *dims);
 // Distribution function 1 - e^(-(x / scale)^concentration).
@@ -112,7 +116,8 @@ JOT_API jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot
                                              jot_value mode, jot_value right,
                                              const int64_t *dims);
 // The inverse Gaussian distribution of this mean and scale 1: density
-// sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).
+// sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).  Without the difference that makes JAX's negative
+// for large means.
 JOT_API jot_value jot_random_wald_dims(jot_value key, jot_dtype dtype, jot_value mean,
                                        const int64_t *dims);
 
@@ -131,14 +136,16 @@ JOT_API jot_value jot_random_loggamma_dims(jot_value key, jot_dtype dtype, jot_v
 JOT_API jot_value jot_random_beta_dims(jot_value key, jot_dtype dtype, jot_value a, jot_value b,
                                        const int64_t *dims);
 // The sum of df squares of normal numbers; the ratio of the means of two such sums; a normal number
-// over the root of such a mean (Student's t).
+// over the root of such a mean (Student's t).  The last two by logarithms where such a sum is too small for
+// the type.
 JOT_API jot_value jot_random_chisquare_dims(jot_value key, jot_dtype dtype, jot_value df,
                                             const int64_t *dims);
 JOT_API jot_value jot_random_f_dims(jot_value key, jot_dtype dtype, jot_value numerator,
                                     jot_value denominator, const int64_t *dims);
 JOT_API jot_value jot_random_t_dims(jot_value key, jot_dtype dtype, jot_value df,
                                     const int64_t *dims);
-// Density proportional to e^(-|x|^p).
+// Density proportional to e^(-|x|^p).  Where |x|^p is too small for the type, as often for large p, from its
+// logarithm.
 JOT_API jot_value jot_random_generalized_normal_dims(jot_value key, jot_dtype dtype,
                                                      jot_value p, const int64_t *dims);
 // Points, evenly in the unit ball of the norm p of d axes, which are the last of the result.
@@ -171,12 +178,13 @@ JOT_API jot_value jot_random_orthogonal_dims(jot_value key, jot_dtype dtype, int
 // ---- Counts ----
 
 // Events, of which there are `mean` on average: integers.  -1 where the mean is negative, NaN or
-// infinite.
+// infinite.  From a mean of 2^17 on JAX's density loses digits: at 10^8 its numbers are multiples of 8 with
+// 1.5 times the variance.
 JOT_API jot_value jot_random_poisson_dims(jot_value key, jot_dtype dtype, jot_value mean,
                                           const int64_t *dims);
 // Successes in n trials (rounded down) with probability p each: floats of the dtype, NaN where n or p
 // is NaN, n negative or p not in [0, 1], infinity where n is.  Its numbers are made in the floating
-// dtype of p.
+// dtype of p.  In f32 JAX's density loses digits from n = 2^17 on: 1.4 times the variance at 10^9.
 JOT_API jot_value jot_random_binomial_dims(jot_value key, jot_dtype dtype, jot_value n,
                                            jot_value p, const int64_t *dims);
 // How many of n trials end in each category of the last axis, where p are the probabilities.  The

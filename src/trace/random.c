@@ -393,6 +393,25 @@ jot_value random_uniform(const struct random_request *r, jot_value key, jot_valu
     return between(trace_value(unit, false), low, high);
 }
 
+// What rounding has brought to the end is the last number before it.
+static jot_value below_end(jot_value x, jot_value low, jot_value high)
+{
+    jot_value end = jot_stop_gradient(high), is_end = jot_greater_equal(x, end);
+    is_end = jot_logical_and(is_end, jot_less(low, end));
+    return jot_where(is_end, jot_nextafter(end, jot_stop_gradient(low)), x);
+}
+
+// By halves where the width of an interval is no number, though its ends are.
+static jot_value uniform_between(const struct random_request *r, jot_value low, jot_value high)
+{
+    jot_value two = jot_convert(jot_from_int(2), r->dtype);
+    jot_value half = random_uniform(r, r->key, jot_div(low, two), jot_div(high, two));
+    jot_value x = random_uniform(r, r->key, low, high);
+    jot_value is_wide = jot_logical_and(jot_logical_not(jot_is_finite(jot_sub(high, low))),
+                                        jot_is_finite(half));
+    return below_end(jot_where(is_wide, jot_mul(half, two), x), low, high);
+}
+
 static jot_value uniform(const char *name, jot_value key, jot_dtype dtype, jot_value low,
                          jot_value high, const int64_t *dims)
 {
@@ -400,13 +419,18 @@ static jot_value uniform(const char *name, jot_value key, jot_dtype dtype, jot_v
     jot_value error;
     if (!random_open_floats(&r, name, key, dtype, 2, (jot_value[]){low, high}, dims, &error))
         return error;
-    return random_uniform(&r, r.key, r.param[0], r.param[1]);
+    return uniform_between(&r, r.param[0], r.param[1]);
+}
+
+static jot_value unit(const struct random_request *r)
+{
+    jot_value zero = jot_convert(jot_from_int(0), r->dtype);
+    return random_uniform(r, r->key, zero, jot_ones_like(zero));
 }
 
 jot_value jot_random_uniform_dims(jot_value key, jot_dtype dtype, const int64_t *dims)
 {
-    jot_value low = jot_from_int(0), high = jot_from_int(1);
-    TRACE_RETURN(uniform("jot_random_uniform", key, dtype, low, high, dims));
+    TRACE_RETURN(random_drawn(unit, "jot_random_uniform", key, dtype, 0, NULL, dims));
 }
 
 jot_value jot_random_uniform_in_dims(jot_value key, jot_dtype dtype, jot_value low,

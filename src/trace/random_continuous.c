@@ -53,7 +53,9 @@ static jot_value cauchy(const struct random_request *r)
 
 static jot_value rayleigh(const struct random_request *r)
 {
-    jot_value u = uniform_from(r, r->key, 0);
+    // 0 stands for the numbers up to the next one.
+    jot_value u = uniform_from(r, r->key, 0), least = exact(r, random_epsilon(r->dtype) / 2);
+    u = jot_where(jot_equal(u, num(0)), least, u);
     return mul(r->param[0], jot_sqrt(mul(random_log(u), num(-2))));
 }
 
@@ -117,37 +119,6 @@ jot_value jot_random_normal_dims(jot_value key, jot_dtype dtype, const int64_t *
     TRACE_RETURN(normal(key, dtype, dims));
 }
 
-// erf_inv(u) with its derivative, sqrt(pi)/2 e^(y^2).
-static jot_value first(jot_value y, jot_value u)
-{
-    (void)u;
-    return y;
-}
-
-static jot_value erf_inv_rule(jot_value y, jot_value u, jot_value dy, jot_value du)
-{
-    (void)u, (void)dy;
-    return mul(du, mul(num(sqrt(M_PI) / 2), jot_exp(mul(y, y))));
-}
-
-static jot_value smooth_erf_inv(jot_value u)
-{
-    return TRACE_RULED("jot_random_truncated_normal", first, erf_inv_rule,
-                       random_erf_inv(jot_stop_gradient(u)), u);
-}
-
-static jot_value truncated_normal(const struct random_request *r)
-{
-    jot_value root = exact(r, M_SQRT2), end[2], inside[2];
-    for (int i = 0; i < 2; i++) {
-        end[i] = jot_erf(over(r->param[i], root));
-        inside[i] =
-            jot_nextafter(jot_stop_gradient(r->param[i]), exact(r, i ? -INFINITY : INFINITY));
-    }
-    jot_value u = random_uniform(r, r->key, end[0], end[1]);
-    return jot_clip(mul(root, smooth_erf_inv(u)), inside[0], inside[1]);
-}
-
 static jot_value lognormal(const struct random_request *r)
 {
     return jot_exp(mul(random_normal(r, r->key), r->param[0]));
@@ -180,13 +151,13 @@ static jot_value wald(const struct random_request *r)
 {
     jot_value v = random_normal(r, random_subkey(r->key, 0));
     jot_value z = uniform_from(r, random_subkey(r->key, 1), 0);
-    jot_value mean = r->param[0], y = mul(v, v), mean2 = mul(mean, mean);
-    jot_value root = jot_sqrt(add(mul(mul(num(4), mean), y), mul(mean2, mul(y, y))));
-    jot_value x = sub(add(mean, over(mul(mean2, y), num(2))), mul(over(mean, num(2)), root));
-    return jot_where(jot_less_equal(z, over(mean, add(mean, x))), x, over(mean2, x));
+    jot_value mean = r->param[0], half = mul(mul(mean, mul(v, v)), num(0.5));
+    // mean (1 + half - root) without the difference.
+    jot_value root = mul(jot_sqrt(half), jot_sqrt(add(half, num(2))));
+    jot_value x = over(mean, add(add(num(1), half), root));
+    return jot_where(jot_less_equal(z, over(mean, add(mean, x))), x, mul(mean, over(mean, x)));
 }
 
-RANDOM_OF2(truncated_normal, lower, upper)
 RANDOM_OF1(lognormal, sigma)
 RANDOM_OF0(maxwell)
 RANDOM_OF2(double_sided_maxwell, loc, scale)

@@ -13,7 +13,7 @@
 // What is the same in all trips of a loop; arrays of one axis, the parameters among them.
 struct loop {
     struct random_key counter;
-    jot_value mean;                                     // Poisson
+    jot_value mean, is_huge, base;                      // Poisson
     jot_value count, odds, log_miss, middle, at_middle; // binomial
     jot_value a, b, c, inner, limit;                    // of rejection
 };
@@ -29,6 +29,9 @@ static jot_value flat(const struct random_request *r, int i)
     return jot_reshape_dims(jot_broadcast_to_dims(r->param[i], r->dims),
                             (int64_t[]){r->count, JOT_END});
 }
+
+// From here on differences of logarithms of factorials have lost their digits in f32.
+#define HUGE_COUNT 0x1p17
 
 static jot_value any(jot_value x) { return jot_any_axes(x, (int[]){JOT_END}); }
 
@@ -85,6 +88,19 @@ static jot_value unless_any(jot_value is_large)
     return jot_where(any(is_large), jot_zeros_like(is_large), jot_ones_like(is_large));
 }
 
+// (1 + x) log(1 + x) - x, for what is so large that the difference of logarithms of factorials has lost its
+// digits: near 0 its series, x^2/2 - x^3/6 + ... + (-x)^n / (n (n - 1)).
+static jot_value deviance(jot_value x)
+{
+    enum { TERMS = 9 };
+    jot_value sum = num(0);
+    for (int n = TERMS + 1; n >= 2; n--)
+        sum = add(mul(sum, x), num((n % 2 ? -1.0 : 1.0) / (n * (n - 1))));
+    jot_value near = mul(mul(x, x), sum), next = add(one(), x);
+    jot_value far = sub(mul(next, jot_log1p(x)), x);
+    return jot_where(jot_less(jot_abs(x), num(0.1)), near, far);
+}
+
 // ---------------------------------------------------------------------------------------
 // Poisson
 
@@ -110,16 +126,24 @@ static void wait(jot_value *carry, void *ctx)
     carry[3] = add(carry[3], random_log(u));
 }
 
+// Where the mean is huge, candidates are counted from its whole part, and the logarithm of the density at
+// mean + d is -mean deviance(d / mean) - log(2 pi k) / 2.
 static void draw_poisson(jot_value *carry, void *ctx)
 {
     const struct loop *l = ctx;
     struct candidate x = candidate(l, carry, 0.43);
     jot_value density =
         sub(add(jot_neg(l->mean), mul(x.k, random_log(l->mean))), random_log_factorial(x.k));
-    accept(carry, &x, jot_logical_or(jot_less(x.k, num(0)), x.is_thin), density);
+    jot_value d = sub(x.k, sub(l->mean, l->base)), k = jot_maximum(add(x.k, l->base), one());
+    jot_value huge = mul(jot_log(mul(num(2 * M_PI), k)), num(-0.5));
+    huge = sub(huge, mul(l->mean, deviance(over(d, l->mean))));
+    density = jot_where(l->is_huge, huge, density);
+    jot_value is_below = jot_less(add(x.k, l->base), num(0));
+    accept(carry, &x, jot_logical_or(is_below, x.is_thin), density);
 }
 
-static jot_value poisson_of(const struct random_request *r)
+// The numbers are counted from *out_base, 0 but where the mean is huge.
+static jot_value poisson_of(const struct random_request *r, jot_value *out_base)
 {
     jot_value mean = flat(r, 0), zero = jot_zeros_like(mean), one = jot_ones_like(mean);
     // NaN and what is below 0 have -1, as has infinity, for which nothing would be accepted.
@@ -132,14 +156,17 @@ static jot_value poisson_of(const struct random_request *r)
     jot_while_at(are_early, wait, &l, 4, few, NULL, r->name);
 
     l.mean = jot_where(is_large, mean, num(1e5));
+    l.is_huge = both(jot_greater_equal(l.mean, num(HUGE_COUNT)), jot_less(l.mean, num(0x1p62)));
+    l.base = jot_where(l.is_huge, jot_floor(l.mean), zero);
     l.b = add(num(0.931), mul(num(2.53), jot_sqrt(l.mean)));
     l.a = add(num(-0.059), mul(num(0.02483), l.b));
-    l.c = l.mean;
+    l.c = sub(l.mean, l.base);
     l.inner = add(num(1.1239), over(num(1.1328), sub(l.b, num(3.4))));
     l.limit = sub(num(0.9277), over(num(3.6224), sub(l.b, num(2))));
     jot_value many[] = {key.word[0], key.word[1], jot_neg(one), unless_any(is_large)};
     jot_while_at(is_open, draw_poisson, &l, CARRIES, many, NULL, r->name);
     jot_value k = jot_where(is_large, many[NUMBER], sub(few[2], one));
+    *out_base = jot_reshape_dims(jot_where(is_large, l.base, zero), r->dims);
     return jot_reshape_dims(jot_where(jot_equal(mean, zero), zero, k), r->dims);
 }
 
@@ -151,7 +178,11 @@ static jot_value poisson(jot_value key, jot_dtype dtype, jot_value mean, const i
     if (!random_is_integral(name, dtype, &error) ||
         !random_open_floats(&r, name, key, JOT_F32, 1, &mean, dims, &error))
         return error;
-    return jot_convert(poisson_of(&r), dtype);
+    jot_value base, k = poisson_of(&r, &base), whole = jot_convert(base, JOT_I64);
+    jot_value sum = add(whole, jot_convert(k, JOT_I64)), ends[2];
+    random_ends(dtype, ends);
+    sum = jot_clip(sum, ends[0], ends[1]);
+    return jot_where(jot_equal(base, num(0)), jot_convert(k, dtype), jot_convert(sum, dtype));
 }
 
 jot_value jot_random_poisson_dims(jot_value key, jot_dtype dtype, jot_value mean,
@@ -199,6 +230,20 @@ static jot_value stirling_tail(jot_value k)
     return y;
 }
 
+// log of the density at k over that at the middle m, of huge n: with M = m + 1 and N = n - m + 1 it is
+// d log(N odds / M) - M deviance(d / M) - N deviance(-d / N) + log((1 + d / M) (1 - d / N)) / 2, d = k - m,
+// and what Stirling's series has besides.
+static jot_value density_of_huge(const struct loop *l, jot_value k)
+{
+    jot_value d = sub(k, l->middle), m = add(l->middle, one());
+    jot_value n = add(sub(l->count, l->middle), one());
+    jot_value up = over(d, m), down = jot_neg(over(d, n));
+    jot_value density = mul(d, jot_log(over(mul(l->odds, n), m)));
+    density = sub(density, mul(m, deviance(up)));
+    density = sub(density, mul(n, deviance(down)));
+    return add(density, mul(num(0.5), add(jot_log1p(up), jot_log1p(down))));
+}
+
 static void draw_binomial(jot_value *carry, void *ctx)
 {
     const struct loop *l = ctx;
@@ -208,6 +253,8 @@ static void draw_binomial(jot_value *carry, void *ctx)
     jot_value density = add(l->at_middle, mul(add(n, one), random_log(over(most, misses))));
     jot_value ratio = over(mul(l->odds, misses), add(k, one));
     density = add(density, mul(add(k, half), random_log(ratio)));
+    double huge = jot_value_dtype(n) == JOT_F64 ? 0x1p46 : HUGE_COUNT;
+    density = jot_where(jot_less(n, num(huge)), density, density_of_huge(l, k));
     density = add(density, stirling_tail(l->middle));
     density = add(density, stirling_tail(sub(n, l->middle)));
     density = sub(sub(density, stirling_tail(k)), stirling_tail(sub(n, k)));

@@ -82,6 +82,13 @@ static int64_t lowest(jot_dtype d)
     return dtype_is_unsigned(d) ? 0 : -(int64_t)highest(d) - 1;
 }
 
+void random_ends(jot_dtype d, jot_value *out)
+{
+    out[0] = jot_from_int(lowest(d));
+    out[1] =
+        highest(d) > INT64_MAX ? jot_from_int(INT64_MAX) : jot_from_int((int64_t)highest(d));
+}
+
 // x, moved into what both its dtype and another can hold, plus `more` above.
 static jot_value clipped(jot_value x, jot_dtype to, uint64_t more)
 {

@@ -66,10 +66,11 @@ static void draw_candidate(jot_value *carry, void *ctx)
     carry[UNIFORM] = random_uniform_at(random_child(key, 2), origin(), jot_value_dtype(t->d));
 }
 
-// in: the words of a key, and a.  Below 1 it is a number of a + 1 times u^(1/a).
+// in: the words of a key, and a; out: the number and its logarithm.  Below 1 it is a number of a + 1 times
+// u^(1/a).
 static void gamma_of(const jot_value *in, jot_value *out, void *ctx)
 {
-    const bool *is_log = ctx;
+    (void)ctx;
     struct random_key key = {{in[0], in[1]}}, loop = random_child(key, 0),
                       rest = random_child(key, 1);
     jot_value a = in[2], one = jot_ones_like(a), zero = jot_zeros_like(a);
@@ -80,16 +81,14 @@ static void gamma_of(const jot_value *in, jot_value *out, void *ctx)
     jot_value carry[CARRIES] = {loop.word[0], loop.word[1], zero, one, add(one, one)};
     jot_while_at(is_rejected, draw_candidate, &t, CARRIES, carry, NULL, "jot_random_gamma");
     jot_value v = carry[CUBE], u = random_uniform_at(rest, origin(), jot_value_dtype(a));
-    if (*is_log) {
-        jot_value log_u = random_log1p(jot_neg(u));
-        jot_value is_whole = jot_logical_or(is_large, jot_equal(log_u, zero));
-        jot_value boost = jot_where(is_whole, zero, mul(log_u, jot_div(one, a)));
-        jot_value log_d = jot_where(jot_is_finite(t.d), random_log(t.d), t.d);
-        *out = add(add(log_d, random_log(v)), boost);
-    } else {
-        jot_value boost = jot_power(jot_sub(one, u), jot_div(one, a));
-        *out = mul(mul(t.d, v), jot_where(is_large, one, boost));
-    }
+    jot_value boost = jot_power(jot_sub(one, u), jot_div(one, a));
+    out[0] = mul(mul(t.d, v), jot_where(is_large, one, boost));
+
+    jot_value log_u = random_log1p(jot_neg(u));
+    jot_value is_whole = jot_logical_or(is_large, jot_equal(log_u, zero));
+    jot_value log_boost = jot_where(is_whole, zero, mul(log_u, jot_div(one, a)));
+    jot_value log_d = jot_where(jot_is_finite(t.d), random_log(t.d), t.d);
+    out[1] = add(add(log_d, random_log(v)), log_boost);
 }
 
 // x, with the derivative in a that keeps P(a, x).
@@ -115,19 +114,34 @@ static jot_value loggamma_rule(jot_value log_x, jot_value a, jot_value dx, jot_v
     return mul(da, jot_div(jot_random_gamma_grad(a, x), x));
 }
 
-// Of the parameter, with the shape of the request.
-static jot_value gammas(const struct random_request *r, jot_value key, jot_value a, bool is_log)
+// Of the parameter, with the shape of the request: the numbers and their logarithms.
+struct gammas {
+    jot_value x, log;
+};
+
+static struct gammas gammas_of(const struct random_request *r, jot_value key, jot_value a)
 {
-    static bool kinds[] = {false, true};
     struct random_key keys = random_children(random_key_of(key), r->count);
     jot_value flat =
         jot_reshape_dims(jot_broadcast_to_dims(a, r->dims), (int64_t[]){r->count, JOT_END});
-    jot_value in[] = {keys.word[0], keys.word[1], jot_stop_gradient(flat)}, x;
-    jot_function f = jot_function_uniform(r->name, r->name, gamma_of, 3, 1, &kinds[is_log]);
-    jot_apply_at(jot_vmap_of(f, r->name, NULL), 3, in, 1, &x, NULL);
-    x = is_log ? TRACE_RULED(r->name, first, loggamma_rule, x, flat)
-               : TRACE_RULED(r->name, first, gamma_rule, x, flat);
-    return jot_reshape_dims(x, r->dims);
+    jot_value in[] = {keys.word[0], keys.word[1], jot_stop_gradient(flat)}, out[2];
+    jot_function f = jot_function_uniform(r->name, r->name, gamma_of, 3, 2, NULL);
+    jot_apply_at(jot_vmap_of(f, r->name, NULL), 3, in, 2, out, NULL);
+    jot_value x = TRACE_RULED(r->name, first, gamma_rule, out[0], flat);
+    jot_value log_x = TRACE_RULED(r->name, first, loggamma_rule, out[1], flat);
+    return (struct gammas){jot_reshape_dims(x, r->dims), jot_reshape_dims(log_x, r->dims)};
+}
+
+static jot_value gammas(const struct random_request *r, jot_value key, jot_value a, bool is_log)
+{
+    struct gammas g = gammas_of(r, key, a);
+    return is_log ? g.log : g.x;
+}
+
+// Where numbers have few digits or none, so that what is made of them takes their logarithms.
+static jot_value is_tiny(const struct random_request *r, jot_value x)
+{
+    return jot_less(x, num(random_tiny(r->dtype)));
 }
 
 // ---------------------------------------------------------------------------------------
@@ -155,39 +169,48 @@ static jot_value beta(const struct random_request *r)
 }
 
 // Twice a gamma number of df / 2.
-static jot_value chisquare_of(const struct random_request *r, jot_value key, jot_value df)
+static struct gammas chisquares(const struct random_request *r, jot_value key, jot_value df)
 {
-    return mul(jot_exp(gammas(r, key, jot_div(df, num(2)), true)), num(2));
+    jot_value log_x = gammas(r, key, jot_div(df, num(2)), true);
+    return (struct gammas){mul(jot_exp(log_x), num(2)), log_x};
 }
 
 static jot_value chisquare(const struct random_request *r)
 {
-    return chisquare_of(r, r->key, r->param[0]);
+    return chisquares(r, r->key, r->param[0]).x;
 }
 
 static jot_value f(const struct random_request *r)
 {
-    jot_value under =
-        jot_div(chisquare_of(r, random_subkey(r->key, 0), r->param[1]), r->param[1]);
-    jot_value over =
-        jot_div(chisquare_of(r, random_subkey(r->key, 1), r->param[0]), r->param[0]);
-    return jot_div(over, under);
+    struct gammas under = chisquares(r, random_subkey(r->key, 0), r->param[1]);
+    struct gammas over = chisquares(r, random_subkey(r->key, 1), r->param[0]);
+    jot_value by_logs = jot_logical_or(is_tiny(r, under.x), is_tiny(r, over.x));
+    jot_value log_ratio =
+        add(jot_sub(over.log, under.log), jot_log(jot_div(r->param[1], r->param[0])));
+    jot_value divisor = jot_where(by_logs, num(1), jot_div(under.x, r->param[1]));
+    jot_value ratio = jot_div(jot_div(over.x, r->param[0]), divisor);
+    return jot_where(by_logs, jot_exp(log_ratio), ratio);
 }
 
 static jot_value t(const struct random_request *r)
 {
     jot_value half = jot_div(r->param[0], num(2)),
               n = random_normal(r, random_subkey(r->key, 0));
-    return mul(n, jot_sqrt(jot_div(half, gammas(r, random_subkey(r->key, 1), half, false))));
+    struct gammas g = gammas_of(r, random_subkey(r->key, 1), half);
+    jot_value by_log = is_tiny(r, g.x), x = jot_where(by_log, num(1), g.x);
+    jot_value far = mul(mul(n, jot_sqrt(half)), jot_exp(mul(g.log, num(-0.5))));
+    return jot_where(by_log, far, mul(n, jot_sqrt(jot_div(half, x))));
 }
 
 // With density e^(-|x|^p).
 static jot_value generalized(const struct random_request *r, jot_value key)
 {
     jot_value inverse = jot_div(num(1), r->param[0]);
-    jot_value g = gammas(r, random_subkey(key, 0), inverse, false);
+    struct gammas g = gammas_of(r, random_subkey(key, 0), inverse);
+    jot_value by_log = is_tiny(r, g.x), x = jot_where(by_log, num(1), g.x);
+    x = jot_where(by_log, jot_exp(mul(g.log, inverse)), jot_power(x, inverse));
     jot_value sign = jot_random_rademacher_dims(random_subkey(key, 1), r->dtype, r->dims);
-    return mul(sign, jot_power(g, inverse));
+    return mul(sign, x);
 }
 
 static jot_value generalized_normal(const struct random_request *r)

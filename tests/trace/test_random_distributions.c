@@ -206,6 +206,187 @@ START_TEST(test_distribution_functions)
 END_TEST
 
 // ---------------------------------------------------------------------------------------
+// At the ends of the parameters
+
+typedef jot_value draw0(jot_value key, jot_dtype d, const int64_t *dims);
+typedef jot_value draw1(jot_value key, jot_dtype d, jot_value a, const int64_t *dims);
+typedef jot_value draw2(jot_value key, jot_dtype d, jot_value a, jot_value b,
+                        const int64_t *dims);
+
+static double truncated_below(double a, double b, double x)
+{
+    if (a + b < 0)
+        return 1 - truncated_below(-b, -a, -x);
+    double high = erfc(a * M_SQRT1_2), low = erfc(b * M_SQRT1_2);
+    return (high - erfc(x * M_SQRT1_2)) / (high - low);
+}
+
+static double wald_below(double mean, double b, double x)
+{
+    (void)b;
+    double root = sqrt(1 / x);
+    return normal_below(root * (x / mean - 1)) +
+           exp(2 / mean) * normal_below(-root * (x / mean + 1));
+}
+
+static double t_below(double df, double b, double x)
+{
+    (void)b;
+    return sided(x, 1 - beta_below(df / 2, 0.5, df / (df + x * x)));
+}
+
+static double f_below(double a, double b, double x)
+{
+    double y = a * x / b;
+    return x < 1 ? beta_below(a / 2, b / 2, y / (1 + y))
+                 : 1 - beta_below(b / 2, a / 2, 1 / (1 + y));
+}
+
+static double generalized_below(double p, double b, double x)
+{
+    (void)b;
+    return sided(x, gamma_below(1 / p, pow(fabs(x), p)));
+}
+
+// Of many events, by the normal distribution and its first correction.
+static double count_below(double mean, double variance, double skewness, double x)
+{
+    double z = (floor(x) + 0.5 - mean) / sqrt(variance);
+    return normal_below(z) - skewness * (z * z - 1) * exp(-z * z / 2) / sqrt(72 * M_PI);
+}
+
+static double poisson_below(double mean, double b, double x)
+{
+    (void)b;
+    return count_below(mean, mean, 1 / sqrt(mean), x);
+}
+
+static double binomial_below(double n, double p, double x)
+{
+    double variance = n * p * (1 - p);
+    return count_below(n * p, variance, (1 - 2 * p) / sqrt(variance), x);
+}
+
+static double loggamma_below(double a, double b, double x)
+{
+    (void)b;
+    return x < -30 ? exp(a * x - lgamma(a + 1)) : gamma_below(a, exp(x));
+}
+
+static double beta_law(double a, double b, double x) { return beta_below(a, b, x); }
+
+#define END(name, n, d, a, b, low, high, law)                                                  \
+    {#name, n, d, (void (*)(void))jot_random_##name##_dims, a, b, low, high, law}
+static const struct end {
+    const char *name;
+    int n_params;
+    jot_dtype dtype;
+    void (*draw)(void);
+    double a, b, low, high; // parameters, and the ends of the support
+    double (*law)(double a, double b, double x);
+} ends[] = {
+    END(truncated_normal, 2, JOT_F64, -INFINITY, -9, -INFINITY, -9, truncated_below),
+    END(truncated_normal, 2, JOT_F64, 8, 9, 8, 9, truncated_below),
+    END(truncated_normal, 2, JOT_F64, 30, 31, 30, 31, truncated_below),
+    END(truncated_normal, 2, JOT_F64, 0.25, 0.2500000001, 0.25, 0.2500000001, truncated_below),
+    END(truncated_normal, 2, JOT_F32, 5.5, 1e6, 5.5, 1e6, truncated_below),
+    END(truncated_normal, 2, JOT_F32, -6, -5.5, -6, -5.5, truncated_below),
+    END(truncated_normal, 2, JOT_F32, 5, INFINITY, 5, INFINITY, truncated_below),
+    END(truncated_normal, 2, JOT_F32, -100, 100, -6, 6, truncated_below),
+    END(truncated_normal, 2, JOT_F32, 1, 1.001953125, 1, 1.001953125, truncated_below),
+    END(wald, 1, JOT_F32, 1e4, 0, 0, INFINITY, wald_below),
+    END(wald, 1, JOT_F64, 1e8, 0, 0, INFINITY, wald_below),
+    END(wald, 1, JOT_F32, 1e-3, 0, 0, INFINITY, wald_below),
+    END(t, 1, JOT_F32, 0.125, 0, -INFINITY, INFINITY, t_below),
+    END(t, 1, JOT_F32, 1e6, 0, -INFINITY, INFINITY, t_below),
+    END(f, 2, JOT_F32, 0.125, 0.125, 0, INFINITY, f_below),
+    END(generalized_normal, 1, JOT_F32, 128, 0, -2, 2, generalized_below),
+    END(generalized_normal, 1, JOT_F64, 0.125, 0, -INFINITY, INFINITY, generalized_below),
+    END(loggamma, 1, JOT_F32, 0x1p-10, 0, -INFINITY, 100, loggamma_below),
+    END(beta, 2, JOT_F64, 0.125, 8, 0, 1, beta_law),
+    END(poisson, 1, JOT_I32, 0x1p18, 0, 0, INFINITY, poisson_below),
+    END(poisson, 1, JOT_I32, 0x1p27, 0, 0, INFINITY, poisson_below),
+    END(poisson, 1, JOT_I64, 0x1p34, 0, 0, INFINITY, poisson_below),
+    END(binomial, 2, JOT_F32, 0x1p30, 0.5, 0, 0x1p30, binomial_below),
+    END(binomial, 2, JOT_F32, 0x1p18, 0.125, 0, 0x1p18, binomial_below),
+    END(binomial, 2, JOT_F32, 0x1p30, 0x1p-20, 0, 0x1p30, binomial_below),
+};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+static jot_value drawn_at(const struct end *e, jot_value key, const int64_t *dims)
+{
+    // The numbers that counts take are f32.
+    jot_dtype d = e->dtype == JOT_F64 ? JOT_F64 : JOT_F32;
+    jot_value a = jot_full(d, e->a), b = jot_full(d, e->b);
+    return e->n_params == 1 ? ((draw1 *)e->draw)(key, e->dtype, a, dims)
+                            : ((draw2 *)e->draw)(key, e->dtype, a, b, dims);
+}
+
+START_TEST(test_ends_of_parameters)
+{
+    const int64_t n = getenv("JOT_TEST_FULL") ? 1000000 : 4000, dims[] = {n, JOT_END};
+    double *x = malloc((size_t)n * sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    for (int k = 0; k < ENDS; k += (int)step()) {
+        const struct end *e = &ends[k];
+        jot_array *a = NULL;
+        must(jot_eval(jot_convert(drawn_at(e, jot_random_key(60 + k), dims), JOT_F64), &a));
+        memcpy(x, jot_array_data(a), (size_t)n * sizeof *x);
+        qsort(x, (size_t)n, sizeof *x, compare);
+        ck_assert_msg(x[0] >= e->low && x[n - 1] <= e->high, "%s(%g, %g): from %g to %g",
+                      e->name, e->a, e->b, x[0], x[n - 1]);
+        double most = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (i + 1 == n || x[i + 1] > x[i])
+                most = fmax(most, fabs((double)(i + 1) / (double)n - e->law(e->a, e->b, x[i])));
+        ck_assert_msg(most * sqrt((double)n) < 1.9495,
+                      "%s(%g, %g) of key %d: distance %g, p below 0.001", e->name, e->a, e->b,
+                      60 + k, most * sqrt((double)n));
+        jot_array_release(a);
+    }
+    free(x);
+}
+END_TEST
+
+// What is finite or inside an interval in half types, too, whose numbers are few.
+START_TEST(test_ends_of_half_types)
+{
+    static const jot_dtype halves[] = {JOT_F16, JOT_BF16};
+    jot_value key = jot_random_key(3);
+    for (int i = 0; i < 2; i++) {
+        jot_dtype d = halves[i];
+        CHECK_EXACT(jot_all(jot_is_finite(jot_random_rayleigh(key, d, 2, 20000))), 1);
+        CHECK_EXACT(jot_all(jot_is_finite(jot_random_exponential(key, d, 20000))), 1);
+        CHECK_EXACT(jot_all(jot_less(jot_random_uniform_in(key, d, 100, 101, 20000), 101)), 1);
+        jot_value x = jot_random_truncated_normal(key, d, -100, 100, 20000);
+        CHECK_EXACT(jot_less(jot_max(jot_abs(x)), 5), 1);
+        x = jot_convert(jot_random_truncated_normal(key, d, 2, 4, 20000), JOT_F32);
+        CHECK(jot_mean(x), 0.02,
+              2.3708); // with a standard deviation of 0.33, and steps of 2^-6
+    }
+}
+END_TEST
+
+// Odd numbers are as frequent as even ones, though the mean is no f32 that has them.
+START_TEST(test_poisson_parity)
+{
+    jot_value k = jot_random_poisson(jot_random_key(1), JOT_I64, 1e10, 10000);
+    CHECK(jot_mean(jot_convert(jot_bitwise_and(k, 1), JOT_F64)), 0.025, 0.5);
+    k = jot_random_poisson(jot_random_key(1), JOT_U8, 1e6, 10);
+    CHECK_EXACT(jot_convert(jot_min(k), JOT_I32), 255);
+}
+END_TEST
+
+START_TEST(test_uniform_of_all_numbers)
+{
+    jot_value x = jot_random_uniform_in(jot_random_key(2), JOT_F32, -3e38, 3e38, 10000);
+    CHECK(jot_div(jot_mean(jot_convert(x, JOT_F64)), 3e38), 0.03, 0);
+    CHECK_EXACT(jot_less(jot_max(jot_abs(x)), 3.1e38), 1);
+    CHECK_EXACT(jot_greater(jot_max(x), 2.9e38), 1);
+}
+END_TEST
+
+// ---------------------------------------------------------------------------------------
 // Maps
 
 static enum kind current;
@@ -375,6 +556,10 @@ static void add(TCase *t)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, test_distribution_functions);
+    tcase_add_test(t, test_ends_of_parameters);
+    tcase_add_test(t, test_ends_of_half_types);
+    tcase_add_test(t, test_poisson_parity);
+    tcase_add_test(t, test_uniform_of_all_numbers);
     tcase_add_test(t, test_maps_over_keys);
     tcase_add_test(t, test_in_a_loop);
     tcase_add_test(t, test_empty);
