@@ -12,6 +12,7 @@
 enum cg_want {
     CG_WANT_LLVM = 1u << 0,     // the LLVM text too
     CG_WANT_ASSEMBLY = 1u << 1, // the assembly too
+    CG_WANT_SERIAL = 1u << 2,   // instead of an object: what kernels do by one thread of a GPU
 };
 
 struct cg_request {
@@ -30,6 +31,8 @@ struct cg_response {
     const void *plan; // rt_plan bytes
     size_t plan_size;
     const char *llvm, *assembly; // NULL unless wanted
+    // A line for each kernel that does: its number in the program, what and why.
+    const char *serial;
     void (*release)(struct cg_response *response);
     void *memory;
 };

@@ -47,6 +47,9 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
     }
     JOT_TRY(lower_nests(m, arena, program, false, alone, kernels));
     JOT_TRY(lower_nests(m, arena, program, true, inside, of_phases));
+    for (uint32_t i = 0; i < n; i++)
+        if (inside[i] && !kernels[i].serial)
+            kernels[i].serial = of_phases[i].serial;
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
             cg_resident_lower(m, arena, program, i, of_phases, &phases[i]);
@@ -71,6 +74,16 @@ static jot_status lower_all(struct cg_module *m, struct arena *arena,
             i = nest_step_end(program, i);
         }
     return JOT_OK;
+}
+
+static const char *serial_lines(struct arena *arena, const struct nest_program *program,
+                                const struct cg_kernel *kernels)
+{
+    struct strbuf text = strbuf_make(arena);
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        if (kernels[i].serial)
+            strbuf_printf(&text, "%u %s\n", i, kernels[i].serial);
+    return text.length ? text.text : "";
 }
 
 static bool has_code(const struct nest_program *p)
@@ -101,12 +114,16 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             return status_out_of_memory();
         }
         jot_status s = lower_all(&m, arena, program, kernels, phases);
-        if (s == JOT_OK)
+        if (request->want & CG_WANT_SERIAL)
+            response->serial = serial_lines(arena, program, kernels);
+        else if (s == JOT_OK)
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);
         cg_module_finish(&m);
         JOT_TRY(s);
     }
+    if (request->want & CG_WANT_SERIAL)
+        return JOT_OK;
     JOT_TRY(
         cg_plan_write(arena, program, kernels, phases, &response->plan, &response->plan_size));
     response->object = object.bytes;

@@ -15,12 +15,18 @@
 //
 // The same is done in the body of a par of few points, which stands around each of the loops then.
 // Values that go from one kernel to the next, a number or one for each point, are memories; what is
-// made of operands alone is made again.  Loops that share a local stay together.
+// made of operands alone is made again, and a local that one loop puts and later ones read is memory.
 #include "passes/schedule_internal.h"
 
 #include <string.h>
 
-#define FEW_POINTS (1 << 16)          // of a par
+#define FEW_POINTS (1 << 16) // of a par
+// Of a par whose points have long folds of dear terms: so few leave most of a GPU idle.
+#define FEWEST_POINTS 64
+#define DEAR_TERM 64 // operations
+#define MANY_TERMS (1 << 17)
+#define FEW_SCANS 1024                // points of a par
+#define LONG_SCAN 1024                // elements
 #define MOST_TERMS (INT64_C(1) << 28) // that memory is given to
 #define NO_PART UINT32_MAX
 
@@ -141,6 +147,14 @@ static bool is_plain(const struct nest *n)
 static bool is_shared_memory(const struct nest_program *p, uint32_t a, uint32_t b)
 {
     const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
+    if (x->place == NEST_TURN && y->place == NEST_TURN && x->loop == y->loop &&
+        x->n_of == y->n_of) { // in the same trip
+        bool is = false;
+        for (uint32_t t = 0; t < x->n_of; t++)
+            is |= is_shared_memory(p, x->of[(x->index + t) % x->n_of],
+                                   y->of[(y->index + t) % y->n_of]);
+        return is;
+    }
     for (uint32_t i = 0; nest_memory_is_view(x) && i < x->n_of; i++)
         if (is_shared_memory(p, x->of[i], b))
             return true;
@@ -198,27 +212,35 @@ static bool wants_terms(const struct fission *f, nest_id id)
 {
     const struct nest_statement *s = statement(f, id);
     int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
-    return s->kind == NEST_FOLD && !nest_fold_is_leaf(f->n, id) && extent_of(f->n, s) > 1 &&
-           points * extent_of(f->n, s) <= MOST_TERMS &&
-           (f->always || nest_work(f->n, s->body) * (double)extent_of(f->n, s) > COST_LAUNCH);
+    if (s->kind != NEST_FOLD || extent_of(f->n, s) <= 1 ||
+        points * extent_of(f->n, s) > MOST_TERMS)
+        return false;
+    double work = nest_work(f->n, s->body), terms = (double)extent_of(f->n, s);
+    if (!nest_fold_is_leaf(f->n, id))
+        return f->always || terms * work > COST_LAUNCH;
+    return f->par != NEST_NONE && points <= FEWEST_POINTS && work >= DEAR_TERM &&
+           (double)points * terms >= MANY_TERMS;
 }
 
 static bool is_wanted(const struct fission *f)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
+    int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
     uint32_t loops = 0, scans = 0, shared = 0;
-    bool has_terms = false;
+    bool has_terms = false, has_long_scan = false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = statement(f, id);
         loops += is_loop(s);
         scans += s->kind == NEST_SCAN;
+        has_long_scan |= s->kind == NEST_SCAN && extent_of(f->n, s) > LONG_SCAN;
         shared += s->kind == NEST_PAR || s->kind == NEST_MAP ||
                   (s->kind == NEST_FOLD && nest_fold_is_leaf(f->n, id));
         has_terms |= wants_terms(f, id);
     }
     if (f->par != NEST_NONE)
-        return has_terms && extent_of(f->n, statement(f, f->par)) <= FEW_POINTS;
+        return (has_terms && points <= FEW_POINTS) ||
+               (has_long_scan && loops > 1 && points <= FEW_SCANS);
     double work = nest_work(f->n, 0);
     bool is_much = work > (shared < loops ? COST_LAUNCH : COST_OF_KERNEL);
     return has_terms || (loops > 1 && (f->always || (scans < loops && is_much)));
@@ -340,6 +362,25 @@ static nest_id make_terms(struct fission *f, nest_id fold)
     return add_statement(f, terms);
 }
 
+// Drops what is put in locals that nobody reads.
+static void drop_dead_puts(struct fission *f)
+{
+    struct uses u = no_uses(f);
+    use_block(f, 0, &u);
+    for (uint32_t i = 0; i < f->n->blocks.count; i++) {
+        struct nest_block *b = &f->n->blocks.at[i];
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < b->statements.count; k++) {
+            const struct nest_statement *s = statement(f, b->statements.at[k]);
+            bool is_dead = s->kind == NEST_PUT && !u.loads[s->buffer] &&
+                           f->n->buffers.at[s->buffer].role == NEST_LOCAL;
+            if (!is_dead)
+                b->statements.at[n++] = b->statements.at[k];
+        }
+        b->statements.count = n;
+    }
+}
+
 static void split_folds(struct fission *f)
 {
     struct nest_block old = f->n->blocks.at[f->block];
@@ -363,9 +404,9 @@ static void merge(struct fission *f, uint32_t first, uint32_t last)
     f->n_parts -= last - first;
 }
 
-// Loops that have to stay in one kernel over this buffer: the first and the last of them.  A local of
-// the whole kernel may be memory where one loop puts it and later ones read it.
-static bool find_together(struct fission *f, nest_id buffer, bool is_point, uint32_t *first,
+// Loops that have to stay in one kernel over this buffer: the first and the last of them.  A local that
+// is not of one of them may be memory where one loop puts it and later ones read it.
+static bool find_together(struct fission *f, nest_id buffer, bool is_inner, uint32_t *first,
                           uint32_t *last)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
@@ -383,7 +424,29 @@ static bool find_together(struct fission *f, nest_id buffer, bool is_point, uint
     }
     *first = low;
     *last = high;
-    return low != NO_PART && low < high && (is_point || puts > 1 || (puts == 1 && low < put));
+    return low != NO_PART && low < high && (is_inner || puts > 1 || (puts == 1 && low < put));
+}
+
+// Makes memory of a local: for each point of the par its own.
+static void give_memory(struct fission *f, nest_id buffer)
+{
+    struct nest_buffer *b = &f->n->buffers.at[buffer];
+    int64_t size = b->count, points;
+    struct nest_index point = place_in(f, f->par, 0, NULL, &points);
+    b->role = NEST_OUT;
+    b->count = size * points;
+    for (uint32_t i = 0; i < f->n->statements.count; i++) {
+        struct nest_statement *s = &f->n->statements.at[i];
+        if (s->buffer != buffer)
+            continue;
+        uint32_t n = s->index.count + point.count;
+        struct nest_term *terms = arena_array(f->arena, struct nest_term, n + 1);
+        memcpy(terms, s->index.terms, s->index.count * sizeof *terms);
+        for (uint32_t k = 0; k < point.count; k++)
+            terms[s->index.count + k] =
+                (struct nest_term){point.terms[k].factor * size, point.terms[k].id, false};
+        s->index = nest_index_make(f->arena, s->index.constant, (int)n, terms);
+    }
 }
 
 static void find_parts(struct fission *f)
@@ -402,14 +465,13 @@ static void find_parts(struct fission *f)
     }
     for (nest_id i = 0; i < f->n->buffers.count; i++) {
         bool is_local = f->n->buffers.at[i].role == NEST_LOCAL;
-        bool is_point = is_local && (f->par != NEST_NONE || scopes[i] != NEST_NONE);
-        if (find_together(f, i, is_point, &first, &last))
+        if (find_together(f, i, is_local && scopes[i] != f->par, &first, &last))
             merge(f, first, last);
     }
     for (nest_id i = 0; i < f->n->buffers.count; i++)
         if (f->n->buffers.at[i].role == NEST_LOCAL &&
             !find_together(f, i, false, &first, &last) && first != NO_PART && first < last)
-            f->n->buffers.at[i].role = NEST_OUT;
+            give_memory(f, i);
 }
 
 // Which statements a part has, and which values it has from others.
@@ -566,6 +628,7 @@ static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t numb
     if (nest_parse(f->arena, text.text, &parsed, &all) != JOT_OK)
         return NULL;
     nest_collapse(all[0]);
+    all[0]->place = f->n->place;
     return all[0];
 }
 
@@ -591,6 +654,7 @@ static uint32_t split_kernel(struct nest_program *p, uint32_t nest, bool always,
     COPY(p->arena, n.blocks);
     for (uint32_t i = 0; i < n.blocks.count; i++)
         COPY(p->arena, n.blocks.at[i].statements);
+    drop_dead_puts(&f);
     split_folds(&f);
     find_parts(&f);
     if (f.n_parts < 2)

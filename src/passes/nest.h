@@ -183,6 +183,7 @@ struct nest_value {
 struct nest {
     struct arena *arena;
     const char *name;
+    const char *place; // of the op that it is for, or NULL; no part of the text
     VEC(struct nest_buffer) buffers;
     VEC(struct nest_axis) axes;
     VEC(struct nest_statement) statements;

@@ -10,7 +10,7 @@
 // the host does not read, is nothing.
 #define BYTES_PER_US 3e6
 #define WORK_PER_US 2e7
-#define LONG_PHASE 20.0
+#define LONG_PHASE 50.0
 
 static double step_work(const struct nest_program *p, const struct nest_step *t)
 {

@@ -187,6 +187,7 @@ static void add_kernel_step(struct schedule *s, uint32_t group)
     strbuf_printf(&name, "k%u_%s", s->program->nests.count,
                   ir_op_get((enum ir_op)ir_node_of(s->g, g->roots.at[0])->op)->name);
     struct kernel k = nest_from_group(s, group, name.text);
+    k.nest->place = ir_where_text(s->g->module, ir_node_of(s->g, g->roots.at[0])->where);
     schedule_kernel_step(s, &k, g->reason);
 }
 

@@ -551,9 +551,10 @@ void schedule_control(struct schedule *s, uint32_t group)
     struct kernel k;
     const char *reason = "asked for";
     bool as_steps = s->options->steps || s->options->separate;
-    if (!as_steps && schedule_resident(s, n, &k, &reason))
+    if (!as_steps && schedule_resident(s, n, &k, &reason)) {
+        k.nest->place = ir_where_text(s->g->module, n->where);
         schedule_kernel_step(s, &k, resident_reason(s, n));
-    else if (n->op == IR_scan)
+    } else if (n->op == IR_scan)
         add_scan(s, n, reason);
     else if (n->op == IR_while)
         add_while(s, n, reason);

@@ -18,6 +18,9 @@
 #include "trace/dump.h"
 #include "trace/raw_kernel.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define INLINE_LIMIT 100000
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
@@ -255,12 +258,6 @@ static const char *program_text(struct native_program *p, struct arena *arena,
     return s.text;
 }
 
-static const char *schedule_text(struct native_program *p, struct arena *arena)
-{
-    return program_text(
-        p, arena, p->device->type->kind == JOT_CUDA ? schedule_print_gpu : schedule_print);
-}
-
 static const char *memory_text(struct native_program *p, struct arena *arena)
 {
     return program_text(p, arena, plan_print);
@@ -276,11 +273,43 @@ static const char *generated_text(struct native_program *p, unsigned want, struc
         r.release(&r);
         arena_exhausted();
     }
-    const char *text = want == CG_WANT_LLVM ? r.llvm : r.assembly;
+    const char *text = want == CG_WANT_LLVM     ? r.llvm
+                       : want == CG_WANT_SERIAL ? r.serial
+                                                : r.assembly;
     text = arena_text(arena, text ? text : "");
     arena_guard_close(&guard);
     r.release(&r);
     return text;
+}
+
+// What kernels do by one thread of a GPU, as far as there is a code generator to say so.
+static void print_serial(struct native_program *p, struct arena *arena, struct strbuf *s,
+                         const struct nest_program *nests)
+{
+    const char *line = generated_text(p, CG_WANT_SERIAL, arena);
+    while (line && *line) {
+        char *rest;
+        const struct nest *n = nests->nests.at[strtoul(line, &rest, 10)];
+        const char *end = strchr(rest, '\n');
+        strbuf_printf(
+            s, n->place ? "# by one thread: kernel %s at %s:" : "# by one thread: kernel %s:",
+            n->name, n->place);
+        strbuf_add_bytes(s, rest, (size_t)(end + 1 - rest));
+        line = end + 1;
+    }
+}
+
+static const char *schedule_text(struct native_program *p, struct arena *arena)
+{
+    struct nest_program *nests;
+    struct strbuf s = strbuf_make(arena);
+    if (p->device->type->kind != JOT_CUDA)
+        return program_text(p, arena, schedule_print);
+    if (schedule(p, arena, &nests) != JOT_OK)
+        return NULL;
+    print_serial(p, arena, &s, nests);
+    schedule_print_gpu(&s, nests);
+    return s.text;
 }
 
 static const char *llvm_text(struct native_program *p, struct arena *arena)

@@ -334,6 +334,36 @@ static const char *const large[] = {
     "  %2 = reduce_sum %1 {axes=[0]} : f16[]\n  return %1, %2\n}\n",
     "jot ir 1\nfunction @0 whole(%0: i32[100000]) {\n  %1 = popcount %0 : i32[100000]\n"
     "  %2 = reduce_sum %1 {axes=[0]} : i32[]\n  return %1, %2\n}\n",
+    // Running folds of rows beside folds of them, whose results are exact in any order.
+    "jot ir 1\nfunction @0 runs(%0: i32[3,5000]) {\n"
+    "  %1 = cumsum %0 {axis=1, reverse=0} : i32[3,5000]\n"
+    "  %2 = reduce_max %0 {axes=[1]} : i32[3]\n"
+    "  %3 = broadcast_in_dim %2 {dims=[3, 5000], axes=[0]} : i32[3,5000]\n"
+    "  %4 = sub %0, %3 : i32[3,5000]\n"
+    "  %5 = cummax %4 {axis=1, reverse=1} : i32[3,5000]\n  return %1, %5\n}\n",
+    "jot ir 1\nfunction @0 largest(%0: f32[2,2,2100]) {\n"
+    "  %1 = reduce_sum %0 {axes=[2]} : f32[2,2]\n"
+    "  %2 = broadcast_in_dim %1 {dims=[2, 2, 2100], axes=[0, 1]} : f32[2,2,2100]\n"
+    "  %3 = sub %0, %2 : f32[2,2,2100]\n"
+    "  %4 = cummax %3 {axis=2, reverse=0} : f32[2,2,2100]\n  return %4\n}\n",
+    // A map of rows, long and short, fused with a sum over what is one number of a row.
+    "jot ir 1\nfunction @0 weighed(%0: f32[4000,40]) {\n"
+    "  %1 = slice %0 {starts=[0, 3], limits=[4000, 4], strides=[1, 1]} : f32[4000,1]\n"
+    "  %2 = reshape %1 {dims=[4000]} : f32[4000]\n  %3 = sin %2 : f32[4000]\n"
+    "  %4 = broadcast_in_dim %3 {dims=[4000, 40], axes=[0]} : f32[4000,40]\n"
+    "  %5 = mul %0, %4 : f32[4000,40]\n  %6 = mul %3, %3 : f32[4000]\n"
+    "  %7 = reduce_sum %6 {axes=[0]} : f32[]\n  return %5, %7\n}\n",
+    "jot ir 1\nfunction @0 vectors(%0: f32[90,70,3]) {\n"
+    "  %1 = mul %0, %0 : f32[90,70,3]\n  %2 = reduce_sum %1 {axes=[2]} : f32[90,70]\n"
+    "  %3 = sqrt %2 : f32[90,70]\n"
+    "  %4 = broadcast_in_dim %3 {dims=[90, 70, 3], axes=[0, 1]} : f32[90,70,3]\n"
+    "  %5 = div %0, %4 : f32[90,70,3]\n"
+    "  %6 = reduce_sum %3 {axes=[0, 1]} : f32[]\n  return %5, %6\n}\n",
+    // Means of what rows give: of their own sums, and of places of the largest of these.
+    "jot ir 1\nfunction @0 nested(%0: f32[300,130]) {\n  %1 = exp %0 : f32[300,130]\n"
+    "  %2 = reduce_sum %1 {axes=[1]} : f32[300]\n  %3 = log %2 : f32[300]\n"
+    "  %4 = reduce_sum %3 {axes=[0]} : f32[]\n"
+    "  %5 = argmax %3 {dtype=i32, axis=0} : i32[]\n  return %4, %5\n}\n",
     // Many updates into few elements, some of them outside: parts and a rest.
     "jot ir 1\nfunction @0 few(%0: f32[70003]) {\n"
     "  %1 = iota {dtype=i32, dims=[70003], axis=0} : i32[70003]\n"

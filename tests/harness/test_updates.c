@@ -192,8 +192,71 @@ START_TEST(of_many_chunks)
 }
 END_TEST
 
+// Updates of rows, at places of two axes, some of them outside: a GPU sorts them once for all of a row.
+static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mode)
+{
+    char text[2000];
+    const char *n = dtype_get(d)->name;
+    snprintf(text, sizeof text,
+             "jot ir 1\nfunction @0 %s(%%x: %s[%d,%d], %%u: %s[70,60,%d]) {\n"
+             "  %%1 = iota {dtype=i32, dims=[4200], axis=0} : i32[4200]\n"
+             "  %%2 = const {data=7919} : i32[]\n  %%3 = const {data=%d} : i32[]\n"
+             "  %%4 = mul %%1, %%2 : i32[4200]\n  %%5 = rem %%4, %%3 : i32[4200]\n"
+             "  %%6 = const {data=1} : i32[]\n  %%7 = sub %%5, %%6 : i32[4200]\n"
+             "  %%8 = reshape %%7 {dims=[70, 60, 1]} : i32[70,60,1]\n"
+             "  %%9 = %s %%x, %%8, %%u {offset_dims=[2], collapsed_dims=[0], index_map=[0], "
+             "mode=%d} : %s[%d,%d]\n  return %%9\n}\n",
+             op, n, places, width, n, width, places + 2, op, mode, n, places, width);
+    return parse(text);
+}
+
+START_TEST(of_rows)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    static const int widths[] = {8, 40, 1, 33, 64}, counts[] = {300, 5, 700, 1, 40};
+    for (int i = 0; i < 5; i++) {
+        jot_dtype d = numbers[(i + _i) % 5];
+        d = d == JOT_C64 && i > 2 ? JOT_F32 : d; // no order
+        uint32_t f = rows(ops[i], d, widths[(i + _i) % 5], counts[(2 * i + _i) % 5],
+                          i % 2 ? 3 : 0);
+        struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
+                                  draw(ir_type_of(graph(f), 1), &state)};
+        native_add(&n, graph(f)->name, f, in, &(struct native_how){.threads = true});
+    }
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
+// So many that a GPU has more bins of them, and more warps.
+START_TEST(of_many_rows)
+{
+    struct strbuf report = strbuf_make(module->arena);
+    struct native n = native_make(module, &report);
+    uint64_t state = seed;
+    uint32_t f = parse(
+        "jot ir 1\nfunction @0 rows(%0: f32[3000,8], %1: f32[270000]) {\n"
+        "  %2 = iota {dtype=i32, dims=[270000], axis=0} : i32[270000]\n"
+        "  %3 = const {data=7919} : i32[]\n  %4 = const {data=3001} : i32[]\n"
+        "  %5 = mul %2, %3 : i32[270000]\n  %6 = rem %5, %4 : i32[270000]\n"
+        "  %7 = reshape %6 {dims=[270000, 1]} : i32[270000,1]\n"
+        "  %8 = broadcast_in_dim %1 {dims=[270000, 8], axes=[0]} : f32[270000,8]\n"
+        "  %9 = scatter_add %0, %7, %8 {offset_dims=[1], collapsed_dims=[0], index_map=[0], "
+        "mode=3} : f32[3000,8]\n  return %9\n}\n");
+    struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
+                              draw(ir_type_of(graph(f), 1), &state)};
+    native_add(&n, "rows", f, in, &(struct native_how){.threads = true});
+    int failures = native_finish(&n);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, of_rows, 0, 5);
+    tcase_add_test(t, of_many_rows);
     tcase_add_loop_test(t, at_one_place, 0, 5);
     tcase_add_test(t, at_two_places);
     tcase_add_test(t, places_of_places);

@@ -96,7 +96,7 @@ static const struct {
      "  scan j < 60 {\n    %3 = load row[j] : f32\n    %4 = div %3, %2 : f32\n"
      "    yield reduce_sum %4 -> %5 : f32\n    put y[j] = %5\n  }\n  put z[0] = %2\n}\n",
      2},
-    {"a row of a point keeps its loops together",
+    {"a row of a point becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
      "  local row: f32[20] @ point\n"
      "  par b < 3 {\n"
@@ -106,7 +106,7 @@ static const struct {
      "        %4 = mul %3, %2 : f32\n        yield %4\n      } -> %5\n"
      "      put y[20*b + j] = %5\n      yield reduce_sum %5\n    } -> %6 : f32\n"
      "    put z[b] = %6\n  }\n}\n",
-     2},
+     3},
     {"two loops that put parts of one result",
      "kernel k0_parts(x: f32[60], y: inout f32[60]) {\n"
      "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"

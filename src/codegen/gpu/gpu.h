@@ -458,7 +458,9 @@ void cg_gpu_put_close(struct cg_lowering *l, nest_id buffer, struct cg_branch *o
 
 // scan.c
 bool gpu_is_long_scan(const struct cg_lowering *l, nest_id scan);
-// The steps of a kernel whose loops are such scans.
+// Whether the loop is a par of few points with such a scan each.
+bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop);
+// The steps of a kernel whose loops are such scans, or that has one of such loops.
 void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out);
 
 // trips.c: steps of a stencil, several of which are one launch.
@@ -537,6 +539,17 @@ struct cg_target;
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out);
 // What LLVM wrote for the target, as it is assembled.
 char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
+
+// serial.c: the loop of a kernel, or of the points of a loop of it, that one thread does, of those with
+// much work the one with the most; NEST_NONE: there is none.
+struct gpu_serial {
+    nest_id loop;
+    double work;
+    int64_t count; // of turns
+    const char *why;
+};
+void gpu_serial_find(const struct cg_lowering *l, nest_id par, bool is_group,
+                     struct gpu_serial *out);
 
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,

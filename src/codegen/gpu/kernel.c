@@ -9,7 +9,7 @@
 //     groups    par i { folds and maps along contiguous axes }     a group of threads has a point
 //     blocks    fold i { } ...                                     blocks of threads have blocks of the fold;
 //                                                                  the last one to end brings them together
-//     scan      scan i { ... }                                      warps have parts of it (scan.c, scan_once.c)
+//     scan      scan i { ... }, or in a par of few points           warps have parts of it (scan.c, scan_once.c)
 //     updates   seq i { put y[%i] = ... }                           warps or threads have places (updates.c)
 //     network   fold i { contract, sums over i }                    a thread has a point, groups the sums (network.c)
 //     attention par i { products and a softmax }                   warps have tiles of it (attention.c)
@@ -286,6 +286,10 @@ static struct choice choose(struct cg_lowering *l, const struct nest_block *body
         g->block = GPU_TRIPS_BLOCK;
         return c;
     }
+    if (loops == 1 && ends && gpu_is_scan_of_points(l, c.loop)) {
+        c.role = BY_SCAN;
+        return c;
+    }
     if (loops == 1 && ends && (s->kind == NEST_PAR || s->kind == NEST_MAP)) {
         g->group = 2; // lanes of a group are asked for
         bool groups = gpu_groups_wanted(l, s);
@@ -407,6 +411,27 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
     gpu_function_close(l, step);
 }
 
+// What one thread does of the kernel, as text.
+static const char *serial_text(struct cg_lowering *l, const struct choice *c)
+{
+    static const char *const names[NEST_KIND_COUNT] = {
+        [NEST_PAR] = "points",  [NEST_MAP] = "points",  [NEST_FOLD] = "terms",
+        [NEST_SCAN] = "terms",  [NEST_SEQ] = "steps",   [NEST_WHILE] = "a while",
+        [NEST_IF] = "a branch", [NEST_TILE] = "points", [NEST_CONTRACT] = "a product"};
+    struct gpu_serial s = {.loop = NEST_NONE};
+    if (c->role == BY_ONE)
+        gpu_serial_find(l, NEST_NONE, l->gpu->group > 1, &s);
+    else if (c->role == BY_THREADS || c->role == BY_GROUPS)
+        gpu_serial_find(l, c->loop, c->role == BY_GROUPS, &s);
+    if (s.loop == NEST_NONE)
+        return NULL;
+    struct strbuf text = strbuf_make(l->arena);
+    if (s.count > 1)
+        strbuf_printf(&text, "%lld ", (long long)s.count);
+    strbuf_printf(&text, "%s (%s)", names[cg_statement(l, s.loop)->kind], s.why);
+    return text.text;
+}
+
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
                             const struct gpu_operand *operands, bool is_phase,
@@ -418,6 +443,7 @@ jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
     struct choice c = choose(&l, &nest->blocks.at[0]);
+    out->serial = serial_text(&l, &c);
     gpu_share_out(
         &l, c.role == BY_GROUPS || c.role == BY_COLUMNS ? cg_statement(&l, c.loop)->body : 0);
     if (c.role == BY_SCAN)

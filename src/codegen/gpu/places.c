@@ -13,7 +13,6 @@
     4 // turns that a thread reads together, in the 32 registers that two blocks leave it
 #define MOST_PLACES 16384
 #define LEAST_PLACES (CHUNK / 16)
-#define UPDATE_BLOCK 256
 #define FIRST 3 // of the turns of a place that a turn is compared with
 #define AHEAD 8 // chunks whose first updates are read together
 #define EARLY 2 // of each
@@ -41,7 +40,7 @@ static bool find_place(const struct cg_lowering *l, struct places *p)
             if (p->place != NEST_NONE || t->factor != 1)
                 return false;
             p->place = t->id;
-        } else if (t->id == p->u->seq->axes[0] || t->factor <= 0) {
+        } else if (updates_is_of_turns(p->u, t->id) || t->factor <= 0) {
             return false;
         } else if (t->factor < p->count) {
             p->count = t->factor;
@@ -402,7 +401,7 @@ static void lower_sort(struct cg_lowering *l, const struct places *p,
     s.values = s.starts;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
     LLVMValueRef n = cg_int(l->module, u->chunks), thread = gpu_wide(l, l->gpu->thread);
-    updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""));
+    updates_set_point(l, u, LLVMBuildUDiv(b, own.index, n, ""), cg_int(l->module, 0));
     s.first = LLVMBuildURem(b, own.index, n, "");
     s.first = LLVMBuildMul(b, s.first, cg_int(l->module, CHUNK), "");
     for (int64_t i = 0; i < p->room / 8; i += SORT_BLOCK) {
@@ -523,7 +522,7 @@ static void lower_place(struct cg_lowering *l, const struct places *p, LLVMValue
     const struct updates *u = p->u;
     jot_dtype d = l->nest->buffers.at[u->put->buffer].dtype;
     struct one_place o = {.lane = cg_lane_type(l->module, d)};
-    updates_set_point(l, u, point);
+    updates_set_point(l, u, point, cg_int(l->module, 0));
     for (uint32_t i = 0; i < u->body->statements.count; i++)
         if (cg_statement(l, u->body->statements.at[i])->kind == NEST_CONST)
             cg_lower_statement(l, u->body->statements.at[i]);

@@ -13,6 +13,7 @@
 #define OFFSET_LANES 4 // results of chunks that a thread has side by side
 #define MOST_CHUNKS 4096
 #define SHORTEST_CHUNK 1024 // elements
+#define MOST_POINTS 1024    // that have a scan each
 
 static bool is_exact(const struct nest_combine *c)
 {
@@ -46,6 +47,18 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
     const struct nest_combine *c = &yield->combines[0];
     return yield->n_combines == 1 && c->dtype != JOT_BOOL && cg_has_neutral(c->op, c->dtype) &&
            cg_extent(l, s) > (is_exact(c) ? GPU_WARP : SHORTEST_CHUNK);
+}
+
+bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop)
+{
+    const struct nest_statement *s = cg_statement(l, loop);
+    if (s->kind != NEST_PAR || cg_extent(l, s) > MOST_POINTS || gpu_has_updates(l->nest))
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    for (uint32_t i = 0; i + 1 < b->statements.count; i++)
+        if (cg_statement(l, b->statements.at[i])->kind >= NEST_PUT)
+            return false;
+    return b->statements.count && gpu_is_long_scan(l, vec_last(&b->statements));
 }
 
 struct cg_value gpu_scan_combine(struct cg_lowering *l, const struct scan *p, struct cg_value x,
@@ -266,10 +279,26 @@ static struct cg_value lower_chunk(struct cg_lowering *l, const struct scan *p,
 
 // ---- The functions
 
-static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t chunks,
+// The point as axes, and what it knows.
+static void set_point(struct cg_lowering *l, const struct scan *p, LLVMValueRef point)
+{
+    for (uint32_t k = p->par ? p->par->n_axes : 0; k-- > 0;) {
+        nest_id axis = p->par->axes[k];
+        LLVMValueRef n = cg_int(l->module, l->nest->axes.at[axis].extent);
+        l->axes[axis] = k ? LLVMBuildURem(l->m.b, point, n, "") : point;
+        point = k ? LLVMBuildUDiv(l->m.b, point, n, "") : point;
+    }
+    const struct nest_block *body = p->par ? &l->nest->blocks.at[p->par->body] : NULL;
+    for (uint32_t i = 0; body && i + 1 < body->statements.count; i++)
+        cg_lower_statement(l, body->statements.at[i]);
+}
+
+// So many chunks of each point.
+static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t of_point,
                          struct cg_kernel_step *step)
 {
     LLVMBuilderRef b = l->m.b;
+    int64_t chunks = p->points * of_point;
     int64_t warps = l->gpu->block / GPU_WARP;
     struct cg_loop loop = gpu_chunks_open(l, (chunks + warps - 1) / warps);
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
@@ -279,7 +308,13 @@ static void lower_chunks(struct cg_lowering *l, const struct scan *p, int64_t ch
     if (chunks % warps)
         inside =
             cg_if_open(l, LLVMBuildICmp(b, LLVMIntSLT, chunk, cg_int(l->module, chunks), ""));
-    LLVMValueRef first = LLVMBuildMul(b, chunk, cg_int(l->module, p->chunk), "");
+    LLVMValueRef number = chunk; // in the point
+    if (p->par) {
+        LLVMValueRef n = cg_int(l->module, of_point);
+        set_point(l, p, LLVMBuildUDiv(b, chunk, n, ""));
+        number = LLVMBuildURem(b, chunk, n, "");
+    }
+    LLVMValueRef first = LLVMBuildMul(b, number, cg_int(l->module, p->chunk), "");
     struct cg_value carry =
         p->pass == PASS_STORE ? load_partial(l, p, chunk, 1) : gpu_scan_neutral(l, p, 1);
     carry = lower_chunk(l, p, first, p->chunk, carry);
@@ -309,8 +344,11 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
 {
     const struct nest_statement *s = cg_statement(l, id);
     const struct nest_block *body = &l->nest->blocks.at[s->body];
-    struct scan p = {
-        .s = s, .length = cg_extent(l, s), .yield_at = gpu_scan_yield(l, s), .pass = pass};
+    struct scan p = {.s = s,
+                     .points = 1,
+                     .length = cg_extent(l, s),
+                     .yield_at = gpu_scan_yield(l, s),
+                     .pass = pass};
     p.yield = cg_statement(l, body->statements.at[p.yield_at]);
     p.combine = &p.yield->combines[0];
     p.lanes = gpu_lanes(l, s, s->axes[0]);
@@ -320,27 +358,52 @@ struct scan gpu_scan_make(struct cg_lowering *l, nest_id id, enum pass pass)
     return p;
 }
 
+// What comes before the chunks of each point, by a warp.
+static void lower_offsets(struct cg_lowering *l, struct scan *p, int64_t chunks,
+                          struct cg_kernel_step *step)
+{
+    p->length = chunks;
+    p->lanes = chunks % OFFSET_LANES ? 1 : OFFSET_LANES;
+    int64_t window = (int64_t)p->lanes * GPU_WARP * WINDOWS;
+    struct cg_loop own = {0};
+    if (p->par) {
+        own = gpu_own_chunk_open(l, p->points);
+        LLVMValueRef at = LLVMBuildMul(l->m.b, own.index, cg_int(l->module, chunks), "");
+        for (int k = 0; k < 2; k++)
+            p->partial[k] = partial_at(l, p, k, at);
+    }
+    lower_chunk(l, p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
+                gpu_scan_neutral(l, p, 1));
+    if (p->par) {
+        cg_loop_close(l, &own);
+        step->total = p->points;
+        step->grain = 1;
+        step->exact_grid = true;
+    }
+}
+
 // One pass over a scan, whose results of chunks are at the place of the partial memory; where what
 // comes behind them begins.
 static uint64_t lower_pass(struct cg_lowering *l, nest_id id, enum pass pass, uint64_t memory,
                            struct cg_kernel_step *step)
 {
-    struct scan p = gpu_scan_make(l, id, pass);
+    const struct nest_statement *s = cg_statement(l, id);
+    bool is_par = s->kind == NEST_PAR;
+    struct scan p =
+        gpu_scan_make(l, is_par ? vec_last(&l->nest->blocks.at[s->body].statements) : id, pass);
+    p.par = is_par ? s : NULL;
+    p.points = is_par ? cg_extent(l, s) : 1;
     int64_t chunks = (p.length + p.chunk - 1) / p.chunk;
-    uint64_t bytes = (uint64_t)chunks * dtype_get(dtype_real(p.combine->dtype))->bytes;
+    uint64_t bytes = (uint64_t)(p.points * chunks);
+    bytes *= dtype_get(dtype_real(p.combine->dtype))->bytes;
     bytes = (bytes + 63) / 64 * 64;
     for (int k = 0; k < 2; k++)
         p.partial[k] = cg_at(l, l->module->i8, gpu_extra_operand(l, 0),
                              cg_int(l->module, (int64_t)(memory + (uint64_t)k * bytes)));
-    if (pass == PASS_OFFSETS) {
-        p.length = chunks;
-        p.lanes = chunks % OFFSET_LANES ? 1 : OFFSET_LANES;
-        int64_t window = (int64_t)p.lanes * GPU_WARP * WINDOWS;
-        lower_chunk(l, &p, cg_int(l->module, 0), (chunks + window - 1) / window * window,
-                    gpu_scan_neutral(l, &p, 1));
-    } else {
+    if (pass == PASS_OFFSETS)
+        lower_offsets(l, &p, chunks, step);
+    else
         lower_chunks(l, &p, chunks, step);
-    }
     return memory + (dtype_is_complex(p.combine->dtype) ? 2 : 1) * bytes;
 }
 
@@ -359,7 +422,8 @@ void gpu_scan_lower(struct cg_lowering *l, struct cg_kernel *out)
         uint64_t memory = 0;
         for (uint32_t i = 0; i < body->statements.count; i++) {
             nest_id id = body->statements.at[i];
-            l->gpu->is_before = cg_statement(l, id)->kind != NEST_SCAN;
+            enum nest_kind kind = cg_statement(l, id)->kind;
+            l->gpu->is_before = kind != NEST_SCAN && kind != NEST_PAR;
             if (!l->gpu->is_before)
                 memory = lower_pass(l, id, (enum pass)pass, memory, step);
             else

@@ -10,6 +10,8 @@ enum pass { PASS_FOLD, PASS_OFFSETS, PASS_STORE, PASS_ONCE };
 
 struct scan {
     const struct nest_statement *s, *yield;
+    const struct nest_statement *par; // each of whose points has a scan, or NULL
+    int64_t points;
     const struct nest_combine *combine;
     uint32_t yield_at; // in the body
     enum pass pass;

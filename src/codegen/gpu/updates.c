@@ -3,20 +3,28 @@
 //
 //     par p < P { seq j < n { ... %e = load y[%at]; %f = add %e, %u; put y[%at] = %f if %g } }
 //
+// Loops in one another are one sequence of turns.
+//
 // Places are dealt out to bins.  A first function sorts the turns of the loop by bin, a chunk of them
 // a block of threads, without changing their order in a bin.  In a second one a warp has a bin: 32
 // turns are at hand at once, and the first thread of those that have the same place makes their
 // updates in order, with what the others have from shuffles, and stores the last result.  Where a
-// block can count the updates of every place they are sorted by place (places.c).
+// block can count the updates of every place they are sorted by place (places.c).  Neighbouring points
+// that all have the same turns in the same order are one window, and sorted once (windows.c).
 #include "codegen/gpu/updates.h"
 
 #include <string.h>
 
 #define LEAST_TURNS 4096
 #define ORDER_BLOCK 1024
-#define UPDATE_BLOCK 256
-#define BATCHES 8 // of turns that a warp reads together
-#define BINS 256  // a power of two
+#define BATCHES 8         // of turns that a warp reads together
+#define BINS 256          // where no more are wanted
+#define MOST_BINS 1024    // for warps enough to keep a GPU busy
+#define BUSY 4096         // warps
+#define TURNS_OF_BIN 512  // that are worth more
+#define LEAST_WINDOW 8    // places
+#define MOST_POINTS 1024  // that are sorted each
+#define MOST_PLACES 16384 // of windows
 
 // ---- What is such a loop
 
@@ -34,21 +42,45 @@ static bool is_plain(enum nest_kind kind)
     return kind == NEST_OP || kind == NEST_CONST || kind == NEST_INDEX || kind == NEST_LOAD;
 }
 
-// The loop over turns: alone in the body of the loop over points, or the loop itself.
-static const struct nest_statement *find_turns(const struct cg_lowering *l,
-                                               const struct nest_statement *s)
+// The loop over turns that a block ends in, with plain statements before it; NULL for none.
+static const struct nest_statement *loop_in(const struct cg_lowering *l, uint32_t block)
 {
-    if (s->kind == NEST_SEQ)
-        return s;
-    if (s->kind != NEST_PAR)
-        return NULL;
-    const struct nest_block *b = &l->nest->blocks.at[s->body];
+    const struct nest_block *b = &l->nest->blocks.at[block];
     for (uint32_t i = 0; i + 1 < b->statements.count; i++)
         if (!is_plain(cg_statement(l, b->statements.at[i])->kind))
             return NULL;
     const struct nest_statement *last =
-        b->statements.count ? cg_statement(l, b->statements.at[b->statements.count - 1]) : s;
-    return last->kind == NEST_SEQ ? last : NULL;
+        b->statements.count ? cg_statement(l, vec_last(&b->statements)) : NULL;
+    return last && last->kind == NEST_SEQ ? last : NULL;
+}
+
+// The loops over turns: alone in the body of the loop over points, or without one.
+static bool find_turns(struct cg_lowering *l, struct updates *u, const struct nest_statement *s)
+{
+    struct nest_block *body = arena_new(l->arena, struct nest_block);
+    s = u->par ? loop_in(l, s->body) : s;
+    u->turns = 1;
+    while (s && s->kind == NEST_SEQ) {
+        const struct nest_statement *next = loop_in(l, s->body);
+        const struct nest_block *b = &l->nest->blocks.at[s->body];
+        if (u->n_loops == TURN_LOOPS || s->n_axes != 1 || s->n_in || s->n_results)
+            return false;
+        u->loops[u->n_loops++] = s;
+        u->turns *= cg_extent(l, s);
+        for (uint32_t i = 0; i + (next != NULL) < b->statements.count; i++)
+            vec_push(l->arena, &body->statements, b->statements.at[i]);
+        s = next;
+    }
+    u->body = body;
+    return u->n_loops > 0;
+}
+
+bool updates_is_of_turns(const struct updates *u, nest_id axis)
+{
+    for (uint32_t i = 0; i < u->n_loops; i++)
+        if (u->loops[i]->axes[0] == axis)
+            return true;
+    return false;
 }
 
 static bool find_accesses(const struct cg_lowering *l, struct updates *u)
@@ -86,18 +118,58 @@ static void find_dependent(struct cg_lowering *l, struct updates *u)
     }
 }
 
+// Of the place what turns change, without what all of it is a multiple of: neighbouring rows of places
+// go to other bins.
+static struct nest_index row_of(struct cg_lowering *l, const struct updates *u)
+{
+    const struct nest_index *x = &u->put->index;
+    struct nest_term *terms = arena_array(l->arena, struct nest_term, x->count + 1);
+    int64_t common = 0;
+    int n = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct nest_term t = x->terms[i];
+        if (!t.is_value && !updates_is_of_turns(u, t.id))
+            continue;
+        terms[n++] = t;
+        for (int64_t y = t.factor < 0 ? -t.factor : t.factor; y;) {
+            int64_t rest = common % y;
+            common = y;
+            y = rest;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        terms[i].factor /= common;
+    return nest_index_make(l->arena, 0, n, terms);
+}
+
+// Axes of points that say neither where an update goes, but for an offset, nor whether there is one.
+static void find_window(struct cg_lowering *l, nest_id par, struct updates *u)
+{
+    const struct nest_index *x = &u->put->index;
+    bool is_close = false;
+    u->window = 1;
+    for (uint32_t k = 0; u->par && k < u->par->n_axes; k++) {
+        nest_id axis = u->par->axes[k];
+        const bool *varies = cg_variation(l, par, axis);
+        bool is = u->put->guard == NEST_NONE || !varies[u->put->guard];
+        for (uint32_t i = 0; i < x->count; i++)
+            is = is && !(x->terms[i].is_value && varies[x->terms[i].id]);
+        u->is_window[axis] = is;
+        u->window *= is ? l->nest->axes.at[axis].extent : 1;
+        is_close |= is && nest_index_factor(x, axis) == 1 &&
+                    l->nest->axes.at[axis].extent >= LEAST_WINDOW;
+    }
+    if (is_close && u->window <= MOST_PLACES)
+        return;
+    u->window = 1;
+    memset(u->is_window, 0, l->nest->axes.count * sizeof *u->is_window);
+}
+
 static bool find_updates(struct cg_lowering *l, nest_id loop, struct updates *u)
 {
     const struct nest_statement *s = cg_statement(l, loop);
-    *u = (struct updates){.par = s->kind == NEST_PAR ? s : NULL, .seq = find_turns(l, s)};
-    if (!u->seq || u->seq->n_axes != 1 || u->seq->n_in || u->seq->n_results)
-        return false;
-    u->body = &l->nest->blocks.at[u->seq->body];
-    u->points = u->par ? cg_extent(l, u->par) : 1;
-    u->turns = cg_extent(l, u->seq);
-    u->chunks = (u->turns + CHUNK - 1) / CHUNK;
-    if (u->turns < LEAST_TURNS || u->points * u->turns > INT32_MAX || u->points > 1024 ||
-        !find_accesses(l, u) || l->nest->buffers.at[u->put->buffer].count > INT32_MAX)
+    *u = (struct updates){.par = s->kind == NEST_PAR ? s : NULL};
+    if (!find_turns(l, u, s) || u->turns < LEAST_TURNS || !find_accesses(l, u))
         return false;
     find_dependent(l, u);
     // What says where it goes, and whether, is known without it.
@@ -107,7 +179,19 @@ static bool find_updates(struct cg_lowering *l, nest_id loop, struct updates *u)
         is_known = is_known && !(t->is_value && u->depends[t->id]);
         is_data |= t->is_value;
     }
-    return is_known && is_data;
+    if (!is_known || !is_data)
+        return false;
+    u->is_window = arena_array(l->arena, bool, l->nest->axes.count + 1);
+    find_window(l, loop, u);
+    u->row = row_of(l, u);
+    u->points = (u->par ? cg_extent(l, u->par) : 1) / u->window;
+    u->chunks = (u->turns + CHUNK - 1) / CHUNK;
+    int64_t parts = u->points * ((u->window + GPU_WARP - 1) / GPU_WARP);
+    for (u->bins = BINS; u->bins < MOST_BINS && u->bins * parts < BUSY &&
+                         u->turns >= 2 * u->bins * TURNS_OF_BIN;)
+        u->bins *= 2;
+    return u->points * u->turns <= INT32_MAX && u->points <= MOST_POINTS &&
+           l->nest->buffers.at[u->put->buffer].count <= INT32_MAX;
 }
 
 bool gpu_is_updates(struct cg_lowering *l, nest_id loop)
@@ -152,24 +236,38 @@ static LLVMValueRef rank_in(struct cg_lowering *l, const struct updates *u, LLVM
     return population(l, LLVMBuildAnd(b, lanes, below, ""));
 }
 
-static LLVMValueRef word_at(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
+LLVMValueRef updates_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
     return cg_at(l, l->module->i32, base, i);
 }
 
 static LLVMValueRef load_word(struct cg_lowering *l, LLVMValueRef base, LLVMValueRef i)
 {
-    return LLVMBuildLoad2(l->m.b, l->module->i32, word_at(l, base, i), "");
+    return LLVMBuildLoad2(l->m.b, l->module->i32, updates_word(l, base, i), "");
 }
 
-void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point)
+// The axis from the number *at of what is left, slowest axes last.
+static LLVMValueRef next_axis(struct cg_lowering *l, LLVMValueRef *at, nest_id axis,
+                              bool is_last)
 {
     LLVMBuilderRef b = l->m.b;
+    LLVMValueRef n = cg_int(l->module, l->nest->axes.at[axis].extent), x = *at;
+    if (is_last)
+        return x;
+    *at = LLVMBuildUDiv(b, x, n, "");
+    return LLVMBuildURem(b, x, n, "");
+}
+
+void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValueRef point,
+                       LLVMValueRef in_window)
+{
+    uint32_t left[2] = {0};
+    for (uint32_t k = 0; u->par && k < u->par->n_axes; k++)
+        left[u->is_window[u->par->axes[k]]]++;
     for (uint32_t k = u->par ? u->par->n_axes : 0; k-- > 0;) {
         nest_id axis = u->par->axes[k];
-        LLVMValueRef n = cg_int(l->module, l->nest->axes.at[axis].extent);
-        l->axes[axis] = k ? LLVMBuildURem(b, point, n, "") : point;
-        point = k ? LLVMBuildUDiv(b, point, n, "") : point;
+        bool is_window = u->is_window[axis];
+        l->axes[axis] = next_axis(l, is_window ? &in_window : &point, axis, !--left[is_window]);
     }
     const struct nest_block *body = u->par ? &l->nest->blocks.at[u->par->body] : NULL;
     for (uint32_t i = 0; body && i + 1 < body->statements.count; i++)
@@ -178,8 +276,12 @@ void updates_set_point(struct cg_lowering *l, const struct updates *u, LLVMValue
 
 void updates_set_turn(struct cg_lowering *l, const struct updates *u, LLVMValueRef turn)
 {
-    LLVMValueRef last = cg_int(l->module, u->turns - 1);
-    l->axes[u->seq->axes[0]] = u->seq->reverse ? LLVMBuildSub(l->m.b, last, turn, "") : turn;
+    for (uint32_t k = u->n_loops; k-- > 0;) {
+        const struct nest_statement *s = u->loops[k];
+        LLVMValueRef at = next_axis(l, &turn, s->axes[0], k == 0);
+        LLVMValueRef last = cg_int(l->module, cg_extent(l, s) - 1);
+        l->axes[s->axes[0]] = s->reverse ? LLVMBuildSub(l->m.b, last, at, "") : at;
+    }
 }
 
 void updates_lower_turn(struct cg_lowering *l, const struct updates *u, bool depends)
@@ -219,7 +321,9 @@ static struct batch read_batch(struct cg_lowering *l, const struct updates *u,
     t.turn = LLVMBuildSelect(b, t.is_there, turn, last, "");
     updates_set_turn(l, u, t.turn);
     updates_lower_turn(l, u, false);
-    t.bin = LLVMBuildAnd(b, place(l, u), gpu_i32(l, BINS - 1), "");
+    LLVMValueRef row = cg_index_value(l, &u->row, JOT_I64);
+    row = LLVMBuildTrunc(b, row, l->module->i32, "");
+    t.bin = LLVMBuildAnd(b, row, gpu_i32(l, u->bins - 1), "");
     return t;
 }
 
@@ -228,20 +332,21 @@ static void count_batch(struct cg_lowering *l, const struct updates *u, const st
                         LLVMValueRef counts, const struct batch *t, bool places)
 {
     LLVMBuilderRef b = l->m.b;
-    LLVMValueRef key = LLVMBuildSelect(b, t->is_there, t->bin, gpu_i32(l, BINS), "");
+    LLVMValueRef key = LLVMBuildSelect(b, t->is_there, t->bin, gpu_i32(l, u->bins), "");
     LLVMValueRef peers = match(l, key), rank = rank_in(l, u, peers);
     LLVMValueRef at = gpu_wide(l, t->bin), count = load_word(l, counts, at);
     if (places) {
         struct cg_branch there = cg_if_open(l, t->is_there);
         LLVMValueRef to = LLVMBuildAdd(b, count, rank, "");
         LLVMBuildStore(b, LLVMBuildTrunc(b, t->turn, l->module->i32, ""),
-                       word_at(l, o->turns, gpu_wide(l, to)));
+                       updates_word(l, o->turns, gpu_wide(l, to)));
         cg_if_close(l, &there);
     }
     gpu_sync_warp(l);
     LLVMValueRef leads = LLVMBuildICmp(b, LLVMIntEQ, rank, gpu_i32(l, 0), "");
     struct cg_branch lead = cg_if_open(l, LLVMBuildAnd(b, leads, t->is_there, ""));
-    LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""), word_at(l, counts, at));
+    LLVMBuildStore(b, LLVMBuildAdd(b, count, population(l, peers), ""),
+                   updates_word(l, counts, at));
     cg_if_close(l, &lead);
     gpu_sync_warp(l);
 }
@@ -254,7 +359,7 @@ static void go_over(struct cg_lowering *l, const struct updates *u, const struct
     int64_t share = CHUNK / (ORDER_BLOCK / GPU_WARP);
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
     LLVMValueRef counts =
-        word_at(l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, BINS), "")));
+        updates_word(l, o->counts, gpu_wide(l, LLVMBuildMul(b, warp, gpu_i32(l, u->bins), "")));
     LLVMValueRef start = LLVMBuildMul(b, warp, gpu_i32(l, share), "");
     start = gpu_wide(l, LLVMBuildAdd(b, start, u->lane, ""));
     start = LLVMBuildAdd(b, first, start, "");
@@ -282,7 +387,7 @@ static LLVMValueRef add_words(struct cg_lowering *l, LLVMValueRef base, LLVMValu
     LLVMValueRef sum = LLVMBuildLoad2(b, l->module->i32, slot, "");
     LLVMValueRef word = load_word(l, base, loop.index);
     if (replaces)
-        LLVMBuildStore(b, sum, word_at(l, base, loop.index));
+        LLVMBuildStore(b, sum, updates_word(l, base, loop.index));
     LLVMBuildStore(b, LLVMBuildAdd(b, sum, word, ""), slot);
     cg_loop_close(l, &loop);
     return LLVMBuildLoad2(b, l->module->i32, slot, "");
@@ -294,24 +399,24 @@ static void place_bins(struct cg_lowering *l, const struct updates *u, const str
 {
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef zero = gpu_i32(l, 0), thread = gpu_wide(l, l->gpu->thread);
-    LLVMValueRef end = cg_int(l->module, (int64_t)BINS * (ORDER_BLOCK / GPU_WARP));
-    LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, l->gpu->thread, gpu_i32(l, BINS), "");
+    LLVMValueRef end = cg_int(l->module, u->bins * (ORDER_BLOCK / GPU_WARP));
+    LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, l->gpu->thread, gpu_i32(l, u->bins), "");
     struct cg_branch one = cg_if_open(l, has);
-    LLVMBuildStore(b, add_words(l, o->counts, thread, end, BINS, zero, false),
-                   word_at(l, o->totals, thread));
+    LLVMBuildStore(b, add_words(l, o->counts, thread, end, u->bins, zero, false),
+                   updates_word(l, o->totals, thread));
     cg_if_close(l, &one);
     gpu_sync(l);
     one = cg_if_open(l, has);
     LLVMValueRef begins = add_words(l, o->totals, cg_int(l->module, 0), thread, 1, zero, false);
-    LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, BINS + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, chunk, cg_int(l->module, u->bins + 1), "");
     at = LLVMBuildAdd(b, at, thread, "");
-    LLVMBuildStore(b, begins, word_at(l, u->offsets, at));
-    LLVMValueRef next = add_words(l, o->counts, thread, end, BINS, begins, true);
+    LLVMBuildStore(b, begins, updates_word(l, u->offsets, at));
+    LLVMValueRef next = add_words(l, o->counts, thread, end, u->bins, begins, true);
     at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
     LLVMValueRef is_last =
-        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, BINS - 1), "");
+        LLVMBuildICmp(b, LLVMIntEQ, l->gpu->thread, gpu_i32(l, u->bins - 1), "");
     struct cg_branch last = cg_if_open(l, is_last);
-    LLVMBuildStore(b, next, word_at(l, u->offsets, at));
+    LLVMBuildStore(b, next, updates_word(l, u->offsets, at));
     cg_if_close(l, &last);
     cg_if_close(l, &one);
     gpu_sync(l);
@@ -322,18 +427,18 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     LLVMBuilderRef b = l->m.b;
     LLVMValueRef thread = gpu_wide(l, l->gpu->thread);
     LLVMValueRef block = cg_int(l->module, ORDER_BLOCK);
-    int64_t words = (int64_t)BINS * (ORDER_BLOCK / GPU_WARP);
+    int64_t words = u->bins * (ORDER_BLOCK / GPU_WARP);
     struct order o = {.counts = gpu_shared(l, (uint64_t)words * 4),
-                      .totals = gpu_shared(l, BINS * 4),
+                      .totals = gpu_shared(l, (uint64_t)u->bins * 4),
                       .turns = gpu_shared(l, (uint64_t)CHUNK * 4)};
     int64_t chunks = u->points * u->chunks;
     struct cg_loop own = gpu_own_chunk_open(l, chunks);
     LLVMValueRef chunk = own.index, n = cg_int(l->module, u->chunks);
-    updates_set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""));
+    updates_set_point(l, u, LLVMBuildUDiv(b, chunk, n, ""), cg_int(l->module, 0));
     LLVMValueRef first =
         LLVMBuildMul(b, LLVMBuildURem(b, chunk, n, ""), cg_int(l->module, CHUNK), "");
     struct cg_loop clear = cg_loop_open(l, thread, cg_int(l->module, words), block);
-    LLVMBuildStore(b, gpu_i32(l, 0), word_at(l, o.counts, clear.index));
+    LLVMBuildStore(b, gpu_i32(l, 0), updates_word(l, o.counts, clear.index));
     cg_loop_close(l, &clear);
     gpu_sync(l);
     go_over(l, u, &o, first, false);
@@ -348,7 +453,7 @@ static void lower_order(struct cg_lowering *l, struct updates *u, struct cg_kern
     LLVMValueRef to = LLVMBuildMul(b, chunk, most, "");
     struct cg_loop copy = cg_loop_open(l, thread, rest, block);
     LLVMBuildStore(b, load_word(l, o.turns, copy.index),
-                   word_at(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
+                   updates_word(l, u->list, LLVMBuildAdd(b, to, copy.index, "")));
     cg_loop_close(l, &copy);
     if (own.body)
         gpu_sync(l);
@@ -481,17 +586,17 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     LLVMBuilderRef b = l->m.b;
     int64_t warps = UPDATE_BLOCK / GPU_WARP;
     LLVMValueRef warp = LLVMBuildUDiv(b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
-    struct cg_loop bins = gpu_own_chunk_open(l, u->points * BINS / warps);
+    struct cg_loop bins = gpu_own_chunk_open(l, u->points * u->bins / warps);
     LLVMValueRef task = LLVMBuildMul(b, bins.index, cg_int(l->module, warps), "");
     task = LLVMBuildAdd(b, task, gpu_wide(l, warp), "");
-    LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, BINS), "");
-    LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, BINS), "");
-    updates_set_point(l, u, point);
+    LLVMValueRef point = LLVMBuildUDiv(b, task, cg_int(l->module, u->bins), "");
+    LLVMValueRef bin = LLVMBuildURem(b, task, cg_int(l->module, u->bins), "");
+    updates_set_point(l, u, point, cg_int(l->module, 0));
     struct cg_loop chunk = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, u->chunks),
                                         cg_int(l->module, 1));
     LLVMValueRef number = LLVMBuildMul(b, point, cg_int(l->module, u->chunks), "");
     number = LLVMBuildAdd(b, number, chunk.index, "");
-    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, BINS + 1), "");
+    LLVMValueRef at = LLVMBuildMul(b, number, cg_int(l->module, u->bins + 1), "");
     at = LLVMBuildAdd(b, at, bin, "");
     LLVMValueRef begin = gpu_wide(l, load_word(l, u->offsets, at));
     at = LLVMBuildAdd(b, at, cg_int(l->module, 1), "");
@@ -508,7 +613,7 @@ static void lower_bins(struct cg_lowering *l, struct updates *u, struct cg_kerne
     cg_loop_close(l, &turns);
     cg_loop_close(l, &chunk);
     cg_loop_close(l, &bins);
-    step->total = u->points * BINS;
+    step->total = u->points * u->bins;
     step->grain = warps;
     step->exact_grid = true;
 }
@@ -518,11 +623,11 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
     struct updates u;
     find_updates(l, l->nest->blocks.at[0].statements.at[at], &u);
     l->gpu->keeps_loops = true;
-    if (places_are_few(l, &u)) {
+    if (u.window == 1 && places_are_few(l, &u)) {
         places_lower(l, &u, at, out);
         return;
     }
-    int64_t all = u.points * u.chunks, offsets = (all * (BINS + 1) + 15) / 16 * 16;
+    int64_t all = u.points * u.chunks, offsets = (all * (u.bins + 1) + 15) / 16 * 16;
     out->partial_bytes = (uint64_t)(offsets + all * CHUNK) * 4;
     for (int pass = 0; pass < 2; pass++) {
         l->gpu->block = pass ? UPDATE_BLOCK : ORDER_BLOCK;
@@ -530,10 +635,12 @@ void gpu_updates_lower(struct cg_lowering *l, uint32_t at, struct cg_kernel *out
         l->gpu->is_alone = true;
         struct cg_kernel_step *step = gpu_function_open(l, out, pass ? "" : "_order", 1);
         u.offsets = gpu_extra_operand(l, 0);
-        u.list = word_at(l, u.offsets, cg_int(l->module, offsets));
+        u.list = updates_word(l, u.offsets, cg_int(l->module, offsets));
         u.lane = LLVMBuildURem(l->m.b, l->gpu->thread, gpu_i32(l, GPU_WARP), "");
         gpu_lower_list(l, 0, at);
-        if (pass)
+        if (pass && u.window > 1)
+            windows_lower(l, &u, step);
+        else if (pass)
             lower_bins(l, &u, step);
         else
             lower_order(l, &u, step);

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing of a kernel that could be shared out is done by one thread of a GPU, and what is says why.
+#include "codegen/codegen.h"
+#include "ir/graph.h"
+#include "passes/passes.h"
+#include "passes/schedule.h"
+#include "passes/schedule_internal.h"
+#include "support/run_native.h"
+
+#include <check.h>
+#include <stdio.h>
+
+JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
+
+static struct arena *arena;
+
+static void setup(void) { arena = arena_create(); }
+static void teardown(void) { arena_release(arena); }
+
+// What the kernels of the program do by one thread.
+static const char *serial_of(const struct nest_program *p)
+{
+    struct strbuf text = strbuf_make(arena);
+    nest_program_print(&text, p);
+    struct cg_request request = {
+        .want = CG_WANT_SERIAL, .program = text.text, .target = "cuda sm_90"};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    const char *copy = arena_text(arena, r.serial);
+    r.release(&r);
+    return copy;
+}
+
+#define SUM(body, value)                                                                       \
+    "  fold i < 100000 {\n" body "    yield reduce_sum " value "\n  } -> %90 : f32\n"          \
+    "  put z[0] = %90\n"
+#define KERNEL(body)                                                                           \
+    "kernel k0_k(x: f32[1000000], i32: i32[1000000], y: out f32[1000000], z: out f32[1]) "     \
+    "{\n" body "}\n"
+#define UPDATE(around, seq, at, end)                                                           \
+    "kernel k0_update(x: f32[1000000], i: i32[1000000], y: inout f32[1000000]) {\n"            \
+    "  %0 = const 0x0000000000000000 : i64\n  %1 = const 0x00000000000003e7 : "                \
+    "i64\n" around seq "    %3 = load i[" at                                                   \
+    "] : i32\n    %4 = convert %3 : i64\n    %5 = max %4, %0 : i64\n"                          \
+    "    %6 = min %5, %1 : i64\n    %7 = load x[" at "] : f32\n"
+
+static const struct {
+    const char *what, *text, *serial;
+} nests[] = {
+    {"a map of few points in a fold",
+     KERNEL(SUM("    map j < 9 {\n      %0 = load x[9*i + j] : f32\n      put y[9*i + j] = %0\n"
+                "    }\n    %1 = load x[i] : f32\n",
+                "%1")),
+     ""},
+    {"a map of many",
+     KERNEL("  fold i < 1000 {\n    map j < 1000 {\n      %0 = load x[1000*i + j] : f32\n"
+            "      put y[1000*i + j] = %0\n    }\n    %1 = load x[i] : f32\n"
+            "    yield reduce_sum %1\n  } -> %2 : f32\n  put z[0] = %2\n"),
+     ""},
+    {"folds in a fold",
+     KERNEL("  fold i < 1000 {\n    fold j < 1000 {\n      %0 = load x[1000*i + j] : f32\n"
+            "      yield reduce_max %0\n    } -> %1 : f32\n    yield reduce_sum %1\n"
+            "  } -> %2 : f32\n  put z[0] = %2\n"),
+     ""},
+    {"the same in a few points",
+     KERNEL("  par b < 4 {\n    fold i < 500 {\n      fold j < 500 {\n"
+            "        %0 = load x[250000*b + 500*i + j] : f32\n        yield reduce_max %0\n"
+            "      } -> %1 : f32\n      yield reduce_sum %1\n    } -> %2 : f32\n"
+            "    put y[b] = %2\n  }\n"),
+     ""},
+    {"loops over time in a fold",
+     KERNEL(SUM("    %0 = load x[i] : f32\n    seq t < 50 carry %1 = %0 {\n"
+                "      %2 = mul %1, %0 : f32\n      yield %2\n    } -> %3\n",
+                "%3")),
+     ""},
+    {"a running sum and a sum",
+     KERNEL(
+         "  scan i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
+         "    put y[i] = %1\n  }\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"
+         "    yield reduce_max %2\n  } -> %3 : f32\n  put z[0] = %3\n"),
+     ""},
+    {"running sums of a few points, of their sums",
+     KERNEL(
+         "  par b < 4 {\n    fold i < 250000 {\n      %0 = load x[250000*b + i] : f32\n"
+         "      yield reduce_sum %0\n    } -> %1 : f32\n    scan j < 250000 {\n"
+         "      %2 = load x[250000*b + j] : f32\n      %3 = div %2, %1 : f32\n"
+         "      yield reduce_sum %3 -> %4 : f32\n      put y[250000*b + j] = %4\n    }\n  }\n"),
+     ""},
+    {"three loops that need one another",
+     KERNEL("  fold i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_max %0\n"
+            "  } -> %1 : f32\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"
+            "    %3 = sub %2, %1 : f32\n    yield reduce_sum %3\n  } -> %4 : f32\n"
+            "  map k < 1000000 {\n    %5 = load x[k] : f32\n    %6 = div %5, %4 : f32\n"
+            "    put y[k] = %6\n  }\n"),
+     ""},
+    {"updates",
+     UPDATE("", "  seq n < 100000 {\n", "n",
+            "") "    %8 = load y[%6] : f32\n"
+                "    %9 = add %8, %7 : f32\n    put y[%6] = %9\n  }\n}\n",
+     ""},
+    {"updates of loops in one another",
+     UPDATE("", "  seq m < 100 {\n  seq n < 1000 {\n", "1000*m + n",
+            "") "    %8 = load y[%6] : f32\n"
+                "    %9 = add %8, %7 : f32\n    put y[%6] = %9\n  }\n  }\n}\n",
+     ""},
+    {"updates of rows",
+     UPDATE("  par w < 100 {\n", "  seq n < 100000 {\n", "n",
+            "") "    %8 = load y[w + 100*%6] : f32\n"
+                "    %9 = add %8, %7 : f32\n    put y[w + 100*%6] = %9\n  }\n  }\n}\n",
+     ""},
+    {"a loop over time",
+     KERNEL(
+         "  %0 = load x[0] : f32\n  seq t < 100000 carry %1 = %0 {\n    %2 = load x[t] : f32\n"
+         "    %3 = mul %1, %2 : f32\n    yield %3\n  } -> %4\n  put z[0] = %4\n"),
+     "0 100000 steps (a step needs the one before it)\n"},
+    {"two of them beside a sum",
+     KERNEL("  %0 = load x[0] : f32\n  par b < 2 {\n    seq t < 100000 carry %1 = %0 {\n"
+            "      %2 = load x[t + 5*b] : f32\n      %3 = mul %1, %2 : f32\n      yield %3\n"
+            "    } -> %4\n    put y[b] = %4\n  }\n  fold j < 1000000 {\n"
+            "    %5 = load x[j] : f32\n    yield reduce_max %5\n  } -> %6 : f32\n  put z[0] = "
+            "%6\n"),
+     "0 100000 steps (a step needs the one before it)\n"},
+    {"a running fold of two values",
+     KERNEL("  scan i < 1000000 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n"
+            "    yield reduce_sum %0, reduce_max %1 -> %2 : f32, %3 : f32\n"
+            "    %4 = add %2, %3 : f32\n    put y[i] = %4\n  }\n"),
+     "0 1000000 terms (a running fold of several values, or of a point)\n"},
+};
+
+START_TEST(nests_are_shared_out)
+{
+    int n;
+    struct nest **all;
+    ck_assert_msg(nest_parse(arena, nests[_i].text, &n, &all) == JOT_OK, "%s: %s",
+                  nests[_i].what, jot_error_message());
+    struct nest_program *p = run_native_wrap(arena, all[0]);
+    schedule_fission(p, false);
+    schedule_sort_memories(p);
+    plan_memory(p, NULL);
+    const char *serial = serial_of(p);
+    ck_assert_msg(!strcmp(serial, nests[_i].serial), "%s: \"%s\"", nests[_i].what, serial);
+}
+END_TEST
+
+// Whole programs as people write them, in the sizes of a GPU.
+static const char *const graphs[] = {
+    "lattice_boltzmann", // a step of 2048 x 2048, and the mean velocity
+    "lattices",          // the same of 16 lattices
+    "particle_filter",   // 10,000,000 particles, resampled
+    "cloth_grad",        // the gradient of 400 steps of a cloth
+    "graph_net",         // three layers of a graph network, and their gradient
+    "bins",              // sums over edges of rows of 128
+    "scatter3",          // updates of rows at two-dimensional indices
+    "cdf",               // a running sum beside a mean and a largest number
+    "cdfs",              // the same of 8 rows
+    "meanlse",           // the mean of log-sum-exp of rows, and its gradient
+    "transport",         // Sinkhorn's steps
+    "nbody",             // pairwise forces of 16,384
+    "montecarlo",        // means over paths
+};
+
+START_TEST(programs_are_shared_out)
+{
+    const struct schedule_options options = {
+        .no_accumulation = true, .rich_gemm = true, .one_loop = true, .many_lanes = true};
+    struct ir_module *m = ir_module_create();
+    struct ir_graph *g;
+    struct nest_program *p;
+    char path[128], *text = arena_allocate(arena, 1 << 20);
+    snprintf(path, sizeof path, "tests/codegen/graphs/%s.ir", graphs[_i]);
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "%s", path);
+    text[fread(text, 1, (1 << 20) - 1, f)] = 0;
+    fclose(f);
+    ck_assert_msg(ir_graph_parse(m, text, &g) == JOT_OK, "%s", jot_error_message());
+    uint32_t simple = pass_simplify(m, pass_inline(m, ir_function_add(m, g), 100000));
+    ck_assert(pass_schedule(arena, ir_function(m, simple), &options, &p) == JOT_OK);
+    const char *serial = serial_of(p);
+    ck_assert_msg(!*serial, "%s: %s", graphs[_i], serial);
+    ir_module_release(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("serial work of a GPU");
+    TCase *c = tcase_create("serial");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, nests_are_shared_out, 0, sizeof nests / sizeof *nests);
+    tcase_add_loop_test(c, programs_are_shared_out, 0, sizeof graphs / sizeof *graphs);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
