@@ -222,28 +222,43 @@ static bool wants_terms(const struct fission *f, nest_id id)
            (double)points * terms >= MANY_TERMS;
 }
 
+// Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
+static bool has_updates(const struct nest *n)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        enum nest_role role = s->kind == NEST_LOAD ? n->buffers.at[s->buffer].role : NEST_IN;
+        if (role == NEST_OUT || role == NEST_INOUT)
+            return true;
+    }
+    return false;
+}
+
+// Steps of a loop over time are for one thread in a kernel of their own as well: what counts is what
+// stands beside them.
 static bool is_wanted(const struct fission *f)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
     int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
-    uint32_t loops = 0, scans = 0, shared = 0;
+    uint32_t loops = 0, scans = 0;
     bool has_terms = false, has_long_scan = false;
+    double shared = 0;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         nest_id id = b->statements.at[i];
         const struct nest_statement *s = statement(f, id);
         loops += is_loop(s);
         scans += s->kind == NEST_SCAN;
         has_long_scan |= s->kind == NEST_SCAN && extent_of(f->n, s) > LONG_SCAN;
-        shared += s->kind == NEST_PAR || s->kind == NEST_MAP ||
-                  (s->kind == NEST_FOLD && nest_fold_is_leaf(f->n, id));
+        if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
+            shared += (double)extent_of(f->n, s) * nest_work(f->n, s->body);
         has_terms |= wants_terms(f, id);
     }
     if (f->par != NEST_NONE)
         return (has_terms && points <= FEW_POINTS) ||
                (has_long_scan && loops > 1 && points <= FEW_SCANS);
-    double work = nest_work(f->n, 0);
-    bool is_much = work > (shared < loops ? COST_LAUNCH : COST_OF_KERNEL);
-    return has_terms || (loops > 1 && (f->always || (scans < loops && is_much)));
+    bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
+    return has_terms ||
+           (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
 }
 
 // ---- Writing

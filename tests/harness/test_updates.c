@@ -219,8 +219,8 @@ START_TEST(of_rows)
     for (int i = 0; i < 5; i++) {
         jot_dtype d = numbers[(i + _i) % 5];
         d = d == JOT_C64 && i > 2 ? JOT_F32 : d; // no order
-        uint32_t f = rows(ops[i], d, widths[(i + _i) % 5], counts[(2 * i + _i) % 5],
-                          i % 2 ? 3 : 0);
+        uint32_t f =
+            rows(ops[i], d, widths[(i + _i) % 5], counts[(2 * i + _i) % 5], i % 2 ? 3 : 0);
         struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
                                   draw(ir_type_of(graph(f), 1), &state)};
         native_add(&n, graph(f)->name, f, in, &(struct native_how){.threads = true});
