@@ -108,9 +108,30 @@ static ir_id undo_twice(struct ir_rewrite *r)
     return n->op == r->op ? ir_operand(r->b->graph, n, 0) : IR_NONE;
 }
 
+// Whether v is op(x, y).
+static bool is_made_by(const struct ir_rewrite *r, ir_id v, enum ir_op op, ir_id x, ir_id y)
+{
+    const struct ir_graph *g = r->b->graph;
+    const struct ir_node *n = ir_node_of(g, v);
+    return n->op == op && ir_operand(g, n, 0) == x && ir_operand(g, n, 1) == y;
+}
+
+// select(a > b, x, select(a <= b, y, x)) = select(a <= b, y, x), also where a or b is NaN.
+static bool is_chosen_again(const struct ir_rewrite *r)
+{
+    const struct ir_graph *g = r->b->graph;
+    const struct ir_node *test = maker(r, 0), *rest = maker(r, 2);
+    return test->op == IR_gt && rest->op == IR_select && same_type(r, 2) &&
+           ir_operand(g, rest, 2) == r->in[1] &&
+           is_made_by(r, ir_operand(g, rest, 0), IR_le, ir_operand(g, test, 0),
+                      ir_operand(g, test, 1));
+}
+
 // select(true, x, y) = x, select(p, x, x) = x.
 static ir_id choose(struct ir_rewrite *r)
 {
+    if (is_chosen_again(r))
+        return r->in[2];
     double p;
     if (is_splat(r, 0, &p)) {
         int i = p != 0 ? 1 : 2;

@@ -2,16 +2,18 @@
 // Where the gradient of an activation looks at what a product of the library takes anyway.
 //
 //     p = le z 0;  h = select p 0 z              p = le z 0;  h = select p 0 z
-//     ... dot h w;  select p 0 g      becomes    ... dot h w;  select (le h 0) 0 g
+//     q = gt z 0;  ... dot h w        becomes    ... dot h w
+//     select q g 0                               select (gt h 0) g 0
 //
-// h is not above 0 where z is not, also for NaN.  z is then wanted by h alone, and the product that
+// and p likewise.  h is above 0 where z is, and not where z is NaN.  z is then wanted by h alone, and the product that
 // makes z may make h instead (epilogue.c).  After all differentiation.
 #include "passes/transform.h"
 
 struct masks {
     const struct ir_graph *g;
     ir_id *map;
-    ir_id *relu_of; // by value p: h, or IR_NONE
+    ir_id *relu_of; // by value z: h, or IR_NONE
+    ir_id *above;   // by value z: q, or IR_NONE
 };
 
 // Whether a product takes v as it is in memory.
@@ -26,34 +28,59 @@ static void find_factors(const struct ir_graph *g, bool *is_factor)
         }
 }
 
+static bool compares_to_zero(const struct ir_graph *g, const struct ir_node *n, enum ir_op op)
+{
+    return n->op == op && ir_is_zero(g, ir_operand(g, n, 1));
+}
+
 static bool find_relus(struct masks *s, struct arena *arena)
 {
     const struct ir_graph *g = s->g;
     bool *is_factor = arena_array(arena, bool, g->values.count + 1), found = false;
     find_factors(g, is_factor);
+    ir_for_each_node (g, n)
+        if (compares_to_zero(g, n, IR_gt))
+            s->above[ir_operand(g, n, 0)] = n->out;
     ir_for_each_node (g, n) {
         if (n->op != IR_select || !is_factor[n->out])
             continue;
-        ir_id p = ir_operand(g, n, 0), z = ir_operand(g, n, 2);
-        const struct ir_node *test = ir_node_of(g, p);
-        if (test->op == IR_le && ir_operand(g, test, 0) == z &&
-            ir_is_zero(g, ir_operand(g, test, 1)) && ir_is_zero(g, ir_operand(g, n, 1))) {
-            s->relu_of[p] = n->out;
+        ir_id z = ir_operand(g, n, 2);
+        const struct ir_node *test = ir_node_of(g, ir_operand(g, n, 0));
+        if (compares_to_zero(g, test, IR_le) && ir_operand(g, test, 0) == z &&
+            ir_is_zero(g, ir_operand(g, n, 1))) {
+            s->relu_of[z] = n->out;
             found = true;
         }
     }
     return found;
 }
 
+// A test of z that stands behind h, as one of h.
+static bool is_tested_behind(struct masks *s, struct ir_builder *b, const struct ir_node *n)
+{
+    if (!compares_to_zero(s->g, n, IR_gt))
+        return false;
+    ir_id h = s->relu_of[ir_operand(s->g, n, 0)];
+    if (h == IR_NONE || s->map[h] == IR_NONE)
+        return false;
+    s->map[n->out] = ir_gt(b, s->map[h], s->map[ir_operand(s->g, n, 1)]);
+    return true;
+}
+
 static void copy_node(struct masks *s, struct ir_builder *b, const struct ir_node *n)
 {
     const struct ir_graph *g = s->g;
+    if (is_tested_behind(s, b, n))
+        return;
     pass_copy_node(b, g, n, s->map);
-    // From here on what reads the test of a rectifier reads one of its result.
-    if (n->op == IR_select && s->relu_of[ir_operand(g, n, 0)] == n->out) {
-        ir_id p = ir_operand(g, n, 0), zero = ir_operand(g, ir_node_of(g, p), 1);
-        s->map[p] = ir_le(b, s->map[n->out], s->map[zero]);
-    }
+    if (n->op != IR_select || s->relu_of[ir_operand(g, n, 2)] != n->out)
+        return;
+    // From here on what reads a test of z reads one of h.
+    ir_id p = ir_operand(g, n, 0), q = s->above[ir_operand(g, n, 2)], h = s->map[n->out];
+    ir_id zero = s->map[ir_operand(g, ir_node_of(g, p), 1)];
+    s->map[p] = ir_le(b, h, zero);
+    if (q != IR_NONE)
+        s->map[q] = ir_gt(b, h, zero);
 }
 
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f)
@@ -61,7 +88,8 @@ uint32_t pass_relu_masks(struct ir_module *m, uint32_t f)
     const struct ir_graph *g = ir_function(m, f);
     struct masks s = {.g = g,
                       .map = pass_no_values(m, g->values.count),
-                      .relu_of = pass_no_values(m, g->values.count)};
+                      .relu_of = pass_no_values(m, g->values.count),
+                      .above = pass_no_values(m, g->values.count)};
     if (!find_relus(&s, m->arena))
         return f;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);

@@ -132,10 +132,12 @@ jot_value jot_sigmoid(jot_value x) { return jot_logistic(x); }
 jot_value jot_silu(jot_value x) { return jot_mul(x, jot_logistic(x)); }
 jot_value jot_softplus(jot_value x) { return jot_logaddexp(x, jot_from_int(0)); }
 
-// Not maximum(x, 0), whose derivative at 0 is 1/2.  NaN stays.
+// Not maximum(x, 0), whose derivative at 0 is 1/2.  NaN stays, without a slope.
 jot_value jot_relu(jot_value x)
 {
-    return jot_where(jot_less_equal(x, jot_from_int(0)), jot_zeros_like(x), x);
+    jot_value zero = jot_from_int(0), rest = jot_stop_gradient(x);
+    rest = jot_where(jot_less_equal(x, zero), jot_zeros_like(x), rest);
+    return jot_where(jot_greater(x, zero), x, rest);
 }
 
 jot_value jot_gelu(jot_value x)
