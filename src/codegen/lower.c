@@ -33,24 +33,6 @@ static bool divides_by_uniform(const struct cg_lowering *l, const struct nest_st
            cg_lanes_of(l->values[s->in[0]].re) >= 8 && cg_lanes_of(l->values[s->in[1]].re) == 1;
 }
 
-// mul_z by a number c, not 0 and finite, is fma(x, c, 0): where x is 0 the sum makes a 0 of -0, and
-// where the product vanishes its sign stays, for it is not 0 before it is rounded.
-static bool is_product_with_number(const struct cg_lowering *l, const struct nest_statement *s)
-{
-    if (s->op != IR_mul_z || (s->dtype != JOT_F32 && s->dtype != JOT_F64) ||
-        l->module->vector_bytes < 32) // too old for an fma
-        return false;
-    const struct nest_statement *by = cg_statement(l, l->nest->values.at[s->in[1]].statement);
-    if (by->kind != NEST_CONST)
-        return false;
-    float narrow;
-    double c;
-    memcpy(&narrow, by->bits, sizeof narrow);
-    memcpy(&c, by->bits, sizeof c);
-    c = s->dtype == JOT_F32 ? (double)narrow : c;
-    return c != 0 && isfinite(c);
-}
-
 // x + x is 2 x, and where x is -y it is -2 y: one operation instead of two.
 static bool lower_twice(struct cg_lowering *l, const struct nest_statement *s)
 {
@@ -89,11 +71,6 @@ static void lower_op(struct cg_lowering *l, const struct nest_statement *s)
         in[i] = l->values[s->in[i]];
         dtypes[i] = l->nest->values.at[s->in[i]].dtype;
         varies = varies || cg_lanes_of(in[i].re) > 1;
-    }
-    if (is_product_with_number(l, s)) {
-        op = IR_fma;
-        in[n] = cg_constant(l->module, s->dtype, &(double){0}, 1);
-        dtypes[n++] = s->dtype;
     }
     for (uint32_t i = 0; varies && i < n; i++)
         in[i] = cg_wide_value(l, in[i]);

@@ -388,56 +388,6 @@ static void threefry(struct machine *m, const struct cg_value *in, struct cg_val
         out[i] = (struct cg_value){cg_in_step(m, counter[i]), NULL};
 }
 
-// Finite and not zero.
-static bool is_number(LLVMValueRef v)
-{
-    unsigned lanes = cg_lanes_of(v);
-    for (unsigned i = 0; i < lanes; i++) {
-        LLVMBool loses;
-        LLVMValueRef lane = v;
-        if (lanes > 1)
-            lane = LLVMIsConstant(v) ? LLVMGetAggregateElement(v, i) : NULL;
-        double number =
-            lane && LLVMIsAConstantFP(lane) ? LLVMConstRealGetDouble(lane, &loses) : 0;
-        if (number == 0 || !isfinite(number))
-            return false;
-    }
-    return true;
-}
-
-// The sum of a zero of any sign and 0 is 0, which mul_z is where x is zero, and only there: the
-// product of others keeps its sign even where it is too small for a number.
-static LLVMValueRef mul_z_by_number(struct machine *m, LLVMValueRef x, LLVMValueRef y)
-{
-    return call3(m, "llvm.fma", x, y, LLVMConstNull(LLVMTypeOf(x)));
-}
-
-// Of one number, in the first lane of a vector: a comparison of numbers that two such wait for goes
-// through general registers, one of vectors through those of masks.
-static LLVMValueRef mul_z_of_one(struct machine *m, LLVMValueRef x, LLVMValueRef y)
-{
-    LLVMTypeRef type = cg_with_lanes(LLVMTypeOf(x), LLVMTypeOf(x) == m->module->f32 ? 4 : 2);
-    LLVMValueRef first = LLVMConstInt(m->module->i32, 0, 0), zero = LLVMConstNull(type),
-                 none = LLVMGetPoison(type);
-    LLVMValueRef product = LLVMBuildFMul(m->b, x, y, "");
-    product = LLVMBuildInsertElement(m->b, none, product, first, "");
-    x = LLVMBuildInsertElement(m->b, none, x, first, "");
-    x = LLVMBuildFCmp(m->b, LLVMRealUNE, x, zero, "");
-    return LLVMBuildExtractElement(m->b, LLVMBuildSelect(m->b, x, product, zero, ""), first,
-                                   "");
-}
-
-static LLVMValueRef mul_z(struct machine *m, LLVMValueRef x, LLVMValueRef y)
-{
-    LLVMTypeRef type = LLVMTypeOf(x);
-    if (is_float(x) && is_number(y))
-        return mul_z_by_number(m, x, y);
-    bool has_masks = m->module->vector_bytes == 64;
-    return has_masks && (type == m->module->f32 || type == m->module->f64)
-               ? mul_z_of_one(m, x, y)
-               : scalar_table[IR_mul_z](m, x, y, NULL);
-}
-
 void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
            const struct cg_value *in, const int64_t bits[2], struct cg_value *out)
 {
@@ -467,8 +417,7 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
         for (int i = 0; i < n; i++)
             x[i] = widen && dtype_is_half(dtypes[i]) ? widen_half(m, in[i].re, dtypes[i])
                                                      : in[i].re;
-        scalar y =
-            op == IR_mul_z ? mul_z(m, x[0], x[1]) : scalar_table[op](m, x[0], x[1], x[2]);
+        scalar y = scalar_table[op](m, x[0], x[1], x[2]);
         if (widen && dtype_is_half(result))
             y = round_half(m, y, result);
         *out = (struct cg_value){y, NULL};

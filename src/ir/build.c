@@ -115,8 +115,6 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
         if (in[i] == IR_NONE)
             return ir_fail(b, JOT_ERR_INTERNAL, "%s: operand %d has no value",
                            ir_op_get(op)->name, i);
-    if (op == IR_mul_z && b->module->is_unguarded)
-        op = IR_mul;
     struct ir_type one;
     struct ir_infer call = {
         .b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .n_out = 1, .types = &one};

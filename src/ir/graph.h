@@ -90,7 +90,7 @@ struct ir_module {
     struct hash_table where_table;
     VEC(struct ir_host) hosts;
     struct ir_memo *memo;
-    bool is_unguarded;   // cotangents are multiplied by mul: see docs/numerics.md, 10
+    bool is_unguarded;   // zeros of derivatives multiply like numbers: docs/numerics.md, 10
     uint64_t nodes_made; // by all builders of the module: what linearity tests count
 };
 

@@ -70,24 +70,9 @@ static ir_id drop_one(struct ir_rewrite *r)
 {
     if (is_number(r, 1, 1) && same_type(r, 0))
         return r->in[0];
-    if (r->op == IR_mul && is_number(r, 0, 1) && same_type(r, 1))
+    if (r->op != IR_div && is_number(r, 0, 1) && same_type(r, 1))
         return r->in[1];
     return IR_NONE;
-}
-
-// mul_z(1, y) = y: the seed of a gradient.  The other way round -0 would become 0.
-static ir_id drop_seed(struct ir_rewrite *r)
-{
-    return is_number(r, 0, 1) && same_type(r, 1) ? r->in[1] : IR_NONE;
-}
-
-// A cotangent that is a number other than 0 annihilates nothing: mul_z(c, x) = c * x.
-static ir_id plain_product(struct ir_rewrite *r)
-{
-    double x;
-    if (!is_splat(r, 0, &x) || x == 0)
-        return IR_NONE;
-    return ir_mul(r->b, r->in[0], r->in[1]);
 }
 
 // x + (-0) = x and x - 0 = x for floats; x + 0 = x for integers.
@@ -268,7 +253,7 @@ typedef ir_id rule(struct ir_rewrite *r);
 static rule *const identities[IR_OP_COUNT] = {
     [IR_mul] = drop_one,
     [IR_div] = drop_one,
-    [IR_mul_z] = plain_product,
+    [IR_mul_z] = drop_one,
     [IR_add] = drop_zero,
     [IR_sub] = drop_zero,
     [IR_neg] = undo_twice,
@@ -287,8 +272,8 @@ static rule *const identities[IR_OP_COUNT] = {
 
 // What transforms make themselves: products with 1 and sums with -0.
 static rule *const zeros_and_ones[IR_OP_COUNT] = {
-    [IR_mul] = drop_one,          [IR_mul_z] = drop_seed, [IR_div] = drop_one,
-    [IR_add] = drop_zero,         [IR_sub] = drop_zero,   [IR_convert] = drop_identity,
+    [IR_mul] = drop_one,          [IR_mul_z] = drop_one, [IR_div] = drop_one,
+    [IR_add] = drop_zero,         [IR_sub] = drop_zero,  [IR_convert] = drop_identity,
     [IR_reshape] = drop_identity,
 };
 

@@ -141,7 +141,6 @@ static bool collect(const struct finder *f, struct attention_named v, int by,
     struct attention_named x = {s->in[0], v.axis}, y = {s->n_in > 1 ? s->in[1] : 0, v.axis};
     switch (s->op) {
     case IR_mul:
-    case IR_mul_z:
         return collect(f, x, by, out, depth + 1) && collect(f, y, by, out, depth + 1);
     case IR_neg:
         out->is_negative = !out->is_negative;
@@ -190,7 +189,7 @@ static bool is_given(const struct finder *f, struct attention_named v)
 {
     struct factors all = {0};
     const struct nest_statement *s = attention_made_by(f->n, v.value);
-    if (!is_op(s, IR_mul) && !is_op(s, IR_mul_z) && !is_op(s, IR_div))
+    if (!is_op(s, IR_mul) && !is_op(s, IR_div))
         return false;
     if (!collect(f, v, 1, &all, 0) || all.products || all.terms != 1 || !all.difference ||
         all.sums > 0 || all.sums < -1 || all.is_negative)

@@ -12,7 +12,7 @@
 //
 // Without kinds nothing is added but the trips to the checks there are, those of jot_assert.
 //
-// Needs all differentiation and mapping done, and places still there: before pass_simplify.
+// Needs all differentiation and mapping done, and places and guards still there: before pass_simplify.
 #include "ir/control.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
@@ -92,11 +92,16 @@ static bool moves_lanes(const struct checker *c, const struct ir_node *n)
            ir_node_of(c->g, ir_operand(c->g, n, 0))->op == IR_dot_general;
 }
 
+// So is what a guard looks at, which may be NaN where the guard makes a zero of it.
 static bool is_checked_behind(const struct checker *c, const struct ir_node *n)
 {
     const struct ir_node *next = n + 1;
-    return n->op == IR_dot_general && next < c->g->nodes.at + c->g->nodes.count &&
-           moves_lanes(c, next) && ir_operand(c->g, next, 0) == n->out;
+    if (next >= c->g->nodes.at + c->g->nodes.count)
+        return false;
+    if (next->op == IR_guard)
+        return ir_operand(c->g, next, 1) == n->out;
+    return n->op == IR_dot_general && moves_lanes(c, next) &&
+           ir_operand(c->g, next, 0) == n->out;
 }
 
 static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
@@ -110,8 +115,9 @@ static void check_value(struct checker *c, const struct ir_node *n, ir_id y)
     if (n->op == IR_param)
         strbuf_printf(&message, "argument %u", n->out);
     else // the product with a cotangent is none that anybody wrote
-        strbuf_add(&message,
-                   n->op == IR_mul_z ? "its derivative" : ir_op_get((enum ir_op)n->op)->name);
+        strbuf_add(&message, n->op == IR_mul_z || n->op == IR_guard
+                                 ? "its derivative"
+                                 : ir_op_get((enum ir_op)n->op)->name);
     strbuf_add(&message, n->op == IR_param ? " is " : " gives ");
     strbuf_add(&message, c->kinds & PASS_CHECK_INF ? "NaN or infinity" : "NaN");
     if (!place)

@@ -155,7 +155,7 @@ static ir_id without_factors(const struct schedule *s, ir_id v, int64_t *axis)
 {
     for (;;) {
         const struct ir_node *n = ir_node_of(s->g, v);
-        bool is_product = n->op == IR_mul || n->op == IR_mul_z;
+        bool is_product = n->op == IR_mul;
         int count, through = -1;
         if (ir_dims_of(s->g, v)[*axis] == 1)
             return v;

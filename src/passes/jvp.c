@@ -3,7 +3,7 @@
 //
 //     f(x) { y = sin x; return y }
 // becomes, with a tangent for x,
-//     (x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
+//     (x, dx) { y = sin x; c = cos x; dy = mul_z dx c; return y, dy }
 //
 // Needs nothing.  Tangents that are zero are no values.  Equal values become one, and so do their
 // tangents: transposed, what was written twice has one cotangent and not two.  Calls become calls of

@@ -143,6 +143,10 @@ uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 // order.
 uint32_t pass_dce(struct ir_module *m, uint32_t f);
 
+// Products of tangents and cotangents as plain ones, and selects where a zero of theirs is one of a
+// path that is not taken.  After all differentiation and mapping; pass_simplify starts with it.
+uint32_t pass_support(struct ir_module *m, uint32_t f);
+
 // Exact simplification to a fixpoint: folding, identities, common nodes, dead nodes.  After all
 // differentiation and mapping: it erases `variable`, `stop_gradient` and derivative rules.
 uint32_t pass_simplify(struct ir_module *m, uint32_t f);

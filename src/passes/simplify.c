@@ -6,8 +6,8 @@
 //     p = convert (eq (iota 0) (iota 1)); y = dot p a   becomes   y is a
 //     t = dot a b; y = transpose t [1,0]                becomes   y = dot b a
 //
-// Needs all differentiation and mapping done: it erases `variable`, `stop_gradient` and the
-// derivative rules of calls.  Keeps parameters and results.
+// Needs all differentiation and mapping done: it erases `variable`, `stop_gradient`, the
+// derivative rules of calls, and mul_z and guard (support.c).  Keeps parameters and results.
 #include "base/status.h"
 #include "passes/transform.h"
 
@@ -159,7 +159,7 @@ uint32_t pass_simplify(struct ir_module *m, uint32_t f)
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)
         return *known;
-    uint32_t made = f, before = IR_NONE;
+    uint32_t made = pass_support(m, f), before = IR_NONE;
     for (int i = 0; i < ROUNDS && made != before; i++) {
         before = made;
         made = round_of(m, made);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function that is linear in some inputs, in two: what does not depend on them, and the rest.
 //
-//     f(x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
+//     f(x, dx) { y = sin x; c = cos x; dy = mul_z dx c; return y, dy }
 // becomes
 //     forward(x) { y = sin x; c = cos x; return y, c }
-//     linear(c, dx) { dy = mul dx c; return dy }
+//     linear(c, dx) { dy = mul_z dx c; return dy }
 //
 // Values that linear nodes read are the residuals.  Constants are made again, and so is what only
 // changes the index of a residual: then its source is kept.  Inputs and results are not kept

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function that is linear in some inputs, in two, of which the second keeps nothing of the first.
 //
-//     f(x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
+//     f(x, dx) { y = sin x; c = cos x; dy = mul_z dx c; return y, dy }
 // becomes
 //     forward(x) { y = sin x; return y }
-//     linear(x, dx) { c = cos x; dy = mul dx c; return dy }
+//     linear(x, dx) { c = cos x; dy = mul_z dx c; return dy }
 //
 // The linear part computes again what it needs of the inputs, without effects: what
 // jot_checkpoint asks for, and what a segment of a loop does.

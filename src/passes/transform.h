@@ -26,6 +26,10 @@ enum memo_kind {
     MEMO_EXPAND,
     MEMO_EXPAND_INSIDE,
     MEMO_EXPAND_CONV,
+    MEMO_GUARDED,
+    MEMO_SUPPORT,
+    MEMO_SUPPORT_WANTED,
+    MEMO_SUPPORT_GUARDS,
 };
 struct memo_key {
     enum memo_kind kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cotangents through linear nodes, from the results back.
 //
-//     linear(c, dx) { dy = mul dx c; return dy }
+//     linear(c, dx) { dy = mul_z dx c; return dy }
 // becomes
 //     (c, ct) { ct_dx = mul_z ct c; return ct_dx }
 //

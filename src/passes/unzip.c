@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes each node of a graph either linear in some inputs or independent of them.
 //
-//     g(x, dx) { y = sin x; c = cos x; dy = mul dx c; return y, dy }
+//     g(x, dx) { y = sin x; c = cos x; dy = mul_z dx c; return y, dy }
 //     f(x, dx) { y, dy = call g x dx; return y, dy }
 // becomes
 //     f(x, dx) { y, c = call forward x; dy = call linear c dx; return y, dy }

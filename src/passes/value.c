@@ -3,7 +3,7 @@
 //
 //     x = variable a;  y = sin x;  dy = tangent of y in x for t
 // adds to the graph
-//     c = cos x;  dy = mul t c
+//     c = cos x;  dy = mul_z t c
 //
 // What lies between x and y is taken out as a closed graph with distinct parameters: x, and every
 // other value it reads.  (In the open graph a cotangent could be the same value as an operand.)

@@ -39,9 +39,9 @@ jot_status backend_compile(struct ir_module *m, uint32_t function,
     struct backend_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return status_out_of_memory();
-    p->graph = ir_function(m, function);
-    jot_status status =
-        wants_evaluator() ? JOT_OK : native_compile(m, function, options, &p->native);
+    bool evaluates = wants_evaluator();
+    p->graph = ir_function(m, evaluates ? pass_support(m, function) : function);
+    jot_status status = evaluates ? JOT_OK : native_compile(m, function, options, &p->native);
     if (status != JOT_OK)
         memory_release(p);
     else

@@ -33,6 +33,7 @@
 #define RENAMED_convert ~, HIDDEN, ~
 #define RENAMED_bitcast ~, HIDDEN, ~
 #define RENAMED_mul_z ~, HIDDEN, ~
+#define RENAMED_guard ~, HIDDEN, ~
 #define RENAMED_div ~, HIDDEN, ~
 #define RENAMED_direction ~, HIDDEN, ~
 #define RENAMED_pow ~, HIDDEN, ~

@@ -197,7 +197,7 @@ START_TEST(elements_of_a_lane_alone)
                       "  %%7 = add %%5, %%2 : i32"
                       "  %%8 = add %%60, %%64 : %%d"
                       "  %%9 = convert %%5 : %%d");
-    add_row(&s, " %8# = mul %6#, %2# : %d %9# = mul_z %6~, %5# : %d %10# = gt %8#, %9# : bool"
+    add_row(&s, " %8# = mul %6#, %2# : %d %9# = mul %6~, %5# : %d %10# = gt %8#, %9# : bool"
                 " %11# = lt %6~, %62 : bool %12# = or %10#, %11# : bool"
                 " %13# = select %12#, %9#, %8# : %d %14# = fma %13#, %8, %5# : %d"
                 " %15# = sin %14# : %d %16# = add %7#, %4# : i32 %17# = xor %16#, %5 : i32");

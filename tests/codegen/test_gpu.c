@@ -663,8 +663,8 @@ START_TEST(sizes_are_looked_at_once)
                              "    %3 = integer_pow %2 {-2, 0} : f32\n"
                              "    %4 = div %0, %2 : f32\n"
                              "    %5 = load x[3*i + 1] : f32\n"
-                             "    %6 = mul_z %3, %4 : f32\n"
-                             "    %7 = mul_z %6, %5 : f32\n"
+                             "    %6 = mul %3, %4 : f32\n"
+                             "    %7 = mul %6, %5 : f32\n"
                              "    put y[i] = %7\n"
                              "  }\n"
                              "}\n");

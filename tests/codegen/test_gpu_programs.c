@@ -375,9 +375,9 @@ END_TEST
     "      %21 = integer_pow %20 {-2, 0} : f32\n"                                              \
     "      fold j_2 < 1024 {\n"                                                                \
     "        %22 = load product[j_2] : f32\n"                                                  \
-    "        %23 = mul_z %22, %21 : f32\n"                                                     \
+    "        %23 = mul %22, %21 : f32\n"                                                       \
     "        %24 = load row_2[j_2] : f32\n"                                                    \
-    "        %25 = mul_z %23, %24 : f32\n"                                                     \
+    "        %25 = mul %23, %24 : f32\n"                                                       \
     "        yield reduce_sum %25\n"                                                           \
     "      } -> %26 : f32\n"                                                                   \
     "      %27 = neg %26 : f32\n"                                                              \
@@ -388,9 +388,9 @@ END_TEST
     "        %31 = convert %30 : bf16\n"                                                       \
     "        put weight[1024*query + k_2] = %31\n"                                             \
     "        %32 = load product[k_2] : f32\n"                                                  \
-    "        %33 = mul_z %32, %28 : f32\n"                                                     \
+    "        %33 = mul %32, %28 : f32\n"                                                       \
     "        %34 = add %27, %33 : f32\n"                                                       \
-    "        %35 = mul_z %34, %29 : f32\n"                                                     \
+    "        %35 = mul %34, %29 : f32\n"                                                       \
     "        %36 = div %35, %1 : f32\n"                                                        \
     "        %37 = convert %36 : bf16\n"                                                       \
     "        put change[1024*query + k_2] = %37\n"                                             \

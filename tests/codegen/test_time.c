@@ -508,10 +508,10 @@ START_TEST(cotangents_times_numbers)
                       "    %%2 = load u[b] : u32"
                       "    %%3 = and %%2, %%0 : u32"
                       "    %%4 = bitcast %%3 : f32"
-                      "    %%5 = mul_z %%4, %%1 : f32"
+                      "    %%5 = mul %%4, %%1 : f32"
                       "    put y[b] = %%5"
                       "    %%6 = bitcast %%2 : f32"
-                      "    %%7 = mul_z %%6, %%1 : f32"
+                      "    %%7 = mul %%6, %%1 : f32"
                       "    put z[b] = %%7"
                       "  }"
                       "}",

@@ -59,7 +59,7 @@ static inline ir_id random_fit(struct random_program *r, ir_id x, ir_id y)
 
 static inline ir_id random_binary(struct random_program *r, ir_id x)
 {
-    static const enum ir_op ops[] = {IR_add, IR_sub, IR_mul, IR_max, IR_mul_z};
+    static const enum ir_op ops[] = {IR_add, IR_sub, IR_mul, IR_max, IR_min};
     ir_id y = random_fit(r, random_value(r), x);
     return ir_map2(&r->b, ops[random_below(r, 5)], x, y);
 }

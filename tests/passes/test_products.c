@@ -203,7 +203,7 @@ static bool is_symmetric(int form)
         break;
     }
     case 3:
-        z = dot(&b, x, ir_mul_z(&b, ir_mul(&b, ir_scalar_like(&b, x, 3), x), column), 0, 0);
+        z = dot(&b, x, ir_mul(&b, ir_mul(&b, ir_scalar_like(&b, x, 3), x), column), 0, 0);
         break;
     case 4:
         z = ir_ne(&b, column, column);

@@ -80,7 +80,6 @@ static struct gpu_size size_of(const struct cg_lowering *l, const struct nest_st
         x.is_positive = true;
         return x;
     case IR_mul:
-    case IR_mul_z:
         x = times(x, sizes[s->in[1]]);
         x.is_positive |= s->in[0] == s->in[1];
         return x;
@@ -118,13 +117,7 @@ void gpu_lower_sized(struct cg_lowering *l, nest_id id)
     for (uint32_t i = 0; is_sized && i < s->n_in; i++)
         look_at(l, s->in[i], s->op == IR_sqrt);
     r->is_known = is_sized;
-    if (s->kind == NEST_OP && s->op == IR_mul_z && r->sizes[s->in[0]].most) {
-        struct cg_value *in = l->values;
-        in[s->result] = (struct cg_value){
-            LLVMBuildFMul(l->m.b, in[s->in[0]].re, in[s->in[1]].re, ""), NULL};
-    } else {
-        cg_lower_statement(l, id);
-    }
+    cg_lower_statement(l, id);
     r->is_known = false;
     r->sizes[s->result] = s->kind == NEST_OP ? size_of(l, s) : r->sizes[s->result];
     if (!(r->sizes[s->result].least >= 0x1p-120 && r->sizes[s->result].most <= 0x1p120))

@@ -70,24 +70,10 @@ static int instantiate(struct jvp *c, uint32_t first, ir_id *in)
     return n;
 }
 
-// Results of f that depend on inputs from first on.
-static bool *depends_on(const struct ir_graph *f, uint32_t first)
-{
-    bool *depends = arena_array(f->module->arena, bool, f->values.count + 1);
-    ir_for_each_node (f, n) {
-        bool any = n->op == IR_param && n->out >= first;
-        for (uint32_t i = 0; i < n->n_in; i++)
-            any = any || depends[ir_operand(f, n, i)];
-        for (uint32_t i = 0; i < n->n_out; i++)
-            depends[n->out + i] = any;
-    }
-    return depends;
-}
-
 // The node again, and the tangents that the user's rule gives.
 void jvp_custom_jvp(struct jvp *c)
 {
-    uint32_t rule = function_of(&c->n, 1), n_in = c->n.n_in;
+    uint32_t n_in = c->n.n_in, rule = rule_guarded(B->module, function_of(&c->n, 1), n_in);
     const struct ir_graph *r = ir_function(B->module, rule);
     ir_id y = ir_build(B, IR_custom_jvp, (int)n_in, c->x, c->n.attrs);
     if (y == IR_NONE)
@@ -103,7 +89,7 @@ void jvp_custom_jvp(struct jvp *c)
             t[i] = first == IR_NONE ? IR_NONE : first + i;
     }
     // A tangent that does not depend on tangents is zero.
-    bool *depends = depends_on(r, n_in);
+    bool *depends = rule_depends_on(r, n_in);
     for (uint32_t i = 0, next = 0; i < c->n.n_out; i++) {
         c->y[i] = y + i;
         if (!pass_is_inexact(ir_type_in(B, y + i)))
@@ -189,6 +175,7 @@ static jot_status build_backward(struct ir_module *m, uint32_t f,
     const struct ir_graph *g = ir_function(m, f), *back = ir_function(m, backward);
     struct ir_builder b = ir_builder_make(m, back->name, IR_BUILD_PLAIN);
     uint32_t n_y = g->outputs.count, n_residuals = forward->outputs.count - n_y;
+    backward = rule_guarded(m, backward, n_residuals);
     ir_id *in = room(&b, back->n_params);
     for (uint32_t i = 0; i < n_residuals; i++)
         in[i] = ir_param(&b, ir_type_of(back, i));

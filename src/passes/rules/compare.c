@@ -13,8 +13,9 @@ static void jvp_choice(struct jvp *c)
         if (c->dx[i] == IR_NONE)
             continue;
         ir_id share = ir_select(B, ir_eq(B, c->x[1 - i], c->y[0]), num(c, 0.5), num(c, 1));
-        ir_id mask = ir_select(B, ir_eq(B, c->x[i], c->y[0]), share, num(c, 0));
-        c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, c->dx[i], mask));
+        ir_id won = ir_mul_z(B, c->dx[i], share);
+        won = ir_select(B, ir_eq(B, c->x[i], c->y[0]), won, num(c, 0));
+        c->dy[0] = rule_sum(B, c->dy[0], won);
     }
 }
 

@@ -40,6 +40,23 @@ static struct dot_axes axes_of(const struct ir_graph *g, const struct ir_node *n
     return d;
 }
 
+// The cotangent of the result, whose axes are batch and free ones of x alone, with the axes of x.
+static ir_id spread_cotangent(struct transpose *c, const struct dot_axes *d, int mine)
+{
+    const struct side *x = &d->side[mine];
+    struct ir_type t = transpose_type(c, (uint32_t)mine);
+    int64_t order[IR_MAX_RANK], axes[IR_MAX_RANK];
+    int n = 0;
+    for (int64_t axis = 0; axis < t.rank; axis++)
+        for (int i = 0; i < d->n_batch + x->n_free; i++)
+            if ((i < d->n_batch ? x->batch[i] : x->free[i - d->n_batch]) == axis) {
+                order[n] = i;
+                axes[n++] = axis;
+            }
+    return ir_broadcast_in_dim(B, ir_transpose(B, c->ct[0], order), t.rank,
+                               ir_dims(B->module, t), axes);
+}
+
 // With y = x . z, the cotangent of x is ct . z over the free axes of z: its axes come out as batch,
 // free of x, contracted (in the order of z's axes), and are put back where x has them.
 static void transpose_side(struct transpose *c, const struct dot_axes *d, int mine, ir_id other)
@@ -68,7 +85,10 @@ static void transpose_side(struct transpose *c, const struct dot_axes *d, int mi
             place += z->contract[k] < z->contract[i];
         back[x->contract[i]] = d->n_batch + x->n_free + place;
     }
-    transpose_give(c, (uint32_t)mine, ir_transpose(B, t, back));
+    t = ir_transpose(B, t, back);
+    if (z->n_free == 0) // each element is one product
+        t = ir_guard(B, spread_cotangent(c, d, mine), t);
+    transpose_give(c, (uint32_t)mine, t);
 }
 
 void transpose_dot_general(struct transpose *c)

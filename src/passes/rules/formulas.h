@@ -18,7 +18,7 @@ static inline ir_id num(struct jvp *c, double x) { return ir_scalar_like(B, X, x
 // Adds slope * t to the tangent of the result.
 static inline void add_product(struct jvp *c, ir_id t, ir_id slope)
 {
-    c->dy[0] = rule_sum(B, c->dy[0], ir_mul(B, t, slope));
+    c->dy[0] = rule_sum(B, c->dy[0], ir_mul_z(B, t, slope));
 }
 
 #endif

@@ -65,8 +65,7 @@ static struct ir_gather linear_gather(const struct ir_attrs *attrs)
     return g;
 }
 
-// Whether no element can be updated twice.
-static bool is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir_id indices)
+bool rule_is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir_id indices)
 {
     struct ir_gather g = ir_gather_of(attrs);
     struct ir_type t = ir_type_in(b, indices);
@@ -127,7 +126,7 @@ void transpose_scatter(struct transpose *c)
     if (!transpose_is_linear(c, 2))
         return;
     ir_id ct = rule_gather_updated(B, CT, c->x[1], updates, c->n->attrs);
-    if (!is_unique(B, c->n->attrs, c->x[1]))
+    if (!rule_is_unique(B, c->n->attrs, c->x[1]))
         ct = ir_select(B, find_winners(B, c->x[1], x, updates, c->n->attrs), ct,
                        ir_scalar_like(B, CT, 0));
     transpose_give(c, 2, ct);
@@ -141,15 +140,30 @@ void transpose_scatter_add(struct transpose *c)
                        rule_gather_updated(B, CT, c->x[1], transpose_type(c, 2), c->n->attrs));
 }
 
+// x, a tangent or cotangent, times what is scattered.
+static ir_id scale_places(struct ir_builder *b, ir_id x, ir_id indices, ir_id updates,
+                          const struct ir_attrs *attrs)
+{
+    struct ir_gather g = ir_gather_of(attrs);
+    if (x == IR_NONE || updates == IR_NONE)
+        return IR_NONE;
+    if (!rule_is_unique(b, attrs, indices)) {
+        ir_id ones = ir_full(b, ir_type_in(b, x), 1);
+        return ir_mul_z(b, x, ir_scatter(b, IR_scatter_mul, ones, indices, updates, &g));
+    }
+    ir_id part = rule_gather_updated(b, x, indices, ir_type_in(b, updates), attrs);
+    return ir_scatter(b, IR_scatter, x, indices, ir_mul_z(b, part, updates), &g);
+}
+
 // d (x u) = dx u + x du, for one update of an element.
 void jvp_scatter_mul(struct jvp *c)
 {
     struct ir_gather g = ir_gather_of(c->n.attrs);
     if (c->dx[0] != IR_NONE)
-        c->dy[0] = ir_scatter(B, IR_scatter_mul, c->dx[0], c->x[1], c->x[2], &g);
+        c->dy[0] = scale_places(B, c->dx[0], c->x[1], c->x[2], c->n.attrs);
     if (c->dx[2] == IR_NONE)
         return;
-    if (!is_unique(B, c->n.attrs, c->x[1])) {
+    if (!rule_is_unique(B, c->n.attrs, c->x[1])) {
         rule_refuse(B,
                     "scatter_mul has no derivative in updates of which several may be of one "
                     "element: promise that indices are unique");
@@ -157,30 +171,30 @@ void jvp_scatter_mul(struct jvp *c)
     }
     ir_id x = rule_gather_updated(B, c->x[0], c->x[1], ir_type_in(B, c->x[2]), c->n.attrs);
     ir_id dy = c->dy[0] != IR_NONE ? c->dy[0] : rule_zeros_like(B, c->x[0]);
-    c->dy[0] = ir_scatter(B, IR_scatter_add, dy, c->x[1], ir_mul(B, x, c->dx[2]), &g);
+    c->dy[0] = ir_scatter(B, IR_scatter_add, dy, c->x[1], ir_mul_z(B, c->dx[2], x), &g);
 }
 
 void transpose_scatter_mul(struct transpose *c)
 {
-    struct ir_gather g = ir_gather_of(c->n->attrs);
-    transpose_give(c, 0, ir_scatter(B, IR_scatter_mul, CT, c->x[1], c->x[2], &g));
+    transpose_give(c, 0, scale_places(B, CT, c->x[1], c->x[2], c->n->attrs));
 }
 
-// The mean of the tangents of all that are equal to the result.
+// The mean of the tangents of all that are equal to the result, and NaN where that is.
 void jvp_scatter_extreme(struct jvp *c)
 {
     struct ir_gather g = ir_gather_of(c->n.attrs);
     struct ir_type updates = ir_type_in(B, c->x[2]);
     ir_id zero = ir_scalar_like(B, c->x[0], 0), one = ir_scalar_like(B, c->x[0], 1);
-    ir_id x_wins = ir_eq(B, c->x[0], c->y[0]);
+    bool is_max = c->n.op == IR_scatter_max;
+    ir_id x_wins = rule_wins(B, is_max, c->x[0], c->y[0]);
     ir_id best = rule_gather_updated(B, c->y[0], c->x[1], updates, c->n.attrs);
-    ir_id u_wins = ir_eq(B, c->x[2], best);
+    ir_id u_wins = rule_wins(B, is_max, c->x[2], best);
     ir_id winners = ir_scatter(B, IR_scatter_add, ir_select(B, x_wins, one, zero), c->x[1],
                                ir_select(B, u_wins, one, zero), &g);
     ir_id sum = ir_scatter(B, IR_scatter_add, ir_select(B, x_wins, tangent_of(c, 0), zero),
                            c->x[1], ir_select(B, u_wins, tangent_of(c, 2), zero), &g);
     if (c->dx[0] != IR_NONE || c->dx[2] != IR_NONE)
-        c->dy[0] = ir_div(B, sum, winners);
+        c->dy[0] = rule_quotient(B, sum, rule_or_nan(B, c->y[0], winners));
 }
 
 // ---- Batching

@@ -2,8 +2,9 @@
 // Derivative rules of elementwise arithmetic and elementary functions.
 //
 // The formula stands first: d f is the tangent of the result, dx and dy those of the operands, f
-// the result itself.  In a transpose, ct is the cotangent of the result, and products with it are
-// mul_z: a cotangent that is structurally zero stays zero whatever it meets.
+// the result itself.  In a transpose, ct is the cotangent of the result.  Products and quotients of
+// tangents and cotangents are mul_z and guard (passes/support.c): what is zero because a path was
+// not taken stays zero whatever it meets.
 #include "passes/rules/formulas.h"
 
 static ir_id square(struct jvp *c, ir_id x) { return ir_mul(B, x, x); }
@@ -63,9 +64,28 @@ void jvp_bilinear(struct jvp *c)
     }
     for (int i = 0; i < 2; i++) {
         ir_id in[] = {i == 0 ? DX : X, i == 1 ? DY : Y};
-        if (c->dx[i] != IR_NONE)
-            c->dy[0] = rule_sum(B, c->dy[0], ir_build(B, c->n.op, 2, in, c->n.attrs));
+        if (c->dx[i] == IR_NONE)
+            continue;
+        ir_id t = c->n.op == IR_mul ? ir_mul_z(B, c->dx[i], c->x[1 - i])
+                                    : ir_build(B, c->n.op, 2, in, c->n.attrs);
+        c->dy[0] = rule_sum(B, c->dy[0], t);
     }
+}
+
+// d mul_z(x, y) = mul_z(dx, y) + mul_z(dy, x), which is zero as well where x is without a term
+void jvp_mul_z(struct jvp *c)
+{
+    if (DX != IR_NONE)
+        c->dy[0] = ir_mul_z(B, DX, Y);
+    if (DY != IR_NONE)
+        c->dy[0] = rule_sum(B, c->dy[0], ir_guard(B, X, ir_mul_z(B, DY, X)));
+}
+
+// d guard(x, y) = guard(x, dy)
+void jvp_guard(struct jvp *c)
+{
+    if (DY != IR_NONE)
+        c->dy[0] = ir_guard(B, X, DY);
 }
 
 // d exp(x) = dx exp(x)
@@ -109,16 +129,16 @@ void jvp_sinc(struct jvp *c)
 }
 
 // d log(x) = dx / x
-void jvp_log(struct jvp *c) { c->dy[0] = ir_div(B, DX, X); }
+void jvp_log(struct jvp *c) { c->dy[0] = rule_quotient(B, DX, X); }
 
 // d log2(x) = dx / x log2(e)
 void jvp_log2(struct jvp *c)
 {
-    c->dy[0] = ir_mul(B, ir_div(B, DX, X), num(c, 1.4426950408889634074));
+    c->dy[0] = ir_mul(B, rule_quotient(B, DX, X), num(c, 1.4426950408889634074));
 }
 
 // d log1p(x) = dx / (x + 1)
-void jvp_log1p(struct jvp *c) { c->dy[0] = ir_div(B, DX, ir_add(B, X, num(c, 1))); }
+void jvp_log1p(struct jvp *c) { c->dy[0] = rule_quotient(B, DX, ir_add(B, X, num(c, 1))); }
 
 // d sqrt(x) = dx (1/2 / sqrt(x))
 void jvp_sqrt(struct jvp *c) { add_product(c, DX, ir_div(B, num(c, 0.5), F)); }
@@ -136,7 +156,7 @@ void jvp_cbrt(struct jvp *c)
 void jvp_sin(struct jvp *c) { add_product(c, DX, ir_cos(B, X)); }
 
 // d cos(x) = -(dx sin(x))
-void jvp_cos(struct jvp *c) { c->dy[0] = ir_neg(B, ir_mul(B, DX, ir_sin(B, X))); }
+void jvp_cos(struct jvp *c) { c->dy[0] = ir_neg(B, ir_mul_z(B, DX, ir_sin(B, X))); }
 
 // d tan(x) = dx (1 + tan(x)^2)
 void jvp_tan(struct jvp *c) { add_product(c, DX, ir_add(B, num(c, 1), square(c, F))); }
@@ -155,7 +175,7 @@ void jvp_acos(struct jvp *c)
 void jvp_atan(struct jvp *c)
 {
     if (is_complex(c))
-        c->dy[0] = ir_div(B, DX, ir_add(B, num(c, 1), square(c, X)));
+        c->dy[0] = rule_quotient(B, DX, ir_add(B, num(c, 1), square(c, X)));
     else
         add_product(c, DX, square(c, ir_direction(B, num(c, 1), X)));
 }
@@ -173,7 +193,7 @@ void jvp_tanh(struct jvp *c)
     if (has_fma(c))
         add_product(c, DX, one_less_square(c, F));
     else
-        c->dy[0] = ir_mul(B, ir_add(B, DX, ir_mul(B, DX, F)), ir_sub(B, num(c, 1), F));
+        add_product(c, ir_add(B, DX, ir_mul_z(B, DX, F)), ir_sub(B, num(c, 1), F));
 }
 
 // d asinh(x) = dx rsqrt(x^2 + 1): real, direction(1, x), which does not overflow
@@ -196,7 +216,7 @@ void jvp_acosh(struct jvp *c)
 }
 
 // d atanh(x) = dx / (1 - x^2)
-void jvp_atanh(struct jvp *c) { c->dy[0] = ir_div(B, DX, one_less_square(c, X)); }
+void jvp_atanh(struct jvp *c) { c->dy[0] = rule_quotient(B, DX, one_less_square(c, X)); }
 
 // d logistic(x) = dx logistic(x) (1 - logistic(x))
 void jvp_logistic(struct jvp *c) { add_product(c, DX, ir_mul(B, F, ir_sub(B, num(c, 1), F))); }
@@ -226,16 +246,16 @@ void jvp_abs(struct jvp *c)
         return;
     }
     ir_id size = ir_convert(B, rule_replace_zero(B, F), ir_dtype(ir_type_in(B, X)));
-    c->dy[0] = ir_real(B, ir_mul(B, DX, ir_div(B, ir_conj(B, X), size)));
+    c->dy[0] = ir_real(B, ir_mul_z(B, DX, ir_div(B, ir_conj(B, X), size)));
 }
 
 // d (x / y) = dx / y - (dy / y) (x / y), whose factors are numbers where it is one
 void jvp_div(struct jvp *c)
 {
     if (DX != IR_NONE)
-        c->dy[0] = ir_div(B, DX, Y);
+        c->dy[0] = rule_quotient(B, DX, Y);
     if (DY != IR_NONE)
-        add_product(c, ir_neg(B, ir_div(B, DY, Y)), F);
+        add_product(c, ir_neg(B, rule_quotient(B, DY, Y)), F);
 }
 
 // d rem(x, y) = dx - dy n, where x - rem(x, y) is n y
@@ -246,19 +266,6 @@ void jvp_rem(struct jvp *c)
         add_product(c, ir_neg(B, DY), ir_round_even(B, ir_div(B, ir_sub(B, X, F), Y)));
 }
 
-// A constant number other than 0.
-static bool is_nonzero_number(const struct ir_builder *b, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(b->graph, v);
-    if (n->op != IR_const || ir_type_in(b, v).rank != 0)
-        return false;
-    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
-    for (uint32_t i = 0; i < data->count; i++)
-        if (((const uint8_t *)data->bytes)[i] & 0x7f) // a sign alone is -0
-            return true;
-    return false;
-}
-
 // d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0, and x^-1 as 1 for x^0 at 0, so that 0 times it is 0 and
 // a whole power of x has all its derivatives there
 void jvp_pow(struct jvp *c)
@@ -266,7 +273,7 @@ void jvp_pow(struct jvp *c)
     ir_id one = num(c, 1);
     if (DX != IR_NONE) {
         ir_id base = X;
-        if (!is_nonzero_number(B, Y)) {
+        if (!rule_is_nonzero_number(B->graph, Y)) {
             ir_id zero = num(c, 0);
             base = ir_select(B, ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero)), one, X);
         }
@@ -339,7 +346,7 @@ void transpose_sub(struct transpose *c)
         transpose_give(c, 1, ir_neg(B, CT));
 }
 
-// Also of mul_z, whose first operand annihilates: x -> mul_z(x, y) and y -> mul_z(x, y).
+// Also of mul_z, whose first operand, when that is known, settles zeros of y as well.
 void transpose_mul(struct transpose *c)
 {
     if (transpose_is_linear(c, 0) && transpose_is_linear(c, 1)) {
@@ -349,9 +356,15 @@ void transpose_mul(struct transpose *c)
     if (transpose_is_linear(c, 0))
         transpose_give(c, 0, ir_mul_z(B, CT, Y));
     else if (c->n->op == IR_mul_z)
-        transpose_give(c, 1, ir_mul_z(B, X, CT));
+        transpose_give(c, 1, ir_guard(B, X, ir_mul_z(B, CT, X)));
     else
         transpose_give(c, 1, ir_mul_z(B, CT, X));
+}
+
+// Linear in y; a tangent x that is known settles zeros of the cotangent too.
+void transpose_guard(struct transpose *c)
+{
+    transpose_give(c, 1, transpose_is_linear(c, 0) ? CT : ir_guard(B, X, CT));
 }
 
 // x y + z, linear in one of the factors at most.
@@ -376,7 +389,7 @@ void transpose_div(struct transpose *c)
         transpose_none(c);
         return;
     }
-    if (is_nonzero_number(B, Y))
+    if (rule_is_nonzero_number(B->graph, Y))
         transpose_give(c, 0, ir_div(B, CT, Y));
     else
         transpose_give(c, 0, ir_mul_z(B, CT, ir_div(B, ir_scalar_like(B, Y, 1), Y)));

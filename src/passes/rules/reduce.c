@@ -52,7 +52,7 @@ static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct
         return (struct dual){IR_NONE, IR_NONE};
     gap = ir_select(b, ir_eq(b, l.v, r.v), ir_scalar_like(b, f, 0), gap);
     ir_id wl = ir_logistic(b, gap), wr = ir_logistic(b, ir_neg(b, gap));
-    return (struct dual){f, ir_add(b, ir_mul(b, l.t, wl), ir_mul(b, r.t, wr))};
+    return (struct dual){f, ir_add(b, ir_mul_z(b, l.t, wl), ir_mul_z(b, r.t, wr))};
 }
 
 static int64_t extent(struct ir_builder *b, ir_id v, int axis)
@@ -215,7 +215,8 @@ static void jvp_first_winner(struct jvp *c, int n, const int64_t *axes)
     c->dy[0] = ir_reduce(B, IR_reduce_sum, won, 1, (int64_t[]){0});
 }
 
-// The tangents of all winners, divided equally; also of reduce_min.
+// The tangents of all winners, divided equally; also of reduce_min.  Where the result is NaN all win,
+// and their number is NaN.
 void jvp_reduce_max(struct jvp *c)
 {
     int n;
@@ -227,10 +228,12 @@ void jvp_reduce_max(struct jvp *c)
         jvp_first_winner(c, n, axes);
         return;
     }
-    ir_id wins = ir_eq(B, c->x[0], keep_axes(B, c->y[0], t, n, axes));
+    ir_id wins =
+        rule_wins(B, c->n.op == IR_reduce_max, c->x[0], keep_axes(B, c->y[0], t, n, axes));
     ir_id count = ir_reduce(B, IR_reduce_sum, ir_convert(B, wins, ir_dtype(t)), n, axes);
     ir_id won = ir_select(B, wins, c->dx[0], ir_scalar_like(B, c->x[0], 0));
-    c->dy[0] = ir_div(B, ir_reduce(B, IR_reduce_sum, won, n, axes), count);
+    c->dy[0] = rule_quotient(B, ir_reduce(B, IR_reduce_sum, won, n, axes),
+                             rule_or_nan(B, c->y[0], count));
 }
 
 // Each element of the sum sees the whole cotangent.

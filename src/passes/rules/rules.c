@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -79,6 +80,21 @@ ir_id rule_sum(struct ir_builder *b, ir_id x, ir_id y)
     return x == IR_NONE ? y : y == IR_NONE ? x : ir_add(b, x, y);
 }
 
+ir_id rule_wins(struct ir_builder *b, bool is_max, ir_id x, ir_id best)
+{
+    return ir_not(b, is_max ? ir_lt(b, x, best) : ir_gt(b, x, best));
+}
+
+ir_id rule_or_nan(struct ir_builder *b, ir_id y, ir_id count)
+{
+    return ir_select(b, ir_eq(b, y, y), count, ir_scalar_like(b, count, NAN));
+}
+
+ir_id rule_quotient(struct ir_builder *b, ir_id t, ir_id x)
+{
+    return ir_guard(b, t, ir_div(b, t, x));
+}
+
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x)
 {
     return ir_select(b, ir_eq(b, x, ir_scalar_like(b, x, 0)), ir_scalar_like(b, x, 1), x);
@@ -87,6 +103,18 @@ ir_id rule_replace_zero(struct ir_builder *b, ir_id x)
 void rule_fail_nested(struct ir_builder *b, jot_status status)
 {
     ir_fail(b, status, "%s", jot_error_message());
+}
+
+bool rule_is_nonzero_number(const struct ir_graph *g, ir_id v)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    if (n->op != IR_const || ir_rank_of(g, v) != 0)
+        return false;
+    const struct ir_field *data = ir_field_find(n->attrs, IR_KEY_data);
+    for (uint32_t i = 0; i < data->count; i++)
+        if (((const uint8_t *)data->bytes)[i] & 0x7f) // a sign alone is -0
+            return true;
+    return false;
 }
 
 bool transpose_is_linear(const struct transpose *c, uint32_t i)

@@ -123,6 +123,20 @@ bool rule_is_whole(const struct ir_builder *b, ir_id sum);
 // The gather that reads what a scatter updates, in the types of the one given.
 ir_id rule_gather_updated(struct ir_builder *b, ir_id x, ir_id indices, struct ir_type updates,
                           const struct ir_attrs *scatter);
+// Where x is the extremum `best` of what it is among, or that is NaN; and a number of winners, NaN
+// where the extremum y is.
+ir_id rule_wins(struct ir_builder *b, bool is_max, ir_id x, ir_id best);
+ir_id rule_or_nan(struct ir_builder *b, ir_id y, ir_id count);
+// t / x of a tangent, which is zero wherever t is without a term.
+ir_id rule_quotient(struct ir_builder *b, ir_id t, ir_id x);
+// The values of f that depend on parameters from `first` on; and f with products of such with others, the
+// tangents or cotangents of a rule of the user, as mul_z.
+bool *rule_depends_on(const struct ir_graph *f, uint32_t first);
+uint32_t rule_guarded(struct ir_module *m, uint32_t f, uint32_t first);
+// Whether v is a constant number other than 0.
+bool rule_is_nonzero_number(const struct ir_graph *g, ir_id v);
+// Whether a scatter can update no element twice.
+bool rule_is_unique(const struct ir_builder *b, const struct ir_attrs *attrs, ir_id indices);
 // x with zeros replaced by 1.
 ir_id rule_replace_zero(struct ir_builder *b, ir_id x);
 // Fails with a message, behind which stands where the user made the op that the rule is of; with the
