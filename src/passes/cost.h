@@ -32,8 +32,10 @@ enum cost_constant {
     COST_OF_BLOCK = 131072,
     COST_OF_KERNEL = 2 * COST_OF_BLOCK,
 
-    COST_LOCAL_BYTES = 256 * 1024,  // of a row, or of the accumulators of a kernel
-    COST_MERGE = 4096,              // elements whose second reading is worth avoiding
+    COST_LOCAL_BYTES = 256 * 1024, // of a row, or of the accumulators of a kernel
+    COST_SHARED_BYTES =
+        192 * 1024,    // of the rows of a block of a GPU, which has some 35 KB for other things
+    COST_MERGE = 4096, // elements whose second reading is worth avoiding
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call

@@ -73,7 +73,8 @@ void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_
 void write_choose_rows(struct writer *w, struct writer *again)
 {
     struct schedule *s = w->s;
-    int64_t room = COST_LOCAL_BYTES;
+    bool is_gpu = s->options->many_lanes || s->options->no_accumulation;
+    int64_t room = is_gpu ? COST_SHARED_BYTES : COST_LOCAL_BYTES;
     for (uint32_t i = 0; i < w->counted.count; i++) {
         ir_id v = w->counted.at[i];
         bool wanted = s->computed[v] > 1;

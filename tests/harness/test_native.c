@@ -327,6 +327,10 @@ static const char *const large[] = {
     "jot ir 1\nfunction @0 running(%0: f32[300,301]) {\n  %1 = cumsum %0 {axis=1, reverse=0} : "
     "f32[300,301]\n"
     "  %2 = cumsum %1 {axis=0, reverse=1} : f32[300,301]\n  return %2\n}\n",
+    // Dear elements that a sum and outputs want: more than a block of a GPU has room for.
+    "jot ir 1\nfunction @0 dear(%0: f32[20000,10]) {\n  %1 = tanh %0 : f32[20000,10]\n"
+    "  %2 = tanh %1 : f32[20000,10]\n  %3 = atan %2 : f32[20000,10]\n"
+    "  %4 = reduce_sum %3 {axes=[0]} : f32[10]\n  return %1, %2, %3, %4\n}\n",
     "jot ir 1\nfunction @0 turned(%0: f32[301,257]) {\n  %1 = transpose %0 {axes=[1,0]} : "
     "f32[257,301]\n"
     "  %2 = rev %1 {axes=[1]} : f32[257,301]\n  %3 = exp %2 : f32[257,301]\n  return %3\n}\n",

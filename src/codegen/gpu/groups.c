@@ -11,6 +11,7 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
+#define MOST_SHARED_ROWS (192 << 10)              // bytes, as of one group (COST_SHARED_BYTES)
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The most telling accesses of a point: are they beside one another along an axis of the loop,
@@ -150,6 +151,18 @@ bool gpu_is_loop(enum nest_kind kind)
            kind == NEST_CONTRACT;
 }
 
+// Bytes of the locals that the threads of a group share.
+static uint64_t shared_rows(const struct cg_lowering *l)
+{
+    uint64_t bytes = 0;
+    for (nest_id i = 0; i < l->nest->buffers.count; i++) {
+        const struct nest_buffer *x = &l->nest->buffers.at[i];
+        if (x->role == NEST_LOCAL)
+            bytes += (uint64_t)x->count * jot_dtype_size(x->dtype);
+    }
+    return bytes;
+}
+
 void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most)
 {
     struct cg_gpu *g = l->gpu;
@@ -160,6 +173,8 @@ void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most)
         g->group *= 2;
     g->group = g->group > most ? most : g->group;
     g->block = g->group < GPU_BLOCK ? GPU_BLOCK : g->group;
+    while (g->block > g->group && shared_rows(l) * (g->block / g->group) > MOST_SHARED_ROWS)
+        g->block /= 2;
     // Groups of several warps wait for one another by a barrier, which is one of the block.
     if (g->group > GPU_WARP)
         g->block = g->group;
