@@ -12,6 +12,9 @@ JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_respo
 JOT_API extern const char jot_codegen_built[];
 const char jot_codegen_built[] = BUILT;
 
+#define MOST_INLINED                                                                           \
+    1024 // statements of the phases of a loop of a GPU, counted as often as they come
+
 static void release(struct cg_response *response)
 {
     arena_release(response->memory);
@@ -21,14 +24,28 @@ static void release(struct cg_response *response)
 // Of a GPU: the nests of steps outside of loops that are kernels, and of those in them.
 static jot_status lower_nests(struct cg_module *m, struct arena *arena,
                               const struct nest_program *program, bool is_phase,
-                              const bool *wanted, struct cg_kernel *out)
+                              const bool *wanted, const bool *apart, struct cg_kernel *out)
 {
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (wanted[i])
             JOT_TRY(gpu_kernel_lower(
                 m, arena, program->nests.at[i], (int)i, is_phase ? 1 : gpu_trips_of(program, i),
-                gpu_operands(arena, program, i, is_phase), is_phase, &out[i]));
+                gpu_operands(arena, program, i, is_phase), is_phase, apart[i], &out[i]));
     return JOT_OK;
+}
+
+// The phases of a loop with much code, each of which stays a function: their register allocation, in LLVM
+// and in the assembler, takes longer than in proportion of one that has all of them in it, and those that
+// come several times are compiled once.
+static void find_apart(const struct nest_program *p, uint32_t first, uint32_t end, bool *apart)
+{
+    uint64_t statements = 0;
+    for (uint32_t i = first; i < end; i++)
+        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
+            statements += p->nests.at[p->steps.at[i].nest]->statements.count;
+    for (uint32_t i = first; i < end && statements > MOST_INLINED; i++)
+        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
+            apart[p->steps.at[i].nest] = true;
 }
 
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
@@ -37,16 +54,19 @@ static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
 {
     uint32_t n = program->nests.count, end = 0;
     bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
+    bool *apart = arena_array(arena, bool, n + 1);
     struct cg_kernel *of_phases = arena_array(arena, struct cg_kernel, n + 1);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         const struct nest_step *t = &program->steps.at[i];
-        if (i >= end && nest_loop_is_resident(program, i))
+        if (i >= end && nest_loop_is_resident(program, i)) {
             end = nest_step_end(program, i);
+            find_apart(program, i, end, apart);
+        }
         if (t->kind == NEST_STEP_KERNEL)
             (i < end ? inside : alone)[t->nest] = true;
     }
-    JOT_TRY(lower_nests(m, arena, program, false, alone, kernels));
-    JOT_TRY(lower_nests(m, arena, program, true, inside, of_phases));
+    JOT_TRY(lower_nests(m, arena, program, false, alone, apart, kernels));
+    JOT_TRY(lower_nests(m, arena, program, true, inside, apart, of_phases));
     for (uint32_t i = 0; i < n; i++)
         if (inside[i] && !kernels[i].serial)
             kernels[i].serial = of_phases[i].serial;

@@ -160,15 +160,14 @@ static const char *const graphs[] = {
     "montecarlo",        // means over paths
 };
 
-START_TEST(programs_are_shared_out)
+static struct nest_program *program_of(struct ir_module *m, const char *name)
 {
     const struct schedule_options options = {
         .no_accumulation = true, .rich_gemm = true, .one_loop = true, .many_lanes = true};
-    struct ir_module *m = ir_module_create();
     struct ir_graph *g;
     struct nest_program *p;
     char path[128], *text = arena_allocate(arena, 1 << 20);
-    snprintf(path, sizeof path, "tests/codegen/graphs/%s.ir", graphs[_i]);
+    snprintf(path, sizeof path, "tests/codegen/graphs/%s.ir", name);
     FILE *f = fopen(path, "r");
     ck_assert_msg(f != NULL, "%s", path);
     text[fread(text, 1, (1 << 20) - 1, f)] = 0;
@@ -176,9 +175,42 @@ START_TEST(programs_are_shared_out)
     ck_assert_msg(ir_graph_parse(m, text, &g) == JOT_OK, "%s", jot_error_message());
     uint32_t simple = pass_simplify(m, pass_inline(m, ir_function_add(m, g), 100000));
     ck_assert(pass_schedule(arena, ir_function(m, simple), &options, &p) == JOT_OK);
-    const char *serial = serial_of(p);
+    return p;
+}
+
+START_TEST(programs_are_shared_out)
+{
+    struct ir_module *m = ir_module_create();
+    const char *serial = serial_of(program_of(m, graphs[_i]));
     ck_assert_msg(!*serial, "%s: %s", graphs[_i], serial);
     ir_module_release(m);
+}
+END_TEST
+
+static int phases_of(const char *name)
+{
+    struct ir_module *m = ir_module_create();
+    struct strbuf text = strbuf_make(arena);
+    nest_program_print(&text, program_of(m, name));
+    struct cg_request request = {.program = text.text, .target = "cuda sm_90"};
+    struct cg_response r;
+    jot_codegen_entry(&request, &r);
+    ck_assert_msg(r.status == JOT_OK, "%s", r.message);
+    int n = 0;
+    // Texts of several kernels lie one behind the other.
+    for (size_t i = 0; i + 16 < r.object_size; i++)
+        n += !strncmp((const char *)r.object + i, "\n.func jot_phase", 16);
+    r.release(&r);
+    ir_module_release(m);
+    return n;
+}
+
+// A loop of a hundred phases, half of which come again, is not one function; one of some 20 is.
+START_TEST(phases_of_long_loops_stay_functions)
+{
+    ck_assert_int_eq(phases_of("cloth_grad"), 0);
+    int phases = phases_of("decoder");
+    ck_assert_msg(phases > 40 && phases < 60, "%d", phases);
 }
 END_TEST
 
@@ -190,6 +222,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, nests_are_shared_out, 0, sizeof nests / sizeof *nests);
     tcase_add_loop_test(c, programs_are_shared_out, 0, sizeof graphs / sizeof *graphs);
+    tcase_add_test(c, phases_of_long_loops_stay_functions);
     suite_add_tcase(s, c);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);

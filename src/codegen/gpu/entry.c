@@ -62,7 +62,8 @@ static void begin_function(struct cg_lowering *l, const char *symbol, unsigned e
     l->function = LLVMAddFunction(l->module->module, symbol, type);
     if (l->gpu->is_phase) {
         LLVMSetLinkage(l->function, LLVMInternalLinkage);
-        set_attribute(l, LLVMAttributeFunctionIndex - 1u, "alwaysinline", 0);
+        set_attribute(l, LLVMAttributeFunctionIndex - 1u,
+                      l->gpu->is_apart ? "noinline" : "alwaysinline", 0);
     } else {
         LLVMSetFunctionCallConv(l->function, LLVMPTXKernelCallConv);
         annotate(l, "maxntidx", l->gpu->block);

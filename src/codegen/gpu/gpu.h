@@ -69,6 +69,7 @@ struct cg_gpu {
     LLVMValueRef place;  // i32: in the group
     LLVMValueRef number; // i32: of the group in the block
     bool is_phase;       // of a loop, whose kernel calls the function (resident.c)
+    bool is_apart;       // a phase that stays a function, for there is much code in the loop
     LLVMValueRef block_number, blocks, barrier, shared; // of a phase: what it is told
     // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0:
     // none do.
@@ -554,7 +555,7 @@ void gpu_serial_find(const struct cg_lowering *l, nest_id par, bool is_group,
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
-                            const struct gpu_operand *operands, bool is_phase,
+                            const struct gpu_operand *operands, bool is_phase, bool is_apart,
                             struct cg_kernel *out);
 
 #endif
