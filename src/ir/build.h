@@ -75,8 +75,8 @@ ir_id ir_map3(struct ir_builder *b, enum ir_op op, ir_id x, ir_id y, ir_id z);
     X(erf) X(erfc) X(lgamma) X(gamma) X(digamma)                                              \
     X(not) X(popcount) X(clz) X(real) X(imag) X(conj) X(stop_gradient) X(variable)
 #define IR_BINARY_LIST(X)                                                                      \
-    X(add) X(sub) X(mul) X(mul_z) X(guard) X(div) X(rem) X(pow) X(max) X(min) X(atan2) X(hypot) X(direction) \
-    X(zeta) X(nextafter) \
+    X(add) X(sub) X(mul) X(mul_z) X(guard) X(div) X(rem) X(pow) X(max) X(min) X(atan2)         \
+    X(hypot) X(direction) X(inversion) X(zeta) X(nextafter)                                    \
     X(complex) X(and) X(or) X(xor) X(shl) X(shr_logical) X(shr_arith) X(eq) X(ne) X(lt) X(le)  \
     X(gt) X(ge)
 // clang-format on

@@ -72,7 +72,7 @@
 //   F32_OF_F64(x)        rounded to nearest even.  F64_OF_F32(x): exact.
 //
 // Composites, written in composite.inc over these and usable in columns: SIGN ROUND_AWAY
-// INTEGER_POW NEXTAFTER REDUCE_PRECISION LOGADDEXP DIRECTION GT_NAN LT_NAN.
+// INTEGER_POW NEXTAFTER REDUCE_PRECISION LOGADDEXP DIRECTION INVERSION GT_NAN LT_NAN.
 //
 // NaN results: which NaN is not specified.
 //

@@ -36,6 +36,7 @@
 #define RENAMED_guard ~, HIDDEN, ~
 #define RENAMED_div ~, HIDDEN, ~
 #define RENAMED_direction ~, HIDDEN, ~
+#define RENAMED_inversion ~, HIDDEN, ~
 #define RENAMED_pow ~, HIDDEN, ~
 #define RENAMED_select ~, HIDDEN, ~
 

@@ -78,15 +78,15 @@ enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
     X(pow, 2, jot_pow(x[0], x[1]), 6, 16, OF_OWN)                                              \
     X(atan2, 2, jot_atan2(x[0], x[1]), 6, 16, OF_OWN)                                          \
     X(hypot, 2, jot_hypot(x[0], x[1]), 6, 16, OF_OWN)                                          \
-    X(zeta, 2, jot_zeta(x[0], x[1]), 6, 64, OF_OWN)                                            \
+    X(zeta, 2, jot_zeta(x[0], x[1]), 6, 256, OF_OWN)                                           \
     X(logaddexp, 2, jot_logaddexp(x[0], x[1]), 6, 16, SECOND_OF_1)                             \
     X(logaddexp2, 2, jot_logaddexp2(x[0], x[1]), 6, 16, SECOND_OF_1)                           \
     X(softplus, 1, jot_softplus(x[0]), 6, 16, SECOND_OF_1)                                     \
     X(log_sigmoid, 1, jot_log_sigmoid(x[0]), 6, 16, SECOND_OF_1)                               \
-    X(silu, 1, jot_silu(x[0]), 6, 16, SECOND_OF_1)                                             \
-    X(gelu, 1, jot_gelu(x[0]), 6, 16, BOTH_OF_1)                                               \
+    X(silu, 1, jot_silu(x[0]), 24, 16, SECOND_OF_1)                                            \
+    X(gelu, 1, jot_gelu(x[0]), 16, 16, BOTH_OF_1)                                              \
     X(gelu_exact, 1, jot_gelu_exact(x[0]), 6, 16, OF_OWN)                                      \
-    X(mish, 1, jot_mish(x[0]), 6, 16, SECOND_OF_1)                                             \
+    X(mish, 1, jot_mish(x[0]), 16, 16, SECOND_OF_1)                                            \
     X(elu, 2, jot_elu(x[0], x[1]), 6, 16, OF_OWN)                                              \
     X(celu, 2, jot_celu(x[0], x[1]), 6, 16, OF_OWN)                                            \
     X(selu, 1, jot_selu(x[0]), 6, 16, OF_OWN)                                                  \
@@ -123,7 +123,7 @@ enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
     X(polygamma_2, 1, jot_polygamma(2, x[0]), 6, 16, OF_OWN)                                   \
     X(gammainc, 2, jot_gammainc(x[0], x[1]), 6, 32, OF_OWN)                                    \
     X(gammaincc, 2, jot_gammaincc(x[0], x[1]), 6, 32, OF_OWN)                                  \
-    X(beta, 2, jot_beta(x[0], x[1]), 6, 32, OF_OWN)                                            \
+    X(beta, 2, jot_beta(x[0], x[1]), 6, 1024, OF_OWN)                                          \
     X(betaln, 2, jot_betaln(x[0], x[1]), 6, 16, OF_OWN)                                        \
     X(poch, 2, jot_poch(x[0], x[1]), 6, 16, OF_OWN)                                            \
     X(comb, 2, jot_comb(x[0], x[1]), 6, 16, OF_OWN)                                            \

@@ -171,13 +171,13 @@ void jvp_acos(struct jvp *c)
     c->dy[0] = ir_neg(B, c->dy[0]);
 }
 
-// d atan(x) = dx / (1 + x^2): real, the square of direction(1, x), whose derivatives do not underflow
+// d atan(x) = dx / (1 + x^2): real, inversion(1, x), whose derivatives do not underflow
 void jvp_atan(struct jvp *c)
 {
     if (is_complex(c))
         c->dy[0] = rule_quotient(B, DX, ir_add(B, num(c, 1), square(c, X)));
     else
-        add_product(c, DX, square(c, ir_direction(B, num(c, 1), X)));
+        add_product(c, DX, ir_inversion(B, num(c, 1), X));
 }
 
 // d sinh(x) = dx cosh(x)
@@ -227,7 +227,7 @@ void jvp_erf_inv(struct jvp *c)
     add_product(c, DX, ir_mul(B, num(c, 0.88622692545275801365), ir_exp(B, square(c, F))));
 }
 
-// d x^n = dx n x^(n-1); x^0 is constant.
+// d x^n = dx n x^(n-1), of n < 0 dx n (x^n / x), for x^(1-n) may overflow; x^0 is constant.
 void jvp_integer_pow(struct jvp *c)
 {
     int64_t n = ir_attr_int(c->n.attrs, IR_KEY_exponent);
@@ -235,7 +235,10 @@ void jvp_integer_pow(struct jvp *c)
         c->dy[0] = DX;
     else if (n != 0)
         add_product(c, DX,
-                    ir_mul(B, num(c, (double)n), n == 2 ? X : ir_integer_pow(B, X, n - 1)));
+                    ir_mul(B, num(c, (double)n),
+                           n < 0    ? ir_div(B, F, X)
+                           : n == 2 ? X
+                                    : ir_integer_pow(B, X, n - 1)));
 }
 
 // d |x| = dx if x >= 0, -dx if not; complex: Re(dx conj(x) / |x|), and 0 at 0
@@ -266,19 +269,23 @@ void jvp_rem(struct jvp *c)
         add_product(c, ir_neg(B, DY), ir_round_even(B, ir_div(B, ir_sub(B, X, F), Y)));
 }
 
-// d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0, and x^-1 as 1 for x^0 at 0, so that 0 times it is 0 and
-// a whole power of x has all its derivatives there
+// x^(y-1), and for x^0 at 0 1: 0 times it is 0, and a whole power of x has all its derivatives there.  Of |y| < 1/2, for
+// which y - 1 is rounded, x^y / x, unless x is 0 or infinite.
+static ir_id power_less_1(struct jvp *c)
+{
+    ir_id one = num(c, 1), zero = num(c, 0), half = num(c, 0.5), size = ir_abs(B, Y);
+    ir_id is_none = ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero));
+    ir_id power = ir_pow(B, ir_select(B, is_none, one, X), ir_sub(B, Y, one));
+    ir_id is_small = ir_and(B, ir_lt(B, size, ir_scalar_like(B, size, 0.5)),
+                            ir_ne(B, X, ir_mul(B, X, half)));
+    return ir_select(B, is_small, ir_div(B, F, ir_select(B, is_small, X, one)), power);
+}
+
+// d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0
 void jvp_pow(struct jvp *c)
 {
-    ir_id one = num(c, 1);
-    if (DX != IR_NONE) {
-        ir_id base = X;
-        if (!rule_is_nonzero_number(B->graph, Y)) {
-            ir_id zero = num(c, 0);
-            base = ir_select(B, ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero)), one, X);
-        }
-        add_product(c, DX, ir_mul(B, Y, ir_pow(B, base, ir_sub(B, Y, one))));
-    }
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_mul(B, Y, power_less_1(c)));
     if (DY != IR_NONE)
         add_product(c, DY, ir_mul(B, ir_log(B, rule_replace_zero(B, X)), F));
 }
@@ -302,14 +309,23 @@ void jvp_direction(struct jvp *c)
         add_product(c, ir_neg(B, DY), ir_mul(B, slope, F));
 }
 
-// d atan2(x, y) = (dx y/h - dy x/h) / h, h = hypot(x, y)
+// d atan2(x, y) = dx y/(x^2 + y^2) - dy x/(x^2 + y^2)
 void jvp_atan2(struct jvp *c)
 {
-    ir_id h = ir_hypot(B, X, Y);
     if (DX != IR_NONE)
-        add_product(c, DX, ir_div(B, ir_direction(B, Y, X), h));
+        add_product(c, DX, ir_inversion(B, Y, X));
     if (DY != IR_NONE)
-        add_product(c, ir_neg(B, DY), ir_div(B, ir_direction(B, X, Y), h));
+        add_product(c, ir_neg(B, DY), ir_inversion(B, X, Y));
+}
+
+// d i = dx (j^2 - i^2) - dy 2 i j, i = x/(x^2 + y^2), j = y/(x^2 + y^2)
+void jvp_inversion(struct jvp *c)
+{
+    ir_id other = ir_inversion(B, Y, X);
+    if (DX != IR_NONE)
+        add_product(c, DX, ir_mul(B, ir_sub(B, other, F), ir_add(B, other, F)));
+    if (DY != IR_NONE)
+        add_product(c, ir_neg(B, DY), ir_mul(B, ir_add(B, F, F), other));
 }
 
 // d fma(x, y, z) = dx y + x dy + dz
