@@ -5,7 +5,7 @@
 #     readme.sh README.md DIRECTORY readme readme_loop
 set -eu
 shown=$1
-sources=$(cat "$2"/readme.c "$2"/readme_loop.c | tr -d ' \n')
+sources=$(cat "$2"/readme.c "$2"/readme_loop.c "$2"/own_kernels.c | tr -d ' \n')
 shift 2
 awk '/^```/ { c = $0 == "```c"; $0 = "" } !c && NF { next } { print }' "$shown" |
     awk -v RS= '/^(static|int main)/ { gsub(/[ \n]/, ""); print }' |

@@ -29,11 +29,11 @@ static void maybe_throw()
 
 // What must run on the way of an exception.
 struct counted {
-    static std::atomic<int> alive;
+    static thread_local int alive;
     counted() { alive++; }
     ~counted() { alive--; }
 };
-std::atomic<int> counted::alive;
+thread_local int counted::alive;
 
 static jot_value plain(jot_value x)
 {
