@@ -180,6 +180,12 @@ static jot_value chisquare(const struct random_request *r)
     return chisquares(r, r->key, r->param[0]).x;
 }
 
+// The mean of df squares, whose sum is x: 1 of infinitely many.
+static jot_value mean_square(jot_value x, jot_value df)
+{
+    return jot_where(jot_is_inf(df), num(1), jot_div(x, df));
+}
+
 static jot_value f(const struct random_request *r)
 {
     struct gammas under = chisquares(r, random_subkey(r->key, 0), r->param[1]);
@@ -187,8 +193,8 @@ static jot_value f(const struct random_request *r)
     jot_value by_logs = jot_logical_or(is_tiny(r, under.x), is_tiny(r, over.x));
     jot_value log_ratio =
         add(jot_sub(over.log, under.log), jot_log(jot_div(r->param[1], r->param[0])));
-    jot_value divisor = jot_where(by_logs, num(1), jot_div(under.x, r->param[1]));
-    jot_value ratio = jot_div(jot_div(over.x, r->param[0]), divisor);
+    jot_value divisor = jot_where(by_logs, num(1), mean_square(under.x, r->param[1]));
+    jot_value ratio = jot_div(mean_square(over.x, r->param[0]), divisor);
     return jot_where(by_logs, jot_exp(log_ratio), ratio);
 }
 
@@ -199,7 +205,8 @@ static jot_value t(const struct random_request *r)
     struct gammas g = gammas_of(r, random_subkey(r->key, 1), half);
     jot_value by_log = is_tiny(r, g.x), x = jot_where(by_log, num(1), g.x);
     jot_value far = mul(mul(n, jot_sqrt(half)), jot_exp(mul(g.log, num(-0.5))));
-    return jot_where(by_log, far, mul(n, jot_sqrt(jot_div(half, x))));
+    jot_value stretch = jot_where(jot_is_inf(half), num(1), jot_sqrt(jot_div(half, x)));
+    return jot_where(by_log, far, mul(n, stretch));
 }
 
 // With density e^(-|x|^p).
