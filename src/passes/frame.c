@@ -12,6 +12,8 @@
 #include "base/fold.h"
 #include "passes/schedule_internal.h"
 
+#define MOST_ATOMS 256
+
 static struct atoms leaves_of(struct schedule *s, struct atoms a)
 {
     return axes_leaves(s, axes_dependence(s, a));
@@ -218,9 +220,9 @@ static bool find_fold(struct schedule *s, const struct group *g, struct atoms po
     return false;
 }
 
-bool group_frame(struct schedule *s, struct group *group, const char **reason)
+// Of the group with the atoms of its constraints up to date.
+static bool choose_loops(struct schedule *s, struct group *g, const char **reason)
 {
-    struct group fresh = refreshed(s, group), *g = &fresh;
     struct atoms fold = {0}, unrolled = {0};
     int64_t work = 0;
     bool is_nested = false;
@@ -260,10 +262,50 @@ bool group_frame(struct schedule *s, struct group *group, const char **reason)
     g->points = points;
     g->fold = fold;
     g->unrolled = fold.count ? (struct atoms){0} : unrolled;
-    if (group_repeats(s, g)) {
+    struct arena_mark mark = arena_mark(s->scratch);
+    bool repeats = group_repeats(s, g);
+    arena_rewind(s->scratch, mark);
+    if (repeats)
         *reason = "would be computed too often";
-        return false;
+    return !repeats;
+}
+
+// Atoms in memory of their own.
+struct kept_atoms {
+    atom_id at[MOST_ATOMS];
+    uint32_t count;
+};
+
+static bool keep(struct kept_atoms *k, struct atoms a)
+{
+    k->count = a.count;
+    if (a.count <= MOST_ATOMS && a.count)
+        memcpy(k->at, a.at, a.count * sizeof *a.at);
+    return a.count <= MOST_ATOMS;
+}
+
+static struct atoms kept(struct schedule *s, const struct kept_atoms *k)
+{
+    return (struct atoms){.count = k->count,
+                          .at = arena_copy(s->scratch, k->at, k->count * sizeof *k->at)};
+}
+
+bool group_frame(struct schedule *s, struct group *group, const char **reason)
+{
+    struct arena_mark mark = arena_mark(s->scratch);
+    struct group fresh = refreshed(s, group);
+    struct kept_atoms points, fold, unrolled;
+    bool fits = choose_loops(s, &fresh, reason);
+    if (!keep(&points, fresh.points) || !keep(&fold, fresh.fold) ||
+        !keep(&unrolled, fresh.unrolled)) {
+        *reason = "too many loops";
+        fits = false;
     }
-    *group = fresh;
-    return true;
+    arena_rewind(s->scratch, mark);
+    if (fits) {
+        group->points = kept(s, &points);
+        group->fold = kept(s, &fold);
+        group->unrolled = kept(s, &unrolled);
+    }
+    return fits;
 }

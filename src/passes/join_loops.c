@@ -15,9 +15,24 @@
 #include "passes/lanes.h"
 #include "passes/transform.h"
 
+#include <string.h>
+
+#define MOST_ROUNDS 32 // in which loops are joined that were joined before
+
+// Nodes that become a function: some of those from `first`, a loop, to `last`, another one.
+struct outline {
+    uint32_t first, last, f;
+    VEC(ir_id) in, out; // values that go in and come out
+};
+
+// One round: joins of which none has nodes between those of another one.
 struct join {
     struct schedule s;    // of the graph as it is so far
     const char **refused; // by node: why it is not joined to one before
+    uint32_t *outline_of; // by node: the number of its outline, or NONE
+    VEC(struct outline) outlines;
+    uint32_t *read_by;    // by value: the last loop that reads it, as it is or changed
+    bool *inside, *leads; // by node, between two loops
 };
 
 static bool is_loop(const struct ir_node *n)
@@ -26,67 +41,17 @@ static bool is_loop(const struct ir_node *n)
     return c == IR_CLASS_CONTROL || c == IR_CLASS_CALL;
 }
 
-static uint32_t number_of(const struct ir_graph *g, const struct ir_node *n)
-{
-    return (uint32_t)(n - g->nodes.at);
-}
+static uint32_t maker_of(const struct ir_graph *g, ir_id v) { return g->values.at[v].node; }
 
 static bool reads(const struct ir_graph *g, const struct ir_node *n, const bool *marked)
 {
     for (uint32_t i = 0; i < n->n_in; i++)
-        if (marked[g->values.at[ir_operand(g, n, i)].node])
+        if (marked[maker_of(g, ir_operand(g, n, i))])
             return true;
     return false;
 }
 
-// The nodes from a to b on the ways between them, by node.
-static bool *between(struct join *j, uint32_t a, uint32_t b)
-{
-    const struct ir_graph *g = j->s.g;
-    bool *inside = arena_array(j->s.scratch, bool, g->nodes.count);
-    bool *leads = arena_array(j->s.scratch, bool, g->nodes.count);
-    inside[a] = leads[b] = true;
-    for (uint32_t i = a + 1; i <= b; i++)
-        inside[i] = reads(g, &g->nodes.at[i], inside);
-    for (uint32_t i = b + 1; i-- > a;) {
-        const struct ir_node *n = &g->nodes.at[i];
-        for (uint32_t k = 0; leads[i] && k < n->n_in; k++)
-            leads[g->values.at[ir_operand(g, n, k)].node] = true;
-        inside[i] = inside[i] && leads[i];
-    }
-    return inside;
-}
-
-// Whether node b reads, as it is or changed, rows of node a.
-static bool reads_rows(struct join *j, uint32_t a, uint32_t b)
-{
-    const struct ir_graph *g = j->s.g;
-    struct lanes *l = schedule_residence(&j->s, &g->nodes.at[a])->lanes;
-    bool *from = arena_array(j->s.scratch, bool, g->values.count);
-    const struct ir_node *n = &g->nodes.at[a];
-    for (ir_id v = n->out; v < n->out + n->n_out; v++)
-        from[v] = lanes_inner_count(l, l->top->view[v]) >= COST_ROWS;
-    for (uint32_t i = a + 1; i <= b; i++) {
-        n = &g->nodes.at[i];
-        bool any = false;
-        for (uint32_t k = 0; k < n->n_in; k++)
-            any = any || from[ir_operand(g, n, k)];
-        for (ir_id v = n->out; v < n->out + n->n_out; v++)
-            from[v] = any;
-        if (i == b)
-            return any;
-    }
-    return false;
-}
-
-// ---- The graph with a function
-
-struct outline {
-    const struct ir_graph *g;
-    const bool *inside; // by node
-    VEC(ir_id) in, out; // values that go in and come out
-    uint32_t last;      // node inside
-};
+// ---- A function of nodes
 
 static void add_new(struct arena *a, struct outline *o, bool is_in, ir_id v)
 {
@@ -99,36 +64,58 @@ static void add_new(struct arena *a, struct outline *o, bool is_in, ir_id v)
         vec_push(a, &o->out, v);
 }
 
-static struct outline outline_of(struct arena *a, const struct ir_graph *g, const bool *inside)
+// Marks the nodes from a to b on the ways between them.
+static void mark_between(struct join *j, uint32_t a, uint32_t b)
 {
-    struct outline o = {.g = g, .inside = inside};
-    ir_for_each_node (g, n) {
-        bool is_inside = inside[number_of(g, n)];
-        if (is_inside)
-            o.last = number_of(g, n);
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            ir_id v = ir_operand(g, n, i);
-            if (inside[g->values.at[v].node] != is_inside)
-                add_new(a, &o, is_inside, v);
+    const struct ir_graph *g = j->s.g;
+    memset(j->inside, 0, b * sizeof *j->inside);
+    memset(j->leads, 0, b * sizeof *j->leads);
+    j->inside[a] = j->leads[b] = true;
+    for (uint32_t i = a + 1; i <= b; i++)
+        j->inside[i] = reads(g, &g->nodes.at[i], j->inside);
+    for (uint32_t i = b + 1; i-- > a;) {
+        const struct ir_node *n = &g->nodes.at[i];
+        for (uint32_t k = 0; j->leads[i] && k < n->n_in; k++)
+            j->leads[maker_of(g, ir_operand(g, n, k))] = true;
+        j->inside[i] = j->inside[i] && j->leads[i];
+    }
+}
+
+static struct outline outline_of(struct join *j, uint32_t a, uint32_t b)
+{
+    const struct ir_graph *g = j->s.g;
+    struct outline o = {.first = a, .last = b};
+    mark_between(j, a, b);
+    for (uint32_t i = a; i < g->nodes.count; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        bool is_inside = i <= b && j->inside[i];
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            ir_id v = ir_operand(g, n, k);
+            uint32_t from = maker_of(g, v);
+            if ((from >= a && from <= b && j->inside[from]) != is_inside)
+                add_new(j->s.scratch, &o, is_inside, v);
         }
     }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        if (inside[g->values.at[g->outputs.at[i]].node])
-            add_new(a, &o, false, g->outputs.at[i]);
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        uint32_t from = maker_of(g, g->outputs.at[i]);
+        if (from >= a && from <= b && j->inside[from])
+            add_new(j->s.scratch, &o, false, g->outputs.at[i]);
+    }
     return o;
 }
 
 // The function of what is inside.  Functions in it are put in their places.
-static uint32_t make_function(const struct outline *o)
+static uint32_t make_function(struct join *j, const struct outline *o)
 {
-    const struct ir_graph *g = o->g;
+    const struct ir_graph *g = j->s.g;
     struct ir_module *m = g->module;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, g->values.count);
+    ir_id *map = arena_array(j->s.scratch, ir_id, g->values.count);
     for (uint32_t i = 0; i < o->in.count; i++)
         map[o->in.at[i]] = ir_param(&b, ir_type_of(g, o->in.at[i]));
-    ir_for_each_node (g, n) {
-        if (!o->inside[number_of(g, n)])
+    for (uint32_t at = o->first; at <= o->last; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        if (!j->inside[at])
             continue;
         ir_id *in = pass_no_values(m, n->n_in);
         for (uint32_t i = 0; i < n->n_in; i++)
@@ -143,35 +130,65 @@ static uint32_t make_function(const struct outline *o)
     return ir_finish_function(&b);
 }
 
-// g with a call of the function: behind what it reads, in front of what reads it.
-static const struct ir_graph *with_call(const struct outline *o, uint32_t *out_f)
+// A call of the function, and nothing else.
+static const struct ir_graph *call_alone(const struct join *j, const struct outline *o)
 {
-    const struct ir_graph *g = o->g;
-    struct ir_module *m = g->module;
-    uint32_t f = *out_f = make_function(o);
-    if (f == IR_NONE)
-        return NULL;
-    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, g->values.count);
-    bool *is_late = arena_array(m->arena, bool, g->nodes.count);
+    const struct ir_graph *g = j->s.g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *in = pass_no_values(g->module, o->in.count);
+    for (uint32_t i = 0; i < o->in.count; i++)
+        in[i] = ir_param(&b, ir_type_of(g, o->in.at[i]));
+    ir_id y = ir_call(&b, IR_call, 1, &o->f, (int)o->in.count, in);
+    for (uint32_t i = 0; i < o->out.count; i++)
+        ir_output(&b, y + i);
+    return ir_finish(&b);
+}
+
+// ---- The graph with calls
+
+// The call: behind what it reads, in front of what reads it.
+static void add_call(struct join *j, struct ir_builder *b, const struct outline *o, ir_id *map,
+                     bool *is_late)
+{
+    const struct ir_graph *g = j->s.g;
     for (int late = 0; late < 2; late++) {
-        ir_for_each_node (g, n) {
-            uint32_t i = number_of(g, n);
-            is_late[i] = i > o->last || o->inside[i] || reads(g, n, is_late);
-            if (n->op == IR_param && !late)
-                map[n->out] = ir_param(&b, ir_type_of(g, n->out));
-            else if (!o->inside[i] && is_late[i] == late)
-                pass_copy_node(&b, g, n, map);
+        for (uint32_t i = o->first; i <= o->last; i++) {
+            const struct ir_node *n = &g->nodes.at[i];
+            bool is_inside = j->outline_of[i] != NONE;
+            is_late[i] = is_inside || reads(g, n, is_late);
+            if (!is_inside && is_late[i] == late)
+                pass_copy_node(b, g, n, map);
         }
         if (late)
             break;
-        ir_id *in = pass_no_values(m, o->in.count);
+        ir_id *in = pass_no_values(g->module, o->in.count);
         for (uint32_t i = 0; i < o->in.count; i++)
             in[i] = map[o->in.at[i]];
-        b.where = g->nodes.at[o->last].where;
-        ir_id y = ir_call(&b, IR_call, 1, &f, (int)o->in.count, in);
+        b->where = g->nodes.at[o->last].where;
+        ir_id y = ir_call(b, IR_call, 1, &o->f, (int)o->in.count, in);
         for (uint32_t i = 0; i < o->out.count; i++)
             map[o->out.at[i]] = y + i;
+    }
+    memset(is_late + o->first, 0, (o->last + 1 - o->first) * sizeof *is_late);
+}
+
+static const struct ir_graph *with_calls(struct join *j)
+{
+    const struct ir_graph *g = j->s.g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *map = arena_array(j->s.scratch, ir_id, g->values.count);
+    bool *is_late = arena_array(j->s.scratch, bool, g->nodes.count);
+    const struct outline *next = j->outlines.at;
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        if (n->op == IR_param) {
+            map[n->out] = ir_param(&b, ir_type_of(g, n->out));
+        } else if (j->outline_of[i] != NONE) {
+            add_call(j, &b, next, map, is_late);
+            i = next++->last;
+        } else {
+            pass_copy_node(&b, g, n, map);
+        }
     }
     for (uint32_t i = 0; i < g->outputs.count; i++)
         ir_output(&b, map[g->outputs.at[i]]);
@@ -193,6 +210,7 @@ static struct schedule over(const struct schedule *s, const struct ir_graph *g)
 {
     struct schedule t = *s;
     t.g = g;
+    t.loops = NULL;
     t.residents = arena_array(s->scratch, const struct resident *, g->nodes.count + 1);
     return t;
 }
@@ -203,33 +221,29 @@ static int64_t lane_count(struct schedule *s, const struct ir_node *n)
     return axes_product(&l->space, l->lanes);
 }
 
-// The loops a and b, with what is between them, as a call in a new graph; or NULL, and why not.
-static const struct ir_graph *join(struct join *j, uint32_t a, uint32_t b, const char **reason)
+// Makes a function of the loops a and b with what is between them; or says why not.
+static const char *join(struct join *j, uint32_t a, uint32_t b)
 {
-    const struct ir_graph *g = j->s.g;
-    *reason = "an effect stands between them";
+    const struct ir_graph *g = j->s.g, *alone;
     if (has_effects(g, a, b))
-        return NULL;
-    struct outline o = outline_of(j->s.scratch, g, between(j, a, b));
-    uint32_t f;
-    const struct ir_graph *made = with_call(&o, &f);
-    *reason = "they cannot be a function";
-    if (!made)
-        return NULL;
-    struct schedule s = over(&j->s, made);
-    ir_for_each_node (made, n) {
-        if (!is_loop(n) || ir_body(made, n, 0) != ir_function(made->module, f))
-            continue;
-        *reason = schedule_residence(&s, n)->reason;
-        if (*reason)
-            return NULL;
-        int64_t lanes = lane_count(&s, n);
-        *reason = "they have different lanes";
-        return lanes == lane_count(&j->s, &g->nodes.at[a]) &&
-                       lanes == lane_count(&j->s, &g->nodes.at[b])
-                   ? made
-                   : NULL;
-    }
+        return "an effect stands between them";
+    struct outline o = outline_of(j, a, b);
+    o.f = make_function(j, &o);
+    if (o.f == IR_NONE || !(alone = call_alone(j, &o)))
+        return "they cannot be a function";
+    struct schedule s = over(&j->s, alone);
+    const struct ir_node *call = &alone->nodes.at[alone->n_params];
+    const char *reason = schedule_residence(&s, call)->reason;
+    if (reason)
+        return reason;
+    int64_t lanes = lane_count(&s, call);
+    if (lanes != lane_count(&j->s, &g->nodes.at[a]) ||
+        lanes != lane_count(&j->s, &g->nodes.at[b]))
+        return "they have different lanes";
+    for (uint32_t i = a; i <= b; i++)
+        if (j->inside[i])
+            j->outline_of[i] = j->outlines.count;
+    vec_push(j->s.scratch, &j->outlines, o);
     return NULL;
 }
 
@@ -239,32 +253,94 @@ static bool may_join(struct join *j, uint32_t i)
     return is_loop(n) && !schedule_residence(&j->s, n)->reason;
 }
 
-// The graph with the first two joined that can be, or NULL.
-static const struct ir_graph *join_two(struct join *j)
+// Whether loop b reads rows of node a.
+static bool reads_rows(struct join *j, uint32_t a, uint32_t b)
 {
-    uint32_t count = j->s.g->nodes.count;
-    for (uint32_t b = 0; b < count; b++)
-        for (uint32_t a = b; may_join(j, b) && a-- > 0;) {
-            if (!may_join(j, a) || !reads_rows(j, a, b))
-                continue;
-            const struct ir_graph *made = join(j, a, b, &j->refused[b]);
-            if (made)
-                return made;
+    const struct ir_node *n = &j->s.g->nodes.at[a];
+    struct lanes *l = schedule_residence(&j->s, n)->lanes;
+    for (ir_id v = n->out; v < n->out + n->n_out; v++)
+        if (j->read_by[v] == b && lanes_inner_count(l, l->top->view[v]) >= COST_ROWS)
+            return true;
+    return false;
+}
+
+static bool is_read(const struct join *j, const struct ir_node *n, uint32_t b)
+{
+    for (ir_id v = n->out; v < n->out + n->n_out; v++)
+        if (j->read_by[v] == b)
+            return true;
+    return false;
+}
+
+// Marks what the node, which loop b reads, reads; lowers *first to the first node that made some.
+static void mark_read(struct join *j, const struct ir_node *n, uint32_t b, uint32_t *first)
+{
+    const struct ir_graph *g = j->s.g;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id v = ir_operand(g, n, i);
+        j->read_by[v] = b;
+        if (g->nodes.at[maker_of(g, v)].n_in && maker_of(g, v) < *first)
+            *first = maker_of(g, v);
+    }
+}
+
+// Joins loop b to one of those whose rows it reads, as they are or changed by what is no loop: to
+// the last that can be.  `free` is the first node that has no part in a join.
+static bool join_to_one(struct join *j, uint32_t b, uint32_t free)
+{
+    const struct ir_graph *g = j->s.g;
+    uint32_t first = b;
+    mark_read(j, &g->nodes.at[b], b, &first);
+    for (uint32_t a = b; a-- > first;) {
+        const struct ir_node *n = &g->nodes.at[a];
+        if (!is_read(j, n, b))
+            continue;
+        if (!is_loop(n)) {
+            mark_read(j, n, b, &first);
+            continue;
         }
-    return NULL;
+        if (!may_join(j, a) || !reads_rows(j, a, b))
+            continue;
+        if (a < free)
+            return false; // in the next round
+        j->refused[b] = join(j, a, b);
+        if (!j->refused[b])
+            return true;
+    }
+    return false;
+}
+
+// Finds the joins of one round.
+static void find_joins(struct join *j)
+{
+    const struct ir_graph *g = j->s.g;
+    struct arena *scratch = j->s.scratch;
+    uint32_t count = g->nodes.count, free = 0;
+    j->refused = arena_array(scratch, const char *, count + 1);
+    j->outline_of = arena_array(scratch, uint32_t, count + 1);
+    memset(j->outline_of, 0xff, count * sizeof *j->outline_of);
+    j->read_by = arena_array(scratch, uint32_t, g->values.count + 1);
+    j->inside = arena_array(scratch, bool, count + 1);
+    j->leads = arena_array(scratch, bool, count + 1);
+    for (uint32_t b = 0; b < count; b++)
+        if (may_join(j, b) && join_to_one(j, b, free))
+            free = b + 1;
 }
 
 const struct ir_graph *schedule_join_loops(struct schedule *s, const struct ir_graph *g)
 {
     if (s->options->separate || s->options->steps)
         return g;
-    const struct ir_graph *joined = g;
-    while (joined) {
-        g = joined;
+    for (int i = 0;; i++) {
         struct join j = {.s = over(s, g)};
-        j.refused = arena_array(s->scratch, const char *, g->nodes.count + 1);
+        find_joins(&j);
         s->apart = j.refused;
-        joined = join_two(&j);
+        s->residents = j.s.residents;
+        s->loops = j.s.loops;
+        const struct ir_graph *joined =
+            j.outlines.count && i < MOST_ROUNDS ? with_calls(&j) : NULL;
+        if (!joined)
+            return g;
+        g = joined;
     }
-    return g;
 }

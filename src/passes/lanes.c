@@ -14,11 +14,12 @@
 static bool any_view(struct lanes *l, struct lane_graph *f,
                      bool (*holds)(struct lanes *l, const struct ir_node *n, struct view v))
 {
-    ir_for_each_node (f->g, n) {
+    for (uint32_t at = f->first; at < f->end; at++) {
+        const struct ir_node *n = &f->g->nodes.at[at];
         for (uint32_t k = 0; k < n->n_out; k++)
             if (holds(l, n, f->view[n->out + k]))
                 return true;
-        struct lane_graph **bodies = f->bodies[n - f->g->nodes.at];
+        struct lane_graph **bodies = f->bodies[at];
         for (int i = 0; bodies && bodies[i]; i++)
             if (any_view(l, bodies[i], holds))
                 return true;
@@ -133,11 +134,31 @@ static void choose_lanes(struct lanes *l)
     }
 }
 
-struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g, const struct ir_node *n)
+// Loops of one graph have their results in the same lists.
+static struct lane_graph *top_of(struct schedule *s, const struct ir_node *n)
 {
+    struct lane_graph *top = arena_new(s->scratch, struct lane_graph);
+    const struct ir_graph *g = s->g;
+    if (!s->loops)
+        s->loops = arena_new(s->scratch, struct lane_graph);
+    if (s->loops->g != g)
+        *s->loops = (struct lane_graph){
+            .g = g,
+            .view = arena_array(s->scratch, struct view, g->values.count),
+            .bodies = arena_array(s->scratch, struct lane_graph **, g->nodes.count + 1)};
+    *top = *s->loops;
+    top->first = (uint32_t)(n - g->nodes.at);
+    top->end = top->first + 1;
+    return top;
+}
+
+struct lanes *lanes_of(struct schedule *s, const struct ir_node *n)
+{
+    struct arena *scratch = s->scratch;
+    const struct ir_graph *g = s->g;
     struct lanes *l = arena_new(scratch, struct lanes);
     *l = (struct lanes){.space = {.scratch = scratch, .g = g}, .module = g->module};
-    l->top = lanes_graph(l, g);
+    l->top = top_of(s, n);
     struct view *in = arena_array(scratch, struct view, n->n_in + 1);
     for (uint32_t i = 0; i < n->n_in; i++)
         in[i] = axes_fresh_view(&l->space, ir_operand(g, n, i));

@@ -10,9 +10,11 @@
 
 #include "passes/schedule_internal.h"
 
-// A graph as it is used at one place: bodies that two nodes share have two.
+// A graph as it is used at one place: bodies that two nodes share have two.  Of the graph around a
+// loop there is the loop alone.
 struct lane_graph {
     const struct ir_graph *g;
+    uint32_t first, end;         // the nodes that are looked at
     struct view *view;           // by value
     struct lane_graph ***bodies; // by node: those of its functions, NULL for nodes without
 };
@@ -30,13 +32,11 @@ struct lanes {
 // in are views of its operands, or NULL for those of their values (lanes_ops.c).
 void lanes_look(struct lanes *l, struct lane_graph *f, const struct ir_node *n,
                 const struct view *in);
-struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g); // without views
 void lanes_mix(struct lanes *l, const struct ir_node *n, struct atoms a);
 
-// The lanes of node n of g, a scan, while or cond, or a call of a function that has some.
-// Memory is the scratch arena's.
-struct lanes *lanes_of(struct arena *scratch, const struct ir_graph *g,
-                       const struct ir_node *n);
+// The lanes of node n, a scan, while or cond, or a call of a function that has some.  Memory is the
+// scratch arena's; views of the results are forgotten when it is called again for n.
+struct lanes *lanes_of(struct schedule *s, const struct ir_node *n);
 // Whether the test of the while has fewer lanes, but for short axes: then these are no lanes any more.
 bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.

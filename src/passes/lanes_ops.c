@@ -495,11 +495,12 @@ static void step_node(struct step *t)
     (steps[t->n->op] ? steps[t->n->op] : mix_all)(t);
 }
 
-struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g)
+static struct lane_graph *graph_of(struct lanes *l, const struct ir_graph *g)
 {
     struct lane_graph *f = arena_new(l->space.scratch, struct lane_graph);
     *f = (struct lane_graph){
         .g = g,
+        .end = g->nodes.count,
         .view = arena_array(l->space.scratch, struct view, g->values.count),
         .bodies = arena_array(l->space.scratch, struct lane_graph **, g->nodes.count + 1),
     };
@@ -509,7 +510,7 @@ struct lane_graph *lanes_graph(struct lanes *l, const struct ir_graph *g)
 static struct lane_graph *run(struct lanes *l, const struct ir_graph *g,
                               const struct view *params)
 {
-    struct lane_graph *f = lanes_graph(l, g);
+    struct lane_graph *f = graph_of(l, g);
     for (uint32_t i = 0; i < g->n_params; i++)
         f->view[i] = params[i];
     ir_for_each_node (g, n) {

@@ -262,6 +262,30 @@ static void add_copies(struct schedule *s, const uint32_t *out)
     }
 }
 
+static void add_step(struct schedule *s, uint32_t group)
+{
+    switch (s->groups.at[group].kind) {
+    case GROUP_GEMM:
+        add_gemm_step(s, group);
+        return;
+    case GROUP_LIBRARY:
+        schedule_library(s, group);
+        return;
+    case GROUP_UPDATE:
+        add_update_step(s, group);
+        return;
+    case GROUP_CONTROL:
+        schedule_control(s, group);
+        return;
+    case GROUP_EFFECT:
+        schedule_effect(s, group);
+        return;
+    case GROUP_KERNEL:
+        add_kernel_step(s, group);
+        return;
+    }
+}
+
 static void add_steps(struct schedule *s)
 {
     uint32_t n;
@@ -270,18 +294,15 @@ static void add_steps(struct schedule *s)
     s->bound = arena_array(s->scratch, uint32_t, s->n_bound);
     memset(s->bound, 0xff, s->n_bound * sizeof *s->bound);
     for (uint32_t i = 0; i < n; i++) {
-        if (s->groups.at[order[i]].kind == GROUP_GEMM)
-            add_gemm_step(s, order[i]);
-        else if (s->groups.at[order[i]].kind == GROUP_LIBRARY)
-            schedule_library(s, order[i]);
-        else if (s->groups.at[order[i]].kind == GROUP_UPDATE)
-            add_update_step(s, order[i]);
-        else if (s->groups.at[order[i]].kind == GROUP_CONTROL)
-            schedule_control(s, order[i]);
-        else if (s->groups.at[order[i]].kind == GROUP_EFFECT)
-            schedule_effect(s, order[i]);
-        else
-            add_kernel_step(s, order[i]);
+        // Of what a step needs nothing but atoms is left.
+        struct arena_mark mark = arena_mark(s->scratch);
+        struct lane_graph *loops = s->loops;
+        uint32_t n_atoms = s->atoms.count;
+        add_step(s, order[i]);
+        if (s->atoms.count != n_atoms)
+            continue;
+        arena_rewind(s->scratch, mark);
+        s->loops = loops;
     }
 }
 
@@ -304,7 +325,8 @@ static void make_tables(struct schedule *s)
     s->cone_bytes = arena_array(a, int64_t, n);
     s->memory_of = arena_array(a, uint32_t, n);
     s->stored_as = arena_array(a, ir_id, n);
-    s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
+    if (!s->residents)
+        s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
     s->stage = arena_array(a, uint32_t, n);
     s->computed = arena_array(a, uint8_t, n);
     memset(s->first_demand, 0xff, n * sizeof *s->first_demand);

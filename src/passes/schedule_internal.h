@@ -134,14 +134,16 @@ struct schedule {
     bool *is_forced;         // by value: it must have memory of its own
     bool *is_old; // by value: read of what is written over before all who want it are done
     bool *is_output;
-    uint32_t *uses;      // by value: operands that are it, 2 for parameters and constants
-    uint8_t *cheap;      // by value: ops that repeating it costs, COST_NEVER for dear ones
-    uint8_t *cone_ops;   // by value: ops from parameters on, COST_NEVER for too many
-    int64_t *cone_bytes; // by value: of the parameters it is made of
-    uint32_t *memory_of; // by value
-    uint32_t *place;     // by group: in the order of the steps
-    ir_id *stored_as;    // by value: the transpose that is stored instead of it, or IR_NONE
+    uint32_t *uses;        // by value: operands that are it, 2 for parameters and constants
+    uint8_t *cheap;        // by value: ops that repeating it costs, COST_NEVER for dear ones
+    uint8_t *cone_ops;     // by value: ops from parameters on, COST_NEVER for too many
+    int64_t *cone_bytes;   // by value: of the parameters it is made of
+    uint32_t *memory_of;   // by value
+    uint32_t *place;       // by group: in the order of the steps
+    uint32_t *last_reader; // by value: the last place where it is read
+    ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
+    struct lane_graph *loops;          // what lanes.c keeps of all of them
     const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
     // Of the kernel that is being written; see nest_from_graph.c.
     uint32_t *bound;   // by atom: the index form of its loop, NONE outside

@@ -5,13 +5,15 @@
 //     y = at_set(x, i, u)            t = take(x, j)
 //     t = take(x, j)                 y = at_set(x, i, u)      where x was
 //
-// Groups come by rank.  One that reads what another writes over goes before that, with all that it
-// waits for; where it waits for the other one itself, a copy is made.
+// Groups come by rank.  Those that read what another one writes over go before that, with all that they
+// wait for; where they wait for the other one itself, a copy is made.  Of several that write the same
+// value over, one is the last.
 #include "passes/group.h"
 
 #include "ir/control.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // ---- What is written over
 
@@ -64,12 +66,7 @@ bool schedule_may_die(const struct schedule *s, ir_id x)
 
 bool schedule_ends_with(const struct schedule *s, ir_id x, uint32_t group)
 {
-    if (!schedule_may_die(s, x) || s->is_output[x])
-        return false;
-    for (uint32_t d = s->first_demand[x]; d != NONE; d = s->demands.at[d].next)
-        if (s->place[group_root(s, s->demands.at[d].group)] > s->place[group])
-            return false;
-    return true;
+    return schedule_may_die(s, x) && !s->is_output[x] && s->last_reader[x] <= s->place[group];
 }
 
 // ---- The order
@@ -112,27 +109,40 @@ static uint32_t sort_groups(struct schedule *s, uint32_t *order)
     return groups.count;
 }
 
-// Which groups go before others, as pairs.
-struct before {
-    uint32_t first, then;
+// A group that goes before another one; `next` is the edge to that one before it, or NONE.
+struct edge {
+    uint32_t first, next;
 };
 
 struct ordering {
     struct schedule *s;
     uint32_t n, *order;
-    VEC(struct before) needed; // what is read is made before
-    VEC(struct before) wished; // and is read before it is written over
+    VEC(struct edge) edges;
+    uint32_t *edge_of;     // by group: the last edge to it, or NONE
+    uint32_t *trial_of;    // by group: the last trial that found it
+    uint32_t trial;        // the number of this one
+    VEC(uint32_t) earlier; // groups that this one moves
 };
 
-static void find_needed(struct ordering *o)
+static uint32_t reader_of(const struct schedule *s, uint32_t demand)
+{
+    return group_root(s, s->demands.at[demand].group);
+}
+
+static void go_before(struct ordering *o, uint32_t first, uint32_t then)
+{
+    vec_push(o->s->scratch, &o->edges, (struct edge){first, o->edge_of[then]});
+    o->edge_of[then] = o->edges.count - 1;
+}
+
+// What is read is made before, and effects keep their order.
+static void add_needed(struct ordering *o)
 {
     struct schedule *s = o->s;
     for (ir_id v = 0; v < s->g->values.count; v++)
         for (uint32_t d = s->first_demand[v]; s->decision[v] == DECIDE_MEMBER && d != NONE;
              d = s->demands.at[d].next)
-            vec_push(s->scratch, &o->needed,
-                     (struct before){group_root(s, s->group_of[v]),
-                                     group_root(s, s->demands.at[d].group)});
+            go_before(o, group_root(s, s->group_of[v]), reader_of(s, d));
     uint32_t last = NONE;
     for (uint32_t i = 0; i < o->n; i++) {
         const struct group *g = &s->groups.at[o->order[i]];
@@ -140,14 +150,73 @@ static void find_needed(struct ordering *o)
         if (!is_steps || !ir_has_effect(s->g, &s->g->nodes.at[g->node]))
             continue;
         if (last != NONE)
-            vec_push(s->scratch, &o->needed, (struct before){last, o->order[i]});
+            go_before(o, last, o->order[i]);
         last = o->order[i];
     }
 }
 
-static void find_wished(struct ordering *o)
+// Has the group, which has a place from `first` on, among those that move.
+static void add_earlier(struct ordering *o, uint32_t group, uint32_t first)
+{
+    if (o->s->place[group] < first || o->trial_of[group] == o->trial)
+        return;
+    o->trial_of[group] = o->trial;
+    vec_push(o->s->scratch, &o->earlier, group);
+}
+
+// Finds the readers of x that come after the group, and all behind it that they wait for; false when
+// that is the group itself.
+static bool find_earlier(struct ordering *o, ir_id x, uint32_t group)
 {
     struct schedule *s = o->s;
+    uint32_t first = s->place[group];
+    o->trial++;
+    o->earlier.count = 0;
+    for (uint32_t d = s->first_demand[x]; d != NONE; d = s->demands.at[d].next)
+        if (reader_of(s, d) != group)
+            add_earlier(o, reader_of(s, d), first);
+    for (uint32_t i = 0; i < o->earlier.count && o->trial_of[group] != o->trial; i++)
+        for (uint32_t e = o->edge_of[o->earlier.at[i]]; e != NONE; e = o->edges.at[e].next)
+            add_earlier(o, o->edges.at[e].first, first);
+    return o->trial_of[group] != o->trial;
+}
+
+// Moves what find_earlier found before the group.
+static void move_before(struct ordering *o, uint32_t group)
+{
+    struct schedule *s = o->s;
+    uint32_t first = s->place[group], last = first, to = first;
+    for (uint32_t i = 0; i < o->earlier.count; i++)
+        if (s->place[o->earlier.at[i]] > last)
+            last = s->place[o->earlier.at[i]];
+    uint32_t *old = arena_copy(s->scratch, o->order + first, (last + 1 - first) * sizeof *old);
+    for (int is_later = 0; is_later < 2; is_later++)
+        for (uint32_t i = 0; i <= last - first; i++)
+            if ((o->trial_of[old[i]] != o->trial) == is_later) {
+                s->place[old[i]] = to;
+                o->order[to++] = old[i];
+            }
+}
+
+// Has all readers of x come before the group that writes it over, if that can be.
+static bool place_last(struct ordering *o, ir_id x, uint32_t group)
+{
+    struct schedule *s = o->s;
+    if (!find_earlier(o, x, group))
+        return false;
+    if (o->earlier.count)
+        move_before(o, group);
+    for (uint32_t d = s->first_demand[x]; d != NONE; d = s->demands.at[d].next)
+        if (reader_of(s, d) != group)
+            go_before(o, reader_of(s, d), group);
+    return true;
+}
+
+// One of those that may take the memory of a value does: the first that can.
+static void order_overwriters(struct ordering *o)
+{
+    struct schedule *s = o->s;
+    uint8_t *tried = arena_array(s->scratch, uint8_t, s->g->values.count);
     for (ir_id v = s->g->n_params; v < s->g->values.count; v++) {
         if (s->decision[v] != DECIDE_MEMBER)
             continue;
@@ -155,63 +224,35 @@ static void find_wished(struct ordering *o)
         enum group_kind kind = s->groups.at[g].kind;
         ir_id x = kind == GROUP_UPDATE || kind == GROUP_CONTROL ? schedule_overwritten(s->g, v)
                                                                 : IR_NONE;
-        if (x == IR_NONE || !schedule_may_die(s, x))
+        if (x == IR_NONE || !schedule_may_die(s, x) || tried[x] == COST_DEMANDS)
             continue;
-        for (uint32_t d = s->first_demand[x]; d != NONE; d = s->demands.at[d].next) {
-            uint32_t reader = group_root(s, s->demands.at[d].group);
-            if (reader != g)
-                vec_push(s->scratch, &o->wished, (struct before){reader, g});
-        }
+        if (o->edges.count == 0)
+            add_needed(o);
+        tried[x] = place_last(o, x, g) ? COST_DEMANDS : tried[x] + 1;
     }
 }
 
-// Marks the groups that go before a marked one and have places from `first` on.  The pairs are in
-// the order of values, so that the last come first.
-static void mark_before(const struct ordering *o, const struct before *at, uint32_t n,
-                        uint32_t first, bool *is_marked, bool *changed)
+// By value: the place of its last reader.
+static void find_last_readers(struct schedule *s)
 {
-    const uint32_t *place = o->s->place;
-    for (uint32_t i = n; i-- > 0;)
-        if (is_marked[at[i].then] && !is_marked[at[i].first] && place[at[i].first] >= first &&
-            place[at[i].first] < place[at[i].then])
-            *changed = is_marked[at[i].first] = true;
-}
-
-// Moves group w.first before w.then, unless it waits for that.
-static void move_before(struct ordering *o, struct before w)
-{
-    struct schedule *s = o->s;
-    uint32_t first = s->place[w.then], last = s->place[w.first], to = first;
-    bool *is_marked = arena_array(s->scratch, bool, s->groups.count), changed = true;
-    is_marked[w.first] = true;
-    while (changed) {
-        changed = false;
-        mark_before(o, o->needed.at, o->needed.count, first, is_marked, &changed);
-        mark_before(o, o->wished.at, o->wished.count, first, is_marked, &changed);
-    }
-    if (is_marked[w.then])
-        return;
-    uint32_t *old = arena_copy(s->scratch, o->order + first, (last + 1 - first) * sizeof *old);
-    for (int moved = 1; moved >= 0; moved--)
-        for (uint32_t i = 0; i <= last - first; i++)
-            if (is_marked[old[i]] == moved) {
-                s->place[old[i]] = to;
-                o->order[to++] = old[i];
-            }
+    s->last_reader = arena_array(s->scratch, uint32_t, s->g->values.count);
+    for (ir_id v = 0; v < s->g->values.count; v++)
+        for (uint32_t d = s->first_demand[v]; d != NONE; d = s->demands.at[d].next)
+            if (s->place[reader_of(s, d)] > s->last_reader[v])
+                s->last_reader[v] = s->place[reader_of(s, d)];
 }
 
 const uint32_t *schedule_order(struct schedule *s, uint32_t *n)
 {
     struct ordering o = {.s = s};
-    o.order = arena_array(s->scratch, uint32_t, s->groups.count + 1);
-    s->place = arena_array(s->scratch, uint32_t, s->groups.count + 1);
+    uint32_t count = s->groups.count + 1;
+    o.order = arena_array(s->scratch, uint32_t, count);
+    s->place = arena_array(s->scratch, uint32_t, count);
     *n = o.n = sort_groups(s, o.order);
-    find_wished(&o);
-    for (uint32_t i = 0; i < o.wished.count; i++)
-        if (s->place[o.wished.at[i].first] > s->place[o.wished.at[i].then]) {
-            if (!o.needed.count)
-                find_needed(&o);
-            move_before(&o, o.wished.at[i]);
-        }
+    o.edge_of = arena_array(s->scratch, uint32_t, count);
+    memset(o.edge_of, 0xff, count * sizeof *o.edge_of);
+    o.trial_of = arena_array(s->scratch, uint32_t, count);
+    order_overwriters(&o);
+    find_last_readers(s);
     return o.order;
 }

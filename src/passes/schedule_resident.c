@@ -339,13 +339,12 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n)
 
 // Short rows of lanes that end together are written out: a vector then has as many lanes that end
 // by themselves, and a lane that is left alone goes on once for its row.
-static void keep_tested(struct schedule *s, const struct ir_node *n, struct resident *r)
+static bool keep_tested(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     if (n->op != IR_while || (s->options && s->options->many_lanes))
-        return;
-    struct resident tested = {.lanes = lanes_of(s->scratch, s->g, n)};
-    if (lanes_keep_tested(tested.lanes, n) && !refusal(s, n, &tested) && tested.is_expanded)
-        *r = tested;
+        return false;
+    r->lanes = lanes_of(s, n);
+    return lanes_keep_tested(r->lanes, n) && !refusal(s, n, r) && r->is_expanded;
 }
 
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n)
@@ -353,9 +352,10 @@ const struct resident *schedule_residence(struct schedule *s, const struct ir_no
     uint32_t number = (uint32_t)(n - s->g->nodes.at);
     if (!s->residents[number]) {
         struct resident *r = arena_new(s->scratch, struct resident);
-        *r = (struct resident){.lanes = lanes_of(s->scratch, s->g, n)};
-        r->reason = refusal(s, n, r);
-        keep_tested(s, n, r);
+        if (!keep_tested(s, n, r)) {
+            *r = (struct resident){.lanes = lanes_of(s, n)};
+            r->reason = refusal(s, n, r);
+        }
         s->residents[number] = r;
     }
     return s->residents[number];

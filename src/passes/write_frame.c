@@ -26,7 +26,8 @@ static void choose_kept(struct writer *w, struct frame *f)
         uses[g->operands.at[i]] += uses[g->operands.at[i]] < 2;
     for (uint32_t i = 0; i < g->outputs.count; i++)
         uses[g->outputs.at[i]] += uses[g->outputs.at[i]] < 2;
-    ir_for_each_node (g, n)
+    for (uint32_t at = f->lanes->first; at < f->lanes->end; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
         for (ir_id v = n->out; v < n->out + n->n_out; v++) {
             bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
             bool is_prefix = ir_op_class((enum ir_op)n->op) == IR_CLASS_CUMULATIVE;
@@ -35,6 +36,7 @@ static void choose_kept(struct writer *w, struct frame *f)
                                           (!node_is_index(n) || is_update) &&
                                           n->op != IR_param && (!is_map || uses[v] > 1));
         }
+    }
 }
 
 struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in)
