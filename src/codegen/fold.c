@@ -7,8 +7,7 @@
 #include "codegen/accumulate.h"
 #include "codegen/gpu/gpu.h"
 
-#define UNROLL 16 // sequences up to this length are written out
-#define SHORT 32  // in vectors: sequences up to this length are folded in registers
+#define SHORT 32 // in vectors: sequences up to this length are folded in registers
 #define GROUP_BYTES 24576
 
 static void collect_puts(const struct cg_lowering *l, uint32_t block, nest_id fold,
@@ -280,6 +279,19 @@ static void window(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
     LLVMBuilderRef b = l->m.b;
     unsigned rows =
         CG_FOLD_LANES < p->length ? CG_FOLD_LANES : fold_power_of_two(p->length, 64);
+    const struct nest_statement *s = cg_statement(l, p->statement);
+    if (!p->chunks && rows > p->lanes && !cg_may_repeat(l, s, rows / p->lanes)) {
+        struct cg_loop part = cg_loop_open(l, cg_int(l->module, 0), cg_int(l->module, rows),
+                                           cg_int(l->module, p->lanes));
+        LLVMValueRef first = LLVMBuildAdd(b, at, part.index, "");
+        l->axes[p->vector_axis] = LLVMBuildAdd(b, base, part.index, "");
+        p->state.slot = part.index;
+        l->mask = low ? window_mask(l, first, 0, low, high) : NULL;
+        element(l, p, positions(l, p, first));
+        l->mask = NULL;
+        cg_loop_close(l, &part);
+        return;
+    }
     for (unsigned q = 0; p->chunks && q < rows; q += p->lanes * p->chunks)
         parts_side_by_side(l, p, at, q, base, low, high);
     for (unsigned q = 0; !p->chunks && q < rows; q += p->lanes) {
@@ -408,7 +420,8 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
                         LLVMValueRef last)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (p->length <= UNROLL && !cg_has_time(l, s->body)) {
+    if (p->length <= CG_SHORT_LOOP && !cg_has_time(l, s->body) &&
+        cg_may_repeat(l, s, p->length)) {
         for (int64_t i = 0; i < p->length; i++) {
             LLVMValueRef at = cg_int(l->module, i);
             set_axes(l, s, at);

@@ -142,7 +142,7 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
 }
 
 // Points that a chunk has at least.  Those with loops over time are long.
-static int64_t chunk_unit(const struct cg_lowering *l, nest_id loop, nest_id split)
+static int64_t chunk_unit(struct cg_lowering *l, nest_id loop, nest_id split)
 {
     unsigned lanes;
     nest_id axis = cg_choose_axis(l, loop, &lanes);

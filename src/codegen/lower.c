@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SHORT_LOOP 16
 #define SHORT_LOOP_STATEMENTS 128
 
 void cg_fail(struct cg_lowering *l, const char *message)
@@ -496,10 +495,10 @@ static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
 
 // A short loop of every lane, which is written out: the elements of locals that it touches are
 // registers then.
-static bool is_written_out(const struct cg_lowering *l, const struct nest_statement *s)
+static bool is_written_out(struct cg_lowering *l, const struct nest_statement *s)
 {
     int64_t n = cg_extent(l, s);
-    return l->chunks && n <= SHORT_LOOP &&
+    return l->chunks && n <= CG_SHORT_LOOP && cg_may_repeat(l, s, n) &&
            n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS;
 }
 

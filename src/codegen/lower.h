@@ -63,10 +63,14 @@ struct cg_stack {
     LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
 };
 
+#define CG_SHORT_LOOP 16    // trips of a loop that is written out, if its code is not too much
+#define CG_WRITTEN_OUT 4096 // operations that a loop may become that is written out or in turns
+
 struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
     const struct nest *nest;
+    int64_t written_out; // the most that a loop of this nest may become, once asked for
     struct machine m;
     LLVMValueRef function, buffers_argument, scratch_argument;
     LLVMBasicBlockRef entry;
@@ -451,9 +455,11 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id s, unsigned *lanes);
 // Whether the lanes of the loop's axis are better folded by themselves.
 bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, nest_id axis);
 // How many vectors of these lanes go side by side; 0 for a body without loops over time.
-unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
+unsigned cg_choose_chunks(struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
 // Whether there is a loop over time in the block.
 bool cg_has_time(const struct cg_lowering *l, uint32_t block);
+// size.c: whether the code of the loop's body, so many times, is within what a kernel may become.
+bool cg_may_repeat(struct cg_lowering *l, const struct nest_statement *s, int64_t count);
 // An estimate of the work of a loop in scalar operations.
 double cg_loop_cost(const struct cg_lowering *l, nest_id s);
 

@@ -119,6 +119,8 @@ static const struct form forms[] = {
 #undef MATH
 };
 
+#define REDO_SLOT "redo"
+
 static LLVMValueRef scalar_function(struct machine *m, const char *name, bool wide, int arity,
                                     LLVMTypeRef *out_type)
 {
@@ -230,13 +232,25 @@ LLVMValueRef cg_cold_close(struct machine *m, LLVMBasicBlockRef warm, LLVMBasicB
     return phi;
 }
 
-// Memory in the frame of the function that is being built.
-static LLVMValueRef frame_slot(struct machine *m, LLVMTypeRef type)
+static bool is_redo_slot(LLVMValueRef instruction, LLVMTypeRef type)
+{
+    size_t size;
+    return LLVMGetAllocatedType(instruction) == type &&
+           !strncmp(LLVMGetValueName2(instruction, &size), REDO_SLOT, strlen(REDO_SLOT));
+}
+
+// Memory for a vector that is computed again, in the frame of the function that is being built: one for
+// all of a type.
+static LLVMValueRef redo_slot(struct machine *m, LLVMTypeRef type)
 {
     LLVMValueRef f = LLVMGetBasicBlockParent(LLVMGetInsertBlock(m->b));
+    LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f));
+    for (LLVMValueRef i = first; i && LLVMIsAAllocaInst(i); i = LLVMGetNextInstruction(i))
+        if (is_redo_slot(i, type))
+            return i;
     LLVMBuilderRef entry = LLVMCreateBuilderInContext(m->module->context);
-    LLVMPositionBuilderBefore(entry, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f)));
-    LLVMValueRef slot = LLVMBuildAlloca(entry, type, "");
+    LLVMPositionBuilderBefore(entry, first);
+    LLVMValueRef slot = LLVMBuildAlloca(entry, type, REDO_SLOT);
     LLVMDisposeBuilder(entry);
     return slot;
 }
@@ -249,7 +263,7 @@ static LLVMValueRef redo_out_of_range(struct machine *m, const struct form *form
     LLVMValueRef any = LLVMBuildICmp(m->b, LLVMIntNE, LLVMBuildBitCast(m->b, mask, word, ""),
                                      LLVMConstNull(word), "");
     LLVMBasicBlockRef from, warm = cg_cold_open(m, any, &from);
-    LLVMValueRef slot = frame_slot(m, LLVMTypeOf(x));
+    LLVMValueRef slot = redo_slot(m, LLVMTypeOf(x));
     LLVMTypeRef type;
     LLVMValueRef redo = cold_function(m, form->name, wide, LLVMTypeOf(x), &type);
     LLVMBuildStore(m->b, x, slot);

@@ -307,6 +307,8 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
         JOT_TRY(cg_module_simplify(m->module, target));
     if (target->vector_bytes == 64) // has mask registers
         add_under_masks(m);
+    if (!m->is_gpu)
+        cg_large_functions(m);
     if (!m->is_gpu && target->vector_bytes == 32) // operations broadcast no operand
         cg_constants_to_memory(m);
     JOT_TRY(verify(m));

@@ -208,7 +208,7 @@ static uint64_t local_bytes(const struct cg_lowering *l, nest_id loop, unsigned 
     return bytes;
 }
 
-unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id id, nest_id axis, unsigned lanes)
+unsigned cg_choose_chunks(struct cg_lowering *l, nest_id id, nest_id axis, unsigned lanes)
 {
     const struct nest_statement *s = cg_statement(l, id);
     if (!cg_has_time(l, s->body))
@@ -228,6 +228,8 @@ unsigned cg_choose_chunks(const struct cg_lowering *l, nest_id id, nest_id axis,
         unsigned n = p.loops.at[i].is_inner ? chunks_of(&p, &p.loops.at[i], locals) : CG_CHUNKS;
         chunks = n < chunks ? n : chunks;
     }
+    while (chunks > 1 && !cg_may_repeat(l, s, chunks))
+        chunks--;
     // Lanes of several vectors are side by side already.
     while (chunks > 1 && lanes > l->module->vector_bytes / 4 && chunks * lanes > CG_CHUNK)
         chunks--;

@@ -23,6 +23,7 @@ struct survey {
     uint8_t *uses;                 // of values of g, at most 2
     bool *kept;            // values of g whose elements are those of a carry that is kept
     int64_t ops;           // when elements are written out
+    int64_t size;          // when they are not
     int64_t held;          // elements of carries and of results of loops
     bool has_steps;        // a loop in which a lane goes through ops again
     struct sum bytes;      // of locals when they are looped over
@@ -201,6 +202,8 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
             written = 1;
         ops = written;
         if (op_class == IR_CLASS_MAP && n->n_in)
+            add(&u->size, cost_size_of_op(op, d));
+        if (op_class == IR_CLASS_MAP && n->n_in)
             ops = times(written, cost_size_of_op(op, d));
         else if (node_is_folding(n))
             ops = times(written, 2 * folded_of(u, f, n));
@@ -302,6 +305,8 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)
         refuse(&u, u.tape.by, "too many rows are kept for a lane");
+    if (u.size > COST_STEP_OPS)
+        refuse(&u, n, "more than one kernel's code");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
     bool fits =
