@@ -1,103 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs grow with the functions they are made of: the lines of the graph as traced and as
-// simplified, the bytes of the schedule and of the assembly, and the time to the first result, for
-// chains, wide trees of parameters, unrolled recurrent networks, nested calls (of functions that
-// use values around them or not), and the gradients of all.  Sizes double from row to row; what
-// grows by more than 2.5 times is marked, and fails.  Equal kernels are one, so the size of the
-// code depends on how soon kernels repeat; it is not marked while it is small.
+// How programs grow with the functions they are made of (growth_programs.c): the lines of the graph as
+// traced and as simplified, the bytes of the schedule and of the assembly, and the processor's time and
+// the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
+// memory, less those of the smallest program, the exponent is what is judged: that of the line through
+// the sizes whose measure is not lost in what a program costs at least.
 //
-//     growth [LARGEST [FAMILY...]]     the largest number of operations, 1000 unless told
+//     growth [LARGEST [FAMILY...]]     the largest size, 1000 unless told
+#include "growth_programs.h"
 #include "measure.h"
 
+#include <math.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { STAGES = 4, WIDTH = 8 };
+enum { STAGES = 4, SIZES = 5 };
 
 static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "code"};
-static const size_t small[STAGES] = {2000, 2000, 2000, 3 << 20};
 
-// ---- functions of size n ----
-
-static void chain(const jot_value *in, jot_value *out, void *ctx)
-{
-    jot_value x = in[0];
-    for (int i = 0, n = *(const int *)ctx; i < n; i += 2)
-        x = jot_mul(jot_sin(x), in[0]);
-    out[0] = jot_sum(x);
-}
-
-static void tree(const jot_value *in, jot_value *out, void *ctx)
-{
-    jot_value x = jot_from(0.0);
-    for (int i = 0, n = *(const int *)ctx / 4; i < n; i++)
-        x = jot_add(x, jot_sum(jot_mul(in[i], jot_tanh(in[i]))));
-    out[0] = x;
-}
-
-static void recurrent(const jot_value *in, jot_value *out, void *ctx)
-{
-    jot_value h = in[0];
-    for (int i = 0, n = *(const int *)ctx; i < n; i += 3)
-        h = jot_tanh(jot_add(jot_dot(h, in[1]), in[2]));
-    out[0] = jot_sum(h);
-}
-
-struct level {
-    int depth;
-    const struct level *below;
-    bool captures;
-};
-
-static jot_value outer;
-
-static void twice(const jot_value *in, jot_value *out, void *ctx)
-{
-    const struct level *l = ctx;
-    if (l->depth == 0) {
-        out[0] = jot_sin(jot_mul(in[0], l->captures ? outer : in[0]));
-        return;
-    }
-    jot_function f = jot_function_make(twice, 1, 1, (void *)(uintptr_t)l->below);
-    jot_apply(f, 1, in, 1, out);
-    jot_apply(f, 1, out, 1, out);
-}
-
-static struct level levels[16];
-
-static void tower(const jot_value *in, jot_value *out, int n, bool captures)
-{
-    int depth = 0;
-    for (; n > 2 && depth < 15; n /= 2)
-        depth++;
-    for (int i = 0; i < 16; i++)
-        levels[i] = (struct level){i, i ? &levels[i - 1] : NULL, captures};
-    outer = in[0];
-    twice(in, out, &levels[depth]);
-    out[0] = jot_sum(out[0]);
-}
-
-static void nested(const jot_value *in, jot_value *out, void *ctx)
-{
-    tower(in, out, *(const int *)ctx, false);
-}
-
-static void captured(const jot_value *in, jot_value *out, void *ctx)
-{
-    tower(in, out, *(const int *)ctx, true);
-}
-
-// ---- measuring ----
-
-struct family {
-    const char *name;
-    jot_body *body;
-    int n_in; // 0: as many as a quarter of the size
-    bool is_graded, is_matrix;
-};
+#define MOST_EXPONENT 1.15
+#define LEAST_SECONDS 0.03 // what is less is lost in the cost of any program
+#define LEAST_BYTES (8 << 20)
 
 struct row {
     size_t lines[2], bytes[STAGES];
-    double first;
+    double seconds, memory;
 };
 
 static size_t lines_of(const char *text)
@@ -108,20 +36,36 @@ static size_t lines_of(const char *text)
     return n;
 }
 
-static jot_status measure(const struct family *f, int n, struct row *r)
+static jot_array *argument(const struct growth_family *f, int i, int n)
+{
+    int64_t extent = f->extent ? f->extent : n, dims[] = {extent, extent, JOT_END};
+    // The second argument of a recurrent network is its matrix.
+    int rank = f->n_in == 3 && i == 1 ? 2 : f->rank;
+    dims[rank] = JOT_END;
+    return jot_array_fill(f->dtype, rank == 2 ? 0.1 : 0.5 + i * 1e-3, dims);
+}
+
+static void usage(struct row *r)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    r->seconds = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    r->memory = 1024.0 * (double)u.ru_maxrss;
+}
+
+static jot_status measure(const struct growth_family *f, int n, struct row *r)
 {
     int n_in = f->n_in ? f->n_in : n / 4, n_out = f->is_graded ? n_in : 1;
     uint16_t in_leaves = (uint16_t)n_in, out_leaves = 1;
     jot_array **in = calloc((size_t)n_in + (size_t)n_out, sizeof *in), **out = in + n_in;
     for (int i = 0; i < n_in; i++)
-        in[i] = f->is_matrix && i == 1 ? jot_array_full(JOT_F32, 0.1, WIDTH, WIDTH)
-                                       : jot_array_full(JOT_F32, 0.5 + i * 1e-3, WIDTH);
+        in[i] = argument(f, i, n);
     jot_function traced =
         jot_function_trees(f->name, f->name, f->body, 1, &in_leaves, 1, &out_leaves, &n);
-    double start = seconds();
     jot_executable *e = jot_jit(f->is_graded ? jot_grad(traced) : traced, .name = f->name);
     jot_status status = jot_call_list(e, (size_t)n_in, in, (size_t)n_out, out);
-    r->first = seconds() - start;
+    usage(r);
     for (int i = 0; status == JOT_OK && i < STAGES; i++) {
         const char *text = jot_executable_text(e, stages[i]);
         r->bytes[i] = text ? strlen(text) : 0;
@@ -136,26 +80,67 @@ static jot_status measure(const struct family *f, int n, struct row *r)
     return status;
 }
 
-static bool grows_fast(size_t a, size_t b, size_t limit)
+// In a process of its own, so that neither what is kept nor the most memory so far counts.
+static bool measure_apart(const struct growth_family *f, int n, struct row *r)
 {
-    return b > limit && (double)b > 2.5 * (double)a;
+    int ends[2], status;
+    fflush(stdout);
+    if (pipe(ends))
+        return false;
+    pid_t child = fork();
+    if (child == 0) {
+        bool fits = measure(f, n, r) == JOT_OK;
+        if (!fits)
+            fprintf(stderr, "%s %d: %s\n", f->name, n, jot_error_message());
+        _exit(!fits || write(ends[1], r, sizeof *r) != sizeof *r);
+    }
+    close(ends[1]);
+    bool is_read = child > 0 && read(ends[0], r, sizeof *r) == sizeof *r;
+    close(ends[0]);
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 && is_read;
 }
 
-static int print_row(const struct family *f, int n, const struct row *r, const struct row *last)
+// The slope of the logarithms, of measures from `least` on; 0 of less than three.
+static double exponent(const double *sizes, const double *measures, double least)
 {
-    int bad = 0;
-    printf("%-16s %7d %9zu %9zu", f->name, n, r->lines[0], r->lines[1]);
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (int k = 0; k < SIZES; k++) {
+        if (measures[k] < least)
+            continue;
+        double u = log(sizes[k]), v = log(measures[k]);
+        n++, x += u, y += v, xx += u * u, xy += u * v;
+    }
+    return n < 3 ? 0 : (n * xy - x * y) / (n * xx - x * x);
+}
+
+static void print_row(const struct growth_family *f, int n, const struct row *r)
+{
+    printf("%-20s %7d %9zu %9zu", f->name, n, r->lines[0], r->lines[1]);
     for (int i = 2; i < STAGES; i++)
         printf(" %11zu", r->bytes[i]);
-    printf(" %10.1f", 1e3 * r->first);
-    for (int i = 0; last && i < STAGES; i++)
-        if (grows_fast(last->bytes[i], r->bytes[i], small[i])) {
-            printf("  %s grows %.1f times", stages[i],
-                   (double)r->bytes[i] / (double)last->bytes[i]);
-            bad = 1;
-        }
-    printf("\n");
-    return bad;
+    printf(" %9.1f %8.1f\n", 1e3 * r->seconds, r->memory / (1 << 20));
+}
+
+// Whether the family grows no faster than it may.
+static bool grow(const struct growth_family *f, int largest, const struct row *least)
+{
+    double sizes[SIZES], seconds[SIZES], memory[SIZES];
+    for (int k = 0; k < SIZES; k++) {
+        struct row r = {0};
+        int n = largest >> (SIZES - 1 - k);
+        if (!measure_apart(f, n, &r))
+            return false;
+        print_row(f, n, &r);
+        sizes[k] = n;
+        seconds[k] = r.seconds - least->seconds;
+        memory[k] = r.memory - least->memory;
+    }
+    double of_time = exponent(sizes, seconds, LEAST_SECONDS);
+    double of_memory = exponent(sizes, memory, LEAST_BYTES);
+    bool fits = of_time <= MOST_EXPONENT && of_memory <= MOST_EXPONENT;
+    printf("%-20s exponents: time %.2f, memory %.2f%s\n", f->name, of_time, of_memory,
+           fits ? "" : "  TOO FAST");
+    return fits;
 }
 
 static bool is_wanted(const char *name, int argc, char **argv)
@@ -168,31 +153,15 @@ static bool is_wanted(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const struct family families[] = {
-        {"chain", chain, 1, false, false},        {"chain_grad", chain, 1, true, false},
-        {"tree", tree, 0, false, false},          {"tree_grad", tree, 0, true, false},
-        {"recurrent", recurrent, 3, false, true}, {"recurrent_grad", recurrent, 3, true, true},
-        {"nested", nested, 1, false, false},      {"nested_grad", nested, 1, true, false},
-        {"captured", captured, 1, false, false},  {"captured_grad", captured, 1, true, false},
-    };
     setenv("JOT_CACHE", "off", 1);
     int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0;
-    printf("%-16s %7s %9s %9s %11s %11s %10s\n", "family", "size", "traced", "simple",
-           "schedule B", "code B", "first ms");
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        struct row rows[3];
-        if (!is_wanted(families[i].name, argc, argv))
-            continue;
-        for (int k = 0; k < 3; k++) {
-            int n = largest >> (2 - k);
-            if (measure(&families[i], n, &rows[k]) != JOT_OK) {
-                printf("%-16s %7d %s\n", families[i].name, n, jot_error_message());
-                failed = 1;
-                break;
-            }
-            failed |= print_row(&families[i], n, &rows[k], k ? &rows[k - 1] : NULL);
-            fflush(stdout);
-        }
-    }
+    struct row least = {0};
+    if (!measure_apart(&growth_families[0], 2, &least))
+        return 1;
+    printf("%-20s %7s %9s %9s %11s %11s %9s %8s\n", "family", "size", "traced", "simple",
+           "schedule B", "code B", "ms", "MiB");
+    for (int i = 0; i < n_growth_families; i++)
+        if (is_wanted(growth_families[i].name, argc, argv))
+            failed |= !grow(&growth_families[i], largest, &least);
     return failed;
 }

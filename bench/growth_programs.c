@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "growth_programs.h"
+
+#define WIDTH 8
+
+static int size_of(const void *ctx) { return *(const int *)ctx; }
+
+// ---- What whole graphs are made of
+
+static void chain(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int i = 0, n = size_of(ctx); i < n; i += 2)
+        x = jot_mul(jot_sin(x), in[0]);
+    out[0] = jot_sum(x);
+}
+
+static void tree(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = jot_from(0.0);
+    for (int i = 0, n = size_of(ctx) / 4; i < n; i++)
+        x = jot_add(x, jot_sum(jot_mul(in[i], jot_tanh(in[i]))));
+    out[0] = x;
+}
+
+static void recurrent(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value h = in[0];
+    for (int i = 0, n = size_of(ctx); i < n; i += 3)
+        h = jot_tanh(jot_add(jot_dot(h, in[1]), in[2]));
+    out[0] = jot_sum(h);
+}
+
+struct level {
+    int depth;
+    const struct level *below;
+    bool captures;
+};
+
+static jot_value outer;
+
+static void twice(const jot_value *in, jot_value *out, void *ctx)
+{
+    const struct level *l = ctx;
+    if (l->depth == 0) {
+        out[0] = jot_sin(jot_mul(in[0], l->captures ? outer : in[0]));
+        return;
+    }
+    jot_function f = jot_function_make(twice, 1, 1, (void *)(uintptr_t)l->below);
+    jot_apply(f, 1, in, 1, out);
+    jot_apply(f, 1, out, 1, out);
+}
+
+static struct level levels[16];
+
+static void tower(const jot_value *in, jot_value *out, int n, bool captures)
+{
+    int depth = 0;
+    for (; n > 2 && depth < 15; n /= 2)
+        depth++;
+    for (int i = 0; i < 16; i++)
+        levels[i] = (struct level){i, i ? &levels[i - 1] : NULL, captures};
+    outer = in[0];
+    twice(in, out, &levels[depth]);
+    out[0] = jot_sum(out[0]);
+}
+
+static void nested(const jot_value *in, jot_value *out, void *ctx)
+{
+    tower(in, out, size_of(ctx), false);
+}
+
+static void captured(const jot_value *in, jot_value *out, void *ctx)
+{
+    tower(in, out, size_of(ctx), true);
+}
+
+static void additions(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int i = 0, n = size_of(ctx); i < n; i++)
+        x = jot_add(x, in[0]);
+    out[0] = x;
+}
+
+// ---- Many users of one value
+
+static void updates(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value t = jot_sin(in[0]), s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        s = jot_add(s, jot_norm(jot_sort(jot_at_set(t, k, 0.5))));
+    out[0] = s;
+}
+
+static void loops_of_one(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value t = jot_sin(in[0]), s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++) {
+        jot_value x = t;
+        JOT_FOR (i, 10, x)
+            x = jot_mul(jot_cos(x), 1.0 + k);
+        s = jot_add(s, jot_sum(x));
+    }
+    out[0] = s;
+}
+
+static void beta_integrals(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        s = jot_add(s, jot_sum(jot_betainc(jot_add(in[0], k), in[1], 0.3)));
+    out[0] = s;
+}
+
+// ---- Folds in folds
+
+// As many folds in one another as the size says.
+static void rows_of_rows(const jot_value *in, jot_value *out, void *ctx)
+{
+    int64_t shape[17];
+    int n = size_of(ctx);
+    for (int i = 0; i < n; i++)
+        shape[i] = 2;
+    shape[n] = JOT_END;
+    jot_value x =
+        jot_sin(jot_add(jot_broadcast_to_dims(jot_sum(in[0]), shape), jot_arange(JOT_F32, 2)));
+    while (jot_value_rank(x))
+        x = jot_exp(jot_neg(jot_sum(jot_mul(x, x), -1)));
+    out[0] = x;
+}
+
+// Five folds in one another, of as many terms as the size says.
+static void five_folds(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value x = jot_sin(
+        jot_add(jot_broadcast_to(jot_sum(in[0]), n, n, n, n, n), jot_arange(JOT_F32, n)));
+    while (jot_value_rank(x))
+        x = jot_exp(jot_neg(jot_sum(jot_mul(x, x), -1)));
+    out[0] = x;
+}
+
+// The determinants of matrices [..., n, n], by the minors of their first rows.
+static jot_value determinant(jot_value a)
+{
+    int64_t n = jot_value_dim(a, -1);
+    if (n == 1)
+        return jot_squeeze(a, -1, -2);
+    jot_value parts[64], first = jot_take(a, 0, -2), rest = jot_slice(a, -2, 1, n);
+    for (int j = 0; j < n; j++)
+        parts[j] =
+            jot_concatenate(-1, jot_slice(rest, -1, 0, j), jot_slice(rest, -1, j + 1, n));
+    jot_value minors = determinant(jot_stack_list(-3, (size_t)n, parts));
+    jot_value sign = jot_sub(1.0, jot_mul(2.0, jot_rem(jot_arange(JOT_F32, n), 2.0)));
+    return jot_sum(jot_mul(jot_mul(first, sign), minors), -1);
+}
+
+static void minors(const jot_value *in, jot_value *out, void *ctx)
+{
+    (void)ctx;
+    out[0] = determinant(in[0]);
+}
+
+// Mixtures of as many Gaussians as the size says, in 5 dimensions, with factors of their precisions.
+static void mixtures(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = 50, d = 5, k = size_of(ctx);
+    jot_value q = jot_mul(in[0], jot_reshape(jot_sin(jot_arange(JOT_F32, k * d * d)), k, d, d));
+    jot_value mean = jot_mul(in[0], jot_reshape(jot_cos(jot_arange(JOT_F32, k * d)), k, d));
+    jot_value x = jot_sin(jot_reshape(jot_arange(JOT_F32, n * d), n, d));
+    jot_value l = jot_add(jot_tril(q, -1), jot_mul(jot_exp(q), jot_eye(JOT_F32, d, d)));
+    jot_value e = jot_sub(jot_expand_dims(x, 1), jot_expand_dims(mean, 0));
+    jot_value z = jot_einsum("kij,nkj->nki", l, e);
+    jot_value g = jot_sub(jot_sum(q, -1, -2), jot_mul(0.5, jot_sum(jot_mul(z, z), -1)));
+    out[0] = jot_sum(jot_logsumexp(g, -1));
+}
+
+// ---- Long kernels
+
+static void loops(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        JOT_FOR (i, 10, x)
+            x = jot_sin(x);
+    out[0] = jot_sum(x);
+}
+
+static void long_step(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (i, 10, x)
+        for (int k = 0, n = size_of(ctx); k < n; k++)
+            x = jot_sin(x);
+    out[0] = jot_sum(x);
+}
+
+static void steps_then_max(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_add(x, jot_mul(1e-3, jot_sin(x)));
+    out[0] = jot_max(x);
+}
+
+static void halves(const jot_value *in, jot_value *out, void *ctx)
+{
+    static jot_value (*const ops[])(jot_value) = {jot_tan,  jot_lgamma, jot_erf,     jot_log1p,
+                                                  jot_cbrt, jot_sinh,   jot_digamma, jot_atan};
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = ops[k % 8](x);
+    out[0] = jot_sum(x);
+}
+
+// A scan whose step has many layers: a product, a softmax and the update of a row of a cache.
+static void cached_layers(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0], cache = jot_mul(jot_zeros(JOT_F32, 16, 8), jot_sum(in[0])),
+              m = jot_outer(in[0], in[0]);
+    JOT_FOR (i, 16, x, cache)
+        for (int k = 0, n = size_of(ctx); k < n; k++) {
+            cache = jot_at_set(cache, i, x);
+            x = jot_dot(jot_softmax(jot_dot(cache, x), -1), cache);
+            x = jot_add(x, jot_dot(m, x));
+        }
+    out[0] = jot_sum(x);
+}
+
+const struct growth_family growth_families[] = {
+    {"chain", chain, 1, false, JOT_F32, 1, 8},
+    {"chain_grad", chain, 1, true, JOT_F32, 1, 8},
+    {"tree", tree, 0, false, JOT_F32, 1, 8},
+    {"tree_grad", tree, 0, true, JOT_F32, 1, 8},
+    {"recurrent", recurrent, 3, false, JOT_F32, 1, 8},
+    {"recurrent_grad", recurrent, 3, true, JOT_F32, 1, 8},
+    {"nested", nested, 1, false, JOT_F32, 1, 8},
+    {"nested_grad", nested, 1, true, JOT_F32, 1, 8},
+    {"captured", captured, 1, false, JOT_F32, 1, 8},
+    {"captured_grad", captured, 1, true, JOT_F32, 1, 8},
+    {"additions", additions, 1, false, JOT_F32, 1, 8},
+    {"additions_grad", additions, 1, true, JOT_F32, 1, 8},
+    {"updates", updates, 1, false, JOT_F32, 1, 1000},
+    {"updates_grad", updates, 1, true, JOT_F32, 1, 1000},
+    {"loops_of_one", loops_of_one, 1, false, JOT_F32, 1, 1000},
+    {"loops_of_one_grad", loops_of_one, 1, true, JOT_F32, 1, 1000},
+    {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8},
+    {"beta_integrals_grad", beta_integrals, 2, true, JOT_F32, 1, 8},
+    {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8},
+    {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8},
+    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8},
+    {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8},
+    {"minors", minors, 1, false, JOT_F32, 2, 0},
+    {"minors_grad", minors, 1, true, JOT_F32, 2, 0},
+    {"mixtures", mixtures, 1, false, JOT_F32, 0, 0},
+    {"mixtures_grad", mixtures, 1, true, JOT_F32, 0, 0},
+    {"loops", loops, 1, false, JOT_F32, 1, 1000},
+    {"loops_grad", loops, 1, true, JOT_F32, 1, 1000},
+    {"long_step", long_step, 1, false, JOT_F32, 1, 1000},
+    {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000},
+    {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000},
+    {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000},
+    {"halves", halves, 1, false, JOT_F16, 1, 4},
+    {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8},
+    {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8},
+};
+const int n_growth_families = sizeof growth_families / sizeof *growth_families;

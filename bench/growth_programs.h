@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of any size whose growth is measured (growth.c).
+#ifndef JOT_BENCH_GROWTH_PROGRAMS_H
+#define JOT_BENCH_GROWTH_PROGRAMS_H
+
+#include <jot/jot.h>
+
+struct growth_family {
+    const char *name;
+    jot_body *body; // ctx is the size, an int
+    int n_in;       // 0: as many as a quarter of the size
+    bool is_graded; // the gradient in all arguments is compiled
+    jot_dtype dtype;
+    int rank, extent; // of every argument; the extent 0 is the size
+};
+
+extern const struct growth_family growth_families[];
+extern const int n_growth_families;
+
+#endif
