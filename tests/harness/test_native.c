@@ -290,6 +290,37 @@ static const char weighed[] =
     "  %11 = reduce_sum %10 {axes=[0, 1]} : $t[]\n"
     "  return %11, %7\n}\n";
 
+// Each unit three times: its gradient sums three numbers in front of every unit.
+static const char repeated[] =
+    "jot ir 1\n"
+    "function @0 repeated(%0: $t[$n,$i], %1: $t[$i,$h]) {\n"
+    "  %2 = dot_general %0, %1 {lhs_contract=[1], rhs_contract=[0]} : $t[$n,$h]\n"
+    "  %3 = reduce_sum %0 {axes=[1]} : $t[$n]\n"
+    "  %4 = broadcast_in_dim %3 {dims=[$n, $h], axes=[0]} : $t[$n,$h]\n"
+    "  %5 = mul %2, %4 : $t[$n,$h]\n"
+    "  %6 = tanh %5 : $t[$n,$h]\n"
+    "  %7 = broadcast_in_dim %6 {dims=[$n, $h, $o], axes=[0, 1]} : $t[$n,$h,$o]\n"
+    "  return %7\n}\n";
+
+START_TEST(repeated_units)
+{
+    static const struct network w = {"", 600, 20, 20, 3};
+    struct native n = begin();
+    for (int i = 0; i < 2; i++) {
+        uint64_t state = seed;
+        uint32_t f = parse(network_text(&w, repeated, i ? "f64" : "f32")), back;
+        require(pass_vjp(module, f, (const bool[]){true, true}, &back));
+        back = pass_simplify(module, pass_inline(module, back, 100000));
+        struct ir_tensor in[3];
+        for (uint32_t k = 0; k < graph(back)->n_params; k++)
+            in[k] = draw(ir_type_of(graph(back), k), &state);
+        struct native_how how = {.gemm = true, .tolerance = i ? 1e-12 : 2e-5};
+        native_add(&n, "units that are repeated", back, in, &how);
+    }
+    end(&n);
+}
+END_TEST
+
 START_TEST(numbers_of_points)
 {
     static const struct network w = {"", 300, 8, 20, 8};
@@ -612,6 +643,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, maps, 0, DTYPE_COUNT);
     tcase_add_test(t, networks);
     tcase_add_test(t, numbers_of_points);
+    tcase_add_test(t, repeated_units);
     tcase_add_test(t, library_products);
     tcase_add_test(t, own_products);
     tcase_add_test(t, large_arrays);

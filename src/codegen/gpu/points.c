@@ -126,7 +126,7 @@ struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, boo
     struct gpu_points p = {.s = s, .axis = s->axes[s->n_axes - 1], .lanes = 1, .rows = 1};
     p.row_axis = p.axis;
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
-    if (l->gpu->columns && !is_outer) // lanes are columns
+    if ((l->gpu->columns && !is_outer) || l->lanes > 1) // there are lanes already
         p.lanes = 1;
     else if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
         p.lanes = l->gpu->row.lanes;
