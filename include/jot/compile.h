@@ -20,6 +20,15 @@ JOT_BEGIN_C
 
 // Counted.  Thread-safety: may be called from several threads at once; a first call with new types
 // traces and compiles while others wait.
+//
+// Stack: tracing takes some 20 KiB beside what the traced functions take, and a run with callbacks 16.
+// With less, and where functions or blocks are too deep in each other, a status says how much there
+// has to be. What takes more, compiling above all, is done on a stack of jot's own where the thread
+// has too little.
+//
+// Forks: the child of a fork may use jot whatever other threads of the parent were doing. It has one
+// thread. GPUs that the parent has used are lost there. If another thread was compiling at that moment,
+// the child compiles as with JOT_COMPILE_PROCESS.
 typedef struct jot_executable jot_executable;
 
 // Where code is generated.  Results are the same.

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "runtime/fork.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -204,6 +205,7 @@ static void open_default(void)
     default_cache = cache ? cache : &no_memory_cache;
     if (!cache)
         return;
+    fork_register(FORK_CACHE, &cache->lock, NULL);
     bool has_xdg = xdg && *xdg == '/';
     if (asked && !strcmp(asked, "off"))
         rt_text_add(&cache->refused, "JOT_CACHE=off\n");

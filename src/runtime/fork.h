@@ -19,11 +19,12 @@ enum fork_order {
     FORK_PLANS,
     FORK_PROGRAMS,
     FORK_BLOCKS,
+    FORK_DEVICES, // no lock: those of a GPU are made anew in the child
     FORK_LOCKS
 };
 
-// Before the first use of the lock, which lives as long as the process.  in_child, which may be
-// NULL, is called in the child of each fork, when all locks are free again.
+// Before the first use of the lock, which lives as long as the process; NULL is none.  in_child, which
+// may be NULL too, is called in the child of each fork, when all locks are free again.
 void fork_register(enum fork_order order, pthread_mutex_t *lock, void (*in_child)(void));
 
 // How many forks lie between the first process and this one.

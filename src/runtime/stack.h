@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack of the calling thread.
+// The stack of the calling thread, and another one where it is too small.
 #ifndef RUNTIME_STACK_H
 #define RUNTIME_STACK_H
+
+#include "jot/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +13,10 @@
 bool rt_stack_has(const void *address);
 // Bytes left for what the caller calls; SIZE_MAX when that is not known.
 size_t rt_stack_left(void);
+
+// Runs the body where it has so many bytes of stack: here, or on a thread made for it, which this
+// one waits for.  What is of a thread is then another's, but for the message of a failure, which is
+// brought back.  JOT_ERR_MEMORY when there can be no such thread.
+jot_status rt_stack_lend(size_t bytes, jot_status (*body)(void *ctx), void *ctx);
 
 #endif

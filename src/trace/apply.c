@@ -107,18 +107,16 @@ static void collect(int n, const jot_value *out, bool keep_weak, ir_id *ids, boo
     }
 }
 
-#define MOST_NESTED 500 // functions in each other; one that applies itself never ends
-
 static bool is_too_deep(const jot_callee *c)
 {
+    const char *why = trace_too_deep(TRACE_FUNCTION);
+    if (!why)
+        return false;
     int depth = 0;
     for (const struct trace *t = trace_top(); t; t = t->parent)
         depth++;
-    if (depth < MOST_NESTED)
-        return false;
-    jot_place(trace_fail("jot_apply", JOT_ERR_TRACE,
-                         "%s is traced in %d functions: one applies itself without end",
-                         c->name, depth),
+    jot_place(trace_fail("jot_apply", JOT_ERR_TRACE, "%s is traced in %d functions: %s",
+                         c->name, depth, why),
               c->where);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "ir/eval.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
+#include "runtime/stack.h"
 #include "trace/environment.h"
 #include "trace/native.h"
 
@@ -66,6 +67,15 @@ const char *backend_text(struct backend_program *p, const char *stage, struct ar
     return NULL;
 }
 
+// What LLVM takes, and passes for each function.
+#define STACK_OF_COMPILER ((size_t)4 << 20)
+#define STACK_OF_FUNCTION ((size_t)16 << 10)
+
+size_t backend_stack(const struct ir_module *m)
+{
+    return STACK_OF_COMPILER + m->functions.count * STACK_OF_FUNCTION;
+}
+
 bool backend_calls_back(const struct backend_program *p)
 {
     return p->native ? native_calls_back(p->native) : p->graph->module->hosts.count > 0;
@@ -119,9 +129,10 @@ static void abandon_evaluation(struct rt_frame *frame)
     arena_release(((struct evaluation *)frame)->arena);
 }
 
-__attribute__((noinline)) static jot_status evaluate_in(struct evaluation *e)
+__attribute__((noinline)) static jot_status evaluate_in(void *ctx)
 {
     RT_MARK mark = {0};
+    struct evaluation *e = ctx;
     struct arena_guard guard;
     if (arena_guard_left(&guard)) {
         rt_frame_forget(&e->frame);
@@ -149,7 +160,10 @@ static jot_status evaluate_program(const struct ir_graph *g, jot_array *const *i
     struct evaluation *e = arena_new(arena, struct evaluation);
     arena_guard_close(&guard);
     *e = (struct evaluation){.arena = arena, .g = g, .in = in, .out = out};
-    jot_status status = evaluate_in(e);
+    // Callbacks are called on the thread of the call, whatever stack it has.
+    jot_status status = g->module->hosts.count
+                            ? evaluate_in(e)
+                            : rt_stack_lend(backend_stack(g->module), evaluate_in, e);
     arena_release(arena);
     return status;
 }

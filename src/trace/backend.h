@@ -31,6 +31,10 @@ size_t backend_bytes(const struct backend_program *p);
 // receives new references; on failure it is untouched.  May be called from several threads.
 jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out);
 
+// The stack that compiling, evaluating and texts take: passes call themselves for functions that are in
+// one another.
+size_t backend_stack(const struct ir_module *m);
+
 // The text of a stage of the program, such as "schedule" or "llvm", allocated in the arena; NULL
 // with a message when the backend has no such stage or cannot make it.
 const char *backend_text(struct backend_program *p, const char *stage, struct arena *arena);

@@ -144,6 +144,12 @@ static bool open_block(jot_block *b)
         jot_place(b->error, b->where);
         return false;
     }
+    const char *why = trace_too_deep(TRACE_BLOCK);
+    if (why) {
+        b->error = block_fail(b, JOT_ERR_TRACE, "%s", why);
+        b->has_run = true; // the body, which may open another block, is not run
+        return false;
+    }
     return check_lists(b) && import_leaves(b, &b->carry) && import_leaves(b, &b->in) &&
            b->kind->open(b);
 }

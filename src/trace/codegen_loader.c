@@ -3,10 +3,12 @@
 
 #include "base/built.h"
 #include "base/status.h"
+#include "runtime/fork.h"
 #include "runtime/host/linkage.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +39,7 @@ static void look(char *path, const char *name)
     static const char *const between[] = {"/jot/", "/", "/codegen/", "/../src/codegen/",
                                           "/../../src/codegen/"};
     Dl_info self;
-    if (dladdr((void *)(uintptr_t)codegen_load, &self) && self.dli_fname) {
+    if (dladdr((void *)(uintptr_t)codegen_run, &self) && self.dli_fname) {
         const char *slash = strrchr(self.dli_fname, '/');
         int length = slash ? (int)(slash - self.dli_fname) : 1;
         const char *folder = slash ? self.dli_fname : ".";
@@ -75,6 +77,14 @@ const char *codegen_process_path(void)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cg_entry *entry;
+static atomic_int inside; // threads that run it
+static bool is_left;
+
+static void note_fork(void) { is_left |= atomic_exchange(&inside, 0) > 0; }
+
+FORK_KEEPS(FORK_LOADER, lock, note_fork)
+
+bool codegen_is_left(void) { return is_left; }
 
 static jot_status load(void)
 {
@@ -109,12 +119,15 @@ static jot_status load(void)
     return JOT_OK;
 }
 
-jot_status codegen_load(cg_entry **out_entry)
+jot_status codegen_run(const struct cg_request *request, struct cg_response *out)
 {
     pthread_mutex_lock(&lock);
     jot_status status = load();
-    pthread_mutex_unlock(&lock);
     if (status == JOT_OK)
-        *out_entry = entry;
-    return status;
+        atomic_fetch_add(&inside, 1);
+    pthread_mutex_unlock(&lock);
+    JOT_TRY(status);
+    entry(request, out);
+    atomic_fetch_sub(&inside, 1);
+    return JOT_OK;
 }

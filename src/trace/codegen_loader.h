@@ -6,9 +6,14 @@
 #include "codegen/codegen.h"
 #include "jot/status.h"
 
-// The entry of the code generator; loaded once a process.  JOT_ERR_LIBRARY when there is none, or
-// one that was built from other sources than libjot.
-jot_status codegen_load(cg_entry **out_entry);
+#include <stdbool.h>
+
+// Runs the code generator, which is loaded once a process.  JOT_ERR_LIBRARY when there is none, or one
+// that was built from other sources than libjot.
+jot_status codegen_run(const struct cg_request *request, struct cg_response *out);
+// Whether another thread was in the code generator when this process was forked: LLVM may have locks
+// of its own that nobody gives back.
+bool codegen_is_left(void);
 
 // The files of the code generator and of the program that runs it in a process of its own:
 // $JOT_CODEGEN for the first; beside libjot, installed or in a build tree; where they were to be

@@ -92,6 +92,32 @@ static jot_value pass_error(const char *op)
                                              : trace_fail_status(op);
 }
 
+// A pass that derives y, where there is stack for it.
+struct derivation {
+    enum { GRADIENT, TANGENT, JACOBIAN } kind;
+    ir_id y;
+    size_t n;
+    const ir_id *x, *dx;
+    ir_id *out;
+};
+
+static bool run_pass(void *ctx)
+{
+    const struct derivation *d = ctx;
+    struct ir_builder *b = trace_builder();
+    switch (d->kind) {
+    case GRADIENT:
+        return pass_gradient_in(b, d->y, (int)d->n, d->x, d->out);
+    case TANGENT:
+        return pass_tangent_in(b, d->y, (int)d->n, d->x, d->dx, d->out);
+    case JACOBIAN:
+        return pass_jacobian_in(b, d->y, *d->x, d->out);
+    }
+    return false;
+}
+
+static bool derive(struct derivation d) { return trace_with_stack(run_pass, &d); }
+
 static jot_value gradient(const char *op, jot_value y, size_t n, jot_value *x)
 {
     struct arena *arena;
@@ -113,7 +139,7 @@ static jot_value gradient(const char *op, jot_value y, size_t n, jot_value *x)
             op, JOT_ERR_DTYPE,
             "the value to differentiate is %s: take its real part, or jot_abs of it",
             trace_type_text(y));
-    if (!pass_gradient_in(trace_builder(), trace_strong(y), (int)n, ids, out))
+    if (!derive((struct derivation){GRADIENT, trace_strong(y), n, ids, NULL, out}))
         return pass_error(op);
     for (size_t i = 0; i < n; i++)
         x[i] = trace_result(op, out[i], false);
@@ -208,7 +234,7 @@ static jot_value tangent(jot_value y, size_t n, const jot_value *x, const jot_va
         d[i] = trace_operand(v, ir_dtype(ir_type_in(trace_builder(), ids[i])));
     }
     ir_id out;
-    if (!pass_tangent_in(trace_builder(), trace_strong(y), (int)n, ids, d, &out))
+    if (!derive((struct derivation){TANGENT, trace_strong(y), n, ids, d, &out}))
         return pass_error(op);
     return trace_result(op, out, false);
 }
@@ -225,7 +251,7 @@ static jot_value jacobian(jot_value y, jot_value x)
     if (!trace_ready("jot_jacobian", 0, NULL, &error) ||
         !check("jot_jacobian", &y, 1, &x, &id, &error))
         return error;
-    if (!pass_jacobian_in(trace_builder(), trace_strong(y), id, &out))
+    if (!derive((struct derivation){JACOBIAN, trace_strong(y), 1, &id, NULL, &out}))
         return pass_error("jot_jacobian");
     return trace_result("jot_jacobian", out, false);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled functions: one version for each set of input types, found by comparing.
 #include "base/memory.h"
+#include "runtime/stack.h"
 #include "trace/versions.h"
 
 #include <stdio.h>
@@ -297,11 +298,14 @@ static jot_status copy_text(struct arena *arena, void *ctx)
     return JOT_OK;
 }
 
+static jot_status copy_in_arena(void *ctx) { return arena_lend(copy_text, ctx); }
+
 static jot_status make_text(jot_executable *e, void *ctx)
 {
     struct wanted_text *w = ctx;
-    w->v = e->last;
-    JOT_TRY(arena_lend(copy_text, w));
+    struct version *last = e->last; // none where it was evicted meanwhile
+    w->v = last ? last : e->first;
+    JOT_TRY(rt_stack_lend(backend_stack(w->v->module), copy_in_arena, w));
     memory_release(e->text);
     e->text = w->copy;
     return JOT_OK;
@@ -310,7 +314,7 @@ static jot_status make_text(jot_executable *e, void *ctx)
 const char *jot_executable_text(jot_executable *e, const char *stage)
 {
     rt_frames_collect();
-    bool is_called = e && e->last;
+    bool is_called = e && e->first;
     if (!is_called || !stage) {
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s%s",
                     is_called ? ""

@@ -13,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/frames.h"
 #include "runtime/program.h"
+#include "runtime/stack.h"
 #include "trace/codegen_loader.h"
 #include "trace/codegen_process.h"
 #include "trace/dump.h"
@@ -22,6 +23,10 @@
 #include <string.h>
 
 #define INLINE_LIMIT 100000
+// What kernels and routines may take of a run; where it calls code of the user, that has to do with
+// what the thread has.
+#define STACK_OF_RUN ((size_t)256 << 10)
+#define STACK_OF_CALLBACKS ((size_t)16 << 10)
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
@@ -81,12 +86,9 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
 static jot_status ask_code_generator(const struct native_program *p,
                                      const struct cg_request *request, struct cg_response *out)
 {
-    cg_entry *entry;
-    if (codegen_is_process(&p->codegen))
+    if (codegen_is_process(&p->codegen) || codegen_is_left())
         return codegen_process(request, &p->codegen, out);
-    JOT_TRY(codegen_load(&entry));
-    entry(request, out);
-    return JOT_OK;
+    return codegen_run(request, out);
 }
 
 static jot_status generate(struct native_program *p, struct arena *arena, unsigned want,
@@ -397,6 +399,8 @@ static jot_status build(struct arena *arena, void *ctx)
     return JOT_OK;
 }
 
+static jot_status build_in_arena(void *ctx) { return arena_lend(build, ctx); }
+
 jot_status native_compile(struct ir_module *m, uint32_t function,
                           const struct backend_options *options, struct native_program **out)
 {
@@ -408,7 +412,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->donated = options->donated;
     p->device = options->device;
     p->codegen = options->codegen;
-    jot_status status = arena_lend(build, p);
+    jot_status status = rt_stack_lend(backend_stack(m), build_in_arena, p);
     if (status != JOT_OK)
         native_release(p);
     else
@@ -556,11 +560,40 @@ size_t native_bytes(const struct native_program *p)
     return sizeof *p + rt_program_bytes(p->program);
 }
 
+struct small_run {
+    struct native_program *p;
+    jot_array *const *in;
+    jot_array **out;
+};
+
+static jot_status do_small_run(void *ctx)
+{
+    struct small_run *r = ctx;
+    return run_open(r->p, r->in, r->out);
+}
+
+static jot_status run_on_small_stack(struct native_program *p, jot_array *const *in,
+                                     jot_array **out, size_t left)
+{
+    struct small_run r = {p, in, out};
+    if (!native_calls_back(p))
+        return rt_stack_lend(STACK_OF_RUN, do_small_run, &r);
+    if (left < STACK_OF_CALLBACKS)
+        return status_fail(JOT_ERR_MEMORY,
+                           "the stack of the thread has %zu KiB left, and a run with callbacks "
+                           "takes %zu: give it a larger one",
+                           left >> 10, STACK_OF_CALLBACKS >> 10);
+    return do_small_run(&r);
+}
+
 jot_status native_run(struct native_program *p, jot_array *const *in, jot_array **out)
 {
     const void *inputs[FEW];
     void *outputs[FEW];
     jot_array *made[FEW];
+    size_t left = rt_stack_left();
+    if (left < STACK_OF_RUN)
+        return run_on_small_stack(p, in, out, left);
     bool is_plain = p->n_in <= FEW && p->n_out <= FEW && !native_calls_back(p);
     for (uint32_t i = 0; is_plain && i < p->n_in; i++)
         is_plain = is_in_place(p, in[i]);

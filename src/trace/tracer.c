@@ -2,10 +2,13 @@
 // The stack of traces of a thread, and how a trace becomes a function.
 #include "trace/tracer.h"
 
+#include "runtime/stack.h"
 #include "trace/block.h"
 #include "trace/ended.h"
 #include "trace/environment.h"
 #include "trace/opened.h"
+
+#include <stdio.h>
 
 static _Thread_local struct trace *top;
 
@@ -129,6 +132,73 @@ struct trace *trace_replace_scope(struct trace *old)
     trace_guard_scope(t);
     release_root(old);
     return t;
+}
+
+// ---------------------------------------------------------------------------------------
+// Stack
+
+// What passes take: they call themselves for functions inside functions.
+#define STACK_OF_PASSES ((size_t)192 << 10)
+#define STACK_OF_FUNCTION ((size_t)8 << 10)
+// What tracing takes beside the code of the user.
+#define STACK_OF_TRACE ((size_t)20 << 10)
+#define MOST_FUNCTIONS 500 // in each other; one that applies itself never ends
+#define MOST_BLOCKS 4000
+
+struct stack_work {
+    struct trace *top;
+    bool (*body)(void *ctx);
+    void *ctx;
+    bool ok, is_out_of_memory;
+};
+
+static jot_status do_work(void *ctx)
+{
+    struct stack_work *w = ctx;
+    struct trace *own = top;
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        top = own;
+        return JOT_OK;
+    }
+    top = w->top;
+    w->ok = w->body(w->ctx);
+    top = own;
+    arena_guard_close(&guard);
+    w->is_out_of_memory = false;
+    return w->ok ? JOT_OK : status_last();
+}
+
+bool trace_with_stack(bool (*body)(void *ctx), void *ctx)
+{
+    // Until it has been run to its end.
+    struct stack_work w = {.top = top, .body = body, .ctx = ctx, .is_out_of_memory = true};
+    size_t functions = top->module->functions.count;
+    rt_stack_lend(STACK_OF_PASSES + functions * STACK_OF_FUNCTION, do_work, &w);
+    if (w.is_out_of_memory)
+        arena_exhausted();
+    return w.ok;
+}
+
+const char *trace_too_deep(enum trace_kind kind)
+{
+    static _Thread_local char why[120];
+    int n = 0, most = kind == TRACE_BLOCK ? MOST_BLOCKS : MOST_FUNCTIONS;
+    size_t left = rt_stack_left();
+    for (const struct trace *t = top; t; t = t->parent)
+        n += t->kind == kind;
+    if (left < STACK_OF_TRACE)
+        snprintf(why, sizeof why,
+                 "the stack of the thread has %zu KiB left, and tracing takes %zu: give it a "
+                 "larger one",
+                 left >> 10, STACK_OF_TRACE >> 10);
+    else if (n >= most && kind == TRACE_BLOCK)
+        snprintf(why, sizeof why, "%d blocks in each other: at most %d", n + 1, most);
+    else if (n >= most)
+        snprintf(why, sizeof why, "one applies itself without end");
+    else
+        return NULL;
+    return why;
 }
 
 jot_value trace_param(struct ir_type type, bool weak)

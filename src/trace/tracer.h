@@ -142,6 +142,14 @@ void trace_guard_scope(struct trace *t);
 // Frees what is remembered of ended traces on this thread.
 void trace_forget_ended(void);
 
+// Runs the body, which calls no code of the user, with the traces of this thread where there is stack
+// enough for passes over the module; true when it gives true.
+bool trace_with_stack(bool (*body)(void *ctx), void *ctx);
+
+// Whether a trace inside the innermost one would be too deep: too many in each other, or no room on
+// the stack for what it calls.  Gives the reason.
+const char *trace_too_deep(enum trace_kind kind);
+
 // An own parameter of the innermost trace; before anything else is recorded.
 jot_value trace_param(struct ir_type type, bool weak);
 

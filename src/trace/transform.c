@@ -241,6 +241,32 @@ static bool checkpoint(struct work *w)
     return finish_wrapper(w, &r);
 }
 
+static bool transform(void *ctx)
+{
+    struct work *w = ctx;
+    switch ((enum trace_transform)w->t->kind) {
+    case TRACE_GRAD:
+        return by_mask(w, pass_grad, true);
+    case TRACE_VALUE_AND_GRAD:
+        return by_mask(w, pass_value_and_grad, true);
+    case TRACE_JACFWD:
+        return by_mask(w, pass_jacfwd, false);
+    case TRACE_JACREV:
+        return by_mask(w, pass_jacrev, false);
+    case TRACE_HESSIAN:
+        return by_mask(w, pass_hessian, true);
+    case TRACE_JVP:
+        return jvp(w);
+    case TRACE_VJP:
+        return vjp(w);
+    case TRACE_VMAP:
+        return vmap(w);
+    case TRACE_CHECKPOINT:
+        return checkpoint(w);
+    }
+    return false;
+}
+
 bool function_transform(const jot_function *f, int level, const struct ir_type *types,
                         struct traced *t)
 {
@@ -255,36 +281,7 @@ bool function_transform(const jot_function *f, int level, const struct ir_type *
                      .n_out = t->n_out};
     w.name = trace_transform_names[w.t->kind];
     w.mask = arena_array(m->arena, bool, w.n_in + t->n_hidden + 1);
-    bool ok = false;
-    switch ((enum trace_transform)w.t->kind) {
-    case TRACE_GRAD:
-        ok = by_mask(&w, pass_grad, true);
-        break;
-    case TRACE_VALUE_AND_GRAD:
-        ok = by_mask(&w, pass_value_and_grad, true);
-        break;
-    case TRACE_JACFWD:
-        ok = by_mask(&w, pass_jacfwd, false);
-        break;
-    case TRACE_JACREV:
-        ok = by_mask(&w, pass_jacrev, false);
-        break;
-    case TRACE_HESSIAN:
-        ok = by_mask(&w, pass_hessian, true);
-        break;
-    case TRACE_JVP:
-        ok = jvp(&w);
-        break;
-    case TRACE_VJP:
-        ok = vjp(&w);
-        break;
-    case TRACE_VMAP:
-        ok = vmap(&w);
-        break;
-    case TRACE_CHECKPOINT:
-        ok = checkpoint(&w);
-        break;
-    }
+    bool ok = trace_with_stack(transform, &w);
     t->n_out = function_out(f, level);
     t->weak = arena_array(m->arena, bool, t->n_out + 1);
     if (ok && (int)ir_function(m, t->function)->outputs.count != t->n_out)

@@ -157,18 +157,38 @@ static struct version *find(jot_executable *e, jot_array *const *in)
 // ---------------------------------------------------------------------------------------
 // Making room; under the lock
 
+static void retire(jot_executable *e, struct version *v, int group)
+{
+    v->next_retired = e->retired[group];
+    e->retired[group] = v;
+}
+
+// What was retired is freed in two steps. When the calls that were there have returned, none of them
+// makes it the last version used again, and that is undone; when those that came until then have
+// returned too, nobody has it. Each step waits for one group, while new calls come to the other.
 static void free_retired(jot_executable *e)
 {
     uint64_t holds = atomic_load(&e->holds);
-    int old = holds & NEW_GROUP ? 0 : 1;
-    if (COUNT(holds, old))
+    int group = holds & NEW_GROUP ? 1 : 0;
+    if (COUNT(holds, 1 - group))
         return;
-    struct version *v = e->retired[old];
-    e->retired[old] = NULL;
-    // Who has come since the last time may use what was evicted since; new calls come to the others.
+    struct version *v = e->retired[1 - group], *unused = NULL;
+    e->retired[1 - group] = NULL;
+    for (struct version *next; v; v = next) {
+        next = v->next_retired;
+        if (v->is_unknown) {
+            v->next_retired = unused;
+            unused = v;
+            continue;
+        }
+        struct version *last = v;
+        atomic_compare_exchange_strong(&e->last, &last, NULL);
+        v->is_unknown = true;
+        retire(e, v, group);
+    }
     atomic_fetch_xor(&e->holds, NEW_GROUP);
     pthread_mutex_unlock(&lock);
-    release_retired(v);
+    release_retired(unused);
     pthread_mutex_lock(&lock);
 }
 
@@ -200,9 +220,7 @@ static void make_room(jot_executable *e)
     while (e->n_versions > most && e->n_versions > 1) {
         struct version *old = least_used(e);
         unlink_version(e, old);
-        int group = atomic_load(&e->holds) & NEW_GROUP ? 1 : 0;
-        old->next_retired = e->retired[group];
-        e->retired[group] = old;
+        retire(e, old, atomic_load(&e->holds) & NEW_GROUP ? 1 : 0);
         e->n_versions--;
         e->evicted++;
     }

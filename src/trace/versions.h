@@ -26,6 +26,7 @@ struct input_type {
 struct version {
     _Atomic(struct version *) next;
     struct version *next_retired;
+    bool is_unknown; // retired, and no new call comes to it
     struct ir_module *module;
     uint32_t function;
     struct backend_program *program;

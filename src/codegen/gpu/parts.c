@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define LONG 1000 // instructions of a kernel that takes longer than one more part does
-#define MOST 15   // threads beside the caller's
+#define STACK ((size_t)16 << 20) // of a thread, whatever new ones have by default
+#define MOST 15                  // threads beside the caller's
 
 struct part {
     LLVMMemoryBufferRef ptx;
@@ -123,8 +124,12 @@ static jot_status compile_parts(struct work *w, LLVMModuleRef module)
     pthread_t threads[MOST];
     uint32_t n = 0;
     w->bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
-    while (n + 1 < w->n && n < MOST && !pthread_create(&threads[n], NULL, work_on, w))
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    while (n + 1 < w->n && n < MOST && !pthread_create(&threads[n], &attributes, work_on, w))
         n++;
+    pthread_attr_destroy(&attributes);
     work_on(w);
     while (n)
         pthread_join(threads[--n], NULL);

@@ -2,6 +2,7 @@
 #include "runtime/cuda/device.h"
 
 #include "base/status.h"
+#include "runtime/fork.h"
 #include "runtime/steps.h"
 
 #include <stdio.h>
@@ -11,20 +12,42 @@
 static struct cuda_device devices[RT_CUDA_MOST + 1];
 static pthread_once_t named = PTHREAD_ONCE_INIT;
 
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static void init_locks(struct cuda_device *d)
+{
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->blas_lock, NULL);
+    pthread_mutex_init(&d->capture_lock, NULL);
+    pthread_mutex_init(&d->routine_lock, NULL);
+    pthread_mutex_init(&d->kept_lock, NULL);
+    pthread_mutex_init(&d->up.lock, NULL);
+    pthread_mutex_init(&d->down.lock, NULL);
+}
+
+// The driver does not work in the child of a process that has used it.
+static void lose_in_child(void)
+{
+    opening = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (int i = 0; i <= RT_CUDA_MOST; i++) {
+        struct cuda_device *d = &devices[i];
+        init_locks(d);
+        if (!d->is_open || d->is_lost)
+            continue;
+        snprintf(d->why_lost, sizeof d->why_lost, "a fork: its child cannot use it");
+        atomic_store(&d->is_lost, true);
+    }
+}
+
 static void name_devices(void)
 {
     for (int i = 0; i <= RT_CUDA_MOST; i++) {
         struct cuda_device *d = &devices[i];
         d->base = (jot_device){.type = &rt_cuda_type, .index = i};
         snprintf(d->base.name, sizeof d->base.name, i < RT_CUDA_MOST ? "cuda:%d" : "cuda:?", i);
-        pthread_mutex_init(&d->lock, NULL);
-        pthread_mutex_init(&d->blas_lock, NULL);
-        pthread_mutex_init(&d->capture_lock, NULL);
-        pthread_mutex_init(&d->routine_lock, NULL);
-        pthread_mutex_init(&d->kept_lock, NULL);
-        pthread_mutex_init(&d->up.lock, NULL);
-        pthread_mutex_init(&d->down.lock, NULL);
+        init_locks(d);
     }
+    fork_register(FORK_DEVICES, NULL, lose_in_child);
 }
 
 jot_device *rt_cuda_device(int index)
@@ -189,7 +212,6 @@ static jot_status check(jot_device *device)
     if (__atomic_load_n(&d->is_open, __ATOMIC_ACQUIRE))
         return JOT_OK;
     // Not under the lock of the device, which losing it takes.
-    static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&opening);
     jot_status status = d->is_open ? JOT_OK : open_device(d);
     if (status == JOT_OK)

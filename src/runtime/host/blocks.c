@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "jot/device.h"
+#include "runtime/fork.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -228,6 +229,23 @@ static void leave_thread(void *unused)
 }
 
 static void make_key(void) { pthread_key_create(&local_key, leave_thread); }
+
+// In the child of a fork: what other threads had in use is in use there, by nobody.
+static void forget_other_threads(void)
+{
+    for (struct local *l = pool.locals; l; l = l->next)
+        if (l != &local) {
+            pool.live_blocks += atomic_load(&l->live_blocks);
+            pool.live_bytes += atomic_load(&l->live_bytes);
+        }
+    pool.locals = local.registered ? &local : NULL;
+    local.next = local.previous = NULL;
+}
+
+__attribute__((constructor)) static void keep_pool(void)
+{
+    fork_register(FORK_BLOCKS, &pool.lock, forget_other_threads);
+}
 
 static void enter_thread(void)
 {

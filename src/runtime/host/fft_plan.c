@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/fork.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -46,10 +47,13 @@ static const struct fft_plan *add(const struct fft_key *key)
     return p;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+FORK_KEEPS(FORK_PLANS, lock, NULL)
+
 // The planner of FFTW is not for several threads.
 jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     const struct fft_plan *p = find(key);
     if (!p) {
         pthread_mutex_lock(&lock);

@@ -16,6 +16,8 @@
 // waking it takes longer than a phase of a loop over time.  Some tens of microseconds.
 enum { LOOKS = 1000, CLOSE_LOOKS = 100 };
 
+#define STACK_LEAST ((size_t)4 << 20)
+
 // What a worker and its caller tell each other, in one cache line: each that goes back and forth
 // costs as much as a small phase.
 struct share {
@@ -185,6 +187,17 @@ static void stop_threads(struct rt_pool *pool)
     pool->is_stopping = false;
 }
 
+// Kernels have rows of lanes on the stack, also where new threads have little of it by default.
+static bool set_attributes(pthread_attr_t *out)
+{
+    size_t size;
+    if (pthread_attr_init(out))
+        return false;
+    if (pthread_attr_getstacksize(out, &size) == 0 && size < STACK_LEAST)
+        pthread_attr_setstacksize(out, STACK_LEAST);
+    return true;
+}
+
 // Starts the threads of a pool of that size, which has none.  Fewer is fine: the others do what
 // they do not.
 static void start_threads(struct rt_pool *pool, int size)
@@ -203,12 +216,17 @@ static void start_threads(struct rt_pool *pool, int size)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_attr_t attributes;
+    bool has_attributes = set_attributes(&attributes);
     for (int i = 1; i < size; i++) {
         struct share *share = &pool->shares[i];
-        if (pthread_create(&share->thread, NULL, thread_main, share) != 0)
+        if (pthread_create(&share->thread, has_attributes ? &attributes : NULL, thread_main,
+                           share) != 0)
             break;
         pool->thread_count = i;
     }
+    if (has_attributes)
+        pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
