@@ -4,9 +4,11 @@
 #include "trace_support.h"
 
 #include <jot/decompose.h>
+#include <jot/fft.h>
 #include <jot/nn.h>
 #include <jot/numeric.h>
 #include <jot/ordering.h>
+#include <jot/special.h>
 #include <jot/windows.h>
 
 enum { N = 4 };
@@ -18,6 +20,26 @@ enum { SPECIALS = sizeof specials / sizeof *specials };
 
 static jot_value other(jot_value x) { return jot_flip(x, 0); }
 static jot_value segments(void) { return jot_stack(0, 1, 0, 1, 3); }
+
+static jot_value looped(jot_value x)
+{
+    jot_value y = other(x);
+    JOT_FOR (i, 3, x, y) {
+        x = jot_sqrt(jot_maximum(jot_mul(x, y), 0.0));
+        y = jot_where(jot_greater(y, 1.0), jot_log(y), jot_div(1.0, x));
+    }
+    return y;
+}
+static jot_value branched(jot_value x)
+{
+    jot_value y;
+    JOT_IF (jot_greater(jot_take(x, 0), 0.0), y) {
+        y = jot_log(x);
+    } else {
+        y = jot_at_set(jot_sqrt(x), 1, jot_take(x, 3));
+    }
+    return jot_div(y, other(x));
+}
 
 #define FUNCTIONS(X)                                                                           \
     X(max, jot_max(x))                                                                         \
@@ -82,7 +104,35 @@ static jot_value segments(void) { return jot_stack(0, 1, 0, 1, 3); }
     X(geometric_mean, jot_exp(jot_mean(jot_log(x))))                                           \
     X(chosen, jot_where(jot_greater(x, 0.0), jot_log(x), jot_div(1.0, x)))                     \
     X(sum_of_products, jot_sum(jot_mul(x, jot_sqrt(jot_maximum(x, 0.0)))))                     \
-    X(empty, jot_mean(jot_slice(x, 0, 2, 2)))
+    X(empty, jot_mean(jot_slice(x, 0, 2, 2)))                                                  \
+    X(abs_of_fft, jot_abs(jot_rfft(x)))                                                        \
+    X(power_of_fft, jot_sum(jot_square(jot_abs(jot_fft(x)))))                                  \
+    X(mod, jot_mod(x, other(x)))                                                               \
+    X(remainder, jot_remainder(x, other(x)))                                                   \
+    X(nan_to_num, jot_nan_to_num(x, 0.0))                                                      \
+    X(logit, jot_logit(x))                                                                     \
+    X(entr, jot_entr(x))                                                                       \
+    X(xlogy, jot_xlogy(x, other(x)))                                                           \
+    X(xlog1py, jot_xlog1py(x, other(x)))                                                       \
+    X(rel_entr, jot_rel_entr(x, other(x)))                                                     \
+    X(kl_div, jot_kl_div(x, other(x)))                                                         \
+    X(ndtr, jot_ndtr(x))                                                                       \
+    X(log_ndtr, jot_log_ndtr(x))                                                               \
+    X(ndtri, jot_ndtri(x))                                                                     \
+    X(i0, jot_i0(x))                                                                           \
+    X(i1e, jot_i1e(x))                                                                         \
+    X(lgamma, jot_lgamma(x))                                                                   \
+    X(digamma, jot_digamma(x))                                                                 \
+    X(gammainc, jot_gammainc(jot_abs(x), jot_abs(other(x))))                                   \
+    X(betaln, jot_betaln(x, other(x)))                                                         \
+    X(exp1, jot_exp1(x))                                                                       \
+    X(expi, jot_expi(x))                                                                       \
+    X(spence, jot_spence(x))                                                                   \
+    X(dawsn, jot_dawsn(x))                                                                     \
+    X(erfcx, jot_erfcx(x))                                                                     \
+    X(log1mexp, jot_log1mexp(x))                                                               \
+    X(in_loop, looped(x))                                                                      \
+    X(by_branch, branched(x))
 
 #define FUNCTION(name, value)                                                                  \
     static jot_value f_##name(jot_value x) { return value; }
