@@ -76,6 +76,12 @@ MUTANTS = [
     ("cotangents multiply as anything does", "src/passes/rules/math.c", ["passes/transforms"],
      "        transpose_give(c, 0, ir_mul_z(B, CT, Y));\n    else if",
      "        transpose_give(c, 0, ir_mul(B, CT, Y));\n    else if"),
+    ("a sum is zero where one of its terms is", "src/passes/support_ops.c", ["passes/support"],
+     "x->where == y->where ? x->where : ir_or(s->b, x->where, y->where)",
+     "x->where == y->where ? x->where : ir_and(s->b, x->where, y->where)"),
+    ("a NaN among others has no winner", "src/passes/rules/rules.c", ["trace/slopes"],
+     "return ir_not(b, is_max ? ir_lt(b, x, best) : ir_gt(b, x, best));",
+     "return is_max ? ir_ge(b, x, best) : ir_le(b, x, best);"),
     # Elementary functions.
     ("cosine in the wrong quadrant", "src/base/math/trig.inc", ["base/math", "golden/golden"],
      "return CALL(trig_choose, CALL(sin_reduced, r), CALL(cos_reduced, r), IADD(quadrant, KI(1)));",

@@ -455,7 +455,8 @@ START_TEST(the_taken_path_counts)
 {
     uint64_t state = seed + (uint64_t)_i;
     const char *count = getenv("JOT_TEST_COUNT");
-    for (int i = 0; i < (count ? atoi(count) : PROGRAMS); i++) {
+    int programs = count ? atoi(count) : getenv("JOT_TEST_FULL") ? 5000 : PROGRAMS;
+    for (int i = 0; i < programs; i++) {
         struct program p;
         draw_steps(p.before, &state);
         draw_steps(p.body, &state);

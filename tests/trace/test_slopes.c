@@ -365,6 +365,50 @@ START_TEST(test_zeros_mapped)
 }
 END_TEST
 
+// -- NaN among others -------------------------------------------------------------------------
+
+// Gradients of the sum of results at 1, NaN, 3, 2.
+static const struct {
+    const char *name;
+    jot_value (*f)(jot_value x);
+    double want[N];
+} extrema[] = {
+    {"max", f_max, {NAN, NAN, NAN, NAN}},
+    {"min", f_min, {NAN, NAN, NAN, NAN}},
+    {"ptp", f_ptp, {NAN, NAN, NAN, NAN}},
+    {"norm_inf", f_norm_inf, {NAN, NAN, NAN, NAN}},
+    {"norm_minus_inf", f_norm_minus_inf, {NAN, NAN, NAN, NAN}},
+    {"segment_max", f_segment_max, {0, NAN, 1, 1}}, // of 1 and 3, NaN, 2
+    {"segment_min", f_segment_min, {1, NAN, 0, 1}},
+    {"max_pool", f_max_pool, {0, 1, 1, 0}}, // the first winner
+    {"nanmax", f_nanmax, {0, 0, 1, 0}},
+};
+enum { EXTREMUM_COUNT = sizeof extrema / sizeof *extrema };
+
+static jot_value (*summed_function)(jot_value x);
+static jot_value summed(jot_value x) { return jot_sum(summed_function(x)); }
+
+START_TEST(test_nan)
+{
+    summed_function = extrema[_i].f;
+    jot_function f = jot_fn(summed);
+    jot_executable *modes[] = {jot_jit(jot_grad(f)), jot_jit(jot_jacfwd(f))};
+    jot_array *x = jot_array_from(((double[]){1, NAN, 3, 2}), N), *y;
+    for (int k = 0; k < 2; k++) {
+        must(jot_call(modes[k], JOT_IN(x), JOT_OUT(y)));
+        for (int i = 0; i < N; i++) {
+            double have = ((const double *)jot_array_data(y))[i];
+            ck_assert_msg(agree(have, extrema[_i].want[i]), "%s, %s, element %d: %g, not %g",
+                          extrema[_i].name, k ? "forward" : "reverse", i, have,
+                          extrema[_i].want[i]);
+        }
+        jot_array_release(y);
+        jot_executable_release(modes[k]);
+    }
+    jot_array_release(x);
+}
+END_TEST
+
 // -- Activations ------------------------------------------------------------------------------
 
 // Slopes at NaN, inf, -inf, 0 and 6 of jax.nn's functions.
@@ -417,6 +461,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_forward_and_reverse, 0, FUNCTION_COUNT);
     tcase_add_loop_test(t, test_zeros, 0, ZERO_COUNT);
+    tcase_add_loop_test(t, test_nan, 0, EXTREMUM_COUNT);
     tcase_add_loop_test(t, test_activations, 0, ACTIVATION_COUNT);
     tcase_add_loop_test(t, test_zeros_mapped, 0, ZERO_COUNT);
 }
