@@ -92,9 +92,17 @@ static struct dual times(struct dual x, struct dual y)
 
 static const struct dual none = {0};
 
+// NaN where one is; 0 is more than -0.
+static double most_of(double x, double y)
+{
+    if (isnan(x) || isnan(y))
+        return NAN;
+    return x > y || (x == y && signbit(y)) ? x : y;
+}
+
 static struct dual larger(struct dual x, struct dual y)
 {
-    double most = isnan(x.v) || isnan(y.v) ? NAN : fmax(x.v, y.v);
+    double most = most_of(x.v, y.v);
     struct dual a = x.v == most ? scaled(x, 0, y.v == most ? 0.5 : 1) : none;
     struct dual b = y.v == most ? scaled(y, 0, x.v == most ? 0.5 : 1) : none;
     struct dual sum = plus(a, b);
@@ -143,7 +151,8 @@ static struct dual elementwise(enum step_kind kind, struct dual x, struct dual y
     case CHOOSE_FIRST:
         return i == 0 ? x : y;
     case CLIP:
-        r = isnan(x.v) ? NAN : fmin(fmax(x.v, 0), 1);
+        r = most_of(x.v, 0);
+        r = r > 1 ? 1 : r;
         return x.v > 0 && x.v < 1 ? x : (struct dual){.v = r};
     default:
         abort();
@@ -156,7 +165,7 @@ static void whole(enum step_kind kind, const struct dual *x, const struct dual *
     struct dual sum = none, most = x[0];
     int winners = 0;
     for (int i = 0; i < N; i++)
-        most.v = isnan(x[i].v) || isnan(most.v) ? NAN : fmax(most.v, x[i].v);
+        most.v = most_of(most.v, x[i].v);
     for (int i = 0; i < N; i++)
         winners += isnan(most.v) || x[i].v == most.v;
     struct dual shared = none;
@@ -223,6 +232,8 @@ static void run_steps(const struct step *steps, vector x, vector carry, struct d
         if (t->kind >= REVERSE)
             whole(t->kind, at[t->x], at[t->y], at[k + 2]);
         look_at(at[k + 2]);
+        for (int i = 0; i < N && t->kind == SUM; i++)
+            is_extreme |= at[k + 2][i].v == 0; // of either sign, as the order has it
     }
     memcpy(out, at[STEPS + 1], sizeof at[0]);
 }
@@ -363,12 +374,13 @@ static void draw_steps(struct step *steps, uint64_t *state)
                                  opcase_random(state) < 0.5 ? k + 1 : below(k + 2, state)};
 }
 
+// Numbers whose sums are exact: in another order they would tie otherwise.
 static double draw_number(uint64_t *state)
 {
     static const double specials[] = {0, 0, -0.0, 1, -1, 2, 0.25, INFINITY, -INFINITY, NAN};
-    int i = below(2 * (int)(sizeof specials / sizeof *specials), state);
-    return i < (int)(sizeof specials / sizeof *specials) ? specials[i]
-                                                         : 6 * opcase_random(state) - 3;
+    enum { SPECIALS = sizeof specials / sizeof *specials };
+    int i = below(2 * SPECIALS, state);
+    return i < SPECIALS ? specials[i] : (below(384, state) - 192) / 64.0;
 }
 
 static int64_t compared, zeros_seen, not_finite;
