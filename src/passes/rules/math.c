@@ -405,10 +405,13 @@ void transpose_div(struct transpose *c)
         transpose_none(c);
         return;
     }
+    // What is the same along an axis is inverted once for it.
     if (rule_is_nonzero_number(B->graph, Y))
         transpose_give(c, 0, ir_div(B, CT, Y));
-    else
+    else if (ir_node_of(B->graph, Y)->op == IR_broadcast_in_dim)
         transpose_give(c, 0, ir_mul_z(B, CT, ir_div(B, ir_scalar_like(B, Y, 1), Y)));
+    else
+        transpose_give(c, 0, rule_quotient(B, CT, Y));
 }
 
 // Back to the type of the operand: a real operand takes the real part.
