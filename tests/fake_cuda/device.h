@@ -29,7 +29,8 @@ float gpu_llvm_nvvm_ex2_approx_ftz_f(float x);
 float gpu_llvm_nvvm_lg2_approx_ftz_f(float x);
 
 // kind: 0 reads, 1 writes, 2 both at once.
-void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind);
+void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind,
+                uint32_t align);
 
 // tensor.c
 uint32_t gpu_llvm_nvvm_ff2bf16x2_rn(float high, float low);

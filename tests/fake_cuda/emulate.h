@@ -5,7 +5,8 @@
 // mixed, by FAKE_CUDA_SEED and the number of the launch.  What a block shares is NaNs at first.
 //
 // A launch fails where
-//   - a thread reads or writes where no memory of the device is, nor what its block shares;
+//   - a thread reads or writes where no memory of the device is, nor what its block shares, or where the
+//     code says that it is aligned and it is not;
 //   - two threads use the same place without waiting in between, and one of them writes, or two
 //     blocks do, of which the later one has not counted that the other one is done, or two warps, or
 //     parts of a block that have barriers of their own;

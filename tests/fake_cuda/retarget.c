@@ -34,7 +34,8 @@ struct writer {
     LLVMTargetDataRef layout;
     LLVMBuilderRef b;
     LLVMTypeRef nothing, ptr, i32, tell_type;
-    LLVMValueRef tell; // what is told of an access: where, bytes, those of an element, kind
+    LLVMValueRef
+        tell; // what is told of an access: where, bytes, those of an element, kind, alignment
 };
 
 // ---- what a GPU does for a thread ----
@@ -170,8 +171,9 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
         LLVMBuildAddrSpaceCast(w->b, pointer, w->ptr, ""),
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, type), 0),
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, element), 0),
-        LLVMConstInt(w->i32, counts ? 2 : is_store, 0)};
-    LLVMBuildCall2(w->b, w->tell_type, w->tell, arguments, 4, "");
+        LLVMConstInt(w->i32, counts ? 2 : is_store, 0),
+        LLVMConstInt(w->i32, LLVMGetAlignment(instruction), 0)};
+    LLVMBuildCall2(w->b, w->tell_type, w->tell, arguments, 5, "");
 }
 
 static void tell_of_accesses(const struct writer *w)
@@ -258,8 +260,8 @@ static LLVMBool emit(LLVMModuleRef module, LLVMTargetMachineRef machine, char **
                        .nothing = LLVMVoidTypeInContext(c),
                        .ptr = LLVMPointerTypeInContext(c, 0),
                        .i32 = LLVMInt32TypeInContext(c)};
-    LLVMTypeRef parameters[] = {w.ptr, w.i32, w.i32, w.i32};
-    w.tell_type = LLVMFunctionType(w.nothing, parameters, 4, 0);
+    LLVMTypeRef parameters[] = {w.ptr, w.i32, w.i32, w.i32, w.i32};
+    w.tell_type = LLVMFunctionType(w.nothing, parameters, 5, 0);
     w.tell = LLVMAddFunction(module, "gpu_access", w.tell_type);
     LLVMSetModuleDataLayout(module, w.layout);
     replace_intrinsics(&w);

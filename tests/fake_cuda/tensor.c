@@ -40,8 +40,8 @@ void tensor_block(void) { memset(copy_count, 0, sizeof copy_count); }
 static void tell_of(const struct copy *c)
 {
     if (c->bytes)
-        gpu_access(c->from, c->bytes, 2, 0);
-    gpu_access(c->to, 16, 2, 1);
+        gpu_access(c->from, c->bytes, 2, 0, 16);
+    gpu_access(c->to, 16, 2, 1, 16);
 }
 
 void gpu_llvm_nvvm_cp_async_cg_shared_global_16_s(char *to, const char *from, uint32_t bytes)
@@ -81,7 +81,7 @@ static uint16_t load(const struct emulated_lane *lane, uint32_t column)
     const char *at;
     memcpy(&at, lane->words, sizeof at);
     at += column * sizeof x;
-    gpu_access(at, sizeof x, sizeof x, 0);
+    gpu_access(at, sizeof x, sizeof x, 0, sizeof x);
     memcpy(&x, at, sizeof x);
     return x;
 }

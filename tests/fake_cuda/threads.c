@@ -282,7 +282,7 @@ bool emulated_counted(uint32_t thread, uint32_t part, uint32_t after, uint32_t b
     return is;
 }
 
-void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
+void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind, uint32_t align)
 {
     if (at >= current->stack && at < current->stack + STACK)
         return;
@@ -291,6 +291,11 @@ void gpu_access(const char *at, uint32_t bytes, uint32_t element, uint32_t kind)
     if (is_shared ? at + bytes > shared + shared_bytes : !is_memory(at, bytes)) {
         snprintf(text, sizeof text, "%s %u bytes at %p, where it has no memory",
                  kind ? "writes" : "reads", bytes, (const void *)at);
+        emulated_fail(text);
+    }
+    if ((uintptr_t)at % align) {
+        snprintf(text, sizeof text, "%s %u bytes at %p, which are to be aligned to %u",
+                 kind ? "writes" : "reads", bytes, (const void *)at, align);
         emulated_fail(text);
     }
     if (kind == 2) {

@@ -18,19 +18,19 @@ static int32_t *shared(void) { return emulated_symbol(NULL, "jot_shared"); }
 
 static int32_t load(const int32_t *at)
 {
-    gpu_access((const char *)at, 4, 4, 0);
+    gpu_access((const char *)at, 4, 4, 0, 4);
     return *at;
 }
 
 static void store(int32_t *at, int32_t x)
 {
-    gpu_access((const char *)at, 4, 4, 1);
+    gpu_access((const char *)at, 4, 4, 1, 4);
     *at = x;
 }
 
 static int32_t count(int32_t *at)
 {
-    gpu_access((const char *)at, 4, 4, 2);
+    gpu_access((const char *)at, 4, 4, 2, 4);
     return (*at)++;
 }
 
