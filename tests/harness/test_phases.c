@@ -55,6 +55,18 @@ static void check_phases(uint32_t f, const struct schedule_options *options, dou
     rt_program_release(program);
 }
 
+// As it is scheduled, which may be one kernel.
+static void check_kernels(uint32_t f)
+{
+    struct nest_program *p = schedule_with(f = simplified(f), NULL);
+    struct ir_tensor *in = draw_inputs(f, seed), *want = evaluate(f, in);
+    struct rt_program *program;
+    check_program(f, p);
+    require(run_native_load(module->arena, p, NULL, &program));
+    check_once(f, p, program, in, want, 0);
+    rt_program_release(program);
+}
+
 static void check_steps(uint32_t f)
 {
     bool *donated = arena_array(module->arena, bool, graph(f)->n_params + 1);
@@ -195,7 +207,10 @@ START_TEST(idle_carries)
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
             for (int around = 1; around < 4; around += 2) {
                 snprintf(filled, sizeof filled, idle_text, trips, places[i], loop, around);
-                check_steps(parse(filled));
+                uint32_t f = parse(filled);
+                check_steps(f);
+                if (trips < 3)
+                    check_kernels(mapped(f, all_inputs(f), 9));
             }
     }
 }

@@ -43,5 +43,6 @@ bool check_commutes(struct checker *c);
 bool check_unrolls(struct checker *c);
 bool check_keeps(struct checker *c);
 bool check_machine(struct checker *c);
+bool check_compiles(struct checker *c);
 
 #endif

@@ -30,19 +30,53 @@ struct ir_type type_in(struct maker *k, ir_id v)
 jot_dtype draw_dtype(struct maker *k)
 {
     static const jot_dtype likely[] = {JOT_F32, JOT_F64, JOT_I32, JOT_F32, JOT_U8, JOT_F16};
-    if (is_derivable(k))
-        return JOT_F64;
+    if (is_derivable(k) || (k->kind & PROGRAM_LARGE && !chance(k, 4)))
+        return real_of(k->kind);
     return chance(k, 2) ? likely[draw(k, 6)] : (jot_dtype)draw(k, DTYPE_COUNT);
+}
+
+static int64_t draw_length(struct maker *k)
+{
+    static const int64_t lengths[] = {300, 1024, 2048, 4099, 16384, 20000, 65537, 300000};
+    return lengths[draw(k, 8)];
+}
+
+static int64_t draw_side(struct maker *k)
+{
+    static const int64_t sides[] = {64, 20, 8, 3, 1, 2, 4, 7, 16, 33, 100, 128, 10};
+    return sides[draw(k, 13)];
+}
+
+// Rows of few numbers each, matrices for them, and a number of each row, of which a program has one
+// each; what it has beside them is mostly as long, or as wide.
+static struct ir_type draw_large_type(struct maker *k, jot_dtype d, uint32_t i)
+{
+    int64_t length = chance(k, 6) ? draw_length(k) : k->length;
+    int64_t side = chance(k, 4) ? draw_side(k) : k->side;
+    switch (i < 3 ? i : draw(k, 5)) {
+    case 0:
+        return ir_type_make(k->m, d, 2, (int64_t[]){length, k->side});
+    case 1:
+        return ir_type_make(k->m, d, 2, (int64_t[]){k->side, side});
+    case 2:
+        return ir_type_make(k->m, d, 1, &length);
+    case 3:
+        return ir_type_make(k->m, d, 1, &side);
+    default:
+        return ir_type_make(k->m, d, 0, NULL);
+    }
 }
 
 static struct ir_type draw_type(struct maker *k, jot_dtype d)
 {
-    static const int64_t extents[] = {1, 2, 3, 5, 7, 4, 13, 17, 31, 64, 65, 67, 130};
+    static const int64_t extents[] = {1,  2,  3,  5,  7,   4,   13,  17,
+                                      31, 64, 65, 67, 130, 300, 513, 1030};
+    uint64_t n = k->kind & PROGRAM_WIDE ? 16 : 13;
     int64_t dims[4], count = 1;
     int rank = (int)draw(k, 4);
     for (int i = 0; i < rank; i++) {
-        dims[i] = extents[draw(k, i == 0 ? 13 : 7)];
-        if (count * dims[i] > MOST_ELEMENTS)
+        dims[i] = extents[draw(k, i == 0 ? n : n - 6)];
+        if (count * dims[i] > k->most)
             dims[i] = 2;
         count *= dims[i];
     }
@@ -51,6 +85,12 @@ static struct ir_type draw_type(struct maker *k, jot_dtype d)
     if (rank == 1 && chance(k, 60))
         dims[0] = 4097 + (int64_t)draw(k, 70);
     return ir_type_make(k->m, d, rank, dims);
+}
+
+static struct ir_type draw_param_type(struct maker *k, uint32_t i)
+{
+    jot_dtype d = k->kind & PROGRAM_LARGE && i < 3 ? real_of(k->kind) : draw_dtype(k);
+    return k->kind & PROGRAM_LARGE ? draw_large_type(k, d, i) : draw_type(k, d);
 }
 
 ir_id constant(struct maker *k, jot_dtype d)
@@ -83,6 +123,8 @@ static ir_id make_node(struct maker *k)
         return make_bodies(k);
     if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
         return make_places_map(k);
+    if (k->kind & PROGRAM_LARGE && chance(k, 2))
+        return chance(k, 3) ? make_places_map(k) : chance(k, 3) ? make_dot(k) : make_layer(k);
     switch (draw(k, 19)) {
     case 18:
         return make_library(k);
@@ -141,7 +183,9 @@ static ir_id value_of(struct maker *k, struct ir_type t)
 static void add_outputs(struct maker *k, const struct signature *signature, uint64_t n_more)
 {
     for (uint32_t i = 0; i < signature->n_results; i++)
-        ir_output(&k->b, value_of(k, signature->results[i]));
+        ir_output(&k->b, signature->from && signature->from[i] != IR_NONE
+                             ? k->pool.at[signature->from[i]]
+                             : value_of(k, signature->results[i]));
     for (uint64_t i = 0; i < n_more; i++)
         ir_output(&k->b, i ? pick(k) : vec_last(&k->pool));
 }
@@ -153,12 +197,18 @@ uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int de
                       .m = m,
                       .state = hash_mix(seed),
                       .kind = kind,
-                      .depth = depth};
+                      .depth = depth,
+                      .most = kind & PROGRAM_LARGE  ? INT64_C(1) << 26
+                              : kind & PROGRAM_WIDE ? 40000
+                                                    : 700};
+    k.length = draw_length(&k);
+    k.side = draw_side(&k);
     const struct ir_type *types = signature->types;
     uint32_t n_params = types ? signature->n_types : 1 + (uint32_t)draw(&k, 3);
+    if (!types && kind & PROGRAM_LARGE)
+        n_params += 2;
     for (uint32_t i = 0; i < n_params; i++)
-        vec_push(m->arena, &k.pool,
-                 ir_param(&k.b, types ? types[i] : draw_type(&k, draw_dtype(&k))));
+        vec_push(m->arena, &k.pool, ir_param(&k.b, types ? types[i] : draw_param_type(&k, i)));
     if (n_params == 0)
         vec_push(m->arena, &k.pool, constant(&k, draw_dtype(&k)));
     uint64_t wanted = depth ? 1 + draw(&k, 4) : 2 + draw(&k, MOST_NODES - 2);
@@ -170,7 +220,7 @@ uint32_t make_function(struct ir_module *m, uint64_t seed, unsigned kind, int de
             continue;
         vec_push(m->arena, &k.pool, v);
         made++;
-        if (chance(&k, 16))
+        if (chance(&k, 16) && !(kind & PROGRAM_LARGE))
             make_check(&k);
         if (kind & PROGRAM_RECORDS && chance(&k, depth ? 3 : 6))
             make_record(&k);

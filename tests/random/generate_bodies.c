@@ -30,6 +30,40 @@ static ir_id add_results(struct maker *k, ir_id v)
     return v;
 }
 
+// Says of some loops and branches that results are parameters, from `first` on, that change places;
+// some operands become others of these, for there to be several of a type.
+static void draw_turns(struct maker *k, uint32_t first, uint32_t n, ir_id *in,
+                       struct ir_type *types)
+{
+    for (uint32_t i = first + 1; i < first + n; i++)
+        if (chance(k, 2)) {
+            in[i] = in[first + draw(k, i - first)];
+            types[i] = type_in(k, in[i]);
+        }
+}
+
+// The next of the type of parameter `at`, or any, or the one itself.
+static uint32_t turned(struct maker *k, uint32_t first, uint32_t n, uint32_t at,
+                       const struct ir_type *types)
+{
+    uint32_t by = chance(k, 4) ? (uint32_t)draw(k, n) : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t to = first + (at - first + by + i) % n;
+        if (ir_type_equal(types[to], types[at]))
+            return to;
+    }
+    return at;
+}
+
+// By result, of the types of the n parameters from `first` on: all of them, or most, are turned.
+static void draw_from(struct maker *k, uint32_t first, uint32_t n, const struct ir_type *types,
+                      uint32_t *from)
+{
+    bool all = chance(k, 2);
+    for (uint32_t i = 0; i < n; i++)
+        from[i] = all || !chance(k, 3) ? turned(k, first, n, first + i, types) : IR_NONE;
+}
+
 static ir_id make_call(struct maker *k)
 {
     uint32_t n = 1 + (uint32_t)draw(k, 2);
@@ -68,6 +102,12 @@ static ir_id make_scan(struct maker *k)
         in[s.n_consts] = ir_scalar_int(&k->b, JOT_I32, (int64_t)draw(k, 3));
         types[s.n_consts] = type_in(k, in[s.n_consts]);
     }
+    uint32_t from[4], first = (uint32_t)s.n_consts, carries = (uint32_t)s.n_carry;
+    bool turns = carries > 1 && chance(k, 3);
+    if (turns) {
+        draw_turns(k, first, carries, in, types);
+        draw_from(k, first, carries, types, from);
+    }
     ir_id rows = pick(k);
     struct ir_type t = type_in(k, rows);
     if (t.rank && ir_dims(k->m, t)[0] < 8) {
@@ -76,18 +116,19 @@ static ir_id make_scan(struct maker *k)
         types[n++] = ir_type_row(k->m, t);
     }
     for (uint32_t i = 0; i < n; i++)
-        if (ir_count(k->m, types[i]) > MOST_ELEMENTS / 8)
+        if (ir_count(k->m, types[i]) > k->most / 8)
             return IR_NONE;
     struct signature signature = {.n_types = n,
                                   .types = types,
-                                  .n_results = (uint32_t)s.n_carry,
-                                  .results = types + s.n_consts};
+                                  .n_results = carries,
+                                  .results = types + first,
+                                  .from = turns ? from : NULL};
     s.body = make_part(k, &signature, draw(k, 3));
     if (s.body == IR_NONE)
         return IR_NONE;
     const struct ir_graph *body = ir_function(k->m, s.body);
     for (uint32_t i = 0; i < body->outputs.count; i++)
-        if (ir_count(k->m, ir_type_of(body, body->outputs.at[i])) > MOST_ELEMENTS / 8)
+        if (ir_count(k->m, ir_type_of(body, body->outputs.at[i])) > k->most / 8)
             return IR_NONE;
     return add_results(k, ir_scan(&k->b, &s, (int)n, in));
 }
@@ -147,7 +188,7 @@ static void make_count(struct maker *k, uint32_t part, int64_t n, struct ir_whil
 // A few trips, by a count that may come from a value.
 static ir_id make_while(struct maker *k)
 {
-    uint32_t n = 1 + (uint32_t)draw(k, 3);
+    uint32_t n = 1 + (uint32_t)draw(k, 4);
     int64_t most = (int64_t)draw(k, 4);
     ir_id in[5];
     struct ir_type types[5];
@@ -158,8 +199,17 @@ static ir_id make_while(struct maker *k)
     // Of i32 values there are all: none is so small that the loop is long.
     in[0] = ir_max(&k->b, in[0], ir_scalar_int(&k->b, JOT_I32, 0));
     pick_operands(k, n, in + 1, types + 1);
-    struct signature signature = {
-        .n_types = n + 1, .types = types, .n_results = n, .results = types + 1};
+    uint32_t from[4];
+    bool turns = n > 1 && chance(k, 3);
+    if (turns) {
+        draw_turns(k, 1, n, in, types);
+        draw_from(k, 1, n, types, from);
+    }
+    struct signature signature = {.n_types = n + 1,
+                                  .types = types,
+                                  .n_results = n,
+                                  .results = types + 1,
+                                  .from = turns ? from : NULL};
     uint32_t part = make_part(k, &signature, 0);
     if (part == IR_NONE)
         return IR_NONE;
@@ -182,10 +232,22 @@ static ir_id make_cond(struct maker *k)
         return IR_NONE;
     pick_operands(k, n, in + 1, types);
     struct signature signature = {.n_types = n, .types = types};
+    uint32_t from[4];
+    bool turns = n > 1 && chance(k, 3);
+    if (turns) {
+        draw_turns(k, 0, n, in + 1, types);
+        signature.n_results = n;
+        signature.results = types;
+        signature.from = from;
+    }
     for (int i = 0; i < n_branches; i++) {
-        branches[i] = make_part(k, &signature, i ? 0 : 1 + draw(k, 3));
+        if (turns)
+            draw_from(k, 0, n, types, from);
+        branches[i] = make_part(k, &signature, i || turns ? 0 : 1 + draw(k, 3));
         if (branches[i] == IR_NONE)
             return IR_NONE;
+        if (turns)
+            continue;
         const struct ir_graph *first = ir_function(k->m, branches[0]);
         signature.n_results = first->outputs.count;
         for (uint32_t o = 0; o < first->outputs.count; o++)

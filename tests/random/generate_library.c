@@ -78,7 +78,7 @@ static ir_id make_system(struct maker *k, ir_id x)
     int64_t n = how.left ? dims[t.rank - 2] : dims[t.rank - 1];
     dims[t.rank - 2] = dims[t.rank - 1] = n;
     struct ir_type square = ir_type_make(k->m, ir_dtype(t), t.rank, dims);
-    if (n > HALVINGS || ir_count(k->m, square) > 4 * MOST_ELEMENTS)
+    if (n > HALVINGS || ir_count(k->m, square) > 4 * k->most)
         return IR_NONE;
     ir_id a = band(k, square, 0, 2);
     if (n > 1)
@@ -98,7 +98,7 @@ static ir_id make_factor(struct maker *k, ir_id x)
     for (int i = 0; i < last; i++)
         axes[i] = i;
     struct ir_type square = ir_type_make(k->m, ir_dtype(t), t.rank + 1, dims);
-    if (ir_count(k->m, square) > 4 * MOST_ELEMENTS)
+    if (ir_count(k->m, square) > 4 * k->most)
         return IR_NONE;
     ir_id row = ir_reduce(b, IR_reduce_max, tame(k, x), 1, &last);
     ir_id is_low = ir_lt(b, row, ir_scalar_like(b, row, 0.25));
@@ -112,7 +112,7 @@ static ir_id make_factor(struct maker *k, ir_id x)
 
 static ir_id make_linear(struct maker *k, ir_id x)
 {
-    if (dtype_in(k, x) != JOT_F64)
+    if (dtype_in(k, x) != real_of(k->kind))
         x = as_dtype(k, x, JOT_F32);
     struct ir_type t = type_in(k, x);
     if (t.rank == 0 || t.rank == MOST_AXES || count_in(k, x) == 0)

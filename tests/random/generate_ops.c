@@ -14,7 +14,7 @@ static ir_id partner(struct maker *k, ir_id x, jot_dtype d)
         struct ir_type u = type_in(k, y), both[] = {t, ir_type_with(u, ir_dtype(t))}, out;
         if (is_derivable(k) && dtype_in(k, y) != d)
             continue;
-        if (ir_broadcast_types(k->m, 2, both, &out) && ir_count(k->m, out) <= 2 * MOST_ELEMENTS)
+        if (ir_broadcast_types(k->m, 2, both, &out) && ir_count(k->m, out) <= 2 * k->most)
             return as_dtype(k, y, d);
         // A vector along one of the axes.
         if (u.rank == 1 && t.rank > 1)
@@ -53,7 +53,8 @@ static enum ir_op draw_op(struct maker *k, enum ir_class op_class)
 {
     for (;;) {
         enum ir_op op = (enum ir_op)draw(k, IR_OP_COUNT);
-        if (ir_op_class(op) == op_class)
+        // mul_z and guard are of derivatives: zeros of other operands are no missing terms.
+        if (ir_op_class(op) == op_class && op != IR_mul_z && op != IR_guard)
             return op;
     }
 }
@@ -109,7 +110,7 @@ ir_id make_map(struct maker *k)
     jot_dtype d = dtype_in(k, x);
     if (op == IR_select) {
         ir_id p = ir_lt(&k->b, is_derivable(k) ? x : as_dtype(k, x, JOT_F32),
-                        ir_scalar(&k->b, is_derivable(k) ? JOT_F64 : JOT_F32, 0.5));
+                        ir_scalar(&k->b, is_derivable(k) ? real_of(k->kind) : JOT_F32, 0.5));
         return ir_select(&k->b, p, x, partner(k, x, d));
     }
     for (int attempt = 0; !opcase_takes(op, d) && attempt < 30; attempt++)
@@ -141,7 +142,7 @@ ir_id make_layout(struct maker *k)
     struct ir_builder *b = &k->b;
     switch (draw(k, 9)) {
     case 0: // a new axis
-        if (count_in(k, x) > 200 || t.rank == MOST_AXES)
+        if (count_in(k, x) > 2 * k->most / 7 || t.rank == MOST_AXES)
             return IR_NONE;
         for (int i = 0, at = (int)draw(k, t.rank + 1u); i <= t.rank; i++) {
             a[i] = i < at ? dims[i] : i == at ? (int64_t)(1 + draw(k, 5)) : dims[i - 1];
@@ -185,7 +186,7 @@ ir_id make_layout(struct maker *k)
         }
         return ir_slice(b, x, a, c, e);
     case 5:
-        if (count_in(k, x) > 200 && t.rank > 1)
+        if (count_in(k, x) > 2 * k->most / 7 && t.rank > 1)
             return IR_NONE;
         for (int i = 0; i < t.rank; i++) {
             a[i] = (int64_t)draw(k, 4) - 1;
@@ -196,7 +197,7 @@ ir_id make_layout(struct maker *k)
         }
         return ir_pad(b, x, constant(k, ir_dtype(t)), a, c, e);
     case 6: {
-        if (t.rank == 0 || count_in(k, x) > 400)
+        if (t.rank == 0 || count_in(k, x) > 4 * k->most / 7)
             return IR_NONE;
         int axis = (int)draw(k, t.rank);
         ir_id in[3] = {x, x, x};
@@ -208,7 +209,7 @@ ir_id make_layout(struct maker *k)
         return ir_concatenate(b, 2 + (int)draw(k, 2), in, axis);
     }
     case 7: { // windows, or what they were made of
-        if (t.rank < 2 || count_in(k, x) > 400)
+        if (t.rank < 2 || count_in(k, x) > 4 * k->most / 7)
             return IR_NONE;
         int axis = (int)draw(k, t.rank), along = (int)draw(k, t.rank - 1u);
         return ir_shear(b, x, axis, along + (along >= axis), (int64_t)draw(k, 5) - 2,
@@ -264,12 +265,57 @@ ir_id make_dot(struct maker *k)
             int64_t n = ir_dims(k->m, t)[i];
             if (n != ir_dims(k->m, u)[j] || n == 0 || t.rank + u.rank - 2 > MOST_AXES)
                 continue;
-            if (ir_count(k->m, t) / n * (ir_count(k->m, u) / n) > MOST_ELEMENTS)
+            if (ir_count(k->m, t) / n * (ir_count(k->m, u) / n) > k->most)
                 continue;
-            if (is_derivable(k) && ir_dtype(u) != JOT_F64)
+            if (is_derivable(k) && ir_dtype(u) != real_of(k->kind))
                 continue;
             struct ir_dot dot = {.n_contract = 1, .lhs_contract = &i, .rhs_contract = &j};
             return ir_dot_general(&k->b, x, as_dtype(k, y, d), &dot);
         }
     return IR_NONE;
+}
+
+// Two values of rank 2 that are rows of points and a matrix for them.
+static bool find_layer(struct maker *k, ir_id *x, ir_id *w)
+{
+    jot_dtype d = real_of(k->kind);
+    for (int attempt = 0; attempt < 30; attempt++) {
+        *x = pick(k), *w = pick(k);
+        struct ir_type t = type_in(k, *x), u = type_in(k, *w);
+        if (t.rank == 2 && u.rank == 2 && ir_dtype(t) == d && ir_dtype(u) == d &&
+            dims_in(k, *x)[1] == dims_in(k, *w)[0] && dims_in(k, *x)[0] > dims_in(k, *w)[0])
+            return true;
+    }
+    return false;
+}
+
+// A number of each row: of a vector that is as long, or the sum of the row.
+static ir_id number_of_rows(struct maker *k, ir_id x)
+{
+    static const int64_t one = 1;
+    for (int attempt = 0; attempt < 6; attempt++) {
+        ir_id v = pick(k);
+        if (type_in(k, v).rank == 1 && dims_in(k, v)[0] == dims_in(k, x)[0] &&
+            dtype_in(k, v) == dtype_in(k, x))
+            return v;
+    }
+    return ir_reduce(&k->b, IR_reduce_sum, x, 1, &one);
+}
+
+// Rows times a matrix, with a number of each row perhaps, and a function of that.
+ir_id make_layer(struct maker *k)
+{
+    static const enum ir_op functions[] = {IR_tanh, IR_logistic, IR_sin, IR_neg};
+    static const int64_t zero = 0, one = 1;
+    struct ir_builder *b = &k->b;
+    ir_id x, w;
+    if (!find_layer(k, &x, &w) || dims_in(k, x)[0] * dims_in(k, w)[1] > k->most)
+        return IR_NONE;
+    struct ir_dot dot = {.n_contract = 1, .lhs_contract = &one, .rhs_contract = &zero};
+    ir_id y = ir_dot_general(b, x, w, &dot);
+    if (chance(k, 2)) {
+        ir_id row = ir_broadcast_in_dim(b, number_of_rows(k, x), 2, dims_in(k, y), &zero);
+        y = chance(k, 2) ? ir_mul(b, y, row) : ir_add(b, y, row);
+    }
+    return chance(k, 4) ? y : ir_map1(b, functions[draw(k, 4)], y);
 }

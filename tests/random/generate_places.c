@@ -129,7 +129,8 @@ static void whole_rows(struct maker *k, ir_id x, struct windows *w)
                               .index_map = w->map,
                               .sizes = w->sizes};
     w->index_rank = 1;
-    w->index_dims[0] = 1 + (int64_t)draw(k, 8);
+    w->index_dims[0] = k->kind & PROGRAM_LARGE && chance(k, 2) ? dims_in(k, x)[0] << draw(k, 4)
+                                                               : 1 + (int64_t)draw(k, 8);
     w->index_dims[1] = 1;
 }
 
@@ -142,7 +143,7 @@ ir_id make_places_map(struct maker *k)
     struct windows w = {0};
     ir_id x = pick(k), places;
     struct ir_type t = type_in(k, x);
-    if (t.rank == 0 || count_in(k, x) == 0 || count_in(k, x) / dims_in(k, x)[0] > 80)
+    if (t.rank == 0 || count_in(k, x) == 0 || count_in(k, x) / dims_in(k, x)[0] > k->most / 8)
         return IR_NONE;
     if (chance(k, 3))
         return make_dynamic_slice(k, x);
@@ -162,7 +163,7 @@ ir_id make_places_map(struct maker *k)
     else
         places = window_places(k, &w, dims);
     ir_id rows = ir_gather(b, x, places, &w.g);
-    if (rows == IR_NONE || count_in(k, rows) > MOST_ELEMENTS)
+    if (rows == IR_NONE || count_in(k, rows) > k->most)
         return IR_NONE;
     enum ir_op op = ops[draw(k, is_derivable(k) && !w.g.unique ? 4 : 5)];
     if (chance(k, 2) || !opcase_takes(op, ir_dtype(t)))

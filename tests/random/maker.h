@@ -5,14 +5,16 @@
 
 #include "random/programs.h"
 
-enum { MOST_ELEMENTS = 700, MOST_NODES = 24, MOST_AXES = 6 };
+enum { MOST_NODES = 24, MOST_AXES = 6 };
 
 struct maker {
     struct ir_builder b;
     struct ir_module *m;
     uint64_t state;
-    unsigned kind; // of enum program_kind
-    int depth;     // of bodies
+    unsigned kind;        // of enum program_kind
+    int depth;            // of bodies
+    int64_t most;         // elements of a value
+    int64_t length, side; // that many large values have
     VEC(ir_id) pool;
 };
 
@@ -20,6 +22,11 @@ struct maker {
 uint64_t draw(struct maker *k, uint64_t n);
 bool chance(struct maker *k, uint64_t one_in);
 static inline bool is_derivable(const struct maker *k) { return k->kind & PROGRAM_DERIVABLE; }
+// What derivatives are taken in.
+static inline jot_dtype real_of(unsigned kind)
+{
+    return kind & PROGRAM_LARGE ? JOT_F32 : JOT_F64;
+}
 jot_dtype draw_dtype(struct maker *k);
 
 // A value to compute with; of derivable programs one of f64.
@@ -45,6 +52,7 @@ ir_id make_map(struct maker *k);
 ir_id make_layout(struct maker *k);
 ir_id make_fold(struct maker *k, enum ir_class op_class);
 ir_id make_dot(struct maker *k);
+ir_id make_layer(struct maker *k);      // of many points
 ir_id make_places_map(struct maker *k); // at places that are data
 ir_id make_library(struct maker *k);    // what routines compute
 ir_id make_bodies(struct maker *k);     // calls, loops and branches
@@ -53,6 +61,7 @@ ir_id make_bodies(struct maker *k);     // calls, loops and branches
 struct signature {
     uint32_t n_types, n_results;
     const struct ir_type *types, *results; // types NULL: as the function likes
+    const uint32_t *from; // by result: the parameter that it is, or IR_NONE; may be NULL
 };
 
 // A function of a few nodes, or IR_NONE.

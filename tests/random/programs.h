@@ -11,6 +11,8 @@ enum program_kind {
     PROGRAM_DERIVABLE = 1u << 0, // f64 parameters, the same for NaN-free operands everywhere
     PROGRAM_LOOPS = 1u << 1,     // mostly loops and branches, in each other
     PROGRAM_RECORDS = 1u << 2,   // callbacks write down what they see (record.h)
+    PROGRAM_WIDE = 1u << 3,      // values of some ten thousand elements
+    PROGRAM_LARGE = 1u << 4,     // extents as people have them, mostly f32: compiled, not run
 };
 
 uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind);
@@ -35,8 +37,10 @@ enum program_property {
     PROGRAM_KEEPS = 1u << 11,     // transforms keep effects and their order
     PROGRAM_MACHINE = 1u << 12,   // machine code of transforms gives bits and effects
     PROGRAM_CHECKS = 1u << 13,    // checks of numbers stop kernels and evaluator alike
-    PROGRAM_FAULT = 1u << 14,     // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 15,
+    PROGRAM_COMPILES =
+        1u << 14, // code generators take it and its gradient, the host's and a GPU's
+    PROGRAM_FAULT = 1u << 15, // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 16,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs: what must hold of every program, checked on many, by two processes.
+// Random programs: what must hold of every program, checked on many, by two processes or JOT_TEST_WORKERS.
 //
-//     JOT_TEST_SEED=7 JOT_TEST_FIRST=20000 JOT_TEST_COUNT=10000 test_programs
+//     JOT_TEST_SEED=7 JOT_TEST_FIRST=20000 JOT_TEST_COUNT=10000 JOT_TEST_WORKERS=16 test_programs
 //     JOT_TEST_ONE=12345 test_programs      one program, and the smallest that fails like it
 #include "harness/isolate.h"
 #include "random/programs.h"
@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORKERS = 2, CHUNK = 50, SECONDS = 120, REPORTED = 3 };
+enum { MOST_WORKERS = 256, CHUNK = 50, SECONDS = 120, REPORTED = 3 };
 
-static uint64_t seed, start, count;
+static uint64_t seed, start, count, workers;
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -28,13 +28,17 @@ static unsigned kind_of(uint64_t program)
 {
     return (program % 4 == 3 ? PROGRAM_DERIVABLE : 0u) |
            (program % 8 == 5 || program % 8 == 7 ? PROGRAM_LOOPS : 0u) |
-           (program % 16 == 5 || program % 16 == 15 ? PROGRAM_RECORDS : 0u);
+           (program % 16 == 5 || program % 16 == 15 ? PROGRAM_RECORDS : 0u) |
+           (program % 32 == 26 ? PROGRAM_WIDE : 0u) |
+           (program % 16 == 11 || program % 64 == 44 ? PROGRAM_LARGE : 0u);
 }
 
 static unsigned properties_of(uint64_t program)
 {
     unsigned kind = kind_of(program),
              p = PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_SIMPLIFIES;
+    if (kind & PROGRAM_LARGE)
+        return PROGRAM_PRINTS | PROGRAM_COMPILES;
     if (kind & PROGRAM_DERIVABLE)
         p |= PROGRAM_TRANSPOSES | PROGRAM_MAPS | PROGRAM_COMMUTES;
     if (program % 3 == 0)
@@ -147,7 +151,7 @@ static void work(int worker, FILE *to)
     struct arena *arena = arena_create();
     struct strbuf report = strbuf_make(arena);
     uint64_t chunks = (count + CHUNK - 1) / CHUNK;
-    for (uint64_t i = (uint64_t)worker; i < chunks && report.length < 20000; i += WORKERS) {
+    for (uint64_t i = (uint64_t)worker; i < chunks && report.length < 20000; i += workers) {
         uint64_t end = (i + 1) * CHUNK;
         check_chunk(start + i * CHUNK, start + (end < count ? end : count), &report);
     }
@@ -158,10 +162,10 @@ static void work(int worker, FILE *to)
 
 START_TEST(programs_hold)
 {
-    FILE *reports[WORKERS];
-    pid_t children[WORKERS];
+    FILE *reports[MOST_WORKERS];
+    pid_t children[MOST_WORKERS];
     fflush(NULL);
-    for (int i = 0; i < WORKERS; i++) {
+    for (int i = 0; i < (int)workers; i++) {
         reports[i] = tmpfile();
         ck_assert_ptr_nonnull(reports[i]);
         children[i] = fork();
@@ -171,7 +175,7 @@ START_TEST(programs_hold)
         }
     }
     bool is_good = true;
-    for (int i = 0; i < WORKERS; i++) {
+    for (int i = 0; i < (int)workers; i++) {
         int status = 0;
         waitpid(children[i], &status, 0);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
@@ -195,6 +199,8 @@ START_TEST(failures_become_small)
 {
     int found = 0;
     for (uint64_t program = 0; found < 6 && program < 2000; program++) {
+        if (kind_of(program) & PROGRAM_LARGE)
+            continue;
         struct ir_module *m = ir_module_create();
         uint64_t own = hash_combine(seed, program);
         uint32_t f = program_make(m, own, kind_of(program));
@@ -217,6 +223,8 @@ int main(void)
     seed = number_from("JOT_TEST_SEED", 20240601);
     start = number_from("JOT_TEST_FIRST", 0);
     count = number_from("JOT_TEST_COUNT", 2000);
+    workers = number_from("JOT_TEST_WORKERS", 2);
+    workers = workers < 1 ? 1 : workers > MOST_WORKERS ? MOST_WORKERS : workers;
     printf("seed %" PRIu64 ", %" PRIu64 " programs\n", seed, count);
     if (getenv("JOT_TEST_ONE")) {
         struct arena *arena = arena_create();
@@ -231,7 +239,7 @@ int main(void)
     }
     Suite *s = suite_create("programs");
     TCase *t = tcase_create("programs");
-    tcase_set_timeout(t, 900);
+    tcase_set_timeout(t, 900 + (double)count / 2);
     tcase_add_test(t, failures_become_small);
     tcase_add_test(t, programs_hold);
     suite_add_tcase(s, t);
