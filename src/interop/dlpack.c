@@ -90,6 +90,8 @@ static jot_status hold(jot_array *a, struct exported **out)
 jot_status jot_array_to_dlpack(jot_array *a, DLManagedTensorVersioned **out_tensor)
 {
     struct exported *e;
+    if (!out_tensor)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_to_dlpack: out_tensor is NULL");
     JOT_TRY(hold(a, &e));
     DLManagedTensorVersioned *t = &e->as.versioned;
     t->version.major = DLPACK_MAJOR;
@@ -105,6 +107,8 @@ jot_status jot_array_to_dlpack(jot_array *a, DLManagedTensorVersioned **out_tens
 jot_status jot_array_to_dlpack_unversioned(jot_array *a, DLManagedTensor **out_tensor)
 {
     struct exported *e;
+    if (!out_tensor)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_array_to_dlpack: out_tensor is NULL");
     JOT_TRY(hold(a, &e));
     DLManagedTensor *t = &e->as.unversioned;
     t->manager_ctx = e;

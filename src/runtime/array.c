@@ -393,7 +393,7 @@ void jot_array_release(jot_array *a)
 
 void jot_arrays_release(size_t n, jot_array **a)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; a && i < n; i++) {
         jot_array_release(a[i]);
         a[i] = NULL;
     }
@@ -403,6 +403,10 @@ void jot_arrays_move(size_t n, jot_array **dst, size_t n_src, jot_array **src)
 {
     if (n != n_src) {
         status_fail(JOT_ERR_ARGUMENT, "jot_arrays_move: %zu arrays into %zu", n_src, n);
+        return;
+    }
+    if (n && (!dst || !src)) {
+        status_fail(JOT_ERR_ARGUMENT, "jot_arrays_move: %s is NULL", dst ? "src" : "dst");
         return;
     }
     if (dst == src)
@@ -494,6 +498,7 @@ int64_t jot_array_dim(const jot_array *a, int axis)
 jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, size_t count,
                              const char *where)
 {
+    where = where ? where : "jot_array_read";
     if (!a)
         return status_fail(JOT_ERR_ARGUMENT, "%s: the array is NULL", where);
     if (dtype != a->dtype)
@@ -503,7 +508,7 @@ jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, siz
         return status_fail(JOT_ERR_SHAPE, "%s: the array has %zu elements, the buffer %zu",
                            where, a->size, count);
     if (!dst && count)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: the buffer is NULL", where);
+        return status_fail(JOT_ERR_ARGUMENT, "%s: dst is NULL", where);
     jot_device *d = rt_array_device(a);
     return count ? d->type->download(d, dst, a->data, a->bytes) : JOT_OK;
 }

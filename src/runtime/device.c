@@ -92,6 +92,8 @@ jot_status jot_device_wait(jot_device *device)
 jot_status jot_device_memory(jot_device *device, jot_device_memory_use *out)
 {
     jot_device *d = or_default(device);
+    if (!out)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_device_memory: out is NULL");
     return d->type->memory(d, out);
 }
 
@@ -105,6 +107,7 @@ void jot_memory_trim(void)
 
 int jot_devices_format(char *buffer, size_t size)
 {
+    size = buffer ? size : 0;
     struct rt_text text = {.at = buffer, .size = size};
     double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (size)

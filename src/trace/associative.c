@@ -206,6 +206,8 @@ static bool make(void *ctx, jot_value *x, jot_value *out_error)
 void jot_associative_scan_tree(jot_function combine, size_t n, jot_value *x, int axis,
                                bool reverse, const char *where)
 {
+    if (trace_lacks(name, "x", n, x, n, x, where))
+        return;
     struct chain chain = {jot_vmap_of(combine, where, NULL), (int)n, where};
     trace_make(make, &(struct request){&combine, chain, axis, reverse}, n, x, where);
 }

@@ -336,11 +336,13 @@ static jot_value histogramdd(const char *name, jot_value points, const jot_value
 
 jot_value jot_histogramdd_list(jot_value points, size_t n, const jot_value *edges)
 {
+    TRACE_NEEDS("jot_histogramdd", "edges", n, edges);
     TRACE_RETURN(histogramdd("jot_histogramdd", points, NULL, n, edges));
 }
 
 jot_value jot_histogramdd_weights_list(jot_value points, jot_value weights, size_t n,
                                        const jot_value *edges)
 {
+    TRACE_NEEDS("jot_histogramdd_weights", "edges", n, edges);
     TRACE_RETURN(histogramdd("jot_histogramdd_weights", points, &weights, n, edges));
 }

@@ -60,9 +60,9 @@ jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
     }
     struct block_leaf *room = (struct block_leaf *)(b + 1);
     b->kind = kind;
-    b->where = where;
-    const char *call = strstr(where, ": ");
-    b->name = call ? call + 2 : where;
+    b->where = where ? where : "a block";
+    const char *call = strstr(b->where, ": ");
+    b->name = call ? call + 2 : b->where;
     b->outer = trace_top();
     b->carry = flatten(carry, &room);
     b->in = flatten(in, &room);
@@ -589,7 +589,7 @@ bool jot_block_next(jot_block *b)
 
 void jot_block_leave(jot_block **p)
 {
-    jot_block *b = *p;
+    jot_block *b = p ? *p : NULL;
     if (!b)
         return;
     if (!b->is_closed && !b->is_inert && !b->is_lost) {

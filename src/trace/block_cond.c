@@ -25,10 +25,11 @@ static bool import_number(jot_block *b)
 
 static bool open_branches(jot_block *b, int n)
 {
+    size_t all = (size_t)n * (size_t)b->out.count + 1;
     b->n_branches = n;
     b->parts = arena_array(b->outer->module->arena, struct traced, n);
-    b->bits = arena_array(b->outer->module->arena, bool, n * b->out.count + 1);
-    b->made = arena_array(b->outer->module->arena, const char *, n * b->out.count + 1);
+    b->bits = arena_array(b->outer->module->arena, bool, all);
+    b->made = arena_array(b->outer->module->arena, const char *, all);
     // What a variable holds that was never set may look like a value of some other trace.
     for (int i = 0; i < b->out.count; i++)
         if (!trace_is_open(b->out.at[i].outer))
@@ -50,6 +51,8 @@ static bool open_if(jot_block *b)
     return open_branches(b, 2);
 }
 
+#define MOST_CASES 65536
+
 static bool open_switch(jot_block *b)
 {
     if (!import_number(b))
@@ -60,16 +63,16 @@ static bool open_switch(jot_block *b)
                               "the index is %s, not one integer", trace_type_text(b->number));
         return false;
     }
-    if (b->n_branches < 1) {
-        b->error =
-            block_fail(b, JOT_ERR_ARGUMENT, "%d cases: it takes one or more", b->n_branches);
+    if (b->n_branches < 1 || b->n_branches > MOST_CASES) {
+        b->error = block_fail(b, JOT_ERR_ARGUMENT, "%d cases: it takes 1 to %d", b->n_branches,
+                              MOST_CASES);
         return false;
     }
     return open_branches(b, b->n_branches);
 }
 
-bool jot_if_first(const jot_block *b) { return b->n_parts == 0; }
-int jot_switch_case(const jot_block *b) { return b->n_parts; }
+bool jot_if_first(const jot_block *b) { return b && b->n_parts == 0; }
+int jot_switch_case(const jot_block *b) { return b ? b->n_parts : 0; }
 
 static const struct block_kind if_kind;
 

@@ -292,6 +292,7 @@ jot_block *jot_range_begin(const jot_piece *carry, jot_value first, jot_value en
 bool jot_for_next(jot_block *b, jot_value *index)
 {
     bool again = jot_block_next(b);
-    *index = b && !b->is_inert ? b->index : b ? b->error : (jot_value){0, 0};
+    if (index)
+        *index = b && !b->is_inert ? b->index : b ? b->error : (jot_value){0, 0};
     return again;
 }

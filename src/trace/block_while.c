@@ -12,6 +12,8 @@ static void bind(jot_block *b)
     jot_place((jot_value){0, 0}, b->where);
 }
 
+#define MOST_SLOTS (1 << 24)
+
 static bool open_while(jot_block *b)
 {
     if (b->carry.count == 0) {
@@ -29,13 +31,13 @@ static bool open_while(jot_block *b)
                               (long long)b->length);
         return false;
     }
-    if (b->slots && (b->slots < 2 || b->length)) {
+    if (b->slots && (b->slots < 2 || b->slots > MOST_SLOTS || b->length)) {
         b->error = b->length
                        ? block_fail(b, JOT_ERR_ARGUMENT,
                                     "slots are for a loop without a bound: one with a bound "
                                     "keeps what its trips need")
-                       : block_fail(b, JOT_ERR_ARGUMENT, "%lld slots: 2 or more are possible",
-                                    (long long)b->slots);
+                       : block_fail(b, JOT_ERR_ARGUMENT, "%lld slots: 2 to %d are possible",
+                                    (long long)b->slots, MOST_SLOTS);
         return false;
     }
     b->parts = arena_new(b->outer->module->arena, struct traced);
@@ -75,8 +77,8 @@ static bool take_test(jot_block *b, jot_value test)
 bool jot_while_test(jot_block *b, jot_value test)
 {
     struct arena_guard guard;
-    if (b->is_inert)
-        return true;
+    if (!b || b->is_inert)
+        return b != NULL;
     if (arena_guard_left(&guard)) {
         trace_out_of_memory();
         return true;

@@ -9,28 +9,26 @@
         {(count) ? (list) : NULL, (count), (name)}, { NULL, 0, NULL }                          \
     }
 
-static jot_value problem_error(const char *problem, const char *where)
+static jot_value problem_error(const char *op, const char *problem)
 {
     jot_value error;
-    const char *call = strstr(where, ": ");
-    const char *name = call ? call + 2 : where;
-    if (!trace_ready(name, 0, NULL, &error))
+    if (!trace_ready(op, 0, NULL, &error))
         return error;
-    return trace_fail(name, JOT_ERR_ARGUMENT, "%s", problem);
+    return trace_fail(op, JOT_ERR_ARGUMENT, "%s", problem);
 }
 
-static jot_value guarded_error(const char *problem, const char *where)
+static jot_value guarded_error(const char *op, const char *problem)
 {
-    TRACE_RETURN(problem_error(problem, where));
+    TRACE_RETURN(problem_error(op, problem));
 }
 
 // Whether there is a problem: then the results are the error.
-static bool is_refused(const char *problem, const char *where, size_t n_carry, jot_value *carry,
-                       size_t n_out, jot_value *out)
+static bool is_refused(const char *op, const char *problem, const char *where, size_t n_carry,
+                       jot_value *carry, size_t n_out, jot_value *out)
 {
     if (!problem)
         return false;
-    jot_value error = jot_at(guarded_error(problem, where), where);
+    jot_value error = jot_at(guarded_error(op, problem), where);
     for (size_t i = 0; i < n_carry && carry; i++)
         carry[i] = error;
     for (size_t i = 0; i < n_out && out; i++)
@@ -41,10 +39,8 @@ static bool is_refused(const char *problem, const char *where, size_t n_carry, j
 void jot_for_at(jot_for_step *step, void *ctx, jot_value first, jot_value end, size_t n_carry,
                 jot_value *carry, const char *where)
 {
-    const char *problem = !step               ? "the step is NULL"
-                          : n_carry && !carry ? "the list of carries is NULL"
-                                              : NULL;
-    if (is_refused(problem, where, n_carry, carry, 0, NULL))
+    const char *problem = !step ? "step is NULL" : n_carry && !carry ? "carry is NULL" : NULL;
+    if (is_refused("jot_for", problem, where, n_carry, carry, 0, NULL))
         return;
     jot_piece carries[] = NAMED(carry, n_carry, "carry");
     jot_value index;
@@ -58,12 +54,12 @@ void jot_scan_at(jot_scan_step *step, void *ctx, size_t n_carry, jot_value *carr
                  size_t n_rows, const jot_value *rows, size_t n_out, jot_value *out,
                  const jot_loop_options *options, const char *where)
 {
-    const char *problem = !step               ? "the step is NULL"
-                          : n_carry && !carry ? "the list of carries is NULL"
-                          : n_rows && !rows   ? "the list of rows is NULL"
-                          : n_out && !out     ? "the list of results is NULL"
+    const char *problem = !step               ? "step is NULL"
+                          : n_carry && !carry ? "carry is NULL"
+                          : n_rows && !rows   ? "rows is NULL"
+                          : n_out && !out     ? "out is NULL"
                                               : NULL;
-    if (is_refused(problem, where, n_carry, carry, n_out, out))
+    if (is_refused("jot_scan", problem, where, n_carry, carry, n_out, out))
         return;
     jot_value *row = (jot_value *)rows; // rebound while the block is open, and given back
     jot_piece carries[] = NAMED(carry, n_carry, "carry"), in[] = NAMED(row, n_rows, "rows"),
@@ -78,11 +74,11 @@ void jot_while_at(jot_while_condition *condition, jot_while_step *step, void *ct
                   size_t n_carry, jot_value *carry, const jot_loop_options *options,
                   const char *where)
 {
-    const char *problem = !condition          ? "the condition is NULL"
-                          : !step             ? "the step is NULL"
-                          : n_carry && !carry ? "the list of carries is NULL"
+    const char *problem = !condition          ? "condition is NULL"
+                          : !step             ? "step is NULL"
+                          : n_carry && !carry ? "carry is NULL"
                                               : NULL;
-    if (is_refused(problem, where, n_carry, carry, 0, NULL))
+    if (is_refused("jot_while", problem, where, n_carry, carry, 0, NULL))
         return;
     jot_piece carries[] = NAMED(carry, n_carry, "carry");
     jot_block *b = jot_while_begin(carries, options, where);
@@ -96,11 +92,11 @@ void jot_while_at(jot_while_condition *condition, jot_while_step *step, void *ct
 void jot_switch_at(jot_value index, int n_branches, const jot_function *branches, size_t n_in,
                    const jot_value *in, size_t n_out, jot_value *out, const char *where)
 {
-    const char *problem = n_branches > 0 && !branches ? "the list of branches is NULL"
-                          : n_in && !in               ? "the list of arguments is NULL"
-                          : n_out && !out             ? "the list of results is NULL"
+    const char *problem = n_branches > 0 && !branches ? "branches is NULL"
+                          : n_in && !in               ? "in is NULL"
+                          : n_out && !out             ? "out is NULL"
                                                       : NULL;
-    if (is_refused(problem, where, 0, NULL, n_out, out))
+    if (is_refused("jot_switch", problem, where, 0, NULL, n_out, out))
         return;
     jot_piece results[] = NAMED(out, n_out, "out");
     jot_block *b = jot_switch_begin(results, index, n_branches, where);
@@ -112,10 +108,8 @@ void jot_switch_at(jot_value index, int n_branches, const jot_function *branches
 void jot_map_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out, jot_value *out,
                 const jot_loop_options *options, const char *where)
 {
-    const char *problem = n_in && !in     ? "the list of rows is NULL"
-                          : n_out && !out ? "the list of results is NULL"
-                                          : NULL;
-    if (is_refused(problem, where, 0, NULL, n_out, out))
+    const char *problem = n_in && !in ? "rows is NULL" : n_out && !out ? "out is NULL" : NULL;
+    if (is_refused("jot_map", problem, where, 0, NULL, n_out, out))
         return;
     jot_value *row = (jot_value *)in; // as in jot_scan_at
     jot_piece rows[] = NAMED(row, n_in, "rows"), results[] = NAMED(out, n_out, "out");

@@ -185,6 +185,12 @@ static bool record(struct root *r, jot_value *x)
         if (!check_type(r, &r->f, i, traced_out_type(&r->traced, i), types[i]))
             return false;
     int n_hidden = r->traced.n_hidden, count = n_hidden + 2 * r->n;
+    if (n_hidden > UINT16_MAX || r->n > UINT16_MAX) {
+        trace_fail(name, JOT_ERR_ARGUMENT,
+                   "%s uses %d values around it to find %d: at most %d of each",
+                   r->f.callee.name, n_hidden, r->n, UINT16_MAX);
+        return false;
+    }
     r->leaves[0] = (uint16_t)n_hidden;
     r->leaves[1] = r->result = (uint16_t)r->n;
     jot_value *in = arena_array(arena, jot_value, count + 1);
@@ -229,6 +235,9 @@ void jot_custom_root_tree(jot_function f, size_t n, const jot_value *guess, jot_
                           jot_tangent_solve *tangent_solve, void *ctx, jot_value *x,
                           const char *where)
 {
+    if (trace_lacks(name, "guess", n, guess, n, x, where) ||
+        trace_lacks(name, "x", n, x, n, x, where))
+        return;
     struct root r = {.f = f,
                      .solver = solve,
                      .solve = tangent_solve ? tangent_solve : solve_matrix,

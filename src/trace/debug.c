@@ -49,7 +49,7 @@ static const char *spec_problem(const jot_callback_spec *spec, const jot_value *
     return !spec                       ? "the spec is NULL"
            : !spec->call               ? "the function is NULL"
            : spec->n_out && !spec->out ? "the list of result types is NULL"
-           : spec->n_out && !out       ? "the list of results is NULL"
+           : spec->n_out && !out       ? "out is NULL"
                                        : NULL;
 }
 
@@ -130,9 +130,12 @@ static jot_value guarded_callback(const jot_callback_spec *spec, jot_value *out,
 void jot_callback_values(const jot_callback_spec *spec, jot_value *out, const char *where,
                          size_t n_in, const jot_value *in)
 {
+    size_t n_out = spec ? spec->n_out : 0;
+    if (trace_lacks("jot_callback", "in", n_in, in, n_out, out, where))
+        return;
     jot_value error = guarded_callback(spec, out, where, n_in, in);
     jot_place(error, where);
-    for (size_t i = 0; spec && out && i < spec->n_out && (error.trace || error.id); i++)
+    for (size_t i = 0; out && i < n_out && (error.trace || error.id); i++)
         out[i] = error;
 }
 
@@ -182,6 +185,8 @@ void trace_print(const char *op, const char *format, size_t n_in, const jot_valu
 void jot_printf_values(const char *format, const char *where, size_t n_in, const jot_value *in)
 {
     size_t n = 0;
+    if (trace_lacks("jot_printf", "in", n_in, in, 0, NULL, where))
+        return;
     while (n < n_in && (in[n].trace || in[n].id))
         n++;
     // Where the format wants more and there are more, it is one that was never set.

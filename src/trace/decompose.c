@@ -404,13 +404,14 @@ jot_value jot_cond_norm(jot_value a, jot_matrix_norm_kind kind)
 {
     static const int both[] = {-2, -1, JOT_END};
     if (kind == JOT_NORM_2)
-        return jot_cond(a);
+        return trace_own("jot_cond_norm", jot_cond(a));
     jot_value r;
     if (kind == JOT_NORM_MINUS_2) {
         jot_value s = svdvals("jot_cond_norm", a);
         r = jot_div(jot_min_axes(s, last), jot_max_axes(s, last));
     } else {
-        r = jot_mul(jot_matrix_norm(a, kind), jot_matrix_norm(jot_inv(a), kind));
+        r = jot_mul(jot_matrix_norm(a, kind),
+                    jot_matrix_norm(trace_own("jot_cond_norm", jot_inv(a)), kind));
     }
     jot_value had_nan = jot_any_axes(jot_is_nan(a), both);
     jot_value is_singular = jot_logical_and(jot_is_nan(r), jot_logical_not(had_nan));

@@ -81,6 +81,8 @@ static jot_value guarded_variable(jot_value x) { TRACE_RETURN(variable(x)); }
 
 void jot_variable_tree(size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_variable", "x", n, x, n, x, NULL))
+        return;
     for (size_t i = 0; i < n; i++)
         x[i] = guarded_variable(x[i]);
 }
@@ -153,6 +155,8 @@ static jot_value guarded_gradient(const char *op, jot_value y, size_t n, jot_val
 
 void jot_gradient_tree(jot_value y, size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_gradient", "x", n, x, n, x, NULL))
+        return;
     jot_value error = guarded_gradient("jot_gradient", y, n, x);
     if (error.trace || error.id)
         set_all(n, x, error);
@@ -206,6 +210,8 @@ static jot_value guarded_check_late(jot_value y, size_t n, const jot_value *x)
 
 void jot_gradient_of(jot_value y, size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_gradient", "x", n, x, n, x, NULL))
+        return;
     jot_value error = guarded_check_late(y, n, x);
     if (error.trace || error.id)
         set_all(n, x, error);
@@ -241,6 +247,8 @@ static jot_value tangent(jot_value y, size_t n, const jot_value *x, const jot_va
 
 jot_value jot_tangent_tree(jot_value y, size_t n, const jot_value *x, const jot_value *dx)
 {
+    TRACE_NEEDS("jot_tangent", "x", n, x);
+    TRACE_NEEDS("jot_tangent", "dx", n, dx);
     TRACE_RETURN(tangent(y, n, x, dx));
 }
 

@@ -138,7 +138,17 @@ jot_value jot_tri(jot_dtype dtype, int64_t n, int64_t m, int64_t k)
     TRACE_RETURN(tri(dtype, n, m, k));
 }
 
-static int64_t clip(int64_t x, int64_t m) { return x < 0 ? 0 : x > m ? m : x; }
+static int64_t clip(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+// The places of an n by m matrix up to the k-th diagonal: r + k + 1 in row r, but 0 to m.
+static int64_t count_lower(int64_t n, int64_t m, int64_t k)
+{
+    int64_t some = clip(-k, 0, n), all = clip(m - k - 1, some, n), rows = all - some;
+    return rows * (some + k + 1) + rows * (rows - 1) / 2 + (n - all) * m;
+}
 
 // Row r has the columns from 0 to r + k, or from r + k to the end.  A running sum over ones at
 // the begin of each row but the first counts the rows.
@@ -147,9 +157,12 @@ static jot_value triangle(const char *name, int64_t n, int64_t k, int64_t m, boo
     jot_value error;
     if (!are_sizes(name, n, m, &error))
         return error;
-    int64_t count = 0;
-    for (int64_t r = 0; r < n; r++)
-        count += is_upper ? m - clip(r + k, m) : clip(r + k + 1, m);
+    if (n > INT32_MAX || m > INT32_MAX || n * m > INT32_MAX)
+        return trace_fail(name, JOT_ERR_ARGUMENT,
+                          "%lld by %lld places: it takes at most %d, which i32 counts",
+                          (long long)n, (long long)m, INT32_MAX);
+    k = clip(k, -n - 1, m + 1);
+    int64_t count = is_upper ? n * m - count_lower(n, m, k - 1) : count_lower(n, m, k);
     const int64_t places[] = {count, JOT_END}, none[] = {2, 0, JOT_END};
     if (count == 0)
         return jot_zeros_dims(JOT_I32, none);

@@ -55,6 +55,31 @@ static jot_value fail_at(struct parser *p, const char *at, const char *what)
 
 static jot_value fail(struct parser *p, const char *what) { return fail_at(p, p->at, what); }
 
+static void tell(const struct parser *p, const char *at, jot_value x, const char *advice)
+{
+    char text[300];
+    struct arena_guard guard;
+    if (arena_guard_left(&guard)) {
+        trace_out_of_memory();
+        return;
+    }
+    snprintf(text, sizeof text, "column %d of \"%.100s\"%s", (int)(at - p->text) + 1, p->text,
+             advice);
+    trace_retell_error(x, OP_NAME, text);
+    arena_guard_close(&guard);
+}
+
+// What the operation at the place has made; where it failed, its error with the column.
+static jot_value made(struct parser *p, const char *at, jot_value x)
+{
+    if (p->has_failed || !jot_value_failed(x))
+        return x;
+    bool is_power = *at == '^';
+    tell(p, at, x, is_power ? ": ^ is exclusive or, a power is pow(x, y)" : "");
+    p->has_failed = true;
+    return p->error = x;
+}
+
 // ---- Words
 
 static void skip(struct parser *p)
@@ -235,7 +260,10 @@ static jot_value parse_call(struct parser *p, const struct function *f, const ch
         return p->error;
     if (n != want)
         return fail_at(p, at, "the function takes more arguments");
-    return f->one ? f->one(x[0]) : f->two ? f->two(x[0], x[1]) : f->three(x[0], x[1], x[2]);
+    return made(p, at,
+                f->one   ? f->one(x[0])
+                : f->two ? f->two(x[0], x[1])
+                         : f->three(x[0], x[1], x[2]));
 }
 
 static jot_value parse_word(struct parser *p)
@@ -309,24 +337,25 @@ static jot_value parse_unary(struct parser *p)
         return fail(p, "the expression is nested too deeply");
     p->depth++;
     jot_value x;
+    const char *at = p->at;
     if (take_cast(p, &dtype)) {
         x = parse_unary(p);
-        x = p->has_failed ? x : jot_convert(x, dtype);
+        x = p->has_failed ? x : made(p, at, jot_convert(x, dtype));
     } else if (take(p, "(", "")) {
         x = parse_expression(p);
         if (!p->has_failed)
             expect(p, ")");
     } else if (take(p, "-", "-=")) {
         x = parse_unary(p);
-        x = p->has_failed ? x : jot_neg(x);
+        x = p->has_failed ? x : made(p, at, jot_neg(x));
     } else if (take(p, "+", "+=")) {
         x = parse_unary(p);
     } else if (take(p, "!", "=")) {
         x = parse_unary(p);
-        x = p->has_failed ? x : is_false(x);
+        x = p->has_failed ? x : made(p, at, is_false(x));
     } else if (take(p, "~", "")) {
         x = parse_unary(p);
-        x = p->has_failed ? x : jot_bitwise_not(x);
+        x = p->has_failed ? x : made(p, at, jot_bitwise_not(x));
     } else if (isdigit((unsigned char)*p->at) ||
                (*p->at == '.' && isdigit((unsigned char)p->at[1]))) {
         x = parse_number(p);
@@ -384,8 +413,9 @@ static jot_value parse_level(struct parser *p, int level)
         return parse_unary(p);
     jot_value x = parse_level(p, level + 1);
     while (!p->has_failed && (o = take_operator(p, level))) {
+        const char *at = p->at - strlen(o->word);
         jot_value y = parse_level(p, level + 1);
-        x = p->has_failed ? y : o->make(x, y);
+        x = p->has_failed ? y : made(p, at, o->make(x, y));
     }
     return x;
 }
@@ -395,11 +425,12 @@ static jot_value parse_expression(struct parser *p)
     jot_value test = parse_level(p, 0);
     if (p->has_failed || !take(p, "?", ""))
         return test;
+    const char *at = p->at - 1;
     jot_value x = parse_expression(p);
     if (p->has_failed || !expect(p, ":"))
         return p->error;
     jot_value y = parse_expression(p);
-    return p->has_failed ? y : jot_where(is_true(test), x, y);
+    return p->has_failed ? y : made(p, at, jot_where(is_true(test), x, y));
 }
 
 // ---- Names and definitions
@@ -473,6 +504,7 @@ jot_value jot_elementwise_values(const char *names, const char *expression, cons
                                  size_t n, const jot_value *x)
 {
     size_t count = 0;
+    TRACE_NEEDS("jot_elementwise", "x", n, x);
     while (count < n && (x[count].trace || x[count].id))
         count++;
     jot_value y = elementwise(names, expression, count, x);

@@ -168,6 +168,8 @@ static jot_value fail_count(size_t n)
 
 void jot_frexp_into(jot_value x, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_frexp", "out", n, out, n, out, NULL))
+        return;
     jot_value exponent = x, mantissa = n == 2 ? guarded_frexp(x, &exponent) : fail_count(n);
     for (size_t i = 0; i < n; i++)
         out[i] = i == 1 && !jot_value_failed(mantissa) ? exponent : mantissa;

@@ -56,6 +56,8 @@ static jot_value guarded_broadcast(size_t n, jot_value *x)
 
 void jot_broadcast_arrays_tree(size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_broadcast_arrays", "x", n, x, n, x, NULL))
+        return;
     jot_value first = guarded_broadcast(n, x);
     if (jot_value_failed(first))
         give_error(n, x, first);
@@ -94,6 +96,8 @@ static jot_value guarded_meshgrid(enum jot_grid grid, size_t n, jot_value *x)
 
 void jot_meshgrid_tree(enum jot_grid grid, size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_meshgrid", "x", n, x, n, x, NULL))
+        return;
     jot_value first = guarded_meshgrid(grid, n, x);
     if (jot_value_failed(first))
         give_error(n, x, first);

@@ -167,6 +167,7 @@ static jot_value concatenate(int axis, size_t n, const jot_value *x)
 
 jot_value jot_concatenate_list(int axis, size_t n, const jot_value *x)
 {
+    TRACE_NEEDS("jot_concatenate", "x", n, x);
     TRACE_RETURN(concatenate(axis, n, x));
 }
 
@@ -203,6 +204,7 @@ static jot_value stack(int axis, size_t n, const jot_value *x)
 
 jot_value jot_stack_list(int axis, size_t n, const jot_value *x)
 {
+    TRACE_NEEDS("jot_stack", "x", n, x);
     TRACE_RETURN(stack(axis, n, x));
 }
 
@@ -228,6 +230,8 @@ static jot_value guarded_part(jot_value x, int axis, size_t n, size_t i)
 
 void jot_split_into(jot_value x, int axis, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_split", "out", n, out, n, out, NULL))
+        return;
     for (size_t i = 0; i < n; i++)
         out[i] = guarded_part(x, axis, n, i);
 }

@@ -431,6 +431,9 @@ static bool make(void *ctx, jot_value *x, jot_value *out_error)
 static void solve(const struct method *method, jot_function a, size_t n, const jot_value *b,
                   jot_value *x, const jot_krylov_options *options, const char *where)
 {
+    if (trace_lacks(method->name, "b", n, b, n, x, where) ||
+        trace_lacks(method->name, "x", n, x, n, x, where))
+        return;
     struct request r = {{.method = method, .a = a, .where = where, .n = (int)n}, b};
     if (options)
         r.k.o = *options;

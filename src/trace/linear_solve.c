@@ -165,6 +165,8 @@ void jot_linear_solve_tree(jot_function matvec, jot_function solve,
                            jot_function transposed_solve, size_t n, const jot_value *b,
                            jot_value *x, const char *where)
 {
+    if (trace_lacks(name, "b", n, b, n, x, where) || trace_lacks(name, "x", n, x, n, x, where))
+        return;
     struct system s = {
         .f = {[SOLVE] = solve, [MATVEC] = matvec, [TRANSPOSED_SOLVE] = transposed_solve},
         .n = (int)n,

@@ -121,6 +121,7 @@ static jot_value lexsort(int axis, size_t n, const jot_value *keys)
 
 jot_value jot_lexsort_list(int axis, size_t n, const jot_value *keys)
 {
+    TRACE_NEEDS("jot_lexsort", "keys", n, keys);
     TRACE_RETURN(lexsort(axis, n, keys));
 }
 
@@ -152,6 +153,8 @@ static jot_value guarded_sort_by_key(int axis, int num_keys, size_t n, jot_value
 
 void jot_sort_by_key_into(int axis, int num_keys, size_t n, jot_value *x)
 {
+    if (trace_lacks("jot_sort_by_key", "x", n, x, n, x, NULL))
+        return;
     jot_value first = guarded_sort_by_key(axis, num_keys, n, x);
     for (size_t i = 0; i < n && jot_value_failed(first); i++)
         x[i] = first;

@@ -130,6 +130,8 @@ jot_value jot_delete(jot_value x, int64_t index, int axis)
 
 void jot_array_split_into(jot_value x, int axis, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_array_split", "out", n, out, n, out, NULL))
+        return;
     int64_t size = jot_value_dim(x, axis), each = n ? size / (int64_t)n : 0, start = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t stop = start + each + ((int64_t)i < size % (int64_t)n);
@@ -158,6 +160,8 @@ static jot_value guarded_extent(jot_value x, int axis, size_t n)
 
 void jot_unstack_into(jot_value x, int axis, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_unstack", "out", n, out, n, out, NULL))
+        return;
     x = guarded_extent(x, axis, n);
     for (size_t i = 0; i < n; i++)
         out[i] = jot_value_failed(x) ? x : jot_take_axis(x, (int64_t)i, axis);

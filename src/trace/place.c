@@ -57,8 +57,45 @@ void trace_name_error(jot_value v, const char *name)
     ((struct trace_error *)(uintptr_t)s->error)->text = text.text;
 }
 
+void trace_retell_error(jot_value v, const char *op, const char *text)
+{
+    struct trace *t = trace_top();
+    if (!t) {
+        const char *rest = strstr(jot_error_message(), ": ");
+        if (text)
+            status_fail(status_last(), "%s: %s: %s", op, text, jot_error_message());
+        else if (rest)
+            status_fail(status_last(), "%s%s", op, rest);
+        return;
+    }
+    const struct trace_slot *s = trace_slot_of(v);
+    if (v.id == 0 || s->error == t->slots.at[0].error || s->error->where)
+        return;
+    struct trace_error *e = (struct trace_error *)(uintptr_t)s->error;
+    struct strbuf b = strbuf_make(t->module->arena);
+    if (text)
+        strbuf_printf(&b, "%s: %s: %s", text, e->op, e->text);
+    e->text = text ? b.text : e->text;
+    e->op = op;
+}
+
+static jot_value own(const char *op, jot_value v)
+{
+    trace_retell_error(v, op, NULL);
+    return v;
+}
+
+jot_value trace_own(const char *op, jot_value v)
+{
+    if (!jot_value_failed(v))
+        return v;
+    TRACE_RETURN(own(op, v));
+}
+
 static void place(jot_value v, const char *where)
 {
+    if (!where)
+        return;
     struct trace *t = trace_top();
     if (!t) {
         if (v.trace == 0 && trace_message_wants_place()) {
@@ -91,6 +128,46 @@ static void fill(size_t n, jot_value *out, jot_value v)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = v;
+}
+
+#define MOST_ENTRIES ((size_t)1 << 24) // of a list
+
+static jot_value missing(const char *op, const char *parameter, size_t n, const void *list)
+{
+    jot_value error;
+    if (!trace_ready(op, 0, NULL, &error))
+        return error;
+    if (list)
+        return trace_fail(op, JOT_ERR_ARGUMENT, "%s has %zu entries: at most %zu", parameter, n,
+                          MOST_ENTRIES);
+    return trace_fail(op, JOT_ERR_ARGUMENT, "%s is NULL", parameter);
+}
+
+static jot_value guarded_missing(const char *op, const char *parameter, size_t n,
+                                 const void *list)
+{
+    TRACE_RETURN(missing(op, parameter, n, list));
+}
+
+bool trace_is_missing(const char *op, const char *parameter, size_t n, const void *list,
+                      jot_value *out_error)
+{
+    if (list ? n <= MOST_ENTRIES : n == 0)
+        return false;
+    *out_error = guarded_missing(op, parameter, n, list);
+    return true;
+}
+
+bool trace_lacks(const char *op, const char *parameter, size_t n, const void *list,
+                 size_t n_out, jot_value *out, const char *where)
+{
+    jot_value error;
+    if (!trace_is_missing(op, parameter, n, list, &error))
+        return false;
+    place(error, where);
+    if (out && n_out <= MOST_ENTRIES)
+        fill(n_out, out, error);
+    return true;
 }
 
 void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const char *where)

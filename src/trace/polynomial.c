@@ -101,6 +101,8 @@ static jot_value polymul(jot_value p, jot_value q)
 
 jot_value jot_polymul(jot_value p, jot_value q) { TRACE_RETURN(polymul(p, q)); }
 
+#define MOST_TIMES 1024 // steps, each of which is some operations of the graph
+
 static jot_value polydiv(jot_value p, jot_value q, jot_value *out_rest)
 {
     jot_value v[] = {p, q}, error;
@@ -110,6 +112,10 @@ static jot_value polydiv(jot_value p, jot_value q, jot_value *out_rest)
     if (m == 0)
         return trace_fail("jot_polydiv", JOT_ERR_SHAPE, "a division by %s, of no coefficients",
                           trace_type_text(v[1]));
+    if (n - m >= MOST_TIMES)
+        return trace_fail("jot_polydiv", JOT_ERR_ARGUMENT,
+                          "%s by %s: it takes quotients of at most %d coefficients",
+                          trace_type_text(v[0]), trace_type_text(v[1]), MOST_TIMES);
     jot_value zero = jot_from_int(0), left = jot_mul(v[0], jot_from_double(1));
     jot_value quotient = jot_slice_axis(left, 0, 0, 0, 1), leading = jot_take_axis(v[1], 0, 0);
     if (n < m) // the quotient is 0
@@ -136,6 +142,8 @@ static jot_value fail_count(size_t n)
 
 void jot_polydiv_into(jot_value p, jot_value q, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_polydiv", "out", n, out, n, out, NULL))
+        return;
     jot_value remainder = p;
     jot_value quotient = n == 2 ? guarded_polydiv(p, q, &remainder) : fail_count(n);
     for (size_t i = 0; i < n; i++)
@@ -148,19 +156,26 @@ static jot_value powers(int64_t n)
     return jot_sub(jot_full_dims(JOT_I32, jot_from_int(n), NULL), jot_arange(JOT_I32, n));
 }
 
-static bool open_times(const char *name, jot_value *p, int n, jot_value *out_error)
+// A vector and how often it is derived or integrated; what makes it empty goes on at no cost.
+static bool open_times(const char *name, jot_value *p, int n, bool shrinks,
+                       jot_value *out_error)
 {
     if (!are_vectors(name, 1, p, out_error))
         return false;
     if (n < 0)
         *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d times: it takes 0 or more", n);
-    return n >= 0;
+    else if (n > MOST_TIMES && !(shrinks && jot_value_dim(*p, 0) <= MOST_TIMES))
+        *out_error =
+            trace_fail(name, JOT_ERR_ARGUMENT, "%d times: it takes at most %d", n, MOST_TIMES);
+    else
+        return true;
+    return false;
 }
 
 static jot_value polyder(jot_value p, int n)
 {
     jot_value error;
-    if (!open_times("jot_polyder", &p, n, &error))
+    if (!open_times("jot_polyder", &p, n, true, &error))
         return error;
     for (int64_t size; n > 0 && (size = jot_value_dim(p, 0)) > 0; n--)
         p = jot_mul(jot_slice_axis(p, 0, 0, size - 1, 1), powers(size - 1));
@@ -172,7 +187,7 @@ jot_value jot_polyder(jot_value p, int n) { TRACE_RETURN(polyder(p, n)); }
 static jot_value polyint(jot_value p, int n)
 {
     jot_value error;
-    if (!open_times("jot_polyint", &p, n, &error))
+    if (!open_times("jot_polyint", &p, n, false, &error))
         return error;
     for (; n > 0; n--)
         p = jot_pad_axis(jot_div(p, powers(jot_value_dim(p, 0))), jot_from_int(0), 0, 0, 1);
@@ -186,6 +201,9 @@ static jot_value poly(jot_value zeros)
     jot_value error, nothing = jot_from_int(0);
     if (!are_vectors("jot_poly", 1, &zeros, &error))
         return error;
+    if (jot_value_dim(zeros, 0) > MOST_TIMES)
+        return trace_fail("jot_poly", JOT_ERR_ARGUMENT, "%s: it takes at most %d zeros",
+                          trace_type_text(zeros), MOST_TIMES);
     jot_value z = jot_mul(zeros, jot_from_double(1));
     jot_value p = jot_pad_axis(jot_slice_axis(z, 0, 0, 0, 1), jot_from_int(1), 0, 1, 0);
     for (int64_t i = 0; i < jot_value_dim(z, 0); i++) // p times x - zero

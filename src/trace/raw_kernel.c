@@ -114,7 +114,7 @@ static jot_value raw_kernel(const jot_raw_kernel_spec *spec, jot_value *out, con
                           : !spec->name               ? "the name is NULL"
                           : !spec->source             ? "the source is NULL"
                           : spec->n_out && !spec->out ? "the list of result types is NULL"
-                          : spec->n_out && !out       ? "the list of results is NULL"
+                          : spec->n_out && !out       ? "out is NULL"
                                                       : NULL;
     if (problem)
         return trace_fail(OP_NAME, JOT_ERR_ARGUMENT, "%s", problem);
@@ -137,8 +137,11 @@ static jot_value guarded(const jot_raw_kernel_spec *spec, jot_value *out, const 
 void jot_raw_kernel_values(const jot_raw_kernel_spec *spec, jot_value *out, const char *where,
                            size_t n_in, const jot_value *in)
 {
+    size_t n_out = spec ? spec->n_out : 0;
+    if (trace_lacks("jot_raw_kernel", "in", n_in, in, n_out, out, where))
+        return;
     jot_value error = guarded(spec, out, where, n_in, in);
     jot_place(error, where);
-    for (size_t i = 0; spec && out && i < spec->n_out && (error.trace || error.id); i++)
+    for (size_t i = 0; out && i < n_out && (error.trace || error.id); i++)
         out[i] = error;
 }

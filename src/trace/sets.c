@@ -130,6 +130,8 @@ static jot_value guarded_nonzero(jot_value x, int64_t size, jot_value fill, size
 
 void jot_nonzero_into(jot_value x, int64_t size, jot_value fill, size_t n, jot_value *out)
 {
+    if (trace_lacks("jot_nonzero", "out", n, out, n, out, NULL))
+        return;
     jot_value first = guarded_nonzero(x, size, fill, n, out);
     for (size_t i = 0; i < n && jot_value_failed(first); i++)
         out[i] = first;

@@ -30,13 +30,23 @@ jot_value jot_factorial(jot_value n)
     return jot_where(jot_less(n, num(0)), num(0), jot_gamma(add(n, one())));
 }
 
-jot_value jot_multigammaln(jot_value a, int d)
+#define MOST_DIMENSIONS 1000 // each is an operation of the graph
+
+static jot_value multigammaln(jot_value a, int d)
 {
+    jot_value error;
+    if (!trace_ready("jot_multigammaln", 1, &a, &error))
+        return error;
+    if (d < 0 || d > MOST_DIMENSIONS)
+        return trace_fail("jot_multigammaln", JOT_ERR_ARGUMENT, "d is %d: it takes 0 to %d", d,
+                          MOST_DIMENSIONS);
     jot_value y = num(0.25 * d * (d - 1) * log(M_PI));
     for (int j = 0; j < d; j++)
         y = add(y, jot_lgamma(sub(a, num(0.5 * j))));
     return y;
 }
+
+jot_value jot_multigammaln(jot_value a, int d) { TRACE_RETURN(multigammaln(a, d)); }
 
 // ---- Logarithms and entropies
 

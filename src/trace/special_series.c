@@ -303,8 +303,11 @@ jot_value jot_bessel_jn(jot_value n, jot_value x)
 
 static jot_value bernoulli(jot_dtype dtype, int64_t n)
 {
-    if (n < 0)
-        return trace_fail("jot_bernoulli", JOT_ERR_ARGUMENT, "up to number %lld", (long long)n);
+    // From B_260 on they are infinite.
+    enum { MOST = 1 << 16 };
+    if (n < 0 || n > MOST)
+        return trace_fail("jot_bernoulli", JOT_ERR_ARGUMENT, "n is %lld: it takes 0 to %d",
+                          (long long)n, MOST);
     // B_2, B_4, ..., and from there on -2 k!/(2 pi i)^k zeta(k).
     static const double first[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
                                    5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,

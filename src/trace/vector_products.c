@@ -120,10 +120,16 @@ static jot_value multi_dot(size_t n, const jot_value *x)
         return error;
     for (size_t i = 0; i < n; i++) {
         int rank = trace_type(v[i]).rank;
+        int64_t columns = i ? jot_value_dim(v[i - 1], -1) : 0, rows = jot_value_dim(v[i], 0);
         bool is_end = i == 0 || i == n - 1;
         if (rank != 2 && !(rank == 1 && is_end))
             return trace_fail("jot_multi_dot", JOT_ERR_SHAPE, "factor %zu is %s, no matrix%s",
                               i, trace_type_text(v[i]), is_end ? " and no vector" : "");
+        if (i && columns != rows)
+            return trace_fail("jot_multi_dot", JOT_ERR_SHAPE,
+                              "factors %zu and %zu are %s and %s: contracting %lld with %lld",
+                              i - 1, i, trace_type_text(v[i - 1]), trace_type_text(v[i]),
+                              (long long)columns, (long long)rows);
         if (rank == 2 || i > 0)
             *p++ = (char)('a' + i);
         if (rank == 2 || i == 0)
@@ -139,7 +145,11 @@ static jot_value multi_dot(size_t n, const jot_value *x)
     return jot_einsum_list(text, n, v);
 }
 
-jot_value jot_multi_dot_list(size_t n, const jot_value *x) { TRACE_RETURN(multi_dot(n, x)); }
+jot_value jot_multi_dot_list(size_t n, const jot_value *x)
+{
+    TRACE_NEEDS("jot_multi_dot", "x", n, x);
+    TRACE_RETURN(multi_dot(n, x));
+}
 
 static jot_value ragged_dot(jot_value x, jot_value w, jot_value sizes)
 {

@@ -407,6 +407,10 @@ static bool reduce_by(void *ctx, jot_value *x, jot_value *out_error)
 void jot_reduce_window_tree(jot_function combine, size_t n, jot_value *x, const jot_value *init,
                             const jot_window_options *options, const char *where)
 {
+    const char *name = "jot_reduce_window_by";
+    if (trace_lacks(name, "x", n, x, n, x, where) ||
+        trace_lacks(name, "init", n, init, n, x, where))
+        return;
     struct by_function f = {jot_vmap_of(combine, where, NULL), (int)n, init, options, where};
     trace_make(reduce_by, &f, n, x, where);
 }
