@@ -152,10 +152,22 @@ template <class T> constexpr jot_dtype jot_dtype_at_(const T *)
     return jot_dtype_of_<T>::value;
 }
 #define JOT_DTYPE_OF(p) jot_dtype_at_(p)
+#define JOT_DTYPE_OF_(name, p) jot_dtype_at_(p)
 #else
 // The dtype of what a C pointer points to.
-#define JOT_DTYPE_OF(p)                                                                        \
-    _Generic(*(p),                                                                             \
+#define JOT_DTYPE_OF(p) JOT_DTYPE_OF_("JOT_DTYPE_OF", p)
+#define JOT_DTYPE_OF_(name, p)                                                                 \
+    ((jot_dtype)(JOT_MUST_(JOT_IS_POINTER_(p), name JOT_TAKES_NUMBERS_) +                      \
+                 JOT_MUST_(JOT_DTYPE_AT_(p) < 99, name JOT_TAKES_NUMBERS_) +                   \
+                 JOT_DTYPE_AT_(p)))
+#define JOT_TAKES_NUMBERS_ " takes a pointer to C numbers of a type that jot has"
+#if defined(__GNUC__)
+#define JOT_IS_POINTER_(p) (__builtin_classify_type(p) == 5)
+#else
+#define JOT_IS_POINTER_(p) 1
+#endif
+#define JOT_DTYPE_AT_(p)                                                                       \
+    (int)_Generic(*(p),                                                                        \
         _Bool: JOT_BOOL,                                                                       \
         signed char: JOT_I8,                                                                   \
         short: JOT_I16,                                                                        \
@@ -170,22 +182,25 @@ template <class T> constexpr jot_dtype jot_dtype_at_(const T *)
         float: JOT_F32,                                                                        \
         double: JOT_F64,                                                                       \
         float _Complex: JOT_C64,                                                               \
-        double _Complex: JOT_C128)
+        double _Complex: JOT_C128,                                                             \
+        default: 99)
 #endif
 
 // jot_array_from(data, 2, 3): a copy of C data; without sizes a scalar.  A compound literal stands
 // in parentheses of its own: jot_array_from(((double[]){1, 2}), 2).
 #define jot_array_from(...)                                                                    \
     jot_array_from_(JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END)))
-#define jot_array_from_(data, dims) jot_array_copy(JOT_DTYPE_OF(data), (data), dims)
+#define jot_array_from_(data, dims)                                                            \
+    jot_array_copy(JOT_DTYPE_OF_("jot_array_from", data), data, dims)
 
 // jot_array_full(JOT_F32, 0.5, 2, 3).
 #define jot_array_full(dtype, ...)                                                             \
-    jot_array_fill((dtype), JOT_FIRST_(__VA_ARGS__, 0),                                        \
+    jot_array_fill(dtype, JOT_FIRST_(__VA_ARGS__, 0),                                          \
                    JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END)))
 
 // jot_array_read(a, buffer, count): copies out to a C buffer of the array's own type.
 #define jot_array_read(a, dst, count)                                                          \
-    jot_array_read_at((a), JOT_DTYPE_OF(dst), (dst), (count), JOT_HERE ": jot_array_read")
+    jot_array_read_at(a, JOT_DTYPE_OF_("jot_array_read", dst), dst, count,                     \
+                      JOT_HERE ": jot_array_read")
 
 #endif

@@ -172,6 +172,7 @@ JOT_API JOT_MUST_USE jot_status jot_eval(jot_value v, jot_array **out);
 JOT_API JOT_MUST_USE jot_status jot_eval_tree(size_t n, const jot_value *v, jot_array **out);
 // The number itself; NaN with a message on failure.
 JOT_API double jot_item(jot_value v);
+JOT_API double jot_item_at(jot_value v, const char *where);
 // Writes "name = [...]" to stdout, or the error.  In a function that is traced it is written
 // when the function runs (jot/debug.h).
 JOT_API void jot_print_value(jot_value v, const char *name);
@@ -186,62 +187,101 @@ JOT_END_C
 
 // jot_jit(f)  jot_jit(f, .name = "step")
 #if defined(__cplusplus)
-#define jot_jit(f) jot_jit_with((f), nullptr)
+#define jot_jit(f) jot_jit_with(f, nullptr)
 #else
 #define jot_jit(...)                                                                           \
-    jot_jit_with(JOT_FIRST_(__VA_ARGS__, 0),                                                   \
-                 &(jot_jit_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_jit_options))})
+    jot_jit_with(JOT_A_FUNCTION_("jot_jit", JOT_FIRST_(__VA_ARGS__, 0)),                       \
+                 JOT_OPTIONS_(jot_jit_options,                                                 \
+                              "jot_jit takes (f, .name = ..., .donate = ..., .device = ...)",  \
+                              JOT_REST_(__VA_ARGS__, .size = sizeof(jot_jit_options))))
 #endif
 
 // Arrays given to and taken from a compiled function.  Each argument is a jot_array * variable, or
-// a struct or C array of them.
-#define JOT_OUT(x) sizeof(x) / sizeof(jot_array *), JOT_ARRAYS_AT_(x)
-#define JOT_ARRAY_PIECE_(x) {JOT_ARRAYS_AT_(x), sizeof(x) / sizeof(jot_array *)}
+// a struct or C array of them; up to 64.  A pointer to arrays, as a parameter is, does not say how many there
+// are: jot_call_list takes it with their number.
+#define JOT_OUT(x) JOT_OUT_("JOT_OUT", x)
+#define JOT_OUT_(name, x) JOT_ARRAYS_(name, x), JOT_ARRAYS_AT_(x)
 #if defined(__cplusplus)
 template <size_t count> using jot_array_pieces_ = jot_list_<jot_array_piece, count>;
+template <class T> constexpr bool jot_are_arrays_()
+{
+    using element = typename std::remove_cv<typename std::remove_all_extents<T>::type>::type;
+    return (std::is_class<element>::value || std::is_same<element, jot_array *>::value ||
+            std::is_same<element, const jot_array *>::value) &&
+           !std::is_same<element, jot_value>::value && sizeof(T) % sizeof(jot_array *) == 0;
+}
 template <class T> inline jot_array **jot_arrays_at_(T &x)
 {
-    static_assert(!std::is_arithmetic<T>::value && !std::is_same<T, jot_value>::value &&
-                      sizeof(T) % sizeof(jot_array *) == 0,
-                  "a jot_array *, or a struct or array of them, is expected");
-    return reinterpret_cast<jot_array **>(&x);
+    static_assert(jot_are_arrays_<T>(),
+                  "JOT_IN and JOT_OUT take a jot_array *, or a struct or C array of them");
+    return (jot_array **)(void *)(&x);
 }
+#define JOT_ARRAYS_(name, x) (sizeof(x) / sizeof(jot_array *))
 #define JOT_ARRAYS_AT_(x) jot_arrays_at_(x)
+#define JOT_ARRAY_PIECE_(name, x) {JOT_ARRAYS_AT_(x), JOT_ARRAYS_(name, x)}
 #define JOT_IN(...)                                                                            \
     JOT_HERE,                                                                                  \
-        jot_array_pieces_<JOT_PICK16_(__VA_ARGS__, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, \
-                                      5, 4, 3, 2, 0)>{                                         \
-            {JOT_EACH_(JOT_ARRAY_PIECE_, __VA_ARGS__), {nullptr, 0}}}                          \
+        jot_array_pieces_<JOT_ARGUMENTS_(__VA_ARGS__) + 1>{                                    \
+            {JOT_EACH_(JOT_ARRAY_PIECE_, "JOT_IN", __VA_ARGS__),                               \
+             {nullptr, JOT_MUST_BE_LIST_("JOT_IN", "arguments", __VA_ARGS__)}}}                \
             .v
 #else
-// A number or a value in the place of an array becomes a pointer of the wrong type.
-struct jot_expects_arrays;
-#define JOT_ARRAYS_AT_(x)                                                                      \
-    _Generic((x),                                                                              \
-        int: (struct jot_expects_arrays *)0,                                                   \
-        float: (struct jot_expects_arrays *)0,                                                 \
-        double: (struct jot_expects_arrays *)0,                                                \
-        jot_value: (struct jot_expects_arrays *)0,                                             \
-        default: (jot_array **)(void *)&(x))
+#define JOT_ARRAYS_(name, x)                                                                   \
+    (JOT_MUST_(JOT_ARE_ARRAYS_(x),                                                             \
+               name " takes a jot_array *, or a struct or C array of them, not"                \
+                    " a pointer to several") +                                                 \
+     sizeof(x) / sizeof(jot_array *))
+#define JOT_ARRAYS_AT_(x) ((jot_array **)(void *)&(x))
+#define JOT_ARRAY_PIECE_(name, x) {.n = JOT_ARRAYS_(name, x), .at = JOT_ARRAYS_AT_(x)}
+#if defined(__GNUC__)
+#define JOT_ARE_ARRAYS_(x)                                                                     \
+    _Generic(&JOT_ITEM_(x),                                                                    \
+        jot_array * *: 1,                                                                      \
+        const jot_array **: 1,                                                                 \
+        jot_array *const *: 1,                                                                 \
+        const jot_array *const *: 1,                                                           \
+        jot_value *: 0,                                                                        \
+        const jot_value *: 0,                                                                  \
+        default: sizeof(x) % sizeof(jot_array *) == 0 &&                                       \
+            JOT_IS_STRUCT_OR_ARRAY_(JOT_ITEM_(x)))
+#else
+#define JOT_ARE_ARRAYS_(x)                                                                     \
+    _Generic(&(x), jot_array * **: 0, default: sizeof(x) % sizeof(jot_array *) == 0)
+#endif
 #define JOT_IN(...)                                                                            \
-    JOT_HERE, ((const jot_array_piece[]){JOT_EACH_(JOT_ARRAY_PIECE_, __VA_ARGS__), {NULL, 0}})
+    JOT_HERE, ((void)(JOT_MUST_(sizeof(#__VA_ARGS__) > 1, "JOT_IN takes 1 to 64 arrays") +     \
+                      JOT_MUST_BE_LIST_("JOT_IN", "arguments", __VA_ARGS__)),                  \
+               ((const jot_array_piece[]){JOT_EACH_(JOT_ARRAY_PIECE_, "JOT_IN", __VA_ARGS__),  \
+                                          {NULL, 0}}))
 #endif
 
 // Takes over the result of a step: releases what is in dst and moves src there.
-#define jot_arrays_replace(dst, src) jot_arrays_move(JOT_OUT(dst), JOT_OUT(src))
+#define jot_arrays_replace(dst, src)                                                           \
+    jot_arrays_move(JOT_OUT_("jot_arrays_replace", dst), JOT_OUT_("jot_arrays_replace", src))
 
 // jot_check_grads(f, 2, JOT_FORWARD | JOT_REVERSE, 0, x, y)
 #if !defined(__cplusplus)
 #define jot_check_grads(f, order, modes, tolerance, ...)                                       \
-    jot_check_grads_list(                                                                      \
-        (f),                                                                                   \
-        JOT_PICK16_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),    \
-        ((jot_array *const[]){__VA_ARGS__}), (order), (modes), (tolerance))
+    jot_status_place(                                                                          \
+        jot_check_grads_list(JOT_A_FUNCTION_("jot_check_grads", f),                            \
+                             JOT_ARGUMENTS_(__VA_ARGS__) +                                     \
+                                 JOT_MUST_BE_LIST_("jot_check_grads", "arrays", __VA_ARGS__),  \
+                             ((jot_array *const[]){__VA_ARGS__}), order, modes, tolerance),    \
+        JOT_HERE)
 #endif
 
 #define jot_scope_open() jot_scope_open_at(JOT_HERE)
+
+// The same functions, with the place of the call in their messages.
 #if !defined(JOT_PLAIN)
-#define jot_print(x) jot_print_value(JOT_V(x), #x)
+#define jot_eval(v, out) jot_status_place(jot_eval(JOT_VALUE_("jot_eval", v), out), JOT_HERE)
+#define jot_eval_tree(...) jot_status_place(jot_eval_tree(__VA_ARGS__), JOT_HERE)
+#define jot_scope_keep(...) jot_status_place(jot_scope_keep(__VA_ARGS__), JOT_HERE)
+#define jot_call_list(...) jot_status_place(jot_call_list(__VA_ARGS__), JOT_HERE)
+#define jot_item(v) jot_item_at(JOT_VALUE_("jot_item", v), JOT_HERE)
+#endif
+#if !defined(JOT_PLAIN)
+#define jot_print(x) jot_print_value(JOT_VALUE_("jot_print", x), #x)
 #endif
 
 #endif

@@ -151,10 +151,11 @@ JOT_END_C
 // the loop is a scan, and reverse mode goes through it.
 #define JOT_FOR(i, trips, ...) JOT_FOR_(__COUNTER__, i, trips, __VA_ARGS__)
 #define JOT_FOR_(k, i, trips, ...)                                                             \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_(__VA_ARGS__),                            \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_("JOT_FOR", __VA_ARGS__),                 \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
-        JOT_BLOCK_(k, jot_for_begin(JOT_CAT(jot_c_, k), JOT_V(trips), JOT_HERE ": JOT_FOR"))   \
+        JOT_BLOCK_(k, jot_for_begin(JOT_CAT(jot_c_, k), JOT_VALUE_("JOT_FOR", trips),          \
+                                    JOT_HERE ": JOT_FOR"))                                     \
     for (jot_value i; jot_for_next(JOT_CAT(jot_b_, k), &i); (void)i)
 
 // JOT_FOR_RANGE (index, first, end, state ...): from first to end - 1; no trips when end <=
@@ -162,10 +163,11 @@ JOT_END_C
 #define JOT_FOR_RANGE(i, first, end, ...)                                                      \
     JOT_FOR_RANGE_(__COUNTER__, i, first, end, __VA_ARGS__)
 #define JOT_FOR_RANGE_(k, i, first, end, ...)                                                  \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_(__VA_ARGS__),                            \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_("JOT_FOR_RANGE", __VA_ARGS__),           \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
-        JOT_BLOCK_(k, jot_range_begin(JOT_CAT(jot_c_, k), JOT_V(first), JOT_V(end),            \
+        JOT_BLOCK_(k, jot_range_begin(JOT_CAT(jot_c_, k), JOT_VALUE_("JOT_FOR_RANGE", first),  \
+                                      JOT_VALUE_("JOT_FOR_RANGE", end),                        \
                                       JOT_HERE ": JOT_FOR_RANGE"))                             \
     for (jot_value i; jot_for_next(JOT_CAT(jot_b_, k), &i); (void)i)
 
@@ -176,13 +178,16 @@ JOT_END_C
 #else
 #define JOT_SCAN(carry, in, ...)                                                               \
     JOT_SCAN_(__COUNTER__,                                                                     \
-              (&(jot_loop_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))}), \
+              JOT_OPTIONS_(jot_loop_options,                                                   \
+                           "JOT_SCAN takes ((carries), (rows in), (rows out), .length = ..., " \
+                           ".reverse = ..., .checkpoint = ...)",                               \
+                           JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))),          \
               carry, in, JOT_FIRST_(__VA_ARGS__, 0))
 #endif
 #define JOT_SCAN_(k, options, carry, in, out)                                                  \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(carry),                                    \
-                                   JOT_CAT(jot_i_, k)[] = JOT_LIST_(in),                       \
-                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(out),                      \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_SCAN, carry),                          \
+                                   JOT_CAT(jot_i_, k)[] = JOT_LIST_(JOT_SCAN, in),             \
+                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(JOT_SCAN, out),            \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
         JOT_BLOCK_(k, jot_scan_begin(JOT_CAT(jot_c_, k), JOT_CAT(jot_i_, k),                   \
@@ -196,12 +201,14 @@ JOT_END_C
 #else
 #define JOT_MAP(in, ...)                                                                       \
     JOT_MAP_(__COUNTER__,                                                                      \
-             (&(jot_loop_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))}),  \
+             JOT_OPTIONS_(jot_loop_options,                                                    \
+                          "JOT_MAP takes ((rows in), (rows out), .batch = ...)",               \
+                          JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))),           \
              in, JOT_FIRST_(__VA_ARGS__, 0))
 #endif
 #define JOT_MAP_(k, options, in, out)                                                          \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(in),                                       \
-                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(out),                      \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_MAP, in),                              \
+                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(JOT_MAP, out),             \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
         JOT_BLOCK_(k, jot_map_begin(JOT_CAT(jot_c_, k), JOT_CAT(jot_r_, k), options,           \
@@ -213,28 +220,31 @@ JOT_END_C
 #define JOT_WHILE(state, test) JOT_WHILE_(__COUNTER__, nullptr, state, test)
 #else
 #define JOT_WHILE(state, ...)                                                                  \
-    JOT_WHILE_(                                                                                \
-        __COUNTER__,                                                                           \
-        (&(jot_loop_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))}),       \
-        state, JOT_FIRST_(__VA_ARGS__, 0))
+    JOT_WHILE_(__COUNTER__,                                                                    \
+               JOT_OPTIONS_(jot_loop_options,                                                  \
+                            "JOT_WHILE takes ((state), test, .bound = ..., .slots = ...)",     \
+                            JOT_REST_(__VA_ARGS__, .size = sizeof(jot_loop_options))),         \
+               state, JOT_FIRST_(__VA_ARGS__, 0))
 #endif
 #define JOT_WHILE_(k, options, state, test)                                                    \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(state),                                    \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_WHILE, state),                         \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
         JOT_BLOCK_(k, jot_while_begin(JOT_CAT(jot_c_, k), options, JOT_HERE ": JOT_WHILE"))    \
     while (jot_block_next(JOT_CAT(jot_b_, k)))                                                 \
-        for (bool JOT_CAT(jot_t_, k) = jot_while_test(JOT_CAT(jot_b_, k), JOT_V(test));        \
+        for (bool JOT_CAT(jot_t_, k) =                                                         \
+                 jot_while_test(JOT_CAT(jot_b_, k), JOT_VALUE_("JOT_WHILE", test));            \
              JOT_CAT(jot_t_, k); JOT_CAT(jot_t_, k) = jot_while_stepped(JOT_CAT(jot_b_, k)))
 
 // JOT_IF (condition, results ...) { ... } else { ... }: the condition is one bool.  Without an else
 // the results keep their values.  Only one branch runs; under jot_vmap, for each lane.
 #define JOT_IF(condition, ...) JOT_IF_(__COUNTER__, condition, __VA_ARGS__)
 #define JOT_IF_(k, condition, ...)                                                             \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_(__VA_ARGS__),                            \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_("JOT_IF", __VA_ARGS__),                  \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
-        JOT_BLOCK_(k, jot_if_begin(JOT_CAT(jot_c_, k), JOT_V(condition), JOT_HERE ": JOT_IF")) \
+        JOT_BLOCK_(k, jot_if_begin(JOT_CAT(jot_c_, k), JOT_VALUE_("JOT_IF", condition),        \
+                                   JOT_HERE ": JOT_IF"))                                       \
     while (jot_block_next(JOT_CAT(jot_b_, k)))                                                 \
         if (jot_if_first(JOT_CAT(jot_b_, k)))
 
@@ -243,32 +253,37 @@ JOT_END_C
 // its value. An index below 0 is 0, and one from n on is n - 1.
 #define JOT_SWITCH(index, n, ...) JOT_SWITCH_(__COUNTER__, index, n, __VA_ARGS__)
 #define JOT_SWITCH_(k, index, n, ...)                                                          \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_(__VA_ARGS__),                            \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_("JOT_SWITCH", __VA_ARGS__),              \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
-        JOT_BLOCK_(k, jot_switch_begin(JOT_CAT(jot_c_, k), JOT_V(index), (n),                  \
+        JOT_BLOCK_(k, jot_switch_begin(JOT_CAT(jot_c_, k), JOT_VALUE_("JOT_SWITCH", index), n, \
                                        JOT_HERE ": JOT_SWITCH"))                               \
     while (jot_block_next(JOT_CAT(jot_b_, k)))                                                 \
         switch (jot_switch_case(JOT_CAT(jot_b_, k)))
 
 #define jot_for(step, ctx, first, end, n_carry, carry)                                         \
-    jot_for_at((step), (ctx), JOT_V(first), JOT_V(end), (n_carry), (carry),                    \
-               JOT_HERE ": jot_for")
+    jot_for_at(step, ctx, JOT_VALUE_("jot_for", first), JOT_VALUE_("jot_for", end), n_carry,   \
+               carry, JOT_HERE ": jot_for")
 #define jot_scan(...) jot_scan_at(__VA_ARGS__, JOT_HERE ": jot_scan")
 #define jot_while(...) jot_while_at(__VA_ARGS__, JOT_HERE ": jot_while")
 #define jot_map(...) jot_map_at(__VA_ARGS__, JOT_HERE ": jot_map")
-#define jot_switch(index, ...) jot_switch_at(JOT_V(index), __VA_ARGS__, JOT_HERE ": jot_switch")
+#define jot_switch(index, ...)                                                                 \
+    jot_switch_at(JOT_VALUE_("jot_switch", index), __VA_ARGS__, JOT_HERE ": jot_switch")
 
 #if defined(JOT_AUTO_)
 // jot_associative_scan(combine, x), (combine, x, axis) or (combine, x, axis, reverse): the running
 // combination of x, a value or a tree.
 #define jot_associative_scan(...)                                                              \
-    JOT_ASSOCIATIVE_(JOT_CAT(jot_x_, __COUNTER__), __VA_ARGS__, 0, 0, 0)
+    (JOT_TAKES_("jot_associative_scan takes (combine, x), (combine, x, axis) or (combine, x, " \
+                "axis, reverse)",                                                              \
+                2, 4, __VA_ARGS__),                                                            \
+     JOT_ASSOCIATIVE_(JOT_CAT(jot_x_, __COUNTER__), __VA_ARGS__, 0, 0, 0, 0))
 #define JOT_ASSOCIATIVE_(v, combine, x, axis, reverse, ...)                                    \
     __extension__({                                                                            \
         JOT_AUTO_ v = (x);                                                                     \
-        JOT_NO_ARRAY_(v);                                                                      \
-        jot_associative_scan_tree((combine), JOT_TREE(v), (axis), (reverse),                   \
+        JOT_NO_ARRAY_("jot_associative_scan", v);                                              \
+        jot_associative_scan_tree(JOT_A_FUNCTION_("jot_associative_scan", combine),            \
+                                  JOT_TREE_("jot_associative_scan", v), axis, reverse,         \
                                   JOT_HERE ": jot_associative_scan");                          \
         v;                                                                                     \
     })

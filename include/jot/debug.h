@@ -36,7 +36,7 @@ JOT_API void jot_callback_values(const jot_callback_spec *spec, jot_value *out,
 // not written: the index of a loop is a value for {}.  In a lazy scope it is done at once.
 // The format is copied, and may be of any length.  There are as many values as it has {}, or the trace is
 // in error; they end after n_in or before the first {0, 0}, which is none, and there is no limit
-// to them (the macro: 15).
+// to them (the macro: 63).
 JOT_API void jot_printf_values(const char *format, const char *where, size_t n_in,
                                const jot_value *in);
 
@@ -46,18 +46,22 @@ JOT_END_C
 
 // jot_callback(&spec, &y, x, ...)
 #define jot_callback(spec, out, ...)                                                           \
-    jot_callback_values((spec), (out), JOT_HERE ": jot_callback", JOT_VALUES_(__VA_ARGS__))
+    jot_callback_values(                                                                       \
+        (JOT_NONE_LACKS_("jot_callback(" #spec ", " #out ", " #__VA_ARGS__ ")"), spec), out,   \
+        JOT_HERE ": jot_callback", JOT_VALUES_("jot_callback", __VA_ARGS__))
 
-// jot_printf("x = {}\n", x), of up to 15 values
+// jot_printf("x = {}\n", x), of up to 63 values
 #define jot_printf(...)                                                                        \
     jot_printf_values(JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE ": jot_printf",                     \
-                      JOT_VALUES_(JOT_REST_(__VA_ARGS__, jot_no_value_())))
+                      JOT_VALUES_("jot_printf", JOT_REST_(__VA_ARGS__, jot_no_value_())))
 
 #if defined(JOT_NO_TEXT)
-#define jot_assert(holds, message) jot_assert_value(JOT_V(holds), (message), JOT_HERE)
+#define jot_assert(holds, message)                                                             \
+    jot_assert_value(JOT_VALUE_("jot_assert", holds), message, JOT_HERE)
 #else
 #define jot_assert(holds, message)                                                             \
-    jot_assert_value(JOT_V(holds), (message), JOT_HERE ": jot_assert(" #holds ")")
+    jot_assert_value(JOT_VALUE_("jot_assert", holds), message,                                 \
+                     JOT_HERE ": jot_assert(" #holds ")")
 #endif
 
 #endif // JOT_PLAIN

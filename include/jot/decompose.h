@@ -171,7 +171,7 @@ JOT_DECOMPOSE_PLACE_(jot_eigen_pairs, values)
 JOT_DECOMPOSE_PLACE_(jot_schur_factors, t)
 JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 // clang-format off
-#define JOT_DECOMPOSE_(type, f, t, a) type##_at_(f(JOT_V(a)), JOT_HERE ": " #f "(" t ")")
+#define JOT_DECOMPOSE_(type, f, t, a) type##_at_(f(JOT_VALUE_(#f, a)), JOT_HERE ": " #f "(" t ")")
 #define jot_qr(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr, #a, a)
 #define jot_qr_full(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr_full, #a, a)
 #define jot_eigh(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh, #a, a)
@@ -180,7 +180,7 @@ JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 #define jot_svd(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd, #a, a)
 #define jot_svd_full(a) JOT_DECOMPOSE_(jot_svd_factors, jot_svd_full, #a, a)
 #define jot_svd_truncated(a, k)                                                                \
-    jot_svd_factors_at_(jot_svd_truncated(JOT_V(a), (k)), JOT_HERE ": jot_svd_truncated(" #a ", " #k ")")
+    jot_svd_factors_at_(jot_svd_truncated(JOT_VALUE_("jot_svd_truncated", a), k), JOT_HERE ": jot_svd_truncated(" #a ", " #k ")")
 #define jot_eig(a) JOT_DECOMPOSE_(jot_eigen, jot_eig, #a, a)
 #define jot_eig_pairs(a) JOT_DECOMPOSE_(jot_eigen_pairs, jot_eig_pairs, #a, a)
 #define jot_schur(a) JOT_DECOMPOSE_(jot_schur_factors, jot_schur, #a, a)
@@ -191,19 +191,19 @@ JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 #define jot_svd_status(f) JOT_OP_("jot_svd_status(" #f ")", jot_svd_status(f))
 #define jot_cond(a) JOT_OP1_(jot_cond, #a, a)
 #define jot_cond_norm(a, kind)                                                                 \
-    JOT_OP_("jot_cond_norm(" #a ", " #kind ")", jot_cond_norm(JOT_V(a), (kind)))
+    JOT_OP_("jot_cond_norm(" #a ", " #kind ")", jot_cond_norm(JOT_VALUE_("jot_cond_norm", a), kind))
 #define jot_pinv(a, rtol)                                                                      \
-    JOT_OP_("jot_pinv(" #a ", " #rtol ")", jot_pinv(JOT_V(a), (rtol)))
+    JOT_OP_("jot_pinv(" #a ", " #rtol ")", jot_pinv(JOT_VALUE_("jot_pinv", a), rtol))
 #define jot_matrix_rank(a, rtol)                                                               \
-    JOT_OP_("jot_matrix_rank(" #a ", " #rtol ")", jot_matrix_rank(JOT_V(a), (rtol)))
+    JOT_OP_("jot_matrix_rank(" #a ", " #rtol ")", jot_matrix_rank(JOT_VALUE_("jot_matrix_rank", a), rtol))
 #define jot_matrix_norm(a, kind)                                                               \
-    JOT_OP_("jot_matrix_norm(" #a ", " #kind ")", jot_matrix_norm(JOT_V(a), (kind)))
+    JOT_OP_("jot_matrix_norm(" #a ", " #kind ")", jot_matrix_norm(JOT_VALUE_("jot_matrix_norm", a), kind))
 #define jot_vector_norm(x, ...)                                                                \
     JOT_OP_("jot_vector_norm(" #x ", " #__VA_ARGS__ ")",                                       \
-            jot_vector_norm_axes(JOT_V(x), JOT_FIRST_(__VA_ARGS__, 0),                         \
+            jot_vector_norm_axes(JOT_VALUE_("jot_vector_norm", x), JOT_FIRST_(__VA_ARGS__, 0),                         \
                                  JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_lstsq(a, b, rcond)                                                                 \
-    jot_lstsq_result_at_(jot_lstsq(JOT_V(a), JOT_V(b), (rcond)),                               \
+    jot_lstsq_result_at_(jot_lstsq(JOT_VALUE_("jot_lstsq", a), JOT_VALUE_("jot_lstsq", b), rcond),                               \
                          JOT_HERE ": jot_lstsq(" #a ", " #b ", " #rcond ")")
 // clang-format on
 

@@ -66,18 +66,18 @@ JOT_END_C
 // clang-format off
 #define jot_einsum(subscripts, ...)                                                            \
     JOT_OP_("jot_einsum(" #subscripts ", " #__VA_ARGS__ ")",                                   \
-            jot_einsum_list((subscripts), JOT_VALUES_(__VA_ARGS__)))
+            jot_einsum_list(subscripts, JOT_VALUES_("jot_einsum", __VA_ARGS__)))
 #define jot_kron(x, y) JOT_OP2_(jot_kron, #x ", " #y, x, y)
 #define jot_cross(x, y) JOT_OP2_(jot_cross, #x ", " #y, x, y)
 #define jot_inner(x, y) JOT_OP2_(jot_inner, #x ", " #y, x, y)
 #define jot_vecdot(x, y, axis)                                                                 \
-    JOT_OP_("jot_vecdot(" #x ", " #y ", " #axis ")", jot_vecdot(JOT_V(x), JOT_V(y), (axis)))
+    JOT_OP_("jot_vecdot(" #x ", " #y ", " #axis ")", jot_vecdot(JOT_VALUE_("jot_vecdot", x), JOT_VALUE_("jot_vecdot", y), axis))
 #define jot_matvec(m, v) JOT_OP2_(jot_matvec, #m ", " #v, m, v)
 #define jot_vecmat(v, m) JOT_OP2_(jot_vecmat, #v ", " #m, v, m)
 #define jot_ragged_dot(x, w, sizes)                                                            \
     JOT_OP3_(jot_ragged_dot, #x ", " #w ", " #sizes, x, w, sizes)
 #define jot_multi_dot(...)                                                                     \
-    JOT_OP_("jot_multi_dot(" #__VA_ARGS__ ")", jot_multi_dot_list(JOT_VALUES_(__VA_ARGS__)))
+    JOT_OP_("jot_multi_dot(" #__VA_ARGS__ ")", jot_multi_dot_list(JOT_VALUES_("jot_multi_dot", __VA_ARGS__)))
 // clang-format on
 
 #endif // JOT_PLAIN

@@ -85,11 +85,11 @@ JOT_END_C
 // In C++ the options are the second argument, a pointer or nothing.
 #if defined(__cplusplus)
 #define JOT_FFT_(f, t, ...) JOT_FFT_OF_(f, t, __VA_ARGS__, nullptr, 0)
-#define JOT_FFT_OF_(f, t, x, options, ...) JOT_OP_(#f "(" t ")", f(JOT_V(x), options))
+#define JOT_FFT_OF_(f, t, x, options, ...) JOT_OP_(#f "(" t ")", f(JOT_VALUE_(#f, x), options))
 #else
 #define JOT_FFT_(f, t, ...) JOT_FFT_OF_(f, t, __VA_ARGS__, .size = sizeof(jot_fft_options))
 #define JOT_FFT_OF_(f, t, x, ...)                                                              \
-    JOT_OP_(#f "(" t ")", f(JOT_V(x), &(jot_fft_options){__VA_ARGS__}))
+    JOT_OP_(#f "(" t ")", f(JOT_VALUE_(#f, x), JOT_OPTIONS_(jot_fft_options, #f " takes (x, .n = JOT_SIZES(...), .axes = JOT_AXES(...), .norm = ...)", __VA_ARGS__)))
 #endif
 #define jot_fft(...) JOT_FFT_(jot_fft, #__VA_ARGS__, __VA_ARGS__)
 #define jot_ifft(...) JOT_FFT_(jot_ifft, #__VA_ARGS__, __VA_ARGS__)
@@ -108,9 +108,9 @@ JOT_END_C
 #define jot_fftshift(...) JOT_AXES_OP_(fftshift, #__VA_ARGS__, __VA_ARGS__)
 #define jot_ifftshift(...) JOT_AXES_OP_(ifftshift, #__VA_ARGS__, __VA_ARGS__)
 #define jot_fftfreq(dtype, n, d)                                                               \
-    JOT_OP_("jot_fftfreq(" #dtype ", " #n ", " #d ")", jot_fftfreq((dtype), (n), (d)))
+    JOT_OP_("jot_fftfreq(" #dtype ", " #n ", " #d ")", jot_fftfreq(dtype, n, d))
 #define jot_rfftfreq(dtype, n, d)                                                              \
-    JOT_OP_("jot_rfftfreq(" #dtype ", " #n ", " #d ")", jot_rfftfreq((dtype), (n), (d)))
+    JOT_OP_("jot_rfftfreq(" #dtype ", " #n ", " #d ")", jot_rfftfreq(dtype, n, d))
 // clang-format on
 
 #endif // JOT_PLAIN

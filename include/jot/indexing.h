@@ -105,37 +105,40 @@ JOT_END_C
 // clang-format off
 #define jot_take_along_axis(x, index, axis)                                                    \
     JOT_OP_("jot_take_along_axis(" #x ", " #index ", " #axis ")",                              \
-            jot_take_along_axis(JOT_V(x), JOT_V(index), (axis)))
+            jot_take_along_axis(JOT_VALUE_("jot_take_along_axis", x), JOT_VALUE_("jot_take_along_axis", index), axis))
 // jot_at_set(x, index, y) along axis 0, or jot_at_set(x, index, y, axis).
-#define jot_at_set(...) JOT_AT_(set, #__VA_ARGS__, __VA_ARGS__, 0, 0)
-#define jot_at_add(...) JOT_AT_(add, #__VA_ARGS__, __VA_ARGS__, 0, 0)
-#define jot_at_mul(...) JOT_AT_(mul, #__VA_ARGS__, __VA_ARGS__, 0, 0)
-#define jot_at_min(...) JOT_AT_(min, #__VA_ARGS__, __VA_ARGS__, 0, 0)
-#define jot_at_max(...) JOT_AT_(max, #__VA_ARGS__, __VA_ARGS__, 0, 0)
+#define jot_at_set(...) JOT_AT_OF_(set, #__VA_ARGS__, __VA_ARGS__)
+#define jot_at_add(...) JOT_AT_OF_(add, #__VA_ARGS__, __VA_ARGS__)
+#define jot_at_mul(...) JOT_AT_OF_(mul, #__VA_ARGS__, __VA_ARGS__)
+#define jot_at_min(...) JOT_AT_OF_(min, #__VA_ARGS__, __VA_ARGS__)
+#define jot_at_max(...) JOT_AT_OF_(max, #__VA_ARGS__, __VA_ARGS__)
+#define JOT_AT_OF_(word, t, ...)                                                               \
+    (JOT_TAKES_("jot_at_" #word " takes (x, index, y) or (x, index, y, axis)", 3, 4, __VA_ARGS__), \
+     JOT_AT_(word, t, __VA_ARGS__, 0, 0, 0, 0))
 #define JOT_AT_(word, t, x, index, y, axis, ...)                                               \
     JOT_OP_("jot_at_" #word "(" t ")",                                                         \
-            jot_at_##word##_axis(JOT_V(x), JOT_V(index), JOT_V(y), (axis)))
+            jot_at_##word##_axis(JOT_VALUE_("jot_at_" #word, x), JOT_VALUE_("jot_at_" #word, index), JOT_VALUE_("jot_at_" #word, y), axis))
 #define jot_take_mode(x, index, axis, mode)                                                    \
     JOT_OP_("jot_take_mode(" #x ", " #index ", " #axis ", " #mode ")",                         \
-            jot_take_mode(JOT_V(x), JOT_V(index), (axis), (mode)))
+            jot_take_mode(JOT_VALUE_("jot_take_mode", x), JOT_VALUE_("jot_take_mode", index), axis, mode))
 #define jot_take_along_axis_mode(x, index, axis, mode)                                         \
     JOT_OP_("jot_take_along_axis_mode(" #x ", " #index ", " #axis ", " #mode ")",              \
-            jot_take_along_axis_mode(JOT_V(x), JOT_V(index), (axis), (mode)))
+            jot_take_along_axis_mode(JOT_VALUE_("jot_take_along_axis_mode", x), JOT_VALUE_("jot_take_along_axis_mode", index), axis, mode))
 #define jot_at_mode(kind, x, index, y, axis, mode)                                             \
     JOT_OP_("jot_at_mode(" #kind ", " #x ", " #index ", " #y ", " #axis ", " #mode ")",        \
-            jot_at_mode((kind), JOT_V(x), JOT_V(index), JOT_V(y), (axis), (mode)))
+            jot_at_mode(kind, JOT_VALUE_("jot_at_mode", x), JOT_VALUE_("jot_at_mode", index), JOT_VALUE_("jot_at_mode", y), axis, mode))
 #define jot_dynamic_slice(x, starts, ...)                                                      \
     JOT_OP_("jot_dynamic_slice(" #x ", " #starts ", " #__VA_ARGS__ ")",                        \
-            jot_dynamic_slice_dims(JOT_V(x), JOT_V(starts), JOT_DIMS_(__VA_ARGS__, JOT_END)))
+            jot_dynamic_slice_dims(JOT_VALUE_("jot_dynamic_slice", x), JOT_VALUE_("jot_dynamic_slice", starts), JOT_DIMS_(__VA_ARGS__, JOT_END)))
 #define jot_dynamic_update_slice(x, y, starts)                                                 \
     JOT_OP_("jot_dynamic_update_slice(" #x ", " #y ", " #starts ")",                           \
-            jot_dynamic_update_slice(JOT_V(x), JOT_V(y), JOT_V(starts)))
+            jot_dynamic_update_slice(JOT_VALUE_("jot_dynamic_update_slice", x), JOT_VALUE_("jot_dynamic_update_slice", y), JOT_VALUE_("jot_dynamic_update_slice", starts)))
 #define jot_gather(x, indices, dims, sizes)                                                    \
     JOT_OP_("jot_gather(" #x ", " #indices ", " #dims ", " #sizes ")",                         \
-            jot_gather(JOT_V(x), JOT_V(indices), (dims), (sizes)))
+            jot_gather(JOT_VALUE_("jot_gather", x), JOT_VALUE_("jot_gather", indices), dims, sizes))
 #define jot_scatter(kind, x, indices, updates, dims)                                           \
     JOT_OP_("jot_scatter(" #kind ", " #x ", " #indices ", " #updates ", " #dims ")",           \
-            jot_scatter((kind), JOT_V(x), JOT_V(indices), JOT_V(updates), (dims)))
+            jot_scatter(kind, JOT_VALUE_("jot_scatter", x), JOT_VALUE_("jot_scatter", indices), JOT_VALUE_("jot_scatter", updates), dims))
 // clang-format on
 
 #endif // JOT_PLAIN

@@ -24,7 +24,7 @@
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, fft.h, indexing.h,
-// ordering.h, windows.h, linalg.h, decompose.h, solvers.h, random.h, special.h, nn.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
+// ordering.h, windows.h, linalg.h, decompose.h, solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
 // dlpack.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
@@ -39,6 +39,7 @@
 #include "jot/dtype.h"
 #include "jot/einsum.h"
 #include "jot/fft.h"
+#include "jot/function.h"
 #include "jot/indexing.h"
 #include "jot/kernels.h"
 #include "jot/linalg.h"

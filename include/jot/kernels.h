@@ -82,12 +82,15 @@ JOT_END_C
 
 // jot_raw_kernel(&spec, &y, x, ...)
 #define jot_raw_kernel(spec, out, ...)                                                         \
-    jot_raw_kernel_values((spec), (out), JOT_HERE ": jot_raw_kernel", JOT_VALUES_(__VA_ARGS__))
+    jot_raw_kernel_values(                                                                     \
+        (JOT_NONE_LACKS_("jot_raw_kernel(" #spec ", " #out ", " #__VA_ARGS__ ")"), spec), out, \
+        JOT_HERE ": jot_raw_kernel", JOT_VALUES_("jot_raw_kernel", __VA_ARGS__))
 
-// jot_elementwise("x, y", "x * tanh(y)", x, y), of up to 15 values
+// jot_elementwise("x, y", "x * tanh(y)", x, y), of up to 63 values
 #define jot_elementwise(names, ...)                                                            \
-    jot_elementwise_values((names), JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE ": jot_elementwise",  \
-                           JOT_VALUES_(JOT_REST_(__VA_ARGS__, jot_no_value_())))
+    jot_elementwise_values(                                                                    \
+        names, JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE ": jot_elementwise",                       \
+        JOT_VALUES_("jot_elementwise", JOT_REST_(__VA_ARGS__, jot_no_value_())))
 
 #endif // JOT_PLAIN
 

@@ -114,34 +114,35 @@ JOT_END_C
 
 // clang-format off
 #define jot_cholesky(a) JOT_OP1_(jot_cholesky, #a, a)
-#define jot_lu_factor(a) jot_lu_factor_at(JOT_V(a), JOT_HERE ": jot_lu_factor(" #a ")")
+#define jot_lu_factor(a) jot_lu_factor_at(JOT_VALUE_("jot_lu_factor", a), JOT_HERE ": jot_lu_factor(" #a ")")
 #define jot_factor_status(factor) JOT_OP1_(jot_factor_status, #factor, factor)
 #define jot_lu_status(f) JOT_OP_("jot_lu_status(" #f ")", jot_lu_status(f))
 #define jot_solve(a, b) JOT_OP2_(jot_solve, #a ", " #b, a, b)
 #define jot_lu_solve(f, b)                                                                     \
-    JOT_OP_("jot_lu_solve(" #f ", " #b ")", jot_lu_solve_trans((f), JOT_V(b), 0))
+    JOT_OP_("jot_lu_solve(" #f ", " #b ")", jot_lu_solve_trans(f, JOT_VALUE_("jot_lu_solve", b), 0))
 #define jot_cho_solve(l, b) JOT_OP2_(jot_cho_solve, #l ", " #b, l, b)
 #if defined(__cplusplus)
 #define jot_solve_triangular(a, b)                                                             \
     JOT_OP_("jot_solve_triangular(" #a ", " #b ")",                                            \
-            jot_solve_triangular_with(JOT_V(a), JOT_V(b), nullptr))
+            jot_solve_triangular_with(JOT_VALUE_("jot_solve_triangular", a), JOT_VALUE_("jot_solve_triangular", b), nullptr))
 #else
 // jot_solve_triangular(a, b, .lower = true)
 #define jot_solve_triangular(a, ...)                                                           \
     JOT_OP_("jot_solve_triangular(" #a ", " #__VA_ARGS__ ")",                                  \
             jot_solve_triangular_with(                                                         \
-                JOT_V(a), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                                   \
-                &(jot_triangular_options){                                                     \
-                    JOT_REST_(__VA_ARGS__, .size = sizeof(jot_triangular_options))}))
+                JOT_VALUE_("jot_solve_triangular", a), JOT_VALUE_("jot_solve_triangular", JOT_FIRST_(__VA_ARGS__, 0)),                                   \
+                JOT_OPTIONS_(jot_triangular_options,                                           \
+                             "jot_solve_triangular takes (a, b, .lower = ..., .transposed = ...)", \
+                             JOT_REST_(__VA_ARGS__, .size = sizeof(jot_triangular_options)))))
 #endif
 #define jot_tridiagonal_solve(dl, d, du, b)                                                    \
     JOT_OP_("jot_tridiagonal_solve(" #dl ", " #d ", " #du ", " #b ")",                         \
-            jot_tridiagonal_solve(JOT_V(dl), JOT_V(d), JOT_V(du), JOT_V(b)))
+            jot_tridiagonal_solve(JOT_VALUE_("jot_tridiagonal_solve", dl), JOT_VALUE_("jot_tridiagonal_solve", d), JOT_VALUE_("jot_tridiagonal_solve", du), JOT_VALUE_("jot_tridiagonal_solve", b)))
 #define jot_inv(a) JOT_OP1_(jot_inv, #a, a)
 #define jot_det(a) JOT_OP1_(jot_det, #a, a)
-#define jot_slogdet(a) jot_slogdet_at(JOT_V(a), JOT_HERE ": jot_slogdet(" #a ")")
+#define jot_slogdet(a) jot_slogdet_at(JOT_VALUE_("jot_slogdet", a), JOT_HERE ": jot_slogdet(" #a ")")
 #define jot_matrix_power(a, n)                                                                 \
-    JOT_OP_("jot_matrix_power(" #a ", " #n ")", jot_matrix_power(JOT_V(a), (n)))
+    JOT_OP_("jot_matrix_power(" #a ", " #n ")", jot_matrix_power(JOT_VALUE_("jot_matrix_power", a), n))
 #define jot_expm(a) JOT_OP1_(jot_expm, #a, a)
 // clang-format on
 

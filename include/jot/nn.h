@@ -53,7 +53,7 @@ JOT_END_C
 #define jot_selu(x) JOT_OP1_(jot_selu, #x, x)
 #define jot_celu(x, alpha) JOT_OP2_(jot_celu, #x ", " #alpha, x, alpha)
 #define jot_gelu_exact(x) JOT_OP1_(jot_gelu_exact, #x, x)
-#define jot_glu(x, axis) JOT_OP_("jot_glu(" #x ", " #axis ")", jot_glu(JOT_V(x), (axis)))
+#define jot_glu(x, axis) JOT_OP_("jot_glu(" #x ", " #axis ")", jot_glu(JOT_VALUE_("jot_glu", x), axis))
 #define jot_hard_sigmoid(x) JOT_OP1_(jot_hard_sigmoid, #x, x)
 #define jot_hard_silu(x) JOT_OP1_(jot_hard_silu, #x, x)
 #define jot_hard_tanh(x) JOT_OP1_(jot_hard_tanh, #x, x)
@@ -65,7 +65,7 @@ JOT_END_C
 #define jot_sparse_sigmoid(x) JOT_OP1_(jot_sparse_sigmoid, #x, x)
 #define jot_log1mexp(x) JOT_OP1_(jot_log1mexp, #x, x)
 #define jot_logmeanexp(...) JOT_AXES_OP_(logmeanexp, #__VA_ARGS__, __VA_ARGS__)
-#define jot_standardize(x, axis) JOT_OP_("jot_standardize(" #x ", " #axis ")", jot_standardize(JOT_V(x), (axis)))
+#define jot_standardize(x, axis) JOT_OP_("jot_standardize(" #x ", " #axis ")", jot_standardize(JOT_VALUE_("jot_standardize", x), axis))
 // clang-format on
 #endif // JOT_PLAIN
 

@@ -157,12 +157,12 @@ JOT_END_C
 // clang-format off
 #define jot_trunc(x) JOT_OP1_(jot_trunc, #x, x)
 #define jot_round_to(x, decimals)                                                              \
-    JOT_OP_("jot_round_to(" #x ", " #decimals ")", jot_round_to(JOT_V(x), (decimals)))
+    JOT_OP_("jot_round_to(" #x ", " #decimals ")", jot_round_to(JOT_VALUE_("jot_round_to", x), decimals))
 #define jot_signbit(x) JOT_OP1_(jot_signbit, #x, x)
 #define jot_copysign(x, y) JOT_OP2_(jot_copysign, #x ", " #y, x, y)
 // Into an array of two values:  jot_value p[2]; jot_frexp(x, p);
 #define jot_frexp(x, tree)                                                                     \
-    (jot_frexp_into(JOT_V(x), JOT_TREE(tree)),                                                 \
+    (jot_frexp_into(JOT_VALUE_("jot_frexp", x), JOT_TREE_("jot_frexp", tree)),                                                 \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_frexp(" #x ", " #tree ")"))
 #define jot_ldexp(x, y) JOT_OP2_(jot_ldexp, #x ", " #y, x, y)
 #define jot_fmax(x, y) JOT_OP2_(jot_fmax, #x ", " #y, x, y)
@@ -172,10 +172,10 @@ JOT_END_C
 #define jot_gcd(x, y) JOT_OP2_(jot_gcd, #x ", " #y, x, y)
 #define jot_lcm(x, y) JOT_OP2_(jot_lcm, #x ", " #y, x, y)
 #define jot_nan_to_num(x, nan)                                                                 \
-    JOT_OP_("jot_nan_to_num(" #x ", " #nan ")", jot_nan_to_num(JOT_V(x), (nan)))
+    JOT_OP_("jot_nan_to_num(" #x ", " #nan ")", jot_nan_to_num(JOT_VALUE_("jot_nan_to_num", x), nan))
 #define jot_isclose(x, y, relative, absolute)                                                  \
     JOT_OP_("jot_isclose(" #x ", " #y ", " #relative ", " #absolute ")",                       \
-            jot_isclose(JOT_V(x), JOT_V(y), (relative), (absolute)))
+            jot_isclose(JOT_VALUE_("jot_isclose", x), JOT_VALUE_("jot_isclose", y), relative, absolute))
 #define jot_array_equal(x, y) JOT_OP2_(jot_array_equal, #x ", " #y, x, y)
 #define jot_array_equiv(x, y) JOT_OP2_(jot_array_equiv, #x ", " #y, x, y)
 #define jot_nansum(...) JOT_AXES_OP_(nansum, #__VA_ARGS__, __VA_ARGS__)
@@ -191,42 +191,42 @@ JOT_END_C
 #define jot_nancumprod(...) JOT_AXES_OP_(nancumprod, #__VA_ARGS__, __VA_ARGS__)
 #define jot_ptp(...) JOT_AXES_OP_(ptp, #__VA_ARGS__, __VA_ARGS__)
 #define jot_average(x, w, axis)                                                                \
-    JOT_OP_("jot_average(" #x ", " #w ", " #axis ")", jot_average(JOT_V(x), JOT_V(w), (axis)))
+    JOT_OP_("jot_average(" #x ", " #w ", " #axis ")", jot_average(JOT_VALUE_("jot_average", x), JOT_VALUE_("jot_average", w), axis))
 #define jot_cov(x) JOT_OP1_(jot_cov, #x, x)
 #define jot_corrcoef(x) JOT_OP1_(jot_corrcoef, #x, x)
 #define jot_diff(x, n, axis)                                                                   \
-    JOT_OP_("jot_diff(" #x ", " #n ", " #axis ")", jot_diff(JOT_V(x), (n), (axis)))
+    JOT_OP_("jot_diff(" #x ", " #n ", " #axis ")", jot_diff(JOT_VALUE_("jot_diff", x), n, axis))
 #define jot_finite_difference(x, spacing, axis)                                                \
     JOT_OP_("jot_finite_difference(" #x ", " #spacing ", " #axis ")",                          \
-            jot_finite_difference(JOT_V(x), JOT_V(spacing), (axis)))
+            jot_finite_difference(JOT_VALUE_("jot_finite_difference", x), JOT_VALUE_("jot_finite_difference", spacing), axis))
 #define jot_trapezoid(y, places, axis)                                                         \
     JOT_OP_("jot_trapezoid(" #y ", " #places ", " #axis ")",                                   \
-            jot_trapezoid(JOT_V(y), JOT_V(places), (axis)))
+            jot_trapezoid(JOT_VALUE_("jot_trapezoid", y), JOT_VALUE_("jot_trapezoid", places), axis))
 #define jot_unwrap(x, axis)                                                                    \
-    JOT_OP_("jot_unwrap(" #x ", " #axis ")", jot_unwrap(JOT_V(x), (axis)))
+    JOT_OP_("jot_unwrap(" #x ", " #axis ")", jot_unwrap(JOT_VALUE_("jot_unwrap", x), axis))
 #define jot_polyval(p, x) JOT_OP2_(jot_polyval, #p ", " #x, p, x)
 #define jot_polyadd(p, q) JOT_OP2_(jot_polyadd, #p ", " #q, p, q)
 #define jot_polysub(p, q) JOT_OP2_(jot_polysub, #p ", " #q, p, q)
 #define jot_polymul(p, q) JOT_OP2_(jot_polymul, #p ", " #q, p, q)
 #define jot_polydiv(p, q, tree)                                                                \
-    (jot_polydiv_into(JOT_V(p), JOT_V(q), JOT_TREE(tree)),                                     \
+    (jot_polydiv_into(JOT_VALUE_("jot_polydiv", p), JOT_VALUE_("jot_polydiv", q), JOT_TREE_("jot_polydiv", tree)),                                     \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_polydiv(" #p ", " #q ", " #tree ")"))
 #define jot_polyder(p, n)                                                                      \
-    JOT_OP_("jot_polyder(" #p ", " #n ")", jot_polyder(JOT_V(p), (n)))
+    JOT_OP_("jot_polyder(" #p ", " #n ")", jot_polyder(JOT_VALUE_("jot_polyder", p), n))
 #define jot_polyint(p, n)                                                                      \
-    JOT_OP_("jot_polyint(" #p ", " #n ")", jot_polyint(JOT_V(p), (n)))
+    JOT_OP_("jot_polyint(" #p ", " #n ")", jot_polyint(JOT_VALUE_("jot_polyint", p), n))
 #define jot_poly(x) JOT_OP1_(jot_poly, #x, x)
 #define jot_roots(p) JOT_OP1_(jot_roots, #p, p)
 #define jot_bartlett(dtype, n)                                                                 \
-    JOT_OP_("jot_bartlett(" #dtype ", " #n ")", jot_bartlett((dtype), (n)))
+    JOT_OP_("jot_bartlett(" #dtype ", " #n ")", jot_bartlett(dtype, n))
 #define jot_hanning(dtype, n)                                                                  \
-    JOT_OP_("jot_hanning(" #dtype ", " #n ")", jot_hanning((dtype), (n)))
+    JOT_OP_("jot_hanning(" #dtype ", " #n ")", jot_hanning(dtype, n))
 #define jot_hamming(dtype, n)                                                                  \
-    JOT_OP_("jot_hamming(" #dtype ", " #n ")", jot_hamming((dtype), (n)))
+    JOT_OP_("jot_hamming(" #dtype ", " #n ")", jot_hamming(dtype, n))
 #define jot_blackman(dtype, n)                                                                 \
-    JOT_OP_("jot_blackman(" #dtype ", " #n ")", jot_blackman((dtype), (n)))
+    JOT_OP_("jot_blackman(" #dtype ", " #n ")", jot_blackman(dtype, n))
 #define jot_kaiser(dtype, n, beta)                                                             \
-    JOT_OP_("jot_kaiser(" #dtype ", " #n ", " #beta ")", jot_kaiser((dtype), (n), JOT_V(beta)))
+    JOT_OP_("jot_kaiser(" #dtype ", " #n ", " #beta ")", jot_kaiser(dtype, n, JOT_VALUE_("jot_kaiser", beta)))
 // clang-format on
 
 #endif // JOT_PLAIN

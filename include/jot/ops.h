@@ -447,12 +447,12 @@ template <class... T> jot_list_<jot_value, sizeof...(T)> jot_values_(T... x)
 {
     return jot_list_<jot_value, sizeof...(T)>{{jot_value(x)...}};
 }
-#define JOT_VALUES_(...)                                                                       \
+#define JOT_VALUES_(name, ...)                                                                 \
     sizeof(jot_values_(__VA_ARGS__)) / sizeof(jot_value), jot_values_(__VA_ARGS__).v
 #else
-#define JOT_VALUES_(...)                                                                       \
-    JOT_PICK16_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),        \
-        ((const jot_value[]){JOT_EACH_(JOT_V, __VA_ARGS__)})
+#define JOT_VALUES_(name, ...)                                                                 \
+    JOT_ARGUMENTS_(__VA_ARGS__) + JOT_MUST_BE_LIST_(name, "values", __VA_ARGS__),              \
+        ((const jot_value[]){JOT_EACH_(JOT_VALUE_, name, __VA_ARGS__)})
 #endif
 
 #if !defined(JOT_PLAIN)
@@ -485,7 +485,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
     return jot_take_values(x, jot_from_double(index), axis);
 }
 #define JOT_TAKE_FUNCTION_(index)                                                              \
-    _Generic((index),                                                                          \
+    _Generic(index,                                                                            \
         jot_value: jot_take_values,                                                            \
         jot_array *: jot_take_array_,                                                          \
         const jot_array *: jot_take_array_,                                                    \
@@ -513,7 +513,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_power(x, y) JOT_OP2_(jot_power, #x ", " #y, x, y)
 #define jot_pow(x, y) JOT_OP2_(jot_pow, #x ", " #y, x, y)
 #define jot_integer_pow(x, n)                                                                  \
-    JOT_OP_("jot_integer_pow(" #x ", " #n ")", jot_integer_pow(JOT_V(x), (n)))
+    JOT_OP_("jot_integer_pow(" #x ", " #n ")", jot_integer_pow(JOT_VALUE_("jot_integer_pow", x), n))
 #define jot_neg(x) JOT_OP1_(jot_neg, #x, x)
 #define jot_abs(x) JOT_OP1_(jot_abs, #x, x)
 #define jot_sign(x) JOT_OP1_(jot_sign, #x, x)
@@ -531,7 +531,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_nextafter(x, y) JOT_OP2_(jot_nextafter, #x ", " #y, x, y)
 #define jot_reduce_precision(x, e, m)                                                          \
     JOT_OP_("jot_reduce_precision(" #x ", " #e ", " #m ")",                                    \
-            jot_reduce_precision(JOT_V(x), (e), (m)))
+            jot_reduce_precision(JOT_VALUE_("jot_reduce_precision", x), e, m))
 // Elementary functions
 #define jot_exp(x) JOT_OP1_(jot_exp, #x, x)
 #define jot_exp2(x) JOT_OP1_(jot_exp2, #x, x)
@@ -568,9 +568,9 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_silu(x) JOT_OP1_(jot_silu, #x, x)
 #define jot_softplus(x) JOT_OP1_(jot_softplus, #x, x)
 #define jot_softmax(x, axis)                                                                   \
-    JOT_OP_("jot_softmax(" #x ", " #axis ")", jot_softmax(JOT_V(x), (axis)))
+    JOT_OP_("jot_softmax(" #x ", " #axis ")", jot_softmax(JOT_VALUE_("jot_softmax", x), axis))
 #define jot_log_softmax(x, axis)                                                               \
-    JOT_OP_("jot_log_softmax(" #x ", " #axis ")", jot_log_softmax(JOT_V(x), (axis)))
+    JOT_OP_("jot_log_softmax(" #x ", " #axis ")", jot_log_softmax(JOT_VALUE_("jot_log_softmax", x), axis))
 // Comparison and logic
 #define jot_equal(x, y) JOT_OP2_(jot_equal, #x ", " #y, x, y)
 #define jot_not_equal(x, y) JOT_OP2_(jot_not_equal, #x ", " #y, x, y)
@@ -598,12 +598,12 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_popcount(x) JOT_OP1_(jot_popcount, #x, x)
 #define jot_clz(x) JOT_OP1_(jot_clz, #x, x)
 #define jot_bitcast(x, dtype)                                                                  \
-    JOT_OP_("jot_bitcast(" #x ", " #dtype ")", jot_bitcast(JOT_V(x), (dtype)))
+    JOT_OP_("jot_bitcast(" #x ", " #dtype ")", jot_bitcast(JOT_VALUE_("jot_bitcast", x), dtype))
 // Types and complex numbers
 #define jot_convert(x, dtype)                                                                  \
-    JOT_OP_("jot_convert(" #x ", " #dtype ")", jot_convert(JOT_V(x), (dtype)))
+    JOT_OP_("jot_convert(" #x ", " #dtype ")", jot_convert(JOT_VALUE_("jot_convert", x), dtype))
 #define jot_astype(x, dtype)                                                                   \
-    JOT_OP_("jot_astype(" #x ", " #dtype ")", jot_astype(JOT_V(x), (dtype)))
+    JOT_OP_("jot_astype(" #x ", " #dtype ")", jot_astype(JOT_VALUE_("jot_astype", x), dtype))
 #define jot_complex(x, y) JOT_OP2_(jot_complex, #x ", " #y, x, y)
 #define jot_real(x) JOT_OP1_(jot_real, #x, x)
 #define jot_imag(x) JOT_OP1_(jot_imag, #x, x)
@@ -637,42 +637,46 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_squeeze(...) JOT_AXES_OP_(squeeze, #__VA_ARGS__, __VA_ARGS__)
 #define jot_flip(...) JOT_AXES_OP_(flip, #__VA_ARGS__, __VA_ARGS__)
 #define jot_swap_axes(x, a, b)                                                                 \
-    JOT_OP_("jot_swap_axes(" #x ", " #a ", " #b ")", jot_swap_axes(JOT_V(x), (a), (b)))
+    JOT_OP_("jot_swap_axes(" #x ", " #a ", " #b ")", jot_swap_axes(JOT_VALUE_("jot_swap_axes", x), a, b))
 #define jot_move_axis(x, from, to)                                                             \
-    JOT_OP_("jot_move_axis(" #x ", " #from ", " #to ")", jot_move_axis(JOT_V(x), (from), (to)))
+    JOT_OP_("jot_move_axis(" #x ", " #from ", " #to ")", jot_move_axis(JOT_VALUE_("jot_move_axis", x), from, to))
 #define jot_tril(x, k)                                                                         \
-    JOT_OP_("jot_tril(" #x ", " #k ")", jot_tril(JOT_V(x), (k)))
+    JOT_OP_("jot_tril(" #x ", " #k ")", jot_tril(JOT_VALUE_("jot_tril", x), k))
 #define jot_triu(x, k)                                                                         \
-    JOT_OP_("jot_triu(" #x ", " #k ")", jot_triu(JOT_V(x), (k)))
+    JOT_OP_("jot_triu(" #x ", " #k ")", jot_triu(JOT_VALUE_("jot_triu", x), k))
 #define jot_roll(x, shift, axis)                                                               \
-    JOT_OP_("jot_roll(" #x ", " #shift ", " #axis ")", jot_roll(JOT_V(x), (shift), (axis)))
+    JOT_OP_("jot_roll(" #x ", " #shift ", " #axis ")", jot_roll(JOT_VALUE_("jot_roll", x), shift, axis))
 #define jot_repeat(x, count, axis)                                                             \
-    JOT_OP_("jot_repeat(" #x ", " #count ", " #axis ")", jot_repeat(JOT_V(x), (count), (axis)))
+    JOT_OP_("jot_repeat(" #x ", " #count ", " #axis ")", jot_repeat(JOT_VALUE_("jot_repeat", x), count, axis))
 #define jot_tile(...) JOT_SIZES_OP_(tile, #__VA_ARGS__, __VA_ARGS__)
 #define jot_slice(...)                                                                         \
-    JOT_SLICE_(#__VA_ARGS__, __VA_ARGS__, 1, jot_slice_takes_x_axis_start_stop)
+    (JOT_TAKES_("jot_slice takes (x, axis, start, stop) or (x, axis, start, stop, step)", 4, 5, \
+                __VA_ARGS__),                                                                  \
+     JOT_SLICE_(#__VA_ARGS__, __VA_ARGS__, 1, 0, 0, 0, 0))
 #define JOT_SLICE_(t, x, axis, start, stop, step, ...)                                         \
     JOT_OP_("jot_slice(" t ")",                                                                \
-            jot_slice_axis(JOT_V(x), (axis), (start), (stop), (step)))
-#define jot_take(...) JOT_TAKE_(#__VA_ARGS__, __VA_ARGS__, 0, 0)
+            jot_slice_axis(JOT_VALUE_("jot_slice", x), axis, start, stop, step))
+#define jot_take(...)                                                                          \
+    (JOT_TAKES_("jot_take takes (x, index) or (x, index, axis)", 2, 3, __VA_ARGS__),           \
+     JOT_TAKE_(#__VA_ARGS__, __VA_ARGS__, 0, 0, 0))
 #define JOT_TAKE_(t, x, index, axis, ...)                                                      \
-    JOT_OP_("jot_take(" t ")", JOT_TAKE_FUNCTION_(index)(JOT_V(x), (index), (axis)))
+    JOT_OP_("jot_take(" t ")", JOT_TAKE_FUNCTION_(index)(JOT_VALUE_("jot_take", x), index, axis))
 #define jot_pad(x, value, axis, low, high)                                                     \
     JOT_OP_("jot_pad(" #x ", " #value ", " #axis ", " #low ", " #high ")",                     \
-            jot_pad_axis(JOT_V(x), JOT_V(value), (axis), (low), (high)))
+            jot_pad_axis(JOT_VALUE_("jot_pad", x), JOT_VALUE_("jot_pad", value), axis, low, high))
 #define jot_concatenate(axis, ...)                                                             \
     JOT_OP_("jot_concatenate(" #axis ", " #__VA_ARGS__ ")",                                    \
-            jot_concatenate_list((axis), JOT_VALUES_(__VA_ARGS__)))
+            jot_concatenate_list(axis, JOT_VALUES_("jot_concatenate", __VA_ARGS__)))
 #define jot_stack(axis, ...)                                                                   \
     JOT_OP_("jot_stack(" #axis ", " #__VA_ARGS__ ")",                                          \
-            jot_stack_list((axis), JOT_VALUES_(__VA_ARGS__)))
+            jot_stack_list(axis, JOT_VALUES_("jot_stack", __VA_ARGS__)))
 #define jot_split(x, axis, tree)                                                               \
-    (jot_split_into(JOT_V(x), (axis), JOT_TREE(tree)),                                         \
+    (jot_split_into(JOT_VALUE_("jot_split", x), axis, JOT_TREE_("jot_split", tree)),                                         \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_split(" #x ", " #axis ", " #tree ")"))
 // Making values
 #define jot_full(dtype, ...)                                                                   \
     JOT_OP_("jot_full(" #dtype ", " #__VA_ARGS__ ")",                                          \
-            jot_full_dims((dtype), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                          \
+            jot_full_dims(dtype, JOT_VALUE_("jot_full", JOT_FIRST_(__VA_ARGS__, 0)),                          \
                           JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_zeros(...)                                                                         \
     JOT_OP_("jot_zeros(" #__VA_ARGS__ ")",                                                     \
@@ -686,12 +690,12 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_ones_like(x) JOT_OP1_(jot_ones_like, #x, x)
 #define jot_full_like(x, y) JOT_OP2_(jot_full_like, #x ", " #y, x, y)
 #define jot_arange(dtype, n)                                                                   \
-    JOT_OP_("jot_arange(" #dtype ", " #n ")", jot_arange((dtype), (n)))
+    JOT_OP_("jot_arange(" #dtype ", " #n ")", jot_arange(dtype, n))
 #define jot_linspace(dtype, start, stop, n)                                                    \
     JOT_OP_("jot_linspace(" #dtype ", " #start ", " #stop ", " #n ")",                         \
-            jot_linspace((dtype), (start), (stop), (n)))
+            jot_linspace(dtype, start, stop, n))
 #define jot_eye(dtype, n, m)                                                                   \
-    JOT_OP_("jot_eye(" #dtype ", " #n ", " #m ")", jot_eye((dtype), (n), (m)))
+    JOT_OP_("jot_eye(" #dtype ", " #n ", " #m ")", jot_eye(dtype, n, m))
 // Products
 #if defined(__cplusplus)
 #define jot_dot(x, y) JOT_OP2_(jot_dot, #x ", " #y, x, y)
@@ -699,9 +703,9 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #else
 #define JOT_PRODUCT_(f, x, t, ...)                                                             \
     JOT_OP_(#f "(" t ")",                                                                      \
-            f##_with(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                              \
-                     &(jot_product_options){                                                   \
-                         JOT_REST_(__VA_ARGS__, .size = sizeof(jot_product_options))}))
+            f##_with(JOT_VALUE_(#f, x), JOT_VALUE_(#f, JOT_FIRST_(__VA_ARGS__, 0)),                              \
+                     JOT_OPTIONS_(jot_product_options, #f " takes (x, y, .precision = ...)",   \
+                                  JOT_REST_(__VA_ARGS__, .size = sizeof(jot_product_options)))))
 #define jot_dot(x, ...) JOT_PRODUCT_(jot_dot, x, #x ", " #__VA_ARGS__, __VA_ARGS__)
 #define jot_matmul(x, ...) JOT_PRODUCT_(jot_matmul, x, #x ", " #__VA_ARGS__, __VA_ARGS__)
 #endif
@@ -709,7 +713,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
 #define jot_vdot(x, y) JOT_OP2_(jot_vdot, #x ", " #y, x, y)
 #define jot_tensordot(x, y, axes)                                                              \
     JOT_OP_("jot_tensordot(" #x ", " #y ", " #axes ")",                                        \
-            jot_tensordot(JOT_V(x), JOT_V(y), (axes)))
+            jot_tensordot(JOT_VALUE_("jot_tensordot", x), JOT_VALUE_("jot_tensordot", y), axes))
 // clang-format on
 
 #endif // JOT_PLAIN

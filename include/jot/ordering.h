@@ -162,32 +162,35 @@ JOT_END_C
 
 // clang-format off
 // jot_sort(x) along the last axis, or jot_sort(x, axis).
+#define JOT_SORT_OF_(name, t, ...)                                                             \
+    (JOT_TAKES_("jot_" #name " takes (x) or (x, axis)", 1, 2, __VA_ARGS__),                    \
+     JOT_SORT_(name, t, __VA_ARGS__, -1, 0))
 #define JOT_SORT_(name, t, x, axis, ...)                                                       \
-    JOT_OP_("jot_" #name "(" t ")", jot_##name##_axis(JOT_V(x), (axis)))
-#define jot_sort(...) JOT_SORT_(sort, #__VA_ARGS__, __VA_ARGS__, -1, 0)
-#define jot_sort_descending(...) JOT_SORT_(sort_descending, #__VA_ARGS__, __VA_ARGS__, -1, 0)
-#define jot_argsort(...) JOT_SORT_(argsort, #__VA_ARGS__, __VA_ARGS__, -1, 0)
+    JOT_OP_("jot_" #name "(" t ")", jot_##name##_axis(JOT_VALUE_("jot_" #name, x), axis))
+#define jot_sort(...) JOT_SORT_OF_(sort, #__VA_ARGS__, __VA_ARGS__)
+#define jot_sort_descending(...) JOT_SORT_OF_(sort_descending, #__VA_ARGS__, __VA_ARGS__)
+#define jot_argsort(...) JOT_SORT_OF_(argsort, #__VA_ARGS__, __VA_ARGS__)
 #define jot_argsort_descending(...)                                                            \
-    JOT_SORT_(argsort_descending, #__VA_ARGS__, __VA_ARGS__, -1, 0)
+    JOT_SORT_OF_(argsort_descending, #__VA_ARGS__, __VA_ARGS__)
 #define jot_lexsort(axis, ...)                                                                 \
     JOT_OP_("jot_lexsort(" #axis ", " #__VA_ARGS__ ")",                                        \
-            jot_lexsort_list((axis), JOT_VALUES_(__VA_ARGS__)))
+            jot_lexsort_list(axis, JOT_VALUES_("jot_lexsort", __VA_ARGS__)))
 #define jot_sort_by_key(axis, num_keys, tree)                                                  \
-    (jot_sort_by_key_into((axis), (num_keys), JOT_TREE(tree)),                                 \
+    (jot_sort_by_key_into(axis, num_keys, JOT_TREE_("jot_sort_by_key", tree)),                                 \
      jot_place(*JOT_LEAVES(tree),                                                              \
                JOT_HERE ": jot_sort_by_key(" #axis ", " #num_keys ", " #tree ")"))
 #define jot_top_k(x, k, indices)                                                               \
-    JOT_OP_("jot_top_k(" #x ", " #k ", " #indices ")", jot_top_k(JOT_V(x), (k), (indices)))
+    JOT_OP_("jot_top_k(" #x ", " #k ", " #indices ")", jot_top_k(JOT_VALUE_("jot_top_k", x), k, indices))
 #define jot_partition(x, kth, axis)                                                            \
     JOT_OP_("jot_partition(" #x ", " #kth ", " #axis ")",                                      \
-            jot_partition_axis(JOT_V(x), (kth), (axis)))
+            jot_partition_axis(JOT_VALUE_("jot_partition", x), kth, axis))
 #define jot_argpartition(x, kth, axis)                                                         \
     JOT_OP_("jot_argpartition(" #x ", " #kth ", " #axis ")",                                   \
-            jot_argpartition_axis(JOT_V(x), (kth), (axis)))
+            jot_argpartition_axis(JOT_VALUE_("jot_argpartition", x), kth, axis))
 // jot_quantile(x, q, axes...) is linear, jot_quantile_method(x, q, method, axes...) as it says.
 #define JOT_QUANTILE_(name, t, x, method, ...)                                                 \
     JOT_OP_(t ")",                                                                             \
-            jot_##name##_axes(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)), (method),           \
+            jot_##name##_axes(JOT_VALUE_("jot_" #name, x), JOT_VALUE_("jot_" #name, JOT_FIRST_(__VA_ARGS__, 0)), method,           \
                               JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_quantile(x, ...)                                                                   \
     JOT_QUANTILE_(quantile, "jot_quantile(" #x ", " #__VA_ARGS__, x, JOT_QUANTILE_LINEAR, __VA_ARGS__)
@@ -199,7 +202,7 @@ JOT_END_C
     JOT_QUANTILE_(nanpercentile, "jot_nanpercentile(" #x ", " #__VA_ARGS__, x, JOT_QUANTILE_LINEAR, __VA_ARGS__)
 #define JOT_QUANTILE_METHOD_(name, x, q, ...)                                                  \
     JOT_OP_("jot_" #name "_method(" #x ", " #q ", " #__VA_ARGS__ ")",                          \
-            jot_##name##_axes(JOT_V(x), JOT_V(q), JOT_FIRST_(__VA_ARGS__, 0),                  \
+            jot_##name##_axes(JOT_VALUE_("jot_" #name "_method", x), JOT_VALUE_("jot_" #name "_method", q), JOT_FIRST_(__VA_ARGS__, 0),                  \
                               JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_quantile_method(x, q, ...) JOT_QUANTILE_METHOD_(quantile, x, q, __VA_ARGS__)
 #define jot_percentile_method(x, q, ...) JOT_QUANTILE_METHOD_(percentile, x, q, __VA_ARGS__)
@@ -207,62 +210,62 @@ JOT_END_C
 #define jot_nanmedian(...) JOT_AXES_OP_(nanmedian, #__VA_ARGS__, __VA_ARGS__)
 #define jot_searchsorted(x, v, side)                                                           \
     JOT_OP_("jot_searchsorted(" #x ", " #v ", " #side ")",                                     \
-            jot_searchsorted(JOT_V(x), JOT_V(v), (side)))
+            jot_searchsorted(JOT_VALUE_("jot_searchsorted", x), JOT_VALUE_("jot_searchsorted", v), side))
 #define jot_searchsorted_sorter(x, v, side, sorter)                                            \
     JOT_OP_("jot_searchsorted_sorter(" #x ", " #v ", " #side ", " #sorter ")",                 \
-            jot_searchsorted_sorter(JOT_V(x), JOT_V(v), (side), JOT_V(sorter)))
+            jot_searchsorted_sorter(JOT_VALUE_("jot_searchsorted_sorter", x), JOT_VALUE_("jot_searchsorted_sorter", v), side, JOT_VALUE_("jot_searchsorted_sorter", sorter)))
 #define jot_digitize(x, bins, right)                                                           \
     JOT_OP_("jot_digitize(" #x ", " #bins ", " #right ")",                                     \
-            jot_digitize(JOT_V(x), JOT_V(bins), (right)))
+            jot_digitize(JOT_VALUE_("jot_digitize", x), JOT_VALUE_("jot_digitize", bins), right))
 #define jot_bincount(x, length)                                                                \
-    JOT_OP_("jot_bincount(" #x ", " #length ")", jot_bincount(JOT_V(x), (length)))
+    JOT_OP_("jot_bincount(" #x ", " #length ")", jot_bincount(JOT_VALUE_("jot_bincount", x), length))
 #define jot_bincount_weights(x, weights, length)                                               \
     JOT_OP_("jot_bincount_weights(" #x ", " #weights ", " #length ")",                         \
-            jot_bincount_weights(JOT_V(x), JOT_V(weights), (length)))
+            jot_bincount_weights(JOT_VALUE_("jot_bincount_weights", x), JOT_VALUE_("jot_bincount_weights", weights), length))
 #define jot_histogram_bin_edges(x, bins)                                                       \
     JOT_OP_("jot_histogram_bin_edges(" #x ", " #bins ")",                                      \
-            jot_histogram_bin_edges(JOT_V(x), (bins)))
+            jot_histogram_bin_edges(JOT_VALUE_("jot_histogram_bin_edges", x), bins))
 #define jot_histogram_bin_edges_between(x, bins, low, high)                                    \
     JOT_OP_("jot_histogram_bin_edges_between(" #x ", " #bins ", " #low ", " #high ")",         \
-            jot_histogram_bin_edges_between(JOT_V(x), (bins), JOT_V(low), JOT_V(high)))
+            jot_histogram_bin_edges_between(JOT_VALUE_("jot_histogram_bin_edges_between", x), bins, JOT_VALUE_("jot_histogram_bin_edges_between", low), JOT_VALUE_("jot_histogram_bin_edges_between", high)))
 #define jot_histogram(x, edges) JOT_OP2_(jot_histogram, #x ", " #edges, x, edges)
 #define jot_histogram_weights(x, edges, weights)                                               \
     JOT_OP3_(jot_histogram_weights, #x ", " #edges ", " #weights, x, edges, weights)
 #define jot_histogram_density(x, edges) JOT_OP2_(jot_histogram_density, #x ", " #edges, x, edges)
 #define jot_histogram_bins(x, bins)                                                            \
-    JOT_OP_("jot_histogram_bins(" #x ", " #bins ")", jot_histogram_bins(JOT_V(x), (bins)))
+    JOT_OP_("jot_histogram_bins(" #x ", " #bins ")", jot_histogram_bins(JOT_VALUE_("jot_histogram_bins", x), bins))
 // jot_histogramdd(points, edges...)
 #define jot_histogramdd(points, ...)                                                           \
     JOT_OP_("jot_histogramdd(" #points ", " #__VA_ARGS__ ")",                                  \
-            jot_histogramdd_list(JOT_V(points), JOT_VALUES_(__VA_ARGS__)))
+            jot_histogramdd_list(JOT_VALUE_("jot_histogramdd", points), JOT_VALUES_("jot_histogramdd", __VA_ARGS__)))
 #define jot_histogramdd_weights(points, weights, ...)                                          \
     JOT_OP_("jot_histogramdd_weights(" #points ", " #weights ", " #__VA_ARGS__ ")",            \
-            jot_histogramdd_weights_list(JOT_V(points), JOT_V(weights),                        \
-                                         JOT_VALUES_(__VA_ARGS__)))
+            jot_histogramdd_weights_list(JOT_VALUE_("jot_histogramdd_weights", points), JOT_VALUE_("jot_histogramdd_weights", weights),                        \
+                                         JOT_VALUES_("jot_histogramdd_weights", __VA_ARGS__)))
 #define jot_histogram2d(x, y, x_edges, y_edges)                                                \
     JOT_OP_("jot_histogram2d(" #x ", " #y ", " #x_edges ", " #y_edges ")",                     \
-            jot_histogram2d(JOT_V(x), JOT_V(y), JOT_V(x_edges), JOT_V(y_edges)))
+            jot_histogram2d(JOT_VALUE_("jot_histogram2d", x), JOT_VALUE_("jot_histogram2d", y), JOT_VALUE_("jot_histogram2d", x_edges), JOT_VALUE_("jot_histogram2d", y_edges)))
 #define jot_flatnonzero(x, size, fill)                                                         \
     JOT_OP_("jot_flatnonzero(" #x ", " #size ", " #fill ")",                                   \
-            jot_flatnonzero(JOT_V(x), (size), JOT_V(fill)))
+            jot_flatnonzero(JOT_VALUE_("jot_flatnonzero", x), size, JOT_VALUE_("jot_flatnonzero", fill)))
 #define jot_argwhere(x, size, fill)                                                            \
     JOT_OP_("jot_argwhere(" #x ", " #size ", " #fill ")",                                      \
-            jot_argwhere(JOT_V(x), (size), JOT_V(fill)))
+            jot_argwhere(JOT_VALUE_("jot_argwhere", x), size, JOT_VALUE_("jot_argwhere", fill)))
 #define jot_nonzero(x, size, fill, tree)                                                       \
-    (jot_nonzero_into(JOT_V(x), (size), JOT_V(fill), JOT_TREE(tree)),                          \
+    (jot_nonzero_into(JOT_VALUE_("jot_nonzero", x), size, JOT_VALUE_("jot_nonzero", fill), JOT_TREE_("jot_nonzero", tree)),                          \
      jot_place(*JOT_LEAVES(tree),                                                              \
                JOT_HERE ": jot_nonzero(" #x ", " #size ", " #fill ", " #tree ")"))
 #define jot_extract(condition, x, size, fill)                                                  \
     JOT_OP_("jot_extract(" #condition ", " #x ", " #size ", " #fill ")",                       \
-            jot_extract(JOT_V(condition), JOT_V(x), (size), JOT_V(fill)))
+            jot_extract(JOT_VALUE_("jot_extract", condition), JOT_VALUE_("jot_extract", x), size, JOT_VALUE_("jot_extract", fill)))
 #define jot_unique(x, size, fill)                                                              \
     JOT_OP_("jot_unique(" #x ", " #size ", " #fill ")",                                        \
-            jot_unique(JOT_V(x), (size), JOT_V(fill)))
+            jot_unique(JOT_VALUE_("jot_unique", x), size, JOT_VALUE_("jot_unique", fill)))
 #define jot_unique_all(x, size, fill, index, inverse, counts)                                  \
     JOT_OP_("jot_unique_all(" #x ", " #size ", " #fill ", ...)",                               \
-            jot_unique_all(JOT_V(x), (size), JOT_V(fill), (index), (inverse), (counts)))
+            jot_unique_all(JOT_VALUE_("jot_unique_all", x), size, JOT_VALUE_("jot_unique_all", fill), index, inverse, counts))
 #define JOT_SET_OP_(f, t, x, y, size, fill)                                                    \
-    JOT_OP_(#f "(" t ")", f(JOT_V(x), JOT_V(y), (size), JOT_V(fill)))
+    JOT_OP_(#f "(" t ")", f(JOT_VALUE_(#f, x), JOT_VALUE_(#f, y), size, JOT_VALUE_(#f, fill)))
 #define jot_union1d(x, y, size, fill)                                                          \
     JOT_SET_OP_(jot_union1d, #x ", " #y ", " #size ", " #fill, x, y, size, fill)
 #define jot_intersect1d(x, y, size, fill)                                                      \

@@ -221,29 +221,45 @@ JOT_END_C
 
 #define jot_random_key(seed) JOT_OP1_(jot_random_key, #seed, seed)
 #define jot_random_split(key, n)                                                               \
-    JOT_OP_("jot_random_split(" #key ", " #n ")", jot_random_split(JOT_V(key), (n)))
+    JOT_OP_("jot_random_split(" #key ", " #n ")",                                              \
+            jot_random_split(JOT_VALUE_("jot_random_split", key), n))
 #define jot_random_fold_in(key, data) JOT_OP2_(jot_random_fold_in, #key ", " #data, key, data)
 
 // name(key, dtype, parameters..., sizes...) by the number of parameters; t is the text of the
 // arguments.  One more than there are is handed to the lists, to have no empty ones.
 #define JOT_RANDOM0_(name, t, key, ...)                                                        \
-    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
-            jot_random_##name##_dims(JOT_V(key), JOT_FIRST_(__VA_ARGS__, 0),                   \
-                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
-#define JOT_RANDOM1_(name, t, key, dtype, ...)                                                 \
-    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
-            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),   \
-                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
-#define JOT_RANDOM2_(name, t, key, dtype, a, ...)                                              \
-    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
-            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(a),                            \
-                                     JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                        \
-                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
-#define JOT_RANDOM3_(name, t, key, dtype, a, b, ...)                                           \
-    JOT_OP_("jot_random_" #name "(" t ")",                                                     \
-            jot_random_##name##_dims(JOT_V(key), (dtype), JOT_V(a), JOT_V(b),                  \
-                                     JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                        \
-                                     JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+    (JOT_TAKES_("jot_random_" #name " takes (key, dtype, sizes...)", 1, 127, __VA_ARGS__),     \
+     JOT_OP_("jot_random_" #name "(" t ")",                                                    \
+             jot_random_##name##_dims(JOT_VALUE_("jot_random_" #name, key),                    \
+                                      JOT_FIRST_(__VA_ARGS__, 0),                              \
+                                      JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END)))))
+#define JOT_RANDOM1_(name, t, key, ...)                                                        \
+    (JOT_TAKES_("jot_random_" #name " takes (key, dtype, parameter, sizes...)", 2, 127,        \
+                __VA_ARGS__),                                                                  \
+     JOT_OP_("jot_random_" #name "(" t ")",                                                    \
+             jot_random_##name##_dims(                                                         \
+                 JOT_VALUE_("jot_random_" #name, key), JOT_FIRST_(__VA_ARGS__, 0),             \
+                 JOT_VALUE_("jot_random_" #name, JOT_SECOND_(__VA_ARGS__, 0, 0)),              \
+                 JOT_DIMS_(JOT_REST2_(__VA_ARGS__, JOT_END, 0)))))
+#define JOT_RANDOM2_(name, t, key, ...)                                                        \
+    (JOT_TAKES_("jot_random_" #name " takes (key, dtype, two parameters, sizes...)", 3, 127,   \
+                __VA_ARGS__),                                                                  \
+     JOT_OP_("jot_random_" #name "(" t ")",                                                    \
+             jot_random_##name##_dims(                                                         \
+                 JOT_VALUE_("jot_random_" #name, key), JOT_FIRST_(__VA_ARGS__, 0),             \
+                 JOT_VALUE_("jot_random_" #name, JOT_SECOND_(__VA_ARGS__, 0, 0)),              \
+                 JOT_VALUE_("jot_random_" #name, JOT_THIRD_(__VA_ARGS__, 0, 0, 0)),            \
+                 JOT_DIMS_(JOT_REST3_(__VA_ARGS__, JOT_END, 0, 0)))))
+#define JOT_RANDOM3_(name, t, key, ...)                                                        \
+    (JOT_TAKES_("jot_random_" #name " takes (key, dtype, three parameters, sizes...)", 4, 127, \
+                __VA_ARGS__),                                                                  \
+     JOT_OP_("jot_random_" #name "(" t ")",                                                    \
+             jot_random_##name##_dims(                                                         \
+                 JOT_VALUE_("jot_random_" #name, key), JOT_FIRST_(__VA_ARGS__, 0),             \
+                 JOT_VALUE_("jot_random_" #name, JOT_SECOND_(__VA_ARGS__, 0, 0)),              \
+                 JOT_VALUE_("jot_random_" #name, JOT_THIRD_(__VA_ARGS__, 0, 0, 0)),            \
+                 JOT_VALUE_("jot_random_" #name, JOT_FOURTH_(__VA_ARGS__, 0, 0, 0, 0)),        \
+                 JOT_DIMS_(JOT_REST4_(__VA_ARGS__, JOT_END, 0, 0, 0)))))
 
 #define jot_random_bits(key, ...) JOT_RANDOM0_(bits, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
 #define jot_random_rademacher(key, ...)                                                        \
@@ -306,37 +322,47 @@ JOT_END_C
 // jot_random_permutation(key, x, axis, independent)
 #define jot_random_permutation(key, x, axis, independent)                                      \
     JOT_OP_("jot_random_permutation(" #key ", " #x ", " #axis ", " #independent ")",           \
-            jot_random_permutation_axis(JOT_V(key), JOT_V(x), (axis), (independent)))
+            jot_random_permutation_axis(JOT_VALUE_("jot_random_permutation", key),             \
+                                        JOT_VALUE_("jot_random_permutation", x), axis,         \
+                                        (independent)))
 // The last two after the axis are whether there is replacement, and the sizes.
 #define jot_random_categorical(key, logits, axis, ...)                                         \
     JOT_OP_("jot_random_categorical(" #key ", " #logits ", " #axis ", " #__VA_ARGS__ ")",      \
-            jot_random_categorical_dims(JOT_V(key), JOT_V(logits), (axis),                     \
+            jot_random_categorical_dims(JOT_VALUE_("jot_random_categorical", key),             \
+                                        JOT_VALUE_("jot_random_categorical", logits), axis,    \
                                         JOT_FIRST_(__VA_ARGS__, 0),                            \
                                         JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_choice(key, x, axis, ...)                                                   \
     JOT_OP_("jot_random_choice(" #key ", " #x ", " #axis ", " #__VA_ARGS__ ")",                \
-            jot_random_choice_dims(JOT_V(key), JOT_V(x), (axis), JOT_FIRST_(__VA_ARGS__, 0),   \
-                                   JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+            jot_random_choice_dims(                                                            \
+                JOT_VALUE_("jot_random_choice", key), JOT_VALUE_("jot_random_choice", x),      \
+                axis, JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_choice_weighted(key, x, p, axis, ...)                                       \
     JOT_OP_("jot_random_choice_weighted(" #key ", " #x ", " #p ", " #axis ", " #__VA_ARGS__    \
             ")",                                                                               \
-            jot_random_choice_weighted_dims(JOT_V(key), JOT_V(x), JOT_V(p), (axis),            \
+            jot_random_choice_weighted_dims(JOT_VALUE_("jot_random_choice_weighted", key),     \
+                                            JOT_VALUE_("jot_random_choice_weighted", x),       \
+                                            JOT_VALUE_("jot_random_choice_weighted", p), axis, \
                                             JOT_FIRST_(__VA_ARGS__, 0),                        \
                                             JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // The last before the sizes is the mode.
 #define jot_random_categorical_mode(key, logits, axis, replace, ...)                           \
     JOT_OP_("jot_random_categorical_mode(" #key ", " #logits ", " #axis ", " #replace          \
             ", " #__VA_ARGS__ ")",                                                             \
-            jot_random_categorical_mode_dims(JOT_V(key), JOT_V(logits), (axis), (replace),     \
-                                             JOT_FIRST_(__VA_ARGS__, 0),                       \
-                                             JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+            jot_random_categorical_mode_dims(                                                  \
+                JOT_VALUE_("jot_random_categorical_mode", key),                                \
+                JOT_VALUE_("jot_random_categorical_mode", logits), axis, replace,              \
+                JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_gumbel_mode(key, dtype, ...)                                                \
     JOT_OP_("jot_random_gumbel_mode(" #key ", " #dtype ", " #__VA_ARGS__ ")",                  \
-            jot_random_gumbel_mode_dims(JOT_V(key), (dtype), JOT_FIRST_(__VA_ARGS__, 0),       \
+            jot_random_gumbel_mode_dims(JOT_VALUE_("jot_random_gumbel_mode", key), dtype,      \
+                                        JOT_FIRST_(__VA_ARGS__, 0),                            \
                                         JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_bernoulli_mode(key, p, ...)                                                 \
     JOT_OP_("jot_random_bernoulli_mode(" #key ", " #p ", " #__VA_ARGS__ ")",                   \
-            jot_random_bernoulli_mode_dims(JOT_V(key), JOT_V(p), JOT_FIRST_(__VA_ARGS__, 0),   \
+            jot_random_bernoulli_mode_dims(JOT_VALUE_("jot_random_bernoulli_mode", key),       \
+                                           JOT_VALUE_("jot_random_bernoulli_mode", p),         \
+                                           JOT_FIRST_(__VA_ARGS__, 0),                         \
                                            JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_multivariate_normal(key, ...)                                               \
     JOT_RANDOM2_(multivariate_normal, #key ", " #__VA_ARGS__, key, __VA_ARGS__)
@@ -344,21 +370,27 @@ JOT_END_C
     JOT_OP_("jot_random_multivariate_normal_root(" #key ", " #dtype ", " #mean ", " #cov       \
             ", " #__VA_ARGS__ ")",                                                             \
             jot_random_multivariate_normal_root_dims(                                          \
-                JOT_V(key), (dtype), JOT_V(mean), JOT_V(cov), JOT_FIRST_(__VA_ARGS__, 0),      \
-                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+                JOT_VALUE_("jot_random_multivariate_normal_root", key), dtype,                 \
+                JOT_VALUE_("jot_random_multivariate_normal_root", mean),                       \
+                JOT_VALUE_("jot_random_multivariate_normal_root", cov),                        \
+                JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // jot_random_orthogonal(key, dtype, n, m, sizes...)
 #define jot_random_orthogonal(key, dtype, n, ...)                                              \
     JOT_OP_("jot_random_orthogonal(" #key ", " #dtype ", " #n ", " #__VA_ARGS__ ")",           \
-            jot_random_orthogonal_dims(JOT_V(key), (dtype), (n), JOT_FIRST_(__VA_ARGS__, 0),   \
+            jot_random_orthogonal_dims(JOT_VALUE_("jot_random_orthogonal", key), dtype, n,     \
+                                       JOT_FIRST_(__VA_ARGS__, 0),                             \
                                        JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // jot_random_bernoulli(key, p, sizes...)  jot_random_ball(key, dtype, d, p, sizes...)
 #define jot_random_bernoulli(key, ...)                                                         \
     JOT_OP_("jot_random_bernoulli(" #key ", " #__VA_ARGS__ ")",                                \
-            jot_random_bernoulli_dims(JOT_V(key), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),           \
-                                      JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+            jot_random_bernoulli_dims(                                                         \
+                JOT_VALUE_("jot_random_bernoulli", key),                                       \
+                JOT_VALUE_("jot_random_bernoulli", JOT_FIRST_(__VA_ARGS__, 0)),                \
+                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_ball(key, dtype, d, ...)                                                    \
     JOT_OP_("jot_random_ball(" #key ", " #dtype ", " #d ", " #__VA_ARGS__ ")",                 \
-            jot_random_ball_dims(JOT_V(key), (dtype), (d), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),  \
+            jot_random_ball_dims(JOT_VALUE_("jot_random_ball", key), dtype, d,                 \
+                                 JOT_VALUE_("jot_random_ball", JOT_FIRST_(__VA_ARGS__, 0)),    \
                                  JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 
 #endif // JOT_PLAIN

@@ -120,63 +120,63 @@ JOT_END_C
 
 // clang-format off
 #define jot_diagonal(x, k, a, b)                                                               \
-    JOT_OP_("jot_diagonal(" #x ", " #k ", " #a ", " #b ")", jot_diagonal(JOT_V(x), (k), (a), (b)))
+    JOT_OP_("jot_diagonal(" #x ", " #k ", " #a ", " #b ")", jot_diagonal(JOT_VALUE_("jot_diagonal", x), k, a, b))
 #define jot_trace(x, k)                                                                        \
-    JOT_OP_("jot_trace(" #x ", " #k ")", jot_trace(JOT_V(x), (k)))
+    JOT_OP_("jot_trace(" #x ", " #k ")", jot_trace(JOT_VALUE_("jot_trace", x), k))
 #define jot_diag(x, k)                                                                         \
-    JOT_OP_("jot_diag(" #x ", " #k ")", jot_diag(JOT_V(x), (k)))
+    JOT_OP_("jot_diag(" #x ", " #k ")", jot_diag(JOT_VALUE_("jot_diag", x), k))
 #define jot_fill_diagonal(x, y) JOT_OP2_(jot_fill_diagonal, #x ", " #y, x, y)
 #define jot_tri(dtype, n, m, k)                                                                \
-    JOT_OP_("jot_tri(" #dtype ", " #n ", " #m ", " #k ")", jot_tri((dtype), (n), (m), (k)))
+    JOT_OP_("jot_tri(" #dtype ", " #n ", " #m ", " #k ")", jot_tri(dtype, n, m, k))
 #define jot_tril_indices(n, k, m)                                                              \
-    JOT_OP_("jot_tril_indices(" #n ", " #k ", " #m ")", jot_tril_indices((n), (k), (m)))
+    JOT_OP_("jot_tril_indices(" #n ", " #k ", " #m ")", jot_tril_indices(n, k, m))
 #define jot_triu_indices(n, k, m)                                                              \
-    JOT_OP_("jot_triu_indices(" #n ", " #k ", " #m ")", jot_triu_indices((n), (k), (m)))
+    JOT_OP_("jot_triu_indices(" #n ", " #k ", " #m ")", jot_triu_indices(n, k, m))
 #define jot_vander(x, n)                                                                       \
-    JOT_OP_("jot_vander(" #x ", " #n ")", jot_vander(JOT_V(x), (n)))
+    JOT_OP_("jot_vander(" #x ", " #n ")", jot_vander(JOT_VALUE_("jot_vander", x), n))
 #define jot_rot90(x, quarters, a, b)                                                           \
     JOT_OP_("jot_rot90(" #x ", " #quarters ", " #a ", " #b ")",                                \
-            jot_rot90(JOT_V(x), (quarters), (a), (b)))
+            jot_rot90(JOT_VALUE_("jot_rot90", x), quarters, a, b))
 #define jot_atleast_1d(x) JOT_OP1_(jot_atleast_1d, #x, x)
 #define jot_atleast_2d(x) JOT_OP1_(jot_atleast_2d, #x, x)
 #define jot_atleast_3d(x) JOT_OP1_(jot_atleast_3d, #x, x)
 #define jot_resize(...) JOT_SIZES_OP_(resize, #__VA_ARGS__, __VA_ARGS__)
 #define jot_insert(x, index, y, axis)                                                          \
     JOT_OP_("jot_insert(" #x ", " #index ", " #y ", " #axis ")",                               \
-            jot_insert(JOT_V(x), (index), JOT_V(y), (axis)))
+            jot_insert(JOT_VALUE_("jot_insert", x), index, JOT_VALUE_("jot_insert", y), axis))
 #define jot_delete(x, index, axis)                                                             \
-    JOT_OP_("jot_delete(" #x ", " #index ", " #axis ")", jot_delete(JOT_V(x), (index), (axis)))
+    JOT_OP_("jot_delete(" #x ", " #index ", " #axis ")", jot_delete(JOT_VALUE_("jot_delete", x), index, axis))
 // Into an array or a struct of values:  jot_value p[3]; jot_unstack(x, 0, p);
 #define jot_array_split(x, axis, tree)                                                         \
-    (jot_array_split_into(JOT_V(x), (axis), JOT_TREE(tree)),                                   \
+    (jot_array_split_into(JOT_VALUE_("jot_array_split", x), axis, JOT_TREE_("jot_array_split", tree)),                                   \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_array_split(" #x ", " #axis ", " #tree ")"))
 #define jot_unstack(x, axis, tree)                                                             \
-    (jot_unstack_into(JOT_V(x), (axis), JOT_TREE(tree)),                                       \
+    (jot_unstack_into(JOT_VALUE_("jot_unstack", x), axis, JOT_TREE_("jot_unstack", tree)),                                       \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_unstack(" #x ", " #axis ", " #tree ")"))
 #define jot_meshgrid(grid, tree)                                                               \
-    (jot_meshgrid_tree((grid), JOT_TREE(tree)),                                                \
+    (jot_meshgrid_tree(grid, JOT_TREE_("jot_meshgrid", tree)),                                                \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_meshgrid(" #grid ", " #tree ")"))
 #define jot_broadcast_arrays(tree)                                                             \
-    (jot_broadcast_arrays_tree(JOT_TREE(tree)),                                                \
+    (jot_broadcast_arrays_tree(JOT_TREE_("jot_broadcast_arrays", tree)),                                                \
      jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_broadcast_arrays(" #tree ")"))
 #define jot_indices(dtype, ...)                                                                \
     JOT_OP_("jot_indices(" #dtype ", " #__VA_ARGS__ ")",                                       \
-            jot_indices_dims((dtype), JOT_DIMS_(__VA_ARGS__, JOT_END)))
+            jot_indices_dims(dtype, JOT_DIMS_(__VA_ARGS__, JOT_END)))
 #define jot_logspace(dtype, start, stop, n)                                                    \
     JOT_OP_("jot_logspace(" #dtype ", " #start ", " #stop ", " #n ")",                         \
-            jot_logspace((dtype), (start), (stop), (n)))
+            jot_logspace(dtype, start, stop, n))
 #define jot_geomspace(dtype, start, stop, n)                                                   \
     JOT_OP_("jot_geomspace(" #dtype ", " #start ", " #stop ", " #n ")",                        \
-            jot_geomspace((dtype), (start), (stop), (n)))
+            jot_geomspace(dtype, start, stop, n))
 #define jot_unravel_index(...) JOT_SIZES_OP_(unravel_index, #__VA_ARGS__, __VA_ARGS__)
 #define jot_ravel_multi_index(...) JOT_SIZES_OP_(ravel_multi_index, #__VA_ARGS__, __VA_ARGS__)
 #define jot_put_along_axis(x, index, y, axis)                                                  \
     JOT_OP_("jot_put_along_axis(" #x ", " #index ", " #y ", " #axis ")",                       \
-            jot_put_along_axis(JOT_V(x), JOT_V(index), JOT_V(y), (axis)))
+            jot_put_along_axis(JOT_VALUE_("jot_put_along_axis", x), JOT_VALUE_("jot_put_along_axis", index), JOT_VALUE_("jot_put_along_axis", y), axis))
 #define jot_packbits(x, axis)                                                                  \
-    JOT_OP_("jot_packbits(" #x ", " #axis ")", jot_packbits(JOT_V(x), (axis)))
+    JOT_OP_("jot_packbits(" #x ", " #axis ")", jot_packbits(JOT_VALUE_("jot_packbits", x), axis))
 #define jot_unpackbits(x, axis)                                                                \
-    JOT_OP_("jot_unpackbits(" #x ", " #axis ")", jot_unpackbits(JOT_V(x), (axis)))
+    JOT_OP_("jot_unpackbits(" #x ", " #axis ")", jot_unpackbits(JOT_VALUE_("jot_unpackbits", x), axis))
 // clang-format on
 
 #endif // JOT_PLAIN

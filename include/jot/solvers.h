@@ -92,21 +92,22 @@ JOT_END_C
 
 // clang-format off
 #define jot_linear_solve(matvec, solve, transposed_solve, b)                                   \
-    jot_linear_solve_at((matvec), (solve), (transposed_solve), JOT_V(b),                       \
+    jot_linear_solve_at(JOT_A_FUNCTION_("jot_linear_solve", matvec), JOT_A_FUNCTION_("jot_linear_solve", solve), JOT_A_FUNCTION_("jot_linear_solve", transposed_solve), JOT_VALUE_("jot_linear_solve", b),                       \
                         JOT_HERE ": jot_linear_solve(" #b ")")
 #define jot_custom_root(f, guess, solve, tangent_solve, ctx)                                   \
-    jot_custom_root_at((f), JOT_V(guess), (solve), (tangent_solve), (ctx),                     \
+    jot_custom_root_at(JOT_A_FUNCTION_("jot_custom_root", f), JOT_VALUE_("jot_custom_root", guess), JOT_A_FUNCTION_("jot_custom_root", solve), tangent_solve, ctx,                     \
                        JOT_HERE ": jot_custom_root(" #f ", " #guess ")")
 #if defined(__cplusplus)
-#define JOT_KRYLOV_(f, a, b) f##_at((a), JOT_V(b), nullptr, JOT_HERE ": " #f "(" #b ")")
+#define JOT_KRYLOV_(f, a, b) f##_at(a, JOT_VALUE_(#f, b), nullptr, JOT_HERE ": " #f "(" #b ")")
 #define jot_cg(a, b) JOT_KRYLOV_(jot_cg, a, b)
 #define jot_bicgstab(a, b) JOT_KRYLOV_(jot_bicgstab, a, b)
 #define jot_gmres(a, b) JOT_KRYLOV_(jot_gmres, a, b)
 #else
 // jot_cg(a, b, .tol = 1e-8)
 #define JOT_KRYLOV_(f, a, ...)                                                                 \
-    f##_at((a), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                                             \
-           &(jot_krylov_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_krylov_options))},  \
+    f##_at(JOT_A_FUNCTION_(#f, a), JOT_VALUE_(#f, JOT_FIRST_(__VA_ARGS__, 0)),                                             \
+           JOT_OPTIONS_(jot_krylov_options, #f " takes (a, b, .tol = ..., .atol = ..., .x0 = ..., .max_trips = ...)", \
+                        JOT_REST_(__VA_ARGS__, .size = sizeof(jot_krylov_options))),           \
            JOT_HERE ": " #f)
 #define jot_cg(a, ...) JOT_KRYLOV_(jot_cg, a, __VA_ARGS__)
 #define jot_bicgstab(a, ...) JOT_KRYLOV_(jot_bicgstab, a, __VA_ARGS__)

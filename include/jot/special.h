@@ -185,22 +185,22 @@ JOT_END_C
 #define jot_dawsn(x) JOT_OP1_(jot_dawsn, #x, x)
 #define jot_wofz(z) JOT_OP1_(jot_wofz, #z, z)
 #define jot_owens_t(h, a) JOT_OP2_(jot_owens_t, #h ", " #a, h, a)
-#define jot_fresnel(x) jot_fresnel_at(JOT_V(x), JOT_HERE ": jot_fresnel(" #x ")")
+#define jot_fresnel(x) jot_fresnel_at(JOT_VALUE_("jot_fresnel", x), JOT_HERE ": jot_fresnel(" #x ")")
 #define jot_exp1(x) JOT_OP1_(jot_exp1, #x, x)
 #define jot_expn(n, x) JOT_OP2_(jot_expn, #n ", " #x, n, x)
 #define jot_expi(x) JOT_OP1_(jot_expi, #x, x)
-#define jot_sici(x) jot_sici_at(JOT_V(x), JOT_HERE ": jot_sici(" #x ")")
+#define jot_sici(x) jot_sici_at(JOT_VALUE_("jot_sici", x), JOT_HERE ": jot_sici(" #x ")")
 #define jot_spence(x) JOT_OP1_(jot_spence, #x, x)
 #define jot_bessel_jn(n, x) JOT_OP2_(jot_bessel_jn, #n ", " #x, n, x)
-#define jot_hyp1f1(a, b, x) JOT_OP_("jot_hyp1f1(" #a ", " #b ", " #x ")", jot_hyp1f1(JOT_V(a), JOT_V(b), JOT_V(x)))
+#define jot_hyp1f1(a, b, x) JOT_OP_("jot_hyp1f1(" #a ", " #b ", " #x ")", jot_hyp1f1(JOT_VALUE_("jot_hyp1f1", a), JOT_VALUE_("jot_hyp1f1", b), JOT_VALUE_("jot_hyp1f1", x)))
 #define jot_hyp2f1(a, b, c, x)                                                                                \
     JOT_OP_("jot_hyp2f1(" #a ", " #b ", " #c ", " #x ")",                                                     \
-            jot_hyp2f1(JOT_V(a), JOT_V(b), JOT_V(c), JOT_V(x)))
+            jot_hyp2f1(JOT_VALUE_("jot_hyp2f1", a), JOT_VALUE_("jot_hyp2f1", b), JOT_VALUE_("jot_hyp2f1", c), JOT_VALUE_("jot_hyp2f1", x)))
 #define jot_sph_harm_y(n, m, theta, phi)                                                                      \
     JOT_OP_("jot_sph_harm_y(" #n ", " #m ", " #theta ", " #phi ")",                                           \
-            jot_sph_harm_y(JOT_V(n), JOT_V(m), JOT_V(theta), JOT_V(phi)))
+            jot_sph_harm_y(JOT_VALUE_("jot_sph_harm_y", n), JOT_VALUE_("jot_sph_harm_y", m), JOT_VALUE_("jot_sph_harm_y", theta), JOT_VALUE_("jot_sph_harm_y", phi)))
 #define jot_comb(n, k) JOT_OP2_(jot_comb, #n ", " #k, n, k)
-#define jot_bernoulli(dtype, n) JOT_OP_("jot_bernoulli(" #dtype ", " #n ")", jot_bernoulli((dtype), (n)))
+#define jot_bernoulli(dtype, n) JOT_OP_("jot_bernoulli(" #dtype ", " #n ")", jot_bernoulli(dtype, n))
 #define jot_lgamma(x) JOT_OP1_(jot_lgamma, #x, x)
 #define jot_gammaln(x) JOT_OP1_(jot_gammaln, #x, x)
 #define jot_gamma(x) JOT_OP1_(jot_gamma, #x, x)
@@ -214,10 +214,10 @@ JOT_END_C
 #define jot_factorial(n) JOT_OP1_(jot_factorial, #n, n)
 #define jot_polygamma(n, x) JOT_OP2_(jot_polygamma, #n ", " #x, n, x)
 #define jot_poch(z, m) JOT_OP2_(jot_poch, #z ", " #m, z, m)
-#define jot_multigammaln(a, d) JOT_OP_("jot_multigammaln(" #a ", " #d ")", jot_multigammaln(JOT_V(a), (d)))
+#define jot_multigammaln(a, d) JOT_OP_("jot_multigammaln(" #a ", " #d ")", jot_multigammaln(JOT_VALUE_("jot_multigammaln", a), d))
 #define jot_beta(a, b) JOT_OP2_(jot_beta, #a ", " #b, a, b)
 #define jot_betaln(a, b) JOT_OP2_(jot_betaln, #a ", " #b, a, b)
-#define jot_betainc(a, b, x) JOT_OP_("jot_betainc(" #a ", " #b ", " #x ")", jot_betainc(JOT_V(a), JOT_V(b), JOT_V(x)))
+#define jot_betainc(a, b, x) JOT_OP_("jot_betainc(" #a ", " #b ", " #x ")", jot_betainc(JOT_VALUE_("jot_betainc", a), JOT_VALUE_("jot_betainc", b), JOT_VALUE_("jot_betainc", x)))
 #define jot_i0(x) JOT_OP1_(jot_i0, #x, x)
 #define jot_i1(x) JOT_OP1_(jot_i1, #x, x)
 #define jot_i0e(x) JOT_OP1_(jot_i0e, #x, x)
@@ -227,10 +227,10 @@ JOT_END_C
 // jot_logsumexp_weights(x, b, axes...)
 #define jot_logsumexp_weights(x, ...)                                                                         \
     JOT_OP_("jot_logsumexp_weights(" #x ", " #__VA_ARGS__ ")",                                                \
-            jot_logsumexp_weights_axes(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                           \
+            jot_logsumexp_weights_axes(JOT_VALUE_("jot_logsumexp_weights", x), JOT_VALUE_("jot_logsumexp_weights", JOT_FIRST_(__VA_ARGS__, 0)),                           \
                                        JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_logsumexp_signed(x, ...)                                                                          \
-    jot_logsumexp_signed_axes(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),                                    \
+    jot_logsumexp_signed_axes(JOT_VALUE_("jot_logsumexp_signed", x), JOT_VALUE_("jot_logsumexp_signed", JOT_FIRST_(__VA_ARGS__, 0)),                                    \
                               JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)),                                     \
                               JOT_HERE ": jot_logsumexp_signed(" #x ", " #__VA_ARGS__ ")")
 #define jot_entr(x) JOT_OP1_(jot_entr, #x, x)

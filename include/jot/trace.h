@@ -115,8 +115,9 @@ inline jot_value::jot_value(std::complex<double> x)
 }
 inline jot_value::jot_value(const jot_array *a) { *this = jot_from_array(a); }
 
-#define JOT_V(x) jot_value(x)
 #define JOT_AUTO_ auto
+#define JOT_V(x) jot_value(x)
+#define JOT_VALUE_(name, x) jot_value(x)
 
 #else
 
@@ -135,70 +136,81 @@ static inline jot_value jot_from_complex_(double _Complex z)
     return jot_from_complex(((double *)&z)[0], ((double *)&z)[1]);
 }
 
-#define JOT_DISPATCH_(x)                                                                       \
-    _Generic((x),                                                                              \
+// Which function takes a C value of the type.
+#define JOT_FROM_(x)                                                                           \
+    _Generic(x,                                                                                \
         jot_value: jot_from_value,                                                             \
         jot_array *: jot_from_array,                                                           \
         const jot_array *: jot_from_array,                                                     \
         _Bool: jot_from_bool,                                                                  \
-        char: jot_from_int,                                                                    \
-        signed char: jot_from_int,                                                             \
-        unsigned char: jot_from_int,                                                           \
-        short: jot_from_int,                                                                   \
-        unsigned short: jot_from_int,                                                          \
-        int: jot_from_int,                                                                     \
-        unsigned: jot_from_int,                                                                \
-        long: jot_from_int,                                                                    \
-        long long: jot_from_int,                                                               \
         unsigned long: jot_from_uint,                                                          \
         unsigned long long: jot_from_uint,                                                     \
         float: jot_from_double,                                                                \
         double: jot_from_double,                                                               \
         long double: jot_from_double,                                                          \
         float _Complex: jot_from_complex_,                                                     \
-        double _Complex: jot_from_complex_)(x)
+        double _Complex: jot_from_complex_,                                                    \
+        default: jot_from_int)
 
-// The text of a nested _Generic doubles at every level; a variable of its own for each operand
-// keeps it linear.
+// JOT_VALUE_(name, x): x as a value; a mistake of the macro `name`.  The text of a nested _Generic doubles
+// at every level; a variable of its own for each operand keeps it linear.
 #if defined(__GNUC__) && !defined(JOT_NO_STATEMENT_EXPRESSIONS)
 #define JOT_AUTO_ __auto_type
-#define JOT_V_(x, t)                                                                           \
+#define JOT_VALUE_(name, x) JOT_VALUE2_(name, x, JOT_CAT(jot_v_, __COUNTER__))
+#define JOT_IS_VALUE_(t)                                                                       \
+    _Generic(t, jot_value: 1, jot_array *: 1, const jot_array *: 1, default: JOT_IS_NUMBER_(t))
+#define JOT_VALUE2_(name, x, t)                                                                \
     __extension__({                                                                            \
         __auto_type t = (x);                                                                   \
-        JOT_DISPATCH_(t);                                                                      \
+        enum { JOT_CAT(is_, t) = JOT_IS_VALUE_(t) };                                           \
+        _Static_assert(JOT_CAT(is_, t),                                                        \
+                       name " takes a jot_value, a C number or a jot_array *");                \
+        JOT_FROM_(t)(t);                                                                       \
     })
-#define JOT_V(x) JOT_V_(x, JOT_CAT(jot_v_, __COUNTER__))
 #else
-#define JOT_V(x) JOT_DISPATCH_(x)
+#define JOT_VALUE_(name, x) JOT_FROM_(x)(x)
 #endif
+#define JOT_V(x) JOT_VALUE_("JOT_V(x)", x)
 
 #endif // C
 
 // A tree is a struct, or an array, that holds nothing but jot_value.  JOT_COUNT(x) is the number
 // of its values, JOT_LEAVES(x) a pointer to the first, JOT_TREE(x) both, as arguments.
+#define JOT_COUNT(x) JOT_COUNT_("JOT_COUNT", x)
+#define JOT_TREE(x) JOT_TREE_("JOT_TREE", x)
+#define JOT_TREE_(name, x) JOT_COUNT_(name, x), JOT_LEAVES(x)
+#define JOT_TAKES_TREE_ " takes a jot_value, or a struct or C array of nothing else"
 #if defined(__cplusplus)
+template <class T> constexpr bool jot_is_tree_()
+{
+    return std::is_class<typename std::remove_all_extents<T>::type>::value &&
+           sizeof(T) % sizeof(jot_value) == 0;
+}
 template <class T> constexpr size_t jot_count_()
 {
-    static_assert(sizeof(T) % sizeof(jot_value) == 0, "a tree holds only jot_value");
+    static_assert(jot_is_tree_<T>(),
+                  "a tree is a jot_value, or a struct or C array of nothing else");
     return sizeof(T) / sizeof(jot_value);
 }
-#define JOT_COUNT(x) jot_count_<typename std::remove_reference<decltype(x)>::type>()
+#define JOT_COUNT_(name, x) jot_count_<typename std::remove_reference<decltype(x)>::type>()
 #define JOT_LEAVES(x) reinterpret_cast<jot_value *>(&(x))
-#define JOT_NO_ARRAY_(x) static_assert(true, "")
+#define JOT_NO_ARRAY_(name, x) static_assert(true, "")
 #else
-#define JOT_COUNT(x)                                                                           \
-    (sizeof(struct {                                                                           \
-         _Static_assert(sizeof(x) % sizeof(jot_value) == 0, "a tree holds only jot_value");    \
-         int jot_;                                                                             \
-     }) * 0 +                                                                                  \
-     sizeof(x) / sizeof(jot_value))
+#define JOT_COUNT_(name, x)                                                                    \
+    (JOT_MUST_(JOT_IS_TREE_(x), name JOT_TAKES_TREE_) + sizeof(x) / sizeof(jot_value))
 #define JOT_LEAVES(x) ((jot_value *)(void *)&(x))
-// Macros that return what they are given cannot return an array.
-#define JOT_NO_ARRAY_(x)                                                                       \
-    _Static_assert(_Generic((x), jot_value *: 0, const jot_value *: 0, default: 1),            \
-                   "an array of values cannot be returned: put it in a struct")
+// A pointer is no tree, though it is as large as a value, and numbers are none.
+#if defined(__GNUC__)
+#define JOT_IS_TREE_(x)                                                                        \
+    (sizeof(x) % sizeof(jot_value) == 0 && JOT_IS_STRUCT_OR_ARRAY_(JOT_ITEM_(x)))
+#else
+#define JOT_IS_TREE_(x) (sizeof(x) % sizeof(jot_value) == 0)
 #endif
-#define JOT_TREE(x) JOT_COUNT(x), JOT_LEAVES(x)
+// Macros that return what they are given cannot return an array.
+#define JOT_NO_ARRAY_(name, x)                                                                 \
+    _Static_assert(_Generic(x, jot_value *: 0, const jot_value *: 0, default: 1),              \
+                   name ": an array of values cannot be returned: put it in a struct")
+#endif
 
 // A struct of values, struct NAME, and its twin outside traces, struct NAME_arrays:
 //     JOT_STRUCT(mlp, w1, b1, w2, b2);
@@ -207,29 +219,45 @@ template <class T> constexpr size_t jot_count_()
         jot_value __VA_ARGS__;                                                                 \
     };                                                                                         \
     struct NAME##_arrays {                                                                     \
-        jot_array JOT_EACH_(JOT_STAR_, __VA_ARGS__);                                           \
+        jot_array_pointer_ __VA_ARGS__;                                                        \
     }
-#define JOT_STAR_(x) *x
+typedef jot_array *jot_array_pointer_;
 
 #if !defined(JOT_PLAIN)
 
+// The value v, and everything recorded for it, has the place of the call.
 #if defined(JOT_NO_TEXT)
-#define JOT_OP_(text, ...) jot_at(__VA_ARGS__, JOT_HERE)
+#define JOT_PLACED_(text, v) jot_at(v, JOT_HERE)
 #else
-#define JOT_OP_(text, ...) jot_at(__VA_ARGS__, JOT_HERE ": " text)
+#define JOT_PLACED_(text, v) jot_at(v, JOT_HERE ": " text)
 #endif
+// The text of a call whose last argument is missing ends like this.
+#define JOT_NONE_LACKS_(text)                                                                  \
+    ((void)JOT_MUST_(!JOT_ENDS_(text, "()") && !JOT_ENDS_(text, ", )"),                        \
+                     text ": an argument is missing at the end"))
+#define JOT_OP_(text, ...) JOT_PLACED_(text, (JOT_NONE_LACKS_(text), __VA_ARGS__))
+// The same of the text of arguments alone.
+#define JOT_LACKS_(name) name ": an argument is missing at the end"
+#define JOT_ONE_IS_THERE_(name, t) ((void)JOT_MUST_(sizeof(t) > 1, JOT_LACKS_(name)))
+#define JOT_LAST_IS_THERE_(name, t) ((void)JOT_MUST_(!JOT_ENDS_(t, ", "), JOT_LACKS_(name)))
 
 // The text must be made where the argument is not yet expanded, so it is passed along.
-#define JOT_OP1_(f, t, a) JOT_OP_(#f "(" t ")", f(JOT_V(a)))
-#define JOT_OP2_(f, t, a, b) JOT_OP_(#f "(" t ")", f(JOT_V(a), JOT_V(b)))
-#define JOT_OP3_(f, t, a, b, c) JOT_OP_(#f "(" t ")", f(JOT_V(a), JOT_V(b), JOT_V(c)))
+#define JOT_OP1_(f, t, a)                                                                      \
+    JOT_PLACED_(#f "(" t ")", (JOT_ONE_IS_THERE_(#f, t), f(JOT_VALUE_(#f, a))))
+#define JOT_OP2_(f, t, a, b)                                                                   \
+    JOT_PLACED_(#f "(" t ")",                                                                  \
+                (JOT_LAST_IS_THERE_(#f, t), f(JOT_VALUE_(#f, a), JOT_VALUE_(#f, b))))
+#define JOT_OP3_(f, t, a, b, c)                                                                \
+    JOT_PLACED_(#f "(" t ")", (JOT_LAST_IS_THERE_(#f, t),                                      \
+                               f(JOT_VALUE_(#f, a), JOT_VALUE_(#f, b), JOT_VALUE_(#f, c))))
 // name(x, list...): f takes x and a list that LIST makes.
 #define JOT_OPL_(name, t, f, LIST, ...)                                                        \
-    JOT_OP_(name "(" t ")",                                                                    \
-            f(JOT_V(JOT_FIRST_(__VA_ARGS__, 0)), LIST(JOT_REST_(__VA_ARGS__, JOT_END))))
+    JOT_PLACED_(name "(" t ")",                                                                \
+                (JOT_ONE_IS_THERE_(name, t), f(JOT_VALUE_(name, JOT_FIRST_(__VA_ARGS__, 0)),   \
+                                               LIST(JOT_REST_(__VA_ARGS__, JOT_END)))))
 
 // A value from a C number or an array.
-#define jot_from(x) JOT_OP_("jot_from(" #x ")", JOT_V(x))
+#define jot_from(x) JOT_OP_("jot_from(" #x ")", JOT_VALUE_("jot_from", x))
 
 #endif // JOT_PLAIN
 

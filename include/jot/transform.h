@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as values, and what can be made of them: derivatives, maps, rules of one's own.
+// What can be made of functions (jot/function.h): derivatives, maps, rules of one's own.
 //
-// A jot_function says what to trace and how to transform it.  It is a small value: nothing to free,
-// nothing to leak, and transforms nest, jot_grad(jot_vmap(f)).  Its parts are not for users.  What
-// is wrong with it is reported where it is used, with the place of the transform that is wrong.
-//
-//     jot_fn(energy)                                    C function of jot_value arguments
-//     JOT_FUNCTION(step_fn, step, struct mlp, struct mlp, jot_value, jot_value);      over structs
-//     jot_function_make(body, 3, 1, ctx)                uniform signature, with a context
-//
-// Arguments are numbered from 0; a struct is one argument.  A function is traced once for each set
-// of types it is used with, so it must give the same for the same arguments: numbers that ctx
-// points to must not change while it is in use.  Values of a trace around it may (jot_apply).
+// Transforms nest, jot_grad(jot_vmap(f)), as deep as they are written.  What is wrong with one is reported where
+// the function is used, with the place of the transform.
 //
 // A traced function, the body of a block and a rule are code of the user inside a call of jot.  They
 // may call any function of jot, compiled functions included, and release the executable that is
@@ -24,54 +15,10 @@
 #ifndef JOT_TRANSFORM_H
 #define JOT_TRANSFORM_H
 
+#include "jot/function.h"
 #include "jot/trace.h"
 
-#if defined(__cplusplus)
-#include <cstring>
-#include <tuple>
-#endif
-
-// The uniform signature: reads in[0 .. n_in-1], sets all of out[0 .. n_out-1].
-typedef void jot_body(const jot_value *in, jot_value *out, void *ctx);
-
-#define JOT_MAX_TRANSFORMS 8
-#define JOT_MAX_ARGUMENTS 16
-
-typedef struct jot_transform {
-    uint8_t kind, n, n_out;
-    int8_t axis[JOT_MAX_ARGUMENTS], out_axis[JOT_MAX_ARGUMENTS];
-    const char *where;
-} jot_transform;
-
-// A C function: what to call and how its arguments and results are grouped.
-typedef struct jot_callee {
-    const char *name, *where;
-    jot_body *body;                             // uniform signature, or NULL
-    void (*plain)(void);                        // jot_value f(jot_value, ...), n_args of them
-    void *ctx;                                  // borrowed
-    const uint16_t *arg_leaves, *result_leaves; // values in each; NULL: one
-    int16_t n_args, n_results;
-} jot_callee;
-
-typedef struct jot_function {
-    jot_callee callee, rule[2];
-    uint16_t rule_kind, n_transforms;
-    const char *rule_where;
-    jot_transform transform[JOT_MAX_TRANSFORMS]; // innermost first
-} jot_function;
-
 JOT_BEGIN_C
-
-// ---- functions ----
-
-JOT_API jot_function jot_function_plain(const char *name, const char *where, int n_args,
-                                        void (*f)(void));
-JOT_API jot_function jot_function_uniform(const char *name, const char *where, jot_body *f,
-                                          int n_in, int n_out, void *ctx);
-// The same with arguments and results that are trees; the lists are borrowed.
-JOT_API jot_function jot_function_trees(const char *name, const char *where, jot_body *f,
-                                        int n_args, const uint16_t *arg_leaves, int n_results,
-                                        const uint16_t *result_leaves, void *ctx);
 
 // Calls f on values while tracing, as jot_apply(f, n_in, in, n_out, out).  A function that uses
 // nothing but its arguments is traced once for each set of types, and further uses refer to it.
@@ -161,155 +108,34 @@ JOT_END_C
 // ---------------------------------------------------------------------------------------
 // The convenient layer.
 
-#if defined(__cplusplus)
-
-// The uniform signature of a C++ function over values and structs of values.
-template <auto function> struct jot_wrapped_;
-template <class Result, class... Argument, Result (*function)(Argument...)>
-struct jot_wrapped_<function> {
-    static constexpr uint16_t leaves[] = {static_cast<uint16_t>(jot_count_<Argument>())...,
-                                          static_cast<uint16_t>(jot_count_<Result>())};
-    template <class T> static T take(const jot_value *&at)
-    {
-        T x;
-        std::memcpy(&x, at, sizeof x);
-        at += jot_count_<T>();
-        return x;
-    }
-    static void body(const jot_value *in, jot_value *out, void *)
-    {
-        std::tuple<Argument...> arguments{take<Argument>(in)...};
-        Result result = std::apply(function, arguments);
-        std::memcpy(out, &result, sizeof result);
-    }
-    static jot_function make(const char *name, const char *where)
-    {
-        return jot_function_trees(name, where, body, sizeof...(Argument), leaves, 1,
-                                  leaves + sizeof...(Argument), nullptr);
-    }
-};
-
-// Defines NAME, the function value of F; the types may be written as in C, but are known.
-#define JOT_FUNCTION(NAME, F, ...)                                                             \
-    JOT_UNUSED static const jot_function NAME = jot_wrapped_<F>::make(#F, JOT_HERE)
-
-// A function value from a C function of jot_value arguments.
-#define jot_fn(f) jot_fn_(#f, JOT_HERE, f)
-template <class... T>
-inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(T...))
-{
-    return jot_function_plain(name, where, static_cast<int>(sizeof...(T)),
-                              reinterpret_cast<void (*)()>(f));
-}
-
-#else
-
-// A function value from a C function of one to eight jot_value arguments.
-// clang-format off
-#define jot_fn(f)                                                                              \
-    jot_function_plain(                                                                        \
-        #f, JOT_HERE,                                                                          \
-        _Generic((f),                                                                          \
-            jot_value (*)(jot_value): 1,                                                       \
-            jot_value (*)(jot_value, jot_value): 2,                                            \
-            jot_value (*)(jot_value, jot_value, jot_value): 3,                                 \
-            jot_value (*)(jot_value, jot_value, jot_value, jot_value): 4,                      \
-            jot_value (*)(jot_value, jot_value, jot_value, jot_value, jot_value): 5,           \
-            jot_value (*)(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value): 6, \
-            jot_value (*)(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value,    \
-                          jot_value): 7,                                                       \
-            jot_value (*)(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value,    \
-                          jot_value, jot_value): 8),                                           \
-        (void (*)(void))(f))
-// clang-format on
-
-// Defines NAME, the function value of F, a C function over values and structs of values:
-//     JOT_FUNCTION(step_fn, step, struct mlp, struct mlp, jot_value, jot_value);
-// after the definition of   struct mlp step(struct mlp, jot_value, jot_value).  Up to 8 arguments.
-// clang-format off
-#define JOT_FUNCTION(name, f, ...)                                                             \
-    JOT_PICK9_(__VA_ARGS__, JOT_FUNCTION8_, JOT_FUNCTION7_, JOT_FUNCTION6_, JOT_FUNCTION5_,    \
-               JOT_FUNCTION4_, JOT_FUNCTION3_, JOT_FUNCTION2_, JOT_FUNCTION1_, 0)              \
-    (name, f, __VA_ARGS__)
-#define JOT_PICK9_(r, a, b, c, d, e, f, g, h, n, ...) n
-#define JOT_N_(t) (sizeof(t) / sizeof(jot_value))
-#define JOT_FUNCTION1_(name, f, r, A) JOT_WRAP_(name, f, r, 1, (t->a), (A a;), JOT_N_(A))
-#define JOT_FUNCTION2_(name, f, r, A, B)                                                       \
-    JOT_WRAP_(name, f, r, 2, (t->a, t->b), (A a; B b;), JOT_N_(A), JOT_N_(B))
-#define JOT_FUNCTION3_(name, f, r, A, B, C)                                                    \
-    JOT_WRAP_(name, f, r, 3, (t->a, t->b, t->c), (A a; B b; C c;), JOT_N_(A), JOT_N_(B),       \
-              JOT_N_(C))
-#define JOT_FUNCTION4_(name, f, r, A, B, C, D)                                                 \
-    JOT_WRAP_(name, f, r, 4, (t->a, t->b, t->c, t->d), (A a; B b; C c; D d;), JOT_N_(A),       \
-              JOT_N_(B), JOT_N_(C), JOT_N_(D))
-#define JOT_FUNCTION5_(name, f, r, A, B, C, D, E)                                              \
-    JOT_WRAP_(name, f, r, 5, (t->a, t->b, t->c, t->d, t->e), (A a; B b; C c; D d; E e;),       \
-              JOT_N_(A), JOT_N_(B), JOT_N_(C), JOT_N_(D), JOT_N_(E))
-#define JOT_FUNCTION6_(name, f, r, A, B, C, D, E, F)                                           \
-    JOT_WRAP_(name, f, r, 6, (t->a, t->b, t->c, t->d, t->e, t->f),                             \
-              (A a; B b; C c; D d; E e; F f;), JOT_N_(A), JOT_N_(B), JOT_N_(C), JOT_N_(D),     \
-              JOT_N_(E), JOT_N_(F))
-#define JOT_FUNCTION7_(name, f, r, A, B, C, D, E, F, G)                                        \
-    JOT_WRAP_(name, f, r, 7, (t->a, t->b, t->c, t->d, t->e, t->f, t->g),                       \
-              (A a; B b; C c; D d; E e; F f; G g;), JOT_N_(A), JOT_N_(B), JOT_N_(C),           \
-              JOT_N_(D), JOT_N_(E), JOT_N_(F), JOT_N_(G))
-#define JOT_FUNCTION8_(name, f, r, A, B, C, D, E, F, G, H)                                     \
-    JOT_WRAP_(name, f, r, 8, (t->a, t->b, t->c, t->d, t->e, t->f, t->g, t->h),                 \
-              (A a; B b; C c; D d; E e; F f; G g; H h;), JOT_N_(A), JOT_N_(B), JOT_N_(C),      \
-              JOT_N_(D), JOT_N_(E), JOT_N_(F), JOT_N_(G), JOT_N_(H))
-// clang-format on
-#define JOT_STRIP_(...) __VA_ARGS__
-#define JOT_WRAP_(NAME, FUNCTION, RESULT, N, ARGUMENTS, MEMBERS, ...)                          \
-    struct NAME##_arguments_ {                                                                 \
-        JOT_STRIP_ MEMBERS                                                                     \
-    };                                                                                         \
-    _Static_assert(sizeof(RESULT) % sizeof(jot_value) == 0 &&                                  \
-                       sizeof(struct NAME##_arguments_) % sizeof(jot_value) == 0,              \
-                   #FUNCTION ": arguments and result may hold only jot_value");                \
-    static void NAME##_body_(const jot_value *in, jot_value *out, void *ctx)                   \
-    {                                                                                          \
-        const struct NAME##_arguments_ *t = (const void *)in;                                  \
-        *(RESULT *)(void *)out = FUNCTION ARGUMENTS;                                           \
-        (void)ctx;                                                                             \
-    }                                                                                          \
-    static const uint16_t NAME##_leaves_[] = {__VA_ARGS__, JOT_N_(RESULT)};                    \
-    JOT_UNUSED static const jot_function NAME = {                                              \
-        .callee = {.name = #FUNCTION,                                                          \
-                   .where = JOT_HERE,                                                          \
-                   .body = NAME##_body_,                                                       \
-                   .arg_leaves = NAME##_leaves_,                                               \
-                   .result_leaves = NAME##_leaves_ + (N),                                      \
-                   .n_args = (N),                                                              \
-                   .n_results = 1}}
-
-#endif
-
-// A function value from the uniform signature.
-#define jot_function_make(f, n_in, n_out, ctx)                                                 \
-    jot_function_uniform(#f, JOT_HERE, (f), (n_in), (n_out), (ctx))
-
 #if !defined(JOT_PLAIN)
 
 #define jot_apply(...) jot_apply_at(__VA_ARGS__, JOT_HERE ": jot_apply")
 
 // jot_grad(f)  jot_grad(f, 0, 1)  jot_vmap(f)  jot_vmap(f, 0, JOT_NONE)
-#define JOT_TRANSFORM_(f, ...)                                                                 \
-    f(JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE, JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)))
-#define jot_grad(...) JOT_TRANSFORM_(jot_grad_of, __VA_ARGS__)
-#define jot_value_and_grad(...) JOT_TRANSFORM_(jot_value_and_grad_of, __VA_ARGS__)
-#define jot_jvp(...) JOT_TRANSFORM_(jot_jvp_of, __VA_ARGS__)
-#define jot_vjp(...) JOT_TRANSFORM_(jot_vjp_of, __VA_ARGS__)
-#define jot_jacfwd(...) JOT_TRANSFORM_(jot_jacfwd_of, __VA_ARGS__)
-#define jot_jacrev(...) JOT_TRANSFORM_(jot_jacrev_of, __VA_ARGS__)
-#define jot_hessian(...) JOT_TRANSFORM_(jot_hessian_of, __VA_ARGS__)
-#define jot_vmap(...) JOT_TRANSFORM_(jot_vmap_of, __VA_ARGS__)
+#define JOT_TRANSFORM_(name, ...)                                                              \
+    name##_of(JOT_A_FUNCTION_(#name, JOT_FIRST_(__VA_ARGS__, 0)), JOT_HERE,                    \
+              JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)))
+#define jot_grad(...) JOT_TRANSFORM_(jot_grad, __VA_ARGS__)
+#define jot_value_and_grad(...) JOT_TRANSFORM_(jot_value_and_grad, __VA_ARGS__)
+#define jot_jvp(...) JOT_TRANSFORM_(jot_jvp, __VA_ARGS__)
+#define jot_vjp(...) JOT_TRANSFORM_(jot_vjp, __VA_ARGS__)
+#define jot_jacfwd(...) JOT_TRANSFORM_(jot_jacfwd, __VA_ARGS__)
+#define jot_jacrev(...) JOT_TRANSFORM_(jot_jacrev, __VA_ARGS__)
+#define jot_hessian(...) JOT_TRANSFORM_(jot_hessian, __VA_ARGS__)
+#define jot_vmap(...) JOT_TRANSFORM_(jot_vmap, __VA_ARGS__)
 // jot_vmap_axes(f, JOT_AXES(0, JOT_NONE), JOT_AXES(1))
-#define jot_vmap_axes(f, ...) jot_vmap_axes_of((f), JOT_HERE, __VA_ARGS__)
+#define jot_vmap_axes(f, ...)                                                                  \
+    jot_vmap_axes_of(JOT_A_FUNCTION_("jot_vmap_axes", f), JOT_HERE, __VA_ARGS__)
 #define JOT_AXES(...) JOT_INTS_(__VA_ARGS__, JOT_END)
-#define jot_checkpoint(f) jot_checkpoint_of((f), JOT_HERE)
-#define jot_custom_jvp(f, rule) jot_custom_jvp_of((f), (rule), JOT_HERE)
+#define jot_checkpoint(f) jot_checkpoint_of(JOT_A_FUNCTION_("jot_checkpoint", f), JOT_HERE)
+#define jot_custom_jvp(f, rule)                                                                \
+    jot_custom_jvp_of(JOT_A_FUNCTION_("jot_custom_jvp", f),                                    \
+                      JOT_A_FUNCTION_("jot_custom_jvp", rule), JOT_HERE)
 #define jot_custom_vjp(f, forward, backward)                                                   \
-    jot_custom_vjp_of((f), (forward), (backward), JOT_HERE)
+    jot_custom_vjp_of(JOT_A_FUNCTION_("jot_custom_vjp", f),                                    \
+                      JOT_A_FUNCTION_("jot_custom_vjp", forward),                              \
+                      JOT_A_FUNCTION_("jot_custom_vjp", backward), JOT_HERE)
 
 #if defined(JOT_AUTO_)
 
@@ -319,8 +145,8 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_GRADIENT_(y, x, text, g)                                                           \
     __extension__({                                                                            \
         JOT_AUTO_ g = (x);                                                                     \
-        JOT_NO_ARRAY_(g);                                                                      \
-        jot_gradient_of(JOT_V(y), JOT_TREE(g));                                                \
+        JOT_NO_ARRAY_("jot_gradient", g);                                                      \
+        jot_gradient_of(JOT_VALUE_("jot_gradient", y), JOT_TREE_("jot_gradient", g));          \
         jot_place(*JOT_LEAVES(g), JOT_HERE ": " text);                                         \
         g;                                                                                     \
     })
@@ -329,8 +155,8 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_VARIABLE_(x, text, v)                                                              \
     __extension__({                                                                            \
         JOT_AUTO_ v = (x);                                                                     \
-        JOT_NO_ARRAY_(v);                                                                      \
-        jot_variable_tree(JOT_TREE(v));                                                        \
+        JOT_NO_ARRAY_("jot_variable", v);                                                      \
+        jot_variable_tree(JOT_TREE_("jot_variable", v));                                       \
         jot_place(*JOT_LEAVES(v), JOT_HERE ": " text);                                         \
         v;                                                                                     \
     })
@@ -342,11 +168,13 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_TANGENT2_(y, x, dx, text, v, d)                                                    \
     __extension__({                                                                            \
         JOT_AUTO_ v = (x);                                                                     \
-        JOT_NO_ARRAY_(v);                                                                      \
+        JOT_NO_ARRAY_("jot_tangent", v);                                                       \
         JOT_AUTO_ d = (dx);                                                                    \
-        jot_at(jot_tangent_tree(JOT_V(y), JOT_TREE(v), JOT_LEAVES(d)), JOT_HERE ": " text);    \
+        jot_at(jot_tangent_tree(JOT_VALUE_("jot_tangent", y), JOT_TREE_("jot_tangent", v),     \
+                                JOT_LEAVES(d)),                                                \
+               JOT_HERE ": " text);                                                            \
     })
-#define jot_jacobian(y, x) JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of((y), (x)))
+#define jot_jacobian(y, x) JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of(y, x))
 
 // The gradient of f(x, ...) in its first argument, a value or a tree; f is any C function.  A loop
 // in f runs once for the value and once for the gradient; jot_grad and jot_value_and_grad, which
@@ -357,9 +185,9 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_GRAD_(f, p, x, text, ...)                                                          \
     __extension__({                                                                            \
         JOT_AUTO_ p = (x);                                                                     \
-        JOT_NO_ARRAY_(p);                                                                      \
-        jot_variable_tree(JOT_TREE(p));                                                        \
-        jot_gradient_tree(JOT_CALL_WITH_(f, p, __VA_ARGS__), JOT_TREE(p));                     \
+        JOT_NO_ARRAY_("JOT_GRAD", p);                                                          \
+        jot_variable_tree(JOT_TREE_("JOT_GRAD", p));                                           \
+        jot_gradient_tree(JOT_CALL_WITH_(f, p, __VA_ARGS__), JOT_TREE_("JOT_GRAD", p));        \
         jot_place(*JOT_LEAVES(p), JOT_HERE ": " text);                                         \
         p;                                                                                     \
     })
@@ -370,20 +198,18 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_VALUE_AND_GRAD_(value, f, p, x, text, ...)                                         \
     __extension__({                                                                            \
         JOT_AUTO_ p = (x);                                                                     \
-        JOT_NO_ARRAY_(p);                                                                      \
-        jot_variable_tree(JOT_TREE(p));                                                        \
+        JOT_NO_ARRAY_("JOT_VALUE_AND_GRAD", p);                                                \
+        jot_variable_tree(JOT_TREE_("JOT_VALUE_AND_GRAD", p));                                 \
         *(value) = JOT_CALL_WITH_(f, p, __VA_ARGS__);                                          \
-        jot_gradient_tree(*(value), JOT_TREE(p));                                              \
+        jot_gradient_tree(*(value), JOT_TREE_("JOT_VALUE_AND_GRAD", p));                       \
         jot_place(*JOT_LEAVES(p), JOT_HERE ": " text);                                         \
         p;                                                                                     \
     })
 // f(p, all but the first of the arguments)
 #define JOT_CALL_WITH_(f, p, ...)                                                              \
-    JOT_PICK16_(__VA_ARGS__, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_,    \
-                JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_, JOT_W2_,        \
-                JOT_W1_, 0)(f, p, __VA_ARGS__)
-#define JOT_W1_(f, p, a) f(p)
-#define JOT_W2_(f, p, a, ...) f(p, __VA_ARGS__)
+    JOT_CAT(JOT_WITH_, JOT_ONE_OR_MORE_(__VA_ARGS__))(f, p, __VA_ARGS__)
+#define JOT_WITH_1(f, p, a) f(p)
+#define JOT_WITH_2(f, p, a, ...) f(p, __VA_ARGS__)
 
 #endif // JOT_AUTO_
 
@@ -398,16 +224,25 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #define JOT_ON_EXIT_(f)
 #endif
 // clang-format off
-#define JOT_PIECE_(x) {&(x), JOT_COUNT(x), #x}
-#define JOT_PIECES_(...) {JOT_EACH_(JOT_PIECE_, __VA_ARGS__), {NULL, 0, NULL}}
-#define JOT_NO_PIECES_(...) {{NULL, 0, NULL}}
+#if defined(__cplusplus)
+#define JOT_PIECE_(block, x) {&(x), JOT_COUNT_(block, x), #x}
+#else
+#define JOT_PIECE_(block, x) {.n = JOT_COUNT_(block, x), .at = &(x), .name = #x}
+#endif
+#define JOT_PIECES_(name, ...)                                                                 \
+    {JOT_EACH_(JOT_PIECE_, name, __VA_ARGS__),                                                 \
+     {NULL, JOT_MUST_BE_LIST_(name, "variables", __VA_ARGS__), NULL}}
+#define JOT_NO_PIECES_(name, ...) {{NULL, 0, NULL}}
 // A list in parentheses, perhaps empty: JOT_COMMA_ meets "()" only when nothing stands between.
 #define JOT_COMMA_(...) ,
-#define JOT_LIST_(list) jot_write_lists_in_parentheses_ list
-#define jot_write_lists_in_parentheses_(...)                                                   \
-    JOT_LIST3_(JOT_FIRST_(__VA_ARGS__, 0), __VA_ARGS__)
-#define JOT_LIST3_(first, ...)                                                                 \
-    JOT_LIST4_(JOT_COMMA_ first(), JOT_NO_PIECES_, JOT_PIECES_, 0)(__VA_ARGS__)
+#define JOT_LIST_(block, list) JOT_LIST2_(#block, block##_takes_lists_in_parentheses_ list)
+#define JOT_SCAN_takes_lists_in_parentheses_(...) __VA_ARGS__
+#define JOT_MAP_takes_lists_in_parentheses_(...) __VA_ARGS__
+#define JOT_WHILE_takes_lists_in_parentheses_(...) __VA_ARGS__
+#define JOT_VMAP_takes_lists_in_parentheses_(...) __VA_ARGS__
+#define JOT_LIST2_(name, ...) JOT_LIST3_(name, JOT_FIRST_(__VA_ARGS__, 0), __VA_ARGS__)
+#define JOT_LIST3_(name, first, ...)                                                           \
+    JOT_LIST4_(JOT_COMMA_ first(), JOT_NO_PIECES_, JOT_PIECES_, 0)(name, __VA_ARGS__)
 #define JOT_LIST4_(...) JOT_LIST5_(__VA_ARGS__)
 #define JOT_LIST5_(a, b, c, ...) c
 // clang-format on
@@ -418,8 +253,8 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 
 #define JOT_VMAP(in, out) JOT_VMAP_(__COUNTER__, in, out)
 #define JOT_VMAP_(k, in, out)                                                                  \
-    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(in),                                       \
-                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(out),                      \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_VMAP, in),                             \
+                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(JOT_VMAP, out),            \
                                    *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
         JOT_BLOCK_(                                                                            \

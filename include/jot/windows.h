@@ -105,6 +105,10 @@ typedef struct jot_conv_options {
 JOT_API jot_value jot_conv_general_dilated_with(jot_value x, jot_value w,
                                                 const jot_conv_options *options);
 
+// lax.conv: with strides and a padding, images before features.
+JOT_API jot_value jot_conv_dims(jot_value x, jot_value w, const int64_t *strides,
+                                jot_padding padding);
+
 // lax.conv_transpose: the convolution with x spread by the strides, padded so that SAME and VALID give
 // the shapes that the gradient of a convolution with these strides has.  Defaults "NHWC", "HWIO", "NHWC".
 // transpose_kernel: w reversed, and I and O exchanged: the gradient itself.
@@ -180,71 +184,76 @@ JOT_END_C
 
 // clang-format off
 #if !defined(__cplusplus)
-#define JOT_WINDOW_(...) &(jot_window_options){__VA_ARGS__, .size = sizeof(jot_window_options)}
-#define JOT_CONV_(...) &(jot_conv_options){JOT_REST_(__VA_ARGS__, .size = sizeof(jot_conv_options))}
+#define JOT_WINDOW_(name, ...)                                                                 \
+    JOT_OPTIONS_(jot_window_options, name " takes options behind, .window = JOT_DIMS(...), .strides = ...", __VA_ARGS__, \
+                 .size = sizeof(jot_window_options))
+#define JOT_CONV_(name, ...)                                                                   \
+    JOT_OPTIONS_(jot_conv_options, name " takes (x, w, .strides = JOT_DIMS(...), .padding = ...)", \
+                 JOT_REST_(__VA_ARGS__, .size = sizeof(jot_conv_options)))
 
 #define jot_reduce_window(x, kind, ...)                                                        \
     JOT_OP_("jot_reduce_window(" #x ", " #kind ", " #__VA_ARGS__ ")",                          \
-            jot_reduce_window_with(JOT_V(x), (kind), JOT_WINDOW_(__VA_ARGS__)))
+            jot_reduce_window_with(JOT_VALUE_("jot_reduce_window", x), kind, JOT_WINDOW_("jot_reduce_window", __VA_ARGS__)))
 #define jot_reduce_window_by(combine, x, init, ...)                                            \
-    jot_reduce_window_by_with((combine), JOT_V(x), JOT_V(init), JOT_WINDOW_(__VA_ARGS__),      \
+    jot_reduce_window_by_with(JOT_A_FUNCTION_("jot_reduce_window_by", combine), JOT_VALUE_("jot_reduce_window_by", x), JOT_VALUE_("jot_reduce_window_by", init), JOT_WINDOW_("jot_reduce_window_by", __VA_ARGS__),      \
                               JOT_HERE ": jot_reduce_window_by(" #combine ", " #x ")")
 #define jot_max_pool(x, ...)                                                                   \
     JOT_OP_("jot_max_pool(" #x ", " #__VA_ARGS__ ")",                                          \
-            jot_max_pool_with(JOT_V(x), JOT_WINDOW_(__VA_ARGS__)))
+            jot_max_pool_with(JOT_VALUE_("jot_max_pool", x), JOT_WINDOW_("jot_max_pool", __VA_ARGS__)))
 #define jot_min_pool(x, ...)                                                                   \
     JOT_OP_("jot_min_pool(" #x ", " #__VA_ARGS__ ")",                                          \
-            jot_min_pool_with(JOT_V(x), JOT_WINDOW_(__VA_ARGS__)))
+            jot_min_pool_with(JOT_VALUE_("jot_min_pool", x), JOT_WINDOW_("jot_min_pool", __VA_ARGS__)))
 #define jot_avg_pool(x, ...)                                                                   \
     JOT_OP_("jot_avg_pool(" #x ", " #__VA_ARGS__ ")",                                          \
-            jot_avg_pool_with(JOT_V(x), JOT_WINDOW_(__VA_ARGS__)))
+            jot_avg_pool_with(JOT_VALUE_("jot_avg_pool", x), JOT_WINDOW_("jot_avg_pool", __VA_ARGS__)))
 #define jot_select_and_gather_add(y, x, kind, ...)                                             \
     JOT_OP_("jot_select_and_gather_add(" #y ", " #x ", " #kind ", " #__VA_ARGS__ ")",          \
-            jot_select_and_gather_add_with(JOT_V(y), JOT_V(x), (kind),                         \
-                                           JOT_WINDOW_(__VA_ARGS__)))
+            jot_select_and_gather_add_with(JOT_VALUE_("jot_select_and_gather_add", y), JOT_VALUE_("jot_select_and_gather_add", x), kind,                         \
+                                           JOT_WINDOW_("jot_select_and_gather_add", __VA_ARGS__)))
 #define jot_select_and_scatter_add(source, x, kind, ...)                                       \
     JOT_OP_("jot_select_and_scatter_add(" #source ", " #x ", " #kind ", " #__VA_ARGS__ ")",    \
-            jot_select_and_scatter_add_with(JOT_V(source), JOT_V(x), (kind),                   \
-                                            JOT_WINDOW_(__VA_ARGS__)))
+            jot_select_and_scatter_add_with(JOT_VALUE_("jot_select_and_scatter_add", source), JOT_VALUE_("jot_select_and_scatter_add", x), kind,                   \
+                                            JOT_WINDOW_("jot_select_and_scatter_add", __VA_ARGS__)))
 // jot_conv_general_dilated(x, w) or with options.
 #define jot_conv_general_dilated(x, ...)                                                       \
     JOT_OP_("jot_conv_general_dilated(" #x ", " #__VA_ARGS__ ")",                              \
-            jot_conv_general_dilated_with(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),         \
-                                          JOT_CONV_(__VA_ARGS__)))
+            jot_conv_general_dilated_with(JOT_VALUE_("jot_conv_general_dilated", x), JOT_VALUE_("jot_conv_general_dilated", JOT_FIRST_(__VA_ARGS__, 0)),         \
+                                          JOT_CONV_("jot_conv_general_dilated", __VA_ARGS__)))
 #define jot_conv_transpose(x, ...)                                                             \
     JOT_OP_("jot_conv_transpose(" #x ", " #__VA_ARGS__ ")",                                    \
-            jot_conv_transpose_with(JOT_V(x), JOT_V(JOT_FIRST_(__VA_ARGS__, 0)),               \
-                                    JOT_CONV_(__VA_ARGS__)))
+            jot_conv_transpose_with(JOT_VALUE_("jot_conv_transpose", x), JOT_VALUE_("jot_conv_transpose", JOT_FIRST_(__VA_ARGS__, 0)),               \
+                                    JOT_CONV_("jot_conv_transpose", __VA_ARGS__)))
 // jot_conv_general_dilated_patches(x, JOT_DIMS(3, 3)) or with options.
 #define jot_conv_general_dilated_patches(x, ...)                                               \
     JOT_OP_("jot_conv_general_dilated_patches(" #x ", " #__VA_ARGS__ ")",                      \
-            jot_conv_general_dilated_patches_with(JOT_V(x), JOT_FIRST_(__VA_ARGS__, 0),        \
-                                                  JOT_CONV_(__VA_ARGS__)))
-// lax.conv: strides and a padding, images before features.
-#define jot_conv(x, w, stride_list, padding_)                                                  \
-    jot_conv_general_dilated(x, w, .strides = stride_list, .padding = padding_)
+            jot_conv_general_dilated_patches_with(JOT_VALUE_("jot_conv_general_dilated_patches", x), JOT_FIRST_(__VA_ARGS__, 0),        \
+                                                  JOT_CONV_("jot_conv_general_dilated_patches", __VA_ARGS__)))
 #endif
 
+// jot_conv(x, w, JOT_DIMS(1, 1), JOT_PADDING_SAME)
+#define jot_conv(x, w, strides, padding)                                                       \
+    JOT_OP_("jot_conv(" #x ", " #w ", " #strides ", " #padding ")",                            \
+            jot_conv_dims(JOT_VALUE_("jot_conv", x), JOT_VALUE_("jot_conv", w), strides, padding))
 #define jot_convolve(x, y, mode)                                                               \
     JOT_OP_("jot_convolve(" #x ", " #y ", " #mode ")",                                         \
-            jot_convolve(JOT_V(x), JOT_V(y), (mode)))
+            jot_convolve(JOT_VALUE_("jot_convolve", x), JOT_VALUE_("jot_convolve", y), mode))
 #define jot_correlate(x, y, mode)                                                              \
     JOT_OP_("jot_correlate(" #x ", " #y ", " #mode ")",                                        \
-            jot_correlate(JOT_V(x), JOT_V(y), (mode)))
+            jot_correlate(JOT_VALUE_("jot_correlate", x), JOT_VALUE_("jot_correlate", y), mode))
 #define jot_pad_with_mode(x, mode, axis, low, high)                                            \
     JOT_OP_("jot_pad_with_mode(" #x ", " #mode ", " #axis ", " #low ", " #high ")",            \
-            jot_pad_with_mode(JOT_V(x), (mode), (axis), (low), (high)))
+            jot_pad_with_mode(JOT_VALUE_("jot_pad_with_mode", x), mode, axis, low, high))
 #define jot_interp(x, xp, fp) JOT_OP3_(jot_interp, #x ", " #xp ", " #fp, x, xp, fp)
 // jot_image_resize(x, method, sizes...)
 #define jot_image_resize(x, method, ...)                                                       \
     JOT_OP_("jot_image_resize(" #x ", " #method ", " #__VA_ARGS__ ")",                         \
-            jot_image_resize_dims(JOT_V(x), (method), JOT_DIMS(__VA_ARGS__)))
+            jot_image_resize_dims(JOT_VALUE_("jot_image_resize", x), method, JOT_DIMS(__VA_ARGS__)))
 #define jot_image_scale_and_translate(x, dims, axes, scale, translation, method, antialias)    \
     JOT_OP_("jot_image_scale_and_translate(" #x ", ...)",                                      \
-            jot_image_scale_and_translate(JOT_V(x), (dims), (axes), JOT_V(scale),              \
-                                          JOT_V(translation), (method), (antialias)))
+            jot_image_scale_and_translate(JOT_VALUE_("jot_image_scale_and_translate", x), dims, axes, JOT_VALUE_("jot_image_scale_and_translate", scale),              \
+                                          JOT_VALUE_("jot_image_scale_and_translate", translation), method, antialias))
 #define jot_one_hot(x, n, dtype)                                                               \
-    JOT_OP_("jot_one_hot(" #x ", " #n ", " #dtype ")", jot_one_hot(JOT_V(x), (n), (dtype)))
+    JOT_OP_("jot_one_hot(" #x ", " #n ", " #dtype ")", jot_one_hot(JOT_VALUE_("jot_one_hot", x), n, dtype))
 // clang-format on
 
 #endif // JOT_PLAIN

@@ -57,6 +57,20 @@ void status_forget_nulls(void)
     causes[STATUS_NULL_ARRAY].status = causes[STATUS_NULL_FUNCTION].status = JOT_OK;
 }
 
+// "file:12: " stands at the begin.
+static bool has_place(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return colon && colon[1] >= '0' && colon[1] <= '9';
+}
+
+jot_status jot_status_place(jot_status status, const char *where)
+{
+    return status == JOT_OK || !where || has_place(message)
+               ? status
+               : status_fail(status, "%s: %s", where, message);
+}
+
 jot_status status_out_of_memory(void) { return status_fail(JOT_ERR_MEMORY, "out of memory"); }
 
 const char *jot_status_name(jot_status status)

@@ -296,6 +296,54 @@ const char *schedule_reason(struct schedule *s, const char *what, const struct i
     return b.text;
 }
 
+// The parameter that v is made of by updates alone, or v.
+static ir_id updated_value(const struct ir_graph *g, ir_id v)
+{
+    while (ir_op_class((enum ir_op)ir_node_of(g, v)->op) == IR_CLASS_UPDATE)
+        v = ir_operand(g, ir_node_of(g, v), 0);
+    return v;
+}
+
+static int64_t bytes_of(const struct ir_graph *g, ir_id v)
+{
+    return times(ir_count(g->module, ir_type_of(g, v)), dtype_get(ir_dtype_of(g, v))->bytes);
+}
+
+// In a step of n, or of a loop in it: a choice between a carry and that with updates, of the most bytes.
+static void find_choice(const struct ir_graph *g, const struct ir_node *n, int64_t *most,
+                        const struct ir_node **out)
+{
+    if (n->op != IR_while && n->op != IR_scan)
+        return;
+    const struct ir_graph *step = ir_body(g, n, n->op == IR_while);
+    uint32_t first = first_carry(n),
+             n_carry = n->op == IR_while ? n->n_in - first : (uint32_t)ir_scan_of(n).n_carry;
+    for (uint32_t k = 0; k < n_carry; k++) {
+        const struct ir_node *m = ir_node_of(step, step->outputs.at[k]);
+        if (m->op != IR_select || bytes_of(step, m->out) <= *most)
+            continue;
+        ir_id x = ir_operand(step, m, 1), y = ir_operand(step, m, 2), carry = first + k;
+        if (x != y && updated_value(step, x) == carry && updated_value(step, y) == carry) {
+            *most = bytes_of(step, m->out);
+            *out = m;
+        }
+    }
+    ir_for_each_node (step, inner)
+        find_choice(step, inner, most, out);
+}
+
+// The choice between an array and its updates that makes two of it, if that is what too much state is of.
+static const struct ir_node *choice_of_state(const struct schedule *s, const struct ir_node *n,
+                                             const struct ir_node *by)
+{
+    const struct ir_node *choice = NULL;
+    int64_t bytes = 0;
+    enum ir_class c = ir_op_class((enum ir_op)by->op);
+    if (c == IR_CLASS_CONTROL || c == IR_CLASS_UPDATE || by->op == IR_select)
+        find_choice(s->g, n, &bytes, &choice);
+    return choice;
+}
+
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
@@ -314,10 +362,13 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     if (r->is_expanded || fits)
         return NULL;
     bool is_kept_too_much = u.bytes.all <= COST_LANE_BYTES;
+    const struct ir_node *by = is_kept_too_much ? u.kept_bytes.by : u.bytes.by;
+    const struct ir_node *choice = choice_of_state(s, n, by);
     const struct ir_node *lost = is_kept_too_much ? NULL : lanes_lost_to(r->lanes);
-    return lost ? schedule_reason(s, "lanes are mixed", lost)
-                : schedule_reason(s, "too much state for a lane",
-                                  is_kept_too_much ? u.kept_bytes.by : u.bytes.by);
+    return choice
+               ? schedule_reason(s, "an array that is updated or not is too much state", choice)
+           : lost ? schedule_reason(s, "lanes are mixed", lost)
+                  : schedule_reason(s, "too much state for a lane", by);
 }
 
 struct question {

@@ -10,9 +10,9 @@
 // A traced function by what it was traced from.
 struct memo_key {
     jot_callee callee, rule[2];
-    uint16_t rule_kind, n_transforms;
+    int rule_kind, n_transforms;
     bool keeps_weak;
-    jot_transform transform[JOT_MAX_TRANSFORMS];
+    const jot_transform *transform; // their places do not count
 };
 
 // Only of functions that use nothing of the traces around them: the same context may hold other
@@ -26,7 +26,6 @@ struct trace_memo {
     struct trace_memo *next;
 };
 
-// Padding is zero in both, for the key is built on zeroed memory and copied whole.
 static void make_key(const jot_function *f, int level, const bool *weak, struct memo_key *key)
 {
     memset(key, 0, sizeof *key);
@@ -35,16 +34,9 @@ static void make_key(const jot_function *f, int level, const bool *weak, struct 
     key->rule[0] = f->rule[0];
     key->rule[1] = f->rule[1];
     key->rule_kind = f->rule_kind;
-    key->n_transforms = (uint16_t)level;
+    key->n_transforms = level;
     key->keeps_weak = weak != NULL;
-    for (int i = 0; i < level; i++) {
-        const jot_transform *t = &f->transform[i];
-        key->transform[i].kind = t->kind;
-        key->transform[i].n = t->n;
-        key->transform[i].n_out = t->n_out;
-        memcpy(key->transform[i].axis, t->axis, sizeof t->axis);
-        memcpy(key->transform[i].out_axis, t->out_axis, sizeof t->out_axis);
-    }
+    key->transform = f->transform;
 }
 
 static bool same_callee(const jot_callee *a, const jot_callee *b)
@@ -62,9 +54,9 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
         return false;
     for (int i = 0; i < a->n_transforms; i++) {
         const jot_transform *s = &a->transform[i], *t = &b->transform[i];
-        if (s->kind != t->kind || s->n != t->n || s->n_out != t->n_out ||
-            memcmp(s->axis, t->axis, sizeof s->axis) ||
-            memcmp(s->out_axis, t->out_axis, sizeof s->out_axis))
+        // Equal lists are one (interned.h).
+        if (s->kind != t->kind || s->n != t->n || s->n_out != t->n_out || s->axis != t->axis ||
+            s->out_axis != t->out_axis)
             return false;
     }
     return true;
@@ -284,7 +276,7 @@ static bool make_application(void *ctx, jot_value *out, jot_value *out_error)
     if (!trace_ready("jot_apply", 0, NULL, out_error))
         return false;
     if (problem) {
-        *out_error = trace_fail("jot_apply", JOT_ERR_ARGUMENT, "%s", problem);
+        *out_error = trace_fail("jot_apply", function_problem_status(f), "%s", problem);
         return false;
     }
     int n_in = function_in(f, f->n_transforms), n_out = function_out(f, f->n_transforms);
@@ -303,5 +295,8 @@ static bool make_application(void *ctx, jot_value *out, jot_value *out_error)
 void jot_apply_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out,
                   jot_value *out, const char *where)
 {
+    if (trace_lacks("jot_apply", "in", n_in, in, n_out, out, where) ||
+        trace_lacks("jot_apply", "out", n_out, out, n_out, out, where))
+        return;
     trace_make(make_application, &(struct application){&f, n_in, n_out, in}, n_out, out, where);
 }

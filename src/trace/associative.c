@@ -196,7 +196,7 @@ static bool make(void *ctx, jot_value *x, jot_value *out_error)
     if (!trace_ready(name, r->chain.n, x, out_error))
         return false;
     if (problem)
-        trace_fail(name, JOT_ERR_ARGUMENT, "%s", problem);
+        trace_fail(name, function_problem_status(r->combine), "%s", problem);
     else if (run(r->combine, &r->chain, x, r->axis, r->reverse))
         return true;
     *out_error = trace_fail_latest();

@@ -288,18 +288,24 @@ static bool all_move(size_t n, jot_array *const *at)
     return true;
 }
 
+#define MOST_ORDER 8 // each doubles the numbers of a call
+
 static jot_function moving_vjp(jot_function f, size_t n, jot_array *const *at)
 {
-    int args[JOT_MAX_ARGUMENTS + 1], count = 0;
-    if (all_move(n, at))
+    int *args = NULL, count = 0;
+    if (!all_move(n, at))
+        args = memory_allocate(((size_t)f.callee.n_args + 1) * sizeof *args);
+    if (!args)
         return jot_vjp_of(f, "jot_check_grads", NULL);
-    for (int arg = 0; arg < f.callee.n_args && arg < JOT_MAX_ARGUMENTS; arg++) {
+    for (int arg = 0; arg < f.callee.n_args; arg++) {
         int leaf = callee_first(&f.callee, arg);
         if (leaf < (int)n && is_moving(at[leaf]))
             args[count++] = arg;
     }
     args[count] = JOT_END;
-    return jot_vjp_of(f, "jot_check_grads", args);
+    jot_function vjp = jot_vjp_of(f, "jot_check_grads", args);
+    memory_release(args);
+    return vjp;
 }
 
 static jot_status check_reverse(struct checker *c, jot_function f, size_t n,
@@ -374,20 +380,21 @@ jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at, 
 {
     const char *problem = function_problem(&f);
     if (problem)
-        return status_fail(JOT_ERR_ARGUMENT, "%s", problem);
+        return status_fail(function_problem_status(&f), "%s", problem);
+    if (n && !at)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: at is NULL");
     if ((int)n != function_in(&f, f.n_transforms))
         return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: %s takes %d arrays, not %zu",
                            f.callee.name, function_in(&f, f.n_transforms), n);
-    if (order < 1 || f.n_transforms + order > JOT_MAX_TRANSFORMS)
-        return status_fail(JOT_ERR_ARGUMENT,
-                           "jot_check_grads: order %d: orders of %s are 1 to %d", order,
-                           f.callee.name, JOT_MAX_TRANSFORMS - f.n_transforms);
+    if (order < 1 || order > MOST_ORDER)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: order %d: orders are 1 to %d",
+                           order, MOST_ORDER);
     if (!modes || modes & ~(unsigned)(JOT_FORWARD | JOT_REVERSE))
         return status_fail(
             JOT_ERR_ARGUMENT,
             "jot_check_grads: the modes are %#x, not JOT_FORWARD, JOT_REVERSE or both", modes);
     for (size_t i = 0; i < n; i++)
-        if (!at || !at[i])
+        if (!at[i])
             return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: array %zu is NULL", i);
     struct checker c = {.tolerance = tolerance, .modes = modes, .state = 1};
     struct list here = {0};

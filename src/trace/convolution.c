@@ -298,6 +298,12 @@ jot_value jot_conv_general_dilated_with(jot_value x, jot_value w,
     TRACE_RETURN(conv_general_dilated(x, w, options));
 }
 
+jot_value jot_conv_dims(jot_value x, jot_value w, const int64_t *strides, jot_padding padding)
+{
+    jot_conv_options options = {.strides = strides, .padding = padding};
+    return trace_own("jot_conv", jot_conv_general_dilated_with(x, w, &options));
+}
+
 // ---------------------------------------------------------------------------------------
 // Transposed
 

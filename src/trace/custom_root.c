@@ -141,7 +141,7 @@ static bool check_function(const struct root *r, const jot_function *f)
 {
     const char *problem = function_problem(f);
     if (problem) {
-        trace_fail(name, JOT_ERR_ARGUMENT, "%s", problem);
+        trace_fail(name, function_problem_status(f), "%s", problem);
         return false;
     }
     int in = function_in(f, f->n_transforms), out = function_out(f, f->n_transforms);

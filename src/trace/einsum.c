@@ -402,7 +402,6 @@ static jot_value einsum(const char *subscripts, size_t n, const jot_value *x)
 
 jot_value jot_einsum_list(const char *subscripts, size_t n, const jot_value *x)
 {
-    TRACE_NEEDS("jot_einsum", "subscripts", 1, subscripts);
     TRACE_NEEDS("jot_einsum", "x", n, x);
     TRACE_RETURN(einsum(subscripts, n, x));
 }

@@ -2,11 +2,15 @@
 // Function values: making them, checking them, calling the C function under them.
 #include "trace/function.h"
 
+#include "base/memory.h"
+#include "trace/interned.h"
 #include "trace/opened.h"
 
+#include <limits.h>
 #include <stdio.h>
 
-#define GUARD_SLOTS 8
+#define GUARD_SLOTS (1 << TRACE_GUARD_BITS)
+#define PLAIN_MOST 32 // arguments of jot_fn
 
 const char *const trace_transform_names[] = {
     [TRACE_GRAD] = "jot_grad",
@@ -18,6 +22,7 @@ const char *const trace_transform_names[] = {
     [TRACE_HESSIAN] = "jot_hessian",
     [TRACE_VMAP] = "jot_vmap",
     [TRACE_CHECKPOINT] = "jot_checkpoint",
+    [TRACE_NO_MEMORY] = "",
 };
 
 // ---------------------------------------------------------------------------------------
@@ -33,8 +38,8 @@ jot_function jot_function_trees(const char *name, const char *where, jot_body *f
                                      .ctx = ctx,
                                      .arg_leaves = arg_leaves,
                                      .result_leaves = result_leaves,
-                                     .n_args = (int16_t)n_args,
-                                     .n_results = (int16_t)n_results}};
+                                     .n_args = n_args,
+                                     .n_results = n_results}};
 }
 
 jot_function jot_function_uniform(const char *name, const char *where, jot_body *f, int n_in,
@@ -46,90 +51,102 @@ jot_function jot_function_uniform(const char *name, const char *where, jot_body 
 jot_function jot_function_plain(const char *name, const char *where, int n_args,
                                 void (*f)(void))
 {
-    return (jot_function){.callee = {.name = name,
-                                     .where = where,
-                                     .plain = f,
-                                     .n_args = (int16_t)n_args,
-                                     .n_results = 1}};
+    return (jot_function){
+        .callee = {.name = name, .where = where, .plain = f, .n_args = n_args, .n_results = 1}};
 }
 
-static uint8_t read_list(const int *list, int8_t *axis)
+// Stands for the transforms of a function that memory was out for.
+static const jot_transform no_memory = {.kind = TRACE_NO_MEMORY, .where = ""};
+
+static size_t count_list(const int *list)
 {
-    int n = 0;
-    for (; list && *list != JOT_END && n < JOT_MAX_ARGUMENTS; list++)
-        axis[n++] = *list == JOT_NONE             ? TRACE_AXIS_NONE
-                    : *list < -120 || *list > 120 ? TRACE_AXIS_BAD
-                                                  : (int8_t)*list;
-    return (uint8_t)n;
+    size_t n = 0;
+    while (list && list[n] != JOT_END && n < INT_MAX)
+        n++;
+    return n;
+}
+
+// False when memory is out.
+static bool keep_list(const int *list, int *out_n, const int **out)
+{
+    size_t n = count_list(list);
+    *out_n = (int)n;
+    *out = n ? interned(list, n * sizeof *list) : NULL;
+    return *out || n == 0;
 }
 
 static jot_function transformed(jot_function f, enum trace_transform kind, const char *where,
-                                const int *list)
+                                const int *list, const int *out_list)
 {
-    if (f.n_transforms >= JOT_MAX_TRANSFORMS) {
-        f.n_transforms = JOT_MAX_TRANSFORMS + 1;
+    if (f.n_transforms && f.transform == &no_memory)
         return f;
+    const jot_transform *all = NULL;
+    size_t n = (size_t)f.n_transforms + 1;
+    jot_transform *t = memory_allocate_zeroed(n * sizeof *t);
+    if (t) {
+        if (n > 1)
+            memcpy(t, f.transform, (n - 1) * sizeof *t);
+        t[n - 1].kind = (int)kind;
+        t[n - 1].where = where ? where : trace_transform_names[kind];
+        if (keep_list(list, &t[n - 1].n, &t[n - 1].axis) &&
+            keep_list(out_list, &t[n - 1].n_out, &t[n - 1].out_axis))
+            all = interned(t, n * sizeof *t);
     }
-    jot_transform *t = &f.transform[f.n_transforms++];
-    *t = (jot_transform){.kind = (uint8_t)kind, .where = where};
-    t->n = read_list(list, t->axis);
+    memory_release(t);
+    f.transform = all ? all : &no_memory;
+    f.n_transforms = all ? (int)n : 1;
     return f;
 }
 
 jot_function jot_grad_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_GRAD, where, args);
+    return transformed(f, TRACE_GRAD, where, args, NULL);
 }
 
 jot_function jot_value_and_grad_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_VALUE_AND_GRAD, where, args);
+    return transformed(f, TRACE_VALUE_AND_GRAD, where, args, NULL);
 }
 
 jot_function jot_jvp_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_JVP, where, args);
+    return transformed(f, TRACE_JVP, where, args, NULL);
 }
 
 jot_function jot_vjp_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_VJP, where, args);
+    return transformed(f, TRACE_VJP, where, args, NULL);
 }
 
 jot_function jot_jacfwd_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_JACFWD, where, args);
+    return transformed(f, TRACE_JACFWD, where, args, NULL);
 }
 
 jot_function jot_jacrev_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_JACREV, where, args);
+    return transformed(f, TRACE_JACREV, where, args, NULL);
 }
 
 jot_function jot_hessian_of(jot_function f, const char *where, const int *args)
 {
-    return transformed(f, TRACE_HESSIAN, where, args);
+    return transformed(f, TRACE_HESSIAN, where, args, NULL);
 }
 
 jot_function jot_vmap_of(jot_function f, const char *where, const int *axes)
 {
-    return transformed(f, TRACE_VMAP, where, axes);
+    return transformed(f, TRACE_VMAP, where, axes, NULL);
 }
 
 jot_function jot_vmap_axes_of(jot_function f, const char *where, const int *in_axes,
                               const int *out_axes)
 {
-    f = transformed(f, TRACE_VMAP, where, in_axes);
-    if (f.n_transforms <= JOT_MAX_TRANSFORMS) {
-        jot_transform *t = &f.transform[f.n_transforms - 1];
-        t->n_out = read_list(out_axes, t->out_axis);
-    }
-    return f;
+    return transformed(f, TRACE_VMAP, where, in_axes, out_axes);
 }
 
 jot_function jot_checkpoint_of(jot_function f, const char *where)
 {
-    return transformed(f, TRACE_CHECKPOINT, where, NULL);
+    return transformed(f, TRACE_CHECKPOINT, where, NULL, NULL);
 }
 
 // A number of rules that no function has tells function_problem what was wrong.
@@ -139,7 +156,7 @@ static jot_function with_rules(jot_function f, enum trace_rule kind, const char 
                                const jot_function *first, const jot_function *second)
 {
     f.rule_where = where;
-    f.rule_kind = (uint16_t)kind;
+    f.rule_kind = (int)kind;
     if (f.n_transforms || f.rule[0].n_args)
         f.rule_kind = RULE_ON_TRANSFORMED;
     else if (first->n_transforms || (second && second->n_transforms))
@@ -169,23 +186,87 @@ int callee_leaves(const jot_callee *c, int arg)
     return c->arg_leaves ? c->arg_leaves[arg] : 1;
 }
 
+// More values than anyone has are so many.
+#define MOST_VALUES (1 << 24)
+static int bounded(int64_t n) { return n < MOST_VALUES ? (int)n : MOST_VALUES; }
+
 int callee_first(const jot_callee *c, int arg)
 {
-    int n = 0;
-    for (int i = 0; i < arg; i++)
+    int64_t n = 0;
+    for (int i = 0; i < arg && n < MOST_VALUES; i++)
         n += callee_leaves(c, i);
-    return n;
+    return bounded(n);
 }
 
 int callee_in(const jot_callee *c) { return callee_first(c, c->n_args); }
 
 int callee_out(const jot_callee *c)
 {
-    int n = 0;
-    for (int i = 0; i < c->n_results; i++)
+    int64_t n = 0;
+    for (int i = 0; i < c->n_results && n < MOST_VALUES; i++)
         n += c->result_leaves ? c->result_leaves[i] : 1;
-    return n;
+    return bounded(n);
 }
+
+// How many values f takes and gives.
+struct counts {
+    int in, out;
+};
+
+static int listed_leaves(const jot_function *f, const jot_transform *t, int all)
+{
+    if (t->n == 0)
+        return all;
+    int64_t n = 0;
+    for (int k = 0; k < t->n && n < MOST_VALUES; k++)
+        n += callee_leaves(&f->callee, t->axis[k]);
+    return bounded(n);
+}
+
+static struct counts count_values(const jot_function *f, int level)
+{
+    struct counts c = {callee_in(&f->callee), callee_out(&f->callee)};
+    for (int l = 0; l < level; l++) {
+        const jot_transform *t = &f->transform[l];
+        int64_t in = c.in, out = c.out;
+        bool lists = t->kind != TRACE_VMAP && f->callee.n_args;
+        int64_t some = lists ? listed_leaves(f, t, callee_leaves(&f->callee, 0)) : 0;
+        int64_t all = lists ? listed_leaves(f, t, c.in) : 0;
+        switch ((enum trace_transform)t->kind) {
+        case TRACE_VMAP:
+        case TRACE_CHECKPOINT:
+        case TRACE_NO_MEMORY:
+            break;
+        case TRACE_JVP:
+            in += all;
+            out *= 2;
+            break;
+        case TRACE_VJP:
+            in += out;
+            out += all;
+            break;
+        case TRACE_GRAD:
+            out = some;
+            break;
+        case TRACE_VALUE_AND_GRAD:
+            out = 1 + some;
+            break;
+        case TRACE_JACFWD:
+        case TRACE_JACREV:
+            out *= some;
+            break;
+        case TRACE_HESSIAN:
+            out = some * some;
+            break;
+        }
+        c = (struct counts){bounded(in), bounded(out)};
+    }
+    return c;
+}
+
+int function_in(const jot_function *f, int level) { return count_values(f, level).in; }
+
+int function_out(const jot_function *f, int level) { return count_values(f, level).out; }
 
 // The arguments of a transform are those of the C function; what jvp and vjp add behind them is
 // not numbered.
@@ -203,34 +284,56 @@ int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *
     return n;
 }
 
-// Values in each argument that a map of f after `level` of its transforms sees: those of the C
-// function, then what jvp and vjp have put behind them.  Returns how many there are.
-static int argument_sizes(const jot_function *f, int level, int most, int *size)
+// Results whose cotangents jot_vjp puts behind the arguments: a tree is one, if it is the C function's.
+static int n_cotangents(const jot_function *f, int level)
 {
-    const jot_callee *c = &f->callee;
-    int n = 0;
-    for (int i = 0; i < c->n_args && n < most; i++)
-        size[n++] = callee_leaves(c, i);
+    return level == 1 && f->callee.result_leaves ? f->callee.n_results
+                                                 : function_out(f, level - 1);
+}
+
+// The arguments that a map of f after `level` of its transforms sees: those of the C function, then
+// what jvp and vjp have put behind them.
+static int n_arguments(const jot_function *f, int level)
+{
+    int n = f->callee.n_args;
     for (int l = 1; l <= level; l++) {
         const jot_transform *t = &f->transform[l - 1];
-        int before = n, added = t->kind == TRACE_JVP ? (t->n ? t->n : before) : 0;
-        bool has_results = l == 1 && c->result_leaves;
+        if (t->kind == TRACE_JVP)
+            n += t->n ? t->n : n;
         if (t->kind == TRACE_VJP)
-            added = has_results ? c->n_results : function_out(f, l - 1);
-        for (int i = 0; i < added && n < most; i++)
-            size[n++] = t->kind == TRACE_VJP ? (has_results ? c->result_leaves[i] : 1)
-                        : t->n               ? callee_leaves(c, t->axis[i])
-                                             : size[i];
+            n += n_cotangents(f, l);
+        n = bounded(n);
     }
     return n;
 }
 
+// Values in argument k of these.
+static int argument_size(const jot_function *f, int level, int k)
+{
+    const jot_callee *c = &f->callee;
+    for (; level > 0; level--) {
+        int before = n_arguments(f, level - 1);
+        const jot_transform *t = &f->transform[level - 1];
+        if (k < before)
+            continue;
+        k -= before;
+        if (t->kind == TRACE_VJP)
+            return level == 1 && c->result_leaves ? c->result_leaves[k] : 1;
+        if (t->n)
+            return callee_leaves(c, t->axis[k]);
+    }
+    return callee_leaves(c, k);
+}
+
 int function_argument(const jot_function *f, int level, int i)
 {
-    int size[JOT_MAX_ARGUMENTS], arg = 0;
-    int n = argument_sizes(f, level - 1, JOT_MAX_ARGUMENTS, size);
-    for (; arg < n && i >= size[arg]; arg++)
-        i -= size[arg];
+    int arg = 0, n = n_arguments(f, level - 1);
+    for (; arg < n; arg++) {
+        int size = argument_size(f, level - 1, arg);
+        if (i < size)
+            break;
+        i -= size;
+    }
     return arg;
 }
 
@@ -239,55 +342,6 @@ int function_mapped_axis(const jot_function *f, int level, int i)
     const jot_transform *t = &f->transform[level - 1];
     int arg = function_argument(f, level, i);
     return arg < t->n ? t->axis[arg] : 0;
-}
-
-static int listed_leaves(const jot_function *f, int level, bool all_when_empty)
-{
-    const jot_transform *t = &f->transform[level - 1];
-    if (t->n == 0)
-        return all_when_empty ? function_in(f, level - 1) : callee_leaves(&f->callee, 0);
-    int n = 0;
-    for (int k = 0; k < t->n; k++)
-        n += callee_leaves(&f->callee, t->axis[k]);
-    return n;
-}
-
-int function_in(const jot_function *f, int level)
-{
-    if (level == 0)
-        return callee_in(&f->callee);
-    int n = function_in(f, level - 1);
-    if (f->transform[level - 1].kind == TRACE_JVP)
-        n += listed_leaves(f, level, true);
-    if (f->transform[level - 1].kind == TRACE_VJP)
-        n += function_out(f, level - 1);
-    return n;
-}
-
-int function_out(const jot_function *f, int level)
-{
-    if (level == 0)
-        return callee_out(&f->callee);
-    int inner = function_out(f, level - 1);
-    switch ((enum trace_transform)f->transform[level - 1].kind) {
-    case TRACE_VMAP:
-    case TRACE_CHECKPOINT:
-        return inner;
-    case TRACE_JVP:
-        return 2 * inner;
-    case TRACE_VJP:
-        return inner + listed_leaves(f, level, true);
-    case TRACE_GRAD:
-        return listed_leaves(f, level, false);
-    case TRACE_VALUE_AND_GRAD:
-        return 1 + listed_leaves(f, level, false);
-    case TRACE_JACFWD:
-    case TRACE_JACREV:
-        return inner * listed_leaves(f, level, false);
-    case TRACE_HESSIAN:
-        return listed_leaves(f, level, false) * listed_leaves(f, level, false);
-    }
-    return inner;
 }
 
 // ---------------------------------------------------------------------------------------
@@ -330,8 +384,7 @@ static const char *transform_problem(const jot_function *f, const jot_transform 
     const jot_callee *c = &f->callee;
     const char *name = trace_transform_names[t->kind];
     if (t->kind == TRACE_VMAP) {
-        int size[JOT_MAX_ARGUMENTS];
-        int all = argument_sizes(f, (int)(t - f->transform), JOT_MAX_ARGUMENTS, size);
+        int all = n_arguments(f, (int)(t - f->transform));
         char more[64] = "";
         if (t->n == 0 || t->n == c->n_args || t->n == all)
             return NULL;
@@ -341,66 +394,121 @@ static const char *transform_problem(const jot_function *f, const jot_transform 
                         name, t->n, c->n_args, c->name, more),
                text;
     }
-    for (int i = 0; i < t->n; i++)
+    for (int i = 0; i < t->n; i++) {
         if (t->axis[i] < 0 || t->axis[i] >= c->n_args)
             return snprintf(text, room, "%s: %s: no argument %d: %s takes %d (numbered from 0)",
                             t->where, name, t->axis[i], c->name, c->n_args),
                    text;
+        for (int k = 0; k < i; k++)
+            if (t->axis[k] == t->axis[i])
+                return snprintf(text, room, "%s: %s: argument %d of %s is listed twice",
+                                t->where, name, t->axis[i], c->name),
+                       text;
+    }
     return NULL;
+}
+
+static const char *callee_problem(const jot_callee *c, char *text, size_t room)
+{
+    if (!c->body && !c->plain && c->name && c->where)
+        return snprintf(text, room, "%s: a jot_function of %s, whose f is NULL", c->where,
+                        c->name),
+               text;
+    if (!c->body && !c->plain)
+        return "a jot_function that was never set: make it by jot_fn, JOT_FUNCTION or "
+               "jot_function_make";
+    if (!c->name || !c->where)
+        return "a jot_function without a name or a place: both are texts";
+    if (c->plain && (c->n_args < 1 || c->n_args > PLAIN_MOST))
+        return snprintf(text, room, "%s: %s takes %d values: jot_fn is for 1 to %d", c->where,
+                        c->name, c->n_args, PLAIN_MOST),
+               text;
+    if (c->n_args < 0 || c->n_results < 0 || c->n_args >= MOST_VALUES ||
+        c->n_results >= MOST_VALUES)
+        return snprintf(text, room,
+                        "%s: %s takes %d arguments and gives %d results: both are 0 to %d",
+                        c->where, c->name, c->n_args, c->n_results, MOST_VALUES - 1),
+               text;
+    return NULL;
+}
+
+jot_status function_problem_status(const jot_function *f)
+{
+    return f->n_transforms && f->transform == &no_memory ? JOT_ERR_MEMORY : JOT_ERR_ARGUMENT;
 }
 
 const char *function_problem(const jot_function *f)
 {
     static _Thread_local char text[512];
     const jot_callee *c = &f->callee;
-    if (!c->body && !c->plain)
-        return "a jot_function that was never set: make it by jot_fn, JOT_FUNCTION or "
-               "jot_function_make";
-    if (!c->name || !c->where)
-        return "a jot_function without a name or a place: both are texts";
-    if (c->plain && (c->n_args < 1 || c->n_args > 8))
-        return snprintf(text, sizeof text, "%s: %s takes %d values: jot_fn is for 1 to 8",
-                        c->where, c->name, c->n_args),
-               text;
-    if (f->n_transforms > JOT_MAX_TRANSFORMS)
-        return snprintf(text, sizeof text, "%s: %s: more than %d transforms, one on the other",
-                        c->where, c->name, JOT_MAX_TRANSFORMS),
-               text;
+    const char *problem = callee_problem(c, text, sizeof text);
+    if (problem)
+        return problem;
+    if (f->n_transforms && f->transform == &no_memory)
+        return "out of memory";
+    if (f->rule_kind && !(problem = callee_problem(f->rule, text, sizeof text)) &&
+        f->rule_kind == TRACE_RULE_VJP)
+        problem = callee_problem(f->rule + 1, text, sizeof text);
+    if (problem)
+        return problem;
     if (f->rule_kind && rule_problem(f, text, sizeof text))
         return text;
     for (int i = 0; i < f->n_transforms; i++)
         if (transform_problem(f, &f->transform[i], text, sizeof text))
             return text;
+    struct counts n = count_values(f, f->n_transforms);
+    if (n.in >= MOST_VALUES || n.out >= MOST_VALUES)
+        return snprintf(text, sizeof text,
+                        "%s: %s takes or gives more than %d values, with %d transforms",
+                        c->where, c->name, MOST_VALUES - 1, f->n_transforms),
+               text;
     return NULL;
 }
 
 // ---------------------------------------------------------------------------------------
 // Calling
 
+// clang-format off
+#define ARGUMENTS8(k) v[k], v[k + 1], v[k + 2], v[k + 3], v[k + 4], v[k + 5], v[k + 6], v[k + 7]
 static jot_value call_plain(const jot_callee *c, const jot_value *v)
 {
-    typedef jot_value V;
     void (*f)(void) = c->plain;
     switch (c->n_args) {
-    case 1:
-        return ((V(*)(V))f)(v[0]);
-    case 2:
-        return ((V(*)(V, V))f)(v[0], v[1]);
-    case 3:
-        return ((V(*)(V, V, V))f)(v[0], v[1], v[2]);
-    case 4:
-        return ((V(*)(V, V, V, V))f)(v[0], v[1], v[2], v[3]);
-    case 5:
-        return ((V(*)(V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4]);
-    case 6:
-        return ((V(*)(V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5]);
-    case 7:
-        return ((V(*)(V, V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
-    default:
-        return ((V(*)(V, V, V, V, V, V, V, V))f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6],
-                                                 v[7]);
+    case 1: return ((jot_plain_1 *)f)(v[0]);
+    case 2: return ((jot_plain_2 *)f)(v[0], v[1]);
+    case 3: return ((jot_plain_3 *)f)(v[0], v[1], v[2]);
+    case 4: return ((jot_plain_4 *)f)(v[0], v[1], v[2], v[3]);
+    case 5: return ((jot_plain_5 *)f)(v[0], v[1], v[2], v[3], v[4]);
+    case 6: return ((jot_plain_6 *)f)(v[0], v[1], v[2], v[3], v[4], v[5]);
+    case 7: return ((jot_plain_7 *)f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+    case 8: return ((jot_plain_8 *)f)(ARGUMENTS8(0));
+    case 9: return ((jot_plain_9 *)f)(ARGUMENTS8(0), v[8]);
+    case 10: return ((jot_plain_10 *)f)(ARGUMENTS8(0), v[8], v[9]);
+    case 11: return ((jot_plain_11 *)f)(ARGUMENTS8(0), v[8], v[9], v[10]);
+    case 12: return ((jot_plain_12 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11]);
+    case 13: return ((jot_plain_13 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12]);
+    case 14: return ((jot_plain_14 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12], v[13]);
+    case 15: return ((jot_plain_15 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12], v[13], v[14]);
+    case 16: return ((jot_plain_16 *)f)(ARGUMENTS8(0), ARGUMENTS8(8));
+    case 17: return ((jot_plain_17 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16]);
+    case 18: return ((jot_plain_18 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17]);
+    case 19: return ((jot_plain_19 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18]);
+    case 20: return ((jot_plain_20 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19]);
+    case 21: return ((jot_plain_21 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20]);
+    case 22: return ((jot_plain_22 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20], v[21]);
+    case 23: return ((jot_plain_23 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20], v[21], v[22]);
+    case 24: return ((jot_plain_24 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16));
+    case 25: return ((jot_plain_25 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24]);
+    case 26: return ((jot_plain_26 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25]);
+    case 27: return ((jot_plain_27 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26]);
+    case 28: return ((jot_plain_28 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27]);
+    case 29: return ((jot_plain_29 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28]);
+    case 30: return ((jot_plain_30 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28], v[29]);
+    case 31: return ((jot_plain_31 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28], v[29], v[30]);
+    default: return ((jot_plain_32 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS8(24));
     }
 }
+// clang-format on
 
 static void close_what_is_open(const jot_callee *c, struct trace *t)
 {
@@ -439,7 +547,8 @@ void callee_call(const jot_callee *c, const jot_value *in, jot_value *out)
     jot_value *o = arena_array(t->module->arena, jot_value, n_out + GUARD_SLOTS);
     memcpy(i, in, (size_t)n_in * sizeof *i);
     for (int k = n_in; k < n_in + GUARD_SLOTS; k++)
-        i[k] = (jot_value){TRACE_GUARD_SERIAL, (uint32_t)n_in << 16 | (uint32_t)k};
+        i[k] = (jot_value){TRACE_GUARD_SERIAL,
+                           (uint32_t)n_in << TRACE_GUARD_BITS | (uint32_t)(k - n_in)};
     if (c->body)
         c->body(i, o, c->ctx);
     else

@@ -17,17 +17,19 @@ enum trace_transform {
     TRACE_HESSIAN,
     TRACE_VMAP,
     TRACE_CHECKPOINT,
+    TRACE_NO_MEMORY, // stands for all when there was none
 };
 
 enum trace_rule { TRACE_RULE_NONE, TRACE_RULE_JVP, TRACE_RULE_VJP };
 
-#define TRACE_AXIS_NONE INT8_MIN // of a mapped argument
-#define TRACE_AXIS_BAD INT8_MAX  // does not fit its byte
+#define TRACE_AXIS_NONE JOT_NONE // of a mapped argument
 
 extern const char *const trace_transform_names[];
 
 // What is wrong with f, place included, or NULL.  In a buffer of the thread.
 const char *function_problem(const jot_function *f);
+// The status that goes with it.
+jot_status function_problem_status(const jot_function *f);
 
 // Values in argument `arg`, before it, in all arguments, in all results of a C function.
 // Its place, or NULL for a function of jot's own, whose place is its name: what it records and how it fails

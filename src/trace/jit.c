@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled functions: one version for each set of input types, found by comparing.
+#define JOT_PLAIN
+#include "jot/compile.h"
+
 #include "base/memory.h"
 #include "runtime/stack.h"
 #include "trace/versions.h"
@@ -63,7 +66,7 @@ jot_executable *jot_jit_with(jot_function f, const jot_jit_options *options)
 {
     const char *problem = function_problem(&f);
     if (problem) {
-        status_fail(JOT_ERR_ARGUMENT, "%s", problem);
+        status_fail(function_problem_status(&f), "%s", problem);
         return status_null(STATUS_NULL_FUNCTION, "");
     }
     struct jot_executable *e = memory_allocate_zeroed(sizeof *e);
@@ -222,7 +225,7 @@ static jot_status call(struct call *c)
     c->group = executable_hold(c->e);
     jot_status status = run(c);
     executable_let_go(c->e, c->group);
-    return status;
+    return jot_status_place(status, c->where == version_list_call ? NULL : c->where);
 }
 
 jot_status jot_call(jot_executable *e, const char *where, const jot_array_piece *in,
@@ -317,12 +320,10 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
     bool is_called = e && e->first;
     if (!is_called || !stage) {
         status_fail(JOT_ERR_ARGUMENT, "jot_executable_text: %s%s",
-                    is_called ? ""
-                    : e       ? e->f.callee.name
-                              : "",
-                    is_called ? "the name of the stage is NULL"
-                    : e       ? " has not been called yet"
-                              : "the function is NULL");
+                    e && stage ? e->f.callee.name : "",
+                    !e       ? "the function is NULL"
+                    : !stage ? "the name of the stage is NULL"
+                             : " has not been called yet");
         return NULL;
     }
     struct wanted_text w = {.stage = stage};
@@ -332,4 +333,10 @@ const char *jot_executable_text(jot_executable *e, const char *stage)
     return w.copy;
 }
 
-const char *jot_executable_graph(jot_executable *e) { return jot_executable_text(e, "trace"); }
+const char *jot_executable_graph(jot_executable *e)
+{
+    if (e)
+        return jot_executable_text(e, "trace");
+    status_fail(JOT_ERR_ARGUMENT, "jot_executable_graph: the function is NULL");
+    return NULL;
+}

@@ -10,9 +10,10 @@
 
 #include "trace/tracer.h"
 
-// The trace of the handles after the inputs of a function of uniform signature: id is the number
-// read in the low half and how many there are in the high half.
+// The trace of the handles after the inputs of a function of uniform signature.  The low bits of the id say which it
+// is, those above them how many inputs there are.
 #define TRACE_GUARD_SERIAL UINT32_MAX
+#define TRACE_GUARD_BITS 3
 
 // A copy, for the trace may end at any time.
 struct opened_trace {

@@ -148,7 +148,7 @@ jot_status jot_eval(jot_value v, jot_array **out)
     return JOT_OK;
 }
 
-double jot_item(jot_value v)
+static double item(jot_value v)
 {
     jot_array *a;
     if (eval_named("jot_item", 1, &v, &a) != JOT_OK)
@@ -160,6 +160,17 @@ double jot_item(jot_value v)
         status_fail(JOT_ERR_SHAPE, "jot_item: the value has %zu elements, not one", n);
     return x;
 }
+
+double jot_item_at(jot_value v, const char *where)
+{
+    unsigned before = status_failures();
+    double x = item(v);
+    if (status_failures() != before)
+        x = jot_status_place(status_last(), where) == JOT_OK ? x : NAN;
+    return x;
+}
+
+double jot_item(jot_value v) { return jot_item_at(v, NULL); }
 
 // In a function the line is written when it runs.
 static void print_later(jot_value v, const char *name)
@@ -178,6 +189,7 @@ static void print_later(jot_value v, const char *name)
 void jot_print_value(jot_value v, const char *name)
 {
     jot_array *a;
+    name = name ? name : "value";
     if (trace_top() && trace_top()->kind != TRACE_SCOPE) {
         print_later(v, name);
         return;

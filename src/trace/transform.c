@@ -263,6 +263,8 @@ static bool transform(void *ctx)
         return vmap(w);
     case TRACE_CHECKPOINT:
         return checkpoint(w);
+    case TRACE_NO_MEMORY:
+        break;
     }
     return false;
 }

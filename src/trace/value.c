@@ -125,6 +125,8 @@ jot_value trace_out_of_memory(void)
 const char *trace_shorten(const char *where, char *buffer, size_t size)
 {
     enum { LONGEST = 70 };
+    if (!where)
+        return "";
     const char *call = strstr(where, ": ");
     if (!call || strlen(call) < LONGEST)
         return where;
@@ -305,7 +307,8 @@ static jot_value import_into(struct trace *t, const char *op, jot_value v)
                                    "a value made when nothing was being traced");
     if (v.trace == TRACE_GUARD_SERIAL) {
         snprintf(text, sizeof text, "reads input %u of %s, which takes %u (numbered from 0)",
-                 v.id & 0xffff, function_of(t)->name, v.id >> 16);
+                 (v.id >> TRACE_GUARD_BITS) + (v.id & ((1u << TRACE_GUARD_BITS) - 1)),
+                 function_of(t)->name, v.id >> TRACE_GUARD_BITS);
         return fail_in(t, op, JOT_ERR_ARGUMENT, text);
     }
     return find_open(t->parent, v) ? capture(t, op, v) : fail_stale(t, op, v);

@@ -340,7 +340,7 @@ static const struct {
     {no_step, JOT_ERR_ARGUMENT, "bad_loop.c:80: jot_for: step is NULL"},
     {no_scan, JOT_ERR_ARGUMENT, "bad_loop.c:81: jot_scan: step is NULL"},
     {no_rows_given, JOT_ERR_ARGUMENT, "bad_loop.c:82: jot_scan: rows is NULL"},
-    {no_condition, JOT_ERR_ARGUMENT, "bad_loop.c:83: jot_while: the condition is NULL"},
+    {no_condition, JOT_ERR_ARGUMENT, "bad_loop.c:83: jot_while: condition is NULL"},
     {no_carry, JOT_ERR_ARGUMENT, "bad_loop.c:84: jot_while: carry is NULL"},
     {no_branches, JOT_ERR_ARGUMENT, "bad_loop.c:85: jot_switch: branches is NULL"},
     {no_arguments, JOT_ERR_ARGUMENT, "bad_loop.c:86: jot_switch: in is NULL"},

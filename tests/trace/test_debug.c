@@ -251,7 +251,8 @@ START_TEST(test_nan_is_named)
             "test_debug.c: jot_log(jot_mul(x, 2)): log gives NaN, at [1], in trip 3");
     call_on(jot_vmap(jot_fn(logs), 0), 2, (const double[]){1e30, 1},
             "test_debug.c: jot_log(jot_mul(x, 2)): log gives NaN, at [1], in trip 3");
-    call_on(jot_fn(logs), 2, (const double[]){NAN, 2}, "argument 0 is NaN, at [0]");
+    call_on(jot_fn(logs), 2, (const double[]){NAN, 2},
+            "test_debug.c: argument 0 is NaN, at [0]");
     call_on(jot_grad(jot_fn(root_of_square), 0), 2, (const double[]){1, 2}, NULL);
     setenv("JOT_CHECK", "inf", 1);
     call_on(jot_grad(jot_fn(root_of_square), 0), 2, (const double[]){1, 0},
@@ -313,9 +314,12 @@ START_TEST(test_guard)
     setenv("JOT_NAN_GUARD", "maybe", 1);
     jot_executable *e = jot_jit(jot_fn(safe_log));
     jot_array *x = vector(1, (const double[]){1}), *y;
-    ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_ARGUMENT);
-    CHECK_MESSAGE(
-        "the environment variable JOT_NAN_GUARD is 'maybe', which is none of: on, off");
+#line 1 "call.c"
+    jot_status status = jot_call(e, JOT_IN(x), JOT_OUT(y));
+#line 318 "test_debug.c"
+    ck_assert_int_eq(status, JOT_ERR_ARGUMENT);
+    CHECK_MESSAGE("call.c:1: the environment variable JOT_NAN_GUARD is 'maybe', which is none "
+                  "of: on, off");
     jot_array_release(x);
     jot_executable_release(e);
     unsetenv("JOT_NAN_GUARD");

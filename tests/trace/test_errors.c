@@ -145,10 +145,13 @@ START_TEST(test_environment)
     jot_array *x = jot_array_full(JOT_F32, 1, 2), *y = NULL;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char message[300];
-        snprintf(message, sizeof message, "the environment variable %s %s", all[i].name, all[i].message);
+        snprintf(message, sizeof message, "call.c:1: the environment variable %s %s", all[i].name, all[i].message);
         setenv(all[i].name, all[i].value, 1);
         jot_executable *e = jot_jit(jot_fn(total_));
-        ck_assert_int_eq(jot_call(e, JOT_IN(x), JOT_OUT(y)), JOT_ERR_ARGUMENT);
+#line 1 "call.c"
+        jot_status status = jot_call(e, JOT_IN(x), JOT_OUT(y));
+#line 200 "test_errors.c"
+        ck_assert_int_eq(status, JOT_ERR_ARGUMENT);
         CHECK_MESSAGE(message);
         unsetenv(all[i].name);
         must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
@@ -266,9 +269,9 @@ START_TEST(test_calls)
     ck_assert(jot_call(none_made, JOT_IN(w, w), JOT_OUT(z)) == JOT_ERR_ARGUMENT);
     CHECK_MESSAGE("bad_run.c:68: jot_call: the function is NULL (bad_run.c:67: jot_grad: no argument 3: leak takes 2 (numbered from 0))");
     ck_assert(jot_call_list(e, 1, &w, 1, &y) == JOT_ERR_ARGUMENT);
-    CHECK_MESSAGE("jot_call_list: leak takes 2 arrays and gives 1; the call passes 1 and has room for 1");
+    CHECK_MESSAGE("bad_run.c:70: jot_call_list: leak takes 2 arrays and gives 1; the call passes 1 and has room for 1");
     ck_assert(jot_call_list(NULL, 1, &w, 1, &y) == JOT_ERR_ARGUMENT);
-    CHECK_MESSAGE("jot_call_list: the function is NULL (bad_run.c:67: jot_grad: no argument 3: leak takes 2 (numbered from 0))");
+    CHECK_MESSAGE("bad_run.c:72: jot_call_list: the function is NULL (bad_run.c:67: jot_grad: no argument 3: leak takes 2 (numbered from 0))");
     ck_assert_ptr_null(jot_jit(jot_fn(leak), .donate = (int[]){2, JOT_END}));
     CHECK_MESSAGE("bad_run.c:74: jot_jit: donate: no argument 2: leak takes 2 (numbered from 0)");
     ck_assert_ptr_null(jot_executable_text(e, "trace"));
@@ -280,9 +283,9 @@ START_TEST(test_calls)
     jot_executable_release(good);
     jot_array_release(y);
     ck_assert_int_eq(jot_check_grads(jot_fn(total_), 9, JOT_FORWARD, 0, w), JOT_ERR_ARGUMENT);
-    CHECK_MESSAGE("jot_check_grads: order 9: orders of total_ are 1 to 8");
+    CHECK_MESSAGE("bad_run.c:84: jot_check_grads: order 9: orders are 1 to 8");
     ck_assert_int_eq(jot_check_grads(jot_fn(total_), 1, 0, 0, w), JOT_ERR_ARGUMENT);
-    CHECK_MESSAGE("jot_check_grads: the modes are 0, not JOT_FORWARD, JOT_REVERSE or both");
+    CHECK_MESSAGE("bad_run.c:86: jot_check_grads: the modes are 0, not JOT_FORWARD, JOT_REVERSE or both");
 #line 300 "test_errors.c"
     jot_array_release(w);
     jot_executable_release(e);
@@ -317,8 +320,11 @@ START_TEST(test_scope_goes_on)
     CHECK_MESSAGE("bad_run.c:70: jot_add(w, jot_full(JOT_F32, 1, 3)): f32[2] and f32[3] do not "
                   "broadcast: axis 0 is 2 in one and 3 in the other");
     ck_assert_double_eq(jot_item(jot_sum(good)), 4);
-    ck_assert(isnan(jot_item(good)));
-    CHECK_MESSAGE("jot_item: the value has 2 elements, not one");
+#line 90 "bad_run.c"
+    double item = jot_item(good);
+#line 400 "test_errors.c"
+    ck_assert(isnan(item));
+    CHECK_MESSAGE("bad_run.c:90: jot_item: the value has 2 elements, not one");
     jot_value worse = jot_add(bad, 1);
     ck_assert(isnan(jot_item(worse)));
     ck_assert(strstr(jot_error_message(), "bad_run.c:70") != NULL);

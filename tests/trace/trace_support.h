@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define must(expression) ck_assert_msg((expression) == JOT_OK, "%s", jot_error_message())
+// The text of an expression is long behind macros, so no assertion gets it.
+#define must(expression)                                                                       \
+    do {                                                                                       \
+        const jot_status status_ = (expression);                                               \
+        ck_assert_msg(status_ == JOT_OK, "%s", jot_error_message());                           \
+    } while (0)
 
 // Calls f on arrays and compares the numbers of its first result.
 static inline void check_numbers(const jot_array *a, int n, const double *want,

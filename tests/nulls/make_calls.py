@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes one C function for each pointer that a function of jot's headers takes, which passes NULL for it.
+
+    make_calls.py OUT COMPILER INCLUDE
+
+The prototypes are read from the preprocessed headers, so that a new function is tested before anybody lists it.
+"""
+import re
+import subprocess
+import sys
+
+# Pointers that may be NULL, by function and parameter: documented, and need not be reported.
+MAY_BE_NULL = [
+    (r'.*', r'ctx|options|where|device|loop|allocator|release'),
+    # Lists that end with JOT_END: NULL is the empty one.
+    (r'.*', r'axes|dims|counts|sizes|strides|args|in_axes|out_axes|x_axes|y_axes|filter'),
+    (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from).*|jot_arrays_.*', r'a|data'),
+    (r'jot_(array|devices)_format', r'buffer'),
+    (r'jot_array_(format|print)', r'a'),
+    (r'jot_executable_(retain|release|versions|use)', r'f'),
+    (r'jot_scope_close', r's'),
+    (r'jot_function_.*', r'arg_leaves|result_leaves|name'),
+    (r'jot_eval(_tree)?', r'out'), (r'jot_call', r'in'),
+    (r'jot_print_value', r'name'),
+    (r'jot_assert_value|jot_callback_fail', r'message'),
+    (r'jot_scan_at', r'rows|out'), (r'jot_(map|switch)_at|jot_apply_at', r'in'),
+    (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
+    (r'jot_custom_root.*', r'tangent_solve'),
+    (r'jot_\w+_begin', r'carry|in|out|results'),
+    (r'jot_(block_next|block_leave|for_next|while_test|while_stepped|if_first|switch_case)', r'b|index'),
+]
+
+# What stands for the other parameters, by type and name.
+BY_NAME = {
+    'n': '2', 'n_in': '1', 'n_out': '1', 'n_carry': '1', 'n_rows': '1', 'n_src': '2', 'n_args': '1',
+    'n_results': '1', 'n_branches': '2', 'n_cases': '2', 'num_keys': '1', 'count': '4', 'size': '4', 'order': '1',
+    'modes': 'JOT_FORWARD', 'k': '1', 'trips': 'jot_from_int(3)', 'first': 'jot_from_int(0)',
+    'end': 'jot_from_int(3)', 'key': 'key', 'subscripts': '"i,i->i"', 'expression': '"x + y"', 'names': '"x, y"',
+    'stage': '"trace"', 'format': '"{}"', 'condition': 'holds',
+    'index': 'jot_from_int(0)', 'holds': 'jot_from_bool(true)', 'points': 'matrix', 'test': 'jot_from_bool(false)',
+}
+BY_TYPE = {
+    'jot_value': 'x', 'jot_function': 'f', 'jot_dtype': 'JOT_F32', 'double': '0.5', '_Bool': 'false', 'int': '0',
+    'unsigned': '0', 'int64_t': '0', 'size_t': '1', 'jot_status': 'JOT_ERR_ARGUMENT',
+    'const jot_value *': 'values', 'jot_value *': 'outs', 'jot_array *': 'array', 'const jot_array *': 'array',
+    'jot_array **': 'arrays', 'jot_array *const *': 'held', 'const char *': '"text"', 'char *': 'text',
+    'const int *': '(const int[]){0, JOT_END}', 'const int64_t *': '(const int64_t[]){2, JOT_END}',
+    'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': '(const uint16_t[]){1, 1}',
+    'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
+    'const jot_function *': '(const jot_function[]){f, f}', 'const jot_piece *': 'pieces',
+    'const jot_array_piece *': '(const jot_array_piece[]){{&array, 1}, {NULL, 0}}',
+    'jot_body *': 'body', 'void (*)(void)': '(void (*)(void))plain', 'jot_for_step *': 'for_step',
+    'jot_scan_step *': 'scan_step', 'jot_while_condition *': 'condition', 'jot_while_step *': 'while_step',
+    'jot_scope *': 'scope', 'const jot_callback_spec *': '&callback', 'const jot_raw_kernel_spec *': '&kernel',
+    'const struct jot_index_dims *': '&index_dims',
+}
+
+# Where results go.
+TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
+         'jot_function': 'made_function', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
+
+
+def parameters(text):
+    for p in re.findall(r'(?:[^,()]|\((?:[^()]|\([^()]*\))*\))+', text):
+        p = p.strip()
+        pointer = re.match(r'(.*)\(\*(\w+)\)(\(.*\))$', p)
+        if pointer:
+            yield (pointer[1] + '(*)' + pointer[3]).replace('  ', ' '), pointer[2]
+        elif p != 'void':
+            m = re.match(r'(.*?)(\w+)$', p)
+            yield m[1].strip(), m[2]
+
+
+def prototypes(compiler, include):
+    source = '#define JOT_PLAIN\n#include "jot/jot.h"\n'
+    text = subprocess.run(compiler.split() + ['-E', '-P', '-I' + include, '-x', 'c', '-'], input=source, text=True,
+                          check=True, capture_output=True).stdout
+    text = re.sub(r'__attribute__\(\((?:[^()]|\([^()]*\))*\)\)', '', text)
+    text = re.sub(r'\s+', ' ', text)
+    for m in re.finditer(r'(?<=[;}])\s*((?:const )?(?:struct |enum )?\w+ \**)\s*(jot_\w+)'
+                         r'\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*(?=;)', text):
+        result = m[1].strip()
+        if not result.startswith(('return', 'typedef', 'static')):
+            yield result, m[2], list(parameters(m[3]))
+
+
+def stand_in(function, kind, name):
+    if name == 'where':
+        return '"nulls.c:1: %s"' % function
+    of_values = {'trips', 'first', 'end', 'key', 'condition', 'index', 'holds', 'points', 'test'}
+    if '*' not in kind and name in BY_NAME and (kind == 'jot_value') == (name in of_values):
+        return BY_NAME[name]
+    if kind in ('const char *',) and name in BY_NAME:
+        return BY_NAME[name]
+    if kind in BY_TYPE:
+        return BY_TYPE[kind]
+    if '*' in kind:
+        return 'NULL'
+    return '(%s)0' % kind
+
+
+def main():
+    out, compiler, include = sys.argv[1:]
+    cases = []
+    with open(out, 'w') as f:
+        for result, function, given in prototypes(compiler, include):
+            for at, (kind, name) in enumerate(given):
+                if '*' not in kind and kind != 'jot_body':
+                    continue
+                may = any(re.fullmatch(a, function) and re.fullmatch(b, name) for a, b in MAY_BE_NULL)
+                arguments = ['NULL' if i == at else stand_in(function, k, n) for i, (k, n) in enumerate(given)]
+                call = '%s(%s)' % (function, ', '.join(arguments))
+                take = (TAKEN[result] + ' = %s;' if result in TAKEN else '(void)%s;') % call
+                f.write('static void call_%d(void) { %s }\n' % (len(cases), take))
+                cases.append('    {call_%d, "%s", "%s", "%s", %d},\n' % (len(cases), result, function, name, may))
+        f.write('static const struct call calls[] = {\n' + ''.join(cases) + '};\n')
+    if len(cases) < 200:
+        sys.exit('%d pointers are fewer than there are' % len(cases))
+
+
+if __name__ == '__main__':
+    main()
