@@ -223,10 +223,11 @@ bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_ste
                              uint32_t from, uint32_t to)
 {
     if (t->kind == NEST_STEP_COPY)
-        return true;               // nothing is left to be done
+        return true; // nothing is left to be done
+    uint32_t last = t->n_memories - 1;
     if (t->kind == NEST_STEP_GEMM) // only an addend, which is read where the result is put
-        return t->gemm.has_addend && t->memories[t->n_memories - 1] == from &&
-               count_uses(t, 0, t->n_memories, from) == 1;
+        return t->gemm.has_addend && t->memories[last] == from &&
+               count_uses(t, 0, 2, from) == 0 && count_uses(t, 3, last, from) == 0;
     if (t->kind == NEST_STEP_LIBRARY)
         return t->in_place && to == t->n_reads && t->memories[0] == from &&
                count_uses(t, 1, t->n_reads, from) == 0;

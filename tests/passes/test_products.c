@@ -2,6 +2,8 @@
 // Products of a library that does more than multiply, and graphs made ready for it.
 #include "schedule_examples.h"
 
+#include "ir/control.h"
+
 static const struct schedule_options rich = {.rich_gemm = true};
 
 static ir_id relu(struct ir_builder *b, ir_id z, ir_id *out_test)
@@ -133,6 +135,31 @@ START_TEST(donated_addends_are_overwritten)
     check_program(f, p);
     ck_assert_uint_eq(p->steps.count, 1);
     ck_assert_int_eq(p->donated[0], 0);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
+// So may a carry that products are added to: the addend and the result have one memory.
+START_TEST(carried_addends_are_overwritten)
+{
+    struct ir_builder body = begin("step"), b = begin("sum");
+    ir_id in[] = {ir_param(&body, F32(40, 40)), ir_param(&body, F32(40, 40)),
+                  ir_param(&body, F32(40, 40))};
+    ir_output(&body, ir_add(&body, in[1], dot(&body, in[0], in[2], 1, 0)));
+    struct ir_scan s = {.body = finish(&body), .n_consts = 1, .n_carry = 1, .length = 3};
+    ir_id of[] = {ir_param(&b, F32(40, 40)), ir_param(&b, F32(40, 40)),
+                  ir_param(&b, F32(3, 40, 40))};
+    ir_output(&b, ir_scan(&b, &s, 3, of));
+    uint32_t f = finish(&b);
+    struct schedule_options options = rich;
+    options.steps = true;
+    struct nest_program *p = schedule_with(f, &options);
+    check_program(f, p);
+    bool has_addend = false;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        has_addend |= p->steps.at[i].kind == NEST_STEP_GEMM && p->steps.at[i].gemm.has_addend &&
+                      p->steps.at[i].memories[2] == p->steps.at[i].memories[3];
+    require_of(has_addend, "the sum has memory of its own", f, p);
     check_run(f, p, draw_inputs(f, seed));
 }
 END_TEST
@@ -336,6 +363,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, products_leave_what_they_cannot_do);
     tcase_add_test(t, programs_run_as_before);
     tcase_add_test(t, donated_addends_are_overwritten);
+    tcase_add_test(t, carried_addends_are_overwritten);
     tcase_add_test(t, half_types_are_for_rich_libraries);
     tcase_add_test(t, symmetric_products_are_known);
     tcase_add_test(t, masks_look_at_what_is_stored);
