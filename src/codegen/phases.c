@@ -434,9 +434,9 @@ static void list_operands(struct writer *w, uint32_t first)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
             list_operand(w, p->steps.at[i].memories[k]);
     }
-    // Turns go on where no step has to do with them.
+    // Turns of its loops go on where no step has to do with them.
     for (uint32_t i = 0; i < p->memories.count; i++)
-        if (p->memories.at[i].place == NEST_TURN)
+        if (p->memories.at[i].place == NEST_TURN && is_inside(w, &p->memories.at[i]))
             list_operand(w, i);
 }
 

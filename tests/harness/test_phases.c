@@ -216,6 +216,36 @@ START_TEST(idle_carries)
 }
 END_TEST
 
+// Carries that change places in a loop of another, through memories that are rows of the other
+// one; the functions of the loops before and after know nothing of these.
+START_TEST(turns_of_other_loops)
+{
+    static const char text[] =
+        "jot ir 1\n"
+        "function @0 turn(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+        "  %%r = rev %%s {axes=[0]} : f32[40]\n  %%x = sub %%r, %%s : f32[40]\n"
+        "  %%d = sin %%a : f64[7]\n  return %%x, %%b, %%c, %%d\n}\n"
+        "function @1 step(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+        "  %%1, %%2, %%3, %%4 = scan %%s, %%a, %%b, %%c {reverse=0, length=%d, n_consts=0, "
+        "n_carry=4, functions=[@0]} : f32[40], f64[7], f64[7], f64[7]\n"
+        "  %%5 = cos %%a : f64[7]\n  return %%1, %%b, %%5, %%a, %%2, %%3, %%4\n}\n"
+        "function @2 f(%%s: f32[40], %%a: f64[7], %%b: f64[7], %%c: f64[7]) {\n"
+        "  %%1, %%2, %%3, %%4 = scan %%s, %%a, %%b, %%c {reverse=0, length=3, n_consts=0, "
+        "n_carry=4, functions=[@0]} : f32[40], f64[7], f64[7], f64[7]\n"
+        "  %%5, %%6, %%7, %%8, %%9, %%10, %%11 = scan %%1, %%2, %%3, %%4 {reverse=%d, "
+        "length=3, n_consts=0, n_carry=4, functions=[@1]} : f32[40], f64[7], f64[7], f64[7], "
+        "f64[3,7], f64[3,7], f64[3,7]\n"
+        "  %%12, %%13, %%14, %%15 = scan %%5, %%6, %%7, %%8 {reverse=0, length=2, "
+        "n_consts=0, n_carry=4, functions=[@0]} : f32[40], f64[7], f64[7], f64[7]\n"
+        "  return %%12, %%13, %%14, %%15, %%9, %%10, %%11\n}\n";
+    char filled[sizeof text + 100];
+    for (int trips = 0; trips < 5; trips++) {
+        snprintf(filled, sizeof filled, text, trips, trips % 2);
+        check_steps(parse(filled));
+    }
+}
+END_TEST
+
 // Phases that threads share, and sums with partial results, in between small ones.
 START_TEST(large_phases)
 {
@@ -275,6 +305,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, nested_loops, 0, 5);
     tcase_add_loop_test(t, turning_carries, 0, 5);
     tcase_add_loop_test(t, idle_carries, 0, 2);
+    tcase_add_test(t, turns_of_other_loops);
     tcase_add_test(t, large_phases);
     tcase_add_loop_test(t, library_products, 0, 2);
 }
