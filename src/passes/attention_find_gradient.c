@@ -92,14 +92,16 @@ struct factors {
     int products, terms, sums; // of the product local, exp(f - largest), the sum
     bool is_negative;
     const struct nest_statement *difference;
-    struct attention_named at; // it
+    struct attention_named at;         // it
+    const struct nest_statement *fold; // a sum over the row
 };
 
 struct finder {
     const struct nest *n;
     struct attention_gradient *g;
-    const struct nest_statement *sum;
-    nest_id product; // value: what its row is put
+    const struct nest_statement *sum, *weight; // the put of weights
+    nest_id weight_key;                        // its axis of keys
+    nest_id product;                           // value: what its row is put
 };
 
 static bool is_one(const struct nest *n, nest_id value)
@@ -113,6 +115,33 @@ static bool is_one(const struct nest *n, nest_id value)
                                   : s->dtype == JOT_F16 && (s->bits[0] & 0xffff) == 0x3c00;
 }
 
+static bool is_fold_of(const struct nest_statement *s, enum ir_op op)
+{
+    return s->kind == NEST_FOLD && s->n_axes == 1 && s->n_combines == 1 &&
+           s->combines[0].op == op && s->combines[0].dtype == JOT_F32;
+}
+
+// What the value was made of, through rows, those of weights as well, and roundings to a half type.
+static struct attention_named origin(const struct finder *f, struct attention_named v)
+{
+    const struct nest *n = f->n;
+    const struct attention *a = &f->g->a;
+    for (int depth = 0; depth < 8; depth++) {
+        v = attention_without_rows(n, a->score, v);
+        const struct nest_statement *s = attention_made_by(n, v.value);
+        if (is_op(s, IR_convert) && dtype_is_float(s->dtype) &&
+            dtype_is_float(n->values.at[s->in[0]].dtype))
+            v.value = s->in[0];
+        else if (s->kind == NEST_LOAD && s->buffer == f->weight->buffer &&
+                 s->guard == NEST_NONE &&
+                 is_at(s, a->query, v.axis, n->axes.at[a->key_of_k].extent))
+            v = (struct attention_named){f->weight->in[0], f->weight_key};
+        else
+            break;
+    }
+    return v;
+}
+
 // Multiplies or, where by is -1, divides by the value.
 static bool collect(const struct finder *f, struct attention_named v, int by,
                     struct factors *out, int depth)
@@ -120,7 +149,7 @@ static bool collect(const struct finder *f, struct attention_named v, int by,
     const struct nest *n = f->n;
     if (depth > 16)
         return false;
-    v = attention_without_rows(n, f->g->a.score, v);
+    v = origin(f, v);
     const struct nest_statement *s = attention_made_by(n, v.value);
     if (v.value == f->sum->result) {
         out->sums += by;
@@ -136,6 +165,11 @@ static bool collect(const struct finder *f, struct attention_named v, int by,
     }
     if (is_one(n, v.value))
         return true;
+    if (is_fold_of(s, IR_reduce_sum)) {
+        bool is_second = out->fold || by != 1;
+        out->fold = s;
+        return !is_second;
+    }
     if (s->kind != NEST_OP)
         return false;
     struct attention_named x = {s->in[0], v.axis}, y = {s->n_in > 1 ? s->in[1] : 0, v.axis};
@@ -164,24 +198,24 @@ static bool collect(const struct finder *f, struct attention_named v, int by,
     }
 }
 
-static bool is_fold_of(const struct nest_statement *s, enum ir_op op)
+// Factors of a row that are none of its keys'.
+static bool is_of_row(const struct factors *x)
 {
-    return s->kind == NEST_FOLD && s->n_axes == 1 && s->n_combines == 1 &&
-           s->combines[0].op == op && s->combines[0].dtype == JOT_F32;
+    return !x->products && !x->terms && !x->difference;
 }
 
-// The value, if is_negative less than nothing, is a sum of product * term / sum^sums.
+// The value, if is_negative less than nothing, is a sum of product * term / sum^sums, whose factors may
+// stand in the sum over the row and behind it.
 static bool is_delta(const struct finder *f, nest_id value, bool is_negative, int sums)
 {
-    const struct nest_statement *s = attention_made_by(f->n, value);
-    struct factors x = {0};
-    if (is_op(s, IR_neg))
-        return is_delta(f, s->in[0], !is_negative, sums);
-    return is_fold_of(s, IR_reduce_sum) && attention_is_straight(f->n, s) &&
-           collect(f, (struct attention_named){s->combines[0].value[0], s->axes[0]}, 1, &x,
-                   0) &&
-           !x.difference && x.products == 1 && x.terms == 1 && x.sums == -sums &&
-           x.is_negative == is_negative;
+    struct factors row = {0}, x = {0};
+    if (!collect(f, (struct attention_named){value, NEST_NONE}, 1, &row, 0) || !row.fold ||
+        !is_of_row(&row) || !attention_is_straight(f->n, row.fold))
+        return false;
+    struct attention_named each = {row.fold->combines[0].value[0], row.fold->axes[0]};
+    return collect(f, each, 1, &x, 0) && !x.difference && !x.fold && x.products == 1 &&
+           x.terms == 1 && x.sums + row.sums == -sums &&
+           (x.is_negative != row.is_negative) == is_negative;
 }
 
 // term / sum * (product - delta), in any order.
@@ -192,18 +226,16 @@ static bool is_given(const struct finder *f, struct attention_named v)
     if (!is_op(s, IR_mul) && !is_op(s, IR_div))
         return false;
     if (!collect(f, v, 1, &all, 0) || all.products || all.terms != 1 || !all.difference ||
-        all.sums > 0 || all.sums < -1 || all.is_negative)
+        all.fold || all.sums > 0 || all.sums < -1)
         return false;
     const struct nest_statement *d = all.difference;
     for (int delta = 0; delta < 2; delta++) {
+        bool is_minus[2] = {all.is_negative, all.is_negative != (d->op == IR_sub)};
         struct factors one = {0};
-        bool is_subtracted = d->op == IR_sub && delta == 1;
-        if (d->op == IR_sub && !is_subtracted)
-            continue;
-        if (is_delta(f, d->in[delta], !is_subtracted, 2 + all.sums) &&
+        if (is_delta(f, d->in[delta], !is_minus[delta], 2 + all.sums) &&
             collect(f, (struct attention_named){d->in[1 - delta], all.at.axis}, 1, &one, 0) &&
-            !one.difference && !one.is_negative && one.products == 1 && !one.terms &&
-            one.sums + all.sums == -1)
+            !one.difference && !one.fold && one.is_negative == is_minus[1 - delta] &&
+            one.products == 1 && !one.terms && one.sums + all.sums == -1)
             return true;
     }
     return false;
@@ -313,10 +345,11 @@ static bool find_rows(struct finder *f, const struct nest_block *b, nest_id weig
         if (!is_at(s, a->query, axes[i], keys))
             return false;
     }
+    f->weight = w;
+    f->weight_key = axes[0];
     struct factors x = {0};
-    if (!collect(f, (struct attention_named){attention_without_convert(n, w->in[0]), axes[0]},
-                 1, &x, 0) ||
-        x.difference || x.is_negative || x.products || x.terms != 1 || x.sums != -1)
+    if (!collect(f, (struct attention_named){w->in[0], axes[0]}, 1, &x, 0) || x.difference ||
+        x.fold || x.is_negative || x.products || x.terms != 1 || x.sums != -1)
         return false;
     g->given = NEST_NONE;
     g->change = attention_without_convert(n, c->in[0]);
