@@ -398,6 +398,13 @@ void transpose_fma(struct transpose *c)
         transpose_give(c, 2, CT);
 }
 
+// Whether v is the same along an axis of a result that it is an operand of.
+static bool is_spread(const struct ir_builder *b, ir_id v, struct ir_type result)
+{
+    return ir_node_of(b->graph, v)->op == IR_broadcast_in_dim ||
+           ir_count(b->module, ir_type_in(b, v)) != ir_count(b->module, result);
+}
+
 // x is linear in x / y.  Division by a number that cannot be zero needs no guard.
 void transpose_div(struct transpose *c)
 {
@@ -408,7 +415,7 @@ void transpose_div(struct transpose *c)
     // What is the same along an axis is inverted once for it.
     if (rule_is_nonzero_number(B->graph, Y))
         transpose_give(c, 0, ir_div(B, CT, Y));
-    else if (ir_node_of(B->graph, Y)->op == IR_broadcast_in_dim)
+    else if (is_spread(B, Y, ir_type_in(B, CT)))
         transpose_give(c, 0, ir_mul_z(B, CT, ir_div(B, ir_scalar_like(B, Y, 1), Y)));
     else
         transpose_give(c, 0, rule_quotient(B, CT, Y));
