@@ -5,6 +5,8 @@
 struct supported support_partial(struct support *s, const struct ir_node *n, ir_id where)
 {
     struct supported x = {IR_NONE, IR_NONE, SUPPORT_SAME, where};
+    if (where != IR_NONE && support_is_everywhere(s->b->graph, where))
+        return uniform(ALL);
     if (where == IR_NONE || ir_type_in(s->b, where).rank == 0)
         return x;
     x.kind = SUPPORT_SOME;

@@ -51,6 +51,8 @@ static inline ir_id either(struct supported *x) { return is_clean(x) ? x->clean 
 
 // A support of the result by its value; one for all elements stays so.
 struct supported support_partial(struct support *s, const struct ir_node *n, ir_id where);
+// Whether a bool is known to be true in all elements (support_everywhere.c).
+bool support_is_everywhere(const struct ir_graph *g, ir_id where);
 // The support of x as a bool of the shape.
 ir_id support_spread(struct support *s, const struct supported *x, struct ir_type t);
 // Where both are, of a product.

@@ -487,6 +487,41 @@ START_TEST(the_taken_path_counts)
 }
 END_TEST
 
-static void add_tests(TCase *t) { tcase_add_loop_test(t, the_taken_path_counts, 0, 1); }
+// exp(w [x, y]) of columns x and y, of which one has a tangent: sums over both have it everywhere.
+static uint32_t stacked_layer(void)
+{
+    struct ir_builder b = ir_builder_make(module, "layer", IR_BUILD_PLAIN);
+    ir_id x = ir_param(&b, F64(N, 1)), y = ir_param(&b, F64(N, 1)), w = ir_param(&b, F64(2, 4));
+    struct ir_dot dot = {
+        .n_contract = 1, .lhs_contract = (int64_t[]){1}, .rhs_contract = (int64_t[]){0}};
+    ir_id both = ir_concatenate(&b, 2, (ir_id[]){x, y}, 1);
+    ir_output(&b, ir_exp(&b, ir_dot_general(&b, both, w, &dot)));
+    return done(&b);
+}
+
+START_TEST(sums_have_what_a_part_has)
+{
+    const bool has_tangent[] = {_i == 0, _i == 1, false};
+    bool has[1];
+    uint32_t f;
+    require(pass_jvp(module, stacked_layer(), has_tangent, &f, has));
+    ck_assert(has[0]);
+    f = pass_dce(module, pass_simplify(module, f));
+    const struct ir_graph *g = ir_function(module, f);
+    int products = 0;
+    ir_for_each_node (g, n) {
+        products += n->op == IR_mul;
+        ck_assert_msg(n->op != IR_select && n->op != IR_reduce_or, "there is a %s",
+                      ir_op_get((enum ir_op)n->op)->name);
+    }
+    ck_assert_int_gt(products, 0);
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, the_taken_path_counts, 0, 1);
+    tcase_add_loop_test(t, sums_have_what_a_part_has, 0, 2);
+}
 
 int main(void) { return support_run("support", add_tests); }
