@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supports that are known to be everywhere (support.c).
 //
-//     p = pad true false; q = reduce_or p      q is true, whatever p is along the axes that q lacks
+//     p = pad true false {low=[1]}; q = reduce_or p      q is true
 //
-// Of a bool it follows one box in which all are true, back to constants.  Zeros that a layout makes, as
-// of a stack's parts, mostly meet in a sum.
+// Of a bool it follows one box in which all elements are true, back to constants.  Zeros that a layout
+// makes, as those around a part of a stack, mostly meet others in a sum.
 #include "passes/support_rules.h"
 
 enum { LOOKS = 64 }; // nodes that are looked at for one support
