@@ -53,8 +53,7 @@ static enum ir_op draw_op(struct maker *k, enum ir_class op_class)
 {
     for (;;) {
         enum ir_op op = (enum ir_op)draw(k, IR_OP_COUNT);
-        // mul_z and guard are of derivatives: zeros of other operands are no missing terms.
-        if (ir_op_class(op) == op_class && op != IR_mul_z && op != IR_guard)
+        if (ir_op_class(op) == op_class && strcmp(ir_op_get(op)->domain, "TANGENT") != 0)
             return op;
     }
 }
