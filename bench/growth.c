@@ -5,7 +5,7 @@
 // memory, less those of the smallest program, the exponent is what is judged: that of the line through
 // the sizes whose measure is not lost in what a program costs at least.
 //
-//     growth [LARGEST [FAMILY...]]     the largest size, 1000 unless told
+//     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
 #include "growth_programs.h"
 #include "measure.h"
 
@@ -84,11 +84,15 @@ static jot_status measure(const struct growth_family *f, int n, struct row *r)
 // In a process of its own, so that neither what is kept nor the most memory so far counts.
 static bool measure_apart(const struct growth_family *f, int n, struct row *r)
 {
-    int ends[2], status;
+    int ends[2], status = 0;
     fflush(stdout);
-    if (pipe(ends))
+    if (pipe(ends)) {
+        perror("pipe");
         return false;
+    }
     pid_t child = fork();
+    if (child < 0)
+        perror("fork");
     if (child == 0) {
         bool fits = measure(f, n, r) == JOT_OK;
         if (!fits)
@@ -98,7 +102,15 @@ static bool measure_apart(const struct growth_family *f, int n, struct row *r)
     close(ends[1]);
     bool is_read = child > 0 && read(ends[0], r, sizeof *r) == sizeof *r;
     close(ends[0]);
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0 && is_read;
+    if (child < 0)
+        return false;
+    bool has_ended = waitpid(child, &status, 0) == child && status == 0;
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "%s %d: signal %d\n", f->name, n, WTERMSIG(status));
+    else if (!has_ended || !is_read)
+        fprintf(stderr, "%s %d: exit status %d%s\n", f->name, n, WEXITSTATUS(status),
+                is_read ? "" : ", nothing measured");
+    return has_ended && is_read;
 }
 
 // The slope of the logarithms, of measures from `least` on; 0 of less than three.
@@ -139,7 +151,7 @@ static bool measure_all(const struct growth_family *f, const double *sizes, doub
 {
     for (int k = 0; k < SIZES; k++) {
         struct row r = {0};
-        if (sizes[k] < 1 || !measure_apart(f, (int)sizes[k], &r))
+        if (!measure_apart(f, (int)sizes[k], &r))
             return false;
         print_row(f, (int)sizes[k], &r);
         seconds[k] = fmin(seconds[k], r.seconds - least->seconds);
@@ -164,6 +176,7 @@ static bool grow(const struct growth_family *f, int largest, const struct row *l
     }
     return fits;
 }
+
 static bool is_wanted(const char *name, int argc, char **argv)
 {
     bool named = argc <= 2;
@@ -175,14 +188,25 @@ static bool is_wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
     setenv("JOT_CACHE", "off", 1);
-    int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0;
+    int largest = argc > 1 ? atoi(argv[1]) : 1000, failed = 0, known = 0;
+    if (largest >> (SIZES - 1) < 1) {
+        fprintf(stderr, "the largest size is %d or more, for sizes double %d times\n",
+                1 << (SIZES - 1), SIZES - 1);
+        return 2;
+    }
     struct row least = {0};
     if (!measure_apart(&growth_families[0], 2, &least))
         return 1;
     printf("%-20s %7s %9s %9s %11s %11s %9s %8s\n", "family", "size", "traced", "simple",
            "schedule B", "code B", "ms", "MiB");
     for (int i = 0; i < n_growth_families; i++)
-        if (is_wanted(growth_families[i].name, argc, argv))
+        if (is_wanted(growth_families[i].name, argc, argv)) {
             failed |= !grow(&growth_families[i], largest, &least);
+            known++;
+        }
+    if (known < argc - 2 || known == 0) {
+        fprintf(stderr, "a family has no such name\n");
+        return 2;
+    }
     return failed;
 }
