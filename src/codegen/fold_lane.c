@@ -20,6 +20,28 @@ static bool is_of_body(const struct cg_lowering *l, const struct nest_block *bod
     return false;
 }
 
+static bool writes(const struct cg_lowering *l, const struct nest_block *b, nest_id buffer)
+{
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
+        const uint32_t inside[] = {s->body, s->other};
+        if ((s->kind == NEST_PUT || s->kind == NEST_CONTRACT) && s->buffer == buffer)
+            return true;
+        for (int k = 0; k < 2; k++)
+            if (inside[k] < l->nest->blocks.count &&
+                writes(l, &l->nest->blocks.at[inside[k]], buffer))
+                return true;
+    }
+    return false;
+}
+
+// A local that the body of the loop writes: each lane has its own, between those of the others.
+static bool is_own_of_lanes(const struct cg_lowering *l, const struct nest_block *body,
+                            nest_id buffer)
+{
+    return l->nest->buffers.at[buffer].role == NEST_LOCAL && writes(l, body, buffer);
+}
+
 static bool uses_body(const struct cg_lowering *l, const struct nest_block *body,
                       uint32_t block)
 {
@@ -30,6 +52,7 @@ static bool uses_body(const struct cg_lowering *l, const struct nest_block *body
         const struct nest_statement *s = cg_statement(l, b->statements.at[i]);
         bool uses = s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
                     s->kind != NEST_LOAD; // anything else is not looked into
+        uses |= s->kind == NEST_LOAD && is_own_of_lanes(l, body, s->buffer);
         for (uint32_t k = 0; k < s->n_in; k++)
             uses |= is_of_body(l, body, s->in[k]);
         for (uint32_t k = 0; k < s->index.count; k++)

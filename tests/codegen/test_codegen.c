@@ -226,6 +226,34 @@ static void check_network(const char *d, int n, int inputs, int outputs)
     nest_check_text(text);
 }
 
+// A sum of what a point has of its own and a row of memory, which is quick to read along the row.
+static const char row_sums[] =
+    "kernel rows(x: %s[%d], w: %s[%d], y: out %s[%d]) {\n"
+    "  local a: %s[%d] @ point\n  local z: %s[%d] @ point\n"
+    "  par n < %d {\n"
+    "    map k < %d {\n      %%0 = load x[%d*n + k] : %s\n      put a[k] = %%0\n    }\n"
+    "    %s\n"
+    "    fold i < %d {\n      %%1 = load x[%d*n + i] : %s\n      %%2 = load z[i] : %s\n"
+    "      %%3 = mul %%1, %%2 : %s\n      yield reduce_sum %%3\n    } -> %%4 : %s\n"
+    "    map i2 < %d {\n      %%5 = load z[i2] : %s\n      %%6 = mul %%4, %%5 : %s\n"
+    "      put y[%d*n + i2] = %%6\n    }\n  }\n}\n";
+
+static void check_row_sums(const char *d, int n, int k)
+{
+    char text[2048], product[256], map[256];
+    snprintf(product, sizeof product,
+             "contract z[j] = a[k2], w[%d*k2 + j] for j < %d over k2 < %d", k, k, k);
+    snprintf(map, sizeof map,
+             "map j < %d {\n%%7 = load a[j] : %s\n%%8 = load w[j] : %s\n"
+             "%%9 = add %%7, %%8 : %s\nput z[j] = %%9\n}",
+             k, d, d, d);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, row_sums, d, n * k, d, k * k, d, n * k, d, k, d, k, n, k, k,
+                 d, i ? map : product, k, k, d, d, d, d, k, d, d, k);
+        nest_check_text(text);
+    }
+}
+
 START_TEST(networks)
 {
     // The last but one ends with a block, the last has blocks of 4096 points.
@@ -235,6 +263,8 @@ START_TEST(networks)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sample_takes(i + (size_t)_i, 1))
             check_network(_i ? "f64" : "f32", sizes[i][0], sizes[i][1], sizes[i][2]);
+    check_row_sums(_i ? "f64" : "f32", 4099, 64);
+    check_row_sums(_i ? "f64" : "f32", 300, 7);
     nest_check_end();
 }
 END_TEST
