@@ -56,7 +56,7 @@ struct ir_op_info {
     uint16_t cost;
 };
 
-extern const struct ir_op_info ir_op_table[IR_OP_COUNT];
+extern const struct ir_op_info ir_op_table[]; // IR_OP_COUNT of them
 
 static inline const struct ir_op_info *ir_op_get(enum ir_op op) { return &ir_op_table[op]; }
 static inline enum ir_class ir_op_class(enum ir_op op) { return ir_op_table[op].op_class; }

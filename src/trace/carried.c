@@ -228,7 +228,8 @@ const struct carried_value *carried_find(struct trace *t, int n, const ir_id *ou
         struct need at = h->to_visit.at[--h->to_visit.count];
         need_operands(t, at.node, stage_of(h, at.node) + at.is_later);
     }
-    qsort(h->carried.at, h->carried.count, sizeof *h->carried.at, by_stage);
+    if (h->carried.count)
+        qsort(h->carried.at, h->carried.count, sizeof *h->carried.at, by_stage);
     *out_count = h->carried.count;
     return h->carried.at;
 }

@@ -45,7 +45,7 @@ BY_TYPE = {
     'const jot_value *': 'values', 'jot_value *': 'outs', 'jot_array *': 'array', 'const jot_array *': 'array',
     'jot_array **': 'arrays', 'jot_array *const *': 'held', 'const char *': '"text"', 'char *': 'text',
     'const int *': '(const int[]){0, JOT_END}', 'const int64_t *': '(const int64_t[]){2, JOT_END}',
-    'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': '(const uint16_t[]){1, 1}',
+    'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': 'leaves',
     'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
     'const jot_function *': '(const jot_function[]){f, f}', 'const jot_piece *': 'pieces',
     'const jot_array_piece *': '(const jot_array_piece[]){{&array, 1}, {NULL, 0}}',

@@ -46,8 +46,10 @@ JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_respo
         fputs("the end\n", stderr);
         abort();
     }
-    if (!strcmp(fault, "segv"))
+    if (!strcmp(fault, "segv")) {
+        signal(SIGSEGV, SIG_DFL); // sanitizers have handlers
         raise(SIGSEGV);
+    }
     if (!strcmp(fault, "exit"))
         exit(0);
     if (!strcmp(fault, "memory"))
