@@ -45,6 +45,7 @@ struct rt_frame {
 // The frames of the thread, innermost first.
 extern _Thread_local struct rt_frame *rt_frames;
 
+// Called by the function that has the mark itself, which the walk of the stack looks for.
 void rt_frame_open(struct rt_frame *frame, struct rt_mark *mark, rt_abandon *abandon);
 // The call returns.
 void rt_frame_close(struct rt_mark *mark);

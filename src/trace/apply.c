@@ -126,7 +126,7 @@ __attribute__((noinline)) static bool trace_callee(const jot_callee *c,
     jot_value *v = arena_array(arena, jot_value, n_in + n_out + 1);
     ir_id *ids = arena_array(arena, ir_id, n_out + 1);
     struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
-    trace_guard_body(t, &mark);
+    rt_frame_open(&t->frame, &mark, trace_abandon_body);
     for (int i = 0; i < n_in; i++)
         v[i] = trace_param(types[i], weak && weak[i]);
     if (callee_place(c))

@@ -94,7 +94,7 @@ void trace_end_inside(struct trace *t)
     }
 }
 
-static void abandon_body(struct rt_frame *frame)
+void trace_abandon_body(struct rt_frame *frame)
 {
     struct trace *t = (struct trace *)frame;
     for (struct trace *inner = top; inner != t->below; inner = inner->below)
@@ -102,11 +102,6 @@ static void abandon_body(struct rt_frame *frame)
     trace_end_inside(t);
     t->root->rule = t->rule_before;
     trace_end(t);
-}
-
-void trace_guard_body(struct trace *t, struct rt_mark *mark)
-{
-    rt_frame_open(&t->frame, mark, abandon_body);
 }
 
 static void abandon_scope(struct rt_frame *frame) { trace_abandon((struct trace *)frame); }

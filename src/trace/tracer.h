@@ -127,9 +127,9 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
 // Ends the innermost trace, remembering the places of its values for messages about stale handles,
 // and passes its first error on to the parent.  The module of a root goes to the caller.
 void trace_end(struct trace *t);
-// The trace is that of a body, which is run now: when the user's code leaves it the trace ends, with
-// all that is open inside it, as if it had never been.
-void trace_guard_body(struct trace *t, struct rt_mark *mark);
+// Abandons the frame of the trace of a body, which the user's code left: the trace ends, with all
+// that is open inside it, as if it had never been.
+void trace_abandon_body(struct rt_frame *frame);
 // Ends what is open inside t, blocks included.  Needs no memory.
 void trace_end_inside(struct trace *t);
 // Ends a root trace with all that is open inside it, and frees what it owns.  Needs no memory.

@@ -308,8 +308,10 @@ static bool claim(struct claim *c)
         else
             e->claim = NULL;
     }
-    if (!is_inside)
+    if (!is_inside) {
+        c->runs_user_code = true;
         e->claim = c;
+    }
     pthread_mutex_unlock(&lock);
     return !is_inside;
 }
@@ -484,7 +486,6 @@ __attribute__((noinline)) static jot_status add_version(struct claim *c, jot_arr
                                                         const char *where, struct version **out)
 {
     RT_MARK mark = {0};
-    c->runs_user_code = true;
     rt_frame_open(&c->frame, &mark, abandon_claim);
     jot_status status = open_build(c, where) ? guarded_build(c, in) : status_out_of_memory();
     rt_frame_close(&mark);
