@@ -14,7 +14,8 @@
 //                                             }
 //
 // A value that is dear and wanted in two loops of one point (e above) is kept in a row of local
-// memory.  That it is wanted twice is only known at the end, so such a kernel is written again.
+// memory.  That it is wanted twice is only known at the end, so such a kernel is written again; and
+// again without rows that nothing reads, where what is made of them is a row too.
 #include "passes/write.h"
 
 static nest_id output_of(struct writer *w, ir_id v)
@@ -308,18 +309,21 @@ struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *na
     g->points = axes_leaves(s, g->points);
     g->fold = axes_leaves(s, g->fold);
     g->unrolled = axes_leaves(s, g->unrolled);
-    struct writer w = writer_make(s, group, name), again = writer_make(s, group, name);
-    emit_kernel(&w);
-    write_choose_rows(&w, &again);
-    struct writer *last = &w;
-    if (again.rows.count) {
-        emit_kernel(&again);
-        last = &again;
-        for (uint32_t i = 0; i < again.counted.count; i++)
-            s->computed[again.counted.at[i]] = 0;
+    struct writer last = writer_make(s, group, name), next = writer_make(s, group, name);
+    emit_kernel(&last);
+    write_choose_rows(&last, &next);
+    while (next.rows.count) {
+        struct writer read = writer_make(s, group, name);
+        emit_kernel(&next);
+        write_read_rows(&next, &read);
+        if (read.rows.count == next.rows.count) {
+            last = next;
+            break;
+        }
+        next = read;
     }
-    struct kernel k = {.nest = last->e.b.nest, .n_memories = last->memories.count};
+    struct kernel k = {.nest = last.e.b.nest, .n_memories = last.memories.count};
     k.memories =
-        arena_copy(s->program->arena, last->memories.at, k.n_memories * sizeof *k.memories);
+        arena_copy(s->program->arena, last.memories.at, k.n_memories * sizeof *k.memories);
     return k;
 }

@@ -22,6 +22,7 @@ struct row { // the local copy of a value
     nest_id local;
     scope_id loop;     // that fills it, NONE so far
     const form_id *at; // at these coordinates
+    bool is_read;
 };
 
 // A value that is kept while a loop runs: a scalar for each element that a lane has, or a local.
@@ -179,7 +180,9 @@ bool write_is_home(struct writer *w, ir_id v, const form_id *at, scope_id scope)
 void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                              nest_id result);
 void write_choose_rows(struct writer *w, struct writer *again);
-const struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at);
+// Of the rows of a kernel that is written those that are read.
+void write_read_rows(struct writer *w, struct writer *again);
+struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at);
 form_id write_place_in_row(struct writer *w, ir_id v);
 void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id value);
 

@@ -52,7 +52,7 @@ static bool is_inner(struct writer *w, ir_id v, const form_id *at, nest_id resul
            write_is_home(w, v, at, scope);
 }
 
-// Counts a computation of a dear member in an inner loop.
+// Counts a computation of a dear member in an inner loop, where no rows are chosen so far.
 void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_id guard,
                              nest_id result)
 {
@@ -60,7 +60,7 @@ void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_
     const struct ir_node *n = ir_node_of(s->g, v);
     bool is_dear =
         node_is_folding(n) || cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, v));
-    if (guard != NEST_NONE || w->g->fold.count || n->n_out != 1 || !is_dear ||
+    if (w->rows.count || guard != NEST_NONE || w->g->fold.count || n->n_out != 1 || !is_dear ||
         !write_is_natural(w, v, at) || !is_inner(w, v, at, result))
         return;
     if (!s->computed[v])
@@ -69,13 +69,19 @@ void write_count_computation(struct writer *w, ir_id v, const form_id *at, nest_
         s->computed[v]++;
 }
 
-// Dear members that more than one loop computes, as far as there is room.
+static void add_row(struct writer *w, ir_id v)
+{
+    vec_push(w->s->scratch, &w->rows, (struct row){.v = v, .local = NEST_NONE, .loop = NONE});
+}
+
+// Dear members that more than one loop computes, as far as there is room.  The last come first: what
+// they are made of is then, as a rule, computed once.
 void write_choose_rows(struct writer *w, struct writer *again)
 {
     struct schedule *s = w->s;
     bool is_gpu = s->options->many_lanes || s->options->no_accumulation;
     int64_t room = is_gpu ? COST_SHARED_BYTES : COST_LOCAL_BYTES;
-    for (uint32_t i = 0; i < w->counted.count; i++) {
+    for (uint32_t i = w->counted.count; i-- > 0;) {
         ir_id v = w->counted.at[i];
         bool wanted = s->computed[v] > 1;
         s->computed[v] = 0;
@@ -86,9 +92,15 @@ void write_choose_rows(struct writer *w, struct writer *again)
         if (count > room / dtype_get(d)->bytes)
             continue;
         room -= count * dtype_get(d)->bytes;
-        vec_push(s->scratch, &again->rows,
-                 (struct row){.v = v, .local = NEST_NONE, .loop = NONE});
+        add_row(again, v);
     }
+}
+
+void write_read_rows(struct writer *w, struct writer *again)
+{
+    for (uint32_t i = 0; i < w->rows.count; i++)
+        if (w->rows.at[i].is_read)
+            add_row(again, w->rows.at[i].v);
 }
 
 // Whether the loop walks the same coordinates of the value at both places.
@@ -105,9 +117,9 @@ static bool walks_alike(const struct writer *w, ir_id v, const form_id *a, const
 
 // The row of the value, if the loop that fills it runs before the current place: of loops around
 // both, one trip has filled only what it walks over.
-const struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at)
+struct row *write_filled_row(struct writer *w, ir_id v, const form_id *at)
 {
-    const struct row *r = w->rows.count && write_is_natural(w, v, at) ? row_of(w, v) : NULL;
+    struct row *r = w->rows.count && write_is_natural(w, v, at) ? row_of(w, v) : NULL;
     if (!r || r->loop == NONE || emit_sees(&w->e, r->loop))
         return NULL;
     for (scope_id scope = r->loop; scope != w->point; scope = w->e.scopes.at[scope].parent) {

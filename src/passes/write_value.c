@@ -186,9 +186,11 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
         return framed;
     if (s->is_stored[v] && !write_is_member(w, v))
         return write_load_value(w, v, at, guard);
-    const struct row *row = write_filled_row(w, v, at);
-    if (row)
+    struct row *row = write_filled_row(w, v, at);
+    if (row) {
+        row->is_read = true;
         return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
+    }
     nest_id result = write_computed(w, v, at, guard);
     // Reductions that share a loop have been noted with it.
     if (write_find_value(w, v, at, guard) == NEST_NONE)

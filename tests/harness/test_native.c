@@ -362,6 +362,10 @@ static const char *const large[] = {
     "jot ir 1\nfunction @0 dear(%0: f32[20000,10]) {\n  %1 = tanh %0 : f32[20000,10]\n"
     "  %2 = tanh %1 : f32[20000,10]\n  %3 = atan %2 : f32[20000,10]\n"
     "  %4 = reduce_sum %3 {axes=[0]} : f32[10]\n  return %1, %2, %3, %4\n}\n",
+    // The same of which only the last are, so that it alone has a row.
+    "jot ir 1\nfunction @0 last(%0: f32[16384,8]) {\n  %1 = tanh %0 : f32[16384,8]\n"
+    "  %2 = tanh %1 : f32[16384,8]\n  %3 = atan %2 : f32[16384,8]\n"
+    "  %4 = reduce_sum %3 {axes=[0]} : f32[8]\n  return %3, %4\n}\n",
     "jot ir 1\nfunction @0 turned(%0: f32[301,257]) {\n  %1 = transpose %0 {axes=[1,0]} : "
     "f32[257,301]\n"
     "  %2 = rev %1 {axes=[1]} : f32[257,301]\n  %3 = exp %2 : f32[257,301]\n  return %3\n}\n",

@@ -50,6 +50,16 @@ static inline uint32_t example_softmax(int64_t n, int64_t m)
     return finish(&b);
 }
 
+// y = atan(tanh(tanh(x))) and the sums of its columns.
+static inline uint32_t example_dear_sums(int64_t n, int64_t m)
+{
+    struct ir_builder b = begin("dear_sums");
+    ir_id y = ir_atan(&b, ir_tanh(&b, ir_tanh(&b, ir_param(&b, F32(n, m)))));
+    ir_output(&b, ir_reduce(&b, IR_reduce_sum, y, AXES(0)));
+    ir_output(&b, y);
+    return finish(&b);
+}
+
 static inline ir_id sum_all(struct ir_builder *b, ir_id x)
 {
     int64_t axes[IR_MAX_RANK];

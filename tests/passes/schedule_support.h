@@ -33,11 +33,32 @@ static inline void require_of(bool holds, const char *what, uint32_t f,
     ck_assert_msg(holds, "see above");
 }
 
+// A row of values that nothing reads.
+static inline const struct nest_buffer *idle_row(const struct nest *n)
+{
+    bool *is_read = arena_array(module->arena, bool, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->statements.count; i++)
+        if (n->statements.at[i].kind == NEST_LOAD)
+            is_read[n->statements.at[i].buffer] = true;
+    for (uint32_t i = 0; i < n->buffers.count; i++) {
+        const struct nest_buffer *b = &n->buffers.at[i];
+        if (b->role == NEST_LOCAL && !is_read[i] && !strncmp(b->name, "row", 3))
+            return b;
+    }
+    return NULL;
+}
+
 // Every rule of kernels, programs and plans.
 static inline void check_program(uint32_t f, const struct nest_program *p)
 {
     struct strbuf report = strbuf_make(module->arena);
     int faults = nest_program_verify(p, &report) + plan_verify(p, &report);
+    for (uint32_t i = 0; i < p->nests.count; i++) {
+        const struct nest_buffer *idle = idle_row(p->nests.at[i]);
+        if (idle)
+            strbuf_printf(&report, "%s: nothing reads %s\n", p->nests.at[i]->name, idle->name);
+        faults += idle != NULL;
+    }
     require_of(faults == 0, report.text, f, p);
 }
 

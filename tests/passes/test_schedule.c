@@ -87,6 +87,17 @@ START_TEST(softmax_is_one_kernel)
 }
 END_TEST
 
+// Of dear values that are made of each other a fold and a result want the last: the one row.
+START_TEST(rows_are_read)
+{
+    struct nest_program *p = check_example(example_dear_sums(16384, 64), 1);
+    const struct nest *n = p->nests.at[0];
+    ck_assert_uint_eq(count_ops(n, IR_tanh) + count_ops(n, IR_atan), 3);
+    ck_assert_uint_eq(n->buffers.count, 4);
+    check_small(example_dear_sums(130, 7));
+}
+END_TEST
+
 START_TEST(softmax_gradient_is_one_kernel)
 {
     struct nest_program *p = check_example(example_softmax_gradient(2048, 2048), 1);
@@ -337,6 +348,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, long_programs);
     tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
+    tcase_add_test(t, rows_are_read);
     tcase_add_test(t, softmax_gradient_is_one_kernel);
     tcase_add_test(t, layer_norm_is_one_kernel);
     tcase_add_test(t, chain_and_mean_are_one_kernel);
