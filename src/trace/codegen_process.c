@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Request and response are files in memory, so neither side waits for the other to read.  The end of
-// the process is seen by the end of its standard error, which the deadline bounds.
+// the process is seen by the end of its standard error, or a little later where others hold that open
+// too, as the child of a fork that another thread makes.
 #include "trace/codegen_process.h"
 
 #include "base/built.h"
@@ -143,17 +144,28 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// Until the process has closed its standard error, as it does when it ends, or is late.
+// Also where the caller has waited for it already, or wants no ends of processes told.
+static bool has_ended(const struct run *r)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)r->process, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid == r->process;
+}
+
+// Until the process has closed its standard error, as it does when it ends, has ended, or is late.
 static void follow(struct run *r)
 {
     double end = now() + r->seconds;
     for (;;) {
         char text[512];
-        double left = end - now();
-        struct pollfd file = {.fd = r->errors, .events = POLLIN};
-        int n = left > 0 ? poll(&file, 1, left < 1e6 ? (int)(left * 1e3) + 1 : 1000000000) : 0;
-        r->is_late = left <= 0;
+        bool is_over = has_ended(r); // all that it wrote is there
+        double left = is_over ? 0 : end - now();
+        r->is_late = !is_over && left <= 0;
         if (r->is_late)
+            return;
+        struct pollfd file = {.fd = r->errors, .events = POLLIN};
+        int n = poll(&file, 1, left < 0.05 ? (int)(left * 1e3) : 50);
+        if (is_over && n == 0)
             return;
         if (n <= 0)
             continue;
@@ -169,7 +181,8 @@ static void follow(struct run *r)
 static void end(struct run *r)
 {
     int status;
-    kill(r->process, SIGKILL);
+    if (!has_ended(r))
+        kill(r->process, SIGKILL);
     while (waitpid(r->process, &status, 0) < 0)
         if (errno != EINTR) { // the caller has waited for all its processes, or wants none told
             r->ended = -1;

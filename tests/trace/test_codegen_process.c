@@ -148,6 +148,7 @@ static const struct fault {
      "the process that compiles ran out of memory: its limit is 300000000 bytes "
      "(JOT_COMPILE_BYTES, or compile_bytes of jot_jit)",
      "LLVM ERROR: out of memory"},
+    {"heir", JOT_ERR_SHAPE, "a message of its own", "a message of its own"},
     {"message", JOT_ERR_SHAPE, "a message of its own", "a message of its own"},
 };
 
