@@ -20,13 +20,32 @@
 
 static struct {
     pthread_once_t once;
+    char folder[4096]; // of this library; empty where that is not known
     char module[4096], process[4096];
 } files = {.once = PTHREAD_ONCE_INIT};
 
-static bool take(char *path, const char *folder, int length, const char *between,
-                 const char *name)
+// At the start: the loader's name may begin where the process stands then.  A name without a folder is that of
+// a program, found along $PATH, that this library is in.
+__attribute__((constructor)) static void note_folder(void)
 {
-    int n = snprintf(path, sizeof files.module, "%.*s%s%s", length, folder, between, name);
+    Dl_info self;
+    char here[4096] = "", program[4096] = "";
+    if (!dladdr((void *)(uintptr_t)codegen_run, &self) || !self.dli_fname)
+        return;
+    const char *name = self.dli_fname;
+    if (!strchr(name, '/'))
+        name = readlink("/proc/self/exe", program, sizeof program - 1) > 0 ? program : "";
+    if (!*name || (*name != '/' && !getcwd(here, sizeof here)))
+        return;
+    int n = snprintf(files.folder, sizeof files.folder, "%s%s%.*s", here, *here ? "/" : "",
+                     (int)(strrchr(name, '/') - name), name);
+    if (n < 0 || n >= (int)sizeof files.folder)
+        files.folder[0] = 0;
+}
+
+static bool take(char *path, const char *folder, const char *between, const char *name)
+{
+    int n = snprintf(path, sizeof files.module, "%s%s%s", folder, between, name);
     if (n > 0 && n < (int)sizeof files.module && access(path, R_OK) == 0)
         return true;
     path[0] = 0;
@@ -38,17 +57,11 @@ static void look(char *path, const char *name)
 {
     static const char *const between[] = {"/jot/", "/", "/codegen/", "/../src/codegen/",
                                           "/../../src/codegen/"};
-    Dl_info self;
-    if (dladdr((void *)(uintptr_t)codegen_run, &self) && self.dli_fname) {
-        const char *slash = strrchr(self.dli_fname, '/');
-        int length = slash ? (int)(slash - self.dli_fname) : 1;
-        const char *folder = slash ? self.dli_fname : ".";
-        for (size_t i = 0; i < sizeof between / sizeof *between; i++)
-            if (take(path, folder, length, between[i], name))
-                return;
-    }
+    for (size_t i = 0; *files.folder && i < sizeof between / sizeof *between; i++)
+        if (take(path, files.folder, between[i], name))
+            return;
 #ifdef JOT_CODEGEN_DIRECTORY
-    take(path, JOT_CODEGEN_DIRECTORY, sizeof JOT_CODEGEN_DIRECTORY - 1, "/", name);
+    take(path, JOT_CODEGEN_DIRECTORY, "/", name);
 #endif
 }
 
