@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expressions of C over elements: parsed, by one function a level of precedence, into the operations
 // that they stand for.
-#define JOT_PLAIN
 #include "jot/kernels.h"
 
 #include "base/dtype.h"
@@ -362,7 +361,8 @@ static jot_value parse_unary(struct parser *p)
     } else if (is_letter(*p->at)) {
         x = parse_word(p);
     } else {
-        x = fail(p, "a value is missing");
+        bool is_power = *p->at == '*' && p->at > p->text && p->at[-1] == '*';
+        x = fail(p, is_power ? "C has no **, a power is pow(x, y)" : "a value is missing");
     }
     p->depth--;
     return p->has_failed ? p->error : x;
@@ -452,6 +452,10 @@ static bool read_names(struct parser *p, const char *names, size_t n, const jot_
         int length = word_length(list.at);
         if (length == 0)
             fail(&list, "there are fewer names than values");
+        for (int k = 0; k < p->n_names; k++)
+            if (p->names[k].length == length &&
+                !memcmp(p->names[k].at, list.at, (size_t)length))
+                fail(&list, "two values have this name");
         add_name(p, list.at, length, x[i]);
         list.at += length;
         if (i + 1 < n && !list.has_failed)

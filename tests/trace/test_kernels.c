@@ -140,6 +140,8 @@ START_TEST(says_what_is_wrong)
     expect_error("x, y", "x = y", "\";\" is missing");
     expect_error("x, y", "x += y", "column 3");
     expect_error("x, y", "x++", "");
+    expect_error("x, y", "x**2", "column 3 of \"x**2\": C has no **, a power is pow(x, y)");
+    expect_error("x, x", "x", "column 4 of \"x, x\": two values have this name");
     expect_error("x, y", "3.4.5", "a number ends here");
     expect_error("x, y", "12abc", "a number ends here");
     expect_error("x, y", "99999999999999999999999", "too large");
