@@ -259,6 +259,13 @@ START_TEST(kernels_write_over_their_operands)
 }
 END_TEST
 
+// %u is %a with an update, %p a bool that is computed from %u.
+#define UPDATE_AND_ASK                                                                         \
+    "  %k = const {data=[7]} : i32[1]\n  %v = const {data=2} : f32[]\n"                        \
+    "  %u = scatter %a, %k, %v {offset_dims=[], collapsed_dims=[0], operand_batch=[], "        \
+    "index_batch=[], index_map=[0], unique=0, mode=3} : f32[2000]\n"                           \
+    "  %s = reduce_sum %u {axes=[0]} : f32[]\n  %p = gt %s, %v : bool[]\n"
+
 // What is printed of a loop: how it runs, and what keeps it from running better.
 START_TEST(classes)
 {
@@ -274,6 +281,14 @@ START_TEST(classes)
          "  %c = cumsum %b {axis=1, reverse=0} : f32[2000,3000]\n"
          "  %x = reduce_max %c {axes=[1]} : f32[2000]\n",
          "# step 1: loop: phases (too much state for a lane at t.c:41: x, cumsum)\n"},
+        {UPDATE_AND_ASK "  %x = select %p, %u, %a : f32[2000]\n",
+         "# step 1: loop: phases (an array that is updated or not is too much state at t.c:41: "
+         "x, "
+         "select)\n"},
+        {UPDATE_AND_ASK "  %x = select %p, %a, %u : f32[2000]\n",
+         "# step 1: loop: phases (an array that is updated or not is too much state at t.c:41: "
+         "x, "
+         "select)\n"},
         {"  %y = rev %a {axes=[0]} : f32[2000]\n  %p = lt %y, %a : bool[2000]\n"
          "  check %p {message=\"low\", place=\"t.c:41\"}\n  %x = sin %y : f32[2000]\n",
          "# step 1: loop: steps (the host does an effect at t.c:41: x, check)\n"},
@@ -320,7 +335,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, carries, 0, BODIES);
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
-    tcase_add_loop_test(t, classes, 0, 5);
+    tcase_add_loop_test(t, classes, 0, 7);
     tcase_add_test(t, wrong_plans_are_found);
 }
 
