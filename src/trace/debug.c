@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assertions, callbacks and printing, in the graph.
-#define JOT_PLAIN
 #include "jot/debug.h"
 
 #include "runtime/array.h"

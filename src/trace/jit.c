@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled functions: one version for each set of input types, found by comparing.
-#define JOT_PLAIN
 #include "jot/compile.h"
 
 #include "base/memory.h"
@@ -114,7 +113,7 @@ static jot_status check_lists(const jot_executable *e, const char *where, size_t
                               jot_array *const *in, size_t n_out, jot_array *const *out)
 {
     const char *why;
-    if ((int)n_in != e->n_in || (int)n_out != e->n_out)
+    if (n_in != (size_t)e->n_in || n_out != (size_t)e->n_out)
         return status_fail(
             JOT_ERR_ARGUMENT,
             "%s%s: %s takes %d array%s and gives %d; the call passes %zu and has "

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#define JOT_PLAIN
 #include "trace/raw_kernel.h"
 
 #include "base/memory.h"
