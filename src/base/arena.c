@@ -79,12 +79,20 @@ static void add_block(struct arena *a, size_t bytes)
 
 void *arena_allocate(struct arena *a, size_t bytes)
 {
+    if (bytes > SIZE_MAX / 2)
+        arena_exhausted();
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (!a->last || a->last->size - a->last->used < bytes)
         add_block(a, bytes);
     void *at = a->last->data + a->last->used;
     a->last->used += bytes;
     return memset(at, 0, bytes);
+}
+
+void *arena_allocate_many(struct arena *a, size_t bytes, size_t n)
+{
+    size_t all;
+    return arena_allocate(a, __builtin_mul_overflow(bytes, n, &all) ? SIZE_MAX : all);
 }
 
 void *arena_copy(struct arena *a, const void *data, size_t bytes)

@@ -39,6 +39,7 @@ size_t arena_bytes(const struct arena *a); // handed out so far
 
 // Zeroed, aligned for any type.
 void *arena_allocate(struct arena *a, size_t bytes);
+void *arena_allocate_many(struct arena *a, size_t bytes, size_t n); // n times as much
 void *arena_copy(struct arena *a, const void *data, size_t bytes);
 char *arena_text(struct arena *a, const char *text); // a copy of a string
 
@@ -47,7 +48,7 @@ struct arena_mark arena_mark(const struct arena *a);
 void arena_rewind(struct arena *a, struct arena_mark mark);
 
 #define arena_new(a, T) ((T *)arena_allocate((a), sizeof(T)))
-#define arena_array(a, T, n) ((T *)arena_allocate((a), sizeof(T) * (size_t)(n)))
+#define arena_array(a, T, n) ((T *)arena_allocate_many((a), sizeof(T), (size_t)(n)))
 
 // Opens the guard.  False the first time; true when memory ran out inside, the guard then being
 // closed.  It is the whole condition of an `if`, perhaps after a `!`: C allows setjmp no more.

@@ -4,7 +4,10 @@
 
 struct matrix matrix_make(struct arena *arena, int64_t rows, int64_t cols)
 {
-    return (struct matrix){rows, cols, arena_array(arena, double complex, rows *cols + 1)};
+    int64_t n;
+    if (__builtin_mul_overflow(rows, cols, &n))
+        arena_exhausted();
+    return (struct matrix){rows, cols, arena_array(arena, double complex, n + 1)};
 }
 
 struct matrix matrix_identity(struct arena *arena, int64_t n)

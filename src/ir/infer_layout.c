@@ -126,8 +126,9 @@ bool infer_pad(struct ir_infer *call)
                 "stride instead",
                 (long long)interior[i], i, infer_text(call, t));
         if (!padded(from[i], low[i], high[i], interior[i], &dims[i]))
-            return infer_fail(call, JOT_ERR_SHAPE, "padding of axis %d of %s overflows", i,
-                              infer_text(call, t));
+            return infer_fail(call, JOT_ERR_SHAPE,
+                              "padding %lld and %lld of axis %d of %s overflows",
+                              (long long)low[i], (long long)high[i], i, infer_text(call, t));
         if (dims[i] < 0)
             return infer_fail(call, JOT_ERR_SHAPE,
                               "padding %lld and %lld leaves %lld of axis %d of %s: at most the "

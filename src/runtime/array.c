@@ -391,8 +391,19 @@ void jot_array_release(jot_array *a)
     release_record(a);
 }
 
+// A list of more is a mistake.
+static bool is_list(const char *name, size_t n)
+{
+    if (n <= (size_t)1 << 24)
+        return true;
+    status_fail(JOT_ERR_ARGUMENT, "%s: %zu arrays are more than any list has", name, n);
+    return false;
+}
+
 void jot_arrays_release(size_t n, jot_array **a)
 {
+    if (!is_list("jot_arrays_release", n))
+        return;
     for (size_t i = 0; a && i < n; i++) {
         jot_array_release(a[i]);
         a[i] = NULL;
@@ -401,6 +412,8 @@ void jot_arrays_release(size_t n, jot_array **a)
 
 void jot_arrays_move(size_t n, jot_array **dst, size_t n_src, jot_array **src)
 {
+    if (!is_list("jot_arrays_move", n))
+        return;
     if (n != n_src) {
         status_fail(JOT_ERR_ARGUMENT, "jot_arrays_move: %zu arrays into %zu", n_src, n);
         return;
@@ -501,6 +514,8 @@ jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, siz
     where = where ? where : "jot_array_read";
     if (!a)
         return status_fail(JOT_ERR_ARGUMENT, "%s: the array is NULL", where);
+    if (!dtype_is_valid((int)dtype))
+        return status_fail(JOT_ERR_ARGUMENT, "%s: %d is not a dtype", where, (int)dtype);
     if (dtype != a->dtype)
         return status_fail(JOT_ERR_DTYPE, "%s: the array is %s, the buffer %s", where,
                            jot_dtype_name((jot_dtype)a->dtype), jot_dtype_name(dtype));

@@ -7,8 +7,6 @@
 
 static jot_value flat(jot_value x) { return jot_reshape_dims(x, (int64_t[]){-1, JOT_END}); }
 
-static jot_dtype count_dtype(int64_t most) { return most > INT32_MAX ? JOT_I64 : JOT_I32; }
-
 static jot_value constant(jot_dtype d, int64_t n, int x)
 {
     return jot_full_dims(d, jot_from_int(x), (int64_t[]){n, JOT_END});
@@ -43,7 +41,7 @@ static jot_value is_before(jot_value x, jot_value v, enum jot_side side)
 static jot_value search(jot_value x, jot_value v, enum jot_side side)
 {
     int64_t n = jot_value_dim(x, 0), step = 1;
-    jot_dtype d = count_dtype(n);
+    jot_dtype d = trace_place_dtype(n);
     jot_value place = jot_zeros_like(jot_convert(jot_equal(v, v), d));
     while (step <= n / 2)
         step *= 2;
@@ -144,7 +142,7 @@ static jot_value bincount(const char *name, jot_value x, const jot_value *weight
     if (length < 0)
         return trace_fail(name, JOT_ERR_ARGUMENT, "the length is %lld", (long long)length);
     jot_dtype d =
-        weights ? (jot_dtype)trace_type(v[1]).dtype : count_dtype(jot_value_size(v[0]));
+        weights ? (jot_dtype)trace_type(v[1]).dtype : trace_place_dtype(jot_value_size(v[0]));
     if (length == 0)
         return constant(d, 0, 0);
     jot_value place = jot_maximum(flat(v[0]), jot_from_int(0));

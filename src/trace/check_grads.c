@@ -383,7 +383,7 @@ jot_status jot_check_grads_list(jot_function f, size_t n, jot_array *const *at, 
         return status_fail(function_problem_status(&f), "%s", problem);
     if (n && !at)
         return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: at is NULL");
-    if ((int)n != function_in(&f, f.n_transforms))
+    if (n != (size_t)function_in(&f, f.n_transforms))
         return status_fail(JOT_ERR_ARGUMENT, "jot_check_grads: %s takes %d arrays, not %zu",
                            f.callee.name, function_in(&f, f.n_transforms), n);
     if (order < 1 || order > MOST_ORDER)

@@ -286,10 +286,8 @@ jot_value jot_right_shift(jot_value x, jot_value y)
 static jot_value convert(const char *name, jot_value x, jot_dtype dtype)
 {
     jot_value error;
-    if (!trace_ready(name, 1, &x, &error))
+    if (!trace_ready(name, 1, &x, &error) || !trace_is_dtype(name, dtype, &error))
         return error;
-    if (!dtype_is_valid((int)dtype))
-        return trace_fail(name, JOT_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
     // A conversion to bool asks for "not 0", which rounding to an integer first would miss.
     if (dtype == JOT_BOOL)
         return truth(name, x);
@@ -317,7 +315,8 @@ jot_value jot_astype(jot_value x, jot_dtype dtype)
 static jot_value bitcast(jot_value x, jot_dtype dtype)
 {
     jot_value error;
-    if (!trace_ready("jot_bitcast", 1, &x, &error))
+    if (!trace_ready("jot_bitcast", 1, &x, &error) ||
+        !trace_is_dtype("jot_bitcast", dtype, &error))
         return error;
     return trace_result("jot_bitcast", ir_bitcast(trace_builder(), trace_strong(x), dtype),
                         false);

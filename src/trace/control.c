@@ -9,38 +9,36 @@
         {(count) ? (list) : NULL, (count), (name)}, { NULL, 0, NULL }                          \
     }
 
-static jot_value problem_error(const char *op, const char *problem)
-{
-    jot_value error;
-    if (!trace_ready(op, 0, NULL, &error))
-        return error;
-    return trace_fail(op, JOT_ERR_ARGUMENT, "%s", problem);
-}
+// What a function takes: a list of n entries, or a function of the user's.
+struct need {
+    const char *parameter;
+    size_t n;
+    const void *list;
+};
+#define BODY(name) {#name, 1, (const void *)(uintptr_t)(name)}
+#define NEEDS(...)                                                                             \
+    (const struct need[])                                                                      \
+    {                                                                                          \
+        __VA_ARGS__, { NULL, 0, NULL }                                                         \
+    }
 
-static jot_value guarded_error(const char *op, const char *problem)
+// Whether one of them is not there, or too long: then the results are the error.
+static bool is_refused(const char *op, const struct need *need, const char *where,
+                       size_t n_carry, jot_value *carry, size_t n_out, jot_value *out)
 {
-    TRACE_RETURN(problem_error(op, problem));
-}
-
-// Whether there is a problem: then the results are the error.
-static bool is_refused(const char *op, const char *problem, const char *where, size_t n_carry,
-                       jot_value *carry, size_t n_out, jot_value *out)
-{
-    if (!problem)
-        return false;
-    jot_value error = jot_at(guarded_error(op, problem), where);
-    for (size_t i = 0; i < n_carry && carry; i++)
-        carry[i] = error;
-    for (size_t i = 0; i < n_out && out; i++)
-        out[i] = error;
-    return true;
+    for (; need->parameter; need++)
+        if (trace_lacks(op, need->parameter, need->n, need->list, n_carry, carry, where)) {
+            trace_lacks(op, need->parameter, need->n, need->list, n_out, out, where);
+            return true;
+        }
+    return false;
 }
 
 void jot_for_at(jot_for_step *step, void *ctx, jot_value first, jot_value end, size_t n_carry,
                 jot_value *carry, const char *where)
 {
-    const char *problem = !step ? "step is NULL" : n_carry && !carry ? "carry is NULL" : NULL;
-    if (is_refused("jot_for", problem, where, n_carry, carry, 0, NULL))
+    if (is_refused("jot_for", NEEDS(BODY(step), {"carry", n_carry, carry}), where, n_carry,
+                   carry, 0, NULL))
         return;
     jot_piece carries[] = NAMED(carry, n_carry, "carry");
     jot_value index;
@@ -54,12 +52,10 @@ void jot_scan_at(jot_scan_step *step, void *ctx, size_t n_carry, jot_value *carr
                  size_t n_rows, const jot_value *rows, size_t n_out, jot_value *out,
                  const jot_loop_options *options, const char *where)
 {
-    const char *problem = !step               ? "step is NULL"
-                          : n_carry && !carry ? "carry is NULL"
-                          : n_rows && !rows   ? "rows is NULL"
-                          : n_out && !out     ? "out is NULL"
-                                              : NULL;
-    if (is_refused("jot_scan", problem, where, n_carry, carry, n_out, out))
+    if (is_refused("jot_scan",
+                   NEEDS(BODY(step), {"carry", n_carry, carry}, {"rows", n_rows, rows},
+                         {"out", n_out, out}),
+                   where, n_carry, carry, n_out, out))
         return;
     jot_value *row = (jot_value *)rows; // rebound while the block is open, and given back
     jot_piece carries[] = NAMED(carry, n_carry, "carry"), in[] = NAMED(row, n_rows, "rows"),
@@ -74,11 +70,8 @@ void jot_while_at(jot_while_condition *condition, jot_while_step *step, void *ct
                   size_t n_carry, jot_value *carry, const jot_loop_options *options,
                   const char *where)
 {
-    const char *problem = !condition          ? "condition is NULL"
-                          : !step             ? "step is NULL"
-                          : n_carry && !carry ? "carry is NULL"
-                                              : NULL;
-    if (is_refused("jot_while", problem, where, n_carry, carry, 0, NULL))
+    if (is_refused("jot_while", NEEDS(BODY(condition), BODY(step), {"carry", n_carry, carry}),
+                   where, n_carry, carry, 0, NULL))
         return;
     jot_piece carries[] = NAMED(carry, n_carry, "carry");
     jot_block *b = jot_while_begin(carries, options, where);
@@ -92,11 +85,10 @@ void jot_while_at(jot_while_condition *condition, jot_while_step *step, void *ct
 void jot_switch_at(jot_value index, int n_branches, const jot_function *branches, size_t n_in,
                    const jot_value *in, size_t n_out, jot_value *out, const char *where)
 {
-    const char *problem = n_branches > 0 && !branches ? "branches is NULL"
-                          : n_in && !in               ? "in is NULL"
-                          : n_out && !out             ? "out is NULL"
-                                                      : NULL;
-    if (is_refused("jot_switch", problem, where, 0, NULL, n_out, out))
+    if (is_refused("jot_switch",
+                   NEEDS({"branches", n_branches > 0, branches}, {"in", n_in, in},
+                         {"out", n_out, out}),
+                   where, 0, NULL, n_out, out))
         return;
     jot_piece results[] = NAMED(out, n_out, "out");
     jot_block *b = jot_switch_begin(results, index, n_branches, where);
@@ -108,8 +100,8 @@ void jot_switch_at(jot_value index, int n_branches, const jot_function *branches
 void jot_map_at(jot_function f, size_t n_in, const jot_value *in, size_t n_out, jot_value *out,
                 const jot_loop_options *options, const char *where)
 {
-    const char *problem = n_in && !in ? "rows is NULL" : n_out && !out ? "out is NULL" : NULL;
-    if (is_refused("jot_map", problem, where, 0, NULL, n_out, out))
+    if (is_refused("jot_map", NEEDS({"rows", n_in, in}, {"out", n_out, out}), where, 0, NULL,
+                   n_out, out))
         return;
     jot_value *row = (jot_value *)in; // as in jot_scan_at
     jot_piece rows[] = NAMED(row, n_in, "rows"), results[] = NAMED(out, n_out, "out");

@@ -31,7 +31,7 @@ static jot_value diagonal(const char *name, jot_value x, int64_t k, int axis1, i
             axes[n++] = i;
         }
     int64_t rows = jot_value_dim(x, (int)a), m = jot_value_dim(x, (int)b);
-    int64_t length = diagonal_length(rows, m, k), first = k > 0 ? k : -k * m;
+    int64_t length = diagonal_length(rows, m, k), first = k > 0 || !length ? k : -k * m;
     axes[n] = (int)a;
     axes[n + 1] = (int)b;
     axes[n + 2] = JOT_END;
@@ -59,12 +59,17 @@ jot_value jot_trace(jot_value x, int64_t k)
 static jot_value diagonal_number(int64_t n, int64_t m)
 {
     const int64_t column[] = {n, 1, JOT_END};
-    return jot_sub(jot_arange(JOT_I32, m), jot_reshape_dims(jot_arange(JOT_I32, n), column));
+    jot_dtype d = trace_place_dtype(n > m ? n : m);
+    return jot_sub(jot_arange(d, m), jot_reshape_dims(jot_arange(d, n), column));
 }
 
 static jot_value matrix_of(jot_value x, int64_t k)
 {
     jot_value zero = jot_from_int(0);
+    if (k < -INT32_MAX || k > INT32_MAX)
+        return trace_fail("jot_diag", JOT_ERR_ARGUMENT,
+                          "diagonal %lld of a new matrix: they are -%d to %d", (long long)k,
+                          INT32_MAX, INT32_MAX);
     x = jot_pad_axis(x, zero, 0, k < 0 ? -k : 0, k > 0 ? k : 0);
     int64_t n = jot_value_dim(x, 0);
     return jot_where(jot_equal(diagonal_number(n, n), jot_from_int(k)),

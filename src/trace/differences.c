@@ -130,7 +130,7 @@ static jot_value cosines(jot_dtype dtype, int64_t n, double a, double b, double 
 {
     if (n == 1)
         return jot_ones_dims(dtype, (const int64_t[]){1, JOT_END});
-    jot_value u = jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 * M_PI / (double)(n - 1)));
+    jot_value u = jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 * M_PI / ((double)n - 1)));
     jot_value w = jot_add(jot_from_double(a), jot_mul(jot_from_double(b), jot_cos(u)));
     if (c != 0)
         w = jot_add(w, jot_mul(jot_from_double(c), jot_cos(jot_mul(u, jot_from_int(2)))));
@@ -149,7 +149,7 @@ jot_value jot_bartlett(jot_dtype dtype, int64_t n)
     if (n == 1)
         return jot_ones_dims(dtype, (const int64_t[]){1, JOT_END});
     jot_value slope = jot_sub(
-        jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 / (double)(n - 1))), jot_from_int(1));
+        jot_mul(jot_arange(JOT_F64, n), jot_from_double(2 / ((double)n - 1))), jot_from_int(1));
     return jot_convert(jot_sub(jot_from_int(1), jot_abs(slope)), dtype);
 }
 

@@ -55,6 +55,11 @@ jot_value trace_complex_extremum(const char *name, bool is_max, jot_value x, con
 jot_value trace_complex_running(enum ir_op op, const char *name, jot_value x, int axis);
 // A logarithm with its imaginary part between -pi and pi.
 jot_value trace_within_pi(jot_value x);
+// Of the numbers of n places.
+static inline jot_dtype trace_place_dtype(int64_t n)
+{
+    return n > INT32_MAX ? JOT_I64 : JOT_I32;
+}
 // One axis of x, normalised; false with an error.
 bool trace_axis(const char *name, jot_value x, int axis, int64_t *out_axis,
                 jot_value *out_error);
@@ -64,6 +69,13 @@ bool trace_index(const char *name, jot_value x, int64_t axis, int64_t index, int
 // Reads sizes that end with JOT_END, each at least `least`.
 bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_rank,
                  int64_t *out_dims, jot_value *out_error);
+
+// Whether it is one; false with an error.
+bool trace_is_dtype(const char *name, jot_dtype dtype, jot_value *out_error);
+// The product of the sizes, one of -1 left out; false with an error where that of those above 0 is more than most, a
+// power of two.
+bool trace_count(const char *name, int rank, const int64_t *dims, int64_t most, int64_t *out,
+                 jot_value *out_error);
 
 // Calls a host on values, with results of the types; a value that is an error, or none.
 jot_value trace_call_host(const char *op, const struct ir_host *host, size_t n_in,

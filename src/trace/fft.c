@@ -249,10 +249,8 @@ static jot_value numbers(const char *name, jot_dtype dtype, int64_t n, double d,
                          int64_t turn)
 {
     jot_value error;
-    if (!trace_ready(name, 0, NULL, &error))
+    if (!trace_ready(name, 0, NULL, &error) || !trace_is_dtype(name, dtype, &error))
         return error;
-    if (!dtype_is_valid((int)dtype))
-        return trace_fail(name, JOT_ERR_DTYPE, "%d is not a dtype", (int)dtype);
     if (!dtype_is_float(dtype))
         return trace_fail(name, JOT_ERR_DTYPE, "frequencies of %s: they are floats",
                           dtype_get(dtype)->name);
@@ -271,7 +269,7 @@ static jot_value numbers(const char *name, jot_dtype dtype, int64_t n, double d,
 
 jot_value jot_fftfreq(jot_dtype dtype, int64_t n, double d)
 {
-    TRACE_RETURN(numbers("jot_fftfreq", dtype, n, d, n, (n + 1) / 2));
+    TRACE_RETURN(numbers("jot_fftfreq", dtype, n, d, n, n / 2 + n % 2));
 }
 
 jot_value jot_rfftfreq(jot_dtype dtype, int64_t n, double d)

@@ -151,7 +151,7 @@ static jot_value geomspace(jot_dtype dtype, double start, double stop, int64_t n
     x = jot_mul(x, jot_from_double(start < 0 ? -1 : 1));
     // The ends are what was asked for.
     jot_value i = jot_arange(JOT_I64, n > 0 ? n : 0);
-    x = jot_where(jot_equal(i, jot_from_int(n - 1)), jot_from_double(stop), x);
+    x = jot_where(jot_equal(i, jot_from_int(n > 0 ? n - 1 : 0)), jot_from_double(stop), x);
     x = jot_where(jot_equal(i, jot_from_int(0)), jot_from_double(start), x);
     return jot_convert(x, dtype);
 }

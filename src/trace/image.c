@@ -270,6 +270,6 @@ jot_value jot_image_scale_and_translate(jot_value x, const int64_t *dims, const 
 
 jot_value jot_one_hot(jot_value x, int64_t n, jot_dtype dtype)
 {
-    jot_value places = jot_arange(JOT_I32, n);
+    jot_value places = jot_arange(trace_place_dtype(n), n);
     return jot_convert(jot_equal(jot_expand_dims_axes(x, (int[]){-1, JOT_END}), places), dtype);
 }

@@ -48,7 +48,8 @@ static jot_value slice(jot_value x, int axis, int64_t start, int64_t stop, int64
         return trace_fail(name, JOT_ERR_ARGUMENT, "the step is 0");
     struct ir_builder *b = trace_builder();
     resolve(ir_dims(b->module, trace_type(x))[at], step, &start, &stop);
-    int64_t span = step > 0 ? stop - start : start - stop, size = step > 0 ? step : -step;
+    int64_t span = step > 0 ? stop - start : start - stop,
+            size = step > 0 ? step : -(step + (step == INT64_MIN));
     int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
     ir_id y = trace_kept(x);
     if (count == 0) {

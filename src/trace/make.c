@@ -4,20 +4,12 @@
 
 #include <math.h>
 
-static bool is_dtype(const char *name, jot_dtype dtype, jot_value *out_error)
-{
-    if (dtype_is_valid((int)dtype))
-        return true;
-    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
-    return false;
-}
-
 static jot_value full(const char *name, jot_dtype dtype, jot_value value, const int64_t *sizes)
 {
     jot_value error;
     int rank;
     int64_t dims[IR_MAX_RANK];
-    if (!trace_ready(name, 1, &value, &error) || !is_dtype(name, dtype, &error) ||
+    if (!trace_ready(name, 1, &value, &error) || !trace_is_dtype(name, dtype, &error) ||
         !trace_sizes(name, sizes, 0, &rank, dims, &error))
         return error;
     if (trace_type(value).rank)
@@ -85,7 +77,7 @@ jot_value jot_ones_like(jot_value x)
 static jot_value arange(const char *name, jot_dtype dtype, int64_t n)
 {
     jot_value error, last = jot_from_int(n > 0 ? n - 1 : 0);
-    if (!trace_ready(name, 1, &last, &error) || !is_dtype(name, dtype, &error))
+    if (!trace_ready(name, 1, &last, &error) || !trace_is_dtype(name, dtype, &error))
         return error;
     if (n < 0)
         return trace_fail(name, JOT_ERR_ARGUMENT, "the number of elements is %lld: negative",
@@ -105,7 +97,7 @@ jot_value jot_arange(jot_dtype dtype, int64_t n)
 static jot_value places(const char *name, jot_dtype dtype, double start, double stop, int64_t n)
 {
     jot_value ends[] = {jot_from_double(trunc(start)), jot_from_double(trunc(stop))}, error;
-    if (!trace_ready(name, 2, ends, &error) || !is_dtype(name, dtype, &error) ||
+    if (!trace_ready(name, 2, ends, &error) || !trace_is_dtype(name, dtype, &error) ||
         (n > 0 && !trace_fits(name, ends[0], dtype, &error)) ||
         (n > 1 && !trace_fits(name, ends[1], dtype, &error)))
         return error;
@@ -133,12 +125,13 @@ jot_value jot_linspace(jot_dtype dtype, double start, double stop, int64_t n)
 static jot_value diagonal_number(const char *name, jot_dtype dtype, int64_t n, int64_t m)
 {
     jot_value error;
-    if (!trace_ready(name, 0, NULL, &error) || !is_dtype(name, dtype, &error))
+    if (!trace_ready(name, 0, NULL, &error) || !trace_is_dtype(name, dtype, &error))
         return error;
     struct ir_builder *b = trace_builder();
     const int64_t column[] = {1, m}, row[] = {n, 1};
-    ir_id c = ir_iota(b, ir_type_make(b->module, JOT_I32, 2, column), 1);
-    ir_id r = ir_iota(b, ir_type_make(b->module, JOT_I32, 2, row), 0);
+    jot_dtype d = trace_place_dtype(n > m ? n : m);
+    ir_id c = ir_iota(b, ir_type_make(b->module, d, 2, column), 1);
+    ir_id r = ir_iota(b, ir_type_make(b->module, d, 2, row), 0);
     return trace_result(name, ir_sub(b, c, r), false);
 }
 

@@ -26,7 +26,7 @@ static ir_id numbers_like(ir_id x)
         return IR_NONE;
     struct ir_type t = ir_type_in(b, x);
     int64_t n = ir_dims(b->module, t)[t.rank - 1];
-    return ir_iota(b, ir_type_with(t, n > INT32_MAX ? JOT_I64 : JOT_I32), t.rank - 1);
+    return ir_iota(b, ir_type_with(t, trace_place_dtype(n)), t.rank - 1);
 }
 
 static ir_id reversed_if(ir_id x, bool reverse, int64_t axis)
@@ -176,7 +176,7 @@ static jot_value top_k(jot_value x, int64_t k, jot_value *out_indices)
         return trace_fail(name, JOT_ERR_ARGUMENT,
                           "k is %lld: the last axis of %s has %lld elements", (long long)k,
                           trace_type_text(x), (long long)n);
-    ir_id y = ir_top_k(b, trace_kept(x), k, n > INT32_MAX ? JOT_I64 : JOT_I32);
+    ir_id y = ir_top_k(b, trace_kept(x), k, trace_place_dtype(n));
     *out_indices = trace_result(name, y == IR_NONE ? y : y + 1, false);
     return trace_like(name, x, y);
 }

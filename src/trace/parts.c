@@ -61,19 +61,17 @@ static jot_value resize(jot_value x, const int64_t *sizes)
     const char *name = "jot_resize";
     jot_value error;
     int rank;
-    int64_t dims[IR_MAX_RANK], count = 1;
-    if (!trace_ready(name, 1, &x, &error) || !trace_sizes(name, sizes, 0, &rank, dims, &error))
+    int64_t dims[IR_MAX_RANK], count;
+    if (!trace_ready(name, 1, &x, &error) ||
+        !trace_sizes(name, sizes, 0, &rank, dims, &error) ||
+        !trace_count(name, rank, dims, INT64_C(1) << 62, &count, &error))
         return error;
-    for (int i = 0; i < rank; i++)
-        if (__builtin_mul_overflow(count, dims[i], &count))
-            return trace_fail(name, JOT_ERR_SHAPE,
-                              "the sizes up to axis %d make more than any memory has", i);
     int64_t n = jot_value_size(x);
     x = jot_reshape_dims(x, flat);
     if (n == 0 && count)
         x = jot_zeros_dims(jot_value_dtype(x), (const int64_t[]){count, JOT_END});
     else if (n < count)
-        x = jot_tile_dims(x, (const int64_t[]){(count + n - 1) / n, JOT_END});
+        x = jot_tile_dims(x, (const int64_t[]){count / n + (count % n != 0), JOT_END});
     return jot_reshape_dims(jot_slice_axis(x, 0, 0, count, 1), sizes);
 }
 

@@ -130,8 +130,6 @@ static void fill(size_t n, jot_value *out, jot_value v)
         out[i] = v;
 }
 
-#define MOST_ENTRIES ((size_t)1 << 24) // of a list
-
 static jot_value missing(const char *op, const char *parameter, size_t n, const void *list)
 {
     jot_value error;
@@ -139,7 +137,7 @@ static jot_value missing(const char *op, const char *parameter, size_t n, const 
         return error;
     if (list)
         return trace_fail(op, JOT_ERR_ARGUMENT, "%s has %zu entries: at most %zu", parameter, n,
-                          MOST_ENTRIES);
+                          TRACE_MOST_ENTRIES);
     return trace_fail(op, JOT_ERR_ARGUMENT, "%s is NULL", parameter);
 }
 
@@ -152,7 +150,7 @@ static jot_value guarded_missing(const char *op, const char *parameter, size_t n
 bool trace_is_missing(const char *op, const char *parameter, size_t n, const void *list,
                       jot_value *out_error)
 {
-    if (list ? n <= MOST_ENTRIES : n == 0)
+    if (list ? n <= TRACE_MOST_ENTRIES : n == 0)
         return false;
     *out_error = guarded_missing(op, parameter, n, list);
     return true;
@@ -165,7 +163,7 @@ bool trace_lacks(const char *op, const char *parameter, size_t n, const void *li
     if (!trace_is_missing(op, parameter, n, list, &error))
         return false;
     place(error, where);
-    if (out && n_out <= MOST_ENTRIES)
+    if (out && n_out <= TRACE_MOST_ENTRIES)
         fill(n_out, out, error);
     return true;
 }

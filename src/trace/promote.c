@@ -292,6 +292,33 @@ bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_
     return true;
 }
 
+bool trace_is_dtype(const char *name, jot_dtype dtype, jot_value *out_error)
+{
+    if (dtype_is_valid((int)dtype))
+        return true;
+    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
+    return false;
+}
+
+bool trace_count(const char *name, int rank, const int64_t *dims, int64_t most, int64_t *out,
+                 jot_value *out_error)
+{
+    bool is_empty = false;
+    *out = 1;
+    for (int i = 0; i < rank; i++) {
+        is_empty = is_empty || dims[i] == 0;
+        if (dims[i] > 0 && (__builtin_mul_overflow(*out, dims[i], out) || *out > most)) {
+            *out_error =
+                trace_fail(name, JOT_ERR_SHAPE,
+                           "the sizes up to axis %d (%lld) make more than 2^%d numbers", i,
+                           (long long)dims[i], __builtin_ctzll((uint64_t)most));
+            return false;
+        }
+    }
+    *out = is_empty ? 0 : *out;
+    return true;
+}
+
 jot_value trace_like(const char *name, jot_value x, ir_id id)
 {
     return trace_result(name, id, trace_slot_of(x)->weak);

@@ -65,7 +65,7 @@ static jot_value between(jot_value low, jot_value high, jot_value weight,
 static jot_value at_places(jot_value sorted, jot_value places, jot_value last)
 {
     jot_value inside = jot_maximum(jot_minimum(places, last), jot_from_int(0));
-    jot_dtype d = jot_value_dim(sorted, -1) > INT32_MAX ? JOT_I64 : JOT_I32;
+    jot_dtype d = trace_place_dtype(jot_value_dim(sorted, -1));
     return jot_take_along_axis_mode(sorted, jot_convert(inside, d), -1, JOT_INDEX_CLIP);
 }
 

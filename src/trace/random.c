@@ -170,23 +170,6 @@ jot_value jot_random_fold_in(jot_value key, jot_value data)
 // ---------------------------------------------------------------------------------------
 // Requests
 
-// Counts the numbers; what is made on the way to them is a few times as large.
-static bool count_numbers(struct random_request *r, jot_value *out_error)
-{
-    int64_t count = 1;
-    bool is_empty = false;
-    for (int i = 0; i < r->rank; i++) {
-        is_empty = is_empty || r->dims[i] == 0;
-        if (r->dims[i] > RANDOM_MOST_NUMBERS / count) {
-            *out_error = trace_fail(r->name, JOT_ERR_SHAPE, "sizes of more than 2^55 numbers");
-            return false;
-        }
-        count *= r->dims[i] ? r->dims[i] : 1;
-    }
-    r->count = is_empty ? 0 : count;
-    return true;
-}
-
 bool random_open(struct random_request *r, const char *name, jot_value key, jot_dtype dtype,
                  const int64_t *dims, jot_value *out_error)
 {
@@ -195,12 +178,9 @@ bool random_open(struct random_request *r, const char *name, jot_value key, jot_
         !trace_sizes(name, dims, 0, &r->rank, r->dims, out_error))
         return false;
     r->dims[r->rank] = JOT_END;
-    if (!count_numbers(r, out_error))
-        return false;
-    if (dtype_is_valid((int)dtype))
-        return true;
-    *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d is not a dtype", (int)dtype);
-    return false;
+    // What is made on the way to the numbers is a few times as large.
+    return trace_count(name, r->rank, r->dims, RANDOM_MOST_NUMBERS, &r->count, out_error) &&
+           trace_is_dtype(name, dtype, out_error);
 }
 
 // Whether axes of a parameter fit the sizes of the result.
@@ -243,7 +223,7 @@ static bool add_params(struct random_request *r, int n, const jot_value *params,
                 r->dims[r->rank - t.rank + k] = ir_dims(m, t)[k];
     }
     r->dims[r->rank] = JOT_END;
-    if (!count_numbers(r, out_error))
+    if (!trace_count(r->name, r->rank, r->dims, RANDOM_MOST_NUMBERS, &r->count, out_error))
         return false;
     for (int i = 0; i < n; i++)
         if (!fits(r, r->param[i])) {

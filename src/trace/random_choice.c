@@ -167,7 +167,7 @@ static bool open_population(struct population *p, const char *name, jot_value ke
     const struct trace_number *number = trace_number_of(x);
     p->is_number = number && number->kind == 'i' && number->i >= 0;
     if (p->is_number)
-        x = jot_arange(number->i > INT32_MAX ? JOT_I64 : JOT_I32, number->i);
+        x = jot_arange(trace_place_dtype(number->i), number->i);
     p->x = x;
     if (!trace_type(x).rank) {
         *out_error =
@@ -186,7 +186,7 @@ static jot_value permuted(const struct population *p, bool independent)
 {
     if (independent || jot_value_rank(p->x) == 1)
         return shuffled(p->r.key, p->x, (int)p->axis);
-    jot_value order = jot_arange(p->n > INT32_MAX ? JOT_I64 : JOT_I32, p->n);
+    jot_value order = jot_arange(trace_place_dtype(p->n), p->n);
     return jot_take_values(p->x, shuffled(p->r.key, order, 0), (int)p->axis);
 }
 

@@ -39,7 +39,9 @@ jot_value jot_random_rademacher_dims(jot_value key, jot_dtype dtype, const int64
 
 bool random_is_integral(const char *name, jot_dtype dtype, jot_value *out_error)
 {
-    if (dtype_is_valid((int)dtype) && dtype_is_integer(dtype))
+    if (!trace_is_dtype(name, dtype, out_error))
+        return false;
+    if (dtype_is_integer(dtype))
         return true;
     *out_error =
         trace_fail(name, JOT_ERR_DTYPE, "%s: it gives integers", jot_dtype_name(dtype));

@@ -94,6 +94,8 @@ static jot_value orthogonal(jot_value key, jot_dtype dtype, int64_t n, int64_t m
     r.dims[r.rank] = n > m ? n : m;
     r.dims[r.rank + 1] = n > m ? m : n;
     r.dims[r.rank + 2] = JOT_END;
+    if (!trace_count(name, r.rank + 2, r.dims, RANDOM_MOST_NUMBERS, &r.count, &error))
+        return error;
     jot_qr_factors f = jot_qr(jot_random_normal_dims(r.key, dtype, r.dims));
     jot_value sign = jot_sign(jot_diagonal(f.r, 0, -2, -1));
     jot_value q = jot_mul(f.q, jot_expand_dims_axes(sign, (const int[]){-2, JOT_END}));

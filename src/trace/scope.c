@@ -112,9 +112,18 @@ static void remember(size_t n, const jot_value *values, jot_array *const *arrays
     }
 }
 
+static jot_status check_count(const char *op, size_t n)
+{
+    if (n <= TRACE_MOST_ENTRIES)
+        return JOT_OK;
+    return status_fail(JOT_ERR_ARGUMENT, "%s: n is %zu: at most %zu", op, n,
+                       TRACE_MOST_ENTRIES);
+}
+
 static jot_status eval_named(const char *op, size_t n, const jot_value *v, jot_array **out)
 {
     JOT_TRY(check_place(op));
+    JOT_TRY(check_count(op, n));
     if (n && (!v || !out))
         return status_fail(JOT_ERR_ARGUMENT, "%s: the list of %s is NULL", op,
                            v ? "arrays" : "values");
@@ -210,6 +219,7 @@ jot_status jot_scope_keep(jot_scope *s, size_t n, jot_value *v)
         return status_fail(JOT_ERR_TRACE, "jot_scope_keep: %s",
                            s ? "the scope is not the innermost one of this thread"
                              : "the scope is NULL");
+    JOT_TRY(check_count("jot_scope_keep", n));
     jot_array **arrays = memory_allocate((n + 1) * sizeof *arrays);
     if (!arrays)
         return status_out_of_memory();

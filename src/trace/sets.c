@@ -9,8 +9,6 @@
 
 static jot_value flat(jot_value x) { return jot_reshape_dims(x, (int64_t[]){-1, JOT_END}); }
 
-static jot_dtype place_dtype(int64_t n) { return n > INT32_MAX ? JOT_I64 : JOT_I32; }
-
 static jot_value sum_of(jot_value mask, jot_dtype d)
 {
     return jot_sum_axes(jot_convert(mask, d), (const int[]){JOT_END});
@@ -27,7 +25,7 @@ static jot_value ranks_of(jot_value mask, jot_dtype d)
 static jot_value places_of(jot_value mask, int64_t size, jot_value otherwise)
 {
     int64_t n = jot_value_dim(mask, 0);
-    jot_dtype d = place_dtype(n);
+    jot_dtype d = trace_place_dtype(n);
     jot_value to = jot_where(mask, ranks_of(mask, d), jot_from_int(size));
     jot_value rest = jot_full_dims(d, otherwise, (int64_t[]){size, JOT_END});
     if (n == 0 || size == 0)
@@ -185,7 +183,7 @@ static jot_value is_new(jot_value x)
 static struct sorted sort_flat(jot_value x)
 {
     x = flat(x);
-    jot_value v[] = {x, jot_arange(place_dtype(jot_value_size(x)), jot_value_size(x)), x};
+    jot_value v[] = {x, jot_arange(trace_place_dtype(jot_value_size(x)), jot_value_size(x)), x};
     int last = 0;
     if (dtype_is_complex(jot_value_dtype(x))) { // by keys that are one NaN, behind all numbers
         jot_value nan = jot_from_double((double)NAN);

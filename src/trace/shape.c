@@ -7,16 +7,14 @@ static jot_value reshape(jot_value x, const int64_t *sizes)
     const char *name = "jot_reshape";
     jot_value error;
     int rank, left = -1;
-    int64_t dims[IR_MAX_RANK], known = 1;
-    if (!trace_ready(name, 1, &x, &error) || !trace_sizes(name, sizes, -1, &rank, dims, &error))
+    int64_t dims[IR_MAX_RANK], known;
+    if (!trace_ready(name, 1, &x, &error) ||
+        !trace_sizes(name, sizes, -1, &rank, dims, &error) ||
+        !trace_count(name, rank, dims, INT64_C(1) << 62, &known, &error))
         return error;
     for (int i = 0; i < rank; i++) {
-        if (dims[i] >= 0) {
-            if (__builtin_mul_overflow(known, dims[i], &known))
-                return trace_fail(name, JOT_ERR_SHAPE,
-                                  "the sizes up to axis %d make more than any memory has", i);
+        if (dims[i] >= 0)
             continue;
-        }
         if (left >= 0)
             return trace_fail(name, JOT_ERR_ARGUMENT,
                               "the sizes of axes %d and %d are -1, which only one may be", left,
@@ -221,7 +219,8 @@ static jot_value repeat_axes(const char *name, jot_value x, int rank, const int6
         int64_t size = k >= 0 ? old[k] : 1;
         wide[2 * i] = whole ? counts[i] : size;
         wide[2 * i + 1] = whole ? size : counts[i];
-        dims[i] = size * counts[i];
+        // What is too large for a number is so for the broadcast.
+        (void)!__builtin_mul_overflow(size, counts[i], &dims[i]);
         if (k >= 0)
             axes[k] = whole ? 2 * i + 1 : 2 * i;
     }

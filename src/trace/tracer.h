@@ -25,6 +25,7 @@
 #include "jot/trace.h"
 
 #define TRACE_PLACES_KNOWN 64
+#define TRACE_MOST_ENTRIES ((size_t)1 << 24) // of a list
 
 enum trace_kind {
     TRACE_ROOT,     // holds the module while a function is compiled; records nothing itself

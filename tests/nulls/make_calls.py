@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one C function for each pointer that a function of jot's headers takes, which passes NULL for it.
+"""Writes one C function for each pointer that a function of jot's headers takes, which passes NULL for it, and for
+each number, list and value that it takes some that pass what no program means.
 
     make_calls.py OUT COMPILER INCLUDE
 
@@ -53,8 +54,35 @@ BY_TYPE = {
     'jot_scan_step *': 'scan_step', 'jot_while_condition *': 'condition', 'jot_while_step *': 'while_step',
     'jot_scope *': 'scope', 'const jot_callback_spec *': '&callback', 'const jot_raw_kernel_spec *': '&kernel',
     'const struct jot_index_dims *': '&index_dims',
+    'jot_svd_factors': 'jot_svd(x)', 'jot_lu_factors': 'jot_lu_factor_at(x, NULL)',
 }
 
+# What no program means, by type: the expression, and the text of the number, which messages name.
+WRONG = {
+    'int': [('-1', '-1'), ('INT_MIN', '-2147483648'), ('INT_MAX', '2147483647'), ('300', '300')],
+    'int64_t': [('-1', '-1'), ('INT64_MIN', '-9223372036854775808'), ('INT64_MAX', '9223372036854775807'),
+                ('INT64_C(1) << 50', '1125899906842624')],
+    'size_t': [('SIZE_MAX', '18446744073709551615'), ('SIZE_MAX / 8 + 2', '2305843009213693953')],
+    'double': [('NAN', 'nan'), ('-INFINITY', '-inf'), ('1e308', '1e+308')],
+    'const int *': [('((const int[]){300, JOT_END})', '300'), ('((const int[]){INT_MAX, JOT_END})', '2147483647'),
+                    ('((const int[]){0, 0, JOT_END})', None), ('((const int[]){JOT_KEEPDIMS, JOT_END})', None)],
+    'const int64_t *': [('((const int64_t[]){INT64_MAX, JOT_END})', '9223372036854775807'),
+                        ('((const int64_t[]){INT64_C(1) << 50, INT64_C(1) << 50, JOT_END})', '1125899906842624'),
+                        ('((const int64_t[]){-2, 2, JOT_END})', '-2'), ('((const int64_t[]){0, JOT_END})', None)],
+    'jot_value': [(v, None) for v in ('((jot_value){0, 0})', '((jot_value){7, 7})', 'no_elements', 'complex_numbers',
+                                      'truths', 'matrix')],
+    'jot_function': [('((jot_function){.callee = {.name = NULL}})', None)],
+    'enum': [('99', '99'), ('-1', '-1'), ('INT_MIN', '-2147483648')],
+}
+# Where such a number has a meaning, or cannot be known to be wrong, or another one is named that follows from it.
+MEANT = [
+    (r'jot_(array|value)_dim|jot_cuda|jot_status_\w+|jot_callback_fail|jot_dtype_\w+|jot_(array|devices)_format', r'.*'),
+    (r'jot_function_trees|jot_switch_\w+', r'n_\w+'),
+    (r'jot_check_grads_list', r'modes'), (r'jot_rfftfreq', r'n'), (r'jot_vander', r'n'),
+    (r'jot_select_and_\w+', r'kind'), (r'jot_conv_dims', r'strides'), (r'jot_diagonal|jot_rot90', r'axis2'),
+    (r'jot_conv_general_dilated_patches\w*', r'filter'), (r'jot_image_\w+', r'dims|axes'),
+    (r'jot_gather|jot_dynamic_slice_dims', r'sizes'), (r'jot_(broadcast_to|ravel_multi_index)_dims', r'dims'),
+]
 # Where results go.
 TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
          'jot_function': 'made_function', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
@@ -99,11 +127,40 @@ def stand_in(function, kind, name):
     return '(%s)0' % kind
 
 
+def write_wrong(f, functions):
+    cases, ranges = [], []
+    for result, function, given in functions:
+        first = len(cases)
+
+        def write(parameter, number, arguments):
+            call = '%s(%s)' % (function, ', '.join(arguments))
+            take = (TAKEN[result] + ' = %s;' if result in TAKEN else '(void)%s;') % call
+            f.write('static void wrong_%d(void) { %s }\n' % (len(cases), take))
+            cases.append('    {wrong_%d, "%s", "%s", "%s", 0, %s, "%s"},\n' % (
+                len(cases), result, function, parameter, '"%s"' % number if number else 'NULL',
+                call.replace('"', "'")))
+
+        right = [stand_in(function, k, n) for k, n in given]
+        write('', None, right)
+        for at, (kind, name) in enumerate(given):
+            values = WRONG.get(kind, [])
+            if '*' not in kind and right[at] == '(%s)0' % kind or kind == 'jot_dtype':
+                values = [('(%s)%s' % (kind, v), n) for v, n in WRONG['enum']]
+            meant = any(re.fullmatch(a, function) and re.fullmatch(b, name) for a, b in MEANT)
+            for value, number in values:
+                if name not in ('n_branches', 'n_cases', 'n_args', 'n_results') or value != '300':
+                    write(name, None if meant else number, right[:at] + [value] + right[at + 1:])
+        ranges.append('    {%d, %d},\n' % (first, len(cases)))
+    f.write('static const struct call wrong_calls[] = {\n' + ''.join(cases) + '};\n')
+    f.write('static const int wrong_ranges[][2] = {\n' + ''.join(ranges) + '};\n')
+
+
 def main():
     out, compiler, include = sys.argv[1:]
     cases = []
+    functions = list(prototypes(compiler, include))
     with open(out, 'w') as f:
-        for result, function, given in prototypes(compiler, include):
+        for result, function, given in functions:
             for at, (kind, name) in enumerate(given):
                 if '*' not in kind and kind != 'jot_body':
                     continue
@@ -112,8 +169,10 @@ def main():
                 call = '%s(%s)' % (function, ', '.join(arguments))
                 take = (TAKEN[result] + ' = %s;' if result in TAKEN else '(void)%s;') % call
                 f.write('static void call_%d(void) { %s }\n' % (len(cases), take))
-                cases.append('    {call_%d, "%s", "%s", "%s", %d},\n' % (len(cases), result, function, name, may))
+                cases.append('    {call_%d, "%s", "%s", "%s", %d, NULL, NULL},\n' % (
+                    len(cases), result, function, name, may))
         f.write('static const struct call calls[] = {\n' + ''.join(cases) + '};\n')
+        write_wrong(f, functions)
     if len(cases) < 200:
         sys.exit('%d pointers are fewer than there are' % len(cases))
 

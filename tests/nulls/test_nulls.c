@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // NULL for every pointer that a function of the headers takes: an error that names the function and the
-// parameter, or what the headers promise of NULL; a crash nowhere.  The calls are made from the headers.
+// parameter, or what the headers promise of NULL; a crash nowhere.  Numbers that mean nothing, values of no trace and
+// of other types: no crash either, and a message has the number.  The calls are made from the headers.
 #include <check.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +12,23 @@
 #define JOT_PLAIN
 #include <jot/jot.h>
 
-// What a call makes before it fails is not given back.
+// What a call makes before it fails is not given back.  No memory is NULL.
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "detect_leaks=0"; }
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0:allocator_may_return_null=1";
+}
 
 struct call {
     void (*make)(void);
     const char *result, *function, *parameter;
     bool may_be_null;
+    const char *number, *text; // of a wrong call: what a message has, and the call
 };
 
 // What the calls have at hand.
-static jot_value x, key, holds, matrix, values[8], outs[8];
+static jot_value x, key, holds, matrix, no_elements, complex_numbers, truths, values[8],
+    outs[8];
 static jot_array *array, *arrays[8], *made;
 static jot_array *held[8];
 static jot_executable *executable, *made_executable;
@@ -28,7 +36,7 @@ static jot_function f, made_function;
 static jot_scope *scope, *other_scope;
 static jot_block *made_block;
 static jot_status status;
-static char text[64];
+static char text[1 << 16];               // formats write all that they have
 static const uint16_t leaves[] = {1, 1}; // functions borrow them
 static const jot_piece pieces[] = {{values, 2, "values"}, {NULL, 0, NULL}};
 
@@ -71,24 +79,35 @@ static const struct jot_index_dims index_dims = {.map = (const int[]){0, JOT_END
 
 enum { N_CALLS = sizeof calls / sizeof *calls };
 
+// x: a vector, a matrix, a number, each of f32 or i32.
+enum { KINDS = 6 };
+static int kind;
+
+static jot_value of_kind(jot_value v)
+{
+    static const int64_t dims[][3] = {{4, JOT_END}, {2, 2, JOT_END}, {JOT_END}};
+    v = kind / 2 == 2 ? jot_sum_axes(v, NULL) : jot_reshape_dims(v, dims[kind / 2]);
+    return kind % 2 ? jot_convert(v, JOT_I32) : v;
+}
+
 static void prepare(jot_value v)
 {
-    x = v;
+    x = of_kind(v);
+    no_elements = jot_slice_axis(v, 0, 0, 0, 1);
+    complex_numbers = jot_convert(v, JOT_C64);
+    truths = jot_less(v, jot_from_int(2));
     key = jot_random_key(jot_from_int(0));
     holds = jot_from_bool(true);
-    matrix = jot_reshape_dims(x, (const int64_t[]){2, 2, JOT_END});
+    matrix = jot_reshape_dims(v, (const int64_t[]){2, 2, JOT_END});
     for (int i = 0; i < 8; i++)
-        values[i] = x;
+        values[i] = outs[i] = x;
 }
 
 static void trace_call(const jot_value *in, jot_value *out, void *ctx)
 {
     prepare(in[0]);
-    outs[0] = x;
     ((const struct call *)ctx)->make();
-    out[0] = x;
-    if (!strcmp(((const struct call *)ctx)->result, "jot_value"))
-        out[0] = outs[0];
+    out[0] = outs[0];
 }
 
 // Whether the call is one of those that are made while tracing: what gives values, blocks or nothing.
@@ -143,22 +162,50 @@ static bool names(const char *message, const struct call *c)
     return false;
 }
 
-START_TEST(test_call)
+static bool fails(const struct call *c)
 {
-    const struct call *c = &calls[_i];
     array = jot_array_copy(JOT_F32, (const float[]){1, 2, 3, 4}, (const int64_t[]){4, JOT_END});
     for (int i = 0; i < 8; i++)
         held[i] = array;
     f = jot_function_uniform("body", "nulls.c:4", body, 1, 1, NULL);
     executable = jot_jit_with(f, NULL);
-    bool fails = true;
-    if (records(c))
-        call_while_tracing(c), fails = status != JOT_OK;
-    else
-        fails = call_alone(c);
+    if (!records(c))
+        return call_alone(c);
+    call_while_tracing(c);
+    return status != JOT_OK;
+}
+
+START_TEST(test_call)
+{
+    const struct call *c = &calls[_i];
+    bool has_failed = fails(c);
     if (!c->may_be_null)
-        ck_assert_msg(fails && names(jot_error_message(), c), "%s: %s of NULL: '%s'",
+        ck_assert_msg(has_failed && names(jot_error_message(), c), "%s: %s of NULL: '%s'",
                       c->function, c->parameter, jot_error_message());
+}
+END_TEST
+
+// The wrong calls of one function, with arguments of a kind that a right call takes if there is one.
+START_TEST(test_wrong_calls)
+{
+    const struct call *c = &wrong_calls[wrong_ranges[_i][0]],
+                      *end = &wrong_calls[wrong_ranges[_i][1]];
+    bool is_right = false;
+    setenv("JOT_BACKEND", "eval", 1);
+    for (kind = KINDS; kind > 0 && !is_right;) {
+        kind--;
+        status = JOT_OK;
+        is_right = records(c) ? !fails(c) : (fails(c), status == JOT_OK);
+    }
+    for (c++; c < end; c++) {
+        status = JOT_OK;
+        if (!fails(c) || status == JOT_OK)
+            continue;
+        const char *message = jot_error_message();
+        ck_assert_msg(*message && !strstr(message, "src/"), "%s: '%s'", c->text, message);
+        if (is_right && c->number && status != JOT_ERR_MEMORY)
+            ck_assert_msg(strstr(message, c->number) != NULL, "%s: '%s'", c->text, message);
+    }
 }
 END_TEST
 
@@ -168,6 +215,8 @@ int main(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, test_call, 0, N_CALLS);
+    tcase_add_loop_test(t, test_wrong_calls, 0,
+                        (int)(sizeof wrong_ranges / sizeof *wrong_ranges));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -172,9 +172,10 @@ START_TEST(test_messages)
         {negative, "bad_random.c:19: jot_random_laplace(jot_random_key(0), JOT_F32, 2, -3): "
                    "size -3 of axis 1 "
                    "is negative"},
-        {huge, "bad_random.c:27: jot_random_normal(...): sizes of more than 2^55 numbers"},
-        {huge_but_empty,
-         "bad_random.c:28: jot_random_gamma(...): sizes of more than 2^55 numbers"},
+        {huge, "bad_random.c:27: jot_random_normal(...): the sizes up to axis 1 "
+               "(1099511627776) make more than 2^55 numbers"},
+        {huge_but_empty, "bad_random.c:28: jot_random_gamma(...): the sizes up to axis 1 "
+                         "(4611686018427387904) make more than 2^55 numbers"},
         {counts, "bad_random.c:21: jot_random_poisson(jot_random_key(0), JOT_F32, 3): f32: it "
                  "gives integers"},
         {whole, "bad_random.c:22: jot_random_binomial(jot_random_key(0), JOT_I32, 3, 0.5): "
