@@ -44,9 +44,39 @@ static bool same_shape(const struct ir_graph *g, const struct ir_node *a,
            s.reverse == t.reverse && s.checkpoint == t.checkpoint && s.lanes == t.lanes;
 }
 
-static uint64_t hash_operands(const struct ir_graph *g, const struct ir_node *n)
+static uint32_t carries_of(const struct ir_node *n)
 {
-    return hash_bytes(n->op, ir_operands(g, n), sizeof(ir_id) * n->n_in);
+    return n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : 0;
+}
+
+// Of what a body makes its first outputs of, whatever else it has and in whatever order; of loops and
+// branches in it only the operands count, for they are merged as well.
+static uint64_t hash_outputs(const struct merger *s, const struct ir_graph *g, uint32_t n_out)
+{
+    if (n_out == 0)
+        return 0;
+    struct arena_mark mark = arena_mark(s->m->arena);
+    uint64_t *of = arena_array(s->m->arena, uint64_t, g->values.count + 1), all = 0;
+    ir_for_each_node (g, n) {
+        uint64_t h = hash_combine(
+            n->op, n->attrs && !ir_has_bodies((enum ir_op)n->op) ? n->attrs->hash : 0);
+        uint64_t sum = n->op == IR_param ? n->out : 0;
+        for (uint32_t i = 0; i < n->n_in; i++)
+            sum += of[ir_operand(g, n, i)];
+        for (uint32_t i = 0; i < n->n_out; i++)
+            of[n->out + i] = hash_combine(hash_combine(h, sum), i);
+    }
+    for (uint32_t i = 0; i < n_out; i++)
+        all = hash_combine(all, of[g->outputs.at[i]]);
+    arena_rewind(s->m->arena, mark);
+    return all;
+}
+
+// Equal for nodes that may be merged.
+static uint64_t hash_node(const struct merger *s, const struct ir_node *n)
+{
+    uint64_t h = hash_bytes(n->op, ir_operands(s->g, n), sizeof(ir_id) * n->n_in);
+    return hash_combine(h, hash_outputs(s, ir_body(s->g, n, 0), carries_of(n)));
 }
 
 // The results of f, then those of g but for the carries, which must be the same; or IR_NONE.
@@ -67,11 +97,6 @@ static uint32_t merge_bodies(struct ir_module *m, uint32_t f, uint32_t g, uint32
     for (uint32_t i = n_carry; i < y->outputs.count; i++)
         ir_output(&b, q[i]);
     return ir_finish_function(&b);
-}
-
-static uint32_t carries_of(const struct ir_node *n)
-{
-    return n->op == IR_scan ? (uint32_t)ir_scan_of(n).n_carry : 0;
 }
 
 static bool merge(struct merger *s, uint32_t a, uint32_t b)
@@ -99,7 +124,7 @@ static bool find_twins(struct merger *s)
         const struct ir_node *n = &s->g->nodes.at[at];
         if (!is_mergeable(n))
             continue;
-        uint64_t hash = hash_operands(s->g, n);
+        uint64_t hash = hash_node(s, n);
         for (struct hash_probe p = hash_probe(&seen, hash);
              hash_next(&seen, &p) && !s->done[at];)
             if (s->twin[p.id] == IR_NONE && !ir_has_effect(s->g, n) &&
