@@ -47,6 +47,7 @@ enum cost_constant {
     COST_JUMP = 12,             // ops of branches that are not worth a jump
     COST_UNROLL = 4,            // extent of an axis that is written out
     COST_STEP_OPS = 1024,       // size of all that a loop does in a kernel (cost_size_of_op)
+    COST_STEP_DEPTH = 64,       // of loops and branches in one another in a kernel
     COST_EXPANDED_OPS = 400,    // of a loop's body whose elements are written out
     COST_EXPANDED_ONCE = 8192,  // of one without carries, which a lane goes through once
     COST_EXPANDED_STATE = 64,   // elements of its carries

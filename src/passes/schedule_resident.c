@@ -25,6 +25,7 @@ struct survey {
     int64_t ops;           // when elements are written out
     int64_t size;          // when they are not
     int64_t held;          // elements of carries and of results of loops
+    int depth;             // of the kernel's blocks here
     bool has_steps;        // a loop in which a lane goes through ops again
     struct sum bytes;      // of locals when they are looped over
     struct sum kept_bytes; // of those whose elements are moved and set only
@@ -123,6 +124,17 @@ static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t 
 
 static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept);
 
+// Blocks that a loop or branch is deep: branches are chosen by halves.
+static int blocks_of(const struct ir_node *n, struct lane_graph **bodies)
+{
+    int count = 0, blocks = 1;
+    while (n->op == IR_cond && bodies[count])
+        count++;
+    for (; count > 2; count = (count + 1) / 2)
+        blocks++;
+    return blocks;
+}
+
 static void survey_bodies(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     const struct ir_graph *g = u->g;
@@ -132,8 +144,12 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
     for (uint32_t i = first; i < n->n_in; i++)
         kept[i - first] = i < carry ? u->kept && u->kept[ir_operand(g, n, i)]
                                     : i - carry < n->n_out && is_kept(g, n, i - carry);
-    for (int i = 0; bodies[i]; i++)
+    u->depth += blocks_of(n, bodies);
+    if (u->depth > COST_STEP_DEPTH)
+        refuse(u, n, "loops and branches too deep in one another");
+    for (int i = 0; bodies[i] && !u->why; i++)
         survey_graph(u, bodies[i], kept);
+    u->depth -= blocks_of(n, bodies);
     u->g = g;
     u->has_steps |= n->op == IR_while || (n->op == IR_scan && ir_scan_of(n).n_carry);
     if (n->op == IR_scan && n->n_out && !ir_scan_of(n).n_carry) {

@@ -363,25 +363,27 @@ static void write_branch(struct writer *w, struct branches *b, int k)
     write_enter(w, up);
 }
 
-// Branch k or a later one; their scalars in the carries.
-static void write_branches(struct writer *w, struct branches *b, int k)
+// One of the branches from `first` to before `end`, which the index chooses by halves; their scalars in
+// the carries.
+static void write_branches(struct writer *w, struct branches *b, int first, int end)
 {
-    if (k + 1 == b->count) {
-        write_branch(w, b, k);
+    if (first + 1 == end) {
+        write_branch(w, b, first);
         return;
     }
-    int32_t number = k;
+    int half = first + (end - first) / 2;
+    int32_t last = half - 1;
     scope_id back = w->e.at, floor = w->e.floor;
-    nest_id in[2] = {b->index, emit_const(&w->e, JOT_I32, &number)};
+    nest_id in[2] = {b->index, emit_const(&w->e, JOT_I32, &last)};
     w->e.floor = back;
-    nest_id is_it = emit_op(&w->e, IR_le, JOT_BOOL, 2, in, NULL);
-    emit_if_open(&w->e, back, is_it);
-    write_branch(w, b, k);
+    nest_id is_before = emit_op(&w->e, IR_le, JOT_BOOL, 2, in, NULL);
+    emit_if_open(&w->e, back, is_before);
+    write_branches(w, b, first, half);
     emit_if_else(&w->e, b->c.n_scalars, b->c.scalars);
-    write_branches(w, b, k + 1);
-    nest_id first = emit_if_close(&w->e, back, b->c.n_scalars, b->c.scalars);
+    write_branches(w, b, half, end);
+    nest_id result = emit_if_close(&w->e, back, b->c.n_scalars, b->c.scalars);
     for (int i = 0; i < b->c.n_scalars; i++)
-        b->c.scalars[i] = first + (nest_id)i;
+        b->c.scalars[i] = result + (nest_id)i;
     w->e.floor = floor;
 }
 
@@ -418,7 +420,7 @@ static void write_cond(struct writer *w, const struct ir_node *n, struct lane_gr
     b.c.n_scalars = (int)total;
     b.c.scalars = arena_array(a, nest_id, total + 1);
     b.index = write_value_at(w, ir_operand(w->s->g, n, 0), NULL, NEST_NONE);
-    write_branches(w, &b, 0);
+    write_branches(w, &b, 0, b.count);
     for (uint32_t k = 0; k < n->n_out; k++) {
         nest_id *elements = arena_array(a, nest_id, count_of(w, view[k]) + 1);
         bool is_local = b.c.local[k] != NEST_NONE;

@@ -149,8 +149,58 @@ START_TEST(tables_that_are_read_whole_are_not)
 }
 END_TEST
 
+// However many branches there are or stand in one another, a code generator can read the kernels.
+static const struct {
+    int branches, depth;
+    bool is_resident;
+} choices[] = {{2, 1, true}, {3, 1, true}, {300, 1, true}, {2, 150, false}, {5, 40, false}};
+
+// At each depth but the first a choice, by an index one less, between what is below and products.
+static uint32_t function_of_choices(int branches, int depth)
+{
+    struct strbuf s = strbuf_make(module->arena);
+    strbuf_printf(&s, "jot ir 1\nfunction @0(%%i: i32[], %%x: f64[]) {\n"
+                      "  %%y = sin %%x : f64[]\n  return %%y\n}\n");
+    for (int d = 0; d < depth; d++) {
+        int below = d * branches;
+        for (int k = 1; k < branches; k++)
+            strbuf_printf(&s,
+                          "function @%d(%%i: i32[], %%x: f64[]) {\n"
+                          "  %%k = const {data=%d} : f64[]\n  %%y = mul %%x, %%k : f64[]\n"
+                          "  return %%y\n}\n",
+                          below + k, 2 + below + k);
+        strbuf_printf(&s,
+                      "function @%d f(%%i: i32[], %%x: f64[]) {\n"
+                      "  %%one = const {data=1} : i32[]\n  %%j = sub %%i, %%one : i32[]\n"
+                      "  %%y = cond %%j, %%j, %%x {functions=[@%d",
+                      below + branches, below);
+        for (int k = 1; k < branches; k++)
+            strbuf_printf(&s, ", @%d", below + k);
+        strbuf_printf(&s, "]} : f64[]\n  return %%y\n}\n");
+    }
+    return parse(s.text);
+}
+
+START_TEST(many_branches)
+{
+    uint32_t f = function_of_choices(choices[_i].branches, choices[_i].depth);
+    struct nest_program *p = schedule(f), *read;
+    struct strbuf text = strbuf_make(module->arena);
+    require_of((p->steps.count == 1) == choices[_i].is_resident, "one kernel or not", f, p);
+    nest_program_print(&text, p);
+    require_of(nest_program_parse(module->arena, text.text, &read) == JOT_OK,
+               jot_error_message(), f, p);
+    struct ir_tensor *in = draw_inputs(f, seed);
+    for (int32_t i = -1; i <= 301; i += i < 4 || i > 297 ? 1 : 7) {
+        memcpy(in[0].data, &i, sizeof i);
+        check_run(f, p, in);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_loop_test(t, many_branches, 0, sizeof choices / sizeof *choices);
     tcase_add_test(t, slots_stay_in_lanes);
     tcase_add_test(t, tables_that_are_read_whole_are_not);
     tcase_add_test(t, interior_padding_mixes);
