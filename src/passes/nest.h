@@ -287,6 +287,13 @@ int nest_verify(const struct nest *n, struct strbuf *report);
 // Content hash and equality (names, places in the source and the numbering do not count).
 uint64_t nest_hash(const struct nest *n);
 bool nest_equal(const struct nest *a, const struct nest *b);
+// The same but for numbers, which are constants of real types.
+static inline bool nest_is_number(const struct nest_statement *s)
+{
+    return s->kind == NEST_CONST && dtype_is_float(s->dtype);
+}
+uint64_t nest_hash_alike(const struct nest *n);
+bool nest_alike(const struct nest *a, const struct nest *b);
 
 // A scheduled program: kernels and library calls over buffers, in order, and loops and branches
 // around them.  Its memory is planned: temporaries have offsets in one arena.

@@ -14,6 +14,7 @@ struct serial {
     VEC(uint64_t) words;
     uint32_t *value, *axis, *statement, *buffer; // numbers in the serial form
     uint32_t n_values, n_axes, n_statements;
+    bool without_numbers;
 };
 
 static void emit(struct serial *s, uint64_t word) { vec_push(s->arena, &s->words, word); }
@@ -116,8 +117,9 @@ static void emit_one(struct serial *s, nest_id id)
     emit(s, t->n_in);
     for (uint32_t i = 0; i < t->n_in; i++)
         emit_value(s, t->in[i]);
-    emit(s, (uint64_t)t->bits[0]);
-    emit(s, (uint64_t)t->bits[1]);
+    bool is_left_out = s->without_numbers && nest_is_number(t);
+    emit(s, is_left_out ? 0 : (uint64_t)t->bits[0]);
+    emit(s, is_left_out ? 0 : (uint64_t)t->bits[1]);
     emit(s, (uint64_t)t->tile);
     emit(s, t->n_axes);
     for (uint32_t i = 0; i < t->n_axes; i++)
@@ -163,7 +165,7 @@ static uint32_t *numbers(struct arena *a, uint32_t count)
     return at;
 }
 
-static struct serial serialise(struct arena *arena, const struct nest *n)
+static struct serial serialise(struct arena *arena, const struct nest *n, bool without_numbers)
 {
     struct serial s = {
         .arena = arena,
@@ -172,6 +174,7 @@ static struct serial serialise(struct arena *arena, const struct nest *n)
         .axis = numbers(arena, n->axes.count),
         .statement = numbers(arena, n->statements.count),
         .buffer = numbers(arena, n->buffers.count),
+        .without_numbers = without_numbers,
     };
     uint32_t parameters = 0, locals = 0;
     for (uint32_t i = 0; i < n->buffers.count; i++) {
@@ -195,21 +198,30 @@ static struct serial serialise(struct arena *arena, const struct nest *n)
     return s;
 }
 
-uint64_t nest_hash(const struct nest *n)
+static uint64_t hash_of(const struct nest *n, bool without_numbers)
 {
     struct arena_mark mark = arena_mark(n->arena);
-    struct serial s = serialise(n->arena, n);
+    struct serial s = serialise(n->arena, n, without_numbers);
     uint64_t h = hash_bytes(0, s.words.at, s.words.count * sizeof *s.words.at);
     arena_rewind(n->arena, mark);
     return h;
 }
 
-bool nest_equal(const struct nest *a, const struct nest *b)
+static bool are_equal(const struct nest *a, const struct nest *b, bool without_numbers)
 {
     struct arena_mark mark = arena_mark(a->arena);
-    struct serial x = serialise(a->arena, a), y = serialise(a->arena, b);
+    struct serial x = serialise(a->arena, a, without_numbers),
+                  y = serialise(a->arena, b, without_numbers);
     bool equal = x.words.count == y.words.count &&
                  !memcmp(x.words.at, y.words.at, x.words.count * sizeof *x.words.at);
     arena_rewind(a->arena, mark);
     return equal;
 }
+
+uint64_t nest_hash(const struct nest *n) { return hash_of(n, false); }
+
+bool nest_equal(const struct nest *a, const struct nest *b) { return are_equal(a, b, false); }
+
+uint64_t nest_hash_alike(const struct nest *n) { return hash_of(n, true); }
+
+bool nest_alike(const struct nest *a, const struct nest *b) { return are_equal(a, b, true); }

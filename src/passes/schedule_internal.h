@@ -287,6 +287,11 @@ bool schedule_is_resident(const struct ir_graph *g, const struct ir_node *n);
 bool schedule_resident(struct schedule *s, const struct ir_node *n, struct kernel *out,
                        const char **reason);
 
+// ---- Kernels that differ in numbers alone (share_kernels.c)
+
+// Makes one of each eight or more, of each two with `always`.
+void schedule_share_kernels(struct nest_program *p, bool always);
+
 // ---- Fission (fission.c)
 
 // Kernels of several loops that a GPU would do by one block or thread become kernels of one each; with

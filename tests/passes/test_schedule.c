@@ -343,9 +343,41 @@ START_TEST(long_programs)
 }
 END_TEST
 
+// Kernels that differ in numbers alone are one, when they are many; integers are no such numbers.
+static const struct {
+    const char *name;
+    jot_dtype dtype;
+    int layers;
+    uint32_t kernels;
+} layers[] = {
+    {"few", JOT_F32, 7, 7},     {"many", JOT_F32, 9, 1},     {"half", JOT_BF16, 9, 1},
+    {"double", JOT_F64, 64, 1}, {"integers", JOT_I32, 9, 9},
+};
+
+START_TEST(numbers_are_read)
+{
+    struct ir_builder b = begin(layers[_i].name);
+    struct ir_type type = ir_type_make(module, layers[_i].dtype, 1, (int64_t[]){40});
+    ir_id x = ir_param(&b, type);
+    // One of the two numbers of a layer is that of all.
+    for (int i = 0; i < layers[_i].layers; i++) {
+        ir_id k = ir_full(&b, type, 2.0 + i), same = ir_full(&b, type, -5);
+        x = ir_sub(&b, ir_mul(&b, x, k), same);
+        x = ir_cumulative(&b, IR_cumsum, x, 0, false);
+    }
+    ir_output(&b, x);
+    uint32_t f = done(&b);
+    struct nest_program *p = schedule(f);
+    check_program(f, p);
+    require_of(p->nests.count == layers[_i].kernels, "kernels", f, p);
+    check_run(f, p, draw_inputs(f, seed));
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_test(t, long_programs);
+    tcase_add_loop_test(t, numbers_are_read, 0, sizeof layers / sizeof *layers);
     tcase_add_loop_test(t, random_programs, 0, 4);
     tcase_add_test(t, softmax_is_one_kernel);
     tcase_add_test(t, rows_are_read);
