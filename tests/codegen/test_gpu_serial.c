@@ -53,6 +53,13 @@ static const struct {
                 "    }\n    %1 = load x[i] : f32\n",
                 "%1")),
      ""},
+    {"a map and a fold of nothing beside a map",
+     KERNEL(
+         "  map i < 0 {\n    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n"
+         "  fold j < 0 {\n    %1 = load x[j] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
+         "  put z[0] = %2\n"
+         "  map k < 100000 {\n    %3 = load x[k] : f32\n    put y[k] = %3\n  }\n"),
+     ""},
     {"a map of many",
      KERNEL("  fold i < 1000 {\n    map j < 1000 {\n      %0 = load x[1000*i + j] : f32\n"
             "      put y[1000*i + j] = %0\n    }\n    %1 = load x[i] : f32\n"

@@ -409,12 +409,9 @@ void gpu_fold_together(struct cg_lowering *l, nest_id id)
         l->gpu->is_alone = l->gpu->is_same = false;
         return;
     }
-    const struct gpu_row *common = &l->gpu->row;
     const struct nest_statement *s = cg_statement(l, id);
-    struct gpu_row row = gpu_row_make(l, s, l->gpu->group);
-    if (common->length == row.length &&
-        l->nest->axes.at[s->axes[s->n_axes - 1]].extent % common->lanes == 0)
-        row = *common;
+    struct gpu_row row =
+        gpu_goes_by_row(l, s) ? l->gpu->row : gpu_row_make(l, s, l->gpu->group);
     struct gpu_fold f = gpu_fold_make(l, id, &row, row.blocks);
     if (gpu_is_repeated(l))
         gpu_sync(l); // the rows are read from the trip before

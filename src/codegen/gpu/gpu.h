@@ -93,7 +93,7 @@ struct cg_gpu {
     bool has_read;
     LLVMBasicBlockRef synced;
     nest_id *scopes;        // nest_local_scopes
-    struct gpu_row row;     // length 0: none
+    struct gpu_row row;     // lanes 0: none
     struct gpu_terms terms; // of the fold of all blocks
     struct gpu_kept *kept;  // by buffer, or NULL
     int64_t vector;         // of those that a thread has of a row: the one that it is at
@@ -279,6 +279,8 @@ struct gpu_member {
 };
 struct gpu_member gpu_member_of(struct cg_lowering *l, const struct gpu_row *r);
 unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statement *s);
+// Whether the group has a row, and the loop is as long.
+bool gpu_goes_by_row(const struct cg_lowering *l, const struct nest_statement *s);
 
 // tile.c
 struct gpu_tiles {

@@ -128,7 +128,7 @@ struct gpu_points gpu_points_make(const struct cg_lowering *l, nest_id loop, boo
     int64_t extent = l->nest->axes.at[p.axis].extent, all = cg_extent(l, s);
     if ((l->gpu->columns && !is_outer) || l->lanes > 1) // there are lanes already
         p.lanes = 1;
-    else if (l->gpu->row.length == all && !is_outer && extent % l->gpu->row.lanes == 0)
+    else if (!is_outer && gpu_goes_by_row(l, s))
         p.lanes = l->gpu->row.lanes;
     else if (!is_outer && gpu_is_together(l) && all <= l->gpu->group)
         p.lanes = 1; // a thread for each

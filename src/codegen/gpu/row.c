@@ -24,6 +24,13 @@ struct gpu_row gpu_row_make(const struct cg_lowering *l, const struct nest_state
     return r;
 }
 
+bool gpu_goes_by_row(const struct cg_lowering *l, const struct nest_statement *s)
+{
+    const struct gpu_row *r = &l->gpu->row;
+    int64_t extent = l->nest->axes.at[s->axes[s->n_axes - 1]].extent;
+    return r->lanes && r->length == cg_extent(l, s) && extent % r->lanes == 0;
+}
+
 unsigned gpu_row_threads(const struct cg_lowering *l, const struct nest_statement *s)
 {
     struct gpu_row r = gpu_row_make(l, s, MOST_THREADS);
