@@ -60,44 +60,65 @@ static unsigned properties_of(uint64_t program)
 
 // -- One program ------------------------------------------------------------------------------
 
-static void describe(struct ir_module *m, uint64_t program, uint32_t f, unsigned property,
-                     const char *why, struct strbuf *report)
+struct range {
+    uint64_t first, end;
+    unsigned only; // properties, 0: those of the program
+};
+
+static struct ir_module *make(uint64_t program, uint32_t *out)
+{
+    struct ir_module *m = ir_module_create();
+    *out = program_make(m, hash_combine(seed, program), kind_of(program));
+    return m;
+}
+
+static const char *name_of(unsigned property)
 {
     int k = 0;
     while (property >> k > 1)
         k++;
-    const struct ir_graph *g = ir_function(m, f);
-    strbuf_printf(report, "! program %" PRIu64 ": \"%s\" does not hold\n%s%.4000s\n", program,
-                  program_property_names[k], ir_graph_text(g), why);
-    uint64_t own = hash_combine(seed, program);
-    uint32_t small = program_reduce(m, f, own, kind_of(program), property);
-    strbuf_printf(report, "the same, reduced:\n%s", ir_graph_text(ir_function(m, small)));
-    struct strbuf last = strbuf_make(m->arena);
-    struct strbuf *into = &last;
-    program_check(m, small, own, kind_of(program), property, into);
+    return program_property_names[k];
+}
+
+struct failure {
+    struct ir_module *m;
+    uint64_t program;
+    uint32_t f;
+    unsigned property;
+};
+
+static void check_again(void *ctx, struct strbuf *report)
+{
+    const struct failure *x = ctx;
+    uint64_t own = hash_combine(seed, x->program);
+    program_check(x->m, x->f, own, kind_of(x->program), x->property, report);
+}
+
+static void describe(struct failure x, const char *why, struct strbuf *report)
+{
+    const struct ir_graph *g = ir_function(x.m, x.f);
+    strbuf_printf(report, "! program %" PRIu64 ": \"%s\" does not hold\n%s%.4000s\n", x.program,
+                  name_of(x.property), ir_graph_text(g), why);
+    uint64_t own = hash_combine(seed, x.program);
+    x.f = program_reduce(x.m, x.f, own, kind_of(x.program), x.property);
+    strbuf_printf(report, "the same, reduced:\n%s", ir_graph_text(ir_function(x.m, x.f)));
+    struct strbuf last = strbuf_make(x.m->arena);
+    isolate_run(check_again, &x, SECONDS, &last);
     strbuf_printf(report, "%.3000s\n", last.text);
 }
 
 static bool check_one(uint64_t program, unsigned properties, struct strbuf *report)
 {
-    struct ir_module *m = ir_module_create();
-    uint64_t own = hash_combine(seed, program);
-    uint32_t f = program_make(m, own, kind_of(program));
-    struct strbuf why = strbuf_make(m->arena);
-    unsigned failed = program_check(m, f, own, kind_of(program), properties, &why);
-    if (failed)
-        describe(m, program, f, failed, why.text, report);
-    ir_module_release(m);
-    return failed == 0;
+    struct failure x = {.program = program};
+    x.m = make(program, &x.f);
+    struct strbuf why = strbuf_make(x.m->arena);
+    x.property = program_check(x.m, x.f, hash_combine(seed, program), kind_of(program),
+                               properties, &why);
+    if (x.property)
+        describe(x, why.text, report);
+    ir_module_release(x.m);
+    return x.property == 0;
 }
-
-// A program that ends its process: which property does it, and the smallest that does.
-static void check_crash(uint64_t program, struct strbuf *report);
-
-struct range {
-    uint64_t first, end;
-    unsigned only; // properties, 0: those of the program
-};
 
 static void check_range(void *ctx, struct strbuf *report)
 {
@@ -107,23 +128,44 @@ static void check_range(void *ctx, struct strbuf *report)
         failures += !check_one(i, r->only ? r->only : properties_of(i), report);
 }
 
+struct crash {
+    uint64_t program;
+    unsigned property;
+    const char *why;
+};
+
+static void describe_crash(void *ctx, struct strbuf *report)
+{
+    const struct crash *c = ctx;
+    struct failure x = {.program = c->program, .property = c->property};
+    x.m = make(c->program, &x.f);
+    describe(x, c->why, report);
+    ir_module_release(x.m);
+}
+
+// A program that ends its process: which property does it, and the smallest that does.  This process
+// touches nothing of it.
 static void check_crash(uint64_t program, struct strbuf *report)
 {
     for (unsigned p = 1; p < PROGRAM_FAULT; p <<= 1) {
         if (!(properties_of(program) & p) && p != PROGRAM_VERIFIES)
             continue;
-        struct strbuf own = strbuf_make(report->arena);
+        struct strbuf own = strbuf_make(report->arena), text = strbuf_make(report->arena);
         struct range one = {program, program + 1, p};
         if (isolate_run(check_range, &one, SECONDS, &own)) {
             strbuf_add(report, own.text);
             continue;
         }
-        struct ir_module *m = ir_module_create();
-        uint32_t f = program_make(m, hash_combine(seed, program), kind_of(program));
-        describe(m, program, f, p, own.text, report);
-        ir_module_release(m);
+        struct crash c = {program, p, own.text};
+        if (!isolate_run(describe_crash, &c, SECONDS, &text))
+            strbuf_printf(report, "! program %" PRIu64 ": \"%s\" does not hold\n%s", program,
+                          name_of(p), own.text);
+        strbuf_add(report, text.text);
         return;
     }
+    strbuf_printf(report,
+                  "! program %" PRIu64 " ended its process, and no property alone does\n",
+                  program);
 }
 
 static void check_chunk(uint64_t first, uint64_t end, struct strbuf *report)
@@ -201,9 +243,9 @@ START_TEST(failures_become_small)
     for (uint64_t program = 0; found < 6 && program < 2000; program++) {
         if (kind_of(program) & PROGRAM_LARGE)
             continue;
-        struct ir_module *m = ir_module_create();
+        uint32_t f;
+        struct ir_module *m = make(program, &f);
         uint64_t own = hash_combine(seed, program);
-        uint32_t f = program_make(m, own, kind_of(program));
         struct strbuf why = strbuf_make(m->arena);
         if (program_check(m, f, own, kind_of(program), PROGRAM_FAULT, &why)) {
             found++;
@@ -230,8 +272,8 @@ int main(void)
         struct arena *arena = arena_create();
         struct strbuf report = strbuf_make(arena);
         uint64_t program = number_from("JOT_TEST_ONE", 0);
-        struct ir_module *m = ir_module_create();
-        uint32_t f = program_make(m, hash_combine(seed, program), kind_of(program));
+        uint32_t f;
+        struct ir_module *m = make(program, &f);
         fputs(ir_graph_text(ir_function(m, f)), stdout);
         check_chunk(program, program + 1, &report);
         fputs(report.text, stdout);
