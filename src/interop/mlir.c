@@ -38,6 +38,12 @@ const struct mlir_row *mlir_row_find(const char *dialect, const char *name, size
     return NULL;
 }
 
+void mlir_release(struct mlir_program *p)
+{
+    if (p)
+        arena_release(p->arena);
+}
+
 const struct mlir_attr *mlir_attr_find(const struct mlir_op *op, const char *name)
 {
     for (uint32_t i = 0; i < op->n_attrs; i++)

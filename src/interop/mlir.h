@@ -175,6 +175,9 @@ const struct mlir_row *mlir_row_find(const char *dialect, const char *name, size
 
 // ---- readers and writers ----
 
+// Regions in regions, attributes in attributes and types in types.
+enum { MLIR_MAX_DEPTH = 1000 };
+
 // The program in n bytes, which stay as they are while it lives; `file` names them in messages.  A
 // program of text may begin with anything but the four bytes of bytecode.
 jot_status mlir_read_text(const char *file, const void *bytes, size_t n,

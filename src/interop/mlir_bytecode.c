@@ -1,0 +1,743 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads portable bytecode: the container of MLIR bytecode, versions 0 to 6, which holds strings,
+// names of operations, attributes and types each once, and operations that number them.
+//
+// Operations and blocks become those of the tree as they are met; attributes and types are made
+// when the first operation asks for them, in vhlo.c.  Memory is in proportion to the bytes: no
+// count is believed that the bytes left could not hold.
+#include "interop/bytecode.h"
+
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define NEWEST_VERSION 6
+
+// ---- bytes ----
+
+void bytecode_fail(struct bytecode *b, const unsigned char *where, const char *format, ...)
+{
+    char message[512];
+    va_list args;
+    if (b->status)
+        return;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    b->status = status_fail(JOT_ERR_ARGUMENT, "%s: offset %zu: %s", b->file,
+                            (size_t)(where - b->begin), message);
+}
+
+static void fail_short(struct bytecode *b, struct bytes *s)
+{
+    bytecode_fail(b, s->end, "the bytecode ends too early here");
+    s->at = s->end;
+}
+
+unsigned char bytecode_byte(struct bytecode *b, struct bytes *s)
+{
+    if (s->at < s->end)
+        return *s->at++;
+    fail_short(b, s);
+    return 0;
+}
+
+// The low bits of the first byte say how many more there are; a first byte of zero, that eight do.
+uint64_t bytecode_number(struct bytecode *b, struct bytes *s)
+{
+    unsigned char first = bytecode_byte(b, s);
+    if (first & 1)
+        return first >> 1;
+    size_t more = first ? (size_t)__builtin_ctz(first) : 8;
+    if ((size_t)(s->end - s->at) < more) {
+        fail_short(b, s);
+        return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < more; i++)
+        value |= (uint64_t)s->at[i] << (8 * i);
+    s->at += more;
+    return first ? (value << 8 | first) >> (more + 1) : value;
+}
+
+int64_t bytecode_signed(struct bytecode *b, struct bytes *s)
+{
+    uint64_t value = bytecode_number(b, s);
+    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+uint64_t bytecode_count(struct bytecode *b, struct bytes *s, size_t least)
+{
+    const unsigned char *at = s->at;
+    uint64_t n = bytecode_number(b, s);
+    if (n <= (size_t)(s->end - s->at) / least && n < UINT32_MAX)
+        return n;
+    bytecode_fail(b, at, "%" PRIu64 " things in %zu bytes", n, (size_t)(s->end - s->at));
+    s->at = s->end;
+    return 0;
+}
+
+struct bytes bytecode_bytes(struct bytecode *b, struct bytes *s, uint64_t n)
+{
+    struct bytes found = {s->at, s->at};
+    if ((size_t)(s->end - s->at) < n)
+        fail_short(b, s);
+    else
+        s->at = found.end = s->at + n;
+    return found;
+}
+
+const struct bytecode_string *bytecode_string(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    uint64_t n = bytecode_number(b, s);
+    if (n < b->n_strings)
+        return b->status ? NULL : &b->strings[n];
+    bytecode_fail(b, at, "string %" PRIu64 " of %" PRIu64, n, b->n_strings);
+    return NULL;
+}
+
+bool bytecode_spend(struct bytecode *b, size_t bytes)
+{
+    if (b->allowance < bytes)
+        bytecode_fail(b, b->op, "the bytecode says the same too often");
+    else
+        b->allowance -= bytes;
+    return !b->status;
+}
+
+// ---- sections ----
+
+enum {
+    SECTION_STRINGS,
+    SECTION_DIALECTS,
+    SECTION_DATA,
+    SECTION_OFFSETS,
+    SECTION_IR,
+    SECTION_RESOURCES,
+    SECTION_RESOURCE_OFFSETS,
+    SECTION_DIALECT_VERSIONS,
+    SECTION_PROPERTIES,
+    N_SECTIONS
+};
+
+static struct bytes read_section(struct bytecode *b, struct bytes *s, int *out_id)
+{
+    const unsigned char *at = s->at;
+    unsigned char id = bytecode_byte(b, s);
+    uint64_t size = bytecode_number(b, s);
+    *out_id = id & 0x7f;
+    if (*out_id >= N_SECTIONS)
+        bytecode_fail(b, at, "a section of number %d", *out_id);
+    if (id & 0x80) {
+        uint64_t alignment = bytecode_number(b, s);
+        bool is_power = alignment && !(alignment & (alignment - 1));
+        uint64_t before = is_power ? -(uint64_t)(s->at - b->begin) & (alignment - 1) : 0;
+        if (!is_power)
+            bytecode_fail(b, at, "an alignment of %" PRIu64, alignment);
+        bytecode_bytes(b, s, before);
+    }
+    return bytecode_bytes(b, s, size);
+}
+
+static void read_strings(struct bytecode *b, struct bytes s)
+{
+    b->n_strings = bytecode_count(b, &s, 1);
+    b->strings = arena_array(b->scratch, struct bytecode_string, b->n_strings);
+    for (uint64_t i = b->n_strings; i-- > 0;)
+        b->strings[i].n = bytecode_number(b, &s);
+    for (uint64_t i = 0; i < b->n_strings && !b->status; i++) {
+        struct bytes text = bytecode_bytes(b, &s, b->strings[i].n);
+        if (text.at == text.end || text.end[-1])
+            bytecode_fail(b, text.at, "a string that does not end");
+        b->strings[i] =
+            (struct bytecode_string){(const char *)text.at, (size_t)(text.end - text.at) - 1};
+    }
+}
+
+static void read_dialects(struct bytecode *b, struct bytes *s)
+{
+    b->n_dialects = bytecode_count(b, s, 1);
+    b->dialects = arena_array(b->scratch, struct bytecode_string, b->n_dialects);
+    for (uint64_t i = 0; i < b->n_dialects && !b->status; i++) {
+        const unsigned char *at = s->at;
+        uint64_t name = bytecode_number(b, s);
+        bool has_version = b->version >= 1 && (name & 1);
+        name = b->version >= 1 ? name >> 1 : name;
+        if (name >= b->n_strings)
+            bytecode_fail(b, at, "string %" PRIu64 " of %" PRIu64, name, b->n_strings);
+        else
+            b->dialects[i] = b->strings[name];
+        int id;
+        if (has_version)
+            read_section(b, s, &id);
+    }
+}
+
+static const struct bytecode_string *read_dialect(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    uint64_t n = bytecode_number(b, s);
+    if (n < b->n_dialects)
+        return &b->dialects[n];
+    bytecode_fail(b, at, "dialect %" PRIu64 " of %" PRIu64, n, b->n_dialects);
+    return NULL;
+}
+
+// Names of operations, in groups of one dialect each.
+static void read_names(struct bytecode *b, struct bytes *s)
+{
+    VEC(struct bytecode_op) ops = {0};
+    if (b->version >= 4)
+        bytecode_number(b, s); // how many in all
+    while (s->at < s->end && !b->status) {
+        const struct bytecode_string *dialect = read_dialect(b, s);
+        uint64_t n = bytecode_count(b, s, 1);
+        for (uint64_t i = 0; i < n && !b->status; i++) {
+            const unsigned char *at = s->at;
+            uint64_t name = bytecode_number(b, s);
+            name = b->version >= 5 ? name >> 1 : name;
+            if (name >= b->n_strings)
+                bytecode_fail(b, at, "string %" PRIu64 " of %" PRIu64, name, b->n_strings);
+            else
+                vec_push(b->scratch, &ops, bytecode_op_find(b, dialect, &b->strings[name]));
+        }
+    }
+    b->ops = ops.at;
+    b->n_ops = ops.count;
+}
+
+// Where n entries lie in the data, in groups of one dialect each.
+static struct bytecode_entry *read_entries(struct bytecode *b, struct bytes *s,
+                                           struct bytes *data, uint64_t n)
+{
+    struct bytecode_entry *entries = arena_array(b->scratch, struct bytecode_entry, n);
+    for (uint64_t i = 0; i < n && !b->status;) {
+        const struct bytecode_string *name = read_dialect(b, s);
+        const unsigned char *at = s->at;
+        uint64_t count = bytecode_number(b, s);
+        if (count > n - i)
+            bytecode_fail(b, at, "%" PRIu64 " entries where there are %" PRIu64 " left", count,
+                          n - i);
+        enum bytecode_dialect dialect = !name                            ? BYTECODE_OTHER
+                                        : !strcmp(name->text, "vhlo")    ? BYTECODE_VHLO
+                                        : !strcmp(name->text, "builtin") ? BYTECODE_BUILTIN
+                                                                         : BYTECODE_OTHER;
+        for (; count && !b->status; count--, i++) {
+            uint64_t size = bytecode_number(b, s);
+            entries[i].bytes = bytecode_bytes(b, data, size >> 1);
+            entries[i].is_text = !(size & 1);
+            entries[i].dialect = dialect;
+        }
+    }
+    return entries;
+}
+
+static void read_offsets(struct bytecode *b, struct bytes s, struct bytes data)
+{
+    b->n_attrs = bytecode_count(b, &s, 1);
+    b->n_types = bytecode_count(b, &s, 1);
+    b->attrs = read_entries(b, &s, &data, b->n_attrs);
+    b->types = read_entries(b, &s, &data, b->n_types);
+}
+
+static void read_properties(struct bytecode *b, struct bytes s)
+{
+    if (s.at == s.end)
+        return;
+    b->n_properties = bytecode_count(b, &s, 1);
+    b->properties = arena_array(b->scratch, struct bytes, b->n_properties);
+    for (uint64_t i = 0; i < b->n_properties && !b->status; i++)
+        b->properties[i] = bytecode_bytes(b, &s, bytecode_number(b, &s));
+}
+
+// ---- operations ----
+
+enum {
+    HAS_ATTRS = 1,
+    HAS_RESULTS = 2,
+    HAS_OPERANDS = 4,
+    HAS_SUCCESSORS = 8,
+    HAS_REGIONS = 16,
+    HAS_USES = 32,
+    HAS_PROPERTIES = 64,
+};
+
+// Values of a region have the numbers behind all those of the regions around it; a region that is
+// isolated begins anew.
+struct reader {
+    struct bytecode b;
+    VEC(struct mlir_value *) values;
+    uint64_t promised; // numbers of values that are still to be made, each of some byte before
+    const unsigned char *ir_end;
+    uint32_t isolated;   // where the values of the isolated region begin
+    uint32_t n_values;   // of the function
+    bool is_in_function; // and not in a region of an operation
+    VEC(struct mlir_function) functions;
+    struct mlir_program *program;
+};
+
+struct scope {
+    uint32_t next, end; // values to be made
+};
+
+static bool read_regions(struct reader *r, struct bytes *s, uint64_t head,
+                         const struct bytecode_op *kind, struct mlir_op *op);
+
+static struct mlir_value *new_value(struct reader *r, struct scope *scope, uint64_t type,
+                                    const unsigned char *at)
+{
+    const struct mlir_type *t = bytecode_type(&r->b, type);
+    if (scope->next == scope->end) {
+        bytecode_fail(&r->b, at, "more values than the region has");
+        return NULL;
+    }
+    struct mlir_value *v = arena_new(r->b.arena, struct mlir_value);
+    v->type = t;
+    v->number = r->n_values++;
+    r->values.at[scope->next++] = v;
+    r->promised--;
+    return v;
+}
+
+static struct mlir_value *read_value(struct reader *r, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    uint64_t n = bytecode_number(&r->b, s);
+    uint32_t all = r->values.count - r->isolated;
+    struct mlir_value *v = n < all ? r->values.at[r->isolated + n] : NULL;
+    if (!v)
+        bytecode_fail(&r->b, at, "value %" PRIu64 " before it is made", n);
+    return v;
+}
+
+static struct mlir_value **read_operands(struct reader *r, struct bytes *s, uint32_t *out_n)
+{
+    uint64_t n = bytecode_count(&r->b, s, 1);
+    struct mlir_value **values = arena_array(r->b.arena, struct mlir_value *, n);
+    for (uint64_t i = 0; i < n && !r->b.status; i++)
+        values[i] = read_value(r, s);
+    *out_n = (uint32_t)n;
+    return values;
+}
+
+static struct mlir_value **read_results(struct reader *r, struct bytes *s, struct scope *scope,
+                                        uint32_t *out_n)
+{
+    uint64_t n = bytecode_count(&r->b, s, 1);
+    struct mlir_value **values = arena_array(r->b.arena, struct mlir_value *, n);
+    for (uint64_t i = 0; i < n && !r->b.status; i++) {
+        const unsigned char *at = s->at;
+        values[i] = new_value(r, scope, bytecode_number(&r->b, s), at);
+    }
+    *out_n = (uint32_t)n;
+    return values;
+}
+
+// The order of uses of n values, which is of no use here.
+static void skip_uses(struct bytecode *b, struct bytes *s, uint32_t n)
+{
+    uint64_t count = n > 1 ? bytecode_count(b, s, 1) : 1;
+    for (uint64_t i = 0; i < count && !b->status; i++) {
+        if (n > 1)
+            bytecode_number(b, s);
+        uint64_t indices = bytecode_number(b, s) >> 1;
+        for (uint64_t k = 0; k < indices && !b->status; k++)
+            bytecode_number(b, s);
+    }
+}
+
+// What stands before the regions of an operation.
+struct head {
+    const struct bytecode_op *kind;
+    const unsigned char *at;
+    unsigned char mask;
+    uint64_t location;
+    const struct mlir_attr *dictionary;
+    struct bytes *properties;
+    struct bytes own_properties;
+};
+
+static void read_head(struct reader *r, struct bytes *s, struct head *h)
+{
+    struct bytecode *b = &r->b;
+    h->at = b->op = s->at;
+    uint64_t name = bytecode_number(b, s);
+    h->mask = bytecode_byte(b, s);
+    h->location = bytecode_number(b, s);
+    if (!b->status && name >= b->n_ops)
+        bytecode_fail(b, h->at, "operation %" PRIu64 " of %" PRIu64, name, b->n_ops);
+    if (h->mask & HAS_ATTRS)
+        h->dictionary = bytecode_attr(b, bytecode_number(b, s));
+    if (h->dictionary && h->dictionary->kind != MLIR_DICTIONARY)
+        bytecode_fail(b, h->at, "attributes that are no dictionary");
+    if (h->mask & HAS_PROPERTIES) {
+        uint64_t n = bytecode_number(b, s);
+        if (n < b->n_properties) {
+            h->own_properties = b->properties[n];
+            h->properties = &h->own_properties;
+        } else {
+            bytecode_fail(b, h->at, "properties %" PRIu64 " of %" PRIu64, n, b->n_properties);
+        }
+    }
+    if (!b->status)
+        h->kind = &b->ops[name];
+}
+
+static struct mlir_place place_of(const struct bytecode *b, const unsigned char *at)
+{
+    return (struct mlir_place){.line = 0, .column = (uint64_t)(at - b->begin)};
+}
+
+// Fields of operations that are no part of a function: their attributes and no more.
+static struct mlir_op read_attributes(struct reader *r, struct head *h)
+{
+    struct mlir_op op = {.row = h->kind->row, .name = h->kind->name};
+    bool has_fields = h->kind->dialect == BYTECODE_VHLO;
+    bytecode_attributes(&r->b, h->kind, &op, has_fields ? h->properties : NULL, h->dictionary);
+    return op;
+}
+
+static struct mlir_op *read_op(struct reader *r, struct bytes *s, struct scope *scope)
+{
+    struct bytecode *b = &r->b;
+    struct head h = {0};
+    read_head(r, s, &h);
+    if (b->status)
+        return NULL;
+    struct mlir_op *op = arena_new(b->arena, struct mlir_op);
+    *op = read_attributes(r, &h);
+    op->place = place_of(b, h.at);
+    const struct mlir_attr *location = bytecode_attr(b, h.location);
+    op->location =
+        location && location->kind == MLIR_LOCATION && location->text ? location : NULL;
+    if (op->row && op->row->code == MLIR_OP_stablehlo_return && r->is_in_function) {
+        op->row = &mlir_rows[MLIR_OP_func_return];
+        op->name = "func.return";
+    }
+    if (h.mask & HAS_RESULTS)
+        op->results = read_results(r, s, scope, &op->n_results);
+    if (h.mask & HAS_OPERANDS)
+        op->operands = read_operands(r, s, &op->n_operands);
+    if (h.mask & HAS_SUCCESSORS)
+        bytecode_fail(b, h.at, "%s goes on in another block, which is not read", op->name);
+    if (h.mask & HAS_USES)
+        skip_uses(b, s, op->n_results);
+    if (h.mask & HAS_REGIONS && !read_regions(r, s, bytecode_number(b, s), h.kind, op))
+        return NULL;
+    return b->status ? NULL : op;
+}
+
+static void read_arguments(struct reader *r, struct bytes *s, struct scope *scope,
+                           struct mlir_block *block)
+{
+    struct bytecode *b = &r->b;
+    uint64_t n = bytecode_count(b, s, 1);
+    struct mlir_value **args = arena_array(b->arena, struct mlir_value *, n);
+    for (uint64_t i = 0; i < n && !b->status; i++) {
+        const unsigned char *at = s->at;
+        uint64_t type = bytecode_number(b, s);
+        if (b->version < 4 || type & 1)
+            bytecode_number(b, s); // its location
+        args[i] = new_value(r, scope, b->version < 4 ? type : type >> 1, at);
+    }
+    block->args = args;
+    block->n_args = (uint32_t)n;
+    if (b->version >= 3 && bytecode_byte(b, s))
+        skip_uses(b, s, block->n_args);
+}
+
+static void read_block(struct reader *r, struct bytes *s, struct scope *scope,
+                       struct mlir_block *block)
+{
+    struct bytecode *b = &r->b;
+    const unsigned char *at = s->at;
+    uint64_t head = bytecode_number(b, s);
+    if (head & 1)
+        read_arguments(r, s, scope, block);
+    VEC(struct mlir_op *) ops = {0};
+    for (uint64_t i = 0; i < head >> 1 && !b->status; i++)
+        vec_push(b->scratch, &ops, read_op(r, s, scope));
+    bool ends = ops.count && vec_last(&ops) && vec_last(&ops)->row &&
+                (vec_last(&ops)->row->code == MLIR_OP_func_return ||
+                 vec_last(&ops)->row->code == MLIR_OP_stablehlo_return);
+    if (!ends)
+        bytecode_fail(b, at, "a block that does not end in a return");
+    block->ops = arena_copy(b->arena, ops.at, ops.count * sizeof *ops.at);
+    block->n_ops = ops.count;
+}
+
+// Opens the scope of the values of a region of one block.
+static bool open_region(struct reader *r, struct bytes *s, struct scope *scope)
+{
+    struct bytecode *b = &r->b;
+    const unsigned char *at = s->at;
+    uint64_t blocks = bytecode_number(b, s);
+    uint64_t n = blocks ? bytecode_number(b, s) : 0;
+    if (blocks != 1)
+        bytecode_fail(b, at, "a region of %" PRIu64 " blocks, where one is read", blocks);
+    else if (n > (size_t)(s->end - s->at) || r->promised + n > (size_t)(r->ir_end - s->at) ||
+             r->values.count + n > UINT32_MAX / 2)
+        bytecode_fail(b, at, "%" PRIu64 " values in %zu bytes", n, (size_t)(s->end - s->at));
+    if (b->status)
+        return false;
+    scope->next = r->values.count;
+    vec_reserve(b->scratch, &r->values, r->values.count + (uint32_t)n);
+    if (n)
+        memset(r->values.at + r->values.count, 0, n * sizeof *r->values.at);
+    scope->end = r->values.count = r->values.count + (uint32_t)n;
+    r->promised += n;
+    return true;
+}
+
+static void close_region(struct reader *r, uint32_t begin, struct scope *scope)
+{
+    r->promised -= scope->end - scope->next;
+    r->values.count = begin;
+}
+
+static void read_region(struct reader *r, struct bytes *s, struct mlir_block *block)
+{
+    struct scope scope;
+    uint32_t begin = r->values.count;
+    if (!open_region(r, s, &scope))
+        return;
+    read_block(r, s, &scope, block);
+    close_region(r, begin, &scope);
+}
+
+// The bytes of the regions of an operation: those that are isolated lie in a section.
+static struct bytes begin_regions(struct bytecode *b, struct bytes *s, uint64_t head)
+{
+    int id;
+    return head & 1 && b->version >= 2 ? read_section(b, s, &id) : *s;
+}
+
+static bool read_regions(struct reader *r, struct bytes *s, uint64_t head,
+                         const struct bytecode_op *kind, struct mlir_op *op)
+{
+    struct bytecode *b = &r->b;
+    struct bytes inner = begin_regions(b, s, head);
+    bool is_isolated = head & 1, is_inner = is_isolated && b->version >= 2;
+    if (head >> 1 > (size_t)(inner.end - inner.at) || b->depth >= MLIR_MAX_DEPTH) {
+        bytecode_fail(b, b->op, "the regions of %s are too %s", kind->name,
+                      b->depth >= MLIR_MAX_DEPTH ? "deep" : "many");
+        return false;
+    }
+    uint32_t outer = r->isolated;
+    bool was_in_function = r->is_in_function;
+    r->isolated = is_isolated ? r->values.count : outer;
+    r->is_in_function = false;
+    b->depth++;
+    op->n_regions = (uint32_t)(head >> 1);
+    struct mlir_block *regions = arena_array(b->arena, struct mlir_block, op->n_regions);
+    for (uint32_t i = 0; i < op->n_regions && !b->status; i++)
+        read_region(r, &inner, &regions[i]);
+    op->regions = regions;
+    b->depth--;
+    r->isolated = outer;
+    r->is_in_function = was_in_function;
+    if (!is_inner)
+        *s = inner;
+    return !b->status;
+}
+
+// ---- functions and modules ----
+
+static const struct mlir_attr *const *read_dictionaries(struct reader *r,
+                                                        const struct mlir_attr *array,
+                                                        uint32_t n, const unsigned char *at)
+{
+    if (!array || !array->n)
+        return NULL;
+    bool is_right = array->kind == MLIR_ARRAY && array->n == n;
+    for (size_t i = 0; is_right && i < n; i++)
+        is_right = array->parts[i]->kind == MLIR_DICTIONARY;
+    if (!is_right)
+        bytecode_fail(&r->b, at,
+                      "attributes of arguments or results that are no dictionary of each");
+    return is_right ? array->parts : NULL;
+}
+
+static bool is_body_of(const struct mlir_block *body, const struct mlir_type *type)
+{
+    bool is = body->n_args == type->n_inputs;
+    for (uint32_t i = 0; is && i < body->n_args; i++)
+        is = mlir_types_equal(body->args[i]->type, type->parts[i]);
+    return is;
+}
+
+static void read_function(struct reader *r, struct bytes *s, struct head *h)
+{
+    struct bytecode *b = &r->b;
+    struct mlir_op op = read_attributes(r, h);
+    if (b->status)
+        return;
+    const struct mlir_attr *type = mlir_attr_find(&op, "function_type");
+    const char *name = mlir_text(&op, "sym_name"),
+               *visibility = mlir_text(&op, "sym_visibility");
+    if (!name || !type || type->kind != MLIR_TYPE || type->type->kind != MLIR_FUNCTION) {
+        bytecode_fail(b, h->at, "a function without a name or a type");
+        return;
+    }
+    struct mlir_function f = {.name = name, .type = type->type, .place = place_of(b, h->at)};
+    f.is_private = visibility && !strcmp(visibility, "private");
+    f.args = read_dictionaries(r, mlir_attr_find(&op, "arg_attrs"), f.type->n_inputs, h->at);
+    f.results = read_dictionaries(r, mlir_attr_find(&op, "res_attrs"),
+                                  f.type->n_parts - f.type->n_inputs, h->at);
+    uint64_t head = h->mask & HAS_REGIONS ? bytecode_number(b, s) : 0;
+    struct bytes inner = begin_regions(b, s, head);
+    if (head != (1 << 1 | 1))
+        bytecode_fail(b, h->at, "function %s has no body of its own", name);
+    struct mlir_block *body = arena_new(b->arena, struct mlir_block);
+    uint32_t outer = r->isolated;
+    r->isolated = r->values.count;
+    r->n_values = 0;
+    r->is_in_function = true;
+    if (!b->status)
+        read_region(r, &inner, body);
+    r->is_in_function = false;
+    r->isolated = outer;
+    if (!b->status && !is_body_of(body, f.type))
+        bytecode_fail(b, h->at, "the arguments of function %s are not those of its type", name);
+    f.body = body;
+    f.n_values = r->n_values;
+    vec_push(b->scratch, &r->functions, f);
+    if (b->version < 2)
+        *s = inner;
+}
+
+// Operations of a module that are no function say nothing on one device: they are left out.
+static void skip_op(struct reader *r, struct bytes *s, struct head *h)
+{
+    struct bytecode *b = &r->b;
+    if (h->mask & (HAS_RESULTS | HAS_OPERANDS | HAS_SUCCESSORS | HAS_REGIONS))
+        bytecode_fail(b, h->at, "%s where functions stand", h->kind->name);
+    if (h->mask & HAS_USES)
+        skip_uses(b, s, 0);
+}
+
+static void read_module(struct reader *r, struct bytes *s, struct head *h)
+{
+    struct bytecode *b = &r->b;
+    uint64_t head = h->mask & HAS_REGIONS ? bytecode_number(b, s) : 0;
+    struct bytes inner = begin_regions(b, s, head);
+    struct scope scope;
+    if (strcmp(h->kind->name, "builtin.module") || head >> 1 != 1) {
+        bytecode_fail(b, h->at, "%s where the module should be", h->kind->name);
+        return;
+    }
+    if (h->dictionary) {
+        r->program->attrs = h->dictionary->named;
+        r->program->n_attrs = (uint32_t)h->dictionary->n;
+    }
+    if (!open_region(r, &inner, &scope))
+        return;
+    uint64_t block = bytecode_number(b, &inner);
+    if (block & 1)
+        bytecode_fail(b, inner.at, "a module with arguments");
+    for (uint64_t i = 0; i < block >> 1 && !b->status; i++) {
+        struct head op = {0};
+        read_head(r, &inner, &op);
+        if (!b->status && op.kind->row && op.kind->row->code == MLIR_OP_func_func)
+            read_function(r, &inner, &op);
+        else if (!b->status)
+            skip_op(r, &inner, &op);
+    }
+}
+
+static void read_ir(struct reader *r, struct bytes s)
+{
+    struct bytecode *b = &r->b;
+    struct head h = {0};
+    r->ir_end = s.end;
+    if (bytecode_number(b, &s) != 1 << 1)
+        bytecode_fail(b, s.at, "more than one module");
+    read_head(r, &s, &h);
+    if (!b->status)
+        read_module(r, &s, &h);
+    r->program->n_functions = r->functions.count;
+    r->program->functions =
+        arena_copy(b->arena, r->functions.at, r->functions.count * sizeof *r->functions.at);
+}
+
+static void read_program(struct reader *r)
+{
+    static const unsigned char magic[4] = {0x4d, 0x4c, 0xef, 0x52};
+    struct bytecode *b = &r->b;
+    struct bytes s = {b->begin, b->end}, sections[N_SECTIONS];
+    struct bytes first = bytecode_bytes(b, &s, sizeof magic);
+    if (!b->status && memcmp(first.at, magic, sizeof magic)) {
+        bytecode_fail(b, b->begin, "no MLIR bytecode: the first four bytes are others");
+        return;
+    }
+    b->version = bytecode_number(b, &s);
+    if (b->version > NEWEST_VERSION)
+        bytecode_fail(b, s.at,
+                      "MLIR bytecode of version %" PRIu64 ", of which %d is the newest read",
+                      b->version, NEWEST_VERSION);
+    while (bytecode_byte(b, &s))
+        ; // who made it
+    for (int i = 0; i < N_SECTIONS; i++)
+        sections[i] = (struct bytes){b->end, b->end};
+    while (s.at < s.end && !b->status) {
+        int id;
+        struct bytes section = read_section(b, &s, &id);
+        if (!b->status)
+            sections[id] = section;
+    }
+    if (!b->status)
+        read_strings(b, sections[SECTION_STRINGS]);
+    if (!b->status)
+        read_dialects(b, &sections[SECTION_DIALECTS]);
+    if (!b->status)
+        read_names(b, &sections[SECTION_DIALECTS]);
+    if (!b->status)
+        read_offsets(b, sections[SECTION_OFFSETS], sections[SECTION_DATA]);
+    if (!b->status)
+        read_properties(b, sections[SECTION_PROPERTIES]);
+    if (!b->status)
+        read_ir(r, sections[SECTION_IR]);
+}
+
+struct request {
+    const char *file;
+    const unsigned char *bytes;
+    size_t n;
+    struct arena *arena;
+    struct mlir_program *program;
+};
+
+static jot_status read_with(struct arena *scratch, void *ctx)
+{
+    struct request *q = ctx;
+    struct reader *r = arena_new(scratch, struct reader);
+    q->program = r->program = arena_new(q->arena, struct mlir_program);
+    q->program->arena = q->arena;
+    q->program->file = arena_text(q->arena, q->file);
+    r->b = (struct bytecode){.arena = q->arena,
+                             .scratch = scratch,
+                             .file = q->file,
+                             .begin = q->bytes,
+                             .end = q->bytes + q->n,
+                             .op = q->bytes,
+                             .allowance = ((size_t)1 << 20) + 64 * q->n};
+    read_program(r);
+    return r->b.status;
+}
+
+jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
+                              struct mlir_program **out)
+{
+    struct request q = {.file = file, .bytes = bytes, .n = n, .arena = arena_create()};
+    if (!q.arena)
+        return status_out_of_memory();
+    jot_status status = arena_lend(read_with, &q);
+    if (status)
+        arena_release(q.arena);
+    else
+        *out = q.program;
+    return status;
+}

@@ -1,0 +1,790 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes and types of portable bytecode: those of the dialect VHLO, and those of MLIR's own
+// that stand beside them.  Each begins with a number that says what it is.
+#include "interop/bytecode.h"
+
+#include "base/dtype.h"
+#include "base/strbuf.h"
+#include "interop/vhlo.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+// Bits of any float type as a number: sign, exponent and fraction as the element's text says.
+static double real_of_bits(enum mlir_element e, uint64_t bits)
+{
+    float narrow;
+    double wide;
+    uint32_t word = (uint32_t)bits;
+    switch (e) {
+    case MLIR_F64:
+        memcpy(&wide, &bits, sizeof wide);
+        return wide;
+    case MLIR_F32:
+        memcpy(&narrow, &word, sizeof narrow);
+        return narrow;
+    case MLIR_BF16:
+        word <<= 16;
+        memcpy(&narrow, &word, sizeof narrow);
+        return narrow;
+    default:
+        return dtype_f16_to_f32((uint16_t)bits);
+    }
+}
+
+// ---- types ----
+
+static uint64_t hash_type(const struct mlir_type *t)
+{
+    uint64_t h = hash_combine(t->kind, t->element);
+    for (int i = 0; i < t->rank; i++)
+        h = hash_combine(h, (uint64_t)t->dims[i]);
+    for (uint32_t i = 0; i < t->n_parts; i++)
+        h = hash_combine(h, (uintptr_t)t->parts[i]);
+    return hash_combine(h, t->n_inputs);
+}
+
+static const struct mlir_type *the_type(struct bytecode *b, const struct mlir_type *t)
+{
+    uint64_t h = hash_type(t);
+    for (struct hash_probe p = hash_probe(&b->type_table, h); hash_next(&b->type_table, &p);)
+        if (mlir_types_equal(b->all_types.at[p.id], t))
+            return b->all_types.at[p.id];
+    hash_insert(b->scratch, &b->type_table, h, b->all_types.count);
+    const struct mlir_type *kept = arena_copy(b->arena, t, sizeof *t);
+    vec_push(b->scratch, &b->all_types, kept);
+    return kept;
+}
+
+static const struct mlir_type *element_type(struct bytecode *b, enum mlir_element e)
+{
+    return the_type(b, &(struct mlir_type){.kind = MLIR_SCALAR, .element = e});
+}
+
+static const struct mlir_type *other_type(struct bytecode *b, const char *text)
+{
+    return the_type(b, &(struct mlir_type){.kind = MLIR_OTHER, .text = text});
+}
+
+// A list of numbers of types, behind the `before` ones of `old`.
+static const struct mlir_type *const *read_types(struct bytecode *b, struct bytes *s,
+                                                 const struct mlir_type *const *old,
+                                                 uint32_t before, uint32_t *out_n)
+{
+    uint64_t n = bytecode_count(b, s, 1);
+    const struct mlir_type **types =
+        arena_array(b->arena, const struct mlir_type *, before + n);
+    for (uint32_t i = 0; i < before; i++)
+        types[i] = old[i];
+    for (uint64_t i = 0; i < n; i++)
+        types[before + i] = bytecode_type(b, bytecode_number(b, s));
+    *out_n = (uint32_t)(before + n);
+    return types;
+}
+
+static const struct mlir_type *read_parts(struct bytecode *b, struct bytes *s,
+                                          enum mlir_type_kind kind)
+{
+    struct mlir_type t = {.kind = kind};
+    t.parts = read_types(b, s, NULL, 0, &t.n_parts);
+    if (kind == MLIR_FUNCTION) {
+        t.n_inputs = t.n_parts;
+        t.parts = read_types(b, s, t.parts, t.n_inputs, &t.n_parts);
+    }
+    return b->status ? NULL : the_type(b, &t);
+}
+
+static const struct mlir_type *read_complex(struct bytecode *b, struct bytes *s)
+{
+    const struct mlir_type *part = bytecode_type(b, bytecode_number(b, s));
+    if (!part)
+        return NULL;
+    if (part->kind != MLIR_SCALAR || (part->element != MLIR_F32 && part->element != MLIR_F64))
+        return other_type(b, "complex");
+    return element_type(b, part->element == MLIR_F32 ? MLIR_C64 : MLIR_C128);
+}
+
+static const struct mlir_type *read_tensor(struct bytecode *b, struct bytes *s)
+{
+    struct mlir_type t = {.kind = MLIR_TENSOR};
+    uint64_t rank = bytecode_count(b, s, 1);
+    int64_t *dims = arena_array(b->arena, int64_t, rank);
+    for (uint64_t i = 0; i < rank; i++) {
+        dims[i] = bytecode_signed(b, s);
+        if (dims[i] < 0 && dims[i] != MLIR_DYNAMIC)
+            bytecode_fail(b, s->at, "a tensor with an extent of %" PRId64, dims[i]);
+    }
+    const struct mlir_type *element = bytecode_type(b, bytecode_number(b, s));
+    if (!element)
+        return NULL;
+    if (element->kind != MLIR_SCALAR) {
+        struct strbuf text = strbuf_make(b->arena);
+        const char *what = element->kind == MLIR_OTHER ? element->text : "what is no number";
+        if (bytecode_spend(b, strlen(what)))
+            strbuf_printf(&text, "tensor of %s", what);
+        return other_type(b, text.text);
+    }
+    t.rank = (int)rank;
+    t.dims = dims;
+    t.element = element->element;
+    return the_type(b, &t);
+}
+
+// An encoding, such as bounds of the extents, says nothing to us.
+static const struct mlir_type *skip_then_tensor(struct bytecode *b, struct bytes *s)
+{
+    bytecode_number(b, s);
+    return read_tensor(b, s);
+}
+
+static const struct mlir_type *read_unranked(struct bytecode *b, struct bytes *s)
+{
+    const struct mlir_type *element = bytecode_type(b, bytecode_number(b, s));
+    struct strbuf text = strbuf_make(b->arena);
+    strbuf_printf(&text, "tensor<*x%s>",
+                  element && element->kind == MLIR_SCALAR ? mlir_elements[element->element].text
+                                                          : "?");
+    return other_type(b, text.text);
+}
+
+static const struct mlir_type *read_vhlo_type(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    uint64_t code = bytecode_number(b, s);
+    switch (code) {
+    case VHLO_TYPE_COMPLEX:
+        return read_complex(b, s);
+    case VHLO_TYPE_FUNCTION:
+        return read_parts(b, s, MLIR_FUNCTION);
+    case VHLO_TYPE_TENSOR:
+        return read_tensor(b, s);
+    case VHLO_TYPE_ENCODED_TENSOR:
+        return skip_then_tensor(b, s);
+    case VHLO_TYPE_TOKEN:
+        return the_type(b, &(struct mlir_type){.kind = MLIR_TOKEN});
+    case VHLO_TYPE_TUPLE:
+        return read_parts(b, s, MLIR_TUPLE);
+    case VHLO_TYPE_QUANTIZED:
+    case VHLO_TYPE_QUANTIZED_AXIS:
+        return other_type(b, "quantized");
+    case VHLO_TYPE_UNRANKED:
+        return read_unranked(b, s);
+    case VHLO_TYPE_WITNESS:
+        return other_type(b, "witness");
+    case VHLO_TYPE_BUFFER:
+        return other_type(b, "buffer");
+    case VHLO_TYPE_FUTURE:
+        return other_type(b, "future");
+    default:
+        for (int e = 0; e < MLIR_N_ELEMENTS; e++)
+            if ((uint64_t)mlir_elements[e].vhlo == code)
+                return element_type(b, (enum mlir_element)e);
+        bytecode_fail(b, at, "a type of number %" PRIu64 ", which VHLO does not have", code);
+        return NULL;
+    }
+}
+
+static const struct mlir_type *read_integer_type(struct bytecode *b, uint64_t code)
+{
+    uint64_t bits = code >> 2;
+    char kind = (code & 3) == 2 ? 'u' : bits == 1 ? 'b' : 'i';
+    for (int e = 0; e < MLIR_INDEX; e++)
+        if ((uint64_t)mlir_elements[e].bits == bits && mlir_elements[e].kind == kind)
+            return element_type(b, (enum mlir_element)e);
+    return other_type(b, "an integer of a width of its own");
+}
+
+// Of MLIR itself.
+static const struct mlir_type *read_builtin_type(struct bytecode *b, struct bytes *s)
+{
+    static const enum mlir_element elements[] = {MLIR_BF16, MLIR_F16, MLIR_F32, MLIR_F64};
+    uint64_t code = bytecode_number(b, s);
+    switch (code) {
+    case BUILTIN_TYPE_INTEGER:
+        return read_integer_type(b, bytecode_number(b, s));
+    case BUILTIN_TYPE_INDEX:
+        return element_type(b, MLIR_INDEX);
+    case BUILTIN_TYPE_FUNCTION:
+        return read_parts(b, s, MLIR_FUNCTION);
+    case BUILTIN_TYPE_BF16:
+    case BUILTIN_TYPE_BF16 + 1:
+    case BUILTIN_TYPE_BF16 + 2:
+    case BUILTIN_TYPE_BF16 + 3:
+        return element_type(b, elements[code - BUILTIN_TYPE_BF16]);
+    case BUILTIN_TYPE_COMPLEX:
+        return read_complex(b, s);
+    case BUILTIN_TYPE_NONE:
+        return element_type(b, MLIR_NONE);
+    case BUILTIN_TYPE_TENSOR:
+        return read_tensor(b, s);
+    case BUILTIN_TYPE_ENCODED_TENSOR:
+        return skip_then_tensor(b, s);
+    case BUILTIN_TYPE_TUPLE:
+        return read_parts(b, s, MLIR_TUPLE);
+    default:
+        return other_type(b, "a type of MLIR");
+    }
+}
+
+// ---- attributes ----
+
+// What an attribute is made in: the list of numbers that it is, once it was asked for.
+struct made {
+    struct mlir_attr attr;
+    bool was_asked;
+    const struct mlir_attr *numbers;
+};
+
+static struct mlir_attr *new_attr(struct bytecode *b, enum mlir_attr_kind kind)
+{
+    struct made *m = arena_new(b->arena, struct made);
+    m->attr.kind = kind;
+    return &m->attr;
+}
+
+static const struct mlir_attr *opaque(struct bytecode *b, const char *text)
+{
+    struct mlir_attr *a = new_attr(b, MLIR_OPAQUE);
+    a->text = text;
+    a->n = strlen(text);
+    return a;
+}
+
+static const struct mlir_attr *read_string(struct bytecode *b, struct bytes *s)
+{
+    const struct bytecode_string *string = bytecode_string(b, s);
+    if (!string)
+        return NULL;
+    struct mlir_attr *a = new_attr(b, MLIR_STRING);
+    a->text = string->text;
+    a->n = string->n;
+    return a;
+}
+
+static const struct mlir_attr *read_array(struct bytecode *b, struct bytes *s)
+{
+    uint64_t n = bytecode_count(b, s, 1);
+    const struct mlir_attr **parts = arena_array(b->arena, const struct mlir_attr *, n);
+    for (uint64_t i = 0; i < n; i++)
+        parts[i] = bytecode_attr(b, bytecode_number(b, s));
+    struct mlir_attr *a = new_attr(b, MLIR_ARRAY);
+    a->n = n;
+    a->parts = parts;
+    return a;
+}
+
+static const struct mlir_attr *read_dictionary(struct bytecode *b, struct bytes *s)
+{
+    uint64_t n = bytecode_count(b, s, 2);
+    struct mlir_named *named = arena_array(b->arena, struct mlir_named, n);
+    for (uint64_t i = 0; i < n && !b->status; i++) {
+        const struct mlir_attr *name = bytecode_attr(b, bytecode_number(b, s));
+        named[i].attr = bytecode_attr(b, bytecode_number(b, s));
+        if (name && name->kind != MLIR_STRING)
+            bytecode_fail(b, s->at, "an attribute whose name is no string");
+        named[i].name = name ? name->text : "";
+    }
+    struct mlir_attr *a = new_attr(b, MLIR_DICTIONARY);
+    a->n = n;
+    a->named = named;
+    return a;
+}
+
+// The bits of a number, which are a byte or a zigzag.
+static uint64_t read_bits(struct bytecode *b, struct bytes *s, int bits)
+{
+    uint64_t value = bits <= 8 ? bytecode_byte(b, s) : (uint64_t)bytecode_signed(b, s);
+    return bits >= 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+}
+
+static int64_t sign_extended(uint64_t value, int bits)
+{
+    uint64_t sign = UINT64_C(1) << (bits - 1);
+    return (int64_t)((value ^ sign) - sign);
+}
+
+static const struct mlir_attr *read_integer(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
+    if (!type)
+        return NULL;
+    const struct mlir_element_row *e = &mlir_elements[type->element];
+    if (type->kind != MLIR_SCALAR || !strchr("biu", e->kind)) {
+        bytecode_fail(b, at, "an integer of a type that is none");
+        return NULL;
+    }
+    uint64_t bits = read_bits(b, s, e->bits);
+    struct mlir_attr *a = new_attr(b, e->kind == 'b' ? MLIR_BOOL : MLIR_INT);
+    a->type = e->kind == 'b' ? NULL : type;
+    a->integer = e->kind == 'i' ? sign_extended(bits, e->bits) : (int64_t)bits;
+    return a;
+}
+
+static const struct mlir_attr *read_real(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
+    if (!type)
+        return NULL;
+    if (type->kind != MLIR_SCALAR || type->element < MLIR_F16 || type->element > MLIR_F64) {
+        bytecode_fail(b, at, "a number of a type that is none of f16, bf16, f32 and f64");
+        return NULL;
+    }
+    struct mlir_attr *a = new_attr(b, MLIR_REAL);
+    a->type = type;
+    a->real = real_of_bits(type->element, read_bits(b, s, mlir_elements[type->element].bits));
+    return a;
+}
+
+// Bytes of n flags, of which each is a bit.
+static const unsigned char *unpacked(struct bytecode *b, struct bytes packed, size_t n)
+{
+    unsigned char *flags = arena_allocate(b->arena, n);
+    for (size_t i = 0; i < n; i++)
+        flags[i] = packed.at[i / 8] >> (i % 8) & 1;
+    return flags;
+}
+
+// Flags as bytes of 0 and 1; integers of less than a byte as a byte.
+static const unsigned char *canonical(struct bytecode *b, struct bytes s,
+                                      const struct mlir_element_row *e)
+{
+    size_t n = (size_t)(s.end - s.at);
+    unsigned char *kept = arena_allocate(b->arena, n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = s.at[i] & ((1u << e->bits) - 1);
+        kept[i] = (unsigned char)(e->kind == 'i'   ? (uint64_t)sign_extended(bits, e->bits)
+                                  : e->kind == 'b' ? s.at[i] != 0
+                                                   : bits);
+    }
+    return kept;
+}
+
+// A tensor is all of its elements, or one that stands for all.
+static const struct mlir_attr *read_dense(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
+    struct bytes blob = bytecode_bytes(b, s, bytecode_number(b, s));
+    if (!type || b->status)
+        return NULL;
+    const struct mlir_element_row *e = &mlir_elements[type->element];
+    int64_t n = type->kind == MLIR_TENSOR ? mlir_elements_of(type) : -1;
+    if (n < 0 || e->bits == 0) {
+        bytecode_fail(b, at, "elements of a type that is no tensor of known extents");
+        return NULL;
+    }
+    size_t element = (size_t)(e->bits + 7) / 8, size = (size_t)(blob.end - blob.at);
+    bool is_flags = e->bits == 1;
+    struct mlir_attr *a = new_attr(b, MLIR_DENSE);
+    a->type = type;
+    // One byte is eight flags or, where there are more or all are the same, each of them.
+    bool is_splat_of_flags = is_flags && size == 1 && (n > 8 || *blob.at == 0xff || !*blob.at);
+    a->is_splat = n != 1 && (is_flags ? is_splat_of_flags : size == element);
+    bool is_packed = is_flags && !a->is_splat && size == ((uint64_t)n + 7) / 8;
+    if (!a->is_splat && !is_packed && (size % element || (uint64_t)n != size / element)) {
+        bytecode_fail(b, at, "%zu bytes for %" PRId64 " elements of %s", size, n, e->text);
+        return NULL;
+    }
+    a->n = is_packed ? (size_t)n : size;
+    a->bytes = is_packed                       ? unpacked(b, blob, a->n)
+               : e->bits < 8 && e->kind != 'f' ? canonical(b, blob, e)
+                                               : blob.at;
+    return a;
+}
+
+static const struct mlir_attr *read_type_attr(struct bytecode *b, struct bytes *s)
+{
+    const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
+    struct mlir_attr *a = new_attr(b, MLIR_TYPE);
+    a->type = type;
+    return a;
+}
+
+// A word of an enumeration.
+static const struct mlir_attr *read_word(struct bytecode *b, struct bytes *s,
+                                         const struct vhlo_enum *words)
+{
+    const unsigned char *at = s->at;
+    uint64_t value = bytecode_number(b, s);
+    if (value >= VHLO_MAX_WORDS || !words->words[value]) {
+        bytecode_fail(b, at, "a %s of number %" PRIu64 ", which VHLO does not have",
+                      words->name, value);
+        return NULL;
+    }
+    struct mlir_attr *a = new_attr(b, MLIR_ENUM);
+    a->text = words->words[value];
+    a->n = strlen(a->text);
+    return a;
+}
+
+static const struct mlir_attr *read_int(struct bytecode *b, struct bytes *s,
+                                        enum mlir_attr_kind kind)
+{
+    uint64_t value = bytecode_number(b, s);
+    struct mlir_attr *a = new_attr(b, kind);
+    a->integer = kind == MLIR_BOOL ? value != 0 : (int64_t)value;
+    a->type = kind == MLIR_BOOL ? NULL : element_type(b, MLIR_I32);
+    return a;
+}
+
+// "[1, 0]" of a list of signed numbers.
+static void print_list(struct bytecode *b, struct strbuf *out, struct bytes *s)
+{
+    uint64_t n = bytecode_count(b, s, 1);
+    strbuf_add(out, "[");
+    for (uint64_t i = 0; i < n; i++)
+        strbuf_printf(out, "%s%" PRId64, i ? ", " : "", bytecode_signed(b, s));
+    strbuf_add(out, "]");
+}
+
+static const struct mlir_attr *read_alias(struct bytecode *b, struct bytes *s)
+{
+    struct strbuf text = strbuf_make(b->arena);
+    strbuf_add(&text, "#stablehlo.output_operand_alias<output_tuple_indices = ");
+    print_list(b, &text, s);
+    strbuf_printf(&text, ", operand_index = %" PRId64 ", operand_tuple_indices = ",
+                  bytecode_signed(b, s));
+    print_list(b, &text, s);
+    strbuf_add(&text, ">");
+    return opaque(b, text.text);
+}
+
+// As text prints it, leaving out what is zero.
+static const struct mlir_attr *read_accuracy(struct bytecode *b, struct bytes *s)
+{
+    double atol = real_of_bits(MLIR_F64, (uint64_t)bytecode_signed(b, s));
+    double rtol = real_of_bits(MLIR_F64, (uint64_t)bytecode_signed(b, s));
+    int64_t ulps = bytecode_signed(b, s);
+    const struct mlir_attr *mode = bytecode_attr(b, bytecode_number(b, s));
+    if (!mode)
+        return NULL;
+    struct strbuf text = strbuf_make(b->arena);
+    strbuf_add(&text, "#stablehlo.result_accuracy<");
+    if (atol != 0)
+        strbuf_printf(&text, "atol = %.6e, ", atol);
+    if (rtol != 0)
+        strbuf_printf(&text, "rtol = %.6e, ", rtol);
+    if (ulps)
+        strbuf_printf(&text, "ulps = %" PRId64 ", ", ulps);
+    strbuf_printf(&text, "mode = #stablehlo.result_accuracy_mode<%s>>",
+                  mode->kind == MLIR_ENUM ? mode->text : "?");
+    return opaque(b, text.text);
+}
+
+static const struct mlir_attr *read_vhlo_attr(struct bytecode *b, struct bytes *s)
+{
+    const unsigned char *at = s->at;
+    uint64_t code = bytecode_number(b, s);
+    for (const struct vhlo_enum *e = vhlo_enums; e->name; e++)
+        if (e->code == code)
+            return read_word(b, s, e);
+    switch (code) {
+    case VHLO_ATTR_ARRAY:
+        return read_array(b, s);
+    case VHLO_ATTR_BOOL:
+        return read_int(b, s, MLIR_BOOL);
+    case VHLO_ATTR_API_VERSION:
+        return read_int(b, s, MLIR_INT);
+    case VHLO_ATTR_DICTIONARY:
+        return read_dictionary(b, s);
+    case VHLO_ATTR_FLOAT:
+        return read_real(b, s);
+    case VHLO_ATTR_INTEGER:
+        return read_integer(b, s);
+    case VHLO_ATTR_ALIAS:
+        return read_alias(b, s);
+    case VHLO_ATTR_STRING:
+        return read_string(b, s);
+    case VHLO_ATTR_TENSOR:
+        return read_dense(b, s);
+    case VHLO_ATTR_TYPE:
+        return read_type_attr(b, s);
+    case VHLO_ATTR_RESULT_ACCURACY:
+        return read_accuracy(b, s);
+    case VHLO_ATTR_BOUNDS:
+    case VHLO_ATTR_SUB_AXIS:
+    case VHLO_ATTR_AXIS_REF:
+    case VHLO_ATTR_GROUP_AXES:
+    case VHLO_ATTR_MESH_AXIS:
+    case VHLO_ATTR_MESH:
+        return opaque(b, "#vhlo");
+    default:
+        bytecode_fail(b, at, "an attribute of number %" PRIu64 ", which VHLO does not have",
+                      code);
+        return NULL;
+    }
+}
+
+// ---- locations ----
+
+static bool is_location(const struct bytecode_entry *e)
+{
+    unsigned char code = e->bytes.at == e->bytes.end ? 0 : *e->bytes.at;
+    return !e->is_text && e->dialect == BYTECODE_BUILTIN && (code & 1) &&
+           ((code >> 1 >= BUILTIN_ATTR_LOC_CALL && code >> 1 <= BUILTIN_ATTR_LOC_UNKNOWN) ||
+            code >> 1 == BUILTIN_ATTR_LOC_RANGE);
+}
+
+static const char *print_place(struct bytecode *b, uint64_t file, uint64_t line)
+{
+    const struct mlir_attr *name = bytecode_attr(b, file);
+    if (!name || name->kind != MLIR_STRING || !bytecode_spend(b, name->n))
+        return NULL;
+    struct strbuf text = strbuf_make(b->arena);
+    strbuf_printf(&text, "%s:%" PRIu64, name->text, line);
+    return text.text;
+}
+
+// One step of a location: its text, or the location that stands for it in *next.
+static const char *step_location(struct bytecode *b, struct bytes s, uint64_t *next)
+{
+    uint64_t code = bytecode_number(b, &s), n, file;
+    switch (code) {
+    case BUILTIN_ATTR_LOC_NAME:
+        bytecode_number(b, &s);
+        *next = bytecode_number(b, &s);
+        return NULL;
+    case BUILTIN_ATTR_LOC_CALL:
+        *next = bytecode_number(b, &s);
+        return NULL;
+    case BUILTIN_ATTR_LOC_FUSED:
+    case BUILTIN_ATTR_LOC_FUSED_MORE:
+        n = bytecode_count(b, &s, 1);
+        if (n)
+            *next = bytecode_number(b, &s);
+        return NULL;
+    case BUILTIN_ATTR_LOC_LINE:
+        file = bytecode_number(b, &s);
+        return print_place(b, file, bytecode_number(b, &s));
+    case BUILTIN_ATTR_LOC_RANGE:
+        file = bytecode_number(b, &s);
+        n = bytecode_count(b, &s, 1);
+        return n ? print_place(b, file, bytecode_number(b, &s)) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+// A location is a chain of calls, names and places; all that lead to the same place are the same.
+// It is not a fault when it says nothing, or goes round in a circle.
+static const struct mlir_attr *read_location(struct bytecode *b, uint64_t index)
+{
+    VEC(struct bytecode_entry *) chain = {0};
+    struct mlir_attr *a = NULL;
+    for (uint64_t next = index; !a;) {
+        struct bytecode_entry *e = next < b->n_attrs ? &b->attrs[next] : NULL;
+        if (!e || e->state == BYTECODE_READING || !is_location(e)) {
+            a = new_attr(b, MLIR_LOCATION);
+        } else if (e->state == BYTECODE_READ) {
+            for (uint32_t i = 0; i < chain.count; i++)
+                chain.at[i]->attr = e->attr;
+            break;
+        } else {
+            e->state = BYTECODE_READING;
+            vec_push(b->scratch, &chain, e);
+            next = UINT64_MAX;
+            const char *text = step_location(b, e->bytes, &next);
+            if (text) {
+                a = new_attr(b, MLIR_LOCATION);
+                a->text = text;
+                a->n = strlen(text);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < chain.count; i++) {
+        chain.at[i]->state = BYTECODE_READ;
+        if (a)
+            chain.at[i]->attr = a;
+    }
+    return b->attrs[index].attr;
+}
+
+// ---- attributes of MLIR itself ----
+
+static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes *s)
+{
+    const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
+    uint64_t n = bytecode_number(b, s);
+    struct bytes blob = bytecode_bytes(b, s, bytecode_number(b, s));
+    if (!type || type->kind != MLIR_SCALAR || n > INT64_MAX)
+        return NULL;
+    size_t element = (size_t)(mlir_elements[type->element].bits + 7) / 8;
+    if (!element || (size_t)(blob.end - blob.at) / element < n)
+        return NULL;
+    int64_t *dims = arena_array(b->arena, int64_t, 1);
+    dims[0] = (int64_t)n;
+    struct mlir_attr *a = new_attr(b, MLIR_DENSE);
+    a->type = the_type(
+        b, &(struct mlir_type){
+               .kind = MLIR_TENSOR, .element = type->element, .rank = 1, .dims = dims});
+    a->n = n * element;
+    a->bytes = blob.at;
+    const struct mlir_attr *numbers = bytecode_numbers(b, a);
+    return numbers ? numbers : a;
+}
+
+static const struct mlir_attr *read_symbol(struct bytecode *b, struct bytes *s)
+{
+    const struct mlir_attr *name = bytecode_attr(b, bytecode_number(b, s));
+    if (!name || name->kind != MLIR_STRING)
+        return NULL;
+    struct mlir_attr *a = new_attr(b, MLIR_SYMBOL);
+    a->text = name->text;
+    a->n = name->n;
+    return a;
+}
+
+static const struct mlir_attr *read_builtin_attr(struct bytecode *b, struct bytes *s)
+{
+    uint64_t code = bytecode_number(b, s);
+    switch (code) {
+    case BUILTIN_ATTR_ARRAY:
+        return read_array(b, s);
+    case BUILTIN_ATTR_DICTIONARY:
+        return read_dictionary(b, s);
+    case BUILTIN_ATTR_STRING:
+    case BUILTIN_ATTR_TYPED_STRING:
+        return read_string(b, s);
+    case BUILTIN_ATTR_SYMBOL:
+    case BUILTIN_ATTR_NESTED_SYMBOL:
+        return read_symbol(b, s);
+    case BUILTIN_ATTR_TYPE:
+        return read_type_attr(b, s);
+    case BUILTIN_ATTR_UNIT:
+        return new_attr(b, MLIR_UNIT);
+    case BUILTIN_ATTR_INTEGER:
+        return read_integer(b, s);
+    case BUILTIN_ATTR_FLOAT:
+        return read_real(b, s);
+    case BUILTIN_ATTR_DENSE_ARRAY:
+        return read_dense_array(b, s);
+    case BUILTIN_ATTR_DENSE:
+        return read_dense(b, s);
+    default:
+        return opaque(b, "#builtin");
+    }
+}
+
+// ---- entries ----
+
+// Numbers of the elements of a tensor of integers or flags, or NULL.
+static const int64_t *numbers_of_dense(struct bytecode *b, const struct mlir_attr *a, size_t n)
+{
+    const struct mlir_element_row *e = &mlir_elements[a->type->element];
+    size_t bytes = (size_t)(e->bits + 7) / 8;
+    if (!strchr("biu", e->kind) || (a->is_splat && !bytecode_spend(b, n * sizeof(int64_t))))
+        return NULL;
+    int64_t *numbers = arena_array(b->arena, int64_t, n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, a->bytes + (a->is_splat ? 0 : i * bytes), bytes);
+        numbers[i] = e->kind == 'i' ? sign_extended(bits, (int)bytes * 8) : (int64_t)bits;
+    }
+    return numbers;
+}
+
+static const int64_t *numbers_of_parts(struct bytecode *b, const struct mlir_attr *a)
+{
+    int64_t *numbers = arena_array(b->arena, int64_t, a->n);
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->parts[i] || (a->parts[i]->kind != MLIR_INT && a->parts[i]->kind != MLIR_BOOL))
+            return NULL;
+        numbers[i] = a->parts[i]->integer;
+    }
+    return numbers;
+}
+
+const struct mlir_attr *bytecode_numbers(struct bytecode *b, const struct mlir_attr *a)
+{
+    struct made *m = (struct made *)a;
+    if (m->was_asked || b->status)
+        return m->numbers;
+    m->was_asked = true;
+    const int64_t *numbers = NULL;
+    size_t n = a->n;
+    if (a->kind == MLIR_INTS) {
+        numbers = a->numbers;
+    } else if (a->kind == MLIR_ARRAY) {
+        numbers = numbers_of_parts(b, a);
+    } else if (a->kind == MLIR_DENSE) {
+        n = (size_t)mlir_elements_of(a->type);
+        numbers = numbers_of_dense(b, a, n);
+    }
+    if (numbers) {
+        struct mlir_attr *list = new_attr(b, MLIR_INTS);
+        list->n = n;
+        list->numbers = numbers;
+        m->numbers = list;
+    }
+    return m->numbers;
+}
+
+// Begins to read an entry; false when it was read, or cannot be.
+static bool begin(struct bytecode *b, struct bytecode_entry *entries, uint64_t n,
+                  uint64_t index, const char *what)
+{
+    if (b->status)
+        return false;
+    if (index >= n) {
+        bytecode_fail(b, b->op, "%s %" PRIu64 " of %" PRIu64, what, index, n);
+        return false;
+    }
+    if (entries[index].state == BYTECODE_READ)
+        return false;
+    if (entries[index].state == BYTECODE_READING || b->depth >= MLIR_MAX_DEPTH) {
+        bytecode_fail(b, entries[index].bytes.at, "%s that %s", what,
+                      b->depth >= MLIR_MAX_DEPTH ? "is too deep" : "holds itself");
+        return false;
+    }
+    entries[index].state = BYTECODE_READING;
+    b->depth++;
+    return true;
+}
+
+// Text ends in a zero byte, which is not certain.
+static const char *text_of(struct bytecode *b, struct bytes s)
+{
+    size_t n = 0;
+    while (s.at + n < s.end && s.at[n])
+        n++;
+    char *text = arena_allocate(b->arena, n + 1);
+    memcpy(text, s.at, n);
+    return text;
+}
+
+const struct mlir_attr *bytecode_attr(struct bytecode *b, uint64_t index)
+{
+    if (!b->status && index < b->n_attrs && b->attrs[index].state == BYTECODE_UNREAD &&
+        is_location(&b->attrs[index]))
+        return read_location(b, index);
+    if (begin(b, b->attrs, b->n_attrs, index, "an attribute")) {
+        struct bytecode_entry *e = &b->attrs[index];
+        struct bytes s = e->bytes;
+        e->attr = e->is_text                       ? opaque(b, text_of(b, s))
+                  : e->dialect == BYTECODE_VHLO    ? read_vhlo_attr(b, &s)
+                  : e->dialect == BYTECODE_BUILTIN ? read_builtin_attr(b, &s)
+                                                   : opaque(b, "#other");
+        if (!e->attr && !b->status)
+            bytecode_fail(b, e->bytes.at, "an attribute that makes no sense");
+        e->state = BYTECODE_READ;
+        b->depth--;
+    }
+    return b->status ? NULL : b->attrs[index].attr;
+}
+
+const struct mlir_type *bytecode_type(struct bytecode *b, uint64_t index)
+{
+    if (begin(b, b->types, b->n_types, index, "a type")) {
+        struct bytecode_entry *e = &b->types[index];
+        struct bytes s = e->bytes;
+        e->type = e->is_text                       ? other_type(b, text_of(b, s))
+                  : e->dialect == BYTECODE_VHLO    ? read_vhlo_type(b, &s)
+                  : e->dialect == BYTECODE_BUILTIN ? read_builtin_type(b, &s)
+                                                   : other_type(b, "a type of another dialect");
+        e->state = BYTECODE_READ;
+        b->depth--;
+    }
+    return b->status ? NULL : b->types[index].type;
+}

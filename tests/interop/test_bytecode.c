@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Portable bytecode in: what jaxlib has written of programs of tests/interop/programs, and what
+// nobody writes.
+#include "interop/tree.h"
+#include "jot/jot.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAMS "tests/interop/programs/"
+
+static struct mlir_program *read_file(const char *name, unsigned char **out_bytes)
+{
+    char path[256];
+    size_t n;
+    snprintf(path, sizeof path, PROGRAMS "%s", name);
+    *out_bytes = tree_load(path, &n);
+    struct mlir_program *p = NULL;
+    jot_status status = mlir_read_bytecode(name, *out_bytes, n, &p);
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    return p;
+}
+
+// All versions of VHLO, and of the bytecode that holds it, give the same tree.
+START_TEST(reads_versions)
+{
+    static const char *const names[] = {"loops_0.9.0.bytecode", "loops_0.13.0.bytecode",
+                                        "loops_1.17.0.bytecode"};
+    size_t n;
+    char *expected = (char *)tree_load(PROGRAMS "loops.tree", &n);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsigned char *bytes;
+        struct mlir_program *p = read_file(names[i], &bytes);
+        struct strbuf tree = strbuf_make(p->arena);
+        tree_print(&tree, p);
+        tree_compare(names[i], tree.text, expected);
+        mlir_release(p);
+        free(bytes);
+    }
+    free(expected);
+}
+END_TEST
+
+static const struct mlir_op *find(const struct mlir_block *block, const char *name)
+{
+    for (uint32_t i = 0; i < block->n_ops; i++) {
+        const struct mlir_op *op = block->ops[i], *inner = NULL;
+        if (!strcmp(op->name, name))
+            return op;
+        for (uint32_t k = 0; k < op->n_regions && !inner; k++)
+            inner = find(&op->regions[k], name);
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
+// Attributes have the form of the table, and are not there where they are as if they were not.
+START_TEST(has_the_normal_form)
+{
+    unsigned char *bytes;
+    struct mlir_program *p = read_file("forms_1.17.0.bytecode", &bytes);
+    size_t n;
+    const struct mlir_op *op =
+        find(mlir_function_find(p, "shape")->body, "stablehlo.reduce_window");
+    const int64_t *padding = mlir_ints(op, "padding", &n);
+    ck_assert_uint_eq(n, 6);
+    ck_assert_int_eq(padding[2], 1);
+    ck_assert_ptr_null(mlir_attr_find(op, "base_dilations"));
+    op = find(mlir_function_find(p, "shape")->body, "stablehlo.triangular_solve");
+    ck_assert_str_eq(mlir_text(op, "transpose_a"), "ADJOINT");
+    ck_assert_int_eq(mlir_int(op, "left_side", 0), 1);
+    op = find(mlir_function_find(p, "main")->body, "stablehlo.composite");
+    ck_assert_int_eq(mlir_attr_find(op, "decomposition")->kind, MLIR_SYMBOL);
+    ck_assert_str_eq(mlir_text(op, "name"), "my.thing");
+    op = find(mlir_function_find(p, "helper")->body, "stablehlo.return");
+    ck_assert_ptr_nonnull(op);
+    ck_assert_ptr_nonnull(find(mlir_function_find(p, "helper")->body, "func.return"));
+    op = find(mlir_function_find(p, "conv")->body, "stablehlo.convolution");
+    ck_assert_ptr_nonnull(mlir_ints(op, "window_reversal", &n));
+    ck_assert_uint_eq(n, 2);
+    const struct mlir_attr *words = mlir_attr_find(op, "precision_config");
+    ck_assert_str_eq(words->parts[0]->text, "HIGH");
+    op = find(mlir_function_find(p, "index")->body, "stablehlo.gather");
+    ck_assert_ptr_null(mlir_attr_find(op, "indices_are_sorted"));
+    mlir_release(p);
+    free(bytes);
+}
+END_TEST
+
+// Of bytes that are not what they should be nothing is made, and the message says where.
+START_TEST(refuses)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *message;
+    } cases[] = {
+        {"", 0, "f: offset 0: the bytecode ends too early here"},
+        {"module {}", 9, "f: offset 0: no MLIR bytecode: the first four bytes are others"},
+        {"ML\xefR\x0fx", 6,
+         "f: offset 5: MLIR bytecode of version 7, of which 6 is the newest read"},
+        {"ML\xefR\x0dx\0\x0a\x01", 9, "f: offset 7: a section of number 10"},
+        {"ML\xefR\x0dx\0\x80\x01\x07", 10, "f: offset 7: an alignment of 3"},
+        {"ML\xefR\x0dx\0", 7, "f: offset 7: the bytecode ends too early here"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mlir_program *p = NULL;
+        ck_assert_int_eq(mlir_read_bytecode("f", cases[i].bytes, cases[i].n, &p),
+                         JOT_ERR_ARGUMENT);
+        ck_assert_str_eq(jot_error_message(), cases[i].message);
+        ck_assert_ptr_null(p);
+    }
+}
+END_TEST
+
+// Every beginning of a program is refused: its end is needed.
+START_TEST(refuses_beginnings)
+{
+    size_t n;
+    unsigned char *bytes = tree_load(PROGRAMS "loops_1.17.0.bytecode", &n);
+    for (size_t i = 0; i < n; i++) {
+        struct mlir_program *p = NULL;
+        unsigned char *part = malloc(i + 1);
+        memcpy(part, bytes, i);
+        ck_assert_int_eq(mlir_read_bytecode("f", part, i, &p), JOT_ERR_ARGUMENT);
+        free(part);
+    }
+    free(bytes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bytecode");
+    TCase *group = tcase_create("bytecode");
+    tcase_add_test(group, reads_versions);
+    tcase_add_test(group, has_the_normal_form);
+    tcase_add_test(group, refuses);
+    tcase_add_test(group, refuses_beginnings);
+    suite_add_tcase(suite, group);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

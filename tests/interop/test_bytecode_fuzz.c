@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes give a program or a message with an offset, and memory in proportion: programs with
+// bytes that are changed, taken out, doubled and taken from elsewhere.  JOT_TEST_SEED=n chooses
+// them, JOT_TEST_COUNT says how many there are.
+#include "base/hash.h"
+#include "interop/tree.h"
+#include "jot/jot.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAMS "tests/interop/programs/"
+
+static const char *const names[] = {
+    PROGRAMS "forms_1.17.0.bytecode",
+    PROGRAMS "loops_0.9.0.bytecode",
+    PROGRAMS "loops_0.13.0.bytecode",
+    PROGRAMS "loops_1.17.0.bytecode",
+};
+enum { N_NAMES = sizeof names / sizeof *names, MAX_SIZE = 1 << 16 };
+
+static unsigned char *corpus[N_NAMES];
+static size_t sizes[N_NAMES];
+
+static uint64_t random_state;
+
+static uint64_t random_below(uint64_t n)
+{
+    random_state += UINT64_C(0x9e3779b97f4a7c15);
+    return hash_mix(random_state) % n;
+}
+
+// Puts bytes of a program of the corpus in the place of others, perhaps of another length.
+static size_t splice(unsigned char *bytes, size_t n)
+{
+    size_t other = random_below(N_NAMES);
+    size_t at = random_below(n), length = random_below(20), old = random_below(20);
+    size_t from = random_below(sizes[other] - length);
+    old = at + old > n ? n - at : old;
+    if (n - old + length > MAX_SIZE)
+        return n;
+    memmove(bytes + at + length, bytes + at + old, n - at - old);
+    memcpy(bytes + at, corpus[other] + from, length);
+    return n - old + length;
+}
+
+static size_t mutate(unsigned char *bytes, size_t n)
+{
+    static const unsigned char extremes[] = {0, 1, 2, 0x7f, 0x80, 0xfe, 0xff};
+    size_t at = random_below(n);
+    switch (random_below(6)) {
+    case 0:
+        bytes[at] ^= (unsigned char)(1u << random_below(8));
+        return n;
+    case 1:
+        bytes[at] = (unsigned char)random_below(256);
+        return n;
+    case 2:
+        bytes[at] = extremes[random_below(sizeof extremes)];
+        return n;
+    case 3: // a number of eight bytes
+        for (size_t i = at; i < n && i < at + 9; i++)
+            bytes[i] = i == at ? 0 : random_below(2) ? 0xff : 0;
+        return n;
+    case 4: // another number of the same length
+        bytes[at] = (unsigned char)(bytes[at] + 2 * random_below(8) - 8);
+        return n;
+    default:
+        return splice(bytes, n);
+    }
+}
+
+static void read_any(const unsigned char *bytes, size_t n, long *accepted)
+{
+    struct mlir_program *p = NULL;
+    unsigned char *exact = malloc(n + !n); // so that its end is the end of a block
+    memcpy(exact, bytes, n);
+    if (mlir_read_bytecode("f", exact, n, &p) == JOT_OK) {
+        ++*accepted;
+        ck_assert_msg(arena_bytes(p->arena) <= 300 * n + (1 << 20), "%zu bytes of %zu",
+                      arena_bytes(p->arena), n);
+        struct strbuf tree = strbuf_make(p->arena);
+        tree_print(&tree, p);
+    } else {
+        ck_assert_ptr_null(p);
+        ck_assert_msg(!strncmp(jot_error_message(), "f: offset ", 10), "%s",
+                      jot_error_message());
+    }
+    mlir_release(p);
+    free(exact);
+}
+
+START_TEST(survives_any_bytes)
+{
+    static unsigned char bytes[MAX_SIZE + 32];
+    const char *count = getenv("JOT_TEST_COUNT"), *seed = getenv("JOT_TEST_SEED");
+    long rounds = 10 * (count ? strtol(count, NULL, 10) : 3000), accepted = 0;
+    random_state = seed ? strtoull(seed, NULL, 0) : UINT64_C(20261126);
+    printf("JOT_TEST_SEED=%llu\n", (unsigned long long)random_state);
+    for (int i = 0; i < N_NAMES; i++)
+        corpus[i] = tree_load(names[i], &sizes[i]);
+    for (long round = 0; round < rounds; round++) {
+        size_t which = random_below(N_NAMES), n = sizes[which];
+        memcpy(bytes, corpus[which], n);
+        for (uint64_t k = 1 + random_below(4); k > 0; k--)
+            n = mutate(bytes, n);
+        read_any(bytes, n, &accepted);
+    }
+    printf("%ld of %ld were programs\n", accepted, rounds);
+    for (int i = 0; i < N_NAMES; i++)
+        free(corpus[i]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bytecode_fuzz");
+    TCase *group = tcase_create("bytecode_fuzz");
+    tcase_set_timeout(group, 600);
+    tcase_add_test(group, survives_any_bytes);
+    suite_add_tcase(suite, group);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
