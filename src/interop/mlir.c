@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interop/mlir.h"
 
+#include "base/strbuf.h"
+
 #include <string.h>
 
 const struct mlir_element_row mlir_elements[MLIR_N_ELEMENTS] = {
@@ -108,4 +110,52 @@ bool mlir_types_equal(const struct mlir_type *a, const struct mlir_type *b)
         if (!mlir_types_equal(a->parts[i], b->parts[i]))
             return false;
     return a->kind != MLIR_OTHER || !strcmp(a->text, b->text);
+}
+
+static void print_parts(struct strbuf *s, const struct mlir_type *t, uint32_t first,
+                        uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        strbuf_add(s, i > first ? ", " : "");
+        mlir_print_type(s, t->parts[i]);
+    }
+}
+
+void mlir_print_type(struct strbuf *s, const struct mlir_type *t)
+{
+    switch (t->kind) {
+    case MLIR_TENSOR:
+        strbuf_add(s, "tensor<");
+        for (int i = 0; i < t->rank; i++) {
+            if (t->dims[i] < 0)
+                strbuf_add(s, "?x");
+            else
+                strbuf_printf(s, "%lldx", (long long)t->dims[i]);
+        }
+        strbuf_printf(s, "%s>", mlir_elements[t->element].text);
+        break;
+    case MLIR_SCALAR:
+        strbuf_add(s, mlir_elements[t->element].text);
+        break;
+    case MLIR_TUPLE:
+        strbuf_add(s, "tuple<");
+        print_parts(s, t, 0, t->n_parts);
+        strbuf_add(s, ">");
+        break;
+    case MLIR_FUNCTION: {
+        bool is_one =
+            t->n_parts - t->n_inputs == 1 && t->parts[t->n_inputs]->kind != MLIR_FUNCTION;
+        strbuf_add(s, "(");
+        print_parts(s, t, 0, t->n_inputs);
+        strbuf_add(s, is_one ? ") -> " : ") -> (");
+        print_parts(s, t, t->n_inputs, t->n_parts);
+        strbuf_add(s, is_one ? "" : ")");
+        break;
+    }
+    case MLIR_TOKEN:
+        strbuf_add(s, "!stablehlo.token");
+        break;
+    default:
+        strbuf_add(s, t->text);
+    }
 }

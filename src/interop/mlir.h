@@ -200,6 +200,9 @@ const char *mlir_text(const struct mlir_op *op, const char *name);
 const struct mlir_function *mlir_function_find(const struct mlir_program *p, const char *name);
 // Elements of a tensor; -1 when that is not known or too large for an int64_t.
 int64_t mlir_elements_of(const struct mlir_type *t);
+// As text: tensor<2x3xf32>.
+struct strbuf;
+void mlir_print_type(struct strbuf *s, const struct mlir_type *t);
 bool mlir_types_equal(const struct mlir_type *a, const struct mlir_type *b);
 
 #endif

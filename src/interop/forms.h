@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operations are printed: forms.def for the reader and the writer of text.
+#ifndef INTEROP_FORMS_H
+#define INTEROP_FORMS_H
+
+#include "interop/mlir.h"
+
+// NULL where an operation has the general form alone, or code of its own.
+const char *form_of(const struct mlir_row *row);
+// The kind of an attribute in stablehlo.def; x where it is not there.
+char form_letter(const struct mlir_row *row, const char *name, size_t n);
+
+// The parts of the window of a convolution.
+enum { FORM_WINDOWS = 5 };
+struct form_window {
+    const char *word, *name;
+};
+extern const struct form_window form_windows[FORM_WINDOWS];
+
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats of the element types of MLIR as decimals and as bits.
+#ifndef INTEROP_NUMBERS_H
+#define INTEROP_NUMBERS_H
+
+#include "interop/mlir.h"
+
+// The element nearest to the decimal number in n characters (digits with an optional sign, point
+// and exponent), ties to even: rounded once, whatever the type.  What is too large is infinite, or
+// NaN in types that have no infinity.  `e` is a float; its bytes are written.
+void number_store_decimal(enum mlir_element e, const char *text, size_t n, void *element);
+
+// The same of a double.
+void number_store(enum mlir_element e, double x, void *element);
+// A float, integer or bool; exact but for integers beyond 2^53.
+double number_load(enum mlir_element e, const void *element);
+
+// Bytes of an element in memory; 0 for types that arrays have no form of here.
+size_t number_bytes(enum mlir_element e);
+// The type of the parts of a complex number, any other itself.
+enum mlir_element number_part(enum mlir_element e);
+
+#endif
