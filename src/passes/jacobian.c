@@ -9,6 +9,8 @@
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
+#include <stdlib.h>
+
 struct jacobian {
     struct ir_builder *b;
     const struct ir_graph *g;
@@ -150,43 +152,112 @@ static jot_status push_basis(struct jacobian *j, uint32_t f, uint32_t i, uint32_
     return pass_builder_status(b);
 }
 
-// The derivatives of result o.
-static jot_status pull_basis(struct jacobian *j, uint32_t f, uint32_t o)
+// The linear part of the function, its results to be pulled back one by one.
+struct pull {
+    struct pass_split s;
+    const struct ir_graph *linear;
+    ir_id *known;   // residuals
+    ir_id *map;     // by value of the linear part: in the function of one result
+    uint32_t *seen; // by node: the last result that needed it, from 1
+};
+
+// What one result is made of: a function of the residuals it needs, which are in *known, and of all dx.
+struct part {
+    uint32_t f, n_known;
+    ir_id *known;
+};
+
+static jot_status make_pull(struct jacobian *j, uint32_t f, struct pull *p)
+{
+    struct ir_module *m = j->b->module;
+    JOT_TRY(pass_linearize(m, f, j->wrt, &p->s));
+    p->linear = ir_function(m, p->s.linear);
+    p->known = pass_no_values(m, p->s.n_residuals);
+    p->map = pass_no_values(m, p->linear->values.count);
+    p->seen = arena_array(m->arena, uint32_t, p->linear->nodes.count + 1);
+    make_residuals(j->b, &p->s, j->x, p->known);
+    return JOT_OK;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static struct part part_of(struct pull *p, struct ir_module *m, uint32_t result)
+{
+    const struct ir_graph *g = p->linear;
+    struct part part = {0};
+    VEC(uint32_t) nodes = {0};
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    VEC(ir_id) wanted = {0};
+    vec_push(m->arena, &wanted, g->outputs.at[result]);
+    while (wanted.count) {
+        uint32_t at = g->values.at[wanted.at[--wanted.count]].node;
+        const struct ir_node *n = &g->nodes.at[at];
+        if (p->seen[at] == result + 1)
+            continue;
+        p->seen[at] = result + 1;
+        vec_push(m->arena, &nodes, at);
+        for (uint32_t i = 0; i < n->n_in; i++)
+            vec_push(m->arena, &wanted, ir_operand(g, n, i));
+    }
+    qsort(nodes.at, nodes.count, sizeof *nodes.at, compare_nodes);
+    part.known = pass_no_values(m, nodes.count + 1);
+    uint32_t at = 0;
+    for (; at < nodes.count && nodes.at[at] < p->s.n_residuals; at++) {
+        part.known[part.n_known++] = p->known[nodes.at[at]];
+        p->map[nodes.at[at]] = ir_param(&b, ir_type_of(g, nodes.at[at]));
+    }
+    for (uint32_t i = p->s.n_residuals; i < g->n_params; i++)
+        p->map[i] = ir_param(&b, ir_type_of(g, i));
+    for (; at < nodes.count; at++)
+        if (nodes.at[at] >= g->n_params)
+            pass_copy_node(&b, g, &g->nodes.at[nodes.at[at]], p->map);
+    ir_output(&b, p->map[g->outputs.at[result]]);
+    part.f = ir_finish_function(&b);
+    return part;
+}
+
+// The derivatives of result o, which is number `place` of the linear part.
+static jot_status pull_basis(struct jacobian *j, struct pull *p, uint32_t o, uint32_t place)
 {
     struct ir_builder *b = j->b;
     struct ir_module *m = b->module;
     struct ir_type y = ir_type_of(j->g, j->g->outputs.at[o]);
-    struct pass_split s;
-    JOT_TRY(pass_linearize(m, f, j->wrt, &s));
-    if (!s.linear_out[o])
-        return JOT_OK;
-    const struct ir_graph *linear = ir_function(m, s.linear);
-    bool *linear_in = arena_array(m->arena, bool, linear->n_params + 1);
-    bool *ct_in = arena_array(m->arena, bool, linear->outputs.count + 1);
+    struct part part = part_of(p, m, place);
+    const struct ir_graph *linear = ir_function(m, part.f);
+    bool *linear_in = arena_array(m->arena, bool, linear->n_params + 1), ct_in[] = {true};
     bool *nonzero = arena_array(m->arena, bool, linear->n_params + 1);
-    uint32_t place = 0, transposed, mapped;
-    for (uint32_t i = 0; i < o; i++)
-        place += s.linear_out[i];
-    ct_in[place] = true;
-    for (uint32_t i = s.n_residuals; i < linear->n_params; i++)
+    uint32_t transposed, mapped;
+    for (uint32_t i = part.n_known; i < linear->n_params; i++)
         linear_in[i] = true;
-    JOT_TRY(pass_transpose_function(m, s.linear, linear_in, ct_in, NULL, &transposed, nonzero));
+    JOT_TRY(pass_transpose_function(m, part.f, linear_in, ct_in, NULL, &transposed, nonzero));
     JOT_TRY(map_last(m, transposed, ir_count(m, y), &mapped));
-    ir_id *in = pass_no_values(m, s.n_residuals + 1);
     ir_id *t = pass_no_values(m, linear->n_params);
-    make_residuals(b, &s, j->x, in);
-    in[s.n_residuals] = make_basis(b, y);
-    ir_inline(b, ir_function(m, mapped), in, t);
+    part.known[part.n_known] = make_basis(b, y);
+    ir_inline(b, ir_function(m, mapped), part.known, t);
     for (uint32_t i = 0, k = 0; i < j->g->n_params; i++) {
         if (!j->wrt[i])
             continue;
         struct ir_type x = ir_type_of(j->g, i), d = derivative_type(b, y, x, ir_dtype(x));
-        if (nonzero[s.n_residuals + k])
+        if (nonzero[part.n_known + k])
             j->out[o * j->n_wrt + k] =
                 ir_convert(b, ir_reshape(b, *t++, d.rank, ir_dims(m, d)), ir_dtype(y));
         k++;
     }
     return pass_builder_status(b);
+}
+
+static jot_status pull_all(struct jacobian *j, uint32_t f)
+{
+    struct pull p = {0};
+    JOT_TRY(make_pull(j, f, &p));
+    for (uint32_t o = 0, place = 0; o < j->g->outputs.count; o++)
+        if (p.s.linear_out[o])
+            JOT_TRY(pull_basis(j, &p, o, place++));
+    return JOT_OK;
 }
 
 static jot_status build(struct ir_module *m, uint32_t f, const bool *wrt, bool reverse,
@@ -203,9 +274,8 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *wrt, bool r
     for (uint32_t i = 0, k = 0; i < g->n_params && !reverse; i++)
         if (wrt[i])
             JOT_TRY(push_basis(&j, f, i, k++));
-    for (uint32_t o = 0; o < g->outputs.count && reverse; o++)
-        if (pass_is_inexact(ir_type_of(g, g->outputs.at[o])))
-            JOT_TRY(pull_basis(&j, f, o));
+    if (reverse)
+        JOT_TRY(pull_all(&j, f));
     for (uint32_t o = 0; o < g->outputs.count; o++) {
         struct ir_type y = ir_type_of(g, g->outputs.at[o]);
         for (uint32_t i = 0, k = 0; i < g->n_params && pass_is_inexact(y); i++) {
