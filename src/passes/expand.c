@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra on small matrices as graphs of other ops.
+// Linear algebra on small matrices, and arrays of many parts, as graphs of other ops.
 //
 //     l = cholesky(a)        a: f32[1000,8,8]
 // becomes
@@ -156,6 +156,29 @@ static void copy_inside(struct ir_builder *b, const struct ir_graph *g, const st
         pass_copy_node(b, g, n, map);
 }
 
+// A kernel asks for each element which of the parts it is of: many are put together by groups.
+static void join_by_groups(struct ir_builder *b, const struct ir_graph *g,
+                           const struct ir_node *n, ir_id *map)
+{
+    uint32_t count = n->n_in;
+    int axis = (int)ir_attr_int(n->attrs, IR_KEY_axis);
+    ir_id *x = body_operands(b->module, g, n, map);
+    b->where = n->where;
+    while (count > 1) {
+        uint32_t groups = 0;
+        for (uint32_t i = 0; i < count; i += EXPAND_PARTS)
+            x[groups++] = ir_concatenate(
+                b, (int)(count - i < EXPAND_PARTS ? count - i : EXPAND_PARTS), x + i, axis);
+        count = groups;
+    }
+    map[n->out] = x[0];
+}
+
+static bool has_many_parts(const struct ir_node *n)
+{
+    return n->op == IR_concatenate && n->n_in > EXPAND_PARTS;
+}
+
 static void copy_outside(struct ir_builder *b, const struct ir_graph *g,
                          const struct ir_node *n, ir_id *map)
 {
@@ -163,6 +186,8 @@ static void copy_outside(struct ir_builder *b, const struct ir_graph *g,
     int64_t count = is_small(g, n) ? count_of(g, n) : 0;
     if (ir_has_bodies((enum ir_op)n->op))
         copy_bodies(b, g, n, map, expand_inside);
+    else if (has_many_parts(n))
+        join_by_groups(b, g, n, map);
     else if (is_empty(g, n))
         write_out(b, g, n, map);
     else if (count && (!has_routine || is_worth_code(g, n, count)))
@@ -179,16 +204,16 @@ static uint32_t expand_inside(struct ir_module *m, uint32_t f)
 }
 
 // Whether the graph, or a body in it, has what may be written out.
-static bool has_matrices(const struct ir_graph *g)
+static bool has_expansions(const struct ir_graph *g)
 {
     ir_for_each_node (g, n) {
         int bodies = 0;
-        if (expansions[n->op].make)
+        if (expansions[n->op].make || has_many_parts(n))
             return true;
         if (ir_has_bodies((enum ir_op)n->op))
             ir_attr_ints(n->attrs, IR_KEY_functions, &bodies);
         for (int i = 0; i < bodies; i++)
-            if (has_matrices(ir_body(g, n, i)))
+            if (has_expansions(ir_body(g, n, i)))
                 return true;
     }
     return false;
@@ -197,7 +222,7 @@ static bool has_matrices(const struct ir_graph *g)
 const struct ir_graph *pass_expand(const struct ir_graph *g, bool keeps_convolutions)
 {
     bool has_conv = g && !keeps_convolutions && pass_has_convolutions(g);
-    if (!g || !(has_conv || has_matrices(g)))
+    if (!g || !(has_conv || has_expansions(g)))
         return g;
     struct ir_module *m = g->module;
     uint32_t f = ir_function_add(m, (struct ir_graph *)(uintptr_t)g);

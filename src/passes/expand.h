@@ -11,6 +11,8 @@ const struct ir_graph *pass_expand(const struct ir_graph *g, bool keeps_convolut
 
 // Matrices up to so many rows and columns are written out, column by column.
 #define EXPAND_SIZE 16
+// The most parts that a kernel chooses an element from.
+#define EXPAND_PARTS 16
 // Outside of loops, where so many are solved at once and, for code is compiled by the op, so many
 // for each operation of one; others are left to a routine.
 #define EXPAND_COUNT 8
