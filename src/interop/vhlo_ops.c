@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations of VHLO, as "add_v1", and their attributes in the form that the tree has them in.
 #include "interop/bytecode.h"
-#include "interop/vhlo.h"
 
-#include <stdio.h>
+#include "base/strbuf.h"
+#include "interop/vhlo.h"
 
 const struct vhlo_enum vhlo_enums[] = {
     {3, "direction of a comparison", {"EQ", "NE", "GE", "GT", "LE", "LT"}},
@@ -74,10 +74,9 @@ struct bytecode_op bytecode_op_find(struct bytecode *b, const struct bytecode_st
     if (op.row && op.dialect == BYTECODE_VHLO)
         find_fields(b, &op);
     if (bytecode_spend(b, dialect->n + n + 2)) {
-        char *text = arena_allocate(b->arena, strlen(family) + n + 2);
-        sprintf(text, "%s.", family);
-        memcpy(text + strlen(text), name->text, n);
-        op.name = text;
+        struct strbuf text = strbuf_make(b->arena);
+        strbuf_printf(&text, "%s.%.*s", family, (int)n, name->text);
+        op.name = text.text;
     }
     return op;
 }

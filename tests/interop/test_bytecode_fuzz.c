@@ -3,6 +3,7 @@
 // bytes that are changed, taken out, doubled and taken from elsewhere.  JOT_TEST_SEED=n chooses
 // them, JOT_TEST_COUNT says how many there are.
 #include "base/hash.h"
+#include "interop/jax_export.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
 
@@ -14,10 +15,9 @@
 #define PROGRAMS "tests/interop/programs/"
 
 static const char *const names[] = {
-    PROGRAMS "forms_1.17.0.bytecode",
-    PROGRAMS "loops_0.9.0.bytecode",
-    PROGRAMS "loops_0.13.0.bytecode",
-    PROGRAMS "loops_1.17.0.bytecode",
+    PROGRAMS "forms_1.17.0.bytecode", PROGRAMS "loops_0.9.0.bytecode",
+    PROGRAMS "loops_0.13.0.bytecode", PROGRAMS "loops_1.17.0.bytecode",
+    PROGRAMS "model.jaxexport",       PROGRAMS "tails.jaxexport",
 };
 enum { N_NAMES = sizeof names / sizeof *names, MAX_SIZE = 1 << 16 };
 
@@ -72,24 +72,52 @@ static size_t mutate(unsigned char *bytes, size_t n)
     }
 }
 
-static void read_any(const unsigned char *bytes, size_t n, long *accepted)
+static void check_message(const void *made)
+{
+    ck_assert_ptr_null(made);
+    ck_assert_msg(!strncmp(jot_error_message(), "f: offset ", 10), "%s", jot_error_message());
+}
+
+static bool read_program(const unsigned char *bytes, size_t n)
 {
     struct mlir_program *p = NULL;
-    unsigned char *exact = malloc(n + !n); // so that its end is the end of a block
-    memcpy(exact, bytes, n);
-    if (mlir_read_bytecode("f", exact, n, &p) == JOT_OK) {
-        ++*accepted;
-        ck_assert_msg(arena_bytes(p->arena) <= 300 * n + (1 << 20), "%zu bytes of %zu",
-                      arena_bytes(p->arena), n);
-        struct strbuf tree = strbuf_make(p->arena);
-        tree_print(&tree, p);
-    } else {
-        ck_assert_ptr_null(p);
-        ck_assert_msg(!strncmp(jot_error_message(), "f: offset ", 10), "%s",
-                      jot_error_message());
+    if (mlir_read_bytecode("f", bytes, n, &p) != JOT_OK) {
+        check_message(p);
+        return false;
     }
+    ck_assert_msg(arena_bytes(p->arena) <= 300 * n + (1 << 20), "%zu bytes of %zu",
+                  arena_bytes(p->arena), n);
+    struct strbuf tree = strbuf_make(p->arena);
+    tree_print(&tree, p);
     mlir_release(p);
+    return true;
+}
+
+static bool read_export(const unsigned char *bytes, size_t n)
+{
+    struct jax_export *e = NULL;
+    jax_export_is(bytes, n);
+    if (jax_export_read("f", bytes, n, &e) != JOT_OK) {
+        check_message(e);
+        return false;
+    }
+    ck_assert_msg(arena_bytes(e->arena) <= 40 * n + (1 << 20), "%zu bytes of %zu",
+                  arena_bytes(e->arena), n);
+    bool is_good = true;
+    for (const struct jax_export *x = e; x; x = x->vjp)
+        is_good = read_program(x->module, x->module_size) && is_good;
+    jax_export_release(e);
+    return is_good;
+}
+
+// Those bytes, in a block that ends with them.
+static bool read_any(bool is_export, const unsigned char *bytes, size_t n)
+{
+    unsigned char *exact = malloc(n + !n);
+    memcpy(exact, bytes, n);
+    bool is_good = is_export ? read_export(exact, n) : read_program(exact, n);
     free(exact);
+    return is_good;
 }
 
 START_TEST(survives_any_bytes)
@@ -106,7 +134,7 @@ START_TEST(survives_any_bytes)
         memcpy(bytes, corpus[which], n);
         for (uint64_t k = 1 + random_below(4); k > 0; k--)
             n = mutate(bytes, n);
-        read_any(bytes, n, &accepted);
+        accepted += read_any(strstr(names[which], "export") != NULL, bytes, n);
     }
     printf("%ld of %ld were programs\n", accepted, rounds);
     for (int i = 0; i < N_NAMES; i++)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes the exported functions of this folder: python3 - < export.py, here, with JAX.
+import jax
+import jax.numpy as jnp
+from jax import export, lax
+
+
+def save(name, function, *arguments, **options):
+    exported = export.export(jax.jit(function), **options)(*arguments)
+    with open(name + '.jaxexport', 'wb') as file:
+        file.write(exported.serialize(vjp_order=1))
+
+
+def model(x, unused, w):
+    places = jnp.arange(x.shape[0], dtype=jnp.float32)
+    return {'rows': jax.nn.softmax(jnp.tanh(x @ w) + places[:, None]), 'sum': jnp.sum(x)}
+
+
+def tails(x, y):
+    total, sums = lax.scan(lambda c, row: (c + row, c * row), jnp.zeros(x.shape[1:]), x)
+    return total, sums, x[1:-1, ::2], jnp.concatenate([x.reshape(-1), y]).astype(jnp.bfloat16)
+
+
+n, m = export.symbolic_shape('n, m', constraints=['n >= 4'])
+f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
+save('model', model, f32(n, 8), jax.ShapeDtypeStruct((2,), jnp.int32), f32(8, 5),
+     platforms=('cpu', 'cuda'))
+save('tails', tails, f32(n, m), f32(3 * m + 1))
