@@ -396,6 +396,11 @@ static struct mlir_op read_attributes(struct reader *r, struct head *h)
 {
     struct mlir_op op = {.row = h->kind->row, .name = h->kind->name};
     bool has_fields = h->kind->dialect == BYTECODE_VHLO;
+    bool is_strange = !has_fields && h->properties && op.row && *op.row->attrs &&
+                      !strcmp(op.row->dialect, "chlo");
+    if (is_strange)
+        bytecode_fail(&r->b, h->at, "the attributes of %s are not in the portable form",
+                      op.name);
     bytecode_attributes(&r->b, h->kind, &op, has_fields ? h->properties : NULL, h->dictionary);
     return op;
 }

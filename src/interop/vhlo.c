@@ -250,6 +250,14 @@ static const struct mlir_attr *opaque(struct bytecode *b, const char *text)
     return a;
 }
 
+static const struct mlir_attr *int_attr(struct bytecode *b, int64_t value)
+{
+    struct mlir_attr *a = new_attr(b, MLIR_INT);
+    a->type = element_type(b, MLIR_I64);
+    a->integer = value;
+    return a;
+}
+
 static const struct mlir_attr *read_string(struct bytecode *b, struct bytes *s)
 {
     const struct bytecode_string *string = bytecode_string(b, s);
@@ -429,26 +437,29 @@ static const struct mlir_attr *read_int(struct bytecode *b, struct bytes *s,
     return a;
 }
 
-// "[1, 0]" of a list of signed numbers.
-static void print_list(struct bytecode *b, struct strbuf *out, struct bytes *s)
+// An array of numbers.
+static const struct mlir_attr *read_numbers(struct bytecode *b, struct bytes *s)
 {
     uint64_t n = bytecode_count(b, s, 1);
-    strbuf_add(out, "[");
+    const struct mlir_attr **parts = arena_array(b->arena, const struct mlir_attr *, n);
     for (uint64_t i = 0; i < n; i++)
-        strbuf_printf(out, "%s%" PRId64, i ? ", " : "", bytecode_signed(b, s));
-    strbuf_add(out, "]");
+        parts[i] = int_attr(b, bytecode_signed(b, s));
+    struct mlir_attr *a = new_attr(b, MLIR_ARRAY);
+    a->n = n;
+    a->parts = parts;
+    return a;
 }
 
 static const struct mlir_attr *read_alias(struct bytecode *b, struct bytes *s)
 {
-    struct strbuf text = strbuf_make(b->arena);
-    strbuf_add(&text, "#stablehlo.output_operand_alias<output_tuple_indices = ");
-    print_list(b, &text, s);
-    strbuf_printf(&text, ", operand_index = %" PRId64 ", operand_tuple_indices = ",
-                  bytecode_signed(b, s));
-    print_list(b, &text, s);
-    strbuf_add(&text, ">");
-    return opaque(b, text.text);
+    struct mlir_named *named = arena_array(b->arena, struct mlir_named, 3);
+    named[0] = (struct mlir_named){"output_tuple_indices", read_numbers(b, s)};
+    named[1] = (struct mlir_named){"operand_index", int_attr(b, bytecode_signed(b, s))};
+    named[2] = (struct mlir_named){"operand_tuple_indices", read_numbers(b, s)};
+    struct mlir_attr *a = new_attr(b, MLIR_DICTIONARY);
+    a->n = 3;
+    a->named = named;
+    return a;
 }
 
 // As text prints it, leaving out what is zero.

@@ -9,51 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_types(struct strbuf *out, const struct mlir_type *const *parts, uint32_t n);
-
-static void print_type(struct strbuf *out, const struct mlir_type *t)
-{
-    switch (t->kind) {
-    case MLIR_TENSOR:
-        strbuf_add(out, "tensor<");
-        for (int i = 0; i < t->rank; i++) {
-            if (t->dims[i] == MLIR_DYNAMIC)
-                strbuf_add(out, "?x");
-            else
-                strbuf_printf(out, "%lldx", (long long)t->dims[i]);
-        }
-        strbuf_printf(out, "%s>", mlir_elements[t->element].text);
-        break;
-    case MLIR_SCALAR:
-        strbuf_add(out, mlir_elements[t->element].text);
-        break;
-    case MLIR_TUPLE:
-        strbuf_add(out, "tuple");
-        print_types(out, t->parts, t->n_parts);
-        break;
-    case MLIR_FUNCTION:
-        print_types(out, t->parts, t->n_inputs);
-        strbuf_add(out, " -> ");
-        print_types(out, t->parts + t->n_inputs, t->n_parts - t->n_inputs);
-        break;
-    case MLIR_TOKEN:
-        strbuf_add(out, "token");
-        break;
-    default:
-        strbuf_add(out, t->text);
-    }
-}
-
-static void print_types(struct strbuf *out, const struct mlir_type *const *parts, uint32_t n)
-{
-    strbuf_add(out, "(");
-    for (uint32_t i = 0; i < n; i++) {
-        strbuf_add(out, i ? ", " : "");
-        print_type(out, parts[i]);
-    }
-    strbuf_add(out, ")");
-}
-
 static void print_dense(struct strbuf *out, const struct mlir_attr *a)
 {
     int64_t n = mlir_elements_of(a->type);
@@ -62,7 +17,7 @@ static void print_dense(struct strbuf *out, const struct mlir_attr *a)
     for (int64_t i = 0; i < n; i++)
         hash = hash_bytes(hash, a->bytes + (a->is_splat ? 0 : (size_t)i * bytes), bytes);
     strbuf_printf(out, "dense %016llx ", (unsigned long long)hash);
-    print_type(out, a->type);
+    mlir_print_type(out, a->type);
 }
 
 static void print_named(struct strbuf *out, const struct mlir_row *row,
@@ -91,7 +46,7 @@ static void print_attr(struct strbuf *out, const struct mlir_attr *a)
         strbuf_printf(out, "@%s", a->text);
         break;
     case MLIR_TYPE:
-        print_type(out, a->type);
+        mlir_print_type(out, a->type);
         break;
     case MLIR_ARRAY:
         strbuf_add(out, "<");
@@ -143,30 +98,44 @@ static void print_named(struct strbuf *out, const struct mlir_row *row,
     strbuf_add(out, " }");
 }
 
-static void print_block(struct strbuf *out, const struct mlir_block *block, int depth)
+// Values get numbers in the order of the text.
+struct numbers {
+    uint32_t *of; // by their own
+    uint32_t next, n;
+};
+
+static void print_new(struct strbuf *out, struct numbers *numbers, const struct mlir_value *v)
+{
+    ck_assert_uint_lt(v->number, numbers->n);
+    numbers->of[v->number] = numbers->next++;
+    strbuf_printf(out, "%%%u ", numbers->of[v->number]);
+    mlir_print_type(out, v->type);
+}
+
+static void print_block(struct strbuf *out, struct numbers *numbers,
+                        const struct mlir_block *block, int depth)
 {
     strbuf_printf(out, "%*s(", depth, "");
     for (uint32_t i = 0; i < block->n_args; i++) {
-        strbuf_printf(out, i ? ", %%%u " : "%%%u ", block->args[i]->number);
-        print_type(out, block->args[i]->type);
+        strbuf_add(out, i ? ", " : "");
+        print_new(out, numbers, block->args[i]);
     }
     strbuf_add(out, ")\n");
     for (uint32_t i = 0; i < block->n_ops; i++) {
         const struct mlir_op *op = block->ops[i];
         strbuf_printf(out, "%*s", depth, "");
         for (uint32_t k = 0; k < op->n_results; k++) {
-            strbuf_printf(out, "%%%u ", op->results[k]->number);
-            print_type(out, op->results[k]->type);
+            print_new(out, numbers, op->results[k]);
             strbuf_add(out, " ");
         }
         strbuf_printf(out, "= %s%s(", op->row ? "" : "unknown ", op->name);
         for (uint32_t k = 0; k < op->n_operands; k++)
-            strbuf_printf(out, k ? ", %%%u" : "%%%u", op->operands[k]->number);
+            strbuf_printf(out, k ? ", %%%u" : "%%%u", numbers->of[op->operands[k]->number]);
         strbuf_add(out, ") ");
         print_named(out, op->row, op->attrs, op->n_attrs);
         strbuf_add(out, "\n");
         for (uint32_t k = 0; k < op->n_regions; k++)
-            print_block(out, &op->regions[k], depth + 2);
+            print_block(out, numbers, &op->regions[k], depth + 2);
     }
 }
 
@@ -186,11 +155,14 @@ void tree_print(struct strbuf *out, const struct mlir_program *p)
     for (uint32_t i = 0; i < p->n_functions; i++) {
         const struct mlir_function *f = &p->functions[i];
         strbuf_printf(out, "%s %s ", f->is_private ? "private" : "public", f->name);
-        print_type(out, f->type);
+        mlir_print_type(out, f->type);
         print_each(out, "argument", f->args, f->type->n_inputs);
         print_each(out, "result", f->results, f->type->n_parts - f->type->n_inputs);
         strbuf_add(out, "\n");
-        print_block(out, f->body, 2);
+        struct numbers numbers = {.n = f->n_values,
+                                  .of = arena_array(out->arena, uint32_t, f->n_values)};
+        print_block(out, &numbers, f->body, 2);
+        ck_assert_uint_eq(numbers.next, f->n_values);
     }
 }
 
