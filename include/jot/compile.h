@@ -208,7 +208,7 @@ template <class T> constexpr bool jot_are_arrays_()
     using element = typename std::remove_cv<typename std::remove_all_extents<T>::type>::type;
     return (std::is_class<element>::value || std::is_same<element, jot_array *>::value ||
             std::is_same<element, const jot_array *>::value) &&
-           !std::is_same<element, jot_value>::value && sizeof(T) % sizeof(jot_array *) == 0;
+           sizeof(T) % sizeof(jot_array *) == 0 && alignof(T) == alignof(jot_array *);
 }
 template <class T> inline jot_array **jot_arrays_at_(T &x)
 {
@@ -243,6 +243,7 @@ template <class T> inline jot_array **jot_arrays_at_(T &x)
         jot_value *: 0,                                                                        \
         const jot_value *: 0,                                                                  \
         default: sizeof(x) % sizeof(jot_array *) == 0 &&                                       \
+            __alignof__(__typeof__(x)) == __alignof__(jot_array *) &&                          \
             JOT_IS_STRUCT_OR_ARRAY_(JOT_ITEM_(x)))
 #else
 #define JOT_ARE_ARRAYS_(x)                                                                     \
@@ -278,7 +279,8 @@ template <class T> inline jot_array **jot_arrays_at_(T &x)
 #define jot_eval_tree(...) jot_status_place(jot_eval_tree(__VA_ARGS__), JOT_HERE)
 #define jot_scope_keep(...) jot_status_place(jot_scope_keep(__VA_ARGS__), JOT_HERE)
 #define jot_call_list(...) jot_status_place(jot_call_list(__VA_ARGS__), JOT_HERE)
-#define jot_item(v) jot_item_at(JOT_VALUE_("jot_item", v), JOT_HERE)
+#define jot_item(v)                                                                            \
+    jot_item_at((JOT_ONE_IS_THERE_("jot_item", #v), JOT_VALUE_("jot_item", v)), JOT_HERE)
 #endif
 #if !defined(JOT_PLAIN)
 #define jot_print(x) jot_print_value(JOT_VALUE_("jot_print", x), #x)

@@ -171,7 +171,7 @@ JOT_DECOMPOSE_PLACE_(jot_eigen_pairs, values)
 JOT_DECOMPOSE_PLACE_(jot_schur_factors, t)
 JOT_DECOMPOSE_PLACE_(jot_lstsq_result, x)
 // clang-format off
-#define JOT_DECOMPOSE_(type, f, t, a) type##_at_(f(JOT_VALUE_(#f, a)), JOT_HERE ": " #f "(" t ")")
+#define JOT_DECOMPOSE_(type, f, t, a) type##_at_((JOT_ONE_IS_THERE_(#f, t), f(JOT_VALUE_(#f, a))), JOT_HERE ": " #f "(" t ")")
 #define jot_qr(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr, #a, a)
 #define jot_qr_full(a) JOT_DECOMPOSE_(jot_qr_factors, jot_qr_full, #a, a)
 #define jot_eigh(a) JOT_DECOMPOSE_(jot_eigen, jot_eigh, #a, a)

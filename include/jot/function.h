@@ -196,7 +196,7 @@ typedef jot_value jot_plain_32(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VAL
                    .n_args = JOT_ARGUMENTS_(__VA_ARGS__),                                      \
                    .n_results = 1}}
 #define JOT_LEAVES_OF_(name, T)                                                                \
-    (uint16_t)(JOT_MUST_(JOT_IS_RECORD_TYPE_(T) && sizeof(T) % sizeof(jot_value) == 0 &&                                 \
+    (uint16_t)(JOT_MUST_(JOT_IS_RECORD_TYPE_(T) && _Alignof(T) == _Alignof(jot_value) && sizeof(T) % sizeof(jot_value) == 0 &&                                 \
                              sizeof(T) / sizeof(jot_value) <= 65535,                           \
                          name ": arguments and result hold only jot_value, at most 65535") +   \
                sizeof(T) / sizeof(jot_value))

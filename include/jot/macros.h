@@ -93,6 +93,18 @@ template <class... T> jot_list_<int64_t, sizeof...(T)> jot_dims_(T... x)
     ((void)JOT_MUST_(                                                                          \
         JOT_ARGUMENTS_(__VA_ARGS__) >= least && JOT_ARGUMENTS_(__VA_ARGS__) <= most, takes))
 
+#if defined(__cplusplus)
+#define JOT_SAME_TYPE_(x, y) std::is_same<decltype(x), decltype(y)>::value
+#define JOT_TRUTH_(name, x) (x)
+#elif defined(__GNUC__)
+#define JOT_SAME_TYPE_(x, y) __builtin_types_compatible_p(__typeof__(x), __typeof__(y))
+// A pointer is true in C.
+#define JOT_TRUTH_(name, x) (JOT_MUST_(JOT_IS_NUMBER_(x), name " takes true or false") || (x))
+#else
+#define JOT_SAME_TYPE_(x, y) 1
+#define JOT_TRUTH_(name, x) (x)
+#endif
+
 // What kind of thing a variable is, as constants; its elements if it is a C array, else itself.
 #if defined(__GNUC__) && !defined(__cplusplus)
 #define JOT_IS_RECORD_(x) (__builtin_classify_type(x) >> 1 == 6) // 12, 13

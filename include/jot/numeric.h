@@ -163,7 +163,7 @@ JOT_END_C
 // Into an array of two values:  jot_value p[2]; jot_frexp(x, p);
 #define jot_frexp(x, tree)                                                                     \
     (jot_frexp_into(JOT_VALUE_("jot_frexp", x), JOT_TREE_("jot_frexp", tree)),                                                 \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_frexp(" #x ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_frexp(" #x ", " #tree ")"))
 #define jot_ldexp(x, y) JOT_OP2_(jot_ldexp, #x ", " #y, x, y)
 #define jot_fmax(x, y) JOT_OP2_(jot_fmax, #x ", " #y, x, y)
 #define jot_fmin(x, y) JOT_OP2_(jot_fmin, #x ", " #y, x, y)
@@ -210,7 +210,7 @@ JOT_END_C
 #define jot_polymul(p, q) JOT_OP2_(jot_polymul, #p ", " #q, p, q)
 #define jot_polydiv(p, q, tree)                                                                \
     (jot_polydiv_into(JOT_VALUE_("jot_polydiv", p), JOT_VALUE_("jot_polydiv", q), JOT_TREE_("jot_polydiv", tree)),                                     \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_polydiv(" #p ", " #q ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_polydiv(" #p ", " #q ", " #tree ")"))
 #define jot_polyder(p, n)                                                                      \
     JOT_OP_("jot_polyder(" #p ", " #n ")", jot_polyder(JOT_VALUE_("jot_polyder", p), n))
 #define jot_polyint(p, n)                                                                      \

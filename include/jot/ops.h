@@ -672,7 +672,7 @@ static inline jot_value jot_take_number_(jot_value x, double index, int axis)
             jot_stack_list(axis, JOT_VALUES_("jot_stack", __VA_ARGS__)))
 #define jot_split(x, axis, tree)                                                               \
     (jot_split_into(JOT_VALUE_("jot_split", x), axis, JOT_TREE_("jot_split", tree)),                                         \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_split(" #x ", " #axis ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_split(" #x ", " #axis ", " #tree ")"))
 // Making values
 #define jot_full(dtype, ...)                                                                   \
     JOT_OP_("jot_full(" #dtype ", " #__VA_ARGS__ ")",                                          \

@@ -177,7 +177,7 @@ JOT_END_C
             jot_lexsort_list(axis, JOT_VALUES_("jot_lexsort", __VA_ARGS__)))
 #define jot_sort_by_key(axis, num_keys, tree)                                                  \
     (jot_sort_by_key_into(axis, num_keys, JOT_TREE_("jot_sort_by_key", tree)),                                 \
-     jot_place(*JOT_LEAVES(tree),                                                              \
+     jot_place(*JOT_LEAVES_(tree),                                                              \
                JOT_HERE ": jot_sort_by_key(" #axis ", " #num_keys ", " #tree ")"))
 #define jot_top_k(x, k, indices)                                                               \
     JOT_OP_("jot_top_k(" #x ", " #k ", " #indices ")", jot_top_k(JOT_VALUE_("jot_top_k", x), k, indices))
@@ -216,7 +216,7 @@ JOT_END_C
             jot_searchsorted_sorter(JOT_VALUE_("jot_searchsorted_sorter", x), JOT_VALUE_("jot_searchsorted_sorter", v), side, JOT_VALUE_("jot_searchsorted_sorter", sorter)))
 #define jot_digitize(x, bins, right)                                                           \
     JOT_OP_("jot_digitize(" #x ", " #bins ", " #right ")",                                     \
-            jot_digitize(JOT_VALUE_("jot_digitize", x), JOT_VALUE_("jot_digitize", bins), right))
+            jot_digitize(JOT_VALUE_("jot_digitize", x), JOT_VALUE_("jot_digitize", bins), JOT_TRUTH_("jot_digitize", right)))
 #define jot_bincount(x, length)                                                                \
     JOT_OP_("jot_bincount(" #x ", " #length ")", jot_bincount(JOT_VALUE_("jot_bincount", x), length))
 #define jot_bincount_weights(x, weights, length)                                               \
@@ -253,7 +253,7 @@ JOT_END_C
             jot_argwhere(JOT_VALUE_("jot_argwhere", x), size, JOT_VALUE_("jot_argwhere", fill)))
 #define jot_nonzero(x, size, fill, tree)                                                       \
     (jot_nonzero_into(JOT_VALUE_("jot_nonzero", x), size, JOT_VALUE_("jot_nonzero", fill), JOT_TREE_("jot_nonzero", tree)),                          \
-     jot_place(*JOT_LEAVES(tree),                                                              \
+     jot_place(*JOT_LEAVES_(tree),                                                              \
                JOT_HERE ": jot_nonzero(" #x ", " #size ", " #fill ", " #tree ")"))
 #define jot_extract(condition, x, size, fill)                                                  \
     JOT_OP_("jot_extract(" #condition ", " #x ", " #size ", " #fill ")",                       \

@@ -324,34 +324,38 @@ JOT_END_C
     JOT_OP_("jot_random_permutation(" #key ", " #x ", " #axis ", " #independent ")",           \
             jot_random_permutation_axis(JOT_VALUE_("jot_random_permutation", key),             \
                                         JOT_VALUE_("jot_random_permutation", x), axis,         \
-                                        (independent)))
+                                        JOT_TRUTH_("jot_random_permutation", independent)))
 // The last two after the axis are whether there is replacement, and the sizes.
 #define jot_random_categorical(key, logits, axis, ...)                                         \
     JOT_OP_("jot_random_categorical(" #key ", " #logits ", " #axis ", " #__VA_ARGS__ ")",      \
-            jot_random_categorical_dims(JOT_VALUE_("jot_random_categorical", key),             \
-                                        JOT_VALUE_("jot_random_categorical", logits), axis,    \
-                                        JOT_FIRST_(__VA_ARGS__, 0),                            \
-                                        JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+            jot_random_categorical_dims(                                                       \
+                JOT_VALUE_("jot_random_categorical", key),                                     \
+                JOT_VALUE_("jot_random_categorical", logits), axis,                            \
+                JOT_TRUTH_("jot_random_categorical", JOT_FIRST_(__VA_ARGS__, 0)),              \
+                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_choice(key, x, axis, ...)                                                   \
     JOT_OP_("jot_random_choice(" #key ", " #x ", " #axis ", " #__VA_ARGS__ ")",                \
             jot_random_choice_dims(                                                            \
                 JOT_VALUE_("jot_random_choice", key), JOT_VALUE_("jot_random_choice", x),      \
-                axis, JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+                axis, JOT_TRUTH_("jot_random_choice", JOT_FIRST_(__VA_ARGS__, 0)),             \
+                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_choice_weighted(key, x, p, axis, ...)                                       \
     JOT_OP_("jot_random_choice_weighted(" #key ", " #x ", " #p ", " #axis ", " #__VA_ARGS__    \
             ")",                                                                               \
-            jot_random_choice_weighted_dims(JOT_VALUE_("jot_random_choice_weighted", key),     \
-                                            JOT_VALUE_("jot_random_choice_weighted", x),       \
-                                            JOT_VALUE_("jot_random_choice_weighted", p), axis, \
-                                            JOT_FIRST_(__VA_ARGS__, 0),                        \
-                                            JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
+            jot_random_choice_weighted_dims(                                                   \
+                JOT_VALUE_("jot_random_choice_weighted", key),                                 \
+                JOT_VALUE_("jot_random_choice_weighted", x),                                   \
+                JOT_VALUE_("jot_random_choice_weighted", p), axis,                             \
+                JOT_TRUTH_("jot_random_choice_weighted", JOT_FIRST_(__VA_ARGS__, 0)),          \
+                JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 // The last before the sizes is the mode.
 #define jot_random_categorical_mode(key, logits, axis, replace, ...)                           \
     JOT_OP_("jot_random_categorical_mode(" #key ", " #logits ", " #axis ", " #replace          \
             ", " #__VA_ARGS__ ")",                                                             \
             jot_random_categorical_mode_dims(                                                  \
                 JOT_VALUE_("jot_random_categorical_mode", key),                                \
-                JOT_VALUE_("jot_random_categorical_mode", logits), axis, replace,              \
+                JOT_VALUE_("jot_random_categorical_mode", logits), axis,                       \
+                JOT_TRUTH_("jot_random_categorical_mode", replace),                            \
                 JOT_FIRST_(__VA_ARGS__, 0), JOT_DIMS_(JOT_REST_(__VA_ARGS__, JOT_END))))
 #define jot_random_gumbel_mode(key, dtype, ...)                                                \
     JOT_OP_("jot_random_gumbel_mode(" #key ", " #dtype ", " #__VA_ARGS__ ")",                  \

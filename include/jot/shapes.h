@@ -149,16 +149,16 @@ JOT_END_C
 // Into an array or a struct of values:  jot_value p[3]; jot_unstack(x, 0, p);
 #define jot_array_split(x, axis, tree)                                                         \
     (jot_array_split_into(JOT_VALUE_("jot_array_split", x), axis, JOT_TREE_("jot_array_split", tree)),                                   \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_array_split(" #x ", " #axis ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_array_split(" #x ", " #axis ", " #tree ")"))
 #define jot_unstack(x, axis, tree)                                                             \
     (jot_unstack_into(JOT_VALUE_("jot_unstack", x), axis, JOT_TREE_("jot_unstack", tree)),                                       \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_unstack(" #x ", " #axis ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_unstack(" #x ", " #axis ", " #tree ")"))
 #define jot_meshgrid(grid, tree)                                                               \
     (jot_meshgrid_tree(grid, JOT_TREE_("jot_meshgrid", tree)),                                                \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_meshgrid(" #grid ", " #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_meshgrid(" #grid ", " #tree ")"))
 #define jot_broadcast_arrays(tree)                                                             \
     (jot_broadcast_arrays_tree(JOT_TREE_("jot_broadcast_arrays", tree)),                                                \
-     jot_place(*JOT_LEAVES(tree), JOT_HERE ": jot_broadcast_arrays(" #tree ")"))
+     jot_place(*JOT_LEAVES_(tree), JOT_HERE ": jot_broadcast_arrays(" #tree ")"))
 #define jot_indices(dtype, ...)                                                                \
     JOT_OP_("jot_indices(" #dtype ", " #__VA_ARGS__ ")",                                       \
             jot_indices_dims(dtype, JOT_DIMS_(__VA_ARGS__, JOT_END)))

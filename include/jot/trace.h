@@ -178,13 +178,14 @@ static inline jot_value jot_from_complex_(double _Complex z)
 // of its values, JOT_LEAVES(x) a pointer to the first, JOT_TREE(x) both, as arguments.
 #define JOT_COUNT(x) JOT_COUNT_("JOT_COUNT", x)
 #define JOT_TREE(x) JOT_TREE_("JOT_TREE", x)
-#define JOT_TREE_(name, x) JOT_COUNT_(name, x), JOT_LEAVES(x)
+#define JOT_TREE_(name, x) JOT_COUNT_(name, x), JOT_LEAVES_(x)
+#define JOT_LEAVES(x) (JOT_LEAVES_(x) + 0 * JOT_COUNT_("JOT_LEAVES", x))
 #define JOT_TAKES_TREE_ " takes a jot_value, or a struct or C array of nothing else"
 #if defined(__cplusplus)
 template <class T> constexpr bool jot_is_tree_()
 {
     return std::is_class<typename std::remove_all_extents<T>::type>::value &&
-           sizeof(T) % sizeof(jot_value) == 0;
+           sizeof(T) % sizeof(jot_value) == 0 && alignof(T) == alignof(jot_value);
 }
 template <class T> constexpr size_t jot_count_()
 {
@@ -193,16 +194,19 @@ template <class T> constexpr size_t jot_count_()
     return sizeof(T) / sizeof(jot_value);
 }
 #define JOT_COUNT_(name, x) jot_count_<typename std::remove_reference<decltype(x)>::type>()
-#define JOT_LEAVES(x) reinterpret_cast<jot_value *>(&(x))
+#define JOT_LEAVES_(x) reinterpret_cast<jot_value *>(&(x))
 #define JOT_NO_ARRAY_(name, x) static_assert(true, "")
 #else
 #define JOT_COUNT_(name, x)                                                                    \
     (JOT_MUST_(JOT_IS_TREE_(x), name JOT_TAKES_TREE_) + sizeof(x) / sizeof(jot_value))
-#define JOT_LEAVES(x) ((jot_value *)(void *)&(x))
-// A pointer is no tree, though it is as large as a value, and numbers are none.
+#define JOT_LEAVES_(x) ((jot_value *)(void *)&(x))
+// A pointer is no tree, though it is as large as a value, and numbers are none; a struct that holds doubles or
+// pointers is aligned as these are.
 #if defined(__GNUC__)
 #define JOT_IS_TREE_(x)                                                                        \
-    (sizeof(x) % sizeof(jot_value) == 0 && JOT_IS_STRUCT_OR_ARRAY_(JOT_ITEM_(x)))
+    (sizeof(x) % sizeof(jot_value) == 0 &&                                                     \
+     __alignof__(__typeof__(x)) == __alignof__(jot_value) &&                                   \
+     JOT_IS_STRUCT_OR_ARRAY_(JOT_ITEM_(x)))
 #else
 #define JOT_IS_TREE_(x) (sizeof(x) % sizeof(jot_value) == 0)
 #endif

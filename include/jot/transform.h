@@ -147,7 +147,7 @@ JOT_END_C
         JOT_AUTO_ g = (x);                                                                     \
         JOT_NO_ARRAY_("jot_gradient", g);                                                      \
         jot_gradient_of(JOT_VALUE_("jot_gradient", y), JOT_TREE_("jot_gradient", g));          \
-        jot_place(*JOT_LEAVES(g), JOT_HERE ": " text);                                         \
+        jot_place(*JOT_LEAVES_(g), JOT_HERE ": " text);                                        \
         g;                                                                                     \
     })
 // x under a fresh name: what is computed from the result can be differentiated in it.
@@ -157,7 +157,7 @@ JOT_END_C
         JOT_AUTO_ v = (x);                                                                     \
         JOT_NO_ARRAY_("jot_variable", v);                                                      \
         jot_variable_tree(JOT_TREE_("jot_variable", v));                                       \
-        jot_place(*JOT_LEAVES(v), JOT_HERE ": " text);                                         \
+        jot_place(*JOT_LEAVES_(v), JOT_HERE ": " text);                                        \
         v;                                                                                     \
     })
 // How y moves when x moves by dx (forward mode).
@@ -170,8 +170,9 @@ JOT_END_C
         JOT_AUTO_ v = (x);                                                                     \
         JOT_NO_ARRAY_("jot_tangent", v);                                                       \
         JOT_AUTO_ d = (dx);                                                                    \
+        (void)JOT_MUST_(JOT_SAME_TYPE_(v, d), "jot_tangent takes a dx of the type of x");      \
         jot_at(jot_tangent_tree(JOT_VALUE_("jot_tangent", y), JOT_TREE_("jot_tangent", v),     \
-                                JOT_LEAVES(d)),                                                \
+                                JOT_LEAVES_(d)),                                               \
                JOT_HERE ": " text);                                                            \
     })
 #define jot_jacobian(y, x) JOT_OP_("jot_jacobian(" #y ", " #x ")", jot_jacobian_of(y, x))
@@ -188,7 +189,7 @@ JOT_END_C
         JOT_NO_ARRAY_("JOT_GRAD", p);                                                          \
         jot_variable_tree(JOT_TREE_("JOT_GRAD", p));                                           \
         jot_gradient_tree(JOT_CALL_WITH_(f, p, __VA_ARGS__), JOT_TREE_("JOT_GRAD", p));        \
-        jot_place(*JOT_LEAVES(p), JOT_HERE ": " text);                                         \
+        jot_place(*JOT_LEAVES_(p), JOT_HERE ": " text);                                        \
         p;                                                                                     \
     })
 // The same, and *value = f(x, ...).
@@ -202,7 +203,7 @@ JOT_END_C
         jot_variable_tree(JOT_TREE_("JOT_VALUE_AND_GRAD", p));                                 \
         *(value) = JOT_CALL_WITH_(f, p, __VA_ARGS__);                                          \
         jot_gradient_tree(*(value), JOT_TREE_("JOT_VALUE_AND_GRAD", p));                       \
-        jot_place(*JOT_LEAVES(p), JOT_HERE ": " text);                                         \
+        jot_place(*JOT_LEAVES_(p), JOT_HERE ": " text);                                        \
         p;                                                                                     \
     })
 // f(p, all but the first of the arguments)

@@ -251,7 +251,7 @@ JOT_END_C
 #define jot_image_scale_and_translate(x, dims, axes, scale, translation, method, antialias)    \
     JOT_OP_("jot_image_scale_and_translate(" #x ", ...)",                                      \
             jot_image_scale_and_translate(JOT_VALUE_("jot_image_scale_and_translate", x), dims, axes, JOT_VALUE_("jot_image_scale_and_translate", scale),              \
-                                          JOT_VALUE_("jot_image_scale_and_translate", translation), method, antialias))
+                                          JOT_VALUE_("jot_image_scale_and_translate", translation), method, JOT_TRUTH_("jot_image_scale_and_translate", antialias)))
 #define jot_one_hot(x, n, dtype)                                                               \
     JOT_OP_("jot_one_hot(" #x ", " #n ", " #dtype ")", jot_one_hot(JOT_VALUE_("jot_one_hot", x), n, dtype))
 // clang-format on

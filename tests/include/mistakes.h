@@ -21,6 +21,10 @@ JOT_FUNCTION(swap_fn, swap, struct pair, struct pair);
 #ifdef MISTAKE_function_types // JOT_FUNCTION(bad_fn, swap): takes a C function, the type of its result
 JOT_FUNCTION(bad_fn, swap, struct pair, jot_value);
 #endif
+#ifdef MISTAKE_function_of_structs // JOT_FUNCTION(bad_fn, larger): arguments and result hold only jot_value
+static jot_value larger(struct numbers a) { return jot_from(a.a); }
+JOT_FUNCTION(bad_fn, larger, jot_value, struct numbers);
+#endif
 #ifdef MISTAKE_function_of_numbers // JOT_FUNCTION(bad_fn, real): arguments and result hold only jot_value
 JOT_FUNCTION(bad_fn, real, double, double);
 #endif
@@ -55,6 +59,9 @@ static inline jot_value use(jot_value x, jot_array *a, jot_array **list, jot_val
     p = jot_gradient(jot_sum(x), p);
     jot_split(x, 0, two);
     y = jot_random_uniform_in(y, JOT_F32, 0, 1, 3);
+    y = jot_random_choice(y, jot_random_permutation(y, x, 0, false), 0, true, 3);
+    y = jot_tangent(jot_tangent(y, x, x), p, p);
+    values = JOT_LEAVES(p);
 
 #ifdef MISTAKE_value_struct // jot_sin takes a jot_value, a C number or a jot_array *
     y = jot_sin(s);
@@ -225,6 +232,40 @@ static inline jot_value use(jot_value x, jot_array *a, jot_array **list, jot_val
 #ifdef MISTAKE_for_many // JOT_FOR takes at most 64 variables
     JOT_FOR (i, 3, SIXTY_FIVE(y)) {
     }
+#endif
+#ifdef MISTAKE_for_numbers // JOT_FOR takes a jot_value, or a struct or C array of nothing else
+    JOT_FOR (i, 3, s) {
+    }
+#endif
+#ifdef MISTAKE_gradient_in_arrays // jot_gradient takes a jot_value, or a struct or C array of nothing else
+    pa = jot_gradient(x, pa);
+#endif
+#ifdef MISTAKE_in_of_values // JOT_IN takes a jot_array *, or a struct or C array of them
+    (void)jot_call(f, JOT_IN(p), JOT_OUT(out));
+#endif
+#ifdef MISTAKE_out_of_values // JOT_OUT takes a jot_array *, or a struct or C array of them
+    (void)jot_call(f, JOT_IN(a), JOT_OUT(p));
+#endif
+#ifdef MISTAKE_leaves // JOT_LEAVES takes a jot_value, or a struct or C array of nothing else
+    values = JOT_LEAVES(data);
+#endif
+#ifdef MISTAKE_tangent_number // jot_tangent takes a dx of the type of x
+    y = jot_tangent(y, x, 1.0);
+#endif
+#ifdef MISTAKE_tangent_pointer // jot_tangent takes a dx of the type of x
+    y = jot_tangent(y, p, values);
+#endif
+#ifdef MISTAKE_choice_sizes // jot_random_choice takes true or false
+    y = jot_random_choice(x, y, 0, data, 3);
+#endif
+#ifdef MISTAKE_permutation // jot_random_permutation takes true or false
+    y = jot_random_permutation(x, y, 0, "rows");
+#endif
+#ifdef MISTAKE_missing_matrix // jot_qr: an argument is missing at the end
+    (void)jot_qr();
+#endif
+#ifdef MISTAKE_missing_item // jot_item: an argument is missing at the end
+    (void)jot_item();
 #endif
 #ifdef MISTAKE_for_trips // JOT_FOR takes a jot_value, a C number or a jot_array *
     JOT_FOR (i, s, y) {
