@@ -39,13 +39,15 @@ static const struct stack *get(void)
 bool rt_stack_has(const void *address)
 {
     const struct stack *s = get();
-    return (const char *)address >= s->low && (const char *)address < s->high;
+    return s->low && (const char *)address >= s->low - GUARD && (const char *)address < s->high;
 }
 
 __attribute__((noinline)) size_t rt_stack_left(void)
 {
     const char *here = __builtin_frame_address(0);
-    return rt_stack_has(here) ? (size_t)(here - get()->low) : SIZE_MAX;
+    if (!rt_stack_has(here))
+        return SIZE_MAX;
+    return here > get()->low ? (size_t)(here - get()->low) : 0;
 }
 
 // ---- another thread's stack ----

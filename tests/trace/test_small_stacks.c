@@ -189,8 +189,44 @@ START_TEST(test_callbacks)
 }
 END_TEST
 
+static jot_value product(jot_value x)
+{
+    jot_value a = jot_random_normal(jot_random_key(1), JOT_F64, 200, 200);
+    return jot_add(jot_sum(jot_matmul(a, a)), jot_max(jot_sort(x)));
+}
+
+static jot_executable *compiled;
+
+static void run_compiled(struct task *t)
+{
+    jot_array *x = jot_array_from(((double[]){0.5, 1, 1.5}), 3), *y = NULL;
+    t->status = jot_call(compiled, JOT_IN(x), JOT_OUT(y));
+    snprintf(t->message, sizeof t->message, "%s", t->status ? jot_error_message() : "");
+    t->result = t->status == JOT_OK ? ((const double *)jot_array_data(y))[0] : NAN;
+    jot_arrays_release(2, (jot_array *[]){x, y});
+}
+
+// What is compiled already runs on the least that a thread may have.
+START_TEST(test_runs)
+{
+    const jot_function functions[] = {jot_fn(product), jot_grad(jot_fn(energy))};
+    compiled = jot_jit(functions[_i]);
+    struct task large = {.run = run_compiled}, t = large;
+    run_on(8192, &large);
+    ck_assert_msg(large.status == JOT_OK, "%s", large.message);
+    // The driver of a GPU takes what it takes.
+    for (size_t kilobytes = getenv("JOT_DEVICE") ? 64 : 16; kilobytes <= 64; kilobytes += 2) {
+        run_on(kilobytes, &t);
+        ck_assert_msg(t.status == JOT_OK, "%zu KiB: %s", kilobytes, t.message);
+        ck_assert_double_eq(t.result, large.result);
+    }
+    jot_executable_release(compiled);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+    tcase_add_loop_test(t, test_runs, 0, 2);
     tcase_add_loop_test(t, test_derivatives, 0, 3);
     tcase_add_test(t, test_too_small);
     tcase_add_test(t, test_endless_application);
