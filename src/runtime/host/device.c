@@ -171,7 +171,8 @@ static jot_status prepare(const struct rt_program *p, struct rt_instance *instan
     instance->scratch_bytes = p->scratch_stride * (size_t)workers;
     instance->scratch = rt_block_allocate(instance->scratch_bytes);
     if (!instance->scratch)
-        return status_out_of_memory();
+        return status_fail(JOT_ERR_MEMORY, "out of memory: locals of %d threads, %zu bytes",
+                           workers, instance->scratch_bytes);
     instance->workers = workers;
     return JOT_OK;
 }

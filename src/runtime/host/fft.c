@@ -223,7 +223,9 @@ jot_status host_fft(const struct rt_routine_call *call)
     }
     void *half = rt_block_allocate(call->bytes[0]);
     if (!half)
-        return status_out_of_memory();
+        return status_fail(JOT_ERR_MEMORY,
+                           "out of memory: a temporary of a Fourier transform of %zu bytes",
+                           call->bytes[0]);
     jot_status status = run_others(&f, call, from, half, 1);
     last.from = half;
     if (status == JOT_OK)

@@ -62,7 +62,8 @@ jot_status fft_plan_get(const struct fft_key *key, const struct fft_plan **out)
         pthread_mutex_unlock(&lock);
     }
     if (!p)
-        return status_out_of_memory();
+        return status_fail(JOT_ERR_MEMORY, "out of memory: a Fourier transform of %lld numbers",
+                           (long long)key->n);
     *out = p;
     return JOT_OK;
 }
