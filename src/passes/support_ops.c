@@ -100,10 +100,17 @@ static void each(struct support *s, const struct ir_node *n)
     give(s, n, support, ir_rebuild(s->b, s->g, n, &in), is_clean(x));
 }
 
-// Numbers of a predicate are zero where it does not hold.
+// The unit vectors of Jacobians, whose zeros are paths that are not taken.  Other numbers of predicates are a user's.
+static bool are_unit_vectors(const struct ir_graph *g, const struct ir_node *n)
+{
+    const struct ir_node *p = ir_node_of(g, ir_operand(g, n, 0));
+    return p->op == IR_eq && ir_node_of(g, ir_operand(g, p, 0))->op == IR_iota &&
+           ir_node_of(g, ir_operand(g, p, 1))->op == IR_iota;
+}
+
 static void numbers(struct support *s, const struct ir_node *n)
 {
-    if (ir_dtype_of(s->g, ir_operand(s->g, n, 0)) != JOT_BOOL) {
+    if (!are_unit_vectors(s->g, n)) {
         each(s, n);
         return;
     }

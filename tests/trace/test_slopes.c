@@ -102,6 +102,7 @@ static jot_value branched(jot_value x)
     X(exp_of_log, jot_exp(jot_log(x)))                                                         \
     X(square_of_sqrt, jot_square(jot_sqrt(x)))                                                 \
     X(geometric_mean, jot_exp(jot_mean(jot_log(x))))                                           \
+    X(times_mask, jot_mul(jot_astype(jot_greater(x, 0.0), JOT_F64), jot_log(x)))               \
     X(chosen, jot_where(jot_greater(x, 0.0), jot_log(x), jot_div(1.0, x)))                     \
     X(sum_of_products, jot_sum(jot_mul(x, jot_sqrt(jot_maximum(x, 0.0)))))                     \
     X(empty, jot_mean(jot_slice(x, 0, 2, 2)))                                                  \
