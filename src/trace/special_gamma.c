@@ -271,13 +271,17 @@ static jot_value prefactor(jot_value a, jot_value x)
     double most = jot_value_dtype(a) == JOT_F64 ? 1000 : 200;
     jot_value c = jot_where(large, one(), a);
     y = jot_where(large, one(), jot_minimum(x, num(most)));
-    jot_value from_small = mul(jot_power(y, c), jot_exp(jot_neg(y)));
+    // e^-y = e^-(y - 64) e^-64, where e^-y itself has no digits left and D has.
+    jot_value is_far = jot_less(num(64), y);
+    jot_value power = jot_exp(jot_neg(jot_where(is_far, sub(y, num(64)), y)));
+    jot_value from_small = mul(jot_power(y, c), power);
     // 1/Gamma(c + 1), of c > 2 without the rounding of the sum.
     jot_value is_least = jot_less_equal(c, num(2)), least = special_chosen(is_least, c, 1);
     jot_value other = jot_where(is_least, one(), c);
     from_small =
         jot_where(is_least, mul(from_small, jot_exp(jot_neg(special_log_gamma_1p(least)))),
                   over(from_small, mul(jot_gamma(other), other)));
+    from_small = jot_where(is_far, mul(from_small, num(exp(-64))), from_small);
     return jot_where(large, from_large, from_small);
 }
 

@@ -269,25 +269,44 @@ void jvp_rem(struct jvp *c)
         add_product(c, ir_neg(B, DY), ir_round_even(B, ir_div(B, ir_sub(B, X, F), Y)));
 }
 
-// x^(y-1), and for x^0 at 0 1: 0 times it is 0, and a whole power of x has all its derivatives there.  Of |y| < 1/2, for
-// which y - 1 is rounded, x^y / x, unless x is 0 or infinite.
-static ir_id power_less_1(struct jvp *c)
+// The slope and what is 0 at x = 0 and y = 0 or 1, with an infinite slope in one of the two, and else -0.  The slopes of x^y
+// are numbers there, but theirs, x^(y-1) (1 + y log(x)), are infinite.
+static ir_id with_corner(struct jvp *c, ir_id slope, bool in_y)
+{
+    if (is_complex(c) || rule_is_nonzero_number(B->graph, X) ||
+        rule_is_nonzero_number(B->graph, Y))
+        return slope;
+    ir_id zero = num(c, 0), one = num(c, 1), is_one = ir_eq(B, Y, one);
+    ir_id rest = ir_sub(B, Y, ir_select(B, is_one, one, zero));
+    ir_id at = ir_and(B, ir_eq(B, X, zero), ir_eq(B, rest, zero));
+    ir_id root = ir_sqrt(B, ir_select(B, at, in_y ? rest : ir_abs(B, X), one));
+    root = ir_select(B, is_one, ir_neg(B, root), root);
+    return ir_add(B, slope, ir_select(B, at, root, num(c, -0.0)));
+}
+
+// y x^(y-1), with x^0 at 0 as 1: 0 times it is 0, and a whole power of x has all its derivatives there.  Of |y| < 1/2, for
+// which y - 1 is rounded, y x^y / x, unless x is 0 or infinite.
+static ir_id power_slope(struct jvp *c)
 {
     ir_id one = num(c, 1), zero = num(c, 0), half = num(c, 0.5), size = ir_abs(B, Y);
-    ir_id is_none = ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero));
-    ir_id power = ir_pow(B, ir_select(B, is_none, one, X), ir_sub(B, Y, one));
+    ir_id is_none = ir_and(B, ir_eq(B, X, zero), ir_eq(B, Y, zero)), less = ir_sub(B, Y, one);
+    ir_id power = ir_mul(B, Y, ir_pow(B, ir_select(B, is_none, one, X), less));
     ir_id is_small = ir_and(B, ir_lt(B, size, ir_scalar_like(B, size, 0.5)),
                             ir_ne(B, X, ir_mul(B, X, half)));
-    return ir_select(B, is_small, ir_div(B, F, ir_select(B, is_small, X, one)), power);
+    ir_id safe = ir_select(B, is_small, X, one);
+    ir_id slope = ir_select(B, is_small, ir_div(B, ir_mul(B, Y, F), safe), power);
+    return with_corner(c, slope, true);
 }
 
 // d x^y = dx y x^(y-1) + dy log(x) x^y, with log(0) taken as 0
 void jvp_pow(struct jvp *c)
 {
     if (DX != IR_NONE)
-        add_product(c, DX, ir_mul(B, Y, power_less_1(c)));
-    if (DY != IR_NONE)
-        add_product(c, DY, ir_mul(B, ir_log(B, rule_replace_zero(B, X)), F));
+        add_product(c, DX, power_slope(c));
+    if (DY == IR_NONE)
+        return;
+    ir_id slope = ir_mul(B, ir_log(B, rule_replace_zero(B, X)), F);
+    add_product(c, DY, with_corner(c, slope, false));
 }
 
 // d hypot(x, y) = dx x/h + dy y/h

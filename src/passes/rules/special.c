@@ -58,13 +58,15 @@ static ir_id zeta_slope(struct jvp *c)
             term = ir_mul(B, term, factor);
         }
     }
-    ir_id sum =
-        ir_mul(B, ir_pow(B, w, minus_s), ir_sub(B, rest_slope, ir_mul(B, ir_log(B, w), rest)));
+    ir_id power = ir_pow(B, w, minus_s), zero = num(c, 0);
+    ir_id sum = ir_mul(B, power, ir_sub(B, rest_slope, ir_mul(B, ir_log(B, w), rest)));
+    // The sums may be infinite where the power is 0.
+    sum = ir_select(B, ir_eq(B, power, zero), zero, sum);
     for (int k = TERMS - 1; k >= 0; k--) {
         ir_id at = ir_add(B, q, num(c, k));
         sum = ir_sub(B, sum, ir_mul(B, ir_log(B, at), ir_pow(B, at, minus_s)));
     }
-    return ir_select(B, ir_eq(B, q, num(c, INFINITY)), num(c, 0), sum);
+    return ir_select(B, ir_eq(B, q, num(c, INFINITY)), zero, sum);
 }
 
 // d zeta(s, q) = ds (d zeta / ds) - dq s zeta(s + 1, q)
