@@ -17,6 +17,12 @@ static const char *lane_domain(const struct opcase *c)
     return strcmp(d, "NONE") == 0 ? "ANY" : strcmp(d, "SHIFT") == 0 ? "POSITIVE" : d;
 }
 
+// Room for the operands of a derivative of g.
+static struct ir_tensor *operands_of(const struct ir_graph *g)
+{
+    return arena_array(module->arena, struct ir_tensor, 2 * g->n_params + g->outputs.count + 1);
+}
+
 static const jot_dtype dtypes[] = {JOT_F64, JOT_C128};
 
 #define for_each_case(c)                                                                       \
@@ -89,7 +95,7 @@ START_TEST(second_derivatives_are_differences)
         if (ir_dtype(y) != JOT_F64 || c->op == IR_barrier)
             continue;
         require(pass_vjp(module, f, inexact_inputs(g), &back));
-        struct ir_tensor in[16];
+        struct ir_tensor *in = operands_of(g);
         memcpy(in, c->in, sizeof *in * (size_t)c->n_in);
         uint32_t n = (uint32_t)c->n_in;
         for (uint32_t i = 0; i < g->outputs.count; i++)
@@ -114,7 +120,7 @@ START_TEST(derivatives_map)
         const bool *all = inexact_inputs(g);
         require(pass_vjp(module, f, all, &back));
         require(pass_jvp(module, f, all, &forward, NULL));
-        struct ir_tensor in[16];
+        struct ir_tensor *in = operands_of(g);
         uint32_t n = (uint32_t)c->n_in;
         memcpy(in, c->in, sizeof *in * n);
         for (uint32_t i = 0; i < g->outputs.count; i++)
@@ -146,7 +152,7 @@ START_TEST(grad_and_vmap_commute)
         const struct ir_graph *g = graph(f);
         const bool *all = inexact_inputs(g);
         bool *batched = arena_array(module->arena, bool, g->outputs.count + 1);
-        struct ir_tensor in[16], lanes[2];
+        struct ir_tensor *in = operands_of(g), lanes[2];
         uint32_t n = (uint32_t)c->n_in;
         for (uint32_t i = 0; i < n; i++) {
             for (int k = 0; k < 2; k++)
@@ -183,7 +189,7 @@ START_TEST(simplified_is_equal)
         uint32_t f = opcase_function(module, c), back;
         const struct ir_graph *g = graph(f);
         require(pass_vjp(module, f, inexact_inputs(g), &back));
-        struct ir_tensor in[16];
+        struct ir_tensor *in = operands_of(g);
         uint32_t n = (uint32_t)c->n_in;
         memcpy(in, c->in, sizeof *in * n);
         for (uint32_t i = 0; i < g->outputs.count; i++)

@@ -32,6 +32,20 @@ static struct ir_tensor zeros(struct checker *c, struct ir_type t)
     return (struct ir_tensor){t, arena_allocate(c->m->arena, check_bytes(c->m, t) + 1)};
 }
 
+// Room for the operands of a derivative of g, or for what is said of each operand or result.
+static uint32_t most_operands(const struct ir_graph *g)
+{
+    return 2 * g->n_params + g->outputs.count + 1;
+}
+static struct ir_tensor *operands(struct checker *c)
+{
+    return arena_array(c->m->arena, struct ir_tensor, most_operands(c->g));
+}
+static bool *flags(struct checker *c)
+{
+    return arena_array(c->m->arena, bool, most_operands(c->g));
+}
+
 // Adds the product and the sum of its absolute terms.
 static void add_product(const struct ir_module *m, struct ir_tensor x, struct ir_tensor y,
                         double *sum, double *size)
@@ -46,13 +60,13 @@ static void add_product(const struct ir_module *m, struct ir_tensor x, struct ir
 bool check_transposes(struct checker *c)
 {
     const struct ir_graph *g = c->g;
-    bool *mask = check_floats(c, g), nonzero[16];
+    bool *mask = check_floats(c, g), *nonzero = flags(c);
     uint32_t forward, back, n = g->n_params, k = 0;
     if (pass_jvp(c->m, c->f, mask, &forward, nonzero) != JOT_OK)
         return check_refuse(c, "jvp");
     if (pass_vjp(c->m, c->f, mask, &back) != JOT_OK)
         return check_refuse(c, "vjp");
-    struct ir_tensor v[16], with_v[32], with_w[32];
+    struct ir_tensor *v = operands(c), *with_v = operands(c), *with_w = operands(c);
     memcpy(with_v, c->in, n * sizeof *with_v);
     memcpy(with_w, c->in, n * sizeof *with_w);
     for (uint32_t i = 0; i < g->n_params; i++)
@@ -127,8 +141,10 @@ bool check_maps(struct checker *c)
 {
     enum { LANES = 3 };
     const struct ir_graph *g = c->g;
-    bool mapped_in[16], mapped_out[16];
-    struct ir_tensor in[16], lanes[LANES][16];
+    bool *mapped_in = flags(c), *mapped_out = flags(c);
+    struct ir_tensor *in = operands(c), *lanes[LANES];
+    for (int k = 0; k < LANES; k++)
+        lanes[k] = operands(c);
     for (uint32_t i = 0; i < g->n_params; i++) {
         mapped_in[i] = opcase_random(&c->state) < 0.7 || i == 0;
         struct ir_tensor own[LANES];
@@ -160,8 +176,8 @@ bool check_maps(struct checker *c)
 bool check_commutes(struct checker *c)
 {
     const struct ir_graph *g = c->g;
-    bool *mask = check_floats(c, g), all[32], mapped_out[16];
-    memset(all, 1, sizeof all);
+    bool *mask = check_floats(c, g), *all = flags(c), *mapped_out = flags(c);
+    memset(all, 1, most_operands(g));
     uint32_t back, map_of_back, map, back_of_map, n = g->n_params;
     if (pass_vjp(c->m, c->f, mask, &back) != JOT_OK ||
         pass_vmap(c->m, back, all, 2, &map_of_back, NULL) != JOT_OK ||
@@ -171,7 +187,7 @@ bool check_commutes(struct checker *c)
     const struct ir_graph *a = settled(c, map_of_back), *b = settled(c, back_of_map);
     if (a->n_params != b->n_params)
         return true; // a result without the axis has one cotangent
-    struct ir_tensor in[32];
+    struct ir_tensor *in = operands(c);
     for (uint32_t i = 0; i < a->n_params; i++) {
         if (!ir_type_equal(ir_type_of(a, i), ir_type_of(b, i)))
             return true;
@@ -230,7 +246,7 @@ static bool close_results(struct checker *c, const char *what, const struct ir_t
 bool check_unrolls(struct checker *c)
 {
     const struct ir_graph *g = c->g;
-    bool *mask = check_floats(c, g), nonzero[16], nonzero_unrolled[16];
+    bool *mask = check_floats(c, g), *nonzero = flags(c), *nonzero_unrolled = flags(c);
     uint32_t unrolled = program_unroll(c->m, c->f, c->in), forward[2], back[2];
     if (unrolled == IR_NONE)
         return check_refuse(c, "a run written out");
@@ -242,7 +258,7 @@ bool check_unrolls(struct checker *c)
         pass_vjp(c->m, c->f, mask, &back[0]) != JOT_OK ||
         pass_vjp(c->m, unrolled, mask, &back[1]) != JOT_OK)
         return check_refuse(c, "derivatives");
-    struct ir_tensor v[32], w[32], *y[2], *x[2];
+    struct ir_tensor *v = operands(c), *w = operands(c), *y[2], *x[2];
     const struct ir_graph *jw = ir_function(c->m, back[0]);
     memcpy(v, c->in, g->n_params * sizeof *v);
     memcpy(w, c->in, g->n_params * sizeof *w);
