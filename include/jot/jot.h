@@ -47,6 +47,7 @@
 #include "jot/numeric.h"
 #include "jot/ops.h"
 #include "jot/ordering.h"
+#include "jot/program.h"
 #include "jot/random.h"
 #include "jot/shapes.h"
 #include "jot/solvers.h"

@@ -19,7 +19,8 @@ MAY_BE_NULL = [
     (r'jot_(array|devices)_format', r'buffer'),
     (r'jot_array_(format|print)', r'a'),
     (r'jot_executable_(retain|release|versions|use)', r'f'),
-    (r'jot_scope_close', r's'),
+    (r'jot_scope_close', r's'), (r'jot_program_(release|functions|name)', r'p'),
+    (r'jot_program_check', r'out_wide'),
     (r'jot_function_.*', r'arg_leaves|result_leaves|name'),
     (r'jot_eval(_tree)?', r'out'), (r'jot_call', r'in'),
     (r'jot_print_value', r'name'),
@@ -48,6 +49,7 @@ BY_TYPE = {
     'const int *': '(const int[]){0, JOT_END}', 'const int64_t *': '(const int64_t[]){2, JOT_END}',
     'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': 'leaves',
     'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
+    'const jot_program *': 'program',
     'const jot_function *': '(const jot_function[]){f, f}', 'const jot_piece *': 'pieces',
     'const jot_array_piece *': '(const jot_array_piece[]){{&array, 1}, {NULL, 0}}',
     'jot_body *': 'body', 'void (*)(void)': '(void (*)(void))plain', 'jot_for_step *': 'for_step',
@@ -85,7 +87,7 @@ MEANT = [
 ]
 # Where results go.
 TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
-         'jot_function': 'made_function', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
+         'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
 
 
 def parameters(text):

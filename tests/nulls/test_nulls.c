@@ -33,6 +33,8 @@ static jot_array *array, *arrays[8], *made;
 static jot_array *held[8];
 static jot_executable *executable, *made_executable;
 static jot_function f, made_function;
+static jot_program *program, *made_program;
+static const char empty_program[] = "func.func @text(%x: tensor<f32>) { return }";
 static jot_scope *scope, *other_scope;
 static jot_block *made_block;
 static jot_status status;
@@ -169,6 +171,7 @@ static bool fails(const struct call *c)
         held[i] = array;
     f = jot_function_uniform("body", "nulls.c:4", body, 1, 1, NULL);
     executable = jot_jit_with(f, NULL);
+    program = jot_program_from_memory("nulls.mlir", empty_program, strlen(empty_program));
     if (!records(c))
         return call_alone(c);
     call_while_tracing(c);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs from elsewhere as functions: StableHLO, as JAX and others write it.
+//
+//     jot_program *p = jot_program_read("model.jaxexport");
+//     jot_executable *f = jot_jit(jot_program_function(p, "main"));
+//     jot_executable *df = jot_jit(jot_grad(jot_program_function(p, "main"), 0));
+//     if (jot_call(f, JOT_IN(x, y), JOT_OUT(z)) != JOT_OK)
+//         fprintf(stderr, "%s\n", jot_error_message());
+//     jot_executable_release(f);
+//     jot_program_release(p);
+//
+// What jax.jit(f).lower(x).as_text() prints is read, and so are portable bytecode and what
+// jax.export.export(jax.jit(f))(x).serialize() gives.  A function of a program is a function value
+// like any other: it is compiled, differentiated, mapped and called in traced functions.  Loops that
+// count their trips are differentiated in reverse as well.
+//
+// Products of DEFAULT precision are those of f32, on a GPU as on the host, unless the options of
+// jot_jit say otherwise.  Integers of 2 and 4 bits and floats of 8 are kept in the next type that holds
+// them.  Quantized types, extents that are not known, collectives, several partitions, infeed and
+// callbacks are refused with the place of the operation when a function is traced that has them.
+//
+// Thread-safety: a program does not change once it is read.
+#ifndef JOT_PROGRAM_H
+#define JOT_PROGRAM_H
+
+#include "jot/device.h"
+#include "jot/dtype.h"
+#include "jot/function.h"
+
+JOT_BEGIN_C
+
+typedef struct jot_program jot_program;
+
+// The program in a file, or in n bytes of memory, which are copied; `name` stands for the file in
+// messages.  NULL with a message: the place in the file, and what is wrong there.
+JOT_API JOT_MUST_USE jot_program *jot_program_read(const char *path);
+JOT_API JOT_MUST_USE jot_program *jot_program_from_memory(const char *name, const void *bytes,
+                                                          size_t n);
+// After the functions and executables that were made of it are done with.  NULL is fine.
+JOT_API void jot_program_release(jot_program *p);
+
+// The function of that name; of most programs the one to run is "main".  Arguments and results are as
+// the program has them, in the order of the flattened arguments of JAX.  Where there is none, using it
+// fails with the names that there are.  It holds as long as the program.
+JOT_API jot_function jot_program_function(const jot_program *p, const char *name);
+
+// The number of functions, and their names; NULL beyond the last.
+JOT_API size_t jot_program_functions(const jot_program *p);
+JOT_API const char *jot_program_name(const jot_program *p, size_t i);
+
+typedef struct jot_program_type {
+    jot_dtype dtype;
+    int rank;
+    const int64_t *dims; // -1: not known
+} jot_program_type;
+
+// What a function takes and gives.
+typedef struct jot_program_signature {
+    size_t n_in, n_out;
+    const jot_program_type *in, *out;
+    const bool *donated; // of inputs: the program allows that they are overwritten
+} jot_program_signature;
+
+// NULL with a message when there is no such function.
+JOT_API const jot_program_signature *jot_program_signature_of(const jot_program *p,
+                                                              const char *name);
+
+// Runs @main of a test program of StableHLO and compares what its checks name: expect_eq by bits, NaN equal to
+// NaN; expect_close by units in the last place, three unless it says how many; expect_almost_eq by
+// an absolute difference, 1e-3 unless it says which. JOT_OK when all hold, JOT_ERR_CHECK with the
+// place, the element and both numbers of the first that does not; other statuses where it could not be run. Products
+// and convolutions may differ by 4 K eps |a| |b|, K the terms of a sum, and transforms by 16 eps of
+// the largest element: *out_wide is set to the number of checks that hold only so. On the device, or
+// where that is NULL the default one.
+JOT_API JOT_MUST_USE jot_status jot_program_check(const jot_program *p, jot_device *device,
+                                                  int *out_wide);
+
+JOT_END_C
+
+#endif

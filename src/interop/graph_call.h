@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef INTEROP_GRAPH_CALL_H
+#define INTEROP_GRAPH_CALL_H
+
+#include "interop/to_graph.h"
+
+// The conversion of a call of a routine of linear algebra, by its name on cpu ("lapack_sgetrf_ffi"), on
+// cuda ("cusolver_getrf_ffi") or on a platform that JAX does not know ("Qr"); NULL when it is none.
+graph_convert *graph_library_find(const char *target);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routines of linear algebra that programs call by name.
+#include "interop/graph_call.h"
+
+#include "base/dtype.h"
+#include "ir/linalg.h"
+
+#include "jot/decompose.h"
+
+// A letter that the call configures the routine by, as 'L' for the lower triangle.
+static int letter(const struct graph_op *g, const char *name, int otherwise)
+{
+    const struct mlir_attr *config = mlir_attr_find(g->op, "mhlo.backend_config");
+    if (!config || config->kind != MLIR_DICTIONARY)
+        config = mlir_attr_find(g->op, "backend_config");
+    if (!config || config->kind != MLIR_DICTIONARY)
+        return otherwise;
+    for (size_t i = 0; i < config->n; i++) {
+        const struct mlir_attr *a = config->named[i].attr;
+        if (!strcmp(config->named[i].name, name) &&
+            (a->kind == MLIR_INT || a->kind == MLIR_BOOL))
+            return (int)a->integer;
+    }
+    return otherwise;
+}
+
+static struct ir_type result_type(struct graph_op *g, uint32_t i)
+{
+    struct ir_type type = {0};
+    graph_type(g->b, g->op->results[i]->type, &type);
+    return type;
+}
+
+// Result i is zeros: no failure is reported.
+static void succeed(struct graph_op *g, uint32_t i)
+{
+    if (i < g->op->n_results)
+        g->out[i] = ir_zeros(g->b, result_type(g, i));
+}
+
+static ir_id swapped(struct graph_op *g, ir_id x, bool conjugates)
+{
+    int64_t axes[IR_MAX_RANK];
+    struct ir_type type = ir_type_in(g->b, x);
+    for (int i = 0; i < type.rank; i++)
+        axes[i] = i;
+    axes[type.rank - 2] = type.rank - 1;
+    axes[type.rank - 1] = type.rank - 2;
+    ir_id y = ir_transpose(g->b, x, axes);
+    return conjugates && dtype_is_complex(ir_dtype(type)) ? ir_conj(g->b, y) : y;
+}
+
+// Elements of x on and below the diagonal (above it: -1 and so on), and of y elsewhere.
+static ir_id split(struct graph_op *g, ir_id x, ir_id y, bool is_lower)
+{
+    struct ir_builder *b = g->b;
+    struct ir_type index = ir_type_with(ir_type_in(b, x), JOT_I32);
+    ir_id row = ir_iota(b, index, index.rank - 2), column = ir_iota(b, index, index.rank - 1);
+    return ir_select(b, is_lower ? ir_ge(b, row, column) : ir_le(b, row, column), x, y);
+}
+
+// The other triangle stays as it was.
+static void convert_potrf(struct graph_op *g)
+{
+    bool is_lower = letter(g, "uplo", 'L') == 'L' || letter(g, "lower", 0) == 1;
+    ir_id a = g->in[0];
+    ir_id whole = split(g, a, swapped(g, a, true), is_lower);
+    ir_id l = ir_cholesky(g->b, whole);
+    g->out[0] = split(g, is_lower ? l : swapped(g, l, true), a, is_lower);
+    succeed(g, 1);
+}
+
+// Pivots count from 1.
+static void convert_getrf(struct graph_op *g)
+{
+    ir_id lu = ir_lu(g->b, g->in[0]);
+    if (lu == IR_NONE)
+        return;
+    g->out[0] = lu;
+    g->out[1] = ir_add(g->b, lu + 1, ir_scalar_int(g->b, JOT_I32, 1));
+    succeed(g, 2);
+}
+
+// ---- QR ----
+
+// geqrf leaves R above the diagonal; what stands for Q is told apart by its scale factors, by which orgqr
+// finds the matrix again.
+static void convert_geqrf(struct graph_op *g)
+{
+    ir_id qr = ir_decompose(g->b, IR_qr, g->in[0], 1);
+    if (qr == IR_NONE)
+        return;
+    g->out[0] = qr + 1;
+    succeed(g, 1);
+    succeed(g, 2);
+}
+
+static const struct mlir_op *find_geqrf(const struct graph_op *g, const struct mlir_value *v)
+{
+    for (int depth = 0; depth < 16; depth++) {
+        const struct mlir_op *op = graph_maker(g->frame, v);
+        const char *target = op ? mlir_text(op, "call_target_name") : NULL;
+        if (target && graph_library_find(target) == convert_geqrf)
+            return op;
+        if (!op || op->n_operands == 0)
+            return NULL;
+        v = op->operands[0];
+    }
+    return NULL;
+}
+
+static void convert_orgqr(struct graph_op *g)
+{
+    const struct mlir_op *of =
+        g->op->n_operands == 2 ? find_geqrf(g, g->op->operands[1]) : NULL;
+    jot_value a = of ? trace_import(of->name, g->frame->values[of->operands[0]->number])
+                     : (jot_value){0, 0};
+    if (!of || trace_is_error(a)) {
+        graph_refuse(g, "its reflectors come from no geqrf of the same function");
+        return;
+    }
+    struct ir_type type = trace_type(a);
+    const int64_t *dims = ir_dims(g->b->module, type);
+    bool is_square = g->dims[g->rank - 1] == dims[type.rank - 2];
+    g->out[0] = ir_decompose(g->b, IR_qr, trace_strong(a), is_square);
+}
+
+// ---- eigenvalues and singular values ----
+
+static void convert_syevd(struct graph_op *g)
+{
+    bool is_lower = letter(g, "uplo", 'L') == 'L' && letter(g, "lower", 1) != 0;
+    ir_id a = is_lower ? g->in[0] : swapped(g, g->in[0], true);
+    ir_id values = ir_decompose(g->b, IR_eigh, a, 0);
+    if (values == IR_NONE)
+        return;
+    g->out[0] = values + 1;
+    g->out[1] = values;
+    succeed(g, 2);
+}
+
+static void convert_gesdd(struct graph_op *g)
+{
+    struct ir_type u = result_type(g, 2), vt = result_type(g, 3),
+                   a = ir_type_in(g->b, g->in[0]);
+    const int64_t *dims = ir_dims(g->b->module, a);
+    int64_t m = dims[a.rank - 2], n = dims[a.rank - 1];
+    bool is_full = ir_dims(g->b->module, u)[u.rank - 1] == m &&
+                   ir_dims(g->b->module, vt)[vt.rank - 2] == n;
+    bool has_vectors = letter(g, "mode", 'A') != 'N';
+    ir_id s = ir_decompose(g->b, IR_svd, g->in[0], has_vectors ? 1 + is_full : 0);
+    if (s == IR_NONE)
+        return;
+    g->out[0] = g->in[0];
+    g->out[1] = s;
+    g->out[2] = has_vectors ? s + 1 : ir_zeros(g->b, u);
+    g->out[3] = has_vectors ? s + 2 : ir_zeros(g->b, vt);
+    succeed(g, 4);
+}
+
+static void convert_geev(struct graph_op *g)
+{
+    bool is_complex = dtype_is_complex(ir_dtype(ir_type_in(g->b, g->in[0])));
+    uint32_t at = 0;
+    ir_id w = ir_decompose(g->b, IR_eig, g->in[0], 2);
+    if (w == IR_NONE)
+        return;
+    if (g->op->n_results != (is_complex ? 4u : 5u)) {
+        graph_refuse(g, "%u results", g->op->n_results);
+        return;
+    }
+    if (is_complex) {
+        g->out[at++] = w;
+    } else {
+        g->out[at++] = ir_real(g->b, w);
+        g->out[at++] = ir_imag(g->b, w);
+    }
+    g->out[at++] = w + 1;
+    g->out[at++] = w + 2;
+    succeed(g, at);
+}
+
+// ---- systems ----
+
+static void convert_trsm(struct graph_op *g)
+{
+    int op = letter(g, "trans_x", 'N');
+    struct ir_triangular t = {.left = letter(g, "side", 'L') == 'L',
+                              .lower = letter(g, "uplo", 'L') == 'L',
+                              .transposed = op != 'N',
+                              .conjugated = op == 'C',
+                              .unit_diagonal = letter(g, "diag", 'N') == 'U'};
+    g->out[0] = ir_triangular_solve(g->b, g->in[0], g->in[1], &t);
+}
+
+static void convert_gtsv(struct graph_op *g)
+{
+    ir_id x = ir_tridiagonal_solve(g->b, g->in[0], g->in[1], g->in[2], g->in[3]);
+    for (uint32_t i = 0; i < g->op->n_results; i++)
+        succeed(g, i);
+    g->out[g->op->n_results > 3 ? 3 : 0] = x;
+}
+
+static void convert_approximate_top_k(struct graph_op *g)
+{
+    int64_t k = g->rank ? g->dims[g->rank - 1] : 0;
+    ir_id first = ir_top_k(g->b, g->in[0], k, JOT_I32);
+    if (first == IR_NONE)
+        return;
+    g->out[0] = first;
+    g->out[1] = first + 1;
+}
+
+static void convert_threefry(struct graph_op *g)
+{
+    ir_id first = ir_build(g->b, IR_threefry2x32, 4, g->in, NULL);
+    g->out[0] = first;
+    g->out[1] = first == IR_NONE ? IR_NONE : first + 1;
+}
+
+static const struct {
+    const char *name; // without prefix, letter of the type and suffix
+    graph_convert *convert;
+} routines[] = {
+    {"potrf", convert_potrf},
+    {"getrf", convert_getrf},
+    {"getrf_batched", convert_getrf},
+    {"LuDecomposition", convert_getrf},
+    {"geqrf", convert_geqrf},
+    {"geqrf_batched", convert_geqrf},
+    {"Qr", convert_geqrf},
+    {"orgqr", convert_orgqr},
+    {"ungqr", convert_orgqr},
+    {"ProductOfElementaryHouseholderReflectors", convert_orgqr},
+    {"syevd", convert_syevd},
+    {"heevd", convert_syevd},
+    {"gesdd", convert_gesdd},
+    {"gesvd", convert_gesdd},
+    {"geev", convert_geev},
+    {"trsm", convert_trsm},
+    {"gtsv", convert_gtsv},
+    {"gtsv2", convert_gtsv},
+    {"ApproxTopK", convert_approximate_top_k},
+    {"threefry2x32", convert_threefry},
+};
+
+// "lapack_sgetrf_ffi", "cusolver_getrf_ffi" and "cublas_getrf_batched_ffi" are getrf, getrf and getrf_batched.
+static bool is_routine(const char *target, const char *name)
+{
+    static const char *const prefixes[] = {"",          "cusolver_", "cublas_",
+                                           "cusparse_", "cu_",       "blas_"};
+    const char *rest = target;
+    size_t n = strlen(name), length = strlen(target);
+    if (length > 4 && !strcmp(target + length - 4, "_ffi"))
+        length -= 4;
+    if (!strncmp(target, "lapack_", 7) && length > 8) {
+        rest = target + 8;
+        return length - 8 == n && !memcmp(rest, name, n);
+    }
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t p = strlen(prefixes[i]);
+        if (length == p + n && !strncmp(target, prefixes[i], p) && !memcmp(target + p, name, n))
+            return true;
+    }
+    return false;
+}
+
+graph_convert *graph_library_find(const char *target)
+{
+    for (size_t i = 0; i < sizeof routines / sizeof *routines; i++)
+        if (is_routine(target, routines[i].name))
+            return routines[i].convert;
+    return NULL;
+}

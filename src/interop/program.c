@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs as the API has them.
+#include "interop/program.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---- what tracing wants to know ----
+
+static void read_makers(const struct mlir_block *block, const struct mlir_op **makers)
+{
+    for (uint32_t i = 0; i < block->n_ops; i++) {
+        const struct mlir_op *op = block->ops[i];
+        for (uint32_t k = 0; k < op->n_results; k++)
+            makers[op->results[k]->number] = op;
+        for (uint32_t k = 0; k < op->n_regions; k++)
+            read_makers(&op->regions[k], makers);
+    }
+}
+
+static const char *where_of(struct mlir_program *p, const struct mlir_function *f)
+{
+    struct strbuf s = strbuf_make(p->arena);
+    if (f->place.line)
+        strbuf_printf(&s, "%s:%u: @%s", p->file, f->place.line, f->name);
+    else
+        strbuf_printf(&s, "%s: @%s", p->file, f->name);
+    return s.text;
+}
+
+static void open_function(jot_program *p, uint32_t i)
+{
+    const struct mlir_function *f = &p->tree->functions[i];
+    const struct mlir_op **makers =
+        arena_array(p->tree->arena, const struct mlir_op *, f->n_values + 1);
+    if (f->body)
+        read_makers(f->body, makers);
+    p->functions[i] = (struct graph_function){.program = p->tree,
+                                              .f = f,
+                                              .all = p->functions,
+                                              .makers = makers,
+                                              .where = where_of(p->tree, f)};
+}
+
+// ---- signatures ----
+
+static jot_program_type type_of(struct arena *a, const struct mlir_type *t)
+{
+    jot_program_type out = {.dtype = JOT_BOOL};
+    if (t->kind != MLIR_TENSOR)
+        return out;
+    int64_t *dims = arena_array(a, int64_t, t->rank + 1);
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i] < 0 ? -1 : t->dims[i];
+    return (jot_program_type){mlir_elements[t->element].dtype, t->rank, dims};
+}
+
+static bool is_donated(const struct mlir_attr *attrs)
+{
+    for (size_t i = 0; attrs && attrs->kind == MLIR_DICTIONARY && i < attrs->n; i++)
+        if (!strcmp(attrs->named[i].name, "tf.aliasing_output") ||
+            !strcmp(attrs->named[i].name, "jax.buffer_donor"))
+            return true;
+    return false;
+}
+
+static void read_signature(jot_program *p, uint32_t i)
+{
+    struct arena *a = p->tree->arena;
+    const struct mlir_function *f = &p->tree->functions[i];
+    const struct mlir_type *t = f->type;
+    jot_program_type *types = arena_array(a, jot_program_type, t->n_parts + 1);
+    bool *donated = arena_array(a, bool, t->n_inputs + 1);
+    for (uint32_t k = 0; k < t->n_parts; k++)
+        types[k] = type_of(a, t->parts[k]);
+    for (uint32_t k = 0; k < t->n_inputs; k++)
+        donated[k] = f->args && is_donated(f->args[k]);
+    p->signatures[i] = (jot_program_signature){.n_in = t->n_inputs,
+                                               .n_out = t->n_parts - t->n_inputs,
+                                               .in = types,
+                                               .out = types + t->n_inputs,
+                                               .donated = donated};
+}
+
+static jot_status open_program(jot_program *p)
+{
+    struct arena_guard guard;
+    uint32_t n = p->tree->n_functions;
+    if (arena_guard_left(&guard))
+        return status_out_of_memory();
+    p->functions = arena_array(p->tree->arena, struct graph_function, n + 1);
+    p->signatures = arena_array(p->tree->arena, jot_program_signature, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        open_function(p, i);
+        read_signature(p, i);
+    }
+    arena_guard_close(&guard);
+    return JOT_OK;
+}
+
+// ---- reading ----
+
+static bool is_bytecode(const unsigned char *bytes, size_t n)
+{
+    return n >= 4 && bytes[0] == 'M' && bytes[1] == 'L' && bytes[2] == 0xef && bytes[3] == 'R';
+}
+
+// Takes over the bytes.
+static jot_program *read_bytes(const char *name, void *bytes, size_t n)
+{
+    jot_program *p = memory_allocate(sizeof *p);
+    if (!p) {
+        memory_release(bytes);
+        return status_out_of_memory(), NULL;
+    }
+    *p = (jot_program){.bytes = bytes, .file = memory_allocate(strlen(name) + 1)};
+    if (p->file)
+        strcpy(p->file, name);
+    jot_status status = !p->file ? status_out_of_memory()
+                        : is_bytecode(bytes, n)
+                            ? mlir_read_bytecode(p->file, bytes, n, &p->tree)
+                            : mlir_read_text(p->file, bytes, n, &p->tree);
+    if (status == JOT_OK)
+        status = open_program(p);
+    if (status == JOT_OK)
+        return p;
+    jot_program_release(p);
+    return NULL;
+}
+
+jot_program *jot_program_read(const char *path)
+{
+    void *bytes;
+    size_t n;
+    if (!path)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_program_read: path is NULL"), NULL;
+    if (file_read(path, &bytes, &n) != JOT_OK)
+        return NULL;
+    return read_bytes(path, bytes, n);
+}
+
+jot_program *jot_program_from_memory(const char *name, const void *bytes, size_t n)
+{
+    if (!name || (n && !bytes)) {
+        status_fail(JOT_ERR_ARGUMENT, "jot_program_from_memory: %s is NULL",
+                    name ? "bytes" : "name");
+        return NULL;
+    }
+    void *copy = n < SIZE_MAX ? memory_allocate(n + 1) : NULL;
+    if (!copy)
+        return status_out_of_memory(), NULL;
+    if (n)
+        memcpy(copy, bytes, n);
+    return read_bytes(name, copy, n);
+}
+
+void jot_program_release(jot_program *p)
+{
+    if (!p)
+        return;
+    mlir_release(p->tree);
+    memory_release(p->bytes);
+    memory_release(p->file);
+    memory_release(p);
+}
+
+// ---- asking ----
+
+int program_find(const jot_program *p, const char *name)
+{
+    const struct mlir_function *f = p && name ? mlir_function_find(p->tree, name) : NULL;
+    if (f && f->body)
+        return (int)(f - p->tree->functions);
+    if (!p || !name)
+        status_fail(JOT_ERR_ARGUMENT, "jot_program: %s is NULL", p ? "name" : "p");
+    else
+        status_fail(JOT_ERR_ARGUMENT, "%s has no function @%s, but %u others%s%s", p->file,
+                    name, p->tree->n_functions, p->tree->n_functions ? ", as @" : "",
+                    p->tree->n_functions ? p->tree->functions[0].name : "");
+    return -1;
+}
+
+jot_function jot_program_function(const jot_program *p, const char *name)
+{
+    int i = program_find(p, name);
+    if (i >= 0)
+        return graph_function_value(&p->functions[i]);
+    // A function without a body, whose place tells why.
+    static _Thread_local char why[512];
+    snprintf(why, sizeof why, "jot_program_function: %s", jot_error_message());
+    return jot_function_uniform(name ? name : "NULL", why, NULL, 0, 0, NULL);
+}
+
+size_t jot_program_functions(const jot_program *p) { return p ? p->tree->n_functions : 0; }
+
+const char *jot_program_name(const jot_program *p, size_t i)
+{
+    return i < jot_program_functions(p) ? p->tree->functions[i].name : NULL;
+}
+
+const jot_program_signature *jot_program_signature_of(const jot_program *p, const char *name)
+{
+    int i = program_find(p, name);
+    return i < 0 ? NULL : &p->signatures[i];
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver: types, places, blocks, and which family an operation is of.
+#include "interop/to_graph.h"
+
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+// ---- types ----
+
+bool graph_type(struct ir_builder *b, const struct mlir_type *t, struct ir_type *out)
+{
+    if (t->kind != MLIR_TENSOR) {
+        ir_fail(b, JOT_ERR_DTYPE, "values of type %s are not taken",
+                t->kind == MLIR_TOKEN   ? "token"
+                : t->kind == MLIR_TUPLE ? "tuple"
+                : t->text               ? t->text
+                                        : "unknown");
+        return false;
+    }
+    const struct mlir_element_row *e = &mlir_elements[t->element];
+    if (e->kind == '-') {
+        ir_fail(b, JOT_ERR_DTYPE, "elements of type %s are not taken", e->text);
+        return false;
+    }
+    if (t->rank > IR_MAX_RANK) {
+        ir_fail(b, JOT_ERR_SHAPE, "%d axes: at most %d", t->rank, IR_MAX_RANK);
+        return false;
+    }
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] < 0) {
+            ir_fail(b, JOT_ERR_SHAPE, "axis %d has no extent that is known", i);
+            return false;
+        }
+    *out = ir_type_make(b->module, e->dtype, t->rank, t->dims);
+    return true;
+}
+
+// ---- places ----
+
+const char *graph_where(const struct graph_frame *frame, const struct mlir_op *op)
+{
+    const struct mlir_program *p = frame->in->program;
+    struct strbuf s = strbuf_make(frame->arena);
+    if (op->place.line)
+        strbuf_printf(&s, "%s:%u: %s", p->file, op->place.line, op->name);
+    else
+        strbuf_printf(&s, "%s: offset %llu: %s", p->file, (unsigned long long)op->place.column,
+                      op->name);
+    if (op->location && op->location->kind == MLIR_LOCATION && op->location->text)
+        strbuf_printf(&s, " (%s)", op->location->text);
+    return s.text;
+}
+
+void graph_refuse(struct graph_op *g, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    g->out[0] = ir_fail(g->b, JOT_ERR_ARGUMENT, "%s", text);
+}
+
+void graph_set_results(struct graph_frame *frame, const struct mlir_op *op, jot_value v)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        graph_set_result(frame, op, i, v);
+}
+
+void graph_fail(struct graph_frame *frame, const struct mlir_op *op, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    graph_set_results(frame, op, trace_fail(op->name, JOT_ERR_ARGUMENT, "%s", text));
+}
+
+void graph_take(struct graph_op *g, int i, jot_value v)
+{
+    if (trace_is_error(v))
+        graph_refuse(g, "%s", jot_describe(v));
+    else
+        g->out[i] = trace_strong(v);
+}
+
+// ---- one operation ----
+
+static bool read_operands(struct graph_op *g)
+{
+    const struct mlir_op *op = g->op;
+    g->in = arena_array(g->b->module->arena, ir_id, op->n_operands + 1);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        jot_value v = trace_import(op->name, graph_operand(g->frame, op, i));
+        if (trace_is_error(v)) {
+            graph_set_results(g->frame, op, v);
+            return false;
+        }
+        g->in[i] = trace_strong(v);
+    }
+    return true;
+}
+
+// Whether the results have the types that the program says.
+static void verify_results(struct graph_op *g)
+{
+    for (uint32_t i = 0; i < g->op->n_results && g->b->status == JOT_OK; i++) {
+        struct ir_type want;
+        if (!graph_type(g->b, g->op->results[i]->type, &want))
+            return;
+        struct ir_type is = ir_type_in(g->b, g->out[i]);
+        if (!ir_type_equal(is, want))
+            ir_fail(g->b, JOT_ERR_SHAPE, "the operands give %s where the program says %s",
+                    ir_type_text(g->b->module, is), ir_type_text(g->b->module, want));
+    }
+}
+
+void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph_convert *with)
+{
+    struct graph_op own = {.frame = frame, .op = op, .b = trace_builder()}, *g = &own;
+    struct ir_type type = {0};
+    if (!read_operands(g))
+        return;
+    g->out = arena_array(g->b->module->arena, ir_id, op->n_results + 1);
+    if (op->n_results && graph_type(g->b, op->results[0]->type, &type)) {
+        g->dtype = ir_dtype(type);
+        g->rank = type.rank;
+        g->dims = ir_dims(g->b->module, type);
+    }
+    if (g->b->status == JOT_OK)
+        with(g);
+    verify_results(g);
+    if (g->b->status != JOT_OK)
+        graph_set_results(g->frame, op, trace_result(op->name, IR_NONE, false));
+    else
+        for (uint32_t i = 0; i < op->n_results; i++)
+            graph_set_result(g->frame, op, i, trace_value(g->out[i], false));
+}
+
+static graph_convert *find_convert(enum mlir_code code)
+{
+    graph_convert *found = graph_map_find(code);
+    found = found ? found : graph_shape_find(code);
+    found = found ? found : graph_index_find(code);
+    found = found ? found : graph_product_find(code);
+    found = found ? found : graph_order_find(code);
+    found = found ? found : graph_scatter_find(code);
+    return found ? found : graph_call_find(code);
+}
+
+static graph_trace *find_trace(enum mlir_code code)
+{
+    graph_trace *found = graph_control_find(code);
+    found = found ? found : graph_fold_find(code);
+    return found ? found : graph_called_find(code);
+}
+
+void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op)
+{
+    graph_convert *convert_with = op->row ? find_convert(op->row->code) : NULL;
+    graph_trace *trace_with = op->row && !convert_with ? find_trace(op->row->code) : NULL;
+    if (convert_with)
+        graph_convert_op(frame, op, convert_with);
+    else if (trace_with)
+        trace_with(frame, op);
+    else
+        graph_fail(frame, op, "jot does not run this operation");
+    jot_place(op->n_results ? frame->values[op->results[0]->number] : (jot_value){0, 1},
+              graph_where(frame, op));
+}
+
+// ---- blocks ----
+
+const struct mlir_op *graph_block(struct graph_frame *frame, const struct mlir_block *block)
+{
+    for (uint32_t i = 0; i + 1 < block->n_ops; i++)
+        graph_trace_op(frame, block->ops[i]);
+    return block->ops[block->n_ops - 1];
+}
+
+void graph_region_step(struct graph_frame *frame, const struct mlir_block *block,
+                       const jot_value *in, jot_value *out)
+{
+    for (uint32_t i = 0; i < block->n_args; i++)
+        frame->values[block->args[i]->number] = in[i];
+    const struct mlir_op *end = graph_block(frame, block);
+    for (uint32_t i = 0; i < end->n_operands; i++)
+        out[i] = graph_operand(frame, end, i);
+}
+
+struct region {
+    struct graph_frame *frame;
+    const struct mlir_block *block;
+};
+
+static void trace_region(const jot_value *in, jot_value *out, void *ctx)
+{
+    const struct region *r = ctx;
+    graph_region_step(r->frame, r->block, in, out);
+}
+
+jot_function graph_region(struct graph_frame *frame, const struct mlir_block *block)
+{
+    struct region *r = arena_new(frame->arena, struct region);
+    *r = (struct region){frame, block};
+    const struct mlir_op *end = block->ops[block->n_ops - 1];
+    return jot_function_uniform("region", "region", trace_region, (int)block->n_args,
+                                (int)end->n_operands, r);
+}
+
+void graph_elements(struct graph_frame *frame, const struct mlir_op *op,
+                    const struct mlir_block *block, int rank, const jot_value *args,
+                    jot_value *results)
+{
+    jot_function f = graph_region(frame, block);
+    const struct mlir_op *end = block->ops[block->n_ops - 1];
+    for (int i = 0; i < rank; i++)
+        f = jot_vmap_of(f, "region", (const int[]){JOT_END});
+    jot_apply_at(f, block->n_args, args, end->n_operands, results, graph_where(frame, op));
+}
+
+// ---- functions ----
+
+struct call {
+    const struct graph_function *f;
+    const jot_value *in;
+};
+
+static bool is_check(const struct mlir_op *op) { return graph_check_operands(op) > 0; }
+
+static bool trace_body(void *ctx, jot_value *out, jot_value *out_error)
+{
+    const struct call *c = ctx;
+    const struct mlir_block *body = c->f->f->body;
+    struct arena *arena = trace_top()->module->arena;
+    struct graph_frame *frame = arena_new(arena, struct graph_frame);
+    *frame =
+        (struct graph_frame){.in = c->f,
+                             .arena = arena,
+                             .values = arena_array(arena, jot_value, c->f->f->n_values + 1)};
+    uint32_t n = body->ops[body->n_ops - 1]->n_operands;
+    graph_region_step(frame, body, c->in, out);
+    for (uint32_t i = 0; i < body->n_ops && c->f->has_checks; i++)
+        for (uint32_t k = 0; k < body->ops[i]->n_operands && is_check(body->ops[i]); k++)
+            out[n++] = graph_operand(frame, body->ops[i], k);
+    return (void)out_error, true;
+}
+
+static void trace_function(const jot_value *in, jot_value *out, void *ctx)
+{
+    struct call c = {ctx, in};
+    trace_make(trace_body, &c, graph_results(c.f), out, NULL);
+}
+
+uint32_t graph_check_operands(const struct mlir_op *op)
+{
+    const char *target = mlir_text(op, "call_target_name");
+    bool is_call = op->row && op->row->code == MLIR_OP_stablehlo_custom_call && target &&
+                   !strncmp(target, "check.", 6);
+    return is_call || (op->row && !strcmp(op->row->dialect, "check")) ? op->n_operands : 0;
+}
+
+uint32_t graph_results(const struct graph_function *f)
+{
+    const struct mlir_block *body = f->f->body;
+    uint32_t n = body->ops[body->n_ops - 1]->n_operands;
+    for (uint32_t i = 0; i < body->n_ops && f->has_checks; i++)
+        n += graph_check_operands(body->ops[i]);
+    return n;
+}
+
+jot_function graph_function_value(const struct graph_function *f)
+{
+    return jot_function_uniform(f->f->name, f->where, trace_function, (int)f->f->body->n_args,
+                                (int)graph_results(f), (void *)(uintptr_t)f);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tracing a program: its operations as nodes of the innermost trace, by families.
+//
+// A value of the program is a jot_value of the trace that computes it.  Everything here runs inside
+// the guard of the function that is traced.
+#ifndef INTEROP_TO_GRAPH_H
+#define INTEROP_TO_GRAPH_H
+
+#include "interop/mlir.h"
+#include "trace/emit.h"
+
+#include "jot/transform.h"
+
+// What tracing knows of a function of the program.
+struct graph_function {
+    const struct mlir_program *program;
+    const struct mlir_function *f;
+    const struct graph_function *all; // of the program, as its functions
+    const struct mlir_op *const
+        *makers; // by the number of a value: what gives it; NULL: an argument
+    const char *where;
+    bool has_checks;         // its results are followed by what its checks compare
+    jot_array *const *given; // by number: values that are inputs instead; NULL: none
+};
+
+// A call of a function while it is traced.
+struct graph_frame {
+    const struct graph_function *in;
+    struct arena *arena; // of the module
+    jot_value *values;   // by number
+};
+
+// An operation that is being converted.
+struct graph_op {
+    struct graph_frame *frame;
+    const struct mlir_op *op;
+    struct ir_builder *b;
+    ir_id *in;  // its operands
+    ir_id *out; // to be set: its results
+    // Of its first result.
+    jot_dtype dtype;
+    int rank;
+    const int64_t *dims;
+};
+
+// The type in the graph; false and an error of the builder when it has none.
+bool graph_type(struct ir_builder *b, const struct mlir_type *t, struct ir_type *out);
+// Fails the operation with "what it is: reason".
+__attribute__((format(printf, 2, 3))) void graph_refuse(struct graph_op *g, const char *format,
+                                                        ...);
+// The same as the results of an operation, which are values.
+__attribute__((format(printf, 3, 4))) void
+graph_fail(struct graph_frame *frame, const struct mlir_op *op, const char *format, ...);
+// "model.mlir:12: stablehlo.add (train.py:7)"; as long as the module.
+const char *graph_where(const struct graph_frame *frame, const struct mlir_op *op);
+
+// The value of an operand.
+static inline jot_value graph_operand(const struct graph_frame *f, const struct mlir_op *op,
+                                      uint32_t i)
+{
+    return f->values[op->operands[i]->number];
+}
+static inline void graph_set_result(struct graph_frame *f, const struct mlir_op *op, uint32_t i,
+                                    jot_value v)
+{
+    f->values[op->results[i]->number] = v;
+}
+void graph_set_results(struct graph_frame *frame, const struct mlir_op *op, jot_value v);
+
+// Traces the operations of a block whose arguments are set, but for its return, which is given.
+const struct mlir_op *graph_block(struct graph_frame *frame, const struct mlir_block *block);
+// Traces a block with those arguments; out has what it returns.
+void graph_region_step(struct graph_frame *frame, const struct mlir_block *block,
+                       const jot_value *in, jot_value *out);
+// The block as a function of its arguments, as long as the module.
+jot_function graph_region(struct graph_frame *frame, const struct mlir_block *block);
+// The block, of numbers, on the elements of arrays of that rank.
+void graph_elements(struct graph_frame *frame, const struct mlir_op *op,
+                    const struct mlir_block *block, int rank, const jot_value *args,
+                    jot_value *results);
+// How many operands a check of StableHLO's tests has; 0: it is none.
+uint32_t graph_check_operands(const struct mlir_op *op);
+uint32_t graph_results(const struct graph_function *f);
+// A function of the program as one of jot.
+jot_function graph_function_value(const struct graph_function *f);
+
+// The operation that gives the value, when it is in the function; NULL for arguments.
+static inline const struct mlir_op *graph_maker(const struct graph_frame *f,
+                                                const struct mlir_value *v)
+{
+    return f->in->makers[v->number];
+}
+// The number of a constant of one element, or a splat of one, through operations that only change its
+// shape or type.  False when it is none, or no integer.
+bool graph_integer(const struct graph_frame *f, const struct mlir_value *v, int64_t *out);
+// Whether it is a constant all of whose elements are the neutral element of `op` (an IR op of the
+// reductions) of its type.
+bool graph_is_neutral(const struct graph_frame *f, const struct mlir_value *v, enum ir_op op);
+
+// What a region of two arguments does: MLIR_N_CODES nothing known, else the operation that it applies to
+// both, in either order where that does not matter; MLIR_OP_stablehlo_return: gives one of them,
+// which *out_arg tells.
+enum mlir_code graph_body(const struct mlir_block *block, int *out_arg);
+// The reduction of the graph by that operation on elements of the type; IR_OP_COUNT when there is none.
+enum ir_op graph_reduction(enum mlir_code code, jot_dtype dtype);
+
+// Result i is what a public operation gave.
+void graph_take(struct graph_op *g, int i, jot_value v);
+// Indices with their components along the last axis, and the axes of theirs, of that attribute, that count
+// parts of the operand.
+struct ir_gather;
+ir_id graph_indices(struct graph_op *g, ir_id indices, const char *batch_name,
+                    struct ir_gather *out);
+// Integers in the total order of IEEE 754 of floats; others as they are.
+ir_id graph_total_order(struct ir_builder *b, ir_id x);
+
+// ---- families: each converts op, or fails it ----
+
+typedef void graph_convert(struct graph_op *g);
+typedef void graph_trace(struct graph_frame *frame, const struct mlir_op *op);
+// Converts the operation by that function, or by what the families have for it.
+void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph_convert *with);
+void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op);
+
+// The conversion of an operation on values of the graph; NULL when it has none.
+graph_convert *graph_map_find(enum mlir_code code);
+graph_convert *graph_shape_find(enum mlir_code code);
+graph_convert *graph_index_find(enum mlir_code code);
+graph_convert *graph_product_find(enum mlir_code code);
+graph_convert *graph_order_find(enum mlir_code code);
+graph_convert *graph_scatter_find(enum mlir_code code);
+graph_convert *graph_call_find(enum mlir_code code);
+// The same of those that record by public operations: they set the results of the frame.
+graph_trace *graph_control_find(enum mlir_code code);
+graph_trace *graph_fold_find(enum mlir_code code);
+
+graph_trace *graph_called_find(enum mlir_code code);
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs read and run: those of tests/interop/programs that check themselves, and, where $JOT_CONFORMANCE
+// has them, StableHLO's own tests; by machine code and by the evaluator.
+#include "interop/tree.h"
+#include "jot/jot.h"
+#include "jot/program.h"
+
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAMS "tests/interop/programs/"
+
+static int fails(const char *path, int *wide)
+{
+    jot_program *p = jot_program_read(path);
+    int only_wide = 0;
+    bool ok = p && jot_program_check(p, NULL, &only_wide) == JOT_OK;
+    if (!ok)
+        fprintf(stderr, "%s\n", jot_error_message());
+    jot_program_release(p);
+    *wide += only_wide;
+    return !ok;
+}
+
+static void check_all(const char *pattern, size_t least)
+{
+    glob_t found;
+    int failed = 0, wide = 0;
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        failed += fails(found.gl_pathv[i], &wide);
+    printf("%zu programs, %d checks by their wider limits\n", found.gl_pathc, wide);
+    ck_assert_uint_ge(found.gl_pathc, least);
+    ck_assert_int_eq(failed, 0);
+    globfree(&found);
+}
+
+START_TEST(check_themselves) { check_all(PROGRAMS "check_*.mlir", 3); }
+END_TEST
+
+START_TEST(pass_the_tests_of_stablehlo)
+{
+    const char *folder = getenv("JOT_CONFORMANCE");
+    char pattern[1024];
+    if (!folder)
+        return;
+    snprintf(pattern, sizeof pattern, "%s/stablehlo/*.mlir", folder);
+    check_all(pattern, 600);
+}
+END_TEST
+
+// ---- functions of programs ----
+
+static const char loop[] =
+    "func.func @main(%x: tensor<f64>, %a: tensor<f64>) -> tensor<f64> {\n"
+    "  %0 = stablehlo.constant dense<0> : tensor<i32>\n"
+    "  %r:2 = stablehlo.while(%i = %0, %y = %x) : tensor<i32>, tensor<f64>\n"
+    "  cond {\n"
+    "    %n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "    %t = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, "
+    "tensor<i32>) -> tensor<i1>\n"
+    "    stablehlo.return %t : tensor<i1>\n"
+    "  } do {\n"
+    "    %1 = stablehlo.constant dense<1> : tensor<i32>\n"
+    "    %j = stablehlo.add %i, %1 : tensor<i32>\n"
+    "    %z = stablehlo.multiply %y, %a : tensor<f64>\n"
+    "    stablehlo.return %j, %z : tensor<i32>, tensor<f64>\n"
+    "  }\n"
+    "  return %r#1 : tensor<f64>\n"
+    "}\n";
+
+static jot_program *read_text(const char *text)
+{
+    jot_program *p = jot_program_from_memory("text.mlir", text, strlen(text));
+    ck_assert_msg(p != NULL, "%s", jot_error_message());
+    return p;
+}
+
+// y = x a^3
+START_TEST(are_differentiated)
+{
+    jot_program *p = read_text(loop);
+    jot_function f = jot_program_function(p, "main");
+    jot_executable *df = jot_jit(jot_grad(f, 0, 1));
+    jot_executable *hessian = jot_jit(jot_hessian(f, 1));
+    jot_array *x = jot_array_from((double[]){2}), *a = jot_array_from((double[]){3});
+    jot_array *g[2] = {0}, *h = NULL;
+    ck_assert_msg(jot_call(df, JOT_IN(x, a), JOT_OUT(g)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_double_eq(jot_array_item(g[0]), 27);
+    ck_assert_double_eq(jot_array_item(g[1]), 54);
+    ck_assert_msg(jot_call(hessian, JOT_IN(x, a), JOT_OUT(h)) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_double_eq(jot_array_item(h), 36);
+    jot_arrays_release(JOT_OUT(g));
+    jot_array_release(h);
+    jot_array_release(x);
+    jot_array_release(a);
+    jot_executable_release(df);
+    jot_executable_release(hessian);
+    jot_program_release(p);
+}
+END_TEST
+
+static jot_function the_loop;
+
+static jot_value sum_of_maps(jot_value x, jot_value a)
+{
+    jot_value in[] = {x, a}, y;
+    jot_apply(jot_vmap(the_loop, 0, JOT_NONE), 2, in, 1, &y);
+    return jot_sum(y);
+}
+
+START_TEST(are_mapped_in_traced_functions)
+{
+    jot_program *p = read_text(loop);
+    the_loop = jot_program_function(p, "main");
+    jot_executable *f = jot_jit(jot_fn(sum_of_maps));
+    jot_array *x = jot_array_from(((double[]){1, 2, 3}), 3), *a = jot_array_from((double[]){2});
+    jot_array *y = NULL;
+    ck_assert_msg(jot_call(f, JOT_IN(x, a), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_double_eq(jot_array_item(y), 48);
+    jot_array_release(x);
+    jot_array_release(a);
+    jot_array_release(y);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
+START_TEST(tell_what_they_take)
+{
+    jot_program *p = read_text("func.func @main(%x: tensor<2x3xbf16> {tf.aliasing_output = 0 : "
+                               "i32}, %y: tensor<i64>) -> tensor<2x3xbf16> {\n"
+                               "  return %x : tensor<2x3xbf16>\n}\n");
+    const jot_program_signature *s = jot_program_signature_of(p, "main");
+    ck_assert_ptr_nonnull(s);
+    ck_assert_uint_eq(s->n_in, 2);
+    ck_assert_uint_eq(s->n_out, 1);
+    ck_assert_int_eq(s->in[0].dtype, JOT_BF16);
+    ck_assert_int_eq(s->in[0].rank, 2);
+    ck_assert_int_eq(s->in[0].dims[1], 3);
+    ck_assert_int_eq(s->in[1].dtype, JOT_I64);
+    ck_assert(s->donated[0] && !s->donated[1]);
+    ck_assert_str_eq(jot_program_name(p, 0), "main");
+    ck_assert_ptr_null(jot_program_name(p, 1));
+    ck_assert_ptr_null(jot_program_signature_of(p, "other"));
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), "no function @other"));
+    ck_assert_ptr_null(jot_jit(jot_program_function(p, "other")));
+    ck_assert_ptr_nonnull(strstr(jot_error_message(), "no function @other"));
+    jot_program_release(p);
+}
+END_TEST
+
+// ---- what is refused ----
+
+struct refused {
+    const char *body, *message;
+};
+
+static const struct refused refused[] = {
+    {"%0 = \"stablehlo.all_reduce\"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> "
+     "({\n"
+     "^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+     "  %s = stablehlo.add %a, %b : tensor<f32>\n"
+     "  stablehlo.return %s : tensor<f32>\n"
+     "}) : (tensor<4xf32>) -> tensor<4xf32>",
+     "text.mlir:2: stablehlo.all_reduce"},
+    {"%0 = stablehlo.custom_call @xla_python_cpu_callback(%x) : (tensor<4xf32>) -> "
+     "tensor<4xf32>",
+     "calls back into Python"},
+    {"%0 = stablehlo.custom_call @who(%x) : (tensor<4xf32>) -> tensor<4xf32>", "@who"},
+    {"%1 = \"mine.op\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+     "%0 = stablehlo.add %1, %1 : tensor<4xf32>",
+     "text.mlir:2: mine.op"},
+    {"%1 = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4x!quant.uniform<i8:f32, 0.1>>\n"
+     "%0 = stablehlo.add %x, %x : tensor<4xf32>",
+     "quant"},
+    {"%0 = stablehlo.slice %x [0:9] : (tensor<4xf32>) -> tensor<4xf32>", "stablehlo.slice"},
+    {"%0 = func.call @missing(%x) : (tensor<4xf32>) -> tensor<4xf32>", "@missing"},
+};
+
+START_TEST(are_refused_with_the_place)
+{
+    const struct refused *r = &refused[_i];
+    char text[2048];
+    snprintf(text, sizeof text,
+             "func.func @main(%%x: tensor<4xf32>) -> tensor<4xf32> {\n%s\nreturn %%0 : "
+             "tensor<4xf32>\n}\n",
+             r->body);
+    jot_program *p = jot_program_from_memory("text.mlir", text, strlen(text));
+    jot_array *x = jot_array_from(((float[]){1, 2, 3, 4}), 4), *y = NULL;
+    if (p) {
+        jot_executable *f = jot_jit(jot_program_function(p, "main"));
+        ck_assert_int_ne(jot_call(f, JOT_IN(x), JOT_OUT(y)), JOT_OK);
+        jot_executable_release(f);
+    }
+    ck_assert_msg(strstr(jot_error_message(), r->message) != NULL, "%s", jot_error_message());
+    jot_array_release(x);
+    jot_program_release(p);
+}
+END_TEST
+
+static int run_by(const char *backend)
+{
+    Suite *s = suite_create("programs");
+    TCase *t = tcase_create("programs");
+    setenv("JOT_BACKEND", backend, 1);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, check_themselves);
+    tcase_add_test(t, pass_the_tests_of_stablehlo);
+    tcase_add_test(t, are_differentiated);
+    tcase_add_test(t, are_mapped_in_traced_functions);
+    tcase_add_test(t, tell_what_they_take);
+    tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
+    suite_add_tcase(s, t);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed;
+}
+
+int main(void)
+{
+    int failed = run_by("");
+    return run_by("eval") || failed;
+}
