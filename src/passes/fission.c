@@ -65,14 +65,6 @@ static const struct nest_statement *statement(const struct fission *f, nest_id i
     return &f->n->statements.at[id];
 }
 
-static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
-{
-    int64_t all = 1;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        all *= n->axes.at[s->axes[i]].extent;
-    return all;
-}
-
 static bool is_loop(const struct nest_statement *s) { return s->body != NEST_NONE; }
 
 static void use_values(bool *used, uint32_t n, const nest_id *values)
@@ -211,11 +203,11 @@ static void find_block(struct fission *f)
 static bool wants_terms(const struct fission *f, nest_id id)
 {
     const struct nest_statement *s = statement(f, id);
-    int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
-    if (s->kind != NEST_FOLD || extent_of(f->n, s) <= 1 ||
-        points * extent_of(f->n, s) > MOST_TERMS)
+    int64_t points = f->par == NEST_NONE ? 1 : nest_extent(f->n, statement(f, f->par));
+    if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
+        points * nest_extent(f->n, s) > MOST_TERMS)
         return false;
-    double work = nest_work(f->n, s->body), terms = (double)extent_of(f->n, s);
+    double work = nest_work(f->n, s->body), terms = (double)nest_extent(f->n, s);
     if (!nest_fold_is_leaf(f->n, id))
         return f->always || terms * work > COST_LAUNCH;
     return f->par != NEST_NONE && points <= FEWEST_POINTS && work >= DEAR_TERM &&
@@ -239,7 +231,7 @@ static bool has_updates(const struct nest *n)
 static bool is_wanted(const struct fission *f)
 {
     const struct nest_block *b = &f->n->blocks.at[f->block];
-    int64_t points = f->par == NEST_NONE ? 1 : extent_of(f->n, statement(f, f->par));
+    int64_t points = f->par == NEST_NONE ? 1 : nest_extent(f->n, statement(f, f->par));
     uint32_t loops = 0, scans = 0;
     bool has_terms = false, has_long_scan = false;
     double shared = 0;
@@ -248,9 +240,9 @@ static bool is_wanted(const struct fission *f)
         const struct nest_statement *s = statement(f, id);
         loops += is_loop(s);
         scans += s->kind == NEST_SCAN;
-        has_long_scan |= s->kind == NEST_SCAN && extent_of(f->n, s) > LONG_SCAN;
+        has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > LONG_SCAN;
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
-            shared += (double)extent_of(f->n, s) * nest_work(f->n, s->body);
+            shared += (double)nest_extent(f->n, s) * nest_work(f->n, s->body);
         has_terms |= wants_terms(f, id);
     }
     if (f->par != NEST_NONE)
@@ -292,44 +284,34 @@ static struct nest_index place_in(struct fission *f, nest_id outer, uint32_t n,
     return nest_index_make(f->arena, 0, (int)all, terms);
 }
 
-static nest_id put_of(struct fission *f, nest_id buffer, struct nest_index at, nest_id value)
+static struct nest_builder builder_in(struct fission *f, uint32_t block)
 {
-    nest_id *in = arena_copy(f->arena, &value, sizeof value);
-    return add_statement(f, (struct nest_statement){.kind = NEST_PUT,
-                                                    .result = NEST_NONE,
-                                                    .n_in = 1,
-                                                    .in = in,
-                                                    .buffer = buffer,
-                                                    .index = at,
-                                                    .guard = NEST_NONE,
-                                                    .fold = NEST_NONE,
-                                                    .body = NEST_NONE,
-                                                    .other = NEST_NONE,
-                                                    .first_carry = NEST_NONE,
-                                                    .source = {NEST_NONE, NEST_NONE}});
+    struct nest_builder b = {.nest = f->n};
+    vec_push(f->arena, &b.open, block);
+    return b;
 }
 
-// Gives the value.
-static nest_id load_of(struct fission *f, nest_id buffer, struct nest_index at, nest_id value)
+static void append_put(struct fission *f, uint32_t block, nest_id buffer, struct nest_index at,
+                       nest_id value)
 {
-    return add_statement(f, (struct nest_statement){.kind = NEST_LOAD,
-                                                    .dtype = f->n->buffers.at[buffer].dtype,
-                                                    .result = value,
-                                                    .n_results = 1,
-                                                    .buffer = buffer,
-                                                    .index = at,
-                                                    .guard = NEST_NONE,
-                                                    .fold = NEST_NONE,
-                                                    .body = NEST_NONE,
-                                                    .other = NEST_NONE,
-                                                    .first_carry = NEST_NONE,
-                                                    .source = {NEST_NONE, NEST_NONE}});
+    struct nest_builder b = builder_in(f, block);
+    nest_put(&b, buffer, at, value, NEST_NONE);
 }
 
-static nest_id new_value(struct fission *f, jot_dtype dtype)
+static nest_id append_load(struct fission *f, uint32_t block, nest_id buffer,
+                           struct nest_index at)
 {
-    vec_push(f->arena, &f->n->values, (struct nest_value){.dtype = dtype});
-    return f->n->values.count - 1;
+    struct nest_builder b = builder_in(f, block);
+    return nest_load(&b, buffer, at, NEST_NONE);
+}
+
+// Makes the value again.
+static void append_load_of(struct fission *f, uint32_t block, nest_id buffer,
+                           struct nest_index at, nest_id value)
+{
+    nest_id made = append_load(f, block, buffer, at);
+    f->n->statements.at[f->n->values.at[made].statement].result = value;
+    f->n->values.count--;
 }
 
 static uint32_t new_block(struct fission *f)
@@ -363,10 +345,9 @@ static nest_id make_terms(struct fission *f, nest_id fold)
         for (uint32_t k = 0; k < combines[i].n; k++) {
             nest_id value = combines[i].value[k];
             jot_dtype dtype = f->n->values.at[value].dtype;
-            nest_id buffer = add_buffer(f, dtype, count), read = new_value(f, dtype);
-            append(f, terms.body, put_of(f, buffer, to, value));
-            append(f, s.body, load_of(f, buffer, from, read));
-            combines[i].value[k] = read;
+            nest_id buffer = add_buffer(f, dtype, count);
+            append_put(f, terms.body, buffer, to, value);
+            combines[i].value[k] = append_load(f, s.body, buffer, from);
         }
     s.axes = axes;
     s.combines = combines;
@@ -535,7 +516,7 @@ static uint32_t write_body(struct fission *f, uint32_t part)
     find_statements(f, part, has, wants);
     for (nest_id v = 0; v < f->n->values.count; v++)
         if (wants[v])
-            append(f, body, load_of(f, f->memory_of[v], at, v));
+            append_load_of(f, body, f->memory_of[v], at, v);
     for (uint32_t i = 0; i < old.statements.count; i++)
         if (has[i])
             append(f, body, old.statements.at[i]);
@@ -544,7 +525,7 @@ static uint32_t write_body(struct fission *f, uint32_t part)
         for (uint32_t k = 0; f->part[i] == part && k < s->n_results; k++) {
             nest_id v = s->result + k;
             if (f->is_crossing[v])
-                append(f, body, put_of(f, f->memory_of[v], at, v));
+                append_put(f, body, f->memory_of[v], at, v);
             s = statement(f, old.statements.at[i]);
         }
     }

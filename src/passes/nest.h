@@ -271,6 +271,8 @@ void nest_local_scopes(const struct nest *n, nest_id *out);
 // Makes one axis of neighbouring axes of a loop that every index walks as one (nest_collapse.c).
 void nest_collapse(struct nest *n);
 
+// Turns of a loop, those of all its axes together.
+int64_t nest_extent(const struct nest *n, const struct nest_statement *loop);
 // Operations of a block, all turns of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
 // Whether a thread of a GPU makes the terms of the fold one by one, each of a few elements at most, so

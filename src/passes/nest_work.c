@@ -4,7 +4,7 @@
 #include "passes/cost.h"
 #include "passes/nest.h"
 
-static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
+int64_t nest_extent(const struct nest *n, const struct nest_statement *s)
 {
     int64_t all = 1;
     for (uint32_t i = 0; i < s->n_axes; i++)
@@ -22,7 +22,7 @@ double nest_work(const struct nest *n, uint32_t block)
             &n->statements.at[n->blocks.at[block].statements.at[i]];
         double once = s->kind == NEST_OP ? cost_of_op((enum ir_op)s->op, s->dtype) : 1;
         work +=
-            (double)extent_of(n, s) * (once + nest_work(n, s->body) + nest_work(n, s->other));
+            (double)nest_extent(n, s) * (once + nest_work(n, s->body) + nest_work(n, s->other));
     }
     return work;
 }
@@ -46,7 +46,8 @@ static bool is_leaf(const struct nest *n, const struct nest_statement *s)
         int64_t most = t->kind == NEST_FOLD  ? FOLD_LANES
                        : t->kind == NEST_MAP ? NEST_LEAF_POINTS
                                              : 0;
-        bool is_short = most && extent_of(n, t) <= most && !accumulates(n, id) && is_leaf(n, t);
+        bool is_short =
+            most && nest_extent(n, t) <= most && !accumulates(n, id) && is_leaf(n, t);
         if (t->kind > NEST_PUT ? !is_short
                                : s->kind == NEST_MAP && t->kind == NEST_PUT && t->op)
             return false;
@@ -58,5 +59,5 @@ bool nest_fold_is_leaf(const struct nest *n, nest_id fold)
 {
     const struct nest_statement *s = &n->statements.at[fold];
     return s->kind == NEST_FOLD && is_leaf(n, s) && !accumulates(n, fold) &&
-           extent_of(n, s) > 0;
+           nest_extent(n, s) > 0;
 }

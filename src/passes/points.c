@@ -56,14 +56,6 @@ static bool is_simple(const struct nest_statement *s)
            s->kind == NEST_LOAD;
 }
 
-static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
-{
-    int64_t all = 1;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        all *= n->axes.at[s->axes[i]].extent;
-    return all;
-}
-
 // The loop over points at the top of a kernel, or in each of its columns.
 static void find_loop(const struct points *p, struct points_step *t)
 {
@@ -88,7 +80,7 @@ static void find_loop(const struct points *p, struct points_step *t)
     } else if (ends && first % p->n == 0 && (first == p->n || s->n_axes == 1)) {
         t->width = first / p->n;
         t->kind = t->width <= LARGEST_SIDE ? POINTS_MAP : POINTS_OTHER;
-    } else if (ends && extent_of(n, s) <= MOST_COLUMNS) {
+    } else if (ends && nest_extent(n, s) <= MOST_COLUMNS) {
         const struct nest_block *inner = &n->blocks.at[s->body];
         for (uint32_t i = 0; i < inner->statements.count; i++) {
             const struct nest_statement *f = &n->statements.at[inner->statements.at[i]];
@@ -523,7 +515,7 @@ static int64_t accumulated_in(const struct nest *n, uint32_t block)
         if (s->kind == NEST_PUT)
             count += s->op != 0;
         else if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
-            count += extent_of(n, s) * accumulated_in(n, s->body);
+            count += nest_extent(n, s) * accumulated_in(n, s->body);
     }
     return count;
 }
