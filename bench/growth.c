@@ -3,7 +3,9 @@
 // traced and as simplified, the bytes of the schedule and of the assembly, and the processor's time and
 // the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
 // memory, less those of the smallest program, the exponent is what is judged: that of the line through
-// the sizes whose measure is not lost in what a program costs at least.
+// the sizes whose measure is not lost in what a program costs at least.  Besides, a line of the largest
+// graph, as traced or as simplified or of the size, whichever is more, costs no more than the budget of the
+// family says, beside what may be lost.
 //
 //     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
 #include "growth_programs.h"
@@ -23,6 +25,7 @@ static const char *const stages[STAGES] = {"trace", "simplify", "schedule", "cod
 #define MOST_EXPONENT 1.15
 #define LEAST_SECONDS 0.03 // what is less is lost in the cost of any program
 #define LEAST_BYTES (8 << 20)
+#define SLOW 4 // times the budget of time that a slow or busy machine may take
 
 struct row {
     size_t lines[2], bytes[STAGES];
@@ -135,19 +138,26 @@ static void print_row(const struct growth_family *f, int n, const struct row *r)
 }
 
 static bool judge(const struct growth_family *f, const double *sizes, const double *seconds,
-                  const double *memory)
+                  const double *memory, double lines)
 {
     double of_time = exponent(sizes, seconds, LEAST_SECONDS);
     double of_memory = exponent(sizes, memory, LEAST_BYTES);
+    double bytes = fmax(0, memory[SIZES - 1] - LEAST_BYTES) / lines;
+    double microseconds = 1e6 * fmax(0, seconds[SIZES - 1] - LEAST_SECONDS) / lines;
     bool fits = of_time <= MOST_EXPONENT && of_memory <= MOST_EXPONENT;
+    bool is_cheap = !f->bytes || (bytes <= f->bytes && microseconds <= SLOW * f->microseconds);
     printf("%-20s exponents: time %.2f, memory %.2f%s\n", f->name, of_time, of_memory,
            fits ? "" : "  TOO FAST");
-    return fits;
+    if (f->bytes)
+        printf("%-20s a line: %.1f us (of %d), %.0f B (of %d)%s\n", f->name, microseconds,
+               f->microseconds, bytes, f->bytes, is_cheap ? "" : "  TOO MUCH");
+    return fits && is_cheap;
 }
 
-// Measures all sizes; keeps the least of each.
+// Measures all sizes; keeps the least of each, and the lines of the
+// largest.
 static bool measure_all(const struct growth_family *f, const double *sizes, double *seconds,
-                        double *memory, const struct row *least)
+                        double *memory, double *lines, const struct row *least)
 {
     for (int k = 0; k < SIZES; k++) {
         struct row r = {0};
@@ -156,11 +166,12 @@ static bool measure_all(const struct growth_family *f, const double *sizes, doub
         print_row(f, (int)sizes[k], &r);
         seconds[k] = fmin(seconds[k], r.seconds - least->seconds);
         memory[k] = fmin(memory[k], r.memory - least->memory);
+        *lines = fmax(sizes[k], fmax((double)r.lines[0], (double)r.lines[1]));
     }
     return true;
 }
 
-// Whether the family grows no faster than it may.
+// Whether the family grows no faster than it may, and costs no more.
 static bool grow(const struct growth_family *f, int largest, const struct row *least)
 {
     double sizes[SIZES], seconds[SIZES], memory[SIZES];
@@ -168,11 +179,12 @@ static bool grow(const struct growth_family *f, int largest, const struct row *l
         sizes[k] = largest >> (SIZES - 1 - k);
         seconds[k] = memory[k] = INFINITY;
     }
+    double lines = 0;
     bool fits = false;
     for (int i = 0; i < ROUNDS && !fits; i++) {
-        if (!measure_all(f, sizes, seconds, memory, least))
+        if (!measure_all(f, sizes, seconds, memory, &lines, least))
             return false;
-        fits = judge(f, sizes, seconds, memory);
+        fits = judge(f, sizes, seconds, memory, lines);
     }
     return fits;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "growth_programs.h"
 
+#include <stdlib.h>
+
 #define WIDTH 8
 
 static int size_of(const void *ctx) { return *(const int *)ctx; }
@@ -80,7 +82,7 @@ static void additions(const jot_value *in, jot_value *out, void *ctx)
     jot_value x = in[0];
     for (int i = 0, n = size_of(ctx); i < n; i++)
         x = jot_add(x, in[0]);
-    out[0] = x;
+    out[0] = jot_sum(x);
 }
 
 // ---- Many users of one value
@@ -111,6 +113,76 @@ static void beta_integrals(const jot_value *in, jot_value *out, void *ctx)
     for (int k = 0, n = size_of(ctx); k < n; k++)
         s = jot_add(s, jot_sum(jot_betainc(jot_add(in[0], k), in[1], 0.3)));
     out[0] = s;
+}
+
+// Loops of one value that are all of another form.
+static void loops_that_differ(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value t = jot_sin(in[0]), s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++) {
+        jot_value x = t;
+        JOT_FOR (i, 10, x)
+            for (int b = k + 1; b; b /= 2)
+                x = b % 2 ? jot_mul(x, in[0]) : jot_add(x, 0.5);
+        s = jot_add(s, jot_sum(x));
+    }
+    out[0] = s;
+}
+
+// The Jacobians of as many results as the size says.
+static void results(const jot_value *in, jot_value *out, void *ctx)
+{
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        out[k] = jot_sin(jot_mul(in[0], 1.0 + k));
+}
+
+static void jacobians(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *v = calloc((size_t)n, sizeof *v), s = jot_from(0.0);
+    jot_function f = jot_function_make(results, 1, n, ctx);
+    jot_apply(jot_jacrev(f), 1, in, n, v);
+    for (int k = 0; k < n; k++)
+        s = jot_add(s, jot_sum(v[k]));
+    free(v);
+    out[0] = s;
+}
+
+// ---- Many parts and cases
+
+static void pieces(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *v = calloc((size_t)n, sizeof *v);
+    for (int k = 0; k < n; k++)
+        v[k] = jot_mul(in[0], 1.0 + k);
+    out[0] = jot_sum(jot_sin(jot_concatenate_list(0, (size_t)n, v)));
+    free(v);
+}
+
+static void scaled_sine(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_mul(jot_sin(in[0]), 1.0 + (double)(uintptr_t)ctx);
+}
+
+static void cases(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_function *f = calloc((size_t)n, sizeof *f);
+    for (int k = 0; k < n; k++)
+        f[k] = jot_function_make(scaled_sine, 1, 1, (void *)(uintptr_t)k);
+    jot_switch(jot_convert(jot_sum(in[0]), JOT_I32), n, f, 1, in, 1, out);
+    out[0] = jot_sum(out[0]);
+    free(f);
+}
+
+// Layers that differ in a factor, and what a kernel cannot hold between them.
+static void scaled_layers(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_sort(jot_sin(jot_mul(jot_softmax(x, 0), 1.0 + k)));
+    out[0] = jot_sum(x);
 }
 
 // ---- Folds in folds
@@ -233,40 +305,49 @@ static void cached_layers(const jot_value *in, jot_value *out, void *ctx)
 }
 
 const struct growth_family growth_families[] = {
-    {"chain", chain, 1, false, JOT_F32, 1, 8},
-    {"chain_grad", chain, 1, true, JOT_F32, 1, 8},
-    {"tree", tree, 0, false, JOT_F32, 1, 8},
-    {"tree_grad", tree, 0, true, JOT_F32, 1, 8},
-    {"recurrent", recurrent, 3, false, JOT_F32, 1, 8},
-    {"recurrent_grad", recurrent, 3, true, JOT_F32, 1, 8},
-    {"nested", nested, 1, false, JOT_F32, 1, 8},
-    {"nested_grad", nested, 1, true, JOT_F32, 1, 8},
-    {"captured", captured, 1, false, JOT_F32, 1, 8},
-    {"captured_grad", captured, 1, true, JOT_F32, 1, 8},
-    {"additions", additions, 1, false, JOT_F32, 1, 8},
-    {"additions_grad", additions, 1, true, JOT_F32, 1, 8},
-    {"updates", updates, 1, false, JOT_F32, 1, 1000},
-    {"updates_grad", updates, 1, true, JOT_F32, 1, 1000},
-    {"loops_of_one", loops_of_one, 1, false, JOT_F32, 1, 1000},
-    {"loops_of_one_grad", loops_of_one, 1, true, JOT_F32, 1, 1000},
-    {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8},
-    {"beta_integrals_grad", beta_integrals, 2, true, JOT_F32, 1, 8},
-    {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8},
-    {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8},
-    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8},
-    {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8},
-    {"minors", minors, 1, false, JOT_F32, 0, 0},
-    {"minors_grad", minors, 1, true, JOT_F32, 0, 0},
-    {"mixtures", mixtures, 1, false, JOT_F32, 0, 0},
-    {"mixtures_grad", mixtures, 1, true, JOT_F32, 0, 0},
-    {"loops", loops, 1, false, JOT_F32, 1, 1000},
-    {"loops_grad", loops, 1, true, JOT_F32, 1, 1000},
-    {"long_step", long_step, 1, false, JOT_F32, 1, 1000},
-    {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000},
-    {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000},
-    {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000},
-    {"halves", halves, 1, false, JOT_F16, 1, 4},
-    {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8},
-    {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8},
+    {"chain", chain, 1, false, JOT_F32, 1, 8, 5000, 30},
+    {"chain_grad", chain, 1, true, JOT_F32, 1, 8, 8000, 150},
+    {"tree", tree, 0, false, JOT_F32, 1, 8, 5000, 30},
+    {"tree_grad", tree, 0, true, JOT_F32, 1, 8, 8000, 30},
+    {"recurrent", recurrent, 3, false, JOT_F32, 1, 8, 5000, 30},
+    {"recurrent_grad", recurrent, 3, true, JOT_F32, 1, 8, 6000, 30},
+    {"nested", nested, 1, false, JOT_F32, 1, 8, 8000, 60},
+    {"nested_grad", nested, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"captured", captured, 1, false, JOT_F32, 1, 8, 12000, 60},
+    {"captured_grad", captured, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"additions", additions, 1, false, JOT_F32, 1, 8, 5000, 30},
+    {"additions_grad", additions, 1, true, JOT_F32, 1, 8, 8000, 30},
+    {"updates", updates, 1, false, JOT_F32, 1, 1000, 6000, 40},
+    {"updates_grad", updates, 1, true, JOT_F32, 1, 1000, 12000, 100},
+    {"loops_of_one", loops_of_one, 1, false, JOT_F32, 1, 1000, 8000, 100},
+    {"loops_of_one_grad", loops_of_one, 1, true, JOT_F32, 1, 1000, 8000, 100},
+    {"loops_that_differ", loops_that_differ, 1, false, JOT_F32, 1, 1000, 15000, 500},
+    {"loops_that_differ_grad", loops_that_differ, 1, true, JOT_F32, 1, 1000, 12000, 250},
+    {"jacobians", jacobians, 1, false, JOT_F32, 1, 8, 8000, 40},
+    {"pieces", pieces, 1, false, JOT_F32, 1, 8, 8000, 40},
+    {"pieces_grad", pieces, 1, true, JOT_F32, 1, 8, 8000, 60},
+    {"cases", cases, 1, false, JOT_F32, 1, 8, 0, 0},
+    {"cases_grad", cases, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"scaled_layers", scaled_layers, 1, false, JOT_F32, 1, 100, 0, 0},
+    {"scaled_layers_grad", scaled_layers, 1, true, JOT_F32, 1, 100, 0, 0},
+    {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8, 0, 0},
+    {"beta_integrals_grad", beta_integrals, 2, true, JOT_F32, 1, 8, 0, 0},
+    {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8, 0, 0},
+    {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8, 0, 0},
+    {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"minors", minors, 1, false, JOT_F32, 0, 0, 0, 0},
+    {"minors_grad", minors, 1, true, JOT_F32, 0, 0, 0, 0},
+    {"mixtures", mixtures, 1, false, JOT_F32, 0, 0, 0, 0},
+    {"mixtures_grad", mixtures, 1, true, JOT_F32, 0, 0, 0, 0},
+    {"loops", loops, 1, false, JOT_F32, 1, 1000, 0, 0},
+    {"loops_grad", loops, 1, true, JOT_F32, 1, 1000, 0, 0},
+    {"long_step", long_step, 1, false, JOT_F32, 1, 1000, 0, 0},
+    {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 0, 0},
+    {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 0, 0},
+    {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 0, 0},
+    {"halves", halves, 1, false, JOT_F16, 1, 4, 0, 0},
+    {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 0, 0},
+    {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8, 0, 0},
 };
 const int n_growth_families = sizeof growth_families / sizeof *growth_families;
