@@ -25,7 +25,7 @@
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, fft.h, indexing.h,
 // ordering.h, windows.h, linalg.h, decompose.h, solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
-// dlpack.h.
+// dlpack.h, io.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -41,6 +41,7 @@
 #include "jot/fft.h"
 #include "jot/function.h"
 #include "jot/indexing.h"
+#include "jot/io.h"
 #include "jot/kernels.h"
 #include "jot/linalg.h"
 #include "jot/nn.h"

@@ -15,11 +15,12 @@ MAY_BE_NULL = [
     (r'.*', r'ctx|options|where|device|loop|allocator|release'),
     # Lists that end with JOT_END: NULL is the empty one.
     (r'.*', r'axes|dims|counts|sizes|strides|args|in_axes|out_axes|x_axes|y_axes|filter'),
-    (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from).*|jot_arrays_.*', r'a|data'),
+    (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from|load|save).*|jot_arrays_.*', r'a|data'),
     (r'jot_(array|devices)_format', r'buffer'),
     (r'jot_array_(format|print)', r'a'),
     (r'jot_executable_(retain|release|versions|use)', r'f'),
     (r'jot_scope_close', r's'), (r'jot_program_(release|functions|name)', r'p'),
+    (r'jot_archive_(release|count|name)', r'a'),
     (r'jot_program_check', r'out_wide'),
     (r'jot_function_.*', r'arg_leaves|result_leaves|name'),
     (r'jot_eval(_tree)?', r'out'), (r'jot_call', r'in'),
@@ -38,7 +39,7 @@ BY_NAME = {
     'n_results': '1', 'n_branches': '2', 'n_cases': '2', 'num_keys': '1', 'count': '4', 'size': '4', 'order': '1',
     'modes': 'JOT_FORWARD', 'k': '1', 'trips': 'jot_from_int(3)', 'first': 'jot_from_int(0)',
     'end': 'jot_from_int(3)', 'key': 'key', 'subscripts': '"i,i->i"', 'expression': '"x + y"', 'names': '"x, y"',
-    'stage': '"trace"', 'format': '"{}"', 'condition': 'holds',
+    'stage': '"trace"', 'path': '"/dev/null"', 'format': '"{}"', 'condition': 'holds',
     'index': 'jot_from_int(0)', 'holds': 'jot_from_bool(true)', 'points': 'matrix', 'test': 'jot_from_bool(false)',
 }
 BY_TYPE = {
@@ -54,7 +55,7 @@ BY_TYPE = {
     'const jot_array_piece *': '(const jot_array_piece[]){{&array, 1}, {NULL, 0}}',
     'jot_body *': 'body', 'void (*)(void)': '(void (*)(void))plain', 'jot_for_step *': 'for_step',
     'jot_scan_step *': 'scan_step', 'jot_while_condition *': 'condition', 'jot_while_step *': 'while_step',
-    'jot_scope *': 'scope', 'const jot_callback_spec *': '&callback', 'const jot_raw_kernel_spec *': '&kernel',
+    'jot_archive *': 'archive', 'const jot_archive *': 'archive', 'jot_scope *': 'scope', 'const jot_callback_spec *': '&callback', 'const jot_raw_kernel_spec *': '&kernel',
     'const struct jot_index_dims *': '&index_dims',
     'jot_svd_factors': 'jot_svd(x)', 'jot_lu_factors': 'jot_lu_factor_at(x, NULL)',
 }
@@ -87,7 +88,7 @@ MEANT = [
 ]
 # Where results go.
 TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
-         'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
+         'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_archive *': 'made_archive', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
 
 
 def parameters(text):

@@ -37,6 +37,7 @@ static jot_program *program, *made_program;
 static const char empty_program[] = "func.func @text(%x: tensor<f32>) { return }";
 static jot_scope *scope, *other_scope;
 static jot_block *made_block;
+static jot_archive *archive, *made_archive;
 static jot_status status;
 static char text[1 << 16];               // formats write all that they have
 static const uint16_t leaves[] = {1, 1}; // functions borrow them
@@ -172,6 +173,7 @@ static bool fails(const struct call *c)
     f = jot_function_uniform("body", "nulls.c:4", body, 1, 1, NULL);
     executable = jot_jit_with(f, NULL);
     program = jot_program_from_memory("nulls.mlir", empty_program, strlen(empty_program));
+    archive = jot_archive_create();
     if (!records(c))
         return call_alone(c);
     call_while_tracing(c);
