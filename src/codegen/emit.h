@@ -12,9 +12,6 @@
 
 struct ir_attrs;
 
-// Instructions of a function that is large: LLVM does some things in squares of their number.
-#define CG_LARGE_CODE 2048
-
 // One LLVM module in the making.
 struct cg_module {
     struct arena *arena;

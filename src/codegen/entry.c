@@ -6,16 +6,12 @@
 #include "codegen/gpu/gpu.h"
 #include "codegen/module.h"
 #include "codegen/plan.h"
+#include "passes/cost.h"
 
 JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_response *response);
 
 JOT_API extern const char jot_codegen_built[];
 const char jot_codegen_built[] = BUILT;
-
-// Statements of the phases of a loop of a GPU, counted as often as they come, that are one function: of
-// twice 1200 it takes the assembler longer than is won, and a loop of 1200 is half as fast again as one of
-// functions.
-#define MOST_INLINED 2048
 
 static void release(struct cg_response *response)
 {
@@ -26,62 +22,79 @@ static void release(struct cg_response *response)
 // Of a GPU: the nests of steps outside of loops that are kernels, and of those in them.
 static jot_status lower_nests(struct cg_module *m, struct arena *arena,
                               const struct nest_program *program, bool is_phase,
-                              const bool *wanted, const bool *apart, struct cg_kernel *out)
+                              const bool *wanted, struct cg_kernel *out)
 {
     for (uint32_t i = 0; i < program->nests.count; i++)
         if (wanted[i])
             JOT_TRY(gpu_kernel_lower(
                 m, arena, program->nests.at[i], (int)i, is_phase ? 1 : gpu_trips_of(program, i),
-                gpu_operands(arena, program, i, is_phase), is_phase, apart[i], &out[i]));
+                gpu_operands(arena, program, i, is_phase), is_phase, &out[i]));
     return JOT_OK;
 }
 
-// The phases of a loop with much code, each of which stays a function: their register allocation, in LLVM
-// and in the assembler, takes longer than in proportion of one that has all of them in it, and those that
-// come several times are compiled once.
-static void find_apart(const struct nest_program *p, uint32_t first, uint32_t end, bool *apart)
+// Phases are written into the function of their loop, unless that is too much code, counted as often as they
+// come, for so many pieces: register allocation, in LLVM and in the assembler, takes longer than in proportion
+// of it.  Up to there it pays: 20 times a product, a softmax and an update took 9.0 ms, by functions 14.3.
+#define PIECES 8
+
+static void place_phases(struct cg_module *m, const struct nest_program *p, uint32_t first,
+                         const struct cg_kernel *of_phases)
 {
-    uint64_t statements = 0;
-    for (uint32_t i = first; i < end; i++)
-        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
-            statements += p->nests.at[p->steps.at[i].nest]->statements.count;
-    for (uint32_t i = first; i < end && statements > MOST_INLINED; i++)
-        if (p->steps.at[i].kind == NEST_STEP_KERNEL)
-            apart[p->steps.at[i].nest] = true;
+    uint32_t end = nest_step_end(p, first);
+    int64_t code = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = first; i < end; i++) {
+            const struct nest_step *t = &p->steps.at[i];
+            if (t->kind != NEST_STEP_KERNEL)
+                continue;
+            const struct cg_kernel *k = &of_phases[t->nest];
+            for (int j = 0; j < k->n_steps; j++) {
+                LLVMValueRef f = LLVMGetNamedFunction(m->module, k->steps[j].symbol);
+                if (pass == 0)
+                    code += cg_code_of(f);
+                else
+                    gpu_phase_place(m, f, !cost_is_too_much_code(code / PIECES));
+            }
+        }
 }
 
 static jot_status lower_gpu(struct cg_module *m, struct arena *arena,
-                            const struct nest_program *program, struct cg_kernel *kernels,
+                            struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
 {
     uint32_t n = program->nests.count, end = 0;
     bool *alone = arena_array(arena, bool, n + 1), *inside = arena_array(arena, bool, n + 1);
-    bool *apart = arena_array(arena, bool, n + 1);
+    bool *wanted = arena_array(arena, bool, n + 1);
+    uint32_t *of = arena_array(arena, uint32_t, n + 1);
     struct cg_kernel *of_phases = arena_array(arena, struct cg_kernel, n + 1);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         const struct nest_step *t = &program->steps.at[i];
-        if (i >= end && nest_loop_is_resident(program, i)) {
+        if (i >= end && nest_loop_is_resident(program, i))
             end = nest_step_end(program, i);
-            find_apart(program, i, end, apart);
-        }
         if (t->kind == NEST_STEP_KERNEL)
             (i < end ? inside : alone)[t->nest] = true;
     }
-    JOT_TRY(lower_nests(m, arena, program, false, alone, apart, kernels));
-    JOT_TRY(lower_nests(m, arena, program, true, inside, apart, of_phases));
     for (uint32_t i = 0; i < n; i++)
-        if (inside[i] && !kernels[i].serial)
-            kernels[i].serial = of_phases[i].serial;
+        wanted[i] = inside[i] && !alone[i];
+    const int64_t *const *begins = gpu_begins_share(arena, program, wanted, of);
+    for (uint32_t i = 0; i < n; i++)
+        inside[i] = inside[i] && of[i] == i;
+    JOT_TRY(lower_nests(m, arena, program, false, alone, kernels));
+    JOT_TRY(lower_nests(m, arena, program, true, inside, of_phases));
+    for (uint32_t i = 0; i < n; i++)
+        if (inside[of[i]] && !kernels[i].serial)
+            kernels[i].serial = of_phases[of[i]].serial;
     for (uint32_t i = 0; i < program->steps.count; i++)
         if (nest_loop_is_resident(program, i)) {
-            cg_resident_lower(m, arena, program, i, of_phases, &phases[i]);
+            place_phases(m, program, i, of_phases);
+            cg_resident_lower(m, arena, program, i, of_phases, begins, &phases[i]);
             i = nest_step_end(program, i);
         }
     return JOT_OK;
 }
 
 static jot_status lower_all(struct cg_module *m, struct arena *arena,
-                            const struct nest_program *program, struct cg_kernel *kernels,
+                            struct nest_program *program, struct cg_kernel *kernels,
                             struct cg_phases *phases)
 {
     for (uint32_t i = 0; i < program->nests.count; i++)

@@ -420,7 +420,7 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
                         LLVMValueRef last)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (p->length <= CG_SHORT_LOOP && !cg_has_time(l, s->body) &&
+    if (p->length <= NEST_SHORT_LOOP && !cg_has_time(l, s->body) &&
         cg_may_repeat(l, s, p->length)) {
         for (int64_t i = 0; i < p->length; i++) {
             LLVMValueRef at = cg_int(l->module, i);

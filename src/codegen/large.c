@@ -7,6 +7,7 @@
 // each read where it is used, as an operand of its operation; and all locals are parts of one.
 #include "base/vec.h"
 #include "codegen/module.h"
+#include "passes/cost.h"
 
 #include <string.h>
 
@@ -24,13 +25,13 @@ struct table {
     uint64_t bytes;
 };
 
-static bool is_large(LLVMValueRef f)
+int64_t cg_code_of(LLVMValueRef f)
 {
     int64_t n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
             n++;
-    return n > CG_LARGE_CODE;
+    return n;
 }
 
 // ---- Numbers
@@ -275,7 +276,7 @@ void cg_large_functions(struct cg_module *m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
-        if (!is_large(f))
+        if (!cost_is_too_much_code(2 * cg_code_of(f))) // the squares tell from half of it on
             continue;
         unite_locals(m, b, f);
         add_table(m, b, f);

@@ -498,7 +498,7 @@ static int64_t count_statements(const struct cg_lowering *l, uint32_t block)
 static bool is_written_out(struct cg_lowering *l, const struct nest_statement *s)
 {
     int64_t n = cg_extent(l, s);
-    return l->chunks && n <= CG_SHORT_LOOP && cg_may_repeat(l, s, n) &&
+    return l->chunks && n <= NEST_SHORT_LOOP && cg_may_repeat(l, s, n) &&
            n * count_statements(l, s->body) <= SHORT_LOOP_STATEMENTS;
 }
 

@@ -63,9 +63,6 @@ struct cg_stack {
     LLVMValueRef lines;  // of puts whose rows do not begin on cache lines (line.c), or NULL
 };
 
-#define CG_SHORT_LOOP 16    // trips of a loop that is written out, if its code is not too much
-#define CG_WRITTEN_OUT 4096 // operations that a loop may become that is written out or in turns
-
 struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
@@ -512,9 +509,10 @@ struct cg_phases {
 void cg_phases_lower(struct cg_module *module, struct arena *arena,
                      const struct nest_program *p, uint32_t step,
                      const struct cg_kernel *kernels, struct cg_phases *out);
-// The same as one kernel of a GPU; the kernels are phases.
+// The same as one kernel of a GPU; the kernels are phases, whose begins gpu_begins_share gives.
 void cg_resident_lower(struct cg_module *module, struct arena *arena,
                        const struct nest_program *p, uint32_t step,
-                       const struct cg_kernel *kernels, struct cg_phases *out);
+                       const struct cg_kernel *kernels, const int64_t *const *begins,
+                       struct cg_phases *out);
 
 #endif

@@ -36,7 +36,9 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
 // constants.c: operands that are one number in all lanes become vectors in memory.
 void cg_constants_to_memory(struct cg_module *m);
 
-// large.c: numbers and locals of large functions where LLVM's time for them grows with the code.
+// large.c: instructions of a function, which COST_CODE bounds.
+int64_t cg_code_of(LLVMValueRef function);
+// Numbers and locals of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
 
 #endif

@@ -31,7 +31,8 @@ struct writer {
     LLVMValueRef *tables;    // by turn of more than two: their addresses
     LLVMBasicBlockRef leave; // where tests go
     LLVMValueRef leave_trips;
-    struct gpu_resident *gpu; // NULL on the host
+    struct gpu_resident *gpu;     // NULL on the host
+    const int64_t *const *begins; // of a GPU (gpu_begins_share)
 };
 
 static LLVMBasicBlockRef new_block(struct writer *w)
@@ -183,13 +184,23 @@ static void run_kernel(struct writer *w, const struct cg_kernel_step *k, LLVMVal
                    (LLVMValueRef[]){operands, zero, total, zero, w->scratch}, 5, "");
 }
 
+// Where step i begins in its memory k.
+static LLVMValueRef begin_of(struct writer *w, uint32_t i, uint32_t k)
+{
+    LLVMValueRef pointer = w->pointers[w->p->steps.at[i].memories[k]];
+    if (!w->begins[i] || !w->begins[i][k])
+        return pointer;
+    LLVMValueRef offset = number(w, w->begins[i][k]);
+    return LLVMBuildGEP2(w->b, w->m->i8, pointer, &offset, 1, "");
+}
+
 static void add_phase(struct writer *w, const struct nest_step *t)
 {
     const struct cg_kernel *k = &w->kernels[t->nest];
     uint32_t n = t->n_memories;
     LLVMValueRef *operands = arena_array(w->arena, LLVMValueRef, n + 2);
     for (uint32_t i = 0; i < n; i++)
-        operands[i] = w->pointers[t->memories[i]];
+        operands[i] = begin_of(w, (uint32_t)(t - w->p->steps.at), i);
     if (k->partial_bytes)
         operands[n++] = w->partial;
     if (k->has_counter)
@@ -551,10 +562,12 @@ static void return_turns(struct writer *w, uint32_t first, LLVMValueRef trips)
 
 void cg_resident_lower(struct cg_module *module, struct arena *arena,
                        const struct nest_program *p, uint32_t step,
-                       const struct cg_kernel *kernels, struct cg_phases *out)
+                       const struct cg_kernel *kernels, const int64_t *const *begins,
+                       struct cg_phases *out)
 {
     const char *why;
     struct writer w = make_writer(module, arena, p, step, kernels, out);
+    w.begins = begins;
     struct gpu_resident r = {.module = module,
                              .program = p,
                              .m = {.module = module, .b = w.b},

@@ -46,7 +46,6 @@ enum cost_constant {
     COST_THREAD_WORK = 1 << 24,
     COST_JUMP = 12,             // ops of branches that are not worth a jump
     COST_UNROLL = 4,            // extent of an axis that is written out
-    COST_STEP_OPS = 1024,       // size of all that a loop does in a kernel (cost_size_of_op)
     COST_STEP_DEPTH = 64,       // of loops and branches in one another in a kernel
     COST_EXPANDED_OPS = 400,    // of a loop's body whose elements are written out
     COST_EXPANDED_ONCE = 8192,  // of one without carries, which a lane goes through once
@@ -57,6 +56,13 @@ enum cost_constant {
     COST_TAPE_OF_LANE =
         32 << 10, // bytes that a lane keeps of one loop for the next, and in tables
     COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
+
+    // The most code that one piece may become, in operations, which are about as many as instructions: what
+    // a loop does that is one kernel, the phases of a loop of a GPU that are one function, and a loop that is
+    // written out.  Functions that are larger are compiled with care (codegen/large.c).  A compiler takes
+    // longer than in proportion of more.
+    COST_CODE = 4096,
+    COST_CODE_STATEMENT = 1, // of what is no operation
 };
 
 // Of one scalar of an elementwise op.
@@ -71,6 +77,12 @@ static inline int cost_size_of_op(enum ir_op op, jot_dtype dtype)
 {
     return 1 + cost_of_op(op, dtype) / 8;
 }
+// How much code it is: itself, and what it needs beside.
+static inline int cost_code_of_op(enum ir_op op, jot_dtype dtype)
+{
+    return COST_CODE_STATEMENT + cost_of_op(op, dtype);
+}
+static inline bool cost_is_too_much_code(int64_t operations) { return operations > COST_CODE; }
 // Whether a product of a batch of [m, k] and [k, n] is one for the library, which may have half types.
 bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k);
 // Whether so many sums of k terms are done in less time than a launch by threads that have one each.

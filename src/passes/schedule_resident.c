@@ -23,7 +23,7 @@ struct survey {
     uint8_t *uses;                 // of values of g, at most 2
     bool *kept;            // values of g whose elements are those of a carry that is kept
     int64_t ops;           // when elements are written out
-    int64_t size;          // when they are not
+    int64_t code;          // when they are not
     int64_t held;          // elements of carries and of results of loops
     int depth;             // of the kernel's blocks here
     bool has_steps;        // a loop in which a lane goes through ops again
@@ -218,7 +218,7 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
             written = 1;
         ops = written;
         if (op_class == IR_CLASS_MAP && n->n_in)
-            add(&u->size, cost_size_of_op(op, d));
+            add(&u->code, cost_code_of_op(op, d));
         if (op_class == IR_CLASS_MAP && n->n_in)
             ops = times(written, cost_size_of_op(op, d));
         else if (node_is_folding(n))
@@ -369,7 +369,7 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)
         refuse(&u, u.tape.by, "too many rows are kept for a lane");
-    if (u.size > COST_STEP_OPS)
+    if (cost_is_too_much_code(u.code))
         refuse(&u, n, "more than one kernel's code");
     if (u.why)
         return schedule_reason(s, u.why, u.by);

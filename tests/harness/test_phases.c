@@ -269,6 +269,43 @@ START_TEST(large_phases)
 }
 END_TEST
 
+// Layers with parts of one array of weights and, the other way round, of one of offsets: so much code that
+// a GPU calls one function for all of them.
+START_TEST(parts_of_weights)
+{
+    enum { LAYERS = 150 };
+    struct strbuf text = strbuf_make(module->arena);
+    strbuf_add(&text,
+               "jot ir 1\nfunction @0 step(%w: f32[150,5,5], %b: f32[150,5], %x: f32[5]) {\n");
+    for (int i = 0; i < LAYERS; i++) {
+        strbuf_printf(&text, i ? "  %%x%d = add %%s%d, %%e%d : f32[5]\n" : "", i, i - 1, i - 1);
+        strbuf_printf(
+            &text,
+            "  %%p%d = slice %%w {starts=[%d, 0, 0], limits=[%d, 5, 5], strides=[1, 1, 1]} : "
+            "f32[1,5,5]\n"
+            "  %%q%d = reshape %%p%d {dims=[5, 5]} : f32[5,5]\n",
+            i, i, i + 1, i, i);
+        strbuf_printf(&text, "  %%d%d = dot_general %%x", i);
+        strbuf_printf(&text, i ? "%d" : "", i);
+        strbuf_printf(&text, ", %%q%d {lhs_contract=[0], rhs_contract=[0]} : f32[5]\n", i);
+        strbuf_printf(
+            &text,
+            "  %%u%d = slice %%b {starts=[%d, 0], limits=[%d, 5], strides=[1, 1]} : f32[1,5]\n"
+            "  %%v%d = reshape %%u%d {dims=[5]} : f32[5]\n"
+            "  %%e%d = rev %%v%d {axes=[0]} : f32[5]\n  %%s%d = sin %%d%d : f32[5]\n",
+            i, i, i + 1, i, i, i, i, i, i);
+    }
+    strbuf_printf(
+        &text,
+        "  return %%s%d\n}\nfunction @1 f(%%x: f32[5], %%w: f32[150,5,5], %%b: f32[150,5]) {\n"
+        "  %%r = scan %%w, %%b, %%x {reverse=0, length=2, n_consts=2, n_carry=1, "
+        "functions=[@0]} : f32[5]\n  return %%r\n}\n",
+        LAYERS - 1);
+    check_phases(parse(text.text), &(struct schedule_options){.steps = true, .no_gemm = true},
+                 0);
+}
+END_TEST
+
 // Products that the library does, of all trips, in loops that count and that do not.
 START_TEST(library_products)
 {
@@ -307,6 +344,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, idle_carries, 0, 2);
     tcase_add_test(t, turns_of_other_loops);
     tcase_add_test(t, large_phases);
+    tcase_add_test(t, parts_of_weights);
     tcase_add_loop_test(t, library_products, 0, 2);
 }
 

@@ -14,6 +14,7 @@
 #define GPU_WARP 32
 #define GPU_BLOCK 256           // threads, unless there is a reason for another number
 #define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
+#define GPU_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
 #define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
 // the block, all i32, and its shared memory.
@@ -69,7 +70,6 @@ struct cg_gpu {
     LLVMValueRef place;  // i32: in the group
     LLVMValueRef number; // i32: of the group in the block
     bool is_phase;       // of a loop, whose kernel calls the function (resident.c)
-    bool is_apart;       // a phase that stays a function, for there is much code in the loop
     LLVMValueRef block_number, blocks, barrier, shared; // of a phase: what it is told
     // Groups of a block whose threads stand so far apart, so that a warp has one of each; 0:
     // none do.
@@ -175,6 +175,13 @@ void gpu_resident_close(struct gpu_resident *r);
 bool gpu_step_writes(const struct nest_program *program, uint32_t i, uint32_t memory);
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
                                  uint32_t nest, bool is_phase);
+
+// begins.c
+// Of the nests that are wanted, functions of phases, those that are equal but for where they begin to
+// read become one, which steps of the others are steps of.  By step: NULL, or how many bytes behind each
+// of its memories its nest begins; by nest: the one that stands for it, or itself.
+const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program *program,
+                                       const bool *wanted, uint32_t *out_of);
 
 // points.c
 struct gpu_points {
@@ -557,7 +564,9 @@ void gpu_serial_find(const struct cg_lowering *l, nest_id par, bool is_group,
 // kernel.c
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
-                            const struct gpu_operand *operands, bool is_phase, bool is_apart,
+                            const struct gpu_operand *operands, bool is_phase,
                             struct cg_kernel *out);
+// Has callers of the phase, a function, its code in them, or not.
+void gpu_phase_place(struct cg_module *module, LLVMValueRef phase, bool is_inlined);
 
 #endif

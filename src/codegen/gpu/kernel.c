@@ -400,7 +400,6 @@ static void lower_late_puts(struct cg_lowering *l, uint32_t at, struct cg_kernel
     *g = (struct cg_gpu){.operands = g->operands,
                          .kernel = g->kernel,
                          .is_phase = g->is_phase,
-                         .is_apart = g->is_apart,
                          .block = 1,
                          .group = 1};
     gpu_share_out(l, 0);
@@ -435,15 +434,12 @@ static const char *serial_text(struct cg_lowering *l, const struct choice *c)
 
 jot_status gpu_kernel_lower(struct cg_module *module, struct arena *arena,
                             const struct nest *nest, int number, int64_t trips,
-                            const struct gpu_operand *operands, bool is_phase, bool is_apart,
+                            const struct gpu_operand *operands, bool is_phase,
                             struct cg_kernel *out)
 {
     *out = (struct cg_kernel){0};
-    struct cg_gpu g = {.operands = operands,
-                       .kernel = number,
-                       .trips = trips,
-                       .is_phase = is_phase,
-                       .is_apart = is_apart};
+    struct cg_gpu g = {
+        .operands = operands, .kernel = number, .trips = trips, .is_phase = is_phase};
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
     l.gpu = &g;
     struct choice c = choose(&l, &nest->blocks.at[0]);

@@ -3,8 +3,6 @@
 // are in memory of their own, and which nothing writes.
 #include "codegen/gpu/gpu.h"
 
-#define ALIGNMENT 16 // of arrays, constants and temporaries; no access is wider
-
 static uint64_t bytes_of(const struct nest_memory *m)
 {
     return (uint64_t)m->count * jot_dtype_size(m->dtype);
@@ -13,7 +11,7 @@ static uint64_t bytes_of(const struct nest_memory *m)
 static unsigned alignment_of(const struct nest_program *p, uint32_t memory)
 {
     const struct nest_memory *m = &p->memories.at[memory];
-    unsigned align = ALIGNMENT;
+    unsigned align = GPU_ALIGNMENT;
     if (!nest_memory_is_view(m)) {
         while (m->offset % align)
             align /= 2;
@@ -97,7 +95,7 @@ struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program 
     struct gpu_operand *all = arena_array(arena, struct gpu_operand, n->buffers.count + 1);
     for (uint32_t i = 0; i < n->buffers.count; i++)
         all[i] =
-            (struct gpu_operand){.align = ALIGNMENT, .is_alone = true, .is_constant = true};
+            (struct gpu_operand){.align = GPU_ALIGNMENT, .is_alone = true, .is_constant = true};
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *s = &p->steps.at[i];
         if (s->kind != NEST_STEP_KERNEL || s->nest != nest)

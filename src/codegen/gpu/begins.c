@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phases of a loop that are equal but for where in their arrays they begin to read are one function,
+// which gets the addresses: those of layers, each of which has its part of an array of weights.
+//
+//     load w[i + 16*j + 512]     =>     load w[i + 16*j], of w + 512 elements
+#include "codegen/gpu/gpu.h"
+
+#include "base/hash.h"
+
+// The least element that the index may be.
+static int64_t least_of(const struct nest *n, const struct nest_index *x)
+{
+    int64_t least = x->constant;
+    for (uint32_t i = 0; i < x->count; i++) {
+        const struct nest_term *t = &x->terms[i];
+        least += t->factor < 0 ? t->factor * (n->axes.at[t->id].extent - 1) : 0;
+    }
+    return least;
+}
+
+static bool is_known(const struct nest_statement *s)
+{
+    for (uint32_t i = 0; i < s->index.count; i++)
+        if (s->index.terms[i].is_value)
+            return false;
+    return s->kind == NEST_LOAD && s->guard == NEST_NONE;
+}
+
+// By buffer: the first element that is read, or one before it that is aligned as the array is; 0 where that
+// is not known, or of locals and results.
+static int64_t *begins_of(struct arena *arena, const struct nest *n)
+{
+    int64_t *begins = arena_array(arena, int64_t, n->buffers.count + 1);
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        begins[i] = n->buffers.at[i].role == NEST_IN ? n->buffers.at[i].count : 0;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        for (int k = 0; s->kind == NEST_CONTRACT && k < 2; k++)
+            begins[s->source[k]] = 0;
+        if (s->buffer == NEST_NONE)
+            continue;
+        int64_t least = is_known(s) ? least_of(n, &s->index) : 0;
+        if (least < begins[s->buffer])
+            begins[s->buffer] = least;
+    }
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        begins[i] -= begins[i] % (GPU_ALIGNMENT / jot_dtype_size(n->buffers.at[i].dtype));
+    return begins;
+}
+
+// Has the nest read so many elements before, or with a sign of -1 behind, where it does.
+static void move(struct nest *n, const int64_t *begins, int sign)
+{
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        struct nest_statement *s = &n->statements.at[i];
+        if (s->kind == NEST_LOAD)
+            s->index.constant -= sign * begins[s->buffer];
+    }
+}
+
+// In bytes, by operand.
+static const int64_t *of_operands(struct arena *arena, const struct nest *n,
+                                  const int64_t *begins)
+{
+    int64_t *bytes = arena_array(arena, int64_t, n->buffers.count + 1), *at = bytes;
+    for (uint32_t i = 0; i < n->buffers.count; i++)
+        if (n->buffers.at[i].role != NEST_LOCAL)
+            *at++ = begins[i] * (int64_t)jot_dtype_size(n->buffers.at[i].dtype);
+    return bytes;
+}
+
+const int64_t *const *gpu_begins_share(struct arena *arena, struct nest_program *p,
+                                       const bool *wanted, uint32_t *of)
+{
+    struct hash_table table = {0};
+    uint32_t n = p->nests.count;
+    int64_t **begins = arena_array(arena, int64_t *, n + 1);
+    bool *is_shared = arena_array(arena, bool, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        of[i] = i;
+        if (!wanted[i])
+            continue;
+        begins[i] = begins_of(arena, p->nests.at[i]);
+        move(p->nests.at[i], begins[i], 1);
+        uint64_t h = nest_hash(p->nests.at[i]);
+        for (struct hash_probe q = hash_probe(&table, h); hash_next(&table, &q);)
+            if (nest_equal(p->nests.at[q.id], p->nests.at[i]))
+                of[i] = q.id;
+        if (of[i] == i)
+            hash_insert(arena, &table, h, i);
+        else
+            is_shared[i] = is_shared[of[i]] = true;
+    }
+    const int64_t **out = arena_array(arena, const int64_t *, p->steps.count + 1);
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_KERNEL || !is_shared[t->nest])
+            continue;
+        out[i] = of_operands(arena, p->nests.at[t->nest], begins[t->nest]);
+        t->nest = of[t->nest];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (wanted[i] && !is_shared[i])
+            move(p->nests.at[i], begins[i], -1);
+    return out;
+}
