@@ -26,6 +26,15 @@ static unsigned lane_bytes(const struct cg_module *m, LLVMTypeRef lane)
     return lane == m->f64 ? 8 : lane == m->f32 ? 4 : 0;
 }
 
+LLVMValueRef cg_number_of_lanes(LLVMValueRef v)
+{
+    LLVMValueRef number = LLVMGetAggregateElement(v, 0);
+    for (unsigned i = 1; number && i < LLVMGetVectorSize(LLVMTypeOf(v)); i++)
+        if (LLVMGetAggregateElement(v, i) != number)
+            return NULL;
+    return number;
+}
+
 // The number in all lanes of a vector that fills registers; NULL for other values, and for zero,
 // which is made without memory.
 static LLVMValueRef number_of(const struct cg_module *m, LLVMValueRef v)
@@ -36,13 +45,8 @@ static LLVMValueRef number_of(const struct cg_module *m, LLVMValueRef v)
     unsigned lanes = LLVMGetVectorSize(type);
     if (lanes * lane_bytes(m, LLVMGetElementType(type)) < m->vector_bytes)
         return NULL;
-    LLVMValueRef number = LLVMGetAggregateElement(v, 0);
-    if (!number || !LLVMIsAConstantFP(number))
-        return NULL;
-    for (unsigned i = 1; i < lanes; i++)
-        if (LLVMGetAggregateElement(v, i) != number)
-            return NULL;
-    return number;
+    LLVMValueRef number = cg_number_of_lanes(v);
+    return number && LLVMIsAConstantFP(number) ? number : NULL;
 }
 
 // A register of the number; LLVM may not look at what is in the memory.
@@ -96,8 +100,7 @@ static LLVMValueRef load(struct constants *c, LLVMValueRef f, LLVMValueRef was,
     return v;
 }
 
-// Arithmetic; of others LLVM wants to see the numbers.
-static bool takes_memory(LLVMValueRef instruction)
+bool cg_may_read(LLVMValueRef instruction)
 {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMFAdd:
@@ -122,7 +125,7 @@ void cg_constants_to_memory(struct cg_module *m)
         c.of_function.count = 0;
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
             for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-                for (unsigned k = 0; takes_memory(i) && k < (unsigned)LLVMGetNumOperands(i);
+                for (unsigned k = 0; cg_may_read(i) && k < (unsigned)LLVMGetNumOperands(i);
                      k++) {
                     LLVMValueRef was = LLVMGetOperand(i, k), number = number_of(m, was);
                     if (number)

@@ -39,10 +39,6 @@ int64_t cg_code_of(LLVMValueRef f)
 static bool may_read(LLVMValueRef instruction)
 {
     switch (LLVMGetInstructionOpcode(instruction)) {
-    case LLVMFAdd:
-    case LLVMFSub:
-    case LLVMFMul:
-    case LLVMFDiv:
     case LLVMFCmp:
     case LLVMAdd:
     case LLVMSub:
@@ -52,13 +48,8 @@ static bool may_read(LLVMValueRef instruction)
     case LLVMICmp:
     case LLVMSelect:
         return true;
-    case LLVMCall: {
-        size_t size;
-        const char *name = LLVMGetValueName2(LLVMGetCalledValue(instruction), &size);
-        return !strncmp(name, "llvm.fma.", 9);
-    }
     default:
-        return false;
+        return cg_may_read(instruction);
     }
 }
 
@@ -76,10 +67,7 @@ static LLVMValueRef number_of(const struct cg_module *m, LLVMValueRef v)
         return NULL;
     LLVMValueRef number = v;
     if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) {
-        number = LLVMGetAggregateElement(v, 0);
-        for (unsigned i = 1; number && i < LLVMGetVectorSize(type); i++)
-            if (LLVMGetAggregateElement(v, i) != number)
-                return NULL;
+        number = cg_number_of_lanes(v);
     } else if (!LLVMIsAConstantFP(v)) {
         return NULL;
     }

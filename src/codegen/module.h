@@ -33,7 +33,11 @@ struct cg_object {
 jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsigned want,
                              struct cg_object *out);
 
-// constants.c: operands that are one number in all lanes become vectors in memory.
+// constants.c: the number that a constant vector has in all lanes, or NULL.
+LLVMValueRef cg_number_of_lanes(LLVMValueRef v);
+// Whether it is arithmetic of floats, whose operands may be in memory; of others LLVM wants to see the numbers.
+bool cg_may_read(LLVMValueRef instruction);
+// Operands that are one number in all lanes become vectors in memory.
 void cg_constants_to_memory(struct cg_module *m);
 
 // large.c: instructions of a function, which COST_CODE bounds.
