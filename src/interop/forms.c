@@ -3,8 +3,11 @@
 
 #include <string.h>
 
-static const char *const forms[MLIR_N_CODES] = {
-#define FORM(dialect, name, form) [MLIR_OP_##dialect##_##name] = form,
+static const struct {
+    const char *form;
+    enum form_types types;
+} forms[MLIR_N_CODES] = {
+#define FORM(dialect, name, types, form) [MLIR_OP_##dialect##_##name] = {form, FORM_##types},
 #include "interop/forms.def"
 #undef FORM
 };
@@ -17,7 +20,15 @@ const struct form_window form_windows[FORM_WINDOWS] = {{"stride", "window_stride
 
 const char *form_of(const struct mlir_row *row)
 {
-    return row->form == MLIR_FORM_SAME ? "%*" : forms[row->code];
+    const char *form = forms[row->code].form;
+    return !form && row->form == MLIR_FORM_SAME ? "%*" : form;
+}
+
+enum form_types form_types(const struct mlir_row *row)
+{
+    if (forms[row->code].form)
+        return forms[row->code].types;
+    return !strcmp(row->dialect, "chlo") ? FORM_ARROW : FORM_SAME;
 }
 
 char form_letter(const struct mlir_row *row, const char *name, size_t n)
@@ -28,5 +39,5 @@ char form_letter(const struct mlir_row *row, const char *name, size_t n)
             return spec[n + 1];
         spec += strcspn(spec, " ");
     }
-    return 'x';
+    return 0;
 }

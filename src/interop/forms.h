@@ -5,9 +5,21 @@
 
 #include "interop/mlir.h"
 
+enum form_types {
+    FORM_FUNCTION,
+    FORM_ARROW,
+    FORM_TYPE,
+    FORM_TYPES,
+    FORM_SAME,
+    FORM_CHOICE,
+    FORM_CAST,
+    FORM_NONE,
+};
+
 // NULL where an operation has the general form alone, or code of its own.
 const char *form_of(const struct mlir_row *row);
-// The kind of an attribute in stablehlo.def; x where it is not there.
+enum form_types form_types(const struct mlir_row *row);
+// The kind of an attribute in stablehlo.def; 0 where it is not there.
 char form_letter(const struct mlir_row *row, const char *name, size_t n);
 
 // The parts of the window of a convolution.

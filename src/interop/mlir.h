@@ -185,6 +185,10 @@ jot_status mlir_read_text(const char *file, const void *bytes, size_t n,
 jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
                               struct mlir_program **out);
 void mlir_release(struct mlir_program *p); // NULL is fine
+// As StableHLO and JAX print it, without locations.  Reading it gives the program again; constants of
+// more than 32 elements are bytes in hex.  It leaves by the guard of the thread when memory is out.
+struct strbuf;
+void mlir_write_text(struct strbuf *out, const struct mlir_program *p);
 
 // ---- asking ----
 
@@ -201,7 +205,6 @@ const struct mlir_function *mlir_function_find(const struct mlir_program *p, con
 // Elements of a tensor; -1 when that is not known or too large for an int64_t.
 int64_t mlir_elements_of(const struct mlir_type *t);
 // As text: tensor<2x3xf32>.
-struct strbuf;
 void mlir_print_type(struct strbuf *s, const struct mlir_type *t);
 bool mlir_types_equal(const struct mlir_type *a, const struct mlir_type *b);
 

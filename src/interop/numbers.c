@@ -250,3 +250,27 @@ void number_store_decimal(enum mlir_element e, const char *text, size_t n, void 
     if (is_halfway)
         store_rounded(e, signed_x, compare(&d, x), element, &is_halfway);
 }
+
+void number_print(enum mlir_element e, const void *element, char *text, size_t size)
+{
+    double x = number_load(e, element);
+    unsigned char back[8];
+    size_t bytes = number_bytes(e);
+    if (!isfinite(x)) {
+        snprintf(text, size, "0x%0*llX", (int)(2 * bytes),
+                 (unsigned long long)load_bits(element, bytes));
+        return;
+    }
+    for (int digits = 6; digits <= 16; digits += digits == 6 ? 2 : 8) {
+        snprintf(text, size, "%.*e", digits, x);
+        // What stands between the first digit and the others is the point, in any locale.
+        char *point = text + 1 + (*text == '-'), *rest = point;
+        while (*rest < '0' || *rest > '9')
+            rest++;
+        *point = '.';
+        memmove(point + 1, rest, strlen(rest) + 1);
+        number_store_decimal(e, text, strlen(text), back);
+        if (!memcmp(back, element, bytes))
+            return;
+    }
+}

@@ -15,6 +15,10 @@ void number_store(enum mlir_element e, double x, void *element);
 // A float, integer or bool; exact but for integers beyond 2^53.
 double number_load(enum mlir_element e, const void *element);
 
+// A float as MLIR prints it: 1.500000e+00, with more digits where these do not tell it apart, and bits
+// in hex where it is no number.  At most 40 characters.
+void number_print(enum mlir_element e, const void *element, char *text, size_t size);
+
 // Bytes of an element in memory; 0 for types that arrays have no form of here.
 size_t number_bytes(enum mlir_element e);
 // The type of the parts of a complex number, any other itself.

@@ -191,8 +191,7 @@ void text_conv_numbers(struct text_reader *r, struct text_list *out)
 static const char *const structures[] = {
     "stablehlo.gather",         "stablehlo.scatter",       "stablehlo.dot",
     "stablehlo.channel_handle", "stablehlo.dot_algorithm", "stablehlo.output_operand_alias",
-    "chlo.ragged_dot",
-};
+    "chlo.ragged_dot"};
 
 // #stablehlo<precision HIGH>, #stablehlo.gather<...>, #sdy.sharding<...>, #alias.
 static const struct mlir_attr *read_dialect(struct text_reader *r)

@@ -443,8 +443,10 @@ void text_pretty(struct text_reader *r, struct text_statement *s)
     if (text_sees(r, "{"))
         text_attrs(r, &s->attrs);
     // Of nothing there are no types, and checks may do without.
-    bool is_bare = row && s->operands.count == 0 &&
-                   (row->code == MLIR_OP_func_return || row->code == MLIR_OP_stablehlo_return);
-    if (!is_bare && (strncmp(s->op->name, "check.", 6) != 0 || text_sees(r, ":")))
+    enum form_types types = row ? form_types(row) : FORM_FUNCTION;
+    bool may_do_without = (types == FORM_TYPES && s->operands.count == 0) || types == FORM_NONE;
+    if (may_do_without && text_accept(r, "("))
+        text_expect(r, ")");
+    if (!may_do_without || text_sees(r, ":"))
         text_types(r, s);
 }

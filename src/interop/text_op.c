@@ -287,12 +287,13 @@ static void check_regions(struct text_reader *r, const struct text_statement *s)
             text_fail(r, s->where, "a region of %s has no operations", op->name);
 }
 
-// The short names of the operations of func.
+// Operations of func and of MLIR's own are printed without their dialect.
 static const char *full_name(struct text_reader *r, struct text_piece name)
 {
-    static const char *const names[] = {"func.call", "func.return"};
+    static const char *const names[] = {"func.call", "func.return",
+                                        "builtin.unrealized_conversion_cast"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (text_is(name, names[i] + 5))
+        if (text_is(name, strchr(names[i], '.') + 1))
             return text_interned(r, (struct text_piece){names[i], strlen(names[i])});
     return text_interned(r, name);
 }

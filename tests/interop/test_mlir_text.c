@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of StableHLO as text.
-#include "interop/mlir.h"
+#include "interop/tree.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -8,20 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *load(const char *path, size_t *out_n)
-{
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file, "%s does not open", path);
-    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
-    long n = ftell(file);
-    rewind(file);
-    char *bytes = malloc((size_t)n + 1);
-    ck_assert_uint_eq(fread(bytes, 1, (size_t)n, file), (size_t)n);
-    fclose(file);
-    *out_n = (size_t)n;
-    return bytes;
-}
 
 static struct mlir_program *read_text(const char *text)
 {
@@ -59,8 +45,7 @@ START_TEST(reads_forms)
 {
     size_t n;
     struct mlir_program *p = NULL;
-    const char *path = "tests/interop/programs/text_forms.mlir";
-    char *text = load(path, &n);
+    unsigned char *text = tree_load("tests/interop/programs/text_forms.mlir", &n);
     ck_assert_msg(mlir_read_text("forms.mlir", text, n, &p) == JOT_OK, "%s",
                   jot_error_message());
     ck_assert_uint_eq(p->n_functions, 2);
@@ -123,8 +108,8 @@ START_TEST(reads_forms)
     op = find_op(p, "stablehlo.custom_call", 0);
     ck_assert_str_eq(mlir_text(op, "call_target_name"), "lapack_spotrf_ffi");
     ck_assert_str_eq(op->attrs[op->n_attrs - 1].name, "mhlo.backend_config");
-    ck_assert_int_eq(
-        mlir_attr_find(op, "output_operand_aliases")->parts[0]->named[1].attr->integer, 0);
+    ck_assert_str_eq(mlir_attr_find(op, "output_operand_aliases")->parts[0]->named[1].name,
+                     "operand_index");
     ck_assert_int_eq(mlir_int(find_op(p, "check.expect_close", 0), "max_ulp_difference", 0), 3);
     op = find_op(p, "stablehlo.convolution", 0);
     INTS(op, "kernel_spatial_dimensions", 2, 3);
@@ -363,6 +348,109 @@ START_TEST(depth_is_bounded)
 }
 END_TEST
 
+// ---- writing
+
+// What is written reads back to the same tree, and is written alike.  Returns it, in the arena.
+static const char *check_round_trip(const char *name, const struct mlir_program *p,
+                                    struct arena *arena)
+{
+    struct strbuf text = strbuf_make(arena), again = strbuf_make(arena);
+    struct strbuf tree = strbuf_make(arena), tree_again = strbuf_make(arena);
+    struct mlir_program *q = NULL;
+    mlir_write_text(&text, p);
+    ck_assert_msg(mlir_read_text("written", text.text, text.length, &q) == JOT_OK, "%s: %s",
+                  name, jot_error_message());
+    tree_print(&tree, p);
+    tree_print(&tree_again, q);
+    tree_compare(name, tree.text, tree_again.text);
+    mlir_write_text(&again, q);
+    ck_assert_msg(!strcmp(text.text, again.text), "%s is not written alike again", name);
+    mlir_release(q);
+    return text.text;
+}
+
+// Each form as StableHLO prints it.
+START_TEST(writes_forms)
+{
+    size_t n;
+    struct mlir_program *p = NULL;
+    struct arena *arena = arena_create();
+    unsigned char *text = tree_load("tests/interop/programs/written.mlir", &n);
+    ck_assert_msg(mlir_read_text("written.mlir", text, n, &p) == JOT_OK, "%s",
+                  jot_error_message());
+    const char *written = check_round_trip("written.mlir", p, arena);
+    text[n] = 0;
+    tree_compare("written.mlir", (const char *)text, written);
+    mlir_release(p);
+    arena_release(arena);
+    free(text);
+}
+END_TEST
+
+// What no form can say is written in the general one.
+START_TEST(writes_the_rest)
+{
+    struct mlir_program *p = read_text(
+        "func.func @main(%x: tensor<2xf32>, %i: tensor<i32>) -> tensor<2xf32> {\n"
+        "  %0 = \"stablehlo.iota\"() : () -> tensor<2xf32>\n"
+        "  %1 = \"stablehlo.add\"(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "  %2:2 = \"stablehlo.abs\"(%x) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)\n"
+        "  %3 = \"stablehlo.convolution\"(%x, %x) <{dimension_numbers = #stablehlo.conv<raw "
+        "input_batch_dimension = 7 : i64>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>\n"
+        "  %4 = \"stablehlo.while\"(%x) ({ stablehlo.return %i : tensor<i32> }, "
+        "{ ^bb0(%a: tensor<2xf32>): stablehlo.return %a : tensor<2xf32> }) : (tensor<2xf32>) "
+        "-> "
+        "tensor<2xf32>\n"
+        "  %5 = \"stablehlo.reduce\"(%x) ({ stablehlo.return %i : tensor<i32> }) : "
+        "(tensor<2xf32>) -> tensor<2xf32>\n"
+        "  %6 = \"stablehlo.select\"(%x, %i, %i) : (tensor<2xf32>, tensor<i32>, tensor<i32>) "
+        "-> "
+        "tensor<2xf32>\n"
+        "  %7 = \"stablehlo.slice\"(%x) <{limit_indices = array<i64: 1>, start_indices = "
+        "array<i64>}> : (tensor<2xf32>) -> tensor<1xf32>\n"
+        "  \"some.thing\"(%x) {a, \"b c\" = 1 : i32} : (tensor<2xf32>) -> ()\n"
+        "  return %1 : tensor<2xf32>\n"
+        "}\n");
+    struct arena *arena = arena_create();
+    check_round_trip("general forms", p, arena);
+    mlir_release(p);
+    arena_release(arena);
+}
+END_TEST
+
+// Where there is a Python with JAX, what it says of what is written: it is the same program.
+static void check_accepted(const char *name, const char *written, const char *original)
+{
+    const char *python = getenv("JOT_PYTHON");
+    char path[64] = "/tmp/jot_written_XXXXXX", command[2048];
+    if (!python)
+        return;
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    FILE *out = fdopen(file, "wb");
+    fputs(written, out);
+    fclose(out);
+    snprintf(command, sizeof command, "%s tests/interop/accepts.py %s %s", python, path,
+             original);
+    ck_assert_msg(system(command) == 0, "JAX does not take what is written of %s", name);
+    remove(path);
+}
+
+START_TEST(jax_takes_what_is_written)
+{
+    size_t n;
+    struct mlir_program *p = NULL;
+    struct arena *arena = arena_create();
+    const char *path = "tests/interop/programs/written.mlir";
+    unsigned char *text = tree_load(path, &n);
+    ck_assert_int_eq(mlir_read_text("written.mlir", text, n, &p), JOT_OK);
+    check_accepted("written.mlir", check_round_trip("written.mlir", p, arena), path);
+    mlir_release(p);
+    arena_release(arena);
+    free(text);
+}
+END_TEST
+
 // ---- programs of others
 
 static int read_folder(const char *root, const char *folder)
@@ -377,13 +465,18 @@ static int read_folder(const char *root, const char *folder)
         if (length < 5 || strcmp(e->d_name + length - 5, ".mlir") != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s/%s", root, folder, e->d_name);
-        char *text = load(path, &n);
+        unsigned char *text = tree_load(path, &n);
+        struct arena *arena = arena_create();
         struct mlir_program *p = NULL;
         ck_assert_msg(mlir_read_text(e->d_name, text, n, &p) == JOT_OK, "%s",
                       jot_error_message());
         ck_assert_ptr_nonnull(mlir_function_find(p, "main"));
         ck_assert_uint_lt(arena_bytes(p->arena), 20 * n + (1 << 16));
+        const char *written = check_round_trip(e->d_name, p, arena);
+        if (!strcmp(folder, "whole_programs"))
+            check_accepted(e->d_name, written, path);
         mlir_release(p);
+        arena_release(arena);
         free(text);
         count++;
     }
@@ -391,7 +484,7 @@ static int read_folder(const char *root, const char *folder)
     return count;
 }
 
-START_TEST(reads_conformance)
+START_TEST(reads_and_writes_conformance)
 {
     const char *root = getenv("JOT_CONFORMANCE");
     if (!root)
@@ -414,7 +507,10 @@ int main(void)
     tcase_add_test(text, reads_resources);
     tcase_add_loop_test(text, messages, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(text, depth_is_bounded);
-    tcase_add_test(text, reads_conformance);
+    tcase_add_test(text, writes_forms);
+    tcase_add_test(text, writes_the_rest);
+    tcase_add_test(text, jax_takes_what_is_written);
+    tcase_add_test(text, reads_and_writes_conformance);
     suite_add_tcase(suite, text);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

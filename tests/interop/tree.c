@@ -159,6 +159,8 @@ void tree_print(struct strbuf *out, const struct mlir_program *p)
         print_each(out, "argument", f->args, f->type->n_inputs);
         print_each(out, "result", f->results, f->type->n_parts - f->type->n_inputs);
         strbuf_add(out, "\n");
+        if (!f->body)
+            continue;
         struct numbers numbers = {.n = f->n_values,
                                   .of = arena_array(out->arena, uint32_t, f->n_values)};
         print_block(out, &numbers, f->body, 2);
