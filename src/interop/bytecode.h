@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the reader of portable bytecode share: mlir_bytecode.c has the container and
-// the operations, vhlo.c attributes and types, vhlo_ops.c the attributes of operations.
+// What the parts of the reader of portable bytecode share: bytecode.c has the container,
+// mlir_bytecode.c the operations, vhlo_type.c types, vhlo.c and vhlo_location.c attributes,
+// vhlo_ops.c those of operations.
 //
 // The first fault sticks: bytecode_fail keeps the message, and everything read afterwards is zero
 // or NULL, so that only loops and whatever is kept need ask for the status.
@@ -85,12 +86,32 @@ const struct bytecode_string *bytecode_string(struct bytecode *b, struct bytes *
 // What one entry says may be copied to many places: no more than in proportion to the file.
 bool bytecode_spend(struct bytecode *b, size_t bytes);
 
-// ---- attributes and types (vhlo.c); NULL after a fault ----
+// A section at the begin of s, and its number.
+struct bytes bytecode_section(struct bytecode *b, struct bytes *s, int *out_id);
+// Reads the tables; the section of the operations.
+struct bytes bytecode_open(struct bytecode *b);
+
+// ---- types (vhlo_type.c) and attributes (vhlo.c); NULL after a fault ----
 
 const struct mlir_attr *bytecode_attr(struct bytecode *b, uint64_t index);
 const struct mlir_type *bytecode_type(struct bytecode *b, uint64_t index);
 // One that bytecode_attr gave as MLIR_INTS; NULL when it is no list of integers or bools.
 const struct mlir_attr *bytecode_numbers(struct bytecode *b, const struct mlir_attr *a);
+
+// The one that is equal to a type, and that of a number by itself.
+const struct mlir_type *bytecode_the_type(struct bytecode *b, const struct mlir_type *t);
+const struct mlir_type *bytecode_element_type(struct bytecode *b, enum mlir_element e);
+struct mlir_attr *bytecode_new_attr(struct bytecode *b, enum mlir_attr_kind kind);
+// Begins to read an entry; false when it was read, or cannot be.
+bool bytecode_begin(struct bytecode *b, struct bytecode_entry *entries, uint64_t n,
+                    uint64_t index, const char *what);
+// A copy of text that perhaps does not end.
+const char *bytecode_text_of(struct bytecode *b, struct bytes s);
+
+// ---- locations (vhlo_location.c) ----
+
+bool bytecode_is_location(const struct bytecode_entry *e);
+const struct mlir_attr *bytecode_location(struct bytecode *b, uint64_t index);
 
 // ---- operations (vhlo_ops.c) ----
 

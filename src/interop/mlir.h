@@ -190,6 +190,11 @@ void mlir_release(struct mlir_program *p); // NULL is fine
 struct strbuf;
 void mlir_write_text(struct strbuf *out, const struct mlir_program *p);
 
+// Adds the program as portable bytecode.  Operations and types that have no portable form, those of
+// CHLO among them, are refused.  Inside a guard of the arena of `out`.
+struct strbuf;
+jot_status mlir_write_bytecode(struct strbuf *out, const struct mlir_program *p);
+
 // ---- asking ----
 
 // The attribute of that name, or NULL.

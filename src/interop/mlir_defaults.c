@@ -59,9 +59,9 @@ static const struct mlir_default defaults[] = {
     {NULL, "window_strides", MLIR_DEFAULT_NUMBERS, 1, NULL},
 };
 
-// Lists that have an element for each dimension; the others are empty.
-static bool is_per_dimension(const char *name)
+bool mlir_default_is_for_each(const struct mlir_default *d)
 {
+    const char *name = d->name;
     return strstr(name, "dilation") || !strncmp(name, "window_", 7) || !strcmp(name, "padding");
 }
 
@@ -83,7 +83,7 @@ bool mlir_default_is(const struct mlir_default *d, const struct mlir_attr *a)
         return (a->kind == MLIR_INT || a->kind == MLIR_BOOL) && a->integer == d->number;
     case MLIR_DEFAULT_NUMBERS:
         for (size_t i = 0; a->kind == MLIR_INTS && i < a->n; i++)
-            is_same = is_same && is_per_dimension(d->name) && a->numbers[i] == d->number;
+            is_same = is_same && mlir_default_is_for_each(d) && a->numbers[i] == d->number;
         return is_same && a->kind == MLIR_INTS;
     case MLIR_DEFAULT_TEXT:
         return (is_text && !strcmp(a->text, d->text)) ||

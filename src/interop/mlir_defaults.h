@@ -23,6 +23,8 @@ struct mlir_default {
 
 // NULL when the attribute has to be there.
 const struct mlir_default *mlir_default_find(const struct mlir_row *row, const char *name);
+// Whether the numbers are one for each dimension; other lists are empty.
+bool mlir_default_is_for_each(const struct mlir_default *d);
 bool mlir_default_is(const struct mlir_default *d, const struct mlir_attr *a);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes and types of portable bytecode: those of the dialect VHLO, and those of MLIR's own
-// that stand beside them.  Each begins with a number that says what it is.
+// Attributes of portable bytecode: those of the dialect VHLO, and MLIR's own that stand beside them.
+// Each begins with a number that says what it is.
 #include "interop/bytecode.h"
 
 #include "base/dtype.h"
@@ -32,200 +32,6 @@ static double real_of_bits(enum mlir_element e, uint64_t bits)
     }
 }
 
-// ---- types ----
-
-static uint64_t hash_type(const struct mlir_type *t)
-{
-    uint64_t h = hash_combine(t->kind, t->element);
-    for (int i = 0; i < t->rank; i++)
-        h = hash_combine(h, (uint64_t)t->dims[i]);
-    for (uint32_t i = 0; i < t->n_parts; i++)
-        h = hash_combine(h, (uintptr_t)t->parts[i]);
-    return hash_combine(h, t->n_inputs);
-}
-
-static const struct mlir_type *the_type(struct bytecode *b, const struct mlir_type *t)
-{
-    uint64_t h = hash_type(t);
-    for (struct hash_probe p = hash_probe(&b->type_table, h); hash_next(&b->type_table, &p);)
-        if (mlir_types_equal(b->all_types.at[p.id], t))
-            return b->all_types.at[p.id];
-    hash_insert(b->scratch, &b->type_table, h, b->all_types.count);
-    const struct mlir_type *kept = arena_copy(b->arena, t, sizeof *t);
-    vec_push(b->scratch, &b->all_types, kept);
-    return kept;
-}
-
-static const struct mlir_type *element_type(struct bytecode *b, enum mlir_element e)
-{
-    return the_type(b, &(struct mlir_type){.kind = MLIR_SCALAR, .element = e});
-}
-
-static const struct mlir_type *other_type(struct bytecode *b, const char *text)
-{
-    return the_type(b, &(struct mlir_type){.kind = MLIR_OTHER, .text = text});
-}
-
-// A list of numbers of types, behind the `before` ones of `old`.
-static const struct mlir_type *const *read_types(struct bytecode *b, struct bytes *s,
-                                                 const struct mlir_type *const *old,
-                                                 uint32_t before, uint32_t *out_n)
-{
-    uint64_t n = bytecode_count(b, s, 1);
-    const struct mlir_type **types =
-        arena_array(b->arena, const struct mlir_type *, before + n);
-    for (uint32_t i = 0; i < before; i++)
-        types[i] = old[i];
-    for (uint64_t i = 0; i < n; i++)
-        types[before + i] = bytecode_type(b, bytecode_number(b, s));
-    *out_n = (uint32_t)(before + n);
-    return types;
-}
-
-static const struct mlir_type *read_parts(struct bytecode *b, struct bytes *s,
-                                          enum mlir_type_kind kind)
-{
-    struct mlir_type t = {.kind = kind};
-    t.parts = read_types(b, s, NULL, 0, &t.n_parts);
-    if (kind == MLIR_FUNCTION) {
-        t.n_inputs = t.n_parts;
-        t.parts = read_types(b, s, t.parts, t.n_inputs, &t.n_parts);
-    }
-    return b->status ? NULL : the_type(b, &t);
-}
-
-static const struct mlir_type *read_complex(struct bytecode *b, struct bytes *s)
-{
-    const struct mlir_type *part = bytecode_type(b, bytecode_number(b, s));
-    if (!part)
-        return NULL;
-    if (part->kind != MLIR_SCALAR || (part->element != MLIR_F32 && part->element != MLIR_F64))
-        return other_type(b, "complex");
-    return element_type(b, part->element == MLIR_F32 ? MLIR_C64 : MLIR_C128);
-}
-
-static const struct mlir_type *read_tensor(struct bytecode *b, struct bytes *s)
-{
-    struct mlir_type t = {.kind = MLIR_TENSOR};
-    uint64_t rank = bytecode_count(b, s, 1);
-    int64_t *dims = arena_array(b->arena, int64_t, rank);
-    for (uint64_t i = 0; i < rank; i++) {
-        dims[i] = bytecode_signed(b, s);
-        if (dims[i] < 0 && dims[i] != MLIR_DYNAMIC)
-            bytecode_fail(b, s->at, "a tensor with an extent of %" PRId64, dims[i]);
-    }
-    const struct mlir_type *element = bytecode_type(b, bytecode_number(b, s));
-    if (!element)
-        return NULL;
-    if (element->kind != MLIR_SCALAR) {
-        struct strbuf text = strbuf_make(b->arena);
-        const char *what = element->kind == MLIR_OTHER ? element->text : "what is no number";
-        if (bytecode_spend(b, strlen(what)))
-            strbuf_printf(&text, "tensor of %s", what);
-        return other_type(b, text.text);
-    }
-    t.rank = (int)rank;
-    t.dims = dims;
-    t.element = element->element;
-    return the_type(b, &t);
-}
-
-// An encoding, such as bounds of the extents, says nothing to us.
-static const struct mlir_type *skip_then_tensor(struct bytecode *b, struct bytes *s)
-{
-    bytecode_number(b, s);
-    return read_tensor(b, s);
-}
-
-static const struct mlir_type *read_unranked(struct bytecode *b, struct bytes *s)
-{
-    const struct mlir_type *element = bytecode_type(b, bytecode_number(b, s));
-    struct strbuf text = strbuf_make(b->arena);
-    strbuf_printf(&text, "tensor<*x%s>",
-                  element && element->kind == MLIR_SCALAR ? mlir_elements[element->element].text
-                                                          : "?");
-    return other_type(b, text.text);
-}
-
-static const struct mlir_type *read_vhlo_type(struct bytecode *b, struct bytes *s)
-{
-    const unsigned char *at = s->at;
-    uint64_t code = bytecode_number(b, s);
-    switch (code) {
-    case VHLO_TYPE_COMPLEX:
-        return read_complex(b, s);
-    case VHLO_TYPE_FUNCTION:
-        return read_parts(b, s, MLIR_FUNCTION);
-    case VHLO_TYPE_TENSOR:
-        return read_tensor(b, s);
-    case VHLO_TYPE_ENCODED_TENSOR:
-        return skip_then_tensor(b, s);
-    case VHLO_TYPE_TOKEN:
-        return the_type(b, &(struct mlir_type){.kind = MLIR_TOKEN});
-    case VHLO_TYPE_TUPLE:
-        return read_parts(b, s, MLIR_TUPLE);
-    case VHLO_TYPE_QUANTIZED:
-    case VHLO_TYPE_QUANTIZED_AXIS:
-        return other_type(b, "quantized");
-    case VHLO_TYPE_UNRANKED:
-        return read_unranked(b, s);
-    case VHLO_TYPE_WITNESS:
-        return other_type(b, "witness");
-    case VHLO_TYPE_BUFFER:
-        return other_type(b, "buffer");
-    case VHLO_TYPE_FUTURE:
-        return other_type(b, "future");
-    default:
-        for (int e = 0; e < MLIR_N_ELEMENTS; e++)
-            if ((uint64_t)mlir_elements[e].vhlo == code)
-                return element_type(b, (enum mlir_element)e);
-        bytecode_fail(b, at, "a type of number %" PRIu64 ", which VHLO does not have", code);
-        return NULL;
-    }
-}
-
-static const struct mlir_type *read_integer_type(struct bytecode *b, uint64_t code)
-{
-    uint64_t bits = code >> 2;
-    char kind = (code & 3) == 2 ? 'u' : bits == 1 ? 'b' : 'i';
-    for (int e = 0; e < MLIR_INDEX; e++)
-        if ((uint64_t)mlir_elements[e].bits == bits && mlir_elements[e].kind == kind)
-            return element_type(b, (enum mlir_element)e);
-    return other_type(b, "an integer of a width of its own");
-}
-
-// Of MLIR itself.
-static const struct mlir_type *read_builtin_type(struct bytecode *b, struct bytes *s)
-{
-    static const enum mlir_element elements[] = {MLIR_BF16, MLIR_F16, MLIR_F32, MLIR_F64};
-    uint64_t code = bytecode_number(b, s);
-    switch (code) {
-    case BUILTIN_TYPE_INTEGER:
-        return read_integer_type(b, bytecode_number(b, s));
-    case BUILTIN_TYPE_INDEX:
-        return element_type(b, MLIR_INDEX);
-    case BUILTIN_TYPE_FUNCTION:
-        return read_parts(b, s, MLIR_FUNCTION);
-    case BUILTIN_TYPE_BF16:
-    case BUILTIN_TYPE_BF16 + 1:
-    case BUILTIN_TYPE_BF16 + 2:
-    case BUILTIN_TYPE_BF16 + 3:
-        return element_type(b, elements[code - BUILTIN_TYPE_BF16]);
-    case BUILTIN_TYPE_COMPLEX:
-        return read_complex(b, s);
-    case BUILTIN_TYPE_NONE:
-        return element_type(b, MLIR_NONE);
-    case BUILTIN_TYPE_TENSOR:
-        return read_tensor(b, s);
-    case BUILTIN_TYPE_ENCODED_TENSOR:
-        return skip_then_tensor(b, s);
-    case BUILTIN_TYPE_TUPLE:
-        return read_parts(b, s, MLIR_TUPLE);
-    default:
-        return other_type(b, "a type of MLIR");
-    }
-}
-
 // ---- attributes ----
 
 // What an attribute is made in: the list of numbers that it is, once it was asked for.
@@ -235,7 +41,7 @@ struct made {
     const struct mlir_attr *numbers;
 };
 
-static struct mlir_attr *new_attr(struct bytecode *b, enum mlir_attr_kind kind)
+struct mlir_attr *bytecode_new_attr(struct bytecode *b, enum mlir_attr_kind kind)
 {
     struct made *m = arena_new(b->arena, struct made);
     m->attr.kind = kind;
@@ -244,7 +50,7 @@ static struct mlir_attr *new_attr(struct bytecode *b, enum mlir_attr_kind kind)
 
 static const struct mlir_attr *opaque(struct bytecode *b, const char *text)
 {
-    struct mlir_attr *a = new_attr(b, MLIR_OPAQUE);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_OPAQUE);
     a->text = text;
     a->n = strlen(text);
     return a;
@@ -252,8 +58,8 @@ static const struct mlir_attr *opaque(struct bytecode *b, const char *text)
 
 static const struct mlir_attr *int_attr(struct bytecode *b, int64_t value)
 {
-    struct mlir_attr *a = new_attr(b, MLIR_INT);
-    a->type = element_type(b, MLIR_I64);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_INT);
+    a->type = bytecode_element_type(b, MLIR_I64);
     a->integer = value;
     return a;
 }
@@ -263,7 +69,7 @@ static const struct mlir_attr *read_string(struct bytecode *b, struct bytes *s)
     const struct bytecode_string *string = bytecode_string(b, s);
     if (!string)
         return NULL;
-    struct mlir_attr *a = new_attr(b, MLIR_STRING);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_STRING);
     a->text = string->text;
     a->n = string->n;
     return a;
@@ -275,7 +81,7 @@ static const struct mlir_attr *read_array(struct bytecode *b, struct bytes *s)
     const struct mlir_attr **parts = arena_array(b->arena, const struct mlir_attr *, n);
     for (uint64_t i = 0; i < n; i++)
         parts[i] = bytecode_attr(b, bytecode_number(b, s));
-    struct mlir_attr *a = new_attr(b, MLIR_ARRAY);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_ARRAY);
     a->n = n;
     a->parts = parts;
     return a;
@@ -292,7 +98,7 @@ static const struct mlir_attr *read_dictionary(struct bytecode *b, struct bytes 
             bytecode_fail(b, s->at, "an attribute whose name is no string");
         named[i].name = name ? name->text : "";
     }
-    struct mlir_attr *a = new_attr(b, MLIR_DICTIONARY);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_DICTIONARY);
     a->n = n;
     a->named = named;
     return a;
@@ -323,7 +129,7 @@ static const struct mlir_attr *read_integer(struct bytecode *b, struct bytes *s)
         return NULL;
     }
     uint64_t bits = read_bits(b, s, e->bits);
-    struct mlir_attr *a = new_attr(b, e->kind == 'b' ? MLIR_BOOL : MLIR_INT);
+    struct mlir_attr *a = bytecode_new_attr(b, e->kind == 'b' ? MLIR_BOOL : MLIR_INT);
     a->type = e->kind == 'b' ? NULL : type;
     a->integer = e->kind == 'i' ? sign_extended(bits, e->bits) : (int64_t)bits;
     return a;
@@ -339,7 +145,7 @@ static const struct mlir_attr *read_real(struct bytecode *b, struct bytes *s)
         bytecode_fail(b, at, "a number of a type that is none of f16, bf16, f32 and f64");
         return NULL;
     }
-    struct mlir_attr *a = new_attr(b, MLIR_REAL);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_REAL);
     a->type = type;
     a->real = real_of_bits(type->element, read_bits(b, s, mlir_elements[type->element].bits));
     return a;
@@ -385,7 +191,7 @@ static const struct mlir_attr *read_dense(struct bytecode *b, struct bytes *s)
     }
     size_t element = (size_t)(e->bits + 7) / 8, size = (size_t)(blob.end - blob.at);
     bool is_flags = e->bits == 1;
-    struct mlir_attr *a = new_attr(b, MLIR_DENSE);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_DENSE);
     a->type = type;
     // One byte is eight flags or, where there are more or all are the same, each of them.
     bool is_splat_of_flags = is_flags && size == 1 && (n > 8 || *blob.at == 0xff || !*blob.at);
@@ -405,7 +211,7 @@ static const struct mlir_attr *read_dense(struct bytecode *b, struct bytes *s)
 static const struct mlir_attr *read_type_attr(struct bytecode *b, struct bytes *s)
 {
     const struct mlir_type *type = bytecode_type(b, bytecode_number(b, s));
-    struct mlir_attr *a = new_attr(b, MLIR_TYPE);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_TYPE);
     a->type = type;
     return a;
 }
@@ -421,7 +227,7 @@ static const struct mlir_attr *read_word(struct bytecode *b, struct bytes *s,
                       words->name, value);
         return NULL;
     }
-    struct mlir_attr *a = new_attr(b, MLIR_ENUM);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_ENUM);
     a->text = words->words[value];
     a->n = strlen(a->text);
     return a;
@@ -431,9 +237,9 @@ static const struct mlir_attr *read_int(struct bytecode *b, struct bytes *s,
                                         enum mlir_attr_kind kind)
 {
     uint64_t value = bytecode_number(b, s);
-    struct mlir_attr *a = new_attr(b, kind);
+    struct mlir_attr *a = bytecode_new_attr(b, kind);
     a->integer = kind == MLIR_BOOL ? value != 0 : (int64_t)value;
-    a->type = kind == MLIR_BOOL ? NULL : element_type(b, MLIR_I32);
+    a->type = kind == MLIR_BOOL ? NULL : bytecode_element_type(b, MLIR_I32);
     return a;
 }
 
@@ -444,7 +250,7 @@ static const struct mlir_attr *read_numbers(struct bytecode *b, struct bytes *s)
     const struct mlir_attr **parts = arena_array(b->arena, const struct mlir_attr *, n);
     for (uint64_t i = 0; i < n; i++)
         parts[i] = int_attr(b, bytecode_signed(b, s));
-    struct mlir_attr *a = new_attr(b, MLIR_ARRAY);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_ARRAY);
     a->n = n;
     a->parts = parts;
     return a;
@@ -456,7 +262,7 @@ static const struct mlir_attr *read_alias(struct bytecode *b, struct bytes *s)
     named[0] = (struct mlir_named){"output_tuple_indices", read_numbers(b, s)};
     named[1] = (struct mlir_named){"operand_index", int_attr(b, bytecode_signed(b, s))};
     named[2] = (struct mlir_named){"operand_tuple_indices", read_numbers(b, s)};
-    struct mlir_attr *a = new_attr(b, MLIR_DICTIONARY);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_DICTIONARY);
     a->n = 3;
     a->named = named;
     return a;
@@ -528,90 +334,6 @@ static const struct mlir_attr *read_vhlo_attr(struct bytecode *b, struct bytes *
     }
 }
 
-// ---- locations ----
-
-static bool is_location(const struct bytecode_entry *e)
-{
-    unsigned char code = e->bytes.at == e->bytes.end ? 0 : *e->bytes.at;
-    return !e->is_text && e->dialect == BYTECODE_BUILTIN && (code & 1) &&
-           ((code >> 1 >= BUILTIN_ATTR_LOC_CALL && code >> 1 <= BUILTIN_ATTR_LOC_UNKNOWN) ||
-            code >> 1 == BUILTIN_ATTR_LOC_RANGE);
-}
-
-static const char *print_place(struct bytecode *b, uint64_t file, uint64_t line)
-{
-    const struct mlir_attr *name = bytecode_attr(b, file);
-    if (!name || name->kind != MLIR_STRING || !bytecode_spend(b, name->n))
-        return NULL;
-    struct strbuf text = strbuf_make(b->arena);
-    strbuf_printf(&text, "%s:%" PRIu64, name->text, line);
-    return text.text;
-}
-
-// One step of a location: its text, or the location that stands for it in *next.
-static const char *step_location(struct bytecode *b, struct bytes s, uint64_t *next)
-{
-    uint64_t code = bytecode_number(b, &s), n, file;
-    switch (code) {
-    case BUILTIN_ATTR_LOC_NAME:
-        bytecode_number(b, &s);
-        *next = bytecode_number(b, &s);
-        return NULL;
-    case BUILTIN_ATTR_LOC_CALL:
-        *next = bytecode_number(b, &s);
-        return NULL;
-    case BUILTIN_ATTR_LOC_FUSED:
-    case BUILTIN_ATTR_LOC_FUSED_MORE:
-        n = bytecode_count(b, &s, 1);
-        if (n)
-            *next = bytecode_number(b, &s);
-        return NULL;
-    case BUILTIN_ATTR_LOC_LINE:
-        file = bytecode_number(b, &s);
-        return print_place(b, file, bytecode_number(b, &s));
-    case BUILTIN_ATTR_LOC_RANGE:
-        file = bytecode_number(b, &s);
-        n = bytecode_count(b, &s, 1);
-        return n ? print_place(b, file, bytecode_number(b, &s)) : NULL;
-    default:
-        return NULL;
-    }
-}
-
-// A location is a chain of calls, names and places; all that lead to the same place are the same.
-// It is not a fault when it says nothing, or goes round in a circle.
-static const struct mlir_attr *read_location(struct bytecode *b, uint64_t index)
-{
-    VEC(struct bytecode_entry *) chain = {0};
-    struct mlir_attr *a = NULL;
-    for (uint64_t next = index; !a;) {
-        struct bytecode_entry *e = next < b->n_attrs ? &b->attrs[next] : NULL;
-        if (!e || e->state == BYTECODE_READING || !is_location(e)) {
-            a = new_attr(b, MLIR_LOCATION);
-        } else if (e->state == BYTECODE_READ) {
-            for (uint32_t i = 0; i < chain.count; i++)
-                chain.at[i]->attr = e->attr;
-            break;
-        } else {
-            e->state = BYTECODE_READING;
-            vec_push(b->scratch, &chain, e);
-            next = UINT64_MAX;
-            const char *text = step_location(b, e->bytes, &next);
-            if (text) {
-                a = new_attr(b, MLIR_LOCATION);
-                a->text = text;
-                a->n = strlen(text);
-            }
-        }
-    }
-    for (uint32_t i = 0; i < chain.count; i++) {
-        chain.at[i]->state = BYTECODE_READ;
-        if (a)
-            chain.at[i]->attr = a;
-    }
-    return b->attrs[index].attr;
-}
-
 // ---- attributes of MLIR itself ----
 
 static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes *s)
@@ -626,8 +348,8 @@ static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes
         return NULL;
     int64_t *dims = arena_array(b->arena, int64_t, 1);
     dims[0] = (int64_t)n;
-    struct mlir_attr *a = new_attr(b, MLIR_DENSE);
-    a->type = the_type(
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_DENSE);
+    a->type = bytecode_the_type(
         b, &(struct mlir_type){
                .kind = MLIR_TENSOR, .element = type->element, .rank = 1, .dims = dims});
     a->n = n * element;
@@ -641,7 +363,7 @@ static const struct mlir_attr *read_symbol(struct bytecode *b, struct bytes *s)
     const struct mlir_attr *name = bytecode_attr(b, bytecode_number(b, s));
     if (!name || name->kind != MLIR_STRING)
         return NULL;
-    struct mlir_attr *a = new_attr(b, MLIR_SYMBOL);
+    struct mlir_attr *a = bytecode_new_attr(b, MLIR_SYMBOL);
     a->text = name->text;
     a->n = name->n;
     return a;
@@ -664,7 +386,7 @@ static const struct mlir_attr *read_builtin_attr(struct bytecode *b, struct byte
     case BUILTIN_ATTR_TYPE:
         return read_type_attr(b, s);
     case BUILTIN_ATTR_UNIT:
-        return new_attr(b, MLIR_UNIT);
+        return bytecode_new_attr(b, MLIR_UNIT);
     case BUILTIN_ATTR_INTEGER:
         return read_integer(b, s);
     case BUILTIN_ATTR_FLOAT:
@@ -724,7 +446,7 @@ const struct mlir_attr *bytecode_numbers(struct bytecode *b, const struct mlir_a
         numbers = numbers_of_dense(b, a, n);
     }
     if (numbers) {
-        struct mlir_attr *list = new_attr(b, MLIR_INTS);
+        struct mlir_attr *list = bytecode_new_attr(b, MLIR_INTS);
         list->n = n;
         list->numbers = numbers;
         m->numbers = list;
@@ -732,48 +454,15 @@ const struct mlir_attr *bytecode_numbers(struct bytecode *b, const struct mlir_a
     return m->numbers;
 }
 
-// Begins to read an entry; false when it was read, or cannot be.
-static bool begin(struct bytecode *b, struct bytecode_entry *entries, uint64_t n,
-                  uint64_t index, const char *what)
-{
-    if (b->status)
-        return false;
-    if (index >= n) {
-        bytecode_fail(b, b->op, "%s %" PRIu64 " of %" PRIu64, what, index, n);
-        return false;
-    }
-    if (entries[index].state == BYTECODE_READ)
-        return false;
-    if (entries[index].state == BYTECODE_READING || b->depth >= MLIR_MAX_DEPTH) {
-        bytecode_fail(b, entries[index].bytes.at, "%s that %s", what,
-                      b->depth >= MLIR_MAX_DEPTH ? "is too deep" : "holds itself");
-        return false;
-    }
-    entries[index].state = BYTECODE_READING;
-    b->depth++;
-    return true;
-}
-
-// Text ends in a zero byte, which is not certain.
-static const char *text_of(struct bytecode *b, struct bytes s)
-{
-    size_t n = 0;
-    while (s.at + n < s.end && s.at[n])
-        n++;
-    char *text = arena_allocate(b->arena, n + 1);
-    memcpy(text, s.at, n);
-    return text;
-}
-
 const struct mlir_attr *bytecode_attr(struct bytecode *b, uint64_t index)
 {
     if (!b->status && index < b->n_attrs && b->attrs[index].state == BYTECODE_UNREAD &&
-        is_location(&b->attrs[index]))
-        return read_location(b, index);
-    if (begin(b, b->attrs, b->n_attrs, index, "an attribute")) {
+        bytecode_is_location(&b->attrs[index]))
+        return bytecode_location(b, index);
+    if (bytecode_begin(b, b->attrs, b->n_attrs, index, "an attribute")) {
         struct bytecode_entry *e = &b->attrs[index];
         struct bytes s = e->bytes;
-        e->attr = e->is_text                       ? opaque(b, text_of(b, s))
+        e->attr = e->is_text                       ? opaque(b, bytecode_text_of(b, s))
                   : e->dialect == BYTECODE_VHLO    ? read_vhlo_attr(b, &s)
                   : e->dialect == BYTECODE_BUILTIN ? read_builtin_attr(b, &s)
                                                    : opaque(b, "#other");
@@ -783,19 +472,4 @@ const struct mlir_attr *bytecode_attr(struct bytecode *b, uint64_t index)
         b->depth--;
     }
     return b->status ? NULL : b->attrs[index].attr;
-}
-
-const struct mlir_type *bytecode_type(struct bytecode *b, uint64_t index)
-{
-    if (begin(b, b->types, b->n_types, index, "a type")) {
-        struct bytecode_entry *e = &b->types[index];
-        struct bytes s = e->bytes;
-        e->type = e->is_text                       ? other_type(b, text_of(b, s))
-                  : e->dialect == BYTECODE_VHLO    ? read_vhlo_type(b, &s)
-                  : e->dialect == BYTECODE_BUILTIN ? read_builtin_type(b, &s)
-                                                   : other_type(b, "a type of another dialect");
-        e->state = BYTECODE_READ;
-        b->depth--;
-    }
-    return b->status ? NULL : b->types[index].type;
 }

@@ -6,14 +6,18 @@
 #include "interop/vhlo.h"
 
 const struct vhlo_enum vhlo_enums[] = {
-    {3, "direction of a comparison", {"EQ", "NE", "GE", "GT", "LE", "LT"}},
-    {4, "type of a comparison", {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}},
-    {7, "kind of an FFT", {"FFT", "IFFT", "RFFT", "IRFFT"}},
-    {11, "precision", {"DEFAULT", "HIGH", "HIGHEST"}},
-    {12, "random algorithm", {"DEFAULT", "THREE_FRY", "PHILOX"}},
-    {13, "random distribution", {NULL, "UNIFORM", "NORMAL"}},
-    {16, "transpose", {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"}},
-    {19, "accuracy", {"DEFAULT", "HIGHEST", "TOLERANCE"}},
+    {VHLO_ATTR_DIRECTION, "direction of a comparison", {"EQ", "NE", "GE", "GT", "LE", "LT"}},
+    {VHLO_ATTR_COMPARE_TYPE,
+     "type of a comparison",
+     {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"}},
+    {VHLO_ATTR_FFT_TYPE, "kind of an FFT", {"FFT", "IFFT", "RFFT", "IRFFT"}},
+    {VHLO_ATTR_PRECISION, "precision", {"DEFAULT", "HIGH", "HIGHEST"}},
+    {VHLO_ATTR_RNG_ALGORITHM, "random algorithm", {"DEFAULT", "THREE_FRY", "PHILOX"}},
+    {VHLO_ATTR_RNG_DISTRIBUTION, "random distribution", {NULL, "UNIFORM", "NORMAL"}},
+    {VHLO_ATTR_TRANSPOSE,
+     "transpose",
+     {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"}},
+    {VHLO_ATTR_ACCURACY_MODE, "accuracy", {"DEFAULT", "HIGHEST", "TOLERANCE"}},
     {0},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Portable bytecode in: what jaxlib has written of programs of tests/interop/programs, and what
+// Portable bytecode in and out: what jaxlib has written of programs of tests/interop/programs, and what
 // nobody writes.
 #include "interop/tree.h"
 #include "jot/jot.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PROGRAMS "tests/interop/programs/"
 
@@ -146,6 +147,83 @@ START_TEST(refuses_beginnings)
 }
 END_TEST
 
+// What is written is read as the same tree, and written again as the same bytes.
+START_TEST(writes_what_it_reads)
+{
+    static const char *const names[] = {"loops.mlir", "forms.mlir", "loops_0.9.0.bytecode",
+                                        "forms_1.17.0.bytecode"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsigned char *bytes;
+        struct mlir_program *p = read_file(names[i], &bytes), *q = NULL;
+        struct strbuf first = strbuf_make(p->arena), second = strbuf_make(p->arena);
+        ck_assert_msg(mlir_write_bytecode(&first, p) == JOT_OK, "%s", jot_error_message());
+        ck_assert_msg(mlir_read_bytecode("written", first.text, first.length, &q) == JOT_OK,
+                      "%s", jot_error_message());
+        ck_assert_int_eq(mlir_write_bytecode(&second, q), JOT_OK);
+        ck_assert_uint_eq(second.length, first.length);
+        ck_assert_mem_eq(second.text, first.text, first.length);
+        char *from = tree_of(q); // which reads the bytes of `first`
+        char *of = tree_of(p);
+        tree_compare(names[i], of, from);
+        free(of);
+        free(from);
+        free(bytes);
+    }
+}
+END_TEST
+
+// A Python with JAX takes what is written of a text for what JAX wrote: JOT_PYTHON names it.
+START_TEST(jax_reads_what_is_written)
+{
+    const char *python = getenv("JOT_PYTHON");
+    static const char *const names[][2] = {{"loops.mlir", "loops_1.17.0.bytecode"},
+                                           {"forms.mlir", "forms_1.17.0.bytecode"}};
+    for (size_t i = 0; python && *python && i < sizeof names / sizeof *names; i++) {
+        unsigned char *bytes;
+        struct mlir_program *p = read_file(names[i][0], &bytes);
+        struct strbuf written = strbuf_make(p->arena), command = strbuf_make(p->arena);
+        ck_assert_int_eq(mlir_write_bytecode(&written, p), JOT_OK);
+        char path[] = "/tmp/jot-bytecode-XXXXXX";
+        int file = mkstemp(path);
+        ck_assert_int_ge(file, 0);
+        ck_assert_int_eq(write(file, written.text, written.length), (ssize_t)written.length);
+        close(file);
+        strbuf_printf(&command, "%s tests/interop/accepts.py %s " PROGRAMS "%s", python, path,
+                      names[i][1]);
+        ck_assert_msg(system(command.text) == 0, "JAX refuses %s", names[i][0]);
+        unlink(path);
+        mlir_release(p);
+        free(bytes);
+    }
+}
+END_TEST
+
+START_TEST(refuses_to_write)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"func.func @main(%x: tensor<f32>) {\n  %0 = chlo.erf %x : tensor<f32> -> tensor<f32>\n"
+         "  return\n}",
+         "t:2:8: chlo.erf: it has no portable form"},
+        {"func.func @main(%x: tensor<2x!quant.uniform<i8:f32, 0.5>>) {\n  return\n}",
+         "t: the type tensor<2x!quant.uniform<i8:f32, 0.5>> has no portable form"},
+        {"func.func @main(%x: tensor<4xf32>) {\n"
+         "  %0 = \"stablehlo.reverse\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n  return\n}",
+         "t:2:8: stablehlo.reverse: there is no dimensions"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct mlir_program *p = NULL;
+        jot_status status = mlir_read_text("t", cases[i].text, strlen(cases[i].text), &p);
+        ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+        struct strbuf written = strbuf_make(p->arena);
+        ck_assert_int_eq(mlir_write_bytecode(&written, p), JOT_ERR_ARGUMENT);
+        ck_assert_str_eq(jot_error_message(), cases[i].message);
+        mlir_release(p);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bytecode");
@@ -154,6 +232,9 @@ int main(void)
     tcase_add_test(group, has_the_normal_form);
     tcase_add_test(group, refuses);
     tcase_add_test(group, refuses_beginnings);
+    tcase_add_test(group, writes_what_it_reads);
+    tcase_add_test(group, jax_reads_what_is_written);
+    tcase_add_test(group, refuses_to_write);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

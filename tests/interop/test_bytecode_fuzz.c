@@ -78,6 +78,19 @@ static void check_message(const void *made)
     ck_assert_msg(!strncmp(jot_error_message(), "f: offset ", 10), "%s", jot_error_message());
 }
 
+// What is written is a program, which is written again as the same bytes.
+static void check_written(const struct strbuf *written)
+{
+    struct mlir_program *p = NULL;
+    jot_status status = mlir_read_bytecode("f", written->text, written->length, &p);
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    struct strbuf again = strbuf_make(p->arena);
+    ck_assert_msg(mlir_write_bytecode(&again, p) == JOT_OK, "%s", jot_error_message());
+    ck_assert_uint_eq(again.length, written->length);
+    ck_assert_mem_eq(again.text, written->text, written->length);
+    mlir_release(p);
+}
+
 static bool read_program(const unsigned char *bytes, size_t n)
 {
     struct mlir_program *p = NULL;
@@ -87,8 +100,10 @@ static bool read_program(const unsigned char *bytes, size_t n)
     }
     ck_assert_msg(arena_bytes(p->arena) <= 300 * n + (1 << 20), "%zu bytes of %zu",
                   arena_bytes(p->arena), n);
-    struct strbuf tree = strbuf_make(p->arena);
+    struct strbuf tree = strbuf_make(p->arena), written = strbuf_make(p->arena);
     tree_print(&tree, p);
+    if (mlir_write_bytecode(&written, p) == JOT_OK)
+        check_written(&written);
     mlir_release(p);
     return true;
 }

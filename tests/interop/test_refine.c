@@ -108,7 +108,8 @@ START_TEST(finds_extents)
         ck_assert_str_eq(type.text, cases[i].type);
         ck_assert_str_eq(p->functions[0].name, "main");
         tree_print(&tree, p);
-        ck_assert_msg(!strstr(tree.text, "<?x") && !strstr(tree.text, "x?x"), "%.600s", tree.text);
+        ck_assert_msg(!strstr(tree.text, "<?x") && !strstr(tree.text, "x?x"), "%.600s",
+                      tree.text);
         ck_assert_msg(strstr(tree.text, cases[i].operation) != NULL, "%.600s", tree.text);
         ck_assert_msg(!strstr(tree.text, "stablehlo.dynamic_broadcast"), "%.600s", tree.text);
         ck_assert_msg(!strstr(tree.text, "assertion"), "%.600s", tree.text);

@@ -11,7 +11,7 @@ module @forms attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 :
     %6 = stablehlo.composite "my.other" %2 {decomposition = @thing} : (tensor<2x2xf32>) -> tensor<2x2xf32>
     %7 = stablehlo.custom_call @foo(%arg0) {api_version = 2 : i32, backend_config = "cfg\00x", called_computations = [@thing], has_side_effect = true, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     %8 = stablehlo.custom_call @bar(%arg0) {api_version = 4 : i32, backend_config = {a = 1 : i64, b = "c"}, mhlo.frontend_attributes = {x = "1"}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-    %eb = stablehlo.custom_call @baz(%arg0) {api_version = 4 : i32, backend_config = {}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %eb = stablehlo.custom_call @baz(%arg0) {api_version = 4 : i32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     stablehlo.custom_call @nothing() : () -> ()
     return %4#0, %5 : tensor<2x3xf32>, tensor<2x2xf32>
   }
