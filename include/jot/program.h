@@ -40,7 +40,9 @@ JOT_API JOT_MUST_USE jot_program *jot_program_from_memory(const char *name, cons
 JOT_API void jot_program_release(jot_program *p);
 
 // The function of that name; of most programs the one to run is "main".  Arguments and results are as
-// the program has them, in the order of the flattened arguments of JAX.  Where there is none, using it
+// the program has them, in the order of the flattened arguments of JAX.  Of an artefact of jax.export
+// "main" takes all arguments, also those that it does not use, and "vjp" is the gradient that it was
+// serialized with: it takes the cotangents of the results behind them.  Where there is none, using it
 // fails with the names that there are.  It holds as long as the program.
 JOT_API jot_function jot_program_function(const jot_program *p, const char *name);
 

@@ -2,6 +2,8 @@
 // Programs as the API has them.
 #include "interop/program.h"
 
+#include "interop/artefact.h"
+
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/strbuf.h"
@@ -109,24 +111,60 @@ static bool is_bytecode(const unsigned char *bytes, size_t n)
     return n >= 4 && bytes[0] == 'M' && bytes[1] == 'L' && bytes[2] == 0xef && bytes[3] == 'R';
 }
 
+static jot_status read_tree(jot_program *p, const void *bytes, size_t n)
+{
+    if (is_bytecode(bytes, n))
+        return mlir_read_bytecode(p->file, bytes, n, &p->tree);
+    return mlir_read_text(p->file, bytes, n, &p->tree);
+}
+
+static jot_program *create(const char *file)
+{
+    jot_program *p = memory_allocate_zeroed(sizeof *p);
+    if (p)
+        p->file = memory_allocate(strlen(file) + 1);
+    if (p && p->file)
+        return strcpy(p->file, file), p;
+    memory_release(p);
+    return status_out_of_memory(), NULL;
+}
+
+// The program of an artefact, and that of its gradient.
+static jot_status open_artefact(jot_program *p)
+{
+    const struct jax_export *e = p->artefact;
+    JOT_TRY(read_tree(p, e->module, e->module_size));
+    JOT_TRY(open_program(p));
+    JOT_TRY(artefact_open(p));
+    if (!e->vjp)
+        return JOT_OK;
+    p->vjp = create(p->file);
+    if (!p->vjp)
+        return status_last();
+    p->vjp->artefact = (struct jax_export *)(uintptr_t)e->vjp;
+    return open_artefact(p->vjp);
+}
+
+static jot_status open_bytes(jot_program *p, const void *bytes, size_t n)
+{
+    if (!jax_export_is(bytes, n)) {
+        JOT_TRY(read_tree(p, bytes, n));
+        return open_program(p);
+    }
+    JOT_TRY(jax_export_read(p->file, bytes, n, &p->artefact));
+    return open_artefact(p);
+}
+
 // Takes over the bytes.
 static jot_program *read_bytes(const char *name, void *bytes, size_t n)
 {
-    jot_program *p = memory_allocate(sizeof *p);
+    jot_program *p = create(name);
     if (!p) {
         memory_release(bytes);
-        return status_out_of_memory(), NULL;
+        return NULL;
     }
-    *p = (jot_program){.bytes = bytes, .file = memory_allocate(strlen(name) + 1)};
-    if (p->file)
-        strcpy(p->file, name);
-    jot_status status = !p->file ? status_out_of_memory()
-                        : is_bytecode(bytes, n)
-                            ? mlir_read_bytecode(p->file, bytes, n, &p->tree)
-                            : mlir_read_text(p->file, bytes, n, &p->tree);
-    if (status == JOT_OK)
-        status = open_program(p);
-    if (status == JOT_OK)
+    p->bytes = bytes;
+    if (open_bytes(p, bytes, n) == JOT_OK)
         return p;
     jot_program_release(p);
     return NULL;
@@ -162,6 +200,10 @@ void jot_program_release(jot_program *p)
 {
     if (!p)
         return;
+    if (p->vjp)
+        p->vjp->artefact = NULL; // part of that of p
+    jot_program_release(p->vjp);
+    jax_export_release(p->artefact);
     mlir_release(p->tree);
     memory_release(p->bytes);
     memory_release(p->file);
@@ -184,9 +226,18 @@ int program_find(const jot_program *p, const char *name)
     return -1;
 }
 
+static bool is_vjp(const jot_program *p, const char *name)
+{
+    return p && p->vjp && name && !strcmp(name, "vjp");
+}
+
 jot_function jot_program_function(const jot_program *p, const char *name)
 {
+    if (is_vjp(p, name))
+        return artefact_function(p->vjp);
     int i = program_find(p, name);
+    if (i >= 0 && p->artefact && !strcmp(name, "main"))
+        return artefact_function(p);
     if (i >= 0)
         return graph_function_value(&p->functions[i]);
     // A function without a body, whose place tells why.
@@ -204,6 +255,10 @@ const char *jot_program_name(const jot_program *p, size_t i)
 
 const jot_program_signature *jot_program_signature_of(const jot_program *p, const char *name)
 {
+    if (is_vjp(p, name))
+        return &p->vjp->signature;
     int i = program_find(p, name);
-    return i < 0 ? NULL : &p->signatures[i];
+    return i < 0                                  ? NULL
+           : p->artefact && !strcmp(name, "main") ? &p->signature
+                                                  : &p->signatures[i];
 }
