@@ -7,6 +7,7 @@
 #include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -107,7 +108,8 @@ void jot_memory_trim(void)
 
 int jot_devices_format(char *buffer, size_t size)
 {
-    size = buffer ? size : 0;
+    // C libraries take no size above INT_MAX.
+    size = !buffer ? 0 : size < INT_MAX ? size : INT_MAX;
     struct rt_text text = {.at = buffer, .size = size};
     double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (size)

@@ -3,6 +3,8 @@
 // machine code against the evaluator in tests/harness, of the routine in tests/runtime.
 #include "trace_support.h"
 
+#include <sys/resource.h>
+
 static jot_scope *scope;
 
 static void setup(void) { scope = jot_scope_open(); }
@@ -178,6 +180,8 @@ SAYS(jot_fftfreq(JOT_F32, 0, 1), "bad.c:15: jot_fftfreq(JOT_F32, 0, 1): 0 sample
 SAYS(jot_rfftfreq(JOT_I32, 4, 1), "bad.c:16: jot_rfftfreq(JOT_I32, 4, 1): frequencies of i32: they are floats");
 SAYS(jot_fftfreq(JOT_F32, 4, 0), "bad.c:17: jot_fftfreq(JOT_F32, 4, 0): samples 0 apart");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    // Some systems promise memory that they do not have.
+    setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)1 << 40, (rlim_t)1 << 40});
     if (!getenv("JOT_DEVICE"))
 #line 18
 SAYS(jot_fft(jot_ones(JOT_F32, 4), .n = JOT_SIZES(INT64_C(1) << 40)), "bad.c:18: out of memory: a Fourier transform of 1099511627776 numbers");
