@@ -67,6 +67,8 @@ static jot_status read_signature(jot_program *p)
         in[to] = main->in[i + (uint32_t)first_kept(e)];
         donated[to] = main->donated[i + (uint32_t)first_kept(e)];
     }
+    p->dynamic[at].takes_platform = first_kept(e);
+    p->dynamic[at].platform = platform(e);
     p->signature = (jot_program_signature){
         .n_in = e->n_in, .n_out = e->n_out, .in = in, .out = main->out, .donated = donated};
     return JOT_OK;
@@ -93,13 +95,15 @@ static bool make(void *ctx, jot_value *out, jot_value *out_error)
 {
     const struct call *c = ctx;
     const struct jax_export *e = c->p->artefact;
-    const struct graph_function *main = &c->p->functions[program_find(c->p, "main")];
+    int main = program_find(c->p, "main");
+    bool is_dynamic = c->p->dynamic[main].f != NULL; // then it knows its platform
+    uint32_t n = is_dynamic ? 0 : (uint32_t)first_kept(e);
     jot_value *in = arena_array(trace_top()->module->arena, jot_value, e->n_kept + 2);
     in[0] = jot_convert(jot_from_int(platform(e)), JOT_I32);
     for (uint32_t i = 0; i < e->n_kept; i++)
-        in[i + (uint32_t)first_kept(e)] = c->in[e->kept[i]];
-    jot_apply_at(graph_function_value(main), e->n_kept + (uint32_t)first_kept(e), in, e->n_out,
-                 out, main->where);
+        in[n++] = c->in[e->kept[i]];
+    jot_apply_at(program_function(c->p, main), n, in, e->n_out, out,
+                 c->p->functions[main].where);
     return (void)out_error, true;
 }
 

@@ -3,6 +3,7 @@
 #include "interop/program.h"
 
 #include "interop/artefact.h"
+#include "interop/refine.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -88,17 +89,25 @@ static void read_signature(jot_program *p, uint32_t i)
                                                .donated = donated};
 }
 
+static void open_dynamic(jot_program *p, uint32_t i)
+{
+    const struct mlir_function *f = &p->tree->functions[i];
+    p->dynamic[i] = (struct program_dynamic){.p = p, .f = mlir_is_dynamic(f) ? f : NULL};
+}
+
 static jot_status open_program(jot_program *p)
 {
     struct arena_guard guard;
     uint32_t n = p->tree->n_functions;
     if (arena_guard_left(&guard))
         return status_out_of_memory();
+    p->dynamic = arena_array(p->tree->arena, struct program_dynamic, n + 1);
     p->functions = arena_array(p->tree->arena, struct graph_function, n + 1);
     p->signatures = arena_array(p->tree->arena, jot_program_signature, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         open_function(p, i);
         read_signature(p, i);
+        open_dynamic(p, i);
     }
     arena_guard_close(&guard);
     return JOT_OK;
@@ -123,8 +132,10 @@ static jot_program *create(const char *file)
     jot_program *p = memory_allocate_zeroed(sizeof *p);
     if (p)
         p->file = memory_allocate(strlen(file) + 1);
-    if (p && p->file)
+    if (p && p->file) {
+        pthread_mutex_init(&p->lock, NULL);
         return strcpy(p->file, file), p;
+    }
     memory_release(p);
     return status_out_of_memory(), NULL;
 }
@@ -170,6 +181,20 @@ static jot_program *read_bytes(const char *name, void *bytes, size_t n)
     return NULL;
 }
 
+jot_program *program_of_tree(const char *file, struct mlir_program *tree)
+{
+    jot_program *p = create(file);
+    if (!p) {
+        mlir_release(tree);
+        return NULL;
+    }
+    p->tree = tree;
+    if (open_program(p) == JOT_OK)
+        return p;
+    jot_program_release(p);
+    return NULL;
+}
+
 jot_program *jot_program_read(const char *path)
 {
     void *bytes;
@@ -204,9 +229,16 @@ void jot_program_release(jot_program *p)
         p->vjp->artefact = NULL; // part of that of p
     jot_program_release(p->vjp);
     jax_export_release(p->artefact);
+    while (p->refined) {
+        jot_program *first = p->refined;
+        p->refined = first->next;
+        jot_program_release(first);
+    }
+    pthread_mutex_destroy(&p->lock);
     mlir_release(p->tree);
     memory_release(p->bytes);
     memory_release(p->file);
+    memory_release((void *)(uintptr_t)p->key);
     memory_release(p);
 }
 
@@ -226,6 +258,12 @@ int program_find(const jot_program *p, const char *name)
     return -1;
 }
 
+jot_function program_function(const jot_program *p, int i)
+{
+    return p->dynamic[i].f ? dynamic_function(&p->dynamic[i])
+                           : graph_function_value(&p->functions[i]);
+}
+
 static bool is_vjp(const jot_program *p, const char *name)
 {
     return p && p->vjp && name && !strcmp(name, "vjp");
@@ -239,7 +277,7 @@ jot_function jot_program_function(const jot_program *p, const char *name)
     if (i >= 0 && p->artefact && !strcmp(name, "main"))
         return artefact_function(p);
     if (i >= 0)
-        return graph_function_value(&p->functions[i]);
+        return program_function(p, i);
     // A function without a body, whose place tells why.
     static _Thread_local char why[512];
     snprintf(why, sizeof why, "jot_program_function: %s", jot_error_message());

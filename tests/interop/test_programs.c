@@ -154,6 +154,87 @@ START_TEST(tell_what_they_take)
 }
 END_TEST
 
+// ---- artefacts of jax.export ----
+
+static jot_program *read_file(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, PROGRAMS "%s", name);
+    jot_program *p = jot_program_read(path);
+    ck_assert_msg(p != NULL, "%s", jot_error_message());
+    return p;
+}
+
+// rows = softmax(tanh(x w) + places), sum = sum(x), of x[n, 8], an argument that is not used, and w[8, 5].
+static void run_model(jot_executable *f, int64_t n)
+{
+    jot_array *x = jot_array_full(JOT_F32, 0.5, n, 8), *w = jot_array_full(JOT_F32, 0.25, 8, 5);
+    jot_array *unused = jot_array_full(JOT_I32, 3, 2), *out[2] = {0};
+    ck_assert_msg(jot_call(f, JOT_IN(x, unused, w), JOT_OUT(out)) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_int_eq(jot_array_dim(out[0], 0), n);
+    ck_assert_int_eq(jot_array_dim(out[0], 1), 5);
+    const float *rows = jot_array_data(out[0]);
+    for (int64_t i = 0; i < 5 * n; i++)
+        ck_assert_float_eq_tol(rows[i], 0.2f, 1e-6f);
+    ck_assert_double_eq(jot_array_item(out[1]), 4.0 * (double)n);
+    jot_arrays_release(JOT_OUT(out));
+    jot_array_release(x);
+    jot_array_release(w);
+    jot_array_release(unused);
+}
+
+// The extent n is that of each call, and the two platforms are one.
+START_TEST(artefacts_take_any_extent)
+{
+    jot_program *p = read_file("model.jaxexport");
+    const jot_program_signature *s = jot_program_signature_of(p, "main");
+    ck_assert_uint_eq(s->n_in, 3);
+    ck_assert_uint_eq(s->n_out, 2);
+    ck_assert_int_eq(s->in[0].dims[0], -1);
+    ck_assert_int_eq(s->in[1].dtype, JOT_I32);
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    run_model(f, 4);
+    run_model(f, 7);
+    run_model(f, 4);
+    ck_assert_uint_eq(jot_executable_versions(f), 2);
+    // n is at least 4
+    jot_array *x = jot_array_full(JOT_F32, 0.5, 3, 8), *w = jot_array_full(JOT_F32, 1, 8, 5);
+    jot_array *unused = jot_array_full(JOT_I32, 3, 2), *out[2] = {0};
+    ck_assert_int_ne(jot_call(f, JOT_IN(x, unused, w), JOT_OUT(out)), JOT_OK);
+    ck_assert_msg(strstr(jot_error_message(), ">= 4") != NULL, "%s", jot_error_message());
+    jot_array_release(x);
+    jot_array_release(w);
+    jot_array_release(unused);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
+// The gradient that came with the artefact is that which jot makes itself, of sum.
+START_TEST(artefacts_have_their_gradient)
+{
+    jot_program *p = read_file("model.jaxexport");
+    const jot_program_signature *s = jot_program_signature_of(p, "vjp");
+    ck_assert_msg(s != NULL, "%s", jot_error_message());
+    jot_executable *f = jot_jit(jot_program_function(p, "vjp"));
+    jot_array *x = jot_array_full(JOT_F32, 0.5, 4, 8), *w = jot_array_full(JOT_F32, 0.25, 8, 5);
+    jot_array *unused = jot_array_full(JOT_I32, 3, 2);
+    jot_array *rows = jot_array_full(JOT_F32, 0, 4, 5), *sum = jot_array_full(JOT_F32, 2);
+    jot_array *in[] = {x, unused, w, rows, sum}, *out[8] = {0};
+    ck_assert_uint_le(s->n_out, 8);
+    ck_assert_msg(jot_call_list(f, s->n_in, in, s->n_out, out) == JOT_OK, "%s",
+                  jot_error_message());
+    const float *dx = jot_array_data(out[0]);
+    for (int i = 0; i < 32; i++)
+        ck_assert_float_eq(dx[i], 2);
+    jot_arrays_release(s->n_out, out);
+    jot_arrays_release(5, in);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // ---- what is refused ----
 
 struct refused {
@@ -214,6 +295,8 @@ static int run_by(const char *backend)
     tcase_add_test(t, are_differentiated);
     tcase_add_test(t, are_mapped_in_traced_functions);
     tcase_add_test(t, tell_what_they_take);
+    tcase_add_test(t, artefacts_take_any_extent);
+    tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
