@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole programs of $JOT_CONFORMANCE, as text and as artefacts of jax.export, against JAX's outputs; the same
+// with all names changed and operations in another order, and as jot writes them.  Nothing without it.
+#include "interop/shuffle.h"
+#include "interop/tree.h"
+#include "jot/io.h"
+#include "jot/jot.h"
+#include "jot/program.h"
+
+#include <check.h>
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLERANCE 1e-4 // of the largest element
+
+static char *replaced(const char *path, const char *ending)
+{
+    static char text[1024];
+    const char *dot = strrchr(path, '.');
+    snprintf(text, sizeof text, "%.*s%s", (int)(dot - path), path, ending);
+    return text;
+}
+
+static double element(const jot_array *a, size_t i, size_t part)
+{
+    const void *data = jot_array_data(a);
+    switch ((int)jot_array_dtype(a)) {
+    case JOT_F32:
+        return (double)((const float *)data)[i];
+    case JOT_F64:
+        return ((const double *)data)[i];
+    case JOT_C64:
+        return (double)((const float *)data)[2 * i + part];
+    case JOT_C128:
+        return ((const double *)data)[2 * i + part];
+    case JOT_I32:
+        return ((const int32_t *)data)[i];
+    case JOT_U32:
+        return ((const uint32_t *)data)[i];
+    case JOT_BOOL:
+        return ((const bool *)data)[i];
+    default:
+        ck_abort_msg("%s", jot_dtype_name(jot_array_dtype(a)));
+    }
+}
+
+// The largest difference over the largest element.
+static double distance(const jot_array *x, const jot_array *y)
+{
+    double most = 0, apart = 0;
+    int parts = jot_array_dtype(y) == JOT_C64 || jot_array_dtype(y) == JOT_C128 ? 2 : 1;
+    ck_assert_int_eq(jot_array_dtype(x), jot_array_dtype(y));
+    ck_assert_uint_eq(jot_array_size(x), jot_array_size(y));
+    for (size_t i = 0; i < jot_array_size(y); i++)
+        for (size_t k = 0; k < (size_t)parts; k++) {
+            double a = element(x, i, k), b = element(y, i, k);
+            most = fmax(most, fabs(b));
+            apart = isnan(a) && isnan(b)   ? apart
+                    : isnan(a) || isnan(b) ? INFINITY
+                                           : fmax(apart, fabs(a - b));
+        }
+    return most > 0 ? apart / most : apart;
+}
+
+// ---- decompositions, which are unique up to signs and phases ----
+
+// vectors diag(values) vectors^H, of one matrix of n.
+static void rebuild(const jot_array *vectors, const jot_array *values, size_t n, double *out)
+{
+    bool is_complex =
+        jot_array_dtype(vectors) == JOT_C64 || jot_array_dtype(vectors) == JOT_C128;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double re = 0, im = 0;
+            for (size_t k = 0; k < n; k++) {
+                double w = element(values, k, 0);
+                double a = element(vectors, i * n + k, 0), c = element(vectors, j * n + k, 0);
+                double b = is_complex ? element(vectors, i * n + k, 1) : 0;
+                double d = is_complex ? element(vectors, j * n + k, 1) : 0;
+                re += w * (a * c + b * d);
+                im += w * (b * c - a * d);
+            }
+            out[2 * (i * n + j)] = re;
+            out[2 * (i * n + j) + 1] = im;
+        }
+}
+
+static double distance_of_eigen(jot_array *const *x, jot_array *const *y)
+{
+    size_t n = jot_array_size(y[1]);
+    double *a = calloc(2 * n * n, sizeof *a), *b = calloc(2 * n * n, sizeof *b), most = 0;
+    double apart = 0;
+    rebuild(x[0], x[1], n, a);
+    rebuild(y[0], y[1], n, b);
+    for (size_t i = 0; i < 2 * n * n; i++) {
+        most = fmax(most, fabs(b[i]));
+        apart = fmax(apart, fabs(a[i] - b[i]));
+    }
+    free(a);
+    free(b);
+    return fmax(apart / most, distance(x[1], y[1]));
+}
+
+// ---- runs ----
+
+struct run {
+    jot_archive *values; // in0, in1 ..., out0 ...
+    const char *name;
+};
+
+static jot_array *value(const struct run *r, const char *kind, size_t i)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s%zu", kind, i);
+    jot_array *a = jot_archive_get(r->values, name);
+    ck_assert_msg(a != NULL, "%s: %s", r->name, jot_error_message());
+    return a;
+}
+
+// Of the results of the program those that the archive has are compared.
+static void check_run(const struct run *r, const jot_program *p)
+{
+    const jot_program_signature *s = jot_program_signature_of(p, "main");
+    ck_assert_msg(s != NULL, "%s", jot_error_message());
+    jot_array **in = calloc(s->n_in + 1, sizeof *in), **out = calloc(s->n_out + 1, sizeof *out);
+    for (size_t i = 0; i < s->n_in; i++)
+        in[i] = value(r, "in", i);
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert_msg(f && jot_call_list(f, s->n_in, in, s->n_out, out) == JOT_OK, "%s: %s",
+                  r->name, jot_error_message());
+    bool is_eigen = strstr(r->name, "eigh") != NULL;
+    jot_array **expected = calloc(s->n_out + 1, sizeof *expected);
+    for (size_t i = 0; i < s->n_out; i++)
+        expected[i] = value(r, "out", i);
+    for (size_t i = 0; i < s->n_out && !is_eigen; i++) {
+        double apart = distance(out[i], expected[i]);
+        ck_assert_msg(apart <= TOLERANCE, "%s: result %zu is %g away", r->name, i, apart);
+    }
+    double apart = is_eigen ? distance_of_eigen(out, expected) : 0;
+    ck_assert_msg(apart <= TOLERANCE, "%s: the matrix is %g away", r->name, apart);
+    jot_arrays_release(s->n_out, expected);
+    free(expected);
+    jot_arrays_release(s->n_in, in);
+    jot_arrays_release(s->n_out, out);
+    jot_executable_release(f);
+    free(in);
+    free(out);
+}
+
+static void check_file(const char *path)
+{
+    struct run r = {jot_archive_load(replaced(path, ".npz")), path};
+    ck_assert_msg(r.values != NULL, "%s", jot_error_message());
+    jot_program *p = jot_program_read(path);
+    ck_assert_msg(p != NULL, "%s", jot_error_message());
+    check_run(&r, p);
+    jot_program_release(p);
+    jot_archive_release(r.values);
+}
+
+// Renamed, in another order, and written as text or bytecode.
+static void check_rewritten(const char *path, uint64_t seed, bool as_text)
+{
+    struct run r = {jot_archive_load(replaced(path, ".npz")), path};
+    size_t n, size;
+    unsigned char *bytes = tree_load(path, &n);
+    char *written = shuffle_rewrite(path, bytes, n, seed, as_text, &size);
+    jot_program *p = jot_program_from_memory(path, written, size);
+    ck_assert_msg(p != NULL, "%s, seed %llu: %s", path, (unsigned long long)seed,
+                  jot_error_message());
+    check_run(&r, p);
+    jot_program_release(p);
+    jot_archive_release(r.values);
+    free(written);
+    free(bytes);
+}
+
+static glob_t programs;
+
+static size_t find(const char *files)
+{
+    const char *folder = getenv("JOT_CONFORMANCE");
+    char pattern[1024];
+    if (!folder)
+        return 0;
+    snprintf(pattern, sizeof pattern, "%s/%s", folder, files);
+    return glob(pattern, 0, NULL, &programs) ? 0 : programs.gl_pathc;
+}
+
+START_TEST(texts_agree)
+{
+    for (size_t i = 0, n = find("whole_programs/*.mlir"); i < n; i++)
+        check_file(programs.gl_pathv[i]);
+}
+END_TEST
+
+START_TEST(artefacts_agree)
+{
+    for (size_t i = 0, n = find("whole_programs/*.jaxexport"); i < n; i++)
+        check_file(programs.gl_pathv[i]);
+}
+END_TEST
+
+START_TEST(calls_of_libraries_agree)
+{
+    for (size_t i = 0, n = find("jax_programs/*.mlir"); i < n; i++)
+        check_file(programs.gl_pathv[i]);
+}
+END_TEST
+
+START_TEST(rewritten_ones_agree)
+{
+    const char *given = getenv("JOT_TEST_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 10) : 20261126;
+    printf("JOT_TEST_SEED=%llu\n", (unsigned long long)seed);
+    for (size_t i = 0, n = find("whole_programs/*.mlir"); i < n; i++)
+        check_rewritten(programs.gl_pathv[i], seed + i, i % 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("whole_programs");
+    TCase *t = tcase_create("whole_programs");
+    tcase_set_timeout(t, 200);
+    tcase_add_test(t, texts_agree);
+    tcase_add_test(t, artefacts_agree);
+    tcase_add_test(t, calls_of_libraries_agree);
+    tcase_add_test(t, rewritten_ones_agree);
+    suite_add_tcase(s, t);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed;
+}
