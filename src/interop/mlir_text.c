@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of text: aliases, a module, its functions.
 #include "interop/text_read.h"
+#include "interop/write_text.h"
 
 #include "base/status.h"
 
@@ -117,7 +118,7 @@ static void read_function(struct text_reader *r)
         if (s.args.count != s.n_inputs)
             text_fail(r, where, "@%s has a body, so all its arguments have names", f.name);
         const char *body = r->at;
-        set_body(r, &f, text_region(r, s.args.at, s.args.count));
+        set_body(r, &f, text_block(r, s.args.at, s.args.count));
         if (!f.body)
             text_fail(r, body, "@%s has no operations", f.name);
     }
@@ -140,6 +141,8 @@ static const struct mlir_attr *find(const struct text_list *l, const char *name,
             return l->at[i].attr;
     return NULL;
 }
+
+static bool is_name(const struct mlir_attr *a) { return a && a->n && strlen(a->text) == a->n; }
 
 // A dictionary or NULL for each of n.
 static const struct mlir_attr *const *
@@ -167,7 +170,7 @@ static void read_general_function(struct text_reader *r, const char *where,
     const struct mlir_attr *name = find(&s.attrs, "sym_name", MLIR_STRING);
     const struct mlir_attr *type = find(&s.attrs, "function_type", MLIR_TYPE);
     const struct mlir_attr *visibility = find(&s.attrs, "sym_visibility", MLIR_STRING);
-    if (!name || !type || type->type->kind != MLIR_FUNCTION)
+    if (!is_name(name) || !type || type->type->kind != MLIR_FUNCTION)
         text_fail(r, where, "a function has a sym_name, and a function_type");
     struct mlir_function f = {.name = name->text,
                               .is_private = visibility && !strcmp(visibility->text, "private"),
@@ -215,10 +218,11 @@ static void read_general_mesh(struct text_reader *r, const char *where)
     const struct mlir_attr *name = find(&s.attrs, "sym_name", MLIR_STRING);
     const struct mlir_attr *mesh = find(&s.attrs, "mesh", MLIR_OPAQUE);
     const char *body = mesh ? strchr(mesh->text, '<') : NULL;
-    if (!name || !body)
+    if (!is_name(name) || !body)
         text_fail(r, where, "a mesh has a sym_name, and a mesh");
     struct strbuf text = strbuf_make(r->arena);
-    strbuf_printf(&text, "@%s = %s", name->text, body);
+    write_symbol(&text, name->text);
+    strbuf_printf(&text, " = %s", body);
     text_add(r, &r->module_attrs, "sdy.mesh",
              text_attr_of(r, (struct mlir_attr){.kind = MLIR_OPAQUE, .text = text.text}));
     text_optional_location(r);
@@ -232,7 +236,7 @@ static void read_item(struct text_reader *r)
     struct mlir_place place = place_of(r);
     const char *where = r->at;
     bool is_general = text_sees(r, "\"");
-    struct text_piece name = is_general ? text_quoted(r) : text_word(r);
+    struct text_piece name = is_general ? text_quoted_name(r) : text_word(r);
     bool is_module = text_is(name, "module") || text_is(name, "builtin.module");
     if (is_module && !r->has_module)
         read_module(r, is_general);
@@ -301,7 +305,10 @@ static void read_program(struct text_reader *r)
     r->program = arena_new(r->arena, struct mlir_program);
     r->program->arena = r->arena;
     r->program->file = r->file = arena_text(r->arena, r->file);
-    while (text_peek(r) || r->at < r->end) {
+    const char *zero = memchr(r->at, 0, (size_t)(r->end - r->at));
+    if (zero)
+        text_fail(r, zero, "a zero byte is no text");
+    while (text_peek(r)) {
         if (text_accept(r, "{-#"))
             text_resources(r);
         else if (text_sees(r, "#") || text_sees(r, "!"))

@@ -101,7 +101,7 @@ static const struct mlir_attr *read_list(struct text_reader *r)
 static void read_entries(struct text_reader *r, struct text_list *out, const char *close)
 {
     for (uint32_t n = 0; text_more(r, &n, close);) {
-        struct text_piece word = text_peek(r) == '"' ? text_quoted(r) : text_word(r);
+        struct text_piece word = text_peek(r) == '"' ? text_quoted_name(r) : text_word(r);
         if (!word.n)
             text_expected(r, "the name of an attribute");
         const char *name = text_interned(r, word);
@@ -152,7 +152,7 @@ static void read_axes(struct text_reader *r, struct text_list *out, char one,
         } else {
             const char *at = r->at;
             int64_t i = c >= '0' && c <= '9' ? text_integer(r) : -1;
-            if (i < 0 || i > TEXT_MOST_DEPTH)
+            if (i < 0 || i > MLIR_MAX_DEPTH)
                 text_fail(r, at, "'%c', '%c' or the number of a spatial axis should be here",
                           one, two);
             while (spatial.count <= i)

@@ -297,7 +297,7 @@ const struct mlir_attr *text_dense_resource(struct text_reader *r)
 {
     text_expect(r, "<");
     const char *where = (text_peek(r), r->at);
-    struct text_piece name = *where == '"' ? text_quoted(r) : text_word(r);
+    struct text_piece name = *where == '"' ? text_quoted_name(r) : text_word(r);
     text_expect(r, ">");
     text_expect(r, ":");
     const struct mlir_type *type = text_type(r);
@@ -343,7 +343,8 @@ void text_resources(struct text_reader *r)
             text_expect(r, ":");
             text_expect(r, "{");
             for (uint32_t entries = 0; text_more(r, &entries, "}");) {
-                struct text_piece name = text_peek(r) == '"' ? text_quoted(r) : text_word(r);
+                struct text_piece name =
+                    text_peek(r) == '"' ? text_quoted_name(r) : text_word(r);
                 text_expect(r, ":");
                 if (is_of_dialects)
                     read_resource(r, name, text_quoted(r));

@@ -66,6 +66,13 @@ static const struct mlir_attr *read_number(struct text_reader *r, bool is_real)
     return a;
 }
 
+static const struct mlir_attr *read_string(struct text_reader *r)
+{
+    struct mlir_attr a = {.kind = MLIR_STRING};
+    a.text = text_string(r, &a.n);
+    return text_attr_of(r, a);
+}
+
 static const struct mlir_attr *read_kind(struct text_reader *r, char letter)
 {
     switch (letter) {
@@ -78,6 +85,8 @@ static const struct mlir_attr *read_kind(struct text_reader *r, char letter)
         return read_word(r);
     case 'a':
         return read_words(r);
+    case 's': // behind which there may be a type that is not its own
+        return read_string(r);
     default:
         return text_attr(r);
     }
@@ -317,7 +326,7 @@ static void read_while(struct text_reader *r, struct text_statement *s)
         uint32_t scope = text_open_scope(r);
         for (uint32_t k = 0; k < names.count; k++)
             args[k] = text_argument(r, names.at[k], s->types.at[k]);
-        vec_push(r->arena, &s->regions, text_region(r, args, names.count));
+        vec_push(r->arena, &s->regions, text_block(r, args, names.count));
         text_close_scope(r, scope);
     }
 }
@@ -378,7 +387,7 @@ static struct mlir_block read_reducer(struct text_reader *r, uint32_t pairs)
     uint32_t scope = text_open_scope(r);
     for (uint32_t i = 0; i < 2 * pairs; i++)
         args[i] = text_argument(r, named[i].name, named[i].type);
-    struct mlir_block block = text_region(r, args, 2 * pairs);
+    struct mlir_block block = text_block(r, args, 2 * pairs);
     text_close_scope(r, scope);
     return block;
 }

@@ -42,8 +42,8 @@ void text_expected(struct text_reader *r, const char *what)
 
 void text_enter(struct text_reader *r)
 {
-    if (++r->depth > TEXT_MOST_DEPTH)
-        text_fail(r, r->at, "more than %d things stand inside each other", TEXT_MOST_DEPTH);
+    if (++r->depth > MLIR_MAX_DEPTH)
+        text_fail(r, r->at, "more than %d things stand inside each other", MLIR_MAX_DEPTH);
 }
 
 void text_leave(struct text_reader *r) { r->depth--; }
@@ -277,11 +277,21 @@ const char *text_string(struct text_reader *r, size_t *out_n)
     return text;
 }
 
+struct text_piece text_quoted_name(struct text_reader *r)
+{
+    struct text_piece name;
+    const char *where = (text_peek(r), r->at);
+    name.at = text_string(r, &name.n);
+    if (!name.n || memchr(name.at, 0, name.n))
+        text_fail(r, where, "a name should be here, without zero bytes");
+    return name;
+}
+
 const char *text_symbol(struct text_reader *r)
 {
     text_expect(r, "@");
     if (r->at < r->end && *r->at == '"')
-        return text_string(r, NULL);
+        return text_quoted_name(r).at;
     const char *start = r->at;
     while (r->at < r->end && (is_word_char(*r->at) || *r->at == '-'))
         r->at++;
@@ -293,7 +303,8 @@ const char *text_symbol(struct text_reader *r)
 // Strings, and arrows, whose '>' closes nothing, are stepped over.
 struct text_piece text_balanced(struct text_reader *r)
 {
-    skip_blanks(r);
+    if (!strchr("([{<", text_peek(r)))
+        text_expected(r, "a bracket");
     VEC(char) open = {0};
     const char *start = r->at, *c = start;
     for (; c < r->end; c++) {

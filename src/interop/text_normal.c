@@ -3,7 +3,8 @@
 #include "interop/numbers.h"
 #include "interop/text_read.h"
 
-enum { MOST_NUMBERS = 1 << 16 }; // that one stands for: more than any shape has axes
+// That one stands for: pairs for each axis of more axes than shapes have.
+enum { MOST_NUMBERS = 128 };
 
 static const char *kind_name(char letter)
 {

@@ -121,16 +121,11 @@ static void read_label(struct text_reader *r, struct mlir_block *block)
     block->n_args = args.count;
 }
 
-struct mlir_block text_region(struct text_reader *r, struct mlir_value *const *args,
-                              uint32_t n_args)
+// From behind the brace that opens it.
+static void read_ops(struct text_reader *r, struct mlir_block *block)
 {
-    struct mlir_block block = {.args = args, .n_args = n_args};
     VEC(struct mlir_op *) ops = {0};
-    uint32_t scope = text_open_scope(r);
     text_enter(r);
-    text_expect(r, "{");
-    if (text_sees(r, "^"))
-        read_label(r, &block);
     while (!text_accept(r, "}")) {
         if (text_sees(r, "^"))
             text_fail(r, r->at, "a region of several blocks is not read");
@@ -141,9 +136,30 @@ struct mlir_block text_region(struct text_reader *r, struct mlir_value *const *a
     if (ops.count && !is_return(vec_last(&ops)))
         text_fail(r, r->at - 1, "this region should end with a return");
     text_leave(r);
+    block->ops = ops.at;
+    block->n_ops = ops.count;
+}
+
+struct mlir_block text_region(struct text_reader *r)
+{
+    struct mlir_block block = {0};
+    uint32_t scope = text_open_scope(r);
+    text_expect(r, "{");
+    if (text_sees(r, "^"))
+        read_label(r, &block);
+    read_ops(r, &block);
     text_close_scope(r, scope);
-    block.ops = ops.at;
-    block.n_ops = ops.count;
+    return block;
+}
+
+struct mlir_block text_block(struct text_reader *r, struct mlir_value *const *args,
+                             uint32_t n_args)
+{
+    struct mlir_block block = {.args = args, .n_args = n_args};
+    uint32_t scope = text_open_scope(r);
+    text_expect(r, "{");
+    read_ops(r, &block);
+    text_close_scope(r, scope);
     return block;
 }
 
@@ -243,7 +259,7 @@ void text_general(struct text_reader *r, struct text_statement *s)
     }
     if (text_accept(r, "("))
         for (uint32_t n = 0; text_more(r, &n, ")");)
-            vec_push(r->arena, &s->regions, text_region(r, NULL, 0));
+            vec_push(r->arena, &s->regions, text_region(r));
     if (text_sees(r, "{"))
         text_attrs(r, &s->attrs);
     text_expect(r, ":");
@@ -320,7 +336,7 @@ struct mlir_op *text_op(struct text_reader *r)
     s.where = (text_peek(r), r->at);
     s.op->place =
         (struct mlir_place){.line = r->line, .column = (uint64_t)(r->at - r->line_start) + 1};
-    struct text_piece name = is_general ? text_quoted(r) : text_word(r);
+    struct text_piece name = is_general ? text_quoted_name(r) : text_word(r);
     if (!name.n)
         text_expected(r, "an operation");
     s.op->name = full_name(r, name);

@@ -11,8 +11,6 @@
 #include "base/vec.h"
 #include "interop/mlir.h"
 
-#define TEXT_MOST_DEPTH 500 // of regions, types and attributes inside each other
-
 struct text_piece {
     const char *at;
     size_t n;
@@ -121,6 +119,8 @@ int64_t text_integer(struct text_reader *r);
 struct text_piece text_quoted(struct text_reader *r);
 // A string without its escapes; *out_n may be NULL.
 const char *text_string(struct text_reader *r, size_t *out_n);
+// One that is a name, with a zero byte behind it.
+struct text_piece text_quoted_name(struct text_reader *r);
 const char *text_symbol(struct text_reader *r); // @name
 // All up to the bracket that closes the one here, both included.
 struct text_piece text_balanced(struct text_reader *r);
@@ -231,9 +231,11 @@ void text_general(struct text_reader *r, struct text_statement *s);
 // : and types, or a function type
 void text_types(struct text_reader *r, struct text_statement *s);
 struct mlir_op *text_op(struct text_reader *r);
-// { ... }, whose block has the args when it names none.  Without operations where there are none.
-struct mlir_block text_region(struct text_reader *r, struct mlir_value *const *args,
-                              uint32_t n_args);
+// { ^name(%a: type): ... }, and of arguments that are named already.  Without operations where there
+// are none.
+struct mlir_block text_region(struct text_reader *r);
+struct mlir_block text_block(struct text_reader *r, struct mlir_value *const *args,
+                             uint32_t n_args);
 // A value of the next number, and one that has the name from here on.
 struct mlir_value *text_value(struct text_reader *r, const struct mlir_type *t);
 struct mlir_value *text_argument(struct text_reader *r, struct text_piece name,

@@ -158,7 +158,7 @@ static bool fits_axes(const struct mlir_op *op)
         const int64_t *spatial = mlir_ints(op, axes[i][2], &n);
         int64_t one = mlir_int(op, axes[i][0], -1), two = mlir_int(op, axes[i][1], -1);
         if (!mlir_attr_find(op, axes[i][2]) || !has_int(op, axes[i][0]) ||
-            !has_int(op, axes[i][1]) || one == two || n > 500)
+            !has_int(op, axes[i][1]) || one == two || n > MLIR_MAX_DEPTH)
             return false;
         for (int64_t k = 0; k < (int64_t)n + 2; k++) {
             int count = (k == one) + (k == two);
@@ -248,7 +248,7 @@ static bool fits_letter(char letter, const struct mlir_attr *a)
     case 'e':
         return a && a->kind == MLIR_ENUM;
     case 's':
-        return a && a->kind == MLIR_STRING && strlen(a->text) == a->n;
+        return a && a->kind == MLIR_STRING;
     case 'y':
         return a && a->kind == MLIR_SYMBOL;
     case 'd':
@@ -258,6 +258,12 @@ static bool fits_letter(char letter, const struct mlir_attr *a)
     default:
         return a && is_list_of_words(a);
     }
+}
+
+// What can be a symbol.
+static bool is_name(const struct mlir_attr *a)
+{
+    return *a->text && (a->kind == MLIR_SYMBOL || strlen(a->text) == a->n);
 }
 
 static bool fits_types(const struct mlir_op *op)
@@ -307,6 +313,8 @@ bool write_fits_form(const struct mlir_op *op)
             return false;
         else if ((c == '$' || c == '@') &&
                  !fits_letter(form_letter(op->row, form, n), find(op, form, n)))
+            return false;
+        else if (c == '@' && !is_name(find(op, form, n)))
             return false;
     }
     return takes_rest ? op->n_operands >= operands : op->n_operands == operands;

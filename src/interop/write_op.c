@@ -396,9 +396,8 @@ static bool is_plain_constant(const struct mlir_op *op)
 static void write_general(struct writer *w, struct write_said *said)
 {
     const struct mlir_op *op = said->op;
-    strbuf_add(w->out, "\"");
-    strbuf_add(w->out, op->name);
-    strbuf_add(w->out, "\"(");
+    write_string(w->out, op->name, strlen(op->name));
+    strbuf_add(w->out, "(");
     write_values(w, op->operands, op->n_operands);
     strbuf_add(w->out, ")");
     const struct structure *s = op->row ? structure_of(op->row) : NULL;

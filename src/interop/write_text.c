@@ -66,9 +66,9 @@ void mlir_write_text(struct strbuf *out, const struct mlir_program *p)
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_attrs; i++) {
         bool is_name = !strcmp(p->attrs[i].name, "sym_name");
-        if (is_name && p->attrs[i].attr->kind == MLIR_STRING)
+        if (is_name && p->attrs[i].attr->kind == MLIR_STRING && p->attrs[i].attr->n)
             name = p->attrs[i].attr;
-        else if (strcmp(p->attrs[i].name, "sdy.mesh") != 0)
+        else if (!is_name && strcmp(p->attrs[i].name, "sdy.mesh") != 0)
             attrs[n++] = p->attrs[i];
     }
     strbuf_add(out, "module");
