@@ -123,6 +123,11 @@ JOT_API JOT_MUST_USE jot_status jot_call_list(jot_executable *f, size_t n_in,
                                               jot_array *const *in, size_t n_out,
                                               jot_array **out);
 
+// Traces and compiles f for arrays of these types, where that has not been done, and runs nothing: the
+// next call has no more to wait for, and jot_executable_text tells what was made.
+JOT_API JOT_MUST_USE jot_status jot_executable_prepare(jot_executable *f, size_t n_in,
+                                                       jot_array *const *in);
+
 // ---- checking derivatives ----
 
 enum jot_mode {

@@ -67,6 +67,11 @@ typedef struct jot_program_signature {
 JOT_API const jot_program_signature *jot_program_signature_of(const jot_program *p,
                                                               const char *name);
 
+// Writes the program to a file: as text of StableHLO where the name ends in ".mlir", as portable bytecode,
+// which jaxlib reads, where it ends in ".mlirbc".  Reading that gives the program again; locations are
+// not kept.  JOT_ERR_ARGUMENT for other endings.
+JOT_API JOT_MUST_USE jot_status jot_program_write(const jot_program *p, const char *path);
+
 // Runs @main of a test program of StableHLO and compares what its checks name: expect_eq by bits, NaN equal to
 // NaN; expect_close by units in the last place, three unless it says how many; expect_almost_eq by
 // an absolute difference, 1e-3 unless it says which. JOT_OK when all hold, JOT_ERR_CHECK with the

@@ -268,6 +268,22 @@ jot_status jot_call_list(jot_executable *e, size_t n_in, jot_array *const *in, s
     return call(&c);
 }
 
+jot_status jot_executable_prepare(jot_executable *e, size_t n_in, jot_array *const *in)
+{
+    const char *where = version_preparation;
+    struct version *v;
+    jot_array *const out[1] = {NULL};
+    rt_frames_collect();
+    if (!e)
+        return fail_null(where);
+    int group = executable_hold(e);
+    jot_status status = check_lists(e, where, n_in, in, (size_t)e->n_out, out);
+    if (status == JOT_OK)
+        status = version_get(e, group, in, where, &v);
+    executable_let_go(e, group);
+    return status;
+}
+
 // ---------------------------------------------------------------------------------------
 // Text
 

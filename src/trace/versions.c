@@ -13,10 +13,11 @@
 #define MOST_VERSIONS 512
 
 const char version_list_call[] = "jot_call_list";
+const char version_preparation[] = "jot_executable_prepare";
 
 const char *version_of_call(const char *where)
 {
-    return where == version_list_call ? "" : ": jot_call";
+    return where == version_list_call || where == version_preparation ? "" : ": jot_call";
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -68,6 +68,7 @@ struct jot_executable {
 // What follows the place in a message.
 const char *version_of_call(const char *where);
 extern const char version_list_call[]; // where a call is that tells no place
+extern const char version_preparation[];
 
 // The group of the hold, to be given back.
 int executable_hold(jot_executable *e);

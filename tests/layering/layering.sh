@@ -38,7 +38,8 @@ only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/(codegen|exchange)\.h|runtime/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
 only examples 'jot/'
-only tools 'jot/|base/'
+only tools/jot 'jot/|command\.h|under_jax\.inc'
+only tools/math 'base/|jot/(status|dtype)\.h'
 
 never include 'llvm-c/|cuda|pthread'
 for folder in base ir passes; do

@@ -47,6 +47,25 @@ START_TEST(test_versions)
 }
 END_TEST
 
+// What is prepared is compiled and not run, and the call finds it.
+START_TEST(test_preparation)
+{
+    jot_executable *e = jot_jit(jot_fn(twice), .name = "prepared");
+    jot_array *a = jot_array_full(JOT_F64, 3);
+    times_traced = 0;
+    for (int i = 0; i < 2; i++)
+        must(jot_executable_prepare(e, 1, &a));
+    ck_assert(strstr(jot_executable_graph(e), "prepared") != NULL);
+    ck_assert_double_eq(item_of(e, a), 6);
+    ck_assert_int_eq(times_traced, 1);
+    ck_assert_int_eq(jot_executable_prepare(e, 2, (jot_array *[]){a, a}), JOT_ERR_ARGUMENT);
+    ck_assert_msg(!strncmp(jot_error_message(), "jot_executable_prepare: prepared takes 1", 40),
+                  "%s", jot_error_message());
+    jot_array_release(a);
+    jot_executable_release(e);
+}
+END_TEST
+
 static jot_value mirrored(jot_value x, jot_value y)
 {
     return jot_add(jot_mul(x, 2), jot_flip(y));
@@ -260,6 +279,7 @@ END_TEST
 static void add(TCase *t)
 {
     tcase_add_test(t, test_versions);
+    tcase_add_test(t, test_preparation);
     tcase_add_test(t, test_donated_twice);
     tcase_add_test(t, test_misused_calls);
     tcase_add_test(t, test_static_bytes);

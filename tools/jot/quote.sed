@@ -1,0 +1,4 @@
+# Each line as a string of C.
+s/[\\"]/\\&/g
+s/^/"/
+s/$/\\n"/
