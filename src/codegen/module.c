@@ -260,6 +260,8 @@ jot_status cg_module_emit(LLVMModuleRef module, struct cg_target *target,
                           LLVMCodeGenFileType kind, LLVMMemoryBufferRef *out)
 {
     char *error = NULL;
+    if (target->is_gpu)
+        gpu_split_bytes(module);
     if (!LLVMTargetMachineEmitToMemoryBuffer(target->machine, module, kind, &error, out))
         return JOT_OK;
     jot_status s = status_fail(JOT_ERR_INTERNAL, "LLVM: %s", error);

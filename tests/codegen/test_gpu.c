@@ -44,6 +44,27 @@ START_TEST(small_products_share_a_matrix)
 }
 END_TEST
 
+// A window at a place that is data lies anywhere.
+START_TEST(windows_go_by_elements)
+{
+    static const char *const types[] = {"bool", "u8", "i8", "i16", "f16", "i32", "f64"};
+    static const char *const from[] = {"j + %1", "-j + %1 + 500"};
+    for (int i = 0; i < 14; i++) {
+        const char *type = types[i / 2];
+        struct strbuf text = strbuf_make(arena);
+        strbuf_printf(&text, "kernel k(p: i64[3], x: %s[513], y: inout %s[513]) {\n", type,
+                      type);
+        strbuf_printf(&text, "  seq i < 3 {\n    %%1 = load p[i] : i64\n    map j < 501 {\n");
+        strbuf_printf(&text, "      %%2 = load x[%s] : %s\n", from[i % 2], type);
+        strbuf_printf(&text, "      put y[j + %%1] = %%2\n    }\n  }\n}\n");
+        const char *ptx = ptx_of(text.text);
+        ck_assert_msg(!strstr(ptx, "global.v") && !strstr(ptx, "global.nc.v"), "%s of x[%s]",
+                      type, from[i % 2]);
+        check_assembles(ptx);
+    }
+}
+END_TEST
+
 // What ptxas makes of a choice of floats between 1 or -1 and -0 is 0.
 START_TEST(negative_zeros_are_chosen_by_bits)
 {
@@ -685,6 +706,7 @@ static void add_tests(TCase *c)
 {
     tcase_add_test(c, maps_go_by_16_bytes);
     tcase_add_test(c, small_products_share_a_matrix);
+    tcase_add_test(c, windows_go_by_elements);
     tcase_add_test(c, negative_zeros_are_chosen_by_bits);
     tcase_add_test(c, long_scans_go_by_warps);
     tcase_add_test(c, scans_of_words_are_one_pass);

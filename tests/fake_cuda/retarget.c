@@ -151,6 +151,15 @@ static LLVMValueRef base_of(LLVMValueRef pointer)
     return pointer;
 }
 
+// The NVPTX back end reads 16 elements of a byte at once whatever the load says.
+static unsigned alignment_of(LLVMValueRef instruction, LLVMTypeRef type, LLVMTypeRef element)
+{
+    bool are_bytes = element != type && LLVMGetTypeKind(element) == LLVMIntegerTypeKind &&
+                     LLVMGetIntTypeWidth(element) == 8;
+    bool is_whole = LLVMIsALoadInst(instruction) && are_bytes && LLVMGetVectorSize(type) == 16;
+    return is_whole ? 16 : LLVMGetAlignment(instruction);
+}
+
 static void tell_of(const struct writer *w, LLVMValueRef instruction)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
@@ -172,7 +181,7 @@ static void tell_of(const struct writer *w, LLVMValueRef instruction)
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, type), 0),
         LLVMConstInt(w->i32, LLVMStoreSizeOfType(w->layout, element), 0),
         LLVMConstInt(w->i32, counts ? 2 : is_store, 0),
-        LLVMConstInt(w->i32, LLVMGetAlignment(instruction), 0)};
+        LLVMConstInt(w->i32, alignment_of(instruction, type, element), 0)};
     LLVMBuildCall2(w->b, w->tell_type, w->tell, arguments, 5, "");
 }
 

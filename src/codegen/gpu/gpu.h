@@ -12,8 +12,9 @@
 #include "codegen/accumulate.h"
 
 #define GPU_WARP 32
-#define GPU_BLOCK 256           // threads, unless there is a reason for another number
-#define GPU_MULTIPROCESSORS 132 // that a kernel had better keep busy
+#define GPU_MOST_SHARED (227 * 1024) // bytes of a block
+#define GPU_BLOCK 256                // threads, unless there is a reason for another number
+#define GPU_MULTIPROCESSORS 132      // that a kernel had better keep busy
 #define GPU_ALIGNMENT 16 // bytes: of arrays, constants and temporaries; no access is wider
 #define GPU_SECOND_CACHE (UINT64_C(50) << 20) // bytes
 // Behind the operands of a phase: the thread, the block, how many blocks there are, the barrier of
@@ -547,6 +548,8 @@ void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
 struct cg_object;
 struct cg_target;
 jot_status gpu_compile(struct cg_module *m, struct cg_target *target, struct cg_object *out);
+// bytes.c: of loads of 16 bytes that may lie anywhere, loads that the back end reads as they are aligned.
+void gpu_split_bytes(LLVMModuleRef module);
 // What LLVM wrote for the target, as it is assembled.
 char *gpu_finish_text(struct arena *arena, const char *target, const char *ptx);
 
