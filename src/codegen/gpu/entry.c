@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_SHARED (227 * 1024)
 #define MOST_LOCAL (512 * 1024) // of a thread; a kernel with more is not started
 
 static void set_attribute(struct cg_lowering *l, unsigned parameter, const char *name,
@@ -185,7 +184,7 @@ void gpu_function_close(struct cg_lowering *l, struct cg_kernel_step *step)
         keep_loops(l);
     step->block = g->block;
     step->scratch_bytes = g->shared_bytes * (g->columns ? 1 : g->block / g->group);
-    if (step->scratch_bytes > MOST_SHARED)
+    if (step->scratch_bytes > GPU_MOST_SHARED)
         cg_fail(l, "no room for its locals in the shared memory of a GPU");
     if (local_bytes(l) > MOST_LOCAL)
         cg_fail(l, "no room for its locals in what a thread of a GPU has of its own");

@@ -3,6 +3,8 @@
 // columns, neighbouring points of neighbouring threads.
 #include "codegen/gpu/gpu.h"
 
+#include "passes/cost.h"
+
 #define SHORT_ROW 256     // elements that a narrow group reads at once
 #define NARROW_GROUP 8    // threads
 #define ROW_AT_HAND 32    // elements of a row that a thread has registers for beside those of
@@ -11,7 +13,6 @@
 #define COLUMNS_BLOCK 512 // threads that have registers enough for the stack of the tree
 #define MANY_THREADS (GPU_MULTIPROCESSORS * 1024) // that keep one busy
 #define FEW_POINTS (GPU_MULTIPROCESSORS * 4)      // of which a block each keeps a GPU busy
-#define MOST_SHARED_ROWS (192 << 10)              // bytes, as of one group (COST_SHARED_BYTES)
 #define SMALL_READ (1 << 20) // elements that the second cache hands out in any order
 
 // The most telling accesses of a point: are they beside one another along an axis of the loop,
@@ -173,7 +174,7 @@ void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most)
         g->group *= 2;
     g->group = g->group > most ? most : g->group;
     g->block = g->group < GPU_BLOCK ? GPU_BLOCK : g->group;
-    while (g->block > g->group && shared_rows(l) * (g->block / g->group) > MOST_SHARED_ROWS)
+    while (g->block > g->group && shared_rows(l) * (g->block / g->group) > COST_SHARED_BYTES)
         g->block /= 2;
     // Groups of several warps wait for one another by a barrier, which is one of the block.
     if (g->group > GPU_WARP)

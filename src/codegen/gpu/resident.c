@@ -16,9 +16,8 @@
 
 #define MOST_THREADS 1024
 #define GRID_THREADS 512 // few blocks count fast, and threads have registers enough
-#define MOST_SHARED (227 * 1024)
-#define BARRIERS 15   // of a block beside the one of all its threads
-#define COUNTER_AT 32 // bytes: behind the counter of the phases themselves
+#define BARRIERS 15      // of a block beside the one of all its threads
+#define COUNTER_AT 32    // bytes: behind the counter of the phases themselves
 #define WAIT "jot_wait_for_blocks"
 
 static LLVMValueRef i32(const struct gpu_resident *r, int64_t x)
@@ -41,7 +40,7 @@ static int64_t chunks_of(const struct cg_kernel_step *s)
 static int64_t side_by_side(const struct gpu_resident *r, const struct cg_kernel_step *s)
 {
     int64_t n = r->block / threads_of(s);
-    int64_t fits = s->scratch_bytes ? (int64_t)(MOST_SHARED / s->scratch_bytes) : n;
+    int64_t fits = s->scratch_bytes ? (int64_t)(GPU_MOST_SHARED / s->scratch_bytes) : n;
     n = n < fits ? n : fits;
     return n < BARRIERS ? n : BARRIERS;
 }
