@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole programs beside JAX: ./dev bench programs [NAME ...] [--size cpu|gpu|tiny]
+
+The programs are those of $JOT_CONFORMANCE/whole_programs, exported in that size by its programs.py.  For each `jot
+time --against python` compiles and runs both, one after the other; the operations and bytes are XLA's count.  A
+program that takes longer than a minute is stopped.
+
+    programs.py PATH-OF-JOT [NAME ...] [--size SIZE]
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import jax
+import jax.export
+import numpy as np
+
+MINUTE = 60
+
+
+def export(folder, names, size):
+    source = os.path.join(os.environ["JOT_CONFORMANCE"], "whole_programs", "programs.py")
+    subprocess.run([sys.executable, source, "export", folder, *names, "--size=" + size], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def write_inputs(folder, name):
+    with np.load(os.path.join(folder, name + ".npz")) as arrays:
+        inputs = [arrays["in%d" % i] for i in range(sum(n.startswith("in") for n in arrays.files))]
+    paths = [os.path.join(folder, "%s.in%d.npy" % (name, i)) for i in range(len(inputs))]
+    for path, array in zip(paths, inputs):
+        np.save(path, array)
+    return inputs, paths
+
+
+# Operations and bytes as XLA counts them: a loop once, however many trips it has.
+def count(path, inputs):
+    with open(path, "rb") as file:
+        exported = jax.export.deserialize(bytearray(file.read()))
+    positional, named = jax.tree_util.tree_unflatten(exported.in_tree, inputs)
+    cost = jax.jit(exported.call).lower(*positional, **named).compile().cost_analysis() or {}
+    return cost.get("flops", 0.0), cost.get("bytes accessed", 0.0)
+
+
+def times(output, who):
+    found = re.search(who + r" +compile +([0-9.]+) ms +run +([0-9.]+) ms", output)
+    return (float(found[1]), float(found[2])) if found else None
+
+
+def measure(jot, folder, name):
+    path = os.path.join(folder, name + ".jaxexport")
+    inputs, paths = write_inputs(folder, name)
+    command = [jot, "time", path, "--against", "python"]
+    for p in paths:
+        command += ["--input", p]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * MINUTE)
+    except subprocess.TimeoutExpired:
+        return "%-20s stopped after %d s" % (name, 2 * MINUTE)
+    mine, theirs = times(done.stdout, "jot"), times(done.stdout, "jax")
+    if done.returncode or not mine or not theirs:
+        return "%-20s %s" % (name, (done.stderr or done.stdout).strip()[-200:])
+    operations, bytes_ = count(path, inputs)
+    return "%-20s %9.0f %9.0f %10.3f %10.3f %7.2f %9.2e %9.2e" % (
+        name, mine[0], theirs[0], mine[1], theirs[1], theirs[1] / mine[1], operations, bytes_)
+
+
+def main():
+    names = [a for a in sys.argv[2:] if not a.startswith("--")]
+    options = dict(a[2:].split("=") for a in sys.argv[2:] if a.startswith("--"))
+    size = options.get("size", "gpu" if os.environ.get("JOT_DEVICE", "").startswith("cuda") else "cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        export(folder, names, size)
+        print("JAX %s, size %s; ms; ratio: JAX's run time over jot's" % (jax.__version__, size))
+        print("%-20s %9s %9s %10s %10s %7s %9s %9s" % (
+            "program", "compile", "JAX", "run", "JAX", "ratio", "flops", "bytes"))
+        for name in sorted(f[:-len(".jaxexport")] for f in os.listdir(folder) if f.endswith(".jaxexport")):
+            print(measure(sys.argv[1], folder, name), flush=True)
+
+
+main()
