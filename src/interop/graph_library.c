@@ -3,8 +3,10 @@
 #include "interop/graph_call.h"
 
 #include "base/dtype.h"
+#include "ir/indexing.h"
 #include "ir/linalg.h"
 
+#include "jot/control.h"
 #include "jot/decompose.h"
 
 // A letter that the call configures the routine by, as 'L' for the lower triangle.
@@ -139,22 +141,42 @@ static void convert_syevd(struct graph_op *g)
     succeed(g, 2);
 }
 
+// Results 2 and 3 are U and V^H; the other way round of a matrix that is read by rows.
 static void convert_gesdd(struct graph_op *g)
 {
-    struct ir_type u = result_type(g, 2), vt = result_type(g, 3),
-                   a = ir_type_in(g->b, g->in[0]);
+    uint32_t at_u = letter(g, "transposed", 0) ? 3 : 2, at_vt = 5 - at_u;
+    struct ir_type u = result_type(g, at_u), vt = result_type(g, at_vt);
+    struct ir_type a = ir_type_in(g->b, g->in[0]);
     const int64_t *dims = ir_dims(g->b->module, a);
     int64_t m = dims[a.rank - 2], n = dims[a.rank - 1];
     bool is_full = ir_dims(g->b->module, u)[u.rank - 1] == m &&
                    ir_dims(g->b->module, vt)[vt.rank - 2] == n;
-    bool has_vectors = letter(g, "mode", 'A') != 'N';
+    bool has_vectors = letter(g, "mode", 'A') != 'N' && letter(g, "compute_uv", 1);
     ir_id s = ir_decompose(g->b, IR_svd, g->in[0], has_vectors ? 1 + is_full : 0);
     if (s == IR_NONE)
         return;
     g->out[0] = g->in[0];
     g->out[1] = s;
-    g->out[2] = has_vectors ? s + 1 : ir_zeros(g->b, u);
-    g->out[3] = has_vectors ? s + 2 : ir_zeros(g->b, vt);
+    g->out[at_u] = has_vectors ? s + 1 : ir_zeros(g->b, u);
+    g->out[at_vt] = has_vectors ? s + 2 : ir_zeros(g->b, vt);
+    succeed(g, 4);
+}
+
+// The same with V.
+static void convert_gesvdj(struct graph_op *g)
+{
+    struct ir_type u = result_type(g, 2), v = result_type(g, 3);
+    struct ir_type a = ir_type_in(g->b, g->in[0]);
+    const int64_t *dims = ir_dims(g->b->module, a);
+    bool is_full = ir_dims(g->b->module, u)[u.rank - 1] == dims[a.rank - 2] &&
+                   ir_dims(g->b->module, v)[v.rank - 1] == dims[a.rank - 1];
+    ir_id s = ir_decompose(g->b, IR_svd, g->in[0], 1 + is_full);
+    if (s == IR_NONE)
+        return;
+    g->out[0] = g->in[0];
+    g->out[1] = s;
+    g->out[2] = s + 1;
+    g->out[3] = swapped(g, s + 2, true);
     succeed(g, 4);
 }
 
@@ -211,6 +233,53 @@ static void convert_approximate_top_k(struct graph_op *g)
     g->out[1] = first + 1;
 }
 
+// ---- pivots ----
+
+static ir_id id_of(jot_value v)
+{
+    return trace_strong(trace_import("lu_pivots_to_permutation", v));
+}
+
+static ir_id element(ir_id x, ir_id at)
+{
+    static const int64_t one[] = {1};
+    return ir_dynamic_slice(trace_builder(), x, &at, one);
+}
+
+// Row i changes places with row pivots[i].
+static void swap_rows(jot_value index, jot_value *carry, void *ctx)
+{
+    struct ir_builder *b = trace_builder();
+    const jot_value *pivots = ctx;
+    ir_id i = id_of(index), p = id_of(carry[0]);
+    ir_id j = ir_reshape(b, element(id_of(*pivots), i), 0, NULL);
+    ir_id x = element(p, i), y = element(p, j);
+    p = ir_dynamic_update_slice(b, p, y, &i);
+    p = ir_dynamic_update_slice(b, p, x, &j);
+    carry[0] = trace_result("lu_pivots_to_permutation", p, false);
+}
+
+static void permutation_of(const jot_value *in, jot_value *out, void *ctx)
+{
+    const int64_t *rows = ctx;
+    jot_value pivots = in[0];
+    *out = jot_arange(JOT_I32, *rows);
+    jot_for_at(swap_rows, &pivots, jot_from_int(0), jot_from_int(jot_value_dim(pivots, 0)), 1,
+               out, "pivots");
+}
+
+static void convert_pivots(struct graph_op *g)
+{
+    int64_t *rows = arena_array(g->frame->arena, int64_t, 1);
+    *rows = g->rank ? g->dims[g->rank - 1] : 0;
+    jot_function f = jot_function_uniform("pivots", "pivots", permutation_of, 1, 1, rows);
+    for (int i = 0; i + 1 < g->rank; i++)
+        f = jot_vmap_of(f, "pivots", (const int[]){JOT_END});
+    jot_value in = trace_value(g->in[0], false), out;
+    jot_apply_at(f, 1, &in, 1, &out, graph_where(g->frame, g->op));
+    graph_take(g, 0, out);
+}
+
 static void convert_threefry(struct graph_op *g)
 {
     ir_id first = ir_build(g->b, IR_threefry2x32, 4, g->in, NULL);
@@ -236,7 +305,10 @@ static const struct {
     {"heevd", convert_syevd},
     {"gesdd", convert_gesdd},
     {"gesvd", convert_gesdd},
+    {"gesvdj", convert_gesvdj},
+    {"gesvdp", convert_gesvdj},
     {"geev", convert_geev},
+    {"lu_pivots_to_permutation", convert_pivots},
     {"trsm", convert_trsm},
     {"gtsv", convert_gtsv},
     {"gtsv2", convert_gtsv},

@@ -1,0 +1,42 @@
+// Routines of linear algebra by the names that JAX calls them by.
+module @libraries {
+  func.func private @inputs() -> (tensor<2x2xf32>, tensor<2x3xi32>, tensor<2x3xf32>) {
+    %a = stablehlo.constant dense<[[4.0, 1.0], [2.0, 3.0]]> : tensor<2x2xf32>
+    %p = stablehlo.constant dense<[[2, 2, 2], [0, 1, 2]]> : tensor<2x3xi32>
+    %b = stablehlo.constant dense<[[3.0, 0.0, 0.0], [0.0, -2.0, 0.0]]> : tensor<2x3xf32>
+    return %a, %p, %b : tensor<2x2xf32>, tensor<2x3xi32>, tensor<2x3xf32>
+  }
+  func.func public @main() {
+    %in:3 = call @inputs() : () -> (tensor<2x2xf32>, tensor<2x3xi32>, tensor<2x3xf32>)
+    // The lower triangle of [[4, 2], [2, 3]]; the element above stays.
+    %l:2 = stablehlo.custom_call @lapack_spotrf_ffi(%in#0) {mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<i32>)
+    check.expect_close_const %l#0, dense<[[2.0, 1.0], [1.0, 1.41421354]]> : tensor<2x2xf32>
+    check.expect_eq_const %l#1, dense<0> : tensor<i32>
+    // Pivots count from 1.
+    %lu:3 = stablehlo.custom_call @cusolver_getrf_ffi(%in#0) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xi32>, tensor<i32>)
+    check.expect_close_const %lu#0, dense<[[4.0, 1.0], [0.5, 2.5]]> : tensor<2x2xf32>
+    check.expect_eq_const %lu#1, dense<[1, 2]> : tensor<2xi32>
+    %rows = stablehlo.custom_call @cu_lu_pivots_to_permutation(%in#1) : (tensor<2x3xi32>) -> tensor<2x4xi32>
+    check.expect_eq_const %rows, dense<[[2, 0, 1, 3], [0, 1, 2, 3]]> : tensor<2x4xi32>
+    // Singular values; U diag(s) V^H is the matrix again, by rows and by columns.
+    %svd:5 = stablehlo.custom_call @cusolver_gesvd_ffi(%in#2) {mhlo.backend_config = {full_matrices = false, compute_uv = true, transposed = true}} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2x2xf32>, tensor<i32>)
+    check.expect_almost_eq_const %svd#1, dense<[3.0, 2.0]> : tensor<2xf32>
+    %s = stablehlo.broadcast_in_dim %svd#1, dims = [1] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %us = stablehlo.multiply %svd#3, %s : tensor<2x2xf32>
+    %a = stablehlo.dot_general %us, %svd#2, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    check.expect_almost_eq %a, %in#2 : tensor<2x3xf32>
+    %jac:5 = stablehlo.custom_call @cusolver_gesvdj_ffi(%in#2) : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2x2xf32>, tensor<3x3xf32>, tensor<i32>)
+    %v = stablehlo.slice %jac#3 [0:3, 0:2] : (tensor<3x3xf32>) -> tensor<3x2xf32>
+    %us2 = stablehlo.multiply %jac#2, %s : tensor<2x2xf32>
+    %b = stablehlo.dot_general %us2, %v, contracting_dims = [1] x [1] : (tensor<2x2xf32>, tensor<3x2xf32>) -> tensor<2x3xf32>
+    check.expect_almost_eq %b, %in#2 : tensor<2x3xf32>
+    // Q R of the pair of calls that JAX makes.
+    %qr:2 = stablehlo.custom_call @Qr(%in#0) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>)
+    %q = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%qr#0, %qr#1) : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    %c = stablehlo.dot_general %q, %qr#0, contracting_dims = [1] x [0] : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    check.expect_almost_eq %c, %in#0 : tensor<2x2xf32>
+    %solved = stablehlo.custom_call @lapack_strsm_ffi(%lu#0, %in#0) {mhlo.backend_config = {diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 85 : ui8}} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    check.expect_almost_eq_const %solved, dense<[[0.8, -0.05], [0.8, 1.2]]> : tensor<2x2xf32>
+    return
+  }
+}
