@@ -7,6 +7,21 @@
 #define COUNT 1003 // 62 sixteens and a rest
 #define ELEMENTS 41
 
+static struct strbuf report;
+static struct native run; // of a test
+
+static void begin(void)
+{
+    report = strbuf_make(module->arena);
+    run = native_make(module, &report);
+}
+
+static void end(void)
+{
+    int failures = native_finish(&run);
+    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+}
+
 // Numbers of which some sixteens are inside, others not: 5 and 9 have the ends, 20 to 29 and 58,
 // near the last, what is beyond them, and the rest is drawn.
 static int64_t place(int i, uint64_t *state)
@@ -66,35 +81,30 @@ static const char *const ops[] = {"scatter", "scatter_add", "scatter_mul", "scat
 static const jot_dtype dtypes_of_places[] = {JOT_I32, JOT_I64, JOT_I8, JOT_U8, JOT_U32};
 static const jot_dtype numbers[] = {JOT_F32, JOT_F64, JOT_I32, JOT_C64, JOT_F16, JOT_BOOL};
 
-static void add(struct native *n, uint32_t f, struct ir_tensor at, uint64_t *state)
+static void add(uint32_t f, struct ir_tensor at, uint64_t *state)
 {
     struct ir_tensor in[3] = {draw(ir_type_of(graph(f), 0), state), at,
                               draw(ir_type_of(graph(f), 2), state)};
-    native_add(n, graph(f)->name, f, in, &(struct native_how){.interpret = true});
+    native_add(&run, graph(f)->name, f, in, &(struct native_how){.interpret = true});
 }
 
 START_TEST(at_one_place)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed + (uint64_t)_i;
     for (int p = 0; p < 5; p++)
         for (int way = 0; way < 4; way++) {
             jot_dtype at = dtypes_of_places[p], d = numbers[(_i + p + way) % 6];
             bool wrap = way % 2 && dtype_is_signed(at);
             if ((d != JOT_C64 || _i <= 2) && (d != JOT_BOOL || _i == 0))
-                add(&n, one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), places(at, 1, &state),
+                add(one_axis(at, d, ops[_i], way / 2 ? 3 : 0, wrap), places(at, 1, &state),
                     &state);
         }
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    end();
 }
 END_TEST
 
 START_TEST(at_two_places)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
     for (int mode = 0; mode <= 3; mode += 3) {
         char text[1000];
@@ -104,18 +114,15 @@ START_TEST(at_two_places)
             "  %%1 = scatter_add %%x, %%i, %%u {collapsed_dims=[0, 1], index_map=[0, 1], "
             "mode=%d} : f32[7,41]\n  return %%1\n}\n",
             mode);
-        add(&n, parse(text), places(JOT_I32, 2, &state), &state);
+        add(parse(text), places(JOT_I32, 2, &state), &state);
     }
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    end();
 }
 END_TEST
 
 // Places that are themselves read at places.
 START_TEST(places_of_places)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
     for (int i = 0; i < 4; i++) {
         char text[1000];
@@ -133,36 +140,29 @@ START_TEST(places_of_places)
         struct ir_tensor in[4] = {
             draw(ir_type_of(graph(f), 0), &state), places(dtypes_of_places[i], 1, &state),
             draw(ir_type_of(graph(f), 2), &state), places(JOT_I32, 1, &state)};
-        native_add(&n, graph(f)->name, f, in, &(struct native_how){.interpret = true});
+        native_add(&run, graph(f)->name, f, in, &(struct native_how){.interpret = true});
     }
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    end();
 }
 END_TEST
 
 // Numbers that no signed type has are not below all others.
 START_TEST(beyond_signed)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
-    add(&n,
-        parse("jot ir 1\nfunction @0 beyond(%x: f32[41], %i: u64[1003,1], %u: f32[1003]) {\n"
+    add(parse("jot ir 1\nfunction @0 beyond(%x: f32[41], %i: u64[1003,1], %u: f32[1003]) {\n"
               "  %l = const {data=9223372036854775813} : u64[]\n"
               "  %j = max %i, %l : u64[1003,1]\n"
               "  %1 = scatter_add %x, %j, %u {collapsed_dims=[0], index_map=[0], mode=3} : "
               "f32[41]\n  return %1\n}\n"),
         places(JOT_U64, 1, &state), &state);
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    end();
 }
 END_TEST
 
 // Chunks of updates that a GPU sorts by place, some places with many of them, others with none.
 START_TEST(of_many_chunks)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
     uint32_t f = parse(
         "jot ir 1\nfunction @0 places(%0: f32[150001]) {\n"
@@ -186,13 +186,13 @@ START_TEST(of_many_chunks)
         "i32[1500]\n"
         "  return %12, %13, %16, %19\n}\n");
     struct ir_tensor in = draw(ir_type_of(graph(f), 0), &state);
-    native_add(&n, graph(f)->name, f, &in, &(struct native_how){.threads = true});
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    native_add(&run, graph(f)->name, f, &in, &(struct native_how){.threads = true});
+    end();
 }
 END_TEST
 
-// Updates of rows, at places of two axes, some of them outside: a GPU sorts them once for all of a row.
+// Updates of rows, at places of two axes, some of them outside: a GPU sorts them once for all of a
+// row.
 static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mode)
 {
     char text[2000];
@@ -212,8 +212,6 @@ static uint32_t rows(const char *op, jot_dtype d, int width, int places, int mod
 
 START_TEST(of_rows)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
     static const int widths[] = {8, 40, 1, 33, 64}, counts[] = {300, 5, 700, 1, 40};
     for (int i = 0; i < 5; i++) {
@@ -223,18 +221,15 @@ START_TEST(of_rows)
             rows(ops[i], d, widths[(i + _i) % 5], counts[(2 * i + _i) % 5], i % 2 ? 3 : 0);
         struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
                                   draw(ir_type_of(graph(f), 1), &state)};
-        native_add(&n, graph(f)->name, f, in, &(struct native_how){.threads = true});
+        native_add(&run, graph(f)->name, f, in, &(struct native_how){.threads = true});
     }
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    end();
 }
 END_TEST
 
 // So many that a GPU has more bins of them, and more warps.
 START_TEST(of_many_rows)
 {
-    struct strbuf report = strbuf_make(module->arena);
-    struct native n = native_make(module, &report);
     uint64_t state = seed;
     uint32_t f = parse(
         "jot ir 1\nfunction @0 rows(%0: f32[3000,8], %1: f32[270000]) {\n"
@@ -247,14 +242,14 @@ START_TEST(of_many_rows)
         "mode=3} : f32[3000,8]\n  return %9\n}\n");
     struct ir_tensor in[2] = {draw(ir_type_of(graph(f), 0), &state),
                               draw(ir_type_of(graph(f), 1), &state)};
-    native_add(&n, "rows", f, in, &(struct native_how){.threads = true});
-    int failures = native_finish(&n);
-    ck_assert_msg(failures == 0, "seed %" PRIu64 ": %s", seed, report.text);
+    native_add(&run, "rows", f, in, &(struct native_how){.threads = true});
+    end();
 }
 END_TEST
 
 static void add_tests(TCase *t)
 {
+    tcase_add_checked_fixture(t, begin, NULL);
     tcase_add_loop_test(t, of_rows, 0, 5);
     tcase_add_test(t, of_many_rows);
     tcase_add_loop_test(t, at_one_place, 0, 5);

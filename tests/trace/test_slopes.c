@@ -189,11 +189,9 @@ END_TEST
 
 // -- Zeros --------------------------------------------------------------------------------------
 
-static jot_value exp_log(jot_value x) { return jot_exp(jot_log(x)); }
-static jot_value sqrt_squared(jot_value x) { return jot_square(jot_sqrt(x)); }
-static jot_value zero_times_log(jot_value x)
+static jot_value exp_log_times_log(jot_value x)
 {
-    return jot_mul(jot_exp(jot_log(x)), jot_log(x)); // x log x
+    return jot_mul(jot_exp(jot_log(x)), jot_log(x));
 }
 static jot_value sqrt_clip(jot_value x) { return jot_sqrt(jot_clip(x, 0.0, 10.0)); }
 static jot_value sqrt_maximum(jot_value x) { return jot_sqrt(jot_maximum(x, 0.0)); }
@@ -294,9 +292,9 @@ static const struct zero {
     jot_value (*f)(jot_value x);
     double x, first, second;
 } zeros[] = {
-    {"exp(log x)", exp_log, 0, NAN, NAN},
-    {"sqrt(x)^2", sqrt_squared, 0, NAN, NAN},
-    {"x log x", zero_times_log, 0, NAN, NAN},
+    {"exp(log x)", f_exp_of_log, 0, NAN, NAN},
+    {"sqrt(x)^2", f_square_of_sqrt, 0, NAN, NAN},
+    {"x log x", exp_log_times_log, 0, NAN, NAN},
     {"sqrt(clip x)", sqrt_clip, -1, 0, 0},
     {"sqrt(clip x), taken", sqrt_clip, 4, 0.25, -1.0 / 32},
     {"sqrt(maximum x)", sqrt_maximum, -1, 0, 0},
