@@ -329,6 +329,10 @@ static bool is_body_of(const struct mlir_block *body, const struct mlir_type *ty
     bool is = body->n_args == type->n_inputs;
     for (uint32_t i = 0; is && i < body->n_args; i++)
         is = mlir_types_equal(body->args[i]->type, type->parts[i]);
+    const struct mlir_op *end = body->ops[body->n_ops - 1];
+    is = is && end->n_operands == type->n_parts - type->n_inputs;
+    for (uint32_t i = 0; is && i < end->n_operands; i++)
+        is = mlir_types_equal(end->operands[i]->type, type->parts[type->n_inputs + i]);
     return is;
 }
 
@@ -364,7 +368,9 @@ static void read_function(struct reader *r, struct bytes *s, struct head *h)
     r->is_in_function = false;
     r->isolated = outer;
     if (!b->status && !is_body_of(body, f.type))
-        bytecode_fail(b, h->at, "the arguments of function %s are not those of its type", name);
+        bytecode_fail(b, h->at,
+                      "the arguments or results of function %s are not those of its type",
+                      name);
     f.body = body;
     f.n_values = r->n_values;
     vec_push(b->scratch, &r->functions, f);

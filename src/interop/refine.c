@@ -197,73 +197,92 @@ static bool is_same_call(const struct refined_function *m, const struct mlir_fun
 }
 
 // A name that no function has: "f", then "f_1" ...
-static const char *new_name(struct refiner *r, const char *name)
+static const char *new_name(struct refiner *r, const struct mlir_function *f)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < r->made.count; i++)
-        n += !strcmp(r->made.at[i]->from->name, name);
-    if (!n)
-        return name;
+    uint32_t *count = &r->n_made[f - r->from->functions];
     struct strbuf text = strbuf_make(r->arena);
-    do {
+    strbuf_add(&text, f->name);
+    for (bool is_taken = (*count)++ > 0; is_taken;) {
         text = strbuf_make(r->arena);
-        strbuf_printf(&text, "%s_%u", name, n++);
-    } while (mlir_function_find(r->from, text.text));
+        strbuf_printf(&text, "%s_%u", f->name, (*count)++ - 1);
+        is_taken = mlir_function_find(r->from, text.text) != NULL;
+    }
     return text.text;
+}
+
+// Arguments of a function whose numbers are known are constants in it; those of the entry go.
+static void make_arguments(struct refined_function *m, struct refine_op *o, bool is_entry,
+                           struct mlir_function *out, struct mlir_block *body)
+{
+    const struct mlir_function *f = m->from;
+    struct refiner *r = o->r;
+    uint32_t n = f->body->n_args;
+    struct mlir_value **args = arena_array(r->arena, struct mlir_value *, n);
+    const struct mlir_attr **named = arena_array(r->arena, const struct mlir_attr *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct mlir_op as_result = {.results = &f->body->args[i], .n_results = 1};
+        const struct mlir_type *t = m->args[i].value->type;
+        if (!is_entry || !m->args[i].known) {
+            named[body->n_args] = f->args ? f->args[i] : NULL;
+            args[body->n_args] = refine_value(r, t);
+            o->values[f->body->args[i]->number] =
+                (struct refined){.value = args[body->n_args++]};
+        }
+        o->op = &as_result;
+        if (m->args[i].known)
+            refine_emit_constant(o, 0, t, m->args[i].known);
+    }
+    body->args = args;
+    out->args = f->args ? named : NULL;
+}
+
+static void make_type(struct refiner *r, struct refined_function *m,
+                      const struct refined *given, uint32_t n, struct mlir_function *out)
+{
+    struct mlir_type *type = arena_new(r->arena, struct mlir_type);
+    const struct mlir_block *body = out->body;
+    const struct mlir_type **parts =
+        arena_array(r->arena, const struct mlir_type *, body->n_args + n);
+    m->results = arena_array(r->scratch, const struct mlir_type *, n);
+    m->known = arena_array(r->scratch, const int64_t *, n);
+    for (uint32_t i = 0; i < body->n_args; i++)
+        parts[i] = body->args[i]->type;
+    for (uint32_t i = 0; i < n; i++) {
+        parts[body->n_args + i] = m->results[i] = given[i].value->type;
+        m->known[i] = given[i].known;
+    }
+    *type = (struct mlir_type){.kind = MLIR_FUNCTION,
+                               .n_inputs = body->n_args,
+                               .n_parts = body->n_args + n,
+                               .parts = parts};
+    out->type = type;
 }
 
 static void make_function(struct refiner *r, struct refined_function *m, bool is_entry)
 {
     const struct mlir_function *f = m->from;
-    uint32_t at = r->functions.count, outer = r->n_values, n, n_args = 0;
-    vec_push(r->scratch, &r->functions, *f);
+    struct mlir_function made = *f;
+    struct mlir_block *body = arena_new(r->arena, struct mlir_block);
+    struct op_list ops = {0};
+    struct refine_op o = {.r = r, .out = &ops};
+    uint32_t at = r->functions.count, outer = r->n_values, n;
+    vec_push(r->scratch, &r->functions, made); // its place: before those that it calls
     r->n_values = 0;
     r->depth++;
-    struct refined *values = arena_array(r->scratch, struct refined, f->n_values);
-    struct mlir_value **args = arena_array(r->arena, struct mlir_value *, f->body->n_args);
-    const struct mlir_attr **named =
-        arena_array(r->arena, const struct mlir_attr *, f->body->n_args);
-    struct op_list ops = {0};
-    for (uint32_t i = 0; i < f->body->n_args; i++) {
-        struct refine_op o = {.r = r, .values = values, .out = &ops};
-        struct mlir_op as_result = {.results = &f->body->args[i], .n_results = 1};
-        o.op = &as_result;
-        const struct mlir_type *t = m->args[i].value->type;
-        if (!is_entry || !m->args[i].known) {
-            named[n_args] = f->args ? f->args[i] : NULL;
-            args[n_args] = refine_value(r, t);
-            values[f->body->args[i]->number] = (struct refined){.value = args[n_args++]};
-        }
-        if (m->args[i].known)
-            refine_emit_constant(&o, 0, t, m->args[i].known);
-    }
-    refine_ops(r, values, f->body, &ops);
-    struct mlir_block *body = arena_new(r->arena, struct mlir_block);
-    body->args = args;
-    body->n_args = n_args;
+    o.values = arena_array(r->scratch, struct refined, f->n_values);
+    make_arguments(m, &o, is_entry, &made, body);
+    refine_ops(r, o.values, f->body, &ops);
     if (!r->status)
-        end_block(r, values, f->body, &ops, MLIR_OP_func_return, body);
-    struct refined *given = returned(r, values, f->body, &n);
+        end_block(r, o.values, f->body, &ops, MLIR_OP_func_return, body);
+    struct refined *given = returned(r, o.values, f->body, &n);
+    if (n != f->type->n_parts - f->type->n_inputs)
+        refine_fail(r, NULL, "function %s does not give what its type says", f->name);
     if (!r->status) {
-        struct mlir_type type = {
-            .kind = MLIR_FUNCTION, .n_inputs = n_args, .n_parts = n_args + n};
-        const struct mlir_type **parts =
-            arena_array(r->arena, const struct mlir_type *, type.n_parts);
-        m->results = arena_array(r->scratch, const struct mlir_type *, n);
-        m->known = arena_array(r->scratch, const int64_t *, n);
-        for (uint32_t i = 0; i < n_args; i++)
-            parts[i] = args[i]->type;
-        for (uint32_t i = 0; i < n; i++) {
-            parts[n_args + i] = m->results[i] = given[i].value->type;
-            m->known[i] = given[i].known;
-        }
-        type.parts = parts;
-        struct mlir_function *made = &r->functions.at[at];
-        made->name = m->name;
-        made->type = arena_copy(r->arena, &type, sizeof type);
-        made->args = f->args ? named : NULL;
-        made->body = body;
-        made->n_values = r->n_values;
+        made.name = m->name;
+        made.body = body;
+        made.n_values = r->n_values;
+        make_type(r, m, given, n, &made);
+        r->functions.at[at] = made;
         m->is_made = true;
     }
     r->depth--;
@@ -285,10 +304,12 @@ static struct refined_function *find_function(struct refiner *r, const struct ml
         refine_fail(r, op, "calls in one another are too deep");
     struct refined_function *m = arena_new(r->scratch, struct refined_function);
     m->from = f;
-    m->name = new_name(r, f->name);
+    m->name = new_name(r, f);
     m->args = arena_copy(r->scratch, args, f->type->n_inputs * sizeof *args);
     hash_insert(r->scratch, &r->table, h, r->made.count);
     vec_push(r->scratch, &r->made, m);
+    if (f->body->n_args != f->type->n_inputs)
+        refine_fail(r, op, "function %s does not take what its type says", f->name);
     if (!r->status)
         make_function(r, m, !op);
     return m;
@@ -453,6 +474,7 @@ static jot_status refine_with(struct arena *scratch, void *ctx)
     struct refiner *r = arena_new(scratch, struct refiner);
     *r = (struct refiner){.arena = q->arena, .scratch = scratch, .from = q->from};
     r->allowance = 100000;
+    r->n_made = arena_array(scratch, uint32_t, q->from->n_functions);
     for (uint32_t i = 0; i < q->from->n_functions; i++)
         r->allowance += 64 * count_ops(q->from->functions[i].body);
     const struct mlir_function *f = mlir_function_find(q->from, q->name);

@@ -40,6 +40,7 @@ struct refiner {
     jot_status status;
     VEC(struct refined_function *) made;
     struct hash_table table;
+    uint32_t *n_made; // of each function of the program
     VEC(struct mlir_function) functions;
     uint32_t n_values; // of the function that is being made
     size_t allowance;  // operations that may still be made

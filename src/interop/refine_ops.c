@@ -360,18 +360,119 @@ static void dynamic_reduce_window(struct refine_op *o)
         set_result(o, op, type);
 }
 
+// custom_call @stablehlo.dynamic_top_k(operand, k).
+static void dynamic_top_k(struct refine_op *o)
+{
+    const int64_t *k = o->op->n_operands == 2 && o->op->n_results == 2 ? need(o, 1, 1) : NULL;
+    const struct mlir_type *type = k ? operand_type(o, 0) : NULL;
+    if (!k || !type->rank || *k < 0 || *k > type->dims[type->rank - 1]) {
+        refine_fail(o->r, o->op, "a number of largest elements that is not known");
+        return;
+    }
+    struct mlir_attr *number = arena_new(o->r->arena, struct mlir_attr);
+    *number = (struct mlir_attr){.kind = MLIR_INT, .integer = *k};
+    struct mlir_op *op = refine_emit(o, MLIR_OP_chlo_top_k, 1, 2);
+    op->attrs = arena_copy(o->r->arena, &(struct mlir_named){"k", number}, sizeof *op->attrs);
+    op->n_attrs = 1;
+    int64_t *dims = arena_array(o->r->scratch, int64_t, type->rank);
+    memcpy(dims, type->dims, (size_t)type->rank * sizeof *dims);
+    dims[type->rank - 1] = *k;
+    for (uint32_t i = 0; i < 2; i++) {
+        enum mlir_element e = o->op->results[i]->type->element;
+        struct mlir_value *v = refine_value(o->r, refine_tensor(o->r, e, type->rank, dims));
+        ((struct mlir_value **)op->results)[i] = v;
+        o->values[o->op->results[i]->number] = (struct refined){.value = v};
+    }
+}
+
+// custom_call @stablehlo.dynamic_rng_bit_generator(state, extents).
+static void dynamic_rng_bit_generator(struct refine_op *o)
+{
+    const struct mlir_type *declared = o->op->n_results == 2 ? o->op->results[1]->type : NULL;
+    const int64_t *dims =
+        declared && o->op->n_operands == 2 ? need(o, 1, declared->rank) : NULL;
+    if (!dims) {
+        refine_fail(o->r, o->op, "random bits of extents that are not known");
+        return;
+    }
+    struct mlir_op *op = refine_emit(o, MLIR_OP_stablehlo_rng_bit_generator, 1, 2);
+    static const char *const without[] = {"call_target_name", "api_version", NULL};
+    set_attrs(o, op, without, NULL, 0);
+    const struct mlir_type *types[] = {
+        o->op->results[0]->type, refine_tensor(o->r, declared->element, declared->rank, dims)};
+    for (uint32_t i = 0; i < 2; i++) {
+        struct mlir_value *v = refine_value(o->r, types[i]);
+        ((struct mlir_value **)op->results)[i] = v;
+        o->values[o->op->results[i]->number] = (struct refined){.value = v};
+    }
+}
+
+// Whether an operand of a call is there to say the extents of a result.
+static bool is_shape(const struct mlir_attr *which, const int64_t *numbers, uint32_t operand)
+{
+    int64_t n = which->kind == MLIR_INTS ? (int64_t)which->n : mlir_elements_of(which->type);
+    for (int64_t i = 0; i < n; i++)
+        if (numbers[i] == operand)
+            return true;
+    return false;
+}
+
+// A call some of whose operands are the extents of its results, without them.
+static bool call_of_shapes(struct refine_op *o)
+{
+    const struct mlir_op *old = o->op;
+    const struct mlir_attr *which = mlir_attr_find(old, "indices_of_shape_operands");
+    const struct mlir_attr *layouts = mlir_attr_find(old, "operand_layouts");
+    if (!which)
+        return false;
+    const int64_t *numbers =
+        which->kind == MLIR_INTS ? which->numbers : refine_eval_constant(o->r, which);
+    if (!numbers)
+        return false;
+    static const char *const without[] = {"indices_of_shape_operands", "operand_layouts", NULL};
+    struct mlir_op *op =
+        refine_emit(o, MLIR_OP_stablehlo_custom_call, old->n_operands, old->n_results);
+    bool has_layouts = layouts && layouts->kind == MLIR_ARRAY && layouts->n == old->n_operands;
+    const struct mlir_attr **kept =
+        arena_array(o->r->arena, const struct mlir_attr *, old->n_operands);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < old->n_operands; i++) {
+        if (is_shape(which, numbers, i))
+            continue;
+        kept[n] = has_layouts ? layouts->parts[i] : NULL;
+        ((struct mlir_value **)op->operands)[n++] = o->operands[i].value;
+    }
+    op->n_operands = n;
+    struct mlir_attr *array = arena_new(o->r->arena, struct mlir_attr);
+    *array = (struct mlir_attr){.kind = MLIR_ARRAY, .n = n, .parts = kept};
+    set_attrs(o, op, without, &(struct mlir_named){"operand_layouts", array}, has_layouts);
+    for (uint32_t i = 0; i < old->n_results; i++) {
+        const struct mlir_type *type = refine_result(o, i);
+        if (!type)
+            break;
+        struct mlir_value *v = refine_value(o->r, type);
+        ((struct mlir_value **)op->results)[i] = v;
+        o->values[old->results[i]->number] = (struct refined){.value = v};
+    }
+    return true;
+}
+
 static bool custom_call(struct refine_op *o)
 {
+    static const struct {
+        const char *target;
+        void (*refine)(struct refine_op *o);
+    } targets[] = {{"shape_assertion", assertion},
+                   {"stablehlo.dynamic_reduce_window", dynamic_reduce_window},
+                   {"stablehlo.dynamic_rng_bit_generator", dynamic_rng_bit_generator},
+                   {"stablehlo.dynamic_top_k", dynamic_top_k}};
     const char *target = mlir_text(o->op, "call_target_name");
-    if (!target)
-        return false;
-    if (!strcmp(target, "shape_assertion"))
-        assertion(o);
-    else if (!strcmp(target, "stablehlo.dynamic_reduce_window"))
-        dynamic_reduce_window(o);
-    else
-        return false;
-    return true;
+    for (size_t i = 0; target && i < sizeof targets / sizeof *targets; i++)
+        if (!strcmp(target, targets[i].target)) {
+            targets[i].refine(o);
+            return true;
+        }
+    return call_of_shapes(o);
 }
 
 bool refine_special(struct refine_op *o)

@@ -4,6 +4,7 @@
 // them, JOT_TEST_COUNT says how many there are.
 #include "base/hash.h"
 #include "interop/jax_export.h"
+#include "interop/refine.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
 
@@ -91,6 +92,42 @@ static void check_written(const struct strbuf *written)
     mlir_release(p);
 }
 
+// Some extents for those of main that are not known: a program, or a message.
+static void check_refined(const struct mlir_program *p)
+{
+    enum { MAX_ARGUMENTS = 8, MAX_RANK = 4 };
+    const struct mlir_function *f = mlir_function_find(p, "main");
+    struct mlir_argument arguments[MAX_ARGUMENTS] = {0};
+    struct mlir_type types[MAX_ARGUMENTS];
+    int64_t dims[MAX_ARGUMENTS][MAX_RANK], extent = 4 + (int64_t)random_below(3);
+    struct mlir_program *refined = NULL;
+    for (uint32_t i = 0; f && i < f->type->n_inputs; i++) {
+        if (i == MAX_ARGUMENTS || f->type->parts[i]->rank > MAX_RANK)
+            return;
+        types[i] = *f->type->parts[i];
+        types[i].dims = dims[i];
+        for (int k = 0; k < types[i].rank; k++) {
+            dims[i][k] = f->type->parts[i]->dims[k];
+            dims[i][k] = dims[i][k] == MLIR_DYNAMIC
+                             ? types[i].rank == 1 ? 3 * extent + 1 : extent
+                             : dims[i][k];
+        }
+        arguments[i] = (struct mlir_argument){.type = &types[i],
+                                              .is_known = !i && !types[i].rank &&
+                                                          types[i].element == MLIR_I32};
+    }
+    if (mlir_refine(p, "main", arguments, f ? f->type->n_inputs : 0, &refined) != JOT_OK) {
+        ck_assert_ptr_null(refined);
+        ck_assert_msg(!strncmp(jot_error_message(), "f: ", 3), "%s", jot_error_message());
+        return;
+    }
+    struct strbuf tree = strbuf_make(refined->arena), written = strbuf_make(refined->arena);
+    tree_print(&tree, refined);
+    if (mlir_write_bytecode(&written, refined) == JOT_OK)
+        check_written(&written);
+    mlir_release(refined);
+}
+
 static bool read_program(const unsigned char *bytes, size_t n)
 {
     struct mlir_program *p = NULL;
@@ -104,6 +141,7 @@ static bool read_program(const unsigned char *bytes, size_t n)
     tree_print(&tree, p);
     if (mlir_write_bytecode(&written, p) == JOT_OK)
         check_written(&written);
+    check_refined(p);
     mlir_release(p);
     return true;
 }

@@ -119,6 +119,69 @@ START_TEST(finds_extents)
 }
 END_TEST
 
+// Operations of %x of 5 by 4, whose extents are %n and %m, and what they become.
+START_TEST(takes_extents_from_operands)
+{
+    static const struct {
+        const char *operation, *becomes;
+    } cases[] = {
+        {"%y = stablehlo.dynamic_reshape %x, %mn : (tensor<?x?xf32>, tensor<2xi32>) -> "
+         "tensor<?x?xf32>",
+         "tensor<4x5xf32> = stablehlo.reshape(%0) { }"},
+        {"%y = stablehlo.dynamic_pad %x, %z, %two, %two, %two : (tensor<?x?xf32>, tensor<f32>, "
+         "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>",
+         "tensor<17x14xf32> = stablehlo.pad(%0, %1) { edge_padding_high = [2, 2] "
+         "edge_padding_low = [2, 2] interior_padding = [2, 2] }"},
+        {"%y:2 = stablehlo.custom_call @stablehlo.dynamic_top_k(%x, %k) : (tensor<?x?xf32>, "
+         "tensor<i32>) -> (tensor<?x?xf32>, tensor<?x?xi32>)",
+         "tensor<5x3xf32> %2 tensor<5x3xi32> = chlo.top_k(%0) { k = 3 }"},
+        {"%y:2 = stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator(%s, %mn) "
+         "{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>} : (tensor<2xui64>, "
+         "tensor<2xi32>) -> (tensor<2xui64>, tensor<?x?xui32>)",
+         "tensor<4x5xui32> = stablehlo.rng_bit_generator(%1) { rng_algorithm = THREE_FRY }"},
+        {"%y = stablehlo.custom_call @f(%x, %z, %mn) {indices_of_shape_operands = "
+         "dense<2> : tensor<1xi64>, operand_layouts = [dense<[1, 0]> : tensor<2xindex>, "
+         "dense<> : tensor<0xindex>, dense<0> : tensor<1xindex>], result_layouts = "
+         "[dense<[1, 0]> : tensor<2xindex>]} : (tensor<?x?xf32>, tensor<f32>, "
+         "tensor<2xi32>) -> tensor<?x?xf32>",
+         "tensor<4x5xf32> = stablehlo.custom_call(%0, %1) { call_target_name = \"f\""},
+        {"%y = \"stablehlo.case\"(%k) ({ %a = stablehlo.sine %x : tensor<?x?xf32>\n"
+         "stablehlo.return %a : tensor<?x?xf32> }, { %a = stablehlo.cosine %x : "
+         "tensor<?x?xf32>\n stablehlo.return %a : tensor<?x?xf32> }) : (tensor<i32>) -> "
+         "tensor<?x?xf32>",
+         "tensor<5x4xf32> = stablehlo.cosine(%0) { }"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[3000];
+        struct mlir_program *p = NULL, *q = NULL;
+        snprintf(text, sizeof text,
+                 "func.func @main(%%x: tensor<?x?xf32>) {\n"
+                 "  %%n = stablehlo.get_dimension_size %%x, dim = 0 : (tensor<?x?xf32>) -> "
+                 "tensor<i32>\n"
+                 "  %%m = stablehlo.get_dimension_size %%x, dim = 1 : (tensor<?x?xf32>) -> "
+                 "tensor<i32>\n"
+                 "  %%n1 = stablehlo.reshape %%n : (tensor<i32>) -> tensor<1xi32>\n"
+                 "  %%m1 = stablehlo.reshape %%m : (tensor<i32>) -> tensor<1xi32>\n"
+                 "  %%mn = stablehlo.concatenate %%m1, %%n1, dim = 0 : (tensor<1xi32>, "
+                 "tensor<1xi32>) -> tensor<2xi32>\n"
+                 "  %%k = stablehlo.constant dense<3> : tensor<i32>\n"
+                 "  %%two = stablehlo.constant dense<2> : tensor<2xi32>\n"
+                 "  %%z = stablehlo.constant dense<1.0> : tensor<f32>\n"
+                 "  %%s = stablehlo.constant dense<7> : tensor<2xui64>\n"
+                 "  %s\n  return\n}\n",
+                 cases[i].operation);
+        ck_assert_msg(mlir_read_text("t", text, strlen(text), &p) == JOT_OK, "%s",
+                      jot_error_message());
+        ck_assert_msg(refine(p, "5x4", &q) == JOT_OK, "%s", jot_error_message());
+        struct strbuf tree = strbuf_make(q->arena);
+        tree_print(&tree, q);
+        ck_assert_msg(strstr(tree.text, cases[i].becomes) != NULL, "%.600s", tree.text);
+        mlir_release(q);
+        mlir_release(p);
+    }
+}
+END_TEST
+
 START_TEST(refuses_extents)
 {
     static const struct {
@@ -148,6 +211,7 @@ int main(void)
     Suite *suite = suite_create("refine");
     TCase *group = tcase_create("refine");
     tcase_add_test(group, finds_extents);
+    tcase_add_test(group, takes_extents_from_operands);
     tcase_add_test(group, refuses_extents);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
