@@ -8,6 +8,7 @@
 #include "jot/program.h"
 
 #include <check.h>
+#include <complex.h>
 #include <glob.h>
 #include <math.h>
 #include <stdio.h>
@@ -67,41 +68,58 @@ static double distance(const jot_array *x, const jot_array *y)
 
 // ---- decompositions, which are unique up to signs and phases ----
 
-// vectors diag(values) vectors^H, of one matrix of n.
-static void rebuild(const jot_array *vectors, const jot_array *values, size_t n, double *out)
+// The results x of a decomposition of matrices of n rows and columns, as left diag(scale) right.
+struct factors {
+    const jot_array *left, *scale, *right; // scale NULL: ones
+    bool is_adjoint;                       // right is left^H
+};
+
+static struct factors factors_of(const char *name, jot_array *const *x)
 {
-    bool is_complex =
-        jot_array_dtype(vectors) == JOT_C64 || jot_array_dtype(vectors) == JOT_C128;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) {
-            double re = 0, im = 0;
-            for (size_t k = 0; k < n; k++) {
-                double w = element(values, k, 0);
-                double a = element(vectors, i * n + k, 0), c = element(vectors, j * n + k, 0);
-                double b = is_complex ? element(vectors, i * n + k, 1) : 0;
-                double d = is_complex ? element(vectors, j * n + k, 1) : 0;
-                re += w * (a * c + b * d);
-                im += w * (b * c - a * d);
-            }
-            out[2 * (i * n + j)] = re;
-            out[2 * (i * n + j) + 1] = im;
-        }
+    if (strstr(name, "eigh"))
+        return (struct factors){x[0], x[1], x[0], true};
+    if (strstr(name, "svd"))
+        return (struct factors){x[0], x[1], x[2], false};
+    return (struct factors){x[0], NULL, x[1], false};
 }
 
-static double distance_of_eigen(jot_array *const *x, jot_array *const *y)
+static double complex number(const jot_array *a, size_t i)
 {
-    size_t n = jot_array_size(y[1]);
-    double *a = calloc(2 * n * n, sizeof *a), *b = calloc(2 * n * n, sizeof *b), most = 0;
-    double apart = 0;
-    rebuild(x[0], x[1], n, a);
-    rebuild(y[0], y[1], n, b);
-    for (size_t i = 0; i < 2 * n * n; i++) {
-        most = fmax(most, fabs(b[i]));
-        apart = fmax(apart, fabs(a[i] - b[i]));
+    bool is_complex = jot_array_dtype(a) == JOT_C64 || jot_array_dtype(a) == JOT_C128;
+    return CMPLX(element(a, i, 0), is_complex ? element(a, i, 1) : 0);
+}
+
+// Element (i, j) of matrix m.
+static double complex product(const struct factors *f, size_t n, size_t m, size_t i, size_t j)
+{
+    double complex sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        double scale = f->scale ? element(f->scale, m * n + k, 0) : 1;
+        double complex right = f->is_adjoint ? conj(number(f->right, (m * n + j) * n + k))
+                                             : number(f->right, (m * n + k) * n + j);
+        sum += number(f->left, (m * n + i) * n + k) * scale * right;
     }
-    free(a);
-    free(b);
-    return fmax(apart / most, distance(x[1], y[1]));
+    return sum;
+}
+
+static bool is_decomposition(const char *name)
+{
+    return strstr(name, "eigh") || strstr(name, "svd") || strstr(name, "qr_");
+}
+
+static double distance_of_products(const char *name, jot_array *const *x, jot_array *const *y)
+{
+    struct factors a = factors_of(name, x), b = factors_of(name, y);
+    size_t n = (size_t)jot_array_dim(a.left, -1);
+    double most = 0, apart = 0;
+    for (size_t m = 0; m < jot_array_size(a.left) / (n * n); m++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) {
+                double complex want = product(&b, n, m, i, j);
+                most = fmax(most, cabs(want));
+                apart = fmax(apart, cabs(product(&a, n, m, i, j) - want));
+            }
+    return fmax(apart / most, a.scale ? distance(a.scale, b.scale) : 0);
 }
 
 // ---- runs ----
@@ -131,15 +149,15 @@ static void check_run(const struct run *r, const jot_program *p)
     jot_executable *f = jot_jit(jot_program_function(p, "main"));
     ck_assert_msg(f && jot_call_list(f, s->n_in, in, s->n_out, out) == JOT_OK, "%s: %s",
                   r->name, jot_error_message());
-    bool is_eigen = strstr(r->name, "eigh") != NULL;
+    bool is_product = is_decomposition(r->name);
     jot_array **expected = calloc(s->n_out + 1, sizeof *expected);
     for (size_t i = 0; i < s->n_out; i++)
         expected[i] = value(r, "out", i);
-    for (size_t i = 0; i < s->n_out && !is_eigen; i++) {
+    for (size_t i = 0; i < s->n_out && !is_product; i++) {
         double apart = distance(out[i], expected[i]);
         ck_assert_msg(apart <= TOLERANCE, "%s: result %zu is %g away", r->name, i, apart);
     }
-    double apart = is_eigen ? distance_of_eigen(out, expected) : 0;
+    double apart = is_product ? distance_of_products(r->name, out, expected) : 0;
     ck_assert_msg(apart <= TOLERANCE, "%s: the matrix is %g away", r->name, apart);
     jot_arrays_release(s->n_out, expected);
     free(expected);
