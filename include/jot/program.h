@@ -61,6 +61,9 @@ typedef struct jot_program_signature {
     size_t n_in, n_out;
     const jot_program_type *in, *out;
     const bool *donated; // of inputs: the program allows that they are overwritten
+    // What inputs are called: "x" or "params['w']" in a function of JAX where the program tells, as jax.export's
+    // does, else what the text has, "arg0"; NULL where neither is known.
+    const char *const *names;
 } jot_program_signature;
 
 // NULL with a message when there is no such function.

@@ -57,6 +57,7 @@ static jot_status read_signature(jot_program *p)
                            e->n_out);
     jot_program_type *in = arena_array(a, jot_program_type, e->n_in + 1);
     bool *donated = arena_array(a, bool, e->n_in + 1);
+    const char **names = arena_array(a, const char *, e->n_in + 1);
     for (uint32_t i = 0; i < e->n_in; i++)
         in[i] = type_of(a, &e->in[i]);
     for (uint32_t i = 0; i < e->n_kept; i++) {
@@ -66,11 +67,16 @@ static jot_status read_signature(jot_program *p)
                                e->n_in);
         in[to] = main->in[i + (uint32_t)first_kept(e)];
         donated[to] = main->donated[i + (uint32_t)first_kept(e)];
+        names[to] = main->names[i + (uint32_t)first_kept(e)];
     }
     p->dynamic[at].takes_platform = first_kept(e);
     p->dynamic[at].platform = platform(e);
-    p->signature = (jot_program_signature){
-        .n_in = e->n_in, .n_out = e->n_out, .in = in, .out = main->out, .donated = donated};
+    p->signature = (jot_program_signature){.n_in = e->n_in,
+                                           .n_out = e->n_out,
+                                           .in = in,
+                                           .out = main->out,
+                                           .donated = donated,
+                                           .names = names};
     return JOT_OK;
 }
 

@@ -112,6 +112,8 @@ const char *bytecode_text_of(struct bytecode *b, struct bytes s);
 
 bool bytecode_is_location(const struct bytecode_entry *e);
 const struct mlir_attr *bytecode_location(struct bytecode *b, uint64_t index);
+// The string of one that is a name, or NULL.
+const struct mlir_attr *bytecode_location_name(struct bytecode *b, uint64_t index);
 
 // ---- operations (vhlo_ops.c) ----
 

@@ -202,9 +202,11 @@ static void read_arguments(struct reader *r, struct bytes *s, struct scope *scop
     for (uint64_t i = 0; i < n && !b->status; i++) {
         const unsigned char *at = s->at;
         uint64_t type = bytecode_number(b, s);
-        if (b->version < 4 || type & 1)
-            bytecode_number(b, s); // its location
+        bool has_location = b->version < 4 || type & 1;
+        uint64_t location = has_location ? bytecode_number(b, s) : 0;
         args[i] = new_value(r, scope, b->version < 4 ? type : type >> 1, at);
+        if (has_location && args[i])
+            args[i]->called = bytecode_location_name(b, location);
     }
     block->args = args;
     block->n_args = (uint32_t)n;

@@ -23,6 +23,15 @@ static const struct mlir_attr *optional_dictionary(struct text_reader *r)
     return a->n ? a : NULL;
 }
 
+static const struct mlir_attr *string_of(struct text_reader *r, struct text_piece p)
+{
+    char *text = arena_allocate(r->arena, p.n + 1);
+    memcpy(text, p.at, p.n);
+    struct mlir_attr *a = arena_new(r->arena, struct mlir_attr);
+    *a = (struct mlir_attr){.kind = MLIR_STRING, .n = p.n, .text = text};
+    return a;
+}
+
 // (%a: type {attributes}, ...), or types alone where there is no body
 static void read_inputs(struct text_reader *r, struct signature *s)
 {
@@ -36,10 +45,13 @@ static void read_inputs(struct text_reader *r, struct signature *s)
         }
         const struct mlir_type *t = text_type(r);
         vec_push(r->arena, &s->types, t);
-        if (is_named)
-            vec_push(r->arena, &s->args, text_argument(r, name, t));
+        struct mlir_value *v = is_named ? text_argument(r, name, t) : NULL;
+        if (v)
+            vec_push(r->arena, &s->args, v);
         vec_push(r->arena, &s->arg_attrs, optional_dictionary(r));
-        text_optional_location(r);
+        const struct mlir_attr *location = text_optional_location(r);
+        if (v)
+            v->called = location ? location : string_of(r, name);
     }
     s->n_inputs = s->types.count;
 }

@@ -78,15 +78,19 @@ static void read_signature(jot_program *p, uint32_t i)
     const struct mlir_type *t = f->type;
     jot_program_type *types = arena_array(a, jot_program_type, t->n_parts + 1);
     bool *donated = arena_array(a, bool, t->n_inputs + 1);
+    const char **names = arena_array(a, const char *, t->n_inputs + 1);
     for (uint32_t k = 0; k < t->n_parts; k++)
         types[k] = type_of(a, t->parts[k]);
     for (uint32_t k = 0; k < t->n_inputs; k++)
         donated[k] = f->args && is_donated(f->args[k]);
+    for (uint32_t k = 0; f->body && k < t->n_inputs; k++)
+        names[k] = f->body->args[k]->called ? f->body->args[k]->called->text : NULL;
     p->signatures[i] = (jot_program_signature){.n_in = t->n_inputs,
                                                .n_out = t->n_parts - t->n_inputs,
                                                .in = types,
                                                .out = types + t->n_inputs,
-                                               .donated = donated};
+                                               .donated = donated,
+                                               .names = names};
 }
 
 static void open_dynamic(jot_program *p, uint32_t i)

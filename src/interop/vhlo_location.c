@@ -88,3 +88,15 @@ const struct mlir_attr *bytecode_location(struct bytecode *b, uint64_t index)
     }
     return b->attrs[index].attr;
 }
+
+const struct mlir_attr *bytecode_location_name(struct bytecode *b, uint64_t index)
+{
+    const struct bytecode_entry *e = index < b->n_attrs ? &b->attrs[index] : NULL;
+    if (!e || !bytecode_is_location(e))
+        return NULL;
+    struct bytes s = e->bytes;
+    if (bytecode_number(b, &s) != BUILTIN_ATTR_LOC_NAME)
+        return NULL;
+    const struct mlir_attr *name = bytecode_attr(b, bytecode_number(b, &s));
+    return name && name->kind == MLIR_STRING ? name : NULL;
+}

@@ -121,8 +121,15 @@ ends 2 run mixed.mlir --input 3=in/out0.npy
 says err 'argument 3, but @main takes 3'
 ends 2 run mixed.mlir --input in/out0.npy --input 0=in/out0.npy
 says err 'argument 0 has an array already'
-ends 2 run mixed.mlir --input x=in/out0.npy
-says err "before '='"
+ends 0 run mixed.mlir --input y=in/out0.npy --input x=in/out0.npy --input n=in/out1.npy
+cmp -s out first || wrong 'arguments by name are others'
+sed "s/%x: tensor<2x3xf32>, /%x: tensor<2x3xf32> loc(#loc1), /; \$a #loc1 = loc(\"params['w']\")" mixed.mlir >named.mlir
+ends 0 run named.mlir --input "params['w']=in/out0.npy" --input in/out1.npy --input in/out0.npy
+cmp -s out first || wrong 'arguments by name are others'
+ends 0 run "$root/tests/interop/programs/named.jaxexport" --input "p['w']=in/out0.npy" --input x=in/out0.npy
+says out '[[ 1.  4.  9.]'
+ends 2 run mixed.mlir --input z=in/out0.npy
+says err '--input z=in/out0.npy: no argument is called z; they are numbered from 0, and the first is called x'
 ends 1 run mixed.mlir --input none.npy
 says err 'none.npy: No such file'
 ends 1 run mixed.mlir --input mixed.mlir

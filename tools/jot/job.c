@@ -94,13 +94,15 @@ static bool ends_in(const char *text, const char *ending)
     return n >= m && !strcmp(text + n - m, ending);
 }
 
-// The n-th array for arguments: "inN" where there is an "in0", else the n-th; NULL behind the last.
+// The n-th array for arguments: "inN" where inputs and outputs have numbers, else the n-th; NULL behind
+// the last.
 static const char *name_in_archive(const jot_archive *archive, size_t n, char *room,
                                    size_t size)
 {
     bool is_numbered = false;
     for (size_t i = 0; i < jot_archive_count(archive); i++)
-        is_numbered |= !strcmp(jot_archive_name(archive, i), "in0");
+        is_numbered |= !strcmp(jot_archive_name(archive, i), "in0") ||
+                       !strcmp(jot_archive_name(archive, i), "out0");
     if (!is_numbered)
         return jot_archive_name(archive, n);
     snprintf(room, size, "in%zu", n);
@@ -122,25 +124,41 @@ static bool read_archive(struct job *j, const char *path, const char *word, size
     return is_well;
 }
 
-// The number before '=', as 2, in2 or arg2; false when the word has none.
-static bool read_place(const char *word, size_t *out, const char **path)
+// As 2, in2 or arg2.
+static bool read_number(const char *word, size_t n, size_t *out)
 {
-    const char *at = word + (!strncmp(word, "arg", 3) ? 3 : !strncmp(word, "in", 2) ? 2 : 0);
-    size_t n = strspn(at, "0123456789");
-    if (!n || n > 9 || at[n] != '=')
-        return false;
-    *out = strtoull(at, NULL, 10);
-    *path = at + n + 1;
-    return true;
+    size_t prefix = n > 3 && !memcmp(word, "arg", 3)  ? 3
+                    : n > 2 && !memcmp(word, "in", 2) ? 2
+                                                      : 0;
+    size_t digits = strspn(word + prefix, "0123456789");
+    *out = strtoull(word + prefix, NULL, 10);
+    return digits && digits < 10 && prefix + digits == n;
+}
+
+// What stands before '=' in a word: an argument by its name, else by its number.
+static bool find_input(const struct job *j, const char *word, size_t n, size_t *out)
+{
+    for (size_t i = 0; i < j->n_in; i++) {
+        const char *name = j->signature->names[i];
+        if (name && strlen(name) == n && !memcmp(name, word, n))
+            return *out = i, true;
+    }
+    if (read_number(word, n, out))
+        return true;
+    const char *first = j->n_in ? j->signature->names[0] : NULL;
+    return misuse("--input %s: no argument is called %.*s; they are numbered from 0%s%s", word,
+                  (int)n, word, first ? ", and the first is called " : "", first ? first : "");
 }
 
 static bool read_input(struct job *j, const char *word, size_t *next)
 {
-    const char *path = word;
-    bool is_named = read_place(word, next, &path);
-    if (!is_named && strchr(word, '=') && strchr(word, '=') < word + strcspn(word, "/"))
-        return misuse(
-            "--input %s: before '=' stands the number of an argument, as 0, in0 or arg0", word);
+    const char *path = word, *equals = strchr(word, '=');
+    // What a path has behind its first slash is no name.
+    if (equals && equals < word + strcspn(word, "/")) {
+        if (!find_input(j, word, (size_t)(equals - word), next))
+            return false;
+        path = equals + 1;
+    }
     if (ends_in(path, ".npz"))
         return read_archive(j, path, word, next);
     return put_input(j, (*next)++, jot_array_load(path), word);

@@ -10,9 +10,11 @@ const char *command_name = "";
 #define FILES_OF_PROGRAM                                                                       \
     "FILE is StableHLO as text, portable bytecode, or what jax.export serializes.\n"
 #define ABOUT_INPUTS                                                                           \
-    "Each --input is the next of the flattened arguments, a .npy file; N=FILE is argument N "  \
-    "(from 0,\n"                                                                               \
-    "or in0, arg0); a .npz file gives its arrays in order, or those called in0, in1 ...\n"
+    "Each --input is the next of the flattened arguments, a .npy file; NAME=FILE is the "      \
+    "argument\n"                                                                               \
+    "called so in the program, as x or params['w'], or of that number, as 0, in0 or arg0; a "  \
+    ".npz\n"                                                                                   \
+    "file gives its arrays in order, or those called in0, in1 ...\n"
 
 const struct command commands[] = {
     {"run", command_run, OPTIONS_OF_PROGRAM | OPTION_OUTPUT_DIR, 1, 1, "FILE",

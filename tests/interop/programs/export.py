@@ -26,3 +26,4 @@ f32 = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.float32)
 save('model', model, f32(n, 8), jax.ShapeDtypeStruct((2,), jnp.int32), f32(8, 5),
      platforms=('cpu', 'cuda'))
 save('tails', tails, f32(n, m), f32(3 * m + 1))
+save('named', lambda x, p: x * p['w'], f32(2, 3), {'w': f32(2, 3)})
