@@ -267,6 +267,17 @@ static const struct mlir_attr *read_real(struct text_reader *r, const struct mli
     return real_of(r, n, type);
 }
 
+// The type of a number, where one follows: that of a tensor is the type of an operation.
+static const struct mlir_type *optional_type(struct text_reader *r)
+{
+    struct text_mark start = text_mark(r);
+    if (text_accept(r, ":") && text_sees_type(r) && !text_sees(r, "tensor") &&
+        !strchr("(!", text_peek(r)))
+        return text_type(r);
+    text_rewind(r, start);
+    return NULL;
+}
+
 // 1 : i32, 0.5, 0x7FC00000 : f32
 static const struct mlir_attr *read_number(struct text_reader *r)
 {
@@ -277,8 +288,9 @@ static const struct mlir_attr *read_number(struct text_reader *r)
     bool is_hex = n.n > 2 && memchr(n.at, 'x', n.n);
     bool is_real =
         !is_hex && (memchr(n.at, '.', n.n) || memchr(n.at, 'e', n.n) || memchr(n.at, 'E', n.n));
-    const struct mlir_type *type =
-        text_accept(r, ":") ? text_type(r) : text_scalar(r, is_real ? MLIR_F64 : MLIR_I64);
+    const struct mlir_type *type = optional_type(r);
+    if (!type)
+        type = text_scalar(r, is_real ? MLIR_F64 : MLIR_I64);
     if (is_real)
         return real_of(r, n, type);
     bool is_float = type->kind == MLIR_SCALAR && mlir_elements[type->element].kind == 'f';

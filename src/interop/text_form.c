@@ -42,30 +42,6 @@ static const struct mlir_attr *read_words(struct text_reader *r)
         r, (struct mlir_attr){.kind = MLIR_ARRAY, .n = words.count, .parts = words.at});
 }
 
-// A number, whose type may follow; what follows may also be the type of a tensor.
-static const struct mlir_attr *read_number(struct text_reader *r, bool is_real)
-{
-    struct text_mark start = text_mark(r);
-    text_number(r);
-    struct text_mark bare = text_mark(r);
-    bool is_typed = text_accept(r, ":") && text_sees_type(r) && !text_sees(r, "tensor") &&
-                    !text_sees(r, "(") && !text_sees(r, "!");
-    text_rewind(r, is_typed || is_real ? start : bare);
-    if (is_typed)
-        return text_attr(r);
-    struct text_list l = {0};
-    if (!is_real) {
-        text_rewind(r, start);
-        text_add_int(r, &l, "", text_integer(r));
-        return l.at[0].attr;
-    }
-    const char *end = r->end;
-    r->end = bare.at; // without what follows
-    const struct mlir_attr *a = text_attr(r);
-    r->end = end;
-    return a;
-}
-
 static const struct mlir_attr *read_string(struct text_reader *r)
 {
     struct mlir_attr a = {.kind = MLIR_STRING};
@@ -76,9 +52,6 @@ static const struct mlir_attr *read_string(struct text_reader *r)
 static const struct mlir_attr *read_kind(struct text_reader *r, char letter)
 {
     switch (letter) {
-    case 'i':
-    case 'f':
-        return read_number(r, letter == 'f');
     case 'I':
         return text_numbers(r);
     case 'e':
