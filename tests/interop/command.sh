@@ -113,6 +113,15 @@ says out '[[ 4.  8. 12.]'
 ends 0 run archive.mlir --input "$root/tests/interop/arrays/stored.npz"
 says out '[2 4 6]'
 
+# Of an archive whose names are those of arguments the order does not count.
+ends 0 run mixed.mlir --input "$root/tests/interop/arrays/named.npz"
+says out '[[ 1.  4.  9.]'
+says out '[2 4 6]'
+ends 1 run mixed.mlir --input "$root/tests/interop/arrays/stored.npz"
+says err 'it is i64[3], and argument 1 of @main is i32[3]'
+sed 's/%x: tensor<2x3xf32>/%x: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}/' mixed.mlir >donating.mlir
+ends 0 run donating.mlir --input in/out0.npy --input in/out1.npy --input in/out0.npy
+cmp -s out first || wrong 'a donated argument gives other results'
 ends 2 run mixed.mlir --input in/out0.npy
 says err '@main takes 3 arguments, and there is no --input for 1, i32[3]'
 ends 1 run mixed.mlir --input in/out1.npy

@@ -79,6 +79,9 @@ def main():
     np.savez(os.path.join(folder, "stored.npz"), **members)
     np.savez_compressed(os.path.join(folder, "deflated.npz"), **members)
 
+    np.savez(os.path.join(folder, "named.npz"), n=array("i32", (3,)), y=array("f32", (2, 3)), out0=array("f32", ()),
+             x=array("f32", (2, 3)))
+
     def archive(name, method, names, wide=False, comment=b""):
         with open(os.path.join(folder, name), "wb") as f, zipfile.ZipFile(Pipe(f), "w", method) as z:
             z.comment = comment

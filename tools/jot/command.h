@@ -66,10 +66,11 @@ struct job {
     jot_executable *executable;
     jot_array **in, **out;
     size_t n_in, n_out;
+    bool is_last_run; // arguments may be overwritten where the program says so
 };
 
-// Reads the program and finds its function.  All of these say what is wrong, and false is failure.
-bool open_job(struct job *j, const struct arguments *a);
+// Reads the program of j->a and finds its function.  All of these say what is wrong, and false is failure.
+bool open_job(struct job *j);
 void close_job(struct job *j);
 // The arrays of --input; others are random where they may be.
 bool read_inputs(struct job *j, bool may_be_random);

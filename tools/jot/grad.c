@@ -84,7 +84,7 @@ bool command_grad(const struct arguments *a)
 {
     struct job j = {.a = a};
     bool is_well =
-        open_job(&j, a) && check_numbers(&j) && read_inputs(&j, false) && run_gradient(&j);
+        open_job(&j) && check_numbers(&j) && read_inputs(&j, false) && run_gradient(&j);
     close_job(&j);
     return is_well;
 }

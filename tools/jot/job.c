@@ -28,9 +28,9 @@ static const char *text_of_array(const jot_array *a, char *room, size_t size)
     return type_text(jot_array_dtype(a), jot_array_rank(a), dims, room, size);
 }
 
-bool open_job(struct job *j, const struct arguments *a)
+bool open_job(struct job *j)
 {
-    *j = (struct job){.a = a};
+    const struct arguments *a = j->a;
     if (a->device && jot_device_check(a->device) != JOT_OK)
         return fail_status();
     if (a->device)
@@ -94,36 +94,6 @@ static bool ends_in(const char *text, const char *ending)
     return n >= m && !strcmp(text + n - m, ending);
 }
 
-// The n-th array for arguments: "inN" where inputs and outputs have numbers, else the n-th; NULL behind
-// the last.
-static const char *name_in_archive(const jot_archive *archive, size_t n, char *room,
-                                   size_t size)
-{
-    bool is_numbered = false;
-    for (size_t i = 0; i < jot_archive_count(archive); i++)
-        is_numbered |= !strcmp(jot_archive_name(archive, i), "in0") ||
-                       !strcmp(jot_archive_name(archive, i), "out0");
-    if (!is_numbered)
-        return jot_archive_name(archive, n);
-    snprintf(room, size, "in%zu", n);
-    for (size_t i = 0; i < jot_archive_count(archive); i++)
-        if (!strcmp(jot_archive_name(archive, i), room))
-            return room;
-    return NULL;
-}
-
-static bool read_archive(struct job *j, const char *path, const char *word, size_t *at)
-{
-    char room[32];
-    jot_archive *archive = jot_archive_load(path);
-    bool is_well = archive || fail("--input %s: %s", word, jot_error_message());
-    const char *name;
-    for (size_t n = 0; is_well && (name = name_in_archive(archive, n, room, sizeof room)); n++)
-        is_well = put_input(j, (*at)++, jot_archive_get(archive, name), word);
-    jot_archive_release(archive);
-    return is_well;
-}
-
 // As 2, in2 or arg2.
 static bool read_number(const char *word, size_t n, size_t *out)
 {
@@ -135,7 +105,7 @@ static bool read_number(const char *word, size_t n, size_t *out)
     return digits && digits < 10 && prefix + digits == n;
 }
 
-// What stands before '=' in a word: an argument by its name, else by its number.
+// The argument that n bytes name: by what the program calls it, else by its number.
 static bool find_input(const struct job *j, const char *word, size_t n, size_t *out)
 {
     for (size_t i = 0; i < j->n_in; i++) {
@@ -143,11 +113,35 @@ static bool find_input(const struct job *j, const char *word, size_t n, size_t *
         if (name && strlen(name) == n && !memcmp(name, word, n))
             return *out = i, true;
     }
-    if (read_number(word, n, out))
-        return true;
-    const char *first = j->n_in ? j->signature->names[0] : NULL;
-    return misuse("--input %s: no argument is called %.*s; they are numbered from 0%s%s", word,
-                  (int)n, word, first ? ", and the first is called " : "", first ? first : "");
+    return read_number(word, n, out);
+}
+
+static bool is_output(const char *name)
+{
+    return !strncmp(name, "out", 3) && name[3] && !name[3 + strspn(name + 3, "0123456789")];
+}
+
+// Where all names are those of arguments, or of outputs as out0, arrays are for these arguments; else for
+// the next ones, in order.
+static bool read_archive(struct job *j, const char *path, const char *word, size_t *next)
+{
+    jot_archive *archive = jot_archive_load(path);
+    bool is_well = archive || fail("--input %s: %s", word, jot_error_message());
+    bool has_names = true;
+    const char *name;
+    size_t place;
+    for (size_t i = 0; (name = jot_archive_name(archive, i)); i++)
+        has_names &= find_input(j, name, strlen(name), &place) || is_output(name);
+    for (size_t i = 0; is_well && (name = jot_archive_name(archive, i)); i++) {
+        if (!has_names)
+            place = *next;
+        else if (!find_input(j, name, strlen(name), &place))
+            continue;
+        is_well = put_input(j, place, jot_archive_get(archive, name), word);
+        *next = place + 1;
+    }
+    jot_archive_release(archive);
+    return is_well;
 }
 
 static bool read_input(struct job *j, const char *word, size_t *next)
@@ -155,8 +149,12 @@ static bool read_input(struct job *j, const char *word, size_t *next)
     const char *path = word, *equals = strchr(word, '=');
     // What a path has behind its first slash is no name.
     if (equals && equals < word + strcspn(word, "/")) {
+        const char *first = j->n_in ? j->signature->names[0] : NULL;
         if (!find_input(j, word, (size_t)(equals - word), next))
-            return false;
+            return misuse(
+                "--input %s: no argument is called %.*s; they are numbered from 0%s%s", word,
+                (int)(equals - word), word, first ? ", and the first is called " : "",
+                first ? first : "");
         path = equals + 1;
     }
     if (ends_in(path, ".npz"))
@@ -193,14 +191,31 @@ bool read_inputs(struct job *j, bool may_be_random)
 
 // ---- running ----
 
+// Those that may be overwritten; NULL when memory is out.
+static int *list_donated(const struct job *j)
+{
+    int *list = calloc(j->n_in + 1, sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return NULL;
+    for (size_t i = 0; j->is_last_run && i < j->n_in; i++)
+        if (j->signature->donated[i])
+            list[n++] = (int)i;
+    list[n] = JOT_END;
+    return list;
+}
+
 bool compile_job(struct job *j, jot_function f, size_t n_out)
 {
     j->n_out = n_out;
     j->out = calloc(n_out + 1, sizeof *j->out);
-    if (!j->out)
-        return fail("out of memory");
-    j->executable = jot_jit(f, .name = j->a->function, .device = j->a->device,
-                            .precision = j->a->tf32 ? JOT_PRECISION_TF32 : JOT_PRECISION_FULL);
+    int *donated = list_donated(j);
+    if (!j->out || !donated)
+        return free(donated), fail("out of memory");
+    j->executable =
+        jot_jit(f, .name = j->a->function, .device = j->a->device, .donate = donated,
+                .precision = j->a->tf32 ? JOT_PRECISION_TF32 : JOT_PRECISION_FULL);
+    free(donated);
     if (!j->executable)
         return fail_status();
     struct progress *p = progress_start("compiling");

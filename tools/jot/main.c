@@ -14,7 +14,7 @@ const char *command_name = "";
     "argument\n"                                                                               \
     "called so in the program, as x or params['w'], or of that number, as 0, in0 or arg0; a "  \
     ".npz\n"                                                                                   \
-    "file gives its arrays in order, or those called in0, in1 ...\n"
+    "file gives its arrays in order, or by name where all are those of arguments.\n"
 
 const struct command commands[] = {
     {"run", command_run, OPTIONS_OF_PROGRAM | OPTION_OUTPUT_DIR, 1, 1, "FILE",

@@ -6,14 +6,14 @@
 
 static bool compile_main(struct job *j, bool may_be_random)
 {
-    return open_job(j, j->a) && read_inputs(j, may_be_random) &&
+    return open_job(j) && read_inputs(j, may_be_random) &&
            compile_job(j, jot_program_function(j->program, j->a->function),
                        j->signature->n_out);
 }
 
 bool command_run(const struct arguments *a)
 {
-    struct job j = {.a = a};
+    struct job j = {.a = a, .is_last_run = true};
     bool is_well = compile_main(&j, false) && run_job(&j) && give_outputs(&j, "out");
     close_job(&j);
     return is_well;

@@ -114,7 +114,7 @@ bool command_time(const struct arguments *a)
 {
     struct job j = {.a = a};
     setenv("JOT_CACHE", "off", 0);
-    bool is_well = open_job(&j, a) && read_inputs(&j, true);
+    bool is_well = open_job(&j) && read_inputs(&j, true);
     double start = now();
     is_well = is_well &&
               compile_job(&j, jot_program_function(j.program, a->function), j.signature->n_out);
