@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Portable bytecode in and out: what jaxlib has written of programs of tests/interop/programs, and what
 // nobody writes.
+#include "base/memory.h"
+#include "interop/refine.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
 
@@ -198,6 +200,42 @@ START_TEST(jax_reads_what_is_written)
 }
 END_TEST
 
+// Reads, writes and makes for extents with ever more memory: whatever is out gives its status, and
+// nothing is kept.
+START_TEST(runs_out_of_memory)
+{
+    unsigned char *bytes;
+    size_t n;
+    bytes = tree_load(PROGRAMS "loops_1.17.0.bytecode", &n);
+    int64_t before = memory_live_blocks();
+    jot_status status = JOT_ERR_MEMORY;
+    for (uint64_t limit = 1; status != JOT_OK; limit++) {
+        struct mlir_program *p = NULL, *q = NULL;
+        memory_fail_after(limit);
+        status = mlir_read_bytecode("f", bytes, n, &p);
+        if (status == JOT_OK) {
+            const struct mlir_type *t = mlir_function_find(p, "main")->type;
+            struct mlir_argument arguments[2] = {{.type = t->parts[0]}, {.type = t->parts[1]}};
+            status = mlir_refine(p, "main", arguments, 2, &q);
+        }
+        struct arena_guard guard;
+        if (status == JOT_OK && !arena_guard_left(&guard)) {
+            struct strbuf written = strbuf_make(p->arena);
+            status = mlir_write_bytecode(&written, p);
+            arena_guard_close(&guard);
+        } else if (status == JOT_OK) {
+            status = JOT_ERR_MEMORY;
+        }
+        memory_fail_after(0);
+        ck_assert(status == JOT_OK || status == JOT_ERR_MEMORY);
+        mlir_release(q);
+        mlir_release(p);
+        ck_assert_int_eq(memory_live_blocks(), before);
+    }
+    free(bytes);
+}
+END_TEST
+
 START_TEST(refuses_to_write)
 {
     static const struct {
@@ -235,6 +273,7 @@ int main(void)
     tcase_add_test(group, writes_what_it_reads);
     tcase_add_test(group, jax_reads_what_is_written);
     tcase_add_test(group, refuses_to_write);
+    tcase_add_test(group, runs_out_of_memory);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
