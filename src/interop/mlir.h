@@ -100,7 +100,7 @@ struct mlir_named {
 struct mlir_value {
     const struct mlir_type *type;
     uint32_t number; // dense in the function, regions included
-    // Of an argument of a function: a string or a location whose text is what it is called, or NULL.
+    // Of an argument of a function: a string, what it is called; or NULL.
     const struct mlir_attr *called;
 };
 

@@ -23,15 +23,6 @@ static const struct mlir_attr *optional_dictionary(struct text_reader *r)
     return a->n ? a : NULL;
 }
 
-static const struct mlir_attr *string_of(struct text_reader *r, struct text_piece p)
-{
-    char *text = arena_allocate(r->arena, p.n + 1);
-    memcpy(text, p.at, p.n);
-    struct mlir_attr *a = arena_new(r->arena, struct mlir_attr);
-    *a = (struct mlir_attr){.kind = MLIR_STRING, .n = p.n, .text = text};
-    return a;
-}
-
 // (%a: type {attributes}, ...), or types alone where there is no body
 static void read_inputs(struct text_reader *r, struct signature *s)
 {
@@ -51,7 +42,7 @@ static void read_inputs(struct text_reader *r, struct signature *s)
         vec_push(r->arena, &s->arg_attrs, optional_dictionary(r));
         const struct mlir_attr *location = text_optional_location(r);
         if (v)
-            v->called = location ? location : string_of(r, name);
+            text_call(r, v, name, location);
     }
     s->n_inputs = s->types.count;
 }

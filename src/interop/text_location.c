@@ -141,6 +141,24 @@ static const char *text_of(const struct text_location *l)
     return name;
 }
 
+void text_call(struct text_reader *r, struct mlir_value *v, struct text_piece name,
+               const struct mlir_attr *location)
+{
+    vec_push(r->arena, &r->called, (struct text_called){v, name, location});
+}
+
+// What JAX calls an argument is a location that is a name alone.
+static const struct mlir_attr *called(struct text_reader *r, const struct text_called *c)
+{
+    const struct text_location *l = (const struct text_location *)c->location;
+    for (int steps = 0; l && !l->name && !l->place && steps < LONGEST_CHAIN; steps++)
+        l = l->child;
+    const char *name =
+        l && l->name && !l->child ? l->name : text_copy(r, c->name.at, c->name.n);
+    return text_attr_of(
+        r, (struct mlir_attr){.kind = MLIR_STRING, .n = strlen(name), .text = name});
+}
+
 void text_settle_locations(struct text_reader *r)
 {
     for (uint32_t i = 0; i < r->aliases.count; i++) {
@@ -151,4 +169,6 @@ void text_settle_locations(struct text_reader *r)
     }
     for (uint32_t i = 0; i < r->locations.count; i++)
         r->locations.at[i]->attr.text = text_of(r->locations.at[i]);
+    for (uint32_t i = 0; i < r->called.count; i++)
+        r->called.at[i].value->called = called(r, &r->called.at[i]);
 }

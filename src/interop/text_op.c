@@ -106,6 +106,7 @@ static bool is_return(const struct mlir_op *op)
 static void read_label(struct text_reader *r, struct mlir_block *block)
 {
     VEC(struct mlir_value *) args = {0};
+    bool is_of_function = r->n_values == 0;
     text_expect(r, "^");
     if (!text_word(r).n)
         text_expected(r, "the name of a block");
@@ -113,8 +114,11 @@ static void read_label(struct text_reader *r, struct mlir_block *block)
         for (uint32_t n = 0; text_more(r, &n, ")");) {
             struct text_piece name = text_value_name(r);
             text_expect(r, ":");
-            vec_push(r->arena, &args, text_argument(r, name, text_type(r)));
-            text_optional_location(r);
+            struct mlir_value *v = text_argument(r, name, text_type(r));
+            vec_push(r->arena, &args, v);
+            const struct mlir_attr *location = text_optional_location(r);
+            if (is_of_function)
+                text_call(r, v, name, location);
         }
     text_expect(r, ":");
     block->args = args.at;

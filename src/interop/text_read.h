@@ -26,9 +26,16 @@ struct text_word {
 
 // A location, whose text is known when the aliases are.
 struct text_location {
-    struct mlir_attr attr;
+    struct mlir_attr attr;       // the first, by which it is known outside
     struct text_location *child; // what it is said of
     const char *place, *name;
+};
+
+// An argument of a function, which is called as its location is, or as in the text.
+struct text_called {
+    struct mlir_value *value;
+    struct text_piece name;
+    const struct mlir_attr *location;
 };
 
 struct text_alias {
@@ -77,6 +84,7 @@ struct text_reader {
     VEC(struct text_alias) aliases;
     struct hash_table alias_table;
     VEC(struct text_location *) locations;
+    VEC(struct text_called) called;
     VEC(struct text_resource) wanted; // of dense_resource
     struct hash_table wanted_table;
     VEC(struct text_name) names;
@@ -188,6 +196,9 @@ struct text_alias *text_alias_of(struct text_reader *r, char sigil, struct text_
 const struct mlir_attr *text_location(struct text_reader *r); // loc(...), from behind the word
 const struct mlir_attr *text_optional_location(struct text_reader *r);
 void text_define_location(struct text_reader *r, struct text_piece name); // #name = loc(...)
+// What the argument of a function is called; NULL where it has no location.
+void text_call(struct text_reader *r, struct mlir_value *v, struct text_piece name,
+               const struct mlir_attr *location);
 void text_settle_locations(struct text_reader *r);
 
 // ---- text_attr.c ----

@@ -53,6 +53,8 @@ START_TEST(reads_forms)
     ck_assert(!f->is_private && mlir_function_find(p, "twice")->is_private);
     ck_assert_str_eq(f->args[0]->named[0].name, "jax.buffer_donor");
     ck_assert_ptr_null(f->args[1]);
+    ck_assert_str_eq(f->body->args[0]->called->text, "x");
+    ck_assert_str_eq(f->body->args[1]->called->text, "i");
     ck_assert_str_eq(f->results[0]->named[0].attr->text, "[0]");
     ck_assert_str_eq(p->attrs[0].name, "sym_name");
     ck_assert_str_eq(p->attrs[2].attr->text, "@alone = <[\"x\"=1]>");
@@ -224,6 +226,29 @@ START_TEST(reads_resources)
     ck_assert_mem_eq(mlir_attr_find(body->ops[0], "value")->bytes, "\0\0\x80\x3f\0\0\0\x40", 8);
     ck_assert_mem_eq(mlir_attr_find(body->ops[1], "value")->bytes, "\1\2\3", 3);
     mlir_release(p);
+}
+END_TEST
+
+// An argument is called as a location that is a name alone, or as in the text.
+START_TEST(arguments_have_names)
+{
+    static const char *const texts[] = {
+        "func.func @main(%a: tensor<f32> loc(#l), %b: tensor<f32> loc(\"y\"(#k)), "
+        "%c: tensor<f32> loc(unknown), %d: tensor<f32>) { return }\n",
+        "\"func.func\"() <{sym_name = \"main\", function_type = (tensor<f32>, tensor<f32>, "
+        "tensor<f32>, tensor<f32>) -> ()}> ({ ^bb0(%a: tensor<f32> loc(#l), "
+        "%b: tensor<f32> loc(\"y\"(#k)), %c: tensor<f32> loc(unknown), %d: tensor<f32>): "
+        "\"func.return\"() : () -> () }) : () -> ()\n"};
+    static const char *const called[] = {"params['w']", "b", "c", "d"};
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s#l = loc(\"params['w']\")\n#k = loc(\"f.py\":1:2)\n",
+                 texts[i]);
+        struct mlir_program *p = read_text(text);
+        for (int k = 0; k < 4; k++)
+            ck_assert_str_eq(p->functions[0].body->args[k]->called->text, called[k]);
+        mlir_release(p);
+    }
 }
 END_TEST
 
@@ -510,6 +535,7 @@ int main(void)
                         (int)(sizeof constants / sizeof constants[0]));
     tcase_add_test(text, reads_large_constants);
     tcase_add_test(text, reads_resources);
+    tcase_add_test(text, arguments_have_names);
     tcase_add_loop_test(text, messages, 0, (int)(sizeof faults / sizeof faults[0]));
     tcase_add_test(text, depth_is_bounded);
     tcase_add_test(text, writes_forms);
