@@ -75,13 +75,15 @@ JOT_API const jot_program_signature *jot_program_signature_of(const jot_program 
 // not kept.  JOT_ERR_ARGUMENT for other endings.
 JOT_API JOT_MUST_USE jot_status jot_program_write(const jot_program *p, const char *path);
 
-// Runs @main of a test program of StableHLO and compares what its checks name: expect_eq by bits, NaN equal to
-// NaN; expect_close by units in the last place, three unless it says how many; expect_almost_eq by
-// an absolute difference, 1e-3 unless it says which. JOT_OK when all hold, JOT_ERR_CHECK with the
-// place, the element and both numbers of the first that does not; other statuses where it could not be run. Products
-// and convolutions may differ by 4 K eps |a| |b|, K the terms of a sum, and transforms by 16 eps of
-// the largest element: *out_wide is set to the number of checks that hold only so. On the device, or
-// where that is NULL the default one.
+// Runs the functions of a test program of StableHLO that check something, which take no arguments, and
+// compares what their checks name: expect_eq by bits, NaN equal to NaN; expect_close by units in the
+// last place, three unless it says how many; expect_almost_eq by an absolute difference, 1e-3 unless
+// it says which.  JOT_OK when all hold, JOT_ERR_CHECK with the place, the element and both numbers
+// of the first that does not; other statuses where it could not be run.
+//
+// Functions of elements may differ by four units, products and convolutions by 4 K eps |a| |b|, K the
+// terms of a sum, and transforms by 16 eps of the largest element: *out_wide is set to the number of
+// checks that hold only so.  On the device, or where that is NULL the default one.
 JOT_API JOT_MUST_USE jot_status jot_program_check(const jot_program *p, jot_device *device,
                                                   int *out_wide);
 

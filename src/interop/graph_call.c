@@ -30,21 +30,8 @@ static void call(struct graph_frame *frame, const struct mlir_op *op, const char
         graph_set_result(frame, op, i, out[i]);
 }
 
-// Whether the results are given; then they are set.
-static bool take_given(struct graph_frame *frame, const struct mlir_op *op)
-{
-    jot_array *const *given = frame->in->given;
-    if (!given || !op->n_results || !given[op->results[0]->number])
-        return false;
-    for (uint32_t i = 0; i < op->n_results; i++)
-        graph_set_result(frame, op, i, jot_from_array(given[op->results[i]->number]));
-    return true;
-}
-
 static void trace_call(struct graph_frame *frame, const struct mlir_op *op)
 {
-    if (take_given(frame, op))
-        return;
     call(frame, op, mlir_text(op, "callee"));
 }
 

@@ -195,11 +195,33 @@ static void convert_barrier(struct graph_op *g)
 
 // ---- bits ----
 
-static int bits_of(jot_dtype d) { return dtype_get(d)->bits; }
-
 static jot_dtype word_of(int bits)
 {
-    return bits == 8 ? JOT_U8 : bits == 16 ? JOT_U16 : bits == 32 ? JOT_U32 : JOT_U64;
+    return bits <= 8 ? JOT_U8 : bits == 16 ? JOT_U16 : bits == 32 ? JOT_U32 : JOT_U64;
+}
+
+// Elements of a number of bits, as words of at least so many; bools are one bit, and what is in a byte that
+// has fewer bits are the lowest ones.
+static ir_id words_of(struct graph_op *g, ir_id x, int bits)
+{
+    jot_dtype d = ir_dtype(ir_type_in(g->b, x)), word = word_of(bits);
+    if (d == JOT_BOOL)
+        return ir_convert(g->b, x, JOT_U8);
+    ir_id y = d == word ? x : ir_bitcast(g->b, x, word);
+    return bits < 8 ? ir_and(g->b, y, ir_scalar_int(g->b, word, (1 << bits) - 1)) : y;
+}
+
+static ir_id elements_from(struct graph_op *g, ir_id words, const struct mlir_element_row *e,
+                           jot_dtype d)
+{
+    struct ir_builder *b = g->b;
+    if (d == JOT_BOOL)
+        return ir_ne(b, words, ir_scalar_int(b, JOT_U8, 0));
+    ir_id x = ir_dtype(ir_type_in(b, words)) == d ? words : ir_bitcast(b, words, d);
+    if (e->bits >= 8 || e->kind != 'i')
+        return x;
+    ir_id unused = ir_scalar_int(b, d, 8 - e->bits);
+    return ir_shr_arith(b, ir_shl(b, x, unused), unused);
 }
 
 // x along a new last axis of n, each with its number there times `bits`, of the type of x.
@@ -218,23 +240,24 @@ static ir_id spread(struct graph_op *g, ir_id x, int n, int bits, ir_id *out_shi
     return ir_broadcast_in_dim(g->b, x, type.rank + 1, dims, axes);
 }
 
-static ir_id narrower(struct graph_op *g, ir_id x, int from, int to)
+static ir_id narrower(struct graph_op *g, ir_id words, int from, int to)
 {
-    ir_id shifts, parts = spread(g, x, from / to, to, &shifts);
-    ir_id word = ir_convert(g->b, ir_shr_logical(g->b, parts, shifts), word_of(to));
-    return ir_bitcast(g->b, word, g->dtype);
+    ir_id shifts, parts = spread(g, words, from / to, to, &shifts);
+    ir_id y = ir_convert(g->b, ir_shr_logical(g->b, parts, shifts), word_of(to));
+    return to < 8 ? ir_and(g->b, y, ir_scalar_int(g->b, JOT_U8, (1 << to) - 1)) : y;
 }
 
-static ir_id wider(struct graph_op *g, ir_id x, int from, int to)
+static ir_id wider(struct graph_op *g, ir_id words, int from, int to)
 {
     struct ir_builder *b = g->b;
-    ir_id word = ir_convert(b, x, word_of(to));
+    ir_id word = ir_dtype(ir_type_in(b, words)) == word_of(to)
+                     ? words
+                     : ir_convert(b, words, word_of(to));
     struct ir_type type = ir_type_in(b, word);
     ir_id number = ir_iota(b, type, type.rank - 1);
     ir_id shifts = ir_mul(b, number, ir_scalar_int(b, word_of(to), from));
     int64_t last = type.rank - 1;
-    ir_id joined = ir_reduce(b, IR_reduce_or, ir_shl(b, word, shifts), 1, &last);
-    return ir_bitcast(b, joined, g->dtype);
+    return ir_reduce(b, IR_reduce_or, ir_shl(b, word, shifts), 1, &last);
 }
 
 // A complex number as two words along a new last axis, and back.
@@ -269,32 +292,28 @@ static ir_id complex_of(struct graph_op *g, ir_id parts)
 
 static void convert_bitcast(struct graph_op *g)
 {
-    struct ir_type type = ir_type_in(g->b, g->in[0]);
-    jot_dtype from = ir_dtype(type), to = g->dtype;
+    const struct mlir_element_row *from = &mlir_elements[g->op->operands[0]->type->element];
+    const struct mlir_element_row *to = &mlir_elements[g->op->results[0]->type->element];
     ir_id x = g->in[0];
     if (from == to) {
         g->out[0] = x;
         return;
     }
-    if (from == JOT_BOOL || to == JOT_BOOL) {
-        graph_refuse(g, "bits of bool are not taken");
+    if ((from->kind == 'f' && from->bits == 8) || (to->kind == 'f' && to->bits == 8)) {
+        graph_refuse(g, "the bits of %s are not kept", from->bits == 8 ? from->text : to->text);
         return;
     }
-    if (dtype_is_complex(from)) {
+    bool is_complex = dtype_is_complex(to->dtype);
+    int a = from->bits, c = is_complex ? to->bits / 2 : to->bits;
+    jot_dtype part = is_complex ? dtype_real(to->dtype) : to->dtype;
+    if (dtype_is_complex(from->dtype)) {
         x = parts_of(g, x);
-        from = dtype_real(from);
+        a /= 2;
     }
-    jot_dtype want = dtype_is_complex(to) ? dtype_real(to) : to;
-    struct graph_op step = *g;
-    step.dtype = want;
-    int a = bits_of(from), c = bits_of(want);
-    if (a == c)
-        x = from == want ? x : ir_bitcast(g->b, x, want);
-    else if (a > c)
-        x = narrower(&step, ir_bitcast(g->b, x, word_of(a)), a, c);
-    else
-        x = wider(&step, ir_bitcast(g->b, x, word_of(a)), a, c);
-    g->out[0] = dtype_is_complex(to) ? complex_of(g, x) : x;
+    ir_id words = words_of(g, x, a);
+    words = a > c ? narrower(g, words, a, c) : a < c ? wider(g, words, a, c) : words;
+    x = elements_from(g, words, to, part);
+    g->out[0] = is_complex ? complex_of(g, x) : x;
 }
 
 static const struct {

@@ -130,8 +130,13 @@ void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph
         g->rank = type.rank;
         g->dims = ir_dims(g->b->module, type);
     }
+    bool is_map = op->row && graph_map_find(op->row->code) == with;
+    if (is_map)
+        graph_widen_small(g);
     if (g->b->status == JOT_OK)
         with(g);
+    if (is_map)
+        graph_narrow_small(g);
     verify_results(g);
     if (g->b->status != JOT_OK)
         graph_set_results(g->frame, op, trace_result(op->name, IR_NONE, false));
@@ -158,10 +163,23 @@ static graph_trace *find_trace(enum mlir_code code)
     return found ? found : graph_called_find(code);
 }
 
+// Whether the results are given; then they are set.
+static bool take_given(struct graph_frame *frame, const struct mlir_op *op)
+{
+    jot_array *const *given = frame->in->given;
+    if (!given || !op->n_results || !given[op->results[0]->number])
+        return false;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        graph_set_result(frame, op, i, jot_from_array(given[op->results[i]->number]));
+    return true;
+}
+
 void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op)
 {
     graph_convert *convert_with = op->row ? find_convert(op->row->code) : NULL;
     graph_trace *trace_with = op->row && !convert_with ? find_trace(op->row->code) : NULL;
+    if (take_given(frame, op))
+        return;
     if (convert_with)
         graph_convert_op(frame, op, convert_with);
     else if (trace_with)

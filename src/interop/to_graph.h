@@ -111,6 +111,10 @@ void graph_take(struct graph_op *g, int i, jot_value v);
 struct ir_gather;
 ir_id graph_indices(struct graph_op *g, ir_id indices, const char *batch_name,
                     struct ir_gather *out);
+// Integers of less than eight bits are kept in bytes: before an operation on elements those whose bits it
+// counts or shifts, and afterwards its result.
+void graph_widen_small(struct graph_op *g);
+void graph_narrow_small(struct graph_op *g);
 // Integers in the total order of IEEE 754 of floats; others as they are.
 ir_id graph_total_order(struct ir_builder *b, ir_id x);
 

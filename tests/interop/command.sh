@@ -258,6 +258,15 @@ says out 'failed: failing.mlir:4: '
 says out 'failed: broken.mlir:1:'
 [ "$(tail -n 1 out)" = '2 passed, 2 failed, 0 unsupported' ] || wrong 'the last line is another'
 ends 2 check
+# Programs of one file, whose functions have any names.
+{
+    cat tests/add_float32_2.mlir
+    printf '\n// -----\n// the second one\n\n'
+    sed 's/@main/@second/; s/2\.0, 4\.0/2.0, 3.0/' tests/add_float32_2.mlir
+} >parts.mlir
+ends 1 check parts.mlir
+says out 'failed: parts.mlir:14: expect_eq_const: element 1 is 4.0, expected 3.0'
+[ "$(tail -n 1 out)" = '1 passed, 1 failed, 0 unsupported' ] || wrong 'the last line is another'
 
 # ---- completion
 

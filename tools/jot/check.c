@@ -14,6 +14,7 @@ static const char *const outcome_names[] = {"passed", "unsupported", "failed"};
 
 struct test {
     char *path, *reason; // NULL: it passed
+    char *text;          // the part of the file that it is; NULL: all of it
     enum outcome outcome;
     int n_wide; // checks that hold within the wider limit alone
 };
@@ -27,23 +28,111 @@ struct tests {
 
 // ---- which ----
 
-static bool add_test(struct tests *t, const char *folder, const char *name)
+static bool add_program(struct tests *t, char *path, char *text)
 {
     if (t->n == t->room) {
         size_t room = 2 * t->room + 64;
         struct test *larger = realloc(t->at, room * sizeof *larger);
-        if (!larger)
+        if (!larger) {
+            free(path);
+            free(text);
             return fail("out of memory");
+        }
         t->at = larger;
         t->room = room;
     }
+    t->at[t->n++] = (struct test){.path = path, .text = text};
+    return true;
+}
+
+// The bytes of a file with a zero behind them; NULL when it cannot be read.
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long size = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+    char *text = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    bool is_read =
+        text && !fseek(file, 0, SEEK_SET) && fread(text, 1, (size_t)size, file) == (size_t)size;
+    if (file)
+        fclose(file);
+    if (is_read)
+        text[size] = 0;
+    else
+        free(text);
+    return is_read ? text : NULL;
+}
+
+static const char separator[] = "\n// -----";
+
+// The part from `begin` to `end`, behind as many line ends as stand before it, so that places are those
+// of the file.
+static char *part_of(const char *text, const char *begin, const char *end)
+{
+    size_t lines = 0;
+    for (const char *at = text; at < begin; at++)
+        lines += *at == '\n';
+    char *part = malloc(lines + (size_t)(end - begin) + 1);
+    if (part) {
+        memset(part, '\n', lines);
+        memcpy(part + lines, begin, (size_t)(end - begin));
+        part[lines + (size_t)(end - begin)] = 0;
+    }
+    return part;
+}
+
+static bool is_empty(const char *begin, const char *end)
+{
+    for (; begin < end; begin++) {
+        if (begin[0] == '/' && begin + 1 < end && begin[1] == '/')
+            while (begin < end && *begin != '\n')
+                begin++;
+        else if (*begin != ' ' && *begin != '\t' && *begin != '\r' && *begin != '\n')
+            return false;
+        if (begin >= end)
+            break;
+    }
+    return true;
+}
+
+// The programs between the lines that begin with the separator.
+static bool add_parts(struct tests *t, const char *path, const char *text)
+{
+    const char *begin = text;
+    for (bool is_last = false; !is_last;) {
+        const char *end = strstr(begin, separator);
+        is_last = !end;
+        end = end ? end + 1 : begin + strlen(begin);
+        if (!is_empty(begin, end)) {
+            char *part = part_of(text, begin, end), *name = strdup(path);
+            if (!part || !name) {
+                free(part);
+                free(name);
+                return fail("out of memory");
+            }
+            if (!add_program(t, name, part))
+                return false;
+        }
+        begin = is_last ? end : end + strcspn(end, "\n");
+    }
+    return true;
+}
+
+static bool add_test(struct tests *t, const char *folder, const char *name)
+{
     size_t size = strlen(folder) + strlen(name) + 2;
     char *path = malloc(size);
     if (!path)
         return fail("out of memory");
     snprintf(path, size, "%s%s%s", folder, *folder ? "/" : "", name);
-    t->at[t->n++] = (struct test){.path = path};
-    return true;
+    char *text = read_text(path); // bytecode ends at its first zero
+    if (!text || !strstr(text, separator)) {
+        free(text);
+        return add_program(t, path, NULL);
+    }
+    bool is_well = add_parts(t, path, text);
+    free(text);
+    free(path);
+    return is_well;
 }
 
 static int is_program(const struct dirent *e)
@@ -98,7 +187,8 @@ static enum outcome outcome_of(jot_status status)
 
 static void run_test(struct test *t, jot_device *device)
 {
-    jot_program *p = jot_program_read(t->path);
+    jot_program *p = t->text ? jot_program_from_memory(t->path, t->text, strlen(t->text))
+                             : jot_program_read(t->path);
     t->outcome = p ? outcome_of(jot_program_check(p, device, &t->n_wide)) : FAILED;
     if (t->outcome != PASSED)
         t->reason = strdup(jot_error_message());
@@ -247,6 +337,7 @@ bool command_check(const struct arguments *a)
     }
     for (size_t i = 0; i < t.n; i++) {
         free(t.at[i].path);
+        free(t.at[i].text);
         free(t.at[i].reason);
     }
     free(t.at);

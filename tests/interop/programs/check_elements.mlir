@@ -49,6 +49,33 @@ module @elements {
     %small = stablehlo.constant dense<[1.5, -0.25, 448.0]> : tensor<3xf8E4M3FN>
     %wide = stablehlo.convert %small : (tensor<3xf8E4M3FN>) -> tensor<3xf32>
     check.expect_eq_const %wide, dense<[1.5, -0.25, 448.0]> : tensor<3xf32>
+
+    // Integers of four bits wrap around.
+    %n4 = stablehlo.constant dense<[-8, 3, -1]> : tensor<3xi4>
+    %neg4 = stablehlo.negate %n4 : tensor<3xi4>
+    check.expect_eq_const %neg4, dense<[-8, -3, 1]> : tensor<3xi4>
+    %sum4 = stablehlo.add %neg4, %neg4 : tensor<3xi4>
+    check.expect_eq_const %sum4, dense<[0, -6, 2]> : tensor<3xi4>
+    %pop4 = stablehlo.popcnt %n4 : tensor<3xi4>
+    check.expect_eq_const %pop4, dense<[1, 2, 4]> : tensor<3xi4>
+    %clz4 = stablehlo.count_leading_zeros %n4 : tensor<3xi4>
+    check.expect_eq_const %clz4, dense<[0, 2, 0]> : tensor<3xi4>
+    %u4 = stablehlo.constant dense<[0, 9]> : tensor<2xui4>
+    %not4 = stablehlo.not %u4 : tensor<2xui4>
+    check.expect_eq_const %not4, dense<[15, 6]> : tensor<2xui4>
+    // Bits of bools, the lowest one first.
+    %bits = stablehlo.constant dense<[true, false, true, false, false, false, false, true]> : tensor<8xi1>
+    %byte = stablehlo.bitcast_convert %bits : (tensor<8xi1>) -> tensor<i8>
+    check.expect_eq_const %byte, dense<-123> : tensor<i8>
+    %again = stablehlo.bitcast_convert %byte : (tensor<i8>) -> tensor<8xi1>
+    check.expect_eq %again, %bits : tensor<8xi1>
+    %truth = stablehlo.convert %in#4 : (tensor<2xcomplex<f32>>) -> tensor<2xi1>
+    check.expect_eq_const %truth, dense<[true, true]> : tensor<2xi1>
+    // What takes its extents as operands.
+    %lo = stablehlo.constant dense<[1]> : tensor<1xi64>
+    %one = stablehlo.constant dense<7> : tensor<i32>
+    %padded = stablehlo.dynamic_pad %in#0, %one, %lo, %lo, %lo : (tensor<4xi32>, tensor<i32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<9xi32>
+    check.expect_eq_const %padded, dense<[7, -3, 7, 2, 7, -1, 7, 1, 7]> : tensor<9xi32>
     return
   }
 }
