@@ -2,7 +2,6 @@
 // A program as text: the module and its functions.
 #include "interop/write_text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void write_optional_dictionary(struct strbuf *out, const struct mlir_attr *a)
@@ -11,18 +10,6 @@ static void write_optional_dictionary(struct strbuf *out, const struct mlir_attr
         return;
     strbuf_add(out, " ");
     write_dictionary(out, a->named, a->n);
-}
-
-// As a location, where the argument is not called arg0.
-static void write_called(struct strbuf *out, const struct mlir_attr *called, uint32_t i)
-{
-    char plain[16];
-    snprintf(plain, sizeof plain, "arg%u", i);
-    if (!called || !called->n || !strcmp(called->text, plain))
-        return;
-    strbuf_add(out, " loc(");
-    write_string(out, called->text, called->n);
-    strbuf_add(out, ")");
 }
 
 static void write_inputs(struct writer *w, const struct mlir_function *f)
@@ -34,8 +21,6 @@ static void write_inputs(struct writer *w, const struct mlir_function *f)
         else
             mlir_print_type(w->out, f->type->parts[i]);
         write_optional_dictionary(w->out, f->args ? f->args[i] : NULL);
-        if (f->body)
-            write_called(w->out, f->body->args[i]->called, i);
     }
 }
 

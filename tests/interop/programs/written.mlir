@@ -1,6 +1,6 @@
 module @written attributes {mhlo.num_partitions = 1 : i32, "mhlo.a b" = "say \22so\22\0A", mhlo.bits = 0x7FC00000 : f32, mhlo.many = [1 : i64, 2.500000e+00 : f64, true, unit, @main, tensor<2x?xf32>, array<i32: 1, 2>, {x = -1 : i8, y}]} {
   sdy.mesh @alone = <["x"=1]>
-  func.func public @main(%arg0: tensor<2x3xf32> {jax.buffer_donor = true, sdy.sharding = #sdy.sharding<@alone, [{"x"}, {}]>} loc("params['w']"), %arg1: tensor<i32>, %arg2: tensor<2xui32>, %arg3: tensor<4x4xf32>) -> (tensor<2x3xf32> {jax.result_info = "[0]"}, tensor<i32>) {
+  func.func public @main(%arg0: tensor<2x3xf32> {jax.buffer_donor = true, sdy.sharding = #sdy.sharding<@alone, [{"x"}, {}]>}, %arg1: tensor<i32>, %arg2: tensor<2xui32>, %arg3: tensor<4x4xf32>) -> (tensor<2x3xf32> {jax.result_info = "[0]"}, tensor<i32>) {
     %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
     %1 = stablehlo.constant dense<[[1.000000e+00, -2.500000e+00, 0x7FC00000], [1.000000e-03, 1.000000e-01, 0xFF800000]]> : tensor<2x3xf32>
     %2 = stablehlo.constant dense<[1, -8, 7]> : tensor<3xi4>
