@@ -44,11 +44,12 @@ enum cost_constant {
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,
     COST_THREAD_WORK = 1 << 24,
-    COST_JUMP = 12,             // ops of branches that are not worth a jump
-    COST_UNROLL = 4,            // extent of an axis that is written out
-    COST_STEP_DEPTH = 64,       // of loops and branches in one another in a kernel
-    COST_EXPANDED_OPS = 400,    // of a loop's body whose elements are written out
-    COST_EXPANDED_ONCE = 8192,  // of one without carries, which a lane goes through once
+    COST_JUMP = 12,          // ops of branches that are not worth a jump
+    COST_UNROLL = 4,         // extent of an axis that is written out
+    COST_STEP_DEPTH = 64,    // of loops and branches in one another in a kernel
+    COST_EXPANDED_OPS = 400, // of a loop's body whose elements are written out
+    COST_EXPANDED_ONCE =
+        8192, // of one without carries that mixes elements, which a lane goes through once
     COST_EXPANDED_STATE = 64,   // elements of its carries
     COST_EXPANDED_ROW = 256,    // of what such a lane puts
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane

@@ -27,6 +27,7 @@ struct survey {
     int64_t held;          // elements of carries and of results of loops
     int depth;             // of the kernel's blocks here
     bool has_steps;        // a loop in which a lane goes through ops again
+    bool mixes;            // an element is computed of several
     struct sum bytes;      // of locals when they are looped over
     struct sum kept_bytes; // of those whose elements are moved and set only
     struct sum tape;       // bytes of the rows that a loop leaves for what comes after it
@@ -199,11 +200,27 @@ static bool takes_place(const struct survey *u, const struct ir_node *n, uint32_
     return u->uses[x] == 1 || ir_node_of(u->g, x)->op == IR_param;
 }
 
+// Whether elements are computed of several that are computed: what is done with each, and parts of what
+// there is in memory, are none.
+static bool mixes_elements(const struct ir_graph *g, const struct ir_node *n)
+{
+    enum ir_class c = ir_op_class((enum ir_op)n->op);
+    if (c == IR_CLASS_MAP || !n->n_in)
+        return false;
+    if (c != IR_CLASS_LAYOUT && c != IR_CLASS_INDEX)
+        return true;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (ir_node_of(g, ir_operand(g, n, i))->op != IR_param)
+            return true;
+    return false;
+}
+
 static void survey_node(struct survey *u, const struct lane_graph *f, const struct ir_node *n)
 {
     enum ir_op op = (enum ir_op)n->op;
     enum ir_class op_class = ir_op_class(op);
     bool is_held = op_class == IR_CLASS_CONTROL;
+    u->mixes |= mixes_elements(u->g, n);
     if (op_class == IR_CLASS_EFFECT)
         refuse(u, n, "an effect");
     if (op_class == IR_CLASS_LIBRARY)
@@ -294,6 +311,8 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
     for (ir_id v = n->out; !is_joined && v < n->out + n->n_out; v++) {
         int64_t count = is_row(n, v) ? 0 : inner_of(&u, l->top, v);
         add(&u.held, count);
+        if (is_row(n, v) && !u.has_steps)
+            add(&u.ops, inner_of(&u, l->top, v)); // each is put
         if (count > 1)
             add_bytes(is_kept(s->g, n, v - n->out) ? &u.kept_bytes : &u.bytes, n,
                       times(count, locals_of_carry(l, n, v - n->out) *
@@ -363,8 +382,11 @@ static const struct ir_node *choice_of_state(const struct schedule *s, const str
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
-    r->is_expanded = u.ops <= (u.has_steps ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE) &&
-                     u.held <= COST_EXPANDED_STATE;
+    bool fits =
+        u.bytes.all <= COST_LANE_BYTES && u.tape.all + u.kept_bytes.all <= COST_TAPE_OF_LANE;
+    // Loops over rows compute no element twice where none are mixed.
+    int64_t most = u.has_steps || (!u.mixes && fits) ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE;
+    r->is_expanded = u.ops <= most && u.held <= COST_EXPANDED_STATE;
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)
@@ -373,8 +395,6 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
         refuse(&u, n, "more than one kernel's code");
     if (u.why)
         return schedule_reason(s, u.why, u.by);
-    bool fits =
-        u.bytes.all <= COST_LANE_BYTES && u.tape.all + u.kept_bytes.all <= COST_TAPE_OF_LANE;
     if (r->is_expanded || fits)
         return NULL;
     bool is_kept_too_much = u.bytes.all <= COST_LANE_BYTES;

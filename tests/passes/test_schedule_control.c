@@ -310,6 +310,52 @@ START_TEST(classes)
 }
 END_TEST
 
+// A trip without carries gives parts of its row, or something of each: loops, for elements that are
+// written out are code that takes LLVM long.
+START_TEST(parts_of_rows_are_loops)
+{
+    enum { PARTS = 12 };
+    static const struct {
+        const char *part;
+        int results;
+    } cases[] = {
+        {"  %%%d = slice %%0 {starts=[%d], limits=[%d], strides=[1]} : f32[40]\n", 1},
+        {"  %%%d = slice %%0 {starts=[%d], limits=[%d], strides=[1]} : f32[40]\n"
+         "  %%%d = mul %%%d, %%%d : f32[40]\n",
+         1},
+        {"  %%%d = slice %%0 {starts=[%d], limits=[%d], strides=[1]} : f32[40]\n"
+         "  %%%d = mul %%%d, %%%d : f32[40]\n  %%%d = sqrt %%%d : f32[40]\n",
+         2},
+    };
+    struct arena *a = module->arena;
+    struct strbuf s = strbuf_make(a), names = strbuf_make(a), types = strbuf_make(a),
+                  results = strbuf_make(a);
+    strbuf_printf(&s, "jot ir 1\nfunction @0(%%0: f32[%d]) {\n", 40 * PARTS);
+    for (int k = 0; k < PARTS; k++) {
+        int x = 1 + k * (_i + 1), last = x + _i;
+        strbuf_printf(&s, cases[_i].part, x, 40 * k, 40 * k + 40, x + 1, x, x, x + 2, x + 1);
+        for (int r = cases[_i].results; r-- > 0;) {
+            const char *comma = names.length ? ", " : "";
+            strbuf_printf(&names, "%s%%%d", comma, last - r);
+            strbuf_printf(&types, "%sf32[3,40]", comma);
+            strbuf_printf(&results, "%s%%%d", comma, (k + 1) * cases[_i].results - r);
+        }
+    }
+    strbuf_printf(&s,
+                  "  return %s\n}\nfunction @1 f(%%0: f32[3,%d]) {\n"
+                  "  %s = scan %%0 {reverse=0, length=3, n_consts=0, n_carry=0, "
+                  "functions=[@0]} : %s\n  return %s\n}\n",
+                  names.text, 40 * PARTS, results.text, types.text, results.text);
+    struct nest_program *p = schedule(parse(s.text));
+    check_run(module->functions.count - 1, p, draw_inputs(module->functions.count - 1, seed));
+    uint32_t statements = 0;
+    for (uint32_t i = 0; i < p->nests.count; i++)
+        statements += p->nests.at[i]->statements.count;
+    const char *text = schedule_text(p);
+    ck_assert_msg(statements <= 8 * PARTS * (uint32_t)cases[_i].results, "%s", text);
+}
+END_TEST
+
 START_TEST(wrong_plans_are_found)
 {
     uint32_t f = loop_of(bodies[3].body, 5);
@@ -336,6 +382,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, updates_in_place, 0, 2);
     tcase_add_loop_test(t, kernels_write_over_their_operands, 0, KERNELS);
     tcase_add_loop_test(t, classes, 0, 7);
+    tcase_add_loop_test(t, parts_of_rows_are_loops, 0, 3);
     tcase_add_test(t, wrong_plans_are_found);
 }
 
