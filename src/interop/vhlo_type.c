@@ -15,6 +15,8 @@ static uint64_t hash_type(const struct mlir_type *t)
         h = hash_combine(h, (uint64_t)t->dims[i]);
     for (uint32_t i = 0; i < t->n_parts; i++)
         h = hash_combine(h, (uintptr_t)t->parts[i]);
+    if (t->kind == MLIR_OTHER)
+        h = hash_bytes(h, t->text, strlen(t->text));
     return hash_combine(h, t->n_inputs);
 }
 
