@@ -111,8 +111,8 @@ typedef struct jot_array_piece {
 // Runs f on the arrays of JOT_IN(...).  Arrays of dtypes, weakness or shapes that no call has had
 // so far trace f anew and compile what comes of it, or take that from the disk cache, which costs
 // milliseconds to seconds; jot_executable_versions counts.  On JOT_OK every output is a new
-// reference; on failure out is untouched.  Numbers of arrays that do not fit are JOT_ERR_ARGUMENT; what is wrong in the
-// traced code is reported with its place.
+// reference; on failure out is untouched.  Numbers of arrays that do not fit are
+// JOT_ERR_ARGUMENT; what is wrong in the traced code is reported with its place.
 //     jot_call(f, JOT_IN(params, x, y), JOT_OUT(grad))
 JOT_API JOT_MUST_USE jot_status jot_call(jot_executable *f, const char *where,
                                          const jot_array_piece *in, size_t n_out,
@@ -202,8 +202,8 @@ JOT_END_C
 #endif
 
 // Arrays given to and taken from a compiled function.  Each argument is a jot_array * variable, or
-// a struct or C array of them; up to 64.  A pointer to arrays, as a parameter is, does not say how many there
-// are: jot_call_list takes it with their number.
+// a struct or C array of them; up to 64.  A pointer to arrays, as a parameter is, does not say
+// how many there are: jot_call_list takes it with their number.
 #define JOT_OUT(x) JOT_OUT_("JOT_OUT", x)
 #define JOT_OUT_(name, x) JOT_ARRAYS_(name, x), JOT_ARRAYS_AT_(x)
 #if defined(__cplusplus)

@@ -146,9 +146,9 @@ JOT_END_C
 
 #if !defined(JOT_PLAIN)
 
-// JOT_FOR (index, trips, state ...): trips is a C integer below 2^63 or one integer value; index is i32[],
-// or i64[] where trips is a C integer outside of i32, or an i64, u64 or u32. With a C integer
-// the loop is a scan, and reverse mode goes through it.
+// JOT_FOR (index, trips, state ...): trips is a C integer below 2^63 or one integer value;
+// index is i32[], or i64[] where trips is a C integer outside of i32, or an i64, u64 or u32.
+// With a C integer the loop is a scan, and reverse mode goes through it.
 #define JOT_FOR(i, trips, ...) JOT_FOR_(__COUNTER__, i, trips, __VA_ARGS__)
 #define JOT_FOR_(k, i, trips, ...)                                                             \
     for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_PIECES_("JOT_FOR", __VA_ARGS__),                 \

@@ -34,9 +34,9 @@ JOT_API void jot_callback_values(const jot_callback_spec *spec, jot_value *out,
 // written, in order, with "[lane] " before it, or "[2, 0] " under several, the outermost first.  In
 // a branch or a while that lanes take by themselves one lane is done after the other.  Trips are
 // not written: the index of a loop is a value for {}.  In a lazy scope it is done at once.
-// The format is copied, and may be of any length.  There are as many values as it has {}, or the trace is
-// in error; they end after n_in or before the first {0, 0}, which is none, and there is no limit
-// to them (the macro: 63).
+// The format is copied, and may be of any length.  There are as many values as it has {}, or
+// the trace is in error; they end after n_in or before the first {0, 0}, which is none, and
+// there is no limit to them (the macro: 63).
 JOT_API void jot_printf_values(const char *format, const char *where, size_t n_in,
                                const jot_value *in);
 

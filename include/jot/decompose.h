@@ -8,8 +8,9 @@
 // A matrix with an element that is not finite, and one whose iteration does not converge, gives NaN in
 // all results, and the other matrices theirs.  Signs and phases of vectors are LAPACK's on the host, but
 // not of the eigenvectors and singular vectors of many small matrices; a function whose value depends
-// on them depends on the device.  On the host as many matrices of up to 32 rows and columns as vectors have
-// lanes are factored together (qr, eigh, svd), six to ten times faster than one after the other.
+// on them depends on the device.  On the host as many matrices of up to 32 rows and columns as
+// vectors have lanes are factored together (qr, eigh, svd), six to ten times faster than one
+// after the other.
 //
 // Results come as a struct of values:
 //
@@ -23,8 +24,9 @@
 // function depends on which vectors of the space were chosen.  What it cannot see is a function such
 // as v sqrt(w) v^H, which weighs the vectors of a space alike but would not once their values part:
 // there the derivative at equal values lacks what is between their vectors.  (JAX gives NaN for all of
-// these.)  jot_eigen_status and jot_svd_status tell such matrices.  First derivatives of jot_pinv and jot_lstsq do not go through vectors and are
-// right for all matrices whose rank stays.
+// these.)  jot_eigen_status and jot_svd_status tell such matrices.  First derivatives of
+// jot_pinv and jot_lstsq do not go through vectors and are right for all matrices whose rank
+// stays.
 #ifndef JOT_DECOMPOSE_H
 #define JOT_DECOMPOSE_H
 
@@ -63,15 +65,15 @@ typedef struct jot_svd_factors {
     jot_value u, s, vh;
 } jot_svd_factors;
 
-// a = u diag(s) vh: singular values, real, descending; u, m by k, and vh, k by n, have orthonormal columns
-// and rows.  jot_svd_full: u is m by m and vh n by n.
+// a = u diag(s) vh: singular values, real, descending; u, m by k, and vh, k by n, have
+// orthonormal columns and rows.  jot_svd_full: u is m by m and vh n by n.
 JOT_API jot_svd_factors jot_svd(jot_value a);
 JOT_API jot_svd_factors jot_svd_full(jot_value a);
-// Of the k largest values, 0 <= k <= the smaller of m and n: u diag(s) vh is nearest to a among the matrices
-// of that rank.  A GPU finds at most an eighth of the values of a real matrix that has 512 or more of them
-// (2,048 of f32) by random projection (Halko, Martinsson, Tropp, 2011: cuSOLVER's Xgesvdr), looks at what
-// came, and computes all of them where that is not as good, as where values hardly descend.  The host
-// computes all of them, and so do derivatives.
+// Of the k largest values, 0 <= k <= the smaller of m and n: u diag(s) vh is nearest to a among
+// the matrices of that rank.  A GPU finds at most an eighth of the values of a real matrix that
+// has 512 or more of them (2,048 of f32) by random projection (Halko, Martinsson, Tropp, 2011:
+// cuSOLVER's Xgesvdr), looks at what came, and computes all of them where that is not as good,
+// as where values hardly descend.  The host computes all of them, and so do derivatives.
 JOT_API jot_svd_factors jot_svd_truncated(jot_value a, int64_t k);
 // The values alone.
 JOT_API jot_value jot_svdvals(jot_value a);

@@ -9,10 +9,10 @@
 //
 //     jot_rfft(x, .n = JOT_SIZES(256), .axes = JOT_AXES(0), .norm = JOT_FFT_ORTHO)
 //
-// f32 and c64 give c64 or f32, f64 and c128 the wider ones; integers are converted to floats, real numbers
-// to complex ones where the transform is of these.  A length is any; powers of 2, 3, 5 and 7 are
-// fastest, a large prime takes several times as long.  Errors grow with log n, some units in the last
-// place of the largest element.
+// f32 and c64 give c64 or f32, f64 and c128 the wider ones; integers are converted to floats,
+// real numbers to complex ones where the transform is of these.  A length is any; powers of 2,
+// 3, 5 and 7 are fastest, a large prime takes several times as long.  Errors grow with log n,
+// some units in the last place of the largest element.
 //
 // Derivatives are transforms.  A map is a transform of more rows.
 #ifndef JOT_FFT_H
@@ -30,8 +30,9 @@ typedef enum jot_fft_norm {
 } jot_fft_norm;
 
 typedef struct jot_fft_options {
-    // The length along each of the axes, JOT_SIZES(n, ...): what is longer is cut off at the end, what is
-    // shorter has zeros there.  NULL: as x is; from halves 2 (m - 1) along the last of the axes.
+    // The length along each of the axes, JOT_SIZES(n, ...): what is longer is cut off at the
+    // end, what is shorter has zeros there.  NULL: as x is; from halves 2 (m - 1) along the
+    // last of the axes.
     const int64_t *n;
     // Which axes, JOT_AXES(axis, ...), each once; the last one is that of the half.
     const int *axes;
@@ -39,14 +40,14 @@ typedef struct jot_fft_options {
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_fft_options;
 
-// options may be NULL.  An error for a length below 1, an axis that is not there or is listed twice, as many
-// lengths as there are no axes, f16 and bf16.
+// options may be NULL.  An error for a length below 1, an axis that is not there or is listed
+// twice, as many lengths as there are no axes, f16 and bf16.
 
 // Along one axis, the last one unless options say another.
 JOT_API jot_value jot_fft(jot_value x, const jot_fft_options *options);
 JOT_API jot_value jot_ifft(jot_value x, const jot_fft_options *options);
-// From n real numbers to n/2 + 1, and back.  Back, the imaginary parts of X[0] and of X[n/2], which no half
-// has, are ignored; whether n is even or odd only `n` tells.
+// From n real numbers to n/2 + 1, and back.  Back, the imaginary parts of X[0] and of X[n/2],
+// which no half has, are ignored; whether n is even or odd only `n` tells.
 JOT_API jot_value jot_rfft(jot_value x, const jot_fft_options *options);
 JOT_API jot_value jot_irfft(jot_value x, const jot_fft_options *options);
 // The real transform of a signal that is its own mirrored conjugate, of which x is the first half:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions as values.
 //
-// A jot_function says what to trace and how to transform it (jot/transform.h).  It is a small value: nothing to
-// free, nothing to leak.  Its parts are not for users.
+// A jot_function says what to trace and how to transform it (jot/transform.h).  It is a small
+// value: nothing to free, nothing to leak.  Its parts are not for users.
 //
 //     jot_fn(energy)                                    C function of jot_value arguments
 //     JOT_FUNCTION(step_fn, step, struct mlp, struct mlp, jot_value, jot_value);      over structs

@@ -10,10 +10,11 @@
 //
 // All element types that jot has are read, little- and big-endian, row-major and column-major, of
 // versions 1 to 3 of the format; "<V2", as which NumPy stores the bfloat16 of ml_dtypes, is bf16, and so
-// is "bfloat16", and its "<f1", which is float8_e5m2, is read as f16, which holds all its values.  What other
-// floats of 8 bits and integers of 4 become there, "<V1", does not tell which of them it is: it is refused,
-// as are records, strings, times, objects and numbers of 16 bytes a part.  Written are version 1,
-// little-endian, row-major, bf16 as "<V2": the bytes are those of numpy.save.
+// is "bfloat16", and its "<f1", which is float8_e5m2, is read as f16, which holds all its
+// values.  What other floats of 8 bits and integers of 4 become there, "<V1", does not tell
+// which of them it is: it is refused, as are records, strings, times, objects and numbers of 16
+// bytes a part.  Written are version 1, little-endian, row-major, bf16 as "<V2": the bytes are
+// those of numpy.save.
 //
 // A file that is not sound is refused: the message names the file, the member of the archive, the
 // offset, and what is wrong there.  Memory is taken when it is known that the file has the data.
@@ -32,7 +33,8 @@
 
 JOT_BEGIN_C
 
-// The array of a .npy file, or of n bytes of memory, which `name` stands for in messages.  NULL with a message.
+// The array of a .npy file, or of n bytes of memory, which `name` stands for in messages.  NULL
+// with a message.
 JOT_API JOT_MUST_USE jot_array *jot_array_load(const char *path);
 JOT_API JOT_MUST_USE jot_array *jot_array_from_npy(const char *name, const void *bytes,
                                                    size_t n);
@@ -55,17 +57,18 @@ JOT_API void jot_archive_release(jot_archive *a); // NULL is fine
 // How many arrays, and their names without ".npy", in the order of the file; NULL beyond the last.
 JOT_API size_t jot_archive_count(const jot_archive *a);
 JOT_API const char *jot_archive_name(const jot_archive *a, size_t i);
-// The array of that name, which may end in ".npy", the last one where several have it: a new reference.  NULL with a
-// message when there is none, when its bytes are not sound or not those that the archive says,
-// and when they are packed in a way that this build of jot does not know: it knows deflation
-// where it was built with zlib.
+// The array of that name, which may end in ".npy", the last one where several have it: a new
+// reference.  NULL with a message when there is none, when its bytes are not sound or not those
+// that the archive says, and when they are packed in a way that this build of jot does not
+// know: it knows deflation where it was built with zlib.
 JOT_API JOT_MUST_USE jot_array *jot_archive_get(const jot_archive *a, const char *name);
 
-// Adds an array, of which the archive holds a reference.  JOT_ERR_ARGUMENT when there is one of that name.
+// Adds an array, of which the archive holds a reference.  JOT_ERR_ARGUMENT when there is one of
+// that name.
 JOT_API JOT_MUST_USE jot_status jot_archive_add(jot_archive *a, const char *name,
                                                 jot_array *array);
-// Writes all of them to a .npz file, which may be the one that the archive was read from.  Deflated takes
-// longer and less room, and is JOT_ERR_LIBRARY where jot was built without zlib.
+// Writes all of them to a .npz file, which may be the one that the archive was read from.
+// Deflated takes longer and less room, and is JOT_ERR_LIBRARY where jot was built without zlib.
 JOT_API JOT_MUST_USE jot_status jot_archive_save(const jot_archive *a, const char *path,
                                                  bool is_deflated);
 

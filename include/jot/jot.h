@@ -23,9 +23,10 @@
 //      jot_jit(f, .name = "step").
 //   4. The first mistake sticks, later operations do nothing, one check reports it.
 //
-// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h, shapes.h, numeric.h, fft.h, indexing.h,
-// ordering.h, windows.h, linalg.h, decompose.h, solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h, debug.h, kernels.h, compile.h, device.h,
-// dlpack.h, io.h.
+// The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h,
+// shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
+// solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h,
+// debug.h, kernels.h, compile.h, device.h, dlpack.h, io.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 

@@ -14,8 +14,9 @@
 //     jot_assert(jot_equal(status, JOT_FACTORED), "a is not positive definite");   JOT_ERR_CHECK
 //     JOT_CHECK=nan prog                                          names the first op that gave NaN
 //
-// Batches of matrices of up to 16 rows are one kernel, a vector lane or a thread for each; on the host those
-// that are too few for code of their own, and of up to 32 rows, go through routines in vector lanes.
+// Batches of matrices of up to 16 rows are one kernel, a vector lane or a thread for each; on
+// the host those that are too few for code of their own, and of up to 32 rows, go through
+// routines in vector lanes.
 #ifndef JOT_LINALG_H
 #define JOT_LINALG_H
 

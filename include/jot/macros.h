@@ -15,7 +15,8 @@
 // The place of the call, "file:line".
 #define JOT_HERE __FILE__ ":" JOT_STR(__LINE__)
 
-// Ends a list of integers; no axis, argument number or size has this value.  A list that is NULL is empty.
+// Ends a list of integers; no axis, argument number or size has this value.  A list that is
+// NULL is empty.
 #define JOT_END (-2147483647 - 1)
 // In a list of axes: reduced axes stay, with size 1.
 #define JOT_KEEPDIMS (-2147483647)
@@ -33,9 +34,9 @@
 #define JOT_REST3_(a, b, c, ...) __VA_ARGS__
 #define JOT_REST4_(a, b, c, d, ...) __VA_ARGS__
 
-// In C a number passes for a pointer, and one pointer for another, with a warning; gcc from 14 on and clang from
-// 16 on refuse both.  With these headers older ones do, for what is called would read there.  JOT_KEEP_WARNINGS
-// leaves the warnings.
+// In C a number passes for a pointer, and one pointer for another, with a warning; gcc from 14
+// on and clang from 16 on refuse both.  With these headers older ones do, for what is called
+// would read there.  JOT_KEEP_WARNINGS leaves the warnings.
 #if defined(__GNUC__) && !defined(__cplusplus) && !defined(JOT_KEEP_WARNINGS)
 #pragma GCC diagnostic error "-Wint-conversion"
 #pragma GCC diagnostic error "-Wincompatible-pointer-types"

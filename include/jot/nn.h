@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of neural networks, as in jax.nn; relu, gelu, silu, softplus, softmax and log_softmax are in ops.h.
+// Functions of neural networks, as in jax.nn; relu, gelu, silu, softplus, softmax and
+// log_softmax are in ops.h.
 //
 // Real floating types; integers are converted.  Element by element unless an axis is given.
 #ifndef JOT_NN_H

@@ -34,8 +34,8 @@ JOT_API jot_value jot_mul(jot_value x, jot_value y);
 // x / y, the true quotient: integers are divided as floats.  Derivatives 1/y and -x/y^2.
 JOT_API jot_value jot_div(jot_value x, jot_value y);
 
-// floor(x / y).  Of floats that of Python's //, (x - mod(x, y)) / y as a whole number; x / y where y is 0.
-// For integers exact; a division by zero gives -1 (all ones).
+// floor(x / y).  Of floats that of Python's //, (x - mod(x, y)) / y as a whole number; x / y
+// where y is 0. For integers exact; a division by zero gives -1 (all ones).
 JOT_API jot_value jot_floor_divide(jot_value x, jot_value y);
 
 // x - y floor(x / y): the remainder with the sign of y, as in NumPy.  Not complex.
@@ -94,8 +94,8 @@ JOT_API jot_value jot_round_away(jot_value x);
 JOT_API jot_value jot_nextafter(jot_value x, jot_value y);
 
 // x rounded to a float format of so many bits, to the nearest, ties to even, and back.  Beyond the range
-// of a smaller exponent it is infinite; below the normal numbers of one it is 0, as in XLA, while a format
-// with the exponent of the type has its denormals.  Floating.
+// of a smaller exponent it is infinite; below the normal numbers of one it is 0, as in XLA,
+// while a format with the exponent of the type has its denormals.  Floating.
 JOT_API jot_value jot_reduce_precision(jot_value x, int exponent_bits, int mantissa_bits);
 
 // ---- Elementary functions ----

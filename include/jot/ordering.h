@@ -42,8 +42,9 @@ JOT_API jot_value jot_lexsort_list(int axis, size_t n, const jot_value *keys);
 JOT_API void jot_sort_by_key_into(int axis, int num_keys, size_t n, jot_value *x);
 
 // The k greatest along the last axis, the greatest first, of equal ones that with the lowest index.  The
-// order is not that of sort but, as in JAX, the total one of IEEE 754: 0 is greater than -0, NaN without a
-// sign are the greatest and those with one the least.  Their places go to *out_indices, unless it is NULL.  Not complex.
+// order is not that of sort but, as in JAX, the total one of IEEE 754: 0 is greater than -0,
+// NaN without a sign are the greatest and those with one the least.  Their places go to
+// *out_indices, unless it is NULL.  Not complex.
 JOT_API jot_value jot_top_k(jot_value x, int64_t k, jot_value *out_indices);
 
 // x with the element number kth of the sorted axis in its place, none greater before it and none
@@ -137,7 +138,8 @@ JOT_API void jot_nonzero_into(jot_value x, int64_t size, jot_value fill, size_t 
 // The elements of x where the condition, of its shape, is not 0.
 JOT_API jot_value jot_extract(jot_value condition, jot_value x, int64_t size, jot_value fill);
 
-// The different elements of x, sorted.  All NaN are one, behind the others; of complex numbers the first in x.
+// The different elements of x, sorted.  All NaN are one, behind the others; of complex numbers
+// the first in x.
 JOT_API jot_value jot_unique(jot_value x, int64_t size, jot_value fill);
 // With the place of the first of each in the flattened x, behind them that of the least again; for each
 // element of x its place among the different ones; and how often each occurs.  Any of the three may be
@@ -146,8 +148,8 @@ JOT_API jot_value jot_unique_all(jot_value x, int64_t size, jot_value fill,
                                  jot_value *out_index, jot_value *out_inverse,
                                  jot_value *out_counts);
 
-// The different elements that are in x or y, in both, in x and not in y, in one of the two; sorted.  NaN of
-// one is not in the other, but in the union all are one.
+// The different elements that are in x or y, in both, in x and not in y, in one of the two;
+// sorted.  NaN of one is not in the other, but in the union all are one.
 JOT_API jot_value jot_union1d(jot_value x, jot_value y, int64_t size, jot_value fill);
 JOT_API jot_value jot_intersect1d(jot_value x, jot_value y, int64_t size, jot_value fill);
 JOT_API jot_value jot_setdiff1d(jot_value x, jot_value y, int64_t size, jot_value fill);

@@ -2,7 +2,8 @@
 // Random numbers from explicit keys: those of jax.random (threefry2x32, partitionable) for the same
 // key.  Bits, integers and uniform numbers are the same bit for bit, the others but for roundings of
 // elementary functions.  Where JAX's numbers do not have their distribution these do: the comments of
-// uniform_in, truncated_normal, rayleigh, wald, f, t, generalized_normal, poisson and binomial say where.
+// uniform_in, truncated_normal, rayleigh, wald, f, t, generalized_normal, poisson and binomial
+// say where.
 //
 // A key is a u32[2] (what jax.random.key_data gives).  The same key gives the same numbers, so use
 // each once: split it first.
@@ -89,16 +90,17 @@ JOT_API jot_value jot_random_maxwell_dims(jot_value key, jot_dtype dtype, const 
 
 // ---- Floats with parameters ----
 
-// A normal number between lower and upper, neither included.  Of an interval whose probability is so little
-// that JAX has few numbers in it, below 2^-11 in f32, 2^-31 in f64 and 1/2 in the half types, by the
-// inverse of the logarithm of the tail.
+// A normal number between lower and upper, neither included.  Of an interval whose probability
+// is so little that JAX has few numbers in it, below 2^-11 in f32, 2^-31 in f64 and 1/2 in the
+// half types, by the inverse of the logarithm of the tail.
 JOT_API jot_value jot_random_truncated_normal_dims(jot_value key, jot_dtype dtype,
                                                    jot_value lower, jot_value upper,
                                                    const int64_t *dims);
 // e^(sigma x) of normal x.
 JOT_API jot_value jot_random_lognormal_dims(jot_value key, jot_dtype dtype, jot_value sigma,
                                             const int64_t *dims);
-// Density x / scale^2 e^(-x^2 / (2 scale^2)); never infinite, as JAX's are once in 2^23 (f32) or 2^7 (bf16).
+// Density x / scale^2 e^(-x^2 / (2 scale^2)); never infinite, as JAX's are once in 2^23 (f32)
+// or 2^7 (bf16).
 JOT_API jot_value jot_random_rayleigh_dims(jot_value key, jot_dtype dtype, jot_value scale,
                                            const int64_t *dims);
 // Distribution function 1 - e^(-(x / scale)^concentration).
@@ -116,8 +118,8 @@ JOT_API jot_value jot_random_triangular_dims(jot_value key, jot_dtype dtype, jot
                                              jot_value mode, jot_value right,
                                              const int64_t *dims);
 // The inverse Gaussian distribution of this mean and scale 1: density
-// sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).  Without the difference that makes JAX's negative
-// for large means.
+// sqrt(1 / (2 pi x^3)) e^(-(x - mean)^2 / (2 mean^2 x)).  Without the difference that makes
+// JAX's negative for large means.
 JOT_API jot_value jot_random_wald_dims(jot_value key, jot_dtype dtype, jot_value mean,
                                        const int64_t *dims);
 
@@ -136,16 +138,16 @@ JOT_API jot_value jot_random_loggamma_dims(jot_value key, jot_dtype dtype, jot_v
 JOT_API jot_value jot_random_beta_dims(jot_value key, jot_dtype dtype, jot_value a, jot_value b,
                                        const int64_t *dims);
 // The sum of df squares of normal numbers; the ratio of the means of two such sums; a normal number
-// over the root of such a mean (Student's t).  The last two by logarithms where such a sum is too small for
-// the type.
+// over the root of such a mean (Student's t).  The last two by logarithms where such a sum is
+// too small for the type.
 JOT_API jot_value jot_random_chisquare_dims(jot_value key, jot_dtype dtype, jot_value df,
                                             const int64_t *dims);
 JOT_API jot_value jot_random_f_dims(jot_value key, jot_dtype dtype, jot_value numerator,
                                     jot_value denominator, const int64_t *dims);
 JOT_API jot_value jot_random_t_dims(jot_value key, jot_dtype dtype, jot_value df,
                                     const int64_t *dims);
-// Density proportional to e^(-|x|^p).  Where |x|^p is too small for the type, as often for large p, from its
-// logarithm.
+// Density proportional to e^(-|x|^p).  Where |x|^p is too small for the type, as often for
+// large p, from its logarithm.
 JOT_API jot_value jot_random_generalized_normal_dims(jot_value key, jot_dtype dtype,
                                                      jot_value p, const int64_t *dims);
 // Points, evenly in the unit ball of the norm p of d axes, which are the last of the result.

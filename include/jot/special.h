@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Special functions, element by element, with the names and conventions of jax.scipy.special.
 //
-// Operands are brought to one floating type and broadcast, as in ops.h; integers are converted.  Half types are
-// computed in f32.  All have derivatives of any order in their floating operands unless a comment says otherwise.
+// Operands are brought to one floating type and broadcast, as in ops.h; integers are converted.
+// Half types are computed in f32.  All have derivatives of any order in their floating operands
+// unless a comment says otherwise.
 //
-// Where a comment gives the error of a function in ULP, it is for a well conditioned value; else it is that times
-// the condition, which is the sum over the operands of the relative change of the value over that of the operand.
+// Where a comment gives the error of a function in ULP, it is for a well conditioned value;
+// else it is that times the condition, which is the sum over the operands of the relative
+// change of the value over that of the operand.
 #ifndef JOT_SPECIAL_H
 #define JOT_SPECIAL_H
 
@@ -66,21 +68,24 @@ JOT_API jot_value jot_gamma(jot_value x);
 // digamma(x) = d log(Gamma(x)) / dx; NaN at 0, -1, -2, ...
 JOT_API jot_value jot_digamma(jot_value x);
 
-// Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, ...: of s > 1 and q > 0, and of whole s for -4 < q < 0,
-// -3 in f32; infinite at s = 1 and where q + k is 0, 0 at infinite q, else NaN.
+// Hurwitz' zeta function, the sum of (q + k)^-s over k = 0, 1, ...: of s > 1 and q > 0, and of
+// whole s for -4 < q < 0, -3 in f32; infinite at s = 1 and where q + k is 0, 0 at infinite q,
+// else NaN.
 JOT_API jot_value jot_zeta(jot_value s, jot_value q);
 
-// The regularised incomplete gamma function P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt and its complement
-// Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, as is the derivative in x; that in a to 6.  Power series, Gautschi's
-// series of Q for small a, continued fraction, and Temme's uniform expansion for large a, from 25, in f32 6.
+// The regularised incomplete gamma function P(a, x) = 1/Gamma(a) int_0^x t^(a-1) e^-t dt and
+// its complement Q = 1 - P, for a > 0 and x >= 0, to 4 ULP both, as is the derivative in x;
+// that in a to 6.  Power series, Gautschi's series of Q for small a, continued fraction, and
+// Temme's uniform expansion for large a, from 25, in f32 6.
 JOT_API jot_value jot_gammainc(jot_value a, jot_value x);
 JOT_API jot_value jot_gammaincc(jot_value a, jot_value x);
 
 // dP/da at (a, x).
 JOT_API jot_value jot_gammainc_grad_a(jot_value a, jot_value x);
 
-// The derivative in a of a random number x that is distributed by Gamma(a): dx/da at a constant P(a, x), by implicit
-// differentiation (Figurnov, Mohamed, Mnih, Implicit reparameterization gradients, 2018).
+// The derivative in a of a random number x that is distributed by Gamma(a): dx/da at a constant
+// P(a, x), by implicit differentiation (Figurnov, Mohamed, Mnih, Implicit reparameterization
+// gradients, 2018).
 JOT_API jot_value jot_random_gamma_grad(jot_value a, jot_value x);
 
 // 1 or -1, the sign of Gamma(x); NaN at -1, -2, ...
@@ -89,29 +94,33 @@ JOT_API jot_value jot_gammasgn(jot_value x);
 // Gamma(n + 1), 0 below 0.
 JOT_API jot_value jot_factorial(jot_value n);
 
-// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x), to 4 ULP of x > 0, also where n! is not
-// a number; for other n NaN.  The derivative in n is 0 for x < 0, and NaN at poles.
+// The n-th derivative of digamma for whole n >= 0: (-1)^(n+1) n! zeta(n + 1, x), to 4 ULP of
+// x > 0, also where n! is not a number; for other n NaN.  The derivative in n is 0 for x < 0,
+// and NaN at poles.
 JOT_API jot_value jot_polygamma(jot_value n, jot_value x);
 
-// Gamma(z + m) / Gamma(z), to 4 ULP where z and z + m are positive, as are its derivatives; else its size.
+// Gamma(z + m) / Gamma(z), to 4 ULP where z and z + m are positive, as are its derivatives;
+// else its size.
 JOT_API jot_value jot_poch(jot_value z, jot_value m);
 
-// log of the multivariate gamma function of dimension d: d (d - 1)/4 log(pi) + sum of lgamma(a - j/2), j < d.
+// log of the multivariate gamma function of dimension d: d (d - 1)/4 log(pi) + sum of
+// lgamma(a - j/2), j < d.
 JOT_API jot_value jot_multigammaln(jot_value a, int d);
 
-// Gamma(a) Gamma(b) / Gamma(a + b), and the logarithm of its size; for positive a and b to 4 ULP, as are their
-// derivatives.
+// Gamma(a) Gamma(b) / Gamma(a + b), and the logarithm of its size; for positive a and b to 4
+// ULP, as are their derivatives.
 JOT_API jot_value jot_beta(jot_value a, jot_value b);
 JOT_API jot_value jot_betaln(jot_value a, jot_value b);
 
-// The regularised incomplete beta function 1/B(a, b) int_0^x t^(a-1) (1-t)^(b-1) dt for a, b > 0 and 0 <= x <= 1, to
-// 4 ULP, as is its derivative in x; those in a and b to 6, and of some thousands near the mean to 16.  By its continued
-// fraction (DiDonato and Morris, Algorithm 708) and power series, and by the first terms of Temme's expansion where a
-// and b are beyond 10^10 (f32: 10^5).
+// The regularised incomplete beta function 1/B(a, b) int_0^x t^(a-1) (1-t)^(b-1) dt for a,
+// b > 0 and 0 <= x <= 1, to 4 ULP, as is its derivative in x; those in a and b to 6, and of
+// some thousands near the mean to 16.  By its continued fraction (DiDonato and Morris,
+// Algorithm 708) and power series, and by the first terms of Temme's expansion where a and b
+// are beyond 10^10 (f32: 10^5).
 JOT_API jot_value jot_betainc(jot_value a, jot_value b, jot_value x);
 
-// The modified Bessel functions of the first kind, I_0 and I_1, infinite where their values are beyond the range; and
-// times e^-|x|, which does not overflow; to 4 ULP, with derivatives to 5.
+// The modified Bessel functions of the first kind, I_0 and I_1, infinite where their values are
+// beyond the range; and times e^-|x|, which does not overflow; to 4 ULP, with derivatives to 5.
 JOT_API jot_value jot_i0(jot_value x);
 JOT_API jot_value jot_i1(jot_value x);
 JOT_API jot_value jot_i0e(jot_value x);
@@ -122,22 +131,23 @@ JOT_API jot_value jot_i1e(jot_value x);
 // largest of all J_k(x), no relative accuracy near its zeros.
 JOT_API jot_value jot_bessel_jn(jot_value n, jot_value x);
 
-// Kummer's function M(a, b, x) = 1 + a/b x + a (a+1)/(b (b+1)) x^2/2 + ..., for x < 0 by e^x M(b - a, b, -x).
-// It loses digits where the summands cancel, as for a < 0 < x.
+// Kummer's function M(a, b, x) = 1 + a/b x + a (a+1)/(b (b+1)) x^2/2 + ..., for x < 0 by e^x
+// M(b - a, b, -x). It loses digits where the summands cancel, as for a < 0 < x.
 JOT_API jot_value jot_hyp1f1(jot_value a, jot_value b, jot_value x);
 
-// Gauss' hypergeometric function F(a, b; c; x) = 1 + a b/c x + ... for x <= 1, by Taylor series of its differential
-// equation; infinite for x > 1 unless the series ends.  10 units for x between 0 and 0.97 and c > 0, and
-// a few more for each halving of 1 - x.  First derivatives in a, b and c; those in a and b are NaN where the
-// series ends, at a or b of 0, -1, -2, ...
+// Gauss' hypergeometric function F(a, b; c; x) = 1 + a b/c x + ... for x <= 1, by Taylor series
+// of its differential equation; infinite for x > 1 unless the series ends.  10 units for x
+// between 0 and 0.97 and c > 0, and a few more for each halving of 1 - x.  First derivatives in
+// a, b and c; those in a and b are NaN where the series ends, at a or b of 0, -1, -2, ...
 JOT_API jot_value jot_hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x);
 
-// The spherical harmonic Y_n^m(theta, phi) of whole n >= 0 and m, orthonormal, with theta from the pole and
-// Condon and Shortley's sign; 0 for |m| > n.  Complex; takes a time that grows with n.  Without a second
-// derivative, and without one in n and m.
+// The spherical harmonic Y_n^m(theta, phi) of whole n >= 0 and m, orthonormal, with theta from
+// the pole and Condon and Shortley's sign; 0 for |m| > n.  Complex; takes a time that grows
+// with n.  Without a second derivative, and without one in n and m.
 JOT_API jot_value jot_sph_harm_y(jot_value n, jot_value m, jot_value theta, jot_value phi);
 
-// n choose k, to 4 ULP, as are its derivatives; 0 for k < 0 and k > n.  Not always whole for whole n and k.
+// n choose k, to 4 ULP, as are its derivatives; 0 for k < 0 and k > n.  Not always whole for
+// whole n and k.
 JOT_API jot_value jot_comb(jot_value n, jot_value k);
 
 // The Bernoulli numbers B_0, ..., B_n, with B_1 = -1/2.
@@ -169,8 +179,8 @@ JOT_API jot_value jot_kl_div(jot_value p, jot_value q);
 JOT_API jot_value jot_logit(jot_value x);
 JOT_API jot_value jot_expit(jot_value x);
 
-// The distribution function of the normal distribution, erfc(-x / sqrt(2)) / 2, its logarithm, to 4 ULP, as is the
-// derivative of that, and its inverse.
+// The distribution function of the normal distribution, erfc(-x / sqrt(2)) / 2, its logarithm,
+// to 4 ULP, as is the derivative of that, and its inverse.
 JOT_API jot_value jot_ndtr(jot_value x);
 JOT_API jot_value jot_log_ndtr(jot_value x);
 JOT_API jot_value jot_ndtri(jot_value p);

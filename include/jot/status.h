@@ -46,8 +46,8 @@ JOT_BEGIN_C
 // NULL; empty when nothing failed yet.  Borrowed until the next failing call of the thread.
 JOT_API const char *jot_error_message(void);
 
-// The status again.  When it is not JOT_OK and the message of this thread names no place, "file:line" of where goes
-// before it.  NULL is no place.
+// The status again.  When it is not JOT_OK and the message of this thread names no place,
+// "file:line" of where goes before it.  NULL is no place.
 JOT_API JOT_MUST_USE jot_status jot_status_place(jot_status status, const char *where);
 
 // The name of a status, such as "JOT_ERR_SHAPE".

@@ -152,8 +152,8 @@ static inline jot_value jot_from_complex_(double _Complex z)
         double _Complex: jot_from_complex_,                                                    \
         default: jot_from_int)
 
-// JOT_VALUE_(name, x): x as a value; a mistake of the macro `name`.  The text of a nested _Generic doubles
-// at every level; a variable of its own for each operand keeps it linear.
+// JOT_VALUE_(name, x): x as a value; a mistake of the macro `name`.  The text of a nested
+// _Generic doubles at every level; a variable of its own for each operand keeps it linear.
 #if defined(__GNUC__) && !defined(JOT_NO_STATEMENT_EXPRESSIONS)
 #define JOT_AUTO_ __auto_type
 #define JOT_VALUE_(name, x) JOT_VALUE2_(name, x, JOT_CAT(jot_v_, __COUNTER__))
@@ -200,8 +200,8 @@ template <class T> constexpr size_t jot_count_()
 #define JOT_COUNT_(name, x)                                                                    \
     (JOT_MUST_(JOT_IS_TREE_(x), name JOT_TAKES_TREE_) + sizeof(x) / sizeof(jot_value))
 #define JOT_LEAVES_(x) ((jot_value *)(void *)&(x))
-// A pointer is no tree, though it is as large as a value, and numbers are none; a struct that holds doubles or
-// pointers is aligned as these are.
+// A pointer is no tree, though it is as large as a value, and numbers are none; a struct that
+// holds doubles or pointers is aligned as these are.
 #if defined(__GNUC__)
 #define JOT_IS_TREE_(x)                                                                        \
     (sizeof(x) % sizeof(jot_value) == 0 &&                                                     \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be made of functions (jot/function.h): derivatives, maps, rules of one's own.
 //
-// Transforms nest, jot_grad(jot_vmap(f)), as deep as they are written.  What is wrong with one is reported where
-// the function is used, with the place of the transform.
+// Transforms nest, jot_grad(jot_vmap(f)), as deep as they are written.  What is wrong with one
+// is reported where the function is used, with the place of the transform.
 //
 // A traced function, the body of a block and a rule are code of the user inside a call of jot.  They
 // may call any function of jot, compiled functions included, and release the executable that is

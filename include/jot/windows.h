@@ -110,8 +110,8 @@ JOT_API jot_value jot_conv_dims(jot_value x, jot_value w, const int64_t *strides
                                 jot_padding padding);
 
 // lax.conv_transpose: the convolution with x spread by the strides, padded so that SAME and VALID give
-// the shapes that the gradient of a convolution with these strides has.  Defaults "NHWC", "HWIO", "NHWC".
-// transpose_kernel: w reversed, and I and O exchanged: the gradient itself.
+// the shapes that the gradient of a convolution with these strides has.  Defaults "NHWC",
+// "HWIO", "NHWC". transpose_kernel: w reversed, and I and O exchanged: the gradient itself.
 JOT_API jot_value jot_conv_transpose_with(jot_value x, jot_value w,
                                           const jot_conv_options *options);
 

@@ -165,8 +165,8 @@ ir_id ir_svd_first(struct ir_builder *b, ir_id x, int64_t k); // the k largest
 // high, -0 equal to 0, NaN equal and last, complex numbers by real part first, equal elements in
 // their order.  The first of n results.
 ir_id ir_sort(struct ir_builder *b, int n, const ir_id *x, int n_keys);
-// The k greatest of each row, the greatest first, and of equal ones the first; floats in the total order of
-// IEEE 754.  The next result is their places.
+// The k greatest of each row, the greatest first, and of equal ones the first; floats in the
+// total order of IEEE 754.  The next result is their places.
 ir_id ir_top_k(struct ir_builder *b, ir_id x, int64_t k, jot_dtype dtype);
 
 // A node with bodies: op, its functions and operands; results as the first body gives them.

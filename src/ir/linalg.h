@@ -7,9 +7,10 @@
 //     x = triangular_solve(a, b)          op(a) x = b, or x op(a) = b
 //     x = tridiagonal_solve(dl, d, du, b) dl[i] x[i-1] + d[i] x[i] + du[i] x[i+1] = b[i]
 //
-// Of a matrix that is not positive definite cholesky gives NaN in the whole lower triangle.  lu is by partial pivoting: p holds u on and above the diagonal, and below
-// it l, whose diagonal is 1; step i swapped row i with row pivots[i], i32.  A pivot that is 0 is
-// kept, and the step left out.  Of tridiagonal_solve dl[0] and du[n-1] are not read.
+// Of a matrix that is not positive definite cholesky gives NaN in the whole lower triangle.  lu
+// is by partial pivoting: p holds u on and above the diagonal, and below it l, whose diagonal
+// is 1; step i swapped row i with row pivots[i], i32.  A pivot that is 0 is kept, and the step
+// left out.  Of tridiagonal_solve dl[0] and du[n-1] are not read.
 #ifndef IR_LINALG_H
 #define IR_LINALG_H
 

@@ -3,8 +3,9 @@
 //
 // Seen from the loops of a kernel, an axis of a value is an ordered product of atoms.  Elementwise
 // ops, broadcasts and transposes keep atoms; a reshape splits them to common factors, so that a
-// merged axis keeps its identity and no index needs a division; a slice, a reversal, a padding or a shear
-// makes a derived atom: a coordinate that depends on the old ones but is none of them.
+// merged axis keeps its identity and no index needs a division; a slice, a reversal, a padding
+// or a shear makes a derived atom: a coordinate that depends on the old ones but is none of
+// them.
 #include "ir/indexing.h"
 #include "passes/schedule_internal.h"
 

@@ -58,10 +58,10 @@ enum cost_constant {
         32 << 10, // bytes that a lane keeps of one loop for the next, and in tables
     COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
 
-    // The most code that one piece may become, in operations, which are about as many as instructions: what
-    // a loop does that is one kernel, the phases of a loop of a GPU that are one function, and a loop that is
-    // written out.  Functions that are larger are compiled with care (codegen/large.c).  A compiler takes
-    // longer than in proportion of more.
+    // The most code that one piece may become, in operations, which are about as many as
+    // instructions: what a loop does that is one kernel, the phases of a loop of a GPU that are
+    // one function, and a loop that is written out.  Functions that are larger are compiled
+    // with care (codegen/large.c).  A compiler takes longer than in proportion of more.
     COST_CODE = 4096,
     COST_CODE_STATEMENT = 1, // of what is no operation
 };

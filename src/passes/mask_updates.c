@@ -5,7 +5,8 @@
 //     y = select (broadcast p) a b                       becomes   y = scatter(c, k, select p c[k] v)
 //
 // where p has an element for each lane: the work is that of the updates, not of the array, which may
-// stay where it is.  A branch that all lanes take alike is such an update, of updates in its cases.  What is kept is written again or has -0 added or is multiplied by 1, so no bit
+// stay where it is.  A branch that all lanes take alike is such an update, of updates in its
+// cases.  What is kept is written again or has -0 added or is multiplied by 1, so no bit
 // changes but those of a NaN.
 #include "ir/control.h"
 #include "ir/indexing.h"

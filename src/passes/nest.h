@@ -275,8 +275,8 @@ void nest_collapse(struct nest *n);
 int64_t nest_extent(const struct nest *n, const struct nest_statement *loop);
 // Operations of a block, all turns of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
-// How much code the block becomes (COST_CODE) when its short folds and maps are written out, where that is no
-// more than `most`.
+// How much code the block becomes (COST_CODE) when its short folds and maps are written out,
+// where that is no more than `most`.
 int64_t nest_code(const struct nest *n, uint32_t block, int64_t most);
 #define NEST_SHORT_LOOP 16 // trips
 // Whether a thread of a GPU makes the terms of the fold one by one, each of a few elements at most, so
@@ -371,7 +371,8 @@ struct nest_step {
     int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t
         n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from;
-    // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips of the loops around it
+    // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips
+    // of the loops around it
     const uint32_t *memories;
     // LIBRARY: the routine, CALLBACK: its name; CHECK: what the message says before the index.
     const char *text;

@@ -5,8 +5,9 @@
 //     q = gt z 0;  ... dot h w        becomes    ... dot h w
 //     select q g 0                               select (gt h 0) g 0
 //
-// and p likewise.  h is above 0 where z is, and not where z is NaN.  z is then wanted by h alone, and the product that
-// makes z may make h instead (epilogue.c).  After all differentiation.
+// and p likewise.  h is above 0 where z is, and not where z is NaN.  z is then wanted by h
+// alone, and the product that makes z may make h instead (epilogue.c).  After all
+// differentiation.
 #include "passes/transform.h"
 
 struct masks {

@@ -367,7 +367,8 @@ static void find_choice(const struct ir_graph *g, const struct ir_node *n, int64
         find_choice(step, inner, most, out);
 }
 
-// The choice between an array and its updates that makes two of it, if that is what too much state is of.
+// The choice between an array and its updates that makes two of it, if that is what too much
+// state is of.
 static const struct ir_node *choice_of_state(const struct schedule *s, const struct ir_node *n,
                                              const struct ir_node *by)
 {

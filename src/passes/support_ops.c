@@ -100,7 +100,8 @@ static void each(struct support *s, const struct ir_node *n)
     give(s, n, support, ir_rebuild(s->b, s->g, n, &in), is_clean(x));
 }
 
-// The unit vectors of Jacobians, whose zeros are paths that are not taken.  Other numbers of predicates are a user's.
+// The unit vectors of Jacobians, whose zeros are paths that are not taken.  Other numbers of
+// predicates are a user's.
 static bool are_unit_vectors(const struct ir_graph *g, const struct ir_node *n)
 {
     const struct ir_node *p = ir_node_of(g, ir_operand(g, n, 0));

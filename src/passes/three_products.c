@@ -5,10 +5,10 @@
 //
 // along the summed axis, where xh is x in 11 bits and xl is the rest, in 11 bits: what is left out is
 // below 2^-21 of each product.  Small ones come first, in which an infinity is 0.  The sum of the large
-// ones is one of pieces xh' xh" ..., since tensor cores cut every sum short that they add eight terms to:
-// n times by half a unit in the last place, where rounding in f32 errs by the root of n. In as many pieces
-// as that root asks for the error is that of a product in f32. After all differentiation, of products
-// large enough for the library.
+// ones is one of pieces xh' xh" ..., since tensor cores cut every sum short that they add eight
+// terms to: n times by half a unit in the last place, where rounding in f32 errs by the root of
+// n. In as many pieces as that root asks for the error is that of a product in f32. After all
+// differentiation, of products large enough for the library.
 #include "passes/cost.h"
 #include "passes/transform.h"
 
@@ -16,8 +16,9 @@
 
 enum { TF32_EXPONENT = 8, TF32_MANTISSA = 10, TF32 = 1, THREE_TF32 = 3 };
 
-// A piece of so many terms errs as a product of f32 does, which was measured on an H100: of 4096 terms one
-// piece errs 2.85 times as much, two 1.48, four 0.73 times. Longer sums have pieces in proportion to the root.
+// A piece of so many terms errs as a product of f32 does, which was measured on an H100: of
+// 4096 terms one piece errs 2.85 times as much, two 1.48, four 0.73 times. Longer sums have
+// pieces in proportion to the root.
 enum { ALIKE = 504, WHOLE = 32 };
 
 static ir_id to_tf32(struct ir_builder *b, ir_id x)

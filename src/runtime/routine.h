@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routines: what a plan calls by name to compute a step (RT_STEP_LIBRARY), from arrays to arrays.
 //
-// A routine is a row of host/routines.def and three functions in a file of host/.  A device may have some
-// of its own (base/gpu_routines.def); others run on the host, on copies of the operands.
+// A routine is a row of host/routines.def and three functions in a file of host/.  A device may
+// have some of its own (base/gpu_routines.def); others run on the host, on copies of the
+// operands.
 //
 // Thread-safety: a routine may run in several threads at once.
 #ifndef RUNTIME_ROUTINE_H

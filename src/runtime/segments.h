@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of steps of a plan in which the host has no part: kernels, products, copies, clearings, routines
-// that the device records, and loops over such, the ends of which are known or tested.  A device may do a whole run at once.
+// that the device records, and loops over such, the ends of which are known or tested.  A
+// device may do a whole run at once.
 #ifndef RUNTIME_SEGMENTS_H
 #define RUNTIME_SEGMENTS_H
 
@@ -29,8 +30,8 @@ struct rt_segments {
     uint32_t count;
 };
 
-// The segments of at least so many launches; is_recorded says it of each step.  Starts from zeroes; what is there after a failure is
-// released as well.
+// The segments of at least so many launches; is_recorded says it of each step.  Starts from
+// zeroes; what is there after a failure is released as well.
 jot_status rt_segments_find(const struct rt_plan *plan, const bool *is_recorded, uint32_t least,
                             struct rt_segments *out);
 void rt_segments_release(struct rt_segments *all);

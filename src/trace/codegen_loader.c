@@ -24,8 +24,8 @@ static struct {
     char module[4096], process[4096];
 } files = {.once = PTHREAD_ONCE_INIT};
 
-// At the start: the loader's name may begin where the process stands then.  A name without a folder is that of
-// a program, found along $PATH, that this library is in.
+// At the start: the loader's name may begin where the process stands then.  A name without a
+// folder is that of a program, found along $PATH, that this library is in.
 __attribute__((constructor)) static void note_folder(void)
 {
     Dl_info self;

@@ -176,7 +176,8 @@ static jot_value logaddexp(jot_value x, jot_value y)
     return jot_where(jot_is_nan(d), jot_add(x, y), sum);
 }
 
-// The maximum and the modulus have kinks at x = y, their sum has none.  Of equal infinities each has half.
+// The maximum and the modulus have kinks at x = y, their sum has none.  Of equal infinities
+// each has half.
 static jot_value logaddexp_rule(jot_value x, jot_value y, jot_value dx, jot_value dy)
 {
     jot_value d = jot_sub(x, y);

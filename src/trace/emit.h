@@ -46,7 +46,8 @@ struct trace_rows {
     int rank;  // of what each row is reduced to
     int64_t dims[IR_MAX_RANK + 1];
 };
-// The rows of a value of the graph in dtype d, along the axes, all for an empty list.  False with an error.
+// The rows of a value of the graph in dtype d, along the axes, all for an empty list.  False
+// with an error.
 bool trace_read_rows(const char *name, jot_value x, jot_dtype d, const int *axes,
                      struct trace_rows *out, jot_value *out_error);
 // The largest, the smallest complex number over axes, and the running fold along an axis by cummax,
@@ -72,8 +73,8 @@ bool trace_sizes(const char *name, const int64_t *dims, int64_t least, int *out_
 
 // Whether it is one; false with an error.
 bool trace_is_dtype(const char *name, jot_dtype dtype, jot_value *out_error);
-// The product of the sizes, one of -1 left out; false with an error where that of those above 0 is more than most, a
-// power of two.
+// The product of the sizes, one of -1 left out; false with an error where that of those above 0
+// is more than most, a power of two.
 bool trace_count(const char *name, int rank, const int64_t *dims, int64_t most, int64_t *out,
                  jot_value *out_error);
 

@@ -32,8 +32,8 @@ const char *function_problem(const jot_function *f);
 jot_status function_problem_status(const jot_function *f);
 
 // Values in argument `arg`, before it, in all arguments, in all results of a C function.
-// Its place, or NULL for a function of jot's own, whose place is its name: what it records and how it fails
-// has the place of the call that uses it.
+// Its place, or NULL for a function of jot's own, whose place is its name: what it records and
+// how it fails has the place of the call that uses it.
 const char *callee_place(const jot_callee *c);
 int callee_leaves(const jot_callee *c, int arg);
 int callee_first(const jot_callee *c, int arg);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant bytes that live as long as the process, each once: the lists of transforms, which are values without
-// an owner.
+// Constant bytes that live as long as the process, each once: the lists of transforms, which
+// are values without an owner.
 //
 // Thread-safety: any thread, without a lock, so that a child of fork() may go on.
 #ifndef TRACE_INTERNED_H

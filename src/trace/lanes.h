@@ -8,11 +8,13 @@
 #include "jot/control.h"
 #include "jot/transform.h"
 
-// f, of n numbers of one floating type, at the elements of operands that are brought to one such type and
-// broadcast; half types are computed in f32.  All elements are lanes of one kernel.
+// f, of n numbers of one floating type, at the elements of operands that are brought to one
+// such type and broadcast; half types are computed in f32.  All elements are lanes of one
+// kernel.
 jot_value trace_lanes(const char *name, jot_function f, int n, const jot_value *v);
 
-// f of n operands with the derivative that `rule` says, a function of them and of as many tangents; and that in lanes.
+// f of n operands with the derivative that `rule` says, a function of them and of as many
+// tangents; and that in lanes.
 jot_value trace_ruled(const char *name, int n, void (*f)(void), void (*rule)(void),
                       const jot_value *v);
 jot_value trace_ruled_lanes(const char *name, int n, void (*f)(void), void (*rule)(void),

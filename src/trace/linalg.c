@@ -328,8 +328,8 @@ jot_value jot_solve(jot_value a, jot_value b)
     return drop_columns(is_vector, x);
 }
 
-// u^-1 l^-1 p: rows above the diagonal of l^-1 are zeros, of which the solve makes use, and the permutation p
-// would mix them.
+// u^-1 l^-1 p: rows above the diagonal of l^-1 are zeros, of which the solve makes use, and the
+// permutation p would mix them.
 static jot_value invert(jot_value a)
 {
     jot_lu_factors f = jot_lu_factor_at(a, NULL);

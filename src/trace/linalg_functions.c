@@ -135,8 +135,8 @@ static jot_value regular_change(jot_value a, jot_value da)
                    column_of(column_of(determinant(f))));
 }
 
-// And that of any, by a = u s v: adj(a) is v^H adj(s) u^H, but for the determinants of u and v, and that of
-// the diagonal matrix s is a polynomial without division.
+// And that of any, by a = u s v: adj(a) is v^H adj(s) u^H, but for the determinants of u and v,
+// and that of the diagonal matrix s is a polynomial without division.
 static jot_value singular_change(jot_value a, jot_value da)
 {
     jot_svd_factors f = jot_svd(a);

@@ -10,8 +10,8 @@
 
 #include "trace/tracer.h"
 
-// The trace of the handles after the inputs of a function of uniform signature.  The low bits of the id say which it
-// is, those above them how many inputs there are.
+// The trace of the handles after the inputs of a function of uniform signature.  The low bits
+// of the id say which it is, those above them how many inputs there are.
 #define TRACE_GUARD_SERIAL UINT32_MAX
 #define TRACE_GUARD_BITS 3
 

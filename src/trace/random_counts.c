@@ -88,8 +88,8 @@ static jot_value unless_any(jot_value is_large)
     return jot_where(any(is_large), jot_zeros_like(is_large), jot_ones_like(is_large));
 }
 
-// (1 + x) log(1 + x) - x, for what is so large that the difference of logarithms of factorials has lost its
-// digits: near 0 its series, x^2/2 - x^3/6 + ... + (-x)^n / (n (n - 1)).
+// (1 + x) log(1 + x) - x, for what is so large that the difference of logarithms of factorials
+// has lost its digits: near 0 its series, x^2/2 - x^3/6 + ... + (-x)^n / (n (n - 1)).
 static jot_value deviance(jot_value x)
 {
     enum { TERMS = 9 };
@@ -126,8 +126,8 @@ static void wait(jot_value *carry, void *ctx)
     carry[3] = add(carry[3], random_log(u));
 }
 
-// Where the mean is huge, candidates are counted from its whole part, and the logarithm of the density at
-// mean + d is -mean deviance(d / mean) - log(2 pi k) / 2.
+// Where the mean is huge, candidates are counted from its whole part, and the logarithm of the
+// density at mean + d is -mean deviance(d / mean) - log(2 pi k) / 2.
 static void draw_poisson(jot_value *carry, void *ctx)
 {
     const struct loop *l = ctx;
@@ -231,8 +231,8 @@ static jot_value stirling_tail(jot_value k)
 }
 
 // log of the density at k over that at the middle m, of huge n: with M = m + 1 and N = n - m + 1 it is
-// d log(N odds / M) - M deviance(d / M) - N deviance(-d / N) + log((1 + d / M) (1 - d / N)) / 2, d = k - m,
-// and what Stirling's series has besides.
+// d log(N odds / M) - M deviance(d / M) - N deviance(-d / N) + log((1 + d / M)
+// (1 - d / N)) / 2, d = k - m, and what Stirling's series has besides.
 static jot_value density_of_huge(const struct loop *l, jot_value k)
 {
     jot_value d = sub(k, l->middle), m = add(l->middle, one());

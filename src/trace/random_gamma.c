@@ -66,8 +66,8 @@ static void draw_candidate(jot_value *carry, void *ctx)
     carry[UNIFORM] = random_uniform_at(random_child(key, 2), origin(), jot_value_dtype(t->d));
 }
 
-// in: the words of a key, and a; out: the number and its logarithm.  Below 1 it is a number of a + 1 times
-// u^(1/a).
+// in: the words of a key, and a; out: the number and its logarithm.  Below 1 it is a number of
+// a + 1 times u^(1/a).
 static void gamma_of(const jot_value *in, jot_value *out, void *ctx)
 {
     (void)ctx;

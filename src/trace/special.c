@@ -192,8 +192,9 @@ static jot_value ndtri(jot_value p)
     return jot_where(is_middle, near, y);
 }
 
-// One over the density at y, sqrt(2 pi) e^(y^2/2), where the error of y would be multiplied by its square: by the quotient
-// erfcx(|y|/sqrt(2)) sqrt(pi/2) of the tail, which is the smaller of p and 1 - p, and the density.
+// One over the density at y, sqrt(2 pi) e^(y^2/2), where the error of y would be multiplied by
+// its square: by the quotient erfcx(|y|/sqrt(2)) sqrt(pi/2) of the tail, which is the smaller
+// of p and 1 - p, and the density.
 static jot_value ndtri_slope(jot_value p)
 {
     jot_value tail = jot_minimum(p, sub(one(), p)), size = jot_abs(ndtri(p));
@@ -219,7 +220,8 @@ jot_value jot_ndtri(jot_value p)
     return TRACE_RULED("jot_ndtri", ndtri, ndtri_rule, floating(p));
 }
 
-// log(erfc) where that is a number, and far below -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
+// log(erfc) where that is a number, and far below
+// -x^2/2 - log(-x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4 - ...).
 static jot_value log_ndtr(jot_value x)
 {
     static const double c[] = {0, -1, 3, -15, 105, -945, 10395, -135135, 2027025, -34459425};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modified Bessel functions of the first kind of orders 0 and 1, times e^-|x|.  Up to 8 they are power series,
-// whose terms are positive (DLMF 10.25.2), and beyond sums of Chebyshev polynomials of 16/|x| - 1 for sqrt(|x|)
-// times them (Clenshaw, Chebyshev series for mathematical functions, 1962).  In the derivatives they would cancel:
-// these are sums of their own, of |x|/4 - 1 and 16/|x| - 1 for (1 + |x|)^2 and |x|^(3/2) times them, so that the
-// sums are of the size of their summands.  The coefficients are the cosine transforms of the functions at 64 nodes
-// in 40 digits.
+// Modified Bessel functions of the first kind of orders 0 and 1, times e^-|x|.  Up to 8 they
+// are power series, whose terms are positive (DLMF 10.25.2), and beyond sums of Chebyshev
+// polynomials of 16/|x| - 1 for sqrt(|x|) times them (Clenshaw, Chebyshev series for
+// mathematical functions, 1962).  In the derivatives they would cancel: these are sums of their
+// own, of |x|/4 - 1 and 16/|x| - 1 for (1 + |x|)^2 and |x|^(3/2) times them, so that the sums
+// are of the size of their summands.  The coefficients are the cosine transforms of the
+// functions at 64 nodes in 40 digits.
 #include "trace/formula.h"
 #include "trace/lanes.h"
 
@@ -85,8 +86,8 @@ static const double far_slope_1[] = {
 
 #define SUM(c, t) trace_chebyshev((int)(sizeof(c) / sizeof *(c)), c, t)
 
-// In double precision, since single precision would lose three bits in the recurrence: |x|, what is at least 8,
-// its root, and the arguments of the sums.
+// In double precision, since single precision would lose three bits in the recurrence: |x|,
+// what is at least 8, its root, and the arguments of the sums.
 struct place {
     jot_value a, is_near, far, root, near_t, far_t;
 };
@@ -167,8 +168,8 @@ jot_value jot_i1e(jot_value x) { return TRACE_RULED_LANES("jot_i1e", order_1, ru
 
 // ---- Without the factor e^-|x|
 //
-// Up to 8 they are the power series themselves, and so are their derivatives, which as those of products with e^|x|
-// would cancel.
+// Up to 8 they are the power series themselves, and so are their derivatives, which as those of
+// products with e^|x| would cancel.
 
 // x up to 8, and from there on, where 800 has an infinite value as infinity has.
 struct plain {

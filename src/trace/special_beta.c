@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regularised incomplete beta function, for x up to the mean by the contracted continued fraction of A.
-// DiDonato and A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios,
-// 1992 (BFRAC, equation 9):
+// The regularised incomplete beta function, for x up to the mean by the contracted continued
+// fraction of A. DiDonato and A. Morris, Algorithm 708: Significant digit computation of the
+// incomplete beta function ratios, 1992 (BFRAC, equation 9):
 //
 //     I_x(a, b) = x^a y^b / B(a, b) / (b_0 + a_1/(b_1 + a_2/(b_2 + ...))),   y = 1 - x, l = a - (a + b) x
 //     a_n = (a + n - 1) (a + b + n - 1) n (b - n) x^2 / (a + 2n - 1)^2
 //     b_n = n + n (b - n) x/(a + 2n - 1) + (a + n)/(a + 2n + 1) (l + 1 + n (1 + y))
 //
-// and beyond as 1 - I_y(b, a).  Derivatives in a and b are those of the fraction from below, for from above its first
-// approximants, and more so their derivatives, are far larger near the mean.  For a <= 1 both I_x(a, b) and its
-// complement 1 - e^g - e^g a s may be small, and so may be their derivatives in a, by
+// and beyond as 1 - I_y(b, a).  Derivatives in a and b are those of the fraction from below,
+// for from above its first approximants, and more so their derivatives, are far larger near the
+// mean.  For a <= 1 both I_x(a, b) and its complement 1 - e^g - e^g a s may be small, and so
+// may be their derivatives in a, by
 //
 //     I_x(a, b) = e^g (1 + a s),  e^g = x^a Gamma(a + b) / (Gamma(b) Gamma(a + 1))
 //     s = (1 - b)/(a + 1) x + (1 - b)(2 - b)/(2 (a + 2)) x^2 + ...                                     (DLMF 8.17.7)
 //
-// For a and b so large that the fraction would take thousands of steps, by the first terms of N. Temme's expansion
-// (DLMF 8.18.9), of which the second is taken at the mean: with e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b
-// e(l/b)
+// For a and b so large that the fraction would take thousands of steps, by the first terms of
+// N. Temme's expansion (DLMF 8.18.9), of which the second is taken at the mean: with
+// e(h) = h - log(1 + h) and r^2 = a e(-l/a) + b e(l/b)
 //
 //     I_x(a, b) = erfc(-r) / 2 + e^(-r^2) (b - a)/(a + b) / (3 sqrt(2 pi a b/(a + b))),   r of the sign of -l
 #include "trace/formula.h"
@@ -38,8 +39,8 @@ static jot_value moves(const struct arguments *p, jot_value change, jot_value su
     return both(jot_less(small, jot_abs(change)), jot_less(n, num(20000)));
 }
 
-// The summands of a whole b are 0 from n = b on, but not their derivatives.  Where these are wanted, it is a bound of
-// summands that must get small, which has |b - n| or 1 for b - n.
+// The summands of a whole b are 0 from n = b on, but not their derivatives.  Where these are
+// wanted, it is a bound of summands that must get small, which has |b - n| or 1 for b - n.
 static jot_value bounded(const struct arguments *p, jot_value n)
 {
     return jot_maximum(jot_abs(sub(p->b, n)), one());
@@ -101,8 +102,9 @@ static void step_down(jot_value *s, void *ctx)
     s[0] = m;
 }
 
-// The fraction times a, for which a_1 and b_0 are divided by it.  Its derivatives are those of the sum from below, of as
-// many terms as it takes; from above, near the mean, the first ones would be far larger.
+// The fraction times a, for which a_1 and b_0 are divided by it.  Its derivatives are those of
+// the sum from below, of as many terms as it takes; from above, near the mean, the first ones
+// would be far larger.
 static jot_value fraction(struct arguments p)
 {
     struct arguments q = p;

@@ -6,10 +6,11 @@
 //     Q(a, x) = 1 - E + E a (x/(a+1) - x^2/(2! (a+2)) + ...)                                    x <= c, small a
 //     D = x^a e^-x / Gamma(a + 1),  E = x^a / Gamma(a + 1)
 //
-// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below x + 1/4, or below
-// log(1/2) / log(x) for x < 1/4, where Q is the smaller one (W. Gautschi, A computational procedure for incomplete
-// gamma functions, 1979).  For large a near x it is the expansion of Temme, The asymptotic expansion of the
-// incomplete gamma functions, 1979 (DLMF 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
+// (DLMF 8.11.4, 8.9.2, 8.7.1), with c = 3/2, or 1 for a < 1/2.  The third is for a below
+// x + 1/4, or below log(1/2) / log(x) for x < 1/4, where Q is the smaller one (W. Gautschi, A
+// computational procedure for incomplete gamma functions, 1979).  For large a near x it is the
+// expansion of Temme, The asymptotic expansion of the incomplete gamma functions, 1979 (DLMF
+// 8.12): with mu = x/a - 1, eta^2/2 = mu - log(1 + mu) and the sign of mu
 //
 //     Q(a, x) = erfc(eta sqrt(a/2)) / 2 + e^(-a eta^2/2) / sqrt(2 pi a) T,   T = sum_k c_k(eta) a^-k
 #include "trace/formula.h"
@@ -111,7 +112,8 @@ static jot_value fraction(struct arguments p)
     return add(c[F_SUM], c[F_REST]);
 }
 
-// From below: the index n, and b_(n-1) + a_n/(b_n + ...) of the numerators a_n = n (a - n) from that of n + 1 on.
+// From below: the index n, and b_(n-1) + a_n/(b_n + ...) of the numerators a_n = n (a - n) from
+// that of n + 1 on.
 static jot_value is_above_0(const jot_value *c, void *ctx)
 {
     (void)ctx;
@@ -127,8 +129,8 @@ static void step_down(jot_value *c, void *ctx)
     c[0] = sub(n, one());
 }
 
-// The fraction with derivatives that do not cancel: from below, of as many terms as it takes next to a whole a, where
-// the fraction itself would end and they would not.
+// The fraction with derivatives that do not cancel: from below, of as many terms as it takes
+// next to a whole a, where the fraction itself would end and they would not.
 static jot_value fraction_from_below(struct arguments p)
 {
     struct arguments q = p;
@@ -154,7 +156,8 @@ static jot_value phi(jot_value a, jot_value x)
     return special_excess(relative_excess(a, x), over(x, a));
 }
 
-// T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is Stirling's series of Gamma.
+// T.  c_0 = 1/mu - 1/eta, c_k = c_(k-1)'/eta + (-1)^k g_k/mu, where 1 + g_1/a + ... is
+// Stirling's series of Gamma.
 static jot_value uniform_sum(jot_value a, jot_value x)
 {
     static const double c0[] = {
@@ -365,7 +368,8 @@ static jot_value log_slope_of(jot_value a, jot_value x)
     return add(log_quotient(x, next), special_digamma_rest(next));
 }
 
-// dP/da from the derivatives of the sums: as it is, or as dx/da at a constant P, which is -(dP/da) / (dP/dx).
+// dP/da from the derivatives of the sums: as it is, or as dx/da at a constant P, which is
+// -(dP/da) / (dP/dx).
 static jot_value slope_of(jot_value a, jot_value x, bool is_sample)
 {
     static bool is_slope = true;

@@ -270,7 +270,8 @@ static jot_value erfcx(jot_value in)
     return jot_astype(jot_where(jot_is_nan(in), x, y), jot_value_dtype(in));
 }
 
-// 2 x erfcx(x) - 2/sqrt(pi), which cancels above 0: there -(1 + x)^2 times it is a sum, from 2 on -x^2 times it.
+// 2 x erfcx(x) - 2/sqrt(pi), which cancels above 0: there -(1 + x)^2 times it is a sum, from 2
+// on -x^2 times it.
 static jot_value erfcx_rule(jot_value in, jot_value dx)
 {
     jot_value x = wide(in), a = jot_maximum(x, num(0)), far = jot_maximum(a, num(2));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quotients of gamma functions.
 //
-// With Stirling's series log(Gamma(z)) = (z - 1/2) log(z) - z + log(2 pi)/2 + d(z), d(z) = 1/(12 z) - ..., a
-// quotient of two is, for h = a/b and e(h) = h - log(1 + h),
+// With Stirling's series log(Gamma(z)) = (z - 1/2) log(z) - z + log(2 pi)/2 + d(z),
+// d(z) = 1/(12 z) - ..., a quotient of two is, for h = a/b and e(h) = h - log(1 + h),
 //
 //     log(Gamma(b)/Gamma(a + b)) = -a log(b) + (1/2 - a) log(1 + h) + b e(h) + d(b) - d(a + b)
 //
-// where nothing cancels, if the differences of powers in the last two are divided by 1/b - 1/(a + b) by hand (A.
-// DiDonato, A. Morris, Algorithm 708: Significant digit computation of the incomplete beta function ratios, 1992:
-// ALGDIV, BCORR).
+// where nothing cancels, if the differences of powers in the last two are divided by
+// 1/b - 1/(a + b) by hand (A. DiDonato, A. Morris, Algorithm 708: Significant digit computation
+// of the incomplete beta function ratios, 1992: ALGDIV, BCORR).
 #include "trace/special_parts.h"
 
 #include "trace/formula.h"
@@ -60,7 +60,8 @@ static jot_value is_short_of_far(const jot_value *c, void *ctx)
     return jot_less(c[0], num(10));
 }
 
-// Of a it is that of a + 1 and (a + 1/2) log(1 + 1/a) - 1 more, that is t^2/3 + t^4/5 + ... of t = 1/(2 a + 1), for a >= 3.
+// Of a it is that of a + 1 and (a + 1/2) log(1 + 1/a) - 1 more, that is t^2/3 + t^4/5 + ... of
+// t = 1/(2 a + 1), for a >= 3.
 static void step_stirling(jot_value *c, void *ctx)
 {
     static const double odd[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
@@ -96,7 +97,8 @@ jot_value special_digamma_rest(jot_value a)
     return add(mul(inverse, add(num(0.5), mul(inverse, rest))), c[1]);
 }
 
-// The sum of c[k] b^-(2k + 1) (1 - r^(2k + odd)) / (1 - r), r = b/(a + b): powers of b and a + b subtracted.
+// The sum of c[k] b^-(2k + 1) (1 - r^(2k + odd)) / (1 - r), r = b/(a + b): powers of b and
+// a + b subtracted.
 static jot_value powers_apart(const double *c, bool is_odd, jot_value b, jot_value r)
 {
     jot_value inverse = over(one(), b), t = jot_square(inverse), square = jot_square(r);
@@ -176,7 +178,8 @@ jot_value special_digamma_difference(jot_value a, jot_value b)
     return TRACE_RULED("jot_digamma", digamma_difference, digamma_difference_rule, a, b);
 }
 
-// log(Gamma(2 + y)) is y (y + 1) times a polynomial for -3/4 <= y <= 1/4, that of src/base/math/gamma.inc.
+// log(Gamma(2 + y)) is y (y + 1) times a polynomial for -3/4 <= y <= 1/4, that of
+// src/base/math/gamma.inc.
 jot_value special_log_gamma_1p(jot_value a)
 {
     static const double single[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What special functions have in common, of one number each: quotients of gamma functions without their cancellation.
-// Where the arguments are out of a function's range its value is any number, to be left out by the caller.
+// What special functions have in common, of one number each: quotients of gamma functions
+// without their cancellation. Where the arguments are out of a function's range its value is
+// any number, to be left out by the caller.
 #ifndef TRACE_SPECIAL_PARTS_H
 #define TRACE_SPECIAL_PARTS_H
 
@@ -9,7 +10,8 @@
 // a where the flag is set, else a number for which nothing is to be done.
 jot_value special_chosen(jot_value flag, jot_value a, double idle);
 
-// mu - log(1 + mu) for mu > -1, where `ratio` is 1 + mu, which may be known better; and that over mu^2 of |mu| < 0.3.
+// mu - log(1 + mu) for mu > -1, where `ratio` is 1 + mu, which may be known better; and that
+// over mu^2 of |mu| < 0.3.
 jot_value special_excess(jot_value mu, jot_value ratio);
 jot_value special_excess_near(jot_value mu);
 
@@ -28,7 +30,8 @@ jot_value special_stirling_difference(jot_value a, jot_value b);
 // log(Gamma(b)) - log(Gamma(a + b)) + a log(b) of a > 0 and b >= 10, small where a^2/b is.
 jot_value special_quotient_rest(jot_value a, jot_value b);
 
-// Gamma(a + b + SPECIAL_SHIFT) Gamma(b) / (Gamma(a + b) Gamma(b + SPECIAL_SHIFT)) - 1 of a, b > 0, in units of a/b.
+// Gamma(a + b + SPECIAL_SHIFT) Gamma(b) / (Gamma(a + b) Gamma(b + SPECIAL_SHIFT)) - 1 of a,
+// b > 0, in units of a/b.
 enum { SPECIAL_SHIFT = 10 };
 jot_value special_shift(jot_value a, jot_value b);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Polygamma functions of orders n >= 1, where neither n! nor zeta(n + 1, x) need be a number: with s = n + 1 and a scale
-// c,
+// Polygamma functions of orders n >= 1, where neither n! nor zeta(n + 1, x) need be a number:
+// with s = n + 1 and a scale c,
 //
 //     psi_n(x) = (-1)^s Gamma(s) c^-s Z(x),   Z(x) = sum_(k >= 0) (c/(x + k))^s
 //
-// where Z is of the size of 1 + x/s for c = x.  As long as both factors are well within the range c is 1, for x + k is
-// mostly exact and (x + k)/c is not.  Z is its first terms and the Euler-Maclaurin formula; below 0, of the distance r
-// from the nearest pole,
+// where Z is of the size of 1 + x/s for c = x.  As long as both factors are well within the
+// range c is 1, for x + k is mostly exact and (x + k)/c is not.  Z is its first terms and the
+// Euler-Maclaurin formula; below 0, of the distance r from the nearest pole,
 //
 //     Z(x) = (c/r)^s + Z(1 + r) + (-1)^s (Z(1 - r) - Z(1 - x))
 #include "trace/formula.h"
@@ -106,7 +106,8 @@ static jot_value polygamma(jot_value n, jot_value x)
     return jot_where(is_digamma, jot_digamma(x), jot_where(is_none, num((double)NAN), y));
 }
 
-// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.  At a pole there is none.
+// In x the next one; in n by the rules of what it is made of, which below 0 have no derivative.
+// At a pole there is none.
 static jot_value polygamma_rule(jot_value n, jot_value x, jot_value dn, jot_value dx)
 {
     static const int first[] = {0, JOT_END};

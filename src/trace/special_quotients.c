@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are quotients of gamma functions: beta and its logarithm, the rising factorial, n choose k, and what
-// stands before the incomplete beta function.
+// Functions that are quotients of gamma functions: beta and its logarithm, the rising
+// factorial, n choose k, and what stands before the incomplete beta function.
 //
 // For positive a, b, u the smaller and v the larger of them,
 //
 //     B(a, b) = Gamma(u) w^-u exp(rest(u, w)) p                                       u < 10
 //             = sqrt(2 pi/v) exp((u - 1/2) log(c) - v log(1 + u/v) + d)                            10 <= u
 //
-// with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as Gamma(v + 1) = v Gamma(v), rest as in
-// special_parts.h, c = u/(u + v) and d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
+// with w = v + 10, p = (1 + u/v) (1 + u/(v + 1)) ... (1 + u/(v + 9)), as
+// Gamma(v + 1) = v Gamma(v), rest as in special_parts.h, c = u/(u + v) and
+// d = d(u) + d(v) - d(u + v) (DiDonato and Morris, Algorithm 708).
 #include "trace/formula.h"
 #include "trace/special_parts.h"
 
@@ -33,9 +34,9 @@ static jot_value is_positive(jot_value x)
 
 // ---- Beta
 
-// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far, else 20.  Of two that are
-// equal, a is the smaller: a minimum would divide the derivatives of both among u and v, while others of the parts have
-// those of one.
+// Two positive numbers, the smaller first, each where it is near, else 1, and where it is far,
+// else 20.  Of two that are equal, a is the smaller: a minimum would divide the derivatives of
+// both among u and v, while others of the parts have those of one.
 struct pair {
     jot_value positive, first, u, v; // 1 unless both are positive; first: a is u
     jot_value u_is_far, near_u, far_u, far_v;
@@ -160,7 +161,8 @@ static jot_value rising(jot_value s, jot_value q)
     return mul(jot_power(s, q), jot_exp(jot_neg(special_quotient_rest(q, s))));
 }
 
-// z and z + m in their order, and |m|; not those of a minimum, which would divide the derivatives at m = 0 among both.
+// z and z + m in their order, and |m|; not those of a minimum, which would divide the
+// derivatives at m = 0 among both.
 struct rise {
     jot_value down, positive, least, most, size;
 };
@@ -208,8 +210,8 @@ static jot_value poch(jot_value z, jot_value m)
     return jot_where(positive, y, plain);
 }
 
-// (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm); from 0 to 1 as the derivative of z/(z + m) (z + 1)_m, since
-// the terms of the next one would cancel.
+// (z)_m ((digamma(z + m) - digamma(z)) dz + digamma(z + m) dm); from 0 to 1 as the derivative
+// of z/(z + m) (z + 1)_m, since the terms of the next one would cancel.
 static jot_value poch_slope(jot_value z, jot_value m, jot_value dz, jot_value dm,
                             jot_value (*value)(jot_value, jot_value))
 {
@@ -253,7 +255,8 @@ jot_value jot_poch(jot_value z, jot_value m)
 
 // ---- n choose k
 
-// The smaller of k and n - k, which is k of two that are equal (see struct pair), the larger, n - k and its rounding.
+// The smaller of k and n - k, which is k of two that are equal (see struct pair), the larger,
+// n - k and its rounding.
 struct choice {
     jot_value some, n, k, other, rounding, k_is_least, least, most;
 };
@@ -354,7 +357,8 @@ static jot_value front(jot_value a, jot_value b, jot_value x)
     jot_value y = sub(one(), x), z = sub(sub(one(), y), x);
     jot_value is_a = p.first, v_is_far = is_far(p.v);
     jot_value t = jot_where(is_a, x, y), other = jot_where(is_a, y, x);
-    // (1 - t)^v of large v is in the exponential; and of large w t the power is less than what that is small.
+    // (1 - t)^v of large v is in the exponential; and of large w t the power is less than what
+    // that is small.
     jot_value near_v = jot_where(v_is_far, one(), p.v);
     jot_value log_other = jot_where(is_a, jot_log1p(jot_neg(x)), jot_log(x));
     jot_value w = add(p.v, num(SPECIAL_SHIFT)), scaled = mul(w, t), bound = num(32);
@@ -384,8 +388,8 @@ static jot_value smooth(jot_value a, jot_value b, jot_value x)
     return mul(front(a, b, x), add(over(one(), a), over(one(), b)));
 }
 
-// log(x) + digamma(a + b + 1) - digamma(a + 1) with x (a + b + 1)/(a + 1) = 1 - off/(a + 1): near the mean it is far
-// smaller than its terms.
+// log(x) + digamma(a + b + 1) - digamma(a + 1) with x (a + b + 1)/(a + 1) = 1 - off/(a + 1):
+// near the mean it is far smaller than its terms.
 static jot_value slope_in(jot_value x, jot_value off, jot_value next, jot_value sum)
 {
     jot_value mu = jot_neg(over(off, next)), near = jot_less(jot_abs(mu), num(0.5));
@@ -412,7 +416,8 @@ static jot_value smooth_rule(jot_value a, jot_value b, jot_value x, jot_value da
     return mul(smooth(a, b, x), smooth_slope(a, b, x, da, db, dx));
 }
 
-// As the derivative of a product with a b/(a + b), since those of digamma(a) would cancel in further ones for a near 0.
+// As the derivative of a product with a b/(a + b), since those of digamma(a) would cancel in
+// further ones for a near 0.
 static jot_value front_rule(jot_value a, jot_value b, jot_value x, jot_value da, jot_value db,
                             jot_value dx)
 {

@@ -202,8 +202,8 @@ jot_value trace_fail_status(const char *op);
 jot_value trace_fail_again(const struct trace_error *e);
 // Puts "'name': " before the text of the error, unless it is one of before, which has its place.
 void trace_name_error(jot_value v, const char *name);
-// Makes it the error of op, with the text before what its own operation says, under the same condition; NULL: no
-// text, and the operation is not named.
+// Makes it the error of op, with the text before what its own operation says, under the same
+// condition; NULL: no text, and the operation is not named.
 void trace_retell_error(jot_value v, const char *op, const char *text);
 // The result of what op calls: an error is one of op.
 jot_value trace_own(const char *op, jot_value v);
@@ -239,12 +239,12 @@ typedef bool trace_maker(void *ctx, jot_value *out, jot_value *out_error);
 // each is the error.  The place, unless it is NULL, is that of what is recorded and of the error.
 void trace_make(trace_maker *make, void *ctx, size_t n, jot_value *out, const char *where);
 
-// Whether a list of n entries is not there, or longer than any list is; then *out_error names the parameter of
-// op.  Makes a guard of its own.
+// Whether a list of n entries is not there, or longer than any list is; then *out_error names
+// the parameter of op.  Makes a guard of its own.
 bool trace_is_missing(const char *op, const char *parameter, size_t n, const void *list,
                       jot_value *out_error);
-// The same for a function whose results are the n_out values of out: they are the error, which has the place
-// unless that is NULL.
+// The same for a function whose results are the n_out values of out: they are the error, which
+// has the place unless that is NULL.
 bool trace_lacks(const char *op, const char *parameter, size_t n, const void *list,
                  size_t n_out, jot_value *out, const char *where);
 

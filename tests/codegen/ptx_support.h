@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX without a GPU: kernels and programs as the assembly that is made of them, which the assembler of the
-// toolkit, where there is one, takes without keeping registers in memory.
+// PTX without a GPU: kernels and programs as the assembly that is made of them, which the
+// assembler of the toolkit, where there is one, takes without keeping registers in memory.
 #ifndef CODEGEN_PTX_SUPPORT_H
 #define CODEGEN_PTX_SUPPORT_H
 

@@ -49,8 +49,8 @@ START_TEST(points_of_networks_are_squads)
 {
     const char *ptx = ptx_of(network("f32", 1000));
     ck_assert_int_eq(count(ptx, ".entry"), 4);
-    // Five units of a layer are a thread's, and each four terms of them, a turn of a loop that stays one,
-    // read six times 16 bytes; sums of ten rows with ten are another's.
+    // Five units of a layer are a thread's, and each four terms of them, a turn of a loop that
+    // stays one, read six times 16 bytes; sums of ten rows with ten are another's.
     ck_assert_int_eq(count(ptx, "ld.shared.v4.f32"), 6);
     ck_assert_int_ge(count(ptx, "fma.rn.f32"), 20 + 100);
     ck_assert_ptr_nonnull(strstr(ptx, ".pragma \"nounroll\";"));

@@ -212,8 +212,8 @@ static int phases_of(const char *name)
     return n;
 }
 
-// A loop of four hundred phases is not one function, and those that differ in which part of the weights they
-// read are one; a loop of some 20 phases is.
+// A loop of four hundred phases is not one function, and those that differ in which part of the
+// weights they read are one; a loop of some 20 phases is.
 START_TEST(phases_of_long_loops_stay_functions)
 {
     ck_assert_int_eq(phases_of("cloth_grad"), 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER, a cuFFT and a cuDNN without a GPU, for tests of everything above them: memory
-// is that of the host under addresses that nobody may follow, streams run at once.
+// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER, a cuFFT and a cuDNN without a GPU, for
+// tests of everything above them: memory is that of the host under addresses that nobody may
+// follow, streams run at once.
 //
 //     FAKE_CUDA_VERSION=11040   an old driver
 //     FAKE_CUDA_INIT=803        what cuInit returns

@@ -518,8 +518,8 @@ cusolverStatus_t cusolverDnXgesvdr_bufferSize(
                                        type_u, u, ldu, type_v, v, ldv, compute, device, host);
 }
 
-// All of f64, of which the first k are given: v, not its transpose.  Or the last ones, which are as much a
-// part of the matrix.
+// All of f64, of which the first k are given: v, not its transpose.  Or the last ones, which
+// are as much a part of the matrix.
 static void run_gesvdr(void *argument)
 {
     struct call *c = argument, all = *c;

@@ -264,8 +264,9 @@ static void interpret(struct native *n, const struct native_case *c)
     }
 }
 
-// What a routine may be off, in units of the precision of its numbers: each of a few tens of roundings in a
-// row, as those of the passes of a transform, is a unit of the largest element at most.
+// What a routine may be off, in units of the precision of its numbers: each of a few tens of
+// roundings in a row, as those of the passes of a transform, is a unit of the largest element
+// at most.
 #define ROUTINE_UNITS 64
 
 // Evaluator and machine code have the same bits but for what routines compute: the tolerance for the

@@ -269,8 +269,8 @@ START_TEST(large_phases)
 }
 END_TEST
 
-// Layers with parts of one array of weights and, the other way round, of one of offsets: so much code that
-// a GPU calls one function for all of them.
+// Layers with parts of one array of weights and, the other way round, of one of offsets: so
+// much code that a GPU calls one function for all of them.
 START_TEST(parts_of_weights)
 {
     enum { LAYERS = 150 };

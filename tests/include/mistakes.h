@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that must not compile, one for each name, with what the compiler has to say of it (mistakes.sh): the
-// macro, and what it takes.  With -DNO_MISTAKE all of this compiles.
+// Programs that must not compile, one for each name, with what the compiler has to say of it
+// (mistakes.sh): the macro, and what it takes.  With -DNO_MISTAKE all of this compiles.
 #include "jot/jot.h"
 
 // clang-format off

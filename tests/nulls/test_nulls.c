@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NULL for every pointer that a function of the headers takes: an error that names the function and the
-// parameter, or what the headers promise of NULL; a crash nowhere.  Numbers that mean nothing, values of no trace and
-// of other types: no crash either, and a message has the number.  The calls are made from the headers.
+// parameter, or what the headers promise of NULL; a crash nowhere.  Numbers that mean nothing,
+// values of no trace and of other types: no crash either, and a message has the number.  The
+// calls are made from the headers.
 #include <check.h>
 #include <limits.h>
 #include <math.h>

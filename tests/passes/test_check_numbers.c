@@ -149,8 +149,8 @@ START_TEST(test_numbers_of_lanes)
 }
 END_TEST
 
-// What is in a branch that lanes take by themselves is checked for those that do, in whiles that lanes leave
-// by themselves too.
+// What is in a branch that lanes take by themselves is checked for those that do, in whiles
+// that lanes leave by themselves too.
 static const struct {
     const char *name, *body; // of a step of x: f64[]
 } nested[] = {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeros of derivatives: random programs with choices, clips, extrema, places and loops, at points full of
-// zeros, infinities and NaN, against dual numbers that follow the path that is taken.
+// Zeros of derivatives: random programs with choices, clips, extrema, places and loops, at
+// points full of zeros, infinities and NaN, against dual numbers that follow the path that is
+// taken.
 //
-// A program is steps over vectors of N numbers: some, a loop, and one of two branches.  The reference runs
-// it element by element.  The derivative of an element in one input is none, or a number: a product of
-// none and anything is none, a choice has that of what it takes, a sum of none and a number is the
-// number.  It knows no graph.
+// A program is steps over vectors of N numbers: some, a loop, and one of two branches.  The
+// reference runs it element by element.  The derivative of an element in one input is none, or
+// a number: a product of none and anything is none, a choice has that of what it takes, a sum
+// of none and a number is the number.  It knows no graph.
 #include "ir/control.h"
 #include "ir/indexing.h"
 #include "pass_support.h"

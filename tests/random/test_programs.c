@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs: what must hold of every program, checked on many, by two processes or JOT_TEST_WORKERS.
+// Random programs: what must hold of every program, checked on many, by two processes or
+// JOT_TEST_WORKERS.
 //
 //     JOT_TEST_SEED=7 JOT_TEST_FIRST=20000 JOT_TEST_COUNT=10000 JOT_TEST_WORKERS=16 test_programs
 //     JOT_TEST_ONE=12345 test_programs      one program, and the smallest that fails like it

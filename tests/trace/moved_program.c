@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with jot inside that is started by a name that does not say where it is, and goes elsewhere before it
-// compiles: the code generator is found beside it.
+// A program with jot inside that is started by a name that does not say where it is, and goes
+// elsewhere before it compiles: the code generator is found beside it.
 #include <jot/jot.h>
 
 #include <libgen.h>

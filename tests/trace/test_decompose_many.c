@@ -164,7 +164,8 @@ START_TEST(test_special)
 }
 END_TEST
 
-// The factor of what is not positive definite: NaN and no imaginary part up to the diagonal, zeros above.
+// The factor of what is not positive definite: NaN and no imaginary part up to the diagonal,
+// zeros above.
 START_TEST(test_indefinite)
 {
     enum { N = 5 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// First and second derivatives, in forward and reverse mode, over the whole range of numbers, against mpmath.
+// First and second derivatives, in forward and reverse mode, over the whole range of numbers,
+// against mpmath.
 //
-// An error is in units in the last place of the derivative, over its condition: the sum over the operands of the relative
-// change of the derivative over that of the operand, at least 1.  Where a derivative is computed from the value, as 1 - t^2
-// of t = tanh(x), it is in units of 1 for derivatives below 1.  A derivative below the normal numbers is in units of
-// the least of these.  Where the value itself or a derivative is beyond the range, or within a factor of 4 of its end, the
-// derivative may be infinite or NaN.
+// An error is in units in the last place of the derivative, over its condition: the sum over
+// the operands of the relative change of the derivative over that of the operand, at least 1.
+// Where a derivative is computed from the value, as 1 - t^2 of t = tanh(x), it is in units of 1
+// for derivatives below 1.  A derivative below the normal numbers is in units of the least of
+// these.  Where the value itself or a derivative is beyond the range, or within a factor of 4
+// of its end, the derivative may be infinite or NaN.
 //
 // JOT_TEST_VERBOSE=1 prints the largest errors of each function, and every point beyond the bound.
 #include "special_support.h"
@@ -34,7 +36,8 @@ static jot_value first(jot_value x) { return jot_take(x, 0, 0); }
 // Derivatives that are in units of 1: none, the second ones, both.
 enum { OF_OWN, SECOND_OF_1, BOTH_OF_1 };
 
-// name, operands, the function, allowed units of first and second derivatives, 0 for second ones that there are not
+// name, operands, the function, allowed units of first and second derivatives, 0 for second
+// ones that there are not
 #define FUNCTIONS(X)                                                                           \
     X(square, 1, jot_square(x[0]), 6, 16, OF_OWN)                                              \
     X(reciprocal, 1, jot_reciprocal(x[0]), 6, 16, OF_OWN)                                      \

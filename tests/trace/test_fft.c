@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fourier transforms: types, derivatives, what mistakes say.  Values against JAX's are in tests/table, of
-// machine code against the evaluator in tests/harness, of the routine in tests/runtime.
+// Fourier transforms: types, derivatives, what mistakes say.  Values against JAX's are in
+// tests/table, of machine code against the evaluator in tests/harness, of the routine in
+// tests/runtime.
 #include "trace_support.h"
 
 #include <sys/resource.h>

@@ -352,8 +352,8 @@ static jot_value complex_of(int n, const double *re, const double *im)
     return z;
 }
 
-// By real parts, then by imaginary ones; NaN, of which it is enough in a part, is in no order and wins, as in
-// NumPy.
+// By real parts, then by imaginary ones; NaN, of which it is enough in a part, is in no order
+// and wins, as in NumPy.
 static void check_complex(jot_value z, double re, double im)
 {
     CHECK(jot_real(z), 4e-16, re);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special functions and their derivatives at random points, against mpmath: the errors, in units in the last
-// place, over how well conditioned the values are.
+// Special functions and their derivatives at random points, against mpmath: the errors, in
+// units in the last place, over how well conditioned the values are.
 #include "special_support.h"
 
 struct point {
@@ -179,8 +179,8 @@ static jot_value poch_m(jot_value m) { return jot_poch(2.5, m); }
 static jot_value i0_x(jot_value x) { return jot_i0(x); }
 static jot_value i1_x(jot_value x) { return jot_i1(x); }
 
-// Second derivatives where two arguments are equal or one is near 0, at which cases meet, by differences of mpmath's
-// values.
+// Second derivatives where two arguments are equal or one is near 0, at which cases meet, by
+// differences of mpmath's values.
 START_TEST(test_second_derivatives)
 {
     const struct {

@@ -269,8 +269,9 @@ void jvp_rem(struct jvp *c)
         add_product(c, ir_neg(B, DY), ir_round_even(B, ir_div(B, ir_sub(B, X, F), Y)));
 }
 
-// The slope and what is 0 at x = 0 and y = 0 or 1, with an infinite slope in one of the two, and else -0.  The slopes of x^y
-// are numbers there, but theirs, x^(y-1) (1 + y log(x)), are infinite.
+// The slope and what is 0 at x = 0 and y = 0 or 1, with an infinite slope in one of the two,
+// and else -0.  The slopes of x^y are numbers there, but theirs, x^(y-1) (1 + y log(x)), are
+// infinite.
 static ir_id with_corner(struct jvp *c, ir_id slope, bool in_y)
 {
     if (is_complex(c) || rule_is_nonzero_number(B->graph, X) ||
@@ -284,8 +285,9 @@ static ir_id with_corner(struct jvp *c, ir_id slope, bool in_y)
     return ir_add(B, slope, ir_select(B, at, root, num(c, -0.0)));
 }
 
-// y x^(y-1), with x^0 at 0 as 1: 0 times it is 0, and a whole power of x has all its derivatives there.  Of |y| < 1/2, for
-// which y - 1 is rounded, y x^y / x, unless x is 0 or infinite.
+// y x^(y-1), with x^0 at 0 as 1: 0 times it is 0, and a whole power of x has all its
+// derivatives there.  Of |y| < 1/2, for which y - 1 is rounded, y x^y / x, unless x is 0 or
+// infinite.
 static ir_id power_slope(struct jvp *c)
 {
     ir_id one = num(c, 1), zero = num(c, 0), half = num(c, 0.5), size = ir_abs(B, Y);

@@ -42,7 +42,8 @@ static struct dual combine_min(struct ir_builder *b, struct dual l, struct dual 
     return dual_op(b, IR_min, l, r);
 }
 
-// f = log(exp(l) + exp(r)), d f = dl logistic(l - r) + dr logistic(r - l); of equal infinities each has half.
+// f = log(exp(l) + exp(r)), d f = dl logistic(l - r) + dr logistic(r - l); of equal infinities
+// each has half.
 static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct dual r)
 {
     ir_id most = ir_max(b, l.v, r.v), gap = ir_sub(b, l.v, r.v);

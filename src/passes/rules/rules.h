@@ -129,8 +129,8 @@ ir_id rule_wins(struct ir_builder *b, bool is_max, ir_id x, ir_id best);
 ir_id rule_or_nan(struct ir_builder *b, ir_id y, ir_id count);
 // t / x of a tangent, which is zero wherever t is without a term.
 ir_id rule_quotient(struct ir_builder *b, ir_id t, ir_id x);
-// The values of f that depend on parameters from `first` on; and f with products of such with others, the
-// tangents or cotangents of a rule of the user, as mul_z.
+// The values of f that depend on parameters from `first` on; and f with products of such with
+// others, the tangents or cotangents of a rule of the user, as mul_z.
 bool *rule_depends_on(const struct ir_graph *f, uint32_t first);
 uint32_t rule_guarded(struct ir_module *m, uint32_t f, uint32_t first);
 // Whether v is a constant number other than 0.

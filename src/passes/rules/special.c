@@ -36,7 +36,8 @@ void jvp_digamma(struct jvp *c)
     add_product(c, DX, ir_select(B, below, ir_sub(B, ir_mul(B, q, q), z), z));
 }
 
-// The sum over k >= 0 of -log(q + k) (q + k)^-s, as zeta itself: N terms and the Euler-Maclaurin formula; 0 at infinity.
+// The sum over k >= 0 of -log(q + k) (q + k)^-s, as zeta itself: N terms and the
+// Euler-Maclaurin formula; 0 at infinity.
 static ir_id zeta_slope(struct jvp *c)
 {
     static const double factors[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,

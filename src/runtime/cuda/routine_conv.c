@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine conv, by cuDNN.  Plans are kept as long as the device is, by what they compute.
 //
-// Of the library's ways that with a number of its own is taken that multiplies and adds as the definition
-// says, in an order that is the same each time: not by transforms, whose errors are greater, nor with
-// atomics.
+// Of the library's ways that with a number of its own is taken that multiplies and adds as the
+// definition says, in an order that is the same each time: not by transforms, whose errors are
+// greater, nor with atomics.
 #include "runtime/cuda/routine.h"
 
 #include "base/conv.h"

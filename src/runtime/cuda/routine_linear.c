@@ -2,8 +2,8 @@
 // The routines cholesky and triangular_solve, by cuSOLVER and cuBLAS.
 //
 // What lies row by row is to the libraries the transposed matrix, which the solver of triangular systems
-// makes the best of.  cuSOLVER finds a lower triangle almost three times as fast as an upper one, so that
-// a matrix for cholesky is turned before and after.
+// makes the best of.  cuSOLVER finds a lower triangle almost three times as fast as an upper
+// one, so that a matrix for cholesky is turned before and after.
 #include "runtime/cuda/solver.h"
 
 #include "base/memory.h"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine qr, by cuSOLVER and cuBLAS.
 //
-// Of f32 and c64 in double precision, by the Cholesky factor of a Gram matrix: with t the transpose of the
-// matrix, which is what the libraries see, and l the transpose of r,
+// Of f32 and c64 in double precision, by the Cholesky factor of a Gram matrix: with t the
+// transpose of the matrix, which is what the libraries see, and l the transpose of r,
 //
 //     l l^H = t t^H
 //     p = l^-1 t                     whose rows are orthonormal up to e = p p^H - 1
 //     p := (1 - h) p, l := l (1 + h)  with h + h^H = e, h lower triangular
 //
-// Squares of single numbers are exact in double, and e is of the order of 1e-16 (s_1 / s_n)^2; what is left
-// of it is of that of e^2.  Where e is above 2^-12, as for matrices without n independent columns, reflectors
-// do it (geqrf), and so they do for double precision, wide matrices and square factors.
+// Squares of single numbers are exact in double, and e is of the order of 1e-16 (s_1 / s_n)^2;
+// what is left of it is of that of e^2.  Where e is above 2^-12, as for matrices without n
+// independent columns, reflectors do it (geqrf), and so they do for double precision, wide
+// matrices and square factors.
 #include "runtime/cuda/wide.h"
 
 #include "base/status.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routine svd for matrices so small that a part of a warp holds one in registers (small_kernels.inc),
-// and qr for those that a block can share (qr_kernels.inc).
+// The routine svd for matrices so small that a part of a warp holds one in registers
+// (small_kernels.inc), and qr for those that a block can share (qr_kernels.inc).
 #include "runtime/cuda/matrix.h"
 #include "runtime/cuda/routine.h"
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routine svd, by cuSOLVER.
 //
-// Single precision is computed in double, from the eigenvalues of a Gram matrix: with t the matrix or its
-// conjugate transpose, whichever is not wide,
+// Single precision is computed in double, from the eigenvalues of a Gram matrix: with t the
+// matrix or its conjugate transpose, whichever is not wide,
 //
 //     v diag(-l) v^H = -t^H t        (syevd sorts l upwards, so what it stands for downwards)
 //     b = t v                        whose columns are orthogonal and as long as the singular values
 //     u = b (b^H b)^(-1/2)           by a step of Newton's from the lengths of the columns
 //
-// Squares of single numbers are exact in double, and what syevd leaves of the angles between columns is of
-// the order of 1e-16 s_1^2 / (s_i s_j): the step makes up for it down to singular values of 1e-6 s_1.  Below,
-// u and s are of the QR decomposition b = u r, in which r is diagonal up to 1e-8 s_1 (the columns are in the
-// order of their lengths, and reflectors are backward stable for each column alone).  Errors of u, s and v
-// are then below those of rounding them to single precision, whatever the matrix.
+// Squares of single numbers are exact in double, and what syevd leaves of the angles between
+// columns is of the order of 1e-16 s_1^2 / (s_i s_j): the step makes up for it down to singular
+// values of 1e-6 s_1.  Below, u and s are of the QR decomposition b = u r, in which r is
+// diagonal up to 1e-8 s_1 (the columns are in the order of their lengths, and reflectors are
+// backward stable for each column alone).  Errors of u, s and v are then below those of
+// rounding them to single precision, whatever the matrix.
 //
-// None of this is taken on trust: that v and u are orthonormal and that u diag(s) is b is looked at on the
-// device, and a matrix that fails sends the call to the host.
+// None of this is taken on trust: that v and u are orthonormal and that u diag(s) is b is
+// looked at on the device, and a matrix that fails sends the call to the host.
 //
 // Double precision is gesvd's, and so are square factors of matrices that are not.
 #include "runtime/cuda/wide.h"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first singular values and vectors, by cuSOLVER's gesvdr: with t the matrix or its transpose, whichever
-// is not wide, a few steps from a random block of columns towards those that t stretches most.
+// The first singular values and vectors, by cuSOLVER's gesvdr: with t the matrix or its
+// transpose, whichever is not wide, a few steps from a random block of columns towards those
+// that t stretches most.
 //
-// How many steps that takes depends on how the values descend, which nobody knows before.  So what came is
-// looked at on the device: that l and r are orthonormal, that t r = l s and t^T l = r s, and that t stretches
-// nothing beside them further than the last of s (of a probe, beside r, t^T t makes nothing longer than
-// s_last^2 times what it was).  A matrix that fails is decomposed as a whole, by the routine for that, and
-// so are complex matrices, and those of which many values are wanted.
+// How many steps that takes depends on how the values descend, which nobody knows before.  So
+// what came is looked at on the device: that l and r are orthonormal, that t r = l s and
+// t^T l = r s, and that t stretches nothing beside them further than the last of s (of a probe,
+// beside r, t^T t makes nothing longer than s_last^2 times what it was).  A matrix that fails
+// is decomposed as a whole, by the routine for that, and so are complex matrices, and those of
+// which many values are wanted.
 //
 // All of it is in double precision (wide.h).
 #include "runtime/cuda/wide.h"
@@ -36,8 +38,8 @@ struct truncated {
     bool is_wide, is_random;
     int64_t first, extra, steps; // values, columns of the block besides
     int64_t rows;                // of t, of which k is the number of columns
-    // In the workspace: the matrix column by column and row by row, which is its transpose column by column;
-    // one of them is t, which gesvdr overwrites.
+    // In the workspace: the matrix column by column and row by row, which is its transpose
+    // column by column; one of them is t, which gesvdr overwrites.
     size_t columns, given, l, r, values, product, small, probe, image, next, flags;
     CUfunction turn_wide;
 };

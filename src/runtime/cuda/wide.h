@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routines for f32 and c64 compute in double precision, where their numbers' squares are exact: with
-// products of cuBLAS and the kernels of wide_kernels.inc.
+// What routines for f32 and c64 compute in double precision, where their numbers' squares are
+// exact: with products of cuBLAS and the kernels of wide_kernels.inc.
 //
 // Matrices lie column by column, as the library has it: one that came row by row is its own transpose.
 #ifndef RUNTIME_CUDA_WIDE_H

@@ -71,8 +71,8 @@ static void find_bounds(struct conv_geometry *g, const struct conv_call *c, int 
     }
 }
 
-// As much as the cache has room for, with y beside it if w is the result, but of small images no more than
-// makes a task worth while.
+// As much as the cache has room for, with y beside it if w is the result, but of small images
+// no more than makes a task worth while.
 static void choose_block(struct conv_geometry *g, bool keeps_y)
 {
     int64_t all = g->end[0] - g->first[0], row = g->in * g->groups, places = 1;

@@ -3,8 +3,8 @@
 // another one: windows of x for y, windows of y for x; and for w those of x, with places of y.  Features
 // are the last axis.
 //
-// Places are as many kinds as strides have remainders where x is the result, else one: places of one kind
-// have the same elements of the kernel in their sums.
+// Places are as many kinds as strides have remainders where x is the result, else one: places
+// of one kind have the same elements of the kernel in their sums.
 #ifndef RUNTIME_HOST_CONV_GEOMETRY_H
 #define RUNTIME_HOST_CONV_GEOMETRY_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of one axis on the host: of rows by FFTW, which is loaded at the first use and never linked,
-// for its licence is not jot's; of what lies elsewhere, and without it, by jot's own passes over panels.
+// Transforms of one axis on the host: of rows by FFTW, which is loaded at the first use and
+// never linked, for its licence is not jot's; of what lies elsewhere, and without it, by jot's
+// own passes over panels.
 //
 // Plans are kept for the life of the process, by what they transform.
 //
@@ -15,8 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR bytes has: for
-// each element the real parts and then the imaginary parts of fft_own_lanes lines, then those of the next.
+// What a plan transforms.  A panel is of lines side by side, as many as a vector of FFT_VECTOR
+// bytes has: for each element the real parts and then the imaginary parts of fft_own_lanes
+// lines, then those of the next.
 #define FFT_VECTOR 64
 enum fft_form {
     FFT_PANEL,        // by own passes
@@ -63,8 +65,8 @@ struct fft_own *fft_own_create(jot_dtype real, bool is_inverse, int64_t n);
 // Bytes of each of the two buffers of a panel.
 size_t fft_own_room(const struct fft_own *plan);
 int fft_own_lanes(const struct fft_own *plan);
-// A panel of lines whose complex numbers lie side by side, element after element `step` real numbers apart, and
-// back, scaled.
+// A panel of lines whose complex numbers lie side by side, element after element `step` real
+// numbers apart, and back, scaled.
 void fft_own_load(const struct fft_own *plan, const void *block, int64_t step, void *panel);
 void fft_own_store(const struct fft_own *plan, const void *panel, double scale, void *block,
                    int64_t step);

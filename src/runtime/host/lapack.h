@@ -40,8 +40,8 @@ void rt_transpose_part(size_t element, int64_t m, int64_t n, const void *from, i
 // Whether no number of them is NaN or infinite.
 bool rt_is_finite(jot_dtype dtype, int64_t count, const void *x);
 
-// Calls body for each of the chunks of a batch: on a thread each, or where there are fewer than threads, one
-// after the other, so that each may have all threads.
+// Calls body for each of the chunks of a batch: on a thread each, or where there are fewer than
+// threads, one after the other, so that each may have all threads.
 void rt_each_matrix(const struct rt_routine_call *call, rt_pool_body *body, void *ctx,
                     int64_t chunks);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routines cholesky, lu and triangular_solve, by LAPACK, and many small matrices in lanes of vectors.
+// The routines cholesky, lu and triangular_solve, by LAPACK, and many small matrices in lanes
+// of vectors.
 //
 // Matrices of a batch go to jot's threads, and the right sides of large ones in blocks whose size
 // depends on the shape alone, so that results do not depend on the number of threads.
@@ -22,7 +23,8 @@ typedef void trsm_function(const char *side, const char *uplo, const char *trans
                            const void *a, const int *lda, void *b, const int *ldb, size_t,
                            size_t, size_t, size_t);
 
-// The right sides of a block.  A block packs the whole matrix anew, so few are best, but each is a thread's.
+// The right sides of a block.  A block packs the whole matrix anew, so few are best, but each
+// is a thread's.
 static int block_of(int count) { return count < 256 ? 64 : 128; }
 
 static jot_dtype dtype_of(const struct rt_routine_call *c) { return (jot_dtype)c->params[0]; }

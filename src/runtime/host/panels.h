@@ -36,8 +36,8 @@ struct reflectors {
 size_t reflectors_triangles(int k);
 size_t reflectors_work(int k, int n);
 
-// QR of the column-major m by n matrix in r->v, n >= k, as geqrf of LAPACK.  tau is room for k numbers, and work
-// for those of a product with n columns.
+// QR of the column-major m by n matrix in r->v, n >= k, as geqrf of LAPACK.  tau is room for k
+// numbers, and work for those of a product with n columns.
 void panels_qr(const struct reflectors *r, int n, void *tau, void *work);
 
 // Makes the triangles, of vectors that another routine has left.
