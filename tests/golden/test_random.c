@@ -2,6 +2,7 @@
 // Random numbers are those of jax.random: bits, integers and uniform ones bit for bit, others to a
 // few units in the last place, because elementary functions of XLA are not jot's.
 #include "golden/golden.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <jot/jot.h>
@@ -186,18 +187,15 @@ START_TEST(numbers_are_those_of_jax)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    setenv("JOT_BACKEND", "eval", 0);
-    Suite *s = suite_create("random");
-    TCase *t = tcase_create("random");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, numbers_are_those_of_jax);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+}
+
+int main(void)
+{
+    setenv("JOT_BACKEND", "eval", 0);
+    return suite_run("random", add_tests);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks: their types, their text, their order, and what they say in the evaluator.
 #include "eval_support.h"
+#include "support/suite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -211,10 +212,8 @@ START_TEST(test_hosts)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *s = suite_create("effects");
-    TCase *t = tcase_create("effects");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, test_text_round_trip);
     tcase_add_test(t, test_effects_are_content);
@@ -224,10 +223,6 @@ int main(void)
     tcase_add_test(t, test_order_and_number);
     tcase_add_test(t, test_callback);
     tcase_add_test(t, test_hosts);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("effects", add_tests); }

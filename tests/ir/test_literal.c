@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <locale.h>
@@ -99,18 +100,12 @@ START_TEST(no_locale)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("literal");
-    TCase *tests = tcase_create("literal");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, elements_as_text);
     tcase_add_test(tests, elements_read);
     tcase_add_test(tests, no_locale);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("literal", add_tests); }

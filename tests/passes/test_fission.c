@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "passes/schedule.h"
+#include "support/suite.h"
 
 #include <check.h>
 
@@ -267,18 +268,12 @@ START_TEST(memory_in_place)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *c)
 {
-    Suite *s = suite_create("fission");
-    TCase *c = tcase_create("fission");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_loop_test(c, parts_do_the_same, 0, sizeof nests / sizeof *nests);
     tcase_add_test(c, little_work_stays);
     tcase_add_test(c, memory_in_place);
-    suite_add_tcase(s, c);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("fission", add_tests); }

@@ -6,6 +6,7 @@
 //     JOT_TEST_ONE=12345 test_programs      one program, and the smallest that fails like it
 #include "harness/isolate.h"
 #include "random/programs.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -261,6 +262,13 @@ START_TEST(failures_become_small)
 }
 END_TEST
 
+static void add_tests(TCase *t)
+{
+    tcase_set_timeout(t, 900 + (double)count / 2);
+    tcase_add_test(t, failures_become_small);
+    tcase_add_test(t, programs_hold);
+}
+
 int main(void)
 {
     seed = number_from("JOT_TEST_SEED", 20240601);
@@ -280,15 +288,5 @@ int main(void)
         fputs(report.text, stdout);
         return report.length != 0;
     }
-    Suite *s = suite_create("programs");
-    TCase *t = tcase_create("programs");
-    tcase_set_timeout(t, 900 + (double)count / 2);
-    tcase_add_test(t, failures_become_small);
-    tcase_add_test(t, programs_hold);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return suite_run("programs", add_tests);
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "jot/device.h"
 #include "support/allocator.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -459,10 +460,8 @@ START_TEST(summarises_and_wraps)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("array");
-    TCase *tests = tcase_create("array");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, note_use, check_use);
     tcase_add_test(tests, copies_data);
@@ -483,10 +482,6 @@ int main(void)
     tcase_add_test(tests, uses_the_allocator_of_the_user);
     tcase_add_test(tests, prints_like_numpy);
     tcase_add_test(tests, summarises_and_wraps);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("array", add_tests); }

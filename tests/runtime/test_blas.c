@@ -3,6 +3,7 @@
 
 #include "jot/device.h"
 #include "runtime/host/pool.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <complex.h>
@@ -280,10 +281,8 @@ START_TEST(says_what_to_install)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("blas");
-    TCase *tests = tcase_create("blas");
     seed = (unsigned)time(NULL);
     srand(seed);
     tcase_set_timeout(tests, 120);
@@ -295,10 +294,6 @@ int main(void)
     tcase_add_test(tests, leaves_the_environment);
     tcase_add_test(tests, takes_the_core_of_the_processor);
     tcase_add_test(tests, takes_the_core_that_the_user_wants);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("blas", add_tests); }

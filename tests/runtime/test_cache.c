@@ -2,6 +2,7 @@
 #include "runtime/cache.h"
 
 #include "base/memory.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -438,10 +439,8 @@ START_TEST(is_found_below_the_home)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("cache");
-    TCase *tests = tcase_create("cache");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, keeps_and_finds);
@@ -460,10 +459,6 @@ int main(void)
     tcase_add_test(tests, obeys_the_environment);
     tcase_add_test(tests, can_be_switched_off);
     tcase_add_test(tests, is_found_below_the_home);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("cache", add_tests); }

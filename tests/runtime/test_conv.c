@@ -5,6 +5,7 @@
 #include "jot/device.h"
 #include "runtime/host/conv_tiles.h"
 #include "runtime/routine.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -263,22 +264,19 @@ START_TEST(leaves_others_alone)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *cases)
 {
-    const char *number = getenv("JOT_TEST_SEED");
-    seed = number ? (unsigned)strtoul(number, NULL, 10) : (unsigned)time(NULL);
-    srand(seed);
-    Suite *suite = suite_create("conv");
-    TCase *cases = tcase_create("tiles");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, is_what_is_defined, 0, N_SHAPES);
     tcase_add_loop_test(cases, threads_give_the_same, 0, 2);
     tcase_add_test(cases, is_what_is_defined_for_any_shape);
     tcase_add_test(cases, leaves_others_alone);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+}
+
+int main(void)
+{
+    const char *number = getenv("JOT_TEST_SEED");
+    seed = number ? (unsigned)strtoul(number, NULL, 10) : (unsigned)time(NULL);
+    srand(seed);
+    return suite_run("conv", add_tests);
 }

@@ -2,6 +2,7 @@
 // Devices and arrays over the driver of fake_cuda, and what is said where there is no driver.
 #include "cuda_support.h"
 #include "runtime/cuda/device.h"
+#include "support/suite.h"
 
 #include <math.h>
 
@@ -234,10 +235,8 @@ START_TEST(goes_on_when_memory_is_out)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("cuda");
-    TCase *tests = tcase_create("cuda");
     tcase_add_test(tests, names_a_missing_driver);
     tcase_add_test(tests, names_an_old_driver);
     tcase_add_test(tests, names_a_driver_without_gpu);
@@ -250,10 +249,6 @@ int main(void)
     tcase_add_test(tests, borrows_memory_of_a_gpu);
     tcase_add_test(tests, keeps_memory_for_reuse);
     tcase_add_test(tests, goes_on_when_memory_is_out);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("cuda", add_tests); }

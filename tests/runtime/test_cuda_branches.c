@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "cuda_support.h"
+#include "support/suite.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -265,18 +266,12 @@ START_TEST(replays_any_steps)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("cuda branches");
-    TCase *tests = tcase_create("cuda branches");
     tcase_add_test(tests, products_wait_for_no_more_than_they_must);
     tcase_add_test(tests, products_wait_for_what_they_use);
     tcase_add_test(tests, does_without_branches);
     tcase_add_test(tests, replays_any_steps);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("cuda branches", add_tests); }

@@ -6,6 +6,7 @@
 #include "cuda_support.h"
 #include "runtime/cuda/device.h"
 #include "runtime/raw_kernel.h"
+#include "support/suite.h"
 
 // ---- matrix products ----
 
@@ -373,10 +374,8 @@ START_TEST(compiles_cuda_c)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("cuda kernels");
-    TCase *tests = tcase_create("cuda kernels");
     tcase_add_test(tests, multiplies_as_the_host_does);
     tcase_add_test(tests, does_more_than_multiply);
     tcase_add_test(tests, says_what_products_may_be);
@@ -384,10 +383,6 @@ int main(void)
     tcase_add_test(tests, maps_kernels_by_the_grid);
     tcase_add_test(tests, says_what_is_wrong_with_a_kernel);
     tcase_add_test(tests, compiles_cuda_c);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("cuda kernels", add_tests); }

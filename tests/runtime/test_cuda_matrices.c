@@ -2,6 +2,7 @@
 // Factorings and decompositions by a GPU's library and by kernels, as test_cuda_routines.c tests
 // other routines.
 #include "cuda_routines_support.h"
+#include "support/suite.h"
 
 #include <complex.h>
 #include <math.h>
@@ -407,10 +408,8 @@ START_TEST(finds_singular_values_of_many)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *cases)
 {
-    Suite *suite = suite_create("runtime/cuda_matrices");
-    TCase *cases = tcase_create("all");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, splits_a_graph);
     tcase_add_test(cases, no_eigenvalues_are_nan);
@@ -426,10 +425,6 @@ int main(void)
     tcase_add_loop_test(cases, finds_singular_values, 0, sizeof svd_cases / sizeof *svd_cases);
     tcase_add_loop_test(cases, finds_singular_values_of_many, 0,
                         sizeof small_cases / sizeof *small_cases);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("runtime/cuda_matrices", add_tests); }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cuda_support.h"
 #include "runtime/cuda/device.h"
+#include "support/suite.h"
 
 #include <pthread.h>
 
@@ -595,10 +596,8 @@ START_TEST(refuses_programs_that_do_not_fit)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("cuda programs");
-    TCase *tests = tcase_create("cuda programs");
     tcase_add_test(tests, runs_a_map);
     tcase_add_test(tests, fills_the_device);
     tcase_add_test(tests, refuses_what_it_cannot_launch);
@@ -612,10 +611,6 @@ int main(void)
     tcase_add_test(tests, runs_on_several_threads);
     tcase_add_test(tests, replays_on_several_threads);
     tcase_add_test(tests, refuses_programs_that_do_not_fit);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("cuda programs", add_tests); }

@@ -3,6 +3,7 @@
 // becomes of faults.  That their results are right is what the tests of the emulated suite compare.
 #include "base/fft.h"
 #include "cuda_routines_support.h"
+#include "support/suite.h"
 
 #include <complex.h>
 #include <math.h>
@@ -337,10 +338,8 @@ START_TEST(sorts_in_a_graph)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *cases)
 {
-    Suite *suite = suite_create("runtime/cuda_routines");
-    TCase *cases = tcase_create("all");
     tcase_set_timeout(cases, 60);
     tcase_add_test(cases, transforms_by_the_library);
     tcase_add_test(cases, is_part_of_a_graph);
@@ -355,10 +354,6 @@ int main(void)
     tcase_add_test(cases, damaged_convolutions_are_refused);
     tcase_add_loop_test(cases, takes_what_it_is_better_for, 0, 6);
     tcase_add_test(cases, sorts_in_a_graph);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("runtime/cuda_routines", add_tests); }

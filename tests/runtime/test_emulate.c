@@ -4,6 +4,7 @@
 
 #include "base/dtype.h"
 #include "fake_cuda/device.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdint.h>
@@ -260,20 +261,14 @@ START_TEST(faults_are_found)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("emulate");
-    TCase *tests = tcase_create("emulate");
     tcase_add_checked_fixture(tests, allocate, NULL);
     tcase_add_test(tests, barriers_order);
     tcase_add_test(tests, warps_exchange);
     tcase_add_test(tests, tensor_cores_multiply);
     tcase_add_test(tests, blocks_count);
     tcase_add_test(tests, faults_are_found);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("emulate", add_tests); }

@@ -4,6 +4,7 @@
 #include "jot/device.h"
 #include "runtime/host/fft_plan.h"
 #include "runtime/routine.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <complex.h>
@@ -273,6 +274,16 @@ START_TEST(wrong_params_are_refused)
 }
 END_TEST
 
+static void add_tests(TCase *tests)
+{
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, fftw_is_right);
+    tcase_add_test(tests, own_passes_are_right);
+    tcase_add_loop_test(tests, devices_tell_of_fftw, 0, 2);
+    tcase_add_loop_test(tests, threads_give_the_same, 0, 2);
+    tcase_add_test(tests, wrong_params_are_refused);
+}
+
 int main(void)
 {
     const char *given = getenv("JOT_TEST_SEED");
@@ -280,18 +291,5 @@ int main(void)
     printf("seed %u\n", seed);
     fflush(stdout);
     srand(seed);
-    Suite *suite = suite_create("fft");
-    TCase *tests = tcase_create("fft");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, fftw_is_right);
-    tcase_add_test(tests, own_passes_are_right);
-    tcase_add_loop_test(tests, devices_tell_of_fftw, 0, 2);
-    tcase_add_loop_test(tests, threads_give_the_same, 0, 2);
-    tcase_add_test(tests, wrong_params_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run("fft", add_tests);
 }

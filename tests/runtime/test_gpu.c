@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "device_support.h"
+#include "support/suite.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -280,6 +281,17 @@ START_TEST(multiplies_by_cublas)
 }
 END_TEST
 
+static void add_tests(TCase *tests)
+{
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, runs_a_kernel);
+    tcase_add_test(tests, moves_arrays);
+    tcase_add_test(tests, goes_on_when_memory_is_out);
+    tcase_add_test(tests, loses_a_device_that_fails);
+    tcase_add_test(tests, runs_on_several_threads);
+    tcase_add_test(tests, multiplies_by_cublas);
+}
+
 int main(void)
 {
     // Not asked of the driver, which is of no use in the processes of the tests once it is started.
@@ -289,19 +301,5 @@ int main(void)
     }
     // Whatever JOT_DEVICE says: arrays that a device is not named for are filled here.
     jot_set_default_device(jot_host());
-    Suite *suite = suite_create("gpu");
-    TCase *tests = tcase_create("gpu");
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, runs_a_kernel);
-    tcase_add_test(tests, moves_arrays);
-    tcase_add_test(tests, goes_on_when_memory_is_out);
-    tcase_add_test(tests, loses_a_device_that_fails);
-    tcase_add_test(tests, runs_on_several_threads);
-    tcase_add_test(tests, multiplies_by_cublas);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return suite_run("gpu", add_tests);
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "object.h"
 #include "runtime/symbols.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <elf.h>
@@ -244,10 +245,8 @@ START_TEST(finds_helpers)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("loader");
-    TCase *tests = tcase_create("loader");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, loads_and_runs);
     tcase_add_test(tests, writes_a_map_for_perf);
@@ -257,10 +256,6 @@ int main(void)
     tcase_add_test(tests, survives_damage);
     tcase_add_test(tests, survives_lack_of_memory);
     tcase_add_test(tests, finds_helpers);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("loader", add_tests); }

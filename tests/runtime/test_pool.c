@@ -2,6 +2,7 @@
 #include "runtime/host/pool.h"
 
 #include "jot/device.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <limits.h>
@@ -255,10 +256,8 @@ START_TEST(uses_the_loop_of_the_user)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("pool");
-    TCase *tests = tcase_create("pool");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, runs_each_chunk_once);
     tcase_add_test(tests, keeps_to_the_workers_asked_for);
@@ -270,10 +269,6 @@ int main(void)
     tcase_add_test(tests, reads_the_environment);
     tcase_add_test(tests, child_of_a_fork_works_alone);
     tcase_add_test(tests, uses_the_loop_of_the_user);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("pool", add_tests); }

@@ -7,6 +7,7 @@
 #include "object.h"
 #include "runtime/array.h"
 #include "runtime/host/blas.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -716,10 +717,8 @@ START_TEST(calls_cost_little_and_allocate_nothing)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("program");
-    TCase *tests = tcase_create("program");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, runs_a_map);
     tcase_add_test(tests, sums_alike_on_any_number_of_threads);
@@ -734,10 +733,6 @@ int main(void)
     tcase_add_test(tests, checks_plans);
     tcase_add_test(tests, survives_lack_of_memory);
     tcase_add_test(tests, calls_cost_little_and_allocate_nothing);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("program", add_tests); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling in a process of its own, and programs of the cache where there is no code generator.
+#include "support/suite.h"
 #include "trace/trace_support.h"
 
 #include <dirent.h>
@@ -297,10 +298,8 @@ START_TEST(the_dump_tells_of_the_cache)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("codegen_process");
-    TCase *tests = tcase_create("codegen_process");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, gives_the_same_bits);
@@ -313,10 +312,6 @@ int main(void)
     tcase_add_test(tests, refuses_options_that_say_nothing);
     tcase_add_test(tests, cached_programs_need_no_code_generator);
     tcase_add_test(tests, the_dump_tells_of_the_cache);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("codegen_process", add_tests); }

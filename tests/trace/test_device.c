@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same functions on the host and on the first GPU, bit for bit.  Without a GPU nothing runs.
 #include "jot/jot.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdbool.h>
@@ -201,15 +202,8 @@ START_TEST(three_products_err_as_one)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    // Not asked of the driver, which is of no use in the processes of the tests once it is started.
-    if (access("/dev/nvidia0", F_OK)) {
-        puts("no GPU: nothing to test");
-        return 77;
-    }
-    Suite *suite = suite_create("device");
-    TCase *tests = tcase_create("device");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, maps_alike);
     tcase_add_test(tests, sums_alike);
@@ -217,10 +211,14 @@ int main(void)
     tcase_add_test(tests, loops_alike);
     tcase_add_test(tests, stays_on_the_device);
     tcase_add_test(tests, three_products_err_as_one);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+}
+
+int main(void)
+{
+    // Not asked of the driver, which is of no use in the processes of the tests once it is started.
+    if (access("/dev/nvidia0", F_OK)) {
+        puts("no GPU: nothing to test");
+        return 77;
+    }
+    return suite_run("device", add_tests);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whiles around products of the library, which a GPU runs as nodes of graphs, and products that do not
 // wait for one another: the first call is step by step there, those after it are replayed.
+#include "support/suite.h"
 #include "trace_support.h"
 
 enum { N = 208, CALLS = 4 };
@@ -196,17 +197,11 @@ START_TEST(gradients_are_replayed)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *s = suite_create("products in loops");
-    TCase *t = tcase_create("all");
     tcase_set_timeout(t, 200);
     tcase_add_loop_test(t, whiles_are_replayed, 0, 4 * 5);
     tcase_add_test(t, gradients_are_replayed);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("products in loops", add_tests); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batches of small products, of which a thread of a GPU has several rows: the bits of the evaluator.
+#include "support/suite.h"
 #include "trace_support.h"
 
 static jot_value product(jot_value x, jot_value y) { return jot_matmul(x, y); }
@@ -44,16 +45,10 @@ START_TEST(are_those_of_the_evaluator)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("small products");
-    TCase *tests = tcase_create("small products");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, are_those_of_the_evaluator);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("small products", add_tests); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products x^T d x with a diagonal d, of which a GPU computes one side: numbers whose sums are exact.
+#include "support/suite.h"
 #include "trace_support.h"
 
 static jot_value weighted(jot_value x, jot_value d)
@@ -65,16 +66,10 @@ START_TEST(have_both_sides)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("symmetric products");
-    TCase *tests = tcase_create("symmetric products");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, have_both_sides);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("symmetric products", add_tests); }
