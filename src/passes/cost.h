@@ -17,25 +17,42 @@ enum cost_constant {
     COST_KERNEL_OPS = 150,  // size of one kernel (cost_size_of_op)
     COST_KERNEL_SLACK = 16, // and more for ops that end a chain (group.c)
     COST_REPEAT_OPS = 3,    // cheap ops that may be repeated in several kernels
-    COST_REPEAT_EXPANDED =
-        160,             // ops, shared ones counted at each use, that may be repeated for
-                         // values much larger than what they are made of
-    COST_EXPANSION = 16, // what "much larger" is
-    COST_CHAIN = 48,     // changes of index in a row that are looked through
-    COST_DEMANDS = 8,    // kernels that a value is considered for
-    COST_POINTS = 64,    // parallel points that are enough
-    COST_ALONE = 32768,  // work that needs no parallel points
-    COST_STEP = 256,     // what one kernel more costs: work that may be repeated instead
-    COST_LAUNCH = 4096,  // the same on a GPU
+    // Ops, shared ones counted at each use, that may be repeated for values much larger than
+    // what they are made of, and what "much larger" is.
+    COST_REPEAT_EXPANDED = 160,
+    COST_EXPANSION = 16,
+    COST_CHAIN = 48,    // changes of index in a row that are looked through
+    COST_DEMANDS = 8,   // kernels that a value is considered for
+    COST_POINTS = 64,   // parallel points that are enough
+    COST_ALONE = 32768, // work that needs no parallel points
+    COST_STEP = 256,    // what one kernel more costs: work that may be repeated instead
+    COST_LAUNCH = 4096, // the same on a GPU
     // What one block of threads does there while many would wait for one another; and while two
     // kernels more would be launched.
     COST_OF_BLOCK = 131072,
     COST_OF_KERNEL = 2 * COST_OF_BLOCK,
+    // What all of a GPU does in a microsecond, and microseconds of a phase beside which a launch,
+    // or a node of a graph whose flag the host does not read, is nothing (nest_loop.c).
+    COST_BYTES_PER_US = 3000000,
+    COST_WORK_PER_US = 20000000,
+    COST_LONG_PHASE = 50,
+    // A par whose kernel becomes several (fission.c) has so few points, and beside long scans,
+    // which have more elements than that, so few.
+    COST_PART_POINTS = 1 << 16,
+    COST_PART_SCANS = 1024,
+    COST_LONG_SCAN = 1024,
+    // Terms of folds that are loops of their own there: of points that leave most of a GPU idle,
+    // when a term has so many operations and there are so many terms; and memory is given to.
+    COST_IDLE_POINTS = 64,
+    COST_DEAR_TERM = 64,
+    COST_MANY_TERMS = 1 << 17,
+    COST_KEPT_TERMS = 1 << 28,
+    COST_ALIKE = 8, // kernels that differ in numbers alone and are worth being one
 
     COST_LOCAL_BYTES = 256 * 1024, // of a row, or of the accumulators of a kernel
-    COST_SHARED_BYTES =
-        192 * 1024,    // of the rows of a block of a GPU, which has some 35 KB for other things
-    COST_MERGE = 4096, // elements whose second reading is worth avoiding
+    // Of the rows of a block of a GPU, which has some 35 KB for other things.
+    COST_SHARED_BYTES = 192 * 1024,
+    COST_MERGE = 4096,              // elements whose second reading is worth avoiding
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
@@ -54,9 +71,8 @@ enum cost_constant {
     COST_EXPANDED_ROW = 256,    // of what such a lane puts
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane
     COST_ROWS = 4,              // of a lane that one loop leaves for another: worth one kernel
-    COST_TAPE_OF_LANE =
-        32 << 10, // bytes that a lane keeps of one loop for the next, and in tables
-    COST_TAPE_BYTES = 256 << 20, // residuals of a loop that are kept without being asked for
+    COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps from loop to loop, and in tables
+    COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
 
     // The most code that one piece may become, in operations, which are about as many as
     // instructions: what a loop does that is one kernel, the phases of a loop of a GPU that are

@@ -20,14 +20,6 @@
 
 #include <string.h>
 
-#define FEW_POINTS (1 << 16) // of a par
-// Of a par whose points have long folds of dear terms: so few leave most of a GPU idle.
-#define FEWEST_POINTS 64
-#define DEAR_TERM 64 // operations
-#define MANY_TERMS (1 << 17)
-#define FEW_SCANS 1024                // points of a par
-#define LONG_SCAN 1024                // elements
-#define MOST_TERMS (INT64_C(1) << 28) // that memory is given to
 #define NO_PART UINT32_MAX
 
 struct fission {
@@ -205,13 +197,13 @@ static bool wants_terms(const struct fission *f, nest_id id)
     const struct nest_statement *s = statement(f, id);
     int64_t points = f->par == NEST_NONE ? 1 : nest_extent(f->n, statement(f, f->par));
     if (s->kind != NEST_FOLD || nest_extent(f->n, s) <= 1 ||
-        points * nest_extent(f->n, s) > MOST_TERMS)
+        points * nest_extent(f->n, s) > COST_KEPT_TERMS)
         return false;
     double work = nest_work(f->n, s->body), terms = (double)nest_extent(f->n, s);
     if (!nest_fold_is_leaf(f->n, id))
         return f->always || terms * work > COST_LAUNCH;
-    return f->par != NEST_NONE && points <= FEWEST_POINTS && work >= DEAR_TERM &&
-           (double)points * terms >= MANY_TERMS;
+    return f->par != NEST_NONE && points <= COST_IDLE_POINTS && work >= COST_DEAR_TERM &&
+           (double)points * terms >= COST_MANY_TERMS;
 }
 
 // Whether what one of its loops puts is read, which leaves all of the kernel to one thread.
@@ -240,14 +232,14 @@ static bool is_wanted(const struct fission *f)
         const struct nest_statement *s = statement(f, id);
         loops += is_loop(s);
         scans += s->kind == NEST_SCAN;
-        has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > LONG_SCAN;
+        has_long_scan |= s->kind == NEST_SCAN && nest_extent(f->n, s) > COST_LONG_SCAN;
         if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD)
             shared += (double)nest_extent(f->n, s) * nest_work(f->n, s->body);
         has_terms |= wants_terms(f, id);
     }
     if (f->par != NEST_NONE)
-        return (has_terms && points <= FEW_POINTS) ||
-               (has_long_scan && loops > 1 && points <= FEW_SCANS);
+        return (has_terms && points <= COST_PART_POINTS) ||
+               (has_long_scan && loops > 1 && points <= COST_PART_SCANS);
     bool is_much = shared > (has_updates(f->n) ? COST_LAUNCH : COST_OF_KERNEL);
     return has_terms ||
            (loops > 1 && (f->always || is_much || (has_long_scan && scans < loops)));
@@ -583,8 +575,8 @@ static uint32_t write_outer(struct fission *f, uint32_t body)
     return outer;
 }
 
-// The kernel with block `body` alone; the numbers of its buffers in *operands, as far as they are no
-// locals.  What is not reached from it goes with the text.
+// The kernel with block `body` alone, and in *out the numbers of its buffers that are no locals.
+// What is not reached from it goes with the text.
 static struct nest *write_kernel(struct fission *f, uint32_t body, uint32_t number,
                                  struct part *out)
 {

@@ -9,6 +9,7 @@
 //     g[k] = sum_n f(u[n]) x[n,k]             fold k { ... } -> %u
 //                                             map k { put g[k] reduce_sum= ... in @n }
 //                                           }
+#include "base/count.h"
 #include "base/fold.h"
 #include "passes/schedule_internal.h"
 
@@ -42,15 +43,9 @@ static struct group refreshed(struct schedule *s, const struct group *g)
     return fresh;
 }
 
-static int64_t product_of(int64_t a, int64_t b)
-{
-    int64_t p;
-    return __builtin_mul_overflow(a, b, &p) ? INT64_MAX : p;
-}
-
 static int64_t work_of(const struct schedule *s, const struct constraint *c)
 {
-    return product_of(axes_product(s, c->kept), axes_product(s, c->folded));
+    return count_times(axes_product(s, c->kept), axes_product(s, c->folded));
 }
 
 // The same in units of cost.
@@ -58,7 +53,7 @@ static int64_t dear_work_of(const struct schedule *s, const struct constraint *c
 {
     int cost =
         cost_of_op((enum ir_op)ir_node_of(s->g, c->value)->op, ir_dtype_of(s->g, c->value));
-    return product_of(work_of(s, c), cost);
+    return count_times(work_of(s, c), cost);
 }
 
 // No loop is both kept and folded, and none counts twice: unions of atoms can do that.
@@ -140,7 +135,7 @@ static bool find_unrolled(struct schedule *s, const struct group *g, struct atom
     for (uint32_t i = 0; i < g->constraints.count; i++) {
         const struct constraint *c = &g->constraints.at[i];
         struct atoms over = repeated_over(s, g, c, points);
-        if (!over.count || product_of(dear_work_of(s, c), axes_product(s, over)) <= s->tiny)
+        if (!over.count || count_times(dear_work_of(s, c), axes_product(s, over)) <= s->tiny)
             continue;
         const struct constraint *outer = c->outer == IR_NONE ? NULL : find_reduce(g, c->outer);
         *out = axes_concat(s, *out, axes_minus(s, over, *out));
@@ -161,8 +156,8 @@ static bool is_terminal(struct schedule *s, const struct constraint *c, struct a
         !axes_equal(s, c->folded, fold))
         return false;
     struct atoms inner = axes_minus(s, c->kept, points);
-    *bytes = product_of(*bytes, 1) +
-             product_of(axes_product(s, inner), COST_ACCUMULATORS * dtype_get(d)->bytes);
+    *bytes = count_times(*bytes, 1) +
+             count_times(axes_product(s, inner), COST_ACCUMULATORS * dtype_get(d)->bytes);
     return inner.count && *bytes <= COST_LOCAL_BYTES;
 }
 

@@ -12,6 +12,8 @@
 // result only when the ranks stay in order, which rules out cycles without a search.
 #include "passes/group.h"
 
+#include "base/count.h"
+
 uint32_t group_root(const struct schedule *s, uint32_t g)
 {
     while (s->groups.at[g].same != g)
@@ -670,8 +672,7 @@ static void count_cones(struct schedule *s)
         for (uint32_t i = 0; i < n->n_in; i++) {
             ir_id x = ir_operand(s->g, n, i);
             ops += s->cone_ops[x];
-            if (__builtin_add_overflow(bytes, s->cone_bytes[x], &bytes))
-                bytes = INT64_MAX;
+            bytes = count_plus(bytes, s->cone_bytes[x]);
         }
         if (n->op == IR_param || n->op == IR_const) {
             ops = 0;

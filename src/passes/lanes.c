@@ -196,11 +196,6 @@ int64_t lanes_inner_count(struct lanes *l, struct view v)
     return axes_product(&l->space, lanes_inner(l, axes_of_view(&l->space, v)));
 }
 
-bool lanes_have(struct lanes *l, struct view v)
-{
-    return axes_include(&l->space, axes_of_view(&l->space, v), l->lanes);
-}
-
 const struct ir_node *lanes_lost_to(struct lanes *l)
 {
     const struct ir_node *by = NULL;

@@ -42,7 +42,6 @@ bool lanes_keep_tested(struct lanes *l, const struct ir_node *n);
 // The atoms of one axis that are no lanes, and how many elements a value has for each lane.
 struct atoms lanes_inner(struct lanes *l, struct atoms dim);
 int64_t lanes_inner_count(struct lanes *l, struct view v);
-bool lanes_have(struct lanes *l, struct view v); // whether the view has all lanes
 // The op that took the longest axis of the carries out of the lanes, or NULL.
 const struct ir_node *lanes_lost_to(struct lanes *l);
 

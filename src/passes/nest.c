@@ -207,14 +207,6 @@ nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const
     return open_body(b, s);
 }
 
-nest_id nest_tile_open(struct nest_builder *b, nest_id axis, int64_t points, nest_id place)
-{
-    nest_id axes[] = {axis, place};
-    nest_id id = nest_open(b, NEST_TILE, place == NEST_NONE ? 1 : 2, axes);
-    b->nest->statements.at[id].tile = points;
-    return id;
-}
-
 // Closes the innermost block and returns its statement, the last of the block around it.
 static nest_id close_block(struct nest_builder *b)
 {

@@ -224,8 +224,6 @@ nest_id nest_open(struct nest_builder *b, enum nest_kind kind, int n_axes, const
 nest_id nest_close(struct nest_builder *b, int n_combines, const struct nest_combine *combines);
 // Inside a scan: the running values (inclusive of this element).
 nest_id nest_yield(struct nest_builder *b, int n, const struct nest_combine *combines);
-// place: an axis of extent `points`, or NEST_NONE; to be closed by nest_close.
-nest_id nest_tile_open(struct nest_builder *b, nest_id axis, int64_t points, nest_id place);
 
 // Loops with state.  Opening gives the first of the n values that the carries have inside, closing
 // the first of the n results; n may be 0 (then NEST_NONE).

@@ -2,25 +2,15 @@
 // How much code the statements of a nest become (COST_CODE).
 //
 //     fold i < 4 { fold j < 8 { a; b; } c; }        8 (a + b) written out, 4 (8 (a + b) + c) for both
+#include "base/count.h"
 #include "passes/cost.h"
 #include "passes/nest.h"
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    return a > INT64_MAX / 4 - b ? INT64_MAX / 4 : a + b;
-}
-
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t p;
-    return __builtin_mul_overflow(a, b, &p) || p > INT64_MAX / 4 ? INT64_MAX / 4 : p;
-}
 
 static int64_t extent_of(const struct nest *n, const struct nest_statement *s)
 {
     int64_t extent = 1;
     for (uint32_t i = 0; i < s->n_axes; i++)
-        extent = times(extent, n->axes.at[s->axes[i]].extent);
+        extent = count_times(extent, n->axes.at[s->axes[i]].extent);
     return extent;
 }
 
@@ -29,12 +19,12 @@ static int64_t code_of_statement(const struct nest *n, nest_id id, int64_t most)
     const struct nest_statement *s = &n->statements.at[id];
     int64_t own =
         s->kind == NEST_OP ? cost_code_of_op((enum ir_op)s->op, s->dtype) : COST_CODE_STATEMENT;
-    int64_t inner = plus(nest_code(n, s->body, most), nest_code(n, s->other, most));
-    inner = plus(inner, s->n_combines);
+    int64_t inner = count_plus(nest_code(n, s->body, most), nest_code(n, s->other, most));
+    inner = count_plus(inner, s->n_combines);
     bool is_short =
         (s->kind == NEST_FOLD || s->kind == NEST_MAP) && extent_of(n, s) <= NEST_SHORT_LOOP;
-    int64_t all = is_short ? times(extent_of(n, s), inner) : inner;
-    return plus(own, all <= most ? all : inner);
+    int64_t all = is_short ? count_times(extent_of(n, s), inner) : inner;
+    return count_plus(own, all <= most ? all : inner);
 }
 
 int64_t nest_code(const struct nest *n, uint32_t block, int64_t most)
@@ -44,6 +34,6 @@ int64_t nest_code(const struct nest *n, uint32_t block, int64_t most)
     const struct nest_block *b = &n->blocks.at[block];
     int64_t code = 0;
     for (uint32_t i = 0; i < b->statements.count; i++)
-        code = plus(code, code_of_statement(n, b->statements.at[i], most));
+        code = count_plus(code, code_of_statement(n, b->statements.at[i], most));
     return code;
 }

@@ -6,12 +6,6 @@
 #include "passes/cost.h"
 #include "passes/nest.h"
 
-// Of all of such a GPU, and what a phase takes beside which a launch, or a node of a graph whose flag
-// the host does not read, is nothing.
-#define BYTES_PER_US 3e6
-#define WORK_PER_US 2e7
-#define LONG_PHASE 50.0
-
 static double step_work(const struct nest_program *p, const struct nest_step *t)
 {
     if (t->kind == NEST_STEP_KERNEL)
@@ -40,10 +34,10 @@ static void count_accesses(const struct nest *n, uint32_t block, double times, d
 // Microseconds that the step takes all of a GPU, about.
 static double step_time(const struct nest_program *p, const struct nest_step *t)
 {
-    double bytes = 0, work = step_work(p, t) / WORK_PER_US;
+    double bytes = 0, work = step_work(p, t) / COST_WORK_PER_US;
     if (t->kind == NEST_STEP_COPY)
         return 2 * (double)p->memories.at[t->memories[0]].count *
-               (double)jot_dtype_size(p->memories.at[t->memories[0]].dtype) / BYTES_PER_US;
+               (double)jot_dtype_size(p->memories.at[t->memories[0]].dtype) / COST_BYTES_PER_US;
     if (t->kind != NEST_STEP_KERNEL)
         return 0;
     const struct nest *n = p->nests.at[t->nest];
@@ -57,7 +51,7 @@ static double step_time(const struct nest_program *p, const struct nest_step *t)
                      (double)jot_dtype_size(n->buffers.at[i].dtype);
     }
     arena_rewind(n->arena, mark);
-    return bytes / BYTES_PER_US > work ? bytes / BYTES_PER_US : work;
+    return bytes / COST_BYTES_PER_US > work ? bytes / COST_BYTES_PER_US : work;
 }
 
 // How many launches the steps first .. end - 1 are when nothing but their number decides it; more
@@ -145,7 +139,7 @@ enum nest_loop_class nest_loop_on_gpu(const struct nest_program *p, uint32_t i,
     bool is_graph = launches(p, i, end + 1) <= RT_GRAPH_MOST;
     if (most <= (is_graph ? COST_OF_BLOCK / 4 : COST_OF_BLOCK))
         return NEST_LOOP_BLOCK;
-    bool is_long = time > LONG_PHASE && (is_graph || may_be_node(p, i));
+    bool is_long = time > COST_LONG_PHASE && (is_graph || may_be_node(p, i));
     *out_why = is_graph  ? "a graph of its launches is faster"
                : is_long ? "a phase is worth launches"
                          : "a phase is worth several blocks";

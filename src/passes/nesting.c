@@ -10,6 +10,7 @@
 // Counts are of loops, not of the paths to them, so they are found in one sweep from results to
 // what these are made of, however deep folds are in folds.  Loops that are one in the kernel, those
 // of results side by side and of reductions that share a loop, are one here.
+#include "base/count.h"
 #include "passes/schedule_internal.h"
 
 #include <stdlib.h>
@@ -39,18 +40,6 @@ struct nesting {
     VEC(struct loop) loops; // the points, then the fold of the group if there is one
     VEC(struct placed) placed;
 };
-
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t p;
-    return __builtin_mul_overflow(a, b, &p) ? INT64_MAX : p;
-}
-
-static int64_t plus(int64_t a, int64_t b)
-{
-    int64_t p;
-    return __builtin_add_overflow(a, b, &p) ? INT64_MAX : p;
-}
 
 static struct places add_place(struct nesting *n, struct places p, uint32_t loop)
 {
@@ -101,7 +90,7 @@ static uint32_t loop_of_result(struct nesting *n, struct atoms around)
     return add_loop(
         n, (struct loop){.own = own,
                          .up = add_place(n, (struct places){0}, up),
-                         .runs = times(n->loops.at[up].runs, axes_product(n->s, own))});
+                         .runs = count_times(n->loops.at[up].runs, axes_product(n->s, own))});
 }
 
 // The loop that a reduction is.  All of it that is written out is in one.
@@ -112,8 +101,8 @@ static uint32_t loop_of_reduction(struct nesting *n, const struct constraint *c,
         return loop_of_result(n, axes_concat(n->s, c->kept, c->folded));
     struct loop l = {.own = c->folded, .depth = p->depth, .up = p->places};
     for (uint32_t i = 0; i < p->places.count; i++)
-        l.runs = plus(l.runs, n->loops.at[p->places.at[i]].runs);
-    l.runs = times(l.runs, axes_product(n->s, c->folded));
+        l.runs = count_plus(l.runs, n->loops.at[p->places.at[i]].runs);
+    l.runs = count_times(l.runs, axes_product(n->s, c->folded));
     return add_loop(n, l);
 }
 
@@ -155,10 +144,10 @@ static int64_t runs_of(struct nesting *n, const struct placed *p, struct atoms k
     int64_t written_out = axes_product(n->s, axes_intersect(n->s, n->g->unrolled, kept));
     bool has_row = false;
     for (uint32_t i = 0; i < p->places.count; i++) {
-        int64_t r = times(n->loops.at[p->places.at[i]].runs, written_out);
+        int64_t r = count_times(n->loops.at[p->places.at[i]].runs, written_out);
         bool fills = r == elements && !n->g->fold.count;
         if (!fills || !has_row)
-            runs = plus(runs, r);
+            runs = count_plus(runs, r);
         has_row |= fills;
     }
     return runs;
@@ -196,7 +185,7 @@ bool group_repeats(struct schedule *s, const struct group *g)
     struct loop points = {.own = g->points, .runs = axes_product(s, g->points)};
     struct loop fold = {.own = g->fold,
                         .up = {1, &(uint32_t){0}},
-                        .runs = times(points.runs, axes_product(s, g->fold))};
+                        .runs = count_times(points.runs, axes_product(s, g->fold))};
     vec_push(s->scratch, &n.loops, points);
     if (g->fold.count)
         vec_push(s->scratch, &n.loops, fold);
@@ -208,9 +197,9 @@ bool group_repeats(struct schedule *s, const struct group *g)
         struct placed p = place(&n, end - i, c + i);
         vec_push(s->scratch, &n.placed, p);
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));
-        price = times(price, axes_product(s, c[i]->folded));
-        once = plus(once, times(price, axes_product(s, c[i]->kept)));
-        done = plus(done, times(price, runs_of(&n, &p, c[i]->kept)));
+        price = count_times(price, axes_product(s, c[i]->folded));
+        once = count_plus(once, count_times(price, axes_product(s, c[i]->kept)));
+        done = count_plus(done, count_times(price, runs_of(&n, &p, c[i]->kept)));
     }
     int64_t again = done - once;
     return again > once && again > s->tiny;

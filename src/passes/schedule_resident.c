@@ -7,6 +7,7 @@
 // is little, else kept in locals and looped over.
 #include "passes/write.h"
 
+#include "base/count.h"
 #include "ir/control.h"
 
 // A sum, and the node that adds most to it.
@@ -44,16 +45,7 @@ static void refuse(struct survey *u, const struct ir_node *n, const char *why)
     }
 }
 
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t p;
-    return __builtin_mul_overflow(a, b, &p) ? INT64_MAX / 4 : p;
-}
-
-static void add(int64_t *sum, int64_t x)
-{
-    *sum = *sum > INT64_MAX / 4 - x / 4 ? INT64_MAX / 2 : *sum + x;
-}
+static void add(int64_t *sum, int64_t x) { *sum = count_plus(*sum, x); }
 
 static void add_bytes(struct sum *s, const struct ir_node *n, int64_t x)
 {
@@ -79,7 +71,7 @@ static int64_t folded_of(const struct survey *u, const struct lane_graph *f,
     int64_t product = 1;
     (void)f;
     for (int i = 0; i < count; i++)
-        product = times(product, ir_dims_of(u->g, x)[axes[i]]);
+        product = count_times(product, ir_dims_of(u->g, x)[axes[i]]);
     return u->g == u->joined && product > COST_EXPANDED_STATE ? 1 : product;
 }
 
@@ -171,7 +163,7 @@ static void survey_scatter(struct survey *u, const struct lane_graph *f,
 {
     const struct ir_graph *g = u->g;
     int64_t updates = inner_of(u, f, ir_operand(g, n, 2));
-    add(&u->ops, times(4 * updates, inner_of(u, f, n->out)));
+    add(&u->ops, count_times(4 * updates, inner_of(u, f, n->out)));
     if (updates > COST_EXPANDED_STATE)
         refuse(u, n, "too many updates in a lane");
     if (ir_scatter_parts(g->module, (enum ir_op)n->op, n->attrs,
@@ -237,17 +229,17 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         if (op_class == IR_CLASS_MAP && n->n_in)
             add(&u->code, cost_code_of_op(op, d));
         if (op_class == IR_CLASS_MAP && n->n_in)
-            ops = times(written, cost_size_of_op(op, d));
+            ops = count_times(written, cost_size_of_op(op, d));
         else if (node_is_folding(n))
-            ops = times(written, 2 * folded_of(u, f, n));
+            ops = count_times(written, count_times(2, folded_of(u, f, n)));
         else if (op_class == IR_CLASS_INDEX || op_class == IR_CLASS_UPDATE)
-            ops = times(written, 4);
+            ops = count_times(written, 4);
         else if (op_class != IR_CLASS_CUMULATIVE)
             ops = 0;
-        add(&u->ops, times(ops, dtype_is_complex(d) ? 4 : 1));
+        add(&u->ops, count_times(ops, dtype_is_complex(d) ? 4 : 1));
         if (is_row(n, v)) {
             if (u->g != u->joined || is_operand(u->g, v))
-                add_bytes(&u->tape, n, times(count, dtype_get(d)->bytes));
+                add_bytes(&u->tape, n, count_times(count, dtype_get(d)->bytes));
             continue;
         }
         if (is_held)
@@ -261,13 +253,13 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
         u->kept[v] = stays || (moves_elements(n) && u->kept[ir_operand(u->g, n, 0)]);
         if (count > 1 && is_made)
             add_bytes(u->kept[v] ? &u->kept_bytes : &u->bytes, n,
-                      times(count, dtype_get(d)->bytes));
+                      count_times(count, dtype_get(d)->bytes));
     }
     for (uint32_t i = 0; i < n->n_in && node_is_folding(n); i++) {
         ir_id x = ir_operand(u->g, n, i);
         int64_t count = inner_of(u, f, x);
         if (u->kept[x] && count > 1) // it is looped over all the same
-            add_bytes(&u->bytes, n, times(count, dtype_get(ir_dtype_of(u->g, x))->bytes));
+            add_bytes(&u->bytes, n, count_times(count, dtype_get(ir_dtype_of(u->g, x))->bytes));
     }
     if (op_class == IR_CLASS_UPDATE && op != IR_dynamic_update_slice)
         survey_scatter(u, f, n);
@@ -315,8 +307,8 @@ static struct survey survey_of(const struct schedule *s, struct lanes *l,
             add(&u.ops, inner_of(&u, l->top, v)); // each is put
         if (count > 1)
             add_bytes(is_kept(s->g, n, v - n->out) ? &u.kept_bytes : &u.bytes, n,
-                      times(count, locals_of_carry(l, n, v - n->out) *
-                                       dtype_get(ir_dtype_of(s->g, v))->bytes));
+                      count_times(count, locals_of_carry(l, n, v - n->out) *
+                                             dtype_get(ir_dtype_of(s->g, v))->bytes));
     }
     return u;
 }
@@ -341,7 +333,8 @@ static ir_id updated_value(const struct ir_graph *g, ir_id v)
 
 static int64_t bytes_of(const struct ir_graph *g, ir_id v)
 {
-    return times(ir_count(g->module, ir_type_of(g, v)), dtype_get(ir_dtype_of(g, v))->bytes);
+    return count_times(ir_count(g->module, ir_type_of(g, v)),
+                       dtype_get(ir_dtype_of(g, v))->bytes);
 }
 
 // In a step of n, or of a loop in it: a choice between a carry and that with updates, of the most bytes.
@@ -383,8 +376,8 @@ static const struct ir_node *choice_of_state(const struct schedule *s, const str
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
-    bool fits =
-        u.bytes.all <= COST_LANE_BYTES && u.tape.all + u.kept_bytes.all <= COST_TAPE_OF_LANE;
+    bool fits = u.bytes.all <= COST_LANE_BYTES &&
+                count_plus(u.tape.all, u.kept_bytes.all) <= COST_TAPE_OF_LANE;
     // Loops over rows compute no element twice where none are mixed.
     int64_t most = u.has_steps || (!u.mixes && fits) ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE;
     r->is_expanded = u.ops <= most && u.held <= COST_EXPANDED_STATE;

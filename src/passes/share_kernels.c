@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define LEAST_ALIKE 8
-
 typedef VEC(nest_id) id_list;
 
 // Kernels that are alike: the first of them, and in which numbers others differ.
@@ -170,7 +168,7 @@ static void drop_kernels(struct sharing *f)
 
 void schedule_share_kernels(struct nest_program *p, bool always)
 {
-    struct sharing f = {.program = p, .least = always ? 2 : LEAST_ALIKE};
+    struct sharing f = {.program = p, .least = always ? 2 : COST_ALIKE};
     find_alike(&f);
     for (uint32_t i = 0; i < f.classes.count; i++) {
         const struct alike *c = &f.classes.at[i];

@@ -150,23 +150,18 @@ void write_remember(struct writer *w, ir_id v, const form_id *at, nest_id guard,
 // Remembers a value that was computed, counts it, and puts it into its row.
 void write_note(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id result);
 nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id guard);
-// By its node, from operands.
-nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard);
 
 // write_fold.c
 uint32_t write_stage_of(struct writer *w, ir_id v);
 scope_id write_scope_of(const struct writer *w, ir_id v, const form_id *at, nest_id guard);
 bool write_same_extents(const struct schedule *s, struct atoms a, struct atoms b);
 bool write_is_terminal(const struct writer *w, ir_id v);
-uint16_t write_combiner_of(enum ir_op op, jot_dtype d);
 // The MAP op that combines two elements of what the node folds, or IR_OP_COUNT.
 enum ir_op write_pair_of(const struct ir_node *n, jot_dtype d);
-nest_id write_identity_of(struct writer *w, const struct nest_combine *c);
 // The identity and x, combined by the pair: x itself where that is known.
 nest_id write_begun(struct writer *w, const struct nest_combine *c, nest_id x);
 // The value of a prefix fold that has come to `at`, in its loop.
 nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *at);
-nest_id write_widened(struct writer *w, nest_id x, jot_dtype d);
 struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *at,
                                      nest_id guard, const form_id *folded);
 void write_deal_axes(struct writer *w, const struct ir_node *n, uint32_t n_axes,

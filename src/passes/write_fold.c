@@ -148,7 +148,7 @@ static void operand_coordinates(struct writer *w, const struct ir_node *n, uint3
 }
 
 // No MAP row takes the larger of truth values: that is their or, and the smaller their and.
-uint16_t write_combiner_of(enum ir_op op, jot_dtype d)
+static uint16_t combiner_of(enum ir_op op, jot_dtype d)
 {
     const struct ir_op_info *info = ir_op_get(op);
     if (d == JOT_BOOL && info->pair == IR_max)
@@ -160,10 +160,10 @@ uint16_t write_combiner_of(enum ir_op op, jot_dtype d)
 
 enum ir_op write_pair_of(const struct ir_node *n, jot_dtype d)
 {
-    return ir_op_get((enum ir_op)write_combiner_of((enum ir_op)n->op, d))->pair;
+    return ir_op_get((enum ir_op)combiner_of((enum ir_op)n->op, d))->pair;
 }
 
-nest_id write_identity_of(struct writer *w, const struct nest_combine *c)
+static nest_id identity_of(struct writer *w, const struct nest_combine *c)
 {
     unsigned char element[16] = {0};
     uint64_t bits = scalar_identity((enum ir_op)c->op, c->dtype);
@@ -175,11 +175,11 @@ nest_id write_begun(struct writer *w, const struct nest_combine *c, nest_id x)
 {
     if (scalar_identity_is_neutral((enum ir_op)c->op, c->dtype))
         return x;
-    nest_id in[2] = {write_identity_of(w, c), x};
+    nest_id in[2] = {identity_of(w, c), x};
     return emit_op(&w->e, ir_op_get((enum ir_op)c->op)->pair, c->dtype, 2, in, NULL);
 }
 
-nest_id write_widened(struct writer *w, nest_id x, jot_dtype d)
+static nest_id widened(struct writer *w, nest_id x, jot_dtype d)
 {
     return dtype_is_half(d) ? emit_op(&w->e, IR_convert, JOT_F32, 1, &x, NULL) : x;
 }
@@ -187,10 +187,10 @@ nest_id write_widened(struct writer *w, nest_id x, jot_dtype d)
 nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *at)
 {
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
-    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
+    struct nest_combine c = {.op = combiner_of((enum ir_op)n->op, d),
                              .n = 1,
                              .dtype = dtype_is_half(d) ? JOT_F32 : d};
-    c.value[0] = write_widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
+    c.value[0] = widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
     nest_id running = emit_yield(&w->e, &c);
     return c.dtype != d ? emit_op(&w->e, IR_convert, d, 1, &running, NULL) : running;
 }
@@ -202,7 +202,7 @@ struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *a
     const struct ir_node *n = ir_node_of(w->s->g, v);
     jot_dtype d = ir_dtype_of(w->s->g, ir_operand(w->s->g, n, 0));
     bool is_arg = ir_is_arg((enum ir_op)n->op);
-    struct nest_combine c = {.op = write_combiner_of((enum ir_op)n->op, d),
+    struct nest_combine c = {.op = combiner_of((enum ir_op)n->op, d),
                              .n = (uint16_t)n->n_in,
                              .dtype = dtype_is_half(d) && !is_arg ? JOT_F32 : d};
     for (uint32_t i = 0; i < n->n_in; i++) {
@@ -210,7 +210,7 @@ struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *a
         operand_coordinates(w, n, i, at, folded, from);
         c.value[i] = write_at_operand(w, n, i, from, guard);
         if (!is_arg)
-            c.value[i] = write_widened(w, c.value[i], d);
+            c.value[i] = widened(w, c.value[i], d);
     }
     return c;
 }
@@ -281,7 +281,7 @@ static nest_id fold_one(struct writer *w, ir_id v, const form_id *at, nest_id gu
     if (write_pair_of(n, d) == IR_OP_COUNT)
         return NEST_NONE;
     struct nest_combine c = write_combine_of(w, v, at, guard, folded);
-    nest_id in[3] = {c.value[0], c.value[1], write_identity_of(w, &c)};
+    nest_id in[3] = {c.value[0], c.value[1], identity_of(w, &c)};
     if (c.op == IR_fma && dtype_is_float(d))
         return emit_op(&w->e, IR_fma, d, 3, in, NULL);
     if (c.op == IR_fma)

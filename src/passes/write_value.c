@@ -141,7 +141,7 @@ static nest_id by_op(struct writer *w, const struct ir_node *n, const form_id *a
     }
 }
 
-nest_id write_computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
+static nest_id computed(struct writer *w, ir_id v, const form_id *at, nest_id guard)
 {
     const struct ir_node *n = ir_node_of(w->s->g, v);
     switch (ir_op_class((enum ir_op)n->op)) {
@@ -191,7 +191,7 @@ nest_id write_value_at(struct writer *w, ir_id v, const form_id *at, nest_id gua
         row->is_read = true;
         return emit_load(&w->e, row->local, write_place_in_row(w, v), NEST_NONE);
     }
-    nest_id result = write_computed(w, v, at, guard);
+    nest_id result = computed(w, v, at, guard);
     // Reductions that share a loop have been noted with it.
     if (write_find_value(w, v, at, guard) == NEST_NONE)
         write_note(w, v, at, guard, result);
