@@ -15,8 +15,8 @@
 //
 // A call that the user's code left is abandoned with all that it called.  No lock is held while code
 // of the user runs.
-#ifndef RUNTIME_UNWIND_H
-#define RUNTIME_UNWIND_H
+#ifndef RUNTIME_FRAMES_H
+#define RUNTIME_FRAMES_H
 
 #include "base/arena.h"
 

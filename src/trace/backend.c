@@ -10,6 +10,7 @@
 #include "runtime/stack.h"
 #include "trace/environment.h"
 #include "trace/native.h"
+#include "trace/stacks.h"
 
 #include <stdlib.h>
 
@@ -67,13 +68,9 @@ const char *backend_text(struct backend_program *p, const char *stage, struct ar
     return NULL;
 }
 
-// What LLVM takes, and passes for each function.
-#define STACK_OF_COMPILER ((size_t)4 << 20)
-#define STACK_OF_FUNCTION ((size_t)16 << 10)
-
 size_t backend_stack(const struct ir_module *m)
 {
-    return STACK_OF_COMPILER + m->functions.count * STACK_OF_FUNCTION;
+    return STACK_OF_COMPILER + m->functions.count * STACK_OF_COMPILED_FUNCTION;
 }
 
 bool backend_calls_back(const struct backend_program *p)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/carried.h"
 
+#include "passes/cost.h"
 #include "runtime/array.h"
 
 #include <stdlib.h>
@@ -9,8 +10,7 @@ static size_t most_bytes = (size_t)256 << 20;
 
 // Of what is computed again the sources are looked for among so many nodes.
 #define MOST_NODES_AGAIN 64
-// What is computed again is as large as that, and this much larger than what it is made of.
-#define LARGE_BYTES ((size_t)1 << 20)
+// What is computed again is large (COST_LARGE_BYTES), and this much larger than what it is made of.
 #define TIMES_LARGER 4
 
 // What a program computed was carried: where it stands in the program, and how far before the end
@@ -126,7 +126,7 @@ static bool is_made_again(const struct trace *t, ir_id v, bool in_stage)
         return false;
     if (n->n_in == 0 || is_view(g, n, v))
         return true;
-    if (bytes < LARGE_BYTES)
+    if (bytes < COST_LARGE_BYTES)
         return false;
     size_t sources = source_bytes(t, v, in_stage);
     return sources != SIZE_MAX && sources < bytes / TIMES_LARGER;

@@ -19,13 +19,12 @@ static jot_value diff(jot_value x, int64_t n, int axis)
     if (!trace_ready("jot_diff", 1, &x, &error) ||
         !trace_axis("jot_diff", x, axis, &at, &error))
         return error;
-    enum { MOST = 1024 }; // times, each of which is some operations of the graph
     if (n < 0)
         return trace_fail("jot_diff", JOT_ERR_ARGUMENT, "%lld times: it takes 0 or more",
                           (long long)n);
-    if (n > MOST && jot_value_dim(x, (int)at) > MOST)
+    if (n > TRACE_MOST_TIMES && jot_value_dim(x, (int)at) > TRACE_MOST_TIMES)
         return trace_fail("jot_diff", JOT_ERR_ARGUMENT, "%lld times: it takes at most %d",
-                          (long long)n, MOST);
+                          (long long)n, TRACE_MOST_TIMES);
     bool is_bool = trace_slot_of(x)->dtype == JOT_BOOL;
     for (; n > 0 && jot_value_dim(x, (int)at) > 0; n--) {
         jot_value a = rest(x, (int)at, 1, JOT_END), b = rest(x, (int)at, 0, -1);

@@ -10,6 +10,8 @@
 #include "jot/ops.h"
 
 #define TRACE_MAX_OPERANDS 4
+// Times that one call repeats what it does, each of which is some operations of the graph.
+#define TRACE_MOST_TIMES 1024
 
 struct trace_promoted {
     jot_dtype seen;  // what the user sees

@@ -187,7 +187,7 @@ int callee_leaves(const jot_callee *c, int arg)
 }
 
 // More values than anyone has are so many.
-#define MOST_VALUES (1 << 24)
+#define MOST_VALUES ((int)TRACE_MOST_ENTRIES)
 static int bounded(int64_t n) { return n < MOST_VALUES ? (int)n : MOST_VALUES; }
 
 int callee_first(const jot_callee *c, int arg)
@@ -469,42 +469,49 @@ const char *function_problem(const jot_function *f)
 // Calling
 
 // clang-format off
-#define ARGUMENTS8(k) v[k], v[k + 1], v[k + 2], v[k + 3], v[k + 4], v[k + 5], v[k + 6], v[k + 7]
+#define ARGUMENTS1(k) v[k]
+#define ARGUMENTS2(k) ARGUMENTS1(k), v[k + 1]
+#define ARGUMENTS3(k) ARGUMENTS2(k), v[k + 2]
+#define ARGUMENTS4(k) ARGUMENTS3(k), v[k + 3]
+#define ARGUMENTS5(k) ARGUMENTS4(k), v[k + 4]
+#define ARGUMENTS6(k) ARGUMENTS5(k), v[k + 5]
+#define ARGUMENTS7(k) ARGUMENTS6(k), v[k + 6]
+#define ARGUMENTS8(k) ARGUMENTS7(k), v[k + 7]
 static jot_value call_plain(const jot_callee *c, const jot_value *v)
 {
     void (*f)(void) = c->plain;
     switch (c->n_args) {
-    case 1: return ((jot_plain_1 *)f)(v[0]);
-    case 2: return ((jot_plain_2 *)f)(v[0], v[1]);
-    case 3: return ((jot_plain_3 *)f)(v[0], v[1], v[2]);
-    case 4: return ((jot_plain_4 *)f)(v[0], v[1], v[2], v[3]);
-    case 5: return ((jot_plain_5 *)f)(v[0], v[1], v[2], v[3], v[4]);
-    case 6: return ((jot_plain_6 *)f)(v[0], v[1], v[2], v[3], v[4], v[5]);
-    case 7: return ((jot_plain_7 *)f)(v[0], v[1], v[2], v[3], v[4], v[5], v[6]);
+    case 1: return ((jot_plain_1 *)f)(ARGUMENTS1(0));
+    case 2: return ((jot_plain_2 *)f)(ARGUMENTS2(0));
+    case 3: return ((jot_plain_3 *)f)(ARGUMENTS3(0));
+    case 4: return ((jot_plain_4 *)f)(ARGUMENTS4(0));
+    case 5: return ((jot_plain_5 *)f)(ARGUMENTS5(0));
+    case 6: return ((jot_plain_6 *)f)(ARGUMENTS6(0));
+    case 7: return ((jot_plain_7 *)f)(ARGUMENTS7(0));
     case 8: return ((jot_plain_8 *)f)(ARGUMENTS8(0));
-    case 9: return ((jot_plain_9 *)f)(ARGUMENTS8(0), v[8]);
-    case 10: return ((jot_plain_10 *)f)(ARGUMENTS8(0), v[8], v[9]);
-    case 11: return ((jot_plain_11 *)f)(ARGUMENTS8(0), v[8], v[9], v[10]);
-    case 12: return ((jot_plain_12 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11]);
-    case 13: return ((jot_plain_13 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12]);
-    case 14: return ((jot_plain_14 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12], v[13]);
-    case 15: return ((jot_plain_15 *)f)(ARGUMENTS8(0), v[8], v[9], v[10], v[11], v[12], v[13], v[14]);
+    case 9: return ((jot_plain_9 *)f)(ARGUMENTS8(0), ARGUMENTS1(8));
+    case 10: return ((jot_plain_10 *)f)(ARGUMENTS8(0), ARGUMENTS2(8));
+    case 11: return ((jot_plain_11 *)f)(ARGUMENTS8(0), ARGUMENTS3(8));
+    case 12: return ((jot_plain_12 *)f)(ARGUMENTS8(0), ARGUMENTS4(8));
+    case 13: return ((jot_plain_13 *)f)(ARGUMENTS8(0), ARGUMENTS5(8));
+    case 14: return ((jot_plain_14 *)f)(ARGUMENTS8(0), ARGUMENTS6(8));
+    case 15: return ((jot_plain_15 *)f)(ARGUMENTS8(0), ARGUMENTS7(8));
     case 16: return ((jot_plain_16 *)f)(ARGUMENTS8(0), ARGUMENTS8(8));
-    case 17: return ((jot_plain_17 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16]);
-    case 18: return ((jot_plain_18 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17]);
-    case 19: return ((jot_plain_19 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18]);
-    case 20: return ((jot_plain_20 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19]);
-    case 21: return ((jot_plain_21 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20]);
-    case 22: return ((jot_plain_22 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20], v[21]);
-    case 23: return ((jot_plain_23 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), v[16], v[17], v[18], v[19], v[20], v[21], v[22]);
+    case 17: return ((jot_plain_17 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS1(16));
+    case 18: return ((jot_plain_18 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS2(16));
+    case 19: return ((jot_plain_19 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS3(16));
+    case 20: return ((jot_plain_20 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS4(16));
+    case 21: return ((jot_plain_21 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS5(16));
+    case 22: return ((jot_plain_22 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS6(16));
+    case 23: return ((jot_plain_23 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS7(16));
     case 24: return ((jot_plain_24 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16));
-    case 25: return ((jot_plain_25 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24]);
-    case 26: return ((jot_plain_26 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25]);
-    case 27: return ((jot_plain_27 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26]);
-    case 28: return ((jot_plain_28 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27]);
-    case 29: return ((jot_plain_29 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28]);
-    case 30: return ((jot_plain_30 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28], v[29]);
-    case 31: return ((jot_plain_31 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), v[24], v[25], v[26], v[27], v[28], v[29], v[30]);
+    case 25: return ((jot_plain_25 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS1(24));
+    case 26: return ((jot_plain_26 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS2(24));
+    case 27: return ((jot_plain_27 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS3(24));
+    case 28: return ((jot_plain_28 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS4(24));
+    case 29: return ((jot_plain_29 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS5(24));
+    case 30: return ((jot_plain_30 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS6(24));
+    case 31: return ((jot_plain_31 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS7(24));
     default: return ((jot_plain_32 *)f)(ARGUMENTS8(0), ARGUMENTS8(8), ARGUMENTS8(16), ARGUMENTS8(24));
     }
 }

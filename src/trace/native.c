@@ -18,15 +18,12 @@
 #include "trace/codegen_process.h"
 #include "trace/dump.h"
 #include "trace/raw_kernel.h"
+#include "trace/stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define INLINE_LIMIT 100000
-// What kernels and routines may take of a run; where it calls code of the user, that has to do with
-// what the thread has.
-#define STACK_OF_RUN ((size_t)256 << 10)
-#define STACK_OF_CALLBACKS ((size_t)16 << 10)
 #define FEW 32
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16

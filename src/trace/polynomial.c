@@ -101,8 +101,6 @@ static jot_value polymul(jot_value p, jot_value q)
 
 jot_value jot_polymul(jot_value p, jot_value q) { TRACE_RETURN(polymul(p, q)); }
 
-#define MOST_TIMES 1024 // steps, each of which is some operations of the graph
-
 static jot_value polydiv(jot_value p, jot_value q, jot_value *out_rest)
 {
     jot_value v[] = {p, q}, error;
@@ -112,10 +110,10 @@ static jot_value polydiv(jot_value p, jot_value q, jot_value *out_rest)
     if (m == 0)
         return trace_fail("jot_polydiv", JOT_ERR_SHAPE, "a division by %s, of no coefficients",
                           trace_type_text(v[1]));
-    if (n - m >= MOST_TIMES)
+    if (n - m >= TRACE_MOST_TIMES)
         return trace_fail("jot_polydiv", JOT_ERR_ARGUMENT,
                           "%s by %s: it takes quotients of at most %d coefficients",
-                          trace_type_text(v[0]), trace_type_text(v[1]), MOST_TIMES);
+                          trace_type_text(v[0]), trace_type_text(v[1]), TRACE_MOST_TIMES);
     jot_value zero = jot_from_int(0), left = jot_mul(v[0], jot_from_double(1));
     jot_value quotient = jot_slice_axis(left, 0, 0, 0, 1), leading = jot_take_axis(v[1], 0, 0);
     if (n < m) // the quotient is 0
@@ -164,9 +162,9 @@ static bool open_times(const char *name, jot_value *p, int n, bool shrinks,
         return false;
     if (n < 0)
         *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d times: it takes 0 or more", n);
-    else if (n > MOST_TIMES && !(shrinks && jot_value_dim(*p, 0) <= MOST_TIMES))
-        *out_error =
-            trace_fail(name, JOT_ERR_ARGUMENT, "%d times: it takes at most %d", n, MOST_TIMES);
+    else if (n > TRACE_MOST_TIMES && !(shrinks && jot_value_dim(*p, 0) <= TRACE_MOST_TIMES))
+        *out_error = trace_fail(name, JOT_ERR_ARGUMENT, "%d times: it takes at most %d", n,
+                                TRACE_MOST_TIMES);
     else
         return true;
     return false;
@@ -201,9 +199,9 @@ static jot_value poly(jot_value zeros)
     jot_value error, nothing = jot_from_int(0);
     if (!are_vectors("jot_poly", 1, &zeros, &error))
         return error;
-    if (jot_value_dim(zeros, 0) > MOST_TIMES)
+    if (jot_value_dim(zeros, 0) > TRACE_MOST_TIMES)
         return trace_fail("jot_poly", JOT_ERR_ARGUMENT, "%s: it takes at most %d zeros",
-                          trace_type_text(zeros), MOST_TIMES);
+                          trace_type_text(zeros), TRACE_MOST_TIMES);
     jot_value z = jot_mul(zeros, jot_from_double(1));
     jot_value p = jot_pad_axis(jot_slice_axis(z, 0, 0, 0, 1), jot_from_int(1), 0, 1, 0);
     for (int64_t i = 0; i < jot_value_dim(z, 0); i++) // p times x - zero

@@ -7,6 +7,7 @@
 #include "trace/ended.h"
 #include "trace/environment.h"
 #include "trace/opened.h"
+#include "trace/stacks.h"
 
 #include <stdio.h>
 
@@ -132,11 +133,6 @@ struct trace *trace_replace_scope(struct trace *old)
 // ---------------------------------------------------------------------------------------
 // Stack
 
-// What passes take: they call themselves for functions inside functions.
-#define STACK_OF_PASSES ((size_t)192 << 10)
-#define STACK_OF_FUNCTION ((size_t)8 << 10)
-// What tracing takes beside the code of the user.
-#define STACK_OF_TRACE ((size_t)20 << 10)
 #define MOST_FUNCTIONS 500 // in each other; one that applies itself never ends
 #define MOST_BLOCKS 4000
 
@@ -169,7 +165,7 @@ bool trace_with_stack(bool (*body)(void *ctx), void *ctx)
     // Until it has been run to its end.
     struct stack_work w = {.top = top, .body = body, .ctx = ctx, .is_out_of_memory = true};
     size_t functions = top->module->functions.count;
-    rt_stack_lend(STACK_OF_PASSES + functions * STACK_OF_FUNCTION, do_work, &w);
+    rt_stack_lend(STACK_OF_PASSES + functions * STACK_OF_TRACED_FUNCTION, do_work, &w);
     if (w.is_out_of_memory)
         arena_exhausted();
     return w.ok;

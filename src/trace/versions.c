@@ -419,20 +419,12 @@ static jot_status guarded_build(struct claim *c, jot_array *const *in)
     return status;
 }
 
-// Frees what is unfinished.
+// Frees what is unfinished: the version before the trace, whose module has its lists.
 static void drop_build(struct claim *c)
 {
-    struct version *v = c->v;
-    if (v) {
-        backend_release(v->program);
-        for (int i = 0; i < v->n_hidden; i++)
-            jot_array_release(v->hidden[i]);
-    }
+    release_version(c->v);
     if (c->root)
         trace_abandon(c->root);
-    if (v)
-        memory_release(v->statics);
-    memory_release(v);
 }
 
 // The call was left while the function was traced.
