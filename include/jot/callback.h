@@ -46,14 +46,14 @@ typedef struct jot_callback_call {
     int n_lanes;
 } jot_callback_call;
 
-// Runs on the thread that called the compiled function, which waits for it; several threads that
-// call it at once call this at once.  It may use jot, but no values of a trace; it may call the
-// executable that calls it, and release it: it is freed when its last call has returned.  A status
-// other than JOT_OK ends the run: it is the status of that call, with the message of
-// jot_callback_fail or of the function of jot that failed behind the place and the name and in front
-// of the lane and the trips of the loops around it, and results of the call are untouched.  So they
-// are when it leaves the run by an exception, by longjmp or by ending the thread, all of which it may
-// do as a traced function may (jot/transform.h).
+// Runs on the thread that called the compiled function, which waits for it; several threads
+// that call that at once call this at once.  It may use jot, but no values of a trace; it may
+// call the executable that calls it, and release it: an executable is freed when its last call
+// has returned.  A status other than JOT_OK ends the run and is the status of that call.  The
+// message has the place and the name, then that of jot_callback_fail or of the function of jot
+// that failed, then the lane and the trips of the loops around it.  Results of the call are
+// untouched then, and when the callback leaves the run by an exception, by longjmp or by ending
+// the thread, all of which it may do as a traced function may (jot/transform.h).
 typedef jot_status jot_callback_function(void *ctx, const jot_callback_call *call);
 
 enum jot_callback_map {

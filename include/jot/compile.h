@@ -62,8 +62,8 @@ typedef struct jot_jit_options {
     jot_compile compile;
     size_t compile_bytes;
     double compile_seconds;
-    // Versions that are kept at most, one for each set of input types and each state of static_data; 0:
-    // as many as jot_set_most_versions says.
+    // The most versions that are kept: there is one for each set of input types and each state
+    // of static_data.  0: as many as jot_set_most_versions says.
     size_t most_versions;
     size_t size; // of this struct, set by the macro; 0 is this version
 } jot_jit_options;
@@ -77,13 +77,14 @@ JOT_API void jot_executable_release(jot_executable *f); // NULL is fine
 // How often the function has been traced and compiled so far.
 JOT_API size_t jot_executable_versions(const jot_executable *f);
 
-// What is kept of compiled code.  Where there is no room for a new version, the one that has not been
-// used for the longest time is freed, with its machine code, its module on a GPU and the memory of its
-// temporaries, when no call runs it any more; it is traced again when it is wanted again.
+// How much compiled code is kept.  A new version that is one too many takes the place of the
+// one that has not been used for the longest time.  That is freed when no call runs it any
+// more, with its machine code, its module on a GPU and the memory of its temporaries, and is
+// traced again when a call needs it.
 typedef struct jot_version_use {
     size_t kept, most; // versions, and how many are kept at most
     size_t bytes;      // of graphs, code, constants and temporaries of those that are kept
-    size_t made;       // so often traced and compiled, or found in the disk cache
+    size_t made;       // how often one was compiled, or found in the disk cache
     size_t hits;       // calls that found a version; a few less where threads call at once
     size_t evicted;
 } jot_version_use;
@@ -91,8 +92,9 @@ typedef struct jot_version_use {
 JOT_API jot_version_use jot_executable_use(const jot_executable *f);
 // Of the programs of lazy scopes, all threads together.
 JOT_API jot_version_use jot_scope_use(void);
-// Numbers for the process: versions of executables whose options say none (512), and programs of
-// lazy scopes (256).  0 is that again.  What is too much is freed when the next one is made.
+// Bounds for the process: on the versions of executables whose options give none, 512 unless
+// set, and on the programs of lazy scopes, 256 unless set; 0 sets that again.  What is above a
+// new bound is freed when the next version or program is made.
 JOT_API void jot_set_most_versions(size_t n);
 JOT_API void jot_set_most_scope_programs(size_t n);
 

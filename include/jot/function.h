@@ -112,38 +112,45 @@ inline jot_function jot_fn_(const char *name, const char *where, jot_value (*f)(
 #else
 
 // clang-format off
-#define JOT_VALUES8_ jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value
-typedef jot_value jot_plain_1(jot_value);
-typedef jot_value jot_plain_2(jot_value, jot_value);
-typedef jot_value jot_plain_3(jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_4(jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_5(jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_6(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_7(jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
+#define JOT_VALUES1_ jot_value
+#define JOT_VALUES2_ JOT_VALUES1_, jot_value
+#define JOT_VALUES3_ JOT_VALUES2_, jot_value
+#define JOT_VALUES4_ JOT_VALUES3_, jot_value
+#define JOT_VALUES5_ JOT_VALUES4_, jot_value
+#define JOT_VALUES6_ JOT_VALUES5_, jot_value
+#define JOT_VALUES7_ JOT_VALUES6_, jot_value
+#define JOT_VALUES8_ JOT_VALUES7_, jot_value
+typedef jot_value jot_plain_1(JOT_VALUES1_);
+typedef jot_value jot_plain_2(JOT_VALUES2_);
+typedef jot_value jot_plain_3(JOT_VALUES3_);
+typedef jot_value jot_plain_4(JOT_VALUES4_);
+typedef jot_value jot_plain_5(JOT_VALUES5_);
+typedef jot_value jot_plain_6(JOT_VALUES6_);
+typedef jot_value jot_plain_7(JOT_VALUES7_);
 typedef jot_value jot_plain_8(JOT_VALUES8_);
-typedef jot_value jot_plain_9(JOT_VALUES8_, jot_value);
-typedef jot_value jot_plain_10(JOT_VALUES8_, jot_value, jot_value);
-typedef jot_value jot_plain_11(JOT_VALUES8_, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_12(JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_13(JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_14(JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_15(JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
+typedef jot_value jot_plain_9(JOT_VALUES8_, JOT_VALUES1_);
+typedef jot_value jot_plain_10(JOT_VALUES8_, JOT_VALUES2_);
+typedef jot_value jot_plain_11(JOT_VALUES8_, JOT_VALUES3_);
+typedef jot_value jot_plain_12(JOT_VALUES8_, JOT_VALUES4_);
+typedef jot_value jot_plain_13(JOT_VALUES8_, JOT_VALUES5_);
+typedef jot_value jot_plain_14(JOT_VALUES8_, JOT_VALUES6_);
+typedef jot_value jot_plain_15(JOT_VALUES8_, JOT_VALUES7_);
 typedef jot_value jot_plain_16(JOT_VALUES8_, JOT_VALUES8_);
-typedef jot_value jot_plain_17(JOT_VALUES8_, JOT_VALUES8_, jot_value);
-typedef jot_value jot_plain_18(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value);
-typedef jot_value jot_plain_19(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_20(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_21(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_22(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_23(JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
+typedef jot_value jot_plain_17(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES1_);
+typedef jot_value jot_plain_18(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES2_);
+typedef jot_value jot_plain_19(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES3_);
+typedef jot_value jot_plain_20(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES4_);
+typedef jot_value jot_plain_21(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES5_);
+typedef jot_value jot_plain_22(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES6_);
+typedef jot_value jot_plain_23(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES7_);
 typedef jot_value jot_plain_24(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_);
-typedef jot_value jot_plain_25(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value);
-typedef jot_value jot_plain_26(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value);
-typedef jot_value jot_plain_27(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_28(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_29(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_30(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
-typedef jot_value jot_plain_31(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value, jot_value);
+typedef jot_value jot_plain_25(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES1_);
+typedef jot_value jot_plain_26(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES2_);
+typedef jot_value jot_plain_27(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES3_);
+typedef jot_value jot_plain_28(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES4_);
+typedef jot_value jot_plain_29(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES5_);
+typedef jot_value jot_plain_30(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES6_);
+typedef jot_value jot_plain_31(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES7_);
 typedef jot_value jot_plain_32(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_);
 
 // A function value from a C function of one to 32 jot_value arguments.
@@ -196,44 +203,46 @@ typedef jot_value jot_plain_32(JOT_VALUES8_, JOT_VALUES8_, JOT_VALUES8_, JOT_VAL
                    .n_args = JOT_ARGUMENTS_(__VA_ARGS__),                                      \
                    .n_results = 1}}
 #define JOT_LEAVES_OF_(name, T)                                                                \
-    (uint16_t)(JOT_MUST_(JOT_IS_RECORD_TYPE_(T) && _Alignof(T) == _Alignof(jot_value) && sizeof(T) % sizeof(jot_value) == 0 &&                                 \
+    (uint16_t)(JOT_MUST_(JOT_IS_RECORD_TYPE_(T) && _Alignof(T) == _Alignof(jot_value) &&       \
+                             sizeof(T) % sizeof(jot_value) == 0 &&                             \
                              sizeof(T) / sizeof(jot_value) <= 65535,                           \
                          name ": arguments and result hold only jot_value, at most 65535") +   \
                sizeof(T) / sizeof(jot_value))
-// The arguments from in[at] on.
+// The arguments from in[at] on, and where the one after T is.
 #define JOT_LOAD_(at, T) *(const T *)(const void *)(in + (at))
+#define JOT_AFTER_(at, T) at + sizeof(T) / sizeof(jot_value)
 #define JOT_LOAD_1(at, T) JOT_LOAD_(at, T)
-#define JOT_LOAD_2(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_1(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_3(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_2(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_4(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_3(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_5(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_4(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_6(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_5(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_7(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_6(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_8(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_7(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_9(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_8(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_10(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_9(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_11(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_10(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_12(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_11(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_13(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_12(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_14(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_13(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_15(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_14(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_16(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_15(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_17(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_16(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_18(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_17(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_19(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_18(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_20(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_19(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_21(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_20(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_22(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_21(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_23(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_22(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_24(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_23(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_25(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_24(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_26(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_25(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_27(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_26(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_28(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_27(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_29(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_28(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_30(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_29(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_31(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_30(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
-#define JOT_LOAD_32(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_31(at + sizeof(T) / sizeof(jot_value), __VA_ARGS__)
+#define JOT_LOAD_2(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_1(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_3(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_2(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_4(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_3(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_5(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_4(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_6(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_5(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_7(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_6(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_8(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_7(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_9(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_8(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_10(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_9(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_11(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_10(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_12(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_11(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_13(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_12(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_14(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_13(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_15(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_14(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_16(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_15(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_17(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_16(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_18(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_17(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_19(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_18(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_20(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_19(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_21(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_20(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_22(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_21(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_23(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_22(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_24(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_23(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_25(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_24(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_26(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_25(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_27(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_26(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_28(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_27(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_29(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_28(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_30(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_29(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_31(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_30(JOT_AFTER_(at, T), __VA_ARGS__)
+#define JOT_LOAD_32(at, T, ...) JOT_LOAD_(at, T), JOT_LOAD_31(JOT_AFTER_(at, T), __VA_ARGS__)
 // clang-format on
 
 #endif

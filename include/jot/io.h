@@ -8,17 +8,18 @@
 //     jot_array *w = jot_archive_get(a, "w");
 //     jot_archive_release(a);
 //
-// All element types that jot has are read, little- and big-endian, row-major and column-major, of
-// versions 1 to 3 of the format; "<V2", as which NumPy stores the bfloat16 of ml_dtypes, is bf16, and so
-// is "bfloat16", and its "<f1", which is float8_e5m2, is read as f16, which holds all its
-// values.  What other floats of 8 bits and integers of 4 become there, "<V1", does not tell
-// which of them it is: it is refused, as are records, strings, times, objects and numbers of 16
-// bytes a part.  Written are version 1, little-endian, row-major, bf16 as "<V2": the bytes are
-// those of numpy.save.
+// All element types that jot has are read, little- and big-endian, row-major and column-major,
+// in versions 1 to 3 of the format.  NumPy stores the bfloat16 of ml_dtypes as "<V2": that is
+// read as bf16, and so is "bfloat16".  It stores float8_e5m2 as "<f1", which is read as f16,
+// for that holds all its values.  It stores other floats of 8 bits and integers of 4 as "<V1",
+// which does not tell them apart: that is refused, as are records, strings, times, objects and
+// numbers of 16 bytes a part.  Files are written in version 1, little-endian, row-major, with
+// bf16 as "<V2": the bytes are those of numpy.save.
 //
 // A file that is not sound is refused: the message names the file, the member of the archive, the
-// offset, and what is wrong there.  Memory is taken when it is known that the file has the data.
-// A file is written under another name first, so it is there whole or as it was.
+// offset, and what is wrong there.  Memory is taken only when it is known that the file has the
+// data.
+// A file is written under another name first, so that it is either whole or as it was.
 //
 // Arrays are made on the default device.
 //
@@ -46,9 +47,9 @@ typedef struct jot_archive jot_archive;
 
 // Of no arrays; NULL with a message when memory is out.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_create(void);
-// Of a .npz file, stored or deflated, with the extensions for large ones; or of n bytes of memory, which
-// are copied.  The directory is read; arrays are when they are asked for, so the file stays
-// open, and must not change.  NULL with a message.
+// Of a .npz file, stored or deflated, with the extensions for large ones; or of n bytes of
+// memory, which are copied.  Only the directory is read at once; arrays are read when they are
+// asked for, so the file stays open, and must not change.  NULL with a message.
 JOT_API JOT_MUST_USE jot_archive *jot_archive_load(const char *path);
 JOT_API JOT_MUST_USE jot_archive *jot_archive_from_memory(const char *name, const void *bytes,
                                                           size_t n);

@@ -93,9 +93,10 @@ JOT_API jot_value jot_round_away(jot_value x);
 // The float next to x in the direction of y.
 JOT_API jot_value jot_nextafter(jot_value x, jot_value y);
 
-// x rounded to a float format of so many bits, to the nearest, ties to even, and back.  Beyond the range
-// of a smaller exponent it is infinite; below the normal numbers of one it is 0, as in XLA,
-// while a format with the exponent of the type has its denormals.  Floating.
+// x rounded to the nearest number of a float format with so many bits, ties to even.  If the
+// format has fewer bits of the exponent than the type, numbers beyond its range become
+// infinite, and those below its normal numbers 0, as in XLA; with as many it has the
+// denormals of the type.  Floating.
 JOT_API jot_value jot_reduce_precision(jot_value x, int exponent_bits, int mantissa_bits);
 
 // ---- Elementary functions ----

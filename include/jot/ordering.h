@@ -41,10 +41,10 @@ JOT_API jot_value jot_lexsort_list(int axis, size_t n, const jot_value *keys);
 // is equal there by the second, and so on.  At most 8; for derivatives, 7 keys.
 JOT_API void jot_sort_by_key_into(int axis, int num_keys, size_t n, jot_value *x);
 
-// The k greatest along the last axis, the greatest first, of equal ones that with the lowest index.  The
-// order is not that of sort but, as in JAX, the total one of IEEE 754: 0 is greater than -0,
-// NaN without a sign are the greatest and those with one the least.  Their places go to
-// *out_indices, unless it is NULL.  Not complex.
+// The k greatest along the last axis, the greatest first; of equal ones the one with the lowest
+// index comes first.  The order is not that of sort but, as in JAX, the total one of IEEE 754:
+// 0 is greater than -0, NaN without a sign are the greatest and NaN with a sign the least.
+// Their places go to *out_indices, unless it is NULL.  Not complex.
 JOT_API jot_value jot_top_k(jot_value x, int64_t k, jot_value *out_indices);
 
 // x with the element number kth of the sorted axis in its place, none greater before it and none
