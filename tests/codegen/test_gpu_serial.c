@@ -6,6 +6,7 @@
 #include "passes/schedule.h"
 #include "passes/schedule_internal.h"
 #include "support/run_native.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -222,19 +223,13 @@ START_TEST(phases_of_long_loops_stay_functions)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *c)
 {
-    Suite *s = suite_create("serial work of a GPU");
-    TCase *c = tcase_create("serial");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, nests_are_shared_out, 0, sizeof nests / sizeof *nests);
     tcase_add_loop_test(c, programs_are_shared_out, 0, sizeof graphs / sizeof *graphs);
     tcase_add_test(c, phases_of_long_loops_stay_functions);
-    suite_add_tcase(s, c);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("serial work of a GPU", add_tests); }

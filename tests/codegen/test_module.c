@@ -3,6 +3,7 @@
 #include "codegen/module.h"
 
 #include "base/memory.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -45,16 +46,10 @@ START_TEST(fails_without_loss)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tests)
 {
-    Suite *suite = suite_create("codegen/module");
-    TCase *tests = tcase_create("module");
     tcase_add_test(tests, ends_with_its_thread);
     tcase_add_test(tests, fails_without_loss);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
+
+int main(void) { return suite_run("codegen/module", add_tests); }

@@ -132,19 +132,25 @@ static void check_map(enum ir_op op, jot_dtype d)
     check(op, &b, ir_build(&b, op, ir_op_get(op)->in, in, NULL));
 }
 
+// Rows of three numbers at places in the first axis.
+static struct ir_gather rows_of_3(enum ir_index_mode mode)
+{
+    static const int64_t zero = 0, one = 1, sizes[] = {1, 3};
+    return (struct ir_gather){.n_offset = 1,
+                              .offset_dims = &one,
+                              .n_collapsed = 1,
+                              .collapsed_dims = &zero,
+                              .n_map = 1,
+                              .index_map = &zero,
+                              .sizes = sizes,
+                              .mode = mode};
+}
+
 // Updates of rows of which some are the same, and some outside.
 static void check_update(enum ir_op op, jot_dtype d, int64_t n)
 {
     static const int32_t places[] = {3, 1, 3, 7, 0, 1, -1, 3};
-    static const int64_t zero = 0, one = 1, sizes[] = {1, 3};
-    struct ir_gather g = {.n_offset = 1,
-                          .offset_dims = &one,
-                          .n_collapsed = 1,
-                          .collapsed_dims = &zero,
-                          .n_map = 1,
-                          .index_map = &zero,
-                          .sizes = sizes,
-                          .mode = IR_MODE_DROP};
+    struct ir_gather g = rows_of_3(IR_MODE_DROP);
     struct ir_builder b = part();
     ir_id x = param(&b, d, 5, 3), u = param(&b, d, n, 3);
     ir_id i = ir_const(&b, type_of_dims(JOT_I32, 2, (int64_t[]){n, 1}), places);
@@ -299,19 +305,13 @@ START_TEST(others_are_refused)
     state = seed;
     struct ir_builder b = part();
     ir_id x = param(&b, JOT_F32, 4, 3);
-    static const int64_t zero = 0, one = 1, sizes[] = {1, 3};
+    static const int64_t zero = 0, one = 1;
     struct ir_module *m = module;
     check_refused(IR_turn, 1, &x, &b, ir_attrs(m, IR_INTS(axes, 1, &zero)));
 
     b = part();
     ir_id in[] = {param(&b, JOT_F32, 4, 3), param(&b, JOT_I32, 2, 1)};
-    struct ir_gather g = {.n_offset = 1,
-                          .offset_dims = &one,
-                          .n_collapsed = 1,
-                          .collapsed_dims = &zero,
-                          .n_map = 1,
-                          .index_map = &zero,
-                          .sizes = sizes};
+    struct ir_gather g = rows_of_3(IR_MODE_CLIP);
     struct ir_builder other = part();
     ir_id v = ir_gather(&other, param(&other, JOT_F32, 4, 3), param(&other, JOT_I32, 2, 1), &g);
     check_refused(IR_fetch, 2, in, &b, ir_node_of(other.graph, v)->attrs);
