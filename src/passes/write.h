@@ -139,6 +139,15 @@ struct updated {
     nest_id value, inside;
 };
 ir_id write_updates_of(const struct schedule *s, const struct ir_node *n);
+// The axes of updates in the order in which they are made: window after window, each as a whole.
+struct update_order {
+    struct view view;
+    uint32_t axis[IR_MAX_RANK]; // of the updates
+    bool are_several;           // windows of the lane, which may meet
+};
+struct update_order write_update_order(struct writer *w, const struct ir_node *n);
+// Coordinates in the updates of those in the ordered view.
+void write_unorder(const struct update_order *o, const form_id *ordered, form_id *at);
 struct updated write_updated(struct writer *w, const struct ir_node *n, const form_id *at);
 void write_put_updated(struct writer *w, const struct ir_node *n, nest_id buffer,
                        const struct updated *u);

@@ -67,43 +67,28 @@ static nest_id copy_to_local(struct writer *w, ir_id v)
     return to.buffer;
 }
 
-// Whether several windows of the lane are updated, which may meet.
-static bool has_windows(struct writer *w, const struct ir_node *n)
-{
-    const struct ir_graph *g = w->s->g;
-    struct view view = write_view(w, write_updates_of(w->s, n));
-    if (n->op == IR_dynamic_update_slice)
-        return false;
-    struct ir_window v =
-        ir_window_of(g->module, n->attrs, ir_type_of(g, n->out),
-                     ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, ir_operand(g, n, 2)));
-    for (int a = 0; a < v.index_rank; a++)
-        if (lanes_inner(w->lanes, view.dims[v.index_axis[a]]).count)
-            return true;
-    return false;
-}
-
-static struct updated update_at(struct writer *w, const struct ir_node *n, int64_t place)
+// Of an update of one element.
+static struct updated only_update(struct writer *w, const struct ir_node *n)
 {
     form_id at[IR_MAX_RANK];
-    write_forms_of_place(w, write_view(w, write_updates_of(w->s, n)), place, at);
+    write_forms_of_place(w, write_view(w, write_updates_of(w->s, n)), 0, at);
     return write_updated(w, n, at);
 }
 
 static void put_all(struct writer *w, const struct ir_node *n, nest_id local)
 {
-    ir_id updates = write_updates_of(w->s, n);
-    int64_t count = count_of(w, updates);
-    form_id at[IR_MAX_RANK];
+    struct update_order order = write_update_order(w, n);
+    int64_t count = lanes_inner_count(w->lanes, order.view);
+    form_id ordered[IR_MAX_RANK], at[IR_MAX_RANK];
     scope_id back = w->e.at;
     if (count > 1) {
-        write_open_inner(w, write_view(w, updates), has_windows(w, n) ? NEST_SEQ : NEST_MAP,
-                         at);
+        write_open_inner(w, order.view, order.are_several ? NEST_SEQ : NEST_MAP, ordered);
+        write_unorder(&order, ordered, at);
         struct updated u = write_updated(w, n, at);
         write_put_updated(w, n, local, &u);
         emit_close(&w->e, back, 0, NULL);
     } else if (count) {
-        struct updated u = update_at(w, n, 0);
+        struct updated u = only_update(w, n);
         write_put_updated(w, n, local, &u);
     }
 }
@@ -187,7 +172,7 @@ static struct waiting make_ready(struct writer *w, const struct ir_node *n, nest
 {
     struct waiting r = {.n = n, .local = local};
     if (count_of(w, write_updates_of(w->s, n)) == 1)
-        r.u = update_at(w, n, 0);
+        r.u = only_update(w, n);
     else
         for (uint32_t i = 1; i < n->n_in; i++)
             settle(w, ir_operand(w->s->g, n, i));

@@ -156,6 +156,15 @@ ir_id write_updates_of(const struct schedule *s, const struct ir_node *n)
     return ir_operand(s->g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
 }
 
+// The axes of the updates that count windows, a bit each.
+static uint32_t counting_axes(const struct ir_window *v)
+{
+    uint32_t counts = 0;
+    for (int a = 0; a < v->index_rank; a++)
+        counts |= UINT32_C(1) << v->index_axis[a];
+    return counts;
+}
+
 // Whether updates along the axis of the updates never meet.
 static bool is_free(const struct ir_node *n, const struct ir_window *v, int axis)
 {
@@ -180,9 +189,7 @@ struct update_frame write_update_frame(struct schedule *s, const struct ir_node 
     struct ir_type indices = ir_type_of(s->g, ir_operand(s->g, n, 1));
     struct ir_window v =
         ir_window_of(s->g->module, n->attrs, x, indices, ir_type_of(s->g, f.updates));
-    uint32_t counts = 0;
-    for (int i = 0; i < v.index_rank; i++)
-        counts |= UINT32_C(1) << v.index_axis[i];
+    uint32_t counts = counting_axes(&v);
     for (uint32_t d = 0; d < view.rank; d++) {
         struct atoms a = axes_leaves(s, view.dims[d]);
         if (is_free(n, &v, (int)d))
@@ -289,20 +296,48 @@ static nest_id is_same_place(struct writer *w, int rank, const form_id *a, const
     return same;
 }
 
+struct update_order write_update_order(struct writer *w, const struct ir_node *n)
+{
+    struct view view = write_view(w, write_updates_of(w->s, n));
+    struct atoms *dims = arena_array(w->lanes->space.scratch, struct atoms, view.rank + 1);
+    struct update_order o = {.view = {view.rank, dims}};
+    uint32_t counts = 0, next = 0;
+    if (n->op != IR_dynamic_update_slice) {
+        struct ir_window window = window_of(w, n);
+        counts = counting_axes(&window);
+    }
+    for (int is_window = 0; is_window < 2; is_window++)
+        for (uint32_t d = 0; d < view.rank; d++)
+            if ((counts >> d & 1) == !is_window) {
+                o.are_several |= !is_window && lanes_inner(w->lanes, view.dims[d]).count;
+                dims[next] = view.dims[d];
+                o.axis[next++] = d;
+            }
+    return o;
+}
+
+void write_unorder(const struct update_order *o, const form_id *ordered, form_id *at)
+{
+    for (uint32_t i = 0; i < o->view.rank; i++)
+        at[o->axis[i]] = ordered[i];
+}
+
 nest_id write_scatter(struct writer *w, const struct ir_node *n, const form_id *at,
                       nest_id guard)
 {
     ir_id updates = write_updates_of(w->s, n);
+    struct update_order order = write_update_order(w, n);
     jot_dtype d = ir_dtype_of(w->s->g, n->out);
     struct ir_window window = window_of(w, n);
     bool moves = ir_mode_moves(ir_gather_of(n->attrs).mode);
-    int64_t count = lanes_inner_count(w->lanes, write_view(w, updates));
+    int64_t count = lanes_inner_count(w->lanes, order.view);
     nest_id value = write_at_operand(w, n, 0, at, guard);
     for (int64_t i = 0; i < count; i++) {
-        form_id of[IR_MAX_RANK], to[IR_MAX_RANK];
+        form_id ordered[IR_MAX_RANK], of[IR_MAX_RANK], to[IR_MAX_RANK];
         nest_id inside;
         bool never = false;
-        write_forms_of_place(w, write_view(w, updates), i, of);
+        write_forms_of_place(w, order.view, i, ordered);
+        write_unorder(&order, ordered, of);
         find_element(w, n, &window, moves, of, NEST_NONE, to, &inside);
         nest_id hits = emit_both(&w->e, inside, is_same_place(w, window.rank, to, at, &never));
         if (never)

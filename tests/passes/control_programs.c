@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_programs.h"
 
+// The axis of the windows stands before the one that counts them: which update of an element is
+// the last is not what is last in memory.
+#define WINDOWS(n)                                                                             \
+    "jot ir 1\n"                                                                               \
+    "function @0(%i: i32[3,1], %u: f64[2,3], %x: f64[" n "]) {\n"                              \
+    "  %y = scatter %x, %i, %u {offset_dims=[0], index_map=[0], mode=3} : f64[" n "]\n"        \
+    "  %z = scatter_add %y, %i, %u {offset_dims=[0], index_map=[0], mode=0} : f64[" n "]\n"    \
+    "  return %z\n"                                                                            \
+    "}\n"                                                                                      \
+    "function @1 f(%u: f64[2,3], %x: f64[" n "]) {\n"                                          \
+    "  %i = const {data=[2, 0, 1]} : i32[3,1]\n"                                               \
+    "  %y = scan %i, %u, %x {reverse=0, length=2, n_consts=2, n_carry=1, functions=[@0]} : "   \
+    "f64[" n "]\n"                                                                             \
+    "  return %y\n"                                                                            \
+    "}\n"
+
 const struct control_program control_programs[CONTROL_PROGRAMS] = {
     {"a const, a carry, rows in and out",
      "jot ir 1\n"
@@ -424,4 +440,6 @@ const struct control_program control_programs[CONTROL_PROGRAMS] = {
      "  return %1, %2\n"
      "}\n",
      CONTROL_ANY},
+    {"windows that meet, a lane written out", WINDOWS("5"), CONTROL_ANY},
+    {"windows that meet, in a local of the lane", WINDOWS("90"), CONTROL_ANY},
 };
