@@ -221,7 +221,8 @@ bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id
     struct trace *top = trace_top();
     struct ir_builder *b = &top->b;
     ir_id *operands = arena_array(top->module->arena, ir_id, n_in + t->n_hidden + 1);
-    memcpy(operands, in, sizeof *in * (size_t)n_in);
+    if (n_in)
+        memcpy(operands, in, sizeof *in * (size_t)n_in);
     for (int i = 0; i < t->n_hidden; i++)
         operands[n_in + i] = trace_slot_of(trace_import(name, t->hidden[i]))->id;
     ir_id first = ir_call(b, IR_call, 1, &t->function, n_in + t->n_hidden, operands);

@@ -160,8 +160,10 @@ static void abandon_call(struct rt_frame *frame)
 
 static void copy_inputs(const struct call *c, const struct version *v, jot_array **all)
 {
-    memcpy(all, c->in, c->n_in * sizeof *all);
-    memcpy(all + c->n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
+    if (c->n_in) // else both lists may be NULL
+        memcpy(all, c->in, c->n_in * sizeof *all);
+    if (v->n_hidden)
+        memcpy(all + c->n_in, v->hidden, (size_t)v->n_hidden * sizeof *all);
 }
 
 __attribute__((noinline)) static jot_status run_open(struct call *c, struct version *v)
