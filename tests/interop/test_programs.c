@@ -211,6 +211,24 @@ START_TEST(artefacts_take_any_extent)
 }
 END_TEST
 
+// x - y of x, an argument that main does not have, and y.
+START_TEST(artefacts_take_all_arguments)
+{
+    jot_program *p = read_file("kept.jaxexport");
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    jot_array *x = jot_array_full(JOT_F32, 5, 2), *unused = jot_array_full(JOT_F32, 9, 3);
+    jot_array *y = jot_array_full(JOT_F32, 3, 2), *out = NULL;
+    ck_assert_uint_eq(jot_program_signature_of(p, "main")->n_in, 3);
+    ck_assert_msg(jot_call(f, JOT_IN(x, unused, y), JOT_OUT(out)) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_float_eq(((const float *)jot_array_data(out))[1], 2);
+    jot_array_release(x), jot_array_release(unused), jot_array_release(y);
+    jot_array_release(out);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // The gradient that came with the artefact is that which jot makes itself, of sum.
 START_TEST(artefacts_have_their_gradient)
 {
@@ -297,6 +315,7 @@ static int run_by(const char *backend)
     tcase_add_test(t, tell_what_they_take);
     tcase_add_test(t, artefacts_take_any_extent);
     tcase_add_test(t, artefacts_have_their_gradient);
+    tcase_add_test(t, artefacts_take_all_arguments);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);

@@ -155,6 +155,25 @@ MUTANTS = [
     ("words of split keys change places", "src/trace/random.c", ["golden/random"],
      "columns[i] = ir_reshape(b, trace_kept(k.word[i]), 2, dims);",
      "columns[i] = ir_reshape(b, trace_kept(k.word[1 - i]), 2, dims);"),
+    # Programs from elsewhere.
+    ("counted loops have a trip less", "src/interop/graph_loop.c", ["interop/programs"],
+     "        return divided_up(bound - start, step);",
+     "        return divided_up(bound - start, step) - 1;"),
+    ("any body that finds an extremum finds its first place", "src/interop/graph_bodies.c",
+     ["interop/programs"],
+     "    return is_same(&out[0], value) && is_same(&out[1], place);",
+     "    return is_same(&out[0], value);"),
+    ("arguments of an artefact by their order", "src/interop/artefact.c", ["interop/programs"],
+     "        in[n++] = c->in[e->kept[i]];",
+     "        in[n++] = c->in[i];"),
+    ("types of arguments are no part of a refined program's key", "src/interop/dynamic.c",
+     ["interop/programs"],
+     "    while (found && strcmp(found->key, key) != 0)",
+     "    while (found && strncmp(found->key, key, 4) != 0)"),
+    ("ties of a sort by a body stand as they come", "src/interop/graph_order.c",
+     ["interop/programs"],
+     "    jot_value tie = jot_logical_and(jot_logical_not(more), first);",
+     "    jot_value tie = jot_logical_and(more, first);"),
 ]
 
 

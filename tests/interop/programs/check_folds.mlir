@@ -33,6 +33,18 @@ module @folds {
     check.expect_eq_const %m#0, dense<[0x7FC00000, 7.0]> : tensor<2xf32>
     check.expect_eq_const %m#1, dense<[1, 1]> : tensor<2xi32>
 
+    // The last greatest element is another body.
+    %neg = stablehlo.constant dense<-2147483648> : tensor<i32>
+    %last:2 = stablehlo.reduce(%in#1 init: %neg), (%i init: %zero) across dimensions = [1] : (tensor<2x5xi32>, tensor<2x5xi32>, tensor<i32>, tensor<i32>) -> (tensor<2xi32>, tensor<2xi32>)
+     reducer(%x: tensor<i32>, %y: tensor<i32>) (%p: tensor<i32>, %q: tensor<i32>) {
+      %gt = stablehlo.compare GT, %x, %y, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %v = stablehlo.select %gt, %x, %y : tensor<i1>, tensor<i32>
+      %w = stablehlo.select %gt, %p, %q : tensor<i1>, tensor<i32>
+      stablehlo.return %v, %w : tensor<i32>, tensor<i32>
+    }
+    check.expect_eq_const %last#0, dense<[4, 7]> : tensor<2xi32>
+    check.expect_eq_const %last#1, dense<[0, 3]> : tensor<2xi32>
+
     // Two sums at once, from starts that are not neutral: of the numbers, and of their squares.
     %s:2 = stablehlo.reduce(%in#1 init: %ten), (%in#1 init: %one) across dimensions = [0] : (tensor<2x5xi32>, tensor<2x5xi32>, tensor<i32>, tensor<i32>) -> (tensor<5xi32>, tensor<5xi32>)
      reducer(%x: tensor<i32>, %y: tensor<i32>) (%p: tensor<i32>, %q: tensor<i32>) {
