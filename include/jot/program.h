@@ -70,10 +70,34 @@ typedef struct jot_program_signature {
 JOT_API const jot_program_signature *jot_program_signature_of(const jot_program *p,
                                                               const char *name);
 
+// ---- writing ----
+
 // Writes the program to a file: as text of StableHLO where the name ends in ".mlir", as portable bytecode,
 // which jaxlib reads, where it ends in ".mlirbc".  Reading that gives the program again; locations are
 // not kept.  JOT_ERR_ARGUMENT for other endings.
 JOT_API JOT_MUST_USE jot_status jot_program_write(const jot_program *p, const char *path);
+
+typedef enum jot_program_format {
+    JOT_PROGRAM_TEXT,     // as jax.jit(f).lower(x).as_text() prints it
+    JOT_PROGRAM_BYTECODE, // as stablehlo.deserialize_portable_artifact takes it
+} jot_program_format;
+
+// The same to memory: *out_n is set to the number of bytes, and they are put to the buffer when it has room for
+// so many.
+JOT_API JOT_MUST_USE jot_status jot_program_to_memory(const jot_program *p,
+                                                      jot_program_format form, void *buffer,
+                                                      size_t size, size_t *out_n);
+
+// A function as a program, whose "main" is the function for arguments of those n types: StableHLO, as JAX reads
+// it.  Transforms are done, so that jot_grad(...) is written as the gradient, and the rules of derivatives
+// that functions bring along are left behind; arrays that it uses are constants.  What StableHLO has no
+// operation for is a composite, "chlo.erf" or "jot.gamma", with a decomposition; matrices are factored by calls of the
+// routines that JAX has on the host.  Checks are left out.  NULL with a message: that of tracing, or
+// JOT_ERR_TRACE for a function that calls back into this program.
+JOT_API JOT_MUST_USE jot_program *jot_program_from_function(jot_function f, size_t n,
+                                                            const jot_program_type *in);
+
+// ---- tests of StableHLO ----
 
 // Runs the functions of a test program of StableHLO that check something, which take no arguments, and
 // compares what their checks name: expect_eq by bits, NaN equal to NaN; expect_close by units in the

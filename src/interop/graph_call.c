@@ -60,9 +60,34 @@ static bool trace_named(struct graph_frame *frame, const struct mlir_op *op, con
     return graph_trace_op(frame, named), true;
 }
 
+// An op of elements that StableHLO has not, by the name that it is written with.
+static void convert_own(struct graph_op *g)
+{
+    const char *name = mlir_text(g->op, "name") + strlen("jot.");
+    int op = IR_param;
+    while (strcmp(ir_op_get((enum ir_op)op)->name, name) != 0)
+        op++;
+    ir_id first = ir_build(g->b, (enum ir_op)op, (int)g->op->n_operands, g->in, NULL);
+    for (uint32_t i = 0; i < g->op->n_results; i++)
+        g->out[i] = first == IR_NONE ? IR_NONE : first + (ir_id)i;
+}
+
+static bool is_own(const struct mlir_op *op, const char *name)
+{
+    for (int k = 0; k < IR_OP_COUNT && name && !strncmp(name, "jot.", 4); k++) {
+        const struct ir_op_info *info = ir_op_get((enum ir_op)k);
+        if (info->op_class == IR_CLASS_MAP && !strcmp(info->name, name + 4))
+            return info->in == (int)op->n_operands && info->out == (int)op->n_results;
+    }
+    return false;
+}
+
 static void trace_composite(struct graph_frame *frame, const struct mlir_op *op)
 {
-    if (!trace_named(frame, op, mlir_text(op, "name"), "chlo"))
+    const char *name = mlir_text(op, "name");
+    if (is_own(op, name))
+        graph_convert_op(frame, op, convert_own);
+    else if (!trace_named(frame, op, name, "chlo"))
         call(frame, op, mlir_text(op, "decomposition"));
 }
 

@@ -9,6 +9,8 @@
 #include "jot/control.h"
 #include "jot/decompose.h"
 
+#include <math.h>
+
 // A letter that the call configures the routine by, as 'L' for the lower triangle.
 static int letter(const struct graph_op *g, const char *name, int otherwise)
 {
@@ -202,6 +204,21 @@ static void convert_geev(struct graph_op *g)
     succeed(g, at);
 }
 
+// Eigenvalues, which nobody reads beside the blocks that have them, are NaN.
+static void convert_gees(struct graph_op *g)
+{
+    ir_id t = ir_decompose(g->b, IR_schur, g->in[0], 0);
+    for (uint32_t i = 2; i < g->op->n_results && t != IR_NONE; i++) {
+        struct ir_type type = result_type(g, i);
+        if (dtype_is_inexact(ir_dtype(type)))
+            g->out[i] = ir_full(g->b, type, (double)NAN);
+        else
+            succeed(g, i);
+    }
+    g->out[0] = t;
+    g->out[1] = t == IR_NONE ? IR_NONE : t + 1;
+}
+
 // ---- systems ----
 
 static void convert_trsm(struct graph_op *g)
@@ -309,6 +326,7 @@ static const struct {
     {"gesvdp", convert_gesvdj},
     {"geev", convert_geev},
     {"lu_pivots_to_permutation", convert_pivots},
+    {"gees", convert_gees},
     {"trsm", convert_trsm},
     {"gtsv", convert_gtsv},
     {"gtsv2", convert_gtsv},

@@ -3,6 +3,7 @@
 #include "interop/to_graph.h"
 
 #include "base/dtype.h"
+#include "interop/from_graph.h"
 #include "ir/attr.h"
 
 #include "jot/special.h"
@@ -76,6 +77,14 @@ static enum ir_op find_same(enum mlir_code code)
         if (same[i].code == code)
             return same[i].op;
     return IR_OP_COUNT;
+}
+
+enum mlir_code graph_map_code(enum ir_op op)
+{
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (same[i].op == op)
+            return same[i].code;
+    return MLIR_N_CODES;
 }
 
 static void convert_same(struct graph_op *g)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs to files.
+// Programs to files and to memory.
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "interop/input.h"
@@ -10,21 +10,33 @@
 
 struct request {
     const jot_program *program;
-    const char *path;
     bool is_text;
+    const char *path; // NULL: to the buffer
+    void *buffer;
+    size_t size, *out_n;
 };
+
+static jot_status write_file(const char *path, const struct strbuf *bytes)
+{
+    struct output o;
+    JOT_TRY(output_open(&o, path));
+    return output_close(&o, output_write(&o, bytes->text, bytes->length));
+}
 
 static jot_status write_program(struct arena *scratch, void *ctx)
 {
     const struct request *r = ctx;
     struct strbuf bytes = strbuf_make(scratch);
-    struct output o;
     if (r->is_text)
         mlir_write_text(&bytes, r->program->tree);
     else
         JOT_TRY(mlir_write_bytecode(&bytes, r->program->tree));
-    JOT_TRY(output_open(&o, r->path));
-    return output_close(&o, output_write(&o, bytes.text, bytes.length));
+    if (r->path)
+        return write_file(r->path, &bytes);
+    *r->out_n = bytes.length;
+    if (bytes.length && bytes.length <= r->size)
+        memcpy(r->buffer, bytes.text, bytes.length);
+    return JOT_OK;
 }
 
 jot_status jot_program_write(const jot_program *p, const char *path)
@@ -39,5 +51,25 @@ jot_status jot_program_write(const jot_program *p, const char *path)
             JOT_ERR_ARGUMENT,
             "%s: a name that ends in .mlir is for text, one in .mlirbc for portable bytecode",
             path);
-    return arena_lend(write_program, &(struct request){p, path, is_text});
+    return arena_lend(write_program,
+                      &(struct request){.program = p, .is_text = is_text, .path = path});
+}
+
+jot_status jot_program_to_memory(const jot_program *p, jot_program_format form, void *buffer,
+                                 size_t size, size_t *out_n)
+{
+    if (!p || !out_n || (size && !buffer))
+        return status_fail(JOT_ERR_ARGUMENT, "jot_program_to_memory: %s is NULL",
+                           !p       ? "the program p"
+                           : !out_n ? "out_n"
+                                    : "buffer");
+    if (form != JOT_PROGRAM_TEXT && form != JOT_PROGRAM_BYTECODE)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_program_to_memory: there is no format %d",
+                           (int)form);
+    struct request r = {.program = p,
+                        .is_text = form == JOT_PROGRAM_TEXT,
+                        .buffer = buffer,
+                        .size = size,
+                        .out_n = out_n};
+    return arena_lend(write_program, &r);
 }

@@ -51,6 +51,8 @@ BY_TYPE = {
     'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': 'leaves',
     'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
     'const jot_program *': 'program',
+    'jot_program_format': 'JOT_PROGRAM_TEXT', 'const jot_program_type *': '&program_type',
+    'size_t *': '&taken',
     'const jot_function *': '(const jot_function[]){f, f}', 'const jot_piece *': 'pieces',
     'const jot_array_piece *': '(const jot_array_piece[]){{&array, 1}, {NULL, 0}}',
     'jot_body *': 'body', 'void (*)(void)': '(void (*)(void))plain', 'jot_for_step *': 'for_step',
