@@ -110,7 +110,8 @@ def residual(op, inputs, got, want):
     elif op == 'eigh':
         errors = [got[0] - want[0]]
         if len(got) > 1:
-            low = np.tril(a) + adjoint(np.tril(a, -1))
+            low = np.tril(a, -1)  # of the diagonal only the real part is read
+            low = low + adjoint(low) + np.where(np.eye(a.shape[-1]), a.real, 0)
             errors += [low @ got[1] - got[1] * got[0][..., None, :]]
     elif op == 'svd':
         errors = [got[0] - want[0]]

@@ -231,6 +231,52 @@ START_TEST(ops_come_back)
 }
 END_TEST
 
+// ---- decompositions ----
+
+static const int64_t matrices[][3] = {{1, 3, 3}, {2, 4, 3}, {2, 3, 5}, {1, 1, 1}};
+
+static void check_decomposition(enum ir_op op, int mode, jot_dtype d, const int64_t *dims)
+{
+    char what[96];
+    uint64_t state = seed;
+    struct ir_builder b = ir_builder_make(module, "decomposition", IR_BUILD_PLAIN);
+    struct ir_type t = ir_type_make(module, d, 3, dims);
+    ir_id x = ir_param(&b, t);
+    ir_id first = mode == 3 ? ir_svd_first(&b, x, 2) : ir_decompose(&b, op, x, mode);
+    for (uint32_t i = 0; i < ir_node_of(b.graph, first)->n_out; i++)
+        ir_output(&b, first + i);
+    const struct ir_graph *g = graph(done(&b));
+    struct ir_tensor in = draw(t, &state);
+    snprintf(what, sizeof what, "%s %d of %s", ir_op_get(op)->name, mode,
+             ir_type_text(module, t));
+    check_sample(&(struct sample){what, ir_op_get(op)->name, g, &in});
+}
+
+START_TEST(decompositions_come_back)
+{
+    static const struct {
+        enum ir_op op;
+        int modes;
+        bool is_square;
+    } ops[] = {{IR_qr, 2, false},
+               {IR_eigh, 1, true},
+               {IR_svd, 4, false},
+               {IR_eig, 3, true},
+               {IR_schur, 1, true}};
+    static const jot_dtype dtypes[] = {JOT_F32, JOT_F64, JOT_C64, JOT_C128};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        for (int mode = 0; mode < ops[i].modes; mode++)
+            for (size_t k = 0; k < sizeof matrices / sizeof *matrices; k++) {
+                bool is_square = matrices[k][1] == matrices[k][2];
+                bool is_large = matrices[k][1] > 1;
+                if ((is_square || !ops[i].is_square) && (is_large || mode < 3))
+                    check_decomposition(ops[i].op, mode, dtypes[_i], matrices[k]);
+            }
+}
+END_TEST
+
+// ---- loops ----
+
 // As it is, backward and mapped.
 static uint32_t transformed(uint32_t f, int how)
 {
@@ -365,6 +411,7 @@ static void add_tests(TCase *t)
 {
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, ops_come_back, 0, DTYPE_COUNT);
+    tcase_add_loop_test(t, decompositions_come_back, 0, 4);
     tcase_add_loop_test(t, loops_come_back, 0, CONTROL_PROGRAMS);
     tcase_add_test(t, gradients_are_written);
     tcase_add_test(t, what_is_not_written_is_told);
