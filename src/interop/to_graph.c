@@ -76,7 +76,10 @@ void graph_fail(struct graph_frame *frame, const struct mlir_op *op, const char 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    graph_set_results(frame, op, trace_fail(op->name, JOT_ERR_ARGUMENT, "%s", text));
+    // Placed here, as an operation without results has none by which that is done later.
+    jot_value error = trace_fail(op->name, JOT_ERR_ARGUMENT, "%s", text);
+    jot_place(error, graph_where(frame, op));
+    graph_set_results(frame, op, error);
 }
 
 void graph_take(struct graph_op *g, int i, jot_value v)

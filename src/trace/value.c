@@ -144,9 +144,11 @@ jot_status trace_report(const struct trace_error *e)
     if (!call)
         return status_fail(e->status, "%s: %s: %s", e->where, e->op, e->text);
     call += 2;
+    if (!strncmp(call, "offset ", 7) && strstr(call, ": "))
+        call = strstr(call, ": ") + 2;
     // The place names the operation already, unless it is inside a composite or a transform.
     size_t n = strlen(e->op);
-    bool same = (!strncmp(call, e->op, n) && (call[n] == '(' || call[n] == 0)) ||
+    bool same = (!strncmp(call, e->op, n) && (!call[n] || strchr("( ", call[n]))) ||
                 !strncmp(call, "JOT_", 4) || !strcmp(e->op, "jot_from");
     return status_fail(e->status, "%s: %s%s%s", trace_shorten(e->where, buffer, sizeof buffer),
                        same ? "" : e->op, same ? "" : ": ", e->text);

@@ -270,6 +270,12 @@ static const struct refused refused[] = {
     {"%0 = stablehlo.custom_call @xla_python_cpu_callback(%x) : (tensor<4xf32>) -> "
      "tensor<4xf32>",
      "calls back into Python"},
+    {"stablehlo.custom_call @xla_ffi_python_cpu_callback(%x) {has_side_effect = true} : "
+     "(tensor<4xf32>) -> ()\n"
+     "%0 = stablehlo.negate %x : tensor<4xf32>",
+     "text.mlir:2: stablehlo.custom_call: @xla_ffi_python_cpu_callback"},
+    {"%0 = stablehlo.custom_call @who(%x) : (tensor<4xf32>) -> tensor<4xf32> loc(\"f\")",
+     "text.mlir:2: stablehlo.custom_call (f): jot does not know"},
     {"%0 = stablehlo.custom_call @who(%x) : (tensor<4xf32>) -> tensor<4xf32>", "@who"},
     {"%1 = \"mine.op\"(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
      "%0 = stablehlo.add %1, %1 : tensor<4xf32>",
