@@ -124,10 +124,26 @@ static bool is_bytecode(const unsigned char *bytes, size_t n)
     return n >= 4 && bytes[0] == 'M' && bytes[1] == 'L' && bytes[2] == 0xef && bytes[3] == 'R';
 }
 
+// Whether the first bytes are characters, as those of an artefact and of an array are not.
+static bool begins_as_text(const unsigned char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n && i < 4; i++)
+        if (bytes[i] != '\t' && bytes[i] != '\n' && bytes[i] != '\r' &&
+            (bytes[i] < ' ' || bytes[i] > '~'))
+            return false;
+    return true;
+}
+
 static jot_status read_tree(jot_program *p, const void *bytes, size_t n)
 {
     if (is_bytecode(bytes, n))
         return mlir_read_bytecode(p->file, bytes, n, &p->tree);
+    if (!begins_as_text(bytes, n))
+        return status_fail(
+            JOT_ERR_ARGUMENT,
+            "%s: offset 0: this is no program: not text, not bytecode of MLIR, and not an "
+            "artefact of jax.export that is whole",
+            p->file);
     return mlir_read_text(p->file, bytes, n, &p->tree);
 }
 

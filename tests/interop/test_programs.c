@@ -308,6 +308,18 @@ START_TEST(are_refused_with_the_place)
 }
 END_TEST
 
+// As an artefact that was cut short, and an array.
+START_TEST(other_files_are_not_taken_for_text)
+{
+    static const char *const begins[] = {"\x1c\0\0\0jax", "\x93NUMPY"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        ck_assert_ptr_null(jot_program_from_memory("file", begins[i], 7));
+        ck_assert_ptr_nonnull(
+            strstr(jot_error_message(), "file: offset 0: this is no program"));
+    }
+}
+END_TEST
+
 static int run_by(const char *backend)
 {
     Suite *s = suite_create("programs");
@@ -322,6 +334,7 @@ static int run_by(const char *backend)
     tcase_add_test(t, artefacts_take_any_extent);
     tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_test(t, artefacts_take_all_arguments);
+    tcase_add_test(t, other_files_are_not_taken_for_text);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
