@@ -21,19 +21,12 @@ static bool read_argument(const struct use *u, uint32_t i, struct arena *arena,
                           jot_value *out_error)
 {
     const struct mlir_type *declared = u->d->f->type->parts[i];
-    jot_value v = trace_import(u->d->f->name, u->in[i - first_value(u->d)]);
-    if (trace_is_error(v)) {
-        *out_error = v;
+    jot_value v = u->in[i - first_value(u->d)];
+    jot_program_type want = {mlir_elements[declared->element].dtype, declared->rank,
+                             declared->dims};
+    if (!graph_check_argument(u->d->f->name, i, v, &want, out_error))
         return false;
-    }
-    struct ir_type type = trace_type(v);
-    if (declared->kind != MLIR_TENSOR || declared->rank != type.rank ||
-        mlir_elements[declared->element].dtype != ir_dtype(type)) {
-        *out_error = trace_fail(u->d->f->name, JOT_ERR_SHAPE,
-                                "argument %u is %s, which is not what the program takes", i,
-                                trace_type_text(v));
-        return false;
-    }
+    struct ir_type type = trace_type(trace_import(u->d->f->name, v));
     struct mlir_type *t = arena_new(arena, struct mlir_type);
     *t = *declared;
     t->dims = arena_copy(arena, ir_dims(trace_top()->module, type),

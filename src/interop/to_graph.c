@@ -250,6 +250,53 @@ struct call {
     const jot_value *in;
 };
 
+static const char *wanted_text(const jot_program_type *t)
+{
+    struct strbuf s = strbuf_make(trace_top()->module->arena);
+    strbuf_printf(&s, "%s[", jot_dtype_name(t->dtype));
+    for (int i = 0; i < t->rank; i++)
+        t->dims[i] < 0 ? strbuf_printf(&s, "%s?", i ? "," : "")
+                       : strbuf_printf(&s, "%s%lld", i ? "," : "", (long long)t->dims[i]);
+    strbuf_add(&s, "]");
+    return s.text;
+}
+
+bool graph_check_argument(const char *function, uint32_t i, jot_value v,
+                          const jot_program_type *want, jot_value *out_error)
+{
+    v = trace_import(function, v);
+    *out_error = v;
+    if (trace_is_error(v))
+        return false;
+    struct ir_type type = trace_type(v);
+    const int64_t *dims = ir_dims(trace_top()->module, type);
+    bool fits = ir_dtype(type) == want->dtype && type.rank == want->rank;
+    for (int k = 0; fits && k < want->rank; k++)
+        fits = want->dims[k] < 0 || want->dims[k] == dims[k];
+    if (!fits)
+        *out_error = trace_fail(function, JOT_ERR_SHAPE,
+                                "argument %u is %s, and the program takes %s (numbered from 0)",
+                                i, trace_type_text(v), wanted_text(want));
+    return fits;
+}
+
+// Types that no value has are told by the first operation that takes them.
+static bool check_arguments(const struct call *c, jot_value *out_error)
+{
+    const struct mlir_block *body = c->f->f->body;
+    for (uint32_t i = 0; i < body->n_args; i++) {
+        const struct mlir_type *t = body->args[i]->type;
+        bool is_known = t->kind == MLIR_TENSOR && mlir_elements[t->element].kind != '-';
+        jot_program_type want = {.rank = t->rank, .dims = t->dims};
+        if (!is_known || trace_number_of(c->in[i]))
+            continue;
+        want.dtype = mlir_elements[t->element].dtype;
+        if (!graph_check_argument(c->f->f->name, i, c->in[i], &want, out_error))
+            return false;
+    }
+    return true;
+}
+
 static bool is_check(const struct mlir_op *op) { return graph_check_operands(op) > 0; }
 
 static bool trace_body(void *ctx, jot_value *out, jot_value *out_error)
@@ -258,6 +305,8 @@ static bool trace_body(void *ctx, jot_value *out, jot_value *out_error)
     const struct mlir_block *body = c->f->f->body;
     struct arena *arena = trace_top()->module->arena;
     struct graph_frame *frame = arena_new(arena, struct graph_frame);
+    if (!check_arguments(c, out_error))
+        return false;
     *frame =
         (struct graph_frame){.in = c->f,
                              .arena = arena,
@@ -267,7 +316,7 @@ static bool trace_body(void *ctx, jot_value *out, jot_value *out_error)
     for (uint32_t i = 0; i < body->n_ops && c->f->has_checks; i++)
         for (uint32_t k = 0; k < body->ops[i]->n_operands && is_check(body->ops[i]); k++)
             out[n++] = graph_operand(frame, body->ops[i], k);
-    return (void)out_error, true;
+    return true;
 }
 
 static void trace_function(const jot_value *in, jot_value *out, void *ctx)

@@ -9,6 +9,7 @@
 #include "interop/mlir.h"
 #include "trace/emit.h"
 
+#include "jot/program.h"
 #include "jot/transform.h"
 
 // What tracing knows of a function of the program.
@@ -81,6 +82,10 @@ void graph_elements(struct graph_frame *frame, const struct mlir_op *op,
 // How many operands a check of StableHLO's tests has; 0: it is none.
 uint32_t graph_check_operands(const struct mlir_op *op);
 uint32_t graph_results(const struct graph_function *f);
+// Whether argument i of a function that is used is of that type, an extent of which is -1 where it may be any; else
+// *out_error says which it is.
+bool graph_check_argument(const char *function, uint32_t i, jot_value v,
+                          const jot_program_type *want, jot_value *out_error);
 // A function of the program as one of jot.
 jot_function graph_function_value(const struct graph_function *f);
 

@@ -230,6 +230,32 @@ START_TEST(artefacts_take_all_arguments)
 END_TEST
 
 // The gradient that came with the artefact is that which jot makes itself, of sum.
+// Arguments are told by their numbers in the call, not by the operation that they do not fit.
+START_TEST(arguments_of_other_types_are_refused)
+{
+    jot_program *p[] = {
+        read_file("model.jaxexport"),
+        read_text(
+            "func.func @main(%x: tensor<4xf32>, %i: tensor<2xi32>, %w: tensor<8x5xf32>) -> "
+            "(tensor<2xi32>, tensor<2xi32>) {\n"
+            "  return %i, %i : tensor<2xi32>, tensor<2xi32>\n}\n")};
+    static const char *const says[] = {"argument 0 is f32[8], and the program takes f32[?,8]",
+                                       "argument 0 is f32[8], and the program takes f32[4]"};
+    for (int i = 0; i < 2; i++) {
+        jot_array *x = jot_array_full(JOT_F32, 0.5, 8), *index = jot_array_full(JOT_I32, 3, 2);
+        jot_array *w = jot_array_full(JOT_F32, 1, 8, 5), *out[2] = {0};
+        jot_executable *f = jot_jit(jot_program_function(p[i], "main"));
+        ck_assert_int_ne(jot_call(f, JOT_IN(x, index, w), JOT_OUT(out)), JOT_OK);
+        ck_assert_msg(strstr(jot_error_message(), says[i]) != NULL, "%s", jot_error_message());
+        jot_array_release(x);
+        jot_array_release(index);
+        jot_array_release(w);
+        jot_executable_release(f);
+        jot_program_release(p[i]);
+    }
+}
+END_TEST
+
 START_TEST(artefacts_have_their_gradient)
 {
     jot_program *p = read_file("model.jaxexport");
@@ -334,6 +360,7 @@ static int run_by(const char *backend)
     tcase_add_test(t, artefacts_take_any_extent);
     tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_test(t, artefacts_take_all_arguments);
+    tcase_add_test(t, arguments_of_other_types_are_refused);
     tcase_add_test(t, other_files_are_not_taken_for_text);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(s, t);
