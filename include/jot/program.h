@@ -14,9 +14,12 @@
 // like any other: it is compiled, differentiated, mapped and called in traced functions.  Loops that
 // count their trips are differentiated in reverse as well.
 //
+// A decomposition that reads one triangle, as cho_factor's, has the derivative of a function of that
+// triangle; JAX takes it as one of a symmetric matrix, which is the same only where changes are symmetric.
+//
 // Products of DEFAULT precision are those of f32, on a GPU as on the host, unless the options of
-// jot_jit say otherwise.  Integers of 2 and 4 bits and floats of 8 are kept in the next type that holds
-// them.  Quantized types, extents that are not known, collectives, several partitions, infeed and
+// jot_jit say otherwise.  Integers of 2 and 4 bits are kept in the next type that holds them, and wrap as
+// in their own; so are floats of 8 bits, which are not rounded to these.  Quantized types, extents that are not known, collectives, several partitions, infeed and
 // callbacks are refused with the place of the operation when a function is traced that has them.
 //
 // Thread-safety: a program does not change once it is read.
