@@ -216,11 +216,20 @@ static void write_structure(struct strbuf *out, const char *printed, const struc
     strbuf_add(out, ">");
 }
 
+bool write_is_unread(const struct mlir_attr *a)
+{
+    return a->kind == MLIR_OPAQUE && a->text[0] == '#' && !strpbrk(a->text, "<.");
+}
+
 void write_dictionary(struct strbuf *out, const struct mlir_named *named, size_t n)
 {
+    bool is_first = true;
     strbuf_add(out, "{");
     for (size_t i = 0; i < n; i++) {
-        strbuf_add(out, i ? ", " : "");
+        if (write_is_unread(named[i].attr))
+            continue;
+        strbuf_add(out, is_first ? "" : ", ");
+        is_first = false;
         write_key(out, named[i].name);
         if (named[i].attr->kind == MLIR_UNIT)
             continue;

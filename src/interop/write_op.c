@@ -169,7 +169,7 @@ static bool write_entries(struct writer *w, struct write_said *said, const char 
         if (said->at[i] || (of_table_only && !is_of_table))
             continue;
         said->at[i] = true;
-        if (is_flag(a) && !a->attr->integer)
+        if ((is_flag(a) && !a->attr->integer) || write_is_unread(a->attr))
             continue;
         strbuf_add(w->out, is_open ? ", " : open);
         is_open = true;

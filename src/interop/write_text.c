@@ -82,7 +82,8 @@ void mlir_write_text(struct strbuf *out, const struct mlir_program *p)
     }
     strbuf_add(out, " {\n");
     for (uint32_t i = 0; i < p->n_attrs; i++)
-        if (!strcmp(p->attrs[i].name, "sdy.mesh") && p->attrs[i].attr->kind == MLIR_OPAQUE)
+        if (!strcmp(p->attrs[i].name, "sdy.mesh") && p->attrs[i].attr->kind == MLIR_OPAQUE &&
+            !write_is_unread(p->attrs[i].attr))
             strbuf_printf(out, "  sdy.mesh %s\n", p->attrs[i].attr->text);
     for (uint32_t i = 0; i < p->n_functions; i++)
         write_function(out, &p->functions[i]);

@@ -31,6 +31,8 @@ void write_attr(struct strbuf *out, const struct mlir_row *row, const char *name
 // As forms have it, by its letter: [1, 2], LT, 3.  NULL is an empty list.
 void write_in_form(struct strbuf *out, char letter, const struct mlir_attr *a);
 void write_numbers(struct strbuf *out, const struct mlir_attr *a);
+// Whether only the dialect of the attribute is known, of bytecode: it is left out.
+bool write_is_unread(const struct mlir_attr *a);
 void write_dictionary(struct strbuf *out, const struct mlir_named *named, size_t n);
 
 // ---- write_form.c ----

@@ -346,6 +346,19 @@ START_TEST(other_files_are_not_taken_for_text)
 }
 END_TEST
 
+// That of a call of a library has an attribute of a dialect that is not read.
+START_TEST(artefacts_are_written_as_text_that_is_read)
+{
+    jot_program *p = read_file("factor.jaxexport");
+    ck_assert_int_eq(jot_program_write(p, "factor.mlir"), JOT_OK);
+    jot_program *q = jot_program_read("factor.mlir");
+    ck_assert_msg(q != NULL, "%s", jot_error_message());
+    jot_program_release(p);
+    jot_program_release(q);
+    remove("factor.mlir");
+}
+END_TEST
+
 static int run_by(const char *backend)
 {
     Suite *s = suite_create("programs");
@@ -360,6 +373,7 @@ static int run_by(const char *backend)
     tcase_add_test(t, artefacts_take_any_extent);
     tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_test(t, artefacts_take_all_arguments);
+    tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
     tcase_add_test(t, arguments_of_other_types_are_refused);
     tcase_add_test(t, other_files_are_not_taken_for_text);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
