@@ -8,6 +8,7 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -121,8 +122,31 @@ static pthread_key_t of_thread;
 static pthread_once_t initialised = PTHREAD_ONCE_INIT;
 static bool has_key;
 
+// Whether no other module with this code has asked before in this copy of LLVM, whose options may be set
+// once. Kinds of metadata are numbered as they come, so that one of our own follows on a new one.
+static bool is_first_in_llvm(void)
+{
+    char own[40];
+    LLVMContextRef all = LLVMGetGlobalContext();
+    int n = snprintf(own, sizeof own, "jot.%p", (void *)&initialised);
+    unsigned shared = LLVMGetMDKindIDInContext(all, "jot.options", 11);
+    return LLVMGetMDKindIDInContext(all, own, (unsigned)n) == shared + 1;
+}
+
+// LLVM 19's pass "X86 Avoid Store Forwarding Blocks" asks masked loads for their size, which they do not
+// know, and ends the process.  It has no other switch.
+static void leave_out_faulty_passes(void)
+{
+#if defined(__x86_64__)
+    static const char *const options[] = {"jot", "-x86-disable-avoid-SFB"};
+    if (is_first_in_llvm())
+        LLVMParseCommandLineOptions(2, options, NULL);
+#endif
+}
+
 static void initialise(void)
 {
+    leave_out_faulty_passes();
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNVPTXTargetInfo();
