@@ -7,9 +7,7 @@
 
 #include "base/status.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #define PRODUCER "StableHLO_v1.17.0"
 enum { FORMAT_VERSION = 6, LARGE = 1 << 16 };
@@ -17,19 +15,12 @@ enum { FORMAT_VERSION = 6, LARGE = 1 << 16 };
 void bytecode_write_fail(struct bytecode_writer *w, const struct mlir_op *op,
                          const char *format, ...)
 {
-    char message[512], place[64] = "";
     va_list args;
     if (w->status)
         return;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    w->status = mlir_fail(JOT_ERR_ARGUMENT, w->program->file, op, format, args);
     va_end(args);
-    if (op && op->place.line)
-        snprintf(place, sizeof place, "%u:%" PRIu64 ": ", op->place.line, op->place.column);
-    else if (op)
-        snprintf(place, sizeof place, " offset %" PRIu64 ": ", op->place.column);
-    w->status = status_fail(JOT_ERR_ARGUMENT, "%s:%s%s%s%s", w->program->file, op ? place : " ",
-                            op ? op->name : "", op ? ": " : "", message);
 }
 
 // ---- numbers and tables ----

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interop/mlir.h"
 
+#include "base/status.h"
 #include "base/strbuf.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct mlir_element_row mlir_elements[MLIR_N_ELEMENTS] = {
@@ -158,4 +161,17 @@ void mlir_print_type(struct strbuf *s, const struct mlir_type *t)
     default:
         strbuf_add(s, t->text);
     }
+}
+
+jot_status mlir_fail(jot_status status, const char *file, const struct mlir_op *op,
+                     const char *format, va_list args)
+{
+    char message[1024], place[64] = " ";
+    vsnprintf(message, sizeof message, format, args);
+    if (op && op->place.line)
+        snprintf(place, sizeof place, "%u:%" PRIu64 ": ", op->place.line, op->place.column);
+    else if (op)
+        snprintf(place, sizeof place, " offset %" PRIu64 ": ", op->place.column);
+    return status_fail(status, "%s:%s%s%s%s", file, place, op ? op->name : "", op ? ": " : "",
+                       message);
 }

@@ -15,6 +15,8 @@
 #include "jot/dtype.h"
 #include "jot/status.h"
 
+#include <stdarg.h>
+
 enum mlir_element {
 #define ELEMENT(name, text, bits, kind, vhlo, export, dtype) MLIR_##name,
 #include "interop/elements.def"
@@ -196,6 +198,11 @@ void mlir_write_text(struct strbuf *out, const struct mlir_program *p);
 // CHLO among them, are refused.  Inside a guard of the arena of `out`.
 struct strbuf;
 jot_status mlir_write_bytecode(struct strbuf *out, const struct mlir_program *p);
+
+// Fails with "file:line:column: operation: message", or the offset where there is no line; op may be NULL.
+__attribute__((format(printf, 4, 0))) jot_status mlir_fail(jot_status status, const char *file,
+                                                           const struct mlir_op *op,
+                                                           const char *format, va_list args);
 
 // ---- asking ----
 

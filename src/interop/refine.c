@@ -9,25 +9,16 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 void refine_fail(struct refiner *r, const struct mlir_op *op, const char *format, ...)
 {
-    char message[1024], place[64] = "";
     va_list args;
     if (r->status)
         return;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    r->status = mlir_fail(JOT_ERR_SHAPE, r->from->file, op, format, args);
     va_end(args);
-    if (op && op->place.line)
-        snprintf(place, sizeof place, "%u:%" PRIu64 ": ", op->place.line, op->place.column);
-    else if (op)
-        snprintf(place, sizeof place, " offset %" PRIu64 ": ", op->place.column);
-    r->status = status_fail(JOT_ERR_SHAPE, "%s:%s%s%s%s", r->from->file, op ? place : " ",
-                            op ? op->name : "", op ? ": " : "", message);
 }
 
 // ---- operations ----

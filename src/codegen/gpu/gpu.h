@@ -536,7 +536,6 @@ bool gpu_groups_wanted(const struct cg_lowering *l, const struct nest_statement 
 void gpu_groups_choose(struct cg_lowering *l, nest_id loop);
 void gpu_group_set(struct cg_lowering *l, nest_id widest, unsigned most);
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
-void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);
 // The same for points, each of which has a long fold, that are so few that several threads share one.
 bool gpu_columns_choose(struct cg_lowering *l, nest_id loop);
 void gpu_columns_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step);

@@ -233,12 +233,6 @@ void gpu_groups_choose(struct cg_lowering *l, nest_id loop)
     gpu_kept_find(l, loop);
 }
 
-void gpu_groups_lower(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
-{
-    gpu_share_out(l, cg_statement(l, loop)->body);
-    gpu_groups_run(l, loop, step);
-}
-
 void gpu_groups_run(struct cg_lowering *l, nest_id loop, struct cg_kernel_step *step)
 {
     const struct nest_statement *s = cg_statement(l, loop);
