@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/collective.h"
 #include "base/dtype.h"
 #include "base/status.h"
 
@@ -12,7 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLAN_FORMAT 8
+#define PLAN_FORMAT 9
 
 // What CUDA takes.
 #define BLOCK_MOST 1024
@@ -25,7 +26,7 @@ struct header {
     uint32_t buffer_count, operand_count;
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
-    uint32_t loop_count, reserved;
+    uint32_t loop_count, mesh_rank;
     uint64_t constant_bytes, arena_bytes, zeroed_bytes;
     uint64_t total_bytes;
 };
@@ -243,6 +244,22 @@ static jot_status check_check(const struct rt_plan *p, uint32_t i, const struct 
     return JOT_OK;
 }
 
+static jot_status check_collective(const struct rt_plan *p, uint32_t i, const struct rt_step *s)
+{
+    struct collective c;
+    const uint32_t *operands = p->operands + s->operand_first;
+    if (s->name >= p->text_bytes)
+        return bad("step", i, "its collective has no name");
+    const char *fault = collective_read(p->params + s->param_first, s->param_count,
+                                        p->mesh_rank, p->params, &c);
+    if (fault)
+        return bad("step", i, fault);
+    if (s->operand_count != 2 ||
+        !collective_fits(&c, p->buffers[operands[0]].bytes, p->buffers[operands[1]].bytes))
+        return bad("step", i, "a collective of other blocks");
+    return JOT_OK;
+}
+
 static jot_status check_step(const struct rt_plan *p, uint32_t i)
 {
     const struct rt_step *s = &p->steps[i];
@@ -308,6 +325,8 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
                 p->params[s->param_first + k] > p->step_count)
                 return bad("step", i, "jumps out of the plan");
         return JOT_OK;
+    case RT_STEP_COLLECTIVE:
+        return check_collective(p, i, s);
     case RT_STEP_CALLBACK: // the program knows how many there are
     case RT_STEP_KIND_COUNT:
         break;
@@ -318,6 +337,9 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
 jot_status rt_plan_check(const struct rt_plan *p)
 {
     JOT_TRY(check_buffers(p));
+    if (p->mesh_rank &&
+        (p->mesh_rank > p->param_count || collective_mesh_size(p->mesh_rank, p->params) == 0))
+        return status_fail(JOT_ERR_IO, "the launch plan is damaged: it is of no mesh");
     if (p->zeroed_bytes > p->arena_bytes)
         return status_fail(JOT_ERR_IO, "the launch plan is damaged: more zeroes than memory");
     if (p->text_bytes && p->text[p->text_bytes - 1])
@@ -350,6 +372,7 @@ void rt_plan_write(const struct rt_plan *plan, struct arena *arena, const void *
                             .param_count = plan->param_count,
                             .text_bytes = plan->text_bytes,
                             .loop_count = plan->loop_count,
+                            .mesh_rank = plan->mesh_rank,
                             .constant_bytes = plan->constant_bytes,
                             .arena_bytes = plan->arena_bytes,
                             .zeroed_bytes = plan->zeroed_bytes,
@@ -389,6 +412,7 @@ jot_status rt_plan_read(const void *bytes, size_t size, struct rt_plan *out_plan
                         .param_count = h.param_count,
                         .text_bytes = h.text_bytes,
                         .loop_count = h.loop_count,
+                        .mesh_rank = h.mesh_rank,
                         .constant_bytes = h.constant_bytes,
                         .arena_bytes = h.arena_bytes,
                         .zeroed_bytes = h.zeroed_bytes};

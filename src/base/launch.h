@@ -41,8 +41,13 @@
 //     CHECK     flags, trips            fails unless all flags are set (check.h), bytes of an array;
 //                                       params: how many axes of the index are lanes, its extents;
 //                                       `name` is what it says
+//     COLLECTIVE to, from               what the devices of the mesh do together (collective.h), by its
+//                                       params; each device of a group waits here for the others
 //
 // A target of step_count ends the program.
+//
+// A program with collectives is one that every device of a mesh runs.  Its first mesh_rank params are
+// the sizes of the mesh.
 //
 // Chunks.  Chunk i of a kernel covers [i * grain, min(total, (i + 1) * grain)).  Every chunk is
 // one call of the kernel, in any order and on any thread, so a kernel that leaves partial
@@ -140,6 +145,7 @@ enum rt_step_kind {
     RT_STEP_LIBRARY,
     RT_STEP_CALLBACK,
     RT_STEP_CHECK,
+    RT_STEP_COLLECTIVE,
     RT_STEP_KIND_COUNT,
 };
 
@@ -155,14 +161,15 @@ enum rt_step_flag {
 struct rt_step {
     uint32_t kind;  // enum rt_step_kind
     uint32_t flags; // enum rt_step_flag
-    uint32_t name;  // KERNEL, PHASES, LIBRARY, CHECK: offset in text
+    uint32_t name;  // KERNEL, PHASES, LIBRARY, CHECK, COLLECTIVE: offset in text
     // GEMM: of gemms; CALLBACK: of the program's callbacks; LIBRARY: operands that it reads; LOOP, NEXT,
     // PHASES
     uint32_t index;
     uint32_t target;                       // jumps, LOOP, NEXT
     uint32_t read_only;                    // KERNEL: bit i: operand i is not written
     uint32_t operand_first, operand_count; // in operands
-    uint32_t param_first, param_count; // in params; LIBRARY, CALLBACK, CHECK, SWITCH, PHASES
+    // In params; LIBRARY, CALLBACK, CHECK, SWITCH, PHASES, COLLECTIVE
+    uint32_t param_first, param_count;
     // KERNEL: grain is at least 1; LOOP, NEXT: -1 for no end; PHASES on a GPU: blocks.
     int64_t total, grain;
     // KERNEL, PHASES: per worker; on a GPU the dynamic shared memory of a block.
@@ -220,7 +227,7 @@ struct rt_plan {
     uint32_t buffer_count, operand_count;
     uint32_t step_count, gemm_count;
     uint32_t param_count, text_bytes;
-    uint32_t loop_count;
+    uint32_t loop_count, mesh_rank;
     uint64_t constant_bytes, arena_bytes, zeroed_bytes;
     const struct rt_argument *inputs, *outputs;
     const struct rt_buffer *buffers;

@@ -246,6 +246,15 @@ static void add_callback(struct draft *d, const struct nest_step *from)
     vec_push(d->arena, &d->steps, s);
 }
 
+static void add_collective(struct draft *d, const struct nest_step *from)
+{
+    struct rt_step s = {
+        .kind = RT_STEP_COLLECTIVE, .grain = 1, .name = add_text(d, from->text)};
+    add_params(d, &s, from);
+    add_operands(d, &s, from);
+    vec_push(d->arena, &d->steps, s);
+}
+
 static void add_check(struct draft *d, const struct nest_step *from)
 {
     struct rt_step s = {.kind = RT_STEP_CHECK, .grain = 1, .name = add_text(d, from->text)};
@@ -371,6 +380,9 @@ static void add_step(struct draft *d, const struct nest_step *s,
     case NEST_STEP_CHECK:
         add_check(d, s);
         break;
+    case NEST_STEP_COLLECTIVE:
+        add_collective(d, s);
+        break;
     case NEST_STEP_CALLBACK:
         add_callback(d, s);
         break;
@@ -454,6 +466,8 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
                       .phases = phases,
                       .buffer_of = arena_array(arena, uint32_t, program->memories.count + 1),
                       .arena_bytes = program->arena_bytes};
+    for (uint32_t i = 0; i < program->mesh_rank; i++)
+        vec_push(arena, &d.params, program->mesh[i]);
     memset(d.buffer_of, 0xff, program->memories.count * sizeof *d.buffer_of);
     for (uint32_t i = 0; i < program->steps.count; i++) {
         if (!phases[i].symbol) {
@@ -475,6 +489,7 @@ jot_status cg_plan_write(struct arena *arena, const struct nest_program *program
                            .param_count = d.params.count,
                            .text_bytes = d.text.count,
                            .loop_count = program->n_loops,
+                           .mesh_rank = program->mesh_rank,
                            .constant_bytes = program->constant_bytes,
                            .arena_bytes = d.arena_bytes,
                            .zeroed_bytes = zeroed_bytes,

@@ -62,6 +62,7 @@
 #define PASSES_NEST_H
 
 #include "base/arena.h"
+#include "base/collective.h"
 #include "base/dtype.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
@@ -330,6 +331,7 @@ struct nest_memory {
 //     test            leaves the while around when its flag, bool[1], is false
 //     branch          the case numbered by its operand, i32[1], the first or last when there is none
 //     case            where each of the cases begins
+//     collective      what the devices of the program's mesh do together (base/collective.h)
 enum nest_step_kind {
     NEST_STEP_KERNEL,
     NEST_STEP_GEMM,
@@ -337,6 +339,7 @@ enum nest_step_kind {
     NEST_STEP_LIBRARY,
     NEST_STEP_CHECK,
     NEST_STEP_CALLBACK,
+    NEST_STEP_COLLECTIVE,
     NEST_STEP_LOOP,
     NEST_STEP_WHILE,
     NEST_STEP_TEST,
@@ -369,15 +372,15 @@ struct nest_step {
     int64_t trips;         // LOOP; WHILE: the most, or NEST_NO_BOUND
     uint32_t
         n_memories; // KERNEL: one per IN or OUT buffer of the nest, in order; COPY: to, from;
-    // LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips
+    // COLLECTIVE: to, from; LIBRARY: n_reads operands, then results; CHECK: bool of any count, then i64[1], the trips
     // of the loops around it
     const uint32_t *memories;
-    // LIBRARY: the routine, CALLBACK: its name; CHECK: what the message says before the index.
+    // LIBRARY: the routine, CALLBACK: its name; COLLECTIVE: what messages call it; CHECK: what the message says before the index.
     const char *text;
     uint32_t n_reads; // LIBRARY
     bool in_place;    // LIBRARY: the first result may have the memory of the first operand
     uint32_t n_params;
-    // LIBRARY: what the routine takes (library.c).
+    // LIBRARY: what the routine takes (library.c); COLLECTIVE: as collective_read takes it.
     // CHECK: the extents of what must hold.  CALLBACK: its number, how many operands and how many
     // results there are, how many axes are lanes, then dtype, rank and extents of every memory; then how
     // many of the operands, the last ones, are trips and how many lanes for the message of a failure.
@@ -394,7 +397,9 @@ struct nest_program {
     VEC(struct nest_memory) memories;
     VEC(struct nest_step) steps;
     uint64_t arena_bytes, constant_bytes;
-    int32_t *donated; // per output: the donated input whose memory it takes, or -1
+    int32_t *donated;   // per output: the donated input whose memory it takes, or -1
+    uint32_t mesh_rank; // of the mesh whose devices all run the program; 0: one device does
+    int64_t mesh[COLLECTIVE_MESH_RANK]; // sizes
 };
 
 // Text form, exact round trip: everything a code generator needs.  The first line is "jot nest 1".

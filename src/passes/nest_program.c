@@ -7,6 +7,7 @@
 //       outputs 1 donated -1
 //       arena 4096
 //       constants 16
+//       mesh 2 4                                         where every device of one runs it
 //       memory input 0 : f32[128] "x"
 //       memory constant at 0 : f32[4] = 0000803f000000400000404000008040
 //       memory temporary at 128 : f32[256]
@@ -15,6 +16,7 @@
 //           stride_b 0 0 0 0 stride_c 0 0 0 0 (0, 1, 2)
 //       step gemm f32 transpose_a precision 1 alpha 000000000000e0bf relu bias addend m ... (0, 1, 2, 5, 6)
 //       step copy (3, 1)
+//       step collective "all_reduce" [0, 0, 11, 1, 0] (4, 3)
 //       step library "fft" [10, 0, 1, 64] in_place reads 1 (0, 1)
 //       memory row of 3 in loop 0 reverse : f32[4]
 //       memory turn of 5, 4 in loop 0 : f32[4]           5 in the first trip, 4 in the next, 5
@@ -36,12 +38,19 @@ static const char *const place_names[] = {
 };
 
 static const char *const step_names[] = {
-    [NEST_STEP_KERNEL] = "kernel",     [NEST_STEP_GEMM] = "gemm",
-    [NEST_STEP_COPY] = "copy",         [NEST_STEP_LOOP] = "loop",
-    [NEST_STEP_WHILE] = "while",       [NEST_STEP_TEST] = "test",
-    [NEST_STEP_BRANCH] = "branch",     [NEST_STEP_CASE] = "case",
-    [NEST_STEP_CHECK] = "check",       [NEST_STEP_END] = "end",
-    [NEST_STEP_CALLBACK] = "callback", [NEST_STEP_LIBRARY] = "library",
+    [NEST_STEP_KERNEL] = "kernel",
+    [NEST_STEP_GEMM] = "gemm",
+    [NEST_STEP_COPY] = "copy",
+    [NEST_STEP_LOOP] = "loop",
+    [NEST_STEP_WHILE] = "while",
+    [NEST_STEP_TEST] = "test",
+    [NEST_STEP_BRANCH] = "branch",
+    [NEST_STEP_CASE] = "case",
+    [NEST_STEP_CHECK] = "check",
+    [NEST_STEP_END] = "end",
+    [NEST_STEP_CALLBACK] = "callback",
+    [NEST_STEP_LIBRARY] = "library",
+    [NEST_STEP_COLLECTIVE] = "collective",
 };
 
 // The numbers of a gemm by name; groups of four are per batch axis.
@@ -78,11 +87,11 @@ uint32_t nest_step_end(const struct nest_program *p, uint32_t i)
     return i;
 }
 
-// Whether it is a step that only the host does: it has a text and params.
+// Whether it is a step that no kernel does: it has a text and params.
 static bool has_text(const struct nest_step *t)
 {
     return t->kind == NEST_STEP_LIBRARY || t->kind == NEST_STEP_CHECK ||
-           t->kind == NEST_STEP_CALLBACK;
+           t->kind == NEST_STEP_CALLBACK || t->kind == NEST_STEP_COLLECTIVE;
 }
 
 uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i)
@@ -229,6 +238,9 @@ void nest_program_print(struct strbuf *s, const struct nest_program *p)
     }
     strbuf_printf(s, "\n  arena %llu\n  constants %llu\n", (unsigned long long)p->arena_bytes,
                   (unsigned long long)p->constant_bytes);
+    for (uint32_t i = 0; i < p->mesh_rank; i++)
+        strbuf_printf(s, "%s %lld%s", i ? "" : "  mesh", (long long)p->mesh[i],
+                      i + 1 < p->mesh_rank ? "" : "\n");
     for (uint32_t i = 0; i < p->memories.count; i++)
         print_memory(s, &p->memories.at[i]);
     for (uint32_t i = 0; i < p->steps.count; i++)
@@ -430,6 +442,19 @@ static bool parse_donated(struct lexer *l, struct nest_program *p)
     return true;
 }
 
+static bool parse_mesh(struct lexer *l, struct nest_program *p)
+{
+    if (!lex_keyword(l, "mesh"))
+        return true;
+    while (lex_is_digit(lex_peek(l))) {
+        if (p->mesh_rank == COLLECTIVE_MESH_RANK)
+            return lex_fail(l, "a mesh has at most %d axes", COLLECTIVE_MESH_RANK);
+        if (!lex_signed(l, &p->mesh[p->mesh_rank++]))
+            return false;
+    }
+    return true;
+}
+
 static bool parse_program(struct lexer *l, struct nest_program *p)
 {
     if (!lex_expect_keyword(l, "jot") || !lex_expect_keyword(l, "nest") ||
@@ -438,7 +463,7 @@ static bool parse_program(struct lexer *l, struct nest_program *p)
         !lex_expect_keyword(l, "outputs") || !lex_u32(l, &p->n_outputs) ||
         !parse_donated(l, p) || !lex_expect_keyword(l, "arena") ||
         !lex_unsigned(l, &p->arena_bytes) || !lex_expect_keyword(l, "constants") ||
-        !lex_unsigned(l, &p->constant_bytes))
+        !lex_unsigned(l, &p->constant_bytes) || !parse_mesh(l, p))
         return false;
     while (lex_keyword(l, "memory"))
         if (!parse_memory(l, p))

@@ -201,6 +201,28 @@ static void check_library(struct checker *c, uint32_t i)
             fault(c, "step %u writes memory %u, which is only read", i, t->memories[k]);
 }
 
+static void check_collective(struct checker *c, uint32_t i)
+{
+    const struct nest_step *t = &c->p->steps.at[i];
+    struct collective what;
+    const char *wrong =
+        collective_read(t->params, t->n_params, c->p->mesh_rank, c->p->mesh, &what);
+    if (wrong || t->n_memories != 2) {
+        fault(c, "step %u: a collective %s", i, wrong ? wrong : "of other memories");
+        return;
+    }
+    const struct nest_memory *to = &c->p->memories.at[t->memories[0]];
+    const struct nest_memory *from = &c->p->memories.at[t->memories[1]];
+    uint64_t size = dtype_get(what.dtype)->bytes;
+    if (to->dtype != what.dtype || from->dtype != what.dtype ||
+        !collective_fits(&what, (uint64_t)to->count * size, (uint64_t)from->count * size))
+        fault(c, "step %u: %s of %lld %s to %lld %s", i, collective_name(what.kind),
+              (long long)from->count, dtype_get(from->dtype)->name, (long long)to->count,
+              dtype_get(to->dtype)->name);
+    if (is_read_only(c->p, to))
+        fault(c, "step %u writes memory %u, which is only read", i, t->memories[0]);
+}
+
 static void check_check(struct checker *c, uint32_t i)
 {
     const struct nest_step *t = &c->p->steps.at[i];
@@ -301,6 +323,8 @@ static void check_step(struct checker *c, uint32_t i)
         check_copy(c, i);
     else if (t->kind == NEST_STEP_LIBRARY)
         check_library(c, i);
+    else if (t->kind == NEST_STEP_COLLECTIVE)
+        check_collective(c, i);
     else if (t->kind == NEST_STEP_CHECK)
         check_check(c, i);
     else if (t->kind == NEST_STEP_CALLBACK)

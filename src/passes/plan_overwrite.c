@@ -6,7 +6,7 @@
 
 bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i)
 {
-    if (t->kind == NEST_STEP_COPY)
+    if (t->kind == NEST_STEP_COPY || t->kind == NEST_STEP_COLLECTIVE)
         return i == 0;
     if (t->kind == NEST_STEP_GEMM)
         return i == 2;
@@ -231,6 +231,8 @@ bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_ste
     if (t->kind == NEST_STEP_LIBRARY)
         return t->in_place && to == t->n_reads && t->memories[0] == from &&
                count_uses(t, 1, t->n_reads, from) == 0;
+    if (t->kind == NEST_STEP_COLLECTIVE)
+        return t->params[0] == COLLECTIVE_ALL_REDUCE;
     if (t->kind != NEST_STEP_KERNEL)
         return false;
     const struct nest *n = p->nests.at[t->nest];

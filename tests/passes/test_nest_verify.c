@@ -263,6 +263,19 @@ START_TEST(programs)
         {"step copy (1, 0)", NULL},
         {"step copy (1, 2)", "copies 1 f32 to 4 f32"},
         {"step copy (0, 1)", "only read"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1, 0)", NULL},
+        {"step collective \"s\" [2, 0, 11, 1, 1] (1, 2)", NULL},
+        {"step collective \"s\" [2, 0, 11, 1, 1] (1, 4)", "all_gather of 4 f32 to 4 f32"},
+        {"step collective \"s\" [0, 0, 12, 1, 1] (1, 0)", "all_reduce of 4 f32 to 4 f32"},
+        {"step collective \"s\" [0, 0, 11, 1, 2] (1, 0)", "axes that the mesh does not have"},
+        {"step collective \"s\" [0, 0, 11, 1] (1, 0)", "axes that the mesh does not have"},
+        {"step collective \"s\" [9, 0, 11, 1, 1] (1, 0)", "of no kind"},
+        {"step collective \"s\" [0, 4, 11, 1, 1] (1, 0)", "that it cannot combine"},
+        {"step collective \"s\" [4, 0, 11, 1, 0, 1, -1] (1, 0)", NULL},
+        {"step collective \"s\" [4, 0, 11, 1, 0, 1] (1, 0)", "too many or too few"},
+        {"step collective \"s\" [4, 0, 11, 1, 0, 1, 2] (1, 0)", "outside of the group"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (1)", "other memories"},
+        {"step collective \"s\" [0, 0, 11, 1, 1] (0, 1)", "only read"},
         {"step gemm f32 m 2 n 2 k 2 lda 2 ldb 2 ldc 2 batch 1 1 1 1 stride_a 0 0 0 0 stride_b "
          "0 0 "
          "0 0 stride_c 0 0 0 0 (0, 4, 1)",
@@ -276,12 +289,13 @@ START_TEST(programs)
          "1 0 stride_c 0 0 0 0 (0, 4, 1)",
          "matrix b is not inside"},
     };
-    const char *text = "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1\n  arena 16\n"
-                       "  constants 4\n  memory input 0 : f32[4]\n  memory output 0 : f32[4]\n"
-                       "  memory constant at 0 : f32[1] = 00000000\n"
-                       "  memory temporary at 4 : f32[3]\n  memory temporary at 0 : f32[4]\n"
-                       "  %s\n}\nkernel f(x: f32[4], y: out f32[4]) {\n  par i < 4 {\n"
-                       "    %%0 = load x[i] : f32\n    put y[i] = %%0\n  }\n}\n";
+    const char *text =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1\n  arena 16\n"
+        "  constants 4\n  mesh 2 4\n  memory input 0 : f32[4]\n  memory output 0 : f32[4]\n"
+        "  memory constant at 0 : f32[1] = 00000000\n"
+        "  memory temporary at 4 : f32[3]\n  memory temporary at 0 : f32[4]\n"
+        "  %s\n}\nkernel f(x: f32[4], y: out f32[4]) {\n  par i < 4 {\n"
+        "    %%0 = load x[i] : f32\n    put y[i] = %%0\n  }\n}\n";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct strbuf s = strbuf_make(arena), report = strbuf_make(arena);
         strbuf_printf(&s, text, cases[i].steps);
