@@ -20,18 +20,29 @@ JOT_BEGIN_C
 
 // ---- devices ----
 
-// The host, or a GPU.  Devices stay for the life of the process: there is nothing to release.
+// The host, a part of it, or a GPU.  Devices stay for the life of the process: there is nothing to release.
 typedef struct jot_device jot_device;
 
 typedef enum jot_device_kind { JOT_HOST, JOT_CUDA } jot_device_kind;
 
+// All of the host.
 JOT_API jot_device *jot_host(void);
+
+// Part number `index` of the host: a device with its share of jot_threads(), at least the calling thread.
+// Where the memory of the host is that of several NUMA nodes, the threads are of one of them.  Arrays
+// on parts are in the same memory, so none is copied from one to another.  Of a host of one part that
+// is jot_host().  Never NULL: when there is no such part, using it is JOT_ERR_DEVICE.
+JOT_API jot_device *jot_host_device(int index);
+
+// How many parts the host has, up to 256.  At the start it is JOT_HOST_DEVICES from the environment,
+// else 1; 0 goes back to that.  No call on a part may be in flight.
+JOT_API JOT_MUST_USE jot_status jot_set_host_devices(int n);
 
 // GPU number `index` of NVIDIA's driver.  Never NULL: when there is no such GPU, using it is
 // JOT_ERR_DEVICE and the message says why.
 JOT_API jot_device *jot_cuda(int index);
 
-// How many devices of the kind there are: 1 for the host, 0 to any number of GPUs.  When there is
+// How many devices of the kind there are: parts of the host, 0 to any number of GPUs.  When there is
 // none jot_error_message says why.
 JOT_API int jot_device_count(jot_device_kind kind);
 
@@ -43,10 +54,10 @@ JOT_API int jot_device_count(jot_device_kind kind);
 JOT_API JOT_MUST_USE jot_status jot_device_check(jot_device *device);
 
 JOT_API jot_device_kind jot_device_kind_of(jot_device *device);
-JOT_API const char *jot_device_name(jot_device *device); // "host", "cuda:0"
+JOT_API const char *jot_device_name(jot_device *device); // "host", "host:0", "cuda:0"
 
 // Where arrays are made, and where functions run that were compiled for no device.  At the start it
-// is JOT_DEVICE from the environment (host, cuda or cuda:1), else the host.
+// is JOT_DEVICE from the environment (host, host:1, cuda or cuda:1), else the host.
 JOT_API jot_device *jot_default_device(void);
 // Arrays and compiled functions that there are stay where they are.  NULL goes back to the start.
 JOT_API void jot_set_default_device(jot_device *device);

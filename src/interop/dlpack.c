@@ -58,7 +58,7 @@ static void describe(const jot_array *a, int64_t *numbers, DLTensor *out)
     jot_device *device = jot_array_device(a);
     *out = (DLTensor){.data = a->data, .ndim = a->rank, .shape = numbers};
     out->device.type = jot_device_kind_of(device) == JOT_HOST ? DL_CPU : DL_CUDA;
-    out->device.id = device->index;
+    out->device.id = device->part ? 0 : device->index;
     out->dtype.code = (uint8_t)code_of((jot_dtype)a->dtype);
     out->dtype.bits = (uint8_t)(8 * jot_dtype_size((jot_dtype)a->dtype));
     out->dtype.lanes = 1;

@@ -207,7 +207,7 @@ jot_status npy_read(struct stream *s, jot_array **out)
     if (!a)
         return status_last();
     jot_status status = read_elements(s, &h, bytes, a);
-    if (status == JOT_OK && !rt_is_host(jot_default_device())) {
+    if (status == JOT_OK && jot_default_device() != jot_host()) {
         jot_array *there = jot_array_to(a, NULL);
         status = there ? JOT_OK : status_last();
         jot_array_release(a);

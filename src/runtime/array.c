@@ -75,6 +75,7 @@ static jot_array *create_record(jot_dtype dtype, int rank, const int64_t *dims, 
     a->dims = far_dims ? far_dims : a->inline_dims;
     a->release = NULL;
     a->ctx = NULL;
+    a->part = 0;
     for (int i = 0; i < rank; i++)
         a->dims[i] = dims[i];
     return a;
@@ -139,8 +140,12 @@ jot_array *rt_array_create_on(jot_device *device, jot_dtype dtype, int rank,
 {
     size_t bytes = size_of(rank, dims) * dtype_get(dtype)->bytes;
     void *data;
-    if (rt_is_host(device))
-        return rt_array_create(dtype, rank, dims);
+    if (rt_is_host(device)) {
+        jot_array *a = rt_array_create(dtype, rank, dims);
+        if (a)
+            a->part = device->part;
+        return a;
+    }
     if (device->type->allocate(device, bytes, "an array", &data) != JOT_OK)
         return NULL;
     jot_array *a = create_far(device, dtype, rank, dims, data);
@@ -213,7 +218,10 @@ static jot_array *upload(jot_device *device, jot_dtype dtype, int rank, const in
 // Takes an array that was made on the host to where arrays are made.
 static jot_array *move_to_default(jot_array *a)
 {
-    if (!a || rt_is_host(jot_default_device()))
+    jot_device *device = jot_default_device();
+    if (a && rt_is_host(device))
+        a->part = device->part;
+    if (!a || rt_is_host(device))
         return a;
     jot_array *moved = jot_array_to(a, NULL);
     jot_array_release(a);
@@ -272,8 +280,12 @@ static jot_array *borrow(jot_device *device, jot_dtype dtype, const void *data,
                    "jot_array_borrow: the data at %p is not aligned to %u bytes, as %s needs",
                    data, alignment, jot_dtype_name(dtype)),
                NULL;
-    if (rt_is_host(device))
-        return rt_array_create_over(dtype, rank, dims, data, release, ctx);
+    if (rt_is_host(device)) {
+        jot_array *here = rt_array_create_over(dtype, rank, dims, data, release, ctx);
+        if (here)
+            here->part = device->part;
+        return here;
+    }
     jot_array *a = create_far(device, dtype, rank, dims, (void *)(uintptr_t)data);
     if (!a)
         return NULL;
@@ -349,7 +361,7 @@ static jot_array *fill(jot_dtype dtype, double value, const int64_t *dims)
                            jot_dtype_name(dtype), value),
                NULL;
     if (rt_is_host(device))
-        return repeat(dtype, rank, dims, element);
+        return move_to_default(repeat(dtype, rank, dims, element));
     // The device first: what does not fit there is not made here.
     jot_array *there = rt_array_create_on(device, dtype, rank, dims);
     jot_array *here = there ? repeat(dtype, rank, dims, element) : NULL;
@@ -482,6 +494,24 @@ jot_status rt_array_transfer(jot_array *to, const jot_array *from)
     return there->type->copy(there, to->data, here, from->data, from->bytes);
 }
 
+static void release_viewed(const void *data, void *ctx)
+{
+    (void)data;
+    jot_array_release(ctx);
+}
+
+// Parts of the host have one memory.
+static jot_array *view_on(jot_device *device, jot_array *a)
+{
+    jot_array *view =
+        rt_array_create_over((jot_dtype)a->dtype, a->rank, a->dims, a->data, release_viewed, a);
+    if (!view)
+        return NULL;
+    view->part = device->part;
+    jot_array_retain(a);
+    return view;
+}
+
 jot_array *jot_array_to(jot_array *a, jot_device *device)
 {
     const char *why;
@@ -492,6 +522,10 @@ jot_array *jot_array_to(jot_array *a, jot_device *device)
     }
     if (rt_array_device(a) == device)
         return jot_array_retain(a);
+    if (rt_is_host(rt_array_device(a)) && rt_is_host(device)) {
+        jot_array *view = view_on(device, a);
+        return view ? view : status_null(STATUS_NULL_ARRAY, "jot_array_to");
+    }
     jot_array *to = rt_array_create_on(device, (jot_dtype)a->dtype, a->rank, a->dims);
     if (to && rt_array_transfer(to, a) == JOT_OK)
         return to;

@@ -3,6 +3,8 @@
 #ifndef RUNTIME_ARRAY_H
 #define RUNTIME_ARRAY_H
 
+#include "runtime/device.h"
+
 #include "jot/array.h"
 
 #include <stdatomic.h>
@@ -28,6 +30,7 @@ struct jot_array {
     void *ctx;
     // Others that hold the data without a reference of ours that says so (an open export).
     atomic_int exports;
+    int part; // of the host, from 1; 0: all of it
     int64_t inline_dims[RT_ARRAY_INLINE_RANK];
 };
 
@@ -40,7 +43,9 @@ struct rt_far_array {
 
 static inline jot_device *rt_array_device(const jot_array *a)
 {
-    return a->flags & RT_ARRAY_FAR ? ((const struct rt_far_array *)a)->device : jot_host();
+    if (a->flags & RT_ARRAY_FAR)
+        return ((const struct rt_far_array *)a)->device;
+    return a->part ? rt_host_part(a->part) : jot_host();
 }
 
 // A new array on the host whose data is not set yet.  dims has `rank` sizes, which are known to

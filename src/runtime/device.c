@@ -6,6 +6,7 @@
 #include "runtime/host/blas.h"
 #include "runtime/host/blocks.h"
 #include "runtime/host/fft_plan.h"
+#include "runtime/host/parts.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -15,28 +16,29 @@
 #include <string.h>
 #include <unistd.h>
 
-static jot_device host = {.type = &rt_host_type, .name = "host"};
-
 // NULL until it is asked for or set.
 static _Atomic(jot_device *) chosen;
 
-jot_device *jot_host(void) { return &host; }
 jot_device *jot_cuda(int index) { return rt_cuda_device(index); }
 
 jot_status rt_device_parse(const char *text, jot_device **out)
 {
     char *end = NULL;
-    bool has_index = !strncmp(text, "cuda:", 5) && text[5] >= '0' && text[5] <= '9';
+    bool is_part = !strncmp(text, "host:", 5);
+    bool has_index =
+        (is_part || !strncmp(text, "cuda:", 5)) && text[5] >= '0' && text[5] <= '9';
     long index = has_index ? strtol(text + 5, &end, 10) : 0;
     if (!strcmp(text, "host"))
-        *out = &host;
-    else if (!strcmp(text, "cuda") || (end && !*end && index < RT_CUDA_MOST))
+        *out = jot_host();
+    else if (is_part && end && !*end && index < RT_HOST_MOST)
+        *out = jot_host_device((int)index);
+    else if (!strcmp(text, "cuda") || (!is_part && end && !*end && index < RT_CUDA_MOST))
         *out = rt_cuda_device((int)index);
     else
         return status_fail(JOT_ERR_ARGUMENT,
                            "the environment variable JOT_DEVICE is '%s', which is none of: "
-                           "host, cuda, cuda:0 to cuda:%d",
-                           text, RT_CUDA_MOST - 1);
+                           "host, host:0 to host:%d, cuda, cuda:0 to cuda:%d",
+                           text, RT_HOST_MOST - 1, RT_CUDA_MOST - 1);
     return JOT_OK;
 }
 
@@ -47,7 +49,7 @@ jot_device *jot_default_device(void)
         return d;
     const char *text = secure_getenv("JOT_DEVICE");
     if (!text || !*text || rt_device_parse(text, &d) != JOT_OK)
-        d = &host; // what is wrong with the text is reported by calls that compile
+        d = jot_host(); // what is wrong with the text is reported by calls that compile
     atomic_store_explicit(&chosen, d, memory_order_release);
     return d;
 }
@@ -63,7 +65,7 @@ int jot_device_count(jot_device_kind kind)
 {
     int count = 0;
     if (kind == JOT_HOST)
-        return 1;
+        return rt_host_count();
     if (kind != JOT_CUDA)
         status_fail(JOT_ERR_ARGUMENT, "jot_device_count: %d is no kind of device", (int)kind);
     else if (rt_cuda_count(&count) != JOT_OK)
@@ -115,6 +117,7 @@ int jot_devices_format(char *buffer, size_t size)
     if (size)
         buffer[0] = 0;
     rt_text_add(&text, "host         %d threads, %.1f GiB\n", jot_threads(), bytes / 0x1p30);
+    rt_host_describe(&text);
     rt_cuda_describe(&text);
     const char *blas = rt_blas_version();
     rt_text_add(&text, "%-13s%s\n", "OpenBLAS", *blas ? blas : jot_error_message());

@@ -99,12 +99,19 @@ struct rt_device_type {
 struct jot_device {
     const struct rt_device_type *type;
     int index;
+    int part; // of the host, from 1; 0: all of it, or no host
     char name[16];
 };
 
 extern const struct rt_device_type rt_host_type, rt_cuda_type;
 
 static inline bool rt_is_host(const jot_device *d) { return d->type == &rt_host_type; }
+
+// Parts of the host (host/parts.c); part 0 is all of it.
+#define RT_HOST_MOST 256
+int rt_host_count(void);
+jot_device *rt_host_part(int part);
+jot_status rt_host_check(jot_device *device);
 
 // The device that the text of JOT_DEVICE names.  JOT_ERR_ARGUMENT when it is none.
 jot_status rt_device_parse(const char *text, jot_device **out);

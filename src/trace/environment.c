@@ -30,6 +30,7 @@ static const struct variable {
     {.name = "JOT_DEVICE", .is_device = true},
     {.name = "JOT_DUMP", .words = DUMP_STAGES(WORD) "all", .is_list = true},
     {.name = "JOT_FFTW", .words = "on, off"},
+    {.name = "JOT_HOST_DEVICES", .least = 1, .most = RT_HOST_MOST},
     {.name = "JOT_NAN_GUARD", .words = "on, off"},
     {.name = "JOT_PERF", .words = "0, 1"},
     {.name = "JOT_THREADS", .least = 1, .most = RT_POOL_MOST},

@@ -438,9 +438,9 @@ static bool is_given_once(const struct native_program *p, jot_array *const *in, 
 // memory but that of others has.
 static bool is_in_place(const struct native_program *p, const jot_array *a)
 {
-    if (rt_array_device(a) != p->device)
-        return false;
-    return rt_is_host(p->device) || (uintptr_t)a->data % FAR_ALIGNMENT == 0;
+    if (rt_is_host(p->device)) // whose parts have one memory
+        return rt_is_host(rt_array_device(a));
+    return rt_array_device(a) == p->device && (uintptr_t)a->data % FAR_ALIGNMENT == 0;
 }
 
 // A copy of an array where and how the program reads it.
@@ -497,8 +497,10 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
     // Last of all, so that a call that fails leaves every array the type that it had.
     for (uint32_t i = 0; i < p->n_out; i++) {
         const struct output_type *t = &p->outputs[i];
-        if (t->donated >= 0 && out[i] == in[t->donated])
+        if (t->donated >= 0 && out[i] == in[t->donated]) {
             rt_array_retype(out[i], t->dtype, t->rank, t->dims);
+            out[i]->part = p->device->part;
+        }
     }
     return JOT_OK;
 }

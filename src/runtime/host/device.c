@@ -19,7 +19,7 @@
 
 // ---- memory ----
 
-static jot_status check(jot_device *d)
+static jot_status wait(jot_device *d)
 {
     (void)d;
     return JOT_OK;
@@ -300,7 +300,7 @@ static jot_status run_phases(const struct rt_program *p, const struct rt_instanc
 
 const struct rt_device_type rt_host_type = {
     .kind = JOT_HOST,
-    .check = check,
+    .check = rt_host_check,
     .allocate = allocate,
     .release = release,
     .trim = trim,
@@ -309,7 +309,7 @@ const struct rt_device_type rt_host_type = {
     .download = copy_bytes,
     .copy = copy,
     .clear = clear,
-    .wait = check,
+    .wait = wait,
     .target = target,
     .identity = identity,
     .load = load,

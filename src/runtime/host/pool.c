@@ -51,12 +51,17 @@ struct rt_pool {
     pthread_mutex_t lock;   // of those that sleep
     pthread_cond_t has_work, is_done;
     bool is_stopping; // under the lock
+    bool is_part;
+    const cpu_set_t *cpus; // of its threads, or NULL
 };
 
 // How many forks lie between the first process and this one.
 static atomic_uint fork_epoch;
-// Loops that this thread is inside of.
-static _Thread_local int depth;
+// The pool of the innermost loop that this thread is inside of, and the one that its loops use; NULL: none,
+// and that of the process.
+static _Thread_local const struct rt_pool *inside;
+static _Thread_local struct rt_pool *entered;
+static const struct rt_pool nobody; // that of loops without one
 
 static struct {
     _Atomic(bool) is_set;
@@ -130,7 +135,8 @@ static void report(struct share *own, uint64_t chunks)
 static void work_on(struct rt_pool *pool, int worker)
 {
     int n = pool->room;
-    depth++;
+    const struct rt_pool *around = inside;
+    inside = pool;
     for (int i = 0; i < n; i++) {
         struct share *share = &pool->shares[worker + i < n ? worker + i : worker + i - n];
         uint64_t count = 0;
@@ -139,7 +145,7 @@ static void work_on(struct rt_pool *pool, int worker)
         if (count)
             report(&pool->shares[worker], count);
     }
-    depth--;
+    inside = around;
 }
 
 // Waits for a loop, at first by looking; false when the thread is to end.
@@ -166,6 +172,7 @@ static bool wait_for_work(const struct share *own)
 static void *thread_main(void *arg)
 {
     struct share *own = arg;
+    entered = own->pool->is_part ? own->pool : NULL;
     while (wait_for_work(own)) {
         own->seen = atomic_load(&own->pool->posted);
         work_on(own->pool, own->worker);
@@ -188,13 +195,15 @@ static void stop_threads(struct rt_pool *pool)
 }
 
 // Kernels have rows of lanes on the stack, also where new threads have little of it by default.
-static bool set_attributes(pthread_attr_t *out)
+static bool set_attributes(const struct rt_pool *pool, pthread_attr_t *out)
 {
     size_t size;
     if (pthread_attr_init(out))
         return false;
     if (pthread_attr_getstacksize(out, &size) == 0 && size < STACK_LEAST)
         pthread_attr_setstacksize(out, STACK_LEAST);
+    if (pool->cpus)
+        pthread_attr_setaffinity_np(out, sizeof *pool->cpus, pool->cpus);
     return true;
 }
 
@@ -217,7 +226,7 @@ static void start_threads(struct rt_pool *pool, int size)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pthread_attr_t attributes;
-    bool has_attributes = set_attributes(&attributes);
+    bool has_attributes = set_attributes(pool, &attributes);
     for (int i = 1; i < size; i++) {
         struct share *share = &pool->shares[i];
         if (pthread_create(&share->thread, has_attributes ? &attributes : NULL, thread_main,
@@ -266,9 +275,19 @@ void rt_pool_release(struct rt_pool *pool)
     memory_release(pool);
 }
 
+struct rt_pool *rt_pool_create_part(int size, const cpu_set_t *cpus)
+{
+    struct rt_pool *pool = rt_pool_create(size);
+    if (!pool)
+        return NULL;
+    pool->is_part = true;
+    pool->cpus = cpus;
+    return pool;
+}
+
 static _Atomic(struct rt_pool *) default_pool;
 
-struct rt_pool *rt_pool_default(void)
+struct rt_pool *rt_pool_of_process(void)
 {
     struct rt_pool *pool = atomic_load_explicit(&default_pool, memory_order_acquire);
     if (pool)
@@ -282,19 +301,36 @@ struct rt_pool *rt_pool_default(void)
     return pool;
 }
 
+struct rt_pool *rt_pool_default(void) { return entered ? entered : rt_pool_of_process(); }
+
+struct rt_pool *rt_pool_enter(struct rt_pool *pool)
+{
+    struct rt_pool *before = entered;
+    entered = pool;
+    return before;
+}
+
+// Parts of the host have the thread of their caller where the loops of the process are the user's.
 int rt_pool_size(const struct rt_pool *pool)
 {
     if (atomic_load_explicit(&hook.is_set, memory_order_acquire))
-        return hook.loop.workers;
+        return pool && pool->is_part ? 1 : hook.loop.workers;
     return pool ? atomic_load_explicit(&pool->size, memory_order_relaxed) : 1;
 }
 
-static void run_alone(rt_pool_body *body, void *ctx, int64_t chunks)
+static void run_alone(const struct rt_pool *pool, rt_pool_body *body, void *ctx, int64_t chunks)
 {
-    depth++;
+    const struct rt_pool *around = inside;
+    inside = pool ? pool : &nobody;
     for (int64_t i = 0; i < chunks; i++)
         body(ctx, i, 0);
-    depth--;
+    inside = around;
+}
+
+// Whether a loop of the pool may have threads here.
+static bool is_free_for(const struct rt_pool *pool)
+{
+    return !inside || (pool->is_part && inside != pool);
 }
 
 static bool is_over(const struct rt_pool *pool)
@@ -348,9 +384,10 @@ static void run_together(struct rt_pool *pool, rt_pool_body *body, void *ctx, in
     atomic_store_explicit(&pool->posted, posted, memory_order_release);
     if (atomic_load_explicit(&pool->sleepers, memory_order_relaxed))
         wake_threads(pool, workers - 1);
-    depth++;
+    const struct rt_pool *around = inside;
+    inside = pool;
     body(ctx, 0, 0);
-    depth--;
+    inside = around;
     work_on(pool, 0);
     wait_for_threads(pool);
 }
@@ -359,42 +396,53 @@ void rt_pool_run(struct rt_pool *pool, int workers, rt_pool_body *body, void *ct
                  int64_t chunks)
 {
     int size = pool ? rt_pool_size(pool) : 1;
-    if (workers <= 1 || size <= 1 || chunks <= 1 || chunks > INT32_MAX || depth > 0) {
-        run_alone(body, ctx, chunks);
+    if (workers <= 1 || size <= 1 || chunks <= 1 || chunks > INT32_MAX || !is_free_for(pool)) {
+        run_alone(pool, body, ctx, chunks);
     } else if (atomic_load_explicit(&hook.is_set, memory_order_acquire)) {
         // The hook numbers its workers as it likes.
         if (workers < size)
-            run_alone(body, ctx, chunks);
+            run_alone(pool, body, ctx, chunks);
         else
             hook.loop.run(hook.loop.user, chunks, body, ctx);
     } else if (is_forked(pool) || pthread_mutex_trylock(&pool->turn)) {
-        run_alone(body, ctx, chunks);
+        run_alone(pool, body, ctx, chunks);
     } else {
         if (!pool->shares)
             start_threads(pool, atomic_load_explicit(&pool->size, memory_order_relaxed));
         // Threads keep their numbers.
         if (pool->thread_count == 0 || workers <= pool->thread_count)
-            run_alone(body, ctx, chunks);
+            run_alone(pool, body, ctx, chunks);
         else
             run_together(pool, body, ctx, chunks);
         pthread_mutex_unlock(&pool->turn);
     }
 }
 
+void rt_pool_resize(struct rt_pool *pool, int size)
+{
+    if (size == atomic_load(&pool->size) || is_forked(pool))
+        return;
+    pthread_mutex_lock(&pool->turn);
+    if (size != atomic_load(&pool->size))
+        stop_threads(pool);
+    atomic_store(&pool->size, size);
+    pthread_mutex_unlock(&pool->turn);
+}
+
 // ---- the public settings ----
 
-int jot_threads(void) { return rt_pool_size(rt_pool_default()); }
+int jot_threads(void) { return rt_pool_size(rt_pool_of_process()); }
 
 jot_status jot_set_threads(int n)
 {
     if (n < 0 || n > RT_POOL_MOST)
         return status_fail(JOT_ERR_ARGUMENT, "jot_set_threads: %d is not in 0 to %d", n,
                            RT_POOL_MOST);
-    if (depth > 0)
+    if (inside)
         return status_fail(JOT_ERR_ARGUMENT,
                            "jot_set_threads: called from inside parallel work: call it between "
                            "calls of compiled functions");
-    struct rt_pool *pool = rt_pool_default();
+    struct rt_pool *pool = rt_pool_of_process();
     if (!pool)
         return status_out_of_memory();
     if (is_forked(pool))
@@ -403,11 +451,7 @@ jot_status jot_set_threads(int n)
                                     "jot_set_threads: the child of a fork has one thread");
     if (n == 0)
         n = default_size();
-    pthread_mutex_lock(&pool->turn);
-    if (n != atomic_load(&pool->size))
-        stop_threads(pool);
-    atomic_store(&pool->size, n);
-    pthread_mutex_unlock(&pool->turn);
+    rt_pool_resize(pool, n);
     return JOT_OK;
 }
 

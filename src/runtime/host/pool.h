@@ -6,7 +6,8 @@
 // tens of microseconds before they sleep; one that looks is told by a store, so a loop then
 // costs a few hundred nanoseconds.  A loop inside a chunk of another, a loop that finds the pool
 // busy with another caller, and any loop in the child of a fork run on their caller alone, so no
-// combination of callers can wait for one another.
+// combination of callers can wait for one another.  Pools are of the process, or of a part of the host:
+// a chunk of the former may run loops of the latter, and not the other way round.
 //
 // Thread-safety: any thread may run loops; resizing waits for the loop that has the threads.
 #ifndef RUNTIME_HOST_POOL_H
@@ -14,6 +15,7 @@
 
 #include "jot/status.h"
 
+#include <sched.h>
 #include <stdint.h>
 
 #define RT_POOL_MOST 4096 // threads
@@ -26,8 +28,17 @@ typedef void rt_pool_body(void *ctx, int64_t chunk, int worker);
 struct rt_pool *rt_pool_create(int size);
 void rt_pool_release(struct rt_pool *pool); // NULL is fine
 
-// The pool that calls use, made at the first call.  Never released.
+// That of a part of the host, whose threads run on these CPUs; NULL: wherever they may.  The set stays.
+struct rt_pool *rt_pool_create_part(int size, const cpu_set_t *cpus);
+// Waits for work that the pool does at the time.
+void rt_pool_resize(struct rt_pool *pool, int size);
+
+// The pool of the process, made at the first call.  Never released.
+struct rt_pool *rt_pool_of_process(void);
+// The pool that calls of this thread use: that of the process where no other was entered.
 struct rt_pool *rt_pool_default(void);
+// Uses another from here on, NULL for that of the process, and gives the one before.
+struct rt_pool *rt_pool_enter(struct rt_pool *pool);
 
 // Workers, the caller included.
 int rt_pool_size(const struct rt_pool *pool);
