@@ -2,9 +2,11 @@
 #include "runtime/program.h"
 
 #include "base/check.h"
+#include "base/collective.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/fork.h"
+#include "runtime/host/parts.h"
 #include "runtime/steps.h"
 
 #include <pthread.h>
@@ -337,7 +339,7 @@ static jot_status create_instance(struct rt_program *p, struct rt_instance **out
     return JOT_OK;
 }
 
-static void put_back(struct rt_program *p, struct rt_instance *instance)
+void rt_instance_put_back(struct rt_program *p, struct rt_instance *instance)
 {
     struct rt_instance *expected = NULL;
     if (atomic_compare_exchange_strong_explicit(&p->first, &expected, instance,
@@ -349,7 +351,7 @@ static void put_back(struct rt_program *p, struct rt_instance *instance)
     pthread_mutex_unlock(&lock);
 }
 
-static jot_status take(struct rt_program *p, struct rt_instance **out)
+jot_status rt_instance_take(struct rt_program *p, struct rt_instance **out)
 {
     struct rt_instance *instance =
         atomic_exchange_explicit(&p->first, NULL, memory_order_acq_rel);
@@ -366,7 +368,7 @@ static jot_status take(struct rt_program *p, struct rt_instance **out)
     if (status == JOT_OK)
         *out = instance;
     else
-        put_back(p, instance);
+        rt_instance_put_back(p, instance);
     return status;
 }
 
@@ -586,6 +588,10 @@ static jot_status run_step(const struct rt_program *p, struct rt_instance *insta
         else
             JOT_TRY(on->raw(p, instance, s));
         break;
+    case RT_STEP_COLLECTIVE:
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "a program of %lld devices that work together runs on all of them",
+                           (long long)collective_mesh_size(p->plan.mesh_rank, p->plan.params));
     case RT_STEP_KIND_COUNT:
         break;
     }
@@ -600,29 +606,35 @@ jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *
     return JOT_OK;
 }
 
-// The whole program, segments as one where the device does that.
-static jot_status run(const struct rt_program *p, struct rt_instance *instance)
+jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *instance,
+                            uint32_t *at)
 {
-    if (p->segments.count == 0)
-        return rt_program_run_steps(p, instance, 0, p->plan.step_count);
-    for (uint32_t at = 0; at < p->plan.step_count;) {
-        const struct rt_segment *g = p->segments.of_step[at];
+    while (*at < p->plan.step_count && p->steps[*at].kind != RT_STEP_COLLECTIVE) {
+        const struct rt_segment *g = p->segments.count ? p->segments.of_step[*at] : NULL;
         bool is_done = false;
         if (g)
             JOT_TRY(p->device->type->replay(p, instance, g, &is_done));
         if (is_done)
-            at = g->end;
+            *at = g->end;
         else
-            JOT_TRY(run_step(p, instance, &at));
+            JOT_TRY(run_step(p, instance, at));
     }
     return JOT_OK;
+}
+
+static jot_status run(const struct rt_program *p, struct rt_instance *instance)
+{
+    uint32_t at = 0;
+    JOT_TRY(rt_program_go_on(p, instance, &at));
+    return at == p->plan.step_count ? JOT_OK : run_step(p, instance, &at);
 }
 
 static void end_run(struct rt_program *p, struct rt_instance *instance)
 {
     if (p->device->type->finish)
         p->device->type->finish(p);
-    put_back(p, instance);
+    rt_host_leave(instance->outer);
+    rt_instance_put_back(p, instance);
 }
 
 static void abandon_run(struct rt_frame *frame)
@@ -642,17 +654,29 @@ __attribute__((noinline)) static jot_status run_open(struct rt_program *p,
     return status;
 }
 
-jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
-                          void *const *outputs)
+void rt_instance_patch(const struct rt_program *p, struct rt_instance *instance,
+                       const void *const *inputs, void *const *outputs)
 {
-    struct rt_instance *instance;
-    JOT_TRY(take(program, &instance));
-    for (uint32_t i = 0; i < program->patch_count; i++) {
-        const struct rt_patch *patch = &program->patches[i];
+    for (uint32_t i = 0; i < p->patch_count; i++) {
+        const struct rt_patch *patch = &p->patches[i];
         char *base =
             patch->is_output ? outputs[patch->index] : (char *)(uintptr_t)inputs[patch->index];
         instance->operands[patch->operand] = base + patch->offset;
     }
+}
+
+jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
+                          void *const *outputs)
+{
+    struct rt_instance *instance;
+    struct rt_pool *outer = rt_host_enter(program->device);
+    jot_status taken = rt_instance_take(program, &instance);
+    if (taken != JOT_OK) {
+        rt_host_leave(outer);
+        return taken;
+    }
+    instance->outer = outer;
+    rt_instance_patch(program, instance, inputs, outputs);
     if (program->callback_count)
         return run_open(program, instance);
     jot_status status = run(program, instance);

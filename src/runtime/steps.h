@@ -17,6 +17,7 @@ struct rt_instance {
     struct rt_frame frame; // of a run that may call code of the user
     struct rt_program *program;
     struct rt_instance *next;
+    struct rt_pool *outer; // of the thread's loops before the run
     char *arena;
     void **operands;
     int64_t *trips; // by loop
@@ -97,5 +98,15 @@ void rt_program_turn(const struct rt_program *program, struct rt_instance *insta
 // Steps first .. end - 1, one after the other, from which nothing jumps away.
 jot_status rt_program_run_steps(const struct rt_program *program, struct rt_instance *instance,
                                 uint32_t first, uint32_t end);
+
+// An instance for a call on the device, and back; the memory of the arguments of the call in between.
+jot_status rt_instance_take(struct rt_program *program, struct rt_instance **out);
+void rt_instance_put_back(struct rt_program *program, struct rt_instance *instance);
+void rt_instance_patch(const struct rt_program *program, struct rt_instance *instance,
+                       const void *const *inputs, void *const *outputs);
+
+// From step *at to the next collective or the end, segments as one where the device does that.
+jot_status rt_program_go_on(const struct rt_program *program, struct rt_instance *instance,
+                            uint32_t *at);
 
 #endif

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/team.h"
+
+#include "base/collective.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/collective.h"
+#include "runtime/fork.h"
+#include "runtime/host/parts.h"
+#include "runtime/host/pool.h"
+#include "runtime/steps.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE_BYTES 1024
+
+// A collective of the plan, and its groups one after the other: devices by place.
+struct together {
+    struct collective c;
+    uint32_t *members;
+    uint64_t to_bytes, from_bytes;
+};
+
+// A call: where each device is.
+struct team_call {
+    struct rt_frame frame; // of a run that may call code of the user
+    struct rt_team *team;
+    struct team_call *next;
+    struct rt_instance **instances;
+    const void *const *inputs;
+    void *const *outputs;
+    uint32_t *at;      // steps
+    uint32_t *running; // devices that have something to do before a collective
+    uint32_t n_running;
+    void **to; // of a collective: by group and place
+    const void **from;
+    struct rt_blocks *blocks;
+    struct rt_pool *outer; // of the thread's loops before the call
+    atomic_bool has_failed;
+    jot_status status; // of the device that failed first
+    char message[MESSAGE_BYTES];
+};
+
+struct rt_team {
+    jot_device **devices;
+    uint32_t count;
+    struct rt_program **programs; // by device; on the host one for all
+    struct together *together;    // by step; size 0 where there is none
+    _Atomic(struct team_call *) first;
+    struct team_call *others; // under the lock of all teams
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+FORK_KEEPS(FORK_TEAMS, lock, NULL)
+
+static bool is_on_host(const struct rt_team *t) { return rt_is_host(t->devices[0]); }
+static const struct rt_plan *plan_of(const struct rt_team *t) { return &t->programs[0]->plan; }
+
+// ---- loading ----
+
+static jot_status find_groups(const struct rt_team *t, uint32_t step)
+{
+    const struct rt_plan *p = plan_of(t);
+    const struct rt_step *s = &p->steps[step];
+    struct together *g = &t->together[step];
+    struct collective *c = &g->c;
+    collective_read(p->params + s->param_first, s->param_count, p->mesh_rank, p->params, c);
+    g->to_bytes = p->buffers[p->operands[s->operand_first]].bytes;
+    g->from_bytes = p->buffers[p->operands[s->operand_first + 1]].bytes;
+    g->members = memory_allocate(t->count * sizeof *g->members);
+    if (!g->members)
+        return status_out_of_memory();
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < t->count; d++)
+        if (collective_place(c, p->mesh_rank, p->params, d) == 0)
+            for (int64_t place = 0; place < c->size; place++)
+                g->members[n++] =
+                    (uint32_t)collective_member(c, p->mesh_rank, p->params, d, place);
+    return JOT_OK;
+}
+
+static jot_status load(struct rt_team *t, jot_device *const *devices, const void *object,
+                       size_t object_size, const void *plan, size_t plan_size,
+                       const struct rt_callback *callbacks, uint32_t callback_count)
+{
+    t->devices = memory_allocate(t->count * sizeof(jot_device *));
+    t->programs = memory_allocate_zeroed(t->count * sizeof *t->programs);
+    if (!t->devices || !t->programs)
+        return status_out_of_memory();
+    memcpy(t->devices, devices, t->count * sizeof(jot_device *));
+    for (uint32_t d = 0; d < t->count; d++) {
+        JOT_TRY(jot_device_check(devices[d]));
+        if (d && is_on_host(t))
+            t->programs[d] = t->programs[0];
+        else
+            JOT_TRY(rt_program_load(devices[d], object, object_size, plan, plan_size, callbacks,
+                                    callback_count, &t->programs[d]));
+    }
+    const struct rt_plan *p = plan_of(t);
+    int64_t size = collective_mesh_size(p->mesh_rank, p->params);
+    if (size != t->count)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "the program is one of %lld devices, and the mesh has %u",
+                           (long long)size, t->count);
+    t->together = memory_allocate_zeroed((p->step_count + 1) * sizeof *t->together);
+    if (!t->together)
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < p->step_count; i++)
+        if (p->steps[i].kind == RT_STEP_COLLECTIVE)
+            JOT_TRY(find_groups(t, i));
+    return JOT_OK;
+}
+
+jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *object,
+                        size_t object_size, const void *plan, size_t plan_size,
+                        const struct rt_callback *callbacks, uint32_t callback_count,
+                        struct rt_team **out)
+{
+    struct rt_team *t = memory_allocate_zeroed(sizeof *t);
+    if (!t)
+        return status_out_of_memory();
+    t->count = count;
+    jot_status status =
+        load(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
+    if (status == JOT_OK)
+        *out = t;
+    else
+        rt_team_release(t);
+    return status;
+}
+
+const struct rt_plan *rt_team_plan(const struct rt_team *team) { return plan_of(team); }
+
+size_t rt_team_bytes(const struct rt_team *t)
+{
+    size_t bytes = sizeof *t;
+    for (uint32_t d = 0; d < (is_on_host(t) ? 1 : t->count); d++)
+        bytes += rt_program_bytes(t->programs[d]);
+    return bytes;
+}
+
+// ---- calls ----
+
+static void release_call(struct team_call *c)
+{
+    memory_release(c->instances);
+    memory_release(c->at);
+    memory_release(c->running);
+    memory_release(c->to);
+    memory_release(c->from);
+    memory_release(c->blocks);
+    memory_release(c);
+}
+
+static jot_status create_call(struct rt_team *t, struct team_call **out)
+{
+    struct team_call *c = memory_allocate_zeroed(sizeof *c);
+    uint32_t n = t->count;
+    if (!c)
+        return status_out_of_memory();
+    c->team = t;
+    c->instances = memory_allocate_zeroed(n * sizeof *c->instances);
+    c->at = memory_allocate(n * sizeof *c->at);
+    c->running = memory_allocate(n * sizeof *c->running);
+    c->to = memory_allocate(n * sizeof *c->to);
+    c->from = memory_allocate(n * sizeof *c->from);
+    c->blocks = memory_allocate(n * sizeof *c->blocks);
+    if (c->instances && c->at && c->running && c->to && c->from && c->blocks) {
+        *out = c;
+        return JOT_OK;
+    }
+    release_call(c);
+    return status_out_of_memory();
+}
+
+void rt_team_release(struct rt_team *t)
+{
+    if (!t)
+        return;
+    struct team_call *first = atomic_load(&t->first);
+    if (first)
+        release_call(first);
+    while (t->others) {
+        struct team_call *c = t->others;
+        t->others = c->next;
+        release_call(c);
+    }
+    for (uint32_t i = 0; t->together && i < plan_of(t)->step_count; i++)
+        memory_release(t->together[i].members);
+    memory_release(t->together);
+    for (uint32_t d = 0; t->programs && d < t->count; d++)
+        if (d == 0 || t->programs[d] != t->programs[0])
+            rt_program_release(t->programs[d]);
+    memory_release(t->programs);
+    memory_release(t->devices);
+    memory_release(t);
+}
+
+static jot_status take(struct rt_team *t, struct team_call **out)
+{
+    *out = atomic_exchange_explicit(&t->first, NULL, memory_order_acq_rel);
+    if (*out)
+        return JOT_OK;
+    pthread_mutex_lock(&lock);
+    *out = t->others;
+    if (*out)
+        t->others = (*out)->next;
+    pthread_mutex_unlock(&lock);
+    return *out ? JOT_OK : create_call(t, out);
+}
+
+static void end_call(struct team_call *c)
+{
+    struct rt_team *t = c->team;
+    struct team_call *expected = NULL;
+    for (uint32_t d = 0; d < t->count; d++) {
+        struct rt_program *p = t->programs[d];
+        if (!c->instances[d])
+            continue;
+        if (p->device->type->finish)
+            p->device->type->finish(p);
+        rt_instance_put_back(p, c->instances[d]);
+        c->instances[d] = NULL;
+    }
+    if (atomic_compare_exchange_strong_explicit(&t->first, &expected, c, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return;
+    pthread_mutex_lock(&lock);
+    c->next = t->others;
+    t->others = c;
+    pthread_mutex_unlock(&lock);
+}
+
+// ---- running ----
+
+// Keeps the first failure of a device, which may be one on a thread of the pool.
+static void keep_failure(struct team_call *c, uint32_t d, jot_status status)
+{
+    bool expected = false;
+    if (!atomic_compare_exchange_strong(&c->has_failed, &expected, true))
+        return;
+    c->status = status;
+    snprintf(c->message, sizeof c->message, "%s: %s", c->team->devices[d]->name,
+             jot_error_message());
+}
+
+static jot_status go_on(struct team_call *c, uint32_t d)
+{
+    struct rt_team *t = c->team;
+    struct rt_program *p = t->programs[d];
+    if (!c->instances[d]) {
+        uint32_t n_in = p->plan.input_count, n_out = p->plan.output_count;
+        JOT_TRY(rt_instance_take(p, &c->instances[d]));
+        rt_instance_patch(p, c->instances[d], c->inputs + (size_t)d * n_in,
+                          c->outputs + (size_t)d * n_out);
+    }
+    return rt_program_go_on(p, c->instances[d], &c->at[d]);
+}
+
+static void run_device(void *ctx, int64_t i, int worker)
+{
+    struct team_call *c = ctx;
+    uint32_t d = c->running[i];
+    (void)worker;
+    if (atomic_load_explicit(&c->has_failed, memory_order_relaxed))
+        return;
+    struct rt_pool *outer = rt_host_enter(c->team->devices[d]);
+    jot_status status = go_on(c, d);
+    rt_host_leave(outer);
+    if (status != JOT_OK)
+        keep_failure(c, d, status);
+}
+
+// Callbacks are called by the thread of the call.
+static void run_devices(struct team_call *c)
+{
+    if (is_on_host(c->team) && c->n_running > 1 && !c->team->programs[0]->callback_count)
+        rt_pool_run(rt_pool_of_process(), INT_MAX, run_device, c, c->n_running);
+    else
+        for (uint32_t i = 0; i < c->n_running; i++)
+            run_device(c, i, 0);
+}
+
+static bool is_at_collective(const struct team_call *c, uint32_t d)
+{
+    return c->at[d] < plan_of(c->team)->step_count &&
+           plan_of(c->team)->steps[c->at[d]].kind == RT_STEP_COLLECTIVE;
+}
+
+// Whether all devices of the group wait at the step.
+static bool is_ready(const struct team_call *c, const uint32_t *members, int64_t size,
+                     uint32_t step)
+{
+    for (int64_t i = 0; i < size; i++)
+        if (c->at[members[i]] != step)
+            return false;
+    return true;
+}
+
+// The collective of a step, of the groups that have come to it: their number.
+static size_t meet_at(struct team_call *c, uint32_t step)
+{
+    const struct together *g = &c->team->together[step];
+    uint32_t first = plan_of(c->team)->steps[step].operand_first;
+    size_t n_groups = 0, n = 0;
+    for (uint32_t k = 0; k < c->team->count; k += (uint32_t)g->c.size) {
+        const uint32_t *members = g->members + k;
+        if (!is_ready(c, members, g->c.size, step))
+            continue;
+        c->blocks[n_groups++] = (struct rt_blocks){c->to + n, c->from + n};
+        for (int64_t i = 0; i < g->c.size; i++, n++) {
+            void **operands = c->instances[members[i]]->operands + first;
+            c->to[n] = operands[0];
+            c->from[n] = operands[1];
+            c->at[members[i]]++;
+        }
+    }
+    if (n_groups)
+        rt_collective_run(&g->c, n_groups, c->blocks, g->to_bytes, g->from_bytes);
+    return n_groups;
+}
+
+// All collectives that can be done; lists the devices that go on.
+static void meet(struct team_call *c)
+{
+    size_t met = 1;
+    while (met) {
+        met = 0;
+        for (uint32_t d = 0; d < c->team->count; d++)
+            if (is_at_collective(c, d))
+                met += meet_at(c, c->at[d]);
+    }
+    c->n_running = 0;
+    for (uint32_t d = 0; d < c->team->count; d++)
+        if (c->at[d] < plan_of(c->team)->step_count && !is_at_collective(c, d))
+            c->running[c->n_running++] = d;
+}
+
+// The first device of the group of d that does not wait where d waits.
+static uint32_t find_missing(const struct team_call *c, uint32_t d)
+{
+    const struct together *g = &c->team->together[c->at[d]];
+    uint32_t i = 0;
+    while (g->members[i] != d)
+        i++;
+    for (i -= i % (uint32_t)g->c.size; c->at[g->members[i]] == c->at[d];)
+        i++;
+    return g->members[i];
+}
+
+// Whether no device waits when none goes on.
+static jot_status check_end(const struct team_call *c)
+{
+    const struct rt_plan *p = plan_of(c->team);
+    for (uint32_t d = 0; d < c->team->count; d++)
+        if (is_at_collective(c, d))
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "%s has come to the collective %s, and %s has not: what decides "
+                               "about loops and branches around it is to be the same there",
+                               c->team->devices[d]->name, p->text + p->steps[c->at[d]].name,
+                               c->team->devices[find_missing(c, d)]->name);
+    return JOT_OK;
+}
+
+static jot_status run(struct team_call *c)
+{
+    c->n_running = c->team->count;
+    for (uint32_t d = 0; d < c->team->count; d++) {
+        c->at[d] = 0;
+        c->running[d] = d;
+    }
+    do {
+        run_devices(c);
+        if (atomic_load(&c->has_failed))
+            return status_fail(c->status, "%s", c->message);
+        meet(c);
+    } while (c->n_running);
+    return check_end(c);
+}
+
+static void abandon(struct rt_frame *frame)
+{
+    struct team_call *c = (struct team_call *)frame;
+    rt_host_leave(c->outer);
+    end_call(c);
+}
+
+__attribute__((noinline)) static jot_status run_open(struct team_call *c)
+{
+    RT_MARK mark = {0};
+    rt_host_leave(c->outer = rt_pool_enter(NULL));
+    rt_frame_open(&c->frame, &mark, abandon);
+    jot_status status = run(c);
+    rt_frame_close(&mark);
+    return status;
+}
+
+jot_status rt_team_run(struct rt_team *team, const void *const *inputs, void *const *outputs)
+{
+    struct team_call *c;
+    JOT_TRY(take(team, &c));
+    c->inputs = inputs;
+    c->outputs = outputs;
+    atomic_store(&c->has_failed, false);
+    jot_status status = team->programs[0]->callback_count ? run_open(c) : run(c);
+    end_call(c);
+    return status;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One program on all devices of a mesh, run together by one call.
+//
+// The plan says how large the mesh is (base/launch.h).  Each device runs up to its next collective;
+// when all devices of a group have come to it, it is done, and they go on.  On the host threads take
+// devices in turn, as the loops of the pool do: nothing waits for a thread that has not come yet, and
+// devices that share a core are run one after the other.
+//
+// Thread-safety: as programs.
+#ifndef RUNTIME_TEAM_H
+#define RUNTIME_TEAM_H
+
+#include "runtime/program.h"
+
+struct rt_team;
+
+// Devices of one kind, in the order of the mesh; the list is copied.  Everything else as for
+// rt_program_load.
+jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *object,
+                        size_t object_size, const void *plan, size_t plan_size,
+                        const struct rt_callback *callbacks, uint32_t callback_count,
+                        struct rt_team **out);
+void rt_team_release(struct rt_team *team); // NULL is fine; no call may be in flight
+
+const struct rt_plan *rt_team_plan(const struct rt_team *team);
+size_t rt_team_bytes(const struct rt_team *team);
+
+// The memory of the arguments on each device: those of device 0, then those of device 1.  Which device a
+// failure came from is part of the message.
+jot_status rt_team_run(struct rt_team *team, const void *const *inputs, void *const *outputs);
+
+#endif
