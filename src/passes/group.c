@@ -150,7 +150,7 @@ static int ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
     if (n->op == IR_concatenate)
-        return (int)n->n_in;
+        return (int)n->n_in - 1;
     if (node_is_index(n))
         return n->op == IR_pad || n->op == IR_shear || n->op == IR_dynamic_update_slice;
     return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));

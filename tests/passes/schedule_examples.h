@@ -214,9 +214,10 @@ static inline uint32_t example_cumsum(int64_t n)
 // One step of x + 0.1 (neighbours - 4 x) on a torus.
 static inline ir_id roll(struct ir_builder *b, ir_id x, int axis, int64_t shift)
 {
-    const int64_t *dims = ir_dims(module, ir_type_in(b, x));
-    int64_t start[2] = {0, 0}, limit[2] = {dims[0], dims[1]}, one[2] = {1, 1};
-    int64_t cut = shift > 0 ? dims[axis] - shift : -shift;
+    struct ir_type t = ir_type_in(b, x);
+    int64_t start[3] = {0}, limit[3], one[3] = {1, 1, 1};
+    memcpy(limit, ir_dims(module, t), (size_t)t.rank * sizeof *limit);
+    int64_t cut = shift > 0 ? limit[axis] - shift : -shift;
     ir_id part[2];
     start[axis] = cut;
     part[0] = ir_slice(b, x, start, limit, one);
@@ -241,6 +242,33 @@ static inline uint32_t example_heat(int64_t n, int steps)
     for (int i = 0; i < steps; i++)
         u = heat_step(&b, u);
     ir_output(&b, u);
+    return finish(&b);
+}
+
+// A step of a lattice gas: planes, moved and stacked, go towards what their sums say.
+static inline uint32_t example_lattice(int64_t n)
+{
+    struct ir_builder b = begin("lattice");
+    const int64_t dims[3] = {27, n, n};
+    ir_id f = ir_param(&b, F32(27, n, n)), part[27], sum[3];
+    ir_id way[2] = {ir_param(&b, F32(27)), ir_param(&b, F32(27))};
+    for (int k = 0; k < 27; k++) {
+        ir_id p = ir_slice(&b, f, (int64_t[]){k, 0, 0}, (int64_t[]){k + 1, n, n},
+                           (int64_t[]){1, 1, 1});
+        part[k] = roll(&b, roll(&b, p, 1, k % 3 - 1), 2, k / 9 - 1);
+    }
+    f = ir_concatenate(&b, 27, part, 0);
+    for (int i = 0; i < 2; i++)
+        way[i] = ir_broadcast_in_dim(&b, way[i], 3, dims, (int64_t[]){0});
+    for (int i = 0; i < 3; i++) {
+        sum[i] = ir_reduce(&b, IR_reduce_sum, i ? ir_mul(&b, f, way[i - 1]) : f, AXES(0));
+        sum[i] = ir_broadcast_in_dim(&b, sum[i], 3, dims, (int64_t[]){1, 2});
+    }
+    ir_id u = ir_div(&b, sum[1], sum[0]), v = ir_div(&b, sum[2], sum[0]);
+    ir_id along = ir_add(&b, ir_mul(&b, u, way[0]), ir_mul(&b, v, way[1]));
+    ir_id rest = ir_sub(&b, ir_mul(&b, along, along), ir_mul(&b, u, v));
+    rest = ir_mul(&b, sum[0], ir_add(&b, rest, along));
+    ir_output(&b, ir_add(&b, f, ir_mul(&b, ir_sub(&b, rest, f), ir_scalar_like(&b, f, 0.6))));
     return finish(&b);
 }
 

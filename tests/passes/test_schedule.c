@@ -161,6 +161,8 @@ START_TEST(index_changes_are_free)
     check_example(example_heat(256, 1), 1);
     check_example(example_heat(256, 3), 3);
     check_small(example_heat(30, 3));
+    check_example(example_lattice(256), 1);
+    check_small(example_lattice(20));
     check_small(example_rosenbrock_hessian(40));
 }
 END_TEST
