@@ -26,7 +26,7 @@
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h,
 // shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h,
-// debug.h, kernels.h, compile.h, device.h, dlpack.h, io.h.
+// debug.h, kernels.h, compile.h, device.h, parallel.h, dlpack.h, io.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -49,6 +49,7 @@
 #include "jot/numeric.h"
 #include "jot/ops.h"
 #include "jot/ordering.h"
+#include "jot/parallel.h"
 #include "jot/program.h"
 #include "jot/random.h"
 #include "jot/shapes.h"

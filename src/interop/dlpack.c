@@ -75,6 +75,10 @@ static jot_status hold(jot_array *a, struct exported **out)
 {
     if (!a)
         return status_fail(JOT_ERR_ARGUMENT, "jot_array_to_dlpack: the array is NULL");
+    if (a->flags & RT_ARRAY_SPLIT)
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "jot_array_to_dlpack: the array is in pieces on several devices: "
+                           "jot_array_shard_on gives one, jot_array_to the whole");
     JOT_TRY(jot_array_wait(a));
     struct exported *e =
         memory_allocate_zeroed(sizeof *e + 2 * (size_t)a->rank * sizeof(int64_t));

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "runtime/device.h"
 #include "runtime/host/blocks.h"
+#include "runtime/mesh.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,9 +52,10 @@ static size_t size_of(int rank, const int64_t *dims)
     return size;
 }
 
-static jot_array *create_record(jot_dtype dtype, int rank, const int64_t *dims, size_t size,
-                                size_t block_bytes)
+jot_array *rt_array_create_record(jot_dtype dtype, int rank, const int64_t *dims,
+                                  size_t block_bytes)
 {
+    size_t size = size_of(rank, dims);
     int64_t *far_dims = NULL;
     if (rank > RT_ARRAY_INLINE_RANK) {
         far_dims = memory_allocate((size_t)rank * sizeof *far_dims);
@@ -88,22 +90,25 @@ static void drop_mirror(jot_array *a)
         rt_block_release(atomic_exchange(&far->mirror, NULL), a->bytes);
 }
 
-static void release_record(jot_array *a)
+void rt_array_release_record(jot_array *a, size_t bytes)
 {
-    size_t bytes = RECORD_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
-    if (a->flags & RT_ARRAY_FAR)
-        bytes = sizeof(struct rt_far_array);
     if (a->dims != a->inline_dims)
         memory_release(a->dims);
     rt_block_release(a, bytes);
 }
 
+static void release_record(jot_array *a)
+{
+    size_t bytes = RECORD_BYTES + (a->flags & RT_ARRAY_INLINE ? a->bytes : 0);
+    rt_array_release_record(a, a->flags & RT_ARRAY_FAR ? sizeof(struct rt_far_array) : bytes);
+}
+
 jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
 {
-    size_t size = size_of(rank, dims), bytes = size * dtype_get(dtype)->bytes;
+    size_t bytes = size_of(rank, dims) * dtype_get(dtype)->bytes;
     bool is_inline = bytes <= RT_BLOCK_SMALL - RECORD_BYTES;
     jot_array *a =
-        create_record(dtype, rank, dims, size, RECORD_BYTES + (is_inline ? bytes : 0));
+        rt_array_create_record(dtype, rank, dims, RECORD_BYTES + (is_inline ? bytes : 0));
     if (!a)
         return NULL;
     if (is_inline) {
@@ -123,8 +128,7 @@ jot_array *rt_array_create(jot_dtype dtype, int rank, const int64_t *dims)
 static jot_array *create_far(jot_device *device, jot_dtype dtype, int rank, const int64_t *dims,
                              void *data)
 {
-    jot_array *a =
-        create_record(dtype, rank, dims, size_of(rank, dims), sizeof(struct rt_far_array));
+    jot_array *a = rt_array_create_record(dtype, rank, dims, sizeof(struct rt_far_array));
     if (!a)
         return NULL;
     struct rt_far_array *far = (struct rt_far_array *)a;
@@ -158,7 +162,7 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx)
 {
-    jot_array *a = create_record(dtype, rank, dims, size_of(rank, dims), RECORD_BYTES);
+    jot_array *a = rt_array_create_record(dtype, rank, dims, RECORD_BYTES);
     if (!a)
         return NULL;
     a->flags = RT_ARRAY_BORROWED;
@@ -390,6 +394,10 @@ void jot_array_release(jot_array *a)
 {
     if (!a || atomic_fetch_sub_explicit(&a->references, 1, memory_order_acq_rel) != 1)
         return;
+    if (a->flags & RT_ARRAY_SPLIT) {
+        rt_split_release(rt_array_split(a));
+        return;
+    }
     if (a->flags & RT_ARRAY_BORROWED) {
         if (a->release)
             a->release(a->data, a->ctx);
@@ -451,6 +459,11 @@ int jot_array_rank(const jot_array *a) { return a ? a->rank : 0; }
 size_t jot_array_size(const jot_array *a) { return a ? a->size : 0; }
 size_t jot_array_bytes(const jot_array *a) { return a ? a->bytes : 0; }
 const void *jot_array_device_data(const jot_array *a) { return a ? a->data : NULL; }
+jot_device *rt_array_first_device(const jot_array *a)
+{
+    return rt_array_split(a)->mesh->devices[0];
+}
+
 jot_device *jot_array_device(const jot_array *a) { return a ? rt_array_device(a) : jot_host(); }
 
 // Of several threads that read for the first time, the copy of one stays.
@@ -472,6 +485,8 @@ static const void *mirror_of(struct rt_far_array *far)
 
 const void *jot_array_data(const jot_array *a)
 {
+    if (a && a->flags & RT_ARRAY_SPLIT)
+        return rt_split_mirror(rt_array_split(a));
     if (a && a->flags & RT_ARRAY_FAR)
         return mirror_of((struct rt_far_array *)(uintptr_t)a);
     return a ? a->data : NULL;
@@ -481,12 +496,21 @@ jot_status jot_array_wait(const jot_array *a)
 {
     if (!a)
         return status_fail(JOT_ERR_ARGUMENT, "jot_array_wait: the array is NULL");
+    const struct rt_split_array *s = rt_array_split(a);
+    for (size_t i = 0; s && i < s->mesh->count; i++)
+        JOT_TRY(jot_device_wait(s->mesh->devices[i]));
     return jot_device_wait(rt_array_device(a));
 }
 
 jot_status rt_array_transfer(jot_array *to, const jot_array *from)
 {
     jot_device *there = rt_array_device(to), *here = rt_array_device(from);
+    if (from->flags & RT_ARRAY_SPLIT) {
+        const void *data = rt_is_host(there) ? NULL : jot_array_data(from);
+        if (rt_is_host(there))
+            return rt_array_gather(from, to->data);
+        return data ? there->type->upload(there, to->data, data, from->bytes) : status_last();
+    }
     if (rt_is_host(here))
         return there->type->upload(there, to->data, from->data, from->bytes);
     if (rt_is_host(there))
@@ -519,6 +543,10 @@ jot_array *jot_array_to(jot_array *a, jot_device *device)
     if (!a) {
         jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
         return status_fail(status, "jot_array_to: the array is NULL%s", why), NULL;
+    }
+    if (a->flags & RT_ARRAY_SPLIT) {
+        jot_array *whole = rt_array_whole_on(a, device);
+        return whole ? whole : status_null(STATUS_NULL_ARRAY, "jot_array_to");
     }
     if (rt_array_device(a) == device)
         return jot_array_retain(a);
@@ -559,6 +587,8 @@ jot_status jot_array_read_at(const jot_array *a, jot_dtype dtype, void *dst, siz
     if (!dst && count)
         return status_fail(JOT_ERR_ARGUMENT, "%s: dst is NULL", where);
     jot_device *d = rt_array_device(a);
+    if (a->flags & RT_ARRAY_SPLIT)
+        return rt_array_gather(a, dst);
     return count ? d->type->download(d, dst, a->data, a->bytes) : JOT_OK;
 }
 

@@ -17,6 +17,7 @@ enum rt_array_flag {
     RT_ARRAY_BORROWED = 1u << 0, // the data is the user's
     RT_ARRAY_INLINE = 1u << 1,   // the data follows the record in one block
     RT_ARRAY_FAR = 1u << 2, // the data is on another device than the host: struct rt_far_array
+    RT_ARRAY_SPLIT = 1u << 3, // in pieces: struct rt_split_array of mesh.h
 };
 
 struct jot_array {
@@ -41,8 +42,12 @@ struct rt_far_array {
     _Atomic(void *) mirror; // of the data pool; as many bytes as the array
 };
 
+jot_device *rt_array_first_device(const jot_array *a); // of one in pieces
+
 static inline jot_device *rt_array_device(const jot_array *a)
 {
+    if (a->flags & RT_ARRAY_SPLIT)
+        return rt_array_first_device(a);
     if (a->flags & RT_ARRAY_FAR)
         return ((const struct rt_far_array *)a)->device;
     return a->part ? rt_host_part(a->part) : jot_host();
@@ -62,7 +67,12 @@ jot_array *rt_array_create_over(jot_dtype dtype, int rank, const int64_t *dims,
                                 const void *data, void (*release)(const void *, void *),
                                 void *ctx);
 
-// Copies the elements of one array into another of the same type, from device to device.
+// A record in a block of so many bytes, which begins with it; flags and data are to be set.
+jot_array *rt_array_create_record(jot_dtype dtype, int rank, const int64_t *dims,
+                                  size_t block_bytes);
+void rt_array_release_record(jot_array *a, size_t block_bytes);
+
+// Copies the elements of one array into another of the same type, which is whole, from device to device.
 jot_status rt_array_transfer(jot_array *to, const jot_array *from);
 
 // Checks sizes that come from outside.  `what` is the name of the public function for the

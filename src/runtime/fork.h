@@ -19,6 +19,7 @@ enum fork_order {
     FORK_PLANS,
     FORK_PROGRAMS,
     FORK_TEAMS,
+    FORK_MESHES,
     FORK_BLOCKS,
     FORK_DEVICES, // no lock: those of a GPU are made anew in the child
     FORK_LOCKS

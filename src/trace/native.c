@@ -438,6 +438,8 @@ static bool is_given_once(const struct native_program *p, jot_array *const *in, 
 // memory but that of others has.
 static bool is_in_place(const struct native_program *p, const jot_array *a)
 {
+    if (a->flags & RT_ARRAY_SPLIT)
+        return false;
     if (rt_is_host(p->device)) // whose parts have one memory
         return rt_is_host(rt_array_device(a));
     return rt_array_device(a) == p->device && (uintptr_t)a->data % FAR_ALIGNMENT == 0;

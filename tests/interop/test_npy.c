@@ -368,6 +368,34 @@ START_TEST(reads_and_writes_archives)
 }
 END_TEST
 
+// Global arrays, kept from pieces on one mesh and split over another.
+START_TEST(keeps_arrays_in_pieces)
+{
+    ck_assert_int_eq(jot_set_host_devices(8), JOT_OK);
+    jot_mesh *grid = jot_mesh_of(JOT_HOST, {"x", 2}, {"y", 4}),
+             *row = jot_mesh_of(JOT_HOST, {"i", 3});
+    float numbers[6 * 8];
+    for (int i = 0; i < 6 * 8; i++)
+        numbers[i] = (float)i;
+    jot_array *a = jot_array_from(numbers, 6, 8), *split = jot_array_shard(a, grid, "x, y");
+    jot_archive *out = jot_archive_create();
+    ck_assert_int_eq(jot_archive_add(out, "w", split), JOT_OK);
+    ck_assert_int_eq(jot_archive_save(out, path_of("pieces.npz"), false), JOT_OK);
+    ck_assert_int_eq(jot_array_save(path_of("pieces.npy"), split), JOT_OK);
+    jot_archive *in = jot_archive_load(path_of("pieces.npz"));
+    jot_array *kept[] = {jot_archive_get(in, "w"), jot_array_load(path_of("pieces.npy"))};
+    for (int i = 0; i < 2; i++) {
+        jot_array *again = jot_array_shard(kept[i], row, "i");
+        ck_assert_msg(again, "%s", jot_error_message());
+        ck_assert(!memcmp(jot_array_data(again), numbers, sizeof numbers));
+        jot_array_release(again);
+    }
+    jot_arrays_release(2, kept);
+    jot_arrays_release(2, (jot_array *[]){a, split});
+    jot_archive_release(out), jot_archive_release(in);
+}
+END_TEST
+
 START_TEST(adds_to_archives)
 {
     jot_archive *a = jot_archive_create();
@@ -591,6 +619,7 @@ int main(void)
     tcase_add_test(tests, keeps_links_and_modes);
     tcase_add_loop_test(tests, reads_and_writes_archives, 0, n_archives);
     tcase_add_test(tests, adds_to_archives);
+    tcase_add_test(tests, keeps_arrays_in_pieces);
     tcase_add_test(tests, reads_large_archives);
     tcase_add_test(tests, writes_large_archives);
     tcase_add_test(tests, says_what_is_wrong_with_an_archive);

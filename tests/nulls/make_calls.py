@@ -15,8 +15,9 @@ MAY_BE_NULL = [
     (r'.*', r'ctx|options|where|device|loop|allocator|release'),
     # Lists that end with JOT_END: NULL is the empty one.
     (r'.*', r'axes|dims|counts|sizes|strides|args|in_axes|out_axes|x_axes|y_axes|filter'),
-    (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from|load|save).*|jot_arrays_.*', r'a|data'),
-    (r'jot_(array|devices)_format', r'buffer'),
+    (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from|load|save|shard).*|jot_arrays_.*', r'a|data'),
+    (r'jot_(array|devices|mesh)_format', r'buffer'), (r'jot_mesh_(size|device|rank|axis_\w+|format)', r'mesh|name'),
+    (r'jot_array_(shard|from_shards)', r'spec'),
     (r'jot_array_(format|print)', r'a'),
     (r'jot_executable_(retain|release|versions|use)', r'f'),
     (r'jot_scope_close', r's'), (r'jot_program_(release|functions|name)', r'p'),
@@ -50,7 +51,8 @@ BY_TYPE = {
     'const int *': '(const int[]){0, JOT_END}', 'const int64_t *': '(const int64_t[]){2, JOT_END}',
     'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': 'leaves',
     'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
-    'const jot_program *': 'program',
+    'const jot_program *': 'program', 'jot_mesh *': 'mesh', 'const jot_mesh *': 'mesh',
+    'const jot_mesh_axis *': '&mesh_axis', 'jot_device *const *': 'devices',
     'jot_program_format': 'JOT_PROGRAM_TEXT', 'const jot_program_type *': '&program_type',
     'size_t *': '&taken',
     'const jot_function *': '(const jot_function[]){f, f}', 'const jot_piece *': 'pieces',
@@ -81,7 +83,7 @@ WRONG = {
 }
 # Where such a number has a meaning, or cannot be known to be wrong, or another one is named that follows from it.
 MEANT = [
-    (r'jot_(array|value)_dim|jot_cuda|jot_status_\w+|jot_callback_fail|jot_dtype_\w+|jot_(array|devices)_format', r'.*'),
+    (r'jot_(array|value)_dim|jot_cuda|jot_host_device|jot_mesh_\w+|jot_status_\w+|jot_callback_fail|jot_dtype_\w+|jot_(array|devices)_format', r'.*'),
     (r'jot_function_trees|jot_switch_\w+', r'n_\w+'),
     (r'jot_check_grads_list', r'modes'), (r'jot_rfftfreq', r'n'), (r'jot_vander', r'n'),
     (r'jot_select_and_\w+', r'kind'), (r'jot_conv_dims', r'strides'), (r'jot_diagonal|jot_rot90', r'axis2'),
@@ -90,7 +92,8 @@ MEANT = [
 ]
 # Where results go.
 TAKEN = {'jot_value': 'outs[0]', 'jot_status': 'status', 'jot_array *': 'made', 'jot_executable *': 'made_executable',
-         'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_archive *': 'made_archive', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block'}
+         'jot_function': 'made_function', 'jot_program *': 'made_program', 'jot_archive *': 'made_archive', 'jot_scope *': 'other_scope', 'jot_block *': 'made_block',
+         'jot_mesh *': 'made_mesh'}
 
 
 def parameters(text):

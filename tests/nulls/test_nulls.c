@@ -42,6 +42,9 @@ static const char empty_program[] = "func.func @text(%x: tensor<f32>) { return }
 static jot_scope *scope, *other_scope;
 static jot_block *made_block;
 static jot_archive *archive, *made_archive;
+static jot_mesh *mesh, *made_mesh;
+static const jot_mesh_axis mesh_axis = {"i", 1};
+static jot_device *devices[1];
 static jot_status status;
 static char text[1 << 16];               // formats write all that they have
 static const uint16_t leaves[] = {1, 1}; // functions borrow them
@@ -175,6 +178,8 @@ static bool fails(const struct call *c)
     for (int i = 0; i < 8; i++)
         held[i] = array;
     f = jot_function_uniform("body", "nulls.c:4", body, 1, 1, NULL);
+    mesh = jot_mesh_of_kind(JOT_HOST, 1, &mesh_axis);
+    devices[0] = jot_host();
     executable = jot_jit_with(f, NULL);
     program = jot_program_from_memory("nulls.mlir", empty_program, strlen(empty_program));
     archive = jot_archive_create();

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meshes of devices, and how arrays are split over them.
+#ifndef RUNTIME_MESH_H
+#define RUNTIME_MESH_H
+
+#include "base/collective.h"
+#include "jot/parallel.h"
+#include "runtime/array.h"
+
+#define RT_MESH_RANK COLLECTIVE_MESH_RANK
+#define RT_MESH_NAME 32 // bytes of the name of an axis
+
+struct jot_mesh {
+    jot_mesh *next; // of all
+    uint32_t rank, count;
+    int64_t dims[RT_MESH_RANK];
+    char names[RT_MESH_RANK][RT_MESH_NAME];
+    _Atomic(jot_array *) places; // rt_mesh_places
+    jot_device *devices[];
+};
+
+// How an array is split: for each axis of the mesh the dimension that it splits, or -1, and its place among
+// the axes that split the same one, the slowest first.
+struct rt_spec {
+    int8_t dim[RT_MESH_RANK], order[RT_MESH_RANK];
+};
+
+// The text of jot_array_shard for an array of this rank.
+jot_status rt_spec_parse(const char *who, const jot_mesh *mesh, const char *text, int rank,
+                         struct rt_spec *out);
+// Its shortest text; cut off where there is no room, and like snprintf.
+int rt_spec_text(const jot_mesh *mesh, const struct rt_spec *spec, char *buffer, size_t size);
+bool rt_spec_equal(const jot_mesh *mesh, const struct rt_spec *a, const struct rt_spec *b);
+
+// JOT_ERR_SHAPE with what would fit when a dimension cannot be divided.
+jot_status rt_spec_check(const char *who, const jot_mesh *mesh, const struct rt_spec *spec,
+                         jot_dtype dtype, int rank, const int64_t *dims);
+// The piece of device i: its sizes, and where it is in the whole.
+void rt_spec_piece(const jot_mesh *mesh, const struct rt_spec *spec, int rank,
+                   const int64_t *dims, size_t i, int64_t *out_start, int64_t *out_dims);
+
+// An array in pieces that says on each device where it is in the mesh: i32[rank] each, kept with the mesh;
+// borrowed.  NULL with a message.
+jot_array *rt_mesh_places(jot_mesh *mesh);
+
+// ---- arrays in pieces ----
+
+// RT_ARRAY_SPLIT.  The record has no memory of its own.
+struct rt_split_array {
+    jot_array a;
+    jot_mesh *mesh;
+    struct rt_spec spec;
+    _Atomic(void *) mirror; // the whole on the host; of the data pool
+    char *text;             // of the spec, once it has been asked for
+    jot_array *pieces[];    // by device
+};
+
+static inline struct rt_split_array *rt_array_split(const jot_array *a)
+{
+    return a->flags & RT_ARRAY_SPLIT ? (struct rt_split_array *)(uintptr_t)a : NULL;
+}
+
+// Of pieces that fit; takes them, also when it fails.
+jot_array *rt_array_from_pieces(jot_mesh *mesh, const struct rt_spec *spec, jot_dtype dtype,
+                                int rank, const int64_t *dims, jot_array **pieces);
+// Split that way: a new reference to the same, or a new array.  The sizes are known to be divided.
+jot_array *rt_array_split_as(jot_array *a, jot_mesh *mesh, const struct rt_spec *spec);
+// The whole in memory of the host, which has room for it.
+jot_status rt_array_gather(const jot_array *a, void *to);
+// The whole, on one device.
+jot_array *rt_array_whole_on(jot_array *a, jot_device *device);
+void rt_split_release(struct rt_split_array *s);
+// The whole on the host, made once; NULL with a message.
+const void *rt_split_mirror(struct rt_split_array *s);
+
+#endif
