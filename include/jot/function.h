@@ -28,6 +28,7 @@ typedef void jot_body(const jot_value *in, jot_value *out, void *ctx);
 typedef struct jot_transform {
     const int *axis, *out_axis; // n and n_out numbers
     const char *where;
+    const char *name; // of a mapped axis, or NULL
     int n, n_out, kind;
 } jot_transform;
 

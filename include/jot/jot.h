@@ -25,12 +25,13 @@
 //
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h,
 // shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
-// solvers.h, random.h, special.h, nn.h, function.h, transform.h, control.h, callback.h,
-// debug.h, kernels.h, compile.h, device.h, parallel.h, dlpack.h, io.h.
+// solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
+// callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, dlpack.h, io.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
 #include "jot/array.h"
+#include "jot/collective.h"
 #include "jot/compile.h"
 #include "jot/control.h"
 #include "jot/debug.h"

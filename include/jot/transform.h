@@ -63,6 +63,13 @@ JOT_API jot_function jot_vmap_of(jot_function f, const char *where, const int *a
 JOT_API jot_function jot_vmap_axes_of(jot_function f, const char *where, const int *in_axes,
                                       const int *out_axes);
 
+// The same over an axis with a name, letters, digits and _, by which the collectives of
+// jot/collective.h refer to it: what f computes for one element may depend on all.  out_axes may be
+// NULL.  Every call has arguments of its own, also those that are not mapped; without collectives the
+// name makes no difference.
+JOT_API jot_function jot_vmap_named_of(jot_function f, const char *name, const char *where,
+                                       const int *in_axes, const int *out_axes);
+
 // f, recomputed on the way back instead of keeping what its derivative needs.
 JOT_API jot_function jot_checkpoint_of(jot_function f, const char *where);
 
@@ -100,6 +107,8 @@ typedef struct jot_piece {
     const char *name;
 } jot_piece;
 JOT_API jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where);
+JOT_API jot_block *jot_vmap_named_begin(const char *name, const jot_piece *in,
+                                        const jot_piece *out, const char *where);
 JOT_API bool jot_block_next(jot_block *b);
 JOT_API void jot_block_leave(jot_block **b);
 
@@ -127,6 +136,13 @@ JOT_END_C
 // jot_vmap_axes(f, JOT_AXES(0, JOT_NONE), JOT_AXES(1))
 #define jot_vmap_axes(f, ...)                                                                  \
     jot_vmap_axes_of(JOT_A_FUNCTION_("jot_vmap_axes", f), JOT_HERE, __VA_ARGS__)
+// jot_vmap_named(f, "i")  jot_vmap_named(f, "i", 0, JOT_NONE)
+#define jot_vmap_named(f, ...)                                                                 \
+    jot_vmap_named_of(JOT_A_FUNCTION_("jot_vmap_named", f), JOT_FIRST_(__VA_ARGS__, 0),        \
+                      JOT_HERE, JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)), NULL)
+// jot_vmap_axes_named(f, "i", JOT_AXES(0, JOT_NONE), JOT_AXES(1))
+#define jot_vmap_axes_named(f, name, ...)                                                      \
+    jot_vmap_named_of(JOT_A_FUNCTION_("jot_vmap_axes_named", f), name, JOT_HERE, __VA_ARGS__)
 #define JOT_AXES(...) JOT_INTS_(__VA_ARGS__, JOT_END)
 #define jot_checkpoint(f) jot_checkpoint_of(JOT_A_FUNCTION_("jot_checkpoint", f), JOT_HERE)
 #define jot_custom_jvp(f, rule)                                                                \
@@ -241,6 +257,7 @@ JOT_END_C
 #define JOT_MAP_takes_lists_in_parentheses_(...) __VA_ARGS__
 #define JOT_WHILE_takes_lists_in_parentheses_(...) __VA_ARGS__
 #define JOT_VMAP_takes_lists_in_parentheses_(...) __VA_ARGS__
+#define JOT_VMAP_NAMED_takes_lists_in_parentheses_(...) __VA_ARGS__
 #define JOT_LIST2_(name, ...) JOT_LIST3_(name, JOT_FIRST_(__VA_ARGS__, 0), __VA_ARGS__)
 #define JOT_LIST3_(name, first, ...)                                                           \
     JOT_LIST4_(JOT_COMMA_ first(), JOT_NO_PIECES_, JOT_PIECES_, 0)(name, __VA_ARGS__)
@@ -260,6 +277,19 @@ JOT_END_C
          JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
         JOT_BLOCK_(                                                                            \
             k, jot_vmap_begin(JOT_CAT(jot_c_, k), JOT_CAT(jot_r_, k), JOT_HERE ": JOT_VMAP"))  \
+    while (jot_block_next(JOT_CAT(jot_b_, k)))
+
+// The same over a named axis.
+//
+//     JOT_VMAP_NAMED ("i", (x), (y)) { y = jot_div(x, jot_psum(x, "i")); }
+#define JOT_VMAP_NAMED(name, in, out) JOT_VMAP_NAMED_(__COUNTER__, name, in, out)
+#define JOT_VMAP_NAMED_(k, name, in, out)                                                      \
+    for (jot_piece JOT_CAT(jot_c_, k)[] = JOT_LIST_(JOT_VMAP_NAMED, in),                       \
+                                   JOT_CAT(jot_r_, k)[] = JOT_LIST_(JOT_VMAP_NAMED, out),      \
+                                   *JOT_CAT(jot_o_, k) = JOT_CAT(jot_c_, k);                   \
+         JOT_CAT(jot_o_, k); JOT_CAT(jot_o_, k) = NULL)                                        \
+        JOT_BLOCK_(k, jot_vmap_named_begin(name, JOT_CAT(jot_c_, k), JOT_CAT(jot_r_, k),       \
+                                           JOT_HERE ": JOT_VMAP_NAMED"))                       \
     while (jot_block_next(JOT_CAT(jot_b_, k)))
 
 #endif // JOT_PLAIN

@@ -23,6 +23,7 @@ enum ir_key_kind {
     IR_KIND_INTS,
     IR_KIND_DTYPE,
     IR_KIND_FUNCTIONS,
+    IR_KIND_AXES,
     IR_KIND_BYTES,
     IR_KIND_TEXT,
 };

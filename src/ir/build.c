@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/build.h"
 
+#include "ir/collective.h"
 #include "ir/rewrite.h"
 
 #include <math.h>
@@ -115,6 +116,13 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
         if (in[i] == IR_NONE)
             return ir_fail(b, JOT_ERR_INTERNAL, "%s: operand %d has no value",
                            ir_op_get(op)->name, i);
+    if (b->module->axes.count) {
+        if (op == IR_pvary && n_in == 1 && ir_type_in(b, in[0]).varies & ir_over_set(attrs))
+            return ir_pvary(b, in[0], ir_over_set(attrs));
+        in = ir_vary_operands(b, op, n_in, in, &attrs);
+        if (b->status != JOT_OK)
+            return IR_NONE;
+    }
     struct ir_type one;
     struct ir_infer call = {
         .b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .n_out = 1, .types = &one};
@@ -124,7 +132,7 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
         .b = b, .op = op, .n_in = n_in, .in = in, .attrs = attrs, .type = call.types[0]};
     ir_id simpler = b->flags && call.n_out == 1 ? ir_rewrite(&rewrite) : IR_NONE;
     if (simpler != IR_NONE || b->status != JOT_OK)
-        return simpler;
+        return ir_pvary(b, simpler, call.types[0].varies);
     if (!(b->flags & IR_BUILD_CSE) || !is_shareable(op))
         return append(b, op, n_in, in, attrs, call.n_out, call.types);
 
@@ -249,9 +257,10 @@ ir_id ir_scalar_like(struct ir_builder *b, ir_id v, double x)
 
 ir_id ir_full(struct ir_builder *b, struct ir_type type, double x)
 {
-    ir_id one = ir_scalar(b, ir_dtype(type), x);
-    return type.rank ? ir_broadcast_in_dim(b, one, type.rank, ir_dims(b->module, type), NULL)
-                     : one;
+    ir_id v = ir_scalar(b, ir_dtype(type), x);
+    if (type.rank)
+        v = ir_broadcast_in_dim(b, v, type.rank, ir_dims(b->module, type), NULL);
+    return ir_pvary(b, v, type.varies);
 }
 
 ir_id ir_iota(struct ir_builder *b, struct ir_type type, int axis)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/graph.h"
 
+#include "ir/collective.h"
+
 #include "base/memory.h"
 
 static void fill_module(struct ir_module *m)
@@ -97,8 +99,11 @@ bool ir_has_effect(const struct ir_graph *g, const struct ir_node *n)
 uint32_t ir_function_add(struct ir_module *m, struct ir_graph *g)
 {
     g->hash = ir_graph_hash(g);
-    ir_for_each_node (g, n)
+    ir_for_each_node (g, n) {
         g->has_effects = g->has_effects || ir_has_effect(g, n);
+        g->names |= ir_axes_named(g, n);
+        g->exchanges |= ir_axes_exchanged(g, n);
+    }
     for (struct hash_probe p = hash_probe(&m->function_table, g->hash);
          hash_next(&m->function_table, &p);)
         if (ir_graph_equal(m->functions.at[p.id], g))
@@ -245,7 +250,7 @@ struct ir_graph *ir_canonical(const struct ir_graph *g)
 bool ir_is_zero(const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
+    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape || n->op == IR_pvary)
         n = ir_node_of(g, ir_operand(g, n, 0));
     if (n->op != IR_const)
         return false;

@@ -53,6 +53,9 @@ struct ir_graph {
     VEC(ir_id) outputs;
     uint64_t hash;    // of the content; set when it is a function
     bool has_effects; // the same
+    // Named axes, the same: those of its types and collectives, and of its bodies; those along which
+    // its lanes exchange something.
+    uint16_t names, exchanges;
 };
 
 // A place in the user's source, "file:line: call", and the rest of a set of them.
@@ -82,6 +85,7 @@ struct ir_module {
     struct arena *arena;
     VEC(int64_t *) shapes; // rank first, then the extents
     struct hash_table shape_table;
+    VEC(struct ir_axis) axes; // that types and collectives name
     VEC(struct ir_attrs *) attrs;
     struct hash_table attr_table;
     VEC(struct ir_graph *) functions;

@@ -215,8 +215,10 @@ bool ir_infer(struct ir_infer *call)
     if (call->n_out > UINT16_MAX)
         return infer_fail(call, JOT_ERR_SHAPE, "%s with %d results: at most %d",
                           infer_name(call), call->n_out, UINT16_MAX);
-    // What varies over a named axis makes every result vary over it; bodies say it themselves.
-    if (!ir_has_bodies(call->op) && call->op != IR_barrier) {
+    // What varies over a named axis makes every result vary over it; bodies and collectives say it
+    // themselves.
+    if (!ir_has_bodies(call->op) && call->op != IR_barrier &&
+        ir_op_class(call->op) != IR_CLASS_COLLECTIVE) {
         for (int i = 0; i < call->n_in; i++) {
             for (int k = 0; k < call->n_out; k++)
                 call->types[k].varies |= infer_in(call, i).varies;

@@ -101,6 +101,13 @@ bool infer_linear_solve(struct ir_infer *call);
 bool infer_scan(struct ir_infer *call);
 bool infer_while(struct ir_infer *call);
 bool infer_cond(struct ir_infer *call);
+bool infer_pvary(struct ir_infer *call);
+bool infer_psum(struct ir_infer *call);
+bool infer_all_gather(struct ir_infer *call);
+bool infer_psum_scatter(struct ir_infer *call);
+bool infer_all_to_all(struct ir_infer *call);
+bool infer_ppermute(struct ir_infer *call);
+bool infer_axis_index(struct ir_infer *call);
 bool infer_check(struct ir_infer *call);
 bool infer_callback(struct ir_infer *call);
 

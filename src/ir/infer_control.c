@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result types of loops and branches: operands fit the parameters of the bodies, and a carry leaves
 // a body with the type it came in with.
+#include "ir/collective.h"
 #include "ir/control.h"
 #include "ir/infer.h"
 
@@ -134,6 +135,23 @@ bool infer_scan(struct ir_infer *call)
     return true;
 }
 
+// Whether all lanes that exchange something in a body run it, where what lets them varies.
+static bool check_exchanges(struct ir_infer *call, const struct ir_graph *body, uint16_t varies,
+                            const char *what)
+{
+    const struct ir_node *n = body->exchanges & varies ? ir_exchange_find(body, varies) : NULL;
+    if (!n)
+        return true;
+    struct ir_module *m = call->b->module;
+    const char *place = ir_where_text(m, n->where);
+    const char *axes = ir_axes_text(m, ir_over_set(n->attrs) & varies);
+    return infer_fail(
+        call, JOT_ERR_ARGUMENT,
+        "%s%s%s in a body of %s: %s varies over %s, so not all lanes would come to it",
+        ir_op_get((enum ir_op)n->op)->name, place ? " at " : "", place ? place : "",
+        infer_name(call), what, axes);
+}
+
 // The test of a loop: bool[], or bool of the lanes of every carry.
 static bool check_test(struct ir_infer *call, const struct ir_graph *test, int n_consts,
                        int batched)
@@ -146,6 +164,13 @@ static bool check_test(struct ir_infer *call, const struct ir_graph *test, int n
                           "the test of while gives %s, not bool with %d axes: reduce it first",
                           infer_text(call, t), batched);
     const int64_t *lanes = ir_dims(call->b->module, t);
+    for (int i = n_consts; i < call->n_in; i++)
+        if (t.varies & ~infer_in(call, i).varies)
+            return infer_fail(call, JOT_ERR_ARGUMENT,
+                              "carry %d of while is %s, and the number of trips varies as the "
+                              "test does, %s",
+                              i - n_consts, infer_text(call, infer_in(call, i)),
+                              infer_text(call, t));
     for (int i = n_consts; i < call->n_in; i++) {
         struct ir_type c = infer_in(call, i);
         bool has_lanes = c.rank >= batched;
@@ -191,7 +216,9 @@ bool infer_while(struct ir_infer *call)
     }
     int n_out = call->n_in - n_consts;
     if (!check_count(call, "step", "result", f[1]->outputs.count, n_out, "the carries") ||
-        !check_test(call, f[0], n_consts, batched))
+        !check_test(call, f[0], n_consts, batched) ||
+        !check_exchanges(call, f[0], result_of(f[0], 0).varies, "the number of trips") ||
+        !check_exchanges(call, f[1], result_of(f[0], 0).varies, "the number of trips"))
         return false;
     struct ir_type *types = room_for(call, n_out);
     for (int i = 0; i < n_out; i++) {
@@ -244,10 +271,16 @@ bool infer_cond(struct ir_infer *call)
         return infer_fail(call, index.rank ? JOT_ERR_SHAPE : JOT_ERR_DTYPE,
                           "the index of cond is %s, not i32[]", infer_text(call, index));
     for (int k = 0; k < n; k++)
-        if (!check_branch(call, k, f[k], f[0]))
+        if (!check_branch(call, k, f[k], f[0]) ||
+            !check_exchanges(call, f[k], index.varies, "which branch is taken"))
             return false;
     struct ir_type *types = room_for(call, (int)f[0]->outputs.count);
-    for (int i = 0; i < call->n_out; i++)
+    for (int i = 0; i < call->n_out; i++) {
         types[i] = result_of(f[0], i);
+        if (index.varies & ~types[i].varies)
+            return infer_fail(call, JOT_ERR_ARGUMENT,
+                              "result %d of branches is %s, and which one is taken varies: %s",
+                              i, infer_text(call, types[i]), infer_text(call, index));
+    }
     return true;
 }

@@ -65,6 +65,8 @@ static void add_attrs(struct strbuf *s, const struct ir_module *m, const struct 
             continue;
         }
         for (uint32_t k = 0; k < f->count; k++) {
+            if (kind == IR_KIND_AXES)
+                add_number(s, (uint64_t)m->axes.at[f->ints[k]].size);
             if (kind == IR_KIND_FUNCTIONS) {
                 struct hash128 body = body_key(m, (uint32_t)f->ints[k], known);
                 add(s, &body, sizeof body);

@@ -28,6 +28,7 @@ enum ir_class {
     IR_CLASS_LIBRARY,    // what a routine computes as one step, from memory to memory
     IR_CLASS_CALL,       // nodes with bodies, the first of which gives the results
     IR_CLASS_CONTROL,    // loops and branches: nodes with bodies of other types (control.h)
+    IR_CLASS_COLLECTIVE, // exchanges between lanes of a named axis (collective.h)
     IR_CLASS_HINT,       // identities that passes read
     IR_CLASS_EFFECT,     // what a run does beside computing: kept, in order, done once
 };

@@ -191,7 +191,38 @@ static bool read_dtype(struct parser *p, jot_dtype *out)
     return true;
 }
 
-// "f32[2,3]"
+// "i:4", as its number in the module.
+static bool read_axis(struct parser *p, int64_t *out)
+{
+    struct word w = read_word(p, 0);
+    int64_t size;
+    if (!w.length)
+        return fail(p, w.text, "the name of an axis should be here");
+    if (!expect(p, ':') || !read_int(p, &size))
+        return false;
+    if (size < 0)
+        return fail(p, w.text, "size %lld of a named axis is negative", (long long)size);
+    char *name = arena_allocate(p->m->arena, w.length + 1);
+    memcpy(name, w.text, w.length);
+    *out = ir_axis_add(p->m, name, size);
+    return *out >= 0 || fail(p, w.text, "a module has at most %d named axes", IR_MAX_AXES);
+}
+
+// "<i:4,j:2>", or nothing.
+static bool read_varies(struct parser *p, uint16_t *out)
+{
+    int64_t axis;
+    if (!accept(p, '<'))
+        return true;
+    do {
+        if (!read_axis(p, &axis))
+            return false;
+        *out |= (uint16_t)(1u << axis);
+    } while (accept(p, ','));
+    return expect(p, '>');
+}
+
+// "f32[2,3]<i:4>"
 static bool read_type(struct parser *p, struct ir_type *out)
 {
     jot_dtype dtype;
@@ -213,7 +244,7 @@ static bool read_type(struct parser *p, struct ir_type *out)
     if (!infer_dims_fit(dtype, rank, dims))
         return fail(p, start, "the type is larger than 2^62 bytes");
     *out = ir_type_make(p->m, dtype, rank, dims);
-    return true;
+    return read_varies(p, &out->varies);
 }
 
 static int hex_digit(char c)
@@ -285,8 +316,9 @@ static bool read_function(struct parser *p, int64_t *out)
     return true;
 }
 
-static bool read_list(struct parser *p, struct ir_field *f, bool functions)
+static bool read_list(struct parser *p, struct ir_field *f)
 {
+    enum ir_key_kind kind = ir_key_table[f->key].kind;
     VEC(int64_t) list = {0};
     vec_reserve(p->m->arena, &list, 1);
     if (!expect(p, '['))
@@ -294,7 +326,9 @@ static bool read_list(struct parser *p, struct ir_field *f, bool functions)
     while (!accept(p, ']')) {
         int64_t x;
         if ((list.count && !expect(p, ',')) ||
-            !(functions ? read_function(p, &x) : read_int(p, &x)))
+            !(kind == IR_KIND_FUNCTIONS ? read_function(p, &x)
+              : kind == IR_KIND_AXES    ? read_axis(p, &x)
+                                        : read_int(p, &x)))
             return false;
         vec_push(p->m->arena, &list, x);
     }
@@ -319,9 +353,9 @@ static bool read_field(struct parser *p, struct ir_field *f)
         *one = dtype;
         return true;
     case IR_KIND_INTS:
-        return read_list(p, f, false);
     case IR_KIND_FUNCTIONS:
-        return read_list(p, f, true);
+    case IR_KIND_AXES:
+        return read_list(p, f);
     case IR_KIND_BYTES:
         return read_bytes(p, f);
     case IR_KIND_TEXT:
@@ -456,7 +490,7 @@ static bool build(struct parser *p, struct statement *s)
                     ir_op_get(s->op)->name, n->n_out, s->results.count, s->types.count);
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct ir_type t = ir_type_in(b, n->out + i), written = s->types.at[i];
-        if (t.dtype != written.dtype || t.shape != written.shape)
+        if (!ir_type_equal(t, written))
             return fail(p, s->start, "result %u of %s is %s, not %s", i, ir_op_get(s->op)->name,
                         ir_type_text(p->m, t), ir_type_text(p->m, written));
         if (!define(p, s->results.at[i], n->out + i))

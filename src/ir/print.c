@@ -104,13 +104,16 @@ static void print_data(struct printer *p, const struct ir_field *data, struct ir
     strbuf_add(p->s, t.rank ? "]" : "");
 }
 
-static void print_ints(struct printer *p, const struct ir_field *f, bool functions)
+static void print_ints(struct printer *p, const struct ir_field *f)
 {
+    enum ir_key_kind kind = ir_key_table[f->key].kind;
     strbuf_add(p->s, "[");
     for (uint32_t i = 0; i < f->count; i++) {
         strbuf_add(p->s, i ? ", " : "");
-        if (functions)
+        if (kind == IR_KIND_FUNCTIONS)
             strbuf_printf(p->s, "@%u", p->number[f->ints[i]]);
+        else if (kind == IR_KIND_AXES)
+            ir_axis_print(p->s, p->m, (int)f->ints[i]);
         else
             strbuf_printf(p->s, "%lld", (long long)f->ints[i]);
     }
@@ -124,13 +127,12 @@ static void print_field(struct printer *p, const struct ir_field *f)
         strbuf_printf(p->s, "%lld", (long long)f->ints[0]);
         break;
     case IR_KIND_INTS:
-        print_ints(p, f, false);
+    case IR_KIND_FUNCTIONS:
+    case IR_KIND_AXES:
+        print_ints(p, f);
         break;
     case IR_KIND_DTYPE:
         strbuf_add(p->s, jot_dtype_name((jot_dtype)f->ints[0]));
-        break;
-    case IR_KIND_FUNCTIONS:
-        print_ints(p, f, true);
         break;
     case IR_KIND_BYTES:
         print_bytes(p->s, f->bytes, f->count);

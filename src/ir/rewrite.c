@@ -281,7 +281,7 @@ static bool is_foldable(const struct ir_rewrite *r)
 {
     enum ir_class c = ir_op_class(r->op);
     if (r->n_in == 0 || ir_has_bodies(r->op) || c == IR_CLASS_HINT || c == IR_CLASS_LIBRARY ||
-        r->op == IR_broadcast_in_dim)
+        c == IR_CLASS_COLLECTIVE || r->op == IR_broadcast_in_dim)
         return false;
     struct ir_module *m = r->b->module;
     if ((uint64_t)ir_count(m, r->type) > FOLD_BYTES / jot_dtype_size(ir_dtype(r->type)))

@@ -66,6 +66,23 @@ int64_t ir_count(const struct ir_module *m, struct ir_type t)
     return count;
 }
 
+int ir_axis_add(struct ir_module *m, const char *name, int64_t size)
+{
+    for (uint32_t i = 0; i < m->axes.count; i++)
+        if (m->axes.at[i].size == size && !strcmp(m->axes.at[i].name, name))
+            return (int)i;
+    if (m->axes.count == IR_MAX_AXES)
+        return -1;
+    vec_push(m->arena, &m->axes,
+             (struct ir_axis){.name = arena_text(m->arena, name), .size = size});
+    return (int)m->axes.count - 1;
+}
+
+void ir_axis_print(struct strbuf *s, const struct ir_module *m, int axis)
+{
+    strbuf_printf(s, "%s:%lld", m->axes.at[axis].name, (long long)m->axes.at[axis].size);
+}
+
 void ir_type_print(struct strbuf *s, const struct ir_module *m, struct ir_type t)
 {
     const int64_t *dims = ir_dims(m, t);
@@ -73,6 +90,13 @@ void ir_type_print(struct strbuf *s, const struct ir_module *m, struct ir_type t
     for (int i = 0; i < t.rank; i++)
         strbuf_printf(s, i ? ",%lld" : "%lld", (long long)dims[i]);
     strbuf_add(s, "]");
+    for (int i = 0, any = 0; t.varies >> i; i++) {
+        if (!(t.varies >> i & 1))
+            continue;
+        strbuf_add(s, any++ ? "," : "<");
+        ir_axis_print(s, m, i);
+    }
+    strbuf_add(s, t.varies ? ">" : "");
 }
 
 const char *ir_type_text(struct ir_module *m, struct ir_type t)

@@ -61,6 +61,9 @@ static bool check_type(struct verifier *v, uint32_t value)
     if (shape[0] != t.rank)
         return fault(v, "value %%%u: rank %d, but its shape has %lld axes", value, t.rank,
                      (long long)shape[0]);
+    if (t.varies >> v->m->axes.count)
+        return fault(v, "value %%%u: it varies over axes %#x of %u in the module", value,
+                     t.varies, v->m->axes.count);
     if (!infer_dims_fit(ir_dtype(t), t.rank, shape + 1))
         return fault(v, "value %%%u: its extents are negative or larger than 2^62 bytes",
                      value);
@@ -79,6 +82,10 @@ static bool check_field(struct verifier *v, const struct ir_node *n, const struc
     if (info->kind == IR_KIND_DTYPE && (f->ints[0] < 0 || f->ints[0] >= DTYPE_COUNT))
         return fault(v, "node %u (%s): %lld is not a dtype", at, op_name(n),
                      (long long)f->ints[0]);
+    for (uint32_t i = 0; info->kind == IR_KIND_AXES && i < f->count; i++)
+        if (f->ints[i] < 0 || f->ints[i] >= v->m->axes.count)
+            return fault(v, "node %u (%s): axis %lld of %u in the module", at, op_name(n),
+                         (long long)f->ints[i], v->m->axes.count);
     for (uint32_t i = 0; info->kind == IR_KIND_FUNCTIONS && i < f->count; i++) {
         // A function exists before it is used, so numbers that fall rule out every cycle.
         int64_t limit = v->number == IR_NONE ? v->m->functions.count : v->number;

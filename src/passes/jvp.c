@@ -9,6 +9,7 @@
 // tangents: transposed, what was written twice has one cotangent and not two.  Calls become calls of
 // the transformed function.
 #include "base/status.h"
+#include "ir/collective.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -40,6 +41,8 @@ static void apply_rule(struct jvp_sweep *s, struct jvp *c)
     for (uint32_t i = 0; i < c->n.n_out && c->b->status == JOT_OK; i++) {
         if (ir_op_class(c->n.op) == IR_CLASS_MAP && c->dy[i] != IR_NONE)
             c->dy[i] = rule_broadcast_to(c->b, c->dy[i], ir_type_in(c->b, c->y[i]));
+        if (c->dy[i] != IR_NONE && c->y[i] != IR_NONE)
+            c->dy[i] = ir_pvary(c->b, c->dy[i], ir_type_in(c->b, c->y[i]).varies);
         check_tangent(c, i);
     }
 }

@@ -80,12 +80,18 @@ jot_status pass_hessian(struct ir_module *m, uint32_t f, const bool *wrt, uint32
 jot_status pass_vmap(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                      uint32_t *out_f, bool *out_batched);
 
+// The same for a function that names the axis, number `axis` of the module: collectives over it become
+// what they stand for.  size is that of the axis; PASS_UNNAMED: pass_vmap.
+#define PASS_UNNAMED (-1)
+jot_status pass_vmap_named(struct ir_module *m, uint32_t f, const bool *batched_in,
+                           int64_t size, int axis, uint32_t *out_f, bool *out_batched);
+
 // The same with the mapped axis anywhere: in_axes by input of f, out_axes by result; negative axes
 // count from the end of the mapped value, PASS_NO_AXIS is none.  A result without the axis is
 // broadcast to an out axis; PASS_NO_AXIS for a result that has it is an error.
 #define PASS_NO_AXIS INT32_MIN
 jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axes,
-                          const int32_t *out_axes, int64_t size, uint32_t *out_f);
+                          const int32_t *out_axes, int64_t size, int axis, uint32_t *out_f);
 
 // Derivatives of values of a graph under construction.  x are parameters or `variable` nodes and
 // dx values of their types (IR_NONE: zero).  Values that do not depend on x are constants, and the

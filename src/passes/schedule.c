@@ -460,6 +460,8 @@ static bool is_unknown(enum ir_op op)
         return op != IR_scan && op != IR_while && op != IR_cond;
     case IR_CLASS_EFFECT:
         return op != IR_check && op != IR_callback;
+    case IR_CLASS_COLLECTIVE:
+        return true;
     case IR_CLASS_CONST:
         return op != IR_const;
     case IR_CLASS_PARAM:

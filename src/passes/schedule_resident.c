@@ -215,6 +215,8 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
     u->mixes |= mixes_elements(u->g, n);
     if (op_class == IR_CLASS_EFFECT)
         refuse(u, n, "an effect");
+    if (op_class == IR_CLASS_COLLECTIVE)
+        refuse(u, n, "devices exchange something");
     if (op_class == IR_CLASS_LIBRARY)
         refuse(u, n, "a routine computes it");
     if (op_class == IR_CLASS_CONTROL || op_class == IR_CLASS_CALL)

@@ -16,13 +16,14 @@ struct ir_memo {
 static uint64_t hash_key(const struct memo_key *k)
 {
     uint64_t h = hash_combine(k->kind, k->f);
-    return hash_bytes(hash_combine(h, (uint64_t)k->number), k->mask, k->n * sizeof *k->mask);
+    h = hash_combine(hash_combine(h, (uint64_t)k->number), k->axis);
+    return hash_bytes(h, k->mask, k->n * sizeof *k->mask);
 }
 
 static bool keys_equal(const struct memo_key *a, const struct memo_key *b)
 {
-    return a->kind == b->kind && a->f == b->f && a->number == b->number && a->n == b->n &&
-           (a->n == 0 || !memcmp(a->mask, b->mask, a->n * sizeof *a->mask));
+    return a->kind == b->kind && a->f == b->f && a->number == b->number && a->axis == b->axis &&
+           a->n == b->n && (a->n == 0 || !memcmp(a->mask, b->mask, a->n * sizeof *a->mask));
 }
 
 const void *pass_memo_find(const struct ir_module *m, const struct memo_key *key)

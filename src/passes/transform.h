@@ -30,11 +30,13 @@ enum memo_kind {
     MEMO_SUPPORT,
     MEMO_SUPPORT_WANTED,
     MEMO_SUPPORT_GUARDS,
+    MEMO_UNNAME,
 };
 struct memo_key {
     enum memo_kind kind;
     uint32_t f;
     int64_t number; // what the mask does not say
+    uint32_t axis;  // the same: 1 + a named axis
     uint32_t n;
     const bool *mask;
 };
@@ -141,9 +143,11 @@ jot_status pass_transpose_function(struct ir_module *m, uint32_t f, const bool *
 
 // -- Mapping ----------------------------------------------------------------------------------
 
-// pass_vmap with all results mapped.
+// pass_vmap, pass_vmap_named with all results mapped.
 jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                          uint32_t *out_f);
+jot_status pass_vmap_all_named(struct ir_module *m, uint32_t f, const bool *batched_in,
+                               int64_t size, int axis, uint32_t *out_f);
 
 // -- Simplification ---------------------------------------------------------------------------
 

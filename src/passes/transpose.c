@@ -8,6 +8,7 @@
 // Needs a closed graph with distinct parameters, each node linear in the linear parameters or not
 // reading them (unzip).  What is not linear is computed where a linear node reads it.
 #include "base/status.h"
+#include "ir/collective.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -96,6 +97,8 @@ static void pull_back(struct transpose_sweep *s, const struct ir_node *n)
     transpose_rules[n->op](&c);
     for (uint32_t i = 0; i < n->n_in && s->b->status == JOT_OK; i++) {
         ir_id v = ir_operand(s->g, n, i), ct = s->cotangent[v];
+        if (s->linear[v] && ct != IR_NONE)
+            s->cotangent[v] = ct = ir_pvary(s->b, ct, ir_type_of(s->g, v).varies);
         if (s->linear[v] && ct != IR_NONE &&
             !ir_type_equal(ir_type_in(s->b, ct), ir_type_of(s->g, v)))
             ir_fail(s->b, JOT_ERR_INTERNAL, "the cotangent of operand %u of %s is %s, not %s",

@@ -8,6 +8,8 @@
 // Needs nothing.  What does not depend on a mapped input stays as it is; nothing is repeated that
 // broadcasting can stand for.
 #include "base/status.h"
+#include "ir/collective.h"
+#include "ir/control.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -15,6 +17,7 @@ struct sweep {
     struct ir_builder *b;
     const struct ir_graph *g;
     int64_t size;
+    int axis;      // named, or PASS_UNNAMED
     ir_id *value;  // by value of g
     bool *batched; // by value of g
 };
@@ -35,17 +38,30 @@ static void check_result(const struct batch *c, uint32_t i)
                 ir_type_text(m, plain));
 }
 
+// Whether it is a collective over the axis, or has bodies that name it.  Other nodes vary over it as
+// their operands do.
+static bool names_axis(const struct sweep *s, const struct ir_node *n)
+{
+    if (s->axis < 0)
+        return false;
+    uint16_t names = ir_over_set(n->attrs);
+    for (int i = 0;
+         ir_has_bodies((enum ir_op)n->op) && i < ir_bodies_of(n, &(const int64_t *){0}); i++)
+        names |= ir_body(s->g, n, i)->names;
+    return names >> s->axis & 1;
+}
+
 static void map_node(struct sweep *s, const struct ir_node *n)
 {
     struct arena *arena = s->b->module->arena;
-    struct batch c = {.b = s->b, .g = s->g, .n = n, .size = s->size};
+    struct batch c = {.b = s->b, .g = s->g, .n = n, .size = s->size, .axis = s->axis};
     ir_id few[8];
     bool few_batched[8];
     c.x = n->n_in <= 8 ? few : arena_array(arena, ir_id, n->n_in);
     c.batched = n->n_in <= 8 ? few_batched : arena_array(arena, bool, n->n_in);
     c.y = s->value + n->out;
     c.y_batched = s->batched + n->out;
-    bool any = false;
+    bool any = names_axis(s, n);
     for (uint32_t i = 0; i < n->n_in; i++) {
         c.x[i] = s->value[ir_operand(s->g, n, i)];
         c.batched[i] = s->batched[ir_operand(s->g, n, i)];
@@ -65,13 +81,10 @@ static void map_node(struct sweep *s, const struct ir_node *n)
 
 static ir_id mapped_param(struct ir_builder *b, struct ir_type t, int64_t size)
 {
-    int64_t dims[IR_MAX_RANK + 1] = {size};
     if (t.rank == IR_MAX_RANK)
         return ir_fail(b, JOT_ERR_SHAPE, "mapping %s: it has %d axes already",
                        ir_type_text(b->module, t), IR_MAX_RANK);
-    for (int i = 0; i < t.rank; i++)
-        dims[i + 1] = ir_dims(b->module, t)[i];
-    return ir_param(b, ir_type_make(b->module, ir_dtype(t), t.rank + 1, dims));
+    return ir_param(b, ir_type_stack(b->module, t, size));
 }
 
 struct mapped {
@@ -80,15 +93,15 @@ struct mapped {
 };
 
 static jot_status build(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
-                        bool all, struct mapped *out)
+                        int axis, bool all, struct mapped *out)
 {
     const struct ir_graph *g = ir_function(m, f);
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_ZEROS);
-    struct sweep s = {.b = &b, .g = g, .size = size};
+    struct sweep s = {.b = &b, .g = g, .size = size, .axis = axis};
     s.value = pass_no_values(m, g->values.count);
     s.batched = arena_array(m->arena, bool, g->values.count + 1);
     for (uint32_t i = 0; i < g->n_params; i++) {
-        struct ir_type t = ir_type_of(g, i);
+        struct ir_type t = ir_type_unnamed(ir_type_of(g, i), axis);
         s.batched[i] = batched_in[i];
         s.value[i] = batched_in[i] ? mapped_param(&b, t, size) : ir_param(&b, t);
     }
@@ -107,7 +120,7 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *batched_in,
 }
 
 static jot_status find_or_build(struct ir_module *m, uint32_t f, const bool *batched_in,
-                                int64_t size, bool all, const struct mapped **out)
+                                int64_t size, int axis, bool all, const struct mapped **out)
 {
     if (size < 0)
         return status_fail(JOT_ERR_ARGUMENT,
@@ -116,36 +129,61 @@ static jot_status find_or_build(struct ir_module *m, uint32_t f, const bool *bat
     struct memo_key key = {.kind = MEMO_VMAP,
                            .f = f,
                            .number = size * 2 + all,
+                           .axis = (uint32_t)(axis + 1),
                            .n = ir_function(m, f)->n_params,
                            .mask = batched_in};
     *out = pass_memo_find(m, &key);
     if (*out)
         return JOT_OK;
     struct mapped *made = arena_new(m->arena, struct mapped);
-    JOT_TRY(build(m, f, batched_in, size, all, made));
+    JOT_TRY(build(m, f, batched_in, size, axis, all, made));
     pass_memo_add(m, &key, made);
     *out = made;
+    return JOT_OK;
+}
+
+jot_status pass_vmap_all_named(struct ir_module *m, uint32_t f, const bool *batched_in,
+                               int64_t size, int axis, uint32_t *out_f)
+{
+    const struct mapped *r;
+    JOT_TRY(find_or_build(m, f, batched_in, size, axis, true, &r));
+    *out_f = r->f;
     return JOT_OK;
 }
 
 jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                          uint32_t *out_f)
 {
+    return pass_vmap_all_named(m, f, batched_in, size, PASS_UNNAMED, out_f);
+}
+
+jot_status pass_vmap_named(struct ir_module *m, uint32_t f, const bool *batched_in,
+                           int64_t size, int axis, uint32_t *out_f, bool *out_batched)
+{
     const struct mapped *r;
-    JOT_TRY(find_or_build(m, f, batched_in, size, true, &r));
+    JOT_TRY(find_or_build(m, f, batched_in, size, axis, false, &r));
     *out_f = r->f;
+    if (out_batched && ir_function(m, f)->outputs.count)
+        memcpy(out_batched, r->batched, sizeof(bool) * ir_function(m, f)->outputs.count);
     return JOT_OK;
 }
 
 jot_status pass_vmap(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                      uint32_t *out_f, bool *out_batched)
 {
-    const struct mapped *r;
-    JOT_TRY(find_or_build(m, f, batched_in, size, false, &r));
-    *out_f = r->f;
-    if (out_batched && ir_function(m, f)->outputs.count)
-        memcpy(out_batched, r->batched, sizeof(bool) * ir_function(m, f)->outputs.count);
-    return JOT_OK;
+    return pass_vmap_named(m, f, batched_in, size, PASS_UNNAMED, out_f, out_batched);
+}
+
+jot_status batch_function(const struct batch *c, uint32_t f, const bool *in, uint32_t *out_f,
+                          bool *out)
+{
+    return pass_vmap_named(c->b->module, f, in, c->size, c->axis, out_f, out);
+}
+
+jot_status batch_function_all(const struct batch *c, uint32_t f, const bool *in,
+                              uint32_t *out_f)
+{
+    return pass_vmap_all_named(c->b->module, f, in, c->size, c->axis, out_f);
 }
 
 // v with axis `from` moved to place `to`.
@@ -177,12 +215,12 @@ static bool place_axis(struct ir_builder *b, const char *what, uint32_t i, int32
 
 // Parameters of the mapped function with the axis where the caller has it, brought to the front.
 static void take_inputs(struct ir_builder *b, const struct ir_graph *g, const int32_t *in_axes,
-                        int64_t size, ir_id *x)
+                        int64_t size, int axis, ir_id *x)
 {
     int place[1];
     int *places = arena_array(b->module->arena, int, g->n_params + 1);
     for (uint32_t i = 0; i < g->n_params; i++) {
-        struct ir_type t = ir_type_of(g, i);
+        struct ir_type t = ir_type_unnamed(ir_type_of(g, i), axis), mapped;
         const int64_t *from = ir_dims(b->module, t);
         int64_t dims[IR_MAX_RANK + 1];
         if (in_axes[i] == PASS_NO_AXIS) {
@@ -194,7 +232,9 @@ static void take_inputs(struct ir_builder *b, const struct ir_graph *g, const in
         places[i] = *place;
         for (int k = 0, next = 0; k <= t.rank; k++)
             dims[k] = k == *place ? size : from[next++];
-        x[i] = ir_param(b, ir_type_make(b->module, ir_dtype(t), t.rank + 1, dims));
+        mapped = ir_type_make(b->module, ir_dtype(t), t.rank + 1, dims);
+        mapped.varies = t.varies;
+        x[i] = ir_param(b, mapped);
     }
     for (uint32_t i = 0; i < g->n_params; i++)
         if (in_axes[i] != PASS_NO_AXIS)
@@ -202,7 +242,7 @@ static void take_inputs(struct ir_builder *b, const struct ir_graph *g, const in
 }
 
 jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axes,
-                          const int32_t *out_axes, int64_t size, uint32_t *out_f)
+                          const int32_t *out_axes, int64_t size, int axis, uint32_t *out_f)
 {
     const struct ir_graph *g = ir_function(m, f);
     bool *batched_in = arena_array(m->arena, bool, g->n_params + 1);
@@ -210,10 +250,10 @@ jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axe
     uint32_t mapped;
     for (uint32_t i = 0; i < g->n_params; i++)
         batched_in[i] = in_axes[i] != PASS_NO_AXIS;
-    JOT_TRY(pass_vmap(m, f, batched_in, size, &mapped, batched));
+    JOT_TRY(pass_vmap_named(m, f, batched_in, size, axis, &mapped, batched));
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *x = pass_no_values(m, g->n_params), *y = pass_no_values(m, g->outputs.count);
-    take_inputs(&b, g, in_axes, size, x);
+    take_inputs(&b, g, in_axes, size, axis, x);
     if (b.status == JOT_OK)
         ir_inline(&b, ir_function(m, mapped), x, y);
     for (uint32_t i = 0; i < g->outputs.count && b.status == JOT_OK; i++) {

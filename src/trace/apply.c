@@ -4,6 +4,7 @@
 #include "trace/dump.h"
 #include "trace/emit.h"
 #include "trace/function.h"
+#include "trace/named.h"
 
 #include <stdio.h>
 
@@ -11,6 +12,7 @@
 struct memo_key {
     jot_callee callee, rule[2];
     int rule_kind, n_transforms;
+    uint16_t axes; // of the maps around it
     bool keeps_weak;
     const jot_transform *transform; // their places do not count
 };
@@ -26,7 +28,8 @@ struct trace_memo {
     struct trace_memo *next;
 };
 
-static void make_key(const jot_function *f, int level, const bool *weak, struct memo_key *key)
+static void make_key(const jot_function *f, int level, uint16_t axes, const bool *weak,
+                     struct memo_key *key)
 {
     memset(key, 0, sizeof *key);
     key->callee = f->callee;
@@ -35,6 +38,7 @@ static void make_key(const jot_function *f, int level, const bool *weak, struct 
     key->rule[1] = f->rule[1];
     key->rule_kind = f->rule_kind;
     key->n_transforms = level;
+    key->axes = axes;
     key->keeps_weak = weak != NULL;
     key->transform = f->transform;
 }
@@ -50,13 +54,14 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
 {
     if (!same_callee(&a->callee, &b->callee) || !same_callee(&a->rule[0], &b->rule[0]) ||
         !same_callee(&a->rule[1], &b->rule[1]) || a->rule_kind != b->rule_kind ||
-        a->n_transforms != b->n_transforms || a->keeps_weak != b->keeps_weak)
+        a->n_transforms != b->n_transforms || a->axes != b->axes ||
+        a->keeps_weak != b->keeps_weak)
         return false;
     for (int i = 0; i < a->n_transforms; i++) {
         const jot_transform *s = &a->transform[i], *t = &b->transform[i];
         // Equal lists are one (interned.h).
         if (s->kind != t->kind || s->n != t->n || s->n_out != t->n_out || s->axis != t->axis ||
-            s->out_axis != t->out_axis)
+            s->out_axis != t->out_axis || s->name != t->name)
             return false;
     }
     return true;
@@ -113,7 +118,7 @@ static bool is_too_deep(const jot_callee *c)
     return true;
 }
 
-__attribute__((noinline)) static bool trace_callee(const jot_callee *c,
+__attribute__((noinline)) static bool trace_callee(const jot_callee *c, uint16_t axes,
                                                    const struct ir_type *types,
                                                    const bool *weak, struct traced *out)
 {
@@ -126,6 +131,7 @@ __attribute__((noinline)) static bool trace_callee(const jot_callee *c,
     jot_value *v = arena_array(arena, jot_value, n_in + n_out + 1);
     ir_id *ids = arena_array(arena, ir_id, n_out + 1);
     struct trace *t = trace_open_nested(TRACE_FUNCTION, c->name, c->where);
+    t->axes = axes;
     rt_frame_open(&t->frame, &mark, trace_abandon_body);
     for (int i = 0; i < n_in; i++)
         v[i] = trace_param(types[i], weak && weak[i]);
@@ -151,14 +157,49 @@ __attribute__((noinline)) static bool trace_callee(const jot_callee *c,
     return ok;
 }
 
-// The types before the outermost transform.  False with an error when an axis is not there.
+// Inside of a named map every lane has arguments of its own, those too that are not mapped: without
+// collectives a name makes no difference.
+static void vary_all(int n, struct ir_type *types, uint16_t axes)
+{
+    for (int i = 0; i < n; i++)
+        types[i].varies |= axes;
+}
+
+static bool name_axis(const jot_function *f, int level, const struct ir_type *types, int n,
+                      struct ir_type *out, uint16_t *axes, int *out_axis)
+{
+    const jot_transform *t = &f->transform[level - 1];
+    jot_value error;
+    int i = 0;
+    while (i < n && function_mapped_axis(f, level, i) == TRACE_AXIS_NONE)
+        i++;
+    if (i == n)
+        return true; // which the transform finds
+    int axis = function_mapped_axis(f, level, i), rank = types[i].rank;
+    int64_t size = ir_dims(trace_top()->module, types[i])[axis < 0 ? axis + rank : axis];
+    *out_axis = trace_name_axis("jot_vmap_named", *axes, t->name, size, &error);
+    if (*out_axis < 0) {
+        jot_place(error, t->where);
+        return false;
+    }
+    *axes |= (uint16_t)(1u << *out_axis);
+    vary_all(n, out, (uint16_t)(1u << *out_axis));
+    return true;
+}
+
+// The types before the outermost transform, and the axes inside of it, with that of a named map in
+// *out_axis.  False with an error when an axis is not there.
 static bool inner_types(const jot_function *f, int level, const struct ir_type *types,
-                        struct ir_type *out)
+                        struct ir_type *out, uint16_t *inside, int *out_axis)
 {
     const jot_transform *t = &f->transform[level - 1];
     struct ir_module *m = trace_top()->module;
     int n = function_in(f, level - 1);
     memcpy(out, types, sizeof *out * (size_t)n);
+    *out_axis = PASS_UNNAMED;
+    // A derivative is that of a lane's function in its own arguments.
+    if (t->kind != TRACE_VMAP && t->kind != TRACE_CHECKPOINT)
+        vary_all(n, out, *inside);
     if (t->kind != TRACE_VMAP)
         return true;
     for (int i = 0; i < n; i++) {
@@ -182,32 +223,41 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
         for (int k = 0; k < rank - 1; k++)
             dims[k] = old[k + (k >= at)];
         out[i] = ir_type_make(m, ir_dtype(types[i]), rank - 1, dims);
+        out[i].varies = types[i].varies;
     }
-    return true;
+    return !t->name || name_axis(f, level, types, n, out, inside, out_axis);
 }
 
 bool function_trace(const jot_function *f, int level, const struct ir_type *types,
                     const bool *weak, struct traced *out)
 {
+    return function_trace_in(f, level, trace_top()->axes, types, weak, out);
+}
+
+bool function_trace_in(const jot_function *f, int level, uint16_t axes,
+                       const struct ir_type *types, const bool *weak, struct traced *out)
+{
     int n_in = function_in(f, level);
     struct memo_key key;
-    make_key(f, level, weak, &key);
+    make_key(f, level, axes, weak, &key);
     const struct trace_memo *known = find_memo(&key, n_in, types, weak);
     if (known) {
         *out = known->traced;
         return true;
     }
     if (level == 0) {
-        if (!trace_callee(&f->callee, types, weak, out) ||
-            (f->rule_kind && !function_add_rule(f, types, out)))
+        if (!trace_callee(&f->callee, axes, types, weak, out) ||
+            (f->rule_kind && !function_add_rule(f, axes, types, out)))
             return false;
         dump_function("trace", trace_top()->module, out->function);
     } else {
         struct ir_type *inner = arena_array(trace_top()->module->arena, struct ir_type,
                                             function_in(f, level - 1) + 1);
-        if (!inner_types(f, level, types, inner) ||
-            !function_trace(f, level - 1, inner, NULL, out) ||
-            !function_transform(f, level, types, out))
+        uint16_t inside = axes;
+        int axis;
+        if (!inner_types(f, level, types, inner, &inside, &axis) ||
+            !function_trace_in(f, level - 1, inside, inner, NULL, out) ||
+            !function_transform(f, level, axis, types, out))
             return false;
     }
     if (out->n_hidden == 0)

@@ -82,7 +82,7 @@ static const ir_id *combined(const struct chain *c, const ir_id *x, const ir_id 
         if (trace_is_error(out[i]))
             return NULL;
         ids[i] = trace_strong(out[i]);
-        if (ir_type_equal(ir_type_in(builder(), ids[i]), ir_type_in(builder(), x[i])))
+        if (ir_type_alike(ir_type_in(builder(), ids[i]), ir_type_in(builder(), x[i])))
             continue;
         struct ir_module *m = builder()->module;
         trace_fail(name, JOT_ERR_SHAPE, "%s gives %s for value %d, whose elements are %s",

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "passes/body.h"
 #include "passes/passes.h"
+#include "trace/named.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ jot_block *block_create(const struct block_kind *kind, const jot_piece *carry,
     }
     struct block_leaf *room = (struct block_leaf *)(b + 1);
     b->kind = kind;
+    b->axis = PASS_UNNAMED;
     b->where = where ? where : "a block";
     const char *call = strstr(b->where, ": ");
     b->name = call ? call + 2 : b->where;
@@ -226,15 +228,41 @@ static void clear_results(jot_block *b)
             *b->out.at[i].at = (jot_value){0, 0};
 }
 
+static bool name_rows(jot_block *b)
+{
+    if (!trace_is_axis_name(b->axis_name)) {
+        b->error =
+            block_fail(b, JOT_ERR_ARGUMENT,
+                       "the name \"%.60s\" of an axis is NULL, or not letters, digits and _",
+                       b->axis_name);
+        return false;
+    }
+    b->axis = trace_name_axis(b->name, trace_top()->axes, b->axis_name, b->length, &b->error);
+    if (b->axis < 0)
+        b->error = jot_at(b->error, b->where);
+    return b->axis >= 0;
+}
+
+static uint16_t block_axes(const jot_block *b)
+{
+    return b->axis < 0 ? 0 : (uint16_t)(1u << b->axis);
+}
+
 bool block_open_rows(jot_block *b)
 {
     if (!measure_rows(b))
         return false;
+    if (b->axis_name && !name_rows(b))
+        return false;
     block_open_part(b);
+    b->trace->axes |= block_axes(b);
     for (int i = 0; i < b->carry.count; i++)
         block_bind(&b->carry.at[i], b->carry.at[i].type);
-    for (int i = 0; i < b->in.count; i++)
-        block_bind(&b->in.at[i], ir_type_row(b->trace->module, b->in.at[i].type));
+    for (int i = 0; i < b->in.count; i++) {
+        struct ir_type row = ir_type_row(b->trace->module, b->in.at[i].type);
+        row.varies |= block_axes(b);
+        block_bind(&b->in.at[i], row);
+    }
     jot_place((jot_value){0, 0}, b->where);
     clear_results(b);
     return true;
@@ -340,7 +368,7 @@ static bool agrees(const struct block_leaf *l)
     const struct trace_slot *s = trace_slot_of(*l->at);
     struct ir_type made = trace_kept_type(*l->at);
     jot_dtype d = ir_dtype(l->type), joined;
-    if (!ir_type_equal(ir_type_with(made, d), l->type))
+    if (made.shape != l->type.shape)
         return false;
     if (l->weak)
         return s->weak && block_join(d, ir_dtype(made), &joined) && joined == d;
@@ -354,7 +382,7 @@ static bool adapt(struct block_leaf *l)
     struct ir_type made = trace_kept_type(*l->at);
     jot_dtype d = ir_dtype(l->type), seen = trace_seen(d, l->weak), to = ir_dtype(made);
     bool weak = true;
-    if (!ir_type_equal(ir_type_with(made, d), l->type))
+    if (made.shape != l->type.shape)
         return false;
     if (to == JOT_BOOL && l->is_bit && l->weak) {
         l->type = made;

@@ -58,6 +58,8 @@ struct jot_block {
     struct block_leaves carry, in, out;
     int64_t length, batch; // trips, or the bound of JOT_WHILE with 0 for none; rows at once
     int64_t checkpoint, slots;
+    const char *axis_name; // of the rows, or NULL
+    int axis;              // the same axis, or PASS_UNNAMED
     bool reverse;
     jot_value first, number; // JOT_FOR: from here, to there; JOT_IF, JOT_SWITCH: which branch
     jot_value index;         // JOT_FOR: inside the body

@@ -213,7 +213,7 @@ static bool same_types(jot_block *b)
 {
     for (int k = 1; k < b->n_parts; k++)
         for (int i = 0; i < b->out.count; i++)
-            if (!ir_type_equal(traced_out_type(&b->parts[0], i),
+            if (!ir_type_alike(traced_out_type(&b->parts[0], i),
                                traced_out_type(&b->parts[k], i))) {
                 fail_different(b, k, i);
                 return false;

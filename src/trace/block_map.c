@@ -35,7 +35,7 @@ static jot_status map_body(const struct map *m, int64_t rows, uint32_t *out)
     int32_t *out_axes = arena_array(arena, int32_t, m->b->out.count + 1);
     for (int i = 0; i < m->n_consts; i++)
         in_axes[i] = PASS_NO_AXIS;
-    return pass_vmap_axes(m->w->module, m->f, in_axes, out_axes, rows, out);
+    return pass_vmap_axes(m->w->module, m->f, in_axes, out_axes, rows, PASS_UNNAMED, out);
 }
 
 // Rows first .. end of v.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JOT_VMAP.
+// JOT_VMAP and JOT_VMAP_NAMED.
 #include "trace/block.h"
 
 #include "passes/passes.h"
@@ -29,7 +29,7 @@ static enum block_progress close_vmap(jot_block *b, ir_id *out)
         in[i] = trace_kept(b->in.at[i].outer);
     for (int i = 0; i < body.n_hidden; i++)
         in_axes[n + i] = PASS_NO_AXIS;
-    if (pass_vmap_axes(t->module, body.function, in_axes, out_axes, b->length,
+    if (pass_vmap_axes(t->module, body.function, in_axes, out_axes, b->length, b->axis,
                        &body.function) != JOT_OK) {
         jot_place(trace_fail_status(b->name), b->where);
         return BLOCK_FAILED;
@@ -42,4 +42,13 @@ static const struct block_kind vmap_kind = {.open = open_vmap, .close = close_vm
 jot_block *jot_vmap_begin(const jot_piece *in, const jot_piece *out, const char *where)
 {
     return block_begin(block_create(&vmap_kind, NULL, in, out, where));
+}
+
+jot_block *jot_vmap_named_begin(const char *name, const jot_piece *in, const jot_piece *out,
+                                const char *where)
+{
+    jot_block *b = block_create(&vmap_kind, NULL, in, out, where);
+    if (b)
+        b->axis_name = name ? name : "";
+    return block_begin(b);
 }

@@ -9,10 +9,18 @@ struct copying {
 
 static uint32_t copy_one(struct copying *c, const struct ir_graph *g);
 
+static int64_t copy_axis(struct copying *c, int64_t axis)
+{
+    const struct ir_axis *a = &c->from->axes.at[axis];
+    return ir_axis_add(c->to, a->name, a->size);
+}
+
 static struct ir_type copy_type(struct copying *c, struct ir_type t)
 {
     struct ir_type copy = ir_type_make(c->to, ir_dtype(t), t.rank, ir_dims(c->from, t));
-    copy.varies = t.varies;
+    for (int i = 0; t.varies >> i; i++)
+        if (t.varies >> i & 1)
+            copy.varies |= (uint16_t)(1u << copy_axis(c, i));
     return copy;
 }
 
@@ -35,11 +43,13 @@ static const struct ir_attrs *copy_attrs(struct copying *c, const struct ir_attr
             *host = ir_host_add(c->to, &c->from->hosts.at[a->fields[i].ints[0]]);
             fields[i].ints = host;
         }
-        if (fields[i].key != IR_KEY_functions)
+        enum ir_key_kind kind = ir_key_table[fields[i].key].kind;
+        if (kind != IR_KIND_FUNCTIONS && kind != IR_KIND_AXES)
             continue;
         int64_t *numbers = arena_array(c->to->arena, int64_t, fields[i].count);
         for (uint32_t k = 0; k < fields[i].count; k++)
-            numbers[k] = copy_called(c, (uint32_t)a->fields[i].ints[k]);
+            numbers[k] = kind == IR_KIND_AXES ? copy_axis(c, a->fields[i].ints[k])
+                                              : copy_called(c, (uint32_t)a->fields[i].ints[k]);
         fields[i].ints = numbers;
     }
     return ir_attrs_make(c->to, (int)a->count, fields);

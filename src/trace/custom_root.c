@@ -156,7 +156,7 @@ static bool check_type(const struct root *r, const jot_function *f, int i, struc
                        struct ir_type want)
 {
     struct ir_module *m = trace_top()->module;
-    if (ir_type_equal(have, want))
+    if (ir_type_alike(have, want))
         return true;
     jot_place(trace_fail(name, JOT_ERR_SHAPE,
                          "%s gives %s for value %d of the guess, which is %s", f->callee.name,

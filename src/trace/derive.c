@@ -2,6 +2,7 @@
 // Derivatives of values of the current trace.
 #include "trace/function.h"
 
+#include "ir/collective.h"
 #include "passes/passes.h"
 
 // x must be names: parameters of the innermost trace, or variables.  Without that rule equal
@@ -74,7 +75,9 @@ static jot_value variable(jot_value x)
     jot_value error;
     if (!trace_ready("jot_variable", 1, &x, &error))
         return error;
-    return trace_result("jot_variable", ir_variable(trace_builder(), trace_strong(x)), false);
+    // A lane of a named map has one of its own.
+    ir_id own = ir_pvary(trace_builder(), trace_strong(x), trace_top()->axes);
+    return trace_result("jot_variable", ir_variable(trace_builder(), own), false);
 }
 
 static jot_value guarded_variable(jot_value x) { TRACE_RETURN(variable(x)); }

@@ -52,6 +52,8 @@ struct trace_rows {
 // with an error.
 bool trace_read_rows(const char *name, jot_value x, jot_dtype d, const int *axes,
                      struct trace_rows *out, jot_value *out_error);
+// The type in which sums of d are taken and given: small integers would overflow at once.
+jot_dtype trace_sum_dtype(jot_dtype d);
 // The largest, the smallest complex number over axes, and the running fold along an axis by cummax,
 // cummin or cumlogsumexp; in the order of real parts and, where they are equal, of imaginary parts.
 jot_value trace_complex_extremum(const char *name, bool is_max, jot_value x, const int *axes);

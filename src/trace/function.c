@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "trace/interned.h"
+#include "trace/named.h"
 #include "trace/opened.h"
 
 #include <limits.h>
@@ -75,8 +76,9 @@ static bool keep_list(const int *list, int *out_n, const int **out)
     return *out || n == 0;
 }
 
-static jot_function transformed(jot_function f, enum trace_transform kind, const char *where,
-                                const int *list, const int *out_list)
+static jot_function transformed_named(jot_function f, enum trace_transform kind,
+                                      const char *name, const char *where, const int *list,
+                                      const int *out_list)
 {
     if (f.n_transforms && f.transform == &no_memory)
         return f;
@@ -88,7 +90,8 @@ static jot_function transformed(jot_function f, enum trace_transform kind, const
             memcpy(t, f.transform, (n - 1) * sizeof *t);
         t[n - 1].kind = (int)kind;
         t[n - 1].where = where ? where : trace_transform_names[kind];
-        if (keep_list(list, &t[n - 1].n, &t[n - 1].axis) &&
+        t[n - 1].name = name ? interned(name, strlen(name) + 1) : NULL;
+        if ((t[n - 1].name || !name) && keep_list(list, &t[n - 1].n, &t[n - 1].axis) &&
             keep_list(out_list, &t[n - 1].n_out, &t[n - 1].out_axis))
             all = interned(t, n * sizeof *t);
     }
@@ -96,6 +99,12 @@ static jot_function transformed(jot_function f, enum trace_transform kind, const
     f.transform = all ? all : &no_memory;
     f.n_transforms = all ? (int)n : 1;
     return f;
+}
+
+static jot_function transformed(jot_function f, enum trace_transform kind, const char *where,
+                                const int *list, const int *out_list)
+{
+    return transformed_named(f, kind, NULL, where, list, out_list);
 }
 
 jot_function jot_grad_of(jot_function f, const char *where, const int *args)
@@ -142,6 +151,12 @@ jot_function jot_vmap_axes_of(jot_function f, const char *where, const int *in_a
                               const int *out_axes)
 {
     return transformed(f, TRACE_VMAP, where, in_axes, out_axes);
+}
+
+jot_function jot_vmap_named_of(jot_function f, const char *name, const char *where,
+                               const int *in_axes, const int *out_axes)
+{
+    return transformed_named(f, TRACE_VMAP, name ? name : "", where, in_axes, out_axes);
 }
 
 jot_function jot_checkpoint_of(jot_function f, const char *where)
@@ -386,6 +401,12 @@ static const char *transform_problem(const jot_function *f, const jot_transform 
     if (t->kind == TRACE_VMAP) {
         int all = n_arguments(f, (int)(t - f->transform));
         char more[64] = "";
+        if (t->name && !trace_is_axis_name(t->name))
+            return snprintf(text, room,
+                            "%s: %s: the name \"%.60s\" of an axis is NULL, or not letters, "
+                            "digits and _",
+                            t->where, name, t->name),
+                   text;
         if (t->n == 0 || t->n == c->n_args || t->n == all)
             return NULL;
         if (all > c->n_args)

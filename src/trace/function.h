@@ -66,15 +66,21 @@ struct traced {
 };
 
 // Traces f with the first `level` of its transforms on values of the given types.  weak is by value
-// or NULL; then results are strong too.  False with an error in the innermost trace.
+// or NULL; then results are strong too.  Parameters of the function may vary over more axes than the
+// types.  False with an error in the innermost trace.
 bool function_trace(const jot_function *f, int level, const struct ir_type *types,
                     const bool *weak, struct traced *out);
+// The same in maps that name the axes, which are those of the innermost trace and more.
+bool function_trace_in(const jot_function *f, int level, uint16_t axes,
+                       const struct ir_type *types, const bool *weak, struct traced *out);
 
 // What a transform makes of a traced function (transform.c).  types are those after it.
-bool function_transform(const jot_function *f, int level, const struct ir_type *types,
+// axis is that of a named map, or PASS_UNNAMED.
+bool function_transform(const jot_function *f, int level, int axis, const struct ir_type *types,
                         struct traced *t);
 // What custom rules make of it (rule.c).
-bool function_add_rule(const jot_function *f, const struct ir_type *types, struct traced *t);
+bool function_add_rule(const jot_function *f, uint16_t axes, const struct ir_type *types,
+                       struct traced *t);
 
 // Emits a call of the traced function: n_in values of the graph, then the hidden ones.
 bool traced_emit(const char *name, const struct traced *t, int n_in, const ir_id *in,

@@ -46,7 +46,7 @@ static bool check_types(const struct system *s, const jot_function *f, const str
     struct ir_module *m = builder()->module;
     for (int i = 0; i < s->n; i++) {
         struct ir_type have = traced_out_type(t, i);
-        if (ir_type_equal(have, s->types[i]))
+        if (ir_type_alike(have, s->types[i]))
             continue;
         jot_place(trace_fail(name, JOT_ERR_SHAPE, "%s gives %s for value %d of b, which is %s",
                              f->callee.name, ir_type_text(m, have), i,

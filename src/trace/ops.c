@@ -81,6 +81,7 @@
 #define ROW_LIBRARY(op, in) ROW_OTHER(op)
 #define ROW_CALL(op, in) ROW_OTHER(op)
 #define ROW_CONTROL(op, in) ROW_OTHER(op)
+#define ROW_COLLECTIVE(op, in) ROW_OTHER(op)
 #define ROW_HINT(op, in) ROW_OTHER(op)
 #define ROW_EFFECT(op, in) ROW_OTHER(op)
 #define ROW_MAP(op, in) ROW_MAP_##in(op)

@@ -32,8 +32,7 @@ static ir_id with_kept(ir_id x, struct ir_type from, const struct reduced *r)
     return ir_reshape(b, x, from.rank, dims);
 }
 
-// The type in which sums of d are taken and given: small integers would overflow at once.
-static jot_dtype sum_dtype(jot_dtype d)
+jot_dtype trace_sum_dtype(jot_dtype d)
 {
     if (dtype_is_bool(d) || (dtype_is_signed(d) && dtype_get(d)->bytes < 4))
         return JOT_I32;
@@ -56,7 +55,7 @@ static jot_value sum_like(enum ir_op op, const char *name, jot_value x, const in
     jot_value error;
     if (!trace_ready(name, 1, &x, &error))
         return error;
-    return reduce_as(op, name, x, sum_dtype((jot_dtype)trace_slot_of(x)->dtype), axes);
+    return reduce_as(op, name, x, trace_sum_dtype((jot_dtype)trace_slot_of(x)->dtype), axes);
 }
 
 jot_value jot_sum_axes(jot_value x, const int *axes)
@@ -283,7 +282,7 @@ static jot_value running(enum ir_op op, const char *name, jot_value x, const int
         return trace_fail(name, JOT_ERR_ARGUMENT, "%d axes: it takes one, or none", n);
     jot_dtype d = (jot_dtype)t.dtype;
     if (op == IR_cumsum || op == IR_cumprod)
-        d = sum_dtype(d);
+        d = trace_sum_dtype(d);
     if (op == IR_cumlogsumexp)
         d = dtype_to_inexact(d);
     ir_id in = trace_operand(x, d);

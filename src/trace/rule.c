@@ -10,6 +10,7 @@ struct ruled {
     const jot_function *f;
     struct ir_module *m;
     const struct ir_type *types; // of the arguments
+    uint16_t axes;               // named, around it
     int n_in, n_out;
     struct traced body, rule[2];
     int n_hidden;        // of all bodies together
@@ -115,7 +116,7 @@ static bool trace_rule(struct ruled *r, int which, const struct ir_type *types)
         return false;
     }
     root->rule = &rule;
-    bool ok = function_trace(&f, 0, types, NULL, &r->rule[which]);
+    bool ok = function_trace_in(&f, 0, r->axes, types, NULL, &r->rule[which]);
     root->rule = rule.outer;
     return ok;
 }
@@ -125,7 +126,7 @@ static bool check_results(const struct ruled *r, const struct traced *t, int n,
 {
     for (int i = 0; i < n; i++) {
         struct ir_type have = traced_out_type(t, i);
-        if (!ir_type_equal(have, want[i]) && dtype_is_inexact(ir_dtype(want[i]))) {
+        if (!ir_type_alike(have, want[i]) && dtype_is_inexact(ir_dtype(want[i]))) {
             jot_place(trace_fail(what, JOT_ERR_SHAPE, "%s gives %s as value %d, not %s",
                                  ir_function(r->m, t->function)->name, ir_type_text(r->m, have),
                                  i, ir_type_text(r->m, want[i])),
@@ -251,9 +252,11 @@ static bool vjp_rules(struct ruled *r, uint32_t *out_forward, uint32_t *out_back
     return *out_forward != IR_NONE && *out_backward != IR_NONE;
 }
 
-bool function_add_rule(const jot_function *f, const struct ir_type *types, struct traced *t)
+bool function_add_rule(const jot_function *f, uint16_t axes, const struct ir_type *types,
+                       struct traced *t)
 {
     struct ruled r = {.f = f,
+                      .axes = axes,
                       .m = trace_top()->module,
                       .types = types,
                       .n_in = callee_in(&f->callee),

@@ -57,6 +57,7 @@ struct trace *trace_open_nested(enum trace_kind kind, const char *name, const ch
     t->module = parent->module;
     t->parent = parent;
     t->root = parent->root;
+    t->axes = parent->axes;
     t->rule_before = t->root->rule;
     start(t, kind, name, where);
     return t;

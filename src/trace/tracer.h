@@ -110,6 +110,7 @@ struct trace {
     uint32_t done_effects;               // scope: nodes whose effects have happened
     const struct trace_error *error;     // the first
     const struct trace_error *latest;    // root: of it and the traces inside it
+    uint16_t axes;                       // of the maps around it, that have names
     int precision;                       // root: of products that ask for none
     const struct rule_in_progress
         *rule; // root: the innermost of the derivative rules being traced

@@ -6,6 +6,7 @@
 // constants: never differentiated and never mapped.
 #include "trace/function.h"
 
+#include "ir/collective.h"
 #include "passes/passes.h"
 
 struct work {
@@ -13,6 +14,7 @@ struct work {
     const jot_transform *t;
     const char *name;
     int level;
+    int axis; // of a named map
     struct traced *traced;
     struct ir_module *m;
     const struct ir_type *types; // of the parameters after the transform
@@ -127,7 +129,7 @@ static bool jvp(struct work *w)
         if (!w->mask[i])
             continue;
         struct ir_type have = w->types[k], want = w->types[i];
-        if (dtype_is_inexact(ir_dtype(want)) && !ir_type_equal(have, want))
+        if (dtype_is_inexact(ir_dtype(want)) && !ir_type_alike(have, want))
             return fail(
                 w, trace_fail(w->name, JOT_ERR_SHAPE,
                               "the tangent of argument %d of %s is %s, but the argument is %s",
@@ -161,12 +163,14 @@ static bool vjp(struct work *w)
         struct ir_type have = w->types[w->n_in + i], want = traced_out_type(w->traced, i);
         if (!dtype_is_inexact(ir_dtype(want)))
             continue;
-        if (!ir_type_equal(have, want))
+        if (!ir_type_alike(have, want))
             return fail(
                 w, trace_fail(w->name, JOT_ERR_SHAPE,
                               "the cotangent of result %d of %s is %s, but the result is %s", i,
                               w->f->callee.name, type_text(w, have), type_text(w, want)));
-        r.operands[r.n_operands++] = r.param[w->n_in + i];
+        // A lane's own cotangent of what all lanes have is one of its own copy of that.
+        r.operands[r.n_operands++] =
+            ir_psum(&r.b, r.param[w->n_in + i], have.varies & (uint16_t)~want.varies);
     }
     uint32_t inner;
     if (!check(w, pass_vjp(w->m, w->traced->function, w->mask, &inner)))
@@ -228,7 +232,7 @@ static bool vmap(struct work *w)
     }
     int64_t size = 0;
     return map_sizes(w, in_axes, &size) &&
-           check(w, pass_vmap_axes(w->m, w->traced->function, in_axes, out_axes, size,
+           check(w, pass_vmap_axes(w->m, w->traced->function, in_axes, out_axes, size, w->axis,
                                    &w->traced->function));
 }
 
@@ -269,13 +273,14 @@ static bool transform(void *ctx)
     return false;
 }
 
-bool function_transform(const jot_function *f, int level, const struct ir_type *types,
+bool function_transform(const jot_function *f, int level, int axis, const struct ir_type *types,
                         struct traced *t)
 {
     struct ir_module *m = trace_top()->module;
     struct work w = {.f = f,
                      .t = &f->transform[level - 1],
                      .level = level,
+                     .axis = axis,
                      .traced = t,
                      .m = m,
                      .types = types,

@@ -242,7 +242,8 @@ static uint32_t function_of(const struct golden_test *t)
     uint32_t f = parse(s.text);
     if (t->apply && !strncmp(t->apply, "vmap", 4)) {
         int32_t out_axes[] = {0};
-        require(pass_vmap_axes(module, f, axes, out_axes, atoi(t->apply + 5), &f));
+        require(
+            pass_vmap_axes(module, f, axes, out_axes, atoi(t->apply + 5), PASS_UNNAMED, &f));
     }
     return f;
 }

@@ -210,6 +210,31 @@ static const char *const matrices =
     "  return %3, %5, %7, %8\n"
     "}\n";
 
+// Named axes; what varies over them is so in all trips, and in all branches.
+static const char *const lanes =
+    "jot ir 1\n"
+    "function @0 step(%0: f32[4]<i:2,j:3>) {\n"
+    "  %1 = psum %0 {over=[i:2]} : f32[4]<j:3>\n"
+    "  %2 = pvary %1 {over=[i:2]} : f32[4]<i:2,j:3>\n"
+    "  return %2\n"
+    "}\n"
+    "function @1 lanes(%0: f32[4]<i:2>, %1: i32[]) {\n"
+    "  %2 = pvary %0 {over=[j:3]} : f32[4]<i:2,j:3>\n"
+    "  %3 = scan %2 {reverse=0, length=3, n_consts=0, n_carry=1, functions=[@0]} : "
+    "f32[4]<i:2,j:3>\n"
+    "  %4 = cond %1, %3 {functions=[@0, @0]} : f32[4]<i:2,j:3>\n"
+    "  %5 = pmax %4 {over=[i:2, j:3]} : f32[4]\n"
+    "  %6 = pmin %4 {over=[j:3]} : f32[4]<i:2>\n"
+    "  %7 = all_gather %6 {over=[i:2]} : f32[2,4]\n"
+    "  %8 = pvary %7 {over=[i:2]} : f32[2,4]<i:2>\n"
+    "  %9 = psum_scatter %8 {over=[i:2]} : f32[4]<i:2>\n"
+    "  %10 = all_to_all %8 {over=[i:2]} : f32[2,4]<i:2>\n"
+    "  %11 = ppermute %4 {over=[j:3, i:2], pairs=[0, 5, 3, 1]} : f32[4]<i:2,j:3>\n"
+    "  %12 = axis_index {over=[j:3]} : i32[]<j:3>\n"
+    "  %13 = psum %11 {over=[j:3, i:2]} : f32[4]\n"
+    "  return %5, %9, %10, %12, %13\n"
+    "}\n";
+
 static char whole[sizeof functions + sizeof main_function];
 static struct ir_module *module;
 
@@ -286,8 +311,8 @@ START_TEST(every_op_round_trips)
     for (uint32_t f = 0; f < module->functions.count; f++)
         ir_for_each_node (ir_function(module, f), n)
             seen[n->op] = true;
-    const char *const texts[] = {places, matrices, convolutions};
-    for (int i = 0; i < 3; i++) {
+    const char *const texts[] = {places, matrices, convolutions, lanes};
+    for (int i = 0; i < 4; i++) {
         g = parse(module, texts[i]);
         ck_assert_str_eq(ir_graph_text(g), texts[i]);
         check_sound(g);

@@ -439,7 +439,8 @@ START_TEST(mapped_axes_go_anywhere)
     ir_output(&b, ir_mul(&b, x, y));
     ir_output(&b, ir_exp(&b, y));
     uint32_t f = done(&b), v;
-    require(pass_vmap_axes(module, f, (int32_t[]){-1, PASS_NO_AXIS}, (int32_t[]){1, 0}, 3, &v));
+    require(pass_vmap_axes(module, f, (int32_t[]){-1, PASS_NO_AXIS}, (int32_t[]){1, 0}, 3,
+                           PASS_UNNAMED, &v));
     double p[] = {1, 2, 3, 4, 5, 6};
     struct ir_tensor in[] = {{F64(2, 3), p}, scalar_f64(2)}, *out = evaluate(v, in);
     ck_assert(ir_type_equal(out[0].type, F64(2, 3)));
@@ -448,12 +449,16 @@ START_TEST(mapped_axes_go_anywhere)
     ck_assert(ir_type_equal(out[1].type, F64(3))); // repeated
     close_to(at(out[1], 2), exp(2));
     const int32_t in_axes[] = {1, PASS_NO_AXIS};
-    require(pass_vmap_axes(module, f, in_axes, (int32_t[]){0, PASS_NO_AXIS}, 3, &v));
+    require(
+        pass_vmap_axes(module, f, in_axes, (int32_t[]){0, PASS_NO_AXIS}, 3, PASS_UNNAMED, &v));
     ck_assert(ir_type_equal(evaluate(v, in)[0].type, F64(3, 2)));
-    ck_assert_int_ne(pass_vmap_axes(module, f, in_axes, (int32_t[]){PASS_NO_AXIS, 0}, 3, &v),
-                     0);
+    ck_assert_int_ne(
+        pass_vmap_axes(module, f, in_axes, (int32_t[]){PASS_NO_AXIS, 0}, 3, PASS_UNNAMED, &v),
+        0);
     ck_assert_ptr_nonnull(strstr(jot_error_message(), "needs an out axis"));
-    ck_assert_int_ne(pass_vmap_axes(module, f, (int32_t[]){2, 0}, (int32_t[]){0, 0}, 3, &v), 0);
+    ck_assert_int_ne(
+        pass_vmap_axes(module, f, (int32_t[]){2, 0}, (int32_t[]){0, 0}, 3, PASS_UNNAMED, &v),
+        0);
     ck_assert_ptr_nonnull(strstr(jot_error_message(), "mapped axis 2 of input 0"));
 }
 END_TEST

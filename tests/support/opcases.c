@@ -471,6 +471,7 @@ static void add_op(struct opcase_maker *k, enum ir_op op)
     case IR_CLASS_PARAM:
     case IR_CLASS_CALL:
     case IR_CLASS_CONTROL:
+    case IR_CLASS_COLLECTIVE: // inside of named maps: tests/passes/test_collectives.c
     case IR_CLASS_EFFECT:
         return;
     case IR_CLASS_UPDATE:

@@ -367,8 +367,7 @@ static void set_call_results(struct batch *c, ir_id y)
 void batch_call(struct batch *c)
 {
     uint32_t f;
-    jot_status status =
-        pass_vmap(B->module, function_of(c->n, 0), c->batched, c->size, &f, c->y_batched);
+    jot_status status = batch_function(c, function_of(c->n, 0), c->batched, &f, c->y_batched);
     if (status != JOT_OK)
         rule_fail_nested(B, status);
     else
@@ -395,7 +394,7 @@ static jot_status batch_jvp_rule(struct batch *c, uint32_t *out_rule)
     for (uint32_t i = 0; i < c->n->n_in; i++)
         if (pass_is_inexact(batch_type(c, i)))
             in[n++] = c->batched[i];
-    return pass_vmap_all(m, function_of(c->n, 1), in, c->size, out_rule);
+    return batch_function_all(c, function_of(c->n, 1), in, out_rule);
 }
 
 // backward over the mapped axis, with n_residuals inputs mapped as residual_in and cotangents all
@@ -410,7 +409,7 @@ static jot_status batch_backward(struct batch *c, uint32_t backward, uint32_t n_
     for (uint32_t i = 0; i < g->n_params; i++)
         in[i] = i < n_residuals ? residual_in[i] : true;
     uint32_t f;
-    jot_status status = pass_vmap_all(m, backward, in, c->size, &f);
+    jot_status status = batch_function_all(c, backward, in, &f);
     if (status != JOT_OK)
         return status;
     const struct ir_graph *mapped = ir_function(m, f);
@@ -436,7 +435,7 @@ static jot_status batch_vjp_rules(struct batch *c, uint32_t *out_forward,
 {
     struct ir_module *m = B->module;
     uint32_t n_out = c->n->n_out, forward = function_of(c->n, 1);
-    JOT_TRY(pass_vmap_all(m, forward, c->batched, c->size, out_forward));
+    JOT_TRY(batch_function_all(c, forward, c->batched, out_forward));
     uint32_t n_residuals = ir_function(m, forward)->outputs.count - n_out;
     bool *residual_in = arena_array(m->arena, bool, n_residuals + 1);
     for (uint32_t i = 0; i < n_residuals; i++)
@@ -448,8 +447,7 @@ void batch_custom_call(struct batch *c)
 {
     bool is_jvp = c->n->op == IR_custom_jvp;
     uint32_t functions[3];
-    jot_status status =
-        pass_vmap_all(B->module, function_of(c->n, 0), c->batched, c->size, &functions[0]);
+    jot_status status = batch_function_all(c, function_of(c->n, 0), c->batched, &functions[0]);
     if (status == JOT_OK)
         status = is_jvp ? batch_jvp_rule(c, &functions[1])
                         : batch_vjp_rules(c, &functions[1], &functions[2]);
@@ -462,9 +460,8 @@ void batch_custom_call(struct batch *c)
 
 void batch_linear_call(struct batch *c)
 {
-    struct ir_module *m = B->module;
     uint32_t n_residuals = (uint32_t)ir_attr_int(c->n->attrs, IR_KEY_counts), forward, backward;
-    jot_status status = pass_vmap_all(m, function_of(c->n, 0), c->batched, c->size, &forward);
+    jot_status status = batch_function_all(c, function_of(c->n, 0), c->batched, &forward);
     if (status == JOT_OK)
         status = batch_backward(c, function_of(c->n, 1), n_residuals, c->batched, n_residuals,
                                 &backward);

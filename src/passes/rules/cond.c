@@ -156,8 +156,8 @@ static jot_status map_branches(struct batch *c, int n, const int64_t *from, bool
 {
     uint32_t n_out = c->n->n_out;
     for (int k = 0; k < n; k++)
-        JOT_TRY(pass_vmap(B->module, (uint32_t)from[k], c->batched + 1, c->size, &to[k],
-                          have + (uint32_t)k * n_out));
+        JOT_TRY(batch_function(c, (uint32_t)from[k], c->batched + 1, &to[k],
+                               have + (uint32_t)k * n_out));
     return JOT_OK;
 }
 
@@ -265,7 +265,7 @@ static jot_status select_branches(struct batch *c)
     for (uint32_t i = 0; i < c->n->n_out; i++)
         ir_output(&b, y[i]);
     JOT_TRY(pass_finish(&b, &f));
-    JOT_TRY(pass_vmap(m, f, c->batched, c->size, &f, c->y_batched));
+    JOT_TRY(batch_function(c, f, c->batched, &f, c->y_batched));
     ir_inline(B, ir_function(m, f), c->x, c->y);
     return JOT_OK;
 }
@@ -275,7 +275,11 @@ static jot_status batch_lanes(struct batch *c)
     bool has_effect = ir_has_effect(c->g, c->n);
     if (has_effect && batch_checks_behind(c))
         return JOT_OK;
-    if (!has_effect && !keeps_branches(c, ir_bodies_of(c->n, &(const int64_t *){0})))
+    bool asks = false;
+    int n = ir_bodies_of(c->n, &(const int64_t *){0});
+    for (int k = 0; c->axis >= 0 && k < n; k++)
+        asks |= rule_asks_for_lane(ir_body(c->g, c->n, k), c->axis);
+    if (!has_effect && (asks || !keeps_branches(c, n)))
         return select_branches(c);
     batch_by_lanes(c);
     return JOT_OK;

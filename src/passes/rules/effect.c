@@ -23,6 +23,28 @@ void batch_check(struct batch *c)
              c->batched[0] ? rule_in_lanes(B->module, c->n->attrs) : c->n->attrs);
 }
 
+// The node over bodies that do without the name of the axis; false where they cannot.
+static bool unname_node(struct batch *c, struct ir_node *n)
+{
+    const int64_t *f;
+    int count = ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &f) : 0;
+    uint32_t *made = arena_array(B->module->arena, uint32_t, count + 1);
+    for (int k = 0; k < count; k++) {
+        if (rule_asks_for_lane(ir_body(c->g, n, k), c->axis)) {
+            rule_refuse(
+                B,
+                "axis_index over %s in a body with effects that lanes run by themselves: "
+                "take it outside of the body",
+                B->module->axes.at[c->axis].name);
+            return false;
+        }
+        made[k] = rule_unname(B->module, (uint32_t)f[k], c->axis);
+    }
+    if (count)
+        n->attrs = ir_with_functions(B->module, n->attrs, made);
+    return true;
+}
+
 // The node on one lane: operands without the axis first, the number of the lane last where it is
 // told.
 static jot_status lane_body(struct batch *c, uint32_t *out_f)
@@ -30,16 +52,19 @@ static jot_status lane_body(struct batch *c, uint32_t *out_f)
     struct ir_module *m = B->module;
     struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
     ir_id *x = pass_no_values(m, c->n->n_in + 1), y;
+    struct ir_node n = *c->n;
+    if (c->axis >= 0 && !unname_node(c, &n))
+        return pass_builder_status(B);
     for (int lanes = 0; lanes < 2; lanes++)
         for (uint32_t i = 0; i < c->n->n_in; i++)
             if (c->batched[i] == (lanes == 1))
-                x[i] = ir_param(&b, batch_type(c, i));
+                x[i] = ir_param(&b, ir_type_unnamed(batch_type(c, i), c->axis));
     b.where = c->n->where;
-    if (rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS))
-        y = rule_name_node(&b, c->n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0,
+    if (rule_can_name(c->g, &n, RULE_NAMED_EFFECTS))
+        y = rule_name_node(&b, &n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0,
                            RULE_NAMED_EFFECTS);
     else
-        y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
+        y = ir_build(&b, (enum ir_op)n.op, (int)n.n_in, x, n.attrs);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
         ir_output(&b, y + i);
     return pass_finish(&b, out_f);
@@ -139,7 +164,7 @@ bool batch_checks_behind(struct batch *c)
     uint32_t f = checks_behind(c);
     if (f == IR_NONE)
         return false;
-    jot_status status = pass_vmap(B->module, f, c->batched, c->size, &f, c->y_batched);
+    jot_status status = batch_function(c, f, c->batched, &f, c->y_batched);
     if (status != JOT_OK)
         rule_fail_nested(B, status);
     else

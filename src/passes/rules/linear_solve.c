@@ -147,7 +147,7 @@ void batch_linear_solve(struct batch *c)
         x[i] = in[i] ? batch_materialise(c, i) : c->x[i];
     }
     for (int i = 0; i < FUNCTIONS; i++) {
-        jot_status status = pass_vmap_all(m, f[i], in, c->size, &f[i]);
+        jot_status status = batch_function_all(c, f[i], in, &f[i]);
         if (status != JOT_OK) {
             rule_fail_nested(B, status);
             return;

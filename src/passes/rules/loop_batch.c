@@ -19,7 +19,7 @@ static jot_status map_body(struct batch *c, uint32_t f, const bool *in, const bo
 {
     uint32_t mapped, n_out = ir_function(B->module, f)->outputs.count;
     bool *have = body_mask(B->module, n_out);
-    JOT_TRY(pass_vmap(B->module, f, in, c->size, &mapped, have));
+    JOT_TRY(batch_function(c, f, in, &mapped, have));
     struct body w = body_of(B->module, mapped);
     body_take_all(&w);
     body_run(&w);
@@ -28,24 +28,13 @@ static jot_status map_body(struct batch *c, uint32_t f, const bool *in, const bo
     return pass_finish(&w.b, out_f);
 }
 
-// Exchanges axes 0 and 1.
-static ir_id swap_axes(struct ir_builder *b, ir_id v)
-{
-    int64_t axes[IR_MAX_RANK] = {1, 0};
-    if (v == IR_NONE)
-        return IR_NONE;
-    for (int i = 2; i < ir_type_in(b, v).rank; i++)
-        axes[i] = i;
-    return ir_transpose(b, v, axes);
-}
-
 // The carries that have the axis, added to in; out is by result of the body.
 static jot_status find_batched(struct batch *c, uint32_t body, bool *in_carry, const bool *in,
                                bool *out, uint32_t n_carry)
 {
     uint32_t f;
     do {
-        JOT_TRY(pass_vmap(B->module, body, in, c->size, &f, out));
+        JOT_TRY(batch_function(c, body, in, &f, out));
     } while (body_grow(in_carry, out, n_carry));
     for (uint32_t i = 0; i < n_carry; i++)
         out[i] = in_carry[i];
@@ -75,12 +64,12 @@ void batch_scan(struct batch *c)
     for (uint32_t i = 0; i < n_in; i++) {
         x[i] = in[i] && !c->batched[i] ? batch_repeat(B, c->x[i], c->size) : c->x[i];
         if (i >= n_consts + n_carry && in[i])
-            x[i] = swap_axes(B, x[i]);
+            x[i] = rule_swap(B, x[i], 0, 1);
     }
     s.lanes += s.lanes > 0;
     ir_id y = ir_scan(B, &s, (int)n_in, x);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
-        c->y[i] = i >= n_carry && out[i] ? swap_axes(B, y + i) : y + i;
+        c->y[i] = i >= n_carry && out[i] ? rule_swap(B, y + i, 0, 1) : y + i;
 }
 
 void batch_while(struct batch *c)
@@ -91,7 +80,7 @@ void batch_while(struct batch *c)
     bool *out = c->y_batched, test = false;
     jot_status status = find_batched(c, l.step, in + n_consts, in, out, n_carry);
     if (status == JOT_OK)
-        status = pass_vmap(B->module, l.test, in, c->size, &f, &test);
+        status = batch_function(c, l.test, in, &f, &test);
     // Lanes lead in every carry, so those of an outer map go in front of those there are.
     bool lanes = test || (l.batched && body_any(out, n_carry));
     if (status == JOT_OK && lanes && ir_has_effect(c->g, c->n)) {

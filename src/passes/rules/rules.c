@@ -70,6 +70,16 @@ ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type)
     return ir_broadcast_in_dim(b, t, type.rank, ir_dims(b->module, type), axes);
 }
 
+ir_id rule_swap(struct ir_builder *b, ir_id v, int i, int k)
+{
+    int64_t axes[IR_MAX_RANK];
+    if (v == IR_NONE)
+        return IR_NONE;
+    for (int a = 0; a < ir_type_in(b, v).rank; a++)
+        axes[a] = a == i ? k : a == k ? i : a;
+    return ir_transpose(b, v, axes);
+}
+
 ir_id rule_zeros_like(struct ir_builder *b, ir_id v)
 {
     return v == IR_NONE ? IR_NONE : ir_zeros(b, ir_type_in(b, v));

@@ -7,6 +7,7 @@
 #define PASSES_RULES_RULES_H
 
 #include "ir/build.h"
+#include "passes/passes.h"
 
 // Tangents of the results of a node.  A rule is called only if some operand has a tangent and some
 // result is float or complex; it sets dy.  Nodes with bodies set y too; all others find their
@@ -46,12 +47,14 @@ struct ir_type transpose_type(const struct transpose *c, uint32_t i); // of oper
 // The cotangent of result i, zeros made where it is IR_NONE.
 ir_id transpose_instantiate(struct transpose *c, uint32_t i);
 
-// A node over a leading axis, called only if some operand has it.  Sets y and y_batched.
+// A node over a leading axis, called only if some operand has it, or the node names it.  Sets y and
+// y_batched.
 struct batch {
     struct ir_builder *b;
     const struct ir_graph *g; // a finished graph: types without the axis
     const struct ir_node *n;
     int64_t size;
+    int axis; // of a named map, its number; or PASS_UNNAMED
     ir_id *x;
     bool *batched;
     ir_id *y;
@@ -59,6 +62,15 @@ struct batch {
 };
 
 struct ir_type batch_type(const struct batch *c, uint32_t i); // of operand i without the axis
+// f mapped over the axis of the node: as pass_vmap, and with all results mapped.
+jot_status batch_function(const struct batch *c, uint32_t f, const bool *in, uint32_t *out_f,
+                          bool *out);
+jot_status batch_function_all(const struct batch *c, uint32_t f, const bool *in,
+                              uint32_t *out_f);
+// f, of what lanes of a named map do by themselves, without the name; and whether it asks for the
+// number of the lane, which nothing stands for then.
+uint32_t rule_unname(struct ir_module *m, uint32_t f, int axis);
+bool rule_asks_for_lane(const struct ir_graph *f, int axis);
 // Operand i with the axis, repeated if it has none.
 ir_id batch_materialise(struct batch *c, uint32_t i);
 // v with a leading axis of the size, repeated.
@@ -110,6 +122,8 @@ extern batch_rule *const batch_rules[IR_OP_COUNT];
 
 // t broadcast to the shape of type, by the MAP rule (rank 0, or size-1 axes).
 ir_id rule_broadcast_to(struct ir_builder *b, ir_id t, struct ir_type type);
+// v with axes i and k exchanged.
+ir_id rule_swap(struct ir_builder *b, ir_id v, int i, int k);
 // Zeros of the type of v.
 ir_id rule_zeros_like(struct ir_builder *b, ir_id v);
 // x + y, where IR_NONE is zero.
