@@ -109,6 +109,12 @@ bool pass_tangent_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, const
 // The derivative of y in x, with the shape of y followed by that of x.
 bool pass_jacobian_in(struct ir_builder *b, ir_id y, ir_id x, ir_id *out);
 
+// A scan (ir/control.h) over in, where what its body reads and puts at places that count with the trips is
+// rows; out receives its results.
+struct ir_scan;
+void pass_scan_rows(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
+                    ir_id *out);
+
 // Forms fma from a multiplication with one use whose use is an addition or subtraction, in f32
 // and f64.  For the traced graph, before any transform (docs/numerics.md, 1).
 uint32_t pass_form_fma(struct ir_module *m, uint32_t f);

@@ -260,7 +260,8 @@ static void simplify_scan(struct control *c)
         int count = arrange(&l, NULL, in, &made.n_consts, &made.n_carry);
         set_loop_results(&l, ir_scan(c->b, &made, count, in));
     } else {
-        keep(c);
+        s.body = c->f[0];
+        pass_scan_rows(c->b, &s, (int)c->n->n_in, c->in, c->out);
     }
     take_plain_rows(c, &s);
 }

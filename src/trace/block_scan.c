@@ -5,7 +5,8 @@
 #include "passes/body.h"
 #include "trace/block.h"
 
-static ir_id scan_of(jot_block *b, const struct traced *body, const ir_id *counters)
+static enum block_progress scan_of(jot_block *b, const struct traced *body,
+                                   const ir_id *counters, ir_id *results)
 {
     struct trace *t = trace_top();
     struct block_consts consts;
@@ -13,15 +14,17 @@ static ir_id scan_of(jot_block *b, const struct traced *body, const ir_id *count
                            .length = b->length,
                            .reverse = b->reverse,
                            .checkpoint = b->checkpoint};
+    block_take_results(b, IR_NONE, results);
     if (!block_share(b, 1, &body, &scan.body, &consts))
-        return IR_NONE;
+        return BLOCK_DONE;
     scan.n_consts = consts.n;
     int n;
     ir_id *in =
         block_operands(b, &consts, 2, (const struct block_leaves *[]){&b->carry, &b->in}, &n);
     if (counters)
         in[n++] = *counters;
-    return ir_scan(&t->b, &scan, n, in);
+    pass_scan_rows(&t->b, &scan, n, in, results);
+    return BLOCK_DONE;
 }
 
 // ---- JOT_SCAN
@@ -59,7 +62,7 @@ static enum block_progress close_scan(jot_block *b, ir_id *results)
     if (p == BLOCK_FAILED || !block_collect(b, results + n) ||
         !block_close_part(b, n + b->out.count, results, &body))
         return BLOCK_FAILED;
-    return block_take_results(b, scan_of(b, &body, NULL), results);
+    return scan_of(b, &body, NULL, results);
 }
 
 static const struct block_kind scan_kind = {.options = BLOCK_LENGTH | BLOCK_REVERSE |
@@ -264,7 +267,7 @@ static enum block_progress close_for(jot_block *b, ir_id *results)
     int64_t first = trace_number_of(b->first)->i;
     if (first)
         counters = ir_add(w, counters, ir_scalar_int(w, d, first));
-    return block_take_results(b, scan_of(b, &body, &counters), results);
+    return scan_of(b, &body, &counters, results);
 }
 
 static const struct block_kind for_kind = {.open = open_for, .close = close_for};

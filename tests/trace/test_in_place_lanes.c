@@ -30,9 +30,9 @@ static void crossed(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[1];
     JOT_FOR (i, TRIPS, a, b) {
-        jot_value x = jot_take(a, i), y = jot_take(b, i);
-        a = jot_at_set(a, i, jot_add(y, 1));
-        b = jot_at_set(b, i, jot_mul(x, 0.5));
+        jot_value at = place(i, 7, 0), x = jot_take(a, at), y = jot_take(b, at);
+        a = jot_at_set(a, at, jot_add(y, 1));
+        b = jot_at_set(b, at, jot_mul(x, 0.5));
     }
     out[0] = a, out[1] = b;
     (void)ctx;
@@ -70,7 +70,7 @@ static void captured(const jot_value *in, jot_value *out, void *ctx)
     jot_value a = in[0], b = in[0];
     JOT_FOR (i, TRIPS, a, b) {
         a = jot_at_set(a, jot_add(i, 1), jot_sub(jot_take(in[0], i), jot_take(a, i)));
-        b = jot_at_add(b, i, jot_take(in[0], jot_add(i, 1)));
+        b = jot_at_add(b, place(i, 7, 0), jot_take(in[0], jot_add(i, 1)));
     }
     out[0] = jot_add(a, in[0]), out[1] = jot_add(b, in[1]);
     (void)ctx;
