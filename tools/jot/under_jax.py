@@ -47,7 +47,8 @@ def main():
     with np.load(inputs) as z:
         args = [as_jax(z[n]) for n in z.files]
     jax.block_until_ready(args)
-    is_mlir = data[:4] == b"ML\xefR" or b"func.func" in data or b"module" in data[:1000]
+    # Bytecode, or text, which has no zeros.
+    is_mlir = data[:4] == b"ML\xefR" or b"\0" not in data
     start = time.perf_counter()
     if is_mlir:
         executable = of_mlir(data)
