@@ -3,6 +3,7 @@
 #include "interop/program.h"
 
 #include "interop/artefact.h"
+#include "interop/flatten.h"
 #include "interop/refine.h"
 
 #include "base/file.h"
@@ -37,12 +38,12 @@ static const char *where_of(struct mlir_program *p, const struct mlir_function *
 
 static void open_function(jot_program *p, uint32_t i)
 {
-    const struct mlir_function *f = &p->tree->functions[i];
+    const struct mlir_function *f = &p->flat->functions[i];
     const struct mlir_op **makers =
         arena_array(p->tree->arena, const struct mlir_op *, f->n_values + 1);
     if (f->body)
         read_makers(f->body, makers);
-    p->functions[i] = (struct graph_function){.program = p->tree,
+    p->functions[i] = (struct graph_function){.program = p->flat,
                                               .f = f,
                                               .all = p->functions,
                                               .makers = makers,
@@ -74,7 +75,7 @@ static bool is_donated(const struct mlir_attr *attrs)
 static void read_signature(jot_program *p, uint32_t i)
 {
     struct arena *a = p->tree->arena;
-    const struct mlir_function *f = &p->tree->functions[i];
+    const struct mlir_function *f = &p->flat->functions[i];
     const struct mlir_type *t = f->type;
     jot_program_type *types = arena_array(a, jot_program_type, t->n_parts + 1);
     bool *donated = arena_array(a, bool, t->n_inputs + 1);
@@ -105,6 +106,7 @@ static jot_status open_program(jot_program *p)
     uint32_t n = p->tree->n_functions;
     if (arena_guard_left(&guard))
         return status_out_of_memory();
+    p->flat = mlir_flatten(p->tree);
     p->dynamic = arena_array(p->tree->arena, struct program_dynamic, n + 1);
     p->functions = arena_array(p->tree->arena, struct graph_function, n + 1);
     p->signatures = arena_array(p->tree->arena, jot_program_signature, n + 1);

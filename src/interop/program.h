@@ -11,6 +11,7 @@
 
 struct jot_program {
     struct mlir_program *tree;
+    const struct mlir_program *flat; // the tree without tuples and tokens, which is traced
     char *file;
     void *bytes;                      // what it was read from
     struct graph_function *functions; // as those of the tree
