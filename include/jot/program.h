@@ -18,9 +18,12 @@
 // triangle; JAX takes it as one of a symmetric matrix, which is the same only where changes are symmetric.
 //
 // Products of DEFAULT precision are those of f32, on a GPU as on the host, unless the options of
-// jot_jit say otherwise.  Integers of 2 and 4 bits are kept in the next type that holds them, and wrap as
-// in their own; so are floats of 8 bits, which are not rounded to these.  Quantized types, extents that are not known, collectives, several partitions, infeed and
-// callbacks are refused with the place of the operation when a function is traced that has them.
+// jot_jit say otherwise.  Integers of 2 and 4 bits and floats of 4, 6 and 8 are kept in the next type that holds
+// them (f8E8M0FNU in f32), and what an operation computes is wrapped or rounded to them: a sum at its end.
+// Arguments are taken as they are, and derivatives go through the rounding.  Tuples are their parts, of a function
+// arguments or results one after the other, and tokens nothing.  Quantized types, extents that are not known,
+// collectives, several partitions, infeed and callbacks are refused with the place of the operation when a
+// function is traced that has them.
 //
 // Thread-safety: a program does not change once it is read.
 #ifndef JOT_PROGRAM_H

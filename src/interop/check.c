@@ -22,7 +22,7 @@ static jot_array *array_of(const struct mlir_attr *a)
     const struct mlir_element_row *e = &mlir_elements[t->element];
     int64_t dims[IR_MAX_RANK + 1], n = mlir_elements_of(t);
     size_t bytes = dtype_get(e->dtype)->bytes;
-    bool is_small_float = e->kind == 'f' && e->bits == 8;
+    bool is_small_float = e->kind == 'f' && e->bits <= 8;
     if (t->rank > IR_MAX_RANK || n < 0 || e->kind == '-')
         return NULL;
     memcpy(dims, t->dims, sizeof *dims * (size_t)t->rank);
@@ -31,9 +31,11 @@ static jot_array *array_of(const struct mlir_attr *a)
         return jot_array_copy(e->dtype, a->bytes, dims);
     char *all = memory_allocate((size_t)n * bytes + 1);
     for (int64_t i = 0; all && i < n; i++) {
-        const unsigned char *from = a->bytes + (a->is_splat || !is_small_float ? 0 : i);
-        uint16_t half = is_small_float ? dtype_f16_from_f64(number_load(t->element, from)) : 0;
-        memcpy(all + (size_t)i * bytes, is_small_float ? (const void *)&half : from, bytes);
+        char *to = all + (size_t)i * bytes;
+        if (is_small_float)
+            number_keep_small(t->element, a->bytes + (a->is_splat ? 0 : i), 1, to);
+        else
+            memcpy(to, a->bytes, bytes);
     }
     jot_array *array = all ? jot_array_copy(e->dtype, all, dims) : NULL;
     memory_release(all);

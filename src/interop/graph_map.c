@@ -256,7 +256,9 @@ static void convert_convert(struct graph_op *g)
     ir_id x = g->in[0];
     if (dtype_is_complex(dtype_in(g, 0)) && !dtype_is_complex(g->dtype))
         x = ir_real(g->b, x);
-    bool is_same = ir_dtype(ir_type_in(g->b, x)) == g->dtype;
+    // Rounded once, to floats of less bits than the type that holds them.
+    bool is_same = ir_dtype(ir_type_in(g->b, x)) == g->dtype ||
+                   graph_is_small_float(g->op->results[0]->type);
     g->out[0] = is_same ? x : ir_convert(g->b, x, g->dtype);
 }
 
@@ -359,47 +361,6 @@ static const struct {
     {CHLO_(polygamma), convert_special},
     {CHLO_(bessel_i1e), convert_special},
 };
-
-// ---- integers of less than eight bits, in bytes ----
-
-static ir_id wrapped(struct graph_op *g, ir_id x, const struct mlir_element_row *e)
-{
-    struct ir_builder *b = g->b;
-    ir_id unused = ir_scalar_int(b, e->dtype, 8 - e->bits);
-    enum ir_op shift = e->kind == 'i' ? IR_shr_arith : IR_shr_logical;
-    return ir_map2(b, shift, ir_shl(b, x, unused), unused);
-}
-
-// The bits alone, whatever the sign.
-static ir_id bits_alone(struct graph_op *g, ir_id x, const struct mlir_element_row *e)
-{
-    return ir_and(g->b, x, ir_scalar_int(g->b, e->dtype, (1 << e->bits) - 1));
-}
-
-static bool is_small(const struct mlir_type *t)
-{
-    const struct mlir_element_row *e = &mlir_elements[t->element];
-    return t->kind == MLIR_TENSOR && e->bits < 8 && (e->kind == 'i' || e->kind == 'u');
-}
-
-void graph_widen_small(struct graph_op *g)
-{
-    enum mlir_code code = g->op->row->code;
-    bool counts_bits = code == HLO_(count_leading_zeros) || code == HLO_(popcnt) ||
-                       code == HLO_(shift_right_logical);
-    if (counts_bits && is_small(g->op->operands[0]->type))
-        g->in[0] = bits_alone(g, g->in[0], &mlir_elements[g->op->operands[0]->type->element]);
-}
-
-void graph_narrow_small(struct graph_op *g)
-{
-    if (g->op->n_results != 1 || !is_small(g->op->results[0]->type) || g->b->status != JOT_OK)
-        return;
-    const struct mlir_element_row *e = &mlir_elements[g->op->results[0]->type->element];
-    if (g->op->row->code == HLO_(count_leading_zeros))
-        g->out[0] = ir_sub(g->b, g->out[0], ir_scalar_int(g->b, e->dtype, 8 - e->bits));
-    g->out[0] = wrapped(g, g->out[0], e);
-}
 
 graph_convert *graph_map_find(enum mlir_code code)
 {

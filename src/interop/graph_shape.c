@@ -9,17 +9,16 @@
 
 // ---- constants ----
 
-// The elements as jot keeps them: floats of eight bits as f16.
+// The elements as jot keeps them.
 static const void *elements_of(struct graph_op *g, const struct mlir_attr *a)
 {
     const struct mlir_element_row *e = &mlir_elements[a->type->element];
-    int64_t n = a->is_splat ? 1 : mlir_elements_of(a->type);
-    if (e->bits != 8 || e->kind != 'f')
+    size_t n = a->is_splat ? 1 : (size_t)mlir_elements_of(a->type);
+    if (!graph_is_small_float(a->type))
         return a->bytes;
-    uint16_t *halves = arena_array(g->frame->arena, uint16_t, n + 1);
-    for (int64_t i = 0; i < n; i++)
-        halves[i] = dtype_f16_from_f64(number_load(a->type->element, a->bytes + i));
-    return halves;
+    void *kept = arena_array(g->frame->arena, char, (n + 1) * dtype_get(e->dtype)->bytes);
+    number_keep_small(a->type->element, a->bytes, n, kept);
+    return kept;
 }
 
 // Larger ones are arrays beside the graph: not hashed, not printed, not compiled in.
@@ -205,8 +204,11 @@ static jot_dtype word_of(int bits)
 static ir_id words_of(struct graph_op *g, ir_id x, int bits)
 {
     jot_dtype d = ir_dtype(ir_type_in(g->b, x)), word = word_of(bits);
+    const struct mlir_type *type = g->op->operands[0]->type;
     if (d == JOT_BOOL)
         return ir_convert(g->b, x, JOT_U8);
+    if (graph_is_small_float(type))
+        return graph_bits_of_small(g->b, x, type->element);
     ir_id y = d == word ? x : ir_bitcast(g->b, x, word);
     return bits < 8 ? ir_and(g->b, y, ir_scalar_int(g->b, word, (1 << bits) - 1)) : y;
 }
@@ -215,8 +217,11 @@ static ir_id elements_from(struct graph_op *g, ir_id words, const struct mlir_el
                            jot_dtype d)
 {
     struct ir_builder *b = g->b;
+    const struct mlir_type *type = g->op->results[0]->type;
     if (d == JOT_BOOL)
         return ir_ne(b, words, ir_scalar_int(b, JOT_U8, 0));
+    if (graph_is_small_float(type))
+        return graph_small_of_bits(b, words, type->element);
     ir_id x = ir_dtype(ir_type_in(b, words)) == d ? words : ir_bitcast(b, words, d);
     if (e->bits >= 8 || e->kind != 'i')
         return x;
@@ -297,10 +302,6 @@ static void convert_bitcast(struct graph_op *g)
     ir_id x = g->in[0];
     if (from == to) {
         g->out[0] = x;
-        return;
-    }
-    if ((from->kind == 'f' && from->bits == 8) || (to->kind == 'f' && to->bits == 8)) {
-        graph_refuse(g, "the bits of %s are not kept", from->bits == 8 ? from->text : to->text);
         return;
     }
     bool is_complex = dtype_is_complex(to->dtype);

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interop/numbers.h"
 
+#include "base/dtype.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What the largest exponent means: infinity and NaN; NaN where the mantissa is all ones (FN); and in
-// FNUZ numbers alone, NaN being the bits of -0.
-enum flavour { IEEE, FN, FNUZ };
-
-struct format {
-    int exponent, mantissa, bias; // bits, bits, exponent of 1
-    enum flavour flavour;
+static const struct number_format formats[MLIR_N_ELEMENTS] = {
+    [MLIR_F8E4M3FN] = {4, 3, 7, NUMBER_FN},     [MLIR_F8E5M2] = {5, 2, 15, NUMBER_IEEE},
+    [MLIR_F8E4M3FNUZ] = {4, 3, 8, NUMBER_FNUZ}, [MLIR_F8E5M2FNUZ] = {5, 2, 16, NUMBER_FNUZ},
+    [MLIR_F8E4M3B11] = {4, 3, 11, NUMBER_FNUZ}, [MLIR_F8E4M3] = {4, 3, 7, NUMBER_IEEE},
+    [MLIR_F8E3M4] = {3, 4, 3, NUMBER_IEEE},     [MLIR_F8E8M0FNU] = {8, 0, 127, NUMBER_FN},
+    [MLIR_F4E2M1FN] = {2, 1, 1, NUMBER_FINITE}, [MLIR_F6E2M3FN] = {2, 3, 1, NUMBER_FINITE},
+    [MLIR_F6E3M2FN] = {3, 2, 3, NUMBER_FINITE}, [MLIR_F16] = {5, 10, 15, NUMBER_IEEE},
+    [MLIR_BF16] = {8, 7, 127, NUMBER_IEEE},     [MLIR_F32] = {8, 23, 127, NUMBER_IEEE},
+    [MLIR_F64] = {11, 52, 1023, NUMBER_IEEE},
 };
 
-static const struct format formats[MLIR_N_ELEMENTS] = {
-    [MLIR_F8E4M3FN] = {4, 3, 7, FN},     [MLIR_F8E5M2] = {5, 2, 15, IEEE},
-    [MLIR_F8E4M3FNUZ] = {4, 3, 8, FNUZ}, [MLIR_F8E5M2FNUZ] = {5, 2, 16, FNUZ},
-    [MLIR_F8E4M3B11] = {4, 3, 11, FNUZ}, [MLIR_F8E4M3] = {4, 3, 7, IEEE},
-    [MLIR_F8E3M4] = {3, 4, 3, IEEE},     [MLIR_F16] = {5, 10, 15, IEEE},
-    [MLIR_BF16] = {8, 7, 127, IEEE},     [MLIR_F32] = {8, 23, 127, IEEE},
-    [MLIR_F64] = {11, 52, 1023, IEEE},
-};
+const struct number_format *number_format(enum mlir_element e) { return &formats[e]; }
+
+double number_largest(enum mlir_element e)
+{
+    const struct number_format *f = &formats[e];
+    uint64_t all = (UINT64_C(1) << (f->exponent + f->mantissa)) - 1;
+    uint64_t bits = f->flavour == NUMBER_IEEE ? all - (UINT64_C(1) << f->mantissa)
+                    : f->flavour == NUMBER_FN ? all - 1
+                                              : all;
+    return number_load(e, &bits);
+}
 
 size_t number_bytes(enum mlir_element e)
 {
@@ -44,19 +51,19 @@ static uint64_t load_bits(const void *element, size_t n)
     return bits;
 }
 
-static uint64_t nan_bits(const struct format *f)
+static uint64_t nan_bits(const struct number_format *f)
 {
-    if (f->flavour == FNUZ)
+    if (f->flavour == NUMBER_FNUZ || f->flavour == NUMBER_FINITE)
         return UINT64_C(1) << (f->exponent + f->mantissa);
     uint64_t exponent = (UINT64_C(1) << f->exponent) - 1;
-    uint64_t mantissa =
-        f->flavour == FN ? (UINT64_C(1) << f->mantissa) - 1 : UINT64_C(1) << (f->mantissa - 1);
+    uint64_t mantissa = f->flavour == NUMBER_FN ? (UINT64_C(1) << f->mantissa) - 1
+                                                : UINT64_C(1) << (f->mantissa - 1);
     return exponent << f->mantissa | mantissa;
 }
 
 // The bits without a sign of x >= 0.  Where x lies halfway between two numbers, beyond (1 or -1) says
 // on which side of x the number is that x stands for; 0: x itself, and the even one is taken.
-static uint64_t round_to(const struct format *f, double x, int beyond, bool *is_halfway)
+static uint64_t round_to(const struct number_format *f, double x, int beyond, bool *is_halfway)
 {
     *is_halfway = false;
     if (isnan(x))
@@ -80,25 +87,40 @@ static uint64_t round_to(const struct format *f, double x, int beyond, bool *is_
         // n has the hidden bit where the number is normal, and carries into the exponent.
         bits = n + ((uint64_t)(e - least) << f->mantissa);
     }
-    if (f->flavour == IEEE)
+    if (f->flavour == NUMBER_IEEE)
         return bits > infinity ? infinity : bits;
-    if (f->flavour == FN)
+    if (f->flavour == NUMBER_FN || f->flavour == NUMBER_FINITE)
         return bits >= largest ? largest : bits;
     return bits > largest ? nan_bits(f) : bits;
+}
+
+// Of two powers of two that are as near the greater one is taken.
+static uint64_t round_to_scale(double x, int beyond, bool *is_halfway)
+{
+    enum { SCALE_NAN = 255 };
+    int exponent;
+    double m = frexp(x, &exponent); // in [1/2, 1)
+    *is_halfway = m == 0.75;
+    if (!(x > 0) || isinf(x))
+        return SCALE_NAN;
+    exponent += 126 + (m > 0.75 || (m == 0.75 && beyond >= 0));
+    return exponent < 0 ? 0 : exponent > SCALE_NAN ? SCALE_NAN : (uint64_t)exponent;
 }
 
 static void store_rounded(enum mlir_element e, double x, int beyond, void *element,
                           bool *is_halfway)
 {
-    const struct format *f = &formats[e];
+    const struct number_format *f = &formats[e];
     bool is_negative = signbit(x);
     uint64_t bits;
     if (e == MLIR_F64) {
         memcpy(&bits, &x, sizeof bits);
         *is_halfway = false;
+    } else if (e == MLIR_F8E8M0FNU) {
+        bits = round_to_scale(x, beyond, is_halfway);
     } else {
         bits = round_to(f, fabs(x), beyond, is_halfway);
-        if (is_negative && !(f->flavour == FNUZ && (bits == 0 || bits == nan_bits(f))))
+        if (is_negative && !(f->flavour == NUMBER_FNUZ && (bits == 0 || bits == nan_bits(f))))
             bits |= UINT64_C(1) << (f->exponent + f->mantissa);
     }
     memcpy(element, &bits, number_bytes(e));
@@ -121,17 +143,19 @@ double number_load(enum mlir_element e, const void *element)
     }
     if (row->kind != 'f')
         return (double)bits;
-    const struct format *f = &formats[e];
+    if (e == MLIR_F8E8M0FNU)
+        return bits == 255 ? (double)NAN : ldexp(1, (int)bits - 127);
+    const struct number_format *f = &formats[e];
     uint64_t mantissa = bits & ((UINT64_C(1) << f->mantissa) - 1);
     int exponent = (int)(bits >> f->mantissa) & ((1 << f->exponent) - 1);
     bool is_negative = bits >> (f->exponent + f->mantissa) & 1;
     bool is_last = exponent == (1 << f->exponent) - 1;
     uint64_t magnitude = bits & ((UINT64_C(1) << (f->exponent + f->mantissa)) - 1);
     double x;
-    if (f->flavour == IEEE && is_last)
+    if (f->flavour == NUMBER_IEEE && is_last)
         x = mantissa ? (double)NAN : (double)INFINITY;
-    else if ((f->flavour == FN && magnitude == nan_bits(f)) ||
-             (f->flavour == FNUZ && bits == nan_bits(f)))
+    else if ((f->flavour == NUMBER_FN && magnitude == nan_bits(f)) ||
+             (f->flavour == NUMBER_FNUZ && bits == nan_bits(f)))
         return (double)NAN;
     else if (exponent)
         x = ldexp((double)(mantissa | UINT64_C(1) << f->mantissa),
@@ -139,6 +163,15 @@ double number_load(enum mlir_element e, const void *element)
     else
         x = ldexp((double)mantissa, 1 - f->bias - f->mantissa);
     return is_negative ? -x : x;
+}
+
+void number_keep_small(enum mlir_element e, const unsigned char *elements, size_t n, void *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mlir_elements[e].dtype == JOT_F16)
+            ((uint16_t *)out)[i] = dtype_f16_from_f64(number_load(e, elements + i));
+        else
+            ((float *)out)[i] = (float)number_load(e, elements + i);
 }
 
 // ---- decimals

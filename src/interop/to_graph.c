@@ -121,6 +121,14 @@ static void verify_results(struct graph_op *g)
     }
 }
 
+// Whether the results are more than elements of the operands.
+static bool computes(const struct mlir_op *op, graph_convert *with)
+{
+    enum mlir_code code = op->row ? op->row->code : MLIR_N_CODES;
+    return op->row && (graph_map_find(code) == with || graph_product_find(code) == with ||
+                       graph_scatter_find(code) == with);
+}
+
 void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph_convert *with)
 {
     struct graph_op own = {.frame = frame, .op = op, .b = trace_builder()}, *g = &own;
@@ -138,7 +146,7 @@ void graph_convert_op(struct graph_frame *frame, const struct mlir_op *op, graph
         graph_widen_small(g);
     if (g->b->status == JOT_OK)
         with(g);
-    if (is_map)
+    if (computes(op, with))
         graph_narrow_small(g);
     verify_results(g);
     if (g->b->status != JOT_OK)
@@ -166,6 +174,19 @@ static graph_trace *find_trace(enum mlir_code code)
     return found ? found : graph_called_find(code);
 }
 
+// Sums of floats of few bits are rounded to these at the end.
+static void round_folded(struct graph_frame *frame, const struct mlir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const struct mlir_type *t = op->results[i]->type;
+        jot_value v = frame->values[op->results[i]->number];
+        if (!graph_is_small_float(t) || trace_is_error(v))
+            continue;
+        ir_id x = graph_round_small(trace_builder(), trace_strong(v), t->element);
+        graph_set_result(frame, op, i, trace_value(x, false));
+    }
+}
+
 // Whether the results are given; then they are set.
 static bool take_given(struct graph_frame *frame, const struct mlir_op *op)
 {
@@ -189,6 +210,8 @@ void graph_trace_op(struct graph_frame *frame, const struct mlir_op *op)
         trace_with(frame, op);
     else
         graph_fail(frame, op, "jot does not run this operation");
+    if (trace_with && trace_with == graph_fold_find(op->row->code))
+        round_folded(frame, op);
     jot_place(op->n_results ? frame->values[op->results[0]->number] : (jot_value){0, 1},
               graph_where(frame, op));
 }

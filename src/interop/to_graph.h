@@ -117,9 +117,15 @@ struct ir_gather;
 ir_id graph_indices(struct graph_op *g, ir_id indices, const char *batch_name,
                     struct ir_gather *out);
 // Integers of less than eight bits are kept in bytes: before an operation on elements those whose bits it
-// counts or shifts, and afterwards its result.
+// counts or shifts, and afterwards its results, which are wrapped, and floats rounded.
 void graph_widen_small(struct graph_op *g);
 void graph_narrow_small(struct graph_op *g);
+// Whether elements are floats of eight bits or less, which are kept in f16 or f32; numbers rounded to them, of
+// the type that keeps them; and their bits, in u8.
+bool graph_is_small_float(const struct mlir_type *t);
+ir_id graph_round_small(struct ir_builder *b, ir_id x, enum mlir_element e);
+ir_id graph_bits_of_small(struct ir_builder *b, ir_id x, enum mlir_element e);
+ir_id graph_small_of_bits(struct ir_builder *b, ir_id bits, enum mlir_element e);
 // Integers in the total order of IEEE 754 of floats; others as they are.
 ir_id graph_total_order(struct ir_builder *b, ir_id x);
 
