@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/fork.h"
 #include "runtime/host/linkage.h"
+#include "runtime/module.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,56 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FILE_NAME "libjot-codegen.so"
 
 static struct {
     pthread_once_t once;
-    char folder[4096]; // of this library; empty where that is not known
-    char module[4096], process[4096];
+    char module[RT_PATH_BYTES], process[RT_PATH_BYTES];
 } files = {.once = PTHREAD_ONCE_INIT};
-
-// At the start: the loader's name may begin where the process stands then.  A name without a
-// folder is that of a program, found along $PATH, that this library is in.
-__attribute__((constructor)) static void note_folder(void)
-{
-    Dl_info self;
-    char here[4096] = "", program[4096] = "";
-    if (!dladdr((void *)(uintptr_t)codegen_run, &self) || !self.dli_fname)
-        return;
-    const char *name = self.dli_fname;
-    if (!strchr(name, '/'))
-        name = readlink("/proc/self/exe", program, sizeof program - 1) > 0 ? program : "";
-    if (!*name || (*name != '/' && !getcwd(here, sizeof here)))
-        return;
-    int n = snprintf(files.folder, sizeof files.folder, "%s%s%.*s", here, *here ? "/" : "",
-                     (int)(strrchr(name, '/') - name), name);
-    if (n < 0 || n >= (int)sizeof files.folder)
-        files.folder[0] = 0;
-}
-
-static bool take(char *path, const char *folder, const char *between, const char *name)
-{
-    int n = snprintf(path, sizeof files.module, "%s%s%s", folder, between, name);
-    if (n > 0 && n < (int)sizeof files.module && access(path, R_OK) == 0)
-        return true;
-    path[0] = 0;
-    return false;
-}
-
-// Beside this library, installed or in a build tree; where it was to be installed.
-static void look(char *path, const char *name)
-{
-    static const char *const between[] = {"/jot/", "/", "/codegen/", "/../src/codegen/",
-                                          "/../../src/codegen/"};
-    for (size_t i = 0; *files.folder && i < sizeof between / sizeof *between; i++)
-        if (take(path, files.folder, between[i], name))
-            return;
-#ifdef JOT_CODEGEN_DIRECTORY
-    take(path, JOT_CODEGEN_DIRECTORY, "/", name);
-#endif
-}
 
 static void look_for_both(void)
 {
@@ -72,8 +30,8 @@ static void look_for_both(void)
     if (asked && *asked)
         snprintf(files.module, sizeof files.module, "%s", asked);
     else
-        look(files.module, FILE_NAME);
-    look(files.process, "jot-compile");
+        rt_module_find(FILE_NAME, files.module);
+    rt_module_find("jot-compile", files.process);
 }
 
 const char *codegen_path(void)
