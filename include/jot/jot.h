@@ -26,7 +26,8 @@
 // The headers, in reading order: status.h, dtype.h, array.h, trace.h, ops.h, einsum.h,
 // shapes.h, numeric.h, fft.h, indexing.h, ordering.h, windows.h, linalg.h, decompose.h,
 // solvers.h, random.h, special.h, nn.h, function.h, transform.h, collective.h, control.h,
-// callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, dlpack.h, io.h.
+// callback.h, debug.h, kernels.h, compile.h, device.h, parallel.h, distributed.h, dlpack.h,
+// io.h.
 #ifndef JOT_JOT_H
 #define JOT_JOT_H
 
@@ -37,6 +38,7 @@
 #include "jot/debug.h"
 #include "jot/decompose.h"
 #include "jot/device.h"
+#include "jot/distributed.h"
 #include "jot/dlpack.h"
 #include "jot/dtype.h"
 #include "jot/einsum.h"
