@@ -29,6 +29,11 @@ typedef struct jot_transform {
     const int *axis, *out_axis; // n and n_out numbers
     const char *where;
     const char *name; // of a mapped axis, or NULL
+    // Of what the devices of a mesh do on pieces (jot/parallel.h): the mesh, or NULL, and how arguments
+    // and results are split.
+    const struct jot_mesh *mesh;
+    const char *const *split_in, *const *split_out;
+    int n_split_in, n_split_out;
     int n, n_out, kind;
 } jot_transform;
 

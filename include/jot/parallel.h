@@ -20,6 +20,7 @@
 #define JOT_PARALLEL_H
 
 #include "jot/array.h"
+#include "jot/transform.h"
 
 JOT_BEGIN_C
 
@@ -89,7 +90,48 @@ JOT_API JOT_MUST_USE jot_array *jot_array_shard_on(const jot_array *a, size_t i)
 JOT_API JOT_MUST_USE jot_status jot_array_shard_start(const jot_array *a, size_t i,
                                                       int64_t *start);
 
+// ---- functions on meshes ----
+
+// f as each device of the mesh runs it on its pieces.  in says how each argument is split (a tree: all its
+// values), out how each value of the result is put together, both as above.  Inside of f the axes of the
+// mesh have their names, and the collectives of jot/collective.h go over them; f sees pieces, which are as
+// many times smaller as there are devices along the axes that split them.  Arguments that an axis does not
+// split are the same along it.  A result that an axis does not split must be so too, as sums over it are:
+// that is checked, and where it is not, an error names the result and the axis.
+//
+//     static jot_value rows(jot_value a, jot_value b) { return jot_matmul(a, b); }
+//     jot_shard_map(jot_fn(rows), mesh, JOT_SPLITS("i", ""), JOT_SPLITS("i"))    a split by rows, b whole
+//
+// It is a function like any other: it can be differentiated and mapped, and be a part of others.  All
+// meshes of a program are one.  Each value that f uses from outside of it every device has whole.
+JOT_API jot_function jot_shard_map_of(jot_function f, const jot_mesh *mesh, const char *where,
+                                      size_t n_in, const char *const *in, size_t n_out,
+                                      const char *const *out);
+// f mapped over axes of its arguments as by jot_vmap_named, a device for each element: the mesh has one
+// axis of as many devices, the first ones of the program's kind where it is NULL.
+JOT_API jot_function jot_pmap_of(jot_function f, const jot_mesh *mesh, const char *name,
+                                 const char *where, const int *in_axes, const int *out_axes);
+
 JOT_END_C
+
+#if !defined(JOT_PLAIN)
+// jot_pmap(f, "i")  jot_pmap(f, "i", 0, JOT_NONE)  jot_pmap_on(mesh, f, "i")
+#define jot_pmap(f, ...)                                                                       \
+    jot_pmap_of(JOT_A_FUNCTION_("jot_pmap", f), NULL, JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE,    \
+                JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)), NULL)
+#define jot_pmap_on(mesh, f, ...)                                                              \
+    jot_pmap_of(JOT_A_FUNCTION_("jot_pmap_on", f), mesh, JOT_FIRST_(__VA_ARGS__, 0), JOT_HERE, \
+                JOT_INTS_(JOT_REST_(__VA_ARGS__, JOT_END)), NULL)
+#if !defined(__cplusplus)
+#define JOT_SPLITS(...)                                                                        \
+    sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *), (const char *const[])        \
+    {                                                                                          \
+        __VA_ARGS__                                                                            \
+    }
+#define jot_shard_map(f, mesh, ...)                                                            \
+    jot_shard_map_of(JOT_A_FUNCTION_("jot_shard_map", f), mesh, JOT_HERE, __VA_ARGS__)
+#endif
+#endif
 
 // jot_mesh_of(JOT_CUDA, {"x", 2}, {"y", 4})
 #if !defined(__cplusplus)

@@ -2,6 +2,7 @@
 // Makes operands, and parameters and results of bodies, vary over the axes that they have to.
 #include "ir/collective.h"
 #include "ir/control.h"
+#include "ir/shard.h"
 
 const int64_t *ir_over(const struct ir_attrs *a, int *n)
 {
@@ -61,36 +62,6 @@ ir_id ir_axis_index(struct ir_builder *b, int64_t axis)
     return ir_build(b, IR_axis_index, 0, NULL, ir_attrs(b->module, IR_INTS(over, 1, &axis)));
 }
 
-ir_id ir_lane_number(struct ir_builder *b, int n, const int64_t *over)
-{
-    ir_id number = IR_NONE;
-    for (int i = 0; i < n; i++) {
-        ir_id own = ir_axis_index(b, over[i]);
-        if (i) {
-            ir_id size = ir_scalar_int(b, JOT_I32, ir_axis_size(b->module, over[i]));
-            own = ir_add(b, ir_mul(b, number, size), own);
-        }
-        number = own;
-    }
-    return number;
-}
-
-ir_id ir_exchange(struct ir_builder *b, ir_id x, int rank, const int64_t *mesh, int n_params,
-                  const int64_t *params)
-{
-    return ir_build(
-        b, IR_exchange, 1, &x,
-        ir_attrs(b->module, IR_INTS(mesh, rank, mesh), IR_INTS(exchange, n_params, params)));
-}
-
-const char *ir_exchange_read(const struct ir_attrs *a, struct collective *out)
-{
-    int rank, n;
-    const int64_t *mesh = ir_attr_ints(a, IR_KEY_mesh, &rank);
-    const int64_t *params = ir_attr_ints(a, IR_KEY_exchange, &n);
-    return collective_read(params, (uint32_t)n, (uint32_t)rank, mesh, out);
-}
-
 // The op over a set of axes; x itself over none.
 static ir_id over_set(struct ir_builder *b, enum ir_op op, ir_id x, uint16_t axes)
 {
@@ -114,26 +85,42 @@ ir_id ir_psum(struct ir_builder *b, ir_id x, uint16_t axes)
     return over_set(b, IR_psum, x, axes);
 }
 
-uint16_t ir_axes_named(const struct ir_graph *g, const struct ir_node *n)
+static int count_bodies(const struct ir_node *n)
+{
+    return ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &(const int64_t *){0}) : 0;
+}
+
+// All axes but those of the mesh of a shard_map, which are none outside of it.
+static uint16_t named_outside(const struct ir_graph *g, const struct ir_node *n)
+{
+    if (n->op != IR_shard_map)
+        return UINT16_MAX;
+    struct ir_shard s = ir_shard_of(g->module, n);
+    return (uint16_t)~ir_grid_set(&s);
+}
+
+uint16_t ir_axes_inside(const struct ir_graph *g, const struct ir_node *n)
 {
     uint16_t axes = ir_over_set(n->attrs);
-    int n_bodies =
-        ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &(const int64_t *){0}) : 0;
+    for (int i = 0; i < count_bodies(n); i++)
+        axes |= ir_body(g, n, i)->names;
+    return axes ? axes & named_outside(g, n) : 0;
+}
+
+uint16_t ir_axes_named(const struct ir_graph *g, const struct ir_node *n)
+{
+    uint16_t axes = ir_axes_inside(g, n);
     for (uint32_t i = 0; i < n->n_out; i++)
         axes |= ir_type_of(g, n->out + i).varies;
-    for (int i = 0; i < n_bodies; i++)
-        axes |= ir_body(g, n, i)->names;
     return axes;
 }
 
 uint16_t ir_axes_exchanged(const struct ir_graph *g, const struct ir_node *n)
 {
     uint16_t axes = ir_exchanges((enum ir_op)n->op) ? ir_over_set(n->attrs) : 0;
-    int n_bodies =
-        ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &(const int64_t *){0}) : 0;
-    for (int i = 0; i < n_bodies; i++)
+    for (int i = 0; i < count_bodies(n); i++)
         axes |= ir_body(g, n, i)->exchanges;
-    return axes;
+    return axes ? axes & named_outside(g, n) : 0;
 }
 
 const struct ir_node *ir_exchange_find(const struct ir_graph *g, uint16_t axes)
@@ -141,9 +128,7 @@ const struct ir_node *ir_exchange_find(const struct ir_graph *g, uint16_t axes)
     ir_for_each_node (g, n) {
         if (!(ir_axes_exchanged(g, n) & axes))
             continue;
-        int n_bodies =
-            ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &(const int64_t *){0}) : 0;
-        for (int i = 0; i < n_bodies; i++) {
+        for (int i = 0; i < count_bodies(n); i++) {
             const struct ir_node *inside = ir_exchange_find(ir_body(g, n, i), axes);
             if (inside)
                 return inside;
@@ -314,6 +299,25 @@ static void vary_cond(struct bodied *c)
              memcmp(old_out, out, n_out * sizeof *old_out) != 0);
 }
 
+// A parameter varies over what splits the operand, and a result over what splits it.
+static void vary_shard(struct bodied *c)
+{
+    struct ir_shard s;
+    struct ir_module *m = c->b->module;
+    uint32_t n_in = (uint32_t)c->n_in, n_out = body(c, 0)->outputs.count;
+    if (!ir_shard_read(m, c->attrs, &s) || s.n_splits != (int)(n_in + n_out) ||
+        body(c, 0)->n_params != n_in)
+        return;
+    uint16_t *out = no_axes(c, n_out), grid = ir_grid_set(&s);
+    for (uint32_t i = 0; i < n_in; i++)
+        c->axes[i] |= ir_split_set(&s, s.split[i]);
+    for (uint32_t i = 0; i < n_out; i++)
+        out[i] = ir_split_set(&s, s.split[n_in + i]);
+    widen_body(c, 0, c->axes, out);
+    for (uint32_t i = 0; i < n_in; i++)
+        c->axes[i] &= (uint16_t)~grid;
+}
+
 // Functions and their derivatives know each other's types: all vary alike.
 static void vary_rules(struct bodied *c)
 {
@@ -388,7 +392,7 @@ static const ir_id *vary_bodies(struct ir_builder *b, enum ir_op op, int n_in, c
         c.function[k] = (uint32_t)functions[k];
         any |= body(&c, k)->names;
     }
-    if (!any || !is_sound(&c, op))
+    if ((!any && op != IR_shard_map) || !is_sound(&c, op))
         return in;
     if (op == IR_call || op == IR_checkpoint)
         vary_call(&c);
@@ -398,6 +402,8 @@ static const ir_id *vary_bodies(struct ir_builder *b, enum ir_op op, int n_in, c
         vary_while(&c);
     else if (op == IR_cond)
         vary_cond(&c);
+    else if (op == IR_shard_map)
+        vary_shard(&c);
     else
         vary_rules(&c);
     if (b->status != JOT_OK)

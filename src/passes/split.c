@@ -34,7 +34,7 @@ static bool node_is_linear(const struct unzipped *u, const struct ir_node *n)
 static bool is_remade(enum ir_op op)
 {
     return op == IR_const || op == IR_iota || op == IR_broadcast_in_dim || op == IR_reshape ||
-           op == IR_transpose || op == IR_rev;
+           op == IR_transpose || op == IR_rev || op == IR_pvary;
 }
 
 // Values made of constants alone.

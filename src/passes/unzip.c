@@ -119,6 +119,8 @@ static void unzip_node(struct unzip *u, const struct ir_node *n)
         unzip_while(u, n);
     } else if (linear && n->op == IR_cond) {
         unzip_cond(u, n);
+    } else if (linear && n->op == IR_shard_map) {
+        unzip_shard_map(u, n);
     } else if (linear && ir_op_class(n->op) == IR_CLASS_CALL && n->op != IR_linear_call &&
                n->op != IR_linear_solve) {
         // Inside a derivative rule a custom rule is applied to a tangent: its function is linear.

@@ -19,6 +19,7 @@ struct unzip {
 void unzip_scan(struct unzip *u, const struct ir_node *n);
 void unzip_while(struct unzip *u, const struct ir_node *n);
 void unzip_cond(struct unzip *u, const struct ir_node *n);
+void unzip_shard_map(struct unzip *u, const struct ir_node *n);
 
 // The node n as the scan, which has its operands and results.
 void unzip_loop(struct unzip *u, const struct ir_node *n, const struct ir_scan *scan);

@@ -9,7 +9,6 @@
 // broadcasting can stand for.
 #include "base/status.h"
 #include "ir/collective.h"
-#include "ir/control.h"
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
@@ -44,11 +43,7 @@ static bool names_axis(const struct sweep *s, const struct ir_node *n)
 {
     if (s->axis < 0)
         return false;
-    uint16_t names = ir_over_set(n->attrs);
-    for (int i = 0;
-         ir_has_bodies((enum ir_op)n->op) && i < ir_bodies_of(n, &(const int64_t *){0}); i++)
-        names |= ir_body(s->g, n, i)->names;
-    return names >> s->axis & 1;
+    return ir_axes_inside(s->g, n) >> s->axis & 1;
 }
 
 static void map_node(struct sweep *s, const struct ir_node *n)

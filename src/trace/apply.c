@@ -5,6 +5,7 @@
 #include "trace/emit.h"
 #include "trace/function.h"
 #include "trace/named.h"
+#include "trace/shard.h"
 
 #include <stdio.h>
 
@@ -61,7 +62,8 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
         const jot_transform *s = &a->transform[i], *t = &b->transform[i];
         // Equal lists are one (interned.h).
         if (s->kind != t->kind || s->n != t->n || s->n_out != t->n_out || s->axis != t->axis ||
-            s->out_axis != t->out_axis || s->name != t->name)
+            s->out_axis != t->out_axis || s->name != t->name || s->mesh != t->mesh ||
+            s->split_in != t->split_in || s->split_out != t->split_out)
             return false;
     }
     return true;
@@ -177,11 +179,13 @@ static bool name_axis(const jot_function *f, int level, const struct ir_type *ty
         return true; // which the transform finds
     int axis = function_mapped_axis(f, level, i), rank = types[i].rank;
     int64_t size = ir_dims(trace_top()->module, types[i])[axis < 0 ? axis + rank : axis];
-    *out_axis = trace_name_axis("jot_vmap_named", *axes, t->name, size, &error);
+    *out_axis = trace_name_axis(trace_transform_name(t), *axes, t->name, size, &error);
     if (*out_axis < 0) {
         jot_place(error, t->where);
         return false;
     }
+    if (t->kind == TRACE_PMAP && !pmap_check_mesh(t, size))
+        return false;
     *axes |= (uint16_t)(1u << *out_axis);
     vary_all(n, out, (uint16_t)(1u << *out_axis));
     return true;
@@ -198,9 +202,11 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
     memcpy(out, types, sizeof *out * (size_t)n);
     *out_axis = PASS_UNNAMED;
     // A derivative is that of a lane's function in its own arguments.
-    if (t->kind != TRACE_VMAP && t->kind != TRACE_CHECKPOINT)
+    if (t->kind == TRACE_SHARD_MAP)
+        return shard_inner_types(f, level, types, out, inside);
+    if (!trace_is_map(t) && t->kind != TRACE_CHECKPOINT)
         vary_all(n, out, *inside);
-    if (t->kind != TRACE_VMAP)
+    if (!trace_is_map(t))
         return true;
     for (int i = 0; i < n; i++) {
         int axis = function_mapped_axis(f, level, i);
@@ -211,7 +217,7 @@ static bool inner_types(const jot_function *f, int level, const struct ir_type *
             char axes[48] = "it has none";
             if (rank)
                 snprintf(axes, sizeof axes, "axes are %d to %d", -rank, rank - 1);
-            jot_place(trace_fail("jot_vmap", JOT_ERR_SHAPE,
+            jot_place(trace_fail(trace_transform_name(t), JOT_ERR_SHAPE,
                                  "argument %d of %s is %s: no axis %d: %s",
                                  function_argument(f, level, i), f->callee.name,
                                  ir_type_text(m, types[i]), axis, axes),

@@ -37,7 +37,7 @@ jot_status backend_compile(struct ir_module *m, uint32_t function,
                            const struct backend_options *options, struct backend_program **out)
 {
     JOT_TRY(environment_check());
-    function = checked(m, function);
+    function = checked(m, pass_unshard(m, function));
     struct backend_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return status_out_of_memory();

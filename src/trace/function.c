@@ -7,6 +7,8 @@
 #include "trace/named.h"
 #include "trace/opened.h"
 
+#include "jot/parallel.h"
+
 #include <limits.h>
 #include <stdio.h>
 
@@ -22,6 +24,8 @@ const char *const trace_transform_names[] = {
     [TRACE_JACREV] = "jot_jacrev",
     [TRACE_HESSIAN] = "jot_hessian",
     [TRACE_VMAP] = "jot_vmap",
+    [TRACE_PMAP] = "jot_pmap",
+    [TRACE_SHARD_MAP] = "jot_shard_map",
     [TRACE_CHECKPOINT] = "jot_checkpoint",
     [TRACE_NO_MEMORY] = "",
 };
@@ -56,6 +60,9 @@ jot_function jot_function_plain(const char *name, const char *where, int n_args,
         .callee = {.name = name, .where = where, .plain = f, .n_args = n_args, .n_results = 1}};
 }
 
+// More values than anyone has are so many.
+#define MOST_VALUES ((int)TRACE_MOST_ENTRIES)
+
 // Stands for the transforms of a function that memory was out for.
 static const jot_transform no_memory = {.kind = TRACE_NO_MEMORY, .where = ""};
 
@@ -76,26 +83,53 @@ static bool keep_list(const int *list, int *out_n, const int **out)
     return *out || n == 0;
 }
 
-static jot_function transformed_named(jot_function f, enum trace_transform kind,
-                                      const char *name, const char *where, const int *list,
-                                      const int *out_list)
+// A copy of the texts that lives as long as the process; NULL when memory is out.
+static const char *const *keep_texts(int count, const char *const *texts)
+{
+    size_t n = count < 0 || count == MOST_VALUES ? 0 : (size_t)count;
+    const char **kept = memory_allocate_zeroed((n + 1) * sizeof *kept);
+    const void *all = NULL;
+    bool ok = kept != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *text = texts[i] ? texts[i] : "";
+        kept[i] = interned(text, strlen(text) + 1);
+        ok = kept[i] != NULL;
+    }
+    if (ok)
+        all = interned(kept, (n + 1) * sizeof *kept);
+    memory_release(kept);
+    return all;
+}
+
+// f with one more transform, whose texts and lists are kept.
+static jot_function with_transform(jot_function f, jot_transform t, const int *list,
+                                   const int *out_list)
 {
     if (f.n_transforms && f.transform == &no_memory)
         return f;
     const jot_transform *all = NULL;
     size_t n = (size_t)f.n_transforms + 1;
-    jot_transform *t = memory_allocate_zeroed(n * sizeof *t);
-    if (t) {
+    jot_transform *made = memory_allocate_zeroed(n * sizeof *made);
+    if (made) {
+        jot_transform *last = &made[n - 1];
         if (n > 1)
-            memcpy(t, f.transform, (n - 1) * sizeof *t);
-        t[n - 1].kind = (int)kind;
-        t[n - 1].where = where ? where : trace_transform_names[kind];
-        t[n - 1].name = name ? interned(name, strlen(name) + 1) : NULL;
-        if ((t[n - 1].name || !name) && keep_list(list, &t[n - 1].n, &t[n - 1].axis) &&
-            keep_list(out_list, &t[n - 1].n_out, &t[n - 1].out_axis))
-            all = interned(t, n * sizeof *t);
+            memcpy(made, f.transform, (n - 1) * sizeof *made);
+        last->kind = t.kind;
+        last->where = t.where ? t.where : trace_transform_name(&t);
+        last->mesh = t.mesh;
+        last->n_split_in = t.n_split_in;
+        last->n_split_out = t.n_split_out;
+        bool ok = keep_list(list, &last->n, &last->axis) &&
+                  keep_list(out_list, &last->n_out, &last->out_axis);
+        if (ok && t.name)
+            ok = (last->name = interned(t.name, strlen(t.name) + 1)) != NULL;
+        if (ok && t.kind == TRACE_SHARD_MAP)
+            ok = (last->split_in = keep_texts(t.n_split_in, t.split_in)) &&
+                 (last->split_out = keep_texts(t.n_split_out, t.split_out));
+        if (ok)
+            all = interned(made, n * sizeof *made);
     }
-    memory_release(t);
+    memory_release(made);
     f.transform = all ? all : &no_memory;
     f.n_transforms = all ? (int)n : 1;
     return f;
@@ -104,7 +138,8 @@ static jot_function transformed_named(jot_function f, enum trace_transform kind,
 static jot_function transformed(jot_function f, enum trace_transform kind, const char *where,
                                 const int *list, const int *out_list)
 {
-    return transformed_named(f, kind, NULL, where, list, out_list);
+    return with_transform(f, (jot_transform){.kind = (int)kind, .where = where}, list,
+                          out_list);
 }
 
 jot_function jot_grad_of(jot_function f, const char *where, const int *args)
@@ -156,7 +191,35 @@ jot_function jot_vmap_axes_of(jot_function f, const char *where, const int *in_a
 jot_function jot_vmap_named_of(jot_function f, const char *name, const char *where,
                                const int *in_axes, const int *out_axes)
 {
-    return transformed_named(f, TRACE_VMAP, name ? name : "", where, in_axes, out_axes);
+    jot_transform t = {.kind = TRACE_VMAP, .where = where, .name = name ? name : ""};
+    return with_transform(f, t, in_axes, out_axes);
+}
+
+jot_function jot_pmap_of(jot_function f, const jot_mesh *mesh, const char *name,
+                         const char *where, const int *in_axes, const int *out_axes)
+{
+    jot_transform t = {
+        .kind = TRACE_PMAP, .where = where, .name = name ? name : "", .mesh = mesh};
+    return with_transform(f, t, in_axes, out_axes);
+}
+
+jot_function jot_shard_map_of(jot_function f, const jot_mesh *mesh, const char *where,
+                              size_t n_in, const char *const *in, size_t n_out,
+                              const char *const *out)
+{
+    bool fits = n_in < TRACE_MOST_ENTRIES && n_out < TRACE_MOST_ENTRIES;
+    jot_transform t = {.kind = TRACE_SHARD_MAP,
+                       .where = where,
+                       .mesh = mesh,
+                       .split_in = in,
+                       .split_out = out,
+                       .n_split_in = !in    ? -1
+                                     : fits ? (int)n_in
+                                            : MOST_VALUES,
+                       .n_split_out = !out   ? -1
+                                      : fits ? (int)n_out
+                                             : MOST_VALUES};
+    return with_transform(f, t, NULL, NULL);
 }
 
 jot_function jot_checkpoint_of(jot_function f, const char *where)
@@ -201,8 +264,6 @@ int callee_leaves(const jot_callee *c, int arg)
     return c->arg_leaves ? c->arg_leaves[arg] : 1;
 }
 
-// More values than anyone has are so many.
-#define MOST_VALUES ((int)TRACE_MOST_ENTRIES)
 static int bounded(int64_t n) { return n < MOST_VALUES ? (int)n : MOST_VALUES; }
 
 int callee_first(const jot_callee *c, int arg)
@@ -244,11 +305,13 @@ static struct counts count_values(const jot_function *f, int level)
     for (int l = 0; l < level; l++) {
         const jot_transform *t = &f->transform[l];
         int64_t in = c.in, out = c.out;
-        bool lists = t->kind != TRACE_VMAP && f->callee.n_args;
+        bool lists = !trace_is_map(t) && f->callee.n_args;
         int64_t some = lists ? listed_leaves(f, t, callee_leaves(&f->callee, 0)) : 0;
         int64_t all = lists ? listed_leaves(f, t, c.in) : 0;
         switch ((enum trace_transform)t->kind) {
         case TRACE_VMAP:
+        case TRACE_PMAP:
+        case TRACE_SHARD_MAP:
         case TRACE_CHECKPOINT:
         case TRACE_NO_MEMORY:
             break;
@@ -398,7 +461,25 @@ static const char *transform_problem(const jot_function *f, const jot_transform 
 {
     const jot_callee *c = &f->callee;
     const char *name = trace_transform_names[t->kind];
-    if (t->kind == TRACE_VMAP) {
+    if (t->kind == TRACE_SHARD_MAP) {
+        int all = n_arguments(f, (int)(t - f->transform)),
+            n_out = function_out(f, (int)(t - f->transform));
+        if (!t->mesh)
+            return snprintf(text, room, "%s: %s of %s: mesh is NULL", t->where, name, c->name),
+                   text;
+        if (t->n_split_in < 0 || t->n_split_out < 0)
+            return snprintf(text, room, "%s: %s of %s: %s is NULL", t->where, name, c->name,
+                            t->n_split_in < 0 ? "in" : "out"),
+                   text;
+        if (t->n_split_in != all || t->n_split_out != n_out)
+            return snprintf(
+                       text, room,
+                       "%s: %s: %d and %d splits for the %d arguments and %d results of %s",
+                       t->where, name, t->n_split_in, t->n_split_out, all, n_out, c->name),
+                   text;
+        return NULL;
+    }
+    if (trace_is_map(t)) {
         int all = n_arguments(f, (int)(t - f->transform));
         char more[64] = "";
         if (t->name && !trace_is_axis_name(t->name))

@@ -16,6 +16,8 @@ enum trace_transform {
     TRACE_JACREV,
     TRACE_HESSIAN,
     TRACE_VMAP,
+    TRACE_PMAP,
+    TRACE_SHARD_MAP,
     TRACE_CHECKPOINT,
     TRACE_NO_MEMORY, // stands for all when there was none
 };
@@ -25,6 +27,15 @@ enum trace_rule { TRACE_RULE_NONE, TRACE_RULE_JVP, TRACE_RULE_VJP };
 #define TRACE_AXIS_NONE JOT_NONE // of a mapped argument
 
 extern const char *const trace_transform_names[];
+static inline const char *trace_transform_name(const jot_transform *t)
+{
+    return trace_transform_names[t->kind];
+}
+// Whether it is a map over axes of its arguments.
+static inline bool trace_is_map(const jot_transform *t)
+{
+    return t->kind == TRACE_VMAP || t->kind == TRACE_PMAP;
+}
 
 // What is wrong with f, place included, or NULL.  In a buffer of the thread.
 const char *function_problem(const jot_function *f);

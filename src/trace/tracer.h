@@ -111,6 +111,8 @@ struct trace {
     const struct trace_error *error;     // the first
     const struct trace_error *latest;    // root: of it and the traces inside it
     uint16_t axes;                       // of the maps around it, that have names
+    const struct jot_mesh *mesh;         // root: of what devices do on pieces, or NULL
+    const char *mesh_where;              // and who brought it
     int precision;                       // root: of products that ask for none
     const struct rule_in_progress
         *rule; // root: the innermost of the derivative rules being traced

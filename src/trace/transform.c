@@ -8,6 +8,7 @@
 
 #include "ir/collective.h"
 #include "passes/passes.h"
+#include "trace/shard.h"
 
 struct work {
     const jot_function *f;
@@ -195,7 +196,7 @@ static bool map_sizes(const struct work *w, const int32_t *axes, int64_t *out_si
         int64_t size = ir_dims(w->m, w->types[i])[at];
         if (first >= 0 && size != *out_size)
             return fail(w,
-                        trace_fail("jot_vmap", JOT_ERR_SHAPE,
+                        trace_fail(w->name, JOT_ERR_SHAPE,
                                    "arguments %d and %d of %s have %lld and %lld along the "
                                    "mapped axis: %s and %s",
                                    function_argument(w->f, w->level, first),
@@ -207,7 +208,7 @@ static bool map_sizes(const struct work *w, const int32_t *axes, int64_t *out_si
         *out_size = size;
     }
     if (first < 0)
-        return fail(w, trace_fail("jot_vmap", JOT_ERR_ARGUMENT, "no argument of %s is mapped",
+        return fail(w, trace_fail(w->name, JOT_ERR_ARGUMENT, "no argument of %s is mapped",
                                   w->f->callee.name));
     return true;
 }
@@ -223,16 +224,18 @@ static bool vmap(struct work *w)
         in_axes[i] = axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
     }
     if (w->t->n_out && w->t->n_out != w->n_out)
-        return fail(w,
-                    trace_fail("jot_vmap", JOT_ERR_ARGUMENT, "%d axes for the %d results of %s",
-                               w->t->n_out, w->n_out, w->f->callee.name));
+        return fail(w, trace_fail(w->name, JOT_ERR_ARGUMENT, "%d axes for the %d results of %s",
+                                  w->t->n_out, w->n_out, w->f->callee.name));
     for (int i = 0; i < w->n_out; i++) {
         int axis = w->t->n_out ? w->t->out_axis[i] : 0;
         out_axes[i] = axis == TRACE_AXIS_NONE ? PASS_NO_AXIS : axis;
     }
     int64_t size = 0;
-    return map_sizes(w, in_axes, &size) &&
-           check(w, pass_vmap_axes(w->m, w->traced->function, in_axes, out_axes, size, w->axis,
+    if (!map_sizes(w, in_axes, &size))
+        return false;
+    if (w->t->kind == TRACE_PMAP)
+        return pmap_transform(w->f, w->level, w->axis, in_axes, out_axes, w->types, w->traced);
+    return check(w, pass_vmap_axes(w->m, w->traced->function, in_axes, out_axes, size, w->axis,
                                    &w->traced->function));
 }
 
@@ -264,7 +267,10 @@ static bool transform(void *ctx)
     case TRACE_VJP:
         return vjp(w);
     case TRACE_VMAP:
+    case TRACE_PMAP:
         return vmap(w);
+    case TRACE_SHARD_MAP:
+        return shard_transform(w->f, w->level, w->types, w->traced);
     case TRACE_CHECKPOINT:
         return checkpoint(w);
     case TRACE_NO_MEMORY:

@@ -232,8 +232,20 @@ static const char *const lanes =
     "  %11 = ppermute %4 {over=[j:3, i:2], pairs=[0, 5, 3, 1]} : f32[4]<i:2,j:3>\n"
     "  %12 = axis_index {over=[j:3]} : i32[]<j:3>\n"
     "  %13 = psum %11 {over=[j:3, i:2]} : f32[4]\n"
-    "  %14 = exchange %5 {mesh=[2], exchange=[2, 0, 11, 1, 0]} : f32[2,4]\n"
-    "  return %5, %9, %10, %12, %13, %14\n"
+    "  return %5, %9, %10, %12, %13\n"
+    "}\n";
+
+// What each device of a mesh does.
+static const char *const sharded =
+    "jot ir 1\n"
+    "function @0 piece(%0: f32[4]<k:5,l:2>, %1: f32[2,3]<l:2>) {\n"
+    "  %2 = psum %0 {over=[k:5, l:2]} : f32[4]\n"
+    "  return %0, %1, %2\n"
+    "}\n"
+    "function @1 sharded(%0: f32[40], %1: f32[2,6]) {\n"
+    "  %2, %3, %4 = shard_map %0, %1 {functions=[@0], grid=[k:5, l:2], splits=[3, 2, 0, 1, 3, "
+    "0, 1, 1, 3, 2, 0, 1, 3, 0, 1, 1, 1, 0]} : f32[40], f32[2,6], f32[4]\n"
+    "  return %2, %3, %4\n"
     "}\n";
 
 static char whole[sizeof functions + sizeof main_function];
@@ -312,8 +324,8 @@ START_TEST(every_op_round_trips)
     for (uint32_t f = 0; f < module->functions.count; f++)
         ir_for_each_node (ir_function(module, f), n)
             seen[n->op] = true;
-    const char *const texts[] = {places, matrices, convolutions, lanes};
-    for (int i = 0; i < 4; i++) {
+    const char *const texts[] = {places, matrices, convolutions, lanes, sharded};
+    for (int i = 0; i < 5; i++) {
         g = parse(module, texts[i]);
         ck_assert_str_eq(ir_graph_text(g), texts[i]);
         check_sound(g);

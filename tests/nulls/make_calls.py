@@ -30,7 +30,7 @@ MAY_BE_NULL = [
     (r'jot_scan_at', r'rows|out'), (r'jot_(map|switch)_at|jot_apply_at', r'in'),
     (r'jot_top_k', r'out_indices'), (r'jot_unique_all', r'out_\w+'),
     (r'jot_custom_root.*', r'tangent_solve'),
-    (r'jot_\w+_begin', r'carry|in|out|results'),
+    (r'jot_\w+_begin', r'carry|in|out|results'), (r'jot_pmap_of', r'mesh'),
     (r'jot_(block_next|block_leave|for_next|while_test|while_stepped|if_first|switch_case)', r'b|index'),
 ]
 
@@ -52,6 +52,7 @@ BY_TYPE = {
     'void *': 'NULL', 'const void *': 'text', 'const uint16_t *': 'leaves',
     'jot_executable *': 'executable', 'const jot_executable *': 'executable', 'jot_device *': 'NULL',
     'const jot_program *': 'program', 'jot_mesh *': 'mesh', 'const jot_mesh *': 'mesh',
+    'const char *const *': '(const char *const[]){"", ""}',
     'const jot_mesh_axis *': '&mesh_axis', 'jot_device *const *': 'devices',
     'jot_program_format': 'JOT_PROGRAM_TEXT', 'const jot_program_type *': '&program_type',
     'size_t *': '&taken',

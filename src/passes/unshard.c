@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs for a mesh on one device: a shard_map becomes its body, mapped over each axis of the mesh.
+//
+//     y = shard_map f x                  x: f32[8,3], split along axis 0 over i of 4
+// becomes
+//     p = reshape x [4,2,3]; q = f mapped over i; y = reshape q [8,3]
+//
+// Needs nothing.  Leaves no named axis.  After all differentiation and mapping.
+#include "base/status.h"
+#include "ir/collective.h"
+#include "ir/control.h"
+#include "ir/shard.h"
+#include "passes/body.h"
+#include "passes/rules/rules.h"
+
+struct unshard {
+    struct ir_module *m;
+    struct ir_shard s;
+    uint32_t n_in, n_out;
+    const struct ir_graph *body;
+    uint32_t f; // the body, mapped over axes of the grid from the last one on
+};
+
+static int rank_in(const struct unshard *u, uint32_t i) { return ir_type_of(u->body, i).rank; }
+
+static int rank_out(const struct unshard *u, uint32_t i)
+{
+    return body_result(u->body, i).rank;
+}
+
+// Row 0 of v, all rows of which are the same.
+static ir_id first_row(struct ir_builder *b, ir_id v)
+{
+    if (v == IR_NONE)
+        return IR_NONE;
+    struct ir_type t = ir_type_in(b, v);
+    const int64_t *dims = ir_dims(b->module, t);
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
+    memcpy(limits, dims, sizeof *limits * t.rank);
+    limits[0] = 1;
+    return ir_reshape(b, ir_slice(b, v, starts, limits, NULL), t.rank - 1, dims + 1);
+}
+
+// Maps over axis number k of the grid what it splits; results have the axis where it splits them.
+static jot_status map_axis(struct unshard *u, int k)
+{
+    bool *in = body_mask(u->m, u->n_in), *out = body_mask(u->m, u->n_out);
+    int64_t axis = u->s.grid[k], size = ir_axis_size(u->m, axis);
+    for (uint32_t i = 0; i < u->n_in; i++)
+        in[i] = ir_split_has(u->s.split[i], rank_in(u, i), k);
+    JOT_TRY(pass_vmap_named(u->m, u->f, in, size, (int)axis, &u->f, out));
+    struct body w = body_of(u->m, u->f);
+    body_take_all(&w);
+    body_run(&w);
+    for (uint32_t i = 0; i < u->n_out; i++) {
+        bool wanted = ir_split_has(u->s.split[u->n_in + i], rank_out(u, i), k);
+        ir_output(&w.b, wanted == out[i] ? w.out[i]
+                        : wanted         ? batch_repeat(&w.b, w.out[i], size)
+                                         : first_row(&w.b, w.out[i]));
+    }
+    return pass_finish(&w.b, &u->f);
+}
+
+// The dimensions of a whole value apart: for each those of the axes that split it and that of a piece.
+// order: from those to the axes in the order of the grid, then the dimensions of a piece.
+static int take_apart(const struct unshard *u, struct ir_split split, struct ir_type piece,
+                      int64_t *dims, int64_t *order)
+{
+    int64_t place[IR_MAX_AXES], piece_at[IR_MAX_RANK];
+    int n = 0, n_axes = 0;
+    for (int k = 0; k < u->s.n_axes; k++)
+        place[k] = -1;
+    for (int d = 0; d < piece.rank; d++) {
+        int n_by;
+        const int64_t *by;
+        ir_split_of(u->m, &u->s, split, d, &n_by, &by);
+        for (int k = 0; k < n_by; k++) {
+            dims[n] = ir_axis_size(u->m, u->s.grid[by[k]]);
+            place[by[k]] = n++;
+        }
+        dims[n] = ir_dims(u->m, piece)[d];
+        piece_at[d] = n++;
+    }
+    for (int k = 0; k < u->s.n_axes; k++)
+        if (place[k] >= 0)
+            order[n_axes++] = place[k];
+    for (int d = 0; d < piece.rank; d++)
+        order[n_axes + d] = piece_at[d];
+    return n;
+}
+
+static ir_id split_whole(const struct unshard *u, struct ir_builder *b, struct ir_split split,
+                         struct ir_type piece, ir_id x)
+{
+    int64_t dims[IR_MAX_RANK + IR_MAX_AXES], order[IR_MAX_RANK + IR_MAX_AXES];
+    int n = take_apart(u, split, piece, dims, order);
+    if (n > IR_MAX_RANK)
+        return ir_fail(b, JOT_ERR_SHAPE, "shard_map of a value of %d axes over %d", piece.rank,
+                       u->s.n_axes);
+    return n == piece.rank ? x : ir_transpose(b, ir_reshape(b, x, n, dims), order);
+}
+
+static ir_id join_whole(const struct unshard *u, struct ir_builder *b, struct ir_split split,
+                        struct ir_type piece, ir_id x)
+{
+    int64_t dims[IR_MAX_RANK + IR_MAX_AXES], order[IR_MAX_RANK + IR_MAX_AXES],
+        back[IR_MAX_RANK + IR_MAX_AXES];
+    int n = take_apart(u, split, piece, dims, order);
+    if (n > IR_MAX_RANK)
+        return ir_fail(b, JOT_ERR_SHAPE, "shard_map gives a value of %d axes over %d",
+                       piece.rank, u->s.n_axes);
+    if (n == piece.rank)
+        return x;
+    for (int i = 0; i < n; i++)
+        back[order[i]] = i;
+    struct ir_type whole = ir_whole_type(u->m, &u->s, split, piece);
+    return ir_reshape(b, ir_transpose(b, x, back), whole.rank, ir_dims(u->m, whole));
+}
+
+static jot_status unshard(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
+                          ir_id *out)
+{
+    struct ir_module *m = b->module;
+    struct unshard u = {.m = m, .s = ir_shard_of(m, n), .n_in = n->n_in, .n_out = n->n_out};
+    u.body = ir_function(m, u.s.body);
+    u.f = pass_unshard(m, u.s.body);
+    for (int k = u.s.n_axes; k-- > 0;)
+        JOT_TRY(map_axis(&u, k));
+    ir_id *x = pass_no_values(m, u.n_in);
+    for (uint32_t i = 0; i < u.n_in; i++)
+        x[i] = split_whole(&u, b, u.s.split[i], ir_type_of(u.body, i), in[i]);
+    if (b->status != JOT_OK)
+        return pass_builder_status(b);
+    ir_inline(b, ir_function(m, u.f), x, out);
+    for (uint32_t i = 0; i < u.n_out; i++)
+        out[i] = join_whole(&u, b, u.s.split[u.n_in + i], body_result(u.body, i), out[i]);
+    return pass_builder_status(b);
+}
+
+static void copy_unsharded(struct ir_builder *b, const struct ir_graph *g,
+                           const struct ir_node *n, ir_id *map)
+{
+    struct ir_node copy = *n;
+    if (n->op == IR_shard_map) {
+        b->where = n->where;
+        jot_status status = unshard(b, n, body_operands(b->module, g, n, map), map + n->out);
+        if (status != JOT_OK)
+            rule_fail_nested(b, status);
+        return;
+    }
+    if (ir_has_bodies((enum ir_op)n->op))
+        copy.attrs = ir_with_functions(b->module, n->attrs,
+                                       body_rewrite_all(b->module, n, pass_unshard));
+    pass_copy_node(b, g, &copy, map);
+}
+
+uint32_t pass_unshard(struct ir_module *m, uint32_t f)
+{
+    return m->axes.count ? body_rewrite(m, f, MEMO_UNSHARD, copy_unsharded) : f;
+}
