@@ -20,6 +20,10 @@ static void call(struct graph_frame *frame, const struct mlir_op *op, const char
                    f->body->n_args, end->n_operands, op->n_operands, op->n_results);
         return;
     }
+    if (graph_is_threefry(frame, f)) {
+        graph_convert_op(frame, op, graph_library_find("threefry2x32"));
+        return;
+    }
     jot_value *in = arena_array(frame->arena, jot_value, op->n_operands + op->n_results + 1);
     jot_value *out = in + op->n_operands;
     for (uint32_t i = 0; i < op->n_operands; i++)

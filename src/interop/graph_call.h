@@ -7,5 +7,7 @@
 // The conversion of a call of a routine of linear algebra, by its name on cpu ("lapack_sgetrf_ffi"), on
 // cuda ("cusolver_getrf_ffi") or on a platform that JAX does not know ("Qr"); NULL when it is none.
 graph_convert *graph_library_find(const char *target);
+// Whether the function is Threefry-2x32 of (key, key, counter, counter), whatever it is called.
+bool graph_is_threefry(struct graph_frame *frame, const struct mlir_function *f);
 
 #endif

@@ -17,9 +17,13 @@
 //
 // The attribute `over` lists the axes, the slowest first: with several, the number of a lane counts in
 // row-major order.
+//
+// In a program that each device of a mesh runs no axis has a name, and all of them but pvary and axis_index
+// have become `exchange` (base/collective.h), whose rows lie along axis 0 as well.
 #ifndef IR_COLLECTIVE_H
 #define IR_COLLECTIVE_H
 
+#include "base/collective.h"
 #include "ir/build.h"
 
 // The axes of a collective, how many lanes there are along them, and the axes as a set.
@@ -39,6 +43,13 @@ ir_id ir_collective(struct ir_builder *b, enum ir_op op, ir_id x, int n, const i
 ir_id ir_ppermute(struct ir_builder *b, ir_id x, int n, const int64_t *over, int n_pairs,
                   const int64_t *pairs);
 ir_id ir_axis_index(struct ir_builder *b, int64_t axis);
+// The number of a lane along several axes, the slowest first.
+ir_id ir_lane_number(struct ir_builder *b, int n, const int64_t *over);
+// params: as collective_read takes them.
+ir_id ir_exchange(struct ir_builder *b, ir_id x, int rank, const int64_t *mesh, int n_params,
+                  const int64_t *params);
+// What an exchange is; NULL, or what is wrong with it.
+const char *ir_exchange_read(const struct ir_attrs *a, struct collective *out);
 // x, varying over the axes as well; and its sum over them.
 ir_id ir_pvary(struct ir_builder *b, ir_id x, uint16_t axes);
 ir_id ir_psum(struct ir_builder *b, ir_id x, uint16_t axes);

@@ -103,6 +103,7 @@ bool infer_while(struct ir_infer *call);
 bool infer_cond(struct ir_infer *call);
 bool infer_shard_map(struct ir_infer *call);
 bool infer_pvary(struct ir_infer *call);
+bool infer_exchange(struct ir_infer *call);
 bool infer_psum(struct ir_infer *call);
 bool infer_all_gather(struct ir_infer *call);
 bool infer_psum_scatter(struct ir_infer *call);

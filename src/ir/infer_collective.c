@@ -119,6 +119,29 @@ bool infer_ppermute(struct ir_infer *call)
     return infer_result(call, infer_in(call, 0));
 }
 
+bool infer_exchange(struct ir_infer *call)
+{
+    struct collective c;
+    struct ir_type t = infer_in(call, 0);
+    const char *fault = ir_exchange_read(call->attrs, &c);
+    int64_t dims[IR_MAX_RANK + 1];
+    if (fault || c.dtype != ir_dtype(t))
+        return infer_fail(call, JOT_ERR_ARGUMENT, "exchange of %s: it is %s",
+                          infer_text(call, t), fault ? fault : "one of other elements");
+    bool has_rows = c.kind == COLLECTIVE_REDUCE_SCATTER || c.kind == COLLECTIVE_ALL_TO_ALL;
+    if (has_rows && (t.rank == 0 || infer_dims(call, 0)[0] != c.size))
+        return infer_fail(call, JOT_ERR_SHAPE,
+                          "exchange of %s: axis 0 has %lld rows, one a device",
+                          infer_text(call, t), (long long)c.size);
+    if (c.kind == COLLECTIVE_REDUCE_SCATTER)
+        return infer_result(call, ir_type_row(call->b->module, t));
+    if (c.kind != COLLECTIVE_ALL_GATHER)
+        return infer_result(call, t);
+    dims[0] = c.size;
+    memcpy(dims + 1, infer_dims(call, 0), sizeof *dims * t.rank);
+    return infer_result_dims(call, ir_dtype(t), t.rank + 1, dims);
+}
+
 bool infer_axis_index(struct ir_infer *call)
 {
     int n;

@@ -62,6 +62,36 @@ ir_id ir_axis_index(struct ir_builder *b, int64_t axis)
     return ir_build(b, IR_axis_index, 0, NULL, ir_attrs(b->module, IR_INTS(over, 1, &axis)));
 }
 
+ir_id ir_lane_number(struct ir_builder *b, int n, const int64_t *over)
+{
+    ir_id number = IR_NONE;
+    for (int i = 0; i < n; i++) {
+        ir_id own = ir_axis_index(b, over[i]);
+        if (i) {
+            ir_id size = ir_scalar_int(b, JOT_I32, ir_axis_size(b->module, over[i]));
+            own = ir_add(b, ir_mul(b, number, size), own);
+        }
+        number = own;
+    }
+    return number;
+}
+
+ir_id ir_exchange(struct ir_builder *b, ir_id x, int rank, const int64_t *mesh, int n_params,
+                  const int64_t *params)
+{
+    return ir_build(
+        b, IR_exchange, 1, &x,
+        ir_attrs(b->module, IR_INTS(mesh, rank, mesh), IR_INTS(exchange, n_params, params)));
+}
+
+const char *ir_exchange_read(const struct ir_attrs *a, struct collective *out)
+{
+    int rank, n;
+    const int64_t *mesh = ir_attr_ints(a, IR_KEY_mesh, &rank);
+    const int64_t *params = ir_attr_ints(a, IR_KEY_exchange, &n);
+    return collective_read(params, (uint32_t)n, (uint32_t)rank, mesh, out);
+}
+
 // The op over a set of axes; x itself over none.
 static ir_id over_set(struct ir_builder *b, enum ir_op op, ir_id x, uint16_t axes)
 {

@@ -4,6 +4,7 @@
 // The step has the operands of the node and then its results, all dense and row-major.  The params of
 // every routine begin with the dtype of the first operand and how often what it does is repeated, over
 // the leading axes; the rest is the routine's own, as src/runtime/host/routines.def lists it.
+#include "ir/collective.h"
 #include "ir/conv.h"
 #include "ir/linalg.h"
 #include "passes/schedule_internal.h"
@@ -146,6 +147,33 @@ static bool is_empty(const struct schedule *s, const struct ir_node *n)
     return true;
 }
 
+// What the devices of the program's mesh do together.
+static void add_exchange(struct schedule *s, const struct ir_node *n)
+{
+    struct arena *arena = s->program->arena;
+    uint32_t *memories = arena_array(arena, uint32_t, 2);
+    struct strbuf text = strbuf_make(arena);
+    struct collective c;
+    int n_params;
+    const int64_t *params = ir_attr_ints(n->attrs, IR_KEY_exchange, &n_params);
+    ir_exchange_read(n->attrs, &c);
+    strbuf_printf(&text, "%s%s%s of %lld bytes over %lld devices", collective_name(c.kind),
+                  collective_reduces(&c) ? " " : "",
+                  collective_reduces(&c) ? collective_combiner_name(c.combiner) : "",
+                  (long long)value_count(s, ir_operand(s->g, n, 0)) * dtype_get(c.dtype)->bytes,
+                  (long long)c.size);
+    memories[0] = schedule_memory(s, n->out);
+    memories[1] = schedule_memory(s, ir_operand(s->g, n, 0));
+    schedule_step(s, (struct nest_step){
+                         .kind = NEST_STEP_COLLECTIVE,
+                         .n_memories = 2,
+                         .memories = memories,
+                         .text = text.text,
+                         .n_params = (uint32_t)n_params,
+                         .params = arena_copy(arena, params, sizeof *params * (size_t)n_params),
+                         .reason = schedule_reason(s, "devices exchange it", n)});
+}
+
 void schedule_library(struct schedule *s, uint32_t group)
 {
     const struct ir_node *n = &s->g->nodes.at[s->groups.at[group].node];
@@ -153,6 +181,10 @@ void schedule_library(struct schedule *s, uint32_t group)
     struct routine r = {.arena = arena};
     if (is_empty(s, n))
         return;
+    if (n->op == IR_exchange) {
+        add_exchange(s, n);
+        return;
+    }
     if (!tell[n->op]) {
         s->refused = n;
         return;

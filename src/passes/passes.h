@@ -151,6 +151,11 @@ uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 // Products of f32 that allow it as products of TF32 numbers.  After all differentiation.
 uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 
+// f of one device of a mesh whose axes are named axes of the module: collectives over them become
+// exchanges between its devices.  The last parameter, i32[rank], is new: where the device is in the mesh.
+// After all differentiation and mapping.
+jot_status pass_exchange(struct ir_module *m, uint32_t f, int rank, const int64_t *axes,
+                         uint32_t *out_f);
 // Programs for a mesh as programs for one device: a shard_map becomes its body, mapped over each axis of
 // the mesh.  After all differentiation and mapping.
 uint32_t pass_unshard(struct ir_module *m, uint32_t f);

@@ -507,6 +507,9 @@ static jot_status schedule_graph(struct arena *arena, const struct ir_graph *g,
     s.program->name = arena_text(arena, g->name ? g->name : "program");
     s.program->n_inputs = g->n_params;
     s.program->n_outputs = g->outputs.count;
+    s.program->mesh_rank = options->mesh_rank;
+    for (uint32_t i = 0; i < options->mesh_rank; i++)
+        s.program->mesh[i] = options->mesh[i];
     s.kernels = arena_new(arena, struct hash_table);
     JOT_TRY(arena_lend(schedule_program, &s));
     if (s.refused)
@@ -565,6 +568,8 @@ void schedule_print(struct strbuf *s, const struct nest_program *p)
         }
         if (step->kind == NEST_STEP_KERNEL)
             strbuf_printf(s, " %s", p->nests.at[step->nest]->name);
+        if (step->kind == NEST_STEP_COLLECTIVE)
+            strbuf_printf(s, " %s", step->text);
         strbuf_printf(s, " (%s)\n", step->reason ? step->reason : "");
     }
     nest_program_print(s, p);

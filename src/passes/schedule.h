@@ -28,6 +28,8 @@ struct schedule_options {
     bool one_loop;       // a kernel is one loop where that is more parallel (fission.c): a GPU
     bool many_lanes;     // elements are lanes where they can be: a GPU has a thread for each
     const bool *donated; // by input, may be NULL: its memory may be overwritten
+    uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does
+    const int64_t *mesh;
 };
 
 jot_status pass_schedule(struct arena *arena, const struct ir_graph *g,

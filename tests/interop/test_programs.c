@@ -346,6 +346,35 @@ START_TEST(other_files_are_not_taken_for_text)
 }
 END_TEST
 
+// ---- what programs do that jot has an operation for ----
+
+static jot_value bits_of(jot_value key) { return jot_random_bits(key, JOT_U32, 2, 3); }
+
+// The bits of jot's own, in one op; with another rotation other bits, as the loop gives them.
+START_TEST(random_bits_are_found)
+{
+    static const char *const change[] = {"13, 15, 26, 6", "13, 15, 26, 7"};
+    char text[1 << 14];
+    FILE *file = fopen(PROGRAMS "random.mlir", "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    memcpy(strstr(text, change[0]), change[_i], strlen(change[0]));
+    jot_program *p = read_text(text);
+    jot_executable *f = jot_jit(jot_program_function(p, "main")), *own = jot_jit(jot_fn(bits_of));
+    jot_array *key = jot_array_from(((uint32_t[]){7, 0x89abcdef}), 2), *got, *want;
+    ck_assert_msg(jot_call(f, JOT_IN(key), JOT_OUT(got)) == JOT_OK, "%s", jot_error_message());
+    ck_assert_int_eq(jot_call(own, JOT_IN(key), JOT_OUT(want)), JOT_OK);
+    bool is_same = !memcmp(jot_array_data(got), jot_array_data(want), 24);
+    ck_assert_int_eq(is_same, _i == 0);
+    const char *graph = jot_executable_text(f, "trace");
+    ck_assert_msg(graph && !strstr(graph, " threefry2x32") == (_i == 1), "%s", graph);
+    jot_array_release(key), jot_array_release(got), jot_array_release(want);
+    jot_executable_release(f), jot_executable_release(own);
+    jot_program_release(p);
+}
+END_TEST
+
 // That of a call of a library has an attribute of a dialect that is not read.
 START_TEST(artefacts_are_written_as_text_that_is_read)
 {
@@ -374,6 +403,7 @@ static int run_by(const char *backend)
     tcase_add_test(t, artefacts_have_their_gradient);
     tcase_add_test(t, artefacts_take_all_arguments);
     tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
+    tcase_add_loop_test(t, random_bits_are_found, 0, 2);
     tcase_add_test(t, arguments_of_other_types_are_refused);
     tcase_add_test(t, other_files_are_not_taken_for_text);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);

@@ -232,7 +232,8 @@ static const char *const lanes =
     "  %11 = ppermute %4 {over=[j:3, i:2], pairs=[0, 5, 3, 1]} : f32[4]<i:2,j:3>\n"
     "  %12 = axis_index {over=[j:3]} : i32[]<j:3>\n"
     "  %13 = psum %11 {over=[j:3, i:2]} : f32[4]\n"
-    "  return %5, %9, %10, %12, %13\n"
+    "  %14 = exchange %5 {mesh=[2], exchange=[2, 0, 11, 1, 0]} : f32[2,4]\n"
+    "  return %5, %9, %10, %12, %13, %14\n"
     "}\n";
 
 // What each device of a mesh does.

@@ -12,13 +12,21 @@ JOT_API void jot_codegen_entry(const struct cg_request *request, struct cg_respo
 jot_status run_native_load(struct arena *arena, const struct nest_program *p,
                            const struct ir_module *m, struct rt_program **out)
 {
+    return run_native_load_on(arena, p, m, 0, NULL, out, NULL);
+}
+
+jot_status run_native_load_on(struct arena *arena, const struct nest_program *p,
+                              const struct ir_module *m, uint32_t n_devices,
+                              jot_device *const *devices, struct rt_program **out,
+                              struct rt_team **out_team)
+{
     uint32_t n_hosts = m ? m->hosts.count : 0;
     struct rt_callback *hosts = arena_array(arena, struct rt_callback, n_hosts + 1);
     for (uint32_t i = 0; i < n_hosts; i++)
         hosts[i] = (struct rt_callback){.call = schedule_call_host, .ctx = &m->hosts.at[i]};
     struct strbuf text = strbuf_make(arena);
     nest_program_print(&text, p);
-    jot_device *d = jot_default_device();
+    jot_device *d = n_devices ? devices[0] : jot_default_device();
     char target[128];
     JOT_TRY(d->type->target(d, target, sizeof target));
     struct cg_request request = {.program = text.text, .target = *target ? target : NULL};
@@ -32,9 +40,12 @@ jot_status run_native_load(struct arena *arena, const struct nest_program *p,
         status_fail(status, "%s", r.message);
     else if (d->type->assemble)
         status = d->type->assemble(d, r.object, r.object_size, &assembled, &size);
-    if (status == JOT_OK)
-        status = rt_program_load(d, assembled ? assembled : object, size, r.plan, r.plan_size,
-                                 hosts, n_hosts, out);
+    object = assembled ? assembled : object;
+    if (status == JOT_OK && n_devices)
+        status = rt_team_load(devices, n_devices, object, size, r.plan, r.plan_size, hosts,
+                              n_hosts, out_team);
+    else if (status == JOT_OK)
+        status = rt_program_load(d, object, size, r.plan, r.plan_size, hosts, n_hosts, out);
     memory_release(assembled);
     r.release(&r);
     return status;

@@ -5,6 +5,7 @@
 
 #include "passes/nest.h"
 #include "runtime/program.h"
+#include "runtime/team.h"
 
 struct ir_module;
 
@@ -12,6 +13,11 @@ struct ir_module;
 // it.
 jot_status run_native_load(struct arena *arena, const struct nest_program *p,
                            const struct ir_module *m, struct rt_program **out);
+// The same on several devices, or on the default one when there are none.
+jot_status run_native_load_on(struct arena *arena, const struct nest_program *p,
+                              const struct ir_module *m, uint32_t n_devices,
+                              jot_device *const *devices, struct rt_program **out,
+                              struct rt_team **out_team);
 // Runs it on memory of the host.
 jot_status run_native_call(struct rt_program *program, const void *const *inputs,
                            void *const *outputs);

@@ -38,21 +38,6 @@ void transpose_pvary(struct transpose *c)
     transpose_give(c, 0, ir_build(B, IR_psum, 1, c->ct, c->n->attrs));
 }
 
-// The number of a lane along the axes.
-static ir_id lane_number(struct ir_builder *b, int n, const int64_t *over)
-{
-    ir_id number = IR_NONE;
-    for (int i = 0; i < n; i++) {
-        ir_id own = ir_axis_index(b, over[i]);
-        if (i) {
-            ir_id size = ir_scalar_int(b, JOT_I32, ir_axis_size(b->module, over[i]));
-            own = ir_add(b, ir_mul(b, number, size), own);
-        }
-        number = own;
-    }
-    return number;
-}
-
 // Row `number` of x.
 static ir_id row_of(struct ir_builder *b, ir_id x, ir_id number)
 {
@@ -79,7 +64,7 @@ void transpose_all_gather(struct transpose *c)
         transpose_give(
             c, 0, ir_collective(B, IR_psum_scatter, ir_operand(B->graph, made, 0), n, over));
     else
-        transpose_give(c, 0, row_of(B, c->ct[0], lane_number(B, n, over)));
+        transpose_give(c, 0, row_of(B, c->ct[0], ir_lane_number(B, n, over)));
 }
 
 void transpose_psum_scatter(struct transpose *c)
@@ -308,7 +293,7 @@ static ir_id permute_own(struct batch *c, const struct rest *r, ir_id x)
                 table[at++] = (int32_t)from[(i * r->size + own) * r->after + k];
     int64_t dims[] = {r->before * r->after, r->size};
     ir_id numbers = row_of(B, ir_const(B, ir_type_make(m, JOT_I32, 2, dims), table),
-                           lane_number(B, r->n, r->over));
+                           ir_lane_number(B, r->n, r->over));
     return take_rows(B, gather_own(c, r, x), numbers);
 }
 

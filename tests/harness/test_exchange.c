@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives over the axes of a mesh: the programs of its devices against the named map of the same
+// function in the evaluator.
+#include "jot/device.h"
+#include "passes/schedule_support.h"
+#include "passes/transform.h"
+#include "support/run_native.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+// What every lane has varies over all axes.
+static const struct program {
+    const char *name;
+    int rank;
+    int64_t mesh[2];
+    const char *text;
+} programs[] = {
+    {"all of them",
+     2,
+     {2, 3},
+     "jot ir 1\n"
+     "function @0 f(%0: f32[6,4]<i:2,j:3>, %1: f32[2,3,5]<i:2,j:3>) {\n"
+     "  %2 = psum %0 {over=[i:2]} : f32[6,4]<j:3>\n"
+     "  %3 = psum %0 {over=[i:2, j:3]} : f32[6,4]\n"
+     "  %4 = pmax %0 {over=[j:3]} : f32[6,4]<i:2>\n"
+     "  %5 = pmin %0 {over=[j:3, i:2]} : f32[6,4]\n"
+     "  %6 = all_gather %1 {over=[j:3, i:2]} : f32[6,2,3,5]\n"
+     "  %7 = psum_scatter %0 {over=[i:2, j:3]} : f32[4]<i:2,j:3>\n"
+     "  %8 = all_to_all %0 {over=[j:3, i:2]} : f32[6,4]<i:2,j:3>\n"
+     "  %9 = ppermute %1 {over=[j:3, i:2], pairs=[0, 5, 3, 1, 5, 0]} : f32[2,3,5]<i:2,j:3>\n"
+     "  %10 = all_to_all %1 {over=[i:2]} : f32[2,3,5]<i:2,j:3>\n"
+     "  %11 = axis_index {over=[j:3]} : i32[]<j:3>\n"
+     "  return %2, %3, %4, %5, %6, %7, %8, %9, %10, %11\n"
+     "}\n"},
+    {"between kernels",
+     1,
+     {4},
+     "jot ir 1\n"
+     "function @0 f(%0: f32[5]<i:4>, %1: f32[5]) {\n"
+     "  %2 = mul %0, %0 : f32[5]<i:4>\n"
+     "  %3 = psum %2 {over=[i:4]} : f32[5]\n"
+     "  %4 = add %3, %1 : f32[5]\n"
+     "  %5 = pvary %4 {over=[i:4]} : f32[5]<i:4>\n"
+     "  %6 = sub %5, %0 : f32[5]<i:4>\n"
+     "  %7 = ppermute %6 {over=[i:4], pairs=[0, 1, 1, 2, 2, 3, 3, 0]} : f32[5]<i:4>\n"
+     "  %8 = add %7, %6 : f32[5]<i:4>\n"
+     "  return %4, %8\n"
+     "}\n"},
+    {"in loops and branches",
+     1,
+     {3},
+     "jot ir 1\n"
+     "function @0 step(%0: f32[4]<i:3>, %1: f32[4]<i:3>, %2: f32[4]<i:3>) {\n"
+     "  %3 = ppermute %1 {over=[i:3], pairs=[0, 1, 1, 2, 2, 0]} : f32[4]<i:3>\n"
+     "  %4 = axis_index {over=[i:3]} : i32[]<i:3>\n"
+     "  %5 = convert %4 {dtype=f32} : f32[]<i:3>\n"
+     "  %6 = broadcast_in_dim %5 {dims=[4], axes=[]} : f32[4]<i:3>\n"
+     "  %7 = add %3, %6 : f32[4]<i:3>\n"
+     "  %8 = add %7, %2 : f32[4]<i:3>\n"
+     "  %9 = sub %8, %0 : f32[4]<i:3>\n"
+     "  return %9, %9\n"
+     "}\n"
+     "function @1 test(%0: f32[], %1: i32[], %2: f32[4]<i:3>) {\n"
+     "  %3 = const {data=5} : i32[]\n"
+     "  %4 = lt %1, %3 : bool[]\n"
+     "  return %4\n"
+     "}\n"
+     "function @2 go(%0: f32[], %1: i32[], %2: f32[4]<i:3>) {\n"
+     "  %3 = const {data=1} : i32[]\n"
+     "  %4 = add %1, %3 : i32[]\n"
+     "  %5 = psum %2 {over=[i:3]} : f32[4]\n"
+     "  %6 = broadcast_in_dim %0 {dims=[4], axes=[]} : f32[4]\n"
+     "  %7 = sub %6, %5 : f32[4]\n"
+     "  %8 = pvary %7 {over=[i:3]} : f32[4]<i:3>\n"
+     "  %9 = sub %8, %2 : f32[4]<i:3>\n"
+     "  return %4, %9\n"
+     "}\n"
+     "function @3 one(%0: f32[4]<i:3>) {\n"
+     "  %1 = pmax %0 {over=[i:3]} : f32[4]\n"
+     "  %2 = pvary %1 {over=[i:3]} : f32[4]<i:3>\n"
+     "  return %2\n"
+     "}\n"
+     "function @4 other(%0: f32[4]<i:3>) {\n"
+     "  %1 = axis_index {over=[i:3]} : i32[]<i:3>\n"
+     "  %2 = convert %1 {dtype=f32} : f32[]<i:3>\n"
+     "  %3 = broadcast_in_dim %2 {dims=[4], axes=[]} : f32[4]<i:3>\n"
+     "  %4 = mul %0, %3 : f32[4]<i:3>\n"
+     "  return %4\n"
+     "}\n"
+     "function @5 f(%0: f32[4]<i:3>, %1: f32[6,4]<i:3>, %2: f32[], %3: i32[]) {\n"
+     "  %4, %5 = scan %0, %0, %1 {reverse=0, length=6, n_consts=1, n_carry=1, functions=[@0]} "
+     ": "
+     "f32[4]<i:3>, f32[6,4]<i:3>\n"
+     "  %6, %7 = while %2, %3, %4 {n_consts=1, functions=[@1, @2]} : "
+     "i32[], f32[4]<i:3>\n"
+     "  %8 = cond %3, %7 {functions=[@3, @4]} : f32[4]<i:3>\n"
+     "  return %5, %6, %7, %8\n"
+     "}\n"},
+};
+
+// Small numbers, whose sums are exact in any order.
+static struct ir_tensor numbers(struct ir_type t, uint64_t *state)
+{
+    struct ir_tensor x = zeros(t);
+    for (int64_t i = 0; i < ir_count(module, t); i++) {
+        int number = (int)((*state += 7) % 11) - 4;
+        if (ir_dtype(t) == JOT_F32)
+            ((float *)x.data)[i] = (float)number;
+        else
+            ((int32_t *)x.data)[i] = number & 1;
+    }
+    return x;
+}
+
+static int64_t n_devices(const struct program *p)
+{
+    return p->rank == 1 ? p->mesh[0] : p->mesh[0] * p->mesh[1];
+}
+
+// The results for all lanes, along leading axes, one a named axis.
+static struct ir_tensor *mapped(const struct program *p, uint32_t f, const struct ir_tensor *in)
+{
+    const struct ir_graph *g = graph(f);
+    bool *batched = arena_array(module->arena, bool, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        batched[i] = ir_type_of(g, i).varies != 0;
+    for (int axis = p->rank; axis-- > 0;)
+        require(pass_vmap_all_named(module, f, batched, p->mesh[axis], axis, &f));
+    return evaluate(f, in);
+}
+
+static char *block(struct ir_tensor x, struct ir_type lane_type, int64_t device)
+{
+    return (char *)x.data + (size_t)device * tensor_bytes(lane_type);
+}
+
+static struct ir_type lanes_of(const struct program *p, struct ir_type t)
+{
+    uint16_t varies = t.varies;
+    t.varies = 0;
+    for (int axis = p->rank; varies && axis-- > 0;)
+        t = ir_type_stack(module, t, p->mesh[axis]);
+    return t;
+}
+
+// By device: the arguments of each, and its place.
+static void run_on_devices(const struct program *p, uint32_t f, const struct ir_tensor *in,
+                           void **outputs, bool separate)
+{
+    const struct ir_graph *g = graph(f);
+    uint32_t made, n = (uint32_t)n_devices(p), n_in = g->n_params + 1;
+    int64_t axes[2] = {0, 1};
+    jot_device *devices[8];
+    const void **inputs = arena_array(module->arena, const void *, n *n_in);
+    for (uint32_t d = 0; d < n; d++) {
+        int32_t *place = arena_array(module->arena, int32_t, 2);
+        place[0] = (int32_t)(p->rank == 1 ? d : d / p->mesh[1]);
+        place[1] = (int32_t)(p->rank == 1 ? 0 : d % p->mesh[1]);
+        devices[d] = jot_host_device((int)d);
+        for (uint32_t i = 0; i < g->n_params; i++)
+            inputs[d * n_in + i] =
+                ir_type_of(g, i).varies ? block(in[i], ir_type_of(g, i), d) : in[i].data;
+        inputs[d * n_in + g->n_params] = place;
+    }
+    require(pass_exchange(module, f, p->rank, axes, &made));
+    ck_assert_int_eq(graph(made)->names, 0);
+    struct schedule_options options = {
+        .mesh_rank = (uint32_t)p->rank, .mesh = p->mesh, .separate = separate};
+    struct nest_program *program = schedule_with(pass_simplify(module, made), &options);
+    check_program(made, program);
+    struct rt_team *team;
+    require(run_native_load_on(module->arena, program, NULL, n, devices, NULL, &team));
+    require(rt_team_run(team, inputs, outputs));
+    rt_team_release(team);
+}
+
+START_TEST(devices_do_what_lanes_do)
+{
+    const struct program *p = &programs[_i / 2];
+    uint64_t state = 1;
+    uint32_t f = parse(p->text), n = (uint32_t)n_devices(p);
+    const struct ir_graph *g = graph(f);
+    require(jot_set_host_devices((int)n));
+    struct ir_tensor *in = arena_array(module->arena, struct ir_tensor, g->n_params + 1);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        in[i] = numbers(lanes_of(p, ir_type_of(g, i)), &state);
+    struct ir_tensor *want = mapped(p, f, in);
+    uint32_t n_out = g->outputs.count;
+    void **outputs = arena_array(module->arena, void *, n *n_out);
+    for (uint32_t k = 0; k < n * n_out; k++)
+        outputs[k] = arena_allocate(module->arena,
+                                    tensor_bytes(ir_type_of(g, g->outputs.at[k % n_out])) + 16);
+    run_on_devices(p, f, in, outputs, _i % 2);
+    for (uint32_t k = 0; k < n * n_out; k++) {
+        struct ir_type t = ir_type_of(g, g->outputs.at[k % n_out]);
+        ck_assert_msg(
+            !memcmp(outputs[k], block(want[k % n_out], t, k / n_out), tensor_bytes(t)),
+            "%s: result %u of device %u", p->name, k % n_out, k / n_out);
+    }
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+    tcase_add_loop_test(t, devices_do_what_lanes_do, 0, 2 * (int)COUNT(programs));
+}
+
+int main(void) { return support_run("passes/exchange", add_tests); }
