@@ -16,6 +16,9 @@ struct rt_segment;
 struct rt_while;
 struct rt_raw_kernel;
 struct rt_routine_call;
+struct rt_blocks;
+struct rt_together;
+struct collective;
 
 // What a kind of device can do.  Work that is handed over runs in the order of the calls of a
 // thread, and by what other threads hand over later; only `download` and `wait` wait for it.
@@ -87,6 +90,16 @@ struct rt_device_type {
     // Whether the routine conv with these params is better than a product of matrices.  May be NULL: of
     // none.
     bool (*takes_convolution)(jot_device *device, const int64_t *params, uint32_t count);
+    // What devices of the type do together (collective.h), by group and place; the blocks are theirs.
+    // JOT_ERR_LIBRARY leaves the blocks as they were: the host does it then, on copies.  NULL: the
+    // host does all.
+    jot_status (*collective)(jot_device *const *devices, const struct collective *c,
+                             size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
+                             uint64_t from_bytes);
+    // Whether segments may have it.
+    bool (*records_collective)(const struct collective *c);
+    // A segment with collectives, on all devices of a team at once; not done: step by step.  May be NULL.
+    jot_status (*replay_together)(const struct rt_together *team, bool *out_done);
     // A whole loop; leaves the trips that it made in the instance.
     jot_status (*phases)(const struct rt_program *program, const struct rt_instance *instance,
                          const struct rt_bound_step *step);

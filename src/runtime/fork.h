@@ -20,6 +20,8 @@ enum fork_order {
     FORK_PROGRAMS,
     FORK_TEAMS,
     FORK_MESHES,
+    FORK_COLLECTIVES,
+    FORK_COMMUNICATORS,
     FORK_BLOCKS,
     FORK_DEVICES,   // no lock: those of a GPU are made anew in the child
     FORK_PROCESSES, // no lock: the child is in no job

@@ -99,6 +99,13 @@ static jot_status bind_step(struct rt_program *p, uint32_t i)
     case RT_STEP_CHECK:
         s->what = name;
         break;
+    case RT_STEP_COLLECTIVE: {
+        struct collective c;
+        collective_read(s->params, s->param_count, p->plan.mesh_rank, p->plan.params, &c);
+        s->is_recorded =
+            p->device->type->records_collective && p->device->type->records_collective(&c);
+        break;
+    }
     default:
         break;
     }
@@ -606,12 +613,27 @@ jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *
     return JOT_OK;
 }
 
+jot_status rt_program_advance(const struct rt_program *p, struct rt_instance *instance,
+                              uint32_t *at, uint32_t end)
+{
+    while (*at < end && p->steps[*at].kind != RT_STEP_COLLECTIVE)
+        JOT_TRY(run_step(p, instance, at));
+    return JOT_OK;
+}
+
 jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *instance,
-                            uint32_t *at)
+                            uint32_t *at, const struct rt_segment **stepwise)
 {
     while (*at < p->plan.step_count && p->steps[*at].kind != RT_STEP_COLLECTIVE) {
         const struct rt_segment *g = p->segments.count ? p->segments.of_step[*at] : NULL;
         bool is_done = false;
+        if (*stepwise && (*at < (*stepwise)->first || *at >= (*stepwise)->end))
+            *stepwise = NULL;
+        if (g && g->has_collective) {
+            if (*stepwise != g)
+                return JOT_OK;
+            g = NULL;
+        }
         if (g)
             JOT_TRY(p->device->type->replay(p, instance, g, &is_done));
         if (is_done)
@@ -625,7 +647,8 @@ jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *inst
 static jot_status run(const struct rt_program *p, struct rt_instance *instance)
 {
     uint32_t at = 0;
-    JOT_TRY(rt_program_go_on(p, instance, &at));
+    const struct rt_segment *stepwise = NULL;
+    JOT_TRY(rt_program_go_on(p, instance, &at, &stepwise));
     return at == p->plan.step_count ? JOT_OK : run_step(p, instance, &at);
 }
 

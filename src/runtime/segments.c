@@ -79,6 +79,10 @@ static bool find_while(const struct steps *all, uint32_t i, struct rt_while *out
     if (w.test >= plan->step_count || plan->steps[w.test].kind != RT_STEP_JUMP_IFN)
         return false;
     w.next = end_of_units(all, w.test + 1, &trip);
+    for (uint32_t k = i; k < w.next && k < plan->step_count; k++)
+        if (plan->steps[k].kind ==
+            RT_STEP_COLLECTIVE) // whose devices would not see the same test
+            return false;
     if (w.next >= plan->step_count || plan->steps[w.next].kind != RT_STEP_NEXT ||
         plan->steps[w.next].index != s->index || plan->steps[w.test].target != w.next + 1 ||
         !find_turns(plan, s->index, &w))
@@ -173,6 +177,8 @@ static jot_status add_segment(struct rt_segments *all, const struct rt_plan *pla
 {
     struct rt_segment *g = &all->at[all->count];
     *g = (struct rt_segment){.number = all->count, .first = first, .end = end};
+    for (uint32_t i = first; i < end; i++)
+        g->has_collective |= plan->steps[i].kind == RT_STEP_COLLECTIVE;
     all->count++;
     all->of_step[first] = g;
     return list_operands(plan, g);

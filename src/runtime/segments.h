@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of steps of a plan in which the host has no part: kernels, products, copies, clearings, routines
-// that the device records, and loops over such, the ends of which are known or tested.  A
+// and collectives that the device records, and loops over such, the ends of which are known or tested.  A
 // device may do a whole run at once.
 #ifndef RUNTIME_SEGMENTS_H
 #define RUNTIME_SEGMENTS_H
@@ -10,6 +10,7 @@
 struct rt_segment {
     uint32_t number;
     uint32_t first, end; // steps
+    bool has_collective;
     // Operands whose addresses the segment depends on and that another call or another trip of a
     // loop around it may have elsewhere; and those that loops of the segment move.
     uint32_t *watched, *moved;

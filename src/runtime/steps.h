@@ -105,8 +105,25 @@ void rt_instance_put_back(struct rt_program *program, struct rt_instance *instan
 void rt_instance_patch(const struct rt_program *program, struct rt_instance *instance,
                        const void *const *inputs, void *const *outputs);
 
-// From step *at to the next collective or the end, segments as one where the device does that.
+// From step *at to the next collective or the end, segments as one where the device does that.  Stops as
+// well where a segment with collectives begins, unless that is *stepwise, up to whose end it is kept.
 jot_status rt_program_go_on(const struct rt_program *program, struct rt_instance *instance,
-                            uint32_t *at);
+                            uint32_t *at, const struct rt_segment **stepwise);
+
+// From step *at to the next collective or to `end`, step by step.
+jot_status rt_program_advance(const struct rt_program *program, struct rt_instance *instance,
+                              uint32_t *at, uint32_t end);
+
+// A segment of the programs of several devices, whose collectives `meet` does: all devices have come to the same
+// step then, and at says where they go on.
+struct rt_together {
+    uint32_t count;
+    struct rt_program *const *programs;
+    struct rt_instance *const *instances;
+    uint32_t *at;                     // steps
+    const struct rt_segment *segment; // of the first program; those of the others are alike
+    jot_status (*meet)(void *ctx);
+    void *ctx;
+};
 
 #endif

@@ -32,13 +32,16 @@ struct team_call {
     struct rt_instance **instances;
     const void *const *inputs;
     void *const *outputs;
-    uint32_t *at;      // steps
-    uint32_t *running; // devices that have something to do before a collective
+    uint32_t *at;                       // steps
+    const struct rt_segment **stepwise; // segments with collectives that are not run whole
+    uint32_t *running;                  // devices that have something to do before a collective
     uint32_t n_running;
     void **to; // of a collective: by group and place
     const void **from;
+    jot_device **devices;
     struct rt_blocks *blocks;
-    struct rt_pool *outer; // of the thread's loops before the call
+    struct rt_pool *outer;           // of the thread's loops before the call
+    const struct rt_program *inside; // that a GPU runs, or NULL
     atomic_bool has_failed;
     jot_status status; // of the device that failed first
     char message[MESSAGE_BYTES];
@@ -149,9 +152,11 @@ static void release_call(struct team_call *c)
 {
     memory_release(c->instances);
     memory_release(c->at);
+    memory_release(c->stepwise);
     memory_release(c->running);
     memory_release(c->to);
     memory_release(c->from);
+    memory_release(c->devices);
     memory_release(c->blocks);
     memory_release(c);
 }
@@ -166,10 +171,13 @@ static jot_status create_call(struct rt_team *t, struct team_call **out)
     c->instances = memory_allocate_zeroed(n * sizeof *c->instances);
     c->at = memory_allocate(n * sizeof *c->at);
     c->running = memory_allocate(n * sizeof *c->running);
+    c->stepwise = memory_allocate(n * sizeof *c->stepwise);
     c->to = memory_allocate(n * sizeof *c->to);
     c->from = memory_allocate(n * sizeof *c->from);
+    c->devices = memory_allocate(n * sizeof(jot_device *));
     c->blocks = memory_allocate(n * sizeof *c->blocks);
-    if (c->instances && c->at && c->running && c->to && c->from && c->blocks) {
+    if (c->instances && c->at && c->stepwise && c->running && c->to && c->from && c->devices &&
+        c->blocks) {
         *out = c;
         return JOT_OK;
     }
@@ -221,8 +229,6 @@ static void end_call(struct team_call *c)
         struct rt_program *p = t->programs[d];
         if (!c->instances[d])
             continue;
-        if (p->device->type->finish)
-            p->device->type->finish(p);
         rt_instance_put_back(p, c->instances[d]);
         c->instances[d] = NULL;
     }
@@ -248,17 +254,32 @@ static void keep_failure(struct team_call *c, uint32_t d, jot_status status)
              jot_error_message());
 }
 
+// What runs of a device with a stream end with.
+static void leave(struct team_call *c)
+{
+    if (is_on_host(c->team) || !c->inside)
+        return;
+    c->inside->device->type->finish(c->inside);
+    c->inside = NULL;
+}
+
 static jot_status go_on(struct team_call *c, uint32_t d)
 {
     struct rt_team *t = c->team;
     struct rt_program *p = t->programs[d];
-    if (!c->instances[d]) {
+    if (c->instances[d]) {
+        JOT_TRY(p->device->type->prepare(p, c->instances[d]));
+    } else {
         uint32_t n_in = p->plan.input_count, n_out = p->plan.output_count;
         JOT_TRY(rt_instance_take(p, &c->instances[d]));
         rt_instance_patch(p, c->instances[d], c->inputs + (size_t)d * n_in,
                           c->outputs + (size_t)d * n_out);
     }
-    return rt_program_go_on(p, c->instances[d], &c->at[d]);
+    if (!is_on_host(t)) // where one thread runs them all
+        c->inside = p;
+    jot_status status = rt_program_go_on(p, c->instances[d], &c->at[d], &c->stepwise[d]);
+    leave(c);
+    return status;
 }
 
 static void run_device(void *ctx, int64_t i, int worker)
@@ -291,6 +312,20 @@ static bool is_at_collective(const struct team_call *c, uint32_t d)
            plan_of(c->team)->steps[c->at[d]].kind == RT_STEP_COLLECTIVE;
 }
 
+// The segment with collectives that the device stands before, or NULL.
+static const struct rt_segment *segment_at(const struct team_call *c, uint32_t d)
+{
+    const struct rt_segments *all = &c->team->programs[d]->segments;
+    const struct rt_segment *g =
+        all->count && c->at[d] < plan_of(c->team)->step_count ? all->of_step[c->at[d]] : NULL;
+    return g && g->has_collective && c->stepwise[d] != g ? g : NULL;
+}
+
+static bool is_waiting(const struct team_call *c, uint32_t d)
+{
+    return is_at_collective(c, d) || segment_at(c, d);
+}
+
 // Whether all devices of the group wait at the step.
 static bool is_ready(const struct team_call *c, const uint32_t *members, int64_t size,
                      uint32_t step)
@@ -301,8 +336,52 @@ static bool is_ready(const struct team_call *c, const uint32_t *members, int64_t
     return true;
 }
 
-// The collective of a step, of the groups that have come to it: their number.
-static size_t meet_at(struct team_call *c, uint32_t step)
+// By the host, on copies of the blocks.
+static jot_status do_here(const struct team_call *c, const struct together *g, size_t n_groups)
+{
+    size_t n = n_groups * (size_t)g->c.size, to_bytes = g->to_bytes, from_bytes = g->from_bytes;
+    void **to = memory_allocate(n * sizeof *to);
+    const void **from = memory_allocate(n * sizeof *from);
+    struct rt_blocks *blocks = memory_allocate(n_groups * sizeof *blocks);
+    char *memory = memory_allocate(n * (to_bytes + from_bytes) + 1);
+    jot_status status = to && from && blocks && memory ? JOT_OK : status_out_of_memory();
+    for (size_t i = 0; status == JOT_OK && i < n; i++) {
+        char *copy = memory + i * (to_bytes + from_bytes);
+        from[i] = copy;
+        to[i] = copy + from_bytes;
+        status = c->devices[i]->type->download(c->devices[i], copy, c->from[i], from_bytes);
+    }
+    if (status == JOT_OK) {
+        for (size_t i = 0; i < n_groups; i++)
+            blocks[i] =
+                (struct rt_blocks){to + i * (size_t)g->c.size, from + i * (size_t)g->c.size};
+        rt_collective_run(&g->c, n_groups, blocks, to_bytes, from_bytes);
+    }
+    for (size_t i = 0; status == JOT_OK && i < n; i++)
+        status = c->devices[i]->type->upload(c->devices[i], c->to[i], to[i], to_bytes);
+    memory_release(memory);
+    memory_release(blocks);
+    memory_release(from);
+    memory_release(to);
+    return status;
+}
+
+static jot_status do_together(const struct team_call *c, const struct together *g,
+                              size_t n_groups)
+{
+    const struct rt_device_type *on = c->devices[0]->type;
+    if (is_on_host(c->team)) {
+        rt_collective_run(&g->c, n_groups, c->blocks, g->to_bytes, g->from_bytes);
+        return JOT_OK;
+    }
+    jot_status status = on->collective ? on->collective(c->devices, &g->c, n_groups, c->blocks,
+                                                        g->to_bytes, g->from_bytes)
+                                       : JOT_ERR_LIBRARY;
+    return status == JOT_ERR_LIBRARY ? do_here(c, g, n_groups) : status;
+}
+
+// The collective of a step, of the groups that have come to it, and their number.
+static jot_status meet_at(struct team_call *c, uint32_t step, size_t *out_met)
 {
     const struct together *g = &c->team->together[step];
     uint32_t first = plan_of(c->team)->steps[step].operand_first;
@@ -316,28 +395,70 @@ static size_t meet_at(struct team_call *c, uint32_t step)
             void **operands = c->instances[members[i]]->operands + first;
             c->to[n] = operands[0];
             c->from[n] = operands[1];
+            c->devices[n] = c->team->devices[members[i]];
             c->at[members[i]]++;
         }
     }
-    if (n_groups)
-        rt_collective_run(&g->c, n_groups, c->blocks, g->to_bytes, g->from_bytes);
-    return n_groups;
+    *out_met += n_groups;
+    return n_groups ? do_together(c, g, n_groups) : JOT_OK;
+}
+
+static jot_status meet_all(void *ctx)
+{
+    struct team_call *c = ctx;
+    size_t met = 0;
+    return meet_at(c, c->at[0], &met);
+}
+
+// The segment that all devices stand before, whole where that works; step by step where it does not, or
+// where they do not all.
+static jot_status run_segment(struct team_call *c)
+{
+    const struct rt_team *t = c->team;
+    bool is_done = false;
+    uint32_t n = 0, first = t->count;
+    for (uint32_t d = t->count; d-- > 0;)
+        if (segment_at(c, d))
+            n++, first = d;
+    if (!n)
+        return JOT_OK;
+    const struct rt_segment *g = segment_at(c, first);
+    for (uint32_t d = 0; d < t->count; d++)
+        n -= segment_at(c, d) && c->at[d] != c->at[first];
+    if (n == t->count) {
+        struct rt_together all = {.count = n,
+                                  .programs = t->programs,
+                                  .instances = c->instances,
+                                  .at = c->at,
+                                  .segment = g,
+                                  .meet = meet_all,
+                                  .ctx = c};
+        JOT_TRY(t->devices[0]->type->replay_together(&all, &is_done));
+    }
+    for (uint32_t d = 0; d < t->count; d++)
+        if (is_done)
+            c->at[d] = g->end;
+        else if (segment_at(c, d))
+            c->stepwise[d] = segment_at(c, d);
+    return JOT_OK;
 }
 
 // All collectives that can be done; lists the devices that go on.
-static void meet(struct team_call *c)
+static jot_status meet(struct team_call *c)
 {
     size_t met = 1;
+    JOT_TRY(run_segment(c));
     while (met) {
         met = 0;
         for (uint32_t d = 0; d < c->team->count; d++)
-            if (is_at_collective(c, d))
-                met += meet_at(c, c->at[d]);
+            if (is_at_collective(c, d) && !segment_at(c, d))
+                JOT_TRY(meet_at(c, c->at[d], &met));
     }
     c->n_running = 0;
     for (uint32_t d = 0; d < c->team->count; d++)
-        if (c->at[d] < plan_of(c->team)->step_count && !is_at_collective(c, d))
+        if (c->at[d] < plan_of(c->team)->step_count && !is_waiting(c, d))
             c->running[c->n_running++] = d;
+    return JOT_OK;
 }
 
 // The first device of the group of d that does not wait where d waits.
@@ -372,12 +493,13 @@ static jot_status run(struct team_call *c)
     for (uint32_t d = 0; d < c->team->count; d++) {
         c->at[d] = 0;
         c->running[d] = d;
+        c->stepwise[d] = NULL;
     }
     do {
         run_devices(c);
         if (atomic_load(&c->has_failed))
             return status_fail(c->status, "%s", c->message);
-        meet(c);
+        JOT_TRY(meet(c));
     } while (c->n_running);
     return check_end(c);
 }
@@ -385,6 +507,7 @@ static jot_status run(struct team_call *c)
 static void abandon(struct rt_frame *frame)
 {
     struct team_call *c = (struct team_call *)frame;
+    leave(c);
     rt_host_leave(c->outer);
     end_call(c);
 }

@@ -9,7 +9,7 @@
 struct CUevent_st {
     int unused;
 };
-static struct CUctx_st contexts[FAKE_MOST] = {{0, false}, {1, false}, {2, false}, {3, false}};
+static struct CUctx_st contexts[FAKE_MOST];
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth;
 
@@ -94,6 +94,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
+    contexts[device].device = device;
     *context = &contexts[device];
     return CUDA_SUCCESS;
 }
@@ -118,13 +119,21 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     *stream = malloc(sizeof **stream);
     (*stream)->context = fake_context();
     (*stream)->capture = NULL;
+    (*stream)->is_aborted = NULL;
     return CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-    (void)stream;
+    if (fake_is_waiting(stream))
+        abort(); // for ever
     return fake_health();
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+    CUresult health = fake_health();
+    return health == CUDA_SUCCESS && fake_is_waiting(stream) ? CUDA_ERROR_NOT_READY : health;
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
@@ -149,6 +158,12 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 }
 
 CUresult cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    return fake_health();
+}
+
+CUresult cuEventQuery(CUevent event)
 {
     (void)event;
     return fake_health();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER, a cuFFT and a cuDNN without a GPU, for
+// A CUDA driver, an assembler, a cuBLAS, a cuSOLVER, a cuFFT, a cuDNN and an NCCL without a GPU, for
 // tests of everything above them: memory is that of the host under addresses that nobody may
 // follow, streams run at once.
 //
@@ -17,6 +17,8 @@
 //     FAKE_CUDA_SOLVER_FAULT=6  what cuSOLVER says instead of running
 //     FAKE_CUDA_NO_CONVERGENCE=1  it finds no eigenvalues
 //     FAKE_CUDA_WRONG_VECTORS=1   eigenvectors that are none
+//     FAKE_CUDA_NO_NCCL=2       what NCCL says instead of bringing GPUs together
+//     FAKE_CUDA_NCCL_FAULT=3    what it says instead of a collective
 //     FAKE_CUDA_FAULT=3         the third launch fails, as a wait notices
 //     FAKE_CUDA_SEED=1          of the order of threads (emulate.h)
 //
@@ -30,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAKE_MOST 4 // GPUs
+#define FAKE_MOST 8 // GPUs
 #define EXPORT __attribute__((visibility("default")))
 
 #define ENTRY(result, name, parameters) EXPORT result name parameters;
@@ -40,6 +42,7 @@
 #include "runtime/cuda/cufft.def"
 #include "runtime/cuda/cusolver.def"
 #include "runtime/cuda/driver.def"
+#include "runtime/cuda/nccl.def"
 #include "runtime/cuda/nvjitlink.def"
 #include "runtime/cuda/nvrtc.def"
 #undef ENTRY
@@ -54,6 +57,7 @@ struct CUstream_st {
     CUgraph capture;             // NULL: work runs at once
     CUgraphNode ends[FAKE_ENDS]; // that what is captured next waits for
     size_t end_count;
+    const bool *is_aborted; // what it waits for in a graph; NULL: it does not
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -85,6 +89,11 @@ CUresult fake_health(void);   // what a call there returns
 size_t fake_memory_bytes(void);
 // The block of memory that the place is in.
 bool fake_memory_find(const char *at, const char **begin, const char **end);
+// Work of several streams, none of which goes on before it: now, or a node of each where they are captured,
+// which nobody waits for any more when it is aborted.
+void fake_meet(int n, CUstream *streams, void (*run)(void *), void *argument,
+               const bool *is_aborted);
+bool fake_is_waiting(CUstream stream);
 // Runs the work, or keeps it and a copy of the argument where the stream is being captured.
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
 
@@ -105,5 +114,6 @@ EXPORT int fake_cuda_compute(void);      // of the last product
 EXPORT int fake_cuda_transforms(void);   // that cuFFT has run
 EXPORT int fake_cuda_convolutions(void); // that cuDNN has
 EXPORT int fake_cuda_factorings(void);   // that cuSOLVER has
+EXPORT int fake_cuda_collectives(void);  // groups of calls that NCCL has run
 
 #endif

@@ -17,6 +17,7 @@ struct node {
     size_t bytes;
     int after[FAKE_ENDS], after_count; // nodes
     int depth;                         // of those that it comes after, in a row
+    struct meeting *meeting;           // instead of what it runs
     bool has_run;
 };
 
@@ -29,6 +30,18 @@ struct CUgraph_st {
 struct CUgraphExec_st {
     struct CUgraph_st graph;
     CUcontext context;
+    CUstream stream; // while it runs
+    int at;          // nodes that have run
+};
+
+// A node of several graphs, which runs when all have come to it.
+#define MEETING_MOST 64
+struct meeting {
+    int count, arrived;
+    CUgraphExec waiting[MEETING_MOST];
+    const bool *is_aborted;
+    void (*run)(void *);
+    void *argument;
 };
 
 struct condition {
@@ -61,7 +74,8 @@ static void add_node(CUgraph g, const struct node *from)
     struct node *n = &g->nodes[g->count++];
     *n = *from;
     n->argument = fake_untracked(malloc(n->bytes));
-    memcpy(n->argument, from->argument, n->bytes);
+    if (n->bytes)
+        memcpy(n->argument, from->argument, n->bytes);
     if (conditional_of(n))
         conditional_of(n)->body->uses++;
 }
@@ -194,6 +208,59 @@ void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t by
     stream->end_count = 1;
 }
 
+bool fake_is_waiting(CUstream stream) { return stream->is_aborted && !*stream->is_aborted; }
+
+void fake_meet(int n, CUstream *streams, void (*run)(void *), void *argument,
+               const bool *is_aborted)
+{
+    int captured = 0;
+    for (int i = 0; i < n; i++)
+        captured += streams[i]->capture != NULL;
+    if (!captured) {
+        run(argument);
+        free(argument);
+        return;
+    }
+    if (captured < n || n > MEETING_MOST)
+        abort(); // some would wait for ever
+    struct meeting *m = fake_untracked(calloc(1, sizeof *m));
+    m->count = n;
+    m->run = run;
+    m->argument = argument;
+    m->is_aborted = is_aborted;
+    for (int i = 0; i < n; i++) {
+        fake_submit(streams[i], run, argument, 0);
+        streams[i]->capture->nodes[streams[i]->capture->count - 1].meeting = m;
+    }
+}
+
+// Runs the graph, up to its end or to where others have not come yet; those go on with it.
+static void go_on(CUgraphExec exec)
+{
+    exec->stream->is_aborted = NULL;
+    for (; exec->at < exec->graph.count && !exec->context->is_broken; exec->at++) {
+        struct node *n = &exec->graph.nodes[exec->graph.order[exec->at]];
+        struct meeting *m = n->meeting;
+        if (!m) {
+            n->run(n->argument);
+            continue;
+        }
+        m->waiting[m->arrived++] = exec;
+        if (m->arrived < m->count) {
+            exec->stream->is_aborted = m->is_aborted;
+            return;
+        }
+        m->run(m->argument);
+        m->arrived = 0;
+        for (int i = 0; i < m->count - 1; i++) {
+            m->waiting[i]->at++;
+            cuCtxPushCurrent_v2(m->waiting[i]->context);
+            go_on(m->waiting[i]);
+            cuCtxPopCurrent_v2(&(CUcontext){NULL});
+        }
+    }
+}
+
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     if (fake_number("FAKE_CUDA_NO_CAPTURE", 0) || stream->capture ||
@@ -300,7 +367,13 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
     if (exec->context != fake_context() || stream->context != fake_context())
         return 400;
     graph_launches++;
-    run_nodes(&exec->graph);
+    if (fake_is_waiting(stream))
+        abort(); // what was handed over before has not ended
+    if (!exec->graph.order)
+        find_order(&exec->graph);
+    exec->stream = stream;
+    exec->at = 0;
+    go_on(exec);
     return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static struct CUmemPoolHandle_st pools[FAKE_MOST] = {{0}, {1}, {2}, {3}};
+static struct CUmemPoolHandle_st pools[FAKE_MOST];
 static atomic_long in_use[FAKE_MOST];
 
 // Blocks of memory, by address.
@@ -73,6 +73,7 @@ CUresult cuMemGetInfo_v2(size_t *bytes_free, size_t *bytes_total)
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
+    pools[props->location.id].device = props->location.id;
     *pool = &pools[props->location.id];
     return CUDA_SUCCESS;
 }

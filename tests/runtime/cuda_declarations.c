@@ -8,6 +8,10 @@
 #include <cudnn.h>
 #define HAS_CUDNN
 #endif
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#define HAS_NCCL
+#endif
 #include <cufftXt.h>
 #include <cusolverDn.h>
 #include <nvJitLink.h>
@@ -25,12 +29,18 @@
 #include "runtime/cuda/cufft.def"
 #include "runtime/cuda/cusolver.def"
 #include "runtime/cuda/driver.def"
+#ifdef HAS_NCCL
+#include "runtime/cuda/nccl.def"
+#endif
 #include "runtime/cuda/nvjitlink.def"
 #include "runtime/cuda/nvrtc.def"
 #undef ENTRY
 
 #define CONSTANT(name, value) _Static_assert((int)(name) == (value), #name);
 #include "runtime/cuda/constants.def"
+#ifdef HAS_NCCL
+#include "runtime/cuda/nccl_constants.def"
+#endif
 #undef CONSTANT
 
 // The structs of api.h are what these say too; test_cuda.c has the same numbers.

@@ -111,23 +111,4 @@ static inline jot_status run_times(struct rt_program *p, const struct routine_pl
     return status;
 }
 
-// A directory with all of the fake but a library, in the place of which is one that lacks everything.
-static inline void use_fake_without(const char *library)
-{
-    static const char *const all[] = {"libcuda.so.1",    "libnvJitLink.so.13", "libnvrtc.so.13",
-                                      "libcublas.so.13", "libcusolver.so.12",  "libcufft.so.12",
-                                      "libcudnn.so.9"};
-    static char directory[] = "/tmp/jot-routines-XXXXXX";
-    char from[4096], to[4096];
-    ck_assert_ptr_nonnull(mkdtemp(directory));
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        bool is_lacking = !strcmp(all[i], library);
-        snprintf(from, sizeof from, "%s/%s",
-                 getenv(is_lacking ? "JOT_TEST_LACKING_CUDA" : "JOT_TEST_FAKE_CUDA"), all[i]);
-        snprintf(to, sizeof to, "%s/%s", directory, all[i]);
-        ck_assert_int_eq(symlink(from, to), 0);
-    }
-    setenv("JOT_CUDA_LIBRARIES", directory, 1);
-}
-
 #endif

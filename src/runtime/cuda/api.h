@@ -103,7 +103,10 @@ typedef int nvJitLinkResult, nvJitLinkInputType;
 typedef struct nvJitLink *nvJitLinkHandle;
 
 typedef struct _nvrtcProgram *nvrtcProgram;
-typedef int nvrtcResult, cusolverStatus_t, cufftResult, cufftHandle, ncclResult_t;
+typedef int nvrtcResult, cusolverStatus_t, cufftResult, cufftHandle;
+
+typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
+typedef struct ncclComm *ncclComm_t;
 
 typedef int cudnnStatus_t, cudnnDataType_t, cudnnTensorFormat_t, cudnnConvolutionMode_t;
 typedef int cudnnMathType_t, cudnnConvolutionFwdAlgo_t, cudnnConvolutionBwdDataAlgo_t;
@@ -128,6 +131,7 @@ typedef struct double2 {
 #define CONSTANT(name, value) name = value,
 enum {
 #include "runtime/cuda/constants.def"
+#include "runtime/cuda/nccl_constants.def"
 };
 #undef CONSTANT
 

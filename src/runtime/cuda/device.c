@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 // One more, for numbers that no GPU has.
 static struct cuda_device devices[RT_CUDA_MOST + 1];
@@ -106,6 +107,20 @@ static void lose(struct cuda_device *d, const char *why)
         snprintf(d->why_lost, sizeof d->why_lost, "%s", why);
         atomic_store(&d->is_lost, true);
     }
+    pthread_mutex_unlock(&d->lock);
+    if (atomic_load(&d->has_peers))
+        cuda_collective_lost(d);
+}
+
+void cuda_give_up(struct cuda_device *d, const struct cuda_device *lost)
+{
+    if (d == lost)
+        return;
+    pthread_mutex_lock(&d->lock);
+    snprintf(d->why_given_up, sizeof d->why_given_up,
+             "%s has given up what it did together with %s, which is lost: %s", d->base.name,
+             lost->base.name, lost->why_lost);
+    atomic_store(&d->has_given_up, true);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -259,18 +274,65 @@ void cuda_leave(void)
 
 static _Thread_local CUstream captures;
 
-CUstream cuda_stream(const struct cuda_device *d) { return captures ? captures : d->stream; }
+static _Thread_local bool captures_all;
+
+CUstream cuda_stream(const struct cuda_device *d)
+{
+    return captures ? captures : captures_all ? d->capturing[0] : d->stream;
+}
 void cuda_capture(CUstream stream) { captures = stream; }
 CUstream cuda_capturing(void) { return captures; }
+void cuda_capture_all(bool is_wanted) { captures_all = is_wanted; }
 
 // ---- waiting ----
+
+// Between two looks, while a GPU is not done: at first they follow closely.
+#define LOOKS_CLOSE 2000
+static void pause_looking(struct cuda_device *d, int looks)
+{
+    if (looks < LOOKS_CLOSE)
+        return;
+    if (looks % 64 == 0)
+        cuda_check_peers(d);
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static jot_status say_given_up(struct cuda_device *d, jot_status status)
+{
+    if (status != JOT_OK || !atomic_exchange(&d->has_given_up, false))
+        return status;
+    return status_fail(JOT_ERR_DEVICE, "%s", d->why_given_up);
+}
+
+jot_status cuda_wait_stream(struct cuda_device *d)
+{
+    CUresult result = CUDA_ERROR_NOT_READY;
+    if (!atomic_load(&d->has_peers))
+        result = cuda.driver.cuStreamSynchronize(d->stream);
+    for (int looks = 0; result == CUDA_ERROR_NOT_READY; looks++) {
+        pause_looking(d, looks);
+        result = cuda.driver.cuStreamQuery(d->stream);
+    }
+    return say_given_up(d, cuda_status(d, result, "waiting for a program"));
+}
+
+jot_status cuda_wait_event(struct cuda_device *d, CUevent event, const char *doing)
+{
+    CUresult result = CUDA_ERROR_NOT_READY;
+    if (!atomic_load(&d->has_peers))
+        result = cuda.driver.cuEventSynchronize(event);
+    for (int looks = 0; result == CUDA_ERROR_NOT_READY; looks++) {
+        pause_looking(d, looks);
+        result = cuda.driver.cuEventQuery(event);
+    }
+    return say_given_up(d, cuda_status(d, result, doing));
+}
 
 jot_status cuda_wait(jot_device *device)
 {
     struct cuda_device *d = cuda_device_of(device);
     JOT_TRY(cuda_enter(d));
-    jot_status status =
-        cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program");
+    jot_status status = cuda_wait_stream(d);
     cuda_leave();
     return status;
 }
@@ -375,6 +437,9 @@ const struct rt_device_type rt_cuda_type = {
     .begin_step = cuda_branch_open,
     .end_step = cuda_branch_close,
     .kernel = cuda_launch,
+    .collective = cuda_collective,
+    .records_collective = cuda_records_collective,
+    .replay_together = cuda_replay_together,
     .phases = cuda_loop,
     .bind_raw = cuda_raw_bind,
     .raw = cuda_raw_launch,

@@ -71,6 +71,9 @@ struct cuda_device {
     atomic_size_t used; // bytes
     atomic_bool is_lost;
     char why_lost[300];
+    atomic_bool has_peers;    // GPUs that it does something together with
+    atomic_bool has_given_up; // that, until the next wait
+    char why_given_up[400];
 };
 
 // Places for products to work in, at most, so that as many may run at once.
@@ -99,10 +102,30 @@ CUstream cuda_stream(const struct cuda_device *d);
 // From here on that is a stream which only records it; NULL: no longer.
 void cuda_capture(CUstream stream);
 CUstream cuda_capturing(void); // that stream
+// From here on it is, of every device, the stream for captures of depth 0.
+void cuda_capture_all(bool is_wanted);
 
 // The status of what a call of the driver returned, with what was being done.  A fault that leaves
 // the context unusable loses the device.
 jot_status cuda_status(struct cuda_device *d, CUresult result, const char *doing);
+
+// Waits for what the stream has been given, or for the event; a GPU that waits for another one that is lost
+// gives up.
+jot_status cuda_wait_stream(struct cuda_device *d);
+jot_status cuda_wait_event(struct cuda_device *d, CUevent event, const char *doing);
+// The device no longer does what it did together with another one, which is lost: the next wait says so.
+void cuda_give_up(struct cuda_device *d, const struct cuda_device *lost);
+
+// collective.c
+jot_status cuda_collective(jot_device *const *devices, const struct collective *c,
+                           size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
+                           uint64_t from_bytes);
+bool cuda_records_collective(const struct collective *c);
+// While several GPUs are handed something that they do together.
+void cuda_collective_begin(void);
+void cuda_collective_end(void);
+void cuda_collective_lost(struct cuda_device *lost); // ends what others wait for it in
+void cuda_check_peers(struct cuda_device *d);        // notices those that are lost
 
 // Pieces of the vtable in other files.
 jot_status cuda_allocate(jot_device *device, size_t bytes, const char *what, void **out);
@@ -133,6 +156,8 @@ jot_status cuda_loop(const struct rt_program *program, const struct rt_instance 
 // graph.c: the segment by a graph, unless it is better run step by step.
 jot_status cuda_replay(const struct rt_program *program, struct rt_instance *instance,
                        const struct rt_segment *segment, bool *out_done);
+// The same of a segment with collectives, on all devices of a team.
+jot_status cuda_replay_together(const struct rt_together *team, bool *out_done);
 void cuda_graphs_forget(const struct rt_program *program, struct rt_instance *instance);
 // A stream for captures, of the depth.
 jot_status cuda_open_capturing(struct cuda_device *d, int depth);

@@ -21,7 +21,8 @@ enum state { UNKNOWN, SEEN, CAPTURED, REFUSED };
 
 struct kept {
     enum state state;
-    uint64_t used; // the time of the last use
+    uint64_t together; // which capture of several devices at once it is of
+    uint64_t used;     // the time of the last use
     CUgraphExec graph;
     void **watched, **moved; // operands before it, and those that its loops move after it
 };
@@ -202,6 +203,177 @@ static void leave_as_after(const struct rt_program *p, struct rt_instance *insta
         if (t->kind == RT_STEP_PHASES)
             instance->trips[t->index] = t->params[0];
     }
+}
+
+// ---- Of several devices at once
+
+static _Atomic uint64_t last_together;
+
+// The places of the addresses of all devices; false when some have not been seen before.
+static jot_status find_all(const struct rt_together *t, struct kept **out, bool *out_found)
+{
+    *out_found = true;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct rt_program *p = t->programs[i];
+        const struct rt_segment *s = &p->segments.at[t->segment->number];
+        struct cuda_device *d = cuda_device_of(p->device);
+        if (!t->instances[i]->graphs)
+            JOT_TRY(make(p, t->instances[i]));
+        out[i] = find(t->instances[i]->graphs, s, t->instances[i]->operands);
+        *out_found &= out[i] != NULL;
+        if (!out[i]) {
+            JOT_TRY(cuda_enter(d));
+            jot_status status =
+                remember(d, t->instances[i]->graphs, s, t->instances[i]->operands);
+            cuda_leave();
+            JOT_TRY(status);
+        } else {
+            out[i]->used = ++t->instances[i]->graphs->now;
+        }
+    }
+    return JOT_OK;
+}
+
+static jot_status begin_all(const struct rt_together *t, uint32_t *out_begun)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        pthread_mutex_lock(&cuda_device_of(t->programs[i]->device)->capture_lock);
+    for (*out_begun = 0; *out_begun < t->count; (*out_begun)++) {
+        struct cuda_device *d = cuda_device_of(t->programs[*out_begun]->device);
+        JOT_TRY(cuda_enter(d));
+        jot_status status = cuda_open_capturing(d, 0);
+        if (status == JOT_OK)
+            status = cuda_status(d,
+                                 cuda.driver.cuStreamBeginCapture_v2(
+                                     d->capturing[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                                 "starting a capture");
+        cuda_leave();
+        JOT_TRY(status);
+    }
+    return JOT_OK;
+}
+
+// Every device up to its next collective, which they do then.
+static jot_status run_all(const struct rt_together *t)
+{
+    uint32_t end = t->segment->end;
+    for (;;) {
+        for (uint32_t i = 0; i < t->count; i++) {
+            const struct rt_program *p = t->programs[i];
+            struct cuda_device *d = cuda_device_of(p->device);
+            JOT_TRY(cuda_enter(d));
+            cuda_capture(d->capturing[0]);
+            jot_status status = rt_program_advance(p, t->instances[i], &t->at[i], end);
+            cuda_capture(NULL);
+            cuda_leave();
+            JOT_TRY(status);
+        }
+        if (t->at[0] >= end)
+            return JOT_OK;
+        JOT_TRY(t->meet(t->ctx));
+    }
+}
+
+static jot_status end_all(const struct rt_together *t, uint32_t begun, struct kept **kept,
+                          bool is_wanted)
+{
+    jot_status status = JOT_OK;
+    for (uint32_t i = 0; i < begun; i++) {
+        struct cuda_device *d = cuda_device_of(t->programs[i]->device);
+        CUgraph graph = NULL;
+        jot_status entered = cuda_enter(d);
+        if (entered != JOT_OK) {
+            status = entered;
+            continue;
+        }
+        jot_status ended = cuda_status(
+            d, cuda.driver.cuStreamEndCapture(d->capturing[0], &graph), "ending a capture");
+        if (kept[i]->graph) {
+            cuda.driver.cuStreamSynchronize(d->stream);
+            cuda.driver.cuGraphExecDestroy(kept[i]->graph);
+            kept[i]->graph = NULL;
+        }
+        if (ended == JOT_OK && is_wanted)
+            ended = cuda_status(
+                d, cuda.driver.cuGraphInstantiateWithFlags(&kept[i]->graph, graph, 0),
+                "making a graph");
+        if (graph)
+            cuda.driver.cuGraphDestroy(graph);
+        cuda_leave();
+        status = ended == JOT_OK ? status : ended;
+    }
+    for (uint32_t i = 0; i < t->count; i++)
+        pthread_mutex_unlock(&cuda_device_of(t->programs[i]->device)->capture_lock);
+    return status;
+}
+
+static jot_status capture_all(const struct rt_together *t, struct kept **kept)
+{
+    uint32_t begun, first = t->segment->first;
+    uint64_t together = atomic_fetch_add(&last_together, 1) + 1;
+    cuda_capture_all(true);
+    jot_status status = begin_all(t, &begun);
+    if (status == JOT_OK)
+        status = run_all(t);
+    cuda_capture_all(false);
+    jot_status ended = end_all(t, begun, kept, status == JOT_OK);
+    status = status == JOT_OK ? ended : status;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct rt_segment *s = &t->programs[i]->segments.at[t->segment->number];
+        t->at[i] = first;
+        for (uint32_t k = 0; k < s->moved_count; k++)
+            kept[i]->moved[k] = t->instances[i]->operands[s->moved[k]];
+        kept[i]->state = status == JOT_OK ? CAPTURED : REFUSED;
+        kept[i]->together = together;
+    }
+    return status;
+}
+
+static bool are_together(const struct rt_together *t, struct kept *const *kept)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        if (kept[i]->state != CAPTURED || kept[i]->together != kept[0]->together)
+            return false;
+    return true;
+}
+
+static jot_status launch_all(const struct rt_together *t, struct kept *const *kept)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct cuda_device *d = cuda_device_of(t->programs[i]->device);
+        const struct rt_segment *s = &t->programs[i]->segments.at[t->segment->number];
+        leave_as_after(t->programs[i], t->instances[i], s, kept[i]);
+        JOT_TRY(cuda_enter(d));
+        jot_status status = cuda_status(d, cuda.driver.cuGraphLaunch(kept[i]->graph, d->stream),
+                                        "starting a graph");
+        cuda_leave();
+        JOT_TRY(status);
+    }
+    return JOT_OK;
+}
+
+// The streams for captures of all devices are in use by one thread at a time: it has the turn.
+jot_status cuda_replay_together(const struct rt_together *t, bool *out_done)
+{
+    struct kept **kept = memory_allocate(t->count * sizeof *kept);
+    bool is_found = false;
+    if (!kept)
+        return status_out_of_memory();
+    cuda_collective_begin();
+    jot_status status = find_all(t, kept, &is_found);
+    bool is_refused = false;
+    for (uint32_t i = 0; status == JOT_OK && is_found && i < t->count; i++)
+        is_refused |= kept[i]->state == REFUSED;
+    if (status == JOT_OK && is_found && !is_refused) {
+        // What is wrong with a capture shows when the steps are run.
+        if (are_together(t, kept) || capture_all(t, kept) == JOT_OK) {
+            *out_done = true;
+            status = launch_all(t, kept);
+        }
+    }
+    cuda_collective_end();
+    memory_release(kept);
+    return status;
 }
 
 // ---- Running

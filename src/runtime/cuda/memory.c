@@ -64,8 +64,7 @@ static jot_status give_back(struct cuda_device *d)
         *k = (struct cuda_kept){0};
     }
     pthread_mutex_unlock(&d->kept_lock);
-    JOT_TRY(
-        cuda_status(d, cuda.driver.cuStreamSynchronize(d->stream), "waiting for a program"));
+    JOT_TRY(cuda_wait_stream(d));
     return cuda_status(d, cuda.driver.cuMemPoolTrimTo(d->pool, 0), "giving memory back");
 }
 

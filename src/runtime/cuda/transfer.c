@@ -68,8 +68,7 @@ static jot_status take(struct cuda_device *d, struct cuda_ring *r, size_t bytes,
                             "recording an event"));
         r->segment = (r->segment + 1) % CUDA_SEGMENTS;
         r->used = 0;
-        JOT_TRY(cuda_status(d, cuda.driver.cuEventSynchronize(r->done[r->segment]),
-                            "waiting for a transfer"));
+        JOT_TRY(cuda_wait_event(d, r->done[r->segment], "waiting for a transfer"));
     }
     *out = segment_of(r, r->segment) + r->used;
     r->used += (bytes + 63) & ~(size_t)63;
@@ -137,8 +136,7 @@ static jot_status download(struct cuda_device *d, char *to, const char *from, si
             JOT_TRY(fetch(d, asked, from + (size_t)asked * CUDA_SEGMENT_BYTES,
                           part_at(bytes, asked)));
         int segment = (int)(i % CUDA_SEGMENTS);
-        JOT_TRY(cuda_status(d, cuda.driver.cuEventSynchronize(d->down.done[segment]),
-                            "waiting for a program"));
+        JOT_TRY(cuda_wait_event(d, d->down.done[segment], "waiting for a program"));
         copy_shared(to + (size_t)i * CUDA_SEGMENT_BYTES, segment_of(&d->down, segment),
                     part_at(bytes, i));
     }

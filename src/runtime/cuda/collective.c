@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of GPUs by NCCL: one thread hands the calls of all GPUs of a group over at once.
+//
+// A communicator is made when some GPUs first do something together, and stays.  When one of them is
+// lost it is aborted, which ends what the others wait in; what waits for them next says so.
+#include "runtime/cuda/device.h"
+
+#include "base/dtype.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/collective.h"
+#include "runtime/fork.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct comm {
+    struct comm *next; // of all
+    size_t n;
+    struct cuda_device *devices[RT_CUDA_MOST];
+    ncclComm_t comms[RT_CUDA_MOST];
+    atomic_bool is_aborted;
+    char why[400];
+};
+
+static struct comm *comms; // under the lock
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// Held while calls are handed over: all GPUs get them in one order.
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+FORK_KEEPS(FORK_COLLECTIVES, turn, NULL)
+FORK_KEEPS(FORK_COMMUNICATORS, lock, NULL)
+
+static jot_status nccl_status(ncclResult_t result, const char *doing)
+{
+    if (result == ncclSuccess || result == ncclInProgress)
+        return JOT_OK;
+    return status_fail(JOT_ERR_DEVICE, "%s: NCCL says: %s", doing,
+                       cuda.nccl.ncclGetErrorString(result));
+}
+
+// ---- communicators ----
+
+static bool is_of(const struct comm *m, size_t n, jot_device *const *devices)
+{
+    if (m->n != n || atomic_load(&m->is_aborted))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (m->devices[i] != cuda_device_of(devices[i]))
+            return false;
+    return true;
+}
+
+static jot_status make_comm(size_t n, jot_device *const *devices, struct comm **out)
+{
+    int numbers[RT_CUDA_MOST];
+    struct comm *m = memory_allocate_zeroed(sizeof *m);
+    if (!m)
+        return status_out_of_memory();
+    m->n = n;
+    for (size_t i = 0; i < n; i++) {
+        m->devices[i] = cuda_device_of(devices[i]);
+        numbers[i] = devices[i]->index;
+    }
+    jot_status status = nccl_status(cuda.nccl.ncclCommInitAll(m->comms, (int)n, numbers),
+                                    "bringing GPUs together");
+    if (status != JOT_OK) {
+        memory_release(m);
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    m->next = comms;
+    comms = m;
+    for (size_t i = 0; i < n; i++)
+        atomic_store(&m->devices[i]->has_peers, true);
+    pthread_mutex_unlock(&lock);
+    *out = m;
+    return JOT_OK;
+}
+
+// Under the turn.
+static jot_status get_comm(size_t n, jot_device *const *devices, struct comm **out)
+{
+    pthread_mutex_lock(&lock);
+    struct comm *m = comms;
+    while (m && !is_of(m, n, devices))
+        m = m->next;
+    pthread_mutex_unlock(&lock);
+    *out = m;
+    return m ? JOT_OK : make_comm(n, devices, out);
+}
+
+// ---- when one is lost ----
+
+static bool has(const struct comm *m, const struct cuda_device *d)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->devices[i] == d)
+            return true;
+    return false;
+}
+
+void cuda_collective_lost(struct cuda_device *lost)
+{
+    pthread_mutex_lock(&lock);
+    for (struct comm *m = comms; m; m = m->next) {
+        if (!has(m, lost) || atomic_exchange(&m->is_aborted, true))
+            continue;
+        for (size_t i = 0; i < m->n; i++) {
+            cuda.nccl.ncclCommAbort(m->comms[i]);
+            cuda_give_up(m->devices[i], lost);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void cuda_check_peers(struct cuda_device *d)
+{
+    struct cuda_device *peers[RT_CUDA_MOST];
+    size_t n = 0;
+    pthread_mutex_lock(&lock);
+    for (struct comm *m = comms; m; m = m->next)
+        for (size_t i = 0; has(m, d) && !atomic_load(&m->is_aborted) && i < m->n; i++) {
+            bool is_there = m->devices[i] == d;
+            for (size_t k = 0; k < n; k++)
+                is_there |= peers[k] == m->devices[i];
+            if (!is_there)
+                peers[n++] = m->devices[i];
+        }
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < n; i++) {
+        if (atomic_load(&peers[i]->is_lost) || cuda_enter(peers[i]) != JOT_OK)
+            continue;
+        CUresult result = cuda.driver.cuStreamQuery(peers[i]->stream);
+        if (result != CUDA_ERROR_NOT_READY)
+            cuda_status(peers[i], result, "running a program");
+        cuda_leave();
+    }
+}
+
+// ---- the calls ----
+
+// The type by which it is done, how many of them an element has; -1: by none.
+static ncclDataType_t type_of(const struct collective *c, uint64_t *out_per_element)
+{
+    static const int types[] = {
+        [JOT_I8] = ncclInt8,     [JOT_U8] = ncclUint8,      [JOT_I32] = ncclInt32,
+        [JOT_U32] = ncclUint32,  [JOT_I64] = ncclInt64,     [JOT_U64] = ncclUint64,
+        [JOT_F16] = ncclFloat16, [JOT_BF16] = ncclBfloat16, [JOT_F32] = ncclFloat32,
+        [JOT_F64] = ncclFloat64, [JOT_C64] = ncclFloat32,   [JOT_C128] = ncclFloat64,
+        [JOT_BOOL] = ncclUint8,
+    };
+    bool is_exact = !dtype_is_inexact(c->dtype), is_complex = dtype_is_complex(c->dtype);
+    *out_per_element = is_complex ? 2 : 1;
+    if (!collective_reduces(c)) {
+        *out_per_element = dtype_get(c->dtype)->bytes;
+        return ncclUint8;
+    }
+    if (c->dtype == JOT_I16 || c->dtype == JOT_U16)
+        return -1;
+    switch (c->combiner) {
+    case COLLECTIVE_SUM:
+        return types[c->dtype];
+    case COLLECTIVE_PRODUCT:
+        return is_complex ? -1 : types[c->dtype];
+    case COLLECTIVE_MAX:
+    case COLLECTIVE_MIN: // NCCL's ones of floats drop what is not a number
+        return is_exact ? types[c->dtype] : -1;
+    default: // of bits; true and false are numbers as well
+        return c->dtype == JOT_BOOL ? ncclUint8 : -1;
+    }
+}
+
+static ncclRedOp_t operation_of(const struct collective *c)
+{
+    switch (c->combiner) {
+    case COLLECTIVE_PRODUCT:
+        return ncclProd;
+    case COLLECTIVE_MAX:
+    case COLLECTIVE_OR:
+        return ncclMax;
+    case COLLECTIVE_MIN:
+    case COLLECTIVE_AND:
+        return ncclMin;
+    default:
+        return ncclSum;
+    }
+}
+
+// What one GPU has to do, and whether it was handed over.
+struct turn {
+    const struct collective *c;
+    struct comm *m;
+    struct cuda_device *d;
+    size_t place;
+    const char *from;
+    char *to;
+    uint64_t from_bytes, to_bytes;
+};
+
+static ncclResult_t send(const struct turn *t, const char *from, uint64_t bytes, size_t peer)
+{
+    return cuda.nccl.ncclSend(from, bytes, ncclUint8, (int)peer, t->m->comms[t->place],
+                              cuda_stream(t->d));
+}
+
+static ncclResult_t receive(const struct turn *t, char *to, uint64_t bytes, size_t peer)
+{
+    return cuda.nccl.ncclRecv(to, bytes, ncclUint8, (int)peer, t->m->comms[t->place],
+                              cuda_stream(t->d));
+}
+
+static ncclResult_t exchange(const struct turn *t)
+{
+    uint64_t part = t->to_bytes / t->m->n;
+    ncclResult_t result = ncclSuccess;
+    for (size_t k = 0; k < t->m->n && result == ncclSuccess; k++) {
+        result = send(t, t->from + k * part, part, k);
+        if (result == ncclSuccess)
+            result = receive(t, t->to + k * part, part, k);
+    }
+    return result;
+}
+
+// A block may go to several places.
+static ncclResult_t permute(const struct turn *t)
+{
+    ncclResult_t result = ncclSuccess;
+    for (size_t k = 0; k < t->m->n && result == ncclSuccess; k++)
+        if (t->c->sources[k] == (int64_t)t->place)
+            result = send(t, t->from, t->from_bytes, k);
+    if (result == ncclSuccess && t->c->sources[t->place] >= 0)
+        result = receive(t, t->to, t->to_bytes, (size_t)t->c->sources[t->place]);
+    return result;
+}
+
+static ncclResult_t hand_over(const struct turn *t)
+{
+    uint64_t per;
+    ncclDataType_t type = type_of(t->c, &per);
+    uint64_t element = dtype_get(t->c->dtype)->bytes / per;
+    ncclComm_t comm = t->m->comms[t->place];
+    CUstream stream = cuda_stream(t->d);
+    switch (t->c->kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        return cuda.nccl.ncclAllReduce(t->from, t->to, t->to_bytes / element, type,
+                                       operation_of(t->c), comm, stream);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return cuda.nccl.ncclReduceScatter(t->from, t->to, t->to_bytes / element, type,
+                                           operation_of(t->c), comm, stream);
+    case COLLECTIVE_ALL_GATHER:
+        return cuda.nccl.ncclAllGather(t->from, t->to, t->from_bytes / element, type, comm,
+                                       stream);
+    case COLLECTIVE_ALL_TO_ALL:
+        return exchange(t);
+    default:
+        return permute(t);
+    }
+}
+
+static jot_status fail_aborted(const struct comm *m, const struct cuda_device *d)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (atomic_load(&m->devices[i]->is_lost))
+            return status_fail(JOT_ERR_DEVICE, "%s cannot work with %s: that is lost: %s",
+                               d->base.name, m->devices[i]->base.name, m->devices[i]->why_lost);
+    return JOT_OK;
+}
+
+// The calls of one group, between the start and the end of a group of NCCL's.
+static jot_status hand_over_group(const struct collective *c, jot_device *const *devices,
+                                  const struct rt_blocks *b, uint64_t to_bytes,
+                                  uint64_t from_bytes)
+{
+    struct comm *m;
+    size_t n = (size_t)c->size;
+    JOT_TRY(get_comm(n, devices, &m));
+    for (size_t i = 0; i < n; i++) {
+        struct cuda_device *d = m->devices[i];
+        struct turn t = {c, m, d, i, b->from[i], b->to[i], from_bytes, to_bytes};
+        JOT_TRY(fail_aborted(m, d));
+        if (c->kind == COLLECTIVE_PERMUTE && c->sources[i] < 0)
+            JOT_TRY(cuda_clear(&d->base, b->to[i], to_bytes));
+        JOT_TRY(cuda_enter(d));
+        ncclResult_t result = hand_over(&t);
+        cuda_leave();
+        JOT_TRY(nccl_status(result, collective_name(c->kind)));
+    }
+    return JOT_OK;
+}
+
+static jot_status copy_alone(jot_device *const *devices, size_t n_groups,
+                             const struct collective *c, const struct rt_blocks *groups,
+                             uint64_t bytes)
+{
+    for (size_t i = 0; i < n_groups; i++) {
+        if (c->kind == COLLECTIVE_PERMUTE && c->sources[0] < 0)
+            JOT_TRY(cuda_clear(devices[i], groups[i].to[0], bytes));
+        else if (groups[i].to[0] != groups[i].from[0])
+            JOT_TRY(
+                cuda_copy(devices[i], groups[i].to[0], devices[i], groups[i].from[0], bytes));
+    }
+    return JOT_OK;
+}
+
+// Where nothing is missing; what NCCL lacks the host does.
+bool cuda_records_collective(const struct collective *c)
+{
+    uint64_t per;
+    return c->size == 1 ||
+           (type_of(c, &per) >= 0 && cuda_library_open(CUDA_LIBRARY_nccl) == JOT_OK);
+}
+
+static _Thread_local int depth;
+
+void cuda_collective_begin(void)
+{
+    if (depth++ == 0)
+        pthread_mutex_lock(&turn);
+}
+
+void cuda_collective_end(void)
+{
+    if (--depth == 0)
+        pthread_mutex_unlock(&turn);
+}
+
+jot_status cuda_collective(jot_device *const *devices, const struct collective *c,
+                           size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
+                           uint64_t from_bytes)
+{
+    uint64_t per;
+    if (to_bytes == 0)
+        return JOT_OK;
+    if (c->size == 1)
+        return copy_alone(devices, n_groups, c, groups, to_bytes);
+    if (type_of(c, &per) < 0)
+        return status_fail(JOT_ERR_LIBRARY, "NCCL has no %s of %s",
+                           collective_combiner_name(c->combiner), jot_dtype_name(c->dtype));
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_nccl));
+    cuda_collective_begin();
+    struct comm *m;
+    jot_status status = JOT_OK;
+    // They are made outside of what is handed over together.
+    for (size_t i = 0; status == JOT_OK && i < n_groups; i++)
+        status = get_comm((size_t)c->size, devices + i * (size_t)c->size, &m);
+    if (status == JOT_OK)
+        status = nccl_status(cuda.nccl.ncclGroupStart(), "starting a collective");
+    if (status == JOT_OK) {
+        for (size_t i = 0; status == JOT_OK && i < n_groups; i++)
+            status = hand_over_group(c, devices + i * (size_t)c->size, &groups[i], to_bytes,
+                                     from_bytes);
+        ncclResult_t result = cuda.nccl.ncclGroupEnd();
+        if (status == JOT_OK)
+            status = nccl_status(result, collective_name(c->kind));
+    }
+    cuda_collective_end();
+    return status;
+}
