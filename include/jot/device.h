@@ -65,6 +65,12 @@ JOT_API void jot_set_default_device(jot_device *device);
 // Waits for all work that was handed to the device.  What went wrong with it is the status.
 JOT_API JOT_MUST_USE jot_status jot_device_wait(jot_device *device);
 
+// The stream that work of a GPU is handed to from here on, a CUstream or cudaStream_t of the user's in the
+// primary context of the device; NULL goes back to jot's own.  What has been handed over before comes before.
+// The stream stays until another one is set.  No other thread may use the device at the time.  Work that
+// several GPUs do together is on the stream of each.  JOT_ERR_ARGUMENT for the host.
+JOT_API JOT_MUST_USE jot_status jot_device_set_stream(jot_device *device, void *stream);
+
 typedef struct jot_device_memory_use {
     size_t total, free; // of the device, in bytes
     size_t used;        // by arrays and programs of this process

@@ -46,8 +46,9 @@ static bool can_combine(enum collective_combiner combiner, jot_dtype dtype)
     char kind = dtype_get(dtype)->kind;
     if (combiner == COLLECTIVE_AND || combiner == COLLECTIVE_OR)
         return kind == 'b' || kind == 'i' || kind == 'u';
-    return kind != 'b' &&
-           (kind != 'c' || combiner == COLLECTIVE_SUM || combiner == COLLECTIVE_PRODUCT);
+    if (combiner == COLLECTIVE_MAX || combiner == COLLECTIVE_MIN)
+        return kind != 'c';
+    return kind != 'b';
 }
 
 const char *collective_read(const int64_t *params, uint32_t n, uint32_t mesh_rank,

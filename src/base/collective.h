@@ -33,7 +33,7 @@ enum collective_kind {
     COLLECTIVE_KIND_COUNT,
 };
 
-// MAX and MIN of floats are NaN where one of them is; AND and OR are of bits.
+// MAX and MIN of floats are NaN where one of them is, of bool OR and AND; those are of bits.
 enum collective_combiner {
     COLLECTIVE_SUM,
     COLLECTIVE_PRODUCT,

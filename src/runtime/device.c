@@ -92,6 +92,15 @@ jot_status jot_device_wait(jot_device *device)
     return d->type->wait(d);
 }
 
+jot_status jot_device_set_stream(jot_device *device, void *stream)
+{
+    jot_device *d = or_default(device);
+    if (!d->type->set_stream)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_device_set_stream: %s has no streams",
+                           d->name);
+    return d->type->set_stream(d, stream);
+}
+
 jot_status jot_device_memory(jot_device *device, jot_device_memory_use *out)
 {
     jot_device *d = or_default(device);

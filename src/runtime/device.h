@@ -41,6 +41,7 @@ struct rt_device_type {
                        const void *from, size_t bytes);
     jot_status (*clear)(jot_device *device, void *block, size_t bytes); // to zero bytes
     jot_status (*wait)(jot_device *device);
+    jot_status (*set_stream)(jot_device *device, void *stream); // NULL where there are none
 
     // What code is generated for (codegen.h; "" is the host), and all that the code depends on.
     jot_status (*target)(jot_device *device, char *buffer, size_t size);

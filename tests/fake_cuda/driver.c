@@ -85,6 +85,17 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return CUDA_SUCCESS;
 }
 
+// All have peer access, and pairs NVLink.
+CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice from,
+                                 CUdevice to)
+{
+    bool has_access = !fake_number("FAKE_CUDA_NO_PEERS", 0);
+    *value = attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
+                 ? has_access
+                 : has_access && from / 2 == to / 2;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     (void)device;
@@ -120,6 +131,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags)
     (*stream)->context = fake_context();
     (*stream)->capture = NULL;
     (*stream)->is_aborted = NULL;
+    (*stream)->submitted = 0;
     return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 //     FAKE_CUDA_COUNT=2         how many GPUs there are
 //     FAKE_CUDA_MEMORY=1000     bytes that each has
 //     FAKE_CUDA_NO_CAPTURE=1    no stream can be captured
+//     FAKE_CUDA_NO_PEERS=1      no GPU gets at the memory of another
 //     FAKE_CUDA_NO_EDGES=1      what is captured waits for what was before it
 //     FAKE_CUDA_NO_ROUTINE=77   of cuBLASLt, for this type of computation
 //     FAKE_CUDA_NO_FFT=5        what cuFFT says instead of making a plan
@@ -57,6 +58,7 @@ struct CUstream_st {
     CUgraph capture;             // NULL: work runs at once
     CUgraphNode ends[FAKE_ENDS]; // that what is captured next waits for
     size_t end_count;
+    int submitted;          // pieces of work
     const bool *is_aborted; // what it waits for in a graph; NULL: it does not
 };
 struct CUmemPoolHandle_st {
@@ -104,6 +106,7 @@ void fake_set_conditional(CUgraphConditionalHandle handle, unsigned value);
 EXPORT int fake_cuda_blocks(void);
 EXPORT int fake_cuda_modules(void);
 EXPORT int fake_cuda_launches(void);
+EXPORT int fake_cuda_submitted(CUstream stream); // what it was given, captured or not
 EXPORT int fake_cuda_graphs(void);
 EXPORT int fake_cuda_graph_launches(void);
 EXPORT int fake_cuda_graph_nodes(void); // of the last one that was made

@@ -196,8 +196,11 @@ static void add_after(CUgraph g, const struct node *from, const CUgraphNode *aft
     }
 }
 
+int fake_cuda_submitted(CUstream stream) { return stream->submitted; }
+
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes)
 {
+    stream->submitted++;
     if (!stream->capture) {
         run(argument);
         return;

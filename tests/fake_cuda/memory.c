@@ -86,6 +86,16 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
     return CUDA_SUCCESS;
 }
 
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t n)
+{
+    if (fake_number("FAKE_CUDA_NO_PEERS", 0))
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        if (access[i].location.id == pool->device)
+            return 1;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 {
     (void)pool;

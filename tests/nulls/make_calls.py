@@ -12,7 +12,7 @@ import sys
 
 # Pointers that may be NULL, by function and parameter: documented, and need not be reported.
 MAY_BE_NULL = [
-    (r'.*', r'ctx|options|where|device|loop|allocator|release'),
+    (r'.*', r'ctx|options|where|device|stream|loop|allocator|release'),
     # Lists that end with JOT_END: NULL is the empty one.
     (r'.*', r'axes|dims|counts|sizes|strides|args|in_axes|out_axes|x_axes|y_axes|filter'),
     (r'jot_array_(?!copy_out|read_at|format|to$|to_dlpack|from|load|save|shard).*|jot_arrays_.*', r'a|data'),

@@ -38,15 +38,20 @@ static inline void use_fake_without(const char *library)
 }
 
 // Each library of the fake is a copy with numbers of its own.
-static inline int fake_count_of(const char *file, const char *name)
+static inline void fake_find(const char *file, const char *name, void *out, size_t bytes)
 {
     char path[4096];
-    int (*count)(void);
     snprintf(path, sizeof path, "%s/%s", getenv("JOT_TEST_FAKE_CUDA"), file);
     void *library = dlopen(path, RTLD_LAZY);
     void *symbol = library ? dlsym(library, name) : NULL;
     ck_assert_ptr_nonnull(symbol);
-    memcpy(&count, &symbol, sizeof symbol);
+    memcpy(out, &symbol, bytes);
+}
+
+static inline int fake_count_of(const char *file, const char *name)
+{
+    int (*count)(void);
+    fake_find(file, name, &count, sizeof count);
     return count();
 }
 

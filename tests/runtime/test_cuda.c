@@ -40,6 +40,19 @@ START_TEST(names_a_missing_driver)
 }
 END_TEST
 
+START_TEST(tells_links)
+{
+    char text[8192];
+    use_fake(_i ? "FAKE_CUDA_NO_PEERS" : NULL, "1");
+    setenv("FAKE_CUDA_COUNT", "3", 1);
+    jot_devices_format(text, sizeof text);
+    ck_assert_msg(
+        strstr(text, _i ? "cuda:0       links: by the host to cuda:1, cuda:2\n"
+                        : "cuda:0       links: NVLink to cuda:1; peer access to cuda:2\n"),
+        "%s", text);
+}
+END_TEST
+
 START_TEST(names_an_old_driver)
 {
     use_fake("FAKE_CUDA_VERSION", "11040");
@@ -238,6 +251,7 @@ END_TEST
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, names_a_missing_driver);
+    tcase_add_loop_test(tests, tells_links, 0, 2);
     tcase_add_test(tests, names_an_old_driver);
     tcase_add_test(tests, names_a_driver_without_gpu);
     tcase_add_test(tests, names_a_driver_that_does_not_start);

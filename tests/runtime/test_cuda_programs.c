@@ -89,6 +89,42 @@ START_TEST(runs_a_map)
 }
 END_TEST
 
+static int fake_submitted(CUstream stream)
+{
+    int (*count)(CUstream);
+    fake_find("libcuda.so.1", "fake_cuda_submitted", &count, sizeof count);
+    return count(stream);
+}
+
+// Programs and copies on a stream of the user's, and on jot's own again.
+START_TEST(works_on_a_stream_of_the_user)
+{
+    use_fake(NULL, NULL);
+    struct map_plan m;
+    struct rt_program *p;
+    OK(load(0, make_map(&m), NULL, &p));
+    OK(cuda_enter(cuda_device_of(jot_cuda(0))));
+    CUstream own = cuda_stream(cuda_device_of(jot_cuda(0))), mine;
+    ck_assert_int_eq(cuda.driver.cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    cuda_leave();
+    jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)),
+              *y = rt_array_create_on(jot_cuda(0), JOT_F32, 1, (int64_t[]){1000});
+    OK(jot_device_set_stream(jot_cuda(0), mine));
+    int before = fake_submitted(own);
+    OK(run(p, x, y));
+    ck_assert_float_eq(((const float *)jot_array_data(y))[7], 8);
+    ck_assert_int_eq(fake_submitted(own), before);
+    ck_assert_int_gt(fake_submitted(mine), 0);
+    OK(jot_device_set_stream(jot_cuda(0), NULL));
+    OK(run(p, x, y));
+    ck_assert_int_gt(fake_submitted(own), before);
+    expect(jot_device_set_stream(jot_host(), mine), JOT_ERR_ARGUMENT, "host has no streams");
+    rt_program_release(p);
+    jot_arrays_release(3, (jot_array *[]){a, x, y});
+    expect_no_blocks();
+}
+END_TEST
+
 static void expect_launch(struct rt_step step, const int32_t wanted[6])
 {
     static const uint32_t operand = 0;
@@ -599,6 +635,7 @@ END_TEST
 static void add_tests(TCase *tests)
 {
     tcase_add_test(tests, runs_a_map);
+    tcase_add_test(tests, works_on_a_stream_of_the_user);
     tcase_add_test(tests, fills_the_device);
     tcase_add_test(tests, refuses_what_it_cannot_launch);
     tcase_add_test(tests, loops_by_the_host);

@@ -10,7 +10,7 @@
 
 typedef int CUresult, CUdevice, CUdevice_attribute, CUfunction_attribute, CUmemPool_attribute;
 typedef int CUstreamCaptureMode, CUlaunchAttributeID, CUmemAllocationType, CUmemLocationType;
-typedef int CUmemAllocationHandleType;
+typedef int CUmemAllocationHandleType, CUdevice_P2PAttribute;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
@@ -73,6 +73,14 @@ typedef struct CUmemPoolProps {
     unsigned short usage;
     unsigned char reserved[54];
 } CUmemPoolProps;
+
+typedef struct CUmemAccessDesc {
+    struct {
+        CUmemLocationType type;
+        int id;
+    } location;
+    int flags;
+} CUmemAccessDesc;
 
 typedef int cublasStatus_t, cublasComputeType_t, cudaDataType, libraryPropertyType;
 typedef int cublasLtMatmulDescAttributes_t, cublasLtMatrixLayoutAttribute_t;

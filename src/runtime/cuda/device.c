@@ -200,6 +200,7 @@ static jot_status make_stream_and_pool(struct cuda_device *d)
     JOT_TRY(cuda_status(d, cuda.driver.cuStreamCreate(&d->stream, CU_STREAM_NON_BLOCKING),
                         "making a stream"));
     JOT_TRY(cuda_status(d, cuda.driver.cuMemPoolCreate(&d->pool, &props), "making a pool"));
+    d->own_stream = d->stream;
     return cuda_status(d,
                        cuda.driver.cuMemPoolSetAttribute(
                            d->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep_all),
@@ -233,6 +234,49 @@ static jot_status check(jot_device *device)
         __atomic_store_n(&d->is_open, true, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&opening);
     return status;
+}
+
+// ---- peers ----
+
+static bool has_peer_attribute(const struct cuda_device *from, const struct cuda_device *to,
+                               CUdevice_P2PAttribute attribute)
+{
+    int value = 0;
+    return cuda.driver.cuDeviceGetP2PAttribute(&value, attribute, from->device, to->device) ==
+               CUDA_SUCCESS &&
+           value;
+}
+
+enum cuda_link cuda_link(const struct cuda_device *from, const struct cuda_device *to)
+{
+    if (!has_peer_attribute(from, to, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED))
+        return CUDA_LINK_HOST;
+    return has_peer_attribute(from, to, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
+               ? CUDA_LINK_NVLINK
+               : CUDA_LINK_PEER;
+}
+
+jot_status cuda_open_to_peers(struct cuda_device *d)
+{
+    CUmemAccessDesc access[RT_CUDA_MOST];
+    size_t n = 0;
+    int count = 0;
+    if (atomic_exchange(&d->has_opened, true))
+        return JOT_OK;
+    JOT_TRY(rt_cuda_count(&count));
+    for (int i = 0; i < count && i < RT_CUDA_MOST; i++) {
+        CUdevice device;
+        struct cuda_device other = {0};
+        if (i == d->base.index || cuda.driver.cuDeviceGet(&device, i) != CUDA_SUCCESS)
+            continue;
+        other.device = device;
+        if (cuda_link(&other, d) != CUDA_LINK_HOST)
+            access[n++] = (CUmemAccessDesc){.location = {CU_MEM_LOCATION_TYPE_DEVICE, device},
+                                            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    }
+    return n ? cuda_status(d, cuda.driver.cuMemPoolSetAccess(d->pool, access, n),
+                           "opening memory to other GPUs")
+             : JOT_OK;
 }
 
 // The devices that the thread has entered, one inside the other, and how often each on top of
@@ -337,6 +381,25 @@ jot_status cuda_wait(jot_device *device)
     return status;
 }
 
+static jot_status set_stream(jot_device *device, void *stream)
+{
+    struct cuda_device *d = cuda_device_of(device);
+    CUevent event = NULL;
+    JOT_TRY(cuda_enter(d));
+    CUstream next = stream ? stream : d->own_stream;
+    CUresult result = cuda.driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = cuda.driver.cuEventRecord(event, d->stream);
+    if (result == CUDA_SUCCESS)
+        result = cuda.driver.cuStreamWaitEvent(next, event, 0);
+    if (event)
+        cuda.driver.cuEventDestroy_v2(event);
+    if (result == CUDA_SUCCESS)
+        d->stream = next;
+    cuda_leave();
+    return cuda_status(d, result, "taking another stream");
+}
+
 // ---- what code is made for ----
 
 static jot_status target(jot_device *device, char *buffer, size_t size)
@@ -371,6 +434,29 @@ static void describe_device(struct rt_text *text, struct cuda_device *d)
                 d->major, d->minor);
 }
 
+// Which GPUs it gets at, and how.
+static void describe_links(struct rt_text *text, const struct cuda_device *d, int count)
+{
+    static const char *const how[] = {[CUDA_LINK_HOST] = "by the host",
+                                      [CUDA_LINK_PEER] = "peer access",
+                                      [CUDA_LINK_NVLINK] = "NVLink"};
+    const char *before = "links: ";
+    rt_text_add(text, "%-13s", d->base.name);
+    for (int link = CUDA_LINK_NVLINK; link >= CUDA_LINK_HOST; link--) {
+        int n = 0;
+        for (int i = 0; i < count && i < RT_CUDA_MOST; i++) {
+            struct cuda_device *to = cuda_device_of(rt_cuda_device(i));
+            if (to == d || (int)cuda_link(d, to) != link)
+                continue;
+            rt_text_add(text, "%s%s%s%s", n ? ", " : before, n ? "" : how[link],
+                        n ? "" : " to ", to->base.name);
+            before = "; ";
+            n++;
+        }
+    }
+    rt_text_add(text, "\n");
+}
+
 // What the kernel's part of the driver calls itself, such as 580.159.04.
 static void describe_kernel_driver(struct rt_text *text)
 {
@@ -390,6 +476,8 @@ void rt_cuda_describe(struct rt_text *text)
         rt_text_add(text, "%-13s%s\n", "cuda", jot_error_message());
     for (int i = 0; i < count && i < RT_CUDA_MOST; i++)
         describe_device(text, cuda_device_of(rt_cuda_device(i)));
+    for (int i = 0; count > 1 && i < count && i < RT_CUDA_MOST; i++)
+        describe_links(text, cuda_device_of(rt_cuda_device(i)), count);
     for (int id = 0; id < CUDA_LIBRARY_COUNT; id++) {
         const char *title = cuda_library_title((enum cuda_library_id)id);
         bool found = cuda_library_open((enum cuda_library_id)id) == JOT_OK;
@@ -422,6 +510,7 @@ const struct rt_device_type rt_cuda_type = {
     .copy = cuda_copy,
     .clear = cuda_clear,
     .wait = cuda_wait,
+    .set_stream = set_stream,
     .target = target,
     .identity = identity,
     .assemble = cuda_assemble,

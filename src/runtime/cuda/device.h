@@ -40,7 +40,7 @@ struct cuda_device {
     jot_device base;
     CUdevice device;
     CUcontext context;
-    CUstream stream;
+    CUstream stream, own_stream; // the former may be the user's
     CUmemoryPool pool;
     int sm_count, major, minor, shared_bytes, has_clusters;
     char product[96];
@@ -71,6 +71,7 @@ struct cuda_device {
     atomic_size_t used; // bytes
     atomic_bool is_lost;
     char why_lost[300];
+    atomic_bool has_opened;   // its memory to peers
     atomic_bool has_peers;    // GPUs that it does something together with
     atomic_bool has_given_up; // that, until the next wait
     char why_given_up[400];
@@ -108,6 +109,12 @@ void cuda_capture_all(bool is_wanted);
 // The status of what a call of the driver returned, with what was being done.  A fault that leaves
 // the context unusable loses the device.
 jot_status cuda_status(struct cuda_device *d, CUresult result, const char *doing);
+
+// How one GPU gets at the memory of another.
+enum cuda_link { CUDA_LINK_HOST, CUDA_LINK_PEER, CUDA_LINK_NVLINK };
+enum cuda_link cuda_link(const struct cuda_device *from, const struct cuda_device *to);
+// Lets all GPUs that can get at its memory.
+jot_status cuda_open_to_peers(struct cuda_device *d);
 
 // Waits for what the stream has been given, or for the event; a GPU that waits for another one that is lost
 // gives up.

@@ -197,6 +197,8 @@ static jot_status order(struct cuda_device *first, struct cuda_device *then)
 static jot_status copy_between(struct cuda_device *there, void *to, struct cuda_device *here,
                                const void *from, size_t bytes)
 {
+    JOT_TRY(cuda_open_to_peers(there));
+    JOT_TRY(cuda_open_to_peers(here));
     JOT_TRY(order(there, here));
     JOT_TRY(cuda_enter(here));
     jot_status status =

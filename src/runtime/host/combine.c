@@ -129,6 +129,7 @@ static void combine_one(enum collective_combiner combiner, jot_dtype dtype, size
     case JOT_I64:
         INTEGERS(int64_t, uint64_t)
         break;
+    case JOT_BOOL:
     case JOT_U8:
         INTEGERS(uint8_t, uint8_t)
         break;

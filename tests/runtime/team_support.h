@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of several GPUs share, of fake_cuda or real ones.
+#ifndef TEAM_SUPPORT_H
+#define TEAM_SUPPORT_H
+
+#include "base/dtype.h"
+#include "device_support.h"
+#include "runtime/collective.h"
+
+#include <stdlib.h>
+
+#define GPUS_MOST 8
+
+static jot_device *devices[GPUS_MOST];
+
+static inline void list_devices(int n)
+{
+    for (int i = 0; i < n; i++)
+        devices[i] = jot_cuda(i);
+}
+
+// By GPUs in groups, and by the host; how the GPUs' call ended.
+static inline jot_status compare(const struct collective *c, size_t n_groups, size_t k)
+{
+    size_t n = (size_t)c->size, size = dtype_get(c->dtype)->bytes, all = n_groups * n;
+    size_t from_bytes = k * size * (c->kind == COLLECTIVE_REDUCE_SCATTER ? n : 1);
+    size_t to_bytes = k * size * (c->kind == COLLECTIVE_ALL_GATHER ? n : 1);
+    void *to[GPUS_MOST], *here_to[GPUS_MOST];
+    const void *from[GPUS_MOST], *here_from[GPUS_MOST];
+    struct rt_blocks groups[GPUS_MOST], here[GPUS_MOST];
+    uint32_t draw = 1;
+    for (size_t i = 0; i < all; i++) {
+        void *block;
+        unsigned char *copy = malloc(from_bytes + 1);
+        for (size_t b = 0; b < from_bytes; b++, draw = draw * 1664525 + 1013904223)
+            copy[b] = c->dtype == JOT_BOOL ? draw >> 31 : (unsigned char)(draw >> 24) & 0x3f;
+        OK(rt_cuda_type.allocate(devices[i], from_bytes, "a block", &block));
+        OK(rt_cuda_type.upload(devices[i], block, copy, from_bytes));
+        OK(rt_cuda_type.allocate(devices[i], to_bytes, "a block", &to[i]));
+        from[i] = block;
+        here_from[i] = copy;
+        here_to[i] = malloc(to_bytes + 1);
+    }
+    for (size_t i = 0; i < n_groups; i++) {
+        groups[i] = (struct rt_blocks){to + i * n, from + i * n};
+        here[i] = (struct rt_blocks){here_to + i * n, here_from + i * n};
+    }
+    rt_collective_run(c, n_groups, here, to_bytes, from_bytes);
+    jot_status status =
+        rt_cuda_type.collective(devices, c, n_groups, groups, to_bytes, from_bytes);
+    for (size_t i = 0; i < all; i++) {
+        void *result = malloc(to_bytes + 1);
+        OK(rt_cuda_type.download(devices[i], result, to[i], to_bytes));
+        if (status == JOT_OK)
+            ck_assert_msg(!memcmp(result, here_to[i], to_bytes), "%s of %s on GPU %zu",
+                          collective_name(c->kind), jot_dtype_name(c->dtype), i);
+        free(result);
+        free(here_to[i]);
+        free((void *)(uintptr_t)here_from[i]);
+        rt_cuda_type.release(devices[i], to[i], to_bytes);
+        rt_cuda_type.release(devices[i], (void *)(uintptr_t)from[i], from_bytes);
+    }
+    return status;
+}
+
+// Every kind, combiner and type, in groups of 1, 2, 4 ... of n GPUs, of 24 elements or more.
+static inline void check_collectives(int64_t n, size_t k)
+{
+    for (int64_t size = 1; size <= n; size *= 2)
+        for (int kind = 0; kind < COLLECTIVE_KIND_COUNT; kind++)
+            for (int combiner = 0; combiner < COLLECTIVE_COMBINER_COUNT; combiner++)
+                for (int dtype = 0; dtype_is_valid(dtype); dtype++) {
+                    int64_t mesh[] = {n / size, size};
+                    int64_t params[16] = {kind, combiner, dtype, 1, 1};
+                    uint32_t n_params = 5;
+                    struct collective c;
+                    for (int64_t i = 0; kind == COLLECTIVE_PERMUTE && i < size; i++)
+                        params[n_params++] = combiner ? i - 1 : 0;
+                    if (collective_read(params, n_params, 2, mesh, &c))
+                        continue;
+                    jot_status status = compare(&c, (size_t)(n / size), k);
+                    // The rest is the host's.
+                    ck_assert_msg(
+                        status ==
+                            (rt_cuda_type.records_collective(&c) ? JOT_OK : JOT_ERR_LIBRARY),
+                        "%s", jot_error_message());
+                }
+}
+
+// y = x, so many times replaced by its sum over all GPUs: n numbers of f32.
+struct sums {
+    struct rt_plan plan;
+    struct rt_argument in, out;
+    struct rt_buffer buffers[2];
+    uint32_t operands[4];
+    struct rt_step steps[4];
+    int64_t params[6];
+};
+
+static const char sums_text[] = "add_one\0the sum";
+
+static inline const struct rt_plan *make_sums(struct sums *p, int devices_count, size_t n,
+                                              int64_t trips, enum collective_combiner combiner)
+{
+    uint64_t bytes = 4 * n;
+    *p = (struct sums){
+        .in = {.bytes = bytes, .donated = -1},
+        .out = {.bytes = bytes, .donated = -1},
+        .buffers = {{.place = RT_PLACE_INPUT, .bytes = bytes},
+                    {.place = RT_PLACE_OUTPUT, .bytes = bytes}},
+        .operands = {1, 0, 1, 1},
+        .steps = {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
+                  {.kind = RT_STEP_LOOP, .total = trips, .target = 4},
+                  {.kind = RT_STEP_COLLECTIVE,
+                   .name = 8,
+                   .operand_first = 2,
+                   .operand_count = 2,
+                   .param_first = 1,
+                   .param_count = 5},
+                  {.kind = RT_STEP_NEXT, .total = trips, .target = 2}},
+        .params = {devices_count, COLLECTIVE_ALL_REDUCE, combiner, JOT_F32, 1, 0}};
+    p->plan = (struct rt_plan){.input_count = 1,
+                               .output_count = 1,
+                               .buffer_count = 2,
+                               .operand_count = 4,
+                               .step_count = 4,
+                               .param_count = 6,
+                               .text_bytes = sizeof sums_text,
+                               .loop_count = 1,
+                               .mesh_rank = 1,
+                               .inputs = &p->in,
+                               .outputs = &p->out,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .params = p->params,
+                               .steps = p->steps,
+                               .text = sums_text};
+    return &p->plan;
+}
+
+#endif
