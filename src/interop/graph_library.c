@@ -8,6 +8,7 @@
 
 #include "jot/control.h"
 #include "jot/decompose.h"
+#include "jot/shapes.h"
 
 #include <math.h>
 
@@ -87,10 +88,44 @@ static void convert_getrf(struct graph_op *g)
 
 // ---- QR ----
 
-// geqrf leaves R above the diagonal; what stands for Q is told apart by its scale factors, by which orgqr
-// finds the matrix again.
+static void convert_geqrf(struct graph_op *g);
+
+static bool is_call_of(const struct mlir_op *op, graph_convert *convert)
+{
+    const char *target = mlir_text(op, "call_target_name");
+    return target && graph_library_find(target) == convert;
+}
+
+static void convert_orgqr(struct graph_op *g);
+
+// Whether anything but orgqr, which finds the matrix itself, comes of the value.
+static bool is_read(const struct graph_frame *f, const struct mlir_value *v, int depth)
+{
+    const struct mlir_block *body = f->in->f->body;
+    for (uint32_t i = 0; i < body->n_ops; i++) {
+        const struct mlir_op *op = body->ops[i];
+        for (uint32_t k = 0; k < op->n_operands; k++) {
+            if (op->operands[k] != v || is_call_of(op, convert_orgqr))
+                continue;
+            bool is_given = !op->n_results || op->n_regions || depth == 0;
+            for (uint32_t j = 0; j < op->n_results && !is_given; j++)
+                is_given = is_read(f, op->results[j], depth - 1);
+            if (is_given)
+                return true;
+        }
+    }
+    return false;
+}
+
+// geqrf leaves R above the diagonal.  Its reflectors are made where they are read; otherwise orgqr finds the matrix
+// by the scale factors, and the decomposition is that of jot.
 static void convert_geqrf(struct graph_op *g)
 {
+    if (is_read(g->frame, g->op->results[1], 8)) {
+        graph_reduce_qr(g);
+        succeed(g, 2);
+        return;
+    }
     ir_id qr = ir_decompose(g->b, IR_qr, g->in[0], 1);
     if (qr == IR_NONE)
         return;
@@ -103,8 +138,7 @@ static const struct mlir_op *find_geqrf(const struct graph_op *g, const struct m
 {
     for (int depth = 0; depth < 16; depth++) {
         const struct mlir_op *op = graph_maker(g->frame, v);
-        const char *target = op ? mlir_text(op, "call_target_name") : NULL;
-        if (target && graph_library_find(target) == convert_geqrf)
+        if (op && is_call_of(op, convert_geqrf))
             return op;
         if (!op || op->n_operands == 0)
             return NULL;
@@ -119,8 +153,8 @@ static void convert_orgqr(struct graph_op *g)
         g->op->n_operands == 2 ? find_geqrf(g, g->op->operands[1]) : NULL;
     jot_value a = of ? trace_import(of->name, g->frame->values[of->operands[0]->number])
                      : (jot_value){0, 0};
-    if (!of || trace_is_error(a)) {
-        graph_refuse(g, "its reflectors come from no geqrf of the same function");
+    if (!of || trace_is_error(a) || is_read(g->frame, of->results[1], 8)) {
+        graph_multiply_reflectors(g);
         return;
     }
     struct ir_type type = trace_type(a);
@@ -204,19 +238,101 @@ static void convert_geev(struct graph_op *g)
     succeed(g, at);
 }
 
-// Eigenvalues, which nobody reads beside the blocks that have them, are NaN.
+// ---- forms that are nearly triangular ----
+
+static void convert_gehrd(struct graph_op *g)
+{
+    struct ir_type a = ir_type_in(g->b, g->in[0]);
+    int n = (int)ir_dims(g->b->module, a)[a.rank - 1];
+    if (letter(g, "low", 1) != 1 || letter(g, "high", n) != n) {
+        graph_refuse(g, "rows %d to %d of %d", letter(g, "low", 1), letter(g, "high", n), n);
+        return;
+    }
+    graph_reduce_hessenberg(g, g->in[0]);
+    succeed(g, 2);
+}
+
+static ir_id diagonal(ir_id x, int64_t k)
+{
+    jot_value d = jot_diagonal(trace_value(x, false), k, -2, -1);
+    return trace_strong(trace_import("diagonal", d));
+}
+
+static ir_id real_of(struct graph_op *g, ir_id x)
+{
+    return dtype_is_complex(ir_dtype(ir_type_in(g->b, x))) ? ir_real(g->b, x) : x;
+}
+
+// Of the lower triangle: what is below the diagonal is reduced as that of any matrix.
+static void convert_sytrd(struct graph_op *g)
+{
+    ir_id a = g->in[0];
+    if (letter(g, "uplo", 'L') != 'L') {
+        graph_refuse(g, "the upper triangle");
+        return;
+    }
+    graph_reduce_hessenberg(g, split(g, a, swapped(g, a, true), true));
+    ir_id h = g->out[0], taus = g->out[1];
+    if (g->b->status != JOT_OK)
+        return;
+    g->out[0] = split(g, h, a, true);
+    g->out[1] = real_of(g, diagonal(h, 0));
+    g->out[2] = real_of(g, diagonal(h, -1));
+    g->out[3] = taus;
+    succeed(g, 4);
+}
+
+// x along the last axis without its last element and with a zero in front, or the other way round.
+static ir_id shifted(struct graph_op *g, ir_id x, int by)
+{
+    int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0}, interior[IR_MAX_RANK] = {0};
+    struct ir_type t = ir_type_in(g->b, x);
+    low[t.rank - 1] = by > 0 ? by : 0;
+    high[t.rank - 1] = by < 0 ? -by : 0;
+    return ir_pad(g->b, x, ir_scalar_like(g->b, x, 0), low, high, interior);
+}
+
+// The eigenvalues of T, which is triangular, or has blocks of two rows where it is real: (p + s)/2 +- i sqrt(-
+// ((p - s)/2)^2 - q r) of a block p q, r s, the first one above the axis.
+static void eigenvalues(struct graph_op *g, ir_id t, ir_id *out_real, ir_id *out_imag)
+{
+    struct ir_builder *b = g->b;
+    ir_id d = diagonal(t, 0), r = diagonal(t, -1), q = diagonal(t, 1);
+    ir_id next = diagonal(t, 0), zero = ir_scalar_like(b, d, 0),
+          half = ir_scalar_like(b, d, 0.5);
+    struct ir_type type = ir_type_in(b, r);
+    int64_t from[IR_MAX_RANK] = {0}, to[IR_MAX_RANK];
+    memcpy(to, ir_dims(b->module, type), sizeof *to * type.rank);
+    ir_id p = ir_slice(b, d, from, to, NULL);
+    from[type.rank - 1]++;
+    to[type.rank - 1]++;
+    next = ir_slice(b, next, from, to, NULL);
+    ir_id apart = ir_mul(b, half, ir_sub(b, p, next));
+    ir_id square = ir_neg(b, ir_add(b, ir_mul(b, apart, apart), ir_mul(b, q, r)));
+    ir_id is_block = ir_ne(b, r, zero);
+    ir_id w = ir_select(b, is_block, ir_sqrt(b, ir_max(b, square, zero)), zero);
+    ir_id middle = ir_select(b, is_block, apart, zero);
+    *out_real = ir_add(b, ir_sub(b, d, shifted(g, middle, -1)), shifted(g, middle, 1));
+    *out_imag = ir_sub(b, shifted(g, w, -1), shifted(g, w, 1));
+}
+
+// Results 2, and of real matrices 3, are the eigenvalues.
 static void convert_gees(struct graph_op *g)
 {
     ir_id t = ir_decompose(g->b, IR_schur, g->in[0], 0);
-    for (uint32_t i = 2; i < g->op->n_results && t != IR_NONE; i++) {
-        struct ir_type type = result_type(g, i);
-        if (dtype_is_inexact(ir_dtype(type)))
-            g->out[i] = ir_full(g->b, type, (double)NAN);
-        else
-            succeed(g, i);
-    }
+    uint32_t at = 2;
+    if (t == IR_NONE)
+        return;
     g->out[0] = t;
-    g->out[1] = t == IR_NONE ? IR_NONE : t + 1;
+    g->out[1] = t + 1;
+    if (dtype_is_complex(ir_dtype(ir_type_in(g->b, t)))) {
+        g->out[at++] = diagonal(t, 0);
+    } else if (g->op->n_results > 3 && ir_count(g->b->module, ir_type_in(g->b, t))) {
+        eigenvalues(g, t, &g->out[2], &g->out[3]);
+        at = 4;
+    }
+    while (at < g->op->n_results)
+        succeed(g, at++);
 }
 
 // ---- systems ----
@@ -327,6 +443,9 @@ static const struct {
     {"geev", convert_geev},
     {"lu_pivots_to_permutation", convert_pivots},
     {"gees", convert_gees},
+    {"gehrd", convert_gehrd},
+    {"sytrd", convert_sytrd},
+    {"hetrd", convert_sytrd},
     {"trsm", convert_trsm},
     {"gtsv", convert_gtsv},
     {"gtsv2", convert_gtsv},

@@ -37,6 +37,25 @@ module @libraries {
     check.expect_almost_eq %c, %in#0 : tensor<2x2xf32>
     %solved = stablehlo.custom_call @lapack_strsm_ffi(%lu#0, %in#0) {mhlo.backend_config = {diag = 78 : ui8, side = 76 : ui8, trans_x = 78 : ui8, uplo = 85 : ui8}} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
     check.expect_almost_eq_const %solved, dense<[[0.8, -0.05], [0.8, 1.2]]> : tensor<2x2xf32>
+    // Reflectors that are read, of geqrf and of gehrd, and their product; the lower triangle of sytrd.
+    %raw:2 = stablehlo.custom_call @lapack_sgeqrf_ffi(%in#0) : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>)
+    check.expect_almost_eq_const %raw#0, dense<[[-4.472136, -2.236068], [0.236068, 2.236068]]> : tensor<2x2xf32>
+    check.expect_almost_eq_const %raw#1, dense<[1.894427, 0.0]> : tensor<2xf32>
+    %rawq = stablehlo.custom_call @lapack_sorgqr_ffi(%raw#0, %raw#1) : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    check.expect_almost_eq_const %rawq, dense<[[-0.894427, -0.447214], [-0.447214, 0.894427]]> : tensor<2x2xf32>
+    %square = stablehlo.constant dense<[[1.0, 2.0, 3.0], [3.0, 0.0, 1.0], [4.0, 1.0, 0.0]]> : tensor<3x3xf64>
+    %hess:3 = stablehlo.custom_call @lapack_dgehrd_ffi(%square) {mhlo.backend_config = {high = 3 : i32, low = 1 : i32}} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<2xf64>, tensor<i32>)
+    check.expect_almost_eq_const %hess#0, dense<[[1.0, -3.6, 0.2], [-5.0, 0.96, 0.28], [0.5, 0.28, -0.96]]> : tensor<3x3xf64>
+    check.expect_almost_eq_const %hess#1, dense<[1.6, 0.0]> : tensor<2xf64>
+    %tri:5 = stablehlo.custom_call @lapack_dsytrd_ffi(%square) {mhlo.backend_config = {uplo = 76 : ui8}} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3xf64>, tensor<2xf64>, tensor<2xf64>, tensor<i32>)
+    check.expect_almost_eq_const %tri#0, dense<[[1.0, 2.0, 3.0], [-5.0, 0.96, 1.0], [0.5, 0.28, -0.96]]> : tensor<3x3xf64>
+    check.expect_almost_eq_const %tri#1, dense<[1.0, 0.96, -0.96]> : tensor<3xf64>
+    check.expect_almost_eq_const %tri#2, dense<[-5.0, 0.28]> : tensor<2xf64>
+    // Eigenvalues beside the form of Schur: 2i, -2i and 5.
+    %turn = stablehlo.constant dense<[[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 0.0, 5.0]]> : tensor<3x3xf64>
+    %schur:6 = stablehlo.custom_call @lapack_dgees_ffi(%turn) {mhlo.backend_config = {mode = 86 : ui8, sort = 78 : ui8}} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<i32>, tensor<i32>)
+    check.expect_almost_eq_const %schur#2, dense<[0.0, 0.0, 5.0]> : tensor<3xf64>
+    check.expect_almost_eq_const %schur#3, dense<[2.0, -2.0, 0.0]> : tensor<3xf64>
     return
   }
 }
