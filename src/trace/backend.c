@@ -4,7 +4,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/collective.h"
 #include "ir/eval.h"
+#include "passes/partition.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
 #include "runtime/stack.h"
@@ -33,17 +35,58 @@ static uint32_t checked(struct ir_module *m, uint32_t function)
     return pass_check_numbers(m, function, kinds);
 }
 
+// The mesh of the function, of whose sizes it is; NULL with a message.
+static const jot_mesh *find_mesh(struct ir_module *m, const struct ir_node *n,
+                                 const struct backend_options *options)
+{
+    struct ir_shard s = ir_shard_of(m, n);
+    jot_mesh_axis axes[IR_MAX_AXES];
+    for (int i = 0; i < s.n_axes; i++)
+        axes[i] = (jot_mesh_axis){m->axes.at[s.grid[i]].name, ir_axis_size(m, s.grid[i])};
+    return options->mesh
+               ? options->mesh
+               : jot_mesh_of_kind(jot_device_kind_of(options->device), (size_t)s.n_axes, axes);
+}
+
+// What each device of the mesh does, where several do anything; else one does all.
+static jot_status lay_out(struct ir_module *m, uint32_t *function,
+                          struct backend_options *options, struct pass_partition **parts)
+{
+    const struct ir_node *n =
+        m->axes.count ? pass_find_shard_map(ir_function(m, *function)) : NULL;
+    if (!n)
+        return JOT_OK;
+    if (!options->is_alone && !wants_evaluator()) {
+        options->mesh = find_mesh(m, n, options);
+        if (!options->mesh)
+            return status_last();
+        if (jot_mesh_size(options->mesh) > 1) {
+            *parts = arena_new(m->arena, struct pass_partition);
+            return pass_partition(m, *function, *parts);
+        }
+    }
+    *function = pass_unshard(m, *function);
+    return JOT_OK;
+}
+
 jot_status backend_compile(struct ir_module *m, uint32_t function,
                            const struct backend_options *options, struct backend_program **out)
 {
+    struct backend_options own = *options;
+    struct pass_partition *parts = NULL;
     JOT_TRY(environment_check());
-    function = checked(m, pass_unshard(m, function));
+    JOT_TRY(lay_out(m, &function, &own, &parts));
+    if (parts)
+        parts->f = checked(m, parts->f);
+    else
+        function = checked(m, function);
     struct backend_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
         return status_out_of_memory();
     bool evaluates = wants_evaluator();
     p->graph = ir_function(m, evaluates ? pass_support(m, function) : function);
-    jot_status status = evaluates ? JOT_OK : native_compile(m, function, options, &p->native);
+    jot_status status =
+        evaluates ? JOT_OK : native_compile(m, function, &own, parts, &p->native);
     if (status != JOT_OK)
         memory_release(p);
     else
@@ -66,6 +109,15 @@ const char *backend_text(struct backend_program *p, const char *stage, struct ar
     status_fail(JOT_ERR_ARGUMENT,
                 "jot_executable_text: the evaluator has no stage '%s', only trace", stage);
     return NULL;
+}
+
+jot_status backend_keep(const struct backend_program *p, uint32_t i, jot_array *a,
+                        jot_array **out)
+{
+    if (p->native)
+        return native_keep(p->native, i, a, out);
+    *out = jot_array_retain(a);
+    return JOT_OK;
 }
 
 size_t backend_stack(const struct ir_module *m)

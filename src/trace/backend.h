@@ -6,6 +6,7 @@
 #define TRACE_BACKEND_H
 
 #include "ir/graph.h"
+#include "jot/parallel.h"
 #include "runtime/array.h"
 #include "trace/codegen_process.h"
 
@@ -15,6 +16,10 @@ struct backend_options {
     const char *name;
     const bool *donated; // by input, or NULL
     jot_device *device;
+    // What is laid over a mesh: its devices, or NULL for the first ones of the kind of the device; or the
+    // device alone does all.
+    const jot_mesh *mesh;
+    bool is_alone;
     struct codegen_options codegen;
 };
 
@@ -30,6 +35,10 @@ size_t backend_bytes(const struct backend_program *p);
 // Runs the program on arrays that have the types of the function's parameters.  On JOT_OK out
 // receives new references; on failure it is untouched.  May be called from several threads.
 jot_status backend_run(struct backend_program *p, jot_array *const *in, jot_array **out);
+
+// An array that many runs take as input i, where and how they read it: a new reference.
+jot_status backend_keep(const struct backend_program *p, uint32_t i, jot_array *a,
+                        jot_array **out);
 
 // The stack that compiling, evaluating and texts take: passes call themselves for functions that are in
 // one another.

@@ -130,7 +130,7 @@ __attribute__((noinline)) static jot_status run_open(struct evaluation *e, uint3
     const struct ir_graph *g = ir_function(e->t->module, f);
     struct hash128 key = ir_graph_key(g);
     rt_frame_open(&e->frame, &mark, abandon_run);
-    jot_status status = lazy_run(g, key, e->in, e->out, has_run);
+    jot_status status = lazy_run(g, key, e->t->root->mesh, e->in, e->out, has_run);
     rt_frame_close(&mark);
     return status;
 }

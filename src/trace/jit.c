@@ -40,6 +40,7 @@ static jot_status set_up(struct jot_executable *e, const jot_jit_options *o)
     e->device = o && o->device ? o->device : jot_default_device();
     if (!o)
         return JOT_OK;
+    e->is_alone = o->device != NULL;
     if (o->name) {
         snprintf(e->name, sizeof e->name, "%s", o->name);
         e->f.callee.name = e->name;

@@ -96,8 +96,14 @@ static struct entry *find(struct hash128 key)
     return e;
 }
 
-static jot_status compile(const struct ir_graph *g, struct ir_module *m, jot_device *device,
-                          struct backend_program **out)
+// Where a program runs: on the device, or on the mesh, NULL for the first devices of its kind.
+struct where {
+    jot_device *device;
+    const jot_mesh *mesh;
+};
+
+static jot_status compile(const struct ir_graph *g, struct ir_module *m,
+                          const struct where *where, struct backend_program **out)
 {
     if (!m)
         return status_out_of_memory();
@@ -105,15 +111,16 @@ static jot_status compile(const struct ir_graph *g, struct ir_module *m, jot_dev
     if (arena_guard_left(&guard))
         return status_out_of_memory();
     uint32_t f = copy_function(m, g);
-    struct backend_options options = {.name = "scope", .device = device};
+    struct backend_options options = {
+        .name = "scope", .device = where->device, .mesh = where->mesh};
     jot_status status = backend_compile(m, f, &options, out);
     arena_guard_close(&guard);
     return status;
 }
 
 // Compiles with the lock open, so that only those wait who want the same program.
-static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, jot_device *device,
-                               struct entry **out)
+static jot_status add_compiled(const struct ir_graph *g, struct hash128 key,
+                               const struct where *where, struct entry **out)
 {
     struct entry *e = memory_allocate_zeroed(sizeof *e);
     if (!e)
@@ -124,7 +131,7 @@ static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, jot
     pthread_mutex_unlock(&lock);
     struct backend_program *program = NULL;
     e->module = ir_module_create();
-    jot_status status = compile(g, e->module, device, &program);
+    jot_status status = compile(g, e->module, where, &program);
     pthread_mutex_lock(&lock);
     e->program = program;
     pthread_cond_broadcast(&is_compiled);
@@ -140,8 +147,8 @@ static jot_status add_compiled(const struct ir_graph *g, struct hash128 key, jot
 
 // The entry with one more user.  Who waited for a program that could not be compiled tries itself,
 // and so has a message of its own.
-static jot_status acquire(const struct ir_graph *g, struct hash128 key, jot_device *device,
-                          struct entry **out)
+static jot_status acquire(const struct ir_graph *g, struct hash128 key,
+                          const struct where *where, struct entry **out)
 {
     jot_status status = JOT_OK;
     pthread_mutex_lock(&lock);
@@ -153,7 +160,7 @@ static jot_status acquire(const struct ir_graph *g, struct hash128 key, jot_devi
         e->users++;
         n_hits++;
     } else {
-        status = add_compiled(g, key, device, &e);
+        status = add_compiled(g, key, where, &e);
         trim(most_programs);
     }
     pthread_mutex_unlock(&lock);
@@ -190,14 +197,15 @@ __attribute__((noinline)) static jot_status run_open(struct entry *e, jot_array 
     return status;
 }
 
-jot_status lazy_run(const struct ir_graph *g, struct hash128 key, jot_array *const *in,
-                    jot_array **out, bool *has_run)
+jot_status lazy_run(const struct ir_graph *g, struct hash128 key, const jot_mesh *mesh,
+                    jot_array *const *in, jot_array **out, bool *has_run)
 {
     struct entry *e;
+    struct where where = {jot_default_device(), mesh};
     *has_run = false;
-    jot_device *device = jot_default_device();
-    key.lo ^= hash_bytes(0, device->name, strlen(device->name));
-    JOT_TRY(acquire(g, key, device, &e));
+    key.lo ^= hash_bytes(0, where.device->name, strlen(where.device->name));
+    key.hi ^= (uint64_t)(uintptr_t)mesh;
+    JOT_TRY(acquire(g, key, &where, &e));
     *has_run = true;
     jot_status status = backend_calls_back(e->program) ? run_open(e, in, out)
                                                        : backend_run(e->program, in, out);

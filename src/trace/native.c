@@ -17,6 +17,7 @@
 #include "trace/codegen_loader.h"
 #include "trace/codegen_process.h"
 #include "trace/dump.h"
+#include "trace/native_mesh.h"
 #include "trace/raw_kernel.h"
 #include "trace/stacks.h"
 
@@ -28,13 +29,6 @@
 // Of what a kernel of a GPU reads and writes, in bytes.
 #define FAR_ALIGNMENT 16
 
-struct output_type {
-    jot_dtype dtype;
-    int rank;
-    const int64_t *dims;
-    int donated; // the input whose memory it may take, or -1
-};
-
 struct native_program {
     struct rt_program *program;
     jot_device *device;
@@ -43,13 +37,23 @@ struct native_program {
     struct codegen_options codegen;
     const bool *donated;
     uint32_t n_in, n_out;
-    struct output_type *outputs; // in the module's arena
+    struct native_output *outputs; // in the module's arena
+    struct native_mesh mesh;       // when several devices run it
 };
 
 struct code {
     const void *object, *plan;
     size_t object_size, plan_size;
 };
+
+static bool is_on_mesh(const struct native_program *p) { return p->mesh.mesh != NULL; }
+
+static const struct rt_plan *plan_of(const struct native_program *p)
+{
+    return is_on_mesh(p) ? rt_team_plan(p->mesh.team) : rt_program_plan(p->program);
+}
+
+static bool is_loaded(const struct native_program *p) { return p->program || p->mesh.team; }
 
 static struct hash128 program_key(const struct native_program *p)
 {
@@ -62,6 +66,8 @@ static struct hash128 program_key(const struct native_program *p)
     strbuf_add_bytes(&s, &content, sizeof content);
     for (uint32_t i = 0; i < p->n_in; i++)
         strbuf_add(&s, p->donated && p->donated[i] ? "d" : ".");
+    for (uint32_t i = 0; is_on_mesh(p) && i < p->mesh.mesh->rank; i++)
+        strbuf_printf(&s, "x%lld", (long long)p->mesh.mesh->dims[i]);
     return hash128_bytes(s.text, s.length);
 }
 
@@ -77,6 +83,10 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
                                        .many_lanes = is_gpu,
                                        .has_convolutions =
                                            p->device->type->takes_convolution != NULL};
+    if (is_on_mesh(p)) {
+        options.mesh_rank = p->mesh.mesh->rank;
+        options.mesh = p->mesh.mesh->dims;
+    }
     return pass_schedule(arena, ir_function(p->module, p->function), &options, out);
 }
 
@@ -156,18 +166,29 @@ static struct rt_callback *callbacks_of(const struct native_program *p)
     return all;
 }
 
+static void unload(struct native_program *p)
+{
+    rt_program_release(p->program);
+    rt_team_release(p->mesh.team);
+    p->program = NULL;
+    p->mesh.team = NULL;
+}
+
 static jot_status load(struct native_program *p, const struct code *c)
 {
-    struct rt_program *program;
-    JOT_TRY(rt_program_load(p->device, c->object, c->object_size, c->plan, c->plan_size,
-                            callbacks_of(p), p->module->hosts.count, &program));
-    const struct rt_plan *plan = rt_program_plan(program);
-    if (plan->input_count != p->n_in || plan->output_count != p->n_out) {
-        rt_program_release(program);
-        return status_fail(JOT_ERR_IO, "the program is not that of this function");
-    }
-    p->program = program;
-    return JOT_OK;
+    const struct rt_callback *callbacks = callbacks_of(p);
+    uint32_t n_callbacks = p->module->hosts.count;
+    if (is_on_mesh(p))
+        JOT_TRY(rt_team_load(p->mesh.mesh->devices, p->mesh.mesh->count, c->object,
+                             c->object_size, c->plan, c->plan_size, callbacks, n_callbacks,
+                             &p->mesh.team));
+    else
+        JOT_TRY(rt_program_load(p->device, c->object, c->object_size, c->plan, c->plan_size,
+                                callbacks, n_callbacks, &p->program));
+    if (plan_of(p)->input_count == p->n_in && plan_of(p)->output_count == p->n_out)
+        return JOT_OK;
+    unload(p);
+    return status_fail(JOT_ERR_IO, "the program is not that of this function");
 }
 
 // Leaves the program NULL when the cache has none that can be used.  What is wrong with the machine
@@ -216,7 +237,7 @@ static jot_status find_or_make(struct native_program *p, struct arena *arena,
     else
         rt_text_add(report,
                     "not looked for and not kept: it calls functions of this process\n");
-    if (p->program)
+    if (is_loaded(p))
         return JOT_OK;
     struct cg_response r;
     JOT_TRY(generate(p, arena, 0, &r));
@@ -349,13 +370,13 @@ static void describe_outputs(struct native_program *p)
     const struct ir_graph *g = ir_function(p->module, p->function);
     p->n_in = g->n_params;
     p->n_out = g->outputs.count;
-    p->outputs = arena_array(p->module->arena, struct output_type, p->n_out + 1);
+    p->outputs = arena_array(p->module->arena, struct native_output, p->n_out + 1);
     for (uint32_t i = 0; i < p->n_out; i++) {
         ir_id id = g->outputs.at[i];
-        p->outputs[i] = (struct output_type){.dtype = ir_dtype_of(g, id),
-                                             .rank = ir_rank_of(g, id),
-                                             .dims = ir_dims_of(g, id),
-                                             .donated = -1};
+        p->outputs[i] = (struct native_output){.dtype = ir_dtype_of(g, id),
+                                               .rank = ir_rank_of(g, id),
+                                               .dims = ir_dims_of(g, id),
+                                               .donated = -1};
     }
 }
 
@@ -389,17 +410,19 @@ static jot_status build(struct arena *arena, void *ctx)
     if (p->device->type->kind == JOT_CUDA)
         p->function = pass_three_products(m, pass_relu_masks(m, p->function));
     describe_outputs(p);
+    p->mesh.pieces = p->outputs;
     dump(p, arena);
     JOT_TRY(compile(p, arena));
     for (uint32_t i = 0; i < p->n_out; i++)
-        p->outputs[i].donated = rt_program_plan(p->program)->outputs[i].donated;
+        p->outputs[i].donated = plan_of(p)->outputs[i].donated;
     return JOT_OK;
 }
 
 static jot_status build_in_arena(void *ctx) { return arena_lend(build, ctx); }
 
 jot_status native_compile(struct ir_module *m, uint32_t function,
-                          const struct backend_options *options, struct native_program **out)
+                          const struct backend_options *options,
+                          const struct pass_partition *parts, struct native_program **out)
 {
     struct native_program *p = memory_allocate_zeroed(sizeof *p);
     if (!p)
@@ -409,6 +432,12 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->donated = options->donated;
     p->device = options->device;
     p->codegen = options->codegen;
+    if (parts) {
+        p->mesh.mesh = (jot_mesh *)(uintptr_t)options->mesh;
+        p->device = options->mesh->devices[0];
+        native_mesh_describe(&p->mesh, m, function, parts);
+        p->function = parts->f;
+    }
     jot_status status = rt_stack_lend(backend_stack(m), build_in_arena, p);
     if (status != JOT_OK)
         native_release(p);
@@ -421,7 +450,7 @@ void native_release(struct native_program *p)
 {
     if (!p)
         return;
-    rt_program_release(p->program);
+    unload(p);
     memory_release(p);
 }
 
@@ -458,7 +487,7 @@ static jot_status bring(const struct native_program *p, jot_array *a, jot_array 
 }
 
 // The array of an output: the donated input itself where that is allowed, else a new one.
-static jot_array *make_output(const struct native_program *p, const struct output_type *t,
+static jot_array *make_output(const struct native_program *p, const struct native_output *t,
                               jot_array *const *in)
 {
     if (t->donated >= 0) {
@@ -498,7 +527,7 @@ static jot_status run(struct native_program *p, jot_array *const *in, jot_array 
     }
     // Last of all, so that a call that fails leaves every array the type that it had.
     for (uint32_t i = 0; i < p->n_out; i++) {
-        const struct output_type *t = &p->outputs[i];
+        const struct native_output *t = &p->outputs[i];
         if (t->donated >= 0 && out[i] == in[t->donated]) {
             rt_array_retype(out[i], t->dtype, t->rank, t->dims);
             out[i]->part = p->device->part;
@@ -526,6 +555,8 @@ static void abandon_run(struct rt_frame *frame)
 __attribute__((noinline)) static jot_status run_open(struct native_program *p,
                                                      jot_array *const *in, jot_array **out)
 {
+    if (is_on_mesh(p))
+        return native_mesh_run(&p->mesh, native_calls_back(p), in, out);
     RT_MARK mark = {0};
     uint32_t n = p->n_in + p->n_out;
     struct open_run *r = memory_allocate_zeroed(sizeof *r + 3 * (size_t)n * sizeof(void *));
@@ -558,7 +589,8 @@ bool native_calls_back(const struct native_program *p) { return p->module->hosts
 
 size_t native_bytes(const struct native_program *p)
 {
-    return sizeof *p + rt_program_bytes(p->program);
+    return sizeof *p +
+           (is_on_mesh(p) ? rt_team_bytes(p->mesh.team) : rt_program_bytes(p->program));
 }
 
 struct small_run {
@@ -595,7 +627,8 @@ jot_status native_run(struct native_program *p, jot_array *const *in, jot_array 
     size_t left = rt_stack_left();
     if (left < STACK_OF_RUN)
         return run_on_small_stack(p, in, out, left);
-    bool is_plain = p->n_in <= FEW && p->n_out <= FEW && !native_calls_back(p);
+    bool is_plain =
+        p->n_in <= FEW && p->n_out <= FEW && !native_calls_back(p) && !is_on_mesh(p);
     for (uint32_t i = 0; is_plain && i < p->n_in; i++)
         is_plain = is_in_place(p, in[i]);
     if (!is_plain)
@@ -603,5 +636,14 @@ jot_status native_run(struct native_program *p, jot_array *const *in, jot_array 
     JOT_TRY(run(p, in, made, inputs, outputs));
     for (uint32_t i = 0; i < p->n_out; i++)
         out[i] = made[i];
+    return JOT_OK;
+}
+
+jot_status native_keep(const struct native_program *p, uint32_t i, jot_array *a,
+                       jot_array **out)
+{
+    if (is_on_mesh(p))
+        return native_mesh_bring(&p->mesh, i, a, out);
+    *out = jot_array_retain(a);
     return JOT_OK;
 }

@@ -390,8 +390,17 @@ static jot_status compile(struct claim *c)
     struct backend_options options = {.name = e->f.callee.name,
                                       .donated = donated,
                                       .device = e->device,
+                                      .mesh = c->root->mesh,
+                                      .is_alone = e->is_alone,
                                       .codegen = e->codegen};
-    return backend_compile(m, v->function, &options, &v->program);
+    JOT_TRY(backend_compile(m, v->function, &options, &v->program));
+    for (int i = 0; i < v->n_hidden; i++) {
+        jot_array *kept;
+        JOT_TRY(backend_keep(v->program, (uint32_t)(e->n_in + i), v->hidden[i], &kept));
+        jot_array_release(v->hidden[i]);
+        v->hidden[i] = kept;
+    }
+    return JOT_OK;
 }
 
 static jot_status build(struct claim *c, jot_array *const *in)

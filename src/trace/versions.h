@@ -51,6 +51,7 @@ struct jot_executable {
     const void *static_data;
     size_t static_size;
     jot_device *device;
+    bool is_alone; // the options name the device
     jot_precision precision;
     struct codegen_options codegen;
     size_t most_versions;            // 0: the default of the process

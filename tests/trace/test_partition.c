@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that several devices of the host run, each a piece of it: against one device, and where
+// pieces are.
+#include "trace_support.h"
+
+static int n_devices; // of the mesh "i"
+
+static jot_array *numbers(const int64_t *dims, int64_t n)
+{
+    double at[256];
+    for (int i = 0; i < n; i++)
+        at[i] = sin(1 + 1.7 * i) + 0.01 * i;
+    return jot_array_copy(JOT_F64, at, dims);
+}
+#define NUMBERS(n, ...) numbers((const int64_t[]){__VA_ARGS__, JOT_END}, n)
+
+static jot_mesh *line(void)
+{
+    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", n_devices});
+    ck_assert_msg(mesh != NULL, "%s", jot_error_message());
+    return mesh;
+}
+
+static jot_value applied(jot_function f, jot_value x)
+{
+    jot_value y;
+    jot_apply(f, 1, &x, 1, &y);
+    return y;
+}
+
+// ---- Against one device; x: f64[24,3]
+
+static jot_value shifted(jot_value x)
+{
+    jot_value mean = jot_pmean(jot_sum(x, 0, JOT_KEEPDIMS), "i");
+    return jot_add(jot_sub(jot_sin(x), mean), jot_axis_index("i"));
+}
+static jot_value total(jot_value x) { return jot_psum(jot_sum(jot_square(x)), "i"); }
+static jot_value largest(jot_value x) { return jot_pmax(jot_max(x), "i"); }
+
+static jot_function in_pieces(jot_value (*f)(jot_value))
+{
+    return jot_shard_map(jot_function_plain("piece", "piece", 1, (void (*)(void))f), line(),
+                         JOT_SPLITS("i"), JOT_SPLITS("i"));
+}
+static jot_function summed(jot_value (*f)(jot_value))
+{
+    return jot_shard_map(jot_function_plain("piece", "piece", 1, (void (*)(void))f), line(),
+                         JOT_SPLITS("i"), JOT_SPLITS(""));
+}
+static jot_value wave(jot_value x) { return jot_cos(x); }
+// Columns in pieces: of other ones.
+static jot_value columns(jot_value x)
+{
+    jot_function f = jot_shard_map(jot_fn(wave), line(), JOT_SPLITS(", i"), JOT_SPLITS(", i"));
+    return jot_transpose(applied(f, jot_transpose(x)));
+}
+
+static jot_value twice(jot_value x)
+{
+    return applied(in_pieces(shifted), applied(in_pieces(shifted), x));
+}
+static jot_value mixed(jot_value x)
+{
+    jot_value y = applied(in_pieces(shifted), x);
+    return jot_add(jot_mul(y, applied(summed(total), y)), columns(jot_mul(x, y)));
+}
+static jot_value in_a_scan(jot_value x)
+{
+    jot_value sums;
+    JOT_SCAN ((x), (), (sums), .length = 4) {
+        x = applied(in_pieces(shifted), jot_mul(0.5, x));
+        sums = applied(summed(total), x);
+    }
+    return jot_mul(x, jot_sum(sums));
+}
+static jot_value in_a_while(jot_value x)
+{
+    JOT_WHILE ((x), jot_greater(applied(summed(largest), x), 0.1))
+        x = jot_mul(0.5, applied(in_pieces(shifted), x));
+    return x;
+}
+static jot_value in_a_branch(jot_value x)
+{
+    JOT_IF (jot_greater(jot_sum(x), 0), x) {
+        x = applied(in_pieces(shifted), x);
+    } else {
+        x = jot_neg(x);
+    }
+    return x;
+}
+static jot_value of_gradients(jot_value x) { return applied(jot_grad(summed(total)), x); }
+static jot_value lane(jot_value x)
+{
+    return jot_mul(x, jot_add(1, jot_psum(jot_sum(jot_sin(x)), "i")));
+}
+static jot_value lane_total(jot_value x)
+{
+    return jot_sum(applied(jot_pmap(jot_fn(lane), "i"), x));
+}
+static jot_value of_a_pmap(jot_value x)
+{
+    jot_value rows = jot_reshape(x, n_devices, 72 / n_devices);
+    return jot_reshape(applied(jot_grad(jot_fn(lane_total)), rows), 24, 3);
+}
+static jot_value mapped(jot_value x)
+{
+    jot_value y = applied(jot_vmap(in_pieces(shifted)), jot_stack(0, x, jot_mul(2, x)));
+    return jot_sum(y, 0);
+}
+static jot_value scaled(jot_value x) { return jot_mul(3, x); }
+static jot_value scaled_rule(jot_value x, jot_value dx)
+{
+    return jot_add(jot_mul(jot_add(1, jot_axis_index("i")), dx), jot_mul(0, x));
+}
+static jot_value with_rule(jot_value x)
+{
+    return total(applied(jot_custom_jvp(jot_fn(scaled), jot_fn(scaled_rule)), x));
+}
+static jot_value of_a_rule(jot_value x) { return applied(jot_grad(summed(with_rule)), x); }
+
+static const struct row {
+    const char *name;
+    jot_value (*f)(jot_value);
+} rows[] = {
+    {"twice", twice},
+    {"mixed", mixed},
+    {"in a scan", in_a_scan},
+    {"in a while", in_a_while},
+    {"in a branch", in_a_branch},
+    {"of gradients", of_gradients},
+    {"of a pmap", of_a_pmap},
+    {"mapped", mapped},
+    {"of a rule", of_a_rule},
+};
+
+static jot_array *result(jot_executable *e, jot_array *x)
+{
+    jot_array *y = NULL;
+    ck_assert_msg(e != NULL, "%s", jot_error_message());
+    must(jot_call(e, JOT_IN(x), JOT_OUT(y)));
+    return y;
+}
+
+START_TEST(devices_do_what_one_does)
+{
+    const struct row *r = &rows[_i];
+    must(jot_set_host_devices(8));
+    for (n_devices = 1; n_devices <= 8; n_devices++) {
+        if (24 % n_devices)
+            continue;
+        jot_function f = jot_function_plain(r->name, r->name, 1, (void (*)(void))r->f);
+        jot_executable *all = jot_jit(f), *one = jot_jit(f, .device = jot_host());
+        jot_array *x = NUMBERS(72, 24, 3), *y = result(all, x), *want = result(one, x);
+        ck_assert(!jot_array_mesh(want));
+        const double *a = jot_array_data(y), *b = jot_array_data(want);
+        ck_assert_int_eq(jot_array_size(y), 72);
+        for (int i = 0; i < 72; i++)
+            ck_assert_msg(fabs(a[i] - b[i]) <= 1e-13 * (1 + fabs(b[i])),
+                          "%s on %d: element %d is %.17g, not %.17g", r->name, n_devices, i,
+                          a[i], b[i]);
+        jot_executable_release(all), jot_executable_release(one);
+        jot_arrays_release(3, (jot_array *[]){x, y, want});
+    }
+}
+END_TEST
+
+// ---- Where pieces are
+
+static jot_value square(jot_value x) { return jot_square(x); }
+static jot_value between(jot_value x)
+{
+    return applied(in_pieces(shifted), jot_neg(applied(in_pieces(shifted), x)));
+}
+
+static const void *memory(jot_array *a, size_t device)
+{
+    jot_array *piece = jot_array_shard_on(a, device);
+    const void *at = jot_array_device_data(piece);
+    jot_array_release(piece);
+    return at;
+}
+
+START_TEST(results_stay_where_they_are)
+{
+    must(jot_set_host_devices(4));
+    n_devices = 4;
+    jot_executable *f = jot_jit(in_pieces(square), .donate = (const int[]){0, JOT_END});
+    jot_executable *sum = jot_jit(summed(total));
+    jot_array *x = NUMBERS(72, 24, 3), *y = result(f, x), *z, *s;
+    ck_assert_ptr_eq(jot_array_mesh(y), line());
+    ck_assert_str_eq(jot_array_spec(y), "i");
+    const void *at[4];
+    for (size_t d = 0; d < 4; d++)
+        at[d] = memory(y, d);
+    z = result(f, y);
+    for (size_t d = 0; d < 4; d++)
+        ck_assert_ptr_eq(memory(z, d), at[d]);
+    s = result(sum, z);
+    ck_assert_str_eq(jot_array_spec(s), "");
+    double want = 0;
+    for (int i = 0; i < 72; i++)
+        want += pow(((const double *)jot_array_data(x))[i], 8);
+    check_numbers(s, 1, &want, 1e-14);
+    jot_executable_release(f), jot_executable_release(sum);
+    jot_arrays_release(4, (jot_array *[]){x, y, z, s});
+}
+END_TEST
+
+// What one gives and another takes in the same pieces is not put together.
+START_TEST(pieces_are_put_together_where_all_is_wanted)
+{
+    must(jot_set_host_devices(4));
+    n_devices = 4;
+    jot_executable *f = jot_jit(jot_fn(twice)), *g = jot_jit(jot_fn(between));
+    jot_array *x = NUMBERS(72, 24, 3), *y = result(f, x), *z = result(g, x);
+    const char *text = jot_executable_text(f, "schedule");
+    ck_assert(strstr(text, "all_reduce sum of 24 bytes over 4 devices"));
+    ck_assert(!strstr(text, "all_gather"));
+    ck_assert(strstr(jot_executable_text(g, "schedule"), "all_gather of 144 bytes"));
+    jot_executable_release(f), jot_executable_release(g);
+    jot_arrays_release(3, (jot_array *[]){x, y, z});
+}
+END_TEST
+
+static jot_array *captured;
+static jot_value with_captured(jot_value x) { return jot_add(x, jot_from(captured)); }
+
+START_TEST(what_is_captured_is_whole)
+{
+    must(jot_set_host_devices(4));
+    n_devices = 4;
+    captured = NUMBERS(3, 3);
+    jot_executable *f = jot_jit(in_pieces(with_captured));
+    jot_array *x = NUMBERS(72, 24, 3), *y = result(f, x), *z = result(f, y);
+    const double *a = jot_array_data(x), *c = jot_array_data(captured), *b = jot_array_data(z);
+    for (int i = 0; i < 72; i++)
+        ck_assert_double_eq_tol(b[i], a[i] + c[i % 3] + c[i % 3], 1e-15);
+    jot_executable_release(f);
+    jot_arrays_release(4, (jot_array *[]){x, y, z, captured});
+}
+END_TEST
+
+START_TEST(scopes_run_on_meshes)
+{
+    must(jot_set_host_devices(4));
+    n_devices = 4;
+    jot_array *x = NUMBERS(72, 24, 3), *y, *want = NULL;
+    jot_scope *s = jot_scope_open();
+    must(jot_eval(applied(in_pieces(square), jot_from(x)), &y));
+    jot_scope_close(s);
+    ck_assert_msg(jot_array_mesh(y) == line(), "it is whole");
+    want = result(jot_jit(jot_fn(square)), x);
+    check_numbers(y, 72, jot_array_data(want), 0);
+    jot_arrays_release(3, (jot_array *[]){x, y, want});
+}
+END_TEST
+
+START_TEST(meshes_have_devices)
+{
+    must(jot_set_host_devices(2));
+    jot_array *x = NUMBERS(72, 24, 3), *y = NULL;
+    jot_executable *f = jot_jit(jot_pmap(jot_fn(square), "i"));
+    ck_assert(jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK);
+    ck_assert_msg(strstr(jot_error_message(), "24") && strstr(jot_error_message(), "2"), "%s",
+                  jot_error_message());
+    jot_executable_release(f);
+    jot_array_release(x);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+    tcase_add_loop_test(t, devices_do_what_one_does, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(t, results_stay_where_they_are);
+    tcase_add_test(t, pieces_are_put_together_where_all_is_wanted);
+    tcase_add_test(t, what_is_captured_is_whole);
+    tcase_add_test(t, scopes_run_on_meshes);
+    tcase_add_test(t, meshes_have_devices);
+}
+
+int main(void) { return run_suite("trace/partition", add); }
