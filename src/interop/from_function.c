@@ -108,7 +108,9 @@ __attribute__((noinline)) static jot_status trace_open(struct making *m)
 static jot_status write_tree(struct making *m)
 {
     struct ir_module *module = m->root->module;
-    uint32_t f = pass_simplify(module, pass_unshard(module, m->function));
+    uint32_t f;
+    JOT_TRY(pass_unshard(module, m->function, &f));
+    f = pass_simplify(module, f);
     const struct ir_graph *g = ir_function(module, f);
     struct hlo_writer w = {.arena = m->arena, .module = module};
     const char *refusal = hlo_refusal(m->arena, g);

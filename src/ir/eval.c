@@ -58,6 +58,7 @@ static const eval_function op_functions[IR_OP_COUNT] = {
     [IR_scan] = eval_scan,
     [IR_while] = eval_while,
     [IR_cond] = eval_cond,
+    [IR_shard_map] = eval_shard_map,
     [IR_check] = eval_check,
     [IR_callback] = eval_callback,
 };

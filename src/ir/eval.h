@@ -16,6 +16,12 @@ struct ir_tensor {
 jot_status ir_eval(struct arena *arena, const struct ir_graph *g, const struct ir_tensor *in,
                    struct ir_tensor *out);
 
+// Runs g in all lanes along the n named axes, which it may name, in row-major order of these: in[lane] and
+// out[lane] are those of a lane.
+jot_status ir_eval_lanes(struct arena *arena, const struct ir_graph *g, int n_axes,
+                         const int64_t *axes, struct ir_tensor *const *in,
+                         struct ir_tensor *const *out);
+
 // One node on given operands.
 jot_status ir_eval_node(struct arena *arena, const struct ir_graph *g, const struct ir_node *n,
                         const struct ir_tensor *in, struct ir_tensor *out);

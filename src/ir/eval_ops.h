@@ -55,6 +55,7 @@ jot_status eval_tridiagonal_solve(const struct eval_call *c);
 jot_status eval_scan(const struct eval_call *c);
 jot_status eval_while(const struct eval_call *c);
 jot_status eval_cond(const struct eval_call *c);
+jot_status eval_shard_map(const struct eval_call *c);
 jot_status eval_check(const struct eval_call *c);
 jot_status eval_callback(const struct eval_call *c);
 

@@ -201,207 +201,269 @@ static const ir_id *vary_alike(struct ir_builder *b, int n_in, const ir_id *in, 
 
 // -- Bodies -----------------------------------------------------------------------------------
 
-// What the parameters and results of a body vary over.
-struct variance {
-    uint16_t *in, *out;
-};
-
-// f with parameters and results that vary over the axes as well; sets out to what the results do.
-static uint32_t widen(struct ir_builder *b, uint32_t f, struct variance *v)
-{
-    struct ir_module *m = b->module;
-    const struct ir_graph *g = ir_function(m, f);
-    bool changes = false;
-    for (uint32_t i = 0; i < g->n_params; i++) {
-        v->in[i] |= ir_type_of(g, i).varies;
-        changes |= v->in[i] != ir_type_of(g, i).varies;
-    }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        changes |= (v->out[i] | ir_type_of(g, g->outputs.at[i]).varies) !=
-                   ir_type_of(g, g->outputs.at[i]).varies;
-    if (changes) {
-        struct ir_builder w = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-        ir_id *map = arena_array(m->arena, ir_id, g->values.count + 1);
-        for (uint32_t i = 0; i < g->n_params; i++) {
-            struct ir_type t = ir_type_of(g, i);
-            t.varies = v->in[i];
-            map[i] = ir_param(&w, t);
-        }
-        ir_inline(&w, g, map, map);
-        for (uint32_t i = 0; i < g->outputs.count; i++)
-            ir_output(&w, ir_pvary(&w, map[i], v->out[i]));
-        f = ir_finish_function(&w);
-        if (f == IR_NONE) {
-            ir_fail(b, w.status, "%s", w.message);
-            return IR_NONE;
-        }
-        g = ir_function(m, f);
-    }
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        v->out[i] = ir_type_of(g, g->outputs.at[i]).varies;
-    return f;
-}
-
-// A node with bodies.
+// A node with bodies.  Operands are slots, and so are results and what bodies hand to each other; a
+// parameter or a result of a body is of a slot, and varies over what the slot does.  Slots grow until
+// all of them fit.
 struct bodied {
     struct ir_builder *b;
     int n_in, n_bodies;
-    const ir_id *in;
     const struct ir_attrs *attrs;
-    uint16_t *axes;     // by operand
-    uint32_t *function; // by body
+    uint32_t *function;   // by body
+    uint32_t **in, **out; // by body, of parameters and results: the slot
+    VEC(uint16_t) axes;   // by slot, operands first
 };
-
-static uint16_t *no_axes(const struct bodied *c, uint32_t n)
-{
-    return arena_array(c->b->module->arena, uint16_t, n + 1);
-}
 
 static const struct ir_graph *body(const struct bodied *c, int k)
 {
     return ir_function(c->b->module, c->function[k]);
 }
 
-static bool widen_body(struct bodied *c, int k, uint16_t *in, uint16_t *out)
+static uint32_t new_slot(struct bodied *c)
 {
-    c->function[k] = widen(c->b, c->function[k], &(struct variance){in, out});
-    return c->function[k] != IR_NONE;
+    vec_push(c->b->module->arena, &c->axes, 0);
+    return c->axes.count - 1;
 }
 
-// Sets x[i] and y[i] to the axes of both, and those; whether one of them grows.
-static bool join(uint16_t *x, uint16_t *y, uint32_t n, uint16_t axes)
+// What parameters and results of a body vary over, and whether a slot has grown for it.
+static bool grow(struct bodied *c, int k)
 {
+    const struct ir_graph *g = body(c, k);
     bool grows = false;
-    for (uint32_t i = 0; i < n; i++) {
-        uint16_t both = x[i] | y[i] | axes;
-        grows |= both != x[i] || both != y[i];
-        x[i] = y[i] = both;
+    for (uint32_t i = 0; i < g->n_params + g->outputs.count; i++) {
+        bool is_in = i < g->n_params;
+        uint32_t slot = is_in ? c->in[k][i] : c->out[k][i - g->n_params];
+        ir_id v = is_in ? i : g->outputs.at[i - g->n_params];
+        uint16_t both = c->axes.at[slot] | ir_type_of(g, v).varies;
+        grows |= both != c->axes.at[slot];
+        c->axes.at[slot] = both;
     }
     return grows;
 }
 
-static void vary_call(struct bodied *c)
+static bool fits(const struct bodied *c, int k)
 {
-    widen_body(c, 0, c->axes, no_axes(c, body(c, 0)->outputs.count));
+    const struct ir_graph *g = body(c, k);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        if (c->axes.at[c->in[k][i]] != ir_type_of(g, i).varies)
+            return false;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        if (c->axes.at[c->out[k][i]] != ir_type_of(g, g->outputs.at[i]).varies)
+            return false;
+    return true;
 }
 
-// A carry varies over what it does before or after some trip.
-static void vary_scan(struct bodied *c)
+// The body over parameters that vary as their slots do, and with results that do at least.
+static bool widen(struct bodied *c, int k)
 {
-    uint16_t *out = no_axes(c, body(c, 0)->outputs.count);
-    uint16_t *carries = c->axes + ir_attr_int(c->attrs, IR_KEY_n_consts);
-    uint32_t n_carry = (uint32_t)ir_attr_int(c->attrs, IR_KEY_n_carry);
-    do {
-        if (!widen_body(c, 0, c->axes, out))
-            return;
-    } while (join(carries, out, n_carry, 0));
-}
-
-// A carry varies over what the number of trips does.
-static void vary_while(struct bodied *c)
-{
-    uint32_t n = (uint32_t)c->n_in, n_out = body(c, 1)->outputs.count;
-    uint16_t *out = no_axes(c, n_out), *before = no_axes(c, n), test = 0;
-    uint16_t *carries = c->axes + ir_attr_int(c->attrs, IR_KEY_n_consts);
-    bool grows;
-    do {
-        memcpy(before, c->axes, n * sizeof *before);
-        if (!widen_body(c, 0, c->axes, &test) || !widen_body(c, 1, c->axes, out))
-            return;
-        grows = join(carries, out, n_out, test);
-    } while (grows || memcmp(before, c->axes, n * sizeof *before) != 0);
-}
-
-// A result varies over what it does in some branch, and over what the choice does.
-static void vary_cond(struct bodied *c)
-{
-    uint32_t n = (uint32_t)c->n_in, n_out = body(c, 0)->outputs.count;
-    uint16_t *out = no_axes(c, n_out), *old_in = no_axes(c, n), *old_out = no_axes(c, n_out);
-    for (uint32_t i = 0; i < n_out; i++)
-        out[i] = c->axes[0];
-    do {
-        memcpy(old_in, c->axes, n * sizeof *old_in);
-        memcpy(old_out, out, n_out * sizeof *old_out);
-        for (int k = 0; k < c->n_bodies; k++)
-            if (!widen_body(c, k, c->axes + 1, out))
-                return;
-    } while (memcmp(old_in, c->axes, n * sizeof *old_in) != 0 ||
-             memcmp(old_out, out, n_out * sizeof *old_out) != 0);
-}
-
-// A parameter varies over what splits the operand, and a result over what splits it.
-static void vary_shard(struct bodied *c)
-{
-    struct ir_shard s;
     struct ir_module *m = c->b->module;
-    uint32_t n_in = (uint32_t)c->n_in, n_out = body(c, 0)->outputs.count;
-    if (!ir_shard_read(m, c->attrs, &s) || s.n_splits != (int)(n_in + n_out) ||
-        body(c, 0)->n_params != n_in)
-        return;
-    uint16_t *out = no_axes(c, n_out), grid = ir_grid_set(&s);
-    for (uint32_t i = 0; i < n_in; i++)
-        c->axes[i] |= ir_split_set(&s, s.split[i]);
-    for (uint32_t i = 0; i < n_out; i++)
-        out[i] = ir_split_set(&s, s.split[n_in + i]);
-    widen_body(c, 0, c->axes, out);
-    for (uint32_t i = 0; i < n_in; i++)
-        c->axes[i] &= (uint16_t)~grid;
+    const struct ir_graph *g = body(c, k);
+    struct ir_builder w = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = arena_array(m->arena, ir_id, g->n_params + g->outputs.count + 1);
+    for (uint32_t i = 0; i < g->n_params; i++) {
+        struct ir_type t = ir_type_of(g, i);
+        t.varies = c->axes.at[c->in[k][i]];
+        map[i] = ir_param(&w, t);
+    }
+    ir_inline(&w, g, map, map + g->n_params);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&w, ir_pvary(&w, map[g->n_params + i], c->axes.at[c->out[k][i]]));
+    uint32_t f = ir_finish_function(&w);
+    if (f == IR_NONE)
+        return ir_fail(c->b, w.status, "%s", w.message), false;
+    c->function[k] = f;
+    return true;
 }
 
-// Functions and their derivatives know each other's types: all vary alike.
-static void vary_rules(struct bodied *c)
+// floor: a slot that all others vary as much as, or IR_NONE.
+static bool settle(struct bodied *c, uint32_t floor)
 {
-    uint16_t all = 0;
-    for (int i = 0; i < c->n_in; i++)
-        all |= c->axes[i];
-    for (int k = 0; k < c->n_bodies; k++) {
-        for (uint32_t i = 0; i < body(c, k)->n_params; i++)
-            all |= ir_type_of(body(c, k), i).varies;
-        for (uint32_t i = 0; i < body(c, k)->outputs.count; i++)
-            all |= ir_type_of(body(c, k), body(c, k)->outputs.at[i]).varies;
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (int k = 0; k < c->n_bodies; k++)
+            grows |= grow(c, k);
+        for (uint32_t i = 0; floor != IR_NONE && i < c->axes.count; i++) {
+            grows |= (c->axes.at[floor] & ~c->axes.at[i]) != 0;
+            c->axes.at[i] |= c->axes.at[floor];
+        }
+        for (int k = 0; k < c->n_bodies; k++)
+            if (!fits(c, k)) {
+                if (!widen(c, k))
+                    return false;
+                grows = true;
+            }
     }
-    for (int k = 0; k < c->n_bodies; k++) {
-        uint32_t n_params = body(c, k)->n_params, n_out = body(c, k)->outputs.count;
-        uint16_t *in = no_axes(c, n_params), *out = no_axes(c, n_out);
-        join(in, in, n_params, all);
-        join(out, out, n_out, all);
-        if (!widen_body(c, k, in, out))
-            return;
-    }
-    join(c->axes, c->axes, (uint32_t)c->n_in, all);
+    return true;
 }
 
-// Whether there are as many parameters and results as operands want; what infer*.c refuses goes there
-// as it is.
-static bool is_sound(const struct bodied *c, enum ir_op op)
+// The slots of the parameters or the results of a body.
+struct values {
+    uint32_t *at, n;
+};
+
+static void put(struct values *v, uint32_t slot) { v->at[v->n++] = slot; }
+
+static bool is_inexact(const struct ir_graph *g, ir_id v)
 {
-    int first = op == IR_cond, n_consts = 0, n_carry = 0;
-    const struct ir_field *f;
-    if (op == IR_scan || op == IR_while) {
-        if (!(f = ir_field_find(c->attrs, IR_KEY_n_consts)) || f->count != 1)
-            return false;
-        n_consts = (int)f->ints[0];
-        f = ir_field_find(c->attrs, IR_KEY_n_carry);
-        if (op == IR_scan && (!f || f->count != 1))
-            return false;
-        n_carry = op == IR_scan ? (int)f->ints[0] : c->n_in - n_consts;
+    return dtype_is_inexact(ir_dtype_of(g, v));
+}
+
+// Results of the first function are slots of their own.
+static void place_results(struct bodied *c, struct values *out)
+{
+    for (uint32_t i = 0; i < body(c, 0)->outputs.count; i++)
+        put(out, new_slot(c));
+}
+
+static void place_operands(int first, int n, struct values *in)
+{
+    for (int i = 0; i < n; i++)
+        put(in, (uint32_t)(first + i));
+}
+
+// f: x -> y; rule: x, dx -> dy.
+static void place_custom_jvp(struct bodied *c, struct values *in, struct values *out)
+{
+    const struct ir_graph *f = body(c, 0);
+    place_operands(0, c->n_in, &in[0]);
+    place_results(c, &out[0]);
+    place_operands(0, c->n_in, &in[1]);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (is_inexact(f, i))
+            put(&in[1], in[0].at[i]);
+    for (uint32_t i = 0; i < f->outputs.count; i++)
+        if (is_inexact(f, f->outputs.at[i]))
+            put(&out[1], out[0].at[i]);
+}
+
+// f: x -> y; forward: x -> y, r; backward: r, ct of y -> ct of x.
+static void place_custom_vjp(struct bodied *c, struct values *in, struct values *out)
+{
+    const struct ir_graph *f = body(c, 0);
+    place_operands(0, c->n_in, &in[0]);
+    place_results(c, &out[0]);
+    place_operands(0, c->n_in, &in[1]);
+    for (uint32_t i = 0; i < body(c, 1)->outputs.count; i++) {
+        bool is_residual = i >= f->outputs.count;
+        put(&out[1], is_residual ? new_slot(c) : out[0].at[i]);
+        if (is_residual)
+            put(&in[2], out[1].at[i]);
     }
-    if (n_consts < 0 || n_carry < 0 || n_consts + n_carry > c->n_in || c->n_in < first ||
-        c->n_bodies < 1 + (op == IR_while))
+    for (uint32_t i = 0; i < f->outputs.count; i++)
+        if (is_inexact(f, f->outputs.at[i]))
+            put(&in[2], out[0].at[i]);
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (is_inexact(f, i))
+            put(&out[2], in[0].at[i]);
+}
+
+// forward: r, x -> y; backward: r, ct of y -> ct of x.
+static void place_linear_call(struct bodied *c, int n_residuals, struct values *in,
+                              struct values *out)
+{
+    place_operands(0, c->n_in, &in[0]);
+    place_results(c, &out[0]);
+    place_operands(0, n_residuals, &in[1]);
+    for (uint32_t i = 0; i < out[0].n; i++)
+        put(&in[1], out[0].at[i]);
+    place_operands(n_residuals, c->n_in - n_residuals, &out[1]);
+}
+
+// Places parameters and results; false where there are not as many as the op wants, which infer*.c
+// tells.
+static bool place(struct bodied *c, enum ir_op op, struct values *in, struct values *out,
+                  uint32_t *floor)
+{
+    int first = (int)ir_attr_int_or(c->attrs, IR_KEY_n_consts, 0);
+    int n_residuals = (int)ir_attr_int_or(c->attrs, IR_KEY_counts, 0);
+    int n_carry = op == IR_scan ? (int)ir_attr_int_or(c->attrs, IR_KEY_n_carry, 0) : 0;
+    if (first < 0 || n_carry < 0 || n_residuals < 0 || first > c->n_in ||
+        n_carry > c->n_in - first || n_residuals > c->n_in)
         return false;
-    bool is_alike = op == IR_call || op == IR_checkpoint || ir_op_class(op) == IR_CLASS_CONTROL;
-    for (int k = 0; k < c->n_bodies; k++) {
-        const struct ir_graph *g = body(c, k);
-        bool is_test = op == IR_while && k == 0;
-        if (is_alike && (int)g->n_params != c->n_in - first)
+    switch (op) {
+    case IR_scan: // a carry varies over what it does before or after some trip
+        place_operands(0, c->n_in, &in[0]);
+        place_operands(first, n_carry, &out[0]);
+        for (uint32_t i = (uint32_t)n_carry; i < body(c, 0)->outputs.count; i++)
+            put(&out[0], new_slot(c));
+        return true;
+    case IR_while: // all vary over what the number of trips does
+        if (c->n_bodies != 2)
             return false;
-        if (is_test ? g->outputs.count != 1 : (int)g->outputs.count < n_carry)
+        place_operands(0, c->n_in, &in[0]);
+        place_operands(0, c->n_in, &in[1]);
+        place_operands(first, c->n_in - first, &out[1]);
+        *floor = new_slot(c);
+        put(&out[0], *floor);
+        return true;
+    case IR_cond: // all vary over what the choice does
+        if (c->n_in == 0)
             return false;
-        if (op == IR_while && k == 1 && (int)g->outputs.count != n_carry)
+        place_results(c, &out[0]);
+        for (int k = 0; k < c->n_bodies; k++) {
+            place_operands(1, c->n_in - 1, &in[k]);
+            for (uint32_t i = 0; k && i < out[0].n; i++)
+                put(&out[k], out[0].at[i]);
+        }
+        *floor = 0;
+        return true;
+    case IR_custom_jvp:
+        if (c->n_bodies != 2)
             return false;
-        if (op == IR_cond && g->outputs.count != body(c, 0)->outputs.count)
+        place_custom_jvp(c, in, out);
+        return true;
+    case IR_custom_vjp:
+        if (c->n_bodies != 3)
             return false;
+        place_custom_vjp(c, in, out);
+        return true;
+    case IR_linear_call:
+        if (c->n_bodies != 2)
+            return false;
+        place_linear_call(c, n_residuals, in, out);
+        return true;
+    case IR_linear_solve:
+        for (int k = 0; k < c->n_bodies; k++) {
+            place_operands(0, c->n_in, &in[k]);
+            place_operands(n_residuals, c->n_in - n_residuals, &out[k]);
+        }
+        return true;
+    default:
+        place_operands(0, c->n_in, &in[0]);
+        place_results(c, &out[0]);
+        return c->n_bodies == 1;
     }
+}
+
+// A piece varies over what splits the operand, a result over what splits it.  False as above.
+static bool split_slots(struct bodied *c, const struct ir_shard *s)
+{
+    uint32_t n_in = (uint32_t)c->n_in, n_out = body(c, 0)->outputs.count;
+    if (s->n_splits != (int)(n_in + n_out))
+        return false;
+    for (uint32_t i = 0; i < n_in + n_out; i++)
+        c->axes.at[i < n_in ? i : c->out[0][i - n_in]] |= ir_split_set(s, s->split[i]);
+    return true;
+}
+
+static bool place_all(struct bodied *c, enum ir_op op, uint32_t *floor)
+{
+    struct arena *arena = c->b->module->arena;
+    struct values *in = arena_array(arena, struct values, c->n_bodies + 1);
+    struct values *out = arena_array(arena, struct values, c->n_bodies + 1);
+    uint32_t most = 2 * (uint32_t)c->n_in + 1;
+    for (int k = 0; k < c->n_bodies; k++)
+        most += body(c, k)->n_params + body(c, k)->outputs.count;
+    c->in = arena_array(arena, uint32_t *, c->n_bodies + 1);
+    c->out = arena_array(arena, uint32_t *, c->n_bodies + 1);
+    for (int k = 0; k < c->n_bodies; k++) {
+        c->in[k] = in[k].at = arena_array(arena, uint32_t, most);
+        c->out[k] = out[k].at = arena_array(arena, uint32_t, most);
+    }
+    if (c->n_bodies == 0 || !place(c, op, in, out, floor))
+        return false;
+    for (int k = 0; k < c->n_bodies; k++)
+        if (in[k].n != body(c, k)->n_params || out[k].n != body(c, k)->outputs.count)
+            return false;
     return true;
 }
 
@@ -409,39 +471,35 @@ static const ir_id *vary_bodies(struct ir_builder *b, enum ir_op op, int n_in, c
                                 const struct ir_attrs **attrs)
 {
     struct ir_module *m = b->module;
-    struct bodied c = {.b = b, .n_in = n_in, .in = in, .attrs = *attrs};
+    struct bodied c = {.b = b, .n_in = n_in, .attrs = *attrs};
     const int64_t *functions = ir_attr_ints(c.attrs, IR_KEY_functions, &c.n_bodies);
-    uint16_t any = 0;
-    c.axes = no_axes(&c, (uint32_t)n_in);
+    struct ir_shard s;
+    uint16_t any = op == IR_shard_map, outside = UINT16_MAX;
+    uint32_t floor = IR_NONE;
     c.function = arena_array(m->arena, uint32_t, c.n_bodies + 1);
-    for (int i = 0; i < n_in; i++)
-        any |= c.axes[i] = varies_in(b, in[i]);
+    for (int i = 0; i < n_in; i++) {
+        any |= varies_in(b, in[i]);
+        vec_push(m->arena, &c.axes, varies_in(b, in[i]));
+    }
     for (int k = 0; k < c.n_bodies; k++) {
         if (functions[k] < 0 || functions[k] >= m->functions.count)
             return in;
         c.function[k] = (uint32_t)functions[k];
         any |= body(&c, k)->names;
     }
-    if ((!any && op != IR_shard_map) || !is_sound(&c, op))
+    if (!any || !place_all(&c, op, &floor))
         return in;
-    if (op == IR_call || op == IR_checkpoint)
-        vary_call(&c);
-    else if (op == IR_scan)
-        vary_scan(&c);
-    else if (op == IR_while)
-        vary_while(&c);
-    else if (op == IR_cond)
-        vary_cond(&c);
-    else if (op == IR_shard_map)
-        vary_shard(&c);
-    else
-        vary_rules(&c);
-    if (b->status != JOT_OK)
+    if (op == IR_shard_map) {
+        if (!ir_shard_read(m, c.attrs, &s) || !split_slots(&c, &s))
+            return in;
+        outside = (uint16_t)~ir_grid_set(&s);
+    }
+    if (!settle(&c, floor))
         return in;
     *attrs = ir_with_functions(m, c.attrs, c.function);
     ir_id *made = arena_copy(m->arena, in, sizeof *in * (size_t)n_in);
     for (int i = 0; i < n_in; i++)
-        made[i] = ir_pvary(b, in[i], c.axes[i]);
+        made[i] = ir_pvary(b, in[i], c.axes.at[i] & outside);
     return made;
 }
 

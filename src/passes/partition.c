@@ -156,7 +156,11 @@ static void add_shard_map(struct sweep *s, const struct ir_node *n)
     if (s->b.status != JOT_OK)
         return;
     // A mesh inside of the mesh is one of lanes.
-    uint32_t body = pass_unshard(s->p->m, shard.body);
+    uint32_t body;
+    if (pass_unshard(s->p->m, shard.body, &body) != JOT_OK) {
+        ir_fail(&s->b, status_last(), "%s", jot_error_message());
+        return;
+    }
     ir_inline(&s->b, ir_function(s->p->m, body), in, out);
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct ir_split split = shard.split[n->n_in + i];

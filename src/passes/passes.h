@@ -157,8 +157,8 @@ uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 jot_status pass_exchange(struct ir_module *m, uint32_t f, int rank, const int64_t *axes,
                          uint32_t *out_f);
 // Programs for a mesh as programs for one device: a shard_map becomes its body, mapped over each axis of
-// the mesh.  After all differentiation and mapping.
-uint32_t pass_unshard(struct ir_module *m, uint32_t f);
+// the mesh.  After all differentiation and mapping; before whatever else is here.
+jot_status pass_unshard(struct ir_module *m, uint32_t f, uint32_t *out_f);
 
 // Nodes that no output and no effect needs, and results of calls that nothing reads, go; canonical
 // order.

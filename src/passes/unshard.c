@@ -123,7 +123,7 @@ static jot_status unshard(struct ir_builder *b, const struct ir_node *n, const i
     struct ir_module *m = b->module;
     struct unshard u = {.m = m, .s = ir_shard_of(m, n), .n_in = n->n_in, .n_out = n->n_out};
     u.body = ir_function(m, u.s.body);
-    u.f = pass_unshard(m, u.s.body);
+    JOT_TRY(pass_unshard(m, u.s.body, &u.f));
     for (int k = u.s.n_axes; k-- > 0;)
         JOT_TRY(map_axis(&u, k));
     ir_id *x = pass_no_values(m, u.n_in);
@@ -137,24 +137,41 @@ static jot_status unshard(struct ir_builder *b, const struct ir_node *n, const i
     return pass_builder_status(b);
 }
 
-static void copy_unsharded(struct ir_builder *b, const struct ir_graph *g,
-                           const struct ir_node *n, ir_id *map)
+static jot_status copy_unsharded(struct ir_builder *b, const struct ir_graph *g,
+                                 const struct ir_node *n, ir_id *map)
 {
     struct ir_node copy = *n;
-    if (n->op == IR_shard_map) {
-        b->where = n->where;
-        jot_status status = unshard(b, n, body_operands(b->module, g, n, map), map + n->out);
-        if (status != JOT_OK)
-            rule_fail_nested(b, status);
-        return;
-    }
-    if (ir_has_bodies((enum ir_op)n->op))
-        copy.attrs = ir_with_functions(b->module, n->attrs,
-                                       body_rewrite_all(b->module, n, pass_unshard));
+    const int64_t *functions;
+    b->where = n->where;
+    if (n->op == IR_shard_map)
+        return unshard(b, n, body_operands(b->module, g, n, map), map + n->out);
+    int count = ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &functions) : 0;
+    uint32_t *made = arena_array(b->module->arena, uint32_t, count + 1);
+    for (int k = 0; k < count; k++)
+        JOT_TRY(pass_unshard(b->module, (uint32_t)functions[k], &made[k]));
+    if (count)
+        copy.attrs = ir_with_functions(b->module, n->attrs, made);
     pass_copy_node(b, g, &copy, map);
+    return pass_builder_status(b);
 }
 
-uint32_t pass_unshard(struct ir_module *m, uint32_t f)
+jot_status pass_unshard(struct ir_module *m, uint32_t f, uint32_t *out_f)
 {
-    return m->axes.count ? body_rewrite(m, f, MEMO_UNSHARD, copy_unsharded) : f;
+    const struct ir_graph *g = ir_function(m, f);
+    struct memo_key key = {.kind = MEMO_UNSHARD, .f = f};
+    const uint32_t *known = m->axes.count ? pass_memo_find(m, &key) : &f;
+    if (known) {
+        *out_f = *known;
+        return JOT_OK;
+    }
+    struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(m, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t i = g->n_params; i < g->nodes.count; i++)
+        JOT_TRY(copy_unsharded(&b, g, &g->nodes.at[i], map));
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    JOT_TRY(pass_finish(&b, out_f));
+    pass_memo_add_function(m, &key, *out_f);
+    return JOT_OK;
 }

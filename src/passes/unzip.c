@@ -154,5 +154,9 @@ jot_status pass_unzip(struct ir_module *m, const struct ir_graph *g, const bool 
         out->linear[u.map[v]] = u.linear[v];
     for (uint32_t i = 0; i < u.made.count; i++)
         out->linear[u.made.at[i]] = true;
+    // The builder has put some before what varies.
+    ir_for_each_node (out->g, n)
+        if (n->op == IR_pvary)
+            out->linear[n->out] = out->linear[ir_operand(out->g, n, 0)];
     return JOT_OK;
 }

@@ -65,8 +65,7 @@ static jot_status lay_out(struct ir_module *m, uint32_t *function,
             return pass_partition(m, *function, *parts);
         }
     }
-    *function = pass_unshard(m, *function);
-    return JOT_OK;
+    return pass_unshard(m, *function, function);
 }
 
 jot_status backend_compile(struct ir_module *m, uint32_t function,

@@ -90,7 +90,8 @@ static struct ir_type draw_type(struct maker *k, jot_dtype d)
 static struct ir_type draw_param_type(struct maker *k, uint32_t i)
 {
     jot_dtype d = k->kind & PROGRAM_LARGE && i < 3 ? real_of(k->kind) : draw_dtype(k);
-    return k->kind & PROGRAM_LARGE ? draw_large_type(k, d, i) : draw_type(k, d);
+    struct ir_type t = k->kind & PROGRAM_LARGE ? draw_large_type(k, d, i) : draw_type(k, d);
+    return k->kind & PROGRAM_LANES ? varying(k, t) : t;
 }
 
 ir_id constant(struct maker *k, jot_dtype d)
@@ -119,6 +120,8 @@ static ir_id make_hint(struct maker *k)
 
 static ir_id make_node(struct maker *k)
 {
+    if (k->kind & PROGRAM_LANES && chance(k, 3))
+        return make_collective(k);
     if (k->kind & PROGRAM_LOOPS && chance(k, 3))
         return make_bodies(k);
     if (k->kind & PROGRAM_LOOPS && k->depth && chance(k, 4))
@@ -234,7 +237,11 @@ uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind)
     for (uint64_t i = 0;; i++) {
         struct signature any = {0};
         uint64_t n = 1 + hash_mix(seed) % 3;
+        if (kind & PROGRAM_LANES)
+            name_axes(m);
         uint32_t f = make_function(m, seed + (i << 48), kind, 0, &any, n);
+        if (f != IR_NONE && kind & PROGRAM_LANES)
+            f = shard_program(m, f);
         if (f != IR_NONE)
             return f;
     }

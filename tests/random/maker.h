@@ -56,6 +56,13 @@ ir_id make_layer(struct maker *k);      // of many points
 ir_id make_places_map(struct maker *k); // at places that are data
 ir_id make_library(struct maker *k);    // what routines compute
 ir_id make_bodies(struct maker *k);     // calls, loops and branches
+ir_id make_collective(struct maker *k); // between the lanes of two named axes
+
+// Programs with lanes: names the axes of the module, has a parameter vary over some of them, and makes a
+// program of what a lane does.
+void name_axes(struct ir_module *m);
+struct ir_type varying(struct maker *k, struct ir_type t);
+uint32_t shard_program(struct ir_module *m, uint32_t f);
 
 // Parameters, and results that a function must have before those it has beside them.
 struct signature {

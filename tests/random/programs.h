@@ -13,6 +13,7 @@ enum program_kind {
     PROGRAM_RECORDS = 1u << 2,   // callbacks write down what they see (record.h)
     PROGRAM_WIDE = 1u << 3,      // values of some ten thousand elements
     PROGRAM_LARGE = 1u << 4,     // extents as people have them, mostly f32: compiled, not run
+    PROGRAM_LANES = 1u << 5,     // what each device of a mesh does, with collectives
 };
 
 uint32_t program_make(struct ir_module *m, uint64_t seed, unsigned kind);
@@ -39,8 +40,9 @@ enum program_property {
     PROGRAM_CHECKS = 1u << 13,    // checks of numbers stop kernels and evaluator alike
     PROGRAM_COMPILES =
         1u << 14, // code generators take it and its gradient, the host's and a GPU's
-    PROGRAM_FAULT = 1u << 15, // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 16,
+    PROGRAM_UNSHARDS = 1u << 15, // lanes side by side give what their map gives
+    PROGRAM_FAULT = 1u << 16,    // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 17,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 

@@ -23,51 +23,51 @@ void batch_check(struct batch *c)
              c->batched[0] ? rule_in_lanes(B->module, c->n->attrs) : c->n->attrs);
 }
 
-// The node over bodies that do without the name of the axis; false where they cannot.
-static bool unname_node(struct batch *c, struct ir_node *n)
+// Whether the node asks for the number of the lane in the named map that there is.
+static bool asks_for_lane(const struct batch *c)
 {
-    const int64_t *f;
-    int count = ir_has_bodies((enum ir_op)n->op) ? ir_bodies_of(n, &f) : 0;
-    uint32_t *made = arena_array(B->module->arena, uint32_t, count + 1);
-    for (int k = 0; k < count; k++) {
-        if (rule_asks_for_lane(ir_body(c->g, n, k), c->axis)) {
-            rule_refuse(
-                B,
-                "axis_index over %s in a body with effects that lanes run by themselves: "
-                "take it outside of the body",
-                B->module->axes.at[c->axis].name);
-            return false;
-        }
-        made[k] = rule_unname(B->module, (uint32_t)f[k], c->axis);
-    }
-    if (count)
-        n->attrs = ir_with_functions(B->module, n->attrs, made);
-    return true;
+    bool asks = false;
+    int count =
+        ir_has_bodies((enum ir_op)c->n->op) ? ir_bodies_of(c->n, &(const int64_t *){0}) : 0;
+    for (int k = 0; c->axis >= 0 && k < count; k++)
+        asks |= rule_asks_for_lane(ir_body(c->g, c->n, k), c->axis);
+    return asks;
 }
 
 // The node on one lane: operands without the axis first, the number of the lane last where it is
-// told.
+// asked for, and where it is told.
 static jot_status lane_body(struct batch *c, uint32_t *out_f)
 {
     struct ir_module *m = B->module;
     struct ir_builder b = ir_builder_make(m, c->g->name, IR_BUILD_PLAIN);
     ir_id *x = pass_no_values(m, c->n->n_in + 1), y;
-    struct ir_node n = *c->n;
-    if (c->axis >= 0 && !unname_node(c, &n))
-        return pass_builder_status(B);
     for (int lanes = 0; lanes < 2; lanes++)
         for (uint32_t i = 0; i < c->n->n_in; i++)
             if (c->batched[i] == (lanes == 1))
-                x[i] = ir_param(&b, ir_type_unnamed(batch_type(c, i), c->axis));
+                x[i] = ir_param(&b, batch_type(c, i));
     b.where = c->n->where;
-    if (rule_can_name(c->g, &n, RULE_NAMED_EFFECTS))
-        y = rule_name_node(&b, &n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)), 0,
-                           RULE_NAMED_EFFECTS);
+    if (asks_for_lane(c))
+        y = rule_name_node(&b, c->n, x, ir_param(&b, ir_type_make(m, JOT_I64, 0, NULL)),
+                           c->axis, RULE_NAMED_AXIS);
     else
-        y = ir_build(&b, (enum ir_op)n.op, (int)n.n_in, x, n.attrs);
+        y = ir_build(&b, (enum ir_op)c->n->op, (int)c->n->n_in, x, c->n->attrs);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)
         ir_output(&b, y + i);
-    return pass_finish(&b, out_f);
+    JOT_TRY(pass_finish(&b, out_f));
+    if (c->axis >= 0) {
+        if (rule_asks_for_lane(ir_function(m, *out_f), c->axis)) {
+            rule_refuse(B,
+                        "axis_index over %s in a rule in a body with effects that lanes run by "
+                        "themselves: take it outside of the body",
+                        m->axes.at[c->axis].name);
+            return pass_builder_status(B);
+        }
+        *out_f = rule_unname(m, *out_f, c->axis);
+    }
+    if (rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS))
+        *out_f =
+            rule_name_lane(m, *out_f, ir_function(m, *out_f)->n_params, 0, RULE_NAMED_EFFECTS);
+    return JOT_OK;
 }
 
 void batch_by_lanes(struct batch *c)
@@ -79,10 +79,11 @@ void batch_by_lanes(struct batch *c)
         rule_fail_nested(B, status);
         return;
     }
-    ir_id *x = pass_no_values(B->module, n_in + 1);
+    ir_id *x = pass_no_values(B->module, n_in + 2);
     s.n_consts = body_pick(c->batched, false, 0, n_in, c->x, x);
     body_pick(c->batched, true, 0, n_in, c->x, x + s.n_consts);
-    if (rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS))
+    bool is_told = rule_can_name(c->g, c->n, RULE_NAMED_EFFECTS);
+    for (int i = asks_for_lane(c) + is_told; i > 0; i--)
         x[n_in++] = ir_iota(B, ir_type_make(B->module, JOT_I64, 1, &c->size), 0);
     ir_id y = ir_scan(B, &s, (int)n_in, x);
     for (uint32_t i = 0; i < c->n->n_out && y != IR_NONE; i++)

@@ -5,9 +5,11 @@
 // becomes
 //     f(x, lane) { check p, lane {lane_axes=[0]} }
 //
-// The lane goes along into bodies, as a const of loops.
+// The lane goes along into bodies, as a const of loops.  So does what stands for the axis_index of a named
+// map whose lanes run one after the other.
 #include "passes/rules/rules.h"
 
+#include "ir/collective.h"
 #include "ir/control.h"
 #include "passes/body.h"
 
@@ -107,6 +109,8 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
     const int64_t *f;
     if (n->op == IR_check || n->op == IR_callback)
         return name_effect(b, n, in, lane, axis);
+    if (n->op == IR_axis_index)
+        return ir_convert(b, lane, JOT_I32);
     int count = ir_bodies_of(n, &f);
     uint32_t at = n->n_in, *made = arena_array(m->arena, uint32_t, count + 1);
     if (n->op == IR_scan)
@@ -135,11 +139,25 @@ ir_id rule_name_node(struct ir_builder *b, const struct ir_node *n, ir_id *in, i
                     ir_with_functions(m, n->attrs, made));
 }
 
+static bool takes_lane(const struct ir_node *n)
+{
+    return n->op == IR_call || n->op == IR_checkpoint || n->op == IR_scan ||
+           n->op == IR_while || n->op == IR_cond;
+}
+
 bool rule_can_name(const struct ir_graph *g, const struct ir_node *n, enum rule_named which)
 {
-    return ir_has_effect(g, n) &&
-           (is_named(g->module, n, which) || n->op == IR_call || n->op == IR_checkpoint ||
-            n->op == IR_scan || n->op == IR_while || n->op == IR_cond);
+    return ir_has_effect(g, n) && (is_named(g->module, n, which) || takes_lane(n));
+}
+
+// The same for that axis_index.
+static bool asks(const struct ir_graph *g, const struct ir_node *n, int axis)
+{
+    bool any = n->op == IR_axis_index && ir_over_set(n->attrs) >> axis & 1;
+    int count = takes_lane(n) ? ir_bodies_of(n, &(const int64_t *){0}) : 0;
+    for (int k = 0; k < count; k++)
+        any |= rule_asks_for_lane(ir_body(g, n, k), axis);
+    return any;
 }
 
 static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis,
@@ -156,7 +174,7 @@ static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis,
     }
     for (uint32_t i = g->n_params; i < g->nodes.count; i++) {
         const struct ir_node *n = &g->nodes.at[i];
-        if (!rule_can_name(g, n, which)) {
+        if (which == RULE_NAMED_AXIS ? !asks(g, n, axis) : !rule_can_name(g, n, which)) {
             pass_copy_node(&b, g, n, map);
             continue;
         }
@@ -172,7 +190,7 @@ static uint32_t build(struct ir_module *m, uint32_t f, uint32_t at, int axis,
 uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis,
                         enum rule_named which)
 {
-    int64_t number = ((int64_t)at * (IR_MAX_RANK + 1) + axis) * 2 + which;
+    int64_t number = ((int64_t)at * (IR_MAX_RANK + 1) + axis) * 3 + which;
     struct memo_key key = {.kind = MEMO_NAME_LANE, .f = f, .number = number};
     const uint32_t *known = pass_memo_find(m, &key);
     if (known)

@@ -89,6 +89,7 @@ const struct ir_attrs *rule_in_lanes(struct ir_module *m, const struct ir_attrs 
 enum rule_named {
     RULE_NAMED_EFFECTS, // those that the user wrote
     RULE_NAMED_NUMBERS, // checks of numbers, which do not know what axes are lanes
+    RULE_NAMED_AXIS,    // axis_index: `axis` is the named axis
 };
 uint32_t rule_name_lane(struct ir_module *m, uint32_t f, uint32_t at, int axis,
                         enum rule_named which);
