@@ -276,7 +276,7 @@ static void window_in_order(struct graph_frame *frame, const struct mlir_op *op,
 
 // ---- others ----
 
-static enum ir_op running_op(enum ir_op reduction)
+enum ir_op graph_running(enum ir_op reduction)
 {
     return reduction == IR_reduce_sum    ? IR_cumsum
            : reduction == IR_reduce_prod ? IR_cumprod
@@ -301,7 +301,7 @@ static bool window_by_op(struct graph_frame *frame, const struct mlir_op *op,
     int axis = running_axis(l, op->operands[0]->type->dims, &is_reversed);
     if (is_in_order(op, l) && axis < 0)
         return false;
-    enum ir_op running = running_op(reduction);
+    enum ir_op running = graph_running(reduction);
     if (axis >= 0 && running != IR_OP_COUNT) {
         ir_id y = ir_cumulative(trace_builder(), running, id_of(x), axis, is_reversed);
         graph_set_result(frame, op, 0, trace_result(op->name, y, false));

@@ -400,6 +400,37 @@ static void read_reduce(struct text_reader *r, struct text_statement *s)
              applies ? applied(r, s, name, s->operands.at[1]->type) : read_reducer(r, pairs));
 }
 
+// (%x, ...) inits (%a, ...) dimension=0 attributes {...} { ... } : types
+static void read_scan(struct text_reader *r, struct text_statement *s)
+{
+    static const char *const names[] = {"operandSegmentSizes", "resultSegmentSizes"};
+    text_expect(r, "(");
+    read_operands(r, s);
+    text_expect(r, ")");
+    int64_t inputs = s->operands.count;
+    text_expect_word(r, "inits");
+    text_expect(r, "(");
+    read_operands(r, s);
+    text_expect(r, ")");
+    text_expect_word(r, "dimension");
+    text_expect(r, "=");
+    text_add(r, &s->attrs, "dimension", read_kind(r, 'i'));
+    if (text_accept_word(r, "attributes"))
+        text_attrs(r, &s->attrs);
+    vec_push(r->arena, &s->regions, text_region(r));
+    text_types(r, s);
+    int64_t carries = s->operands.count - inputs,
+            counts[] = {inputs, s->results.count - carries};
+    for (int i = 0; i < 2; i++) {
+        int64_t *sizes = arena_array(r->arena, int64_t, 2);
+        sizes[0] = counts[i];
+        sizes[1] = carries;
+        text_add(
+            r, &s->attrs, names[i],
+            text_attr_of(r, (struct mlir_attr){.kind = MLIR_INTS, .n = 2, .numbers = sizes}));
+    }
+}
+
 void text_pretty(struct text_reader *r, struct text_statement *s)
 {
     const struct mlir_row *row = s->op->row;
@@ -415,6 +446,9 @@ void text_pretty(struct text_reader *r, struct text_statement *s)
     case MLIR_OP_stablehlo_reduce:
         read_reduce(r, s);
         return;
+    case MLIR_OP_chlo_scan:
+        read_scan(r, s);
+        return;
     default:
         break;
     }
@@ -422,6 +456,9 @@ void text_pretty(struct text_reader *r, struct text_statement *s)
         text_fail(r, s->where, "%s is read in its general form alone, \"%s\"(...)", s->op->name,
                   s->op->name);
     read_form(r, s, form);
+    if (row && row->n_regions < 0 && text_accept(r, "("))
+        for (uint32_t n = 0; text_more(r, &n, ")");)
+            vec_push(r->arena, &s->regions, text_region(r));
     if (text_sees(r, "{"))
         text_attrs(r, &s->attrs);
     // Of nothing there are no types, and checks may do without.

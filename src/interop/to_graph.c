@@ -171,6 +171,7 @@ static graph_trace *find_trace(enum mlir_code code)
 {
     graph_trace *found = graph_control_find(code);
     found = found ? found : graph_fold_find(code);
+    found = found ? found : graph_scan_find(code);
     return found ? found : graph_called_find(code);
 }
 

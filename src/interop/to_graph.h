@@ -108,6 +108,8 @@ bool graph_is_neutral(const struct graph_frame *f, const struct mlir_value *v, e
 enum mlir_code graph_body(const struct mlir_block *block, int *out_arg);
 // The reduction of the graph by that operation on elements of the type; IR_OP_COUNT when there is none.
 enum ir_op graph_reduction(enum mlir_code code, jot_dtype dtype);
+// The running form of a reduction, as IR_cumsum of IR_reduce_sum; IR_OP_COUNT when there is none.
+enum ir_op graph_running(enum ir_op reduction);
 
 // Result i is what a public operation gave.
 void graph_take(struct graph_op *g, int i, jot_value v);
@@ -148,6 +150,7 @@ graph_convert *graph_call_find(enum mlir_code code);
 // The same of those that record by public operations: they set the results of the frame.
 graph_trace *graph_control_find(enum mlir_code code);
 graph_trace *graph_fold_find(enum mlir_code code);
+graph_trace *graph_scan_find(enum mlir_code code);
 
 graph_trace *graph_called_find(enum mlir_code code);
 

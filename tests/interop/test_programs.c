@@ -361,7 +361,8 @@ START_TEST(random_bits_are_found)
     fclose(file);
     memcpy(strstr(text, change[0]), change[_i], strlen(change[0]));
     jot_program *p = read_text(text);
-    jot_executable *f = jot_jit(jot_program_function(p, "main")), *own = jot_jit(jot_fn(bits_of));
+    jot_executable *f = jot_jit(jot_program_function(p, "main")),
+                   *own = jot_jit(jot_fn(bits_of));
     jot_array *key = jot_array_from(((uint32_t[]){7, 0x89abcdef}), 2), *got, *want;
     ck_assert_msg(jot_call(f, JOT_IN(key), JOT_OUT(got)) == JOT_OK, "%s", jot_error_message());
     ck_assert_int_eq(jot_call(own, JOT_IN(key), JOT_OUT(want)), JOT_OK);
