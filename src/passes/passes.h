@@ -98,6 +98,8 @@ jot_status pass_vmap_axes(struct ir_module *m, uint32_t f, const int32_t *in_axe
 // x are independent of each other, even when one is computed from another.
 // Results are values of b; errors stick to b and give false.
 
+// Whether y is computed from one of x.
+bool pass_depends(struct ir_builder *b, ir_id y, int n, const ir_id *x);
 // The gradient of y, a real scalar, in each x; zeros where y does not depend on it.
 bool pass_gradient_in(struct ir_builder *b, ir_id y, int n, const ir_id *x, ir_id *out);
 // The cotangents of each x for that of y.

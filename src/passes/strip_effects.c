@@ -9,20 +9,25 @@
 #include "ir/control.h"
 #include "passes/body.h"
 
+ir_id pass_rebuild_stripped(struct ir_builder *b, const struct ir_graph *g,
+                            const struct ir_node *n, const ir_id *in)
+{
+    struct ir_module *m = b->module;
+    bool has_effect = ir_has_effect(g, n);
+    if (ir_has_bodies((enum ir_op)n->op) && has_effect) {
+        b->where = n->where;
+        uint32_t *made = body_rewrite_all(m, n, pass_strip_effects);
+        return ir_build(b, (enum ir_op)n->op, (int)n->n_in, in,
+                        ir_with_functions(m, n->attrs, made));
+    }
+    return n->n_out || !has_effect ? ir_rebuild(b, g, n, in) : IR_NONE;
+}
+
 void pass_copy_stripped(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                         ir_id *map)
 {
-    struct ir_module *m = b->module;
-    bool has_bodies = ir_has_bodies((enum ir_op)n->op);
-    if (has_bodies && ir_has_effect(g, n)) {
-        b->where = n->where;
-        uint32_t *made = body_rewrite_all(m, n, pass_strip_effects);
-        ir_id y = ir_build(b, (enum ir_op)n->op, (int)n->n_in, body_operands(m, g, n, map),
-                           ir_with_functions(m, n->attrs, made));
-        body_set_results(n, y, map);
-    } else if (has_bodies || n->n_out || !ir_has_effect(g, n)) {
-        pass_copy_node(b, g, n, map);
-    }
+    body_set_results(n, pass_rebuild_stripped(b, g, n, body_operands(b->module, g, n, map)),
+                     map);
 }
 
 bool pass_is_repeatable(struct ir_module *m, uint32_t f)

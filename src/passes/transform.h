@@ -74,7 +74,10 @@ uint32_t *pass_count_uses(struct ir_module *m, const struct ir_graph *g);
 uint32_t pass_strip_effects(struct ir_module *m, uint32_t f);
 // Whether f may be computed a second time: it has no callbacks with results.
 bool pass_is_repeatable(struct ir_module *m, uint32_t f);
-// pass_copy_node of a node without its effects; nothing of one that has no results.
+// ir_rebuild of a node without its effects; IR_NONE of one that has no results.  The same with
+// operands and results in map.
+ir_id pass_rebuild_stripped(struct ir_builder *b, const struct ir_graph *g,
+                            const struct ir_node *n, const ir_id *in);
 void pass_copy_stripped(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
                         ir_id *map);
 

@@ -15,103 +15,159 @@
 #include "passes/rules/rules.h"
 #include "passes/transform.h"
 
-struct between {
-    struct ir_builder *b; // of the open graph
-    struct ir_graph *g;   // the closed graph: x, captured values -> y
-    uint32_t n;           // of x
-    ir_id *original;      // value of the open graph, by value of g
+#include <stdlib.h>
+
+// What is known of a value of the open graph that lies between x and y or is read there.  What is known
+// of a node stands at its first result.
+struct seen {
+    ir_id made; // what stands for the value in the closed graph, IR_NONE before
+    bool is_met, is_x, depends, is_on_path; // of the node
 };
 
-// The values that depend on one of x and on which y depends.
-static bool *find_path(const struct ir_graph *g, ir_id y, int n, const ir_id *x)
+// Its tables are of what is met on the way back from y: a graph with many derivatives is much larger
+// than what each of them is of.
+struct between {
+    struct ir_builder *b;        // of the open graph
+    const struct ir_graph *from; // the open graph
+    struct ir_graph *g;          // the closed graph: x, captured values -> y
+    uint32_t n;                  // of x
+    VEC(ir_id) original;         // value of the open graph, by value of g
+    VEC(struct seen) seen;
+    struct hash_table places; // in seen, by value
+    VEC(uint32_t) nodes;      // that y is computed by, no older than x, in order
+};
+
+static struct seen *see(struct between *s, ir_id v)
 {
-    struct arena *arena = g->module->arena;
-    bool *depends = arena_array(arena, bool, g->values.count + 1);
-    bool *path = arena_array(arena, bool, g->values.count + 1);
-    bool *is_x = arena_array(arena, bool, g->values.count + 1);
-    for (int i = 0; i < n; i++)
-        depends[x[i]] = is_x[x[i]] = true;
-    ir_for_each_node (g, node) {
+    struct hash_probe p = hash_probe(&s->places, hash_mix(v));
+    if (hash_next(&s->places, &p))
+        return &s->seen.at[p.id];
+    hash_insert(s->b->module->arena, &s->places, hash_mix(v), s->seen.count);
+    vec_push(s->b->module->arena, &s->seen, (struct seen){.made = IR_NONE});
+    return &vec_last(&s->seen);
+}
+
+static struct seen *see_node(struct between *s, ir_id v)
+{
+    return see(s, ir_node_of(s->from, v)->out);
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Goes back from y; what is older than x does not depend on it.
+static void find_nodes(struct between *s, ir_id y, int n, const ir_id *x)
+{
+    const struct ir_graph *g = s->from;
+    struct arena *arena = s->b->module->arena;
+    uint32_t oldest = UINT32_MAX;
+    VEC(ir_id) left = {0};
+    for (int i = 0; i < n; i++) {
+        uint32_t node = g->values.at[x[i]].node;
+        *see(s, x[i]) = (struct seen){IR_NONE, true, true, true, false};
+        oldest = node < oldest ? node : oldest;
+    }
+    vec_push(arena, &left, y);
+    while (left.count) {
+        uint32_t node = g->values.at[left.at[--left.count]].node;
+        const struct ir_node *at = &g->nodes.at[node];
+        if (node < oldest || see(s, at->out)->is_met)
+            continue;
+        see(s, at->out)->is_met = true;
+        vec_push(arena, &s->nodes, node);
+        for (uint32_t i = 0; i < at->n_in; i++)
+            vec_push(arena, &left, ir_operand(g, at, i));
+    }
+    if (s->nodes.count)
+        qsort(s->nodes.at, s->nodes.count, sizeof *s->nodes.at, compare_nodes);
+}
+
+// Finds the nodes that depend on one of x and on which y depends; whether y depends on x.
+static bool find_path(struct between *s, ir_id y, int n, const ir_id *x)
+{
+    const struct ir_graph *g = s->from;
+    find_nodes(s, y, n, x);
+    for (uint32_t k = 0; k < s->nodes.count; k++) {
+        const struct ir_node *node = &g->nodes.at[s->nodes.at[k]];
         bool any = false;
         for (uint32_t i = 0; i < node->n_in; i++)
-            any = any || depends[ir_operand(g, node, i)];
-        for (uint32_t i = 0; any && i < node->n_out; i++)
-            depends[node->out + i] = true;
+            any = any || see_node(s, ir_operand(g, node, i))->depends;
+        see(s, node->out)->depends = any;
     }
-    path[y] = depends[y];
-    for (uint32_t at = g->nodes.count; at-- > 0;) {
-        const struct ir_node *node = &g->nodes.at[at];
-        bool any = false;
-        for (uint32_t i = 0; i < node->n_out; i++)
-            any = any || (path[node->out + i] && !is_x[node->out + i]);
-        for (uint32_t i = 0; any && i < node->n_in; i++) {
-            ir_id v = ir_operand(g, node, i);
-            path[v] = path[v] || depends[v];
+    bool depends = see_node(s, y)->depends;
+    see_node(s, y)->is_on_path = depends;
+    for (uint32_t k = s->nodes.count; k-- > 0;) {
+        const struct ir_node *node = &g->nodes.at[s->nodes.at[k]];
+        for (uint32_t i = 0; see(s, node->out)->is_on_path && i < node->n_in; i++) {
+            struct seen *operand = see_node(s, ir_operand(g, node, i));
+            operand->is_on_path = operand->depends;
         }
     }
-    return path;
+    return depends;
 }
 
-static bool on_path(const bool *path, const struct ir_node *node)
+bool pass_depends(struct ir_builder *b, ir_id y, int n, const ir_id *x)
 {
+    struct between s = {.b = b, .from = b->graph};
+    return find_path(&s, y, n, x);
+}
+
+static void note(struct between *s, ir_id v, ir_id made)
+{
+    see(s, v)->made = made;
+    if (made == IR_NONE)
+        return;
+    while (s->original.count <= made)
+        vec_push(s->b->module->arena, &s->original, IR_NONE);
+    s->original.at[made] = v;
+}
+
+// The node on the path, over what was made of its operands.
+static void copy_node(struct between *s, struct ir_builder *b, const struct ir_node *node)
+{
+    ir_id *in = pass_no_values(b->module, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = see(s, ir_operand(s->from, node, i))->made;
+    ir_id made = pass_rebuild_stripped(b, s->from, node, in);
     for (uint32_t i = 0; i < node->n_out; i++)
-        if (path[node->out + i])
-            return true;
-    return false;
-}
-
-static void note(struct between *s, ir_id made, ir_id original)
-{
-    if (made != IR_NONE)
-        s->original[made] = original;
+        note(s, node->out + i, made == IR_NONE ? IR_NONE : made + i);
 }
 
 // Copies the path, with parameters for x and for what it reads from outside; constants come along.
 // False with b in order: there is no path.
 static bool extract(struct between *s, ir_id y, int n, const ir_id *x)
 {
-    const struct ir_graph *from = s->b->graph;
-    struct ir_module *m = s->b->module;
-    bool *path = find_path(from, y, n, x);
-    if (!path[y])
+    const struct ir_graph *from = s->from;
+    if (!find_path(s, y, n, x))
         return false;
-    struct ir_builder b = ir_builder_make(m, from->name, IR_BUILD_PLAIN);
-    ir_id *map = pass_no_values(m, from->values.count);
-    s->original = pass_no_values(m, 2 * from->values.count + (uint32_t)n);
+    struct ir_builder b = ir_builder_make(s->b->module, from->name, IR_BUILD_PLAIN);
     s->n = (uint32_t)n;
-    for (int i = 0; i < n; i++) {
-        map[x[i]] = ir_param(&b, ir_type_of(from, x[i]));
-        note(s, map[x[i]], x[i]);
-    }
-    bool *is_made = arena_array(m->arena, bool, from->values.count + 1);
     for (int i = 0; i < n; i++)
-        is_made[x[i]] = true;
+        note(s, x[i], ir_param(&b, ir_type_of(from, x[i])));
     for (int constants = 0; constants < 2; constants++) {
-        ir_for_each_node (from, node) {
-            if (!on_path(path, node) || is_made[node->out])
-                continue;
-            for (uint32_t i = 0; i < node->n_in; i++) {
+        for (uint32_t k = 0; k < s->nodes.count; k++) {
+            const struct ir_node *node = &from->nodes.at[s->nodes.at[k]];
+            for (uint32_t i = 0; see(s, node->out)->is_on_path && i < node->n_in; i++) {
                 ir_id v = ir_operand(from, node, i);
                 const struct ir_node *source = ir_node_of(from, v);
-                if (path[v] || map[v] != IR_NONE ||
+                if (see_node(s, v)->depends || see(s, v)->made != IR_NONE ||
                     (source->op == IR_const) != (constants == 1))
                     continue;
-                if (constants)
-                    pass_copy_node(&b, from, source, map);
-                else
-                    map[v] = ir_param(&b, ir_type_of(from, v));
-                note(s, map[v], v);
+                note(s, v,
+                     constants ? ir_rebuild(&b, from, source, NULL)
+                               : ir_param(&b, ir_type_of(from, v)));
             }
         }
     }
-    ir_for_each_node (from, node) {
-        if (!on_path(path, node) || is_made[node->out])
-            continue;
-        pass_copy_stripped(&b, from, node, map);
-        for (uint32_t i = 0; i < node->n_out; i++)
-            note(s, map[node->out + i], node->out + i);
+    for (uint32_t k = 0; k < s->nodes.count; k++) {
+        const struct ir_node *node = &from->nodes.at[s->nodes.at[k]];
+        if (see(s, node->out)->is_on_path)
+            copy_node(s, &b, node);
     }
-    ir_output(&b, map[y]);
+    ir_output(&b, see(s, y)->made);
     s->g = ir_finish(&b);
     if (!s->g)
         ir_fail(s->b, b.status, "%s", b.message);
@@ -216,7 +272,7 @@ static bool make_joint(struct between *s, uint32_t joint, struct linear_part *ou
     body_give(&w, 1);
     out->n_known = s->g->n_params;
     out->known = pass_no_values(m, w.f->n_params + 1);
-    memcpy(out->known, s->original, sizeof *out->known * out->n_known);
+    memcpy(out->known, s->original.at, sizeof *out->known * out->n_known);
     jot_status status = pass_finish(&w.b, &out->f);
     if (status != JOT_OK)
         rule_fail_nested(s->b, status);
@@ -229,7 +285,7 @@ static bool linearize_value(struct ir_builder *b, ir_id y, int n, const ir_id *x
                             const bool *nonzero_in, bool forward, struct linear_part *out)
 {
     struct ir_module *m = b->module;
-    struct between s = {.b = b};
+    struct between s = {.b = b, .from = b->graph};
     if (!extract(&s, y, n, x))
         return false;
     bool *in = arena_array(m->arena, bool, s.g->n_params + 1), nonzero;
@@ -258,8 +314,8 @@ static bool linearize_value(struct ir_builder *b, ir_id y, int n, const ir_id *x
     if (!u.linear[vec_last(&u.g->outputs)])
         return false;
     ir_id *original = pass_no_values(m, u.g->values.count);
-    for (ir_id v = 0; v < s.g->values.count; v++)
-        original[map[primal[v]]] = s.original[v];
+    for (ir_id v = 0; v < s.original.count; v++)
+        original[map[primal[v]]] = s.original.at[v];
     return build_linear(&s, &u, original, out);
 }
 

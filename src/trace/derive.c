@@ -165,21 +165,6 @@ void jot_gradient_tree(jot_value y, size_t n, jot_value *x)
         set_all(n, x, error);
 }
 
-static bool depends_on(const struct ir_graph *g, ir_id y, size_t n, const ir_id *x)
-{
-    bool *reached = arena_array(g->module->arena, bool, g->nodes.count);
-    reached[g->values.at[y].node] = true;
-    for (uint32_t i = g->nodes.count; i-- > 0;) {
-        const struct ir_node *node = &g->nodes.at[i];
-        for (uint32_t k = 0; reached[i] && k < node->n_in; k++)
-            reached[g->values.at[ir_operand(g, node, k)].node] = true;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (reached[g->values.at[x[i]].node])
-            return true;
-    return false;
-}
-
 // A gradient in a variable of something computed before it would be a silent zero.
 static jot_value check_late(jot_value y, size_t n, const jot_value *x)
 {
@@ -197,8 +182,8 @@ static jot_value check_late(jot_value y, size_t n, const jot_value *x)
         if (ir_node_of(g, ids[i])->op == IR_variable)
             before[n_before++] = ir_operand(g, ir_node_of(g, ids[i]), 0);
     const struct trace_slot *s = trace_slot_of(y);
-    if (!n_before || s->kind != TRACE_VALUE || depends_on(g, s->id, n, ids) ||
-        !depends_on(g, s->id, n_before, before))
+    if (!n_before || s->kind != TRACE_VALUE || pass_depends(&t->b, s->id, (int)n, ids) ||
+        !pass_depends(&t->b, s->id, (int)n_before, before))
         return none;
     const char *where = trace_slot_of(x[0])->where;
     return trace_fail("jot_gradient", JOT_ERR_ARGUMENT,
