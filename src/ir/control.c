@@ -101,25 +101,15 @@ const struct ir_attrs *ir_with_functions(struct ir_module *m, const struct ir_at
     return ir_attrs_make(m, (int)a->count, fields);
 }
 
-// seen: by function of the module, so that shared ones are looked at once.
-static bool has_control(const struct ir_graph *g, bool *seen)
+bool ir_has_control(const struct ir_graph *g)
 {
     ir_for_each_node (g, n) {
         if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
             return true;
         const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
-        for (uint32_t i = 0; f && i < f->count; i++) {
-            if (seen[f->ints[i]])
-                continue;
-            seen[f->ints[i]] = true;
-            if (has_control(ir_function(g->module, (uint32_t)f->ints[i]), seen))
+        for (uint32_t i = 0; f && i < f->count; i++)
+            if (ir_function(g->module, (uint32_t)f->ints[i])->has_control)
                 return true;
-        }
     }
     return false;
-}
-
-bool ir_has_control(const struct ir_graph *g)
-{
-    return has_control(g, arena_array(g->module->arena, bool, g->module->functions.count + 1));
 }

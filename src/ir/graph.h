@@ -53,6 +53,7 @@ struct ir_graph {
     VEC(ir_id) outputs;
     uint64_t hash;    // of the content; set when it is a function
     bool has_effects; // the same
+    bool has_control; // the same: it or a function that it uses has a loop or a branch
     // Named axes, the same: those of its types and collectives, and of its bodies; those along which
     // its lanes exchange something.
     uint16_t names, exchanges;
