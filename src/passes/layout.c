@@ -8,33 +8,67 @@
 // Needs a scheduled program; keeps steps, sizes and results.
 #include "passes/schedule_internal.h"
 
-struct writer {
-    struct nest *nest;
-    struct nest_statement *put;
-    uint32_t buffer;
+// Where a step has a memory; the uses of one are in a list.
+struct use {
+    uint32_t step, argument, next; // next: among the uses, NEST_NONE at the end
 };
 
-// The one step that stores memory m, when it is a kernel with one plain put of it; and every other
-// use is as an operand of products.
-static bool find_writer(struct nest_program *p, uint32_t m, struct writer *out)
+struct uses {
+    struct nest_program *p;
+    struct use *uses;
+    uint32_t *of_memory; // the first use, NEST_NONE: there is none
+    uint32_t *of_nest;   // how many steps are the kernel
+    bool *is_shown;      // by memory: another one is part of it
+};
+
+static struct uses find_uses(struct nest_program *p)
 {
-    bool found = false;
-    for (uint32_t i = m + 1; i < p->memories.count; i++)
-        if (nest_memory_shows(p, i, m))
-            return false;
-    for (uint32_t i = 0; i < p->steps.count; i++) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->steps.count; i++)
+        n += p->steps.at[i].n_memories;
+    struct uses u = {.p = p,
+                     .uses = arena_array(p->arena, struct use, n + 1),
+                     .of_memory = arena_array(p->arena, uint32_t, p->memories.count + 1),
+                     .of_nest = arena_array(p->arena, uint32_t, p->nests.count + 1),
+                     .is_shown = arena_array(p->arena, bool, p->memories.count + 1)};
+    memset(u.of_memory, 0xff, p->memories.count * sizeof *u.of_memory);
+    for (uint32_t i = p->steps.count; i-- > 0;) {
         const struct nest_step *s = &p->steps.at[i];
-        for (uint32_t k = 0; k < s->n_memories; k++) {
-            if (s->memories[k] != m || (s->kind == NEST_STEP_GEMM && k < 2))
-                continue;
-            if (found || s->kind != NEST_STEP_KERNEL)
-                return false;
-            found = true;
-            out->nest = p->nests.at[s->nest];
-            out->buffer = k;
+        if (s->kind == NEST_STEP_KERNEL)
+            u.of_nest[s->nest]++;
+        for (uint32_t k = s->n_memories; k-- > 0;) {
+            uint32_t *first = &u.of_memory[s->memories[k]];
+            u.uses[--n] = (struct use){i, k, *first};
+            *first = n;
         }
     }
-    return found;
+    for (uint32_t m = 0; m < p->memories.count; m++) {
+        const struct nest_memory *memory = &p->memories.at[m];
+        for (uint32_t i = 0; nest_memory_is_view(memory) && i < memory->n_of; i++)
+            u.is_shown[memory->of[i]] = true;
+    }
+    return u;
+}
+
+#define for_each_use(u, m, at)                                                                 \
+    for (uint32_t at = (u)->of_memory[m]; at != NEST_NONE; at = (u)->uses[at].next)
+
+// The one use that stores memory m, when it is by a kernel; and every other use is as an operand of
+// products.
+static const struct use *find_writer(const struct uses *u, uint32_t m)
+{
+    const struct use *found = NULL;
+    for_each_use(u, m, i)
+    {
+        const struct use *use = &u->uses[i];
+        const struct nest_step *s = &u->p->steps.at[use->step];
+        if (s->kind == NEST_STEP_GEMM && use->argument < 2)
+            continue;
+        if (found || s->kind != NEST_STEP_KERNEL)
+            return NULL;
+        found = use;
+    }
+    return u->is_shown[m] ? NULL : found;
 }
 
 // The statement that puts argument number `argument` of the nest, if it is the only one that
@@ -72,71 +106,61 @@ static bool is_across(const struct nest *n, const struct nest_index *x, int64_t 
 }
 
 // Every product takes m as a dense matrix of these rows and columns, or as its transpose.
-static bool products_agree(const struct nest_program *p, uint32_t m, int64_t row)
+static bool products_agree(const struct uses *u, uint32_t m, int64_t row)
 {
-    for (uint32_t i = 0; i < p->steps.count; i++) {
-        const struct nest_step *s = &p->steps.at[i];
+    for_each_use(u, m, i)
+    {
+        const struct nest_step *s = &u->p->steps.at[u->uses[i].step];
         if (s->kind != NEST_STEP_GEMM)
             continue;
         const struct nest_gemm *g = &s->gemm;
-        for (int k = 0; k < 2; k++) {
-            if (s->memories[k] != m)
-                continue;
-            int64_t width =
-                k == 0 ? (g->transpose_a ? g->m : g->k) : (g->transpose_b ? g->k : g->n);
-            int64_t leading = k == 0 ? g->lda : g->ldb;
-            if (width != row || leading != row ||
-                g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] != 1)
-                return false;
-        }
+        bool is_a = u->uses[i].argument == 0;
+        int64_t width = is_a ? (g->transpose_a ? g->m : g->k) : (g->transpose_b ? g->k : g->n);
+        int64_t leading = is_a ? g->lda : g->ldb;
+        if (width != row || leading != row ||
+            g->batch[0] * g->batch[1] * g->batch[2] * g->batch[3] != 1)
+            return false;
     }
     return true;
 }
 
-static void turn_products(struct nest_program *p, uint32_t m, int64_t leading)
+static void turn_products(const struct uses *u, uint32_t m, int64_t leading)
 {
-    for (uint32_t i = 0; i < p->steps.count; i++) {
-        struct nest_step *s = &p->steps.at[i];
+    for_each_use(u, m, i)
+    {
+        struct nest_step *s = &u->p->steps.at[u->uses[i].step];
         if (s->kind != NEST_STEP_GEMM)
             continue;
-        if (s->memories[0] == m) {
+        if (u->uses[i].argument == 0) {
             s->gemm.transpose_a = !s->gemm.transpose_a;
             s->gemm.lda = leading;
-        }
-        if (s->memories[1] == m) {
+        } else {
             s->gemm.transpose_b = !s->gemm.transpose_b;
             s->gemm.ldb = leading;
         }
     }
 }
 
-static uint32_t uses_of_nest(const struct nest_program *p, const struct nest *n)
-{
-    uint32_t uses = 0;
-    for (uint32_t i = 0; i < p->steps.count; i++)
-        if (p->steps.at[i].kind == NEST_STEP_KERNEL && p->nests.at[p->steps.at[i].nest] == n)
-            uses++;
-    return uses;
-}
-
 void layout_products(struct nest_program *p)
 {
+    struct uses u = find_uses(p);
     for (uint32_t m = 0; m < p->memories.count; m++) {
-        struct writer w;
+        const struct use *w =
+            p->memories.at[m].place == NEST_TEMPORARY ? find_writer(&u, m) : NULL;
         int64_t rows, columns;
-        if (p->memories.at[m].place != NEST_TEMPORARY || !find_writer(p, m, &w) ||
-            uses_of_nest(p, w.nest) != 1)
+        if (!w || u.of_nest[p->steps.at[w->step].nest] != 1)
             continue;
-        w.put = only_put(w.nest, w.buffer);
-        if (!w.put || !is_across(w.nest, &w.put->index, &rows, &columns) ||
-            rows * columns != p->memories.at[m].count || !products_agree(p, m, rows))
+        struct nest *nest = p->nests.at[p->steps.at[w->step].nest];
+        struct nest_statement *put = only_put(nest, w->argument);
+        if (!put || !is_across(nest, &put->index, &rows, &columns) ||
+            rows * columns != p->memories.at[m].count || !products_agree(&u, m, rows))
             continue;
         struct nest_term *terms = arena_array(p->arena, struct nest_term, 2);
         for (int k = 0; k < 2; k++) {
-            terms[k] = w.put->index.terms[k];
+            terms[k] = put->index.terms[k];
             terms[k].factor = terms[k].factor == 1 ? columns : 1;
         }
-        w.put->index.terms = terms;
-        turn_products(p, m, columns);
+        put->index.terms = terms;
+        turn_products(&u, m, columns);
     }
 }
