@@ -444,6 +444,15 @@ static struct nest_program section_of(const struct nest_program *m, struct arena
     return section;
 }
 
+static bool has_layers(const struct nest_program *m, uint32_t first, uint32_t end)
+{
+    uint32_t layers = 0;
+    for (uint32_t i = first; i < end; i++)
+        layers +=
+            m->steps.at[i].kind == NEST_STEP_GEMM && points_is_layer(&m->steps.at[i].gemm);
+    return layers >= POINTS_LEAST_LAYERS;
+}
+
 // Makes what can be made of one section; returns how many steps it has then.
 static uint32_t fuse_section(struct nest_program *m, struct arena *scratch, uint32_t first,
                              uint32_t end)
@@ -548,7 +557,7 @@ void schedule_points(struct nest_program *m, struct arena *scratch)
             end++;
         if (end == i)
             continue;
-        i += fuse_section(m, scratch, i, end);
+        i = has_layers(m, i, end) ? i + fuse_section(m, scratch, i, end) : end;
     }
     drop_unused(m, scratch);
 }
