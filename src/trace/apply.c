@@ -26,7 +26,6 @@ struct trace_memo {
     const struct ir_type *types;
     const bool *weak;
     struct traced traced;
-    struct trace_memo *next;
 };
 
 static void make_key(const jot_function *f, int level, uint16_t axes, const bool *weak,
@@ -69,10 +68,23 @@ static bool same_key(const struct memo_key *a, const struct memo_key *b)
     return true;
 }
 
+static uint64_t hash_key(const struct memo_key *key, int n_in, const struct ir_type *types)
+{
+    uint64_t h = hash_combine((uintptr_t)key->callee.body, (uintptr_t)key->callee.plain);
+    h = hash_combine(h, (uintptr_t)key->callee.ctx);
+    h = hash_combine(h, (uint64_t)key->n_transforms);
+    for (int i = 0; i < n_in; i++)
+        h = hash_combine(hash_combine(h, ir_dtype(types[i])), types[i].shape);
+    return h;
+}
+
 static const struct trace_memo *find_memo(const struct memo_key *key, int n_in,
                                           const struct ir_type *types, const bool *weak)
 {
-    for (const struct trace_memo *m = trace_top()->root->memo; m; m = m->next) {
+    const struct trace *root = trace_top()->root;
+    struct hash_probe p = hash_probe(&root->memo_table, hash_key(key, n_in, types));
+    while (hash_next(&root->memo_table, &p)) {
+        const struct trace_memo *m = root->memos.at[p.id];
         bool same = m->n_in == n_in && same_key(&m->key, key);
         for (int i = 0; same && i < n_in; i++)
             same = ir_type_equal(m->types[i], types[i]) && (!weak || m->weak[i] == weak[i]);
@@ -93,8 +105,8 @@ static void remember(const struct memo_key *key, int n_in, const struct ir_type 
     m->types = arena_copy(arena, types, sizeof *types * (size_t)n_in);
     m->weak = weak ? arena_copy(arena, weak, sizeof *weak * (size_t)n_in) : NULL;
     m->traced = *traced;
-    m->next = root->memo;
-    root->memo = m;
+    hash_insert(arena, &root->memo_table, hash_key(key, n_in, types), root->memos.count);
+    vec_push(arena, &root->memos, m);
 }
 
 // The results as values of the graph, converted to what the user sees unless numbers stay numbers.

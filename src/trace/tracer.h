@@ -99,8 +99,9 @@ struct trace {
     VEC(uint32_t) marks;
     VEC(ir_id) map;
     uint32_t last_mark;
-    struct scope_history *history; // scope: its evaluations
-    struct trace_memo *memo;       // root: functions traced so far
+    struct scope_history *history;  // scope: its evaluations
+    VEC(struct trace_memo *) memos; // root: functions traced so far
+    struct hash_table memo_table;
     // root: places by the address of the literal, lately used
     struct {
         const char *literal;
