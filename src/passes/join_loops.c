@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define MOST_ROUNDS 32 // in which loops are joined that were joined before
+#define MOST_LOOPS 16  // that a loop is tried with
 
 // Nodes that become a function: some of those from `first`, a loop, to `last`, another one.
 struct outline {
@@ -25,14 +26,30 @@ struct outline {
     VEC(ir_id) in, out; // values that go in and come out
 };
 
-// One round: joins of which none has nodes between those of another one.
+// Nodes that are to be looked at, the latest first: a heap.
+struct ahead {
+    VEC(uint32_t) nodes;
+};
+
+// One round: joins of which none has nodes between those of another one.  Marks of a walk are its
+// number, so nothing is cleared.
 struct join {
     struct schedule s;    // of the graph as it is so far
     const char **refused; // by node: why it is not joined to one before
     uint32_t *outline_of; // by node: the number of its outline, or NONE
     VEC(struct outline) outlines;
-    uint32_t *read_by;    // by value: the last loop that reads it, as it is or changed
-    bool *inside, *leads; // by node, between two loops
+    struct ahead ahead;
+    uint32_t walk;
+    uint32_t *met, *inside; // by node
+    uint32_t *read;         // by value: the last loop that reads it, as it is or changed
+    uint32_t *in;           // by value
+    VEC(uint32_t) loops;    // whose results a loop reads
+    VEC(uint32_t) before;   // what b is made of, from a on, the latest first
+    VEC(uint32_t) members;  // the nodes inside, in order
+    uint32_t *effects;      // by node: those before it
+    uint32_t *readers, *first_reader; // of value v: from first_reader[v] to first_reader[v + 1]
+    bool *is_output;                  // by value
+    ir_id *map;                       // by value, to the function that is made
 };
 
 static bool is_loop(const struct ir_node *n)
@@ -43,63 +60,124 @@ static bool is_loop(const struct ir_node *n)
 
 static uint32_t maker_of(const struct ir_graph *g, ir_id v) { return g->values.at[v].node; }
 
-static bool reads(const struct ir_graph *g, const struct ir_node *n, const bool *marked)
+static void put_ahead(struct arena *a, struct ahead *h, uint32_t node)
 {
-    for (uint32_t i = 0; i < n->n_in; i++)
-        if (marked[maker_of(g, ir_operand(g, n, i))])
-            return true;
-    return false;
+    vec_push(a, &h->nodes, node);
+    uint32_t *at = h->nodes.at, i = h->nodes.count - 1;
+    for (; i && at[(i - 1) / 2] < node; i = (i - 1) / 2)
+        at[i] = at[(i - 1) / 2];
+    at[i] = node;
+}
+
+static uint32_t take_ahead(struct ahead *h)
+{
+    uint32_t *at = h->nodes.at, first = at[0], n = --h->nodes.count, last = at[n], i = 0;
+    for (uint32_t k; (k = 2 * i + 1) < n; i = k) {
+        k += k + 1 < n && at[k + 1] > at[k];
+        if (at[k] <= last)
+            break;
+        at[i] = at[k];
+    }
+    at[i] = last;
+    return first;
+}
+
+// The makers of what the node reads are ahead, from `first` on.
+static void go_on(struct join *j, const struct ir_node *n, uint32_t first)
+{
+    const struct ir_graph *g = j->s.g;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        uint32_t maker = maker_of(g, ir_operand(g, n, i));
+        if (maker < first || j->met[maker] == j->walk)
+            continue;
+        j->met[maker] = j->walk;
+        put_ahead(j->s.scratch, &j->ahead, maker);
+    }
+}
+
+static void start_walk(struct join *j)
+{
+    j->walk++;
+    j->ahead.nodes.count = 0;
 }
 
 // ---- A function of nodes
 
-static void add_new(struct arena *a, struct outline *o, bool is_in, ir_id v)
+static bool is_inside(const struct join *j, uint32_t node)
 {
-    for (uint32_t i = 0; i < (is_in ? o->in.count : o->out.count); i++)
-        if ((is_in ? o->in.at[i] : o->out.at[i]) == v)
-            return;
-    if (is_in)
-        vec_push(a, &o->in, v);
-    else
-        vec_push(a, &o->out, v);
+    return j->inside[node] == j->walk;
 }
 
-// Marks the nodes from a to b on the ways between them.
-static void mark_between(struct join *j, uint32_t a, uint32_t b)
+static int64_t code_of(struct join *j, const struct ir_node *n)
+{
+    if (is_loop(n))
+        return schedule_residence(&j->s, n)->code;
+    bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP && n->n_in;
+    return is_map ? cost_code_of_op((enum ir_op)n->op, ir_dtype_of(j->s.g, n->out)) : 0;
+}
+
+// Finds the nodes on the ways from a to b, both included; or says why they are no kernel.
+static const char *find_members(struct join *j, uint32_t a, uint32_t b)
 {
     const struct ir_graph *g = j->s.g;
-    memset(j->inside, 0, b * sizeof *j->inside);
-    memset(j->leads, 0, b * sizeof *j->leads);
-    j->inside[a] = j->leads[b] = true;
-    for (uint32_t i = a + 1; i <= b; i++)
-        j->inside[i] = reads(g, &g->nodes.at[i], j->inside);
-    for (uint32_t i = b + 1; i-- > a;) {
-        const struct ir_node *n = &g->nodes.at[i];
-        for (uint32_t k = 0; j->leads[i] && k < n->n_in; k++)
-            j->leads[maker_of(g, ir_operand(g, n, k))] = true;
-        j->inside[i] = j->inside[i] && j->leads[i];
+    struct arena *scratch = j->s.scratch;
+    const char *too_much = "more than one kernel's code stands between them";
+    int64_t code = 0;
+    start_walk(j);
+    j->before.count = 0;
+    put_ahead(scratch, &j->ahead, b);
+    while (j->ahead.nodes.count) {
+        uint32_t i = take_ahead(&j->ahead);
+        vec_push(scratch, &j->before, i);
+        if (cost_is_too_much_code(j->before.count))
+            return too_much;
+        go_on(j, &g->nodes.at[i], a);
     }
+    j->members.count = 0;
+    while (j->before.count) {
+        uint32_t i = j->before.at[--j->before.count];
+        const struct ir_node *n = &g->nodes.at[i];
+        bool reads = i == a;
+        for (uint32_t k = 0; k < n->n_in; k++)
+            reads = reads || is_inside(j, maker_of(g, ir_operand(g, n, k)));
+        if (!reads)
+            continue;
+        j->inside[i] = j->walk;
+        vec_push(scratch, &j->members, i);
+        if (is_loop(n) && schedule_residence(&j->s, n)->reason)
+            return schedule_residence(&j->s, n)->reason;
+        code += code_of(j, n);
+        if (cost_is_too_much_code(code))
+            return too_much;
+    }
+    return NULL;
 }
 
-static struct outline outline_of(struct join *j, uint32_t a, uint32_t b)
+static bool is_read_outside(const struct join *j, ir_id v)
+{
+    for (uint32_t i = j->first_reader[v]; i < j->first_reader[v + 1]; i++)
+        if (!is_inside(j, j->readers[i]))
+            return true;
+    return j->is_output[v];
+}
+
+// Of the members.
+static struct outline outline_of(struct join *j)
 {
     const struct ir_graph *g = j->s.g;
-    struct outline o = {.first = a, .last = b};
-    mark_between(j, a, b);
-    for (uint32_t i = a; i < g->nodes.count; i++) {
-        const struct ir_node *n = &g->nodes.at[i];
-        bool is_inside = i <= b && j->inside[i];
+    struct outline o = {.first = j->members.at[0], .last = vec_last(&j->members)};
+    for (uint32_t i = 0; i < j->members.count; i++) {
+        const struct ir_node *n = &g->nodes.at[j->members.at[i]];
         for (uint32_t k = 0; k < n->n_in; k++) {
             ir_id v = ir_operand(g, n, k);
-            uint32_t from = maker_of(g, v);
-            if ((from >= a && from <= b && j->inside[from]) != is_inside)
-                add_new(j->s.scratch, &o, is_inside, v);
+            if (is_inside(j, maker_of(g, v)) || j->in[v] == j->walk)
+                continue;
+            j->in[v] = j->walk;
+            vec_push(j->s.scratch, &o.in, v);
         }
-    }
-    for (uint32_t i = 0; i < g->outputs.count; i++) {
-        uint32_t from = maker_of(g, g->outputs.at[i]);
-        if (from >= a && from <= b && j->inside[from])
-            add_new(j->s.scratch, &o, false, g->outputs.at[i]);
+        for (ir_id v = n->out; v < n->out + n->n_out; v++)
+            if (is_read_outside(j, v))
+                vec_push(j->s.scratch, &o.out, v);
     }
     return o;
 }
@@ -110,13 +188,11 @@ static uint32_t make_function(struct join *j, const struct outline *o)
     const struct ir_graph *g = j->s.g;
     struct ir_module *m = g->module;
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-    ir_id *map = arena_array(j->s.scratch, ir_id, g->values.count);
+    ir_id *map = j->map;
     for (uint32_t i = 0; i < o->in.count; i++)
         map[o->in.at[i]] = ir_param(&b, ir_type_of(g, o->in.at[i]));
-    for (uint32_t at = o->first; at <= o->last; at++) {
-        const struct ir_node *n = &g->nodes.at[at];
-        if (!j->inside[at])
-            continue;
+    for (uint32_t at = 0; at < j->members.count; at++) {
+        const struct ir_node *n = &g->nodes.at[j->members.at[at]];
         ir_id *in = pass_no_values(m, n->n_in);
         for (uint32_t i = 0; i < n->n_in; i++)
             in[i] = map[ir_operand(g, n, i)];
@@ -146,6 +222,14 @@ static const struct ir_graph *call_alone(const struct join *j, const struct outl
 
 // ---- The graph with calls
 
+static bool reads(const struct ir_graph *g, const struct ir_node *n, const bool *marked)
+{
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (marked[maker_of(g, ir_operand(g, n, i))])
+            return true;
+    return false;
+}
+
 // The call: behind what it reads, in front of what reads it.
 static void add_call(struct join *j, struct ir_builder *b, const struct outline *o, ir_id *map,
                      bool *is_late)
@@ -154,9 +238,9 @@ static void add_call(struct join *j, struct ir_builder *b, const struct outline 
     for (int late = 0; late < 2; late++) {
         for (uint32_t i = o->first; i <= o->last; i++) {
             const struct ir_node *n = &g->nodes.at[i];
-            bool is_inside = j->outline_of[i] != NONE;
-            is_late[i] = is_inside || reads(g, n, is_late);
-            if (!is_inside && is_late[i] == late)
+            bool is_member = j->outline_of[i] != NONE;
+            is_late[i] = is_member || reads(g, n, is_late);
+            if (!is_member && is_late[i] == late)
                 pass_copy_node(b, g, n, map);
         }
         if (late)
@@ -198,14 +282,6 @@ static const struct ir_graph *with_calls(struct join *j)
 
 // ---- Which
 
-static bool has_effects(const struct ir_graph *g, uint32_t first, uint32_t last)
-{
-    for (uint32_t i = first; i <= last; i++)
-        if (ir_has_effect(g, &g->nodes.at[i]))
-            return true;
-    return false;
-}
-
 static struct schedule over(const struct schedule *s, const struct ir_graph *g)
 {
     struct schedule t = *s;
@@ -225,24 +301,26 @@ static int64_t lane_count(struct schedule *s, const struct ir_node *n)
 static const char *join(struct join *j, uint32_t a, uint32_t b)
 {
     const struct ir_graph *g = j->s.g, *alone;
-    if (has_effects(g, a, b))
+    if (j->effects[a] != j->effects[b + 1])
         return "an effect stands between them";
-    struct outline o = outline_of(j, a, b);
+    const char *reason = find_members(j, a, b);
+    if (reason)
+        return reason;
+    struct outline o = outline_of(j);
     o.f = make_function(j, &o);
     if (o.f == IR_NONE || !(alone = call_alone(j, &o)))
         return "they cannot be a function";
     struct schedule s = over(&j->s, alone);
     const struct ir_node *call = &alone->nodes.at[alone->n_params];
-    const char *reason = schedule_residence(&s, call)->reason;
+    reason = schedule_residence(&s, call)->reason;
     if (reason)
         return reason;
     int64_t lanes = lane_count(&s, call);
     if (lanes != lane_count(&j->s, &g->nodes.at[a]) ||
         lanes != lane_count(&j->s, &g->nodes.at[b]))
         return "they have different lanes";
-    for (uint32_t i = a; i <= b; i++)
-        if (j->inside[i])
-            j->outline_of[i] = j->outlines.count;
+    for (uint32_t i = 0; i < j->members.count; i++)
+        j->outline_of[j->members.at[i]] = j->outlines.count;
     vec_push(j->s.scratch, &j->outlines, o);
     return NULL;
 }
@@ -259,46 +337,47 @@ static bool reads_rows(struct join *j, uint32_t a, uint32_t b)
     const struct ir_node *n = &j->s.g->nodes.at[a];
     struct lanes *l = schedule_residence(&j->s, n)->lanes;
     for (ir_id v = n->out; v < n->out + n->n_out; v++)
-        if (j->read_by[v] == b && lanes_inner_count(l, l->top->view[v]) >= COST_ROWS)
+        if (j->read[v] == b && lanes_inner_count(l, l->top->view[v]) >= COST_ROWS)
             return true;
     return false;
 }
 
-static bool is_read(const struct join *j, const struct ir_node *n, uint32_t b)
+// Marks what the node, which loop b reads, reads.
+static void mark_read(struct join *j, const struct ir_node *n, uint32_t b)
 {
-    for (ir_id v = n->out; v < n->out + n->n_out; v++)
-        if (j->read_by[v] == b)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        j->read[ir_operand(j->s.g, n, i)] = b;
+    go_on(j, n, 0);
 }
 
-// Marks what the node, which loop b reads, reads; lowers *first to the first node that made some.
-static void mark_read(struct join *j, const struct ir_node *n, uint32_t b, uint32_t *first)
+// The loops whose results loop b reads, as they are or changed by what is no loop, the latest first.
+static void find_read(struct join *j, uint32_t b)
 {
     const struct ir_graph *g = j->s.g;
-    for (uint32_t i = 0; i < n->n_in; i++) {
-        ir_id v = ir_operand(g, n, i);
-        j->read_by[v] = b;
-        if (g->nodes.at[maker_of(g, v)].n_in && maker_of(g, v) < *first)
-            *first = maker_of(g, v);
+    int64_t code = 0;
+    start_walk(j);
+    j->loops.count = 0;
+    mark_read(j, &g->nodes.at[b], b);
+    while (j->ahead.nodes.count && j->loops.count < MOST_LOOPS &&
+           !cost_is_too_much_code(code)) {
+        uint32_t a = take_ahead(&j->ahead);
+        const struct ir_node *n = &g->nodes.at[a];
+        if (is_loop(n)) {
+            vec_push(j->s.scratch, &j->loops, a);
+        } else {
+            code += 1 + code_of(j, n);
+            mark_read(j, n, b);
+        }
     }
 }
 
-// Joins loop b to one of those whose rows it reads, as they are or changed by what is no loop: to
-// the last that can be.  `free` is the first node that has no part in a join.
+// Joins loop b to one of those whose rows it reads: to the last that can be.  `free` is the first
+// node that has no part in a join.
 static bool join_to_one(struct join *j, uint32_t b, uint32_t free)
 {
-    const struct ir_graph *g = j->s.g;
-    uint32_t first = b;
-    mark_read(j, &g->nodes.at[b], b, &first);
-    for (uint32_t a = b; a-- > first;) {
-        const struct ir_node *n = &g->nodes.at[a];
-        if (!is_read(j, n, b))
-            continue;
-        if (!is_loop(n)) {
-            mark_read(j, n, b, &first);
-            continue;
-        }
+    find_read(j, b);
+    for (uint32_t i = 0; i < j->loops.count; i++) {
+        uint32_t a = j->loops.at[i];
         if (!may_join(j, a) || !reads_rows(j, a, b))
             continue;
         if (a < free)
@@ -310,6 +389,35 @@ static bool join_to_one(struct join *j, uint32_t b, uint32_t free)
     return false;
 }
 
+static void find_readers(struct join *j)
+{
+    const struct ir_graph *g = j->s.g;
+    struct arena *scratch = j->s.scratch;
+    j->effects = arena_array(scratch, uint32_t, g->nodes.count + 1);
+    j->readers = arena_array(scratch, uint32_t, g->operands.count + 1);
+    j->first_reader = arena_array(scratch, uint32_t, g->values.count + 2);
+    j->is_output = arena_array(scratch, bool, g->values.count + 1);
+    uint32_t *end = j->first_reader + 1; // of the readers so far
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        j->effects[i + 1] = j->effects[i] + ir_has_effect(g, n);
+        for (uint32_t k = 0; k < n->n_in; k++)
+            end[ir_operand(g, n, k)]++;
+    }
+    for (ir_id v = 0, first = 0; v < g->values.count; v++) {
+        uint32_t count = end[v];
+        end[v] = first;
+        first += count;
+    }
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const struct ir_node *n = &g->nodes.at[i];
+        for (uint32_t k = 0; k < n->n_in; k++)
+            j->readers[end[ir_operand(g, n, k)]++] = i;
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        j->is_output[g->outputs.at[i]] = true;
+}
+
 // Finds the joins of one round.
 static void find_joins(struct join *j)
 {
@@ -319,9 +427,12 @@ static void find_joins(struct join *j)
     j->refused = arena_array(scratch, const char *, count + 1);
     j->outline_of = arena_array(scratch, uint32_t, count + 1);
     memset(j->outline_of, 0xff, count * sizeof *j->outline_of);
-    j->read_by = arena_array(scratch, uint32_t, g->values.count + 1);
-    j->inside = arena_array(scratch, bool, count + 1);
-    j->leads = arena_array(scratch, bool, count + 1);
+    j->met = arena_array(scratch, uint32_t, count + 1);
+    j->inside = arena_array(scratch, uint32_t, count + 1);
+    j->read = arena_array(scratch, uint32_t, g->values.count + 1);
+    j->in = arena_array(scratch, uint32_t, g->values.count + 1);
+    j->map = arena_array(scratch, ir_id, g->values.count + 1);
+    find_readers(j);
     for (uint32_t b = 0; b < count; b++)
         if (may_join(j, b) && join_to_one(j, b, free))
             free = b + 1;

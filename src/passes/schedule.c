@@ -12,6 +12,7 @@
 #include "passes/passes.h"
 #include "passes/points.h"
 #include "passes/transform.h"
+#include "passes/write.h"
 
 #include <string.h>
 
@@ -385,6 +386,8 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     group_values(s);
     bind_arguments(s, in, out);
     share_updated(s);
+    if (ir_has_control(s->g))
+        write_make_results(s);
     add_steps(s);
     add_copies(s, out);
     schedule_forward_copies(s, first, first_memory);

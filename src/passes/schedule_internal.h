@@ -144,6 +144,7 @@ struct schedule {
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
     struct lane_graph *loops;          // what lanes.c keeps of all of them
+    struct frame_tables *results;      // what write_frame.c keeps of them
     const char **apart; // by node: why it is not in one kernel with a loop whose rows it reads
     // Of the kernel that is being written; see nest_from_graph.c.
     uint32_t *bound;   // by atom: the index form of its loop, NONE outside
@@ -274,6 +275,7 @@ const struct ir_graph *schedule_join_loops(struct schedule *s, const struct ir_g
 struct resident {
     struct lanes *lanes;
     bool is_expanded;   // elements of a lane are written out
+    int64_t code;       // of its operations
     const char *reason; // NULL: it is one
 };
 const struct resident *schedule_residence(struct schedule *s, const struct ir_node *n);

@@ -177,14 +177,6 @@ static bool is_row(const struct ir_node *n, ir_id v)
     return n->op == IR_scan && v - n->out >= (uint32_t)ir_scan_of(n).n_carry;
 }
 
-static bool is_operand(const struct ir_graph *g, ir_id v)
-{
-    for (uint32_t i = 0; i < g->operands.count; i++)
-        if (g->operands.at[i] == v)
-            return true;
-    return false;
-}
-
 // Whether the result of an update or loop has the local of operand i (write_in_place.c).
 static bool takes_place(const struct survey *u, const struct ir_node *n, uint32_t i)
 {
@@ -240,7 +232,7 @@ static void survey_node(struct survey *u, const struct lane_graph *f, const stru
             ops = 0;
         add(&u->ops, count_times(ops, dtype_is_complex(d) ? 4 : 1));
         if (is_row(n, v)) {
-            if (u->g != u->joined || is_operand(u->g, v))
+            if (u->g != u->joined || u->uses[v])
                 add_bytes(&u->tape, n, count_times(count, dtype_get(d)->bytes));
             continue;
         }
@@ -383,6 +375,7 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     // Loops over rows compute no element twice where none are mixed.
     int64_t most = u.has_steps || (!u.mixes && fits) ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE;
     r->is_expanded = u.ops <= most && u.held <= COST_EXPANDED_STATE;
+    r->code = u.code;
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
     if (u.tape.all > COST_TAPE_OF_LANE)
@@ -500,7 +493,7 @@ static void write_points(struct writer *w, const struct ir_node *n)
         if (is_wanted(s, n->out + k))
             rows[k] = memory_sink(w, n->out + k);
     write_control(w, n, top->bodies[n - s->g->nodes.at], rows, held);
-    struct frame *results = write_frame(w, top, NULL);
+    struct frame *results = write_results(w);
     write_enter(w, results);
     for (uint32_t k = 0; k < n_carry; k++) {
         ir_id v = n->out + k;
@@ -525,8 +518,8 @@ static void write_joined(struct writer *w, const struct ir_node *n)
     for (uint32_t k = 0; k < g->outputs.count; k++)
         if (is_wanted(s, n->out + k))
             rows[g->outputs.at[k]] = memory_sink(w, n->out + k);
-    for (ir_id v = 0; v < g->values.count; v++)
-        rows[v].is_kept = is_operand(g, v);
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        rows[g->operands.at[i]].is_kept = true;
     write_enter(w, f);
     for (uint32_t k = 0; k < g->outputs.count; k++) {
         ir_id v = g->outputs.at[k];

@@ -194,6 +194,9 @@ void write_fill_row(struct writer *w, ir_id v, const form_id *at, nest_id guard,
 void write_enter(struct writer *w, struct frame *f);
 // The body of a node of the current frame, with the values of its parameters; not entered.
 struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in);
+// The graph that is scheduled, for what its loops leave: tables for all of them.
+void write_make_results(struct schedule *s);
+struct frame *write_results(struct writer *w);
 // The value in the current frame, if that knows more of it than how to compute it.
 bool write_in_frame(struct writer *w, ir_id v, const form_id *at, nest_id guard, nest_id *out);
 struct view write_view(const struct writer *w, ir_id v);

@@ -21,11 +21,6 @@ void write_enter(struct writer *w, struct frame *f)
 static void choose_kept(struct writer *w, struct frame *f)
 {
     const struct ir_graph *g = f->s.g;
-    uint8_t *uses = f->uses;
-    for (uint32_t i = 0; i < g->operands.count; i++)
-        uses[g->operands.at[i]] += uses[g->operands.at[i]] < 2;
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        uses[g->outputs.at[i]] += uses[g->outputs.at[i]] < 2;
     for (uint32_t at = f->lanes->first; at < f->lanes->end; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         for (ir_id v = n->out; v < n->out + n->n_out; v++) {
@@ -34,37 +29,81 @@ static void choose_kept(struct writer *w, struct frame *f)
             bool is_update = ir_op_class((enum ir_op)n->op) == IR_CLASS_UPDATE;
             f->is_kept[v] = is_prefix || (write_is_looped(w, f->lanes->view[v]) &&
                                           (!node_is_index(n) || is_update) &&
-                                          n->op != IR_param && (!is_map || uses[v] > 1));
+                                          n->op != IR_param && (!is_map || f->uses[v] > 1));
         }
     }
 }
 
-struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in)
+// The tables of a frame: by value, and of the last by node.
+struct frame_tables {
+    struct held *held;
+    bool *is_kept, *is_stored;
+    uint8_t *uses, *decision;
+    uint32_t *memory_of;
+    struct frame **calls;
+};
+
+static struct frame_tables make_tables(struct arena *a, const struct ir_graph *g)
 {
-    struct arena *a = w->outer->scratch;
-    uint32_t n = body->g->values.count;
-    struct frame *f = arena_new(a, struct frame);
+    uint32_t n = g->values.count + 1;
+    struct frame_tables t = {
+        .held = arena_array(a, struct held, n),
+        .is_kept = arena_array(a, bool, n),
+        .is_stored = arena_array(a, bool, n),
+        .uses = arena_array(a, uint8_t, n),
+        .decision = arena_array(a, uint8_t, n),
+        .memory_of = arena_array(a, uint32_t, n),
+        .calls = arena_array(a, struct frame *, g->nodes.count + 1),
+    };
+    memset(t.memory_of, 0xff, n * sizeof *t.memory_of);
+    for (uint32_t i = 0; i < g->operands.count; i++)
+        t.uses[g->operands.at[i]] += t.uses[g->operands.at[i]] < 2;
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        t.uses[g->outputs.at[i]] += t.uses[g->outputs.at[i]] < 2;
+    return t;
+}
+
+static struct frame *make_frame(struct writer *w, struct lane_graph *body, const ir_id *in,
+                                const struct frame_tables *t)
+{
+    struct frame *f = arena_new(w->outer->scratch, struct frame);
     *f = (struct frame){
         .up = w->frame,
         .s = *w->outer,
         .lanes = body,
         .scope = w->e.at,
         .floor = w->e.floor,
-        .held = arena_array(a, struct held, n + 1),
+        .held = t->held,
         .in = in,
         .first_row = NONE,
-        .is_kept = arena_array(a, bool, n + 1),
-        .uses = arena_array(a, uint8_t, n + 1),
-        .calls = arena_array(a, struct frame *, body->g->nodes.count + 1),
+        .is_kept = t->is_kept,
+        .uses = t->uses,
+        .calls = t->calls,
     };
     f->s.g = body->g;
     f->s.n_bound = 0;
-    f->s.decision = arena_array(a, uint8_t, n + 1);
-    f->s.is_stored = arena_array(a, bool, n + 1);
-    f->s.memory_of = arena_array(a, uint32_t, n + 1);
-    memset(f->s.memory_of, 0xff, n * sizeof *f->s.memory_of);
+    f->s.decision = t->decision;
+    f->s.is_stored = t->is_stored;
+    f->s.memory_of = t->memory_of;
     choose_kept(w, f);
     return f;
+}
+
+struct frame *write_frame(struct writer *w, struct lane_graph *body, const ir_id *in)
+{
+    struct frame_tables t = make_tables(w->outer->scratch, body->g);
+    return make_frame(w, body, in, &t);
+}
+
+void write_make_results(struct schedule *s)
+{
+    s->results = arena_new(s->scratch, struct frame_tables);
+    *s->results = make_tables(s->scratch, s->g);
+}
+
+struct frame *write_results(struct writer *w)
+{
+    return make_frame(w, w->lanes->top, NULL, w->outer->results);
 }
 
 struct view write_view(const struct writer *w, ir_id v) { return w->frame->lanes->view[v]; }
