@@ -160,20 +160,37 @@ static void pieces(const jot_value *in, jot_value *out, void *ctx)
     free(v);
 }
 
+static void sine_of_sum(const jot_value *in, jot_value *out, void *ctx)
+{
+    uintptr_t k = (uintptr_t)ctx;
+    out[0] = jot_sum(jot_mul(in[0], 1.0 + (double)k));
+    for (uintptr_t i = 0; i < k % 7; i++)
+        out[0] = jot_sin(out[0]);
+}
+
 static void scaled_sine(const jot_value *in, jot_value *out, void *ctx)
 {
     out[0] = jot_mul(jot_sin(in[0]), 1.0 + (double)(uintptr_t)ctx);
 }
 
-static void cases(const jot_value *in, jot_value *out, void *ctx)
+static void cases_of(jot_body *body, const jot_value *in, jot_value *out, int n)
 {
-    int n = size_of(ctx);
     jot_function *f = calloc((size_t)n, sizeof *f);
     for (int k = 0; k < n; k++)
-        f[k] = jot_function_make(scaled_sine, 1, 1, (void *)(uintptr_t)k);
+        f[k] = jot_function_make(body, 1, 1, (void *)(uintptr_t)k);
     jot_switch(jot_convert(jot_sum(in[0]), JOT_I32), n, f, 1, in, 1, out);
     out[0] = jot_sum(out[0]);
     free(f);
+}
+
+static void cases(const jot_value *in, jot_value *out, void *ctx)
+{
+    cases_of(scaled_sine, in, out, size_of(ctx));
+}
+
+static void cases_of_sums(const jot_value *in, jot_value *out, void *ctx)
+{
+    cases_of(sine_of_sum, in, out, size_of(ctx));
 }
 
 // Layers that differ in a factor, and what a kernel cannot hold between them.
@@ -182,6 +199,70 @@ static void scaled_layers(const jot_value *in, jot_value *out, void *ctx)
     jot_value x = in[0];
     for (int k = 0, n = size_of(ctx); k < n; k++)
         x = jot_sort(jot_sin(jot_mul(jot_softmax(x, 0), 1.0 + k)));
+    out[0] = jot_sum(x);
+}
+
+// ---- Derivatives in one another and of many parts
+
+// Gradients of as many values of one graph as the size says.
+static void gradients(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++) {
+        jot_value y = jot_sum(jot_cos(jot_mul(in[0], 1.0 + k)));
+        s = jot_add(s, jot_sum(jot_gradient(y, in[0])));
+    }
+    out[0] = s;
+}
+
+// Steps of gradient descent, one after the other.
+static void descents(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value w = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++) {
+        w = jot_variable(w);
+        jot_value y = jot_sum(jot_cos(jot_mul(w, 1.0 + k)));
+        w = jot_sub(w, jot_mul(0.1, jot_gradient(y, w)));
+    }
+    out[0] = jot_sum(w);
+}
+
+static void sums_and_products(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_mul(jot_sin(jot_add(x, jot_sum(x))), in[0]);
+    out[0] = jot_sum(x);
+}
+
+static void hessians(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_apply(jot_hessian(jot_function_make(sums_and_products, 1, 1, ctx)), 1, in, 1, out);
+    out[0] = jot_sum(out[0]);
+}
+
+static void scans(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++) {
+        jot_value s = jot_from(0.0), r;
+        JOT_SCAN ((s), (x), (r)) {
+            s = jot_add(s, jot_sin(x));
+            r = jot_mul(s, 1.0 + k);
+        }
+        x = r;
+    }
+    out[0] = jot_sum(x);
+}
+
+static void branches(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        JOT_IF (jot_greater(jot_sum(x), 1.0 + k), x)
+            x = jot_sin(x);
+        else
+            x = jot_cos(jot_mul(x, 0.1 * k));
     out[0] = jot_sum(x);
 }
 
@@ -328,6 +409,12 @@ const struct growth_family growth_families[] = {
     {"pieces_grad", pieces, 1, true, JOT_F32, 1, 8, 8000, 60},
     {"cases", cases, 1, false, JOT_F32, 1, 8, 0, 0},
     {"cases_grad", cases, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"cases_of_sums_grad", cases_of_sums, 1, true, JOT_F32, 1, 8, 7500, 12},
+    {"gradients", gradients, 1, false, JOT_F32, 1, 8, 4500, 15},
+    {"descents", descents, 1, false, JOT_F32, 1, 8, 4500, 15},
+    {"hessians", hessians, 1, false, JOT_F32, 1, 8, 12000, 40},
+    {"scans_grad", scans, 1, true, JOT_F32, 1, 100, 10000, 20},
+    {"branches_grad", branches, 1, true, JOT_F32, 1, 8, 9000, 15},
     {"scaled_layers", scaled_layers, 1, false, JOT_F32, 1, 100, 0, 0},
     {"scaled_layers_grad", scaled_layers, 1, true, JOT_F32, 1, 100, 0, 0},
     {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8, 0, 0},
