@@ -96,6 +96,13 @@ bool collective_fits(const struct collective *c, uint64_t to_bytes, uint64_t fro
     }
 }
 
+uint64_t collective_part(const struct collective *c, uint64_t to_bytes, uint64_t from_bytes)
+{
+    if (c->kind == COLLECTIVE_ALL_TO_ALL)
+        return to_bytes / (uint64_t)c->size;
+    return to_bytes < from_bytes ? to_bytes : from_bytes;
+}
+
 const char *collective_name(enum collective_kind kind)
 {
     static const char *const names[] = {

@@ -61,6 +61,11 @@ const char *collective_read(const int64_t *params, uint32_t n, uint32_t mesh_ran
 // Whether blocks of so many bytes are what it writes and reads.
 bool collective_fits(const struct collective *c, uint64_t to_bytes, uint64_t from_bytes);
 
+// The bytes that go from one device to another.  Up to COLLECTIVE_SMALL GPUs do it by kernels of jot's own
+// where they get at the memory of each other: NCCL is faster above.
+#define COLLECTIVE_SMALL (256 << 10)
+uint64_t collective_part(const struct collective *c, uint64_t to_bytes, uint64_t from_bytes);
+
 static inline bool collective_reduces(const struct collective *c)
 {
     return c->kind == COLLECTIVE_ALL_REDUCE || c->kind == COLLECTIVE_REDUCE_SCATTER;

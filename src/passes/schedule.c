@@ -627,12 +627,28 @@ static const char *part_of_host(const struct nest_step *t)
     }
 }
 
+static void print_collective(struct strbuf *s, const struct nest_program *p, uint32_t i)
+{
+    const struct nest_step *t = &p->steps.at[i];
+    const struct nest_memory *to = &p->memories.at[t->memories[0]];
+    const struct nest_memory *from = &p->memories.at[t->memories[1]];
+    uint64_t size = jot_dtype_size(to->dtype);
+    struct collective c;
+    collective_read(t->params, t->n_params, p->mesh_rank, p->mesh, &c);
+    bool is_small = collective_part(&c, (uint64_t)to->count * size,
+                                    (uint64_t)from->count * size) <= COLLECTIVE_SMALL;
+    strbuf_printf(s, "# together: step %u, %s (%s)\n", i, t->text,
+                  is_small ? "a kernel over the memory of other GPUs, else NCCL" : "NCCL");
+}
+
 void schedule_print_gpu(struct strbuf *s, const struct nest_program *p)
 {
     print_gpu_loops(s, p);
     for (uint32_t i = 0; i < p->steps.count; i++) {
         if (nest_loop_is_resident(p, i) || nest_loop_is_node(p, i))
             i = nest_step_end(p, i);
+        if (p->steps.at[i].kind == NEST_STEP_COLLECTIVE)
+            print_collective(s, p, i);
         const char *why = part_of_host(&p->steps.at[i]);
         if (why)
             strbuf_printf(s, "# not in a graph: step %u, %s (%s)\n", i,

@@ -33,6 +33,7 @@ struct team_call {
     const void *const *inputs;
     void *const *outputs;
     uint32_t *at;                       // steps
+    bool is_captured;                   // what devices do together
     const struct rt_segment **stepwise; // segments with collectives that are not run whole
     uint32_t *running;                  // devices that have something to do before a collective
     uint32_t n_running;
@@ -377,7 +378,7 @@ static jot_status do_together(const struct team_call *c, const struct together *
     jot_status status = on->collective ? on->collective(c->devices, &g->c, n_groups, c->blocks,
                                                         g->to_bytes, g->from_bytes)
                                        : JOT_ERR_LIBRARY;
-    return status == JOT_ERR_LIBRARY ? do_here(c, g, n_groups) : status;
+    return status == JOT_ERR_LIBRARY && !c->is_captured ? do_here(c, g, n_groups) : status;
 }
 
 // The collective of a step, of the groups that have come to it, and their number.
@@ -407,7 +408,10 @@ static jot_status meet_all(void *ctx)
 {
     struct team_call *c = ctx;
     size_t met = 0;
-    return meet_at(c, c->at[0], &met);
+    c->is_captured = true;
+    jot_status status = meet_at(c, c->at[0], &met);
+    c->is_captured = false;
+    return status;
 }
 
 // The segment that all devices stand before, whole where that works; step by step where it does not, or

@@ -96,6 +96,10 @@ bool fake_memory_find(const char *at, const char **begin, const char **end);
 void fake_meet(int n, CUstream *streams, void (*run)(void *), void *argument,
                const bool *is_aborted);
 bool fake_is_waiting(CUstream stream);
+// One of the n streams, for work that is done in two phases by all of them: all have done the first before
+// one does the second.  Those that have the same key do it together.
+void fake_come(const void *key, int n, int rank, CUstream stream,
+               void (*run)(void *argument, int phase), const void *argument, size_t bytes);
 // Runs the work, or keeps it and a copy of the argument where the stream is being captured.
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes);
 

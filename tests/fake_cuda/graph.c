@@ -42,6 +42,14 @@ struct meeting {
     const bool *is_aborted;
     void (*run)(void *);
     void *argument;
+    // Of fake_come.
+    struct meeting *next; // of those that some have not come to yet
+    const void *key;
+    int come;
+    bool is_captured;
+    CUstream streams[MEETING_MOST]; // NULL: it has not come
+    void *arguments[MEETING_MOST];
+    void (*phase)(void *argument, int phase);
 };
 
 struct condition {
@@ -201,6 +209,8 @@ int fake_cuda_submitted(CUstream stream) { return stream->submitted; }
 void fake_submit(CUstream stream, void (*run)(void *), void *argument, size_t bytes)
 {
     stream->submitted++;
+    if (!stream->capture && fake_is_waiting(stream))
+        abort(); // for what comes later, or never
     if (!stream->capture) {
         run(argument);
         return;
@@ -237,6 +247,64 @@ void fake_meet(int n, CUstream *streams, void (*run)(void *), void *argument,
     }
 }
 
+static void run_phases(void *argument)
+{
+    const struct meeting *m = argument;
+    for (int phase = 0; phase < 2; phase++)
+        for (int i = 0; i < m->count; i++) {
+            cuCtxPushCurrent_v2(m->streams[i]->context);
+            m->phase(m->arguments[i], phase);
+            cuCtxPopCurrent_v2(&(CUcontext){NULL});
+        }
+}
+
+static struct meeting **find_open(const void *key, int rank, bool is_captured)
+{
+    static struct meeting *open;
+    struct meeting **at = &open;
+    while (*at &&
+           ((*at)->key != key || (*at)->is_captured != is_captured || (*at)->streams[rank]))
+        at = &(*at)->next;
+    return at;
+}
+
+void fake_come(const void *key, int n, int rank, CUstream stream,
+               void (*run)(void *argument, int phase), const void *argument, size_t bytes)
+{
+    static const bool never;
+    struct meeting **at = find_open(key, rank, stream->capture != NULL), *m = *at;
+    if (!m) {
+        m = *at = fake_untracked(calloc(1, sizeof *m));
+        *m = (struct meeting){.count = n,
+                              .key = key,
+                              .is_captured = stream->capture != NULL,
+                              .is_aborted = &never,
+                              .run = run_phases,
+                              .argument = m,
+                              .phase = run};
+    }
+    m->streams[rank] = stream;
+    m->arguments[rank] = fake_untracked(malloc(bytes));
+    memcpy(m->arguments[rank], argument, bytes);
+    if (m->is_captured) {
+        fake_submit(stream, run_phases, m, 0);
+        stream->capture->nodes[stream->capture->count - 1].meeting = m;
+    } else {
+        stream->is_aborted = m->is_aborted;
+    }
+    if (++m->come < n)
+        return;
+    *at = m->next;
+    if (m->is_captured)
+        return;
+    run_phases(m);
+    for (int i = 0; i < n; i++) {
+        m->streams[i]->is_aborted = NULL;
+        free(m->arguments[i]);
+    }
+    free(m);
+}
+
 // Runs the graph, up to its end or to where others have not come yet; those go on with it.
 static void go_on(CUgraphExec exec)
 {
@@ -264,6 +332,9 @@ static void go_on(CUgraphExec exec)
     }
 }
 
+// Captures that the thread has open.
+static _Thread_local int capturing;
+
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     if (fake_number("FAKE_CUDA_NO_CAPTURE", 0) || stream->capture ||
@@ -271,6 +342,7 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
         return 801;
     stream->capture = create_graph();
     stream->end_count = 0;
+    capturing++;
     return CUDA_SUCCESS;
 }
 
@@ -283,6 +355,7 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
         return 801;
     stream->capture = graph;
     stream->end_count = 0;
+    capturing++;
     return CUDA_SUCCESS;
 }
 
@@ -343,6 +416,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
     *graph = stream->capture;
+    capturing -= *graph != NULL;
     stream->capture = NULL;
     return *graph ? CUDA_SUCCESS : 801;
 }
@@ -350,6 +424,8 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     (void)flags;
+    if (capturing)
+        return 901; // which ends the captures of the thread on a GPU
     *exec = fake_untracked(calloc(1, sizeof **exec));
     (*exec)->context = fake_context();
     (*exec)->graph.nodes =

@@ -8,6 +8,7 @@
 #include "runtime/cuda/gram.h"
 #include "runtime/cuda/lu_kernels.h"
 #include "runtime/cuda/sort_kernels.h"
+#include "runtime/cuda/together_kernels.h"
 
 #include <math.h>
 
@@ -51,7 +52,7 @@ static int first_lane(int is)
 
 #define KERNELS(...) __VA_ARGS__
 #define DEVICE static
-#define KERNEL(...) static void
+#define KERNEL(...) __attribute__((unused)) static void
 #define SHARED static
 #define VOLATILE volatile
 #define UNROLL
@@ -68,6 +69,10 @@ static int first_lane(int is)
 #define MESSAGE_SEND(to, from, block, bar) ((void)(bar), memcpy(to, from, 16))
 #define MESSAGE_WAIT(bar, phase) ((void)(bar), (void)(phase), __syncthreads())
 #define FROM_BITS from_bits
+#define PLACE(x) ((char *)fake_near((CUdeviceptr)(uintptr_t)(x)))
+#define SYSTEM_FENCE()
+#define SEND(at, x) (*(at) = (x))
+#define AWAIT(at, x, stop) ((void)(stop), (int)(*(at) - (x)) < 0 ? abort() : (void)0)
 #define threadIdx thread_index()
 #define blockIdx block_index()
 #define gridDim grid_size()
@@ -85,6 +90,7 @@ static int first_lane(int is)
 SORT_WORDS(NUMBER)
 LU_NUMBERS(NUMBER)
 GRAM_NUMBERS(NUMBER)
+TOGETHER_WORDS(NUMBER)
 #undef NUMBER
 
 // Parameter i of a launch: an address, which may be NULL, or a number.
@@ -229,41 +235,102 @@ GRAM_NUMBERS(NUMBER)
 #define NAMED(name) name##_c128_32_qr
 #include "fake_cuda/own_qr.inc"
 
+#undef REAL
+#undef PARTS
+#undef SIDE
+#undef NAMED
+
+#define TOGETHER_NAME(name, combiner, type) TOGETHER_NAME_(name, combiner, type)
+#define TOGETHER_NAME_(name, combiner, type) name##_##combiner##_##type
+#define COMBINER sum
+#define OF_INTEGERS TOGETHER_SUM
+#define OF_FLOATS TOGETHER_SUM
+#include "fake_cuda/own_together_types.inc"
+#define COMBINER product
+#define OF_INTEGERS TOGETHER_PRODUCT
+#define OF_FLOATS TOGETHER_PRODUCT
+#include "fake_cuda/own_together_types.inc"
+#define COMBINER max
+#define OF_INTEGERS TOGETHER_LARGER
+#define OF_FLOATS TOGETHER_LARGER_FLOAT
+#include "fake_cuda/own_together_types.inc"
+#define COMBINER min
+#define OF_INTEGERS TOGETHER_SMALLER
+#define OF_FLOATS TOGETHER_SMALLER_FLOAT
+#include "fake_cuda/own_together_types.inc"
+#define COMBINER and
+#define OF_INTEGERS TOGETHER_AND
+#include "fake_cuda/own_together_types.inc"
+#define COMBINER or
+#define OF_INTEGERS TOGETHER_OR
+#include "fake_cuda/own_together_types.inc"
+#define REDUCES 0
+#define COMBINE(a, b) (a)
+#define ELEMENT unsigned char
+#define NAMED(name) name##_1
+#include "fake_cuda/own_together.inc"
+#undef ELEMENT
+#undef NAMED
+#define ELEMENT unsigned long long
+#define NAMED(name) name##_8
+#include "fake_cuda/own_together.inc"
+
 #define SORT(suffix)                                                                           \
-    {"sort_count" #suffix, 5, run_sort_count##suffix},                                         \
-        {"sort_pass" #suffix, 10, run_sort_pass##suffix},                                      \
-        {"sort_restore" #suffix, 4, run_sort_restore##suffix},                                 \
-        {"sort_rows" #suffix, 4, run_sort_rows##suffix},                                       \
-        {"sort_part" #suffix, 10, run_sort_part##suffix},                                      \
-        {"sort_gather" #suffix, 8, run_sort_gather##suffix},
+    {"sort_count" #suffix, 5, run_sort_count##suffix, NULL},                                   \
+        {"sort_pass" #suffix, 10, run_sort_pass##suffix, NULL},                                \
+        {"sort_restore" #suffix, 4, run_sort_restore##suffix, NULL},                           \
+        {"sort_rows" #suffix, 4, run_sort_rows##suffix, NULL},                                 \
+        {"sort_part" #suffix, 10, run_sort_part##suffix, NULL},                                \
+        {"sort_gather" #suffix, 8, run_sort_gather##suffix, NULL},
 #define MATRIX(suffix)                                                                         \
-    {"scale" #suffix, 3, run_scale##suffix}, {"turn" #suffix, 10, run_turn##suffix},           \
-        {"symmetrize" #suffix, 3, run_symmetrize##suffix},                                     \
-        {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix},                             \
-        {"cholesky_end" #suffix, 3, run_cholesky_end##suffix},                                 \
-        {"order_rows" #suffix, 6, run_order_rows##suffix},                                     \
-        {"places" #suffix, 4, run_places##suffix}, {"spoil" #suffix, 5, run_spoil##suffix},
+    {"scale" #suffix, 3, run_scale##suffix, NULL},                                             \
+        {"turn" #suffix, 10, run_turn##suffix, NULL},                                          \
+        {"symmetrize" #suffix, 3, run_symmetrize##suffix, NULL},                               \
+        {"cholesky_judge" #suffix, 4, run_cholesky_judge##suffix, NULL},                       \
+        {"cholesky_end" #suffix, 3, run_cholesky_end##suffix, NULL},                           \
+        {"order_rows" #suffix, 6, run_order_rows##suffix, NULL},                               \
+        {"places" #suffix, 4, run_places##suffix, NULL},                                       \
+        {"spoil" #suffix, 5, run_spoil##suffix, NULL},
 #define WIDE(suffix)                                                                           \
-    {"widen" #suffix, 4, run_widen##suffix}, {"narrow" #suffix, 4, run_narrow##suffix},        \
-        {"roots" #suffix, 5, run_roots##suffix}, {"descend" #suffix, 3, run_descend##suffix},  \
-        {"compare" #suffix, 4, run_compare##suffix}, {"weigh" #suffix, 4, run_weigh##suffix},  \
-        {"settle" #suffix, 6, run_settle##suffix},                                             \
-        {"multiply" #suffix, 4, run_multiply##suffix},                                         \
-        {"lower" #suffix, 2, run_lower##suffix}, {"unravel" #suffix, 3, run_unravel##suffix},  \
-        {"narrow_lower" #suffix, 5, run_narrow_lower##suffix},                                 \
-        {"stretched" #suffix, 6, run_stretched##suffix},                                       \
-        {"subtract" #suffix, 3, run_subtract##suffix},                                         \
-        {"scatter" #suffix, 2, run_scatter##suffix}, {"grown" #suffix, 6, run_grown##suffix},
+    {"widen" #suffix, 4, run_widen##suffix, NULL},                                             \
+        {"narrow" #suffix, 4, run_narrow##suffix, NULL},                                       \
+        {"roots" #suffix, 5, run_roots##suffix, NULL},                                         \
+        {"descend" #suffix, 3, run_descend##suffix, NULL},                                     \
+        {"compare" #suffix, 4, run_compare##suffix, NULL},                                     \
+        {"weigh" #suffix, 4, run_weigh##suffix, NULL},                                         \
+        {"settle" #suffix, 6, run_settle##suffix, NULL},                                       \
+        {"multiply" #suffix, 4, run_multiply##suffix, NULL},                                   \
+        {"lower" #suffix, 2, run_lower##suffix, NULL},                                         \
+        {"unravel" #suffix, 3, run_unravel##suffix, NULL},                                     \
+        {"narrow_lower" #suffix, 5, run_narrow_lower##suffix, NULL},                           \
+        {"stretched" #suffix, 6, run_stretched##suffix, NULL},                                 \
+        {"subtract" #suffix, 3, run_subtract##suffix, NULL},                                   \
+        {"scatter" #suffix, 2, run_scatter##suffix, NULL},                                     \
+        {"grown" #suffix, 6, run_grown##suffix, NULL},
 #define LU(suffix)                                                                             \
-    {"lu_panel" #suffix, 10, run_lu_panel##suffix},                                            \
-        {"lu_apply" #suffix, 8, run_lu_apply##suffix},
+    {"lu_panel" #suffix, 10, run_lu_panel##suffix, NULL},                                      \
+        {"lu_apply" #suffix, 8, run_lu_apply##suffix, NULL},
 #define GRAM(suffix)                                                                           \
-    {"gram" #suffix, 9, run_gram##suffix}, {"gram_sum" #suffix, 6, run_gram_sum##suffix},
-#define QR(suffix) {"qr_small" #suffix, 6, run_qr_small##suffix##_qr},
-#define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix},
+    {"gram" #suffix, 9, run_gram##suffix, NULL},                                               \
+        {"gram_sum" #suffix, 6, run_gram_sum##suffix, NULL},
+#define QR(suffix) {"qr_small" #suffix, 6, run_qr_small##suffix##_qr, NULL},
+#define TOGETHER(suffix) {"together" #suffix, 10, run_give##suffix, run_take##suffix},
+#define TOGETHER_INTEGERS(name)                                                                \
+    TOGETHER(name##_i8)                                                                        \
+    TOGETHER(name##_i16)                                                                       \
+    TOGETHER(name##_i32)                                                                       \
+    TOGETHER(name##_i64) TOGETHER(name##_u8) TOGETHER(name##_u16) TOGETHER(name##_u32)         \
+        TOGETHER(name##_u64)
+#define TOGETHER_ALL_TYPES(name)                                                               \
+    TOGETHER_INTEGERS(name) TOGETHER(name##_f32) TOGETHER(name##_f64)
+#define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix, NULL},
 
 const struct own_kernel own_kernels[] = {
     SORT(_u32) SORT(_u32_tagged) SORT(_u64) SORT(_u64_tagged) MATRIX(_f32) MATRIX(_f64)
         MATRIX(_c64) MATRIX(_c128) WIDE(_f64) WIDE(_c128) SMALL(_f32_16) SMALL(_f32_32)
             SMALL(_f64_16) SMALL(_c64_16) LU(_f32) LU(_f64) GRAM(_f32) QR(_f32_32) QR(_f32_64)
-                QR(_f64_32) QR(_f64_64) QR(_c64_32) QR(_c64_64) QR(_c128_32){NULL, 0, NULL}};
+                QR(_f64_32) QR(_f64_64) QR(_c64_32) QR(_c64_64) QR(_c128_32)
+                    TOGETHER_ALL_TYPES(_sum) TOGETHER_ALL_TYPES(_product)
+                        TOGETHER_ALL_TYPES(_max) TOGETHER_ALL_TYPES(_min)
+                            TOGETHER_INTEGERS(_and) TOGETHER_INTEGERS(_or) TOGETHER(_1)
+                                TOGETHER(_8){NULL, 0, NULL, NULL}};

@@ -7,6 +7,7 @@ struct own_kernel {
     const char *name; // NULL behind the last
     int n;            // parameters
     void (*thread)(void **operands);
+    void (*then)(void **operands); // when all GPUs of its group have done that; or NULL
 };
 extern const struct own_kernel own_kernels[];
 

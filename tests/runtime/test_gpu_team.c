@@ -84,7 +84,10 @@ static double add_up(size_t n, int64_t trips)
 
 START_TEST(adds_up)
 {
-    static const size_t sizes[] = {1, 1024, 65536, 1 << 20, 1 << 24};
+    static const size_t sizes[] = {1, 1024, 16384, 32768, 65536, 1 << 20, 1 << 24};
+    static char text[8192];
+    jot_devices_format(text, sizeof text);
+    puts(text);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         double one = add_up(sizes[i], 1), eleven = add_up(sizes[i], 11);
         printf("%d GPUs, a sum of %zu numbers: a call %.1f us, a sum more %.2f us\n", count(),

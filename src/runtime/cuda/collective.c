@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of GPUs by NCCL: one thread hands the calls of all GPUs of a group over at once.
+// Collectives of GPUs: one thread hands the calls of all GPUs of a group over at once, to NCCL or, of few
+// bytes, to kernels of jot's own (together.c).
 //
 // A communicator is made when some GPUs first do something together, and stays.  When one of them is
 // lost it is aborted, which ends what the others wait in; what waits for them next says so.
@@ -9,6 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/collective.h"
+#include "runtime/cuda/together.h"
 #include "runtime/fork.h"
 
 #include <stdio.h>
@@ -18,9 +20,10 @@ struct comm {
     struct comm *next; // of all
     size_t n;
     struct cuda_device *devices[RT_CUDA_MOST];
+    bool has_nccl;
     ncclComm_t comms[RT_CUDA_MOST];
+    struct cuda_together together;
     atomic_bool is_aborted;
-    char why[400];
 };
 
 static struct comm *comms; // under the lock
@@ -53,21 +56,12 @@ static bool is_of(const struct comm *m, size_t n, jot_device *const *devices)
 
 static jot_status make_comm(size_t n, jot_device *const *devices, struct comm **out)
 {
-    int numbers[RT_CUDA_MOST];
     struct comm *m = memory_allocate_zeroed(sizeof *m);
     if (!m)
         return status_out_of_memory();
     m->n = n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         m->devices[i] = cuda_device_of(devices[i]);
-        numbers[i] = devices[i]->index;
-    }
-    jot_status status = nccl_status(cuda.nccl.ncclCommInitAll(m->comms, (int)n, numbers),
-                                    "bringing GPUs together");
-    if (status != JOT_OK) {
-        memory_release(m);
-        return status;
-    }
     pthread_mutex_lock(&lock);
     m->next = comms;
     comms = m;
@@ -90,6 +84,20 @@ static jot_status get_comm(size_t n, jot_device *const *devices, struct comm **o
     return m ? JOT_OK : make_comm(n, devices, out);
 }
 
+static jot_status open_nccl(struct comm *m)
+{
+    int numbers[RT_CUDA_MOST];
+    JOT_TRY(cuda_library_open(CUDA_LIBRARY_nccl));
+    if (m->has_nccl)
+        return JOT_OK;
+    for (size_t i = 0; i < m->n; i++)
+        numbers[i] = m->devices[i]->base.index;
+    JOT_TRY(nccl_status(cuda.nccl.ncclCommInitAll(m->comms, (int)m->n, numbers),
+                        "bringing GPUs together"));
+    m->has_nccl = true;
+    return JOT_OK;
+}
+
 // ---- when one is lost ----
 
 static bool has(const struct comm *m, const struct cuda_device *d)
@@ -106,8 +114,10 @@ void cuda_collective_lost(struct cuda_device *lost)
     for (struct comm *m = comms; m; m = m->next) {
         if (!has(m, lost) || atomic_exchange(&m->is_aborted, true))
             continue;
+        cuda_together_stop(&m->together);
         for (size_t i = 0; i < m->n; i++) {
-            cuda.nccl.ncclCommAbort(m->comms[i]);
+            if (m->has_nccl)
+                cuda.nccl.ncclCommAbort(m->comms[i]);
             cuda_give_up(m->devices[i], lost);
         }
     }
@@ -307,7 +317,7 @@ static jot_status copy_alone(jot_device *const *devices, size_t n_groups,
 bool cuda_records_collective(const struct collective *c)
 {
     uint64_t per;
-    return c->size == 1 ||
+    return c->size == 1 || cuda_together_knows(c) ||
            (type_of(c, &per) >= 0 && cuda_library_open(CUDA_LIBRARY_nccl) == JOT_OK);
 }
 
@@ -325,35 +335,64 @@ void cuda_collective_end(void)
         pthread_mutex_unlock(&turn);
 }
 
+static jot_status check_all(const struct comm *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        JOT_TRY(fail_aborted(m, m->devices[i]));
+    return JOT_OK;
+}
+
+static jot_status by_kernels(jot_device *const *devices, const struct collective *c,
+                             size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
+                             uint64_t from_bytes)
+{
+    for (size_t i = 0; i < n_groups; i++) {
+        struct comm *m;
+        JOT_TRY(get_comm((size_t)c->size, devices + i * (size_t)c->size, &m));
+        JOT_TRY(check_all(m));
+        JOT_TRY(
+            cuda_together_run(&m->together, m->devices, c, &groups[i], to_bytes, from_bytes));
+    }
+    return JOT_OK;
+}
+
+static jot_status by_nccl(jot_device *const *devices, const struct collective *c,
+                          size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
+                          uint64_t from_bytes)
+{
+    uint64_t per;
+    if (type_of(c, &per) < 0)
+        return status_fail(JOT_ERR_LIBRARY, "NCCL has no %s of %s",
+                           collective_combiner_name(c->combiner), jot_dtype_name(c->dtype));
+    // They are made outside of what is handed over together.
+    for (size_t i = 0; i < n_groups; i++) {
+        struct comm *m;
+        JOT_TRY(get_comm((size_t)c->size, devices + i * (size_t)c->size, &m));
+        JOT_TRY(open_nccl(m));
+    }
+    JOT_TRY(nccl_status(cuda.nccl.ncclGroupStart(), "starting a collective"));
+    jot_status status = JOT_OK;
+    for (size_t i = 0; status == JOT_OK && i < n_groups; i++)
+        status =
+            hand_over_group(c, devices + i * (size_t)c->size, &groups[i], to_bytes, from_bytes);
+    ncclResult_t result = cuda.nccl.ncclGroupEnd();
+    return status == JOT_OK ? nccl_status(result, collective_name(c->kind)) : status;
+}
+
 jot_status cuda_collective(jot_device *const *devices, const struct collective *c,
                            size_t n_groups, const struct rt_blocks *groups, uint64_t to_bytes,
                            uint64_t from_bytes)
 {
-    uint64_t per;
+    jot_status status = JOT_ERR_LIBRARY;
     if (to_bytes == 0)
         return JOT_OK;
     if (c->size == 1)
         return copy_alone(devices, n_groups, c, groups, to_bytes);
-    if (type_of(c, &per) < 0)
-        return status_fail(JOT_ERR_LIBRARY, "NCCL has no %s of %s",
-                           collective_combiner_name(c->combiner), jot_dtype_name(c->dtype));
-    JOT_TRY(cuda_library_open(CUDA_LIBRARY_nccl));
     cuda_collective_begin();
-    struct comm *m;
-    jot_status status = JOT_OK;
-    // They are made outside of what is handed over together.
-    for (size_t i = 0; status == JOT_OK && i < n_groups; i++)
-        status = get_comm((size_t)c->size, devices + i * (size_t)c->size, &m);
-    if (status == JOT_OK)
-        status = nccl_status(cuda.nccl.ncclGroupStart(), "starting a collective");
-    if (status == JOT_OK) {
-        for (size_t i = 0; status == JOT_OK && i < n_groups; i++)
-            status = hand_over_group(c, devices + i * (size_t)c->size, &groups[i], to_bytes,
-                                     from_bytes);
-        ncclResult_t result = cuda.nccl.ncclGroupEnd();
-        if (status == JOT_OK)
-            status = nccl_status(result, collective_name(c->kind));
-    }
+    if (cuda_together_knows(c) && collective_part(c, to_bytes, from_bytes) <= COLLECTIVE_SMALL)
+        status = by_kernels(devices, c, n_groups, groups, to_bytes, from_bytes);
+    if (status == JOT_ERR_LIBRARY)
+        status = by_nccl(devices, c, n_groups, groups, to_bytes, from_bytes);
     cuda_collective_end();
     return status;
 }

@@ -274,50 +274,60 @@ static jot_status run_all(const struct rt_together *t)
     }
 }
 
-static jot_status end_all(const struct rt_together *t, uint32_t begun, struct kept **kept,
-                          bool is_wanted)
+// Ends all captures: no graph may be made before.
+static jot_status end_all(const struct rt_together *t, uint32_t begun, CUgraph *graphs)
 {
     jot_status status = JOT_OK;
     for (uint32_t i = 0; i < begun; i++) {
         struct cuda_device *d = cuda_device_of(t->programs[i]->device);
-        CUgraph graph = NULL;
-        jot_status entered = cuda_enter(d);
-        if (entered != JOT_OK) {
-            status = entered;
-            continue;
+        jot_status ended = cuda_enter(d);
+        if (ended == JOT_OK) {
+            ended = cuda_status(d, cuda.driver.cuStreamEndCapture(d->capturing[0], &graphs[i]),
+                                "ending a capture");
+            cuda_leave();
         }
-        jot_status ended = cuda_status(
-            d, cuda.driver.cuStreamEndCapture(d->capturing[0], &graph), "ending a capture");
-        if (kept[i]->graph) {
-            cuda.driver.cuStreamSynchronize(d->stream);
-            cuda.driver.cuGraphExecDestroy(kept[i]->graph);
-            kept[i]->graph = NULL;
-        }
-        if (ended == JOT_OK && is_wanted)
-            ended = cuda_status(
-                d, cuda.driver.cuGraphInstantiateWithFlags(&kept[i]->graph, graph, 0),
-                "making a graph");
-        if (graph)
-            cuda.driver.cuGraphDestroy(graph);
-        cuda_leave();
-        status = ended == JOT_OK ? status : ended;
+        status = status == JOT_OK ? ended : status;
     }
     for (uint32_t i = 0; i < t->count; i++)
         pthread_mutex_unlock(&cuda_device_of(t->programs[i]->device)->capture_lock);
     return status;
 }
 
+static jot_status make_graph(struct cuda_device *d, struct kept *k, CUgraph graph)
+{
+    JOT_TRY(cuda_enter(d));
+    if (k->graph) {
+        cuda.driver.cuStreamSynchronize(d->stream);
+        cuda.driver.cuGraphExecDestroy(k->graph);
+        k->graph = NULL;
+    }
+    jot_status status = cuda_status(
+        d, cuda.driver.cuGraphInstantiateWithFlags(&k->graph, graph, 0), "making a graph");
+    cuda_leave();
+    return status;
+}
+
 static jot_status capture_all(const struct rt_together *t, struct kept **kept)
 {
     uint32_t begun, first = t->segment->first;
+    CUgraph *graphs = memory_allocate_zeroed(t->count * sizeof(CUgraph));
+    if (!graphs)
+        return status_out_of_memory();
     uint64_t together = atomic_fetch_add(&last_together, 1) + 1;
     cuda_capture_all(true);
     jot_status status = begin_all(t, &begun);
     if (status == JOT_OK)
         status = run_all(t);
     cuda_capture_all(false);
-    jot_status ended = end_all(t, begun, kept, status == JOT_OK);
+    jot_status ended = end_all(t, begun, graphs);
     status = status == JOT_OK ? ended : status;
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (status == JOT_OK)
+            status = make_graph(cuda_device_of(t->programs[i]->device), kept[i], graphs[i]);
+        if (graphs[i])
+            cuda.driver.cuGraphDestroy(graphs[i]);
+    }
+    memory_release(graphs);
     for (uint32_t i = 0; i < t->count; i++) {
         const struct rt_segment *s = &t->programs[i]->segments.at[t->segment->number];
         t->at[i] = first;

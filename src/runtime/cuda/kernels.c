@@ -21,6 +21,17 @@ static const char language[] =
     "#define REDUCE_MIN(x) __reduce_min_sync(~0u, x)\n"
     "#define FIRST_LANE(x) (__ffs(__ballot_sync(~0u, x)) - 1)\n"
     "#define ALIGNED __align__(16)\n"
+    // The address that another GPU's memory has here, and numbers that others wait for in it, until one
+    // says that they are not to.
+    "#define PLACE(x) (x)\n"
+    "#define SYSTEM_FENCE() __threadfence_system()\n"
+    "DEVICE void SEND(unsigned *at, unsigned x) { asm volatile("
+    "\"st.release.sys.u32 [%0], %1;\" :: \"l\"(at), \"r\"(x) : \"memory\"); }\n"
+    "DEVICE void AWAIT(const unsigned *at, unsigned x, const unsigned *stop)\n"
+    "{ for (unsigned looks = 1, seen;; looks++) { asm volatile("
+    "\"ld.acquire.sys.u32 %0, [%1];\" : \"=r\"(seen) : \"l\"(at) : \"memory\"); "
+    "if ((int)(seen - x) >= 0 || (looks % 4096 == 0 && *(const volatile unsigned *)stop)) "
+    "return; } }\n"
     // Of all blocks of the only cluster.
     "#define CLUSTER_SYNC() asm volatile("
     "\"barrier.cluster.arrive.release.aligned;"
