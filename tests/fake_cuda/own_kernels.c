@@ -319,8 +319,8 @@ TOGETHER_WORDS(NUMBER)
     TOGETHER(name##_i8)                                                                        \
     TOGETHER(name##_i16)                                                                       \
     TOGETHER(name##_i32)                                                                       \
-    TOGETHER(name##_i64) TOGETHER(name##_u8) TOGETHER(name##_u16) TOGETHER(name##_u32)         \
-        TOGETHER(name##_u64)
+    TOGETHER(name##_i64)                                                                       \
+    TOGETHER(name##_u8) TOGETHER(name##_u16) TOGETHER(name##_u32) TOGETHER(name##_u64)
 #define TOGETHER_ALL_TYPES(name)                                                               \
     TOGETHER_INTEGERS(name) TOGETHER(name##_f32) TOGETHER(name##_f64)
 #define SMALL(suffix) {"jacobi" #suffix, 8, run_jacobi##suffix, NULL},

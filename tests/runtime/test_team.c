@@ -6,12 +6,15 @@
 #include "base/dtype.h"
 #include "device_support.h"
 #include "runtime/collective.h"
+#include "runtime/host/nodes.h"
 #include "runtime/steps.h"
 #include "support/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof *(a))
 
@@ -207,6 +210,44 @@ START_TEST(combines_as_operations_do)
                                           (const void *[]){&h[0], &h[1], &h[2]}},
                       2, 2);
     ck_assert(sum[0] == dtype_f16_from_f64(2050) && sum[1] == sum[0] && sum[2] == sum[0]);
+}
+END_TEST
+
+// ---- the host ----
+
+static void spill(const char *directory, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+// Nodes as Linux tells of them: one with two CPUs of the process, one with others, one without.
+START_TEST(reads_nodes)
+{
+    char directory[] = "/tmp/jot-nodes-XXXXXX", path[300], list[32];
+    static cpu_set_t nodes[RT_NODES_MOST];
+    cpu_set_t allowed;
+    int first = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    while (!CPU_ISSET(first, &allowed))
+        first++;
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    ck_assert_int_eq(rt_nodes_read(directory, nodes), 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/node%d", directory, i);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+    snprintf(list, sizeof list, "%d-%d,1000-1001\n", first, first + 1);
+    spill(directory, "online", "0-2\n");
+    spill(directory, "node0/cpulist", list);
+    spill(directory, "node1/cpulist", "1020,1022-1023\n");
+    spill(directory, "node2/cpulist", "\n");
+    ck_assert_int_eq(rt_nodes_read(directory, nodes), 1);
+    ck_assert(CPU_ISSET(first, &nodes[0]) && !CPU_ISSET(1000, &nodes[0]));
 }
 END_TEST
 
@@ -426,6 +467,7 @@ static void add(TCase *tests)
 {
     tcase_add_test(tests, does_every_collective);
     tcase_add_test(tests, combines_as_operations_do);
+    tcase_add_test(tests, reads_nodes);
     tcase_add_test(tests, runs_devices_together);
     tcase_add_test(tests, names_who_is_missing);
     tcase_add_test(tests, wants_the_devices_of_its_mesh);
