@@ -115,7 +115,7 @@ static void verify_results(struct graph_op *g)
         if (!graph_type(g->b, g->op->results[i]->type, &want))
             return;
         struct ir_type is = ir_type_in(g->b, g->out[i]);
-        if (!ir_type_equal(is, want))
+        if (!ir_type_alike(is, want))
             ir_fail(g->b, JOT_ERR_SHAPE, "the operands give %s where the program says %s",
                     ir_type_text(g->b->module, is), ir_type_text(g->b->module, want));
     }
@@ -164,6 +164,7 @@ static graph_convert *find_convert(enum mlir_code code)
     found = found ? found : graph_product_find(code);
     found = found ? found : graph_order_find(code);
     found = found ? found : graph_scatter_find(code);
+    found = found ? found : graph_collective_find(code);
     return found ? found : graph_call_find(code);
 }
 

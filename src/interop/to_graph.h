@@ -146,6 +146,7 @@ graph_convert *graph_index_find(enum mlir_code code);
 graph_convert *graph_product_find(enum mlir_code code);
 graph_convert *graph_order_find(enum mlir_code code);
 graph_convert *graph_scatter_find(enum mlir_code code);
+graph_convert *graph_collective_find(enum mlir_code code);
 graph_convert *graph_call_find(enum mlir_code code);
 // The same of those that record by public operations: they set the results of the frame.
 graph_trace *graph_control_find(enum mlir_code code);

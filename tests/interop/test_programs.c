@@ -279,6 +279,179 @@ START_TEST(artefacts_have_their_gradient)
 }
 END_TEST
 
+// ---- several partitions ----
+
+#define GROUPS(rows, type) "replica_groups = dense<" rows "> : tensor<" type "xi64>"
+#define CHANNEL "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, "
+#define REGION(op)                                                                             \
+    " ({\n^bb0(%a: tensor<f64>, %b: tensor<f64>):\n  %s = stablehlo." op                       \
+    " %a, %b : tensor<f64>\n  stablehlo.return %s : tensor<f64>\n})"
+#define IN_FOUR GROUPS("[[0, 1, 2, 3]]", "1x4")
+#define IN_PAIRS GROUPS("[[0, 2], [3, 1]]", "2x2")
+
+// Of x: tensor<4x2xf64> in each of four partitions; what they give, by partition, as operations on all.
+struct collective {
+    const char *body, *type;
+    jot_value (*whole)(jot_value x); // f64[4,4,2]
+};
+
+static jot_value spread(jot_value y) { return jot_broadcast_to(y, 4, 4, 2); }
+static jot_value sum_of_all(jot_value x) { return spread(jot_sum(x, 0)); }
+static jot_value product_of_all(jot_value x) { return spread(jot_prod(x, 0)); }
+static jot_value max_of_all(jot_value x) { return spread(jot_max(x, 0)); }
+static jot_value part(jot_value x, int i) { return jot_take(x, i); }
+static jot_value max_of_pairs(jot_value x)
+{
+    jot_value a = jot_maximum(part(x, 0), part(x, 2)), b = jot_maximum(part(x, 3), part(x, 1));
+    return jot_stack(0, a, b, a, b);
+}
+static jot_value rows_of_all(jot_value x)
+{
+    return jot_broadcast_to(jot_reshape(x, 16, 2), 4, 16, 2);
+}
+static jot_value columns_of_pairs(jot_value x)
+{
+    jot_value a = jot_concatenate(1, part(x, 0), part(x, 2));
+    jot_value b = jot_concatenate(1, part(x, 3), part(x, 1));
+    return jot_stack(0, a, b, a, b);
+}
+static jot_value sum_in_parts(jot_value x) { return jot_reshape(jot_sum(x, 0), 4, 1, 2); }
+static jot_value columns_of_sums(jot_value x)
+{
+    jot_value a = jot_add(part(x, 0), part(x, 2)), b = jot_add(part(x, 3), part(x, 1));
+    return jot_stack(0, jot_slice(a, 1, 0, 1), jot_slice(b, 1, 1, 2), jot_slice(a, 1, 1, 2),
+                     jot_slice(b, 1, 0, 1));
+}
+static jot_value turned(jot_value x) // x[i, k, :] to [k, 0, (i, :)]
+{
+    return jot_reshape(jot_move_axis(x, 0, 1), 4, 1, 8);
+}
+static jot_value turned_pairs(jot_value x) // columns to partitions, rows one after the other
+{
+    jot_value a = part(x, 0), b = part(x, 2), c = part(x, 3), d = part(x, 1);
+#define COLUMN(v, k) jot_slice(v, 1, k, k + 1)
+    return jot_stack(0, jot_concatenate(0, COLUMN(a, 0), COLUMN(b, 0)),
+                     jot_concatenate(0, COLUMN(c, 1), COLUMN(d, 1)),
+                     jot_concatenate(0, COLUMN(a, 1), COLUMN(b, 1)),
+                     jot_concatenate(0, COLUMN(c, 0), COLUMN(d, 0)));
+}
+static jot_value moved(jot_value x)
+{
+    return jot_stack(0, part(x, 1), part(x, 2), jot_zeros(JOT_F64, 4, 2), part(x, 0));
+}
+static jot_value first_of_pairs(jot_value x)
+{
+    return jot_stack(0, part(x, 0), part(x, 3), part(x, 0), part(x, 3));
+}
+static jot_value first_of_one_pair(jot_value x)
+{
+    jot_value none = jot_zeros(JOT_F64, 4, 2);
+    return jot_stack(0, none, part(x, 3), none, part(x, 3));
+}
+static jot_value numbered(jot_value x)
+{
+    return jot_add(jot_mul(0, x), jot_reshape(jot_arange(JOT_F64, 4), 4, 1, 1));
+}
+
+static const struct collective collectives[] = {
+    {"\"stablehlo.all_reduce\"(%x) <{" CHANNEL IN_FOUR
+     ", use_global_device_ids}>" REGION("add"),
+     "4x2", sum_of_all},
+    {"\"stablehlo.all_reduce\"(%x) <{" CHANNEL IN_FOUR
+     ", use_global_device_ids}>" REGION("multiply"),
+     "4x2", product_of_all},
+    {"\"stablehlo.all_reduce\"(%x) <{" CHANNEL GROUPS("[[0]]", "1x1") "}>" REGION("maximum"),
+     "4x2", max_of_all},
+    {"\"stablehlo.all_reduce\"(%x) <{" CHANNEL IN_PAIRS
+     ", use_global_device_ids}>" REGION("maximum"),
+     "4x2", max_of_pairs},
+    {"\"stablehlo.all_gather\"(%x) <{all_gather_dim = 0 : i64, " CHANNEL IN_FOUR
+     ", use_global_device_ids}>",
+     "16x2", rows_of_all},
+    {"\"stablehlo.all_gather\"(%x) <{all_gather_dim = 1 : i64, " CHANNEL IN_PAIRS
+     ", use_global_device_ids}>",
+     "4x4", columns_of_pairs},
+    {"\"stablehlo.reduce_scatter\"(%x) <{" CHANNEL IN_FOUR
+     ", scatter_dimension = 0 : i64, use_global_device_ids}>" REGION("add"),
+     "1x2", sum_in_parts},
+    {"\"stablehlo.reduce_scatter\"(%x) <{" CHANNEL IN_PAIRS
+     ", scatter_dimension = 1 : i64, use_global_device_ids}>" REGION("add"),
+     "4x1", columns_of_sums},
+    {"\"stablehlo.all_to_all\"(%x) <{" CHANNEL "concat_dimension = 1 : i64, " IN_FOUR
+     ", split_count = 4 : i64, split_dimension = 0 : i64}>",
+     "1x8", turned},
+    {"\"stablehlo.all_to_all\"(%x) <{" CHANNEL "concat_dimension = 0 : i64, " IN_PAIRS
+     ", split_count = 2 : i64, split_dimension = 1 : i64}>",
+     "8x1", turned_pairs},
+    {"\"stablehlo.collective_permute\"(%x) <{" CHANNEL
+     "source_target_pairs = dense<[[1, 0], [2, 1], [0, 3]]> : tensor<3x2xi64>}>",
+     "4x2", moved},
+    {"\"stablehlo.collective_broadcast\"(%x) <{" CHANNEL IN_PAIRS "}>", "4x2", first_of_pairs},
+    {"\"stablehlo.collective_broadcast\"(%x) <{" CHANNEL GROUPS("[[3, 1]]", "1x2") "}>", "4x2",
+     first_of_one_pair},
+};
+
+START_TEST(run_in_several_partitions)
+{
+    const struct collective *c = &collectives[_i];
+    char text[2000];
+    snprintf(text, sizeof text,
+             "func.func @main(%%x: tensor<4x2xf64>) -> tensor<%sxf64> {\n  %%0 = %s : "
+             "(tensor<4x2xf64>) -> tensor<%sxf64>\n  return %%0 : tensor<%sxf64>\n}\n",
+             c->type, c->body, c->type, c->type);
+    double at[32];
+    for (int i = 0; i < 32; i++)
+        at[i] = (i * 7 % 11) / 4.0 - 1;
+    jot_array *x = jot_array_from(at, 4, 4, 2), *y = NULL, *want = NULL;
+    jot_program *p = read_text(text);
+    jot_executable *f = jot_jit(jot_vmap_named(jot_program_function(p, "main"), "partition"));
+    jot_executable *g =
+        jot_jit(jot_function_plain("whole", "whole", 1, (void (*)(void))c->whole));
+    ck_assert_msg(jot_call_list(f, 1, &x, 1, &y) == JOT_OK &&
+                      jot_call_list(g, 1, &x, 1, &want) == JOT_OK,
+                  "%s", jot_error_message());
+    ck_assert_uint_eq(jot_array_size(y), jot_array_size(want));
+    for (size_t i = 0; i < jot_array_size(y); i++) {
+        double have = ((const double *)jot_array_data(y))[i],
+               right = ((const double *)jot_array_data(want))[i];
+        ck_assert_msg(have == right, "%.40s: element %zu is %g, not %g", c->body, i, have,
+                      right);
+    }
+    jot_arrays_release(3, (jot_array *[]){x, y, want});
+    jot_executable_release(f), jot_executable_release(g);
+    jot_program_release(p);
+}
+END_TEST
+
+static const char own_number[] =
+    "func.func @main(%x: tensor<4x2xf64>) -> tensor<4x2xf64> {\n"
+    "  %p = stablehlo.partition_id : tensor<ui32>\n"
+    "  %r = stablehlo.replica_id : tensor<ui32>\n"
+    "  %s = stablehlo.add %p, %r : tensor<ui32>\n"
+    "  %f = stablehlo.convert %s : (tensor<ui32>) -> tensor<f64>\n"
+    "  %0 = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f64>) -> tensor<4x2xf64>\n"
+    "  return %0 : tensor<4x2xf64>\n"
+    "}\n";
+
+START_TEST(know_their_number)
+{
+    jot_program *p = read_text(own_number);
+    jot_array *x = jot_array_full(JOT_F64, 1, 4, 4, 2), *one = jot_array_full(JOT_F64, 1, 4, 2);
+    jot_executable *f = jot_jit(jot_vmap_named(jot_program_function(p, "main"), "partition"));
+    jot_executable *g = jot_jit(jot_program_function(p, "main")),
+                   *h = jot_jit(jot_fn(numbered));
+    jot_array *y = NULL, *z = NULL, *want = NULL;
+    ck_assert_int_eq(jot_call_list(f, 1, &x, 1, &y), JOT_OK);
+    ck_assert_int_eq(jot_call_list(g, 1, &one, 1, &z), JOT_OK);
+    ck_assert_int_eq(jot_call_list(h, 1, &x, 1, &want), JOT_OK);
+    ck_assert(!memcmp(jot_array_data(y), jot_array_data(want), jot_array_bytes(want)));
+    ck_assert(((const double *)jot_array_data(z))[0] == 0);
+    jot_arrays_release(5, (jot_array *[]){x, one, y, z, want});
+    jot_executable_release(f), jot_executable_release(g), jot_executable_release(h);
+    jot_program_release(p);
+}
+END_TEST
+
 // ---- what is refused ----
 
 struct refused {
@@ -292,7 +465,7 @@ static const struct refused refused[] = {
      "  %s = stablehlo.add %a, %b : tensor<f32>\n"
      "  stablehlo.return %s : tensor<f32>\n"
      "}) : (tensor<4xf32>) -> tensor<4xf32>",
-     "text.mlir:2: stablehlo.all_reduce"},
+     "text.mlir:2: stablehlo.all_reduce: lane 1, and the maps around it have 1"},
     {"%0 = stablehlo.custom_call @xla_python_cpu_callback(%x) : (tensor<4xf32>) -> "
      "tensor<4xf32>",
      "calls back into Python"},
@@ -398,6 +571,9 @@ static int run_by(const char *backend)
     tcase_add_test(t, check_themselves);
     tcase_add_test(t, pass_the_tests_of_stablehlo);
     tcase_add_test(t, are_differentiated);
+    tcase_add_loop_test(t, run_in_several_partitions, 0,
+                        (int)(sizeof collectives / sizeof *collectives));
+    tcase_add_test(t, know_their_number);
     tcase_add_test(t, are_mapped_in_traced_functions);
     tcase_add_test(t, tell_what_they_take);
     tcase_add_test(t, artefacts_take_any_extent);
