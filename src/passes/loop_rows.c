@@ -7,287 +7,19 @@
 //       return i + 1, dynamic_update_slice(y, u, i)     return sin(x_i)
 //
 // A counter becomes a row, and rows that count are made around the loop.  What is read from an array that no
-// trip changes is a row in.  An array to which each trip puts a row of its own, and reads no other, is rows out;
-// where these are a part of it, they are put into it behind the loop.  Of rows that are most counted
-// downwards the loop goes the other way.  Calls that take integers are opened for it.
+// trip changes is a row in.  An array to which each trip puts a row of its own is rows out; where these are a part of
+// it, they are put into it behind the loop.  Of such an array trips may read rows: what the last trips put are
+// carries, and what is not put yet are rows in.  Where most are counted downwards the loop goes the other way.
+// Calls that take integers are opened for it.
 //
 // For derivatives a row is what is kept of a trip, where a carry would be all of the array, and no loop
 // copies an array of which it changes a row.  All values are as they were.
+#include "passes/loop_rows.h"
+
 #include "ir/indexing.h"
-#include "passes/affine.h"
 #include "passes/body.h"
 
-enum {
-    MOST_ROUNDS = 8,      // in which calls are opened, and rows found
-    MOST_OPENED = 1 << 12 // nodes of a body that is opened
-};
-
-// A part of an array: all of it but along one axis, and there `size` from start + step * row on.
-struct place {
-    bool is;
-    ir_id array;
-    int axis;
-    int64_t size;
-    struct affine at;
-};
-
-enum carry_kind { CARRY_KEPT, CARRY_COUNTED, CARRY_ROWS };
-
-struct carry {
-    enum carry_kind kind;
-    struct affine count;
-    int64_t end;
-    struct place place;
-    ir_id update;  // of the body: what is put there,
-    bool is_added; // or added to what is there
-    bool is_read;  // what is there is read
-    bool is_zero;  // and is zero
-    ir_id own;     // of the new body: what is there
-};
-
-struct rows {
-    struct ir_builder *b;
-    struct affine_loop l;
-    struct ir_scan scan;
-    const struct ir_graph *f;
-    const ir_id *in;
-    int n_in;
-    uint32_t *uses;       // by value of the body
-    struct place *places; // by node of the body: of array that are read and change in no trip
-    struct carry *carries;
-    struct affine *counts; // by row out,
-    bool *is_count;        // and whether it is such
-    int found, up, down;   // rows, and which way those go that are not counters
-};
-
-static ir_id carries_at(const struct rows *r) { return (ir_id)r->scan.n_consts; }
-static ir_id rows_at(const struct rows *r)
-{
-    return (ir_id)(r->scan.n_consts + r->scan.n_carry);
-}
-
-// ---- calls ----
-
-static bool takes_integer(const struct ir_graph *g, const struct ir_node *n)
-{
-    for (uint32_t i = 0; n->op == IR_call && i < n->n_in; i++) {
-        ir_id v = ir_operand(g, n, i);
-        if (!ir_rank_of(g, v) && dtype_is_integer(ir_dtype_of(g, v)))
-            return ir_body(g, n, 0)->nodes.count <= MOST_OPENED;
-    }
-    return false;
-}
-
-static void copy_opened(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
-                        ir_id *map)
-{
-    if (!takes_integer(g, n)) {
-        pass_copy_node(b, g, n, map);
-        return;
-    }
-    ir_id *out = pass_no_values(b->module, n->n_out);
-    ir_inline(b, ir_body(g, n, 0), body_operands(b->module, g, n, map), out);
-    for (uint32_t i = 0; i < n->n_out; i++)
-        map[n->out + i] = out[i];
-}
-
-static uint32_t open_calls(struct ir_module *m, uint32_t f)
-{
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        const struct ir_graph *g = ir_function(m, f);
-        bool any = false;
-        ir_for_each_node (g, n)
-            any = any || takes_integer(g, n);
-        if (!any || g->nodes.count > MOST_OPENED)
-            return f;
-        struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-        body_copy_all(&b, g, copy_opened);
-        f = ir_finish_function(&b);
-    }
-    return f;
-}
-
-// ---- places ----
-
-// The integer that says where the only window of a gather or scatter is along the axis, or IR_NONE.
-static ir_id start_of_window(const struct ir_graph *g, const struct ir_node *n,
-                             const struct ir_window *w, int axis)
-{
-    ir_id indices = ir_operand(g, n, 1);
-    bool is_one = ir_count(g->module, ir_type_of(g, indices)) == 1;
-    return is_one && w->component[axis] == 0 ? indices : IR_NONE;
-}
-
-static bool is_update(const struct ir_node *n)
-{
-    return n->op == IR_dynamic_update_slice || n->op == IR_scatter || n->op == IR_scatter_add;
-}
-
-static ir_id update_of(const struct ir_graph *g, const struct ir_node *n)
-{
-    return ir_operand(g, n, n->op == IR_dynamic_update_slice ? 1 : 2);
-}
-
-// What the node reads or updates, when it is such a part, inside of the array in all trips and each trip
-// another one.
-static bool read_place(const struct rows *r, const struct ir_node *n, struct place *out)
-{
-    const struct ir_graph *g = r->f;
-    bool is_window = n->op == IR_gather || n->op == IR_scatter || n->op == IR_scatter_add;
-    if (!is_window && n->op != IR_dynamic_slice && n->op != IR_dynamic_update_slice)
-        return false;
-    ir_id array = ir_operand(g, n, 0), part = is_update(n) ? update_of(g, n) : n->out;
-    const int64_t *dims = ir_dims_of(g, array), *sizes = ir_dims_of(g, part);
-    struct ir_window w;
-    if (is_window) {
-        w = ir_window_of(g->module, n->attrs, ir_type_of(g, array),
-                         ir_type_of(g, ir_operand(g, n, 1)), ir_type_of(g, part));
-        sizes = w.size;
-    }
-    int axis = -1;
-    for (int i = 0; i < ir_rank_of(g, array); i++) {
-        if (sizes[i] == dims[i] && !(is_window && w.is_batch[i]))
-            continue;
-        if (axis >= 0 || (is_window && w.is_batch[i]))
-            return false;
-        axis = i;
-    }
-    if (axis < 0)
-        return false;
-    ir_id start = is_window ? start_of_window(g, n, &w, axis)
-                            : ir_operand(g, n, (is_update(n) ? 2 : 1) + (uint32_t)axis);
-    struct affine at;
-    int64_t last;
-    if (start == IR_NONE || !affine_in_body(&r->l, start, &at) ||
-        (at.step != sizes[axis] && at.step != -sizes[axis]))
-        return false;
-    *out = (struct place){true, array, axis, sizes[axis], at};
-    last = at.start + at.step * (r->scan.length - 1);
-    return at.start >= 0 && last >= 0 && at.start <= dims[axis] - sizes[axis] &&
-           last <= dims[axis] - sizes[axis];
-}
-
-static bool is_same_place(const struct place *a, const struct place *b)
-{
-    return b->is && a->array == b->array && a->axis == b->axis && a->size == b->size &&
-           a->at.step == b->at.step && a->at.start == b->at.start;
-}
-
-static void count_way(struct rows *r, const struct place *p)
-{
-    r->found++;
-    r->up += p->at.step > 0;
-    r->down += p->at.step < 0;
-}
-
-static void find_reads(struct rows *r)
-{
-    for (uint32_t at = r->f->n_params; at < r->f->nodes.count; at++) {
-        const struct ir_node *n = &r->f->nodes.at[at];
-        struct place p;
-        if (is_update(n) || !read_place(r, n, &p) || p.array >= rows_at(r))
-            continue;
-        r->places[at] = p;
-        if (p.array < carries_at(r))
-            count_way(r, &p);
-    }
-}
-
-// ---- carries ----
-
-// Whether v of the body is zero, there or around the loop.
-static bool is_zero(const struct rows *r, ir_id v)
-{
-    const struct ir_node *n = ir_node_of(r->f, v);
-    while (n->op == IR_broadcast_in_dim || n->op == IR_reshape)
-        n = ir_node_of(r->f, ir_operand(r->f, n, 0));
-    return n->op == IR_param ? n->out < carries_at(r) && ir_is_zero(r->b->graph, r->in[n->out])
-                             : ir_is_zero(r->f, v);
-}
-
-// What is put to the carry and where: c is updated, or it is zero at first and an updated zero is added.
-static bool find_update(const struct rows *r, uint32_t i, struct carry *out)
-{
-    const struct ir_graph *f = r->f;
-    ir_id carry = carries_at(r) + i, given = f->outputs.at[i];
-    const struct ir_node *n = ir_node_of(f, given);
-    bool is_sum = n->op == IR_add && out->is_zero;
-    if (r->uses[given] != 1)
-        return false;
-    if (is_sum) {
-        uint32_t other = ir_operand(f, n, 0) == carry;
-        given = ir_operand(f, n, other);
-        if (ir_operand(f, n, 1 - other) != carry || r->uses[given] != 1 ||
-            !ir_type_equal(ir_type_of(f, given), ir_type_of(f, carry)))
-            return false;
-        n = ir_node_of(f, given);
-    }
-    if (!is_update(n) || !read_place(r, n, &out->place))
-        return false;
-    if (is_sum ? !is_zero(r, out->place.array) : out->place.array != carry)
-        return false;
-    out->place.array = carry;
-    out->update = update_of(f, n);
-    out->is_added = is_sum || n->op == IR_scatter_add;
-    return true;
-}
-
-// Whether the carry is rows that trips put, of which none reads another one's.
-static bool is_rows(const struct rows *r, uint32_t i, struct carry *out)
-{
-    out->is_zero = ir_is_zero(r->b->graph, r->in[carries_at(r) + i]);
-    if (!find_update(r, i, out))
-        return false;
-    uint32_t reads = 0;
-    for (uint32_t at = r->f->n_params; at < r->f->nodes.count; at++)
-        reads += is_same_place(&out->place, &r->places[at]);
-    out->is_read = reads > 0 || out->is_added;
-    return r->uses[carries_at(r) + i] == reads + 1;
-}
-
-static void find_carries(struct rows *r)
-{
-    for (uint32_t i = 0; i < (uint32_t)r->scan.n_carry; i++) {
-        struct carry *c = &r->carries[i];
-        if (affine_carry(&r->l, i, &c->count, &c->end)) {
-            c->kind = CARRY_COUNTED;
-            r->found++;
-        } else if (is_rows(r, i, c)) {
-            c->kind = CARRY_ROWS;
-            count_way(r, &c->place);
-        }
-    }
-}
-
-static void find_counts(struct rows *r)
-{
-    for (uint32_t i = (uint32_t)r->scan.n_carry; i < r->f->outputs.count; i++) {
-        ir_id v = r->f->outputs.at[i];
-        r->is_count[i] = !ir_rank_of(r->f, v) && dtype_is_integer(ir_dtype_of(r->f, v)) &&
-                         affine_in_body(&r->l, v, &r->counts[i]);
-        r->found += r->is_count[i];
-        r->up += !r->is_count[i];
-    }
-    for (uint32_t i = rows_at(r); i < (uint32_t)r->n_in; i++) {
-        struct affine count;
-        r->up += !affine_rows(&r->l, r->in[i], &count);
-    }
-}
-
-static bool find(struct rows *r)
-{
-    struct ir_module *m = r->b->module;
-    r->l = (struct affine_loop){r->b, r->f, &r->scan, r->in};
-    r->uses = pass_count_uses(m, r->f);
-    r->places = arena_array(m->arena, struct place, r->f->nodes.count + 1);
-    r->carries = arena_array(m->arena, struct carry, r->scan.n_carry + 1);
-    r->counts = arena_array(m->arena, struct affine, r->f->outputs.count + 1);
-    r->is_count = body_mask(m, r->f->outputs.count);
-    find_reads(r);
-    find_carries(r);
-    find_counts(r);
-    return r->found > 0;
-}
+enum { MOST_ROUNDS = 8 }; // what is found makes other things known
 
 // ---- arrays as rows ----
 
@@ -339,6 +71,19 @@ static struct ir_type row_type(struct ir_module *m, struct ir_type array, const 
 }
 
 static bool goes_down(const struct place *p, bool turns) { return (p->at.step < 0) != turns; }
+
+// One part of the array, from there on, as a row.
+static ir_id row_at(const struct rows *r, const struct place *p, int64_t start)
+{
+    struct ir_builder *b = r->b;
+    ir_id x = moved(b, r->in[p->array], p->axis, true);
+    struct ir_type t = ir_type_in(b, x);
+    int64_t from[IR_MAX_RANK] = {start}, to[IR_MAX_RANK];
+    memcpy(to, ir_dims(b->module, t), (size_t)t.rank * sizeof *to);
+    to[0] = start + p->size;
+    return shaped(b, ir_slice(b, x, from, to, NULL),
+                  row_type(b->module, ir_type_in(b, r->in[p->array]), p));
+}
 
 static ir_id rows_of(const struct rows *r, const struct place *p, bool turns)
 {
@@ -440,15 +185,29 @@ static void take_consts(const struct rows *r, struct made *w)
 {
     uint32_t *left =
         arena_copy(r->b->module->arena, r->uses, ((size_t)r->scan.n_consts + 1) * sizeof *left);
-    for (uint32_t at = r->f->n_params; at < r->f->nodes.count; at++)
-        if (r->places[at].is && r->places[at].array < carries_at(r))
-            left[r->places[at].array]--;
+    for (uint32_t k = 0; k < r->reads.count; k++)
+        if (r->places[r->reads.at[k]].array < carries_at(r))
+            left[r->places[r->reads.at[k]].array]--;
     w->scan.n_consts = 0;
     for (ir_id v = 0; v < carries_at(r); v++)
         if (left[v] || !r->uses[v]) {
             take_old(r, w, v);
             w->scan.n_consts++;
         }
+}
+
+// What the last trips put, before the first one.
+static void take_past(const struct rows *r, struct made *w, struct carry *c)
+{
+    struct ir_module *m = r->b->module;
+    const struct affine at = c->place.at;
+    struct ir_type row = row_type(m, ir_type_of(r->f, c->place.array), &c->place);
+    int64_t first = r->scan.reverse ? at.start + at.step * (r->scan.length - 1) : at.start;
+    c->past = pass_no_values(m, (uint32_t)c->depth + 1);
+    for (int k = 0; k < c->depth; k++, w->scan.n_carry++) {
+        first += r->scan.reverse ? at.step : -at.step;
+        c->past[k] = take(w, row_at(r, &c->place, first), row);
+    }
 }
 
 static void take_carries(const struct rows *r, struct made *w)
@@ -459,6 +218,9 @@ static void take_carries(const struct rows *r, struct made *w)
             take_old(r, w, carries_at(r) + i);
             w->scan.n_carry++;
         }
+    for (uint32_t i = 0; i < (uint32_t)r->scan.n_carry; i++)
+        if (r->carries[i].kind == CARRY_ROWS)
+            take_past(r, w, &r->carries[i]);
 }
 
 static void take_rows(const struct rows *r, struct made *w)
@@ -475,23 +237,17 @@ static void take_rows(const struct rows *r, struct made *w)
         if (c->kind == CARRY_ROWS && c->is_read && !c->is_zero)
             c->own = take(w, rows_of(r, &c->place, w->turns), row_type(m, t, &c->place));
     }
-    for (uint32_t at = r->f->n_params; at < r->f->nodes.count; at++) {
+    for (uint32_t k = 0; k < r->reads.count; k++) {
+        uint32_t at = r->reads.at[k];
         const struct place *p = &r->places[at];
-        if (!p->is || p->array >= carries_at(r))
+        const struct carry *c;
+        int64_t ago;
+        bool is_ahead = loop_rows_read(r, at, &c, &ago) && ago < 0;
+        if (p->array >= carries_at(r) && !is_ahead)
             continue;
         struct ir_type row = row_type(m, ir_type_of(r->f, p->array), p);
         w->map[r->f->nodes.at[at].out] = take(w, rows_of(r, p, w->turns), row);
     }
-}
-
-// The carry, made of rows, that the node at `at` reads its own row of; or NULL.
-static const struct carry *carry_read(const struct rows *r, uint32_t at)
-{
-    ir_id v = r->places[at].array;
-    if (!r->places[at].is || v < carries_at(r))
-        return NULL;
-    const struct carry *c = &r->carries[v - carries_at(r)];
-    return c->kind == CARRY_ROWS && is_same_place(&c->place, &r->places[at]) ? c : NULL;
 }
 
 static void copy_nodes(const struct rows *r, struct made *w)
@@ -502,12 +258,14 @@ static void copy_nodes(const struct rows *r, struct made *w)
         is_put[f->outputs.at[i]] |= r->carries[i].kind == CARRY_ROWS;
     for (uint32_t at = f->n_params; at < f->nodes.count; at++) {
         const struct ir_node *n = &f->nodes.at[at];
-        const struct carry *c = carry_read(r, at);
-        ir_id *y = &w->map[n->out];
-        if (c)
-            *y = as_read(w, &c->place, c->own, ir_type_of(f, n->out));
-        else if (r->places[at].is && r->places[at].array < carries_at(r))
-            *y = as_read(w, &r->places[at], *y, ir_type_of(f, n->out));
+        const struct carry *c;
+        ir_id row = n->n_out ? w->map[n->out] : IR_NONE; // a row in that was taken
+        int64_t ago;
+        bool is_read = loop_rows_read(r, at, &c, &ago);
+        if (is_read && ago >= 0)
+            row = ago ? c->past[ago - 1] : c->own;
+        if (is_read || (r->places[at].is && r->places[at].array < carries_at(r)))
+            w->map[n->out] = as_read(w, &r->places[at], row, ir_type_of(f, n->out));
         else if (n->n_out != 1 || !is_put[n->out])
             pass_copy_node(&w->body, f, n, w->map);
     }
@@ -530,14 +288,25 @@ static ir_id row_put(const struct rows *r, struct made *w, const struct carry *c
     return c->is_added ? ir_add(b, c->own, u) : u;
 }
 
-static void give_rows(const struct rows *r, struct made *w)
+// Carries, what the last trips put, rows out and rows put.
+static void give_results(const struct rows *r, struct made *w)
 {
-    for (uint32_t i = 0; i < r->f->outputs.count; i++)
-        if (i < (uint32_t)r->scan.n_carry ? r->carries[i].kind == CARRY_KEPT : !r->is_count[i])
-            ir_output(&w->body, w->map[r->f->outputs.at[i]]);
-    for (uint32_t i = 0; i < (uint32_t)r->scan.n_carry; i++)
+    uint32_t n_carry = (uint32_t)r->scan.n_carry;
+    ir_id *put = pass_no_values(r->b->module, n_carry);
+    for (uint32_t i = 0; i < n_carry; i++)
         if (r->carries[i].kind == CARRY_ROWS)
-            ir_output(&w->body, row_put(r, w, &r->carries[i]));
+            put[i] = row_put(r, w, &r->carries[i]);
+        else if (r->carries[i].kind == CARRY_KEPT)
+            ir_output(&w->body, w->map[r->f->outputs.at[i]]);
+    for (uint32_t i = 0; i < n_carry; i++)
+        for (int k = 0; k < r->carries[i].depth && put[i] != IR_NONE; k++)
+            ir_output(&w->body, k ? r->carries[i].past[k - 1] : put[i]);
+    for (uint32_t i = n_carry; i < r->f->outputs.count; i++)
+        if (!r->is_count[i])
+            ir_output(&w->body, w->map[r->f->outputs.at[i]]);
+    for (uint32_t i = 0; i < n_carry; i++)
+        if (r->carries[i].kind == CARRY_ROWS)
+            ir_output(&w->body, put[i]);
 }
 
 static void make_zeros(const struct rows *r, struct made *w)
@@ -554,7 +323,7 @@ static void make_body(const struct rows *r, struct made *w)
 {
     make_zeros(r, w);
     copy_nodes(r, w);
-    give_rows(r, w);
+    give_results(r, w);
     w->scan.body = ir_finish_function(&w->body);
 }
 
@@ -562,6 +331,7 @@ static void make_body(const struct rows *r, struct made *w)
 static void set_results(const struct rows *r, const struct made *w, const ir_id *y, ir_id *out)
 {
     uint32_t n_carry = (uint32_t)r->scan.n_carry;
+    const ir_id *rows = y + w->scan.n_carry;
     for (uint32_t i = 0; i < r->f->outputs.count; i++) {
         jot_dtype d = ir_dtype_of(r->f, r->f->outputs.at[i]);
         if (i < n_carry && r->carries[i].kind == CARRY_COUNTED)
@@ -571,11 +341,19 @@ static void set_results(const struct rows *r, const struct made *w, const ir_id 
         else if (i < n_carry && r->carries[i].kind == CARRY_KEPT)
             out[i] = *y++;
         else if (i >= n_carry)
-            out[i] = turned(r->b, *y++, w->turns);
+            out[i] = turned(r->b, *rows++, w->turns);
     }
     for (uint32_t i = 0; i < n_carry; i++)
         if (r->carries[i].kind == CARRY_ROWS)
-            out[i] = array_of(r, &r->carries[i].place, *y++, w->turns);
+            out[i] = array_of(r, &r->carries[i].place, *rows++, w->turns);
+}
+
+static uint32_t most_operands(const struct rows *r)
+{
+    uint32_t n = (uint32_t)r->n_in + r->f->nodes.count;
+    for (uint32_t i = 0; i < (uint32_t)r->scan.n_carry; i++)
+        n += (uint32_t)r->carries[i].depth;
+    return n;
 }
 
 static void build(struct ir_builder *b, const struct ir_scan *s, int n_in, const ir_id *in,
@@ -584,9 +362,9 @@ static void build(struct ir_builder *b, const struct ir_scan *s, int n_in, const
     struct ir_module *m = b->module;
     struct rows r = {.b = b, .scan = *s, .in = in, .n_in = n_in};
     bool can = b->status == JOT_OK && s->length > 1 && !s->lanes && rounds > 0;
-    r.scan.body = can ? open_calls(m, s->body) : s->body;
+    r.scan.body = can ? loop_rows_open(m, s->body) : s->body;
     r.f = ir_function(m, r.scan.body);
-    if (!can || !find(&r)) {
+    if (!can || !loop_rows_find(&r)) {
         ir_id y = ir_scan(b, s, n_in, in);
         for (uint32_t i = 0; i < r.f->outputs.count; i++)
             out[i] = y == IR_NONE ? IR_NONE : y + i;
@@ -594,7 +372,7 @@ static void build(struct ir_builder *b, const struct ir_scan *s, int n_in, const
     }
     struct made w = {.scan = r.scan,
                      .body = ir_builder_make(m, r.f->name, b->flags),
-                     .in = pass_no_values(m, (uint32_t)n_in + r.f->nodes.count),
+                     .in = pass_no_values(m, most_operands(&r)),
                      .map = pass_no_values(m, r.f->values.count),
                      .turns = r.down > r.up && !r.f->has_effects};
     w.scan.reverse = s->reverse != w.turns;

@@ -69,8 +69,9 @@ static void captured(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value a = in[0], b = in[0];
     JOT_FOR (i, TRIPS, a, b) {
-        a = jot_at_set(a, jot_add(i, 1), jot_sub(jot_take(in[0], i), jot_take(a, i)));
-        b = jot_at_add(b, place(i, 7, 0), jot_take(in[0], jot_add(i, 1)));
+        jot_value at = place(i, 7, 0);
+        a = jot_at_set(a, jot_add(at, 1), jot_sub(jot_take(in[0], at), jot_take(a, at)));
+        b = jot_at_add(b, at, jot_take(in[0], jot_add(at, 1)));
     }
     out[0] = jot_add(a, in[0]), out[1] = jot_add(b, in[1]);
     (void)ctx;

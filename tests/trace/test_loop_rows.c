@@ -186,15 +186,58 @@ static jot_value inner(const struct loop *l)
     return jot_add(z, l->y);
 }
 
-// ---- what is no row ----
-
 static jot_value recurrence(const struct loop *l)
 {
     jot_value z = l->y;
+    JOT_FOR_RANGE (i, 1, N, z) {
+        jot_value before = jot_take(z, place(l, jot_sub(i, 1)));
+        z = jot_at_set(z, place(l, i), jot_sin(jot_add(before, jot_take(l->x, place(l, i)))));
+    }
+    return z;
+}
+
+// From the last row down, of two rows that were put before.
+static jot_value second_order(const struct loop *l)
+{
+    jot_value z = l->y;
+    JOT_FOR (i, N - 2, z) {
+        jot_value at = jot_sub(N - 3, i);
+        jot_value one = jot_take(z, place(l, jot_add(at, 1)));
+        jot_value two = jot_take(z, place(l, jot_add(at, 2)));
+        z = jot_at_set(z, place(l, at), jot_sub(jot_mul(one, 0.7), jot_mul(two, 0.3)));
+    }
+    return jot_mul(z, l->x);
+}
+
+// Rows as they are before, at and behind the place: put already, and not yet.
+static jot_value relaxed(const struct loop *l)
+{
+    jot_value z = l->y;
+    JOT_FOR_RANGE (i, 1, N - 2, z) {
+        jot_value ends =
+            jot_add(jot_take(z, place(l, jot_sub(i, 1))), jot_take(z, place(l, jot_add(i, 2))));
+        z = jot_at_set(z, place(l, i), jot_mul(0.3, jot_add(ends, jot_take(z, place(l, i)))));
+    }
+    return jot_add(z, l->x);
+}
+
+static jot_value added_before(const struct loop *l)
+{
+    jot_value z = l->y;
     JOT_FOR_RANGE (i, 1, N, z)
-        z = jot_at_set(
-            z, place(l, i),
-            jot_sin(jot_add(jot_take(z, place(l, jot_sub(i, 1))), jot_take(l->x, i))));
+        z = jot_at_add(z, place(l, i), jot_mul(0.5, jot_take(z, place(l, jot_sub(i, 1)))));
+    return jot_mul(z, l->x);
+}
+
+// ---- what is no row ----
+
+static jot_value of_another_place(const struct loop *l)
+{
+    jot_value z = l->y;
+    JOT_FOR (i, N, z) {
+        jot_value first = jot_take(z, 0);
+        z = jot_at_set(z, place(l, i), jot_sin(jot_add(first, jot_take(l->x, i))));
+    }
     return z;
 }
 
@@ -274,7 +317,11 @@ static const struct {
     {"from the end", from_the_end, true},
     {"in calls", in_calls, true},
     {"inner", inner, true},
-    {"a recurrence", recurrence, false},
+    {"a recurrence", recurrence, true},
+    {"of second order", second_order, true},
+    {"relaxed", relaxed, true},
+    {"added before", added_before, true},
+    {"of another place", of_another_place, false},
     {"two sets", two_sets, false},
     {"pushed inside", pushed_inside, false},
     {"in another order", in_another_order, false},
