@@ -28,7 +28,8 @@ JOT_API void jot_apply_at(jot_function f, size_t n_in, const jot_value *in, size
                           jot_value *out, const char *where);
 
 // ---- transforms of functions ----
-// Lists of arguments end with JOT_END; a list without entries is the default.
+// Lists of arguments end with JOT_END; a list without entries is the default.  Tangents and derivatives
+// are in the order of the list: jot_grad(f, 2, 0) gives the gradient in argument 2, then that in 0.
 
 // The gradient of the one real scalar that f gives, in the listed arguments (argument 0).
 // Complex arguments z = x + iy have the gradient df/dx - i df/dy, as in JAX.

@@ -348,17 +348,17 @@ int function_out(const jot_function *f, int level) { return count_values(f, leve
 
 // The arguments of a transform are those of the C function; what jvp and vjp add behind them is
 // not numbered.
-int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *mask)
+int transform_listed(const jot_function *f, int level, bool all_when_empty, int *listed)
 {
     const jot_transform *t = &f->transform[level - 1];
-    int n_in = function_in(f, level - 1), n = 0;
-    for (int i = 0; i < n_in; i++)
-        mask[i] = t->n == 0 && (all_when_empty || i < callee_leaves(&f->callee, 0));
+    int n = 0, all = 0;
+    if (t->n == 0 && f->callee.n_args)
+        all = all_when_empty ? function_in(f, level - 1) : callee_leaves(&f->callee, 0);
+    for (; n < all; n++)
+        listed[n] = n;
     for (int k = 0; k < t->n; k++)
         for (int i = 0; i < callee_leaves(&f->callee, t->axis[k]); i++)
-            mask[callee_first(&f->callee, t->axis[k]) + i] = true;
-    for (int i = 0; i < n_in; i++)
-        n += mask[i];
+            listed[n++] = callee_first(&f->callee, t->axis[k]) + i;
     return n;
 }
 

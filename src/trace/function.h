@@ -53,9 +53,9 @@ int callee_out(const jot_callee *c);
 // Values that f takes and gives after `level` of its transforms.
 int function_in(const jot_function *f, int level);
 int function_out(const jot_function *f, int level);
-// Which values a transform that lists arguments is about: mask by value before it.  Returns their
-// number; with an empty list all arguments, or argument 0.
-int transform_mask(const jot_function *f, int level, bool all_when_empty, bool *mask);
+// The values that a transform which lists arguments is about, in the order of the list, by their
+// numbers before it.  Returns how many; with an empty list all arguments, or argument 0.
+int transform_listed(const jot_function *f, int level, bool all_when_empty, int *listed);
 
 // The argument that value i is of before transform `level`; what jvp and vjp put behind those of
 // the C function is numbered on.

@@ -21,7 +21,21 @@ struct work {
     const struct ir_type *types; // of the parameters after the transform
     int n_in, n_out;             // before it, without hidden parameters
     bool *mask;                  // by parameter before it, hidden ones too
+    int n_listed, *listed;       // the values it is about, in the order of its list
+    int *among;                  // listed[k] is that number of them in the order of parameters
 };
+
+static void list_values(struct work *w, bool all_when_empty)
+{
+    w->n_listed = transform_listed(w->f, w->level, all_when_empty, w->listed);
+    for (int k = 0; k < w->n_listed; k++)
+        w->mask[w->listed[k]] = true;
+    int *place = arena_array(w->m->arena, int, w->n_in + 1); // by parameter
+    for (int i = 0, n = 0; i < w->n_in; i++)
+        place[i] = w->mask[i] ? n++ : 0;
+    for (int k = 0; k < w->n_listed; k++)
+        w->among[k] = place[w->listed[k]];
+}
 
 static bool fail(const struct work *w, jot_value error)
 {
@@ -69,15 +83,6 @@ static bool needs_real_scalar(const struct work *w)
     return true;
 }
 
-typedef jot_status pass(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
-
-static bool by_mask(struct work *w, pass *p, bool scalar)
-{
-    transform_mask(w->f, w->level, false, w->mask);
-    return needs_floats(w) && (!scalar || needs_real_scalar(w)) &&
-           check(w, p(w->m, w->traced->function, w->mask, &w->traced->function));
-}
-
 // ---------------------------------------------------------------------------------------
 // Wrappers
 
@@ -122,14 +127,44 @@ static bool finish_wrapper(struct work *w, struct wrapper *r)
 // ---------------------------------------------------------------------------------------
 // Forward and reverse mode
 
+// The results of the traced function, which are `lead` others and rows of derivatives in the listed
+// values, with the rows in the order of the list; with `square` the rows themselves as well.
+static bool order_results(struct work *w, int lead, bool square)
+{
+    int n = w->n_listed, at = 0,
+        n_out = (int)ir_function(w->m, w->traced->function)->outputs.count;
+    while (at < n && w->among[at] == at)
+        at++;
+    if (at == n)
+        return true;
+    struct wrapper r = open_wrapper(w, w->n_in);
+    ir_id y = ir_call(&r.b, IR_call, 1, &w->traced->function, r.n_operands, r.operands);
+    for (int i = 0; i < n_out && y != IR_NONE; i++) {
+        int row = (i - lead) / n, column = (i - lead) % n;
+        int from = i < lead ? i : lead + (square ? w->among[row] : row) * n + w->among[column];
+        ir_output(&r.b, y + (ir_id)from);
+    }
+    return finish_wrapper(w, &r);
+}
+
+typedef jot_status pass(struct ir_module *m, uint32_t f, const bool *wrt, uint32_t *out_f);
+
+static bool by_mask(struct work *w, pass *p, bool scalar)
+{
+    list_values(w, false);
+    return needs_floats(w) && (!scalar || needs_real_scalar(w)) &&
+           check(w, p(w->m, w->traced->function, w->mask, &w->traced->function)) &&
+           order_results(w, w->t->kind == TRACE_VALUE_AND_GRAD, w->t->kind == TRACE_HESSIAN);
+}
+
 static bool jvp(struct work *w)
 {
-    int n_listed = transform_mask(w->f, w->level, true, w->mask);
-    struct wrapper r = open_wrapper(w, w->n_in + n_listed);
-    for (int i = 0, k = w->n_in; i < w->n_in; i++) {
-        if (!w->mask[i])
-            continue;
-        struct ir_type have = w->types[k], want = w->types[i];
+    list_values(w, true);
+    struct wrapper r = open_wrapper(w, w->n_in + w->n_listed);
+    ir_id *tangent = arena_array(w->m->arena, ir_id, w->n_in + 1);
+    for (int k = 0; k < w->n_listed; k++) {
+        int i = w->listed[k];
+        struct ir_type have = w->types[w->n_in + k], want = w->types[i];
         if (dtype_is_inexact(ir_dtype(want)) && !ir_type_alike(have, want))
             return fail(
                 w, trace_fail(w->name, JOT_ERR_SHAPE,
@@ -137,10 +172,11 @@ static bool jvp(struct work *w)
                               function_argument(w->f, w->level, i), w->f->callee.name,
                               type_text(w, have), type_text(w, want)));
         w->mask[i] = dtype_is_inexact(ir_dtype(want));
-        if (w->mask[i])
-            r.operands[r.n_operands++] = r.param[k];
-        k++;
+        tangent[i] = r.param[w->n_in + k];
     }
+    for (int i = 0; i < w->n_in; i++)
+        if (w->mask[i])
+            r.operands[r.n_operands++] = tangent[i];
     uint32_t inner;
     bool *nonzero = arena_array(w->m->arena, bool, w->n_out + 1);
     if (!check(w, pass_jvp(w->m, w->traced->function, w->mask, &inner, nonzero)))
@@ -156,7 +192,7 @@ static bool jvp(struct work *w)
 
 static bool vjp(struct work *w)
 {
-    transform_mask(w->f, w->level, true, w->mask);
+    list_values(w, true);
     if (!needs_floats(w))
         return false;
     struct wrapper r = open_wrapper(w, w->n_in + w->n_out);
@@ -177,9 +213,10 @@ static bool vjp(struct work *w)
     if (!check(w, pass_vjp(w->m, w->traced->function, w->mask, &inner)))
         return false;
     ir_id y = ir_call(&r.b, IR_call, 1, &inner, r.n_operands, r.operands);
-    int n = function_out(w->f, w->level);
-    for (int i = 0; i < n; i++)
-        ir_output(&r.b, y == IR_NONE ? y : y + (ir_id)i);
+    for (int i = 0; i < w->n_out + w->n_listed; i++) {
+        int from = i < w->n_out ? i : w->n_out + w->among[i - w->n_out];
+        ir_output(&r.b, y == IR_NONE ? y : y + (ir_id)from);
+    }
     return finish_wrapper(w, &r);
 }
 
@@ -294,6 +331,8 @@ bool function_transform(const jot_function *f, int level, int axis, const struct
                      .n_out = t->n_out};
     w.name = trace_transform_names[w.t->kind];
     w.mask = arena_array(m->arena, bool, w.n_in + t->n_hidden + 1);
+    w.listed = arena_array(m->arena, int, w.n_in + 1);
+    w.among = arena_array(m->arena, int, w.n_in + 1);
     bool ok = trace_with_stack(transform, &w);
     t->n_out = function_out(f, level);
     t->weak = arena_array(m->arena, bool, t->n_out + 1);

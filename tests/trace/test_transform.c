@@ -86,6 +86,44 @@ START_TEST(test_jacobians)
 }
 END_TEST
 
+// y . z scaled by x^2: three arguments of three shapes.
+static jot_value scaled_product(jot_value x, jot_value y, jot_value z)
+{
+    jot_value last = jot_slice(z, 0, 0, 2);
+    return jot_mul(jot_square(x), jot_sum(jot_mul(y, last)));
+}
+
+// Derivatives, tangents and cotangents are in the order of the list.
+START_TEST(test_order_of_lists)
+{
+    const double xs = 3, ys[2] = {1, 10}, zs[3] = {2, 4, 7}, one = 1;
+    jot_array *x = jot_array_from(&xs), *y = jot_array_from(ys, 2), *z = jot_array_from(zs, 3);
+    jot_array *ct = jot_array_from(&one), *in[] = {x, y, z}, *back[] = {x, y, z, ct};
+    jot_function f = jot_fn(scaled_product);
+    CALL(jot_grad(f, 2, 0), in, 2, 0, 0, 9, 90, 0);
+    CALL(jot_grad(f, 2, 0), in, 2, 1, 0, 252);
+    CALL(jot_value_and_grad(f, 1, 2, 0), in, 4, 0, 0, 378);
+    CALL(jot_value_and_grad(f, 1, 2, 0), in, 4, 1, 0, 18, 36);
+    CALL(jot_value_and_grad(f, 1, 2, 0), in, 4, 2, 0, 9, 90, 0);
+    CALL(jot_value_and_grad(f, 1, 2, 0), in, 4, 3, 0, 252);
+    CALL(jot_vjp(f, 2, 0), back, 3, 1, 0, 9, 90, 0);
+    CALL(jot_vjp(f, 2, 0), back, 3, 2, 0, 252);
+    CALL(jot_jacfwd(f, 2, 0), in, 2, 0, 0, 9, 90, 0);
+    CALL(jot_jacrev(f, 2, 0), in, 2, 1, 0, 252);
+    CALL(jot_jacrev(jot_grad(f, 1, 0), 2, 1), in, 4, 0, 0, 9, 0, 0, 0, 9, 0);
+    CALL(jot_jacrev(jot_grad(f, 1, 0), 2, 1), in, 4, 3, 0, 12, 24);
+    CALL(jot_hessian(f, 2, 0), in, 4, 1, 0, 6, 60, 0);
+    CALL(jot_hessian(f, 1, 0, 2), in, 9, 5, 0, 6, 60, 0);
+    // The tangent of z, then that of x.
+    jot_array *forward[] = {x, y, z, z, x}, *mapped[] = {x, y, z, jot_array_from(zs, 1, 3), x};
+    CALL(jot_jvp(f, 2, 0), forward, 2, 1, 0, 9 * 42 + 6 * 42 * 3);
+    CALL(jot_vmap(jot_jvp(f, 2, 0), JOT_NONE, JOT_NONE, JOT_NONE, 0, JOT_NONE), mapped, 2, 1, 0,
+         9 * 42 + 6 * 42 * 3);
+    jot_array_release(mapped[3]);
+    jot_arrays_release(4, back);
+}
+END_TEST
+
 static jot_value inner_product(jot_value x, jot_value y) { return jot_sum(jot_mul(x, y)); }
 
 START_TEST(test_vmap)
@@ -197,6 +235,18 @@ START_TEST(test_gradient_over_captured)
 END_TEST
 
 JOT_FUNCTION(loss_fn, loss, jot_value, struct pair, jot_value);
+
+// A struct is listed as one: d/dx, d/da, d/db of (a x + b)^2.
+START_TEST(test_order_of_structs)
+{
+    jot_array *in[] = {jot_array_full(JOT_F64, 2), jot_array_full(JOT_F64, 1),
+                       jot_array_full(JOT_F64, 5)};
+    CALL(jot_grad(loss_fn, 1, 0), in, 3, 0, 0, 44);
+    CALL(jot_grad(loss_fn, 1, 0), in, 3, 1, 0, 110);
+    CALL(jot_grad(loss_fn, 1, 0), in, 3, 2, 0, 22);
+    jot_arrays_release(3, in);
+}
+END_TEST
 
 START_TEST(test_struct_arguments)
 {
@@ -565,6 +615,8 @@ static void add(TCase *t)
     tcase_add_test(t, test_functions);
     tcase_add_test(t, test_jvp_and_vjp);
     tcase_add_test(t, test_jacobians);
+    tcase_add_test(t, test_order_of_lists);
+    tcase_add_test(t, test_order_of_structs);
     tcase_add_test(t, test_vmap);
     tcase_add_test(t, test_vmap_axes);
     tcase_add_test(t, test_vmap_axes_of_tangents);

@@ -49,19 +49,6 @@ static bool check_numbers(const struct job *j)
     return true;
 }
 
-// Results of jot_grad are in the order of the arguments; into that of --wrt.
-static void order_outputs(struct job *j, jot_array **room)
-{
-    for (size_t i = 0; i < j->n_out; i++) {
-        size_t at = 0; // how many arguments before it are listed
-        for (size_t k = 0; k < j->n_out; k++)
-            at += j->a->wrt[k] < j->a->wrt[i];
-        room[i] = j->out[at];
-    }
-    for (size_t i = 0; i < j->n_out; i++)
-        j->out[i] = room[i];
-}
-
 static bool run_gradient(struct job *j)
 {
     size_t n = 0;
@@ -71,13 +58,8 @@ static bool run_gradient(struct job *j)
                        j->signature->n_out, (size_t)j->a->output};
     jot_function sum = jot_function_uniform(j->a->function, j->a->files[0], sum_of_result,
                                             (int)j->n_in, 1, &r);
-    jot_array **room = calloc(n + 1, sizeof *room);
-    bool is_well = (room || fail("out of memory")) &&
-                   compile_job(j, jot_grad_of(sum, j->a->files[0], j->a->wrt), n) && run_job(j);
-    if (is_well)
-        order_outputs(j, room);
-    free(room);
-    return is_well && give_outputs(j, "grad");
+    return compile_job(j, jot_grad_of(sum, j->a->files[0], j->a->wrt), n) && run_job(j) &&
+           give_outputs(j, "grad");
 }
 
 bool command_grad(const struct arguments *a)
