@@ -270,7 +270,7 @@ static jot_status check_step(const struct rt_plan *p, uint32_t i)
     if (!is_range(s->param_first, s->param_count, p->param_count))
         return bad("step", i, "its params lie outside the table");
     const uint32_t *operands = p->operands + s->operand_first;
-    bool has_name = s->name < p->text_bytes;
+    bool has_name = s->name < p->text_bytes && s->title < p->text_bytes;
     switch ((enum rt_step_kind)s->kind) {
     case RT_STEP_KERNEL:
         if (!has_name)

@@ -159,9 +159,10 @@ enum rt_step_flag {
 };
 
 struct rt_step {
-    uint32_t kind;  // enum rt_step_kind
-    uint32_t flags; // enum rt_step_flag
+    uint16_t kind;  // enum rt_step_kind
+    uint16_t flags; // enum rt_step_flag
     uint32_t name;  // KERNEL, PHASES, LIBRARY, CHECK, COLLECTIVE: offset in text
+    uint32_t title; // KERNEL, PHASES: what JOT_DUMP=schedule calls it or its first kernel
     // GEMM: of gemms; CALLBACK: of the program's callbacks; LIBRARY: operands that it reads; LOOP, NEXT,
     // PHASES
     uint32_t index;

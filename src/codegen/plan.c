@@ -44,6 +44,13 @@ static uint32_t add_text(struct draft *d, const char *text)
     }
 }
 
+// The name of kernel step i in the nests.
+static uint32_t add_title(struct draft *d, const struct nest_step *step)
+{
+    const char *name = d->program->nests.at[step->nest]->name;
+    return add_text(d, name ? name : "kernel");
+}
+
 static int64_t trips_of(const struct nest_program *p, uint32_t loop)
 {
     for (uint32_t i = 0; i < p->steps.count; i++)
@@ -146,11 +153,13 @@ static void add_kernel(struct draft *d, const struct nest_step *from, const stru
 {
     uint32_t partial = k->partial_bytes ? partial_buffer(d, k->partial_bytes) : 0;
     uint32_t counter = k->has_counter ? counter_buffer(d) : 0;
+    uint32_t title = add_title(d, from);
     for (int i = 0; i < k->n_steps; i++) {
         const struct cg_kernel_step *step = &k->steps[i];
         struct rt_step s = {.kind = RT_STEP_KERNEL,
                             .flags = step->parallel ? RT_STEP_PARALLEL : 0,
                             .name = add_text(d, step->symbol),
+                            .title = title,
                             .total = step->total,
                             .grain = step->grain,
                             .scratch_bytes = step->scratch_bytes,
@@ -332,9 +341,13 @@ static void close_body(struct draft *d)
 static void add_phases(struct draft *d, uint32_t i)
 {
     const struct cg_phases *f = &d->phases[i];
+    uint32_t kernel = i;
+    while (d->program->steps.at[kernel].kind != NEST_STEP_KERNEL)
+        kernel++;
     struct rt_step s = {.kind = RT_STEP_PHASES,
                         .flags = f->parallel ? RT_STEP_PARALLEL : 0,
                         .name = add_text(d, f->symbol),
+                        .title = add_title(d, &d->program->steps.at[kernel]),
                         .index = d->program->steps.at[i].loop,
                         .param_first = d->params.count,
                         .total = f->blocks,

@@ -316,6 +316,8 @@ void rt_program_release(struct rt_program *p)
     memory_release(p);
 }
 
+void rt_program_watch(struct rt_program *p, void (*say)(const char *step)) { p->say = say; }
+
 static jot_status create_instance(struct rt_program *p, struct rt_instance **out)
 {
     struct rt_instance *instance = memory_allocate_zeroed(sizeof *instance);
@@ -529,7 +531,7 @@ static jot_status run_loop(const struct rt_program *p, struct rt_instance *insta
     const struct rt_bound_step *s = &p->steps[*at - 1];
     const struct rt_while *w = p->segments.whiles ? &p->segments.whiles[*at - 1] : NULL;
     bool is_done = false;
-    if (w && w->end)
+    if (w && w->end && !p->say)
         JOT_TRY(p->device->type->take_while(p, instance, w, &is_done));
     if (is_done) {
         *at = w->end;
@@ -538,6 +540,29 @@ static jot_status run_loop(const struct rt_program *p, struct rt_instance *insta
     rt_program_turn(p, instance, s->index, 0);
     *at = s->total == 0 ? s->target : *at;
     return JOT_OK;
+}
+
+// The name of a step that computes, or NULL.
+static const char *step_name(const struct rt_program *p, uint32_t at)
+{
+    switch ((enum rt_step_kind)p->steps[at].kind) {
+    case RT_STEP_KERNEL:
+    case RT_STEP_PHASES:
+        return p->plan.text + p->plan.steps[at].title;
+    case RT_STEP_LIBRARY:
+    case RT_STEP_COLLECTIVE:
+        return p->plan.text + p->plan.steps[at].name;
+    case RT_STEP_GEMM:
+        return "product";
+    case RT_STEP_COPY:
+        return "copy";
+    case RT_STEP_CLEAR:
+        return "clear";
+    case RT_STEP_CALLBACK:
+        return "callback";
+    default:
+        return NULL;
+    }
 }
 
 // Step *at, and where it goes on.
@@ -613,19 +638,31 @@ jot_status rt_program_run_steps(const struct rt_program *p, struct rt_instance *
     return JOT_OK;
 }
 
+// One that is watched is named, and awaited.
+static jot_status run_named(const struct rt_program *p, struct rt_instance *instance,
+                            uint32_t *at)
+{
+    const char *name = p->say ? step_name(p, *at) : NULL;
+    if (name)
+        p->say(name);
+    JOT_TRY(run_step(p, instance, at));
+    return name ? p->device->type->wait(p->device) : JOT_OK;
+}
+
 jot_status rt_program_advance(const struct rt_program *p, struct rt_instance *instance,
                               uint32_t *at, uint32_t end)
 {
     while (*at < end && p->steps[*at].kind != RT_STEP_COLLECTIVE)
-        JOT_TRY(run_step(p, instance, at));
+        JOT_TRY(run_named(p, instance, at));
     return JOT_OK;
 }
 
 jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *instance,
                             uint32_t *at, const struct rt_segment **stepwise)
 {
+    bool has_segments = p->segments.count && !p->say;
     while (*at < p->plan.step_count && p->steps[*at].kind != RT_STEP_COLLECTIVE) {
-        const struct rt_segment *g = p->segments.count ? p->segments.of_step[*at] : NULL;
+        const struct rt_segment *g = has_segments ? p->segments.of_step[*at] : NULL;
         bool is_done = false;
         if (*stepwise && (*at < (*stepwise)->first || *at >= (*stepwise)->end))
             *stepwise = NULL;
@@ -639,7 +676,7 @@ jot_status rt_program_go_on(const struct rt_program *p, struct rt_instance *inst
         if (is_done)
             *at = g->end;
         else
-            JOT_TRY(run_step(p, instance, at));
+            JOT_TRY(run_named(p, instance, at));
     }
     return JOT_OK;
 }
@@ -649,7 +686,7 @@ static jot_status run(const struct rt_program *p, struct rt_instance *instance)
     uint32_t at = 0;
     const struct rt_segment *stepwise = NULL;
     JOT_TRY(rt_program_go_on(p, instance, &at, &stepwise));
-    return at == p->plan.step_count ? JOT_OK : run_step(p, instance, &at);
+    return at == p->plan.step_count ? JOT_OK : run_named(p, instance, &at);
 }
 
 static void end_run(struct rt_program *p, struct rt_instance *instance)

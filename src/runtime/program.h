@@ -39,4 +39,8 @@ size_t rt_program_bytes(const struct rt_program *program);
 jot_status rt_program_run(struct rt_program *program, const void *const *inputs,
                           void *const *outputs);
 
+// From the next call on `say` is told the name of each step that computes, before it begins.  On a
+// GPU steps run one by one then, each waited for.  Not while a call is in flight.
+void rt_program_watch(struct rt_program *program, void (*say)(const char *step));
+
 #endif

@@ -89,6 +89,7 @@ struct rt_program {
     struct rt_instance *others;          // under the lock of all programs
     atomic_size_t instance_count;
     size_t code_bytes, plan_size;
+    void (*say)(const char *step); // NULL: steps are not watched
 };
 
 // The loop is in trip `trips`: operands as they are in it.

@@ -186,6 +186,12 @@ static jot_status create_call(struct rt_team *t, struct team_call **out)
     return status_out_of_memory();
 }
 
+void rt_team_watch(struct rt_team *t, void (*say)(const char *step))
+{
+    for (uint32_t d = 0; d < t->count; d++)
+        rt_program_watch(t->programs[d], say);
+}
+
 void rt_team_release(struct rt_team *t)
 {
     if (!t)
@@ -316,9 +322,9 @@ static bool is_at_collective(const struct team_call *c, uint32_t d)
 // The segment with collectives that the device stands before, or NULL.
 static const struct rt_segment *segment_at(const struct team_call *c, uint32_t d)
 {
-    const struct rt_segments *all = &c->team->programs[d]->segments;
-    const struct rt_segment *g =
-        all->count && c->at[d] < plan_of(c->team)->step_count ? all->of_step[c->at[d]] : NULL;
+    const struct rt_program *p = c->team->programs[d];
+    bool has_segments = p->segments.count && !p->say && c->at[d] < p->plan.step_count;
+    const struct rt_segment *g = has_segments ? p->segments.of_step[c->at[d]] : NULL;
     return g && g->has_collective && c->stepwise[d] != g ? g : NULL;
 }
 
@@ -401,6 +407,8 @@ static jot_status meet_at(struct team_call *c, uint32_t step, size_t *out_met)
         }
     }
     *out_met += n_groups;
+    if (n_groups && c->team->programs[0]->say)
+        c->team->programs[0]->say(plan_of(c->team)->text + plan_of(c->team)->steps[step].name);
     return n_groups ? do_together(c, g, n_groups) : JOT_OK;
 }
 

@@ -21,6 +21,8 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *
                         const struct rt_callback *callbacks, uint32_t callback_count,
                         struct rt_team **out);
 void rt_team_release(struct rt_team *team); // NULL is fine; no call may be in flight
+// As rt_program_watch, for all devices, whose threads tell.
+void rt_team_watch(struct rt_team *team, void (*say)(const char *step));
 
 const struct rt_plan *rt_team_plan(const struct rt_team *team);
 size_t rt_team_bytes(const struct rt_team *team);

@@ -12,7 +12,7 @@ bool dump_wants(const char *stage)
         const char *end = strchr(list, ',');
         size_t length = end ? (size_t)(end - list) : strlen(list);
         if ((length == n && !memcmp(list, stage, n)) ||
-            (length == 3 && !memcmp(list, "all", 3)))
+            (length == 3 && !memcmp(list, "all", 3) && strcmp(stage, "run") != 0))
             return true;
         list = end ? end + 1 : NULL;
     }
@@ -22,6 +22,15 @@ bool dump_wants(const char *stage)
 void dump_text(const char *stage, const char *name, const char *text)
 {
     fprintf(stderr, "---- %s of %s\n%s", stage, name, text);
+}
+
+void dump_step(const char *name)
+{
+    static _Thread_local char last[128];
+    if (!strncmp(last, name, sizeof last - 1))
+        return;
+    snprintf(last, sizeof last, "%s", name);
+    fprintf(stderr, "---- run: %s\n", name);
 }
 
 void dump_function(const char *stage, const struct ir_module *m, uint32_t function)

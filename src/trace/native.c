@@ -185,10 +185,15 @@ static jot_status load(struct native_program *p, const struct code *c)
     else
         JOT_TRY(rt_program_load(p->device, c->object, c->object_size, c->plan, c->plan_size,
                                 callbacks, n_callbacks, &p->program));
-    if (plan_of(p)->input_count == p->n_in && plan_of(p)->output_count == p->n_out)
-        return JOT_OK;
-    unload(p);
-    return status_fail(JOT_ERR_IO, "the program is not that of this function");
+    if (plan_of(p)->input_count != p->n_in || plan_of(p)->output_count != p->n_out) {
+        unload(p);
+        return status_fail(JOT_ERR_IO, "the program is not that of this function");
+    }
+    if (dump_wants("run") && p->mesh.team)
+        rt_team_watch(p->mesh.team, dump_step);
+    else if (dump_wants("run"))
+        rt_program_watch(p->program, dump_step);
+    return JOT_OK;
 }
 
 // Leaves the program NULL when the cache has none that can be used.  What is wrong with the machine

@@ -165,6 +165,9 @@ says err '--tf32 takes no value'
 ends 2 run
 ends 2 run numbers.mlir mixed.mlir
 
+JOT_DUMP=run ends 0 run mixed.mlir --input in/out0.npy --input in/out1.npy --input in/out0.npy
+says err '---- run: k'
+
 # ---- grad
 
 inputs='--input in/out0.npy --input in/out1.npy --input twice/out0.npy'

@@ -403,6 +403,14 @@ START_TEST(forgets_old_graphs)
 }
 END_TEST
 
+static char heard[256];
+
+static void hear(const char *step)
+{
+    strncat(heard, step, sizeof heard - strlen(heard) - 1);
+    strncat(heard, " ", sizeof heard - strlen(heard) - 1);
+}
+
 // while x < 100: x *= 2, to and fro between two memories.
 START_TEST(replays_whiles)
 {
@@ -421,13 +429,14 @@ START_TEST(replays_whiles)
     uint32_t operands[] = {EVEN, ODD, EVEN, IN, NOW, FLAG, NEXT, NOW, NEXT, UNUSED, OUT, NOW};
     struct rt_step double_it = {.kind = RT_STEP_KERNEL,
                                 .name = DOUBLE_IT,
+                                .title = DOUBLE_IT,
                                 .operand_first = 8,
                                 .operand_count = 2,
                                 .total = 1,
                                 .grain = 1,
                                 .block = 1};
     struct rt_step below = double_it;
-    below.name = BELOW;
+    below.name = below.title = BELOW;
     below.operand_first = 4;
     struct rt_step steps[] = {
         {.kind = RT_STEP_COPY, .operand_first = 2, .operand_count = 2},
@@ -466,6 +475,15 @@ START_TEST(replays_whiles)
         ck_assert_double_eq(got, wanted);
         ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), call);
     }
+    // One that is watched is launched step by step.
+    double start = 60, got;
+    rt_program_watch(p, hear);
+    OK(cuda_upload(jot_cuda(0), x->data, &start, sizeof start));
+    OK(run(p, x, y));
+    OK(cuda_download(jot_cuda(0), &got, y->data, sizeof got));
+    ck_assert_double_eq(got, 120);
+    ck_assert_str_eq(heard, "copy below copy double_it below copy ");
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 8);
     rt_program_release(p);
     jot_arrays_release(2, (jot_array *[]){x, y});
     ck_assert_int_eq(fake_count("fake_cuda_graphs"), 0);

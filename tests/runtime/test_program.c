@@ -286,6 +286,7 @@ static const struct rt_plan *make_loop(struct loop_plan *p)
             {.kind = RT_STEP_COPY, .operand_first = 0, .operand_count = 2},
             {.kind = RT_STEP_KERNEL,
              .name = DOUBLE_IT,
+             .title = DOUBLE_IT,
              .operand_first = 2,
              .operand_count = 3,
              .total = 1,
@@ -322,6 +323,14 @@ static jot_status negate(void *ctx, void *const *buffers, const int64_t *params)
     return *state == -1024 ? JOT_OK : JOT_ERR_DEVICE;
 }
 
+static char heard[256];
+
+static void hear(const char *step)
+{
+    strncat(heard, step, sizeof heard - strlen(heard) - 1);
+    strncat(heard, " ", sizeof heard - strlen(heard) - 1);
+}
+
 START_TEST(loops_and_calls_back)
 {
     struct loop_plan p;
@@ -335,10 +344,12 @@ START_TEST(loops_and_calls_back)
         rt_program_run(program, (const void *[]){&start, &limit}, (void *[]){&state}), JOT_OK);
     ck_assert(state == -1024);
     ck_assert_int_eq(param, 22);
+    rt_program_watch(program, hear);
     state = 0, start = 2, limit = 5; // the callback fails
     ck_assert_int_eq(
         rt_program_run(program, (const void *[]){&start, &limit}, (void *[]){&state}),
         JOT_ERR_DEVICE);
+    ck_assert_str_eq(heard, "copy double_it double_it callback ");
     rt_program_release(program);
     program = load_with(&p.plan, NULL, &status);
     ck_assert_int_eq(status, JOT_ERR_ARGUMENT);
