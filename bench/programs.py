@@ -2,16 +2,18 @@
 """Whole programs beside JAX: ./dev bench programs [NAME ...] [--size cpu|gpu|tiny]
 
 The programs are those of $JOT_CONFORMANCE/whole_programs, exported in that size by its programs.py.  For each `jot
-time --against python` compiles and runs both, one after the other; the operations and bytes are XLA's count.  A
-program that takes longer than a minute is stopped.
+time --against python` compiles and runs both, one after the other; the operations and bytes are XLA's count.  What
+takes longer than a minute is stopped; of a program that jot does not end, the kernel is named that it stands in.
 
     programs.py PATH-OF-JOT [NAME ...] [--size SIZE]
 """
 import os
 import re
+import selectors
 import subprocess
 import sys
 import tempfile
+import time
 
 import jax
 import jax.export
@@ -49,19 +51,58 @@ def times(output, who):
     return (float(found[1]), float(found[2])) if found else None
 
 
+# Runs it for a minute, and one more once it has said what it takes jot.  Its status, or None, and what it said.
+def run(command):
+    with tempfile.TemporaryFile("w+") as output:
+        def said():
+            output.seek(0)
+            return output.read()
+
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+            try:
+                try:
+                    process.wait(MINUTE)
+                except subprocess.TimeoutExpired:
+                    if times(said(), "jot"):
+                        process.wait(MINUTE)
+            except subprocess.TimeoutExpired:
+                pass
+            status = process.poll()
+            process.kill()
+        return status, said()
+
+
+# The step that a program is in after a minute, by JOT_DUMP=run.
+def standing_in(command):
+    last, end = b"", time.monotonic() + MINUTE
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          env={**os.environ, "JOT_DUMP": "run"}) as process:
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while time.monotonic() < end and selector.select(end - time.monotonic()):
+                said = os.read(process.stderr.fileno(), 1 << 20)
+                if not said:
+                    break
+                last = (last + said)[-4096:]
+        process.kill()
+    steps = re.findall(rb"---- run: (.*)\n", last)
+    return steps[-1].decode() if steps else "the compiler"
+
+
 def measure(jot, folder, name):
     path = os.path.join(folder, name + ".jaxexport")
     inputs, paths = write_inputs(folder, name)
-    command = [jot, "time", path, "--against", "python"]
+    command = [jot, "time", path]
     for p in paths:
         command += ["--input", p]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=2 * MINUTE)
-    except subprocess.TimeoutExpired:
-        return "%-20s stopped after %d s" % (name, 2 * MINUTE)
-    mine, theirs = times(done.stdout, "jot"), times(done.stdout, "jax")
-    if done.returncode or not mine or not theirs:
-        return "%-20s %s" % (name, (done.stderr or done.stdout).strip()[-200:])
+    status, output = run(command + ["--against", "python"])
+    mine, theirs = times(output, "jot"), times(output, "jax")
+    if status is None and mine:
+        return "%-20s %9.0f %9s %10.3f   JAX is stopped after %d s" % (name, mine[0], "", mine[1], MINUTE)
+    if status is None:
+        return "%-20s stopped after %d s, in %s" % (name, MINUTE, standing_in(command))
+    if status or not mine or not theirs:
+        return "%-20s %s" % (name, output.strip()[-200:])
     operations, bytes_ = count(path, inputs)
     return "%-20s %9.0f %9.0f %10.3f %10.3f %7.2f %9.2e %9.2e" % (
         name, mine[0], theirs[0], mine[1], theirs[1], theirs[1] / mine[1], operations, bytes_)
