@@ -75,6 +75,16 @@ const int64_t *mlir_ints(const struct mlir_op *op, const char *name, size_t *out
     return is_list && a->n ? a->numbers : NULL;
 }
 
+bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims)
+{
+    bool is_pairs = !strcmp(name, "padding") || !strcmp(name, "source_target_pairs");
+    bool is_table = list->type && list->type->kind == MLIR_TENSOR && list->type->rank == 2;
+    int64_t n = (int64_t)list->n;
+    dims[0] = is_table ? list->type->dims[0] : is_pairs ? n / 2 : n > 0;
+    dims[1] = is_table ? list->type->dims[1] : is_pairs ? 2 : n;
+    return is_pairs || !strcmp(name, "replica_groups");
+}
+
 const char *mlir_text(const struct mlir_op *op, const char *name)
 {
     const struct mlir_attr *a = mlir_attr_find(op, name);

@@ -67,8 +67,8 @@ enum mlir_attr_kind {
     MLIR_TYPE,       // type
     MLIR_ARRAY,      // n parts
     MLIR_DICTIONARY, // n named
-    MLIR_INTS,       // n numbers: a list of integers or bools; pairs one after the other
-    MLIR_DENSE,      // a tensor of `type`: bytes as below
+    MLIR_INTS, // n numbers: a list of integers or bools, pairs one after the other; of a tensor of two axes `type`
+    MLIR_DENSE,    // a tensor of `type`: bytes as below
     MLIR_LOCATION, // text: what a message says of it, as "train.py:17"; NULL when nothing is known
     MLIR_OPAQUE, // text, as it stands
 };
@@ -194,8 +194,8 @@ void mlir_release(struct mlir_program *p); // NULL is fine
 struct strbuf;
 void mlir_write_text(struct strbuf *out, const struct mlir_program *p);
 
-// Adds the program as portable bytecode.  Operations and types that have no portable form, those of
-// CHLO among them, are refused.  Inside a guard of the arena of `out`.
+// Adds the program as portable bytecode.  Operations and types that have no portable form are refused, those of
+// CHLO among them (portable.h).  Inside a guard of the arena of `out`.
 struct strbuf;
 jot_status mlir_write_bytecode(struct strbuf *out, const struct mlir_program *p);
 
@@ -212,6 +212,8 @@ const struct mlir_attr *mlir_attr_find(const struct mlir_op *op, const char *nam
 int64_t mlir_int(const struct mlir_op *op, const char *name, int64_t otherwise);
 // The numbers of a list; NULL and 0 when it is not there or empty.
 const int64_t *mlir_ints(const struct mlir_op *op, const char *name, size_t *out_n);
+// The rows and columns of a list that is a table where it is written: pairs, or groups of replicas.
+bool mlir_table_of(const char *name, const struct mlir_attr *list, int64_t *dims);
 // Of a string, symbol or word; NULL when it is not there.
 const char *mlir_text(const struct mlir_op *op, const char *name);
 

@@ -447,6 +447,7 @@ const struct mlir_attr *bytecode_numbers(struct bytecode *b, const struct mlir_a
     }
     if (numbers) {
         struct mlir_attr *list = bytecode_new_attr(b, MLIR_INTS);
+        list->type = a->kind == MLIR_DENSE && a->type->rank == 2 ? a->type : NULL;
         list->n = n;
         list->numbers = numbers;
         m->numbers = list;

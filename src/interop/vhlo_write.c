@@ -145,18 +145,13 @@ static uint32_t tensor_attr(struct bytecode_writer *w, const struct mlir_attr *a
                                            .is_vhlo = is_vhlo});
 }
 
-// A list of numbers as a tensor of so many columns; 0: of one axis.
+// A list of numbers as a tensor of these extents.
 static uint32_t numbers_attr(struct bytecode_writer *w, const int64_t *numbers, size_t n,
-                             size_t columns, bool is_flags)
+                             int rank, const int64_t *dims, bool is_flags)
 {
-    int64_t dims[2] = {(int64_t)n, 0};
-    if (columns) {
-        dims[0] = (int64_t)(n / columns);
-        dims[1] = (int64_t)columns;
-    }
     struct mlir_type type = {.kind = MLIR_TENSOR,
                              .element = is_flags ? MLIR_I1 : MLIR_I64,
-                             .rank = columns ? 2 : 1,
+                             .rank = rank,
                              .dims = dims};
     bool is_same = n > 1;
     for (size_t i = 1; i < n; i++)
@@ -315,7 +310,7 @@ uint32_t vhlo_attr(struct bytecode_writer *w, const struct mlir_attr *a)
         made = is_alias(a) ? alias_attr(w, a) : dictionary_attr(w, a);
         break;
     case MLIR_INTS:
-        made = numbers_attr(w, a->numbers, a->n, 0, false);
+        made = numbers_attr(w, a->numbers, a->n, 1, &(int64_t){(int64_t)a->n}, false);
         break;
     case MLIR_DENSE:
         made = tensor_attr(w, a, true);
@@ -361,12 +356,12 @@ static uint32_t int_field(struct bytecode_writer *w, const char *name, int64_t v
 }
 
 static uint32_t numbers_field(struct bytecode_writer *w, const char *name,
-                              const int64_t *numbers, size_t n)
+                              const struct mlir_attr *a)
 {
-    bool is_pairs = !strcmp(name, "padding") || !strcmp(name, "source_target_pairs");
-    bool is_groups = !strcmp(name, "replica_groups");
-    size_t columns = is_pairs ? 2 : is_groups && n ? n : 0;
-    return numbers_attr(w, numbers, n, columns, !strcmp(name, "window_reversal"));
+    int64_t table[2], list[1] = {(int64_t)a->n};
+    bool is_table = mlir_table_of(name, a, table);
+    return numbers_attr(w, a->numbers, a->n, is_table ? 2 : 1, is_table ? table : list,
+                        !strcmp(name, "window_reversal"));
 }
 
 // A list of a number for each dimension of the windows of the operation.
@@ -383,7 +378,7 @@ static uint32_t default_numbers(struct bytecode_writer *w, const struct mlir_op 
     int64_t *numbers = arena_array(w->scratch, int64_t, n);
     for (size_t i = 0; i < n; i++)
         numbers[i] = d->number;
-    return numbers_field(w, d->name, numbers, n);
+    return numbers_field(w, d->name, &(struct mlir_attr){.n = n, .numbers = numbers});
 }
 
 // What an attribute is that is not there.
@@ -429,7 +424,7 @@ static uint32_t field_attr(struct bytecode_writer *w, const struct mlir_op *op,
         return 0;
     }
     if (kind == 'I' && a->kind == MLIR_INTS)
-        return numbers_field(w, name, a->numbers, a->n);
+        return numbers_field(w, name, a);
     if (kind == 'i' && a->kind == MLIR_INT)
         return int_field(w, name, a->integer);
     if (kind == 'e' && a->kind == MLIR_ENUM)

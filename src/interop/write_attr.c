@@ -155,12 +155,10 @@ void write_numbers(struct strbuf *out, const struct mlir_attr *a)
     strbuf_add(out, "]");
 }
 
-// Rows of as many numbers as the type says, or two: dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>.
-static void write_rows(struct strbuf *out, const struct mlir_attr *a)
+// dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>
+static void write_table(struct strbuf *out, const struct mlir_attr *a, int64_t rows,
+                        int64_t columns)
 {
-    bool has_type = a->type && a->type->kind == MLIR_TENSOR && a->type->rank == 2;
-    int64_t columns = has_type ? a->type->dims[1] : 2;
-    int64_t rows = has_type ? a->type->dims[0] : (int64_t)a->n / 2;
     strbuf_add(out, "dense<");
     for (int64_t i = 0; a->n && i < rows; i++) {
         strbuf_add(out, i ? ", [" : "[[");
@@ -188,9 +186,9 @@ static void write_array(struct strbuf *out, const char *element, const struct ml
 
 static void write_ints(struct strbuf *out, const char *name, const struct mlir_attr *a)
 {
-    if (!strcmp(name, "padding") || !strcmp(name, "source_target_pairs") ||
-        !strcmp(name, "replica_groups"))
-        write_rows(out, a);
+    int64_t table[2];
+    if (mlir_table_of(name, a, table))
+        write_table(out, a, table[0], table[1]);
     else if (!strcmp(name, "window_reversal"))
         write_array(out, "i1", a);
     else if (a->type && a->type->kind == MLIR_SCALAR)

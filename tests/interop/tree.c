@@ -92,8 +92,12 @@ static void print_named(struct strbuf *out, const struct mlir_row *row,
         const struct mlir_default *d = row ? mlir_default_find(row, sorted[i]->name) : NULL;
         if (d && mlir_default_is(d, sorted[i]->attr))
             continue;
+        int64_t table[2];
         strbuf_printf(out, " %s = ", sorted[i]->name);
         print_attr(out, sorted[i]->attr);
+        if (sorted[i]->attr->kind == MLIR_INTS &&
+            mlir_table_of(sorted[i]->name, sorted[i]->attr, table))
+            strbuf_printf(out, " in %lld rows", (long long)table[0]);
     }
     strbuf_add(out, " }");
 }
