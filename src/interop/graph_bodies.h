@@ -27,4 +27,7 @@ struct graph_order {
 bool graph_order_of(const struct graph_frame *frame, const struct mlir_block *block,
                     struct graph_order *out);
 
+// Sorts the first n operands along the axis as the comparator says: the first results.
+void graph_sort(struct graph_op *g, int n, const struct mlir_block *comparator, int64_t axis);
+
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routines of linear algebra that programs call by name.
+#include "interop/graph_bodies.h"
 #include "interop/graph_call.h"
 
 #include "base/dtype.h"
@@ -356,14 +357,38 @@ static void convert_gtsv(struct graph_op *g)
     g->out[g->op->n_results > 3 ? 3 : 0] = x;
 }
 
+// The first elements, and their numbers, in the order of a function of the program, as many as the results have of
+// them; all are looked at.
 static void convert_approximate_top_k(struct graph_op *g)
 {
-    int64_t k = g->rank ? g->dims[g->rank - 1] : 0;
-    ir_id first = ir_top_k(g->b, g->in[0], k, JOT_I32);
-    if (first == IR_NONE)
+    const struct mlir_attr *called = mlir_attr_find(g->op, "called_computations");
+    bool names = called && called->kind == MLIR_ARRAY && called->n == 1 &&
+                 called->parts[0]->kind == MLIR_SYMBOL;
+    const struct mlir_function *order =
+        names ? mlir_function_find(g->frame->in->program, called->parts[0]->text) : NULL;
+    int64_t none[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
+    int n = (int)g->op->n_operands / 2;
+    if (!order || !order->body || order->body->n_args != 2 * (uint32_t)n ||
+        g->op->n_results != (uint32_t)n) {
+        graph_refuse(g, "it names no order of its elements");
         return;
-    g->out[0] = first;
-    g->out[1] = first + 1;
+    }
+    // The function is another than the one that calls.
+    struct arena *arena = g->frame->arena;
+    struct graph_frame *caller = g->frame, *frame = arena_new(arena, struct graph_frame);
+    *frame =
+        (struct graph_frame){.in = &caller->in->all[order - caller->in->program->functions],
+                             .arena = arena,
+                             .values = arena_array(arena, jot_value, order->n_values + 1)};
+    g->frame = frame;
+    graph_sort(g, n, order->body, letter(g, "reduction_dim", -1));
+    g->frame = caller;
+    for (int i = 0; i < n && g->b->status == JOT_OK; i++) {
+        struct ir_type type = result_type(g, (uint32_t)i);
+        for (int k = 0; k < type.rank; k++)
+            limits[k] = ir_dims(g->b->module, type)[k];
+        g->out[i] = ir_slice(g->b, g->out[i], none, limits, NULL);
+    }
 }
 
 // ---- pivots ----

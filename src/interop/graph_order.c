@@ -14,6 +14,7 @@
 struct sort {
     struct graph_frame *frame;
     const struct mlir_op *op;
+    const struct mlir_block *body;
     struct ir_builder *b;
     int n, axis, rank;
     ir_id *x; // the operands, with the sorted axis last
@@ -157,14 +158,13 @@ static jot_value half_of(const struct network *w, jot_value x, int64_t distance,
 static jot_value comes_before(const struct network *w, const jot_value *x, const jot_value *y)
 {
     struct sort *s = w->s;
-    const struct mlir_block *body = &s->op->regions[0];
     jot_value *args = arena_array(s->frame->arena, jot_value, 2 * s->n + 1), less, more;
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < s->n; i++) {
             args[2 * i] = side ? x[i] : y[i];
             args[2 * i + 1] = side ? y[i] : x[i];
         }
-        graph_elements(s->frame, s->op, body, s->rank + 2, args, side ? &more : &less);
+        graph_elements(s->frame, s->op, s->body, s->rank + 2, args, side ? &more : &less);
     }
     jot_value first = jot_less(y[s->n], x[s->n]), n = jot_from_int(w->length);
     jot_value is_filling =
@@ -222,17 +222,16 @@ static void sort_by_body(struct sort *s)
 
 // ---- the operations ----
 
-static void convert_sort(struct graph_op *g)
+void graph_sort(struct graph_op *g, int n, const struct mlir_block *body, int64_t axis)
 {
-    const struct mlir_op *op = g->op;
     struct ir_type type = ir_type_in(g->b, g->in[0]);
-    int64_t axis = mlir_int(op, "dimension", -1), axes[IR_MAX_RANK];
+    int64_t axes[IR_MAX_RANK];
     axis += axis < 0 ? type.rank : 0;
     if (axis < 0 || axis >= type.rank) {
         graph_refuse(g, "dimension is %lld of %d axes", (long long)axis, type.rank);
         return;
     }
-    struct sort s = {g->frame, op, g->b, (int)op->n_operands, (int)axis, type.rank, NULL, {0}};
+    struct sort s = {g->frame, g->op, body, g->b, n, (int)axis, type.rank, NULL, {0}};
     s.x = arena_array(g->frame->arena, ir_id, s.n + 1);
     permutation(&s, false, axes);
     for (int i = 0; i < s.n; i++)
@@ -242,7 +241,7 @@ static void convert_sort(struct graph_op *g)
     type = ir_type_in(g->b, s.x[0]);
     memcpy(s.dims, ir_dims(g->b->module, type), sizeof *s.dims * (size_t)s.rank);
     struct graph_order order;
-    if (graph_order_of(g->frame, &op->regions[0], &order))
+    if (graph_order_of(g->frame, body, &order))
         sort_by_order(&s, &order);
     else if (s.dims[s.rank - 1] > 1 && ir_count(g->b->module, type) > 0)
         sort_by_body(&s);
@@ -250,6 +249,11 @@ static void convert_sort(struct graph_op *g)
     for (int i = 0; i < s.n; i++)
         g->out[i] = s.x[i] == IR_NONE ? ir_fail(g->b, JOT_ERR_TRACE, "its comparator fails")
                                       : ir_transpose(g->b, s.x[i], axes);
+}
+
+static void convert_sort(struct graph_op *g)
+{
+    graph_sort(g, (int)g->op->n_operands, &g->op->regions[0], mlir_int(g->op, "dimension", -1));
 }
 
 static void convert_top_k(struct graph_op *g)

@@ -56,6 +56,26 @@ module @libraries {
     %schur:6 = stablehlo.custom_call @lapack_dgees_ffi(%turn) {mhlo.backend_config = {mode = 86 : ui8, sort = 78 : ui8}} : (tensor<3x3xf64>) -> (tensor<3x3xf64>, tensor<3x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<i32>, tensor<i32>)
     check.expect_almost_eq_const %schur#2, dense<[0.0, 0.0, 5.0]> : tensor<3xf64>
     check.expect_almost_eq_const %schur#3, dense<[2.0, -2.0, 0.0]> : tensor<3xf64>
+    // The least of each column, and the greatest of each row, with their places.
+    %t = stablehlo.constant dense<[[3.0, 1.0], [-2.0, 4.0], [5.0, 0.5]]> : tensor<3x2xf32>
+    %i = stablehlo.iota dim = 0 : tensor<3x2xi32>
+    %j = stablehlo.iota dim = 1 : tensor<3x2xi32>
+    %x = stablehlo.constant dense<0.0> : tensor<f32>
+    %k = stablehlo.constant dense<-1> : tensor<i32>
+    %least:2 = stablehlo.custom_call @ApproxTopK(%t, %i, %x, %k) {called_computations = [@less], mhlo.backend_config = {aggregate_to_topk = true, reduction_dim = 0 : i64, top_k = 2 : i64}} : (tensor<3x2xf32>, tensor<3x2xi32>, tensor<f32>, tensor<i32>) -> (tensor<2x2xf32>, tensor<2x2xi32>)
+    check.expect_eq_const %least#0, dense<[[-2.0, 0.5], [3.0, 1.0]]> : tensor<2x2xf32>
+    check.expect_eq_const %least#1, dense<[[1, 2], [0, 0]]> : tensor<2x2xi32>
+    %most:2 = stablehlo.custom_call @ApproxTopK(%t, %j, %x, %k) {called_computations = [@greater], mhlo.backend_config = {aggregate_to_topk = true, reduction_dim = 1 : i64, top_k = 1 : i64}} : (tensor<3x2xf32>, tensor<3x2xi32>, tensor<f32>, tensor<i32>) -> (tensor<3x1xf32>, tensor<3x1xi32>)
+    check.expect_eq_const %most#0, dense<[[3.0], [4.0], [5.0]]> : tensor<3x1xf32>
+    check.expect_eq_const %most#1, dense<[[0], [1], [0]]> : tensor<3x1xi32>
     return
+  }
+  func.func private @less(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
+    %0 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    return %0 : tensor<i1>
+  }
+  func.func private @greater(%a: tensor<f32>, %b: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {
+    %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    return %0 : tensor<i1>
   }
 }
