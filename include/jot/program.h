@@ -80,8 +80,8 @@ JOT_API const jot_program_signature *jot_program_signature_of(const jot_program 
 
 // Writes the program to a file: as text of StableHLO where the name ends in ".mlir", as portable bytecode,
 // which jaxlib reads, where it ends in ".mlirbc".  Reading that gives the program again; locations are
-// not kept.  JOT_ERR_ARGUMENT for other endings, and for bytecode of operations of CHLO, as chlo.top_k, which
-// have no portable form; in what jax.export gives they are composites.
+// not kept, and in bytecode, which has no operations of CHLO, as chlo.erf, these are calls of functions of what it has.
+// JOT_ERR_ARGUMENT for other endings, and for what has no portable form, as quantized types.
 JOT_API JOT_MUST_USE jot_status jot_program_write(const jot_program *p, const char *path);
 
 typedef enum jot_program_format {

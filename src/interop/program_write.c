@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/strbuf.h"
 #include "interop/input.h"
-#include "interop/program.h"
+#include "interop/portable.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static jot_status write_program(struct arena *scratch, void *ctx)
     if (r->is_text)
         mlir_write_text(&bytes, r->program->tree);
     else
-        JOT_TRY(mlir_write_bytecode(&bytes, r->program->tree));
+        JOT_TRY(portable_write(&bytes, r->program->tree));
     if (r->path)
         return write_file(r->path, &bytes);
     *r->out_n = bytes.length;

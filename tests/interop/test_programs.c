@@ -562,6 +562,89 @@ START_TEST(artefacts_are_written_as_text_that_is_read)
 }
 END_TEST
 
+// Operations of CHLO, equal ones, one in a loop, one with an attribute, and a function that has the name of another.
+static const char of_chlo[] =
+    "func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<2xf32>, tensor<2xi32>) {\n"
+    "  %0 = stablehlo.constant dense<0> : tensor<i32>\n"
+    "  %r:2 = stablehlo.while(%i = %0, %y = %x) : tensor<i32>, tensor<4xf32>\n"
+    "  cond {\n"
+    "    %n = stablehlo.constant dense<3> : tensor<i32>\n"
+    "    %t = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+    "    stablehlo.return %t : tensor<i1>\n"
+    "  } do {\n"
+    "    %1 = stablehlo.constant dense<1> : tensor<i32>\n"
+    "    %j = stablehlo.add %i, %1 : tensor<i32>\n"
+    "    %a = chlo.asinh %y : tensor<4xf32> -> tensor<4xf32>\n"
+    "    %e = chlo.erf %a : tensor<4xf32> -> tensor<4xf32>\n"
+    "    stablehlo.return %j, %e : tensor<i32>, tensor<4xf32>\n"
+    "  }\n"
+    "  %2 = chlo.erf %r#1 : tensor<4xf32> -> tensor<4xf32>\n"
+    "  %3 = call @chlo.erf(%2) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    "  %values, %places = chlo.top_k(%3, k = 2) : tensor<4xf32> -> (tensor<2xf32>, "
+    "tensor<2xi32>)\n"
+    "  return %3, %values, %places : tensor<4xf32>, tensor<2xf32>, tensor<2xi32>\n"
+    "}\n"
+    "func.func private @chlo.erf(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+    "  %0 = chlo.lgamma %x : tensor<4xf32> -> tensor<4xf32>\n"
+    "  return %0 : tensor<4xf32>\n"
+    "}\n";
+
+static void call_main(const jot_program *p, jot_array **out)
+{
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    jot_array *x = jot_array_from(((float[]){-1.5f, 0.25f, 2, 0.5f}), 4);
+    ck_assert_msg(jot_call_list(f, 1, &x, 3, out) == JOT_OK, "%s", jot_error_message());
+    jot_array_release(x);
+    jot_executable_release(f);
+}
+
+START_TEST(chlo_is_written_as_functions)
+{
+    static char bytes[2][1 << 16];
+    size_t n[2];
+    jot_array *out[2][3];
+    jot_program *p = read_text(of_chlo), *q = NULL;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_msg(jot_program_to_memory(p, JOT_PROGRAM_BYTECODE, bytes[i], sizeof bytes[i],
+                                            &n[i]) == JOT_OK,
+                      "%s", jot_error_message());
+        call_main(p, out[i]);
+        q = jot_program_from_memory("written", bytes[i], n[i]);
+        ck_assert_msg(q != NULL, "%s", jot_error_message());
+        jot_program_release(p);
+        p = q;
+    }
+    ck_assert_uint_eq(n[0], n[1]);
+    ck_assert_mem_eq(bytes[0], bytes[1], n[0]);
+    for (int k = 0; k < 3; k++)
+        ck_assert_mem_eq(jot_array_data(out[0][k]), jot_array_data(out[1][k]),
+                         jot_array_bytes(out[0][k]));
+    const char *python = getenv("JOT_PYTHON");
+    char command[512];
+    snprintf(command, sizeof command, "%s tests/interop/accepts.py chlo.mlirbc", python);
+    ck_assert_int_eq(jot_program_write(p, "chlo.mlirbc"), JOT_OK);
+    ck_assert(!python || !*python || system(command) == 0);
+    remove("chlo.mlirbc");
+    jot_arrays_release(3, out[0]);
+    jot_arrays_release(3, out[1]);
+    jot_program_release(p);
+}
+END_TEST
+
+START_TEST(chlo_of_unknown_extents_is_not_written)
+{
+    size_t n;
+    jot_program *p = read_text("func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"
+                               "  %0 = chlo.erf %x : tensor<?xf32> -> tensor<?xf32>\n"
+                               "  return %0 : tensor<?xf32>\n}\n");
+    ck_assert_int_eq(jot_program_to_memory(p, JOT_PROGRAM_BYTECODE, NULL, 0, &n),
+                     JOT_ERR_ARGUMENT);
+    ck_assert_str_eq(jot_error_message(), "text.mlir:2:8: chlo.erf: it has no portable form on "
+                                          "values of unknown extents");
+    jot_program_release(p);
+}
+END_TEST
+
 static int run_by(const char *backend)
 {
     Suite *s = suite_create("programs");
@@ -581,6 +664,8 @@ static int run_by(const char *backend)
     tcase_add_test(t, artefacts_take_all_arguments);
     tcase_add_test(t, artefacts_are_written_as_text_that_is_read);
     tcase_add_loop_test(t, random_bits_are_found, 0, 2);
+    tcase_add_test(t, chlo_is_written_as_functions);
+    tcase_add_test(t, chlo_of_unknown_extents_is_not_written);
     tcase_add_test(t, arguments_of_other_types_are_refused);
     tcase_add_test(t, other_files_are_not_taken_for_text);
     tcase_add_loop_test(t, are_refused_with_the_place, 0, sizeof refused / sizeof *refused);
