@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole programs of $JOT_CONFORMANCE, as text and as artefacts of jax.export, against JAX's outputs; the same
-// with all names changed and operations in another order, and as jot writes them.  Nothing without it.
+// with all names changed and operations in another order, and as jot writes them.  Nothing without it.  With
+// $JOT_PYTHON, a Python with JAX, the gradients of simulations as well (gradients.py).
 #include "interop/shuffle.h"
 #include "interop/tree.h"
 #include "jot/io.h"
@@ -168,19 +169,21 @@ static void check_run(const struct run *r, const jot_program *p)
     free(out);
 }
 
-static void check_file(const char *path)
+typedef void check_program(const struct run *r, const jot_program *p);
+
+static void check_file(const char *path, check_program *check)
 {
     struct run r = {jot_archive_load(replaced(path, ".npz")), path};
     ck_assert_msg(r.values != NULL, "%s", jot_error_message());
     jot_program *p = jot_program_read(path);
     ck_assert_msg(p != NULL, "%s", jot_error_message());
-    check_run(&r, p);
+    check(&r, p);
     jot_program_release(p);
     jot_archive_release(r.values);
 }
 
 // Renamed, in another order, and written as text or bytecode.
-static void check_rewritten(const char *path, uint64_t seed, bool as_text)
+static void check_rewritten(const char *path, uint64_t seed, bool as_text, check_program *check)
 {
     struct run r = {jot_archive_load(replaced(path, ".npz")), path};
     size_t n, size;
@@ -189,7 +192,7 @@ static void check_rewritten(const char *path, uint64_t seed, bool as_text)
     jot_program *p = jot_program_from_memory(path, written, size);
     ck_assert_msg(p != NULL, "%s, seed %llu: %s", path, (unsigned long long)seed,
                   jot_error_message());
-    check_run(&r, p);
+    check(&r, p);
     jot_program_release(p);
     jot_archive_release(r.values);
     free(written);
@@ -211,31 +214,96 @@ static size_t find(const char *files)
 START_TEST(texts_agree)
 {
     for (size_t i = 0, n = find("whole_programs/*.mlir"); i < n; i++)
-        check_file(programs.gl_pathv[i]);
+        check_file(programs.gl_pathv[i], check_run);
 }
 END_TEST
 
 START_TEST(artefacts_agree)
 {
     for (size_t i = 0, n = find("whole_programs/*.jaxexport"); i < n; i++)
-        check_file(programs.gl_pathv[i]);
+        check_file(programs.gl_pathv[i], check_run);
 }
 END_TEST
 
 START_TEST(calls_of_libraries_agree)
 {
     for (size_t i = 0, n = find("jax_programs/*.mlir"); i < n; i++)
-        check_file(programs.gl_pathv[i]);
+        check_file(programs.gl_pathv[i], check_run);
 }
 END_TEST
 
-START_TEST(rewritten_ones_agree)
+static uint64_t seed_of_test(void)
 {
     const char *given = getenv("JOT_TEST_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 10) : 20261126;
+    return given ? strtoull(given, NULL, 10) : 20261126;
+}
+
+START_TEST(rewritten_ones_agree)
+{
+    uint64_t seed = seed_of_test();
     printf("JOT_TEST_SEED=%llu\n", (unsigned long long)seed);
     for (size_t i = 0, n = find("whole_programs/*.mlir"); i < n; i++)
-        check_rewritten(programs.gl_pathv[i], seed + i, i % 2);
+        check_rewritten(programs.gl_pathv[i], seed + i, i % 2, check_run);
+}
+END_TEST
+
+// ---- gradients ----
+
+// What jot_vjp gives in the arguments that are floats is what the archive has.
+static void check_gradient(const struct run *r, const jot_program *p)
+{
+    const jot_program_signature *s = jot_program_signature_of(p, "main");
+    ck_assert_msg(s != NULL, "%s", jot_error_message());
+    jot_array **in = calloc(s->n_in + 2 * s->n_out + s->n_in, sizeof *in),
+              **out = in + s->n_in + s->n_out;
+    int *floats = calloc(s->n_in + 1, sizeof *floats);
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_in; i++) {
+        in[i] = value(r, "in", i);
+        if (s->in[i].dtype >= JOT_F16)
+            floats[n++] = (int)i;
+    }
+    floats[n] = JOT_END;
+    for (size_t i = 0; i < s->n_out; i++)
+        in[s->n_in + i] = value(r, "ct", i);
+    jot_executable *f = jot_jit(jot_vjp_of(jot_program_function(p, "main"), r->name, floats));
+    ck_assert_msg(f && jot_call_list(f, s->n_in + s->n_out, in, s->n_out + n, out) == JOT_OK,
+                  "%s: %s", r->name, jot_error_message());
+    for (size_t i = 0; i < n; i++) {
+        jot_array *expected = value(r, "grad", i);
+        double apart = distance(out[s->n_out + i], expected);
+        double most = jot_array_dtype(expected) == JOT_F64 ? 1e-7 : TOLERANCE;
+        ck_assert_msg(apart <= most, "%s: gradient %zu is %g away", r->name, i, apart);
+        jot_array_release(expected);
+    }
+    jot_arrays_release(s->n_in + s->n_out, in);
+    jot_arrays_release(s->n_out + n, out);
+    jot_executable_release(f);
+    free(floats);
+    free(in);
+}
+
+START_TEST(gradients_agree)
+{
+    char path[256], folder[] = "/tmp/jot-gradients-XXXXXX", command[1024];
+    static const char *const names[] = {"lattice_boltzmann", "navier_stokes",  "cloth_grad",
+                                        "kalman_grad",       "neural_ode_f64", "neural_ode"};
+    const char *python = getenv("JOT_PYTHON");
+    if (!python || !*python || !find("whole_programs/programs.py"))
+        return;
+    ck_assert(mkdtemp(folder) != NULL);
+    snprintf(command, sizeof command, "%s tests/interop/gradients.py %s/whole_programs %s",
+             python, getenv("JOT_CONFORMANCE"), folder);
+    ck_assert_msg(system(command) == 0, "JAX gives no gradients");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s.mlir", folder, names[i]);
+        check_file(path, check_gradient);
+        for (int as_text = 0; as_text < 2; as_text++)
+            check_rewritten(path, seed_of_test() + i, as_text, check_gradient);
+        remove(path);
+        remove(replaced(path, ".npz"));
+    }
+    remove(folder);
 }
 END_TEST
 
@@ -248,6 +316,7 @@ int main(void)
     tcase_add_test(t, artefacts_agree);
     tcase_add_test(t, calls_of_libraries_agree);
     tcase_add_test(t, rewritten_ones_agree);
+    tcase_add_test(t, gradients_agree);
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_NORMAL);
