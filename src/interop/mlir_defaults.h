@@ -15,7 +15,7 @@ enum mlir_default_kind {
 };
 
 struct mlir_default {
-    const char *op, *name; // op: NULL for all operations that have the attribute
+    const char *op, *name; // op: "*" for all operations that have the attribute
     enum mlir_default_kind kind;
     int64_t number;
     const char *text;
