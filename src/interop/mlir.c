@@ -43,6 +43,34 @@ const struct mlir_row *mlir_row_find(const char *dialect, const char *name, size
     return NULL;
 }
 
+struct request {
+    mlir_maker *make;
+    void *ctx;
+    struct mlir_program *program;
+    struct arena *arena; // of the program
+};
+
+static jot_status make_with(struct arena *scratch, void *ctx)
+{
+    struct request *q = ctx;
+    q->program = arena_new(q->arena, struct mlir_program);
+    q->program->arena = q->arena;
+    return q->make(scratch, q->program, q->ctx);
+}
+
+jot_status mlir_make(mlir_maker *make, void *ctx, struct mlir_program **out)
+{
+    struct request q = {make, ctx, NULL, arena_create()};
+    if (!q.arena)
+        return status_out_of_memory();
+    jot_status status = arena_lend(make_with, &q);
+    if (status)
+        arena_release(q.arena);
+    else
+        *out = q.program;
+    return status;
+}
+
 void mlir_release(struct mlir_program *p)
 {
     if (p)

@@ -189,6 +189,9 @@ jot_status mlir_read_text(const char *file, const void *bytes, size_t n,
 jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
                               struct mlir_program **out);
 void mlir_release(struct mlir_program *p); // NULL is fine
+// A program in an arena of its own, which `make` fills in, inside a guard of that arena and of `scratch`.
+typedef jot_status mlir_maker(struct arena *scratch, struct mlir_program *p, void *ctx);
+jot_status mlir_make(mlir_maker *make, void *ctx, struct mlir_program **out);
 // As StableHLO and JAX print it, without locations.  Reading it gives the program again; constants of
 // more than 32 elements are bytes in hex.  It leaves by the guard of the thread when memory is out.
 struct strbuf;

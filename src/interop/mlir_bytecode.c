@@ -438,18 +438,15 @@ struct request {
     const char *file;
     const unsigned char *bytes;
     size_t n;
-    struct arena *arena;
-    struct mlir_program *program;
 };
 
-static jot_status read_with(struct arena *scratch, void *ctx)
+static jot_status read_with(struct arena *scratch, struct mlir_program *p, void *ctx)
 {
-    struct request *q = ctx;
+    const struct request *q = ctx;
     struct reader *r = arena_new(scratch, struct reader);
-    q->program = r->program = arena_new(q->arena, struct mlir_program);
-    q->program->arena = q->arena;
-    q->program->file = arena_text(q->arena, q->file);
-    r->b = (struct bytecode){.arena = q->arena,
+    p->file = arena_text(p->arena, q->file);
+    r->program = p;
+    r->b = (struct bytecode){.arena = p->arena,
                              .scratch = scratch,
                              .file = q->file,
                              .begin = q->bytes,
@@ -465,13 +462,5 @@ static jot_status read_with(struct arena *scratch, void *ctx)
 jot_status mlir_read_bytecode(const char *file, const void *bytes, size_t n,
                               struct mlir_program **out)
 {
-    struct request q = {.file = file, .bytes = bytes, .n = n, .arena = arena_create()};
-    if (!q.arena)
-        return status_out_of_memory();
-    jot_status status = arena_lend(read_with, &q);
-    if (status)
-        arena_release(q.arena);
-    else
-        *out = q.program;
-    return status;
+    return mlir_make(read_with, &(struct request){file, bytes, n}, out);
 }

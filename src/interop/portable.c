@@ -125,15 +125,20 @@ static struct mlir_value **new_values(struct arena *a, uint32_t n,
     return out;
 }
 
-// func.func @main(...) { the operation; return }, which borrows from `op`.
-static struct mlir_program *program_of_op(struct arena *a, const char *file,
-                                          const struct mlir_op *op)
+struct request {
+    const char *file;
+    const struct mlir_op *op;
+};
+
+// func.func @main(...) { the operation; return }, which borrows from the operation.
+static jot_status make_main(struct arena *scratch, struct mlir_program *p, void *ctx)
 {
+    const struct request *q = ctx;
+    const struct mlir_op *op = q->op;
+    struct arena *a = p->arena;
     struct mlir_op *ops = arena_array(a, struct mlir_op, 2);
     struct mlir_op **list = arena_array(a, struct mlir_op *, 2);
     struct mlir_block *body = arena_new(a, struct mlir_block);
-    struct mlir_function *f = arena_new(a, struct mlir_function);
-    struct mlir_program *p = arena_new(a, struct mlir_program);
     struct mlir_value **args = new_values(a, op->n_operands, op->operands, 0);
     ops[0] = *op;
     ops[0].operands = args;
@@ -147,41 +152,25 @@ static struct mlir_program *program_of_op(struct arena *a, const char *file,
     list[1] = &ops[1];
     *body =
         (struct mlir_block){.n_args = op->n_operands, .n_ops = 2, .args = args, .ops = list};
-    *f = (struct mlir_function){.name = "main",
-                                .type = function_type(a, op),
-                                .body = body,
-                                .n_values = op->n_operands + op->n_results,
-                                .place = op->place};
-    *p = (struct mlir_program){.arena = a, .file = file, .n_functions = 1, .functions = f};
-    return p;
-}
-
-struct request {
-    const char *file;
-    const struct mlir_op *op;
-    struct arena *arena;
-    struct mlir_program *tree;
-};
-
-static jot_status make_tree(struct request *r)
-{
-    struct arena_guard guard;
-    if (!r->arena || arena_guard_left(&guard))
-        return status_out_of_memory();
-    r->tree = program_of_op(r->arena, arena_text(r->arena, r->file), r->op);
-    arena_guard_close(&guard);
+    p->file = arena_text(a, q->file);
+    p->n_functions = 1;
+    p->functions = arena_new(a, struct mlir_function);
+    *p->functions = (struct mlir_function){.name = "main",
+                                           .type = function_type(a, op),
+                                           .body = body,
+                                           .n_values = op->n_operands + op->n_results,
+                                           .place = op->place};
+    (void)scratch;
     return JOT_OK;
 }
 
 // The function of the operation as a program that jot has written.
 static jot_program *write_op(const char *file, const struct mlir_op *op)
 {
-    struct request r = {.file = file, .op = op, .arena = arena_create()};
-    if (make_tree(&r) != JOT_OK) {
-        arena_release(r.arena);
+    struct mlir_program *tree;
+    if (mlir_make(make_main, &(struct request){file, op}, &tree) != JOT_OK)
         return NULL;
-    }
-    jot_program *p = program_of_tree(file, r.tree), *out = NULL;
+    jot_program *p = program_of_tree(file, tree), *out = NULL;
     const jot_program_signature *s = p ? jot_program_signature_of(p, "main") : NULL;
     if (s)
         out = jot_program_from_function(jot_program_function(p, "main"), s->n_in, s->in);

@@ -455,15 +455,13 @@ struct request {
     const char *name;
     const struct mlir_argument *arguments;
     uint32_t n;
-    struct arena *arena;
-    struct mlir_program *program;
 };
 
-static jot_status refine_with(struct arena *scratch, void *ctx)
+static jot_status refine_with(struct arena *scratch, struct mlir_program *p, void *ctx)
 {
-    struct request *q = ctx;
+    const struct request *q = ctx;
     struct refiner *r = arena_new(scratch, struct refiner);
-    *r = (struct refiner){.arena = q->arena, .scratch = scratch, .from = q->from};
+    *r = (struct refiner){.arena = p->arena, .scratch = scratch, .from = q->from};
     r->allowance = 100000;
     r->n_made = arena_array(scratch, uint32_t, q->from->n_functions);
     for (uint32_t i = 0; i < q->from->n_functions; i++)
@@ -479,11 +477,12 @@ static jot_status refine_with(struct arena *scratch, void *ctx)
     if (r->status)
         return r->status;
     refine_tidy(r);
-    q->program = arena_copy(q->arena, q->from, sizeof *q->program);
-    q->program->arena = q->arena;
-    q->program->n_functions = r->functions.count;
-    q->program->functions =
-        arena_copy(q->arena, r->functions.at, r->functions.count * sizeof *r->functions.at);
+    struct arena *arena = p->arena;
+    *p = *q->from;
+    p->arena = arena;
+    p->n_functions = r->functions.count;
+    p->functions =
+        arena_copy(arena, r->functions.at, r->functions.count * sizeof *r->functions.at);
     return JOT_OK;
 }
 
@@ -491,13 +490,5 @@ jot_status mlir_refine(const struct mlir_program *p, const char *name,
                        const struct mlir_argument *arguments, uint32_t n,
                        struct mlir_program **out)
 {
-    struct request q = {p, name, arguments, n, arena_create(), NULL};
-    if (!q.arena)
-        return status_out_of_memory();
-    jot_status status = arena_lend(refine_with, &q);
-    if (status)
-        arena_release(q.arena);
-    else
-        *out = q.program;
-    return status;
+    return mlir_make(refine_with, &(struct request){p, name, arguments, n}, out);
 }
