@@ -2,8 +2,8 @@
 // Programs as the API has them.
 #include "interop/program.h"
 
-#include "interop/artefact.h"
 #include "interop/flatten.h"
+#include "interop/jax_export_call.h"
 #include "interop/refine.h"
 
 #include "base/file.h"
@@ -168,7 +168,7 @@ static jot_status open_artefact(jot_program *p)
     const struct jax_export *e = p->artefact;
     JOT_TRY(read_tree(p, e->module, e->module_size));
     JOT_TRY(open_program(p));
-    JOT_TRY(artefact_open(p));
+    JOT_TRY(jax_export_call_open(p));
     if (!e->vjp)
         return JOT_OK;
     p->vjp = create(p->file);
@@ -294,10 +294,10 @@ static bool is_vjp(const jot_program *p, const char *name)
 jot_function jot_program_function(const jot_program *p, const char *name)
 {
     if (is_vjp(p, name))
-        return artefact_function(p->vjp);
+        return jax_export_call_function(p->vjp);
     int i = program_find(p, name);
     if (i >= 0 && p->artefact && !strcmp(name, "main"))
-        return artefact_function(p);
+        return jax_export_call_function(p);
     if (i >= 0)
         return program_function(p, i);
     // A function without a body, whose place tells why.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms in which StableHLO prints operations: those of forms.def, while and reduce.
-#include "interop/forms.h"
+// The forms in which StableHLO prints operations: those of text_forms.def, while and reduce.
+#include "interop/text_forms.h"
 #include "interop/text_read.h"
 
 #include <stdio.h>
 
-// ---- forms of forms.def
+// ---- forms of text_forms.def
 
 static struct text_piece form_name(const char **form)
 {

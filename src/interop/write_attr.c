@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes as text.
-#include "interop/forms.h"
 #include "interop/numbers.h"
+#include "interop/text_forms.h"
 #include "interop/write_text.h"
 
 #include <string.h>

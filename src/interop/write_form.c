@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of forms.def as text.
-#include "interop/forms.h"
+// The forms of text_forms.def as text.
+#include "interop/text_forms.h"
 #include "interop/write_text.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations as text: in the forms that StableHLO prints where they have what these take, else in
 // the general one.
-#include "interop/forms.h"
+#include "interop/text_forms.h"
 #include "interop/write_text.h"
 
 #include <string.h>

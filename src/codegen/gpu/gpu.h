@@ -177,7 +177,7 @@ bool gpu_step_writes(const struct nest_program *program, uint32_t i, uint32_t me
 struct gpu_operand *gpu_operands(struct arena *arena, const struct nest_program *program,
                                  uint32_t nest, bool is_phase);
 
-// begins.c
+// equal_phases.c
 // Of the nests that are wanted, functions of phases, those that are equal but for where they begin to
 // read become one, which steps of the others are steps of.  By step: NULL, or how many bytes behind each
 // of its memories its nest begins; by nest: the one that stands for it, or itself.

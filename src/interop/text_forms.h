@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How operations are printed: forms.def for the reader and the writer of text.
-#ifndef INTEROP_FORMS_H
-#define INTEROP_FORMS_H
+#ifndef INTEROP_TEXT_FORMS_H
+#define INTEROP_TEXT_FORMS_H
 
 #include "interop/mlir.h"
 

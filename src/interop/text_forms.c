@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interop/forms.h"
+#include "interop/text_forms.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ static const struct {
     enum form_types types;
 } forms[MLIR_N_CODES] = {
 #define FORM(dialect, name, types, form) [MLIR_OP_##dialect##_##name] = {form, FORM_##types},
-#include "interop/forms.def"
+#include "interop/text_forms.def"
 #undef FORM
 };
 

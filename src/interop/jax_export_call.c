@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calling convention of jax.export: main takes the number of the platform where there are several, and
 // of the flattened arguments those that are used.
-#include "interop/artefact.h"
+#include "interop/jax_export_call.h"
 
 #include <stdlib.h>
 
@@ -80,7 +80,7 @@ static jot_status read_signature(jot_program *p)
     return JOT_OK;
 }
 
-jot_status artefact_open(jot_program *p)
+jot_status jax_export_call_open(jot_program *p)
 {
     struct arena_guard guard;
     if (arena_guard_left(&guard))
@@ -124,7 +124,7 @@ static void trace(const jot_value *in, jot_value *out, void *ctx)
     trace_make(make, &c, c.p->artefact->n_out, out, NULL);
 }
 
-jot_function artefact_function(const jot_program *p)
+jot_function jax_export_call_function(const jot_program *p)
 {
     const struct jax_export *e = p->artefact;
     return jot_function_uniform(e->function_name, p->file, trace, (int)e->n_in, (int)e->n_out,
