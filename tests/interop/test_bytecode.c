@@ -5,6 +5,7 @@
 #include "interop/refine.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,26 +15,11 @@
 
 #define PROGRAMS "tests/interop/programs/"
 
-static struct mlir_program *read_file(const char *name, unsigned char **out_bytes)
-{
-    char path[256];
-    size_t n;
-    snprintf(path, sizeof path, PROGRAMS "%s", name);
-    *out_bytes = tree_load(path, &n);
-    struct mlir_program *p = NULL;
-    jot_status status = (strstr(name, "bytecode") ? mlir_read_bytecode
-                                                  : mlir_read_text)(name, *out_bytes, n, &p);
-    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
-    return p;
-}
-
-static char *tree_of(struct mlir_program *p)
+static char *tree_of(const struct mlir_program *p)
 {
     struct strbuf tree = strbuf_make(p->arena);
     tree_print(&tree, p);
-    char *text = strdup(tree.text);
-    mlir_release(p);
-    return text;
+    return strdup(tree.text);
 }
 
 // All versions of VHLO, and of the bytecode that holds it, give the tree of the text.
@@ -48,10 +34,9 @@ START_TEST(reads_what_the_text_says)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *trees[2];
         for (int k = 0; k < 2; k++) {
-            unsigned char *bytes;
-            struct mlir_program *p = read_file(names[i][k], &bytes);
-            trees[k] = tree_of(p);
-            free(bytes);
+            struct tree_file f = tree_open(names[i][k], false);
+            trees[k] = tree_of(f.program);
+            tree_close(&f);
         }
         tree_compare(names[i][1], trees[0], trees[1]);
         free(trees[0]);
@@ -77,8 +62,8 @@ static const struct mlir_op *find(const struct mlir_block *block, const char *na
 // Attributes have the form of the table, and are not there where they are as if they were not.
 START_TEST(has_the_normal_form)
 {
-    unsigned char *bytes;
-    struct mlir_program *p = read_file("forms_1.17.0.bytecode", &bytes);
+    struct tree_file f = tree_open("forms_1.17.0.bytecode", false);
+    const struct mlir_program *p = f.program;
     size_t n;
     const struct mlir_op *op =
         find(mlir_function_find(p, "shape")->body, "stablehlo.reduce_window");
@@ -102,8 +87,7 @@ START_TEST(has_the_normal_form)
     ck_assert_str_eq(words->parts[0]->text, "HIGH");
     op = find(mlir_function_find(p, "index")->body, "stablehlo.gather");
     ck_assert_ptr_null(mlir_attr_find(op, "indices_are_sorted"));
-    mlir_release(p);
-    free(bytes);
+    tree_close(&f);
 }
 END_TEST
 
@@ -155,8 +139,8 @@ START_TEST(writes_what_it_reads)
     static const char *const names[] = {"loops.mlir", "forms.mlir", "loops_0.9.0.bytecode",
                                         "forms_1.17.0.bytecode"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        unsigned char *bytes;
-        struct mlir_program *p = read_file(names[i], &bytes), *q = NULL;
+        struct tree_file f = tree_open(names[i], false);
+        struct mlir_program *p = f.program, *q = NULL;
         struct strbuf first = strbuf_make(p->arena), second = strbuf_make(p->arena);
         ck_assert_msg(mlir_write_bytecode(&first, p) == JOT_OK, "%s", jot_error_message());
         ck_assert_msg(mlir_read_bytecode("written", first.text, first.length, &q) == JOT_OK,
@@ -164,12 +148,13 @@ START_TEST(writes_what_it_reads)
         ck_assert_int_eq(mlir_write_bytecode(&second, q), JOT_OK);
         ck_assert_uint_eq(second.length, first.length);
         ck_assert_mem_eq(second.text, first.text, first.length);
-        char *from = tree_of(q); // which reads the bytes of `first`
+        char *from = tree_of(q);
         char *of = tree_of(p);
         tree_compare(names[i], of, from);
         free(of);
         free(from);
-        free(bytes);
+        mlir_release(q);
+        tree_close(&f);
     }
 }
 END_TEST
@@ -181,10 +166,10 @@ START_TEST(jax_reads_what_is_written)
     static const char *const names[][2] = {{"loops.mlir", "loops_1.17.0.bytecode"},
                                            {"forms.mlir", "forms_1.17.0.bytecode"}};
     for (size_t i = 0; python && *python && i < sizeof names / sizeof *names; i++) {
-        unsigned char *bytes;
-        struct mlir_program *p = read_file(names[i][0], &bytes);
-        struct strbuf written = strbuf_make(p->arena), command = strbuf_make(p->arena);
-        ck_assert_int_eq(mlir_write_bytecode(&written, p), JOT_OK);
+        struct tree_file f = tree_open(names[i][0], false);
+        struct strbuf written = strbuf_make(f.program->arena);
+        struct strbuf command = strbuf_make(f.program->arena);
+        ck_assert_int_eq(mlir_write_bytecode(&written, f.program), JOT_OK);
         char path[] = "/tmp/jot-bytecode-XXXXXX";
         int file = mkstemp(path);
         ck_assert_int_ge(file, 0);
@@ -194,8 +179,7 @@ START_TEST(jax_reads_what_is_written)
                       names[i][1]);
         ck_assert_msg(system(command.text) == 0, "JAX refuses %s", names[i][0]);
         unlink(path);
-        mlir_release(p);
-        free(bytes);
+        tree_close(&f);
     }
 }
 END_TEST
@@ -262,22 +246,16 @@ START_TEST(refuses_to_write)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("bytecode");
-    TCase *group = tcase_create("bytecode");
-    tcase_add_test(group, reads_what_the_text_says);
-    tcase_add_test(group, has_the_normal_form);
-    tcase_add_test(group, refuses);
-    tcase_add_test(group, refuses_beginnings);
-    tcase_add_test(group, writes_what_it_reads);
-    tcase_add_test(group, jax_reads_what_is_written);
-    tcase_add_test(group, refuses_to_write);
-    tcase_add_test(group, runs_out_of_memory);
-    suite_add_tcase(suite, group);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(t, reads_what_the_text_says);
+    tcase_add_test(t, has_the_normal_form);
+    tcase_add_test(t, refuses);
+    tcase_add_test(t, refuses_beginnings);
+    tcase_add_test(t, writes_what_it_reads);
+    tcase_add_test(t, jax_reads_what_is_written);
+    tcase_add_test(t, refuses_to_write);
+    tcase_add_test(t, runs_out_of_memory);
 }
+
+int main(void) { return suite_run("bytecode", add_tests); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give a program or a message with an offset, and memory in proportion: programs with
-// bytes that are changed, taken out, doubled and taken from elsewhere.  JOT_TEST_SEED=n chooses
-// them, JOT_TEST_COUNT says how many there are.
-#include "base/hash.h"
+// bytes that are changed, taken out, doubled and taken from elsewhere (fuzz.h).
+#include "interop/fuzz.h"
 #include "interop/jax_export.h"
 #include "interop/refine.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -15,58 +15,42 @@
 
 #define PROGRAMS "tests/interop/programs/"
 
-static const char *const names[] = {
-    PROGRAMS "forms_1.17.0.bytecode", PROGRAMS "loops_0.9.0.bytecode",
-    PROGRAMS "loops_0.13.0.bytecode", PROGRAMS "loops_1.17.0.bytecode",
-    PROGRAMS "model.jaxexport",       PROGRAMS "tails.jaxexport",
-};
-enum { N_NAMES = sizeof names / sizeof *names, MAX_SIZE = 1 << 16 };
-
-static unsigned char *corpus[N_NAMES];
-static size_t sizes[N_NAMES];
-
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t n)
-{
-    random_state += UINT64_C(0x9e3779b97f4a7c15);
-    return hash_mix(random_state) % n;
-}
+enum { MAX_SIZE = 1 << 16 };
 
 // Puts bytes of a program of the corpus in the place of others, perhaps of another length.
 static size_t splice(unsigned char *bytes, size_t n)
 {
-    size_t other = random_below(N_NAMES);
-    size_t at = random_below(n), length = random_below(20), old = random_below(20);
-    size_t from = random_below(sizes[other] - length);
+    const struct fuzz_file *other = fuzz_any_file();
+    size_t at = fuzz_below(n), length = fuzz_below(20), old = fuzz_below(20);
+    size_t from = fuzz_below(other->n - length);
     old = at + old > n ? n - at : old;
     if (n - old + length > MAX_SIZE)
         return n;
     memmove(bytes + at + length, bytes + at + old, n - at - old);
-    memcpy(bytes + at, corpus[other] + from, length);
+    memcpy(bytes + at, other->bytes + from, length);
     return n - old + length;
 }
 
 static size_t mutate(unsigned char *bytes, size_t n)
 {
     static const unsigned char extremes[] = {0, 1, 2, 0x7f, 0x80, 0xfe, 0xff};
-    size_t at = random_below(n);
-    switch (random_below(6)) {
+    size_t at = fuzz_below(n);
+    switch (fuzz_below(6)) {
     case 0:
-        bytes[at] ^= (unsigned char)(1u << random_below(8));
+        bytes[at] ^= (unsigned char)(1u << fuzz_below(8));
         return n;
     case 1:
-        bytes[at] = (unsigned char)random_below(256);
+        bytes[at] = (unsigned char)fuzz_below(256);
         return n;
     case 2:
-        bytes[at] = extremes[random_below(sizeof extremes)];
+        bytes[at] = extremes[fuzz_below(sizeof extremes)];
         return n;
     case 3: // a number of eight bytes
         for (size_t i = at; i < n && i < at + 9; i++)
-            bytes[i] = i == at ? 0 : random_below(2) ? 0xff : 0;
+            bytes[i] = i == at ? 0 : fuzz_below(2) ? 0xff : 0;
         return n;
     case 4: // another number of the same length
-        bytes[at] = (unsigned char)(bytes[at] + 2 * random_below(8) - 8);
+        bytes[at] = (unsigned char)(bytes[at] + 2 * fuzz_below(8) - 8);
         return n;
     default:
         return splice(bytes, n);
@@ -99,7 +83,7 @@ static void check_refined(const struct mlir_program *p)
     const struct mlir_function *f = mlir_function_find(p, "main");
     struct mlir_argument arguments[MAX_ARGUMENTS] = {0};
     struct mlir_type types[MAX_ARGUMENTS];
-    int64_t dims[MAX_ARGUMENTS][MAX_RANK], extent = 4 + (int64_t)random_below(3);
+    int64_t dims[MAX_ARGUMENTS][MAX_RANK], extent = 4 + (int64_t)fuzz_below(3);
     struct mlir_program *refined = NULL;
     for (uint32_t i = 0; f && i < f->type->n_inputs; i++) {
         if (i == MAX_ARGUMENTS || f->type->parts[i]->rank > MAX_RANK)
@@ -163,48 +147,30 @@ static bool read_export(const unsigned char *bytes, size_t n)
     return is_good;
 }
 
-// Those bytes, in a block that ends with them.
-static bool read_any(bool is_export, const unsigned char *bytes, size_t n)
+static bool change_and_read(const struct fuzz_file *file)
 {
-    unsigned char *exact = malloc(n + !n);
-    memcpy(exact, bytes, n);
-    bool is_good = is_export ? read_export(exact, n) : read_program(exact, n);
+    static unsigned char bytes[MAX_SIZE + 32];
+    size_t n = file->n;
+    memcpy(bytes, file->bytes, n);
+    for (uint64_t k = 1 + fuzz_below(4); k > 0; k--)
+        n = mutate(bytes, n);
+    unsigned char *exact = fuzz_exact(bytes, n);
+    bool is_export = strstr(file->name, "export") != NULL;
+    bool is_taken = is_export ? read_export(exact, n) : read_program(exact, n);
     free(exact);
-    return is_good;
+    return is_taken;
 }
 
 START_TEST(survives_any_bytes)
 {
-    static unsigned char bytes[MAX_SIZE + 32];
-    const char *count = getenv("JOT_TEST_COUNT"), *seed = getenv("JOT_TEST_SEED");
-    long rounds = 3 * (count ? strtol(count, NULL, 10) : 3000), accepted = 0;
-    random_state = seed ? strtoull(seed, NULL, 0) : UINT64_C(20261126);
-    printf("JOT_TEST_SEED=%llu\n", (unsigned long long)random_state);
-    for (int i = 0; i < N_NAMES; i++)
-        corpus[i] = tree_load(names[i], &sizes[i]);
-    for (long round = 0; round < rounds; round++) {
-        size_t which = random_below(N_NAMES), n = sizes[which];
-        memcpy(bytes, corpus[which], n);
-        for (uint64_t k = 1 + random_below(4); k > 0; k--)
-            n = mutate(bytes, n);
-        accepted += read_any(strstr(names[which], "export") != NULL, bytes, n);
-    }
-    printf("%ld of %ld were programs\n", accepted, rounds);
-    for (int i = 0; i < N_NAMES; i++)
-        free(corpus[i]);
+    fuzz_run(PROGRAMS "{*.bytecode,model.jaxexport,tails.jaxexport}", 3, 3000, change_and_read);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("bytecode_fuzz");
-    TCase *group = tcase_create("bytecode_fuzz");
-    tcase_set_timeout(group, 600);
-    tcase_add_test(group, survives_any_bytes);
-    suite_add_tcase(suite, group);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_set_timeout(t, 1200);
+    tcase_add_test(t, survives_any_bytes);
 }
+
+int main(void) { return suite_run("bytecode_fuzz", add_tests); }

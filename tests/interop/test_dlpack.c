@@ -3,6 +3,7 @@
 #include "interop/dlpack_abi.h"
 #include "jot/jot.h"
 #include "runtime/array.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -241,21 +242,15 @@ START_TEST(works_on_a_gpu)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("dlpack");
-    TCase *tests = tcase_create("dlpack");
-    tcase_add_test(tests, takes_tensors);
-    tcase_add_test(tests, refuses_tensors);
-    tcase_add_test(tests, takes_empty_and_scalar_tensors);
-    tcase_add_test(tests, gives_tensors);
-    tcase_add_test(tests, knows_all_dtypes);
-    tcase_add_test(tests, is_not_overwritten);
-    tcase_add_test(tests, works_on_a_gpu);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(t, takes_tensors);
+    tcase_add_test(t, refuses_tensors);
+    tcase_add_test(t, takes_empty_and_scalar_tensors);
+    tcase_add_test(t, gives_tensors);
+    tcase_add_test(t, knows_all_dtypes);
+    tcase_add_test(t, is_not_overwritten);
+    tcase_add_test(t, works_on_a_gpu);
 }
+
+int main(void) { return suite_run("dlpack", add_tests); }

@@ -4,6 +4,7 @@
 
 #include "interop/tree.h"
 #include "jot/jot.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -78,16 +79,10 @@ START_TEST(refuses)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("jax_export");
-    TCase *group = tcase_create("jax_export");
-    tcase_add_test(group, reads_functions);
-    tcase_add_test(group, refuses);
-    suite_add_tcase(suite, group);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(t, reads_functions);
+    tcase_add_test(t, refuses);
 }
+
+int main(void) { return suite_run("jax_export", add_tests); }

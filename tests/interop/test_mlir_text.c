@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of StableHLO as text.
 #include "interop/tree.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -525,27 +526,20 @@ START_TEST(reads_and_writes_conformance)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("mlir_text");
-    TCase *text = tcase_create("text");
-    tcase_set_timeout(text, 60);
-    tcase_add_test(text, reads_forms);
-    tcase_add_loop_test(text, reads_constants, 0,
-                        (int)(sizeof constants / sizeof constants[0]));
-    tcase_add_test(text, reads_large_constants);
-    tcase_add_test(text, reads_resources);
-    tcase_add_test(text, arguments_have_names);
-    tcase_add_loop_test(text, messages, 0, (int)(sizeof faults / sizeof faults[0]));
-    tcase_add_test(text, depth_is_bounded);
-    tcase_add_test(text, writes_forms);
-    tcase_add_test(text, writes_the_rest);
-    tcase_add_test(text, jax_takes_what_is_written);
-    tcase_add_test(text, reads_and_writes_conformance);
-    suite_add_tcase(suite, text);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, reads_forms);
+    tcase_add_loop_test(t, reads_constants, 0, (int)(sizeof constants / sizeof constants[0]));
+    tcase_add_test(t, reads_large_constants);
+    tcase_add_test(t, reads_resources);
+    tcase_add_test(t, arguments_have_names);
+    tcase_add_loop_test(t, messages, 0, (int)(sizeof faults / sizeof faults[0]));
+    tcase_add_test(t, depth_is_bounded);
+    tcase_add_test(t, writes_forms);
+    tcase_add_test(t, writes_the_rest);
+    tcase_add_test(t, jax_takes_what_is_written);
+    tcase_add_test(t, reads_and_writes_conformance);
 }
+
+int main(void) { return suite_run("mlir_text", add_tests); }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text gives a program or a message with line and column, and memory in proportion; what is a
 // program is written so that it reads back.  Programs have bytes, words and lines changed, taken
-// out, doubled and taken from elsewhere.  JOT_TEST_SEED=n chooses them, JOT_TEST_COUNT says how many
-// there are.
-#include "base/hash.h"
+// out, doubled and taken from elsewhere (fuzz.h).
+#include "interop/fuzz.h"
 #include "interop/tree.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -13,21 +13,7 @@
 
 #define PROGRAMS "tests/interop/programs/"
 
-static const char *const names[] = {PROGRAMS "text_forms.mlir", PROGRAMS "written.mlir",
-                                    PROGRAMS "forms.mlir",      PROGRAMS "loops.mlir",
-                                    PROGRAMS "resources.mlir",  PROGRAMS "general.mlir"};
-enum { N_NAMES = sizeof names / sizeof *names, MAX_SIZE = 1 << 16, MOST_PIECE = 300 };
-
-static unsigned char *corpus[N_NAMES];
-static size_t sizes[N_NAMES];
-
-static uint64_t random_state;
-
-static uint64_t random_below(uint64_t n)
-{
-    random_state += UINT64_C(0x9e3779b97f4a7c15);
-    return hash_mix(random_state) % n;
-}
+enum { MAX_SIZE = 1 << 16, MOST_PIECE = 300 };
 
 struct text {
     unsigned char bytes[MAX_SIZE + 1];
@@ -56,7 +42,7 @@ static bool is_letter(unsigned char c)
 static size_t find_piece(const unsigned char *bytes, size_t n, size_t *at)
 {
     size_t start = *at, end = *at;
-    uint64_t kind = random_below(3);
+    uint64_t kind = fuzz_below(3);
     if (kind == 0 || (kind == 1 && !is_letter(bytes[start])))
         return 1;
     while (start > 0 && (kind == 1 ? is_letter(bytes[start - 1]) : bytes[start - 1] != '\n'))
@@ -125,15 +111,15 @@ static void mutate(struct text *t)
                                         "#-}",
                                         "module",
                                         "return"};
-    size_t at = random_below(t->n), from, length;
-    switch (random_below(5)) {
+    size_t at = fuzz_below(t->n), from, length;
+    switch (fuzz_below(5)) {
     case 0:
-        t->bytes[at] = (unsigned char)random_below(256);
+        t->bytes[at] = (unsigned char)fuzz_below(256);
         break;
     case 1: {
-        const char *word = words[random_below(sizeof words / sizeof *words)];
+        const char *word = words[fuzz_below(sizeof words / sizeof *words)];
         length = find_piece(t->bytes, t->n, &at);
-        replace(t, at, random_below(2) ? length : 0, word, *word ? strlen(word) : 1);
+        replace(t, at, fuzz_below(2) ? length : 0, word, *word ? strlen(word) : 1);
         break;
     }
     case 2:
@@ -141,11 +127,11 @@ static void mutate(struct text *t)
         replace(t, at, length, "", 0);
         break;
     default: { // of a program, perhaps this one
-        size_t which = random_below(N_NAMES);
-        from = random_below(sizes[which]);
-        length = find_piece(corpus[which], sizes[which], &from);
+        const struct fuzz_file *other = fuzz_any_file();
+        from = fuzz_below(other->n);
+        length = find_piece(other->bytes, other->n, &from);
         size_t old = find_piece(t->bytes, t->n, &at);
-        replace(t, at, random_below(2) ? old : 0, corpus[which] + from, length);
+        replace(t, at, fuzz_below(2) ? old : 0, other->bytes + from, length);
     }
     }
 }
@@ -159,9 +145,7 @@ static bool is_place(const char *message)
 
 static bool read_any(const unsigned char *bytes, size_t n)
 {
-    // In a block that ends with the text.
-    unsigned char *exact = malloc(n + !n);
-    memcpy(exact, bytes, n);
+    unsigned char *exact = fuzz_exact(bytes, n);
     struct mlir_program *p = NULL, *q = NULL;
     bool is_good = mlir_read_text("f", exact, n, &p) == JOT_OK;
     if (!is_good) {
@@ -188,40 +172,29 @@ static bool read_any(const unsigned char *bytes, size_t n)
     return true;
 }
 
-START_TEST(survives_any_text)
+static bool change_and_read(const struct fuzz_file *file)
 {
     static struct text text;
-    const char *count = getenv("JOT_TEST_COUNT"), *seed = getenv("JOT_TEST_SEED");
-    long rounds = 3 * (count ? strtol(count, NULL, 10) : 1500), accepted = 0;
-    random_state = seed ? strtoull(seed, NULL, 0) : UINT64_C(20261126);
-    printf("JOT_TEST_SEED=%llu\n", (unsigned long long)random_state);
-    for (int i = 0; i < N_NAMES; i++)
-        corpus[i] = tree_load(names[i], &sizes[i]);
-    for (long round = 0; round < rounds; round++) {
-        size_t which = random_below(N_NAMES);
-        text.n = sizes[which];
-        memcpy(text.bytes, corpus[which], text.n);
-        for (uint64_t k = random_below(4); k > 0 && text.n; k--)
-            mutate(&text);
-        accepted += read_any(text.bytes, text.n);
-    }
-    printf("%ld of %ld were programs\n", accepted, rounds);
-    ck_assert_int_gt(accepted, rounds / 10);
-    for (int i = 0; i < N_NAMES; i++)
-        free(corpus[i]);
+    text.n = file->n;
+    memcpy(text.bytes, file->bytes, text.n);
+    for (uint64_t k = fuzz_below(4); k > 0 && text.n; k--)
+        mutate(&text);
+    return read_any(text.bytes, text.n);
+}
+
+START_TEST(survives_any_text)
+{
+    static const char names[] =
+        PROGRAMS "{text_forms,written,forms,loops,resources,general}.mlir";
+    double part = fuzz_run(names, 3, 1500, change_and_read);
+    ck_assert(part > 0.1 || getenv("JOT_TEST_COUNT"));
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("mlir_text_fuzz");
-    TCase *group = tcase_create("mlir_text_fuzz");
-    tcase_set_timeout(group, 600);
-    tcase_add_test(group, survives_any_text);
-    suite_add_tcase(suite, group);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    tcase_set_timeout(t, 1200);
+    tcase_add_test(t, survives_any_text);
 }
+
+int main(void) { return suite_run("mlir_text_fuzz", add_tests); }

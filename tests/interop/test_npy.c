@@ -5,6 +5,7 @@
 #include "interop/zip.h"
 #include "jot/jot.h"
 #include "runtime/array.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -604,30 +605,24 @@ START_TEST(survives_lack_of_memory)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("npy");
-    TCase *tests = tcase_create("npy");
     int n_archives = (int)(sizeof archives / sizeof *archives);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, reads_and_writes_what_numpy_writes);
-    tcase_add_test(tests, reads_headers_as_python_may_write_them);
-    tcase_add_loop_test(tests, says_what_is_wrong_with_a_header, 0,
+    tcase_add_checked_fixture(t, set_up, tear_down);
+    tcase_add_test(t, reads_and_writes_what_numpy_writes);
+    tcase_add_test(t, reads_headers_as_python_may_write_them);
+    tcase_add_loop_test(t, says_what_is_wrong_with_a_header, 0,
                         (int)(sizeof wrong / sizeof *wrong));
-    tcase_add_test(tests, says_what_is_wrong_with_a_file);
-    tcase_add_test(tests, writes_and_reads_back);
-    tcase_add_test(tests, keeps_links_and_modes);
-    tcase_add_loop_test(tests, reads_and_writes_archives, 0, n_archives);
-    tcase_add_test(tests, adds_to_archives);
-    tcase_add_test(tests, keeps_arrays_in_pieces);
-    tcase_add_test(tests, reads_large_archives);
-    tcase_add_test(tests, writes_large_archives);
-    tcase_add_test(tests, says_what_is_wrong_with_an_archive);
-    tcase_add_loop_test(tests, survives_lack_of_memory, 0, 1 + JOT_HAS_ZLIB);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(t, says_what_is_wrong_with_a_file);
+    tcase_add_test(t, writes_and_reads_back);
+    tcase_add_test(t, keeps_links_and_modes);
+    tcase_add_loop_test(t, reads_and_writes_archives, 0, n_archives);
+    tcase_add_test(t, adds_to_archives);
+    tcase_add_test(t, keeps_arrays_in_pieces);
+    tcase_add_test(t, reads_large_archives);
+    tcase_add_test(t, writes_large_archives);
+    tcase_add_test(t, says_what_is_wrong_with_an_archive);
+    tcase_add_loop_test(t, survives_lack_of_memory, 0, 1 + JOT_HAS_ZLIB);
 }
+
+int main(void) { return suite_run("npy", add_tests); }

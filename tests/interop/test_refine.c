@@ -2,40 +2,14 @@
 // Programs of functions of unknown extents, for arguments that have some.
 #include "interop/refine.h"
 
-#include "interop/jax_export.h"
 #include "interop/tree.h"
 #include "jot/jot.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PROGRAMS "tests/interop/programs/"
-
-struct exported {
-    unsigned char *bytes;
-    struct jax_export *export;
-    struct mlir_program *program;
-};
-
-static struct exported load(const char *name, bool is_vjp)
-{
-    struct exported x = {0};
-    size_t n;
-    x.bytes = tree_load(name, &n);
-    ck_assert_int_eq(jax_export_read(name, x.bytes, n, &x.export), JOT_OK);
-    const struct jax_export *e = is_vjp ? x.export->vjp : x.export;
-    ck_assert_int_eq(mlir_read_bytecode(name, e->module, e->module_size, &x.program), JOT_OK);
-    return x;
-}
-
-static void unload(struct exported *x)
-{
-    mlir_release(x->program);
-    jax_export_release(x->export);
-    free(x->bytes);
-}
 
 // Shapes as "6x8 2 8x5", a number that is known as "=1".
 static jot_status refine(const struct mlir_program *p, const char *shapes,
@@ -98,8 +72,8 @@ START_TEST(finds_extents)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[256];
-        snprintf(path, sizeof path, PROGRAMS "%s.jaxexport", cases[i].name);
-        struct exported x = load(path, cases[i].is_vjp);
+        snprintf(path, sizeof path, "%s.jaxexport", cases[i].name);
+        struct tree_file x = tree_open(path, cases[i].is_vjp);
         struct mlir_program *p = NULL;
         ck_assert_msg(refine(x.program, cases[i].shapes, &p) == JOT_OK, "%s",
                       jot_error_message());
@@ -114,7 +88,7 @@ START_TEST(finds_extents)
         ck_assert_msg(!strstr(tree.text, "stablehlo.dynamic_broadcast"), "%.600s", tree.text);
         ck_assert_msg(!strstr(tree.text, "assertion"), "%.600s", tree.text);
         mlir_release(p);
-        unload(&x);
+        tree_close(&x);
     }
 }
 END_TEST
@@ -194,7 +168,7 @@ START_TEST(refuses_extents)
         {"=1 16", "argument 0 of main is tensor<?x?xf32>, not a number"},
         {"6x5", "there is no function main of 1 arguments"},
     };
-    struct exported x = load(PROGRAMS "tails.jaxexport", false);
+    struct tree_file x = tree_open("tails.jaxexport", false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct mlir_program *p = NULL;
         ck_assert_int_eq(refine(x.program, cases[i].shapes, &p), JOT_ERR_SHAPE);
@@ -202,21 +176,15 @@ START_TEST(refuses_extents)
                       jot_error_message());
         ck_assert_ptr_null(p);
     }
-    unload(&x);
+    tree_close(&x);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *suite = suite_create("refine");
-    TCase *group = tcase_create("refine");
-    tcase_add_test(group, finds_extents);
-    tcase_add_test(group, takes_extents_from_operands);
-    tcase_add_test(group, refuses_extents);
-    suite_add_tcase(suite, group);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(t, finds_extents);
+    tcase_add_test(t, takes_extents_from_operands);
+    tcase_add_test(t, refuses_extents);
 }
+
+int main(void) { return suite_run("refine", add_tests); }

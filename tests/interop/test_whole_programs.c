@@ -7,6 +7,7 @@
 #include "jot/io.h"
 #include "jot/jot.h"
 #include "jot/program.h"
+#include "support/suite.h"
 
 #include <check.h>
 #include <complex.h>
@@ -307,20 +308,14 @@ START_TEST(gradients_agree)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *t)
 {
-    Suite *s = suite_create("whole_programs");
-    TCase *t = tcase_create("whole_programs");
     tcase_set_timeout(t, 200);
     tcase_add_test(t, texts_agree);
     tcase_add_test(t, artefacts_agree);
     tcase_add_test(t, calls_of_libraries_agree);
     tcase_add_test(t, rewritten_ones_agree);
     tcase_add_test(t, gradients_agree);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed;
 }
+
+int main(void) { return suite_run("whole_programs", add_tests); }

@@ -194,3 +194,32 @@ unsigned char *tree_load(const char *path, size_t *out_n)
     fclose(file);
     return bytes;
 }
+
+struct tree_file tree_open(const char *name, bool is_vjp)
+{
+    struct tree_file f = {0};
+    char path[256];
+    size_t n;
+    snprintf(path, sizeof path, "tests/interop/programs/%s", name);
+    f.bytes = tree_load(path, &n);
+    bool is_text = strstr(name, ".mlir") != NULL, is_export = jax_export_is(f.bytes, n);
+    const void *module = f.bytes;
+    if (is_export) {
+        ck_assert_msg(jax_export_read(name, f.bytes, n, &f.export) == JOT_OK, "%s",
+                      jot_error_message());
+        const struct jax_export *e = is_vjp ? f.export->vjp : f.export;
+        module = e->module;
+        n = e->module_size;
+    }
+    jot_status status =
+        (is_text ? mlir_read_text : mlir_read_bytecode)(name, module, n, &f.program);
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    return f;
+}
+
+void tree_close(struct tree_file *f)
+{
+    mlir_release(f->program);
+    jax_export_release(f->export);
+    free(f->bytes);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interop/fuzz.h"
+
+#include "base/hash.h"
+#include "interop/tree.h"
+
+#include <check.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fuzz_file fuzz_files[FUZZ_MOST];
+size_t fuzz_n_files;
+
+static glob_t found;
+static uint64_t state, seed_of_case;
+static bool is_running;
+
+uint64_t fuzz_below(uint64_t n)
+{
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    return hash_mix(state) % n;
+}
+
+const struct fuzz_file *fuzz_any_file(void) { return &fuzz_files[fuzz_below(fuzz_n_files)]; }
+
+unsigned char *fuzz_exact(const unsigned char *bytes, size_t n)
+{
+    unsigned char *exact = malloc(n + !n);
+    memcpy(exact, bytes, n);
+    return exact;
+}
+
+static void tell_case(void)
+{
+    if (is_running)
+        printf("the case: JOT_TEST_SEED=%llu JOT_TEST_COUNT=1\n",
+               (unsigned long long)seed_of_case);
+}
+
+static void open_files(const char *names)
+{
+    ck_assert_int_eq(glob(names, GLOB_BRACE, NULL, &found), 0);
+    ck_assert_uint_le(found.gl_pathc, FUZZ_MOST);
+    fuzz_n_files = found.gl_pathc;
+    for (size_t i = 0; i < fuzz_n_files; i++) {
+        fuzz_files[i].name = found.gl_pathv[i];
+        fuzz_files[i].bytes = tree_load(found.gl_pathv[i], &fuzz_files[i].n);
+    }
+}
+
+static void close_files(void)
+{
+    for (size_t i = 0; i < fuzz_n_files; i++)
+        free(fuzz_files[i].bytes);
+    globfree(&found);
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+double fuzz_run(const char *names, int each, int count, fuzz_try *try)
+{
+    uint64_t first = number_of("JOT_TEST_SEED", 20261126);
+    uint64_t seconds = number_of("JOT_TEST_SECONDS", 0), n = 0, accepted = 0;
+    uint64_t all = (uint64_t)each * number_of("JOT_TEST_COUNT", (uint64_t)count);
+    time_t start = time(NULL);
+    open_files(names);
+    is_running = true;
+    atexit(tell_case);
+    for (; seconds ? (uint64_t)(time(NULL) - start) < seconds : n < all; n++) {
+        seed_of_case = first + n;
+        state = hash_mix(seed_of_case);
+        accepted += try(fuzz_any_file());
+    }
+    is_running = false;
+    close_files();
+    printf("JOT_TEST_SEED=%llu: %llu of %llu were taken\n", (unsigned long long)first,
+           (unsigned long long)accepted, (unsigned long long)n);
+    return n ? (double)accepted / (double)n : 1;
+}
