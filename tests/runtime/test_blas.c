@@ -141,7 +141,7 @@ START_TEST(agrees_with_a_loop)
         if (g.beta == 0) // what is not read may be anything
             memset(old_c, 0xff, (size_t)(size_c * matrices) * bytes_of(g.dtype));
         memcpy(c, old_c, (size_t)(size_c * matrices) * bytes_of(g.dtype));
-        ck_assert_int_eq(rt_gemm(rt_pool_default(), &g, a, b, c), JOT_OK);
+        ck_assert_int_eq(rt_gemm(rt_pool_default(), &g, 1, a, b, c), JOT_OK);
         double limit = bytes_of(g.dtype) == 4 || g.dtype == JOT_C64 ? 1e-4 : 1e-12;
         for (int64_t i = 0; i < matrices; i++) {
             int64_t at[3] = {0, i * size_b, i * size_c}, rest = i;
@@ -184,13 +184,30 @@ START_TEST(bits_do_not_depend_on_threads)
     void *a = random_matrix(JOT_F32, 600 * 600), *b = random_matrix(JOT_F32, 600 * 600);
     void *first = random_matrix(JOT_F32, 600 * 600), *c = random_matrix(JOT_F32, 600 * 600);
     memcpy(c, first, 600 * 600 * 4);
-    ck_assert_int_eq(rt_gemm(NULL, &g, a, b, first), JOT_OK);
+    ck_assert_int_eq(rt_gemm(NULL, &g, 1, a, b, first), JOT_OK);
     for (int threads = 1; threads <= 5; threads++) {
         ck_assert_int_eq(jot_set_threads(threads), JOT_OK);
-        ck_assert_int_eq(rt_gemm(rt_pool_default(), &g, a, b, c), JOT_OK);
+        ck_assert_int_eq(rt_gemm(rt_pool_default(), &g, 1, a, b, c), JOT_OK);
         ck_assert_int_eq(memcmp(first, c, 600 * 600 * 4), 0);
     }
     free(a), free(b), free(c), free(first);
+}
+END_TEST
+
+START_TEST(shares_have_the_bits_of_the_whole)
+{
+    NEED_LIBRARY;
+    enum { N = 1024 };
+    struct rt_gemm g = square(JOT_F32, N);
+    float *a = random_matrix(JOT_F32, N * N), *b = random_matrix(JOT_F32, N * N);
+    float *c = malloc(N * N * sizeof *c), *rows = malloc(N * N * sizeof *rows);
+    ck_assert_int_eq(rt_gemm(NULL, &g, 1, a, b, c), JOT_OK);
+    g.m = N / 2;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(rt_gemm(NULL, &g, 2, a + i * N * N / 2, b, rows + i * N * N / 2),
+                         JOT_OK);
+    ck_assert_int_eq(memcmp(c, rows, N * N * sizeof *c), 0);
+    free(a), free(b), free(c), free(rows);
 }
 END_TEST
 
@@ -200,7 +217,7 @@ START_TEST(refuses_what_the_library_cannot)
     float x[1] = {0};
     struct rt_gemm g = square(JOT_F32, 1);
     g.lda = INT64_C(1) << 32;
-    ck_assert_int_eq(rt_gemm(NULL, &g, x, x, x), JOT_ERR_SHAPE);
+    ck_assert_int_eq(rt_gemm(NULL, &g, 1, x, x, x), JOT_ERR_SHAPE);
 }
 END_TEST
 
@@ -261,7 +278,7 @@ START_TEST(leaves_the_library_of_others)
     ck_assert_int_eq(rt_blas_open(), JOT_OK);
     float a[1] = {3}, b[1] = {5}, c[1] = {0};
     struct rt_gemm g = square(JOT_F32, 1);
-    ck_assert_int_eq(rt_gemm(NULL, &g, a, b, c), JOT_OK);
+    ck_assert_int_eq(rt_gemm(NULL, &g, 1, a, b, c), JOT_OK);
     ck_assert(c[0] == 15);
     ck_assert_int_eq(get_threads(), 2);
     dlclose(theirs);
@@ -277,7 +294,7 @@ START_TEST(says_what_to_install)
     ck_assert_str_eq(rt_blas_version(), "");
     struct rt_gemm g = square(JOT_F32, 1);
     float x[1] = {0};
-    ck_assert_int_eq(rt_gemm(NULL, &g, x, x, x), JOT_ERR_LIBRARY);
+    ck_assert_int_eq(rt_gemm(NULL, &g, 1, x, x, x), JOT_ERR_LIBRARY);
 }
 END_TEST
 
@@ -290,6 +307,7 @@ static void add_tests(TCase *tests)
     tcase_add_test(tests, says_what_to_install);
     tcase_add_test(tests, agrees_with_a_loop);
     tcase_add_loop_test(tests, bits_do_not_depend_on_threads, 0, 2);
+    tcase_add_test(tests, shares_have_the_bits_of_the_whole);
     tcase_add_test(tests, refuses_what_the_library_cannot);
     tcase_add_test(tests, leaves_the_environment);
     tcase_add_test(tests, takes_the_core_of_the_processor);

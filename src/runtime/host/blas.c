@@ -322,12 +322,12 @@ static jot_status run_pieces(struct rt_pool *pool, struct tiling *t)
 
 // Halves the longer side while the halves are still worth a call, with sides that are multiples
 // of what the library's inner kernels work on.
-static void choose_tiles(struct tiling *t)
+static void choose_tiles(struct tiling *t, int64_t shares)
 {
     const struct rt_gemm *g = t->gemm;
     double flops = 2.0 * (double)g->k * (dtype_is_complex((jot_dtype)g->dtype) ? 4 : 1);
     int64_t m = g->m, n = g->n;
-    double limit = 1.22e4 * sqrt(flops * (double)m * (double)n);
+    double limit = 1.22e4 * sqrt(flops * (double)m * (double)n * (double)shares);
     limit = limit < TILE_WORK ? TILE_WORK : limit;
     while (flops * (double)m * (double)n > limit) {
         if (m >= n && m >= 2 * TILE_SIDE)
@@ -380,8 +380,8 @@ static void scale_all(const struct tiling *t)
     }
 }
 
-jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *g, const void *a, const void *b,
-                   void *c)
+jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *g, int64_t shares, const void *a,
+                   const void *b, void *c)
 {
     struct tiling t = {.gemm = g, .a = a, .b = b, .c = c, .matrices = 1};
     t.element = dtype_get((jot_dtype)g->dtype)->bytes;
@@ -404,7 +404,7 @@ jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *g, const void *a,
     choose_pieces(&t);
     if (t.pieces > 1)
         return run_pieces(pool, &t);
-    choose_tiles(&t);
+    choose_tiles(&t, shares);
     rt_pool_run(pool, INT_MAX, run_chunk, &t, divide_up(t.tiles, t.tiles_per_chunk));
     return JOT_OK;
 }

@@ -23,8 +23,10 @@ const char *rt_blas_version(void);
 void *rt_blas_symbol(const char *name);
 
 // c = alpha op(a) op(b) + beta c, as struct rt_gemm says; its numbers are known to be good.
-// JOT_ERR_SHAPE for extents beyond what the library's 32-bit integers hold.
-jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *gemm, const void *a,
-                   const void *b, void *c);
+// JOT_ERR_SHAPE for extents beyond what the library's 32-bit integers hold.  Of a product that is one of so
+// many shares of a larger one, as when devices have some rows each, tiles are those of the larger one: the
+// bits are too, where shares are whole tiles.
+jot_status rt_gemm(struct rt_pool *pool, const struct rt_gemm *gemm, int64_t shares,
+                   const void *a, const void *b, void *c);
 
 #endif

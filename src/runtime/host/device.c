@@ -2,6 +2,7 @@
 // The host as a device: memory of the data pool, kernels over chunks on the thread pool.
 #include "runtime/steps.h"
 
+#include "base/collective.h"
 #include "base/dtype.h"
 #include "base/status.h"
 #include "runtime/host/blas.h"
@@ -220,12 +221,17 @@ static jot_status run_kernel(const struct rt_program *p, const struct rt_instanc
     return JOT_OK;
 }
 
+// The devices that run the program, each with a share of the work.
+static int64_t shares_of(const struct rt_program *p)
+{
+    return collective_mesh_size(p->plan.mesh_rank, p->plan.params);
+}
+
 static jot_status run_gemm(const struct rt_program *p, const struct rt_bound_step *s,
                            void *const *operands)
 {
-    (void)p;
-    return rt_gemm(s->is_parallel ? rt_pool_default() : NULL, s->gemm, operands[0], operands[1],
-                   operands[2]);
+    return rt_gemm(s->is_parallel ? rt_pool_default() : NULL, s->gemm, shares_of(p),
+                   operands[0], operands[1], operands[2]);
 }
 
 struct copy {
@@ -281,8 +287,8 @@ static void run_phase(struct rt_phases *phases, rt_kernel *kernel, void *const *
 static bool multiply(struct rt_phases *phases, void *const *buffers, int64_t index)
 {
     struct phases *q = (struct phases *)phases;
-    q->status = rt_gemm(rt_pool_default(), &q->program->plan.gemms[index], buffers[0],
-                        buffers[1], buffers[2]);
+    q->status = rt_gemm(rt_pool_default(), &q->program->plan.gemms[index],
+                        shares_of(q->program), buffers[0], buffers[1], buffers[2]);
     return q->status == JOT_OK;
 }
 
