@@ -158,6 +158,8 @@ uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 // After all differentiation and mapping.
 jot_status pass_exchange(struct ir_module *m, uint32_t f, int rank, const int64_t *axes,
                          uint32_t *out_f);
+// Small exchanges of one kind that do not wait for one another become one.
+uint32_t pass_pack_exchanges(struct ir_module *m, uint32_t f);
 // Programs for a mesh as programs for one device: a shard_map becomes its body, mapped over each axis of
 // the mesh.  After all differentiation and mapping; before whatever else is here.
 jot_status pass_unshard(struct ir_module *m, uint32_t f, uint32_t *out_f);

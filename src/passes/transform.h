@@ -31,6 +31,7 @@ enum memo_kind {
     MEMO_SUPPORT_WANTED,
     MEMO_SUPPORT_GUARDS,
     MEMO_UNNAME,
+    MEMO_PACK_EXCHANGES,
     MEMO_UNSHARD,
 };
 struct memo_key {

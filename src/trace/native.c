@@ -411,6 +411,8 @@ static jot_status build(struct arena *arena, void *ctx)
         m, pass_expand_convolutions(m, p->function,
                                     p->device->type->takes_convolution ? &library : NULL));
     p->function = pass_inline(m, p->function, INLINE_LIMIT);
+    if (is_on_mesh(p))
+        p->function = pass_pack_exchanges(m, pass_simplify(m, p->function));
     p->function = pass_simplify(m, pass_count_trips(m, p->function));
     if (p->device->type->kind == JOT_CUDA)
         p->function = pass_three_products(m, pass_relu_masks(m, p->function));

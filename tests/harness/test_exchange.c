@@ -14,6 +14,7 @@ static const struct program {
     int rank;
     int64_t mesh[2];
     const char *text;
+    uint32_t packed; // collectives that are left when small ones are packed
 } programs[] = {
     {"all of them",
      2,
@@ -31,7 +32,8 @@ static const struct program {
      "  %10 = all_to_all %1 {over=[i:2]} : f32[2,3,5]<i:2,j:3>\n"
      "  %11 = axis_index {over=[j:3]} : i32[]<j:3>\n"
      "  return %2, %3, %4, %5, %6, %7, %8, %9, %10, %11\n"
-     "}\n"},
+     "}\n",
+     9},
     {"between kernels",
      1,
      {4},
@@ -45,7 +47,28 @@ static const struct program {
      "  %7 = ppermute %6 {over=[i:4], pairs=[0, 1, 1, 2, 2, 3, 3, 0]} : f32[5]<i:4>\n"
      "  %8 = add %7, %6 : f32[5]<i:4>\n"
      "  return %4, %8\n"
-     "}\n"},
+     "}\n",
+     2},
+    {"side by side",
+     1,
+     {4},
+     "jot ir 1\n"
+     "function @0 f(%0: f32[3]<i:4>, %1: f32[4,2]<i:4>, %2: f32[4,3]<i:4>) {\n"
+     "  %3 = psum %0 {over=[i:4]} : f32[3]\n"
+     "  %4 = psum %1 {over=[i:4]} : f32[4,2]\n"
+     "  %5 = all_gather %0 {over=[i:4]} : f32[4,3]\n"
+     "  %6 = all_gather %1 {over=[i:4]} : f32[4,4,2]\n"
+     "  %7 = psum_scatter %1 {over=[i:4]} : f32[2]<i:4>\n"
+     "  %8 = psum_scatter %2 {over=[i:4]} : f32[3]<i:4>\n"
+     "  %9 = all_to_all %1 {over=[i:4]} : f32[4,2]<i:4>\n"
+     "  %10 = all_to_all %2 {over=[i:4]} : f32[4,3]<i:4>\n"
+     "  %11 = ppermute %0 {over=[i:4], pairs=[0, 2, 3, 1]} : f32[3]<i:4>\n"
+     "  %12 = ppermute %2 {over=[i:4], pairs=[0, 2, 3, 1]} : f32[4,3]<i:4>\n"
+     "  %13 = psum %8 {over=[i:4]} : f32[3]\n"
+     "  %14 = psum %11 {over=[i:4]} : f32[3]\n"
+     "  return %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14\n"
+     "}\n",
+     6},
     {"in loops and branches",
      1,
      {3},
@@ -95,7 +118,8 @@ static const struct program {
      "i32[], f32[4]<i:3>\n"
      "  %8 = cond %3, %7 {functions=[@3, @4]} : f32[4]<i:3>\n"
      "  return %5, %6, %7, %8\n"
-     "}\n"},
+     "}\n",
+     3},
 };
 
 // Small numbers, whose sums are exact in any order.
@@ -144,8 +168,10 @@ static struct ir_type lanes_of(const struct program *p, struct ir_type t)
 }
 
 // By device: the arguments of each, and its place.
+enum { PLAIN, SEPARATE, PACKED, WAYS };
+
 static void run_on_devices(const struct program *p, uint32_t f, const struct ir_tensor *in,
-                           void **outputs, bool separate)
+                           void **outputs, int way)
 {
     const struct ir_graph *g = graph(f);
     uint32_t made, n = (uint32_t)n_devices(p), n_in = g->n_params + 1;
@@ -165,8 +191,16 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
     require(pass_exchange(module, f, p->rank, axes, &made));
     ck_assert_int_eq(graph(made)->names, 0);
     struct schedule_options options = {
-        .mesh_rank = (uint32_t)p->rank, .mesh = p->mesh, .separate = separate};
-    struct nest_program *program = schedule_with(pass_simplify(module, made), &options);
+        .mesh_rank = (uint32_t)p->rank, .mesh = p->mesh, .separate = way == SEPARATE};
+    made = pass_simplify(module, made);
+    if (way == PACKED)
+        made = pass_simplify(module, pass_pack_exchanges(module, made));
+    struct nest_program *program = schedule_with(made, &options);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < program->steps.count; i++)
+        count += program->steps.at[i].kind == NEST_STEP_COLLECTIVE;
+    if (way == PACKED)
+        ck_assert_int_eq(count, p->packed);
     check_program(made, program);
     struct rt_team *team;
     require(run_native_load_on(module->arena, program, NULL, n, devices, NULL, &team));
@@ -176,7 +210,7 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
 
 START_TEST(devices_do_what_lanes_do)
 {
-    const struct program *p = &programs[_i / 2];
+    const struct program *p = &programs[_i / WAYS];
     uint64_t state = 1;
     uint32_t f = parse(p->text), n = (uint32_t)n_devices(p);
     const struct ir_graph *g = graph(f);
@@ -190,7 +224,7 @@ START_TEST(devices_do_what_lanes_do)
     for (uint32_t k = 0; k < n * n_out; k++)
         outputs[k] = arena_allocate(module->arena,
                                     tensor_bytes(ir_type_of(g, g->outputs.at[k % n_out])) + 16);
-    run_on_devices(p, f, in, outputs, _i % 2);
+    run_on_devices(p, f, in, outputs, _i % WAYS);
     for (uint32_t k = 0; k < n * n_out; k++) {
         struct ir_type t = ir_type_of(g, g->outputs.at[k % n_out]);
         ck_assert_msg(
@@ -202,7 +236,7 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-    tcase_add_loop_test(t, devices_do_what_lanes_do, 0, 2 * (int)COUNT(programs));
+    tcase_add_loop_test(t, devices_do_what_lanes_do, 0, WAYS * (int)COUNT(programs));
 }
 
 int main(void) { return support_run("passes/exchange", add_tests); }
