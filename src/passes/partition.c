@@ -26,10 +26,23 @@ struct pieces {
     ir_id v;
 };
 
+// A loop or branch with a shard_map inside.  Where nothing splits a value it is whole.
+struct loop {
+    int n_bodies;
+    uint32_t *body;                 // opened
+    struct ir_split *param, *given; // by parameter and result of the bodies that have them
+    struct ir_split *in, *out;      // by operand and result
+};
+
+struct known_loop {
+    const struct ir_node *n;
+    struct loop loop;
+};
+
 struct partition {
     struct ir_module *m;
     struct ir_shard mesh; // the grid of all shard_maps
-    uint32_t *result;     // by function there was, IR_NONE before it is done
+    VEC(struct known_loop) loops;
 };
 
 // A function on its way.
@@ -132,95 +145,7 @@ static ir_id pieces_of(struct sweep *s, ir_id v, struct ir_split split)
     return x;
 }
 
-// ---- Functions
-
-static uint32_t partition_function(struct partition *p, uint32_t f);
-
-static bool grids_equal(const struct ir_shard *a, const struct ir_shard *b)
-{
-    return a->n_axes == b->n_axes &&
-           !memcmp(a->grid, b->grid, sizeof *a->grid * (size_t)a->n_axes);
-}
-
-static void add_shard_map(struct sweep *s, const struct ir_node *n)
-{
-    struct ir_shard shard = ir_shard_of(s->p->m, n);
-    ir_id *in = pass_no_values(s->p->m, n->n_in), *out = pass_no_values(s->p->m, n->n_out);
-    if (!grids_equal(&shard, &s->p->mesh)) {
-        ir_fail(&s->b, JOT_ERR_ARGUMENT,
-                "two meshes in one function: a program runs on the devices of one");
-        return;
-    }
-    for (uint32_t i = 0; i < n->n_in; i++)
-        in[i] = pieces_of(s, ir_operand(s->g, n, i), shard.split[i]);
-    if (s->b.status != JOT_OK)
-        return;
-    // A mesh inside of the mesh is one of lanes.
-    uint32_t body;
-    if (pass_unshard(s->p->m, shard.body, &body) != JOT_OK) {
-        ir_fail(&s->b, status_last(), "%s", jot_error_message());
-        return;
-    }
-    ir_inline(&s->b, ir_function(s->p->m, body), in, out);
-    for (uint32_t i = 0; i < n->n_out; i++) {
-        struct ir_split split = shard.split[n->n_in + i];
-        if (ir_split_set(&shard, split))
-            add_pieces(s, n->out + i, split, out[i]);
-        else
-            s->whole[n->out + i] = out[i];
-    }
-}
-
-static void copy_node(struct sweep *s, const struct ir_node *n)
-{
-    s->b.where = n->where;
-    if (n->op == IR_shard_map) {
-        add_shard_map(s, n);
-        return;
-    }
-    for (uint32_t i = 0; i < n->n_in; i++)
-        whole_of(s, ir_operand(s->g, n, i));
-    if (s->b.status != JOT_OK)
-        return;
-    if (!ir_has_bodies((enum ir_op)n->op)) {
-        pass_copy_node(&s->b, s->g, n, s->whole);
-        return;
-    }
-    const int64_t *bodies;
-    int count = ir_bodies_of(n, &bodies);
-    bool is_call = ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL;
-    uint32_t *made = arena_array(s->p->m->arena, uint32_t, count + 1);
-    count = is_call ? 1 : count; // rules of derivatives have been applied
-    for (int i = 0; i < count; i++) {
-        made[i] = partition_function(s->p, (uint32_t)bodies[i]);
-        if (made[i] == IR_NONE) {
-            ir_fail(&s->b, status_last(), "%s", jot_error_message());
-            return;
-        }
-    }
-    ir_id *in = body_operands(s->p->m, s->g, n, s->whole);
-    ir_id y = is_call ? ir_call(&s->b, IR_call, 1, made, (int)n->n_in, in)
-                      : ir_build(&s->b, (enum ir_op)n->op, (int)n->n_in, in,
-                                 ir_with_functions(s->p->m, n->attrs, made));
-    body_set_results(n, y, s->whole);
-}
-
-static struct sweep sweep_of(struct partition *p, uint32_t f)
-{
-    const struct ir_graph *g = ir_function(p->m, f);
-    return (struct sweep){.p = p,
-                          .g = g,
-                          .b = ir_builder_make(p->m, g->name, IR_BUILD_PLAIN),
-                          .whole = pass_no_values(p->m, g->values.count),
-                          .pieces =
-                              arena_array(p->m->arena, struct pieces *, g->values.count + 1)};
-}
-
-static void copy_nodes(struct sweep *s)
-{
-    for (uint32_t at = s->g->n_params; at < s->g->nodes.count && s->b.status == JOT_OK; at++)
-        copy_node(s, &s->g->nodes.at[at]);
-}
+// ---- Calls
 
 static bool has_shard_map(const struct ir_graph *g) { return pass_find_shard_map(g) != NULL; }
 
@@ -256,23 +181,288 @@ static jot_status open_calls(struct ir_module *m, uint32_t *f)
     }
 }
 
-static uint32_t partition_function(struct partition *p, uint32_t f)
+// ---- How values are taken
+
+// By value of a graph: what its readers want of it.
+enum wish { NOTHING, PIECES, WHOLE };
+struct taken {
+    enum wish *wish;
+    struct ir_split *split; // of PIECES
+};
+
+static jot_status find_loop(struct partition *p, const struct ir_node *n, struct loop *out);
+
+static bool is_loop(const struct ir_graph *g, const struct ir_node *n)
 {
-    uint32_t opened = f;
-    if (!has_shard_map(ir_function(p->m, f)))
-        return f;
-    if (p->result[f] != IR_NONE)
-        return p->result[f];
-    if (open_calls(p->m, &opened) != JOT_OK)
-        return IR_NONE;
-    struct sweep s = sweep_of(p, opened);
+    bool has = false;
+    int count = 0;
+    const int64_t *bodies;
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL && n->op != IR_shard_map)
+        count = ir_bodies_of(n, &bodies);
+    for (int i = 0; i < count; i++)
+        has = has || has_shard_map(ir_body(g, n, i));
+    return has;
+}
+
+static void want(const struct partition *p, struct taken *t, ir_id v, struct ir_split split)
+{
+    if (!ir_split_set(&p->mesh, split) ||
+        (t->wish[v] == PIECES && !splits_equal(t->split[v], split)))
+        t->wish[v] = WHOLE;
+    if (t->wish[v] != NOTHING)
+        return;
+    t->wish[v] = PIECES;
+    t->split[v] = split;
+}
+
+static jot_status find_taken(struct partition *p, const struct ir_graph *g, struct taken *t)
+{
+    struct arena *arena = p->m->arena;
+    t->wish = arena_array(arena, enum wish, g->values.count + 1);
+    t->split = arena_array(arena, struct ir_split, g->values.count + 1);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        t->wish[g->outputs.at[i]] = WHOLE;
+    ir_for_each_node (g, n) {
+        struct ir_split *in = NULL;
+        struct loop l;
+        if (n->op == IR_shard_map) {
+            in = ir_shard_of(p->m, n).split;
+        } else if (is_loop(g, n)) {
+            JOT_TRY(find_loop(p, n, &l));
+            in = l.in;
+        }
+        for (uint32_t i = 0; i < n->n_in; i++)
+            want(p, t, ir_operand(g, n, i), in ? in[i] : (struct ir_split){0});
+    }
+    return JOT_OK;
+}
+
+// How a shard_map, or a loop with one, gives v.
+static jot_status find_given(struct partition *p, const struct ir_graph *g, ir_id v,
+                             struct ir_split *out)
+{
+    const struct ir_node *n = ir_node_of(g, v);
+    struct loop l;
+    *out = ir_split_none(p->m, ir_rank_of(g, v));
+    if (n->op == IR_shard_map) {
+        *out = ir_shard_of(p->m, n).split[n->n_in + v - n->out];
+    } else if (is_loop(g, n)) {
+        JOT_TRY(find_loop(p, n, &l));
+        *out = l.out[v - n->out];
+    }
+    return JOT_OK;
+}
+
+// What all bodies that read a parameter, and all branches that give a result, agree about.
+static jot_status agree(struct partition *p, struct loop *l, bool is_while)
+{
+    for (int k = 0; k < l->n_bodies; k++) {
+        const struct ir_graph *f = ir_function(p->m, l->body[k]);
+        struct taken t;
+        JOT_TRY(find_taken(p, f, &t));
+        for (uint32_t i = 0; i < f->n_params; i++) {
+            struct ir_split none = ir_split_none(p->m, ir_rank_of(f, i));
+            bool is_first = !l->param[i].at;
+            if (t.wish[i] == WHOLE ||
+                (t.wish[i] == PIECES && !is_first && !splits_equal(l->param[i], t.split[i])))
+                l->param[i] = none;
+            else if (t.wish[i] == PIECES && is_first)
+                l->param[i] = t.split[i];
+        }
+        for (uint32_t i = 0; i < f->outputs.count && !(is_while && k == 0); i++) {
+            struct ir_split split;
+            JOT_TRY(find_given(p, f, f->outputs.at[i], &split));
+            if (!l->given[i].at)
+                l->given[i] = split;
+            else if (!splits_equal(l->given[i], split))
+                l->given[i] = ir_split_none(p->m, ir_rank_of(f, f->outputs.at[i]));
+        }
+    }
+    return JOT_OK;
+}
+
+static jot_status find_new_loop(struct partition *p, const struct ir_node *n, struct loop *l)
+{
+    struct arena *arena = p->m->arena;
+    const int64_t *bodies;
+    bool is_scan = n->op == IR_scan, is_while = n->op == IR_while;
+    *l = (struct loop){.n_bodies = ir_bodies_of(n, &bodies)};
+    l->body = arena_array(arena, uint32_t, l->n_bodies + 1);
+    l->param = arena_array(arena, struct ir_split, n->n_in + 1);
+    l->given = arena_array(arena, struct ir_split, n->n_out + 1);
+    l->in = arena_array(arena, struct ir_split, n->n_in + 1);
+    l->out = arena_array(arena, struct ir_split, n->n_out + 1);
+    for (int k = 0; k < l->n_bodies; k++) {
+        l->body[k] = (uint32_t)bodies[k];
+        JOT_TRY(open_calls(p->m, &l->body[k]));
+    }
+    JOT_TRY(agree(p, l, is_while));
+    const struct ir_graph *f = ir_function(p->m, l->body[l->n_bodies - 1]);
+    uint32_t first = n->op == IR_cond, n_carry = is_while ? n->n_out : 0, n_consts = 0;
+    if (is_scan) {
+        n_consts = (uint32_t)ir_scan_of(n).n_consts;
+        n_carry = (uint32_t)ir_scan_of(n).n_carry;
+    } else if (is_while) {
+        n_consts = (uint32_t)ir_while_of(n).n_consts;
+    }
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (!l->param[i].at)
+            l->param[i] = ir_split_none(p->m, ir_rank_of(f, i));
+    // A carry comes in as it goes out.
+    for (uint32_t i = 0; i < n_carry; i++)
+        if (!splits_equal(l->param[n_consts + i], l->given[i]))
+            l->param[n_consts + i] = l->given[i] =
+                ir_split_none(p->m, ir_rank_of(f, n_consts + i));
+    if (first)
+        l->in[0] = ir_split_none(p->m, 0);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        bool is_row = is_scan && i >= n_consts + n_carry;
+        l->in[i + first] =
+            is_row ? ir_split_stacked(p->m, &p->mesh, l->param[i], 0) : l->param[i];
+    }
+    for (uint32_t i = 0; i < n->n_out; i++)
+        l->out[i] = is_scan && i >= n_carry ? ir_split_stacked(p->m, &p->mesh, l->given[i], 0)
+                                            : l->given[i];
+    return JOT_OK;
+}
+
+static jot_status find_loop(struct partition *p, const struct ir_node *n, struct loop *out)
+{
+    for (uint32_t i = 0; i < p->loops.count; i++)
+        if (p->loops.at[i].n == n) {
+            *out = p->loops.at[i].loop;
+            return JOT_OK;
+        }
+    JOT_TRY(find_new_loop(p, n, out));
+    vec_push(p->m->arena, &p->loops, (struct known_loop){n, *out});
+    return JOT_OK;
+}
+
+// ---- Functions
+
+static struct sweep sweep_of(struct partition *p, uint32_t f)
+{
+    const struct ir_graph *g = ir_function(p->m, f);
+    return (struct sweep){.p = p,
+                          .g = g,
+                          .b = ir_builder_make(p->m, g->name, IR_BUILD_PLAIN),
+                          .whole = pass_no_values(p->m, g->values.count),
+                          .pieces =
+                              arena_array(p->m->arena, struct pieces *, g->values.count + 1)};
+}
+
+static void set_result(struct sweep *s, ir_id v, struct ir_split split, ir_id x)
+{
+    if (ir_split_set(&s->p->mesh, split))
+        add_pieces(s, v, split, x);
+    else
+        s->whole[v] = x;
+}
+
+static void add_param(struct sweep *s, ir_id v, struct ir_split split)
+{
+    struct ir_type t = ir_type_of(s->g, v);
+    ir_piece_type(s->p->m, &s->p->mesh, split, t, &t, &(int){0});
+    set_result(s, v, split, ir_param(&s->b, t));
+}
+
+static void fail_inside(struct sweep *s)
+{
+    ir_fail(&s->b, status_last(), "%s", jot_error_message());
+}
+
+static bool grids_equal(const struct ir_shard *a, const struct ir_shard *b)
+{
+    return a->n_axes == b->n_axes &&
+           !memcmp(a->grid, b->grid, sizeof *a->grid * (size_t)a->n_axes);
+}
+
+static void add_shard_map(struct sweep *s, const struct ir_node *n)
+{
+    struct ir_shard shard = ir_shard_of(s->p->m, n);
+    ir_id *in = pass_no_values(s->p->m, n->n_in), *out = pass_no_values(s->p->m, n->n_out);
+    if (!grids_equal(&shard, &s->p->mesh)) {
+        ir_fail(&s->b, JOT_ERR_ARGUMENT,
+                "two meshes in one function: a program runs on the devices of one");
+        return;
+    }
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = pieces_of(s, ir_operand(s->g, n, i), shard.split[i]);
+    if (s->b.status != JOT_OK)
+        return;
+    // A mesh inside of the mesh is one of lanes.
+    uint32_t body;
+    if (pass_unshard(s->p->m, shard.body, &body) != JOT_OK) {
+        fail_inside(s);
+        return;
+    }
+    ir_inline(&s->b, ir_function(s->p->m, body), in, out);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        set_result(s, n->out + i, shard.split[n->n_in + i], out[i]);
+}
+
+static void copy_nodes(struct sweep *s);
+
+// Body number k of a loop.
+static uint32_t partition_body(struct partition *p, const struct loop *l, int k, bool is_test)
+{
+    struct sweep s = sweep_of(p, l->body[k]);
     for (uint32_t i = 0; i < s.g->n_params; i++)
-        s.whole[i] = ir_param(&s.b, ir_type_of(s.g, i));
+        add_param(&s, i, l->param[i]);
     copy_nodes(&s);
-    for (uint32_t i = 0; i < s.g->outputs.count; i++)
-        ir_output(&s.b, whole_of(&s, s.g->outputs.at[i]));
+    for (uint32_t i = 0; i < s.g->outputs.count; i++) {
+        ir_id v = s.g->outputs.at[i];
+        ir_output(&s.b, is_test ? whole_of(&s, v) : pieces_of(&s, v, l->given[i]));
+    }
     uint32_t made;
-    return pass_finish(&s.b, &made) == JOT_OK ? p->result[f] = made : IR_NONE;
+    return pass_finish(&s.b, &made) == JOT_OK ? made : IR_NONE;
+}
+
+static void add_loop(struct sweep *s, const struct ir_node *n)
+{
+    struct loop l;
+    if (find_loop(s->p, n, &l) != JOT_OK) {
+        fail_inside(s);
+        return;
+    }
+    uint32_t *made = arena_array(s->p->m->arena, uint32_t, l.n_bodies + 1);
+    for (int k = 0; k < l.n_bodies; k++) {
+        made[k] = partition_body(s->p, &l, k, n->op == IR_while && k == 0);
+        if (made[k] == IR_NONE) {
+            fail_inside(s);
+            return;
+        }
+    }
+    ir_id *in = pass_no_values(s->p->m, n->n_in);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] = pieces_of(s, ir_operand(s->g, n, i), l.in[i]);
+    if (s->b.status != JOT_OK)
+        return;
+    ir_id y = ir_build(&s->b, (enum ir_op)n->op, (int)n->n_in, in,
+                       ir_with_functions(s->p->m, n->attrs, made));
+    for (uint32_t i = 0; i < n->n_out && y != IR_NONE; i++)
+        set_result(s, n->out + i, l.out[i], y + i);
+}
+
+static void copy_node(struct sweep *s, const struct ir_node *n)
+{
+    s->b.where = n->where;
+    if (n->op == IR_shard_map) {
+        add_shard_map(s, n);
+    } else if (is_loop(s->g, n)) {
+        add_loop(s, n);
+    } else {
+        for (uint32_t i = 0; i < n->n_in; i++)
+            whole_of(s, ir_operand(s->g, n, i));
+        if (s->b.status == JOT_OK)
+            pass_copy_node(&s->b, s->g, n, s->whole);
+    }
+}
+
+static void copy_nodes(struct sweep *s)
+{
+    for (uint32_t at = s->g->n_params; at < s->g->nodes.count && s->b.status == JOT_OK; at++)
+        copy_node(s, &s->g->nodes.at[at]);
 }
 
 // ---- Programs
@@ -293,66 +483,26 @@ const struct ir_node *pass_find_shard_map(const struct ir_graph *g)
     return NULL;
 }
 
-// How all that read parameter v take it in pieces; false when some want the whole, or other pieces.
-static bool find_split(struct sweep *s, ir_id v, struct ir_split *out)
-{
-    bool has_any = false;
-    for (uint32_t i = 0; i < s->g->outputs.count; i++)
-        if (s->g->outputs.at[i] == v)
-            return false;
-    ir_for_each_node (s->g, n) {
-        struct ir_shard shard = {0};
-        for (uint32_t i = 0; i < n->n_in; i++) {
-            if (ir_operand(s->g, n, i) != v)
-                continue;
-            if (n->op != IR_shard_map)
-                return false;
-            if (!shard.split)
-                shard = ir_shard_of(s->p->m, n);
-            if (has_any && !splits_equal(shard.split[i], *out))
-                return false;
-            *out = shard.split[i];
-            has_any = true;
-        }
-    }
-    return has_any && ir_split_set(&s->p->mesh, *out);
-}
-
-static void add_param(struct sweep *s, ir_id v, struct ir_split *split)
-{
-    struct ir_type t = ir_type_of(s->g, v);
-    if (find_split(s, v, split)) {
-        ir_piece_type(s->p->m, &s->p->mesh, *split, t, &t, &(int){0});
-        add_pieces(s, v, *split, ir_param(&s->b, t));
-        return;
-    }
-    *split = ir_split_none(s->p->m, t.rank);
-    s->whole[v] = ir_param(&s->b, t);
-}
-
-// What a shard_map gives stays in pieces.
-static void add_output(struct sweep *s, ir_id v, struct ir_split *split)
-{
-    bool is_result = v >= s->g->n_params && ir_node_of(s->g, v)->op == IR_shard_map;
-    *split = is_result && s->pieces[v] ? s->pieces[v]->split
-                                       : ir_split_none(s->p->m, ir_rank_of(s->g, v));
-    ir_output(&s->b, pieces_of(s, v, *split));
-}
-
 jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition *out)
 {
-    struct partition p = {.m = m, .result = pass_no_values(m, m->functions.count)};
+    struct partition p = {.m = m};
     JOT_TRY(open_calls(m, &f));
     const struct ir_graph *g = ir_function(m, f);
     out->shard = p.mesh = ir_shard_of(m, pass_find_shard_map(g));
     struct sweep s = sweep_of(&p, f);
+    struct taken t;
     out->in = arena_array(m->arena, struct ir_split, g->n_params + 1);
     out->out = arena_array(m->arena, struct ir_split, g->outputs.count + 1);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        add_param(&s, i, &out->in[i]);
+    JOT_TRY(find_taken(&p, g, &t));
+    for (uint32_t i = 0; i < g->n_params; i++) {
+        out->in[i] = t.wish[i] == PIECES ? t.split[i] : ir_split_none(m, ir_rank_of(g, i));
+        add_param(&s, i, out->in[i]);
+    }
     copy_nodes(&s);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        add_output(&s, g->outputs.at[i], &out->out[i]);
+    for (uint32_t i = 0; i < g->outputs.count; i++) {
+        JOT_TRY(find_given(&p, g, g->outputs.at[i], &out->out[i]));
+        ir_output(&s.b, pieces_of(&s, g->outputs.at[i], out->out[i]));
+    }
     uint32_t made;
     JOT_TRY(pass_finish(&s.b, &made));
     return pass_exchange(m, made, p.mesh.n_axes, p.mesh.grid, &out->f);

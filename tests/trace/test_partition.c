@@ -74,6 +74,16 @@ static jot_value in_a_scan(jot_value x)
     }
     return jot_mul(x, jot_sum(sums));
 }
+static jot_value carried(jot_value x)
+{
+    jot_value all = jot_stack(0, x, jot_neg(x)), rows;
+    JOT_FOR (k, 3, x) {
+        JOT_SCAN ((x), (all), (rows))
+            rows = x = applied(in_pieces(shifted), applied(in_pieces(shifted), x));
+        x = applied(in_pieces(shifted), x);
+    }
+    return x;
+}
 static jot_value in_a_while(jot_value x)
 {
     JOT_WHILE ((x), jot_greater(applied(summed(largest), x), 0.1))
@@ -126,6 +136,7 @@ static const struct row {
     {"twice", twice},
     {"mixed", mixed},
     {"in a scan", in_a_scan},
+    {"carried", carried},
     {"in a while", in_a_while},
     {"in a branch", in_a_branch},
     {"of gradients", of_gradients},
@@ -217,6 +228,12 @@ START_TEST(pieces_are_put_together_where_all_is_wanted)
     const char *text = jot_executable_text(f, "schedule");
     ck_assert(strstr(text, "all_reduce sum of 24 bytes over 4 devices"));
     ck_assert(!strstr(text, "all_gather"));
+    jot_executable *h = jot_jit(jot_fn(carried)), *w = jot_jit(jot_fn(in_a_while));
+    jot_array *in_loops = result(h, x), *while_done = result(w, x);
+    ck_assert(!strstr(jot_executable_text(h, "schedule"), "all_gather"));
+    ck_assert_str_eq(jot_array_spec(in_loops), "i");
+    jot_executable_release(h), jot_executable_release(w);
+    jot_arrays_release(2, (jot_array *[]){in_loops, while_done});
     ck_assert(strstr(jot_executable_text(g, "schedule"), "all_gather of 144 bytes"));
     jot_executable_release(f), jot_executable_release(g);
     jot_arrays_release(3, (jot_array *[]){x, y, z});
