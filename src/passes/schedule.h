@@ -25,10 +25,11 @@ struct schedule_options {
     // network and what they need are one kernel over its points.
     bool no_accumulation;
     bool has_convolutions; // those that are there are the routine's (pass_expand_convolutions)
-    bool one_loop;       // a kernel is one loop where that is more parallel (fission.c): a GPU
-    bool many_lanes;     // elements are lanes where they can be: a GPU has a thread for each
-    const bool *donated; // by input, may be NULL: its memory may be overwritten
-    uint32_t mesh_rank;  // of the mesh whose devices all run the program; 0: one device does
+    bool one_loop;        // a kernel is one loop where that is more parallel (fission.c): a GPU
+    bool many_lanes;      // elements are lanes where they can be: a GPU has a thread for each
+    bool early_exchanges; // of devices, which run beside kernels: a GPU
+    const bool *donated;  // by input, may be NULL: its memory may be overwritten
+    uint32_t mesh_rank;   // of the mesh whose devices all run the program; 0: one device does
     const int64_t *mesh;
 };
 

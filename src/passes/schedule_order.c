@@ -8,6 +8,9 @@
 // Groups come by rank.  Those that read what another one writes over go before that, with all that they
 // wait for; where they wait for the other one itself, a copy is made.  Of several that write the same
 // value over, one is the last.
+//
+// With early exchanges they come as soon as what they read is there, exchanges first: what is left, as the
+// rest of the way back to the gradients of earlier layers, runs beside these.
 #include "passes/group.h"
 
 #include "ir/control.h"
@@ -232,6 +235,31 @@ static void order_overwriters(struct ordering *o)
     }
 }
 
+// Groups by how many others they wait for, one after the other.
+static void order_early(struct ordering *o)
+{
+    struct schedule *s = o->s;
+    struct ordered *groups = arena_array(s->scratch, struct ordered, o->n + 1);
+    uint32_t *level = arena_array(s->scratch, uint32_t, s->groups.count + 1);
+    add_needed(o);
+    for (uint32_t i = 0; i < o->n; i++) {
+        uint32_t group = o->order[i];
+        const struct group *g = &s->groups.at[group];
+        bool is_exchange =
+            g->kind == GROUP_LIBRARY && s->g->nodes.at[g->node].op == IR_exchange;
+        for (uint32_t e = o->edge_of[group]; e != NONE; e = o->edges.at[e].next)
+            if (level[o->edges.at[e].first] >= level[group])
+                level[group] = level[o->edges.at[e].first] + 1;
+        groups[i] = (struct ordered){UINT32_MAX - 2 * level[group] - !is_exchange, group, i};
+    }
+    if (o->n)
+        qsort(groups, o->n, sizeof *groups, compare_order);
+    for (uint32_t i = 0; i < o->n; i++) {
+        o->order[i] = groups[i].group;
+        s->place[o->order[i]] = i;
+    }
+}
+
 // By value: the place of its last reader.
 static void find_last_readers(struct schedule *s)
 {
@@ -252,6 +280,8 @@ const uint32_t *schedule_order(struct schedule *s, uint32_t *n)
     o.edge_of = arena_array(s->scratch, uint32_t, count);
     memset(o.edge_of, 0xff, count * sizeof *o.edge_of);
     o.trial_of = arena_array(s->scratch, uint32_t, count);
+    if (s->options->early_exchanges)
+        order_early(&o);
     order_overwriters(&o);
     find_last_readers(s);
     return o.order;

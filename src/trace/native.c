@@ -84,6 +84,7 @@ static jot_status schedule(struct native_program *p, struct arena *arena,
                                        .has_convolutions =
                                            p->device->type->takes_convolution != NULL};
     if (is_on_mesh(p)) {
+        options.early_exchanges = is_gpu;
         options.mesh_rank = p->mesh.mesh->rank;
         options.mesh = p->mesh.mesh->dims;
     }

@@ -168,7 +168,7 @@ static struct ir_type lanes_of(const struct program *p, struct ir_type t)
 }
 
 // By device: the arguments of each, and its place.
-enum { PLAIN, SEPARATE, PACKED, WAYS };
+enum { PLAIN, SEPARATE, PACKED, EARLY, WAYS };
 
 static void run_on_devices(const struct program *p, uint32_t f, const struct ir_tensor *in,
                            void **outputs, int way)
@@ -190,8 +190,10 @@ static void run_on_devices(const struct program *p, uint32_t f, const struct ir_
     }
     require(pass_exchange(module, f, p->rank, axes, &made));
     ck_assert_int_eq(graph(made)->names, 0);
-    struct schedule_options options = {
-        .mesh_rank = (uint32_t)p->rank, .mesh = p->mesh, .separate = way == SEPARATE};
+    struct schedule_options options = {.mesh_rank = (uint32_t)p->rank,
+                                       .mesh = p->mesh,
+                                       .separate = way == SEPARATE,
+                                       .early_exchanges = way == EARLY};
     made = pass_simplify(module, made);
     if (way == PACKED)
         made = pass_simplify(module, pass_pack_exchanges(module, made));
@@ -234,8 +236,54 @@ START_TEST(devices_do_what_lanes_do)
 }
 END_TEST
 
+// The way back through two layers: what the last one's gradient is a sum of is exchanged before the first
+// one's is made.
+START_TEST(exchanges_come_early)
+{
+    uint32_t f,
+        made = parse("jot ir 1\n"
+                     "function @0 f(%0: f32[64,64], %1: f32[64,64], %2: f32[64,64]<i:2>) {\n"
+                     "  %3 = pvary %0 {over=[i:2]} : f32[64,64]<i:2>\n"
+                     "  %4 = pvary %1 {over=[i:2]} : f32[64,64]<i:2>\n"
+                     "  %5 = dot_general %2, %4 {lhs_contract=[1], rhs_contract=[0], "
+                     "lhs_batch=[], rhs_batch=[], "
+                     "precision=0} : f32[64,64]<i:2>\n"
+                     "  %6 = dot_general %5, %2 {lhs_contract=[0], rhs_contract=[0], "
+                     "lhs_batch=[], rhs_batch=[], "
+                     "precision=0} : f32[64,64]<i:2>\n"
+                     "  %7 = dot_general %5, %3 {lhs_contract=[1], rhs_contract=[0], "
+                     "lhs_batch=[], rhs_batch=[], "
+                     "precision=0} : f32[64,64]<i:2>\n"
+                     "  %8 = dot_general %7, %2 {lhs_contract=[0], rhs_contract=[0], "
+                     "lhs_batch=[], rhs_batch=[], "
+                     "precision=0} : f32[64,64]<i:2>\n"
+                     "  %9 = psum %6 {over=[i:2]} : f32[64,64]\n"
+                     "  %10 = psum %8 {over=[i:2]} : f32[64,64]\n"
+                     "  %11 = sub %1, %9 : f32[64,64]\n"
+                     "  %12 = sub %0, %10 : f32[64,64]\n"
+                     "  return %12, %11\n"
+                     "}\n");
+    int64_t axes[1] = {0}, mesh[1] = {2};
+    require(pass_exchange(module, made, 1, axes, &f));
+    f = pass_simplify(module, f);
+    for (int early = 0; early < 2; early++) {
+        struct schedule_options options = {
+            .mesh_rank = 1, .mesh = mesh, .no_accumulation = true, .early_exchanges = early};
+        const struct nest_program *p = schedule_with(f, &options);
+        uint32_t first = p->steps.count, last = 0;
+        for (uint32_t i = 0; i < p->steps.count; i++) {
+            bool is_exchange = p->steps.at[i].kind == NEST_STEP_COLLECTIVE;
+            first = is_exchange && i < first ? i : first;
+            last = p->steps.at[i].kind == NEST_STEP_GEMM ? i : last;
+        }
+        require_of(early ? first < last : first > last, "the order of the steps", f, p);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
+    tcase_add_test(t, exchanges_come_early);
     tcase_add_loop_test(t, devices_do_what_lanes_do, 0, WAYS * (int)COUNT(programs));
 }
 
