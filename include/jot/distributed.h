@@ -26,6 +26,7 @@
 #define JOT_DISTRIBUTED_H
 
 #include "jot/array.h"
+#include "jot/device.h"
 #include "jot/status.h"
 
 #include <stddef.h>
@@ -64,12 +65,30 @@ JOT_API JOT_MUST_USE jot_status jot_distributed_check(void);
 JOT_API int jot_process_index(void);
 JOT_API int jot_process_count(void);
 
+// ---- devices of all processes ----
+//
+// A mesh (jot/parallel.h) may have devices of several processes, and jot_mesh_of takes those of all, process 0's
+// first: then all processes make the same meshes in the same order, and call the same compiled functions of them.  An
+// array in pieces on such a mesh is one array, of which each process has the pieces on its devices;
+// jot_array_shard takes in each process the same whole array, and jot_array_from_shards NULL for
+// pieces that are elsewhere.  What needs elements that are elsewhere is JOT_ERR_DEVICE;
+// jot_process_all_gather brings them.
+
+// Device `index` of a process; of this one it is jot_host_device(index) or jot_cuda(index).  NULL with a message when
+// there is no such process.
+JOT_API jot_device *jot_process_device(int process, jot_device_kind kind,
+                                                    int index);
+
+// The process that a device is of.
+JOT_API int jot_device_process(jot_device *device);
+
 // ---- what all processes do together ----
 //
 // Arrays go through the memory of the host; results are on the device of the array that is given.  A call
 // that fails in one process, also with an argument that is NULL, fails in all, and the job with it.
 
-// An array with an axis in front, in which row i is the array of process i.  All have one type and shape.
+// An array with an axis in front, in which row i is the array of process i.  All have one type and shape.  Of an
+// array in pieces of several processes it is the whole array, on the first device of this process that has one.
 JOT_API JOT_MUST_USE jot_array *jot_process_all_gather(jot_array *a);
 
 // The array of process `root`, in all processes; the others give one of the same type and shape, and what is

@@ -461,7 +461,7 @@ size_t jot_array_bytes(const jot_array *a) { return a ? a->bytes : 0; }
 const void *jot_array_device_data(const jot_array *a) { return a ? a->data : NULL; }
 jot_device *rt_array_first_device(const jot_array *a)
 {
-    return rt_array_split(a)->mesh->devices[0];
+    return rt_mesh_device(rt_array_split(a)->mesh);
 }
 
 jot_device *jot_array_device(const jot_array *a) { return a ? rt_array_device(a) : jot_host(); }
@@ -513,7 +513,7 @@ jot_status rt_array_transfer(jot_array *to, const jot_array *from)
     }
     if (rt_is_host(here))
         return there->type->upload(there, to->data, from->data, from->bytes);
-    if (rt_is_host(there))
+    if (rt_is_host(there) || rt_is_elsewhere(here))
         return here->type->download(here, to->data, from->data, from->bytes);
     return there->type->copy(there, to->data, here, from->data, from->bytes);
 }

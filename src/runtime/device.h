@@ -113,13 +113,18 @@ struct rt_device_type {
 struct jot_device {
     const struct rt_device_type *type;
     int index;
-    int part; // of the host, from 1; 0: all of it, or no host
+    int part;    // of the host, from 1; 0: all of it, or no host
+    int process; // that it is of, from 1, where it is one of another process; else 0
     char name[16];
 };
 
 extern const struct rt_device_type rt_host_type, rt_cuda_type;
 
 static inline bool rt_is_host(const jot_device *d) { return d->type == &rt_host_type; }
+
+// Those of other processes (distributed/elsewhere.c) have arrays of which nothing is here but their type and sizes:
+// what is written there is dropped, and reading is JOT_ERR_DEVICE.
+static inline bool rt_is_elsewhere(const jot_device *d) { return d->process > 0; }
 
 // Parts of the host (host/parts.c); part 0 is all of it.
 #define RT_HOST_MOST 256

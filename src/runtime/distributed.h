@@ -96,4 +96,11 @@ jot_status rt_distributed_agree(const struct rt_group *g, struct hash128 key, co
 // All processes, a member each.
 struct rt_group rt_distributed_all(void);
 
+// ---- devices ----
+
+// The process that a device is of.
+int rt_distributed_process_of(const jot_device *device);
+// How many devices of the kind each process has, which all ask at once; in memory that memory_release takes.
+jot_status rt_distributed_count(jot_device_kind kind, int **out_counts);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/distributed.h"
 #include "runtime/fork.h"
 
 #include <inttypes.h>
@@ -135,7 +136,7 @@ static jot_mesh *make(size_t n, jot_device *const *devices, size_t n_axes,
     for (size_t i = 0; i < n; i++) {
         if (!devices[i])
             return status_fail(JOT_ERR_ARGUMENT, "%s: device %zu is NULL", who, i), NULL;
-        if (devices[i]->type != devices[0]->type)
+        if (devices[i]->type->kind != devices[0]->type->kind)
             return status_fail(JOT_ERR_ARGUMENT, "%s: %s and %s are of different kinds", who,
                                devices[0]->name, devices[i]->name),
                    NULL;
@@ -178,15 +179,28 @@ static jot_status fail_large(jot_device_kind kind, int n, int64_t count, size_t 
                        count, shape, n, count);
 }
 
-static jot_mesh *make_of_kind(jot_device_kind kind, size_t n_axes, const jot_mesh_axis *axes)
+// The first devices of all processes.
+static void list_devices(jot_device_kind kind, const int *counts, int64_t n, jot_device **out)
+{
+    for (int process = 0; process < jot_process_count(); process++)
+        for (int i = 0; i < counts[process] && n > 0; i++, n--)
+            *out++ = jot_process_device(process, kind, i);
+}
+
+static int sum_of(const int *counts)
+{
+    int n = 0;
+    for (int process = 0; process < jot_process_count(); process++)
+        n += counts[process];
+    return n;
+}
+
+static jot_mesh *make_of_kind(jot_device_kind kind, const int *counts, size_t n_axes,
+                              const jot_mesh_axis *axes)
 {
     static const char who[] = "jot_mesh_of";
     int64_t dims[RT_MESH_RANK], count;
-    jot_device *devices[RT_HOST_MOST];
-    if (kind != JOT_HOST && kind != JOT_CUDA)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: %d is no kind of device", who, (int)kind),
-               NULL;
-    int n = jot_device_count(kind);
+    int n = sum_of(counts);
     if (check_names(who, n_axes, axes) != JOT_OK ||
         find_sizes(who, n_axes, axes, (size_t)n, dims, &count) != JOT_OK)
         return NULL;
@@ -199,20 +213,48 @@ static jot_mesh *make_of_kind(jot_device_kind kind, size_t n_axes, const jot_mes
         fail_large(kind, n, count, n_axes, axes, dims);
         return NULL;
     }
-    for (int i = 0; i < count; i++)
-        devices[i] = kind == JOT_HOST ? jot_host_device(i) : jot_cuda(i);
-    return find_or_add((uint32_t)count, devices, (uint32_t)n_axes, dims, axes);
+    jot_device **devices = memory_allocate((size_t)count * sizeof *devices);
+    if (!devices)
+        return status_out_of_memory(), NULL;
+    list_devices(kind, counts, count, devices);
+    jot_mesh *mesh = find_or_add((uint32_t)count, devices, (uint32_t)n_axes, dims, axes);
+    memory_release(devices);
+    return mesh;
 }
 
 jot_mesh *jot_mesh_of_kind(jot_device_kind kind, size_t n_axes, const jot_mesh_axis *axes)
 {
-    return make_of_kind(kind, n_axes, axes);
+    int *counts;
+    if (kind != JOT_HOST && kind != JOT_CUDA)
+        return status_fail(JOT_ERR_ARGUMENT, "jot_mesh_of: %d is no kind of device", (int)kind),
+               NULL;
+    if (rt_distributed_count(kind, &counts) != JOT_OK)
+        return NULL;
+    jot_mesh *mesh = make_of_kind(kind, counts, n_axes, axes);
+    memory_release(counts);
+    return mesh;
 }
 
 // ---- asking them ----
 
 size_t jot_mesh_size(const jot_mesh *m) { return m ? m->count : 0; }
 int jot_mesh_rank(const jot_mesh *m) { return m ? (int)m->rank : 0; }
+
+jot_device *rt_mesh_device(const jot_mesh *mesh)
+{
+    for (uint32_t i = 0; i < mesh->count; i++)
+        if (!rt_is_elsewhere(mesh->devices[i]))
+            return mesh->devices[i];
+    return mesh->devices[0];
+}
+
+bool rt_mesh_is_across(const jot_mesh *mesh)
+{
+    for (uint32_t i = 0; i < mesh->count; i++)
+        if (rt_is_elsewhere(mesh->devices[i]))
+            return true;
+    return false;
+}
 
 jot_device *jot_mesh_device(const jot_mesh *m, size_t i)
 {

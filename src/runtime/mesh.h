@@ -19,6 +19,11 @@ struct jot_mesh {
     jot_device *devices[];
 };
 
+// The first device that is of this process; where none is, the first.
+jot_device *rt_mesh_device(const jot_mesh *mesh);
+// Whether it has devices of other processes.
+bool rt_mesh_is_across(const jot_mesh *mesh);
+
 // How an array is split: for each axis of the mesh the dimension that it splits, or -1, and its place among
 // the axes that split the same one, the slowest first.
 struct rt_spec {
@@ -67,6 +72,8 @@ jot_array *rt_array_from_pieces(jot_mesh *mesh, const struct rt_spec *spec, jot_
 jot_array *rt_array_split_as(jot_array *a, jot_mesh *mesh, const struct rt_spec *spec);
 // The whole in memory of the host, which has room for it.
 jot_status rt_array_gather(const jot_array *a, void *to);
+// The same of pieces on several processes, which all call it.
+jot_status rt_array_collect(const jot_array *a, const char *what, void *to);
 // The whole, on one device.
 jot_array *rt_array_whole_on(jot_array *a, jot_device *device);
 void rt_split_release(struct rt_split_array *s);

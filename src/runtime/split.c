@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/device.h"
+#include "runtime/distributed.h"
 #include "runtime/host/blocks.h"
 #include "runtime/mesh.h"
 
@@ -60,6 +61,22 @@ static jot_array *piece_of(const jot_array *a, size_t i)
 {
     const struct rt_split_array *s = rt_array_split(a);
     return s ? s->pieces[i] : (jot_array *)(uintptr_t)a;
+}
+
+static bool is_elsewhere(const jot_array *a, size_t i)
+{
+    return rt_is_elsewhere(rt_array_device(piece_of(a, i)));
+}
+
+// The device whose piece stands for those that are the same as that of device i: one of this process, if
+// there is one.
+static size_t best_with_piece(const struct rt_split_array *s, size_t i)
+{
+    size_t first = first_with_piece(s->mesh, &s->spec, i);
+    for (size_t k = first; k < s->mesh->count; k++)
+        if (!is_elsewhere(&s->a, k) && first_with_piece(s->mesh, &s->spec, k) == first)
+            return k;
+    return first;
 }
 
 // ---- boxes ----
@@ -139,7 +156,8 @@ static void copy_box(char *to, const struct box *to_box, const char *from,
 
 // ---- blocks ----
 
-// A piece that has all of the box, on the device if there is one; n_pieces when none has.
+// A piece that has all of the box, on the device if there is one, and rather here than elsewhere; n_pieces
+// when none has.
 static size_t find_piece(const jot_array *a, const struct box *box, jot_device *device)
 {
     size_t n = n_pieces(a), found = n;
@@ -150,7 +168,8 @@ static size_t find_piece(const jot_array *a, const struct box *box, jot_device *
             continue;
         if (rt_array_device(piece_of(a, i)) == device)
             return i;
-        found = found == n ? i : found;
+        if (found == n || is_elsewhere(a, found))
+            found = i;
     }
     return found;
 }
@@ -163,8 +182,7 @@ static jot_status gather_box(const jot_array *a, const struct box *to_box, char 
     for (size_t i = 0; i < n_pieces(a); i++) {
         struct box have, part;
         box_of_piece(a, i, &have);
-        if ((s && first_with_piece(s->mesh, &s->spec, i) != i) ||
-            !intersect(&have, to_box, &part))
+        if (!intersect(&have, to_box, &part) || (s && best_with_piece(s, i) != i))
             continue;
         const void *from = jot_array_data(piece_of(a, i));
         if (!from)
@@ -180,7 +198,7 @@ static jot_status copy_bytes(jot_device *there, void *to, jot_device *here, cons
 {
     if (rt_is_host(here))
         return there->type->upload(there, to, from, bytes);
-    if (rt_is_host(there))
+    if (rt_is_host(there) || rt_is_elsewhere(here))
         return here->type->download(here, to, from, bytes);
     return there->type->copy(there, to, here, from, bytes);
 }
@@ -219,6 +237,8 @@ static jot_array *take_from(jot_array *piece, const struct box *have, const stru
 // The box as an array on the device.
 static jot_array *assemble(const jot_array *a, const struct box *box, jot_device *device)
 {
+    if (rt_is_elsewhere(device))
+        return rt_array_create_on(device, (jot_dtype)a->dtype, box->rank, box->dims);
     size_t found = find_piece(a, box, device);
     if (found < n_pieces(a)) {
         struct box have;
@@ -265,6 +285,71 @@ const void *rt_split_mirror(struct rt_split_array *s)
         return mirror;
     rt_block_release(mirror, s->a.bytes);
     return other;
+}
+
+// ---- over processes ----
+
+// The processes that have devices of the mesh, each once, and which of them has device i.
+static struct rt_group processes_of(const jot_mesh *mesh, int *out_process, int64_t *out_which)
+{
+    struct rt_group g = {0, out_process};
+    for (size_t i = 0; i < mesh->count; i++) {
+        int process = rt_distributed_process_of(mesh->devices[i]);
+        int64_t k = 0;
+        while (k < g.count && out_process[k] != process)
+            k++;
+        if (k == g.count)
+            out_process[g.count++] = process;
+        out_which[i] = k;
+    }
+    return g;
+}
+
+// Every piece comes from the first device that has it.
+static jot_status collect(const struct rt_split_array *s, const struct rt_group *g,
+                          const int64_t *which, const char *what, void *piece, char *to)
+{
+    const jot_array *a = &s->a;
+    size_t bytes = s->pieces[0]->bytes, size = dtype_get((jot_dtype)a->dtype)->bytes;
+    struct box whole = {.rank = a->rank}, have;
+    memcpy(whole.dims, a->dims, (size_t)a->rank * sizeof *a->dims);
+    for (size_t i = 0; i < s->mesh->count; i++) {
+        if (first_with_piece(s->mesh, &s->spec, i) != i)
+            continue;
+        if (!is_elsewhere(a, i)) {
+            const void *from = jot_array_data(s->pieces[i]);
+            if (!from)
+                return status_last();
+            memcpy(piece, from, bytes);
+        }
+        JOT_TRY(rt_distributed_broadcast(g, what, bytes, which[i], &piece));
+        box_of_piece(a, i, &have);
+        if (a->size)
+            copy_box(to, &whole, piece, &have, &have, size);
+    }
+    return JOT_OK;
+}
+
+jot_status rt_array_collect(const jot_array *a, const char *what, void *to)
+{
+    const struct rt_split_array *s = rt_array_split(a);
+    size_t n = s->mesh->count, own = 0;
+    while (own < n && is_elsewhere(a, own))
+        own++;
+    if (own == n)
+        return status_fail(JOT_ERR_ARGUMENT, "no device of the mesh is of this process");
+    int *process = memory_allocate(n * sizeof *process);
+    int64_t *which = memory_allocate(n * sizeof *which);
+    void *piece = memory_allocate(s->pieces[0]->bytes + 1);
+    jot_status status = process && which && piece ? JOT_OK : status_out_of_memory();
+    if (status == JOT_OK) {
+        struct rt_group g = processes_of(s->mesh, process, which);
+        status = collect(s, &g, which, what, piece, to);
+    }
+    memory_release(piece);
+    memory_release(which);
+    memory_release(process);
+    return status;
 }
 
 // ---- making them ----
@@ -320,7 +405,9 @@ jot_array *rt_array_split_as(jot_array *a, jot_mesh *mesh, const struct rt_spec 
         struct box box = {.rank = a->rank};
         rt_spec_piece(mesh, spec, a->rank, a->dims, i, box.start, box.dims);
         size_t first = first_with_piece(mesh, spec, i);
-        bool is_there = old && find_piece(a, &box, mesh->devices[i]) < n_pieces(a);
+        bool is_there = (old && find_piece(a, &box, mesh->devices[i]) < n_pieces(a)) ||
+                        rt_is_elsewhere(mesh->devices[i]) ||
+                        rt_is_elsewhere(mesh->devices[first]);
         pieces[i] = first < i && !is_there ? jot_array_to(pieces[first], mesh->devices[i])
                                            : assemble(a, &box, mesh->devices[i]);
         if (!pieces[i])
@@ -363,11 +450,14 @@ jot_array *jot_array_shard(jot_array *a, jot_mesh *mesh, const char *spec)
     return split ? split : status_null(STATUS_NULL_ARRAY, "jot_array_shard");
 }
 
-// Whether piece i is one of the mesh beside piece 0.
+// Whether piece i is one of the mesh beside the first one of this process; another process has no
+// piece here.
 static jot_status check_piece(const char *who, const jot_mesh *mesh, jot_array *const *pieces,
-                              size_t i)
+                              size_t n_first, size_t i)
 {
-    const jot_array *first = pieces[0], *piece = pieces[i];
+    const jot_array *first = pieces[n_first], *piece = pieces[i];
+    if (!piece && rt_is_elsewhere(mesh->devices[i]))
+        return JOT_OK;
     if (!piece)
         return status_fail(JOT_ERR_ARGUMENT, "%s: piece %zu is NULL", who, i);
     if (rt_array_split(piece) || rt_array_device(piece) != mesh->devices[i])
@@ -377,17 +467,17 @@ static jot_status check_piece(const char *who, const jot_mesh *mesh, jot_array *
                            who, i, rt_array_split(piece) ? "several devices from " : "",
                            rt_array_device(piece)->name, mesh->devices[i]->name);
     if (piece->dtype != first->dtype)
-        return status_fail(JOT_ERR_DTYPE, "%s: piece %zu is %s, piece 0 %s", who, i,
-                           jot_dtype_name((jot_dtype)piece->dtype),
+        return status_fail(JOT_ERR_DTYPE, "%s: piece %zu is %s, piece %zu %s", who, i,
+                           jot_dtype_name((jot_dtype)piece->dtype), n_first,
                            jot_dtype_name((jot_dtype)first->dtype));
     bool is_same = piece->rank == first->rank;
     for (int k = 0; is_same && k < first->rank; k++)
         is_same = piece->dims[k] == first->dims[k];
-    return is_same
-               ? JOT_OK
-               : status_fail(JOT_ERR_SHAPE,
-                             "%s: piece %zu has other sizes than piece 0: all are to be alike",
-                             who, i);
+    return is_same ? JOT_OK
+                   : status_fail(JOT_ERR_SHAPE,
+                                 "%s: piece %zu has other sizes than piece %zu: all are to be "
+                                 "alike",
+                                 who, i, n_first);
 }
 
 static jot_array *from_shards(jot_mesh *mesh, const char *text, size_t n,
@@ -404,10 +494,17 @@ static jot_array *from_shards(jot_mesh *mesh, const char *text, size_t n,
         return status_fail(JOT_ERR_ARGUMENT, "%s: %zu pieces for a mesh of %u devices", who, n,
                            mesh->count),
                NULL;
+    size_t n_first = 0;
+    while (n_first < n && rt_is_elsewhere(mesh->devices[n_first]))
+        n_first++;
+    if (n_first == n)
+        return status_fail(JOT_ERR_ARGUMENT, "%s: no device of the mesh is of this process",
+                           who),
+               NULL;
     for (size_t i = 0; i < n; i++)
-        if (check_piece(who, mesh, pieces, i) != JOT_OK)
+        if (check_piece(who, mesh, pieces, n_first, i) != JOT_OK)
             return NULL;
-    const jot_array *first = pieces[0];
+    const jot_array *first = pieces[n_first];
     if (rt_spec_parse(who, mesh, text, first->rank, &spec) != JOT_OK)
         return NULL;
     for (int k = 0; k < first->rank; k++) {
@@ -419,11 +516,19 @@ static jot_array *from_shards(jot_mesh *mesh, const char *text, size_t n,
     }
     if (rt_array_check(who, first->dtype, first->rank, dims) != JOT_OK)
         return NULL;
-    jot_array **own = memory_allocate(n * sizeof *own);
+    jot_array **own = memory_allocate_zeroed(n * sizeof *own);
     if (!own)
         return status_out_of_memory(), NULL;
-    for (size_t i = 0; i < n; i++)
-        own[i] = jot_array_retain(pieces[i]);
+    for (size_t i = 0; i < n; i++) {
+        own[i] = pieces[i] ? jot_array_retain(pieces[i])
+                           : rt_array_create_on(mesh->devices[i], (jot_dtype)first->dtype,
+                                                first->rank, first->dims);
+        if (own[i])
+            continue;
+        jot_arrays_release(n, own);
+        memory_release(own);
+        return NULL;
+    }
     jot_array *a =
         rt_array_from_pieces(mesh, &spec, (jot_dtype)first->dtype, first->rank, dims, own);
     memory_release(own);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/collective.h"
+#include "runtime/distributed.h"
 #include "runtime/fork.h"
 #include "runtime/host/parts.h"
 #include "runtime/host/pool.h"
@@ -21,6 +22,7 @@
 struct together {
     struct collective c;
     uint32_t *members;
+    int *processes; // of the members
     uint64_t to_bytes, from_bytes;
 };
 
@@ -48,10 +50,13 @@ struct team_call {
     char message[MESSAGE_BYTES];
 };
 
+// Devices of other processes have neither programs nor instances: what they do is done there.
 struct rt_team {
     jot_device **devices;
     uint32_t count;
-    struct rt_program **programs; // by device; on the host one for all
+    uint32_t first_own;           // the first device of this process
+    uint32_t n_own;               // how many
+    struct rt_program **programs; // by device; on the host one for all; NULL elsewhere
     struct together *together;    // by step; size 0 where there is none
     _Atomic(struct team_call *) first;
     struct team_call *others; // under the lock of all teams
@@ -61,8 +66,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 FORK_KEEPS(FORK_TEAMS, lock, NULL)
 
-static bool is_on_host(const struct rt_team *t) { return rt_is_host(t->devices[0]); }
-static const struct rt_plan *plan_of(const struct rt_team *t) { return &t->programs[0]->plan; }
+static bool is_own(const struct rt_team *t, uint32_t d)
+{
+    return !rt_is_elsewhere(t->devices[d]);
+}
+static bool is_on_host(const struct rt_team *t) { return rt_is_host(t->devices[t->first_own]); }
+static const struct rt_plan *plan_of(const struct rt_team *t)
+{
+    return &t->programs[t->first_own]->plan;
+}
 
 // ---- loading ----
 
@@ -76,7 +88,8 @@ static jot_status find_groups(const struct rt_team *t, uint32_t step)
     g->to_bytes = p->buffers[p->operands[s->operand_first]].bytes;
     g->from_bytes = p->buffers[p->operands[s->operand_first + 1]].bytes;
     g->members = memory_allocate(t->count * sizeof *g->members);
-    if (!g->members)
+    g->processes = memory_allocate(t->count * sizeof *g->processes);
+    if (!g->members || !g->processes)
         return status_out_of_memory();
     uint32_t n = 0;
     for (uint32_t d = 0; d < t->count; d++)
@@ -84,6 +97,8 @@ static jot_status find_groups(const struct rt_team *t, uint32_t step)
             for (int64_t place = 0; place < c->size; place++)
                 g->members[n++] =
                     (uint32_t)collective_member(c, p->mesh_rank, p->params, d, place);
+    for (uint32_t i = 0; i < n; i++)
+        g->processes[i] = rt_distributed_process_of(t->devices[g->members[i]]);
     return JOT_OK;
 }
 
@@ -96,10 +111,19 @@ static jot_status load(struct rt_team *t, jot_device *const *devices, const void
     if (!t->devices || !t->programs)
         return status_out_of_memory();
     memcpy(t->devices, devices, t->count * sizeof(jot_device *));
-    for (uint32_t d = 0; d < t->count; d++) {
+    t->first_own = t->count;
+    for (uint32_t d = t->count; d-- > 0;) {
         JOT_TRY(jot_device_check(devices[d]));
-        if (d && is_on_host(t))
-            t->programs[d] = t->programs[0];
+        if (is_own(t, d))
+            t->first_own = d, t->n_own++;
+    }
+    if (!t->n_own)
+        return status_fail(JOT_ERR_ARGUMENT, "no device of the mesh is of this process");
+    for (uint32_t d = t->first_own; d < t->count; d++) {
+        if (!is_own(t, d))
+            continue;
+        if (d > t->first_own && is_on_host(t))
+            t->programs[d] = t->programs[t->first_own];
         else
             JOT_TRY(rt_program_load(devices[d], object, object_size, plan, plan_size, callbacks,
                                     callback_count, &t->programs[d]));
@@ -119,6 +143,30 @@ static jot_status load(struct rt_team *t, jot_device *const *devices, const void
     return JOT_OK;
 }
 
+// Whether the other processes of the mesh load the same.
+static jot_status agree(const struct rt_team *t, const void *plan, size_t plan_size)
+{
+    const struct rt_plan *p = plan_of(t);
+    const char *name = "";
+    for (uint32_t i = 0; i < p->step_count && !*name; i++)
+        name = p->text + p->steps[i].name;
+    int *processes = memory_allocate(t->count * sizeof *processes);
+    if (!processes)
+        return status_out_of_memory();
+    struct rt_group all = {0, processes};
+    for (uint32_t d = 0; d < t->count; d++) {
+        int process = rt_distributed_process_of(t->devices[d]);
+        int64_t i = 0;
+        while (i < all.count && processes[i] != process)
+            i++;
+        if (i == all.count)
+            processes[all.count++] = process;
+    }
+    jot_status status = rt_distributed_agree(&all, hash128_bytes(plan, plan_size), name);
+    memory_release(processes);
+    return status;
+}
+
 jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *object,
                         size_t object_size, const void *plan, size_t plan_size,
                         const struct rt_callback *callbacks, uint32_t callback_count,
@@ -130,6 +178,8 @@ jot_status rt_team_load(jot_device *const *devices, uint32_t count, const void *
     t->count = count;
     jot_status status =
         load(t, devices, object, object_size, plan, plan_size, callbacks, callback_count);
+    if (status == JOT_OK && t->n_own < count)
+        status = agree(t, plan, plan_size);
     if (status == JOT_OK)
         *out = t;
     else
@@ -142,8 +192,8 @@ const struct rt_plan *rt_team_plan(const struct rt_team *team) { return plan_of(
 size_t rt_team_bytes(const struct rt_team *t)
 {
     size_t bytes = sizeof *t;
-    for (uint32_t d = 0; d < (is_on_host(t) ? 1 : t->count); d++)
-        bytes += rt_program_bytes(t->programs[d]);
+    for (uint32_t d = t->first_own; d < (is_on_host(t) ? t->first_own + 1 : t->count); d++)
+        bytes += t->programs[d] ? rt_program_bytes(t->programs[d]) : 0;
     return bytes;
 }
 
@@ -189,7 +239,8 @@ static jot_status create_call(struct rt_team *t, struct team_call **out)
 void rt_team_watch(struct rt_team *t, void (*say)(const char *step))
 {
     for (uint32_t d = 0; d < t->count; d++)
-        rt_program_watch(t->programs[d], say);
+        if (t->programs[d])
+            rt_program_watch(t->programs[d], say);
 }
 
 void rt_team_release(struct rt_team *t)
@@ -204,11 +255,13 @@ void rt_team_release(struct rt_team *t)
         t->others = c->next;
         release_call(c);
     }
-    for (uint32_t i = 0; t->together && i < plan_of(t)->step_count; i++)
+    for (uint32_t i = 0; t->together && i < plan_of(t)->step_count; i++) {
         memory_release(t->together[i].members);
+        memory_release(t->together[i].processes);
+    }
     memory_release(t->together);
-    for (uint32_t d = 0; t->programs && d < t->count; d++)
-        if (d == 0 || t->programs[d] != t->programs[0])
+    for (uint32_t d = t->first_own; t->programs && d < t->count; d++)
+        if (d == t->first_own || t->programs[d] != t->programs[t->first_own])
             rt_program_release(t->programs[d]);
     memory_release(t->programs);
     memory_release(t->devices);
@@ -306,7 +359,8 @@ static void run_device(void *ctx, int64_t i, int worker)
 // Callbacks are called by the thread of the call.
 static void run_devices(struct team_call *c)
 {
-    if (is_on_host(c->team) && c->n_running > 1 && !c->team->programs[0]->callback_count)
+    if (is_on_host(c->team) && c->n_running > 1 &&
+        !c->team->programs[c->team->first_own]->callback_count)
         rt_pool_run(rt_pool_of_process(), INT_MAX, run_device, c, c->n_running);
     else
         for (uint32_t i = 0; i < c->n_running; i++)
@@ -323,7 +377,8 @@ static bool is_at_collective(const struct team_call *c, uint32_t d)
 static const struct rt_segment *segment_at(const struct team_call *c, uint32_t d)
 {
     const struct rt_program *p = c->team->programs[d];
-    bool has_segments = p->segments.count && !p->say && c->at[d] < p->plan.step_count;
+    bool has_segments =
+        is_own(c->team, d) && p->segments.count && !p->say && c->at[d] < p->plan.step_count;
     const struct rt_segment *g = has_segments ? p->segments.of_step[c->at[d]] : NULL;
     return g && g->has_collective && c->stepwise[d] != g ? g : NULL;
 }
@@ -333,43 +388,110 @@ static bool is_waiting(const struct team_call *c, uint32_t d)
     return is_at_collective(c, d) || segment_at(c, d);
 }
 
-// Whether all devices of the group wait at the step.
-static bool is_ready(const struct team_call *c, const uint32_t *members, int64_t size,
-                     uint32_t step)
+// How many devices of the group are of this process, where all these wait at the step; else 0.
+static int64_t count_ready(const struct team_call *c, const uint32_t *members, int64_t size,
+                           uint32_t step)
 {
-    for (int64_t i = 0; i < size; i++)
+    int64_t n = 0;
+    for (int64_t i = 0; i < size; i++) {
+        if (!is_own(c->team, members[i]))
+            continue;
         if (c->at[members[i]] != step)
-            return false;
-    return true;
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+// Copies on the host of n blocks of devices.
+struct copies {
+    void **to;
+    const void **from;
+    char *memory;
+};
+
+static jot_status copy_here(const struct team_call *c, const struct together *g, size_t n,
+                            struct copies *out)
+{
+    size_t bytes = g->to_bytes + g->from_bytes;
+    out->to = memory_allocate(n * sizeof *out->to);
+    out->from = memory_allocate(n * sizeof *out->from);
+    out->memory = memory_allocate(n * bytes + 1);
+    if (!out->to || !out->from || !out->memory)
+        return status_out_of_memory();
+    for (size_t i = 0; i < n; i++) {
+        char *copy = out->memory + i * bytes;
+        out->from[i] = copy;
+        out->to[i] = copy + g->from_bytes;
+        JOT_TRY(c->devices[i]->type->download(c->devices[i], copy, c->from[i], g->from_bytes));
+    }
+    return JOT_OK;
+}
+
+static jot_status copy_back(const struct team_call *c, const struct together *g, size_t n,
+                            const struct copies *copies)
+{
+    for (size_t i = 0; i < n; i++)
+        JOT_TRY(
+            c->devices[i]->type->upload(c->devices[i], c->to[i], copies->to[i], g->to_bytes));
+    return JOT_OK;
+}
+
+static void release_copies(struct copies *copies)
+{
+    memory_release(copies->memory);
+    memory_release(copies->from);
+    memory_release(copies->to);
 }
 
 // By the host, on copies of the blocks.
 static jot_status do_here(const struct team_call *c, const struct together *g, size_t n_groups)
 {
-    size_t n = n_groups * (size_t)g->c.size, to_bytes = g->to_bytes, from_bytes = g->from_bytes;
-    void **to = memory_allocate(n * sizeof *to);
-    const void **from = memory_allocate(n * sizeof *from);
+    size_t size = (size_t)g->c.size, n = n_groups * size;
+    struct copies copies = {0};
     struct rt_blocks *blocks = memory_allocate(n_groups * sizeof *blocks);
-    char *memory = memory_allocate(n * (to_bytes + from_bytes) + 1);
-    jot_status status = to && from && blocks && memory ? JOT_OK : status_out_of_memory();
-    for (size_t i = 0; status == JOT_OK && i < n; i++) {
-        char *copy = memory + i * (to_bytes + from_bytes);
-        from[i] = copy;
-        to[i] = copy + from_bytes;
-        status = c->devices[i]->type->download(c->devices[i], copy, c->from[i], from_bytes);
-    }
+    jot_status status = blocks ? copy_here(c, g, n, &copies) : status_out_of_memory();
     if (status == JOT_OK) {
         for (size_t i = 0; i < n_groups; i++)
-            blocks[i] =
-                (struct rt_blocks){to + i * (size_t)g->c.size, from + i * (size_t)g->c.size};
-        rt_collective_run(&g->c, n_groups, blocks, to_bytes, from_bytes);
+            blocks[i] = (struct rt_blocks){copies.to + i * size, copies.from + i * size};
+        rt_collective_run(&g->c, n_groups, blocks, g->to_bytes, g->from_bytes);
+        status = copy_back(c, g, n, &copies);
     }
-    for (size_t i = 0; status == JOT_OK && i < n; i++)
-        status = c->devices[i]->type->upload(c->devices[i], c->to[i], to[i], to_bytes);
-    memory_release(memory);
+    release_copies(&copies);
     memory_release(blocks);
-    memory_release(from);
-    memory_release(to);
+    return status;
+}
+
+// Of a group that is in several processes.  Its blocks are by place, those elsewhere NULL.
+static jot_status do_across(const struct team_call *c, const struct together *g,
+                            const struct rt_group *group, const char *what)
+{
+    const struct rt_device_type *on = c->team->devices[c->team->first_own]->type;
+    const struct rt_blocks blocks = {c->to, c->from};
+    struct copies copies = {0};
+    size_t n = 0;
+    if (on->collective) {
+        jot_status status =
+            on->collective(c->devices, &g->c, 1, &blocks, g->to_bytes, g->from_bytes);
+        if (status != JOT_ERR_LIBRARY)
+            return status;
+    }
+    for (int64_t i = 0; i < g->c.size; i++)
+        if (!rt_is_elsewhere(c->devices[i])) {
+            c->to[n] = c->to[i];
+            c->from[n] = c->from[i];
+            c->devices[n++] = c->devices[i];
+        }
+    if (is_on_host(c->team))
+        return rt_distributed_run(group, what, &g->c, g->to_bytes, g->from_bytes, c->from,
+                                  c->to);
+    jot_status status = copy_here(c, g, n, &copies);
+    if (status == JOT_OK)
+        status = rt_distributed_run(group, what, &g->c, g->to_bytes, g->from_bytes, copies.from,
+                                    copies.to);
+    if (status == JOT_OK)
+        status = copy_back(c, g, n, &copies);
+    release_copies(&copies);
     return status;
 }
 
@@ -387,28 +509,50 @@ static jot_status do_together(const struct team_call *c, const struct together *
     return status == JOT_ERR_LIBRARY && !c->is_captured ? do_here(c, g, n_groups) : status;
 }
 
+// The blocks of a group, from n on; its devices are at the step after it.  Nothing is here of those elsewhere.
+static void take_blocks(struct team_call *c, const uint32_t *members, int64_t size,
+                        uint32_t operand, size_t n)
+{
+    for (int64_t i = 0; i < size; i++, n++) {
+        bool is_here = is_own(c->team, members[i]);
+        void **operands = is_here ? c->instances[members[i]]->operands + operand : NULL;
+        c->to[n] = is_here ? operands[0] : NULL;
+        c->from[n] = is_here ? operands[1] : NULL;
+        c->devices[n] = c->team->devices[members[i]];
+        c->at[members[i]] += is_here;
+    }
+}
+
 // The collective of a step, of the groups that have come to it, and their number.
 static jot_status meet_at(struct team_call *c, uint32_t step, size_t *out_met)
 {
     const struct together *g = &c->team->together[step];
-    uint32_t first = plan_of(c->team)->steps[step].operand_first;
+    const struct rt_plan *p = plan_of(c->team);
+    const struct rt_step *s = &p->steps[step];
+    void (*say)(const char *) = c->team->programs[c->team->first_own]->say;
     size_t n_groups = 0, n = 0;
     for (uint32_t k = 0; k < c->team->count; k += (uint32_t)g->c.size) {
-        const uint32_t *members = g->members + k;
-        if (!is_ready(c, members, g->c.size, step))
-            continue;
-        c->blocks[n_groups++] = (struct rt_blocks){c->to + n, c->from + n};
-        for (int64_t i = 0; i < g->c.size; i++, n++) {
-            void **operands = c->instances[members[i]]->operands + first;
-            c->to[n] = operands[0];
-            c->from[n] = operands[1];
-            c->devices[n] = c->team->devices[members[i]];
-            c->at[members[i]]++;
+        int64_t n_own = count_ready(c, g->members + k, g->c.size, step);
+        if (n_own && n_own < g->c.size) {
+            // Groups of several processes come in one order in all of them, each by itself.
+            struct rt_group group = {g->c.size, g->processes + k};
+            take_blocks(c, g->members + k, g->c.size, s->operand_first, 0);
+            if (say)
+                say(p->text + s->name);
+            JOT_TRY(do_across(c, g, &group, p->text + s->name));
+            ++*out_met;
         }
     }
+    for (uint32_t k = 0; k < c->team->count; k += (uint32_t)g->c.size) {
+        if (count_ready(c, g->members + k, g->c.size, step) < g->c.size)
+            continue;
+        c->blocks[n_groups++] = (struct rt_blocks){c->to + n, c->from + n};
+        take_blocks(c, g->members + k, g->c.size, s->operand_first, n);
+        n += (size_t)g->c.size;
+    }
     *out_met += n_groups;
-    if (n_groups && c->team->programs[0]->say)
-        c->team->programs[0]->say(plan_of(c->team)->text + plan_of(c->team)->steps[step].name);
+    if (n_groups && say)
+        say(p->text + s->name);
     return n_groups ? do_together(c, g, n_groups) : JOT_OK;
 }
 
@@ -480,7 +624,8 @@ static uint32_t find_missing(const struct team_call *c, uint32_t d)
     uint32_t i = 0;
     while (g->members[i] != d)
         i++;
-    for (i -= i % (uint32_t)g->c.size; c->at[g->members[i]] == c->at[d];)
+    i -= i % (uint32_t)g->c.size;
+    while (!is_own(c->team, g->members[i]) || c->at[g->members[i]] == c->at[d])
         i++;
     return g->members[i];
 }
@@ -501,11 +646,12 @@ static jot_status check_end(const struct team_call *c)
 
 static jot_status run(struct team_call *c)
 {
-    c->n_running = c->team->count;
+    c->n_running = 0;
     for (uint32_t d = 0; d < c->team->count; d++) {
-        c->at[d] = 0;
-        c->running[d] = d;
+        c->at[d] = is_own(c->team, d) ? 0 : plan_of(c->team)->step_count;
         c->stepwise[d] = NULL;
+        if (is_own(c->team, d))
+            c->running[c->n_running++] = d;
     }
     do {
         run_devices(c);
@@ -541,7 +687,10 @@ jot_status rt_team_run(struct rt_team *team, const void *const *inputs, void *co
     c->inputs = inputs;
     c->outputs = outputs;
     atomic_store(&c->has_failed, false);
-    jot_status status = team->programs[0]->callback_count ? run_open(c) : run(c);
+    jot_status status = team->programs[team->first_own]->callback_count ? run_open(c) : run(c);
     end_call(c);
+    // Others wait for what is not done here.
+    if (status != JOT_OK && team->n_own < team->count)
+        rt_distributed_fail(status, "%s", jot_error_message());
     return status;
 }

@@ -6,6 +6,10 @@
 // devices in turn, as the loops of the pool do: nothing waits for a thread that has not come yet, and
 // devices that share a core are run one after the other.
 //
+// Devices of other processes run it there: all processes of the mesh load the same programs in one
+// order, which they compare, and run them in one order.  A collective of a group that is in several processes is done over
+// memory of the host.  What fails in one process fails in all.
+//
 // Thread-safety: as programs.
 #ifndef RUNTIME_TEAM_H
 #define RUNTIME_TEAM_H

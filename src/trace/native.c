@@ -11,6 +11,7 @@
 #include "passes/schedule.h"
 #include "runtime/cache.h"
 #include "runtime/device.h"
+#include "runtime/distributed.h"
 #include "runtime/frames.h"
 #include "runtime/program.h"
 #include "runtime/stack.h"
@@ -258,6 +259,10 @@ static jot_status compile(struct native_program *p, struct arena *arena)
     struct rt_text report = {.at = text, .size = sizeof text};
     JOT_TRY(p->device->type->check(p->device));
     jot_status status = find_or_make(p, arena, &report);
+    // Others wait for this one, unless they have all found that their programs differ.
+    if (status != JOT_OK && status != JOT_ERR_CHECK && is_on_mesh(p) &&
+        rt_mesh_is_across(p->mesh.mesh))
+        rt_distributed_fail(status, "%s", jot_error_message());
     if (dump_wants("cache"))
         dump_text("cache", ir_function(p->module, p->function)->name, text);
     return status;
@@ -442,7 +447,7 @@ jot_status native_compile(struct ir_module *m, uint32_t function,
     p->codegen = options->codegen;
     if (parts) {
         p->mesh.mesh = (jot_mesh *)(uintptr_t)options->mesh;
-        p->device = options->mesh->devices[0];
+        p->device = rt_mesh_device(options->mesh);
         native_mesh_describe(&p->mesh, m, function, parts);
         p->function = parts->f;
     }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/device.h"
+#include "runtime/distributed.h"
 #include "runtime/frames.h"
 
 #include <string.h>
@@ -234,6 +235,8 @@ jot_status native_mesh_run(const struct native_mesh *p, bool calls_back, jot_arr
     if (!r)
         return status_out_of_memory();
     jot_status status = calls_back ? run_open(r, in) : run(r, in);
+    if (status != JOT_OK && rt_mesh_is_across(p->mesh))
+        rt_distributed_fail(status, "%s", jot_error_message());
     if (status == JOT_OK)
         status = give_outputs(r, in, out);
     release_run(r);

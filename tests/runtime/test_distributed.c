@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes of one machine, which meet by shared memory instead of MPI: what they do together against one
 // process that does it alone, and what becomes of the others when one dies, stops, leaves or does something else.
+#include "base/arena.h"
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "runtime/array.h"
 #include "runtime/distributed/job.h"
 #include "runtime/host/combine.h"
+#include "runtime/mesh.h"
+#include "runtime/team.h"
 #include "support/suite.h"
 
 #include <arpa/inet.h>
@@ -430,6 +433,204 @@ START_TEST(test_arrays)
 }
 END_TEST
 
+// ---- devices of all ----
+
+#define PARTS 2 // of the host, in each process
+#define ROW 5   // elements of a piece
+
+static jot_mesh *mesh_of(size_t n_axes, const jot_mesh_axis *axes)
+{
+    jot_mesh *mesh = jot_mesh_of_kind(JOT_HOST, n_axes, axes);
+    ck_assert_msg(mesh != NULL, "%s", jot_error_message());
+    return mesh;
+}
+
+// Rows of numbers by device, as one array.
+static jot_array *make_rows(size_t n)
+{
+    float x[64 * ROW];
+    fill(JOT_F32, 3, n * ROW, x);
+    return jot_array_copy(JOT_F32, x, (const int64_t[]){(int64_t)n * ROW, JOT_END});
+}
+
+static bool is_same(const jot_array *a, const jot_array *b)
+{
+    const void *x = jot_array_data(a), *y = jot_array_data(b);
+    ck_assert_msg(x && y, "%s", jot_error_message());
+    return jot_array_bytes(a) == jot_array_bytes(b) && !memcmp(x, y, jot_array_bytes(a));
+}
+
+static void check_pieces(int index, const void *ctx)
+{
+    (void)ctx;
+    ck_assert_int_eq(jot_set_host_devices(PARTS), JOT_OK);
+    jot_mesh *m = mesh_of(1, (const jot_mesh_axis[]){{"i", 0}});
+    size_t n = (size_t)jot_process_count() * PARTS;
+    ck_assert_uint_eq(jot_mesh_size(m), n);
+    ck_assert_ptr_eq(jot_mesh_device(m, (size_t)index * PARTS + 1), jot_host_device(1));
+    ck_assert_ptr_eq(jot_mesh_device(m, 0), jot_process_device(0, JOT_HOST, 0));
+    jot_array *a = make_rows(n), *s = jot_array_shard(a, m, "i"), *pieces[2 * MOST] = {0};
+    for (size_t i = 0; i < n; i++) {
+        jot_array *piece = jot_array_shard_on(s, i);
+        ck_assert_int_eq(jot_device_process(jot_mesh_device(m, i)), (int)i / PARTS);
+        ck_assert_int_eq(jot_array_dim(piece, 0), ROW);
+        const float *got = jot_array_data(piece), *all = jot_array_data(a);
+        if ((int)i / PARTS == index) {
+            ck_assert_int_eq(memcmp(got, all + i * ROW, ROW * sizeof *all), 0);
+            pieces[i] = jot_array_retain(piece);
+        } else {
+            ck_assert_ptr_null(got);
+            ck_assert_ptr_nonnull(strstr(jot_error_message(), "is a device of process"));
+        }
+        jot_array_release(piece);
+    }
+    ck_assert_ptr_null(jot_array_data(s));
+    jot_array *again = jot_array_from_shards(m, "i", n, pieces);
+    ck_assert_msg(again != NULL, "%s", jot_error_message());
+    jot_array *whole = jot_process_all_gather(again), *copies = jot_array_shard(a, m, "");
+    ck_assert_msg(whole && copies, "%s", jot_error_message());
+    ck_assert(is_same(whole, a) && is_same(copies, a));
+    // From copies any other form is made of what is here; from pieces it is not.
+    jot_array *split = jot_array_shard(copies, m, "i"), *both = jot_process_all_gather(split);
+    ck_assert(both && is_same(both, a));
+    ck_assert_ptr_null(jot_array_shard(s, m, ""));
+    jot_arrays_release(n, pieces);
+    jot_array *made[] = {a, s, again, whole, copies, split, both};
+    jot_arrays_release(sizeof made / sizeof *made, made);
+    note(index, JOT_OK);
+}
+
+START_TEST(test_pieces)
+{
+    struct test t = {.count = 4, .body = check_pieces};
+    run(&t);
+    all_are(&t, -1, JOT_OK, "", "");
+}
+END_TEST
+
+// y = the collective of x over one axis of a mesh of two, so many times.
+struct plan {
+    struct rt_plan plan;
+    struct rt_argument in, out;
+    struct rt_buffer buffers[2];
+    uint32_t operands[4];
+    struct rt_step steps[4];
+    int64_t params[7];
+};
+
+static const char plan_text[] = "sums\0the sum at here.c:3";
+
+static const struct rt_plan *make_plan(struct plan *p, int64_t rows, int64_t columns, int axis,
+                                       int64_t trips)
+{
+    uint64_t bytes = ROW * sizeof(float);
+    *p = (struct plan){
+        .in = {.bytes = bytes, .donated = -1},
+        .out = {.bytes = bytes, .donated = -1},
+        .buffers = {{.place = RT_PLACE_INPUT, .bytes = bytes},
+                    {.place = RT_PLACE_OUTPUT, .bytes = bytes}},
+        .operands = {1, 0, 1, 1},
+        .steps = {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
+                  {.kind = RT_STEP_LOOP, .total = trips, .target = 4},
+                  {.kind = RT_STEP_COLLECTIVE,
+                   .name = 5,
+                   .operand_first = 2,
+                   .operand_count = 2,
+                   .param_first = 2,
+                   .param_count = 5},
+                  {.kind = RT_STEP_NEXT, .total = trips, .target = 2}},
+        .params = {rows, columns, COLLECTIVE_ALL_REDUCE, COLLECTIVE_SUM, JOT_F32, 1, axis}};
+    p->plan = (struct rt_plan){.input_count = 1,
+                               .output_count = 1,
+                               .buffer_count = 2,
+                               .operand_count = 4,
+                               .step_count = 4,
+                               .param_count = 7,
+                               .text_bytes = sizeof plan_text,
+                               .loop_count = 1,
+                               .mesh_rank = 2,
+                               .inputs = &p->in,
+                               .outputs = &p->out,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .params = p->params,
+                               .steps = p->steps,
+                               .text = plan_text};
+    return &p->plan;
+}
+
+static jot_status load_team(const jot_mesh *m, int axis, int64_t trips, struct rt_team **out)
+{
+    struct plan p;
+    struct arena *arena = arena_create();
+    jot_device *devices[2 * MOST];
+    const void *bytes;
+    size_t size, n = jot_mesh_size(m);
+    for (size_t i = 0; i < n; i++)
+        devices[i] = jot_mesh_device(m, i);
+    rt_plan_write(
+        make_plan(&p, jot_mesh_axis_size(m, "x"), jot_mesh_axis_size(m, "y"), axis, trips),
+        arena, &bytes, &size);
+    jot_status status = rt_team_load(devices, (uint32_t)n, NULL, 0, bytes, size, NULL, 0, out);
+    arena_release(arena);
+    return status;
+}
+
+// One program of all against its definition, with groups in a process, across, and both.
+static void run_team(int index, const void *ctx)
+{
+    static const int64_t shapes[][3] = {{4, 2, 0}, {4, 2, 1}, {2, 4, 0}, {2, 4, 1}, {1, 8, 1}};
+    (void)ctx;
+    ck_assert_int_eq(jot_set_host_devices(PARTS), JOT_OK);
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        int64_t rows = shapes[k][0], columns = shapes[k][1];
+        jot_mesh *m = mesh_of(2, (const jot_mesh_axis[]){{"x", rows}, {"y", columns}});
+        struct rt_team *team;
+        float x[8][ROW], y[8][ROW], right[8][ROW];
+        const void *inputs[8];
+        void *outputs[8];
+        jot_status status = load_team(m, (int)shapes[k][2], 2, &team);
+        ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+        for (int d = 0; d < 8; d++) {
+            fill(JOT_F32, d, ROW, x[d]);
+            memcpy(right[d], x[d], sizeof right[d]);
+            inputs[d] = x[d];
+            outputs[d] = y[d];
+        }
+        for (int trip = 0; trip < 2; trip++) {
+            float before[8][ROW];
+            memcpy(before, right, sizeof before);
+            for (int64_t d = 0; d < 8; d++) {
+                const void *group[8];
+                size_t n = 0;
+                for (int64_t e = 0; e < 8; e++)
+                    if (shapes[k][2] ? e / columns == d / columns : e % columns == d % columns)
+                        group[n++] = before[e];
+                host_combine(COLLECTIVE_SUM, JOT_F32, n, group, 0, ROW, 1, (void *[]){right[d]},
+                             0);
+            }
+        }
+        for (int turn = 0; turn < 3; turn++) {
+            memset(y, 0, sizeof y);
+            status = rt_team_run(team, inputs, outputs);
+            ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+            for (int d = index * PARTS; d < (index + 1) * PARTS; d++)
+                ck_assert_msg(!memcmp(y[d], right[d], sizeof y[d]), "device %d of mesh %zu", d,
+                              k);
+        }
+        rt_team_release(team);
+    }
+    note(index, JOT_OK);
+}
+
+START_TEST(test_team)
+{
+    struct test t = {.count = 4, .body = run_team};
+    run(&t);
+    all_are(&t, -1, JOT_OK, "", "");
+}
+END_TEST
+
 // ---- failures ----
 
 #define VICTIM 3
@@ -519,6 +720,141 @@ START_TEST(test_stopped)
     kill(pids[VICTIM], SIGCONT);
     finish(&t, -1);
     ck_assert_int_eq(shared->outcome[VICTIM].status, JOT_ERR_DEVICE);
+}
+END_TEST
+
+static void load_other(int index, const void *ctx)
+{
+    struct rt_team *team = NULL;
+    (void)ctx;
+    jot_mesh *m = mesh_of(2, (const jot_mesh_axis[]){{"x", 0}, {"y", 1}});
+    note(index, load_team(m, 0, index == 3 ? 4 : 3, &team));
+    ck_assert_int_eq(jot_process_barrier(), JOT_OK);
+    ck_assert_int_eq(load_team(m, 0, 3, &team), JOT_OK);
+    rt_team_release(team);
+}
+
+START_TEST(test_other_team)
+{
+    struct test t = {.count = 4, .body = load_other};
+    run(&t);
+    all_are(&t, -1, JOT_ERR_CHECK, "process 0 of 4", "and process 3 of 4");
+}
+END_TEST
+
+// One dies while all are inside of a program.
+static void run_until(int index, const void *ctx)
+{
+    struct rt_team *team;
+    float x[ROW] = {1}, y[ROW];
+    const void *inputs[] = {x, x, x, x};
+    void *outputs[] = {y, y, y, y};
+    (void)ctx;
+    jot_mesh *m = mesh_of(2, (const jot_mesh_axis[]){{"x", 0}, {"y", 1}});
+    ck_assert_int_eq(load_team(m, 0, 1000000000, &team), JOT_OK);
+    pthread_t thread;
+    if (index == 3)
+        ck_assert_int_eq(pthread_create(&thread, NULL, fall_soon, (void *)(uintptr_t)ctx), 0);
+    note(index, rt_team_run(team, inputs, outputs));
+    rt_team_release(team);
+}
+
+START_TEST(test_dead_team)
+{
+    struct fall f = {.signal = SIGKILL};
+    struct test t = {.count = 4, .body = run_until, .ctx = &f};
+    start(&t);
+    finish(&t, 3);
+    check_fall(&t, 10, "has died");
+}
+END_TEST
+
+// ---- GPUs of all ----
+
+// Each process has one of its own, of fake_cuda, or with JOT_TEST_GPUS of those that are there.
+static int open_gpu(int index)
+{
+    const char *fake = getenv("JOT_TEST_FAKE_CUDA");
+    char number[16];
+    snprintf(number, sizeof number, "%d", index);
+    setenv("CUDA_VISIBLE_DEVICES", number, 1);
+    if (!getenv("JOT_TEST_GPUS") && fake)
+        setenv("JOT_CUDA_LIBRARIES", fake, 1);
+    return getenv("JOT_TEST_GPUS") || fake ? jot_device_count(JOT_CUDA) : 0;
+}
+
+static void run_gpus(int index, const void *ctx)
+{
+    const int64_t *trips = ctx;
+    if (!open_gpu(index)) {
+        note(index, JOT_OK);
+        return;
+    }
+    jot_mesh *m = jot_mesh_of_kind(JOT_CUDA, 2, (const jot_mesh_axis[]){{"x", 0}, {"y", 1}});
+    ck_assert_msg(m != NULL, "%s", jot_error_message());
+    size_t n = jot_mesh_size(m);
+    jot_array *rows = make_rows(n), *x = jot_array_shard(rows, m, "x");
+    jot_array *zeros = jot_array_fill(JOT_F32, 0, (const int64_t[]){(int64_t)n * ROW, JOT_END});
+    jot_array *y = jot_array_shard(zeros, m, "x");
+    ck_assert_msg(x && y, "%s", jot_error_message());
+    struct rt_team *team;
+    jot_status status = load_team(m, 0, *trips, &team);
+    ck_assert_msg(status == JOT_OK, "%s", jot_error_message());
+    const void *inputs[2 * MOST], *blocks[2 * MOST];
+    void *outputs[2 * MOST];
+    for (size_t d = 0; d < n; d++) {
+        inputs[d] = rt_array_split(x)->pieces[d]->data;
+        outputs[d] = rt_array_split(y)->pieces[d]->data;
+    }
+    do {
+        status = rt_team_run(team, inputs, outputs);
+        if (status == JOT_OK)
+            status = jot_device_wait(jot_cuda(0));
+        if (index == VICTIM % 2 && *trips > 1) {
+            atomic_store(&shared->fell, clock_ns());
+            raise(SIGKILL);
+        }
+    } while (status == JOT_OK && *trips > 1);
+    note(index, status);
+    if (status == JOT_OK) {
+        jot_array *sums = jot_process_all_gather(y), *here = jot_array_to(sums, jot_host());
+        ck_assert_msg(here != NULL, "%s", jot_error_message());
+        float right[ROW];
+        for (size_t d = 0; d < n; d++)
+            blocks[d] = (const float *)jot_array_data(rows) + d * ROW;
+        host_combine(COLLECTIVE_SUM, JOT_F32, n, blocks, 0, ROW, 1, (void *[]){right}, 0);
+        for (size_t d = 0; d < n; d++)
+            ck_assert_int_eq(
+                memcmp((const float *)jot_array_data(here) + d * ROW, right, sizeof right), 0);
+        jot_array_release(sums);
+        jot_array_release(here);
+    } else {
+        ck_assert_int_eq(jot_array_copy_out(rows, JOT_F32, (float[2 * MOST * ROW]){0}, n * ROW),
+                         JOT_OK);
+    }
+    rt_team_release(team);
+    jot_array_release(rows), jot_array_release(zeros);
+    jot_array_release(x), jot_array_release(y);
+}
+
+START_TEST(test_gpus)
+{
+    int64_t trips = 1;
+    struct test t = {.count = 2, .body = run_gpus, .ctx = &trips};
+    run(&t);
+    all_are(&t, -1, JOT_OK, "", "");
+}
+END_TEST
+
+START_TEST(test_dead_gpus)
+{
+    int64_t trips = 3;
+    struct test t = {.count = 2, .body = run_gpus, .ctx = &trips};
+    if (!getenv("JOT_TEST_GPUS") && !getenv("JOT_TEST_FAKE_CUDA"))
+        return;
+    start(&t);
+    finish(&t, VICTIM % 2);
+    all_are(&t, VICTIM % 2, JOT_ERR_DEVICE, "process 1 of 2", "has died");
 }
 END_TEST
 
@@ -794,6 +1130,12 @@ static void add(TCase *t)
     tcase_add_test(t, test_arrays);
     tcase_add_loop_test(t, test_death, 0, 2 * KINDS);
     tcase_add_loop_test(t, test_stopped, is_full ? 0 : ALL_REDUCE, is_full ? KINDS : BARRIER);
+    tcase_add_test(t, test_pieces);
+    tcase_add_test(t, test_team);
+    tcase_add_test(t, test_gpus);
+    tcase_add_test(t, test_dead_gpus);
+    tcase_add_test(t, test_other_team);
+    tcase_add_test(t, test_dead_team);
     tcase_add_test(t, test_other_program);
     tcase_add_test(t, test_other_step);
     tcase_add_test(t, test_other_shape);

@@ -2,6 +2,7 @@
 // A program for under_mpi.sh: does what its argument says, and writes "well" where all is as it has to be.
 #include <jot/jot.h>
 
+#include <math.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +41,62 @@ static int share(void)
             return fail("wrong numbers");
     jot_array_release(a), jot_array_release(all), jot_array_release(last);
     return 0;
+}
+
+static jot_value weigh(jot_value x) { return jot_div(x, jot_psum(x, "i")); }
+static jot_value loss(jot_value w, jot_value x)
+{
+    return jot_pmean(jot_mean(jot_square(jot_sub(jot_mul(w, x), 1.0))), "i");
+}
+
+// Functions on a mesh of all devices, and a derivative, against this process alone.
+static int compute(void)
+{
+    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", 0});
+    int n = (int)jot_mesh_size(mesh);
+    float x[64], sum = 0, slope = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] = 1.0F + (float)i;
+    for (int i = 0; i < n; i++)
+        slope += 2 * (0.5F * x[i] - 1) * x[i] / (float)n;
+    jot_array *a = jot_array_copy(JOT_F32, x, (const int64_t[]){n, JOT_END}), *y, *w, *g;
+    jot_executable *f = jot_jit(jot_pmap_on(mesh, jot_fn(weigh), "i"));
+    jot_executable *df = jot_jit(
+        jot_grad(jot_shard_map(jot_fn(loss), mesh, JOT_SPLITS("", "i"), JOT_SPLITS(""))));
+    if (jot_call(f, JOT_IN(a), JOT_OUT(y)) != JOT_OK)
+        return fail("a map");
+    jot_array *all = jot_process_all_gather(y);
+    w = jot_array_full(JOT_F32, 0.5);
+    if (!all || jot_call(df, JOT_IN(w, a), JOT_OUT(g)) != JOT_OK)
+        return fail("a gradient");
+    const float *got = jot_array_data(all);
+    for (int i = 0; i < n; i++)
+        if (fabsf(got[i] - x[i] / sum) > 1e-6F)
+            return fail("a wrong map");
+    if (fabs(jot_array_item(g) - slope) > 1e-5)
+        return fail("a wrong gradient");
+    jot_array_release(a), jot_array_release(y), jot_array_release(all);
+    jot_array_release(w), jot_array_release(g);
+    jot_executable_release(f), jot_executable_release(df);
+    return 0;
+}
+
+static jot_value scale_by(jot_value x) { return jot_mul(jot_psum(x, "i"), 2.0); }
+
+// One process calls another function.
+static int call_other(void)
+{
+    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", 0});
+    jot_function f = jot_process_index() == VICTIM ? jot_fn(scale_by) : jot_fn(weigh);
+    jot_executable *e = jot_jit(jot_pmap_on(mesh, f, "i"));
+    jot_array *a = jot_array_full(JOT_F32, 1, (int64_t)jot_mesh_size(mesh)), *y;
+    if (jot_call(e, JOT_IN(a), JOT_OUT(y)) != JOT_ERR_CHECK ||
+        !strstr(jot_error_message(), "process 0 of") ||
+        !strstr(jot_error_message(), "process 1 of"))
+        return fail("another program");
+    jot_array_release(a);
+    jot_executable_release(e);
+    return jot_process_barrier() == JOT_OK ? 0 : fail("after another program");
 }
 
 // Until something happens to the victim, which leaves behind when that was.
@@ -94,7 +151,7 @@ int main(int argc, char **argv)
         return fail("start");
     if (jot_distributed_start(NULL) != JOT_ERR_ARGUMENT)
         return fail("a second start");
-    int fault = share();
+    int fault = share() || (!strcmp(mode, "share") && (compute() || call_other()));
     if (!fault && !strcmp(mode, "kill"))
         fault = repeat(argv[2], SIGKILL, "has died");
     else if (!fault && !strcmp(mode, "stop"))

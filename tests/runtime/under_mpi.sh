@@ -12,7 +12,7 @@ if [ -n "${JOT_TEST_FULL:-}" ]; then
     set -- share own differ exit kill stop
 else
     n=3
-    set -- own kill
+    set -- share own kill
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

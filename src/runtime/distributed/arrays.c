@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "runtime/array.h"
 #include "runtime/distributed.h"
+#include "runtime/mesh.h"
 #include "runtime/text.h"
 
 #include <stdio.h>
@@ -39,6 +40,17 @@ static jot_array *put_back(const char *name, const jot_array *a, jot_array *resu
     return status_null(STATUS_NULL_ARRAY, name);
 }
 
+static jot_array *gather_split(const char *name, const jot_array *a)
+{
+    char what[WHAT_BYTES];
+    jot_array *result = rt_array_create((jot_dtype)a->dtype, a->rank, a->dims);
+    if (result && rt_array_collect(a, name_type(a, what), result->data) != JOT_OK) {
+        jot_array_release(result);
+        result = NULL;
+    }
+    return put_back(name, a, result);
+}
+
 jot_array *jot_process_all_gather(jot_array *a)
 {
     static const char name[] = "jot_process_all_gather";
@@ -47,6 +59,8 @@ jot_array *jot_process_all_gather(jot_array *a)
     jot_array *result = NULL;
     const void *from = NULL;
     int64_t dims[RT_ARRAY_RANK_LIMIT + 1] = {all.count};
+    if (a && rt_array_split(a))
+        return gather_split(name, a);
     if (!a)
         status_fail(JOT_ERR_ARGUMENT, "a is NULL");
     else

@@ -105,7 +105,7 @@ static jot_status set_up(struct job *job, const struct address *all)
     job->forks = fork_count();
     job->failure = JOT_OK;
     atomic_store(&job->has_failed, false);
-    atomic_store(&job->is_leaving, false);
+    atomic_store(&job->leaving, STAYING);
     job->processes = memory_allocate(count * sizeof *job->processes);
     job->peers = memory_allocate_zeroed(count * sizeof *job->peers);
     if (!job->processes || !job->peers)

@@ -45,6 +45,8 @@ struct peer {
     unsigned char read[sizeof(struct note) + FAILURE_BYTES];
 };
 
+enum leaving { STAYING, LEAVING, LEAVING_AT_ONCE };
+
 struct job {
     int index, count;
     int *processes; // 0, 1, 2, ...
@@ -56,8 +58,8 @@ struct job {
     pthread_mutex_t notes;   // of who writes to control sockets
     pthread_t watcher;
     bool has_watcher;
-    int wake; // an eventfd: there is something to do for the watcher
-    atomic_bool is_leaving;
+    int wake;           // an eventfd: there is something to do for the watcher
+    atomic_int leaving; // enum leaving
     // The failure.  An eventfd that stays readable from then on.
     int has_failed_fd;
     atomic_bool has_failed;
@@ -89,7 +91,7 @@ jot_status address_make(const char *interface, struct address *out, int *out_soc
 jot_status job_connect(struct job *job, int listening, int64_t end);
 
 jot_status job_watch(struct job *job);
-// Takes leave; with `waits` it waits a little for the others to notice, and ends the watcher.
+// Takes leave and ends the watcher; with `waits` it waits a little for the others to notice.
 void job_leave(struct job *job, bool waits);
 void job_tell(struct job *job, const void *note, size_t bytes);
 

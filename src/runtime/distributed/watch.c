@@ -99,7 +99,7 @@ static void hear(struct job *job, int process)
             if (atomic_load(&job->has_failed) || !is_here(job, process))
                 return;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            if (atomic_load(&job->is_leaving))
+            if (atomic_load(&job->leaving))
                 atomic_store(&p->state, PEER_LEFT); // it has noticed
             else
                 lose(job, process, "has died");
@@ -185,9 +185,10 @@ static void watch_until_end(const struct watch *w)
         if (silence != every * SIGNS)
             forget_silence(job, now);
         silence = every * SIGNS;
-        if (atomic_load(&job->is_leaving) && leaves_at == INT64_MAX)
+        int leaving = atomic_load(&job->leaving);
+        if (leaving && leaves_at == INT64_MAX)
             leaves_at = now + LEAVE_NS;
-        if (atomic_load(&job->has_failed) ||
+        if (atomic_load(&job->has_failed) || leaving == LEAVING_AT_ONCE ||
             (leaves_at < INT64_MAX && (now >= leaves_at || !others)))
             return;
         if (now - last_sign >= every) {
@@ -237,11 +238,11 @@ jot_status job_watch(struct job *job)
 
 void job_leave(struct job *job, bool waits)
 {
-    atomic_store(&job->is_leaving, true);
+    atomic_store(&job->leaving, waits ? LEAVING : LEAVING_AT_ONCE);
     job_tell(job, &(char){NOTE_LEAVE}, 1);
-    if (waits && job->has_watcher) {
-        eventfd_write(job->wake, 1);
-        pthread_join(job->watcher, NULL);
-        job->has_watcher = false;
-    }
+    if (!job->has_watcher)
+        return;
+    eventfd_write(job->wake, 1);
+    pthread_join(job->watcher, NULL);
+    job->has_watcher = false;
 }
