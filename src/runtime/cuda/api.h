@@ -115,6 +115,18 @@ typedef int nvrtcResult, cusolverStatus_t, cufftResult, cufftHandle;
 
 typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
 typedef struct ncclComm *ncclComm_t;
+typedef struct {
+    char internal[128];
+} ncclUniqueId;
+
+// As of 2.17; later ones have more at the end, and go by the size.
+typedef struct {
+    size_t size;
+    unsigned magic, version;
+    int blocking, cgaClusterSize, minCTAs, maxCTAs;
+    const char *netName;
+    int splitShare;
+} ncclConfig_t;
 
 typedef int cudnnStatus_t, cudnnDataType_t, cudnnTensorFormat_t, cudnnConvolutionMode_t;
 typedef int cudnnMathType_t, cudnnConvolutionFwdAlgo_t, cudnnConvolutionBwdDataAlgo_t;

@@ -4,6 +4,10 @@
 //
 // A communicator is made when some GPUs first do something together, and stays.  When one of them is
 // lost it is aborted, which ends what the others wait in; what waits for them next says so.
+//
+// Of GPUs of several processes each process has its own part of a communicator; they meet by an id that one
+// of them makes (runtime/distributed.h).  Calls of such a communicator do not block, so that a process
+// that dies keeps nobody inside of NCCL: it is aborted when the job fails.
 #include "runtime/cuda/device.h"
 
 #include "base/dtype.h"
@@ -11,16 +15,22 @@
 #include "base/status.h"
 #include "runtime/collective.h"
 #include "runtime/cuda/together.h"
+#include "runtime/distributed.h"
 #include "runtime/fork.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct comm {
     struct comm *next; // of all
-    size_t n;
+    jot_device **members;
+    size_t size; // of them
+    // Those of this process, and their places among the members.
+    size_t n, places[RT_CUDA_MOST];
     struct cuda_device *devices[RT_CUDA_MOST];
-    bool has_nccl;
+    bool has_nccl, is_none; // none: a process has no NCCL
     ncclComm_t comms[RT_CUDA_MOST];
     struct cuda_together together;
     atomic_bool is_aborted;
@@ -42,30 +52,48 @@ static jot_status nccl_status(ncclResult_t result, const char *doing)
                        cuda.nccl.ncclGetErrorString(result));
 }
 
-// ---- communicators ----
+static _Thread_local int depth;
 
-static bool is_of(const struct comm *m, size_t n, jot_device *const *devices)
+void cuda_collective_begin(void)
 {
-    if (m->n != n || atomic_load(&m->is_aborted))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (m->devices[i] != cuda_device_of(devices[i]))
-            return false;
-    return true;
+    if (depth++ == 0)
+        pthread_mutex_lock(&turn);
 }
 
-static jot_status make_comm(size_t n, jot_device *const *devices, struct comm **out)
+void cuda_collective_end(void)
+{
+    if (--depth == 0)
+        pthread_mutex_unlock(&turn);
+}
+
+// ---- communicators ----
+
+static bool is_of(const struct comm *m, size_t size, jot_device *const *members)
+{
+    return m->size == size && !atomic_load(&m->is_aborted) &&
+           !memcmp(m->members, members, size * sizeof(jot_device *));
+}
+
+static bool is_across(const struct comm *m) { return m->n < m->size; }
+
+static jot_status make_comm(size_t size, jot_device *const *members, struct comm **out)
 {
     struct comm *m = memory_allocate_zeroed(sizeof *m);
-    if (!m)
+    if (!m || !(m->members = memory_allocate(size * sizeof(jot_device *)))) {
+        memory_release(m);
         return status_out_of_memory();
-    m->n = n;
-    for (size_t i = 0; i < n; i++)
-        m->devices[i] = cuda_device_of(devices[i]);
+    }
+    memcpy(m->members, members, size * sizeof(jot_device *));
+    m->size = size;
+    for (size_t i = 0; i < size; i++)
+        if (!rt_is_elsewhere(members[i])) {
+            m->places[m->n] = i;
+            m->devices[m->n++] = cuda_device_of(members[i]);
+        }
     pthread_mutex_lock(&lock);
     m->next = comms;
     comms = m;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < m->n; i++)
         atomic_store(&m->devices[i]->has_peers, true);
     pthread_mutex_unlock(&lock);
     *out = m;
@@ -84,16 +112,140 @@ static jot_status get_comm(size_t n, jot_device *const *devices, struct comm **o
     return m ? JOT_OK : make_comm(n, devices, out);
 }
 
+// What a process says of NCCL to the others.
+struct offer {
+    ncclUniqueId id;
+    int is_there;
+};
+
+// The id of the first process that has a member; JOT_ERR_LIBRARY where one has no NCCL.
+static jot_status agree(const struct comm *m, ncclUniqueId *out)
+{
+    int *processes = memory_allocate(m->size * sizeof *processes);
+    struct offer own = {.is_there = 0}, *all = memory_allocate(m->size * sizeof *all);
+    struct rt_group g = {0, processes};
+    jot_status status = processes && all ? JOT_OK : status_out_of_memory();
+    for (size_t i = 0; status == JOT_OK && i < m->size; i++) {
+        int process = rt_distributed_process_of(m->members[i]);
+        int64_t k = 0;
+        while (k < g.count && processes[k] != process)
+            k++;
+        if (k == g.count)
+            processes[g.count++] = process;
+    }
+    own.is_there = cuda_library_open(CUDA_LIBRARY_nccl) == JOT_OK &&
+                   cuda.nccl.ncclGetUniqueId(&own.id) == ncclSuccess;
+    const void *from = &own;
+    void *to = all;
+    if (status == JOT_OK)
+        status = rt_distributed_all_gather(&g, "of NCCL", sizeof own, &from, &to);
+    for (int64_t i = 0; status == JOT_OK && i < g.count; i++)
+        if (!all[i].is_there)
+            status = status_fail(JOT_ERR_LIBRARY, "process %d has no NCCL", processes[i]);
+    if (status == JOT_OK)
+        *out = all[0].id;
+    memory_release(all);
+    memory_release(processes);
+    return status;
+}
+
+// Until what was begun is handed over; the failure of the job otherwise.
+static jot_status settle(const struct comm *m, const char *doing)
+{
+    for (size_t i = 0; is_across(m) && i < m->n; i++)
+        for (ncclResult_t state = ncclInProgress; state == ncclInProgress;) {
+            JOT_TRY(nccl_status(cuda.nccl.ncclCommGetAsyncError(m->comms[i], &state), doing));
+            JOT_TRY(nccl_status(state, doing));
+            JOT_TRY(rt_distributed_check());
+            if (state == ncclInProgress)
+                usleep(20);
+        }
+    return JOT_OK;
+}
+
+static void abort_comm(struct comm *m)
+{
+    if (!atomic_exchange(&m->is_aborted, true))
+        for (size_t i = 0; i < m->n; i++)
+            if (m->comms[i])
+                cuda.nccl.ncclCommAbort(m->comms[i]);
+}
+
+static jot_status meet(struct comm *m)
+{
+    static const int undefined = INT_MIN;
+    ncclUniqueId id;
+    ncclConfig_t config = {.size = sizeof config,
+                           .magic = 0xcafebeef,
+                           .version = 21700,
+                           .cgaClusterSize = undefined,
+                           .minCTAs = undefined,
+                           .maxCTAs = undefined,
+                           .splitShare = undefined};
+    JOT_TRY(agree(m, &id));
+    JOT_TRY(nccl_status(cuda.nccl.ncclGroupStart(), "bringing GPUs together"));
+    jot_status status = JOT_OK;
+    for (size_t i = 0; i < m->n && status == JOT_OK; i++) {
+        status = cuda_enter(m->devices[i]);
+        if (status != JOT_OK)
+            break;
+        status = nccl_status(cuda.nccl.ncclCommInitRankConfig(&m->comms[i], (int)m->size, id,
+                                                              (int)m->places[i], &config),
+                             "bringing GPUs together");
+        cuda_leave();
+    }
+    ncclResult_t result = cuda.nccl.ncclGroupEnd();
+    if (status == JOT_OK)
+        status = nccl_status(result, "bringing GPUs together");
+    if (status == JOT_OK)
+        status = settle(m, "bringing GPUs together");
+    if (status != JOT_OK)
+        abort_comm(m);
+    return status;
+}
+
+// What the GPUs do with those of other processes ends with the job.
+static void abort_across(void *ctx)
+{
+    (void)ctx;
+    if (rt_distributed_check() == JOT_OK)
+        return;
+    char why[600];
+    snprintf(why, sizeof why, "what it did together with other processes: %s",
+             jot_error_message());
+    cuda_collective_begin();
+    pthread_mutex_lock(&lock);
+    for (struct comm *m = comms; m; m = m->next) {
+        if (!is_across(m) || !m->has_nccl || atomic_load(&m->is_aborted))
+            continue;
+        abort_comm(m);
+        for (size_t i = 0; i < m->n; i++)
+            cuda_give_up(m->devices[i], why);
+    }
+    pthread_mutex_unlock(&lock);
+    cuda_collective_end();
+}
+
 static jot_status open_nccl(struct comm *m)
 {
     int numbers[RT_CUDA_MOST];
-    JOT_TRY(cuda_library_open(CUDA_LIBRARY_nccl));
+    if (m->is_none)
+        return status_fail(JOT_ERR_LIBRARY, "a process has no NCCL");
     if (m->has_nccl)
         return JOT_OK;
-    for (size_t i = 0; i < m->n; i++)
-        numbers[i] = m->devices[i]->base.index;
-    JOT_TRY(nccl_status(cuda.nccl.ncclCommInitAll(m->comms, (int)m->n, numbers),
-                        "bringing GPUs together"));
+    if (is_across(m)) {
+        jot_status status = meet(m);
+        m->is_none = status == JOT_ERR_LIBRARY;
+        JOT_TRY(status);
+        rt_distributed_off_failure(abort_across, NULL);
+        rt_distributed_on_failure(abort_across, NULL);
+    } else {
+        JOT_TRY(cuda_library_open(CUDA_LIBRARY_nccl));
+        for (size_t i = 0; i < m->n; i++)
+            numbers[i] = m->devices[i]->base.index;
+        JOT_TRY(nccl_status(cuda.nccl.ncclCommInitAll(m->comms, (int)m->n, numbers),
+                            "bringing GPUs together"));
+    }
     m->has_nccl = true;
     return JOT_OK;
 }
@@ -110,18 +262,25 @@ static bool has(const struct comm *m, const struct cuda_device *d)
 
 void cuda_collective_lost(struct cuda_device *lost)
 {
+    char why[600];
+    snprintf(why, sizeof why, "what it did together with %s, which is lost: %s",
+             lost->base.name, lost->why_lost);
+    bool is_told = false;
     pthread_mutex_lock(&lock);
     for (struct comm *m = comms; m; m = m->next) {
-        if (!has(m, lost) || atomic_exchange(&m->is_aborted, true))
+        if (!has(m, lost) || atomic_load(&m->is_aborted))
             continue;
-        cuda_together_stop(&m->together);
-        for (size_t i = 0; i < m->n; i++) {
-            if (m->has_nccl)
-                cuda.nccl.ncclCommAbort(m->comms[i]);
-            cuda_give_up(m->devices[i], lost);
-        }
+        is_told |= is_across(m);
+        if (!is_across(m))
+            cuda_together_stop(&m->together);
+        abort_comm(m);
+        for (size_t i = 0; i < m->n; i++)
+            if (m->devices[i] != lost)
+                cuda_give_up(m->devices[i], why);
     }
     pthread_mutex_unlock(&lock);
+    if (is_told)
+        rt_distributed_fail(JOT_ERR_DEVICE, "%s is lost: %s", lost->base.name, lost->why_lost);
 }
 
 void cuda_check_peers(struct cuda_device *d)
@@ -202,7 +361,7 @@ struct turn {
     const struct collective *c;
     struct comm *m;
     struct cuda_device *d;
-    size_t place;
+    size_t number, place; // among those of this process, and of the group
     const char *from;
     char *to;
     uint64_t from_bytes, to_bytes;
@@ -210,21 +369,21 @@ struct turn {
 
 static ncclResult_t send(const struct turn *t, const char *from, uint64_t bytes, size_t peer)
 {
-    return cuda.nccl.ncclSend(from, bytes, ncclUint8, (int)peer, t->m->comms[t->place],
+    return cuda.nccl.ncclSend(from, bytes, ncclUint8, (int)peer, t->m->comms[t->number],
                               cuda_stream(t->d));
 }
 
 static ncclResult_t receive(const struct turn *t, char *to, uint64_t bytes, size_t peer)
 {
-    return cuda.nccl.ncclRecv(to, bytes, ncclUint8, (int)peer, t->m->comms[t->place],
+    return cuda.nccl.ncclRecv(to, bytes, ncclUint8, (int)peer, t->m->comms[t->number],
                               cuda_stream(t->d));
 }
 
 static ncclResult_t exchange(const struct turn *t)
 {
-    uint64_t part = t->to_bytes / t->m->n;
+    uint64_t part = t->to_bytes / t->m->size;
     ncclResult_t result = ncclSuccess;
-    for (size_t k = 0; k < t->m->n && result == ncclSuccess; k++) {
+    for (size_t k = 0; k < t->m->size && result == ncclSuccess; k++) {
         result = send(t, t->from + k * part, part, k);
         if (result == ncclSuccess)
             result = receive(t, t->to + k * part, part, k);
@@ -236,7 +395,7 @@ static ncclResult_t exchange(const struct turn *t)
 static ncclResult_t permute(const struct turn *t)
 {
     ncclResult_t result = ncclSuccess;
-    for (size_t k = 0; k < t->m->n && result == ncclSuccess; k++)
+    for (size_t k = 0; k < t->m->size && result == ncclSuccess; k++)
         if (t->c->sources[k] == (int64_t)t->place)
             result = send(t, t->from, t->from_bytes, k);
     if (result == ncclSuccess && t->c->sources[t->place] >= 0)
@@ -249,7 +408,7 @@ static ncclResult_t hand_over(const struct turn *t)
     uint64_t per;
     ncclDataType_t type = type_of(t->c, &per);
     uint64_t element = dtype_get(t->c->dtype)->bytes / per;
-    ncclComm_t comm = t->m->comms[t->place];
+    ncclComm_t comm = t->m->comms[t->number];
     CUstream stream = cuda_stream(t->d);
     switch (t->c->kind) {
     case COLLECTIVE_ALL_REDUCE:
@@ -285,12 +444,13 @@ static jot_status hand_over_group(const struct collective *c, jot_device *const 
     struct comm *m;
     size_t n = (size_t)c->size;
     JOT_TRY(get_comm(n, devices, &m));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         struct cuda_device *d = m->devices[i];
-        struct turn t = {c, m, d, i, b->from[i], b->to[i], from_bytes, to_bytes};
+        size_t place = m->places[i];
+        struct turn t = {c, m, d, i, place, b->from[place], b->to[place], from_bytes, to_bytes};
         JOT_TRY(fail_aborted(m, d));
-        if (c->kind == COLLECTIVE_PERMUTE && c->sources[i] < 0)
-            JOT_TRY(cuda_clear(&d->base, b->to[i], to_bytes));
+        if (c->kind == COLLECTIVE_PERMUTE && c->sources[place] < 0)
+            JOT_TRY(cuda_clear(&d->base, b->to[place], to_bytes));
         JOT_TRY(cuda_enter(d));
         ncclResult_t result = hand_over(&t);
         cuda_leave();
@@ -321,20 +481,6 @@ bool cuda_records_collective(const struct collective *c)
            (type_of(c, &per) >= 0 && cuda_library_open(CUDA_LIBRARY_nccl) == JOT_OK);
 }
 
-static _Thread_local int depth;
-
-void cuda_collective_begin(void)
-{
-    if (depth++ == 0)
-        pthread_mutex_lock(&turn);
-}
-
-void cuda_collective_end(void)
-{
-    if (--depth == 0)
-        pthread_mutex_unlock(&turn);
-}
-
 static jot_status check_all(const struct comm *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -350,6 +496,8 @@ static jot_status by_kernels(jot_device *const *devices, const struct collective
         struct comm *m;
         JOT_TRY(get_comm((size_t)c->size, devices + i * (size_t)c->size, &m));
         JOT_TRY(check_all(m));
+        if (is_across(m))
+            return JOT_ERR_LIBRARY;
         JOT_TRY(
             cuda_together_run(&m->together, m->devices, c, &groups[i], to_bytes, from_bytes));
     }
@@ -376,7 +524,15 @@ static jot_status by_nccl(jot_device *const *devices, const struct collective *c
         status =
             hand_over_group(c, devices + i * (size_t)c->size, &groups[i], to_bytes, from_bytes);
     ncclResult_t result = cuda.nccl.ncclGroupEnd();
-    return status == JOT_OK ? nccl_status(result, collective_name(c->kind)) : status;
+    if (status == JOT_OK)
+        status = nccl_status(result, collective_name(c->kind));
+    for (size_t i = 0; status == JOT_OK && i < n_groups; i++) {
+        struct comm *m;
+        status = get_comm((size_t)c->size, devices + i * (size_t)c->size, &m);
+        if (status == JOT_OK)
+            status = settle(m, collective_name(c->kind));
+    }
+    return status;
 }
 
 jot_status cuda_collective(jot_device *const *devices, const struct collective *c,

@@ -112,14 +112,10 @@ static void lose(struct cuda_device *d, const char *why)
         cuda_collective_lost(d);
 }
 
-void cuda_give_up(struct cuda_device *d, const struct cuda_device *lost)
+void cuda_give_up(struct cuda_device *d, const char *why)
 {
-    if (d == lost)
-        return;
     pthread_mutex_lock(&d->lock);
-    snprintf(d->why_given_up, sizeof d->why_given_up,
-             "%s has given up what it did together with %s, which is lost: %s", d->base.name,
-             lost->base.name, lost->why_lost);
+    snprintf(d->why_given_up, sizeof d->why_given_up, "%s has given up %s", d->base.name, why);
     atomic_store(&d->has_given_up, true);
     pthread_mutex_unlock(&d->lock);
 }

@@ -74,7 +74,7 @@ struct cuda_device {
     atomic_bool has_opened;   // its memory to peers
     atomic_bool has_peers;    // GPUs that it does something together with
     atomic_bool has_given_up; // that, until the next wait
-    char why_given_up[400];
+    char why_given_up[700];
 };
 
 // Places for products to work in, at most, so that as many may run at once.
@@ -120,8 +120,8 @@ jot_status cuda_open_to_peers(struct cuda_device *d);
 // gives up.
 jot_status cuda_wait_stream(struct cuda_device *d);
 jot_status cuda_wait_event(struct cuda_device *d, CUevent event, const char *doing);
-// The device no longer does what it did together with another one, which is lost: the next wait says so.
-void cuda_give_up(struct cuda_device *d, const struct cuda_device *lost);
+// The device no longer does what it did together with another one, which is lost: the next wait says why.
+void cuda_give_up(struct cuda_device *d, const char *why);
 
 // collective.c
 jot_status cuda_collective(jot_device *const *devices, const struct collective *c,
