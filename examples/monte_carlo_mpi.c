@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The volume of the ball in six dimensions, pi^3 / 6, by points that several processes throw.
+// The volume of the ball in six dimensions, pi^3 / 6, by points that all devices of all processes throw.
 //
 //     mpirun -n 4 --enable-recovery ./monte_carlo_mpi
 //
-// Each process has random numbers of its own, by fold_in of its number, and estimates with its points
-// alone; the mean of all estimates is theirs.  When a process is killed the others say which one, and
-// give what they have of their own.
+// Each device has random numbers of its own, by fold_in of its place in the mesh; the mean of their estimates is
+// a result of the program that they run together.  When a process is killed the others say which one,
+// and what they have found until then.
 #include <jot/jot.h>
 
 #include <math.h>
 #include <stdio.h>
 
-enum { POINTS = 1 << 18, DIMENSIONS = 6, ROUNDS = 16 };
+enum { POINTS = 1 << 17, DIMENSIONS = 6, ROUNDS = 16 };
 
 // The volume of the cube of side 2 by the share of its points that are in the ball.
-static jot_value volume(jot_value process, jot_value round)
+static jot_value estimate(jot_value round)
 {
-    jot_value key = jot_random_fold_in(jot_random_key(0), process);
-    key = jot_random_fold_in(key, round);
+    jot_value key = jot_random_fold_in(jot_random_key(0), round);
+    key = jot_random_fold_in(key, jot_axis_index("i"));
     jot_value x = jot_random_uniform_in(key, JOT_F32, -1.0, 1.0, POINTS, DIMENSIONS);
     jot_value is_inside = jot_less(jot_sum(jot_square(x), 1), 1.0);
-    return jot_mul(jot_mean(jot_astype(is_inside, JOT_F32)), 1 << DIMENSIONS);
+    jot_value volume = jot_mul(jot_mean(jot_astype(is_inside, JOT_F32)), 1 << DIMENSIONS);
+    return jot_pmean(volume, "i");
 }
-
-// The mean over processes of what each has.
-static jot_value mean(jot_value of_all) { return jot_mean(of_all, 0); }
 
 static int fail(void)
 {
@@ -36,34 +34,31 @@ int main(void)
 {
     if (jot_distributed_start(NULL) != JOT_OK)
         return fail();
-    int own = jot_process_index(), count = jot_process_count();
-    jot_executable *estimate = jot_jit(jot_fn(volume)), *reduce = jot_jit(jot_fn(mean));
-    jot_array *process = jot_array_full(JOT_I32, own);
+    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", 0});
+    if (!mesh)
+        return fail();
+    jot_executable *f =
+        jot_jit(jot_shard_map(jot_fn(estimate), mesh, JOT_SPLITS(""), JOT_SPLITS("")));
     double sum = 0, sum_of_squares = 0;
     int rounds = 0;
-    bool is_alone = false;
-    for (; rounds < ROUNDS && !is_alone; rounds++) {
-        jot_array *round = jot_array_full(JOT_I32, rounds), *v, *all, *m = NULL;
-        if (jot_call(estimate, JOT_IN(process, round), JOT_OUT(v)) != JOT_OK)
-            return fail();
-        all = jot_process_all_gather(v); // f32[count]
-        is_alone = !all;
-        if (all && jot_call(reduce, JOT_IN(all), JOT_OUT(m)) != JOT_OK)
-            return fail();
-        double x = all ? jot_array_item(m) : jot_array_item(v);
+    for (; rounds < ROUNDS; rounds++) {
+        jot_array *round = jot_array_full(JOT_I32, rounds), *v;
+        jot_status status = jot_call(f, JOT_IN(round), JOT_OUT(v));
+        jot_array_release(round);
+        if (status != JOT_OK)
+            break;
+        double x = jot_array_item(v);
         sum += x, sum_of_squares += x * x;
-        jot_array_release(m), jot_array_release(all);
-        jot_array_release(round), jot_array_release(v);
+        jot_array_release(v);
     }
-    if (is_alone)
+    if (rounds < ROUNDS)
         fail();
     double result = sum / rounds, exact = pow(acos(-1), 3) / 6;
     double error = sqrt((sum_of_squares / rounds - result * result) / (rounds - 1));
-    if (own == 0 || is_alone)
-        printf("%d processes, %d points: %.5f +- %.5f, exactly %.5f\n", count,
-               count * rounds * POINTS, result, error, exact);
-    jot_array_release(process);
-    jot_executable_release(estimate), jot_executable_release(reduce);
+    if (jot_process_index() == 0 || rounds < ROUNDS)
+        printf("%d processes, %zu devices, %d rounds: %.5f +- %.5f, exactly %.5f\n",
+               jot_process_count(), jot_mesh_size(mesh), rounds, result, error, exact);
+    jot_executable_release(f);
     jot_distributed_stop();
-    return is_alone || !(fabs(result - exact) < 5 * error);
+    return rounds < ROUNDS || !(fabs(result - exact) < 5 * error);
 }
