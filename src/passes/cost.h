@@ -14,7 +14,7 @@
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache
     COST_EXPENSIVE = 6,     // an op of this cost is worth a store and a load
-    COST_KERNEL_OPS = 1024, // size of one kernel (cost_size_of_op)
+    COST_KERNEL_OPS = 1024, // code of one kernel (cost_code_of_op)
     COST_KERNEL_SLACK = 16, // and more for ops that end a chain (group.c)
     COST_REPEAT_OPS = 3,    // cheap ops that may be repeated in several kernels
     // Ops, shared ones counted at each use, that may be repeated for values much larger than

@@ -146,14 +146,16 @@ uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list 
     return g;
 }
 
+// How much code the value is in a kernel.
 static int ops_of(const struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
-    if (n->op == IR_concatenate)
-        return (int)n->n_in - 1;
-    if (node_is_index(n))
-        return n->op == IR_pad || n->op == IR_shear || n->op == IR_dynamic_update_slice;
-    return cost_size_of_op((enum ir_op)n->op, ir_dtype_of(s->g, v));
+    jot_dtype d = ir_dtype_of(s->g, v);
+    int choices = n->op == IR_concatenate ? (int)n->n_in - 1
+                                          : n->op == IR_pad || n->op == IR_shear ||
+                                                n->op == IR_dynamic_update_slice;
+    return node_is_index(n) ? choices * cost_code_of_op(IR_select, d)
+                            : cost_code_of_op((enum ir_op)n->op, d);
 }
 
 // All elements of the value, or those that it folds, in units of cost.
