@@ -103,6 +103,12 @@ JOT_API JOT_MUST_USE jot_status jot_program_to_memory(const jot_program *p,
 // JOT_ERR_TRACE for a function that calls back into this program.
 JOT_API JOT_MUST_USE jot_program *jot_program_from_function(jot_function f, size_t n,
                                                             const jot_program_type *in);
+// What each device of a mesh does of such a function, one of jot_shard_map or jot_pmap or made of them, for
+// whole arguments of those types: "main" takes and gives pieces, and the devices are the partitions of the
+// program, between which its collectives are.  It runs in jot_vmap_named or jot_pmap over an axis called
+// "partition", as a program of several partitions does, and one of several replicas over "replica".
+JOT_API JOT_MUST_USE jot_program *jot_program_of_device(jot_function f, size_t n,
+                                                        const jot_program_type *in);
 
 // ---- tests of StableHLO ----
 

@@ -6,6 +6,8 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "ir/collective.h"
+#include "passes/partition.h"
 #include "passes/passes.h"
 #include "runtime/frames.h"
 #include "runtime/stack.h"
@@ -18,6 +20,7 @@ struct making {
     const jot_function *f;
     size_t n;
     const jot_program_type *in;
+    bool is_piece; // what one device of a mesh does
     struct trace *root;
     struct arena *arena; // of the program
     uint32_t function;   // of the module
@@ -105,14 +108,50 @@ __attribute__((noinline)) static jot_status trace_open(struct making *m)
 
 // ---- writing ----
 
+static const struct mlir_attr *number_attr(struct hlo_writer *w, int64_t x)
+{
+    return hlo_attr(w, (struct mlir_attr){
+                           .kind = MLIR_INT, .type = hlo_word_type(w, MLIR_I32), .integer = x});
+}
+
+// The function of one device of its mesh, as many as which the program has partitions.
+static jot_status take_piece(struct making *m, struct hlo_writer *w, uint32_t *f,
+                             struct mlir_named *attrs)
+{
+    struct ir_module *module = m->root->module;
+    struct pass_partition parts;
+    int64_t lanes = 1;
+    if (!pass_find_shard_map(ir_function(module, *f)))
+        return status_fail(JOT_ERR_ARGUMENT,
+                           "%s: jot_program_of_device: %s is no function on a mesh",
+                           m->f->callee.where, m->f->callee.name);
+    JOT_TRY(pass_partition(module, *f, &parts));
+    *f = parts.f;
+    int64_t *mesh = arena_array(m->arena, int64_t, parts.shard.n_axes);
+    for (int i = 0; i < parts.shard.n_axes; i++)
+        lanes *= mesh[i] = ir_axis_size(module, parts.shard.grid[i]);
+    for (int i = 0; i < m->n_hidden; i++)
+        if (ir_split_set(&parts.shard, parts.in[m->n + (size_t)i]))
+            return status_fail(JOT_ERR_ARGUMENT,
+                               "%s: jot_program_of_device: an array that %s uses is split over "
+                               "devices: make it an argument",
+                               m->f->callee.where, m->f->callee.name);
+    w->mesh_rank = parts.shard.n_axes;
+    w->mesh = mesh;
+    attrs[0] = (struct mlir_named){"mhlo.num_partitions", number_attr(w, lanes)};
+    attrs[1] = (struct mlir_named){"mhlo.num_replicas", number_attr(w, 1)};
+    return JOT_OK;
+}
+
 static jot_status write_tree(struct making *m)
 {
     struct ir_module *module = m->root->module;
-    uint32_t f;
-    JOT_TRY(pass_unshard(module, m->function, &f));
+    struct hlo_writer w = {.arena = m->arena, .module = module};
+    uint32_t f = m->function;
+    struct mlir_named *attrs = arena_array(m->arena, struct mlir_named, 2);
+    JOT_TRY(m->is_piece ? take_piece(m, &w, &f, attrs) : pass_unshard(module, f, &f));
     f = pass_simplify(module, f);
     const struct ir_graph *g = ir_function(module, f);
-    struct hlo_writer w = {.arena = m->arena, .module = module};
     const char *refusal = hlo_refusal(m->arena, g);
     if (refusal)
         return status_fail(JOT_ERR_TRACE, "%s", refusal);
@@ -120,6 +159,8 @@ static jot_status write_tree(struct making *m)
     m->tree = arena_new(m->arena, struct mlir_program);
     *m->tree = (struct mlir_program){.arena = m->arena,
                                      .file = arena_text(m->arena, m->f->callee.name),
+                                     .n_attrs = m->is_piece ? 2 : 0,
+                                     .attrs = attrs,
                                      .n_functions = w.functions.count,
                                      .functions = w.functions.at};
     return JOT_OK;
@@ -167,7 +208,8 @@ static jot_program *make(struct making *m)
     return NULL;
 }
 
-jot_program *jot_program_from_function(jot_function f, size_t n, const jot_program_type *in)
+static jot_program *from_function(const char *name, bool is_piece, jot_function f, size_t n,
+                                  const jot_program_type *in)
 {
     const char *problem = function_problem(&f);
     if (problem)
@@ -175,12 +217,9 @@ jot_program *jot_program_from_function(jot_function f, size_t n, const jot_progr
     int wanted = function_in(&f, f.n_transforms);
     const char *where = f.callee.where ? f.callee.where : "";
     if (n && !in)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: jot_program_from_function: in is NULL",
-                           where),
-               NULL;
+        return status_fail(JOT_ERR_ARGUMENT, "%s: %s: in is NULL", where, name), NULL;
     if (n != (size_t)wanted) {
-        status_fail(JOT_ERR_ARGUMENT,
-                    "%s: jot_program_from_function: %s takes %d values, not %zu", where,
+        status_fail(JOT_ERR_ARGUMENT, "%s: %s: %s takes %d values, not %zu", where, name,
                     f.callee.name, wanted, n);
         return NULL;
     }
@@ -190,7 +229,18 @@ jot_program *jot_program_from_function(jot_function f, size_t n, const jot_progr
     m->f = &f;
     m->n = n;
     m->in = in;
+    m->is_piece = is_piece;
     jot_program *p = make(m);
     memory_release(m);
     return p;
+}
+
+jot_program *jot_program_from_function(jot_function f, size_t n, const jot_program_type *in)
+{
+    return from_function("jot_program_from_function", false, f, n, in);
+}
+
+jot_program *jot_program_of_device(jot_function f, size_t n, const jot_program_type *in)
+{
+    return from_function("jot_program_of_device", true, f, n, in);
 }

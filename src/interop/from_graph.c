@@ -37,6 +37,8 @@ static void leave_out(struct hlo_node *n) { (void)n; }
 
 static hlo_family *family_of(enum ir_op op)
 {
+    if (op == IR_exchange)
+        return hlo_exchange;
     switch (ir_op_get(op)->op_class) {
     case IR_CLASS_CONST:
         return write_constant;
@@ -101,7 +103,10 @@ static const char *write_function(struct hlo_writer *w, const char *name,
     for (uint32_t i = 0; i < g->n_params; i++)
         types[i] = hlo_type_of(w, ir_type_of(g, i));
     struct hlo_function f = hlo_open_function(w, name, n_in, types);
-    for (uint32_t i = 0; i < g->n_params; i++)
+    bool has_place = data && w->mesh_rank;
+    if (has_place)
+        values[g->n_params - 1] = hlo_place(w, w->mesh_rank, w->mesh);
+    for (uint32_t i = 0; i < g->n_params - has_place; i++)
         values[i] = i < n_in ? f.block.block.args[i]
                              : hlo_constant(w, types[i], data[i - n_in],
                                             (size_t)ir_count(w->module, ir_type_of(g, i)) *

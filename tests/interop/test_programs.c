@@ -452,6 +452,71 @@ START_TEST(know_their_number)
 }
 END_TEST
 
+// ---- functions on meshes as programs ----
+
+// x: f64[8,4], in pieces along rows over x and columns over y
+static jot_value on_mesh(jot_value x)
+{
+    jot_value sum = jot_psum(x, "y"), most = jot_pmax(jot_sum(x), "x, y");
+    jot_value rows = jot_psum_scatter(jot_matmul(x, jot_transpose(x)), "x", .tiled = true);
+    jot_value all = jot_all_gather(rows, "x", .tiled = true); // f64[4,4]
+    jot_value turned = jot_all_to_all(x, "y", .axis = 1, .to = 0, .tiled = true);
+    jot_value moved = jot_ppermute(x, "x", 0, 1);
+    jot_value own = jot_add(jot_axis_index("x"), jot_mul(10, jot_axis_index("y")));
+    jot_value y = jot_add(jot_mul(sum, moved), jot_add(most, own));
+    return jot_add(jot_add(y, jot_sum(all)), jot_reshape(turned, 4, 2));
+}
+
+static void copy_block(const double *from, double *to, int device, bool is_out)
+{
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < 2; c++) {
+            int whole = (device / 2 * 4 + r) * 4 + device % 2 * 2 + c,
+                piece = device * 8 + r * 2 + c;
+            to[is_out ? whole : piece] = from[is_out ? piece : whole];
+        }
+}
+
+START_TEST(functions_on_meshes_are_written)
+{
+    ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
+    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"x", 2}, {"y", 2});
+    ck_assert_msg(mesh != NULL, "%s", jot_error_message());
+    jot_function f =
+        jot_shard_map(jot_fn(on_mesh), mesh, JOT_SPLITS("x, y"), JOT_SPLITS("x, y"));
+    const jot_program_type type = {JOT_F64, 2, (const int64_t[]){8, 4}};
+    jot_program *p = jot_program_of_device(f, 1, &type);
+    ck_assert_msg(p != NULL, "%s", jot_error_message());
+    static char text[1 << 16];
+    size_t n;
+    jot_program_format form = _i ? JOT_PROGRAM_BYTECODE : JOT_PROGRAM_TEXT;
+    ck_assert_msg(jot_program_to_memory(p, form, text, sizeof text, &n) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert(_i || strstr(text, "mhlo.num_partitions = 4"));
+    jot_program *again = jot_program_from_memory("written.mlir", text, n);
+    ck_assert_msg(again != NULL, "%s", jot_error_message());
+    double whole[32], pieces[32], back[32];
+    for (int i = 0; i < 32; i++)
+        whole[i] = (i * 7 % 13) / 4.0 - 1;
+    for (int d = 0; d < 4; d++)
+        copy_block(whole, pieces, d, false);
+    jot_array *x = jot_array_from(whole, 8, 4), *in = jot_array_from(pieces, 4, 4, 2),
+              *y = NULL, *z = NULL;
+    jot_executable *g = jot_jit(f), *h = jot_jit(jot_vmap_named(
+                                        jot_program_function(again, "main"), "partition"));
+    ck_assert_msg(jot_call_list(g, 1, &x, 1, &y) == JOT_OK &&
+                      jot_call_list(h, 1, &in, 1, &z) == JOT_OK,
+                  "%s", jot_error_message());
+    for (int d = 0; d < 4; d++)
+        copy_block(jot_array_data(z), back, d, true);
+    for (int i = 0; i < 32; i++)
+        ck_assert_double_eq_tol(back[i], ((const double *)jot_array_data(y))[i], 1e-12);
+    jot_arrays_release(4, (jot_array *[]){x, in, y, z});
+    jot_executable_release(g), jot_executable_release(h);
+    jot_program_release(p), jot_program_release(again);
+}
+END_TEST
+
 // ---- what is refused ----
 
 struct refused {
@@ -657,6 +722,7 @@ static int run_by(const char *backend)
     tcase_add_loop_test(t, run_in_several_partitions, 0,
                         (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(t, know_their_number);
+    tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
     tcase_add_test(t, are_mapped_in_traced_functions);
     tcase_add_test(t, tell_what_they_take);
     tcase_add_test(t, artefacts_take_any_extent);
