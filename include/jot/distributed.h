@@ -76,8 +76,7 @@ JOT_API int jot_process_count(void);
 
 // Device `index` of a process; of this one it is jot_host_device(index) or jot_cuda(index).  NULL with a message when
 // there is no such process.
-JOT_API jot_device *jot_process_device(int process, jot_device_kind kind,
-                                                    int index);
+JOT_API jot_device *jot_process_device(int process, jot_device_kind kind, int index);
 
 // The process that a device is of.
 JOT_API int jot_device_process(jot_device *device);

@@ -105,37 +105,37 @@ struct sums {
     uint32_t operands[4];
     struct rt_step steps[4];
     int64_t params[6];
+    char text[16]; // of the kernel, and at 8 of the sum
 };
-
-static const char sums_text[] = "add_one\0the sum";
 
 static inline const struct rt_plan *make_sums(struct sums *p, int devices_count, size_t n,
                                               int64_t trips, enum collective_combiner combiner)
 {
     uint64_t bytes = 4 * n;
-    *p = (struct sums){
-        .in = {.bytes = bytes, .donated = -1},
-        .out = {.bytes = bytes, .donated = -1},
-        .buffers = {{.place = RT_PLACE_INPUT, .bytes = bytes},
-                    {.place = RT_PLACE_OUTPUT, .bytes = bytes}},
-        .operands = {1, 0, 1, 1},
-        .steps = {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
-                  {.kind = RT_STEP_LOOP, .total = trips, .target = 4},
-                  {.kind = RT_STEP_COLLECTIVE,
-                   .name = 8,
-                   .operand_first = 2,
-                   .operand_count = 2,
-                   .param_first = 1,
-                   .param_count = 5},
-                  {.kind = RT_STEP_NEXT, .total = trips, .target = 2}},
-        .params = {devices_count, COLLECTIVE_ALL_REDUCE, combiner, JOT_F32, 1, 0}};
+    *p =
+        (struct sums){.in = {.bytes = bytes, .donated = -1},
+                      .out = {.bytes = bytes, .donated = -1},
+                      .buffers = {{.place = RT_PLACE_INPUT, .bytes = bytes},
+                                  {.place = RT_PLACE_OUTPUT, .bytes = bytes}},
+                      .operands = {1, 0, 1, 1},
+                      .steps = {{.kind = RT_STEP_COPY, .operand_count = 2, .grain = 1},
+                                {.kind = RT_STEP_LOOP, .total = trips, .target = 4},
+                                {.kind = RT_STEP_COLLECTIVE,
+                                 .name = 8,
+                                 .operand_first = 2,
+                                 .operand_count = 2,
+                                 .param_first = 1,
+                                 .param_count = 5},
+                                {.kind = RT_STEP_NEXT, .total = trips, .target = 2}},
+                      .params = {devices_count, COLLECTIVE_ALL_REDUCE, combiner, JOT_F32, 1, 0},
+                      .text = "add_one\0the sum"};
     p->plan = (struct rt_plan){.input_count = 1,
                                .output_count = 1,
                                .buffer_count = 2,
                                .operand_count = 4,
                                .step_count = 4,
                                .param_count = 6,
-                               .text_bytes = sizeof sums_text,
+                               .text_bytes = sizeof p->text,
                                .loop_count = 1,
                                .mesh_rank = 1,
                                .inputs = &p->in,
@@ -144,7 +144,7 @@ static inline const struct rt_plan *make_sums(struct sums *p, int devices_count,
                                .operands = p->operands,
                                .params = p->params,
                                .steps = p->steps,
-                               .text = sums_text};
+                               .text = p->text};
     return &p->plan;
 }
 

@@ -163,12 +163,25 @@ static jot_status settle(const struct comm *m, const char *doing)
     return JOT_OK;
 }
 
+static void *abort_all(void *arg)
+{
+    struct comm *m = arg;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->comms[i])
+            cuda.nccl.ncclCommAbort(m->comms[i]);
+    return NULL;
+}
+
+// By a thread that nobody waits for: NCCL may wait for a GPU that is lost, also where it is told to give up.
 static void abort_comm(struct comm *m)
 {
-    if (!atomic_exchange(&m->is_aborted, true))
-        for (size_t i = 0; i < m->n; i++)
-            if (m->comms[i])
-                cuda.nccl.ncclCommAbort(m->comms[i]);
+    pthread_t thread;
+    if (atomic_exchange(&m->is_aborted, true))
+        return;
+    if (pthread_create(&thread, NULL, abort_all, m) == 0)
+        pthread_detach(thread);
+    else
+        abort_all(m);
 }
 
 static jot_status meet(struct comm *m)
