@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nests, their text, equality; texts that are not nests.
 #include "nest_support.h"
+#include "passes/schedule.h"
 
 static struct arena *arena;
 
@@ -470,6 +471,21 @@ static const char *const program_text =
     "kernel f(x: f32[2], y: out f32[2]) {\n  par i < 2 {\n    %0 = load x[i] : f32\n"
     "    put y[i] = %0\n  }\n}\n";
 
+// What GPUs do together, and how.
+START_TEST(schedules_tell_of_collectives)
+{
+    struct arena *a = arena_create();
+    struct strbuf s = strbuf_make(a);
+    struct nest_program *p;
+    ck_assert_int_eq(nest_program_parse(a, program_text, &p), JOT_OK);
+    schedule_print_gpu(&s, p);
+    ck_assert_msg(strstr(s.text, "# together: step 3, sum (a kernel over the memory of other "
+                                 "GPUs, else NCCL)"),
+                  "%s", s.text);
+    arena_release(a);
+}
+END_TEST
+
 START_TEST(mutated_programs)
 {
     static char text[16384];
@@ -520,6 +536,7 @@ int main(void)
     tcase_add_test(t, messages_have_places);
     tcase_add_test(t, deep_nesting_is_an_error);
     tcase_add_loop_test(t, mutated_texts, 0, NEST_FILES);
+    tcase_add_test(t, schedules_tell_of_collectives);
     tcase_add_test(t, mutated_programs);
     suite_add_tcase(s, t);
     return run_suite(s);

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "cuda_support.h"
+#include "jot/parallel.h"
 #include "runtime/team.h"
 #include "support/suite.h"
 #include "team_support.h"
@@ -234,12 +235,63 @@ START_TEST(tells_the_others_of_one_that_is_lost)
 }
 END_TEST
 
+// ---- arrays in pieces ----
+
+// Element by element, of f32[8, 6] that has its number in each.
+static void check_pieces(jot_array *split)
+{
+    for (size_t i = 0; i < jot_mesh_size(jot_array_mesh(split)); i++) {
+        int64_t start[2];
+        jot_array *piece = jot_array_shard_on(split, i);
+        OK(jot_array_shard_start(split, i, start));
+        ck_assert_ptr_eq(jot_array_device(piece), jot_cuda((int)i));
+        const float *at = jot_array_data(piece);
+        for (int64_t row = 0; row < jot_array_dim(piece, 0); row++)
+            for (int64_t column = 0; column < jot_array_dim(piece, 1); column++)
+                ck_assert_float_eq(*at++, (float)((start[0] + row) * 6 + start[1] + column));
+        jot_array_release(piece);
+    }
+}
+
+// From the host or a GPU, and from each way of splitting to each other one; back to another GPU.
+START_TEST(splits_arrays)
+{
+    static const char *const specs[] = {"", "x", "y", "x, y", "y, x", ", x", "y x", "_, y"};
+    use_fake(_i ? "FAKE_CUDA_NO_PEERS" : NULL, "1");
+    use_devices(4);
+    jot_mesh *m = jot_mesh_of(JOT_CUDA, {"x", 2}, {"y", 2});
+    float numbers[48];
+    for (int i = 0; i < 48; i++)
+        numbers[i] = (float)i;
+    jot_array *here = jot_array_from(numbers, 8, 6), *there = jot_array_to(here, jot_cuda(3));
+    for (size_t from = 0; from < 8; from++)
+        for (size_t to = 0; to < 8; to++) {
+            jot_array *a = jot_array_shard(to % 2 ? here : there, m, specs[from]);
+            jot_array *b = jot_array_shard(a, m, specs[to]);
+            ck_assert_msg(b, "%s", jot_error_message());
+            check_pieces(a);
+            check_pieces(b);
+            jot_array *whole = jot_array_to(b, jot_cuda(2));
+            ck_assert(!memcmp(jot_array_data(whole), numbers, sizeof numbers));
+            ck_assert(!memcmp(jot_array_data(b), numbers, sizeof numbers));
+            OK(jot_array_wait(b));
+            jot_arrays_release(3, (jot_array *[]){a, b, whole});
+        }
+    jot_arrays_release(2, (jot_array *[]){here, there});
+    ck_assert_ptr_null(jot_mesh_of(JOT_CUDA, {"x", 8}));
+    ck_assert_msg(strstr(jot_error_message(), "a mesh of 8 GPUs (x 8), but there are 4"), "%s",
+                  jot_error_message());
+    expect_no_blocks();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
     tcase_set_timeout(tests, 20);
     tcase_add_loop_test(tests, does_every_collective, 0, 2);
     tcase_add_loop_test(tests, captures_what_gpus_do_together, 0, 2);
     tcase_add_test(tests, goes_on_where_nothing_is_captured);
+    tcase_add_loop_test(tests, splits_arrays, 0, 2);
     tcase_add_loop_test(tests, does_without_a_library, 0, 2);
     tcase_add_loop_test(tests, says_what_nccl_says, 0, 2);
     tcase_add_test(tests, tells_the_others_of_one_that_is_lost);
