@@ -141,8 +141,8 @@ MUTANTS = [
      "l.max_trips != IR_NO_BOUND && ir_function(m, l.test)->has_effects &&",
      "l.max_trips == IR_NO_BOUND && ir_function(m, l.test)->has_effects &&"),
     ("what is beside joined loops is in them", "src/passes/join_loops.c", ["passes/join"],
-     "j->inside[i] = j->inside[i] && j->leads[i];",
-     "j->inside[i] = j->inside[i] || j->leads[i];"),
+     "if (!reads)",
+     "if (!reads && i == b)"),
     # Run time and tracing.
     ("the last chunk is cut off", "src/runtime/program.c", ["runtime/program"],
      "s->chunks = from->total / from->grain + (from->total % from->grain != 0);",
