@@ -95,6 +95,15 @@ static void updates(const jot_value *in, jot_value *out, void *ctx)
     out[0] = s;
 }
 
+// Updates one after the other, each of what the one before has left.
+static void updates_in_turn(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = jot_sin(in[0]);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_at_set(x, k % 1000, jot_sin(jot_take(x, (k + 7) % 1000)));
+    out[0] = jot_sum(x);
+}
+
 static void loops_of_one(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value t = jot_sin(in[0]), s = jot_from(0.0);
@@ -400,6 +409,8 @@ const struct growth_family growth_families[] = {
     {"additions_grad", additions, 1, true, JOT_F32, 1, 8, 8000, 30},
     {"updates", updates, 1, false, JOT_F32, 1, 1000, 6000, 40},
     {"updates_grad", updates, 1, true, JOT_F32, 1, 1000, 12000, 100},
+    {"updates_in_turn", updates_in_turn, 1, false, JOT_F32, 1, 1000, 7000, 80},
+    {"updates_in_turn_grad", updates_in_turn, 1, true, JOT_F32, 1, 1000, 12000, 350},
     {"loops_of_one", loops_of_one, 1, false, JOT_F32, 1, 1000, 8000, 100},
     {"loops_of_one_grad", loops_of_one, 1, true, JOT_F32, 1, 1000, 8000, 100},
     {"loops_that_differ", loops_that_differ, 1, false, JOT_F32, 1, 1000, 15000, 500},

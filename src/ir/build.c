@@ -107,6 +107,16 @@ static ir_id find_equal(const struct ir_builder *b, uint64_t hash, enum ir_op op
     return IR_NONE;
 }
 
+static ir_id note_known(struct ir_builder *b, ir_id v, const void *data)
+{
+    if (!data || v == IR_NONE)
+        return v;
+    while (b->known.count <= v)
+        vec_push(b->module->arena, &b->known, NULL);
+    b->known.at[v] = data;
+    return v;
+}
+
 ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
                const struct ir_attrs *attrs)
 {
@@ -134,7 +144,8 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
     if (simpler != IR_NONE || b->status != JOT_OK)
         return ir_pvary(b, simpler, call.types[0].varies);
     if (!(b->flags & IR_BUILD_CSE) || !is_shareable(op))
-        return append(b, op, n_in, in, attrs, call.n_out, call.types);
+        return note_known(b, append(b, op, n_in, in, attrs, call.n_out, call.types),
+                          rewrite.known);
 
     uint64_t hash = hash_node(op, n_in, in, attrs);
     ir_id known = find_equal(b, hash, op, n_in, in, attrs);
@@ -145,7 +156,7 @@ ir_id ir_build(struct ir_builder *b, enum ir_op op, int n_in, const ir_id *in,
     }
     ir_id made = append(b, op, n_in, in, attrs, call.n_out, call.types);
     hash_insert(b->module->arena, &b->nodes, hash, b->graph->nodes.count - 1);
-    return made;
+    return note_known(b, made, rewrite.known);
 }
 
 ir_id ir_rebuild(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,

@@ -34,8 +34,10 @@ struct ir_builder {
     unsigned flags;
     uint32_t where;          // given to every node made
     struct hash_table nodes; // for IR_BUILD_CSE
-    jot_status status;       // JOT_OK until something failed
-    const char *message;     // in the module's arena, NULL until something failed
+    // For IR_BUILD_FOLD: elements of masks that are made of constants, by value, or NULL.
+    VEC(const void *) known;
+    jot_status status;   // JOT_OK until something failed
+    const char *message; // in the module's arena, NULL until something failed
 };
 
 struct ir_builder ir_builder_make(struct ir_module *m, const char *name, unsigned flags);

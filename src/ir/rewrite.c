@@ -9,6 +9,7 @@
 #include "ir/indexing.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FOLD_BYTES 4096
 
@@ -236,6 +237,39 @@ static ir_id settle_slice(struct ir_rewrite *r)
     return ir_slice(r->b, r->in[0], starts, limits, NULL);
 }
 
+// Element i of an operand of whole numbers that is a constant.
+static bool whole_number(const struct ir_rewrite *r, int operand, int64_t i, int64_t *out)
+{
+    const struct ir_node *n = maker(r, operand);
+    jot_dtype d = ir_dtype(ir_type_in(r->b, r->in[operand]));
+    if (n->op != IR_const || (d != JOT_I32 && d != JOT_I64))
+        return false;
+    const void *data = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    *out = d == JOT_I32 ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+    return true;
+}
+
+// gather of one window at numbers = slice
+static ir_id settle_gather(struct ir_rewrite *r)
+{
+    struct ir_module *m = r->b->module;
+    struct ir_type x = ir_type_in(r->b, r->in[0]), indices = ir_type_in(r->b, r->in[1]);
+    struct ir_gather g = ir_gather_of(r->attrs);
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
+    if (indices.rank != 1 || g.n_batch)
+        return IR_NONE;
+    for (int i = 0; i < g.n_map; i++) {
+        int64_t axis = g.index_map[i], last = ir_dims(m, x)[axis] - g.sizes[axis], at;
+        if (!whole_number(r, 1, i, &at) || at < 0 || at > last)
+            return IR_NONE;
+        starts[axis] = at;
+    }
+    for (int i = 0; i < x.rank; i++)
+        limits[i] = starts[i] + g.sizes[i];
+    return ir_reshape(r->b, ir_slice(r->b, r->in[0], starts, limits, NULL), r->type.rank,
+                      ir_dims(m, r->type));
+}
+
 // An update of everything.
 static ir_id settle_update(struct ir_rewrite *r)
 {
@@ -267,6 +301,7 @@ static rule *const identities[IR_OP_COUNT] = {
     [IR_slice] = drop_slice,
     [IR_concatenate] = drop_concatenate,
     [IR_dynamic_slice] = settle_slice,
+    [IR_gather] = settle_gather,
     [IR_dynamic_update_slice] = settle_update,
 };
 
@@ -292,18 +327,77 @@ static bool is_foldable(const struct ir_rewrite *r)
     return true;
 }
 
-static ir_id fold(struct ir_rewrite *r)
+static jot_status evaluate(struct ir_rewrite *r, const void *const *data, struct ir_tensor *out)
 {
     struct ir_builder *b = r->b;
-    struct ir_tensor *in = arena_array(b->module->arena, struct ir_tensor, r->n_in), out = {0};
-    for (int i = 0; i < r->n_in; i++) {
-        in[i].type = ir_type_in(b, r->in[i]);
-        in[i].data = (void *)(uintptr_t)ir_field_find(maker(r, i)->attrs, IR_KEY_data)->bytes;
-    }
-    if (ir_eval_op(b->module->arena, b->module, r->op, r->attrs, r->n_in, in, 1, &r->type,
-                   &out) != JOT_OK)
+    struct ir_tensor *in = arena_array(b->module->arena, struct ir_tensor, r->n_in);
+    for (int i = 0; i < r->n_in; i++)
+        in[i] = (struct ir_tensor){.type = ir_type_in(b, r->in[i]),
+                                   .data = (void *)(uintptr_t)data[i]};
+    return ir_eval_op(b->module->arena, b->module, r->op, r->attrs, r->n_in, in, 1, &r->type,
+                      out);
+}
+
+static ir_id fold(struct ir_rewrite *r)
+{
+    const void **data = arena_array(r->b->module->arena, const void *, r->n_in);
+    struct ir_tensor out = {0};
+    for (int i = 0; i < r->n_in; i++)
+        data[i] = ir_field_find(maker(r, i)->attrs, IR_KEY_data)->bytes;
+    return evaluate(r, data, &out) == JOT_OK ? ir_const(r->b, r->type, out.data) : IR_NONE;
+}
+
+// The elements of operand i, when they are known and few; or NULL.
+static const void *known_data(const struct ir_rewrite *r, int i)
+{
+    const struct ir_builder *b = r->b;
+    const struct ir_node *n = maker(r, i);
+    ir_id v = r->in[i];
+    if (n->op == IR_const)
+        return ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    if (n->op != IR_broadcast_in_dim)
+        return v < b->known.count ? b->known.at[v] : NULL;
+    n = ir_node_of(b->graph, ir_operand(b->graph, n, 0));
+    int64_t count = ir_count(b->module, ir_type_in(b, v)),
+            bytes = jot_dtype_size(ir_dtype_of(b->graph, v));
+    if (n->op != IR_const || ir_rank_of(b->graph, n->out) != 0 || count > FOLD_BYTES / bytes)
+        return NULL;
+    const void *element = ir_field_find(n->attrs, IR_KEY_data)->bytes;
+    char *data = arena_allocate_many(b->module->arena, (size_t)bytes, (size_t)count);
+    for (int64_t k = 0; k < count; k++)
+        memcpy(data + k * bytes, element, (size_t)bytes);
+    return data;
+}
+
+// A mask that is made of constants.  What only changes the index of what is the same everywhere is
+// better than an array: that node stays and its elements are noted, for what is made of it.
+static ir_id fold_mask(struct ir_rewrite *r)
+{
+    struct ir_builder *b = r->b;
+    enum ir_class c = ir_op_class(r->op);
+    int64_t count = ir_count(b->module, r->type);
+    struct ir_tensor out = {0};
+    if (ir_dtype(r->type) != JOT_BOOL || count == 0 || count > FOLD_BYTES || r->n_in == 0 ||
+        ir_has_bodies(r->op) || c == IR_CLASS_HINT || c == IR_CLASS_LIBRARY ||
+        c == IR_CLASS_COLLECTIVE ||
+        (r->op == IR_broadcast_in_dim && ir_type_in(b, r->in[0]).rank == 0))
         return IR_NONE;
-    return ir_const(b, r->type, out.data);
+    bool is_array = c == IR_CLASS_UPDATE;
+    const void **data = arena_array(b->module->arena, const void *, r->n_in);
+    for (int i = 0; i < r->n_in; i++) {
+        if (!(data[i] = known_data(r, i)))
+            return IR_NONE;
+        is_array = is_array || (maker(r, i)->op == IR_const && ir_type_in(b, r->in[i]).rank);
+    }
+    if (evaluate(r, data, &out) != JOT_OK)
+        return IR_NONE;
+    const uint8_t *elements = out.data;
+    if (!memchr(elements, !elements[0], (size_t)count))
+        return ir_full(b, r->type, elements[0]);
+    if (is_array)
+        return ir_const(b, r->type, elements);
+    r->known = elements;
+    return IR_NONE;
 }
 
 static rule *identity_of(enum ir_op op)
@@ -322,5 +416,5 @@ ir_id ir_rewrite(struct ir_rewrite *r)
     ir_id simpler = simplify ? simplify(r) : IR_NONE;
     if (simpler != IR_NONE)
         return simpler;
-    return flags & IR_BUILD_FOLD && is_foldable(r) ? fold(r) : IR_NONE;
+    return !(flags & IR_BUILD_FOLD) ? IR_NONE : is_foldable(r) ? fold(r) : fold_mask(r);
 }

@@ -13,6 +13,7 @@ struct ir_rewrite {
     const ir_id *in;
     const struct ir_attrs *attrs;
     struct ir_type type; // of the one result
+    const void *known;   // its elements, when they were found and the node is made all the same
 };
 
 // A value equal to the node, or IR_NONE.  Only for ops with one result.

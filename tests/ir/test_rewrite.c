@@ -114,6 +114,74 @@ START_TEST(test_known_places)
 }
 END_TEST
 
+// One window at numbers, inside of x and not, in each mode.
+static ir_id one_window(struct ir_builder *b, ir_id x, int which)
+{
+    static const int32_t places[4][2] = {{1, 2}, {0, 1}, {-1, 2}, {1, 4}};
+    const int64_t n = 2, sizes[] = {1, 3, 1}, axes[] = {0, 2}, offsets[] = {0, 1, 2};
+    bool collapses = which % 4 == 0;
+    struct ir_gather g = {.n_offset = collapses ? 1 : 3,
+                          .offset_dims = offsets,
+                          .n_collapsed = collapses ? 2 : 0,
+                          .collapsed_dims = axes,
+                          .n_map = 2,
+                          .index_map = axes,
+                          .sizes = sizes,
+                          .mode = (enum ir_index_mode)(which / 4)};
+    ir_id at = ir_const(b, ir_type_make(module, JOT_I32, 1, &n), places[which % 4]);
+    ir_id y = ir_gather(b, x, at, &g);
+    if (b->flags && which % 4 < 2)
+        ck_assert_int_ne(ir_node_of(b->graph, y)->op, IR_gather);
+    return collapses ? ir_reshape(b, y, 3, sizes) : y;
+}
+
+START_TEST(test_windows_at_numbers) { check_pair(one_window, _i); }
+END_TEST
+
+static ir_id all_true(struct ir_builder *b, int64_t n)
+{
+    return ir_full(b, ir_type_make(module, JOT_BOOL, 1, &n), 1);
+}
+
+// x without element 2.
+static ir_id without_two(struct ir_builder *b, ir_id x)
+{
+    const int64_t one = 1, axis = 0;
+    const int32_t two = 2;
+    struct ir_gather g = {.n_collapsed = 1,
+                          .collapsed_dims = &axis,
+                          .n_map = 1,
+                          .index_map = &axis,
+                          .mode = IR_MODE_DROP};
+    ir_id at = ir_const(b, ir_type_make(module, JOT_I32, 1, &one), &two);
+    return ir_scatter(b, IR_scatter, x, at, ir_scalar(b, JOT_BOOL, 0), &g);
+}
+
+static enum ir_op op_of(const struct ir_builder *b, ir_id v)
+{
+    return (enum ir_op)ir_node_of(b->graph, v)->op;
+}
+
+// Masks of constants: updates make arrays, changes of index stay what they are, and what is the same
+// everywhere is one element.
+START_TEST(test_masks_of_constants)
+{
+    struct ir_builder b = ir_builder_make(module, "masks", IR_BUILD_FOLD);
+    static const uint8_t expected[] = {1, 1, 0, 1, 1};
+    ir_id x = without_two(&b, all_true(&b, 5));
+    ck_assert_int_eq(op_of(&b, x), IR_const);
+    ck_assert_mem_eq(ir_field_find(ir_node_of(b.graph, x)->attrs, IR_KEY_data)->bytes, expected,
+                     sizeof expected);
+    ck_assert_int_eq(op_of(&b, without_two(&b, all_true(&b, 5000))), IR_scatter);
+    const int64_t low = 3, high = 1, none = 0, at[] = {3, 5, 2};
+    ir_id y = ir_pad(&b, all_true(&b, 2), ir_scalar(&b, JOT_BOOL, 0), &low, &high, &none);
+    ck_assert_int_eq(op_of(&b, y), IR_pad);
+    ck_assert_int_eq(op_of(&b, ir_slice(&b, y, &at[0], &at[1], NULL)), IR_broadcast_in_dim);
+    ck_assert_int_eq(op_of(&b, ir_slice(&b, y, &at[2], &at[1], NULL)), IR_slice);
+    ck_assert_int_eq(op_of(&b, ir_not(&b, ir_or(&b, y, ir_not(&b, y)))), IR_broadcast_in_dim);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_transposes, 0, 36);
@@ -121,6 +189,8 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_reshapes, 0, 16);
     tcase_add_test(t, test_ops_that_do_nothing);
     tcase_add_test(t, test_known_places);
+    tcase_add_loop_test(t, test_windows_at_numbers, 0, 16);
+    tcase_add_test(t, test_masks_of_constants);
 }
 
 int main(void) { return run_suite("rewrite", add_tests); }
