@@ -41,12 +41,14 @@ static double put_cost(const struct nest_statement *s, nest_id axis)
     return access_cost(&s->index, axis) * (s->op ? 2 : 1);
 }
 
-// Of a loop inside of lanes of the axis.
+// Of a loop inside of lanes of the axis.  The accumulators of a fold are in memory: each term reads one and puts
+// it back, and they are cleared before and brought together behind it.
 static double across_cost(const struct cg_lowering *l, const struct nest_statement *s,
                           nest_id axis)
 {
-    return (double)cg_extent(l, s) * (block_cost(l, s->body, axis) + 2 / VECTOR) +
-           (s->kind == NEST_FOLD ? 8 / VECTOR : 0);
+    double trips = (double)cg_extent(l, s), accumulators = trips < 64 ? trips : 64;
+    double loop = trips * (block_cost(l, s->body, axis) + 2 / VECTOR);
+    return s->kind == NEST_FOLD ? loop + (6 * trips + 4 * accumulators + 8) / VECTOR : loop;
 }
 
 static double statement_cost(const struct cg_lowering *l, const struct nest_statement *s,
