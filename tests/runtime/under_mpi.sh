@@ -18,11 +18,12 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 faults=0
 
-# Waits until so many processes have written "well"; what is wrong otherwise.
+# Waits until so many processes have written "well", for a minute and a half, or what is left of the job.
 expect()
 {
     tries=0
     until [ "$(grep -c '^well$' "$folder/out" || true)" -eq "$1" ]; do
+        kill -0 $job 2>/dev/null || tries=$((tries + 300))
         tries=$((tries + 1))
         if [ $tries -gt 900 ]; then
             echo "$mode: not $1 processes are well:"
