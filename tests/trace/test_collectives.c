@@ -344,6 +344,28 @@ static jot_value in_turn_plain(jot_value x)
         jot_concatenate(1, jot_zeros(JOT_F64, 2, 1, 6, 2), jot_slice(x, 1, 0, 2)));
 }
 
+// Lanes along j end by themselves, and check something in turn; those along i are in step.
+static jot_value in_step(jot_value x)
+{
+    jot_value k = jot_axis_index("j");
+    JOT_WHILE ((x, k), jot_less(k, 2), .bound = 3) {
+        jot_assert(jot_all(jot_is_finite(x)), "x is finite");
+        x = jot_add(jot_mul(0.5, jot_psum(x, "i")), jot_mul(x, jot_axis_index("i")));
+        k = jot_add(k, 1);
+    }
+    return x;
+}
+static jot_value in_step_plain(jot_value x)
+{
+    jot_value i = jot_reshape(jot_arange(JOT_F64, 2), 2, 1, 1, 1),
+              j = jot_reshape(jot_arange(JOT_F64, 3), 1, 3, 1, 1);
+    for (int t = 0; t < 2; t++) {
+        jot_value next = jot_add(jot_mul(0.5, jot_sum(x, 0, JOT_KEEPDIMS)), jot_mul(x, i));
+        x = jot_where(jot_less(jot_add(j, t), 2), next, x);
+    }
+    return x;
+}
+
 static const struct pair on_two[] = {
     {"psum", sum_both, sum_both_plain},
     {"pmax", max_both, max_both_plain},
@@ -358,6 +380,7 @@ static const struct pair on_two[] = {
     {"pbroadcast", broadcast_both, broadcast_both_plain},
     {"axis_index", index_both, index_both_plain},
     {"in turn", in_turn, in_turn_plain},
+    {"in step", in_step, in_step_plain},
 };
 
 START_TEST(test_two_axes)

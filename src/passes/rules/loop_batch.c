@@ -8,6 +8,7 @@
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
+#include "ir/collective.h"
 #include "ir/control.h"
 #include "passes/body.h"
 
@@ -41,11 +42,17 @@ static jot_status find_batched(struct batch *c, uint32_t body, bool *in_carry, c
     return JOT_OK;
 }
 
+// Whether lanes may act one after the other: not those that exchange something.
+static bool can_take_turns(const struct batch *c)
+{
+    return c->axis < 0 || !(ir_axes_exchanged(c->g, c->n) >> c->axis & 1);
+}
+
 void batch_scan(struct batch *c)
 {
     struct ir_scan s = ir_scan_of(c->n);
     uint32_t n_consts = (uint32_t)s.n_consts, n_carry = (uint32_t)s.n_carry, n_in = c->n->n_in;
-    if (s.lanes && ir_has_effect(c->g, c->n)) {
+    if (s.lanes && ir_has_effect(c->g, c->n) && can_take_turns(c)) {
         // Lanes that act one after the other: those of an outer map are the slower ones.
         memset(c->y_batched, 1, c->n->n_out * sizeof *c->y_batched);
         batch_by_lanes(c);
@@ -83,7 +90,7 @@ void batch_while(struct batch *c)
         status = batch_function(c, l.test, in, &f, &test);
     // Lanes lead in every carry, so those of an outer map go in front of those there are.
     bool lanes = test || (l.batched && body_any(out, n_carry));
-    if (status == JOT_OK && lanes && ir_has_effect(c->g, c->n)) {
+    if (status == JOT_OK && lanes && ir_has_effect(c->g, c->n) && can_take_turns(c)) {
         memset(out, 1, n_carry * sizeof *out);
         batch_by_lanes(c);
         return;
