@@ -373,6 +373,8 @@ START_TEST(numbers_are_read)
     check_program(f, p);
     require_of(p->nests.count == layers[_i].kernels, "kernels", f, p);
     check_run(f, p, draw_inputs(f, seed));
+    p = schedule_with(f, &(struct schedule_options){.one_loop = true, .many_lanes = true});
+    require_of(p->nests.count == layers[_i].kernels, "kernels of a GPU", f, p);
 }
 END_TEST
 
