@@ -421,7 +421,8 @@ static inline bool nest_step_opens(const struct nest_step *t)
 // The END of the body that step i opens.
 uint32_t nest_step_end(const struct nest_program *p, uint32_t i);
 // The first step of the body that step i, a loop, opens that only the host does; NEST_NONE when
-// all are kernels, products, copies and control.  The loop is then one function of phases.
+// all are kernels, products, copies and control, no more than COST_STEP_DEPTH deep in one another.
+// The loop is then one function of phases.
 uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i);
 // Whether step i opens such a loop.
 static inline bool nest_loop_is_phases(const struct nest_program *p, uint32_t i)

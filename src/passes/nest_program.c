@@ -30,6 +30,7 @@
 //       step callback "measure" [0, 1, 1, 0, 10, 0, 9, 1, 3, 0, 0] (5, 6)
 //     }
 //     kernel ...
+#include "passes/cost.h"
 #include "passes/nest_lex.h"
 
 static const char *const place_names[] = {
@@ -96,9 +97,13 @@ static bool has_text(const struct nest_step *t)
 
 uint32_t nest_loop_obstacle(const struct nest_program *p, uint32_t i)
 {
-    for (uint32_t end = nest_step_end(p, i); i < end; i++)
-        if (has_text(&p->steps.at[i]))
+    int depth = 0;
+    for (uint32_t end = nest_step_end(p, i); i < end; i++) {
+        depth += nest_step_opens(&p->steps.at[i]);
+        depth -= p->steps.at[i].kind == NEST_STEP_END;
+        if (has_text(&p->steps.at[i]) || depth > COST_STEP_DEPTH)
             return i;
+    }
     return NEST_NONE;
 }
 

@@ -91,10 +91,13 @@ static bool moves_elements(const struct ir_node *n)
 }
 
 // Whether a trip makes carry k of itself by updates, and by loops of which this is true as well,
-// before which all may be moved: the slots of a while (unzip_online.c), stacks, tables.
-static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t k)
+// before which all may be moved: the slots of a while (unzip_online.c), stacks, tables.  It is so
+// many loops deep.
+static bool is_kept_at(const struct ir_graph *g, const struct ir_node *n, uint32_t k, int depth)
 {
     bool is_while = n->op == IR_while;
+    if (depth > COST_STEP_DEPTH)
+        return false;
     if (!is_while && (n->op != IR_scan || k >= (uint32_t)ir_scan_of(n).n_carry))
         return false;
     const struct ir_graph *step = ir_body(g, n, is_while);
@@ -103,7 +106,7 @@ static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t 
         const struct ir_node *m = ir_node_of(step, v);
         if (m->op == IR_param)
             return v == first_carry(n) + k;
-        if (is_kept(step, m, v - m->out)) {
+        if (is_kept_at(step, m, v - m->out, depth + 1)) {
             v = ir_operand(step, m, first_carry(m) + (v - m->out));
             is_in_loop = true;
         } else if (ir_op_class((enum ir_op)m->op) == IR_CLASS_UPDATE ||
@@ -113,6 +116,11 @@ static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t 
             return false;
         }
     }
+}
+
+static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t k)
+{
+    return is_kept_at(g, n, k, 0);
 }
 
 static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept);
