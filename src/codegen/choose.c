@@ -199,8 +199,9 @@ static double best_cost(const struct cg_lowering *l, const struct nest_statement
     return best < 0 ? all * block_cost(l, s->body, NEST_NONE) : best;
 }
 
-// The widest element and the number of vector operations of a body.
-static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes, double *ops)
+// The widest element and the number of vector operations of a body, and of those in expensive ops.
+static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes, double *ops,
+                    double *expensive)
 {
     if (block == NEST_NONE)
         return;
@@ -211,18 +212,20 @@ static void measure(const struct cg_lowering *l, uint32_t block, unsigned *bytes
             unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
             *bytes = wide > *bytes ? wide : *bytes;
         }
-        *ops += s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
-        measure(l, s->body, bytes, ops);
-        measure(l, s->other, bytes, ops);
+        int cost = s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
+        *ops += cost;
+        *expensive += cost > COST_EXPENSIVE ? cost : 0;
+        measure(l, s->body, bytes, ops, expensive);
+        measure(l, s->other, bytes, ops, expensive);
     }
 }
 
 // How many lanes of 4 bytes: several vectors at once hide the latency of short bodies; long ones
-// have independent work of their own, and compiling them costs by the vector.  A loop that is soon
-// done is not worth much compiling.
-static unsigned lanes_in_flight(double ops, double work)
+// have independent work of their own, and compiling them costs by the vector, unless most is calls.
+// A loop that is soon done is not worth much compiling.
+static unsigned lanes_in_flight(double ops, double work, bool is_calls)
 {
-    if (ops <= 30 || (ops <= 600 && work > LONG_WORK))
+    if (is_calls || ops <= 30 || (ops <= 600 && work > LONG_WORK))
         return 64;
     return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
 }
@@ -271,11 +274,12 @@ nest_id cg_choose_axis(const struct cg_lowering *l, nest_id statement, unsigned 
     if (axis == NEST_NONE)
         return axis;
     unsigned bytes = 1;
-    double ops = 0;
-    measure(l, s->body, &bytes, &ops);
+    double ops = 0, expensive = 0;
+    measure(l, s->body, &bytes, &ops, &expensive);
+    bool is_calls = l->m.by_function && expensive > ops / 2;
     unsigned width = cg_has_time(l, s->body)
                          ? lanes_in_step(l, s->body, axis)
-                         : lanes_in_flight(ops, (double)cg_extent(l, s) * ops);
+                         : lanes_in_flight(ops, (double)cg_extent(l, s) * ops, is_calls);
     if (bytes == 8)
         width /= 2;
     width = width * l->module->vector_bytes / 64;

@@ -30,7 +30,8 @@ struct machine {
     const struct ir_attrs *attrs;
     struct cg_module *module;
     LLVMBuilderRef b;
-    bool is_crowded; // of a GPU: a thread's registers are full, and none are there for a call
+    bool by_function; // longer ops are calls of functions of the module (op_function.c)
+    bool is_crowded;  // of a GPU: a thread's registers are full, and none are there for a call
     struct gpu_ranges *ranges; // of the run that is being lowered (gpu/ranges.c), or NULL
 };
 
@@ -61,6 +62,10 @@ LLVMValueRef cg_extract(struct machine *m, LLVMValueRef v, unsigned first, unsig
 // two results.
 void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_dtype *dtypes,
            const struct cg_value *in, const int64_t bits[2], struct cg_value *out);
+// op_function.c: the same by a function, if the op is longer than a call and is not known already.
+bool cg_op_by_function(struct machine *m, enum ir_op op, jot_dtype result, int n,
+                       const jot_dtype *dtypes, const struct cg_value *in,
+                       const int64_t bits[2], struct cg_value *out);
 struct cg_value cg_convert(struct machine *m, struct cg_value x, jot_dtype from, jot_dtype to);
 // The element with these bytes, splat.
 struct cg_value cg_constant(const struct cg_module *m, jot_dtype d, const void *element,

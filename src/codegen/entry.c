@@ -35,7 +35,7 @@ static jot_status lower_nests(struct cg_module *m, struct arena *arena,
 // Phases are written into the function of their loop, unless that is too much code, counted as often as they
 // come, for so many pieces: register allocation, in LLVM and in the assembler, takes longer than in proportion
 // of it.  Up to there it pays: 20 times a product, a softmax and an update took 9.0 ms, by functions 14.3.
-#define PIECES 8
+#define PIECES 4
 
 static void place_phases(struct cg_module *m, const struct nest_program *p, uint32_t first,
                          const struct cg_kernel *of_phases)
@@ -51,7 +51,7 @@ static void place_phases(struct cg_module *m, const struct nest_program *p, uint
             for (int j = 0; j < k->n_steps; j++) {
                 LLVMValueRef f = LLVMGetNamedFunction(m->module, k->steps[j].symbol);
                 if (pass == 0)
-                    code += cg_code_of(f);
+                    code += cg_code_of(m, f);
                 else
                     gpu_phase_place(m, f, !cost_is_too_much_code(code / PIECES));
             }

@@ -8,6 +8,8 @@
 #include "codegen/lower.h"
 
 #include "base/status.h"
+#include "codegen/module.h"
+#include "passes/cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +36,7 @@ struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *aren
     return (struct cg_lowering){.module = module,
                                 .arena = arena,
                                 .nest = nest,
+                                .written_out = cg_most_written_out(module, nest),
                                 .m = m,
                                 .top = NEST_NONE,
                                 .vector_axis = NEST_NONE,
@@ -44,12 +47,14 @@ struct cg_lowering cg_lowering_make(struct cg_module *module, struct arena *aren
 }
 
 static struct cg_lowering begin_function(struct cg_module *module, struct arena *arena,
-                                         const struct nest *nest, const char *symbol)
+                                         const struct nest *nest, bool by_function,
+                                         const char *symbol)
 {
     LLVMTypeRef p = module->ptr, i = module->i64;
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(module->context),
                                         (LLVMTypeRef[]){p, i, i, i, p}, 5, 0);
     struct cg_lowering l = cg_lowering_make(module, arena, nest);
+    l.m.by_function = by_function;
     l.function = LLVMAddFunction(module->module, symbol, type);
     l.buffers_argument = LLVMGetParam(l.function, 0);
     l.scratch_argument = LLVMGetParam(l.function, 4);
@@ -220,7 +225,8 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
 
     struct cg_kernel_step *last = &out->steps[out->n_steps++];
     last->symbol = symbol_name(l->arena, number, "_end");
-    struct cg_lowering end = begin_function(l->module, l->arena, l->nest, last->symbol);
+    struct cg_lowering end =
+        begin_function(l->module, l->arena, l->nest, l->m.by_function, last->symbol);
     end.top = fold;
     bind_buffers(&end);
     lower_simple(&end, body, 0, at);
@@ -238,13 +244,15 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     l->message = end.message;
 }
 
-jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
-                           const struct nest *nest, int number, struct cg_kernel *out)
+static jot_status lower_kernel(struct cg_module *module, struct arena *arena,
+                               const struct nest *nest, int number, bool by_function,
+                               struct cg_kernel *out)
 {
     *out = (struct cg_kernel){.n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){
         .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1, .phase_grain = 1};
-    struct cg_lowering l = begin_function(module, arena, nest, out->steps[0].symbol);
+    struct cg_lowering l =
+        begin_function(module, arena, nest, by_function, out->steps[0].symbol);
     bind_buffers(&l);
     const struct nest_block *body = &nest->blocks.at[0];
     uint32_t loops = 0, at = 0;
@@ -274,4 +282,27 @@ jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
     if (l.status != JOT_OK)
         return status_fail(l.status, "%s: %s", nest->name, l.message);
     return JOT_OK;
+}
+
+// Whether a function of the kernel is too much code; forgets all of them then.
+static bool give_up_large(struct cg_module *m, const struct cg_kernel *k)
+{
+    LLVMValueRef f[2];
+    int64_t most = 0;
+    for (int i = 0; i < k->n_steps; i++) {
+        f[i] = LLVMGetNamedFunction(m->module, k->steps[i].symbol);
+        int64_t code = cg_code_of(m, f[i]);
+        most = code > most ? code : most;
+    }
+    for (int i = 0; cost_is_too_much_code(most) && i < k->n_steps; i++)
+        LLVMDeleteFunction(f[i]);
+    return cost_is_too_much_code(most);
+}
+
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
+                           const struct nest *nest, int number, struct cg_kernel *out)
+{
+    JOT_TRY(lower_kernel(module, arena, nest, number, false, out));
+    return give_up_large(module, out) ? lower_kernel(module, arena, nest, number, true, out)
+                                      : JOT_OK;
 }

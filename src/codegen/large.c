@@ -25,15 +25,6 @@ struct table {
     uint64_t bytes;
 };
 
-int64_t cg_code_of(LLVMValueRef f)
-{
-    int64_t n = 0;
-    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-            n++;
-    return n;
-}
-
 // ---- Numbers
 
 static bool may_read(LLVMValueRef instruction)
@@ -264,7 +255,7 @@ void cg_large_functions(struct cg_module *m)
 {
     LLVMBuilderRef b = LLVMCreateBuilderInContext(m->context);
     for (LLVMValueRef f = LLVMGetFirstFunction(m->module); f; f = LLVMGetNextFunction(f)) {
-        if (!cost_is_too_much_code(2 * cg_code_of(f))) // the squares tell from half of it on
+        if (!cost_is_too_much_code(cg_code_of(m, f)))
             continue;
         unite_locals(m, b, f);
         add_table(m, b, f);

@@ -67,7 +67,7 @@ struct cg_lowering {
     struct cg_module *module;
     struct arena *arena;
     const struct nest *nest;
-    int64_t written_out; // the most that a loop of this nest may become, once asked for
+    int64_t written_out; // the most code that a loop of this nest may become
     struct machine m;
     LLVMValueRef function, buffers_argument, scratch_argument;
     LLVMBasicBlockRef entry;
@@ -455,8 +455,10 @@ bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, n
 unsigned cg_choose_chunks(struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
 // Whether there is a loop over time in the block.
 bool cg_has_time(const struct cg_lowering *l, uint32_t block);
-// size.c: whether the code of the loop's body, so many times, is within what a kernel may become.
-bool cg_may_repeat(struct cg_lowering *l, const struct nest_statement *s, int64_t count);
+// size.c: the most code that a loop of the nest may become when it is written out.
+int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest);
+// Whether the code of the loop's body, so many times, is no more.
+bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count);
 // An estimate of the work of a loop in scalar operations.
 double cg_loop_cost(const struct cg_lowering *l, nest_id s);
 

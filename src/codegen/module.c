@@ -19,7 +19,9 @@
 
 // Vectors are explicit, so nothing here looks for parallelism: memory that only constants reach
 // becomes registers, repeated values one.
-#define PASSES "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)"
+#define PASSES                                                                                 \
+    "always-inline,globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,"         \
+    "simplifycfg)"
 // Phases are functions of their loops, and vectors are read again behind branches.  Of neighbours
 // that are known to be aligned the back end reads several at once.
 #define GPU_PASSES                                                                             \
@@ -326,6 +328,7 @@ jot_status cg_module_compile(struct cg_module *m, struct cg_target *target, unsi
                              struct cg_object *out)
 {
     *out = (struct cg_object){0};
+    cg_pair_op_functions(m);
     if (!m->is_gpu)
         set_function_attributes(m);
     JOT_TRY(verify(m));

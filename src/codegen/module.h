@@ -40,8 +40,11 @@ bool cg_may_read(LLVMValueRef instruction);
 // Operands that are one number in all lanes become vectors in memory.
 void cg_constants_to_memory(struct cg_module *m);
 
-// large.c: instructions of a function, which COST_CODE bounds.
-int64_t cg_code_of(LLVMValueRef function);
+// size.c: instructions that the target needs for a function, about, which COST_CODE bounds.
+int64_t cg_code_of(const struct cg_module *m, LLVMValueRef function);
+// op_function.c: calls of functions of ops on the same operands become one.
+void cg_pair_op_functions(const struct cg_module *m);
+// large.c:
 // Numbers and locals of large functions where LLVM's time for them grows with the code.
 void cg_large_functions(struct cg_module *m);
 

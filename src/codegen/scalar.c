@@ -393,6 +393,8 @@ void cg_op(struct machine *m, enum ir_op op, jot_dtype result, int n, const jot_
 {
     jot_dtype d = dtypes[n - 1];
     bool is_complex = dtype_is_complex(result);
+    if (m->by_function && cg_op_by_function(m, op, result, n, dtypes, in, bits, out))
+        return;
     for (int i = 0; i < n; i++)
         is_complex = is_complex || dtype_is_complex(dtypes[i]);
     // The attributes that templates read, from the numbers a nest keeps of them.

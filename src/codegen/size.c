@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loops of a nest are written out.  One bound is for all of a kernel: inner loops are written out
+// How much code there is.  One bound (COST_CODE) is for all of a kernel: inner loops are written out
 // before those around them, and where all together would be too much code, shorter ones only.
 #include "codegen/lower.h"
 
+#include "codegen/module.h"
 #include "passes/cost.h"
 
-// The most code that a loop of the kernel may become, which has as much beside those.
-static int64_t most_of_kernel(const struct cg_lowering *l)
+// Registers of the target that the value takes; of a GPU lanes.
+static int64_t registers_of_value(const struct cg_module *m, LLVMValueRef v)
+{
+    LLVMTypeRef type = LLVMTypeOf(v);
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+        return 1;
+    LLVMTypeRef lane = LLVMGetElementType(type);
+    int64_t lanes = LLVMGetVectorSize(type),
+            of_one = m->vector_bytes / (lane == m->f64 || lane == m->i64 ? 8 : 4);
+    return m->is_gpu ? lanes : lanes > of_one ? lanes / of_one : 1;
+}
+
+static bool is_number(LLVMValueRef v)
+{
+    return LLVMIsAConstantFP(v) || LLVMIsAConstantDataVector(v);
+}
+
+// Numbers in the code are worth some instructions: LLVM takes them out of loops, and looks for registers
+// for them at each place that they are used.
+#define OF_A_NUMBER 2
+
+static int64_t code_of_instruction(const struct cg_module *m, LLVMValueRef i)
+{
+    int64_t n = registers_of_value(m, LLVMIsAStoreInst(i) ? LLVMGetOperand(i, 0) : i);
+    for (int k = 0; !m->is_gpu && k < LLVMGetNumOperands(i); k++)
+        n += is_number(LLVMGetOperand(i, (unsigned)k)) ? OF_A_NUMBER : 0;
+    return n;
+}
+
+int64_t cg_code_of(const struct cg_module *m, LLVMValueRef f)
+{
+    int64_t n = 0;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            n += code_of_instruction(m, i);
+    return n;
+}
+
+// Turns of a loop that may be written out.
+static int64_t longest_loop(const struct cg_module *m)
+{
+    return m->is_gpu ? CG_FOLD_LANES : NEST_SHORT_LOOP;
+}
+
+int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest)
 {
     int64_t most = COST_CODE;
-    while (most > 1 && cost_is_too_much_code(nest_code(l->nest, 0, most) / 2))
+    while (most > 1 && cost_is_too_much_code(nest_code(nest, 0, longest_loop(m), most)))
         most /= 2;
     return most;
 }
@@ -22,10 +66,9 @@ static int64_t registers_of(const struct cg_lowering *l)
     return of_one && lanes > of_one ? lanes / of_one : 1;
 }
 
-bool cg_may_repeat(struct cg_lowering *l, const struct nest_statement *s, int64_t count)
+bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count)
 {
-    if (!l->written_out)
-        l->written_out = most_of_kernel(l);
-    int64_t once = nest_code(l->nest, s->body, l->written_out) + s->n_combines;
+    int64_t once =
+        nest_code(l->nest, s->body, longest_loop(l->module), l->written_out) + s->n_combines;
     return once <= l->written_out / registers_of(l) / (count ? count : 1);
 }

@@ -14,7 +14,6 @@
 enum cost_constant {
     COST_LOAD = 1,          // an element from the first-level cache
     COST_EXPENSIVE = 6,     // an op of this cost is worth a store and a load
-    COST_KERNEL_OPS = 1024, // code of one kernel (cost_code_of_op)
     COST_KERNEL_SLACK = 16, // and more for ops that end a chain (group.c)
     COST_REPEAT_OPS = 3,    // cheap ops that may be repeated in several kernels
     // Ops, shared ones counted at each use, that may be repeated for values much larger than
@@ -61,12 +60,12 @@ enum cost_constant {
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,
     COST_THREAD_WORK = 1 << 24,
-    COST_JUMP = 12,          // ops of branches that are not worth a jump
-    COST_UNROLL = 4,         // extent of an axis that is written out
-    COST_STEP_DEPTH = 64,    // of loops and branches in one another in a kernel
-    COST_EXPANDED_OPS = 400, // of a loop's body whose elements are written out
-    COST_EXPANDED_ONCE =
-        8192, // of one without carries that mixes elements, which a lane goes through once
+    COST_JUMP = 12,       // ops of branches that are not worth a jump
+    COST_UNROLL = 4,      // extent of an axis that is written out
+    COST_STEP_DEPTH = 64, // of loops and branches in one another in a kernel
+    // Of a loop's body whose elements are written out; of one without carries that mixes elements,
+    // which a lane goes through once, all that a kernel may have (COST_CODE).
+    COST_EXPANDED_OPS = 400,
     COST_EXPANDED_STATE = 64,   // elements of its carries
     COST_EXPANDED_ROW = 256,    // of what such a lane puts
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane
@@ -75,11 +74,14 @@ enum cost_constant {
     COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
 
     // The most code that one piece may become, in operations, which are about as many as
-    // instructions: what a loop does that is one kernel, the phases of a loop of a GPU that are
-    // one function, and a loop that is written out.  Functions that are larger are compiled
+    // instructions: what a loop does that is one kernel, a kernel whose loops are written out, and
+    // one whose long ops are (codegen/op_function.c).  Functions that are larger all the same are compiled
     // with care (codegen/large.c).  A compiler takes longer than in proportion of more.
-    COST_CODE = 4096,
+    COST_CODE = 8192,
     COST_CODE_STATEMENT = 1, // of what is no operation
+    // Of the values of one kernel (cost_code_of_op), whose loops are written out up to eight times: for
+    // so many registers, and with a mask again.
+    COST_KERNEL_OPS = COST_CODE / 8,
 };
 
 // Of one scalar of an elementwise op.

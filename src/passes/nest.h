@@ -274,10 +274,10 @@ void nest_collapse(struct nest *n);
 int64_t nest_extent(const struct nest *n, const struct nest_statement *loop);
 // Operations of a block, all turns of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
-// How much code the block becomes (COST_CODE) when its short folds and maps are written out,
-// where that is no more than `most`.
-int64_t nest_code(const struct nest *n, uint32_t block, int64_t most);
-#define NEST_SHORT_LOOP 16 // trips
+// How much code the block becomes (COST_CODE) when folds and maps of at most `longest` turns are
+// written out, where that is no more than `most`.
+int64_t nest_code(const struct nest *n, uint32_t block, int64_t longest, int64_t most);
+#define NEST_SHORT_LOOP 16 // turns
 // Whether a thread of a GPU makes the terms of the fold one by one, each of a few elements at most, so
 // that threads can share it: plain statements, short folds, and maps of so many points.
 #define NEST_LEAF_POINTS 16

@@ -381,8 +381,9 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     bool fits = u.bytes.all <= COST_LANE_BYTES &&
                 count_plus(u.tape.all, u.kept_bytes.all) <= COST_TAPE_OF_LANE;
     // Loops over rows compute no element twice where none are mixed.
-    int64_t most = u.has_steps || (!u.mixes && fits) ? COST_EXPANDED_OPS : COST_EXPANDED_ONCE;
-    r->is_expanded = u.ops <= most && u.held <= COST_EXPANDED_STATE;
+    bool may_loop = u.has_steps || (!u.mixes && fits);
+    bool is_short = may_loop ? u.ops <= COST_EXPANDED_OPS : !cost_is_too_much_code(u.ops);
+    r->is_expanded = is_short && u.held <= COST_EXPANDED_STATE;
     r->code = u.code;
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");

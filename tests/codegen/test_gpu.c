@@ -17,6 +17,25 @@ START_TEST(maps_go_by_16_bytes)
 }
 END_TEST
 
+// Folds in folds are written out within one bound for all of them.
+START_TEST(folds_in_folds)
+{
+    char text[2000], *at = text;
+    enum { DEPTH = 6 };
+    at += sprintf(at, "kernel deep(x: f32[1], y: out f32[1]) {\n  %%0 = load x[0] : f32\n");
+    for (int i = 0; i < DEPTH; i++)
+        at += sprintf(at, "  fold i%d < 8 {\n", i);
+    at += sprintf(at, "  %%1 = index i5 : i64\n  %%2 = convert %%1 : f32\n"
+                      "  %%3 = add %%0, %%2 : f32\n");
+    for (int i = 0, v = 3; i < DEPTH; i++, v += 2)
+        at +=
+            sprintf(at, "  yield reduce_sum %%%d\n  } -> %%%d : f32\n  %%%d = exp %%%d : f32\n",
+                    v, v + 1, v + 2, v + 1);
+    sprintf(at, "  put y[0] = %%15\n}\n");
+    ck_assert_uint_lt(strlen(ptx_of(text)), 1000000);
+}
+END_TEST
+
 #define PRODUCTS(n, all)                                                                       \
     "kernel products(x: f32[" all "], y: f32[" all "], z: out f32[" all "]) {\n"               \
     "  par i < " #n ", j < 16, k < 16 {\n"                                                     \
@@ -705,6 +724,7 @@ END_TEST
 static void add_tests(TCase *c)
 {
     tcase_add_test(c, maps_go_by_16_bytes);
+    tcase_add_test(c, folds_in_folds);
     tcase_add_test(c, small_products_share_a_matrix);
     tcase_add_test(c, windows_go_by_elements);
     tcase_add_test(c, negative_zeros_are_chosen_by_bits);

@@ -182,8 +182,8 @@ bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
     bool is_short =
         length <= WRITTEN_OUT ||
         (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
-    return is_short && !cg_has_time(l, s->body) && !gpu_accumulates(l, id) &&
-           !has_loop(l, s->body);
+    return is_short && cg_may_repeat(l, s, length) && !cg_has_time(l, s->body) &&
+           !gpu_accumulates(l, id) && !has_loop(l, s->body);
 }
 
 void gpu_fold_alone(struct cg_lowering *l, nest_id id)
