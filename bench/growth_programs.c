@@ -275,6 +275,26 @@ static void branches(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// One value in as many sums as the size says.
+static void fan_sums(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value t = jot_sin(in[0]), s = jot_from(0.0);
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        s = jot_add(s, jot_exp(jot_neg(jot_sum(jot_cos(jot_mul(t, 1.0 + k))))));
+    out[0] = s;
+}
+
+// As many sums, stacked.
+static void stacked_sums(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *v = calloc((size_t)n, sizeof *v);
+    for (int k = 0; k < n; k++)
+        v[k] = jot_sum(jot_sin(jot_mul(in[0], 1.0 + k)));
+    out[0] = jot_sum(jot_exp(jot_stack_list(0, (size_t)n, v)));
+    free(v);
+}
+
 // ---- Folds in folds
 
 // As many folds in one another as the size says.
@@ -353,6 +373,24 @@ static void loops(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
+// As many loops in one another as the size says.
+static jot_value whiles_of(jot_value x, int n)
+{
+    if (n == 0)
+        return jot_sin(x);
+    jot_value i = jot_from(0);
+    JOT_WHILE ((i, x), jot_less(i, 1)) {
+        x = whiles_of(jot_mul(x, 0.5), n - 1);
+        i = jot_add(i, 1);
+    }
+    return x;
+}
+
+static void nested_whiles(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_sum(whiles_of(in[0], size_of(ctx)));
+}
+
 static void long_step(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value x = in[0];
@@ -426,26 +464,31 @@ const struct growth_family growth_families[] = {
     {"hessians", hessians, 1, false, JOT_F32, 1, 8, 12000, 40},
     {"scans_grad", scans, 1, true, JOT_F32, 1, 100, 10000, 30},
     {"branches_grad", branches, 1, true, JOT_F32, 1, 8, 9000, 15},
-    {"scaled_layers", scaled_layers, 1, false, JOT_F32, 1, 100, 0, 0},
-    {"scaled_layers_grad", scaled_layers, 1, true, JOT_F32, 1, 100, 0, 0},
-    {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8, 0, 0},
-    {"beta_integrals_grad", beta_integrals, 2, true, JOT_F32, 1, 8, 0, 0},
-    {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8, 0, 0},
-    {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8, 0, 0},
-    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8, 0, 0},
-    {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8, 0, 0},
-    {"minors", minors, 1, false, JOT_F32, 0, 0, 0, 0},
-    {"minors_grad", minors, 1, true, JOT_F32, 0, 0, 0, 0},
-    {"mixtures", mixtures, 1, false, JOT_F32, 0, 0, 0, 0},
-    {"mixtures_grad", mixtures, 1, true, JOT_F32, 0, 0, 0, 0},
-    {"loops", loops, 1, false, JOT_F32, 1, 1000, 0, 0},
-    {"loops_grad", loops, 1, true, JOT_F32, 1, 1000, 0, 0},
-    {"long_step", long_step, 1, false, JOT_F32, 1, 1000, 0, 0},
-    {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 0, 0},
-    {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 0, 0},
-    {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 0, 0},
-    {"halves", halves, 1, false, JOT_F16, 1, 4, 0, 0},
-    {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 0, 0},
-    {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8, 0, 0},
+    {"scaled_layers", scaled_layers, 1, false, JOT_F32, 1, 100, 4000, 15},
+    {"scaled_layers_grad", scaled_layers, 1, true, JOT_F32, 1, 100, 8000, 35},
+    {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8, 12000, 250},
+    {"beta_integrals_grad", beta_integrals, 2, true, JOT_F32, 1, 8, 60000, 500},
+    {"fan_sums", fan_sums, 1, false, JOT_F32, 1, 1000, 10000, 800},
+    {"fan_sums_grad", fan_sums, 1, true, JOT_F32, 1, 1000, 10000, 400},
+    {"stacked_sums", stacked_sums, 1, false, JOT_F32, 1, 1000, 12000, 200},
+    {"stacked_sums_grad", stacked_sums, 1, true, JOT_F32, 1, 1000, 12000, 250},
+    {"rows_of_rows", rows_of_rows, 1, false, JOT_F32, 1, 8, 20000, 500},
+    {"rows_of_rows_grad", rows_of_rows, 1, true, JOT_F32, 1, 8, 150000, 3000},
+    {"five_folds", five_folds, 1, false, JOT_F32, 1, 8, 20000, 200},
+    {"five_folds_grad", five_folds, 1, true, JOT_F32, 1, 8, 50000, 2500},
+    {"minors", minors, 1, false, JOT_F32, 0, 0, 10000, 600},
+    {"minors_grad", minors, 1, true, JOT_F32, 0, 0, 6000, 400},
+    {"mixtures", mixtures, 1, false, JOT_F32, 0, 0, 80000, 4000},
+    {"mixtures_grad", mixtures, 1, true, JOT_F32, 0, 0, 20000, 2000},
+    {"loops", loops, 1, false, JOT_F32, 1, 1000, 5000, 100},
+    {"loops_grad", loops, 1, true, JOT_F32, 1, 1000, 40000, 500},
+    {"nested_whiles", nested_whiles, 1, false, JOT_F32, 1, 1000, 8000, 150},
+    {"long_step", long_step, 1, false, JOT_F32, 1, 1000, 10000, 200},
+    {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 10000, 200},
+    {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 30000, 900},
+    {"steps_then_max_grad", steps_then_max, 1, true, JOT_F32, 1, 1000, 20000, 800},
+    {"halves", halves, 1, false, JOT_F16, 1, 4, 100000, 3000},
+    {"cached_layers", cached_layers, 1, false, JOT_F32, 1, 8, 5000, 100},
+    {"cached_layers_grad", cached_layers, 1, true, JOT_F32, 1, 8, 15000, 200},
 };
 const int n_growth_families = sizeof growth_families / sizeof *growth_families;
