@@ -32,9 +32,11 @@ static bool has_rows_out(enum collective_kind kind)
 
 static bool is_small(const struct ir_graph *g, const struct ir_node *n)
 {
+    if (n->op != IR_exchange)
+        return false;
     int64_t bytes = ir_count(g->module, ir_type_of(g, ir_operand(g, n, 0))) *
                     (int64_t)dtype_get(ir_dtype_of(g, n->out))->bytes;
-    return n->op == IR_exchange && bytes > 0 && bytes <= PACK_BYTES;
+    return bytes > 0 && bytes <= PACK_BYTES;
 }
 
 // Whether devices meet somewhere in the node.
