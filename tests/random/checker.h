@@ -44,5 +44,6 @@ bool check_unrolls(struct checker *c);
 bool check_keeps(struct checker *c);
 bool check_machine(struct checker *c);
 bool check_compiles(struct checker *c);
+bool check_devices(struct checker *c);
 
 #endif

@@ -41,8 +41,9 @@ enum program_property {
     PROGRAM_COMPILES =
         1u << 14, // code generators take it and its gradient, the host's and a GPU's
     PROGRAM_UNSHARDS = 1u << 15, // lanes side by side give what their map gives
-    PROGRAM_FAULT = 1u << 16,    // agrees with a copy that is wrong: fails on purpose
-    PROGRAM_PROPERTIES = 17,
+    PROGRAM_DEVICES = 1u << 16,  // devices of the host give what the whole gives
+    PROGRAM_FAULT = 1u << 17,    // agrees with a copy that is wrong: fails on purpose
+    PROGRAM_PROPERTIES = 18,
 };
 extern const char *const program_property_names[PROGRAM_PROPERTIES];
 

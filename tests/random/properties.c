@@ -8,7 +8,7 @@
 const char *const program_property_names[PROGRAM_PROPERTIES] = {
     "verifies", "prints",     "canonical", "simplifies", "schedules", "separate",
     "native",   "transposes", "maps",      "commutes",   "unrolls",   "keeps",
-    "machine",  "checks",     "compiles",  "unshards",   "fault",
+    "machine",  "checks",     "compiles",  "unshards",   "devices",   "fault",
 };
 
 bool check_refuse(struct checker *c, const char *what)
@@ -257,6 +257,8 @@ static bool holds(struct checker *c, unsigned property)
         return check_compiles(c);
     case PROGRAM_UNSHARDS:
         return unshards(c);
+    case PROGRAM_DEVICES:
+        return check_devices(c);
     default:
         return agrees_with_wrong_copy(c);
     }

@@ -44,7 +44,7 @@ static unsigned properties_of(uint64_t program)
         return PROGRAM_PRINTS | PROGRAM_COMPILES;
     if (kind & PROGRAM_LANES)
         return PROGRAM_PRINTS | PROGRAM_CANONICAL | PROGRAM_UNSHARDS | PROGRAM_TRANSPOSES |
-               PROGRAM_MAPS | PROGRAM_COMMUTES;
+               PROGRAM_MAPS | PROGRAM_COMMUTES | PROGRAM_DEVICES;
     if (kind & PROGRAM_DERIVABLE)
         p |= PROGRAM_TRANSPOSES | PROGRAM_MAPS | PROGRAM_COMMUTES;
     if (program % 3 == 0)
