@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that several devices of the host run, each a piece of it: against one device, and where
-// pieces are.
+// Functions that several devices run, each a piece of it: against one device, and where pieces are.  They
+// are parts of the host, or GPUs where that is the default device.
 #include "trace_support.h"
 
 static int n_devices; // of the mesh "i"
@@ -16,7 +16,7 @@ static jot_array *numbers(const int64_t *dims, int64_t n)
 
 static jot_mesh *line(void)
 {
-    jot_mesh *mesh = jot_mesh_of(JOT_HOST, {"i", n_devices});
+    jot_mesh *mesh = jot_mesh_of(jot_device_kind_of(jot_default_device()), {"i", n_devices});
     ck_assert_msg(mesh != NULL, "%s", jot_error_message());
     return mesh;
 }
@@ -296,4 +296,8 @@ static void add(TCase *t)
     tcase_add_test(t, meshes_have_devices);
 }
 
-int main(void) { return run_suite("trace/partition", add); }
+int main(void)
+{
+    setenv("FAKE_CUDA_COUNT", "8", 1);
+    return run_suite("trace/partition", add);
+}
