@@ -674,6 +674,8 @@ static void repeat(int index, const void *ctx)
     ck_assert_int_eq(rt_distributed_barrier(&all, "after"), status);
     ck_assert_double_eq(*(const double *)jot_array_data(kept), index);
     jot_array_release(kept);
+    free(a);
+    free(b);
     if (index % 2)
         jot_distributed_stop();
     if (index == VICTIM)
@@ -977,9 +979,10 @@ static void give_and_leave(int index, const void *ctx)
     if (index)
         usleep(100000);
     note(index, rt_distributed_broadcast(&(struct rt_group){3, first}, "", bytes, 0, &at));
+    ck_assert_int_eq(block[bytes - 1], 1);
+    free(block);
     if (index == 0)
         return;
-    ck_assert_int_eq(block[bytes - 1], 1);
     usleep(100000);
     ck_assert_int_eq(rt_distributed_barrier(&(struct rt_group){2, rest}, "of the rest"),
                      JOT_OK);
