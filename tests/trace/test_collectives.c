@@ -190,6 +190,27 @@ static jot_value branch_plain(jot_value x)
     return jot_add(y, jot_where(jot_greater(sums, 0.5), jot_exp(x), 1));
 }
 
+// A call with a rule, one result of which is the same in all lanes: its sum is size times it, also on
+// the way back.
+static void scaled(const jot_value *in, jot_value *out, void *ctx)
+{
+    for (int i = 0; i < 2; i++)
+        out[i] = jot_mul(in[i], *(const double *)ctx);
+}
+static jot_value solved(jot_value x)
+{
+    double two = 2, half = 0.5;
+    jot_function apply = jot_function_make(scaled, 2, 2, &two);
+    jot_function solve = jot_function_make(scaled, 2, 2, &half);
+    jot_value b[] = {x, jot_psum(x, "i")}, y[2];
+    jot_linear_solve_tree(apply, solve, solve, 2, b, y, JOT_HERE);
+    return jot_add(jot_mul(y[0], x), jot_psum(y[1], "i"));
+}
+static jot_value solved_plain(jot_value x)
+{
+    return jot_add(jot_mul(0.5, jot_square(x)), jot_mul(2, psum_plain(x)));
+}
+
 static const struct pair {
     const char *name;
     jot_value (*named)(jot_value), (*plain)(jot_value);
@@ -216,6 +237,7 @@ static const struct pair {
     {"loop", loop, loop_plain},
     {"until", until, until_plain},
     {"branch", branch, branch_plain},
+    {"solved", solved, solved_plain},
 };
 
 START_TEST(test_one_axis)
