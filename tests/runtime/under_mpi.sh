@@ -37,6 +37,7 @@ expect()
 
 for mode in "$@"; do
     rm -f "$folder/fell"
+    : >"$folder/out"
     sh "$start" "$mpirun" "$n" "$program" "$mode" "$folder/fell" >"$folder/out" 2>"$folder/err" &
     job=$!
     case $mode in
