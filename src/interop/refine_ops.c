@@ -202,7 +202,8 @@ static const int64_t *sizes_of(const struct refine_op *o, int rank)
     const int64_t *strides = refine_known(o, 3, &n);
     for (int i = 0; n == rank && i < rank; i++)
         n = strides[i] == 1 ? n : -1;
-    if (n != rank || !limit || limit->row->code != MLIR_OP_stablehlo_add)
+    if (n != rank || !limit || !limit->row || limit->row->code != MLIR_OP_stablehlo_add ||
+        limit->n_operands != 2)
         return NULL;
     bool is_first = limit->operands[0] == o->op->operands[1];
     if (!is_first && limit->operands[1] != o->op->operands[1])

@@ -343,7 +343,8 @@ static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes
     struct bytes blob = bytecode_bytes(b, s, bytecode_number(b, s));
     if (!type || type->kind != MLIR_SCALAR || n > INT64_MAX)
         return NULL;
-    size_t element = (size_t)(mlir_elements[type->element].bits + 7) / 8;
+    const struct mlir_element_row *e = &mlir_elements[type->element];
+    size_t element = (size_t)(e->bits + 7) / 8;
     if (!element || (size_t)(blob.end - blob.at) / element < n)
         return NULL;
     int64_t *dims = arena_array(b->arena, int64_t, 1);
@@ -353,7 +354,7 @@ static const struct mlir_attr *read_dense_array(struct bytecode *b, struct bytes
         b, &(struct mlir_type){
                .kind = MLIR_TENSOR, .element = type->element, .rank = 1, .dims = dims});
     a->n = n * element;
-    a->bytes = blob.at;
+    a->bytes = e->bits < 8 && e->kind != 'f' ? canonical(b, blob, e) : blob.at;
     const struct mlir_attr *numbers = bytecode_numbers(b, a);
     return numbers ? numbers : a;
 }

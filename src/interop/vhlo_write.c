@@ -155,11 +155,12 @@ static uint32_t numbers_attr(struct bytecode_writer *w, const int64_t *numbers, 
                              .dims = dims};
     bool is_same = n > 1;
     for (size_t i = 1; i < n; i++)
-        is_same = is_same && numbers[i] == numbers[0];
+        is_same = is_same && (is_flags ? !numbers[i] == !numbers[0] : numbers[i] == numbers[0]);
     size_t kept = is_same ? 1 : n, element = is_flags ? 1 : sizeof *numbers;
     unsigned char *bytes = arena_allocate(w->scratch, kept * element);
     for (size_t i = 0; i < kept; i++)
-        memcpy(bytes + i * element, &numbers[i], element);
+        memcpy(bytes + i * element, is_flags ? &(int64_t){numbers[i] != 0} : &numbers[i],
+               element);
     struct mlir_attr a = {.kind = MLIR_DENSE,
                           .is_splat = is_same,
                           .type = &type,

@@ -156,6 +156,25 @@ START_TEST(takes_extents_from_operands)
 }
 END_TEST
 
+// A limit that an operation gives which nobody knows.
+START_TEST(refuses_unknown_limits)
+{
+    const char text[] =
+        "func.func @main(%x: tensor<?x?xf32>) {\n"
+        "  %one = stablehlo.constant dense<1> : tensor<2xi32>\n"
+        "  %end = \"other.limit\"() : () -> tensor<2xi32>\n"
+        "  %y = stablehlo.real_dynamic_slice %x, %one, %end, %one : (tensor<?x?xf32>, "
+        "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>\n  return\n}\n";
+    struct mlir_program *p = NULL, *q = NULL;
+    ck_assert_msg(mlir_read_text("t", text, strlen(text), &p) == JOT_OK, "%s",
+                  jot_error_message());
+    ck_assert_int_ne(refine(p, "5x4", &q), JOT_OK);
+    ck_assert_msg(strstr(jot_error_message(), "real_dynamic_slice") != NULL, "%s",
+                  jot_error_message());
+    mlir_release(p);
+}
+END_TEST
+
 START_TEST(refuses_extents)
 {
     static const struct {
@@ -184,6 +203,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, finds_extents);
     tcase_add_test(t, takes_extents_from_operands);
+    tcase_add_test(t, refuses_unknown_limits);
     tcase_add_test(t, refuses_extents);
 }
 
