@@ -81,7 +81,7 @@ enum cost_constant {
     COST_CODE_STATEMENT = 1, // of what is no operation
     // Of the values of one kernel (cost_code_of_op), whose loops are written out up to eight times: for
     // so many registers, and with a mask again.
-    COST_KERNEL_OPS = COST_CODE / 8,
+    COST_KERNEL_OPS = COST_CODE / 12,
 };
 
 // Of one scalar of an elementwise op.

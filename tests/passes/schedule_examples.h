@@ -249,15 +249,15 @@ static inline uint32_t example_heat(int64_t n, int steps)
 static inline uint32_t example_lattice(int64_t n)
 {
     struct ir_builder b = begin("lattice");
-    const int64_t dims[3] = {27, n, n};
-    ir_id f = ir_param(&b, F32(27, n, n)), part[27], sum[3];
-    ir_id way[2] = {ir_param(&b, F32(27)), ir_param(&b, F32(27))};
-    for (int k = 0; k < 27; k++) {
+    const int64_t dims[3] = {19, n, n};
+    ir_id f = ir_param(&b, F32(19, n, n)), part[19], sum[3];
+    ir_id way[2] = {ir_param(&b, F32(19)), ir_param(&b, F32(19))};
+    for (int k = 0; k < 19; k++) {
         ir_id p = ir_slice(&b, f, (int64_t[]){k, 0, 0}, (int64_t[]){k + 1, n, n},
                            (int64_t[]){1, 1, 1});
         part[k] = roll(&b, roll(&b, p, 1, k % 3 - 1), 2, k / 9 - 1);
     }
-    f = ir_concatenate(&b, 27, part, 0);
+    f = ir_concatenate(&b, 19, part, 0);
     for (int i = 0; i < 2; i++)
         way[i] = ir_broadcast_in_dim(&b, way[i], 3, dims, (int64_t[]){0});
     for (int i = 0; i < 3; i++) {
