@@ -19,7 +19,7 @@ static void call_and_check(jot_function f, size_t n_in, jot_array *const *in, in
 {
     jot_executable *e = jot_jit(f);
     ck_assert_msg(e != NULL, "%s", jot_error_message());
-    jot_array *out[8] = {NULL};
+    jot_array *out[9] = {NULL};
     must(jot_call_list(e, n_in, in, (size_t)n_out, out));
     check_numbers(out[which], n, want, tolerance);
     jot_arrays_release((size_t)n_out, out);
