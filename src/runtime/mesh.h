@@ -56,8 +56,7 @@ struct rt_split_array {
     jot_mesh *mesh;
     struct rt_spec spec;
     _Atomic(void *) mirror; // the whole on the host; of the data pool
-    char *text;             // of the spec, once it has been asked for
-    jot_array *pieces[];    // by device
+    jot_array *pieces[];    // by device; the text of the spec is behind them
 };
 
 static inline struct rt_split_array *rt_array_split(const jot_array *a)

@@ -354,39 +354,37 @@ jot_status rt_array_collect(const jot_array *a, const char *what, void *to)
 
 // ---- making them ----
 
-static size_t record_bytes(const jot_mesh *mesh)
+// With the text of how it is split behind the pieces.
+static size_t record_bytes(const jot_mesh *mesh, const struct rt_spec *spec)
 {
-    return sizeof(struct rt_split_array) + mesh->count * sizeof(jot_array *);
+    return sizeof(struct rt_split_array) + mesh->count * sizeof(jot_array *) +
+           (size_t)rt_spec_text(mesh, spec, NULL, 0) + 1;
 }
+
+static char *text_of(struct rt_split_array *s) { return (char *)(s->pieces + s->mesh->count); }
 
 void rt_split_release(struct rt_split_array *s)
 {
     jot_arrays_release(s->mesh->count, s->pieces);
     rt_block_release(atomic_load(&s->mirror), s->a.bytes);
-    memory_release(s->text);
-    rt_array_release_record(&s->a, record_bytes(s->mesh));
+    rt_array_release_record(&s->a, record_bytes(s->mesh, &s->spec));
 }
 
 jot_array *rt_array_from_pieces(jot_mesh *mesh, const struct rt_spec *spec, jot_dtype dtype,
                                 int rank, const int64_t *dims, jot_array **pieces)
 {
-    jot_array *a = rt_array_create_record(dtype, rank, dims, record_bytes(mesh));
-    size_t n = (size_t)rt_spec_text(mesh, spec, NULL, 0) + 1;
-    char *text = memory_allocate(n);
-    if (!a || !text) {
-        if (a)
-            rt_array_release_record(a, record_bytes(mesh));
-        memory_release(text);
+    size_t bytes = record_bytes(mesh, spec);
+    jot_array *a = rt_array_create_record(dtype, rank, dims, bytes);
+    if (!a) {
         jot_arrays_release(mesh->count, pieces);
-        return status_out_of_memory(), NULL;
+        return NULL;
     }
     struct rt_split_array *s = (struct rt_split_array *)a;
     a->flags = RT_ARRAY_SPLIT;
     a->data = NULL;
     s->mesh = mesh;
     s->spec = *spec;
-    s->text = text;
-    rt_spec_text(mesh, spec, text, n);
+    rt_spec_text(mesh, spec, text_of(s), bytes - (size_t)(text_of(s) - (char *)s));
     atomic_init(&s->mirror, NULL);
     memcpy(s->pieces, pieces, mesh->count * sizeof *pieces);
     return a;
@@ -551,7 +549,7 @@ jot_mesh *jot_array_mesh(const jot_array *a)
 
 const char *jot_array_spec(const jot_array *a)
 {
-    return a && rt_array_split(a) ? rt_array_split(a)->text : NULL;
+    return a && rt_array_split(a) ? text_of(rt_array_split(a)) : NULL;
 }
 
 static jot_status check_number(const char *who, const jot_array *a, size_t i)

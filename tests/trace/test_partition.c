@@ -267,8 +267,10 @@ START_TEST(scopes_run_on_meshes)
     must(jot_eval(applied(in_pieces(square), jot_from(x)), &y));
     jot_scope_close(s);
     ck_assert_msg(jot_array_mesh(y) == line(), "it is whole");
-    want = result(jot_jit(jot_fn(square)), x);
+    jot_executable *f = jot_jit(jot_fn(square));
+    want = result(f, x);
     check_numbers(y, 72, jot_array_data(want), 0);
+    jot_executable_release(f);
     jot_arrays_release(3, (jot_array *[]){x, y, want});
 }
 END_TEST
