@@ -1,27 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives in maps over named axes: against what they stand for, differentiated, in loops and
 // branches, nested.
-#include "trace_support.h"
-
-// f64[4,4,2], or what there is of another shape.
-static jot_array *numbers(const int64_t *dims, int64_t n)
-{
-    double at[256];
-    for (int i = 0; i < n; i++)
-        at[i] = sin(1 + 1.7 * i) + 0.1 * i;
-    return jot_array_copy(JOT_F64, at, dims);
-}
-#define NUMBERS(n, ...) numbers((const int64_t[]){__VA_ARGS__, JOT_END}, n)
-
-static jot_array *one_result(jot_function f, size_t n, jot_array *const *in)
-{
-    jot_array *y = NULL;
-    jot_executable *e = jot_jit(f);
-    ck_assert_msg(e != NULL, "%s", jot_error_message());
-    must(jot_call_list(e, n, in, 1, &y));
-    jot_executable_release(e);
-    return y;
-}
+#include "lanes_support.h"
 
 static void check_alike(const char *what, const jot_array *a, const jot_array *b,
                         double tolerance)
@@ -271,7 +251,7 @@ START_TEST(test_one_axis)
         ck_assert(
             !memcmp(x_in + i * part, x_out + (i % 3 * 4 + i / 3) * part, part * sizeof *x_in) ||
             isnan(x_in[i * part]));
-    jot_arrays_release(7, (jot_array *[]){a, b, c, d, e, f, g});
+    release_all(a, b, c, d, e, f, g);
     jot_array_release(x[0]), jot_array_release(one[0]), jot_array_release(many[0]);
 }
 END_TEST
@@ -426,7 +406,7 @@ START_TEST(test_two_axes)
         ck_assert_msg(fabs(have - want) <= 1e-13 * (1 + fabs(want)), "%s: %g, not %g", p->name,
                       have, want);
     }
-    jot_arrays_release(4, (jot_array *[]){a, b, d, x[0]});
+    release_all(a, b, d, x[0]);
 }
 END_TEST
 
@@ -462,7 +442,7 @@ START_TEST(test_names_alone)
         sum += ((const double *)jot_array_data(want))[i] / 3;
     jot_array *g = one_result(jot_vmap_named(jot_fn(summed_gradient), "i", JOT_NONE, 0), 2, in);
     check_numbers(g, 3, (const double[]){sum, sum, sum}, 1e-14);
-    jot_arrays_release(4, (jot_array *[]){g, want, in[0], in[1]});
+    release_all(g, want, in[0], in[1]);
 }
 END_TEST
 
@@ -517,7 +497,7 @@ START_TEST(test_blocks)
     jot_executable_release(e);
     must(jot_check_grads(jot_vmap_named(jot_fn(with_rule), "i"), 2, JOT_FORWARD | JOT_REVERSE,
                          0, in[1]));
-    jot_arrays_release(4, (jot_array *[]){a, b, in[0], in[1]});
+    release_all(a, b, in[0], in[1]);
 }
 END_TEST
 

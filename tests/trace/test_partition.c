@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that several devices run, each a piece of it: against one device, and where pieces are.  They
 // are parts of the host, or GPUs where that is the default device.
-#include "trace_support.h"
+#include "lanes_support.h"
 
 static int n_devices; // of the mesh "i"
-
-static jot_array *numbers(const int64_t *dims, int64_t n)
-{
-    double at[256];
-    for (int i = 0; i < n; i++)
-        at[i] = sin(1 + 1.7 * i) + 0.01 * i;
-    return jot_array_copy(JOT_F64, at, dims);
-}
-#define NUMBERS(n, ...) numbers((const int64_t[]){__VA_ARGS__, JOT_END}, n)
 
 static jot_mesh *line(void)
 {
@@ -171,7 +162,7 @@ START_TEST(devices_do_what_one_does)
                           "%s on %d: element %d is %.17g, not %.17g", r->name, n_devices, i,
                           a[i], b[i]);
         jot_executable_release(all), jot_executable_release(one);
-        jot_arrays_release(3, (jot_array *[]){x, y, want});
+        release_all(x, y, want);
     }
 }
 END_TEST
@@ -214,7 +205,7 @@ START_TEST(results_stay_where_they_are)
         want += pow(((const double *)jot_array_data(x))[i], 8);
     check_numbers(s, 1, &want, 1e-14);
     jot_executable_release(f), jot_executable_release(sum);
-    jot_arrays_release(4, (jot_array *[]){x, y, z, s});
+    release_all(x, y, z, s);
 }
 END_TEST
 
@@ -233,10 +224,10 @@ START_TEST(pieces_are_put_together_where_all_is_wanted)
     ck_assert(!strstr(jot_executable_text(h, "schedule"), "all_gather"));
     ck_assert_str_eq(jot_array_spec(in_loops), "i");
     jot_executable_release(h), jot_executable_release(w);
-    jot_arrays_release(2, (jot_array *[]){in_loops, while_done});
+    release_all(in_loops, while_done);
     ck_assert(strstr(jot_executable_text(g, "schedule"), "all_gather of 144 bytes"));
     jot_executable_release(f), jot_executable_release(g);
-    jot_arrays_release(3, (jot_array *[]){x, y, z});
+    release_all(x, y, z);
 }
 END_TEST
 
@@ -254,7 +245,7 @@ START_TEST(what_is_captured_is_whole)
     for (int i = 0; i < 72; i++)
         ck_assert_double_eq_tol(b[i], a[i] + c[i % 3] + c[i % 3], 1e-15);
     jot_executable_release(f);
-    jot_arrays_release(4, (jot_array *[]){x, y, z, captured});
+    release_all(x, y, z, captured);
 }
 END_TEST
 
@@ -271,7 +262,7 @@ START_TEST(scopes_run_on_meshes)
     want = result(f, x);
     check_numbers(y, 72, jot_array_data(want), 0);
     jot_executable_release(f);
-    jot_arrays_release(3, (jot_array *[]){x, y, want});
+    release_all(x, y, want);
 }
 END_TEST
 

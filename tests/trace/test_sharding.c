@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions on meshes, as one device runs them: against the same function of the whole, differentiated,
 // mapped, and with mistakes.
-#include "trace_support.h"
+#include "lanes_support.h"
 
 #include <jot/parallel.h>
 
@@ -13,25 +13,6 @@ static void set_up(void)
     line = jot_mesh_of(JOT_HOST, {"i", 4});
     grid = jot_mesh_of(JOT_HOST, {"x", 2}, {"y", 3});
     ck_assert_msg(line && grid, "%s", jot_error_message());
-}
-
-static jot_array *numbers(const int64_t *dims, int64_t n)
-{
-    double at[256];
-    for (int i = 0; i < n; i++)
-        at[i] = sin(1 + 1.7 * i) + 0.01 * i;
-    return jot_array_copy(JOT_F64, at, dims);
-}
-#define NUMBERS(n, ...) numbers((const int64_t[]){__VA_ARGS__, JOT_END}, n)
-
-static jot_array *result(jot_function f, size_t n, jot_array *const *in)
-{
-    jot_array *y = NULL;
-    jot_executable *e = jot_jit(f);
-    ck_assert_msg(e != NULL, "%s", jot_error_message());
-    must(jot_call_list(e, n, in, 1, &y));
-    jot_executable_release(e);
-    return y;
 }
 
 static void check_alike(const char *what, const jot_array *a, const jot_array *b)
@@ -110,17 +91,17 @@ START_TEST(test_sharded)
     jot_array *in[] = {NUMBERS(48, 8, 6), NUMBERS(72, 6, 12)};
     jot_function f = sharded(r);
     jot_function plain = jot_function_plain(r->name, r->name, 2, (void (*)(void))r->plain);
-    jot_array *a = result(f, 2, in), *b = result(plain, 2, in);
+    jot_array *a = one_result(f, 2, in), *b = one_result(plain, 2, in);
     check_alike(r->name, a, b);
     must(jot_check_grads(f, 2, JOT_FORWARD | JOT_REVERSE, 0, in[0], in[1]));
     // Mapped, over an axis of one argument and over a named one.
     jot_array *many[] = {NUMBERS(96, 2, 8, 6), in[1]};
-    jot_array *c = result(jot_vmap(f, 0, JOT_NONE), 2, many),
-              *d = result(jot_vmap(plain, 0, JOT_NONE), 2, many),
-              *e = result(jot_vmap_named(f, "k", 0, JOT_NONE), 2, many);
+    jot_array *c = one_result(jot_vmap(f, 0, JOT_NONE), 2, many),
+              *d = one_result(jot_vmap(plain, 0, JOT_NONE), 2, many),
+              *e = one_result(jot_vmap_named(f, "k", 0, JOT_NONE), 2, many);
     check_alike("mapped", c, d);
     check_alike("mapped", e, d);
-    jot_arrays_release(8, (jot_array *[]){a, b, c, d, e, in[0], in[1], many[0]});
+    release_all(a, b, c, d, e, in[0], in[1], many[0]);
 }
 END_TEST
 
@@ -130,10 +111,10 @@ START_TEST(test_ring)
     set_up();
     jot_array *in[] = {NUMBERS(64, 8, 8), NUMBERS(32, 8, 4)};
     jot_function f = jot_shard_map(jot_fn(rolled), line, JOT_SPLITS("i", "i"), JOT_SPLITS("i"));
-    jot_array *a = result(f, 2, in), *b = result(jot_fn(product), 2, in);
+    jot_array *a = one_result(f, 2, in), *b = one_result(jot_fn(product), 2, in);
     check_alike("ring", a, b);
     must(jot_check_grads(f, 1, JOT_FORWARD | JOT_REVERSE, 0, in[0], in[1]));
-    jot_arrays_release(4, (jot_array *[]){a, b, in[0], in[1]});
+    release_all(a, b, in[0], in[1]);
 }
 END_TEST
 
@@ -161,13 +142,13 @@ START_TEST(test_gradients)
 {
     set_up();
     jot_array *in[] = {NUMBERS(3, 3), NUMBERS(24, 8, 3)};
-    jot_array *want = result(jot_grad(jot_fn(error_of)), 2, in);
+    jot_array *want = one_result(jot_grad(jot_fn(error_of)), 2, in);
     // Outside of the map, and inside of it.
     jot_function outside =
         jot_grad(jot_shard_map(jot_fn(mean_error), line, JOT_SPLITS("", "i"), JOT_SPLITS("")));
     jot_function inside =
         jot_shard_map(jot_fn(gradient), line, JOT_SPLITS("", "i"), JOT_SPLITS(""));
-    jot_array *a = result(outside, 2, in), *b = result(inside, 2, in);
+    jot_array *a = one_result(outside, 2, in), *b = one_result(inside, 2, in);
     check_alike("outside", a, want);
     check_alike("inside", b, want);
     must(jot_check_grads(jot_shard_map(jot_fn(step), line, JOT_SPLITS("", "i"), JOT_SPLITS("")),
@@ -176,15 +157,15 @@ START_TEST(test_gradients)
     jot_array *rows_in[] = {in[0], NUMBERS(12, 4, 1, 3)};
     jot_function each = jot_pmap(jot_fn(own_error), "i", JOT_NONE, 0);
     jot_function mapped = jot_vmap_named(jot_fn(own_error), "i", JOT_NONE, 0);
-    jot_array *c = result(each, 2, rows_in), *d = result(mapped, 2, rows_in),
-              *e = result(jot_pmap_on(line, jot_grad(jot_fn(own_error)), "i", JOT_NONE, 0), 2,
-                          rows_in),
-              *f = result(jot_vmap_named(jot_grad(jot_fn(own_error)), "i", JOT_NONE, 0), 2,
-                          rows_in);
+    jot_array *c = one_result(each, 2, rows_in), *d = one_result(mapped, 2, rows_in),
+              *e = one_result(jot_pmap_on(line, jot_grad(jot_fn(own_error)), "i", JOT_NONE, 0),
+                              2, rows_in),
+              *f = one_result(jot_vmap_named(jot_grad(jot_fn(own_error)), "i", JOT_NONE, 0), 2,
+                              rows_in);
     check_alike("pmap", c, d);
     check_alike("gradients in pmap", e, f);
     must(jot_check_grads(each, 2, JOT_FORWARD | JOT_REVERSE, 0, rows_in[0], rows_in[1]));
-    jot_arrays_release(11, (jot_array *[]){want, a, b, c, d, e, f, in[0], in[1], rows_in[1]});
+    release_all(want, a, b, c, d, e, f, in[0], in[1], rows_in[1]);
 }
 END_TEST
 
