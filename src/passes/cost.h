@@ -79,8 +79,8 @@ enum cost_constant {
     // with care (codegen/large.c).  A compiler takes longer than in proportion of more.
     COST_CODE = 8192,
     COST_CODE_STATEMENT = 1, // of what is no operation
-    // Of the values of one kernel (cost_code_of_op), whose loops are written out up to eight times: for
-    // so many registers, and with a mask again.
+    // The same of the values of one kernel (cost_code_of_op).  Its loops are written out for several
+    // registers, and once more with a mask, so this is a part of what all of it may be.
     COST_KERNEL_OPS = COST_CODE / 12,
 };
 
