@@ -2,7 +2,7 @@
 // Programs as the API has them.
 #include "interop/program.h"
 
-#include "interop/flatten.h"
+#include "interop/flatten_tuples.h"
 #include "interop/jax_export_call.h"
 #include "interop/refine.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that name axes: all lanes along them side by side, node by node, so that at a collective each
-// has come to it.  In loops and branches go on those lanes that do; types have it that the lanes
-// which exchange something are all among them.
+// Graphs that name axes: all lanes along them side by side, node by node, so that each has come to a
+// collective when it is evaluated.  In a loop or branch only the lanes that take it go on; their types
+// make sure that all lanes of a collective take it or none.
 #include "base/status.h"
 #include "ir/collective.h"
 #include "ir/control.h"

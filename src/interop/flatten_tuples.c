@@ -7,7 +7,7 @@
 //
 // A value of a tuple is its parts, and a token, which says in what order things are done, nothing: as
 // operands and results, of functions and of regions.  Operations are done in the order of the program.
-#include "interop/flatten.h"
+#include "interop/flatten_tuples.h"
 
 #include "base/vec.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef INTEROP_FLATTEN_H
-#define INTEROP_FLATTEN_H
+#ifndef INTEROP_FLATTEN_TUPLES_H
+#define INTEROP_FLATTEN_TUPLES_H
 
 #include "interop/mlir.h"
 
