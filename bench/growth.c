@@ -3,9 +3,10 @@
 // traced and as simplified, the bytes of the schedule and of the assembly, and the processor's time and
 // the memory to the first result.  Sizes double four times, each in a process of its own.  Of time and
 // memory, less those of the smallest program, the exponent is what is judged: that of the line through
-// the sizes whose measure is not lost in what a program costs at least.  Besides, a line of the largest
-// graph, as traced or as simplified or of the size, whichever is more, costs no more than the budget of the
-// family says, beside what may be lost.
+// the sizes whose measure is not lost in what a program costs at least.  Besides, what the largest size costs
+// more than the smallest of the family is no more, for each line of the largest graph, than the budget of the
+// family says, beside what may be lost.  The lines are those of the graph as traced or as simplified or the
+// size, whichever is more.
 //
 //     growth [LARGEST [FAMILY...]]     the largest size, 16 or more, 1000 unless told
 #include "growth_programs.h"
@@ -142,8 +143,9 @@ static bool judge(const struct growth_family *f, const double *sizes, const doub
 {
     double of_time = exponent(sizes, seconds, LEAST_SECONDS);
     double of_memory = exponent(sizes, memory, LEAST_BYTES);
-    double bytes = fmax(0, memory[SIZES - 1] - LEAST_BYTES) / lines;
-    double microseconds = 1e6 * fmax(0, seconds[SIZES - 1] - LEAST_SECONDS) / lines;
+    double bytes = fmax(0, memory[SIZES - 1] - memory[0] - LEAST_BYTES) / lines;
+    double microseconds =
+        1e6 * fmax(0, seconds[SIZES - 1] - seconds[0] - LEAST_SECONDS) / lines;
     bool fits = of_time <= MOST_EXPONENT && of_memory <= MOST_EXPONENT;
     bool is_cheap = !f->bytes || (bytes <= f->bytes && microseconds <= SLOW * f->microseconds);
     printf("%-20s exponents: time %.2f, memory %.2f%s\n", f->name, of_time, of_memory,
