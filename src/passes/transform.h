@@ -148,11 +148,9 @@ jot_status pass_transpose_function(struct ir_module *m, uint32_t f, const bool *
 
 // -- Mapping ----------------------------------------------------------------------------------
 
-// pass_vmap, pass_vmap_named with all results mapped.
+// pass_vmap with all results mapped.
 jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                          uint32_t *out_f);
-jot_status pass_vmap_all_named(struct ir_module *m, uint32_t f, const bool *batched_in,
-                               int64_t size, int axis, uint32_t *out_f);
 
 // -- Simplification ---------------------------------------------------------------------------
 

@@ -28,19 +28,6 @@ static int rank_out(const struct unshard *u, uint32_t i)
     return body_result(u->body, i).rank;
 }
 
-// Row 0 of v, all rows of which are the same.
-static ir_id first_row(struct ir_builder *b, ir_id v)
-{
-    if (v == IR_NONE)
-        return IR_NONE;
-    struct ir_type t = ir_type_in(b, v);
-    const int64_t *dims = ir_dims(b->module, t);
-    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK];
-    memcpy(limits, dims, sizeof *limits * t.rank);
-    limits[0] = 1;
-    return ir_reshape(b, ir_slice(b, v, starts, limits, NULL), t.rank - 1, dims + 1);
-}
-
 // Maps over axis number k of the grid what it splits; results have the axis where it splits them.
 static jot_status map_axis(struct unshard *u, int k)
 {
@@ -54,9 +41,7 @@ static jot_status map_axis(struct unshard *u, int k)
     body_run(&w);
     for (uint32_t i = 0; i < u->n_out; i++) {
         bool wanted = ir_split_has(u->s.split[u->n_in + i], rank_out(u, i), k);
-        ir_output(&w.b, wanted == out[i] ? w.out[i]
-                        : wanted         ? batch_repeat(&w.b, w.out[i], size)
-                                         : first_row(&w.b, w.out[i]));
+        ir_output(&w.b, wanted && !out[i] ? batch_repeat(&w.b, w.out[i], size) : w.out[i]);
     }
     return pass_finish(&w.b, &u->f);
 }

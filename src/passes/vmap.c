@@ -46,6 +46,22 @@ static bool names_axis(const struct sweep *s, const struct ir_node *n)
     return ir_axes_inside(s->g, n) >> s->axis & 1;
 }
 
+// Row 0 of a value that does not vary over the named axis, whose rows are all the same: collectives go
+// by what the type says.
+static void drop_axis(struct sweep *s, ir_id v)
+{
+    struct ir_type t = ir_type_unnamed(ir_type_of(s->g, v), s->axis);
+    int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {1};
+    if (!s->batched[v] || batch_may_have_axis(s->axis, ir_type_of(s->g, v)))
+        return;
+    const int64_t *dims = ir_dims(s->b->module, t);
+    memcpy(limits + 1, dims, sizeof *limits * t.rank);
+    s->value[v] = s->size ? ir_reshape(s->b, ir_slice(s->b, s->value[v], starts, limits, NULL),
+                                       t.rank, dims)
+                          : ir_zeros(s->b, t);
+    s->batched[v] = false;
+}
+
 static void map_node(struct sweep *s, const struct ir_node *n)
 {
     struct arena *arena = s->b->module->arena;
@@ -67,11 +83,13 @@ static void map_node(struct sweep *s, const struct ir_node *n)
         return;
     }
     for (uint32_t i = 0; i < n->n_out; i++)
-        c.y_batched[i] = true;
+        c.y_batched[i] = batch_may_have_axis(s->axis, ir_type_of(s->g, n->out + i));
     s->b->where = n->where;
     batch_rules[n->op](&c);
     for (uint32_t i = 0; i < n->n_out && s->b->status == JOT_OK; i++)
         check_result(&c, i);
+    for (uint32_t i = 0; i < n->n_out && s->b->status == JOT_OK; i++)
+        drop_axis(s, n->out + i);
 }
 
 static ir_id mapped_param(struct ir_builder *b, struct ir_type t, int64_t size)
@@ -100,15 +118,17 @@ static jot_status build(struct ir_module *m, uint32_t f, const bool *batched_in,
         s.batched[i] = batched_in[i];
         s.value[i] = batched_in[i] ? mapped_param(&b, t, size) : ir_param(&b, t);
     }
+    for (uint32_t i = 0; i < g->n_params; i++)
+        drop_axis(&s, i);
     for (uint32_t i = g->n_params; i < g->nodes.count && b.status == JOT_OK; i++)
         map_node(&s, &g->nodes.at[i]);
     JOT_TRY(pass_builder_status(&b));
     out->batched = arena_array(m->arena, bool, g->outputs.count + 1);
     for (uint32_t i = 0; i < g->outputs.count; i++) {
         ir_id v = g->outputs.at[i], y = s.value[v];
-        if (all && !s.batched[v])
+        out->batched[i] = s.batched[v] || (all && batch_may_have_axis(axis, ir_type_of(g, v)));
+        if (out->batched[i] && !s.batched[v])
             y = batch_repeat(&b, y, size);
-        out->batched[i] = all || s.batched[v];
         ir_output(&b, y);
     }
     return pass_finish(&b, &out->f);
@@ -137,8 +157,8 @@ static jot_status find_or_build(struct ir_module *m, uint32_t f, const bool *bat
     return JOT_OK;
 }
 
-jot_status pass_vmap_all_named(struct ir_module *m, uint32_t f, const bool *batched_in,
-                               int64_t size, int axis, uint32_t *out_f)
+static jot_status vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in,
+                           int64_t size, int axis, uint32_t *out_f)
 {
     const struct mapped *r;
     JOT_TRY(find_or_build(m, f, batched_in, size, axis, true, &r));
@@ -149,7 +169,7 @@ jot_status pass_vmap_all_named(struct ir_module *m, uint32_t f, const bool *batc
 jot_status pass_vmap_all(struct ir_module *m, uint32_t f, const bool *batched_in, int64_t size,
                          uint32_t *out_f)
 {
-    return pass_vmap_all_named(m, f, batched_in, size, PASS_UNNAMED, out_f);
+    return vmap_all(m, f, batched_in, size, PASS_UNNAMED, out_f);
 }
 
 jot_status pass_vmap_named(struct ir_module *m, uint32_t f, const bool *batched_in,
@@ -178,7 +198,7 @@ jot_status batch_function(const struct batch *c, uint32_t f, const bool *in, uin
 jot_status batch_function_all(const struct batch *c, uint32_t f, const bool *in,
                               uint32_t *out_f)
 {
-    return pass_vmap_all_named(c->b->module, f, in, c->size, c->axis, out_f);
+    return vmap_all(c->b->module, f, in, c->size, c->axis, out_f);
 }
 
 // v with axis `from` moved to place `to`.

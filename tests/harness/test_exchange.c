@@ -2,6 +2,8 @@
 // Collectives over the axes of a mesh: the programs of its devices against the named map of the same
 // function in the evaluator.
 #include "jot/device.h"
+#include "passes/body.h"
+#include "passes/rules/rules.h"
 #include "passes/schedule_support.h"
 #include "passes/transform.h"
 #include "support/run_native.h"
@@ -148,8 +150,16 @@ static struct ir_tensor *mapped(const struct program *p, uint32_t f, const struc
     bool *batched = arena_array(module->arena, bool, g->n_params + 1);
     for (uint32_t i = 0; i < g->n_params; i++)
         batched[i] = ir_type_of(g, i).varies != 0;
-    for (int axis = p->rank; axis-- > 0;)
-        require(pass_vmap_all_named(module, f, batched, p->mesh[axis], axis, &f));
+    for (int axis = p->rank; axis-- > 0;) {
+        bool *out = arena_array(module->arena, bool, g->outputs.count + 1);
+        require(pass_vmap_named(module, f, batched, p->mesh[axis], axis, &f, out));
+        struct body w = body_of(module, f);
+        body_take_all(&w);
+        body_run(&w);
+        for (uint32_t i = 0; i < g->outputs.count; i++)
+            ir_output(&w.b, out[i] ? w.out[i] : batch_repeat(&w.b, w.out[i], p->mesh[axis]));
+        require(pass_finish(&w.b, &f));
+    }
     return evaluate(f, in);
 }
 

@@ -191,6 +191,78 @@ static jot_value solved_plain(jot_value x)
     return jot_add(jot_mul(0.5, jot_square(x)), jot_mul(2, psum_plain(x)));
 }
 
+// All lanes decide alike, by what comes out of a node with bodies, whether they exchange something.  An
+// assertion keeps both branches from being computed.
+static jot_value decide(jot_value x, jot_value alike)
+{
+    jot_value y;
+    JOT_IF (jot_greater(jot_sum(alike), 0.1), (y)) {
+        jot_assert(jot_equal(alike, alike), "a number");
+        y = jot_mul(x, jot_psum(x, "i"));
+    } else {
+        y = jot_psum(jot_mul(3, jot_square(x)), "i");
+    }
+    return y;
+}
+static jot_value decide_plain(jot_value x, jot_value alike)
+{
+    return jot_where(jot_greater(jot_sum(alike, -1, -2, JOT_KEEPDIMS), 0.1),
+                     jot_mul(x, psum_plain(x)), psum_plain(jot_mul(3, jot_square(x))));
+}
+static jot_value decided_by_solve(jot_value x)
+{
+    double two = 2, half = 0.5;
+    jot_function apply = jot_function_make(scaled, 2, 2, &two);
+    jot_function solve = jot_function_make(scaled, 2, 2, &half);
+    jot_value b[] = {x, jot_psum(x, "i")}, y[2];
+    jot_linear_solve_tree(apply, solve, solve, 2, b, y, JOT_HERE);
+    return decide(y[0], y[1]);
+}
+static jot_value decided_by_solve_plain(jot_value x)
+{
+    return decide_plain(jot_mul(0.5, x), jot_mul(0.5, psum_plain(x)));
+}
+// The cotangent of what is the same in all lanes has a sum of its own in the rule.
+static void scaled_back(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_mul(in[0], *(const double *)ctx);
+    out[1] = jot_mul(0.25, jot_psum(jot_pvary(jot_mul(in[1], *(const double *)ctx), "i"), "i"));
+}
+static jot_value decided_by_rule(jot_value x)
+{
+    double two = 2;
+    jot_function f = jot_function_make(scaled, 2, 2, &two);
+    jot_value in[] = {x, jot_psum(x, "i")}, y[2];
+    jot_apply(jot_custom_vjp(f, f, jot_function_make(scaled_back, 2, 2, &two)), 2, in, 2, y);
+    return jot_add(decide(y[0], y[1]), jot_sin(y[1]));
+}
+static jot_value decided_by_rule_plain(jot_value x)
+{
+    jot_value s = jot_mul(2, psum_plain(x));
+    return jot_add(decide_plain(jot_mul(2, x), s), jot_sin(s));
+}
+// How often, a map around this one may say for each of its lanes.
+static jot_value decided_by_loop(jot_value x)
+{
+    jot_value s = jot_psum(x, "i"), y = x;
+    JOT_WHILE ((s, y), jot_greater(jot_sum(jot_square(s)), 1), .bound = 20) {
+        jot_value sum = jot_psum(jot_pvary(s, "i"), "i"); // 4 s
+        s = jot_mul(0.125, sum);
+        y = jot_mul(0.5, y);
+    }
+    return decide(y, s);
+}
+static jot_value decided_by_loop_plain(jot_value x)
+{
+    jot_value s = psum_plain(x), y = x;
+    JOT_WHILE ((s, y), jot_greater(jot_sum(jot_square(jot_slice(s, 0, 0, 1))), 1),
+               .bound = 20) {
+        s = jot_mul(0.5, s);
+        y = jot_mul(0.5, y);
+    }
+    return decide_plain(y, s);
+}
+
 static const struct pair {
     const char *name;
     jot_value (*named)(jot_value), (*plain)(jot_value);
@@ -218,6 +290,9 @@ static const struct pair {
     {"until", until, until_plain},
     {"branch", branch, branch_plain},
     {"solved", solved, solved_plain},
+    {"decided by a solve", decided_by_solve, decided_by_solve_plain},
+    {"decided by a rule", decided_by_rule, decided_by_rule_plain},
+    {"decided by a loop", decided_by_loop, decided_by_loop_plain},
 };
 
 START_TEST(test_one_axis)

@@ -7,6 +7,7 @@
 #include "passes/rules/rules.h"
 
 #include "base/status.h"
+#include "passes/body.h"
 #include "passes/transform.h"
 
 #define B c->b
@@ -382,7 +383,7 @@ void batch_barrier(struct batch *c)
     memcpy(c->y_batched, c->batched, sizeof *c->batched * c->n->n_out);
 }
 
-// All results mapped, so that function, rule and cotangents agree on which are.
+// All results mapped that may be, so that function, rule and cotangents agree on which are.
 
 // The rule's inputs are operands, then tangents of the float and complex ones, mapped alike.
 static jot_status batch_jvp_rule(struct batch *c, uint32_t *out_rule)
@@ -397,9 +398,9 @@ static jot_status batch_jvp_rule(struct batch *c, uint32_t *out_rule)
     return batch_function_all(c, function_of(c->n, 1), in, out_rule);
 }
 
-// backward over the mapped axis, with n_residuals inputs mapped as residual_in and cotangents all
-// mapped.  Cotangents of the operands i with linear[i] come out: summed over the axis where the
-// operand does not have it.
+// backward over the mapped axis, with n_residuals inputs mapped as residual_in, or like cotangents all
+// that may be.  Cotangents of the inexact operands from the first on come out: summed over the axis
+// where the operand does not have it.
 static jot_status batch_backward(struct batch *c, uint32_t backward, uint32_t n_residuals,
                                  const bool *residual_in, uint32_t first, uint32_t *out_f)
 {
@@ -407,7 +408,8 @@ static jot_status batch_backward(struct batch *c, uint32_t backward, uint32_t n_
     const struct ir_graph *g = ir_function(m, backward);
     bool *in = arena_array(m->arena, bool, g->n_params + 1);
     for (uint32_t i = 0; i < g->n_params; i++)
-        in[i] = i < n_residuals ? residual_in[i] : true;
+        in[i] =
+            i < n_residuals ? residual_in[i] : batch_may_have_axis(c->axis, ir_type_of(g, i));
     uint32_t f;
     jot_status status = batch_function_all(c, backward, in, &f);
     if (status != JOT_OK)
@@ -421,7 +423,7 @@ static jot_status batch_backward(struct batch *c, uint32_t backward, uint32_t n_
     for (uint32_t i = first; i < c->n->n_in && t != IR_NONE; i++)
         if (pass_is_inexact(batch_type(c, i))) {
             ct[n] = t + n;
-            if (!c->batched[i])
+            if (!c->batched[i] && batch_may_have_axis(c->axis, body_result(g, n)))
                 ct[n] = ir_reduce(&b, IR_reduce_sum, ct[n], 1, (const int64_t[]){0});
             n++;
         }
@@ -433,14 +435,8 @@ static jot_status batch_backward(struct batch *c, uint32_t backward, uint32_t n_
 static jot_status batch_vjp_rules(struct batch *c, uint32_t *out_forward,
                                   uint32_t *out_backward)
 {
-    struct ir_module *m = B->module;
-    uint32_t n_out = c->n->n_out, forward = function_of(c->n, 1);
-    JOT_TRY(batch_function_all(c, forward, c->batched, out_forward));
-    uint32_t n_residuals = ir_function(m, forward)->outputs.count - n_out;
-    bool *residual_in = arena_array(m->arena, bool, n_residuals + 1);
-    for (uint32_t i = 0; i < n_residuals; i++)
-        residual_in[i] = true;
-    return batch_backward(c, function_of(c->n, 2), n_residuals, residual_in, 0, out_backward);
+    JOT_TRY(batch_function_all(c, function_of(c->n, 1), c->batched, out_forward));
+    return batch_backward(c, function_of(c->n, 2), 0, NULL, 0, out_backward);
 }
 
 void batch_custom_call(struct batch *c)

@@ -134,7 +134,7 @@ void transpose_linear_solve(struct transpose *c)
         transpose_give(c, i, t++);
 }
 
-// The residuals as they are mapped, right sides and solutions all mapped.
+// The residuals as they are mapped, right sides and solutions all that may be.
 void batch_linear_solve(struct batch *c)
 {
     struct ir_module *m = B->module;
@@ -143,7 +143,8 @@ void batch_linear_solve(struct batch *c)
     ir_id *x = arena_array(m->arena, ir_id, n_in + 1);
     functions_of(c->n, f);
     for (uint32_t i = 0; i < n_in; i++) {
-        in[i] = i >= n_residuals || c->batched[i];
+        in[i] = c->batched[i] ||
+                (i >= n_residuals && batch_may_have_axis(c->axis, batch_type(c, i)));
         x[i] = in[i] ? batch_materialise(c, i) : c->x[i];
     }
     for (int i = 0; i < FUNCTIONS; i++) {

@@ -58,11 +58,16 @@ struct batch {
     ir_id *x;
     bool *batched;
     ir_id *y;
-    bool *y_batched; // true for all results unless the rule says otherwise
+    bool *y_batched; // true for all results that may have it unless the rule says otherwise
 };
 
 struct ir_type batch_type(const struct batch *c, uint32_t i); // of operand i without the axis
-// f mapped over the axis of the node: as pass_vmap, and with all results mapped.
+// Whether a value of the type can have it: of a named map, what varies over the axis.
+static inline bool batch_may_have_axis(int axis, struct ir_type t)
+{
+    return axis < 0 || t.varies >> axis & 1;
+}
+// f mapped over the axis of the node: as pass_vmap, and with all results mapped that may be.
 jot_status batch_function(const struct batch *c, uint32_t f, const bool *in, uint32_t *out_f,
                           bool *out);
 jot_status batch_function_all(const struct batch *c, uint32_t f, const bool *in,
