@@ -75,6 +75,11 @@ uint16_t ir_split_set(const struct ir_shard *s, struct ir_split split)
     return axes;
 }
 
+bool ir_splits_equal(struct ir_split a, struct ir_split b)
+{
+    return a.n == b.n && !memcmp(a.at, b.at, sizeof *a.at * (size_t)a.n);
+}
+
 bool ir_split_has(struct ir_split split, int rank, int place)
 {
     for (int d = 0, at = 0; d < rank; d++, at += 1 + (int)split.at[at])

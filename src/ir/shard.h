@@ -38,6 +38,7 @@ ir_id ir_shard_map(struct ir_builder *b, const struct ir_shard *s, int n_in, con
 // The axes of the grid as a set; those that split a value.
 uint16_t ir_grid_set(const struct ir_shard *s);
 uint16_t ir_split_set(const struct ir_shard *s, struct ir_split split);
+bool ir_splits_equal(struct ir_split a, struct ir_split b);
 // Whether axis number `place` of the grid splits it.
 bool ir_split_has(struct ir_split split, int rank, int place);
 // By how many lanes dimension d is split; sets *out_n and *out to the axes.

@@ -10,6 +10,7 @@
 // unread names functions that lack them, and lacks the operands that only they needed.  A carry of
 // a loop stays while a result, the test or another carry that stays needs it.
 #include "ir/control.h"
+#include "ir/shard.h"
 #include "passes/body.h"
 
 struct trimmed {
@@ -115,7 +116,7 @@ static struct remains *trim_node(struct trim *t, const struct ir_node *n)
         trim_while(t, n, r);
     else if (n->op == IR_cond)
         trim_cond(t, n, r, f->ints, f->count);
-    else
+    else // a shard_map too
         trim_call(t, r, f->ints);
     return r;
 }
@@ -141,6 +142,14 @@ static void copy_remains(const struct trim *t, struct ir_builder *b, const struc
         l.step = r->functions[1];
         l.n_consts = (int)body_count(r->in, true, 0, (uint32_t)l.n_consts);
         y = ir_while(b, &l, count, in);
+    } else if (n->op == IR_shard_map) {
+        struct ir_shard s = ir_shard_of(t->m, n);
+        s.body = r->functions[0];
+        s.n_splits = 0;
+        for (uint32_t i = 0; i < n->n_in + n->n_out; i++)
+            if (i < n->n_in ? r->in[i] : r->out[i - n->n_in])
+                s.split[s.n_splits++] = s.split[i];
+        y = ir_shard_map(b, &s, count, in);
     } else {
         y = ir_build(b, (enum ir_op)n->op, count, in,
                      ir_with_functions(t->m, n->attrs, r->functions));

@@ -7,10 +7,10 @@
 //
 // Outside of shard_maps all devices do the same.  A value that a shard_map splits is sliced where it comes
 // in, and what it gives is gathered where the whole of it is wanted; what one gives and another one takes in
-// the same pieces stays in them.  So do parameters that only shard_maps read, in the same pieces all, and
-// results that a shard_map gives.
+// the same pieces stays in them, also through ops that do each element by itself.  So do parameters that only
+// shard_maps and such ops read, in the same pieces all, and results that they give.
 //
-// Needs all differentiation and mapping done; pass_exchange follows.
+// Needs all differentiation and mapping done, and simplifies; pass_exchange follows.
 #include "passes/partition.h"
 
 #include "base/status.h"
@@ -18,6 +18,10 @@
 #include "ir/control.h"
 #include "ir/indexing.h"
 #include "passes/body.h"
+#include "passes/partition_flow.h"
+#include "passes/passes.h"
+
+#define INLINE_LIMIT 100000
 
 // A value in pieces.
 struct pieces {
@@ -26,40 +30,17 @@ struct pieces {
     ir_id v;
 };
 
-// A loop or branch with a shard_map inside.  Where nothing splits a value it is whole.
-struct loop {
-    int n_bodies;
-    uint32_t *body;                 // opened
-    struct ir_split *param, *given; // by parameter and result of the bodies that have them
-    struct ir_split *in, *out;      // by operand and result
-};
-
-struct known_loop {
-    const struct ir_node *n;
-    struct loop loop;
-};
-
-struct partition {
-    struct ir_module *m;
-    struct ir_shard mesh; // the grid of all shard_maps
-    VEC(struct known_loop) loops;
-};
-
 // A function on its way.
 struct sweep {
     struct partition *p;
     struct ir_builder b;
     const struct ir_graph *g;
+    struct flow flow;
     ir_id *whole; // by value of g, IR_NONE where there are pieces only
     struct pieces **pieces;
 };
 
 // ---- Pieces
-
-static bool splits_equal(struct ir_split a, struct ir_split b)
-{
-    return a.n == b.n && !memcmp(a.at, b.at, sizeof *a.at * (size_t)a.n);
-}
 
 // The named axes that split dimension d, the slowest first; how many they are, and lanes along them.
 static int axes_of(const struct partition *p, struct ir_split split, int d, int64_t *axes,
@@ -135,7 +116,7 @@ static ir_id pieces_of(struct sweep *s, ir_id v, struct ir_split split)
     if (!ir_split_set(&s->p->mesh, split))
         return whole_of(s, v);
     for (const struct pieces *at = s->pieces[v]; at; at = at->next)
-        if (splits_equal(at->split, split))
+        if (ir_splits_equal(at->split, split))
             return at->v;
     ir_id x = whole_of(s, v);
     if (x == IR_NONE)
@@ -145,210 +126,18 @@ static ir_id pieces_of(struct sweep *s, ir_id v, struct ir_split split)
     return x;
 }
 
-// ---- Calls
-
-static bool has_shard_map(const struct ir_graph *g) { return pass_find_shard_map(g) != NULL; }
-
-// Whether it is a call of what has one: its body takes its place, for values in pieces go through.
-static bool is_opened(const struct ir_graph *g, const struct ir_node *n)
-{
-    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL && has_shard_map(ir_body(g, n, 0));
-}
-
-static void open_call(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
-                      ir_id *map)
-{
-    if (!is_opened(g, n)) {
-        pass_copy_node(b, g, n, map);
-        return;
-    }
-    b->where = n->where;
-    ir_inline(b, ir_body(g, n, 0), body_operands(b->module, g, n, map), map + n->out);
-}
-
-static jot_status open_calls(struct ir_module *m, uint32_t *f)
-{
-    for (;;) {
-        const struct ir_graph *g = ir_function(m, *f);
-        bool any = false;
-        ir_for_each_node (g, n)
-            any = any || is_opened(g, n);
-        if (!any)
-            return JOT_OK;
-        struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
-        body_copy_all(&b, g, open_call);
-        JOT_TRY(pass_finish(&b, f));
-    }
-}
-
-// ---- How values are taken
-
-// By value of a graph: what its readers want of it.
-enum wish { NOTHING, PIECES, WHOLE };
-struct taken {
-    enum wish *wish;
-    struct ir_split *split; // of PIECES
-};
-
-static jot_status find_loop(struct partition *p, const struct ir_node *n, struct loop *out);
-
-static bool is_loop(const struct ir_graph *g, const struct ir_node *n)
-{
-    bool has = false;
-    int count = 0;
-    const int64_t *bodies;
-    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL && n->op != IR_shard_map)
-        count = ir_bodies_of(n, &bodies);
-    for (int i = 0; i < count; i++)
-        has = has || has_shard_map(ir_body(g, n, i));
-    return has;
-}
-
-static void want(const struct partition *p, struct taken *t, ir_id v, struct ir_split split)
-{
-    if (!ir_split_set(&p->mesh, split) ||
-        (t->wish[v] == PIECES && !splits_equal(t->split[v], split)))
-        t->wish[v] = WHOLE;
-    if (t->wish[v] != NOTHING)
-        return;
-    t->wish[v] = PIECES;
-    t->split[v] = split;
-}
-
-static jot_status find_taken(struct partition *p, const struct ir_graph *g, struct taken *t)
-{
-    struct arena *arena = p->m->arena;
-    t->wish = arena_array(arena, enum wish, g->values.count + 1);
-    t->split = arena_array(arena, struct ir_split, g->values.count + 1);
-    for (uint32_t i = 0; i < g->outputs.count; i++)
-        t->wish[g->outputs.at[i]] = WHOLE;
-    ir_for_each_node (g, n) {
-        struct ir_split *in = NULL;
-        struct loop l;
-        if (n->op == IR_shard_map) {
-            in = ir_shard_of(p->m, n).split;
-        } else if (is_loop(g, n)) {
-            JOT_TRY(find_loop(p, n, &l));
-            in = l.in;
-        }
-        for (uint32_t i = 0; i < n->n_in; i++)
-            want(p, t, ir_operand(g, n, i), in ? in[i] : (struct ir_split){0});
-    }
-    return JOT_OK;
-}
-
-// How a shard_map, or a loop with one, gives v.
-static jot_status find_given(struct partition *p, const struct ir_graph *g, ir_id v,
-                             struct ir_split *out)
-{
-    const struct ir_node *n = ir_node_of(g, v);
-    struct loop l;
-    *out = ir_split_none(p->m, ir_rank_of(g, v));
-    if (n->op == IR_shard_map) {
-        *out = ir_shard_of(p->m, n).split[n->n_in + v - n->out];
-    } else if (is_loop(g, n)) {
-        JOT_TRY(find_loop(p, n, &l));
-        *out = l.out[v - n->out];
-    }
-    return JOT_OK;
-}
-
-// What all bodies that read a parameter, and all branches that give a result, agree about.
-static jot_status agree(struct partition *p, struct loop *l, bool is_while)
-{
-    for (int k = 0; k < l->n_bodies; k++) {
-        const struct ir_graph *f = ir_function(p->m, l->body[k]);
-        struct taken t;
-        JOT_TRY(find_taken(p, f, &t));
-        for (uint32_t i = 0; i < f->n_params; i++) {
-            struct ir_split none = ir_split_none(p->m, ir_rank_of(f, i));
-            bool is_first = !l->param[i].at;
-            if (t.wish[i] == WHOLE ||
-                (t.wish[i] == PIECES && !is_first && !splits_equal(l->param[i], t.split[i])))
-                l->param[i] = none;
-            else if (t.wish[i] == PIECES && is_first)
-                l->param[i] = t.split[i];
-        }
-        for (uint32_t i = 0; i < f->outputs.count && !(is_while && k == 0); i++) {
-            struct ir_split split;
-            JOT_TRY(find_given(p, f, f->outputs.at[i], &split));
-            if (!l->given[i].at)
-                l->given[i] = split;
-            else if (!splits_equal(l->given[i], split))
-                l->given[i] = ir_split_none(p->m, ir_rank_of(f, f->outputs.at[i]));
-        }
-    }
-    return JOT_OK;
-}
-
-static jot_status find_new_loop(struct partition *p, const struct ir_node *n, struct loop *l)
-{
-    struct arena *arena = p->m->arena;
-    const int64_t *bodies;
-    bool is_scan = n->op == IR_scan, is_while = n->op == IR_while;
-    *l = (struct loop){.n_bodies = ir_bodies_of(n, &bodies)};
-    l->body = arena_array(arena, uint32_t, l->n_bodies + 1);
-    l->param = arena_array(arena, struct ir_split, n->n_in + 1);
-    l->given = arena_array(arena, struct ir_split, n->n_out + 1);
-    l->in = arena_array(arena, struct ir_split, n->n_in + 1);
-    l->out = arena_array(arena, struct ir_split, n->n_out + 1);
-    for (int k = 0; k < l->n_bodies; k++) {
-        l->body[k] = (uint32_t)bodies[k];
-        JOT_TRY(open_calls(p->m, &l->body[k]));
-    }
-    JOT_TRY(agree(p, l, is_while));
-    const struct ir_graph *f = ir_function(p->m, l->body[l->n_bodies - 1]);
-    uint32_t first = n->op == IR_cond, n_carry = is_while ? n->n_out : 0, n_consts = 0;
-    if (is_scan) {
-        n_consts = (uint32_t)ir_scan_of(n).n_consts;
-        n_carry = (uint32_t)ir_scan_of(n).n_carry;
-    } else if (is_while) {
-        n_consts = (uint32_t)ir_while_of(n).n_consts;
-    }
-    for (uint32_t i = 0; i < f->n_params; i++)
-        if (!l->param[i].at)
-            l->param[i] = ir_split_none(p->m, ir_rank_of(f, i));
-    // A carry comes in as it goes out.
-    for (uint32_t i = 0; i < n_carry; i++)
-        if (!splits_equal(l->param[n_consts + i], l->given[i]))
-            l->param[n_consts + i] = l->given[i] =
-                ir_split_none(p->m, ir_rank_of(f, n_consts + i));
-    if (first)
-        l->in[0] = ir_split_none(p->m, 0);
-    for (uint32_t i = 0; i < f->n_params; i++) {
-        bool is_row = is_scan && i >= n_consts + n_carry;
-        l->in[i + first] =
-            is_row ? ir_split_stacked(p->m, &p->mesh, l->param[i], 0) : l->param[i];
-    }
-    for (uint32_t i = 0; i < n->n_out; i++)
-        l->out[i] = is_scan && i >= n_carry ? ir_split_stacked(p->m, &p->mesh, l->given[i], 0)
-                                            : l->given[i];
-    return JOT_OK;
-}
-
-static jot_status find_loop(struct partition *p, const struct ir_node *n, struct loop *out)
-{
-    for (uint32_t i = 0; i < p->loops.count; i++)
-        if (p->loops.at[i].n == n) {
-            *out = p->loops.at[i].loop;
-            return JOT_OK;
-        }
-    JOT_TRY(find_new_loop(p, n, out));
-    vec_push(p->m->arena, &p->loops, (struct known_loop){n, *out});
-    return JOT_OK;
-}
-
 // ---- Functions
 
-static struct sweep sweep_of(struct partition *p, uint32_t f)
+static jot_status start_sweep(struct partition *p, uint32_t f, struct sweep *out)
 {
     const struct ir_graph *g = ir_function(p->m, f);
-    return (struct sweep){.p = p,
+    *out = (struct sweep){.p = p,
                           .g = g,
                           .b = ir_builder_make(p->m, g->name, IR_BUILD_PLAIN),
                           .whole = pass_no_values(p->m, g->values.count),
                           .pieces =
                               arena_array(p->m->arena, struct pieces *, g->values.count + 1)};
+    return partition_find_flow(p, g, &out->flow);
 }
 
 static void set_result(struct sweep *s, ir_id v, struct ir_split split, ir_id x)
@@ -406,7 +195,9 @@ static void copy_nodes(struct sweep *s);
 // Body number k of a loop.
 static uint32_t partition_body(struct partition *p, const struct loop *l, int k, bool is_test)
 {
-    struct sweep s = sweep_of(p, l->body[k]);
+    struct sweep s;
+    if (start_sweep(p, l->body[k], &s) != JOT_OK)
+        return IR_NONE;
     for (uint32_t i = 0; i < s.g->n_params; i++)
         add_param(&s, i, l->param[i]);
     copy_nodes(&s);
@@ -421,7 +212,7 @@ static uint32_t partition_body(struct partition *p, const struct loop *l, int k,
 static void add_loop(struct sweep *s, const struct ir_node *n)
 {
     struct loop l;
-    if (find_loop(s->p, n, &l) != JOT_OK) {
+    if (partition_find_loop(s->p, n, &l) != JOT_OK) {
         fail_inside(s);
         return;
     }
@@ -444,13 +235,38 @@ static void add_loop(struct sweep *s, const struct ir_node *n)
         set_result(s, n->out + i, l.out[i], y + i);
 }
 
+// A node that does each element by itself, on the pieces.
+static void add_pieces_of(struct sweep *s, const struct ir_node *n, struct ir_split split)
+{
+    struct ir_module *m = s->p->m;
+    ir_id *in = pass_no_values(m, n->n_in), y;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        in[i] =
+            pieces_of(s, ir_operand(s->g, n, i), partition_split_of(s->p, s->g, n, i, split));
+    if (s->b.status != JOT_OK)
+        return;
+    if (n->op == IR_broadcast_in_dim) {
+        struct ir_type t = ir_type_of(s->g, n->out);
+        int rank;
+        ir_piece_type(m, &s->p->mesh, split, t, &t, &rank);
+        y = ir_broadcast_in_dim(&s->b, in[0], t.rank, ir_dims(m, t),
+                                ir_attr_ints(n->attrs, IR_KEY_axes, &rank));
+    } else {
+        y = ir_rebuild(&s->b, s->g, n, in);
+    }
+    for (uint32_t i = 0; i < n->n_out && y != IR_NONE; i++)
+        set_result(s, n->out + i, split, y + i);
+}
+
 static void copy_node(struct sweep *s, const struct ir_node *n)
 {
     s->b.where = n->where;
     if (n->op == IR_shard_map) {
         add_shard_map(s, n);
-    } else if (is_loop(s->g, n)) {
+    } else if (partition_is_loop(s->g, n)) {
         add_loop(s, n);
+    } else if (partition_is_by_element(n) && partition_is_split(s->p, s->flow.given[n->out])) {
+        add_pieces_of(s, n, s->flow.given[n->out]);
     } else {
         for (uint32_t i = 0; i < n->n_in; i++)
             whole_of(s, ir_operand(s->g, n, i));
@@ -486,21 +302,22 @@ const struct ir_node *pass_find_shard_map(const struct ir_graph *g)
 jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition *out)
 {
     struct partition p = {.m = m};
-    JOT_TRY(open_calls(m, &f));
+    f = pass_inline(m, pass_simplify(m, f), INLINE_LIMIT);
+    JOT_TRY(partition_open_calls(m, &f));
     const struct ir_graph *g = ir_function(m, f);
     out->shard = p.mesh = ir_shard_of(m, pass_find_shard_map(g));
-    struct sweep s = sweep_of(&p, f);
-    struct taken t;
+    struct sweep s;
+    JOT_TRY(start_sweep(&p, f, &s));
+    const struct flow *t = &s.flow;
     out->in = arena_array(m->arena, struct ir_split, g->n_params + 1);
     out->out = arena_array(m->arena, struct ir_split, g->outputs.count + 1);
-    JOT_TRY(find_taken(&p, g, &t));
     for (uint32_t i = 0; i < g->n_params; i++) {
-        out->in[i] = t.wish[i] == PIECES ? t.split[i] : ir_split_none(m, ir_rank_of(g, i));
+        out->in[i] = t->wish[i] == PIECES ? t->split[i] : ir_split_none(m, ir_rank_of(g, i));
         add_param(&s, i, out->in[i]);
     }
     copy_nodes(&s);
     for (uint32_t i = 0; i < g->outputs.count; i++) {
-        JOT_TRY(find_given(&p, g, g->outputs.at[i], &out->out[i]));
+        out->out[i] = t->given[g->outputs.at[i]];
         ir_output(&s.b, pieces_of(&s, g->outputs.at[i], out->out[i]));
     }
     uint32_t made;

@@ -11,6 +11,7 @@
 #include "passes/transform.h"
 
 #include "ir/control.h"
+#include "ir/shard.h"
 #include "passes/body.h"
 #include "passes/rules/rules.h"
 
@@ -290,6 +291,22 @@ static void simplify_while(struct control *c)
     set_loop_results(&l, ir_while(c->b, &made, count, in));
 }
 
+// A result that is an operand in the same pieces, or another result.
+static void simplify_shard_map(struct control *c)
+{
+    struct ir_shard s = ir_shard_of(c->b->module, c->n);
+    const struct ir_split *out = s.split + c->n->n_in;
+    const ir_id *given = body(c, 0)->outputs.at;
+    keep(c);
+    for (uint32_t i = 0; i < c->n->n_out; i++) {
+        if (given[i] < c->n->n_in && ir_splits_equal(s.split[given[i]], out[i]))
+            c->out[i] = c->in[given[i]];
+        for (uint32_t k = i; k-- > 0;)
+            if (given[k] == given[i] && ir_splits_equal(out[k], out[i]))
+                c->out[i] = c->out[k];
+    }
+}
+
 void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const ir_id *in,
                            ir_id *out)
 {
@@ -303,6 +320,8 @@ void pass_simplify_control(struct ir_builder *b, const struct ir_node *n, const 
         simplify_cond(&c);
     else if (n->op == IR_scan)
         simplify_scan(&c);
-    else
+    else if (n->op == IR_while)
         simplify_while(&c);
+    else
+        simplify_shard_map(&c);
 }

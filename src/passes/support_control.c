@@ -6,6 +6,7 @@
 // where p, bool, is the support of c.  What kind of support a carry has is found by a fixpoint: kinds
 // only grow.
 #include "ir/control.h"
+#include "ir/shard.h"
 #include "passes/rules/rules.h"
 #include "passes/support.h"
 
@@ -261,6 +262,40 @@ static void cond(struct support *s, const struct ir_node *n)
     take_results(s, n, &k, 0, n->n_out, ir_cond(s->b, n_branches, made, count, x));
 }
 
+// Supports are split as what they are of.
+static int add_splits(const enum support_kind *kinds, uint32_t n, const struct ir_split *from,
+                      struct ir_split *to, int count)
+{
+    memcpy(to + count, from, n * sizeof *to);
+    count += (int)n;
+    for (uint32_t i = 0; i < n; i++)
+        if (has_value(kinds[i]))
+            to[count++] = from[i];
+    return count;
+}
+
+static void shard(struct support *s, const struct ir_node *n)
+{
+    struct ir_module *m = module_of(s);
+    struct ir_shard l = ir_shard_of(m, n);
+    const bool *wanted = s->wanted + n->out;
+    struct shared k = kinds_of(s, n, support_wanted(m, l.body, wanted));
+    for (uint32_t i = 0; i < n->n_in; i++)
+        k.in[i] = for_rows(k.in[i]);
+    const struct support_function *body = support_apply(m, l.body, wanted, k.in);
+    for (uint32_t i = 0; i < n->n_out; i++)
+        k.out[i] = for_rows(body->out[i]);
+    struct groups groups = {1, {n->n_in}};
+    ir_id *x = operands_of(s, n);
+    int count = add_supports(s, n, &k, 0, n->n_in, x, (int)n->n_in);
+    struct ir_split *splits = arena_array(m->arena, struct ir_split, 2 * (n->n_in + n->n_out));
+    l.body = arrange(m, body, n->n_in, n->n_out, &groups, &k, n->n_out, true);
+    l.n_splits = add_splits(k.in, n->n_in, l.split, splits, 0);
+    l.n_splits = add_splits(k.out, n->n_out, l.split + n->n_in, splits, l.n_splits);
+    l.split = splits;
+    take_results(s, n, &k, 0, n->n_out, ir_shard_map(s->b, &l, count, x));
+}
+
 void support_bodies(struct support *s, const struct ir_node *n)
 {
     if (n->op == IR_scan)
@@ -269,6 +304,8 @@ void support_bodies(struct support *s, const struct ir_node *n)
         loop(s, n);
     else if (n->op == IR_cond)
         cond(s, n);
+    else if (n->op == IR_shard_map)
+        shard(s, n);
     else
         call(s, n);
     if (s->b->status != JOT_OK)

@@ -2,6 +2,8 @@
 // What transforms of loops and branches store, what they leave out, and what simplification does.
 #include "control_support.h"
 
+#include "ir/shard.h"
+
 static struct ir_node loop_of(uint32_t f, enum ir_op op) { return *find_op(f, op); }
 
 // Rows out of the primal loop of a linearised function, beside its carries.
@@ -352,6 +354,59 @@ START_TEST(unread_parts_go)
 }
 END_TEST
 
+START_TEST(shard_maps_are_simplified)
+{
+    // The third operand and the second result are not read; 2 + 3 is folded.
+    const char *text = "jot ir 1\n"
+                       "function @0(%a: f64[2]<i:3>, %b: f64[], %c: f64[2]<i:3>) {\n"
+                       "  %p = const {data=2} : f64[]\n"
+                       "  %q = const {data=3} : f64[]\n"
+                       "  %r = add %p, %q : f64[]\n"
+                       "  %s = mul %a, %r : f64[2]<i:3>\n"
+                       "  %t = sin %c : f64[2]<i:3>\n"
+                       "  %u = mul %b, %r : f64[]\n"
+                       "  return %s, %t, %u, %a, %s\n"
+                       "}\n"
+                       "function @1 f(%a: f64[6], %b: f64[], %c: f64[6]) {\n"
+                       "  %1, %2, %3, %4, %5 = shard_map %a, %b, %c {functions=[@0], "
+                       "grid=[i:3], splits=[2, 1, 0, 0, 2, 1, 0, 2, 1, 0, 2, 1, 0, 0, 2, 1, 0, "
+                       "2, 1, 0]} : f64[6], f64[6], f64[], f64[6], f64[6]\n"
+                       "  return %1, %2, %3, %4, %5\n"
+                       "}\n";
+    uint32_t f = only(text, 29);
+    struct ir_node n = loop_of(f, IR_shard_map);
+    struct ir_shard s = ir_shard_of(module, &n);
+    ck_assert_int_eq(n.n_in, 2);
+    ck_assert_int_eq(n.n_out, 2);
+    ck_assert_int_eq(s.n_splits, 4);
+    ck_assert_int_eq(count_op(s.body, IR_add), 0);
+    ck_assert_int_eq(graph(f)->outputs.at[2], 0);
+}
+END_TEST
+
+// A zero of a derivative stays one in a piece of it.
+START_TEST(supports_go_through_shard_maps)
+{
+    uint32_t f = parse("jot ir 1\n"
+                       "function @0(%t: f64[1]<i:2>, %s: f64[1]<i:2>) {\n"
+                       "  %y = mul_z %t, %s : f64[1]<i:2>\n"
+                       "  return %y\n"
+                       "}\n"
+                       "function @1 f(%x: f64[2], %s: f64[2]) {\n"
+                       "  %0 = const {data=0} : f64[]\n"
+                       "  %p = gt %x, %0 : bool[2]\n"
+                       "  %t = select %p, %x, %0 : f64[2]\n"
+                       "  %y = shard_map %t, %s {functions=[@0], grid=[i:2], splits=[2, 1, 0, "
+                       "2, 1, 0, 2, 1, 0]} : f64[2]\n"
+                       "  return %y\n"
+                       "}\n");
+    double x[] = {-1, 2}, s[] = {INFINITY, 3};
+    struct ir_tensor in[] = {{F64(2), x}, {F64(2), s}};
+    struct ir_tensor *y = evaluate(pass_simplify(module, f), in);
+    ck_assert(element(y[0], 0).re == 0 && element(y[0], 1).re == 6);
+}
+END_TEST
+
 START_TEST(simple_loops_go)
 {
     uint32_t f = only(control_programs[3].text, 3);
@@ -437,6 +492,8 @@ static void add_tests(TCase *t)
                         (int)(sizeof spoiling / sizeof spoiling[0]));
     tcase_add_test(t, frozen_lanes_spoil_nothing);
     tcase_add_test(t, unread_parts_go);
+    tcase_add_test(t, shard_maps_are_simplified);
+    tcase_add_test(t, supports_go_through_shard_maps);
     tcase_add_test(t, simple_loops_go);
 }
 

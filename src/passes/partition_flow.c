@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values of a function over a mesh go: whole, or in the pieces that a shard_map takes or gives.
+//
+//     y = shard_map f x; z = neg y; w = shard_map g z         y and z go in pieces
+//
+// From operands to results what shard_maps give in pieces goes on through ops that do each element by
+// itself; back from readers to what they read it is found what is wanted in pieces, and what whole.
+#include "passes/partition_flow.h"
+
+#include "base/status.h"
+#include "ir/control.h"
+#include "passes/body.h"
+
+// ---- Calls
+
+static bool has_shard_map(const struct ir_graph *g) { return pass_find_shard_map(g) != NULL; }
+
+// Whether it is a call of what has one: its body takes its place, for values in pieces go through.
+static bool is_opened(const struct ir_graph *g, const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL && has_shard_map(ir_body(g, n, 0));
+}
+
+static void open_call(struct ir_builder *b, const struct ir_graph *g, const struct ir_node *n,
+                      ir_id *map)
+{
+    if (!is_opened(g, n)) {
+        pass_copy_node(b, g, n, map);
+        return;
+    }
+    b->where = n->where;
+    ir_inline(b, ir_body(g, n, 0), body_operands(b->module, g, n, map), map + n->out);
+}
+
+jot_status partition_open_calls(struct ir_module *m, uint32_t *f)
+{
+    for (;;) {
+        const struct ir_graph *g = ir_function(m, *f);
+        bool any = false;
+        ir_for_each_node (g, n)
+            any = any || is_opened(g, n);
+        if (!any)
+            return JOT_OK;
+        struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
+        body_copy_all(&b, g, open_call);
+        JOT_TRY(pass_finish(&b, f));
+    }
+}
+
+// ---- How values go
+
+bool partition_is_loop(const struct ir_graph *g, const struct ir_node *n)
+{
+    bool has = false;
+    int count = 0;
+    const int64_t *bodies;
+    if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL && n->op != IR_shard_map)
+        count = ir_bodies_of(n, &bodies);
+    for (int i = 0; i < count; i++)
+        has = has || has_shard_map(ir_body(g, n, i));
+    return has;
+}
+
+bool partition_is_split(const struct partition *p, struct ir_split split)
+{
+    return ir_split_set(&p->mesh, split) != 0;
+}
+
+// Whether its pieces can be made of those of its operands.
+bool partition_is_by_element(const struct ir_node *n)
+{
+    return ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP || n->op == IR_broadcast_in_dim ||
+           n->op == IR_transpose;
+}
+
+// The dimension of what the node gives that dimension d of operand i goes along, -1: none.
+static int goes_along(const struct ir_graph *g, const struct ir_node *n, uint32_t i, int d)
+{
+    int along = d, rank;
+    bool is_map = ir_op_class((enum ir_op)n->op) == IR_CLASS_MAP;
+    const int64_t *axes = is_map ? NULL : ir_attr_ints(n->attrs, IR_KEY_axes, &rank);
+    if (n->op == IR_broadcast_in_dim)
+        along = (int)axes[d];
+    else if (n->op == IR_transpose)
+        for (along = 0; axes[along] != d;)
+            along++;
+    bool is_along = ir_dims_of(g, ir_operand(g, n, i))[d] == ir_dims_of(g, n->out)[along];
+    return is_along ? along : -1;
+}
+
+// How operand i is split where the results are, or the results where it is.
+static struct ir_split split_across(const struct partition *p, const struct ir_graph *g,
+                                    const struct ir_node *n, uint32_t i, struct ir_split from,
+                                    bool is_of_operand)
+{
+    int rank_in = ir_rank_of(g, ir_operand(g, n, i)), rank_out = ir_rank_of(g, n->out);
+    int rank = is_of_operand ? rank_out : rank_in, by[IR_MAX_RANK], at = 0;
+    const int64_t *places;
+    for (int d = 0; d < rank; d++)
+        by[d] = -1;
+    for (int d = 0; d < rank_in; d++) {
+        int along = goes_along(g, n, i, d);
+        if (along >= 0)
+            by[is_of_operand ? along : d] = is_of_operand ? d : along;
+    }
+    int64_t *to = arena_array(p->m->arena, int64_t, rank + p->mesh.n_axes + 1);
+    for (int d = 0; d < rank; d++) {
+        int count = 0;
+        if (by[d] >= 0)
+            ir_split_of(p->m, &p->mesh, from, by[d], &count, &places);
+        to[at++] = count;
+        for (int k = 0; k < count; k++)
+            to[at++] = places[k];
+    }
+    return (struct ir_split){at, to};
+}
+
+struct ir_split partition_split_of(const struct partition *p, const struct ir_graph *g,
+                                   const struct ir_node *n, uint32_t i, struct ir_split out)
+{
+    return split_across(p, g, n, i, out, false);
+}
+
+static void want(const struct partition *p, struct flow *t, ir_id v, struct ir_split split)
+{
+    if (!partition_is_split(p, split) ||
+        (t->wish[v] == PIECES && !ir_splits_equal(t->split[v], split)))
+        t->wish[v] = WHOLE;
+    if (t->wish[v] != NOTHING)
+        return;
+    t->wish[v] = PIECES;
+    t->split[v] = split;
+}
+
+static uint64_t bytes_of(const struct ir_graph *g, ir_id v)
+{
+    return (uint64_t)ir_count(g->module, ir_type_of(g, v)) *
+           dtype_get(ir_dtype_of(g, v))->bytes;
+}
+
+// How a node that does each element by itself gives its results, of all of which the readers are known.
+// Where the whole is wanted, fewer bytes are gathered; what others read as well may be gathered for them.
+static struct ir_split choose(const struct partition *p, const struct ir_graph *g,
+                              const struct ir_node *n, const struct flow *t,
+                              const uint32_t *uses)
+{
+    struct ir_split split = t->given[n->out], none = ir_split_none(p->m, ir_rank_of(g, n->out));
+    uint64_t gathered = 0, saved = 0;
+    for (uint32_t i = 0; i < n->n_out; i++) {
+        ir_id v = n->out + i;
+        if (t->wish[v] == PIECES && !partition_is_split(p, split))
+            split = t->split[v];
+        if (t->wish[v] == WHOLE ||
+            (t->wish[v] == PIECES && !ir_splits_equal(t->split[v], split)))
+            gathered += 2 * bytes_of(g, v);
+    }
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(g, n, i);
+        if (partition_is_split(p, t->given[x]) && t->wish[x] != WHOLE)
+            saved += 2 * bytes_of(g, x) - (uses[x] > 1);
+    }
+    return saved >= gathered ? split : none;
+}
+
+static void find_wishes(const struct partition *p, const struct ir_graph *g, struct flow *t,
+                        struct ir_split *const *in)
+{
+    const uint32_t *uses = pass_count_uses(p->m, g);
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        if (!partition_is_split(p, t->given[g->outputs.at[i]]))
+            t->wish[g->outputs.at[i]] = WHOLE;
+    for (uint32_t at = g->nodes.count; at-- > g->n_params;) {
+        const struct ir_node *n = &g->nodes.at[at];
+        struct ir_split made = {0};
+        if (partition_is_by_element(n)) {
+            made = choose(p, g, n, t, uses);
+            for (uint32_t i = 0; i < n->n_out; i++)
+                t->given[n->out + i] = made;
+        }
+        for (uint32_t i = 0; i < n->n_in; i++)
+            want(p, t, ir_operand(g, n, i),
+                 in[at]                        ? in[at][i]
+                 : partition_is_split(p, made) ? partition_split_of(p, g, n, i, made)
+                                               : made);
+    }
+}
+
+jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, struct flow *t)
+{
+    struct arena *arena = p->m->arena;
+    struct ir_split **in = arena_array(arena, struct ir_split *, g->nodes.count + 1);
+    t->wish = arena_array(arena, enum wish, g->values.count + 1);
+    t->split = arena_array(arena, struct ir_split, g->values.count + 1);
+    t->given = arena_array(arena, struct ir_split, g->values.count + 1);
+    for (uint32_t v = 0; v < g->values.count; v++)
+        t->given[v] = ir_split_none(p->m, ir_rank_of(g, v));
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        struct ir_split *out = NULL;
+        struct loop l;
+        if (n->op == IR_shard_map) {
+            in[at] = ir_shard_of(p->m, n).split;
+            out = in[at] + n->n_in;
+        } else if (partition_is_loop(g, n)) {
+            JOT_TRY(partition_find_loop(p, n, &l));
+            in[at] = l.in;
+            out = l.out;
+        }
+        for (uint32_t i = 0; out && i < n->n_out; i++)
+            t->given[n->out + i] = out[i];
+        for (uint32_t i = n->n_in; partition_is_by_element(n) && i-- > 0;)
+            if (partition_is_split(p, t->given[ir_operand(g, n, i)]))
+                t->given[n->out] =
+                    split_across(p, g, n, i, t->given[ir_operand(g, n, i)], true);
+        for (uint32_t i = 1; partition_is_by_element(n) && i < n->n_out; i++)
+            t->given[n->out + i] = t->given[n->out];
+    }
+    find_wishes(p, g, t, in);
+    return JOT_OK;
+}
+
+// What all bodies that read a parameter, and all branches that give a result, agree about.
+static jot_status agree(struct partition *p, struct loop *l, bool is_while)
+{
+    for (int k = 0; k < l->n_bodies; k++) {
+        const struct ir_graph *f = ir_function(p->m, l->body[k]);
+        struct flow t;
+        JOT_TRY(partition_find_flow(p, f, &t));
+        for (uint32_t i = 0; i < f->n_params; i++) {
+            struct ir_split none = ir_split_none(p->m, ir_rank_of(f, i));
+            bool is_first = !l->param[i].at;
+            if (t.wish[i] == WHOLE ||
+                (t.wish[i] == PIECES && !is_first && !ir_splits_equal(l->param[i], t.split[i])))
+                l->param[i] = none;
+            else if (t.wish[i] == PIECES && is_first)
+                l->param[i] = t.split[i];
+        }
+        for (uint32_t i = 0; i < f->outputs.count && !(is_while && k == 0); i++) {
+            struct ir_split split = t.given[f->outputs.at[i]];
+            if (!l->given[i].at)
+                l->given[i] = split;
+            else if (!ir_splits_equal(l->given[i], split))
+                l->given[i] = ir_split_none(p->m, ir_rank_of(f, f->outputs.at[i]));
+        }
+    }
+    return JOT_OK;
+}
+
+static jot_status find_new_loop(struct partition *p, const struct ir_node *n, struct loop *l)
+{
+    struct arena *arena = p->m->arena;
+    const int64_t *bodies;
+    bool is_scan = n->op == IR_scan, is_while = n->op == IR_while;
+    *l = (struct loop){.n_bodies = ir_bodies_of(n, &bodies)};
+    l->body = arena_array(arena, uint32_t, l->n_bodies + 1);
+    l->param = arena_array(arena, struct ir_split, n->n_in + 1);
+    l->given = arena_array(arena, struct ir_split, n->n_out + 1);
+    l->in = arena_array(arena, struct ir_split, n->n_in + 1);
+    l->out = arena_array(arena, struct ir_split, n->n_out + 1);
+    for (int k = 0; k < l->n_bodies; k++) {
+        l->body[k] = (uint32_t)bodies[k];
+        JOT_TRY(partition_open_calls(p->m, &l->body[k]));
+    }
+    JOT_TRY(agree(p, l, is_while));
+    const struct ir_graph *f = ir_function(p->m, l->body[l->n_bodies - 1]);
+    uint32_t first = n->op == IR_cond, n_carry = is_while ? n->n_out : 0, n_consts = 0;
+    if (is_scan) {
+        n_consts = (uint32_t)ir_scan_of(n).n_consts;
+        n_carry = (uint32_t)ir_scan_of(n).n_carry;
+    } else if (is_while) {
+        n_consts = (uint32_t)ir_while_of(n).n_consts;
+    }
+    for (uint32_t i = 0; i < f->n_params; i++)
+        if (!l->param[i].at)
+            l->param[i] = ir_split_none(p->m, ir_rank_of(f, i));
+    // A carry comes in as it goes out.
+    for (uint32_t i = 0; i < n_carry; i++)
+        if (!ir_splits_equal(l->param[n_consts + i], l->given[i]))
+            l->param[n_consts + i] = l->given[i] =
+                ir_split_none(p->m, ir_rank_of(f, n_consts + i));
+    if (first)
+        l->in[0] = ir_split_none(p->m, 0);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        bool is_row = is_scan && i >= n_consts + n_carry;
+        l->in[i + first] =
+            is_row ? ir_split_stacked(p->m, &p->mesh, l->param[i], 0) : l->param[i];
+    }
+    for (uint32_t i = 0; i < n->n_out; i++)
+        l->out[i] = is_scan && i >= n_carry ? ir_split_stacked(p->m, &p->mesh, l->given[i], 0)
+                                            : l->given[i];
+    return JOT_OK;
+}
+
+jot_status partition_find_loop(struct partition *p, const struct ir_node *n, struct loop *out)
+{
+    for (uint32_t i = 0; i < p->loops.count; i++)
+        if (p->loops.at[i].n == n) {
+            *out = p->loops.at[i].loop;
+            return JOT_OK;
+        }
+    JOT_TRY(find_new_loop(p, n, out));
+    vec_push(p->m->arena, &p->loops, (struct known_loop){n, *out});
+    return JOT_OK;
+}

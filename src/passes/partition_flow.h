@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values of a function over a mesh of devices go in pieces (partition.c).
+#ifndef PASSES_PARTITION_FLOW_H
+#define PASSES_PARTITION_FLOW_H
+
+#include "passes/partition.h"
+#include "passes/transform.h"
+
+// A loop or branch with a shard_map inside.  Where nothing splits a value it is whole.
+struct loop {
+    int n_bodies;
+    uint32_t *body;                 // opened
+    struct ir_split *param, *given; // by parameter and result of the bodies that have them
+    struct ir_split *in, *out;      // by operand and result
+};
+
+struct known_loop {
+    const struct ir_node *n;
+    struct loop loop;
+};
+
+struct partition {
+    struct ir_module *m;
+    struct ir_shard mesh; // the grid of all shard_maps
+    VEC(struct known_loop) loops;
+};
+
+// By value of a graph: what its readers want of it, and how it is given.
+enum wish { NOTHING, PIECES, WHOLE };
+struct flow {
+    enum wish *wish;
+    struct ir_split *split; // of PIECES
+    struct ir_split *given;
+};
+
+// f with the bodies of calls that have shard_maps in their place: values in pieces go through.
+jot_status partition_open_calls(struct ir_module *m, uint32_t *f);
+jot_status partition_find_flow(struct partition *p, const struct ir_graph *g, struct flow *out);
+jot_status partition_find_loop(struct partition *p, const struct ir_node *n, struct loop *out);
+
+bool partition_is_split(const struct partition *p, struct ir_split split);
+// Whether it is a loop or branch with a shard_map inside.
+bool partition_is_loop(const struct ir_graph *g, const struct ir_node *n);
+// Whether pieces of what it gives are made of pieces of its operands; how operand i is split then.
+bool partition_is_by_element(const struct ir_node *n);
+struct ir_split partition_split_of(const struct partition *p, const struct ir_graph *g,
+                                   const struct ir_node *n, uint32_t i, struct ir_split out);
+
+#endif
