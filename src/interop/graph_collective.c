@@ -3,7 +3,8 @@
 // the maps around it.  Where none has such a name there is one of them.
 //
 // Groups that are all lanes in order become collectives of the graph.  Of others a lane gathers
-// what all have, and takes that of its own group.
+// what all have, and takes that of its own group.  Smaller groups than the largest are filled up with -1;
+// StableHLO has them in all_reduce and collective_broadcast, whose results have one size on all lanes.
 #include "interop/to_graph.h"
 
 #include "ir/collective.h"
@@ -20,7 +21,8 @@ struct group {
     int n;
     int64_t over[2];
     int64_t lanes, count, size;
-    const int64_t *of; // by group and place
+    const int64_t *of; // by group and place, -1: none
+    bool is_ragged;
 };
 
 // The axis of that name around the trace, or -1.
@@ -56,10 +58,22 @@ static bool read_rows(struct graph_op *g, struct group *p)
     p->size = has_rows ? a->type->dims[1] : (int64_t)n;
     p->count = p->size ? (int64_t)n / p->size : 0;
     p->of = ids;
-    for (size_t i = 0; i < n; i++)
-        if (ids[i] < 0)
-            return graph_refuse(g, "groups of different sizes"), false;
+    for (size_t i = 0; i < n; i++) {
+        p->is_ragged |= ids[i] < 0;
+        if (ids[i] < -1 || (ids[i] < 0 && i % (size_t)p->size == 0))
+            return graph_refuse(g, "lane %lld in a group", (long long)ids[i]), false;
+    }
+    if (p->is_ragged && g->op->row->code != MLIR_OP_stablehlo_all_reduce &&
+        g->op->row->code != MLIR_OP_stablehlo_collective_broadcast)
+        return graph_refuse(g, "groups of different sizes, of which only all_reduce and "
+                               "collective_broadcast give results of one size"),
+               false;
     return true;
+}
+
+static int64_t replica_of(const struct group *p, int64_t group, int64_t k)
+{
+    return p->of[group * p->size + k % p->size];
 }
 
 // Of the replicas in a group those of all partitions.
@@ -69,7 +83,8 @@ static void add_partitions(struct group *p)
     int64_t *of = arena_array(trace_top()->module->arena, int64_t, p->count *size + 1);
     for (int64_t i = 0; i < p->count; i++)
         for (int64_t k = 0; k < size; k++)
-            of[i * size + k] = p->of[i * p->size + k % p->size] * partitions + k / p->size;
+            of[i * size + k] =
+                replica_of(p, i, k) < 0 ? -1 : replica_of(p, i, k) * partitions + k / p->size;
     p->of = of;
     p->size = size;
 }
@@ -89,9 +104,10 @@ static bool check_lanes(struct graph_op *g, const struct group *p)
         return false;
     }
     for (int64_t i = 0; i < p->count * p->size; i++) {
-        if (seen[p->of[i]])
+        if (p->of[i] >= 0 && seen[p->of[i]])
             return graph_refuse(g, "lane %lld is in two groups", (long long)p->of[i]), false;
-        seen[p->of[i]] = true;
+        if (p->of[i] >= 0)
+            seen[p->of[i]] = true;
     }
     return true;
 }
@@ -159,7 +175,7 @@ static ir_id taken(ir_id x, ir_id numbers)
     return trace_is_error(v) ? IR_NONE : trace_strong(v);
 }
 
-// The lanes of the own group, i32[size], or the own place among them, i32[].
+// The lanes of the own group, i32[size], p->lanes where it is filled up, or the own place among them, i32[].
 static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_place)
 {
     struct ir_module *m = g->b->module;
@@ -167,8 +183,10 @@ static ir_id of_lane(struct graph_op *g, const struct group *p, bool is_place)
     int32_t *table = arena_array(m->arena, int32_t, p->lanes * p->size + 1);
     for (int64_t i = 0; i < p->count * p->size; i++) {
         int64_t lane = p->of[i], group = i / p->size;
-        for (int64_t k = 0; k < p->size && !is_place; k++)
-            table[lane * p->size + k] = (int32_t)p->of[group * p->size + k];
+        for (int64_t k = 0; k < p->size && !is_place && lane >= 0; k++) {
+            int64_t other = p->of[group * p->size + k];
+            table[lane * p->size + k] = (int32_t)(other < 0 ? p->lanes : other);
+        }
         if (is_place)
             table[lane] = (int32_t)(i % p->size);
     }
@@ -181,6 +199,18 @@ static ir_id gather(struct graph_op *g, const struct group *p, ir_id x)
 {
     ir_id all = gather_all(g, p, x);
     return is_whole(p) || all == IR_NONE ? all : taken(all, of_lane(g, p, false));
+}
+
+// The same of groups of different sizes, filled up with what the reduction is of nothing.
+static ir_id gather_filled(struct graph_op *g, const struct group *p, enum ir_op op, ir_id x)
+{
+    struct ir_module *m = g->b->module;
+    struct ir_type t = ir_type_in(g->b, x), row = ir_type_stack(m, t, 1);
+    ir_id none =
+        ir_reduce(g->b, op, ir_zeros(g->b, ir_type_stack(m, t, 0)), 1, (const int64_t[]){0});
+    ir_id all[] = {gather_all(g, p, x), ir_reshape(g->b, none, row.rank, ir_dims(m, row))};
+    return g->b->status == JOT_OK ? taken(ir_concatenate(g->b, 2, all, 0), of_lane(g, p, false))
+                                  : IR_NONE;
 }
 
 static ir_id move_axis(struct graph_op *g, ir_id x, int from, int to)
@@ -249,7 +279,8 @@ static ir_id fold(struct graph_op *g, const struct group *p, enum ir_op op, ir_i
         return x;
     if (is_whole(p) && whole != IR_OP_COUNT)
         return over(g, p, whole, x);
-    return ir_reduce(g->b, op, gather(g, p, x), 1, (const int64_t[]){0});
+    ir_id rows = p->is_ragged ? gather_filled(g, p, op, x) : gather(g, p, x);
+    return ir_reduce(g->b, op, rows, 1, (const int64_t[]){0});
 }
 
 static void convert_all_reduce(struct graph_op *g)
@@ -349,7 +380,8 @@ static void convert_collective_broadcast(struct graph_op *g)
     for (int64_t i = 0; i < p.lanes; i++)
         from[i] = (int32_t)p.lanes;
     for (int64_t i = 0; i < p.count * p.size; i++)
-        from[p.of[i]] = (int32_t)p.of[i / p.size * p.size];
+        if (p.of[i] >= 0)
+            from[p.of[i]] = (int32_t)p.of[i / p.size * p.size];
     ir_id all = gather_all(g, &p, g->in[0]);
     ir_id own =
         taken(ir_const(g->b, ir_type_make(m, JOT_I32, 1, &p.lanes), from), number_of(g, &p));

@@ -288,6 +288,7 @@ END_TEST
     " %a, %b : tensor<f64>\n  stablehlo.return %s : tensor<f64>\n})"
 #define IN_FOUR GROUPS("[[0, 1, 2, 3]]", "1x4")
 #define IN_PAIRS GROUPS("[[0, 2], [3, 1]]", "2x2")
+#define IN_THREE_AND_ONE GROUPS("[[3, 0, 2], [1, -1, -1]]", "2x3")
 
 // Of x: tensor<4x2xf64> in each of four partitions; what they give, by partition, as operations on all.
 struct collective {
@@ -348,6 +349,15 @@ static jot_value first_of_one_pair(jot_value x)
     jot_value none = jot_zeros(JOT_F64, 4, 2);
     return jot_stack(0, none, part(x, 3), none, part(x, 3));
 }
+static jot_value max_of_three_and_one(jot_value x)
+{
+    jot_value a = jot_maximum(jot_maximum(part(x, 0), part(x, 2)), part(x, 3));
+    return jot_stack(0, a, part(x, 1), a, a);
+}
+static jot_value first_of_three_and_one(jot_value x)
+{
+    return jot_stack(0, part(x, 3), part(x, 1), part(x, 3), part(x, 3));
+}
 static jot_value numbered(jot_value x)
 {
     return jot_add(jot_mul(0, x), jot_reshape(jot_arange(JOT_F64, 4), 4, 1, 1));
@@ -389,6 +399,11 @@ static const struct collective collectives[] = {
     {"\"stablehlo.collective_broadcast\"(%x) <{" CHANNEL IN_PAIRS "}>", "4x2", first_of_pairs},
     {"\"stablehlo.collective_broadcast\"(%x) <{" CHANNEL GROUPS("[[3, 1]]", "1x2") "}>", "4x2",
      first_of_one_pair},
+    {"\"stablehlo.all_reduce\"(%x) <{" CHANNEL IN_THREE_AND_ONE
+     ", use_global_device_ids}>" REGION("maximum"),
+     "4x2", max_of_three_and_one},
+    {"\"stablehlo.collective_broadcast\"(%x) <{" CHANNEL IN_THREE_AND_ONE "}>", "4x2",
+     first_of_three_and_one},
 };
 
 START_TEST(run_in_several_partitions)
@@ -531,6 +546,11 @@ static const struct refused refused[] = {
      "  stablehlo.return %s : tensor<f32>\n"
      "}) : (tensor<4xf32>) -> tensor<4xf32>",
      "text.mlir:2: stablehlo.all_reduce: lane 1, and the maps around it have 1"},
+    {"%0 = \"stablehlo.all_to_all\"(%x) <{concat_dimension = 0 : i64, replica_groups = "
+     "dense<[[0, 1], [2, -1]]> : tensor<2x2xi64>, split_count = 2 : i64, split_dimension = 0 : "
+     "i64}> : (tensor<4xf32>) -> tensor<4xf32>",
+     "text.mlir:2: stablehlo.all_to_all: groups of different sizes, of which only all_reduce "
+     "and"},
     {"%0 = stablehlo.custom_call @xla_python_cpu_callback(%x) : (tensor<4xf32>) -> "
      "tensor<4xf32>",
      "calls back into Python"},
