@@ -1,5 +1,6 @@
 #!/bin/sh
-# Which folder may include which, and that every source is built.  Prints the lines at fault.
+# Which folder may include which, that every source is built, and that the README of its folder says
+# what it is for.  Prints the lines at fault.
 #
 #     layering.sh ROOT
 set -u
@@ -56,5 +57,32 @@ for source in $(find src -name '*.c' | sort); do
         echo "$source: not in src/$folder/meson.build"
         faults=1
     fi
+done
+
+# The README.md of a folder of src names its files in the first column of tables: `arena.c`, or
+# `arena.[ch]` for a source and its header.
+for folder in $(find src -type d | sort); do
+    readme=$folder/README.md
+    if ! [ -f "$readme" ]; then
+        echo "$folder: no README.md"
+        faults=1
+        continue
+    fi
+    named=$(sed -n 's/^| `\([^|]*\)` |.*/\1/p' "$readme" | sed 's/`, `/\n/g' |
+        sed 's/^\(.*\)\.\[ch\]$/\1.c\n\1.h/' | sort)
+    files=$(find "$folder" -maxdepth 1 -type f ! -name README.md ! -name meson.build |
+        sed 's|.*/||' | sort)
+    for name in $(printf '%s\n' "$named" | uniq -d); do
+        echo "$readme: $name is named twice"
+        faults=1
+    done
+    for name in $(printf '%s\n' "$named" | uniq | { cat; printf '%s\n' "$files"; } | sort | uniq -u); do
+        if [ -f "$folder/$name" ]; then
+            echo "$folder/$name: not in $readme: add a line that says what it is for"
+        else
+            echo "$readme: $name is not there"
+        fi
+        faults=1
+    done
 done
 exit $faults
