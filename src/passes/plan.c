@@ -2,8 +2,8 @@
 // Where the values of a program live.
 //
 // Temporaries share one arena: each gets the smallest gap that holds it, from the step that writes
-// it to the last that reads it, and through all of a loop when it is needed from trip to trip.  A
-// kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output
+// it to the last that reads it, and through all of a loop when it is needed from trip to trip.  What runs
+// beside a collective does not take the memory that this reads.  A kernel may write over an operand that nobody reads later (plan_overwrite.c); so may an output
 // take the memory of a donated input.
 #include "passes/plan.h"
 
@@ -74,7 +74,22 @@ static void cover_loops(struct planner *q, const struct life *loops)
         }
 }
 
-static void find_lives(struct planner *q)
+// What a collective reads is needed as long as steps run beside it, where its result cannot take its place.
+static void cover_beside(struct planner *q, const struct life *loops)
+{
+    struct nest_program *p = q->p;
+    for (uint32_t i = 0; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        if (t->kind != NEST_STEP_COLLECTIVE)
+            continue;
+        bool is_in_place = t->params[0] == COLLECTIVE_ALL_REDUCE &&
+                           p->memories.at[t->memories[0]].place == NEST_TEMPORARY;
+        if (!is_in_place)
+            touch(q, loops, t->memories[1], (struct life){i, plan_beside_end(p, i) - 1});
+    }
+}
+
+static void find_lives(struct planner *q, bool runs_beside)
 {
     struct nest_program *p = q->p;
     struct arena *arena = p->arena;
@@ -95,6 +110,8 @@ static void find_lives(struct planner *q)
     for (uint32_t i = 0; i < n_steps; i++)
         for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
             touch(q, loops, p->steps.at[i].memories[k], (struct life){i, i});
+    if (runs_beside)
+        cover_beside(q, loops);
     cover_loops(q, loops);
     for (uint32_t m = n; m-- > 0;) {
         if (q->first[m] == UINT32_MAX)
@@ -251,12 +268,12 @@ static void place_donated(struct planner *q, const bool *donated)
     }
 }
 
-void plan_memory(struct nest_program *p, const bool *donated)
+void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside)
 {
     struct planner q = {.p = p};
     q.is_taken = arena_array(p->arena, bool, p->memories.count);
     p->arena_bytes = p->constant_bytes = 0;
-    find_lives(&q);
+    find_lives(&q, runs_beside);
     for (uint32_t i = 0; i < p->steps.count; i++) {
         begin_lives(&q, i);
         end_lives(&q, i);

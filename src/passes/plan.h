@@ -14,6 +14,12 @@ static inline uint64_t plan_bytes(const struct nest_memory *m)
 bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 
+// Whether two memories have places in common that they do not have by what they are.
+bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b);
+
+// The first step behind the collective of step i that does not run beside it on devices where that is possible.
+uint32_t plan_beside_end(const struct nest_program *p, uint32_t i);
+
 // Whether operand `to` of the step may have the memory of every operand that is memory `from`: each
 // element is read before it is written.
 bool plan_step_may_overwrite(const struct nest_program *p, const struct nest_step *t,

@@ -23,6 +23,15 @@ bool plan_is_written(const struct nest_program *p, const struct nest_step *t, ui
     return false;
 }
 
+bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b)
+{
+    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
+    if (x->place == NEST_TEMPORARY && y->place == NEST_TEMPORARY)
+        return x->offset < y->offset + plan_bytes(y) && y->offset < x->offset + plan_bytes(x);
+    return x->place == NEST_OUTPUT && y->place == NEST_INPUT && p->donated &&
+           p->donated[x->index] == (int32_t)y->index;
+}
+
 static nest_id buffer_number(const struct nest *n, uint32_t operand)
 {
     for (uint32_t b = 0, k = 0; b < n->buffers.count; b++)

@@ -48,15 +48,6 @@ static uint32_t base_of(const struct replay *r, uint32_t m)
     return m;
 }
 
-static bool do_overlap(const struct nest_program *p, uint32_t a, uint32_t b)
-{
-    const struct nest_memory *x = &p->memories.at[a], *y = &p->memories.at[b];
-    if (x->place == NEST_TEMPORARY && y->place == NEST_TEMPORARY)
-        return x->offset < y->offset + plan_bytes(y) && y->offset < x->offset + plan_bytes(x);
-    return x->place == NEST_OUTPUT && y->place == NEST_INPUT && p->donated &&
-           p->donated[x->index] == (int32_t)y->index;
-}
-
 // Whether memory m, or what it is a row of, holds its value.
 static bool is_held(const struct replay *r, uint32_t m)
 {
@@ -113,13 +104,13 @@ static void replay_write(struct replay *r, uint32_t i, uint32_t k)
     const struct nest_memory *memory = &r->p->memories.at[base];
     for (uint32_t j = 0; j < t->n_memories; j++) {
         uint32_t other = base_of(r, t->memories[j]);
-        if (j != k && (other == base || do_overlap(r->p, base, other)) && plan_bytes(memory) &&
-            !may_meet(r, t, j, k))
+        if (j != k && (other == base || plan_overlap(r->p, base, other)) &&
+            plan_bytes(memory) && !may_meet(r, t, j, k))
             report(r, i, t->memories[j], "is written over while it is read");
     }
     for (uint32_t j = 0; j < r->held.count; j++) {
         uint32_t other = r->held.at[j];
-        if (other != base && do_overlap(r->p, base, other))
+        if (other != base && plan_overlap(r->p, base, other))
             spoil(r, other);
         else
             r->held.at[kept++] = other;

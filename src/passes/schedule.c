@@ -10,6 +10,7 @@
 #include "passes/expand.h"
 #include "passes/group.h"
 #include "passes/passes.h"
+#include "passes/plan.h"
 #include "passes/points.h"
 #include "passes/transform.h"
 #include "passes/write.h"
@@ -437,7 +438,7 @@ static jot_status schedule_program(struct arena *scratch, void *ctx)
     schedule_share_kernels(s->program, s->options->large);
     schedule_sort_memories(s->program);
     layout_products(s->program);
-    plan_memory(s->program, s->options->donated);
+    plan_memory(s->program, s->options->donated, s->options->early_exchanges);
     return JOT_OK;
 }
 
@@ -626,6 +627,15 @@ static const char *part_of_host(const struct nest_step *t)
     }
 }
 
+// The steps that a collective runs beside.
+static void print_beside(struct strbuf *s, const struct nest_program *p, uint32_t i)
+{
+    uint32_t end = plan_beside_end(p, i), n = 0;
+    for (uint32_t k = i + 1; k < end; k++)
+        if (p->steps.at[k].kind != NEST_STEP_COLLECTIVE)
+            strbuf_printf(s, "%s %u", n++ ? "," : "; beside", k);
+}
+
 static void print_collective(struct strbuf *s, const struct nest_program *p, uint32_t i)
 {
     const struct nest_step *t = &p->steps.at[i];
@@ -636,8 +646,10 @@ static void print_collective(struct strbuf *s, const struct nest_program *p, uin
     collective_read(t->params, t->n_params, p->mesh_rank, p->mesh, &c);
     bool is_small = collective_part(&c, (uint64_t)to->count * size,
                                     (uint64_t)from->count * size) <= COLLECTIVE_SMALL;
-    strbuf_printf(s, "# together: step %u, %s (%s)\n", i, t->text,
+    strbuf_printf(s, "# together: step %u, %s (%s", i, t->text,
                   is_small ? "a kernel over the memory of other GPUs, else NCCL" : "NCCL");
+    print_beside(s, p, i);
+    strbuf_add(s, ")\n");
 }
 
 void schedule_print_gpu(struct strbuf *s, const struct nest_program *p)

@@ -41,7 +41,7 @@ jot_status schedule_call_host(void *host, void *const *buffers, const int64_t *p
 
 // Places the temporaries and constants of a program and decides which outputs take the memory of
 // donated inputs (donated may be NULL).
-void plan_memory(struct nest_program *p, const bool *donated);
+void plan_memory(struct nest_program *p, const bool *donated, bool runs_beside);
 
 // Replays the steps on the memory plan: a temporary that is read before it is written or after
 // something else was put in its place is a fault, and so is a write to an input that is still

@@ -9,8 +9,9 @@
 // wait for; where they wait for the other one itself, a copy is made.  Of several that write the same
 // value over, one is the last.
 //
-// With early exchanges they come as soon as what they read is there, exchanges first: what is left, as the
-// rest of the way back to the gradients of earlier layers, runs beside these.
+// With early exchanges they come as soon as what they read is there, and what reads theirs as late as can be,
+// after all that waits for fewer exchanges: the rest of the way back to the gradients of earlier layers runs
+// beside those of later ones.
 #include "passes/group.h"
 
 #include "ir/control.h"
@@ -76,7 +77,8 @@ bool schedule_ends_with(const struct schedule *s, ir_id x, uint32_t group)
 
 // Groups by rank, those of one rank by their first values.
 struct ordered {
-    uint32_t rank, group;
+    uint64_t rank;
+    uint32_t group;
     ir_id first;
 };
 
@@ -235,22 +237,30 @@ static void order_overwriters(struct ordering *o)
     }
 }
 
-// Groups by how many others they wait for, one after the other.
+static bool is_exchange(const struct schedule *s, uint32_t group)
+{
+    const struct group *g = &s->groups.at[group];
+    return g->kind == GROUP_LIBRARY && s->g->nodes.at[g->node].op == IR_exchange;
+}
+
+// Groups by how many exchanges they wait for, one after the other, then by how many groups.
 static void order_early(struct ordering *o)
 {
     struct schedule *s = o->s;
     struct ordered *groups = arena_array(s->scratch, struct ordered, o->n + 1);
+    uint32_t *exchanges = arena_array(s->scratch, uint32_t, s->groups.count + 1);
     uint32_t *level = arena_array(s->scratch, uint32_t, s->groups.count + 1);
     add_needed(o);
     for (uint32_t i = 0; i < o->n; i++) {
         uint32_t group = o->order[i];
-        const struct group *g = &s->groups.at[group];
-        bool is_exchange =
-            g->kind == GROUP_LIBRARY && s->g->nodes.at[g->node].op == IR_exchange;
-        for (uint32_t e = o->edge_of[group]; e != NONE; e = o->edges.at[e].next)
-            if (level[o->edges.at[e].first] >= level[group])
-                level[group] = level[o->edges.at[e].first] + 1;
-        groups[i] = (struct ordered){UINT32_MAX - 2 * level[group] - !is_exchange, group, i};
+        for (uint32_t e = o->edge_of[group]; e != NONE; e = o->edges.at[e].next) {
+            uint32_t first = o->edges.at[e].first;
+            uint32_t waits = exchanges[first] + is_exchange(s, first);
+            exchanges[group] = waits > exchanges[group] ? waits : exchanges[group];
+            level[group] = level[first] >= level[group] ? level[first] + 1 : level[group];
+        }
+        uint64_t late = (uint64_t)exchanges[group] << 32 | level[group];
+        groups[i] = (struct ordered){UINT64_MAX - 2 * late - !is_exchange(s, group), group, i};
     }
     if (o->n)
         qsort(groups, o->n, sizeof *groups, compare_order);

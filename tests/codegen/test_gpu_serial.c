@@ -145,7 +145,7 @@ START_TEST(nests_are_shared_out)
     struct nest_program *p = run_native_wrap(arena, all[0]);
     schedule_fission(p, false);
     schedule_sort_memories(p);
-    plan_memory(p, NULL);
+    plan_memory(p, NULL, false);
     const char *serial = serial_of(p);
     ck_assert_msg(!strcmp(serial, nests[_i].serial), "%s: \"%s\"", nests[_i].what, serial);
 }

@@ -3,6 +3,7 @@
 // function in the evaluator.
 #include "jot/device.h"
 #include "passes/body.h"
+#include "passes/plan.h"
 #include "passes/rules/rules.h"
 #include "passes/schedule_support.h"
 #include "passes/transform.h"
@@ -287,6 +288,7 @@ START_TEST(exchanges_come_early)
             last = p->steps.at[i].kind == NEST_STEP_GEMM ? i : last;
         }
         require_of(early ? first < last : first > last, "the order of the steps", f, p);
+        require_of(!early || plan_beside_end(p, first) > last, "what is beside it", f, p);
     }
 }
 END_TEST

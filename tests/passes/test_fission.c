@@ -212,7 +212,7 @@ static void split(struct nest_program *p, const char *what, uint32_t kernels)
     struct strbuf report = strbuf_make(arena), text = strbuf_make(arena);
     schedule_fission(p, true);
     schedule_sort_memories(p);
-    plan_memory(p, NULL);
+    plan_memory(p, NULL, false);
     schedule_print(&text, p);
     ck_assert_msg(nest_program_verify(p, &report) + plan_verify(p, &report) == 0, "%s: %s\n%s",
                   what, report.text, text.text);

@@ -486,6 +486,40 @@ START_TEST(schedules_tell_of_collectives)
 }
 END_TEST
 
+// Step 5 writes what the second sum reads, and the first one ends before it, too: kernels stay in a row.
+START_TEST(schedules_tell_what_is_beside_collectives)
+{
+    static const char text[] =
+        "jot nest 1\nprogram \"p\" {\n  inputs 1\n  outputs 1 donated -1\n  arena 320\n  "
+        "constants "
+        "0\n  mesh 2\n"
+        "  memory input 0 : f32[2] \"a\"\n  memory output 0 : f32[2]\n"
+        "  memory temporary at 0 : f32[2]\n  memory temporary at 64 : f32[2]\n"
+        "  memory temporary at 128 : f32[2]\n  memory temporary at 192 : f32[2]\n"
+        "  memory temporary at 256 : f32[2]\n"
+        "  step kernel 0 (0, 2)\n"
+        "  step collective \"sum\" [0, 0, 11, 1, 0] (3, 2)\n"
+        "  step kernel 0 (0, 4)\n"
+        "  step collective \"sum\" [0, 0, 11, 1, 0] (5, 4)\n"
+        "  step kernel 0 (2, 6)\n"
+        "  step kernel 0 (6, 4)\n"
+        "  step kernel 0 (3, 1)\n}\n"
+        "kernel f(x: f32[2], y: out f32[2]) {\n  par i < 2 {\n    %0 = load x[i] : f32\n"
+        "    put y[i] = %0\n  }\n}\n";
+    struct arena *a = arena_create();
+    struct strbuf s = strbuf_make(a);
+    struct nest_program *p;
+    ck_assert_int_eq(nest_program_parse(a, text, &p), JOT_OK);
+    schedule_print_gpu(&s, p);
+    ck_assert_msg(strstr(s.text, "# together: step 1, sum (a kernel over the memory of other "
+                                 "GPUs, else NCCL; beside 2, 4)\n") &&
+                      strstr(s.text, "# together: step 3, sum (a kernel over the memory of "
+                                     "other GPUs, else NCCL; beside 4)\n"),
+                  "%s", s.text);
+    arena_release(a);
+}
+END_TEST
+
 START_TEST(mutated_programs)
 {
     static char text[16384];
@@ -537,6 +571,7 @@ int main(void)
     tcase_add_test(t, deep_nesting_is_an_error);
     tcase_add_loop_test(t, mutated_texts, 0, NEST_FILES);
     tcase_add_test(t, schedules_tell_of_collectives);
+    tcase_add_test(t, schedules_tell_what_is_beside_collectives);
     tcase_add_test(t, mutated_programs);
     suite_add_tcase(s, t);
     return run_suite(s);

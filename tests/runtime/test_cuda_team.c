@@ -135,6 +135,117 @@ START_TEST(captures_what_gpus_do_together)
 }
 END_TEST
 
+// ---- beside kernels ----
+
+// Steps over blocks of 1000 numbers: kernels x to y ("xy"), which add one, and sums of x over all GPUs to
+// y ("x>y").  i is the input, o the output, others are between.
+struct beside {
+    const char *steps;
+    int nodes, edges, depth; // of the graph of one GPU
+};
+
+struct beside_plan {
+    struct rt_plan plan;
+    struct rt_argument in, out;
+    struct rt_buffer buffers[16];
+    uint32_t operands[32];
+    struct rt_step steps[16];
+    int64_t params[6];
+    char text[16];
+};
+
+static const struct beside besides[] = {
+    {"ia a>b ic bd co", 5, 5, 4}, // c does not wait for the sum; o waits for c
+    {"ia a>b ic bo", 4, 4, 3},        {"ia a>b bc co", 4, 3, 4}, // all wait for it
+    {"ia a>b ia ao", 4, 3, 4},        // what is summed is written again
+    {"ia a>b ab bo", 4, 3, 4},        // so is where it goes to
+    {"ia a>b ic c>d be do", 6, 8, 4}, // sums come one after the other
+};
+
+static const struct rt_plan *make_steps(struct beside_plan *p, const char *text)
+{
+    enum { BLOCKS = 16, BYTES = 4000, APART = 4096 };
+    *p = (struct beside_plan){
+        .in = {.bytes = BYTES, .donated = -1},
+        .out = {.bytes = BYTES, .donated = -1},
+        .params = {2, COLLECTIVE_ALL_REDUCE, COLLECTIVE_SUM, JOT_F32, 1, 0},
+        .text = "add_one\0the sum"};
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        p->buffers[i] =
+            (struct rt_buffer){.place = i == 'i' - 'a'   ? RT_PLACE_INPUT
+                                        : i == 'o' - 'a' ? RT_PLACE_OUTPUT
+                                                         : RT_PLACE_ARENA,
+                               .offset = i == 'i' - 'a' || i == 'o' - 'a' ? 0 : i * APART,
+                               .bytes = BYTES};
+    uint32_t n = 0;
+    for (const char *at = text; *at; at += *at == ' ') {
+        bool is_sum = at[1] == '>';
+        uint32_t from = (uint32_t)(at[0] - 'a'), to = (uint32_t)(at[1 + is_sum] - 'a');
+        p->operands[2 * n] = is_sum ? to : from;
+        p->operands[2 * n + 1] = is_sum ? from : to;
+        p->steps[n] = (struct rt_step){.kind = is_sum ? RT_STEP_COLLECTIVE : RT_STEP_KERNEL,
+                                       .name = is_sum ? 8 : 0,
+                                       .operand_first = 2 * n,
+                                       .operand_count = 2,
+                                       .total = is_sum ? 0 : 1000,
+                                       .grain = is_sum ? 1 : 64,
+                                       .block = is_sum ? 0 : 64,
+                                       .read_only = !is_sum,
+                                       .param_first = is_sum,
+                                       .param_count = is_sum ? 5 : 0};
+        n++;
+        at += 2 + is_sum;
+    }
+    p->plan = (struct rt_plan){.input_count = 1,
+                               .output_count = 1,
+                               .buffer_count = BLOCKS,
+                               .operand_count = 2 * n,
+                               .step_count = n,
+                               .param_count = 6,
+                               .arena_bytes = BLOCKS * APART,
+                               .text_bytes = sizeof p->text,
+                               .mesh_rank = 1,
+                               .inputs = &p->in,
+                               .outputs = &p->out,
+                               .buffers = p->buffers,
+                               .operands = p->operands,
+                               .params = p->params,
+                               .steps = p->steps,
+                               .text = p->text};
+    return &p->plan;
+}
+
+// Nodes of the fake run as far from the order of the steps as they may, so what should wait and does not
+// gives other numbers than the first call, which runs the steps one by one.
+START_TEST(sums_beside_kernels)
+{
+    const struct beside *c = &besides[_i / 3];
+    // By NCCL, by kernels over the memory of the others, and where a graph has no branches.
+    use_fake(_i % 3 == 0   ? "FAKE_CUDA_NO_PEERS"
+             : _i % 3 == 2 ? "FAKE_CUDA_NO_EDGES"
+                           : NULL,
+             "1");
+    use_devices(2);
+    struct beside_plan p;
+    struct arrays a;
+    struct rt_team *team = load(2, make_steps(&p, c->steps));
+    static float first[1000], later[1000];
+    open_arrays(&a, 2);
+    for (int i = 0; i < 3; i++) {
+        OK(call(team, &a));
+        OK(rt_cuda_type.download(jot_cuda(1), i ? later : first, a.y[1]->data, sizeof first));
+        ck_assert(!i || !memcmp(first, later, sizeof first));
+    }
+    ck_assert_int_eq(fake_count("fake_cuda_graph_launches"), 4);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_nodes"), c->nodes);
+    ck_assert_int_eq(fake_count("fake_cuda_graph_depth"), _i % 3 == 2 ? c->nodes : c->depth);
+    if (_i % 3 < 2)
+        ck_assert_int_eq(fake_count("fake_cuda_graph_edges"), c->edges);
+    close_arrays(&a);
+    rt_team_release(team);
+}
+END_TEST
+
 START_TEST(goes_on_where_nothing_is_captured)
 {
     use_fake("FAKE_CUDA_NO_CAPTURE", "1");
@@ -290,6 +401,8 @@ static void add(TCase *tests)
     tcase_set_timeout(tests, 20);
     tcase_add_loop_test(tests, does_every_collective, 0, 2);
     tcase_add_loop_test(tests, captures_what_gpus_do_together, 0, 2);
+    tcase_add_loop_test(tests, sums_beside_kernels, 0,
+                        3 * (int)(sizeof besides / sizeof *besides));
     tcase_add_test(tests, goes_on_where_nothing_is_captured);
     tcase_add_loop_test(tests, splits_arrays, 0, 2);
     tcase_add_loop_test(tests, does_without_a_library, 0, 2);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a program as branches of the graph that is captured: they wait only for steps before
-// them that use the same memory, one of the two writing it, and only such wait for them.  Kernels have
-// as many blocks as the device runs, and stay in the order of the steps; a product may have few tiles.
+// Products of a program, and what GPUs do together, as branches of the graph that is captured: they wait
+// only for steps before them that use the same memory, one of the two writing it, and only such wait for
+// them.  Kernels have as many blocks as the device runs, and stay in the order of the steps; a product may
+// have few tiles, and what GPUs do together waits for the links between them.  Of the latter each waits for
+// the one before it, so all GPUs do them in one order.
 //
 // What they use are ranges of addresses, as they are in the call that is captured, so memory that is
 // used again for something else counts, and so does an output in the place of a donated input.  The
@@ -20,6 +22,9 @@
 
 #define STEPS_MOST 64 // bits of a set of steps
 
+// Steps of a row come one after the other.
+enum row { KERNELS, TOGETHER, ROWS, NO_ROW };
+
 struct use {
     uintptr_t begin, end;
     bool is_written;
@@ -33,10 +38,11 @@ struct branch {
 };
 
 struct cuda_branches {
-    CUstream stream; // that is captured
+    struct cuda_branches *next; // of the thread
+    CUstream stream;            // that is captured
     struct branch steps[STEPS_MOST];
     uint32_t count;
-    int last; // that is no product, -1: none
+    int last[ROWS]; // by row, -1: none
     struct use *uses;
     uint32_t use_count, use_room;
     CUgraphNode *nodes;
@@ -44,15 +50,24 @@ struct cuda_branches {
     unsigned workspaces; // that were taken so far
 };
 
-static _Thread_local struct cuda_branches *branches; // of the capture of this thread
+static _Thread_local struct cuda_branches *branches; // of the captures of this thread
+
+static void forget(struct cuda_branches *b)
+{
+    b->count = b->use_count = b->node_count = 0;
+    b->last[KERNELS] = b->last[TOGETHER] = -1;
+    b->steps[0] = (struct branch){0};
+}
 
 jot_status cuda_branches_open(CUstream stream)
 {
-    branches = memory_allocate_zeroed(sizeof *branches);
-    if (!branches)
+    struct cuda_branches *b = memory_allocate_zeroed(sizeof *b);
+    if (!b)
         return status_out_of_memory();
-    branches->stream = stream;
-    branches->last = -1;
+    b->stream = stream;
+    b->next = branches;
+    forget(b);
+    branches = b;
     return JOT_OK;
 }
 
@@ -60,7 +75,10 @@ jot_status cuda_branches_open(CUstream stream)
 // after the other.
 static struct cuda_branches *current(void)
 {
-    return branches && branches->stream == cuda_capturing() ? branches : NULL;
+    struct cuda_branches *b = branches;
+    while (b && b->stream != cuda_capturing())
+        b = b->next;
+    return b;
 }
 
 // ---- What steps use
@@ -95,6 +113,7 @@ static bool is_read_only(const struct rt_bound_step *s, uint32_t operand)
     case RT_STEP_GEMM:
         return operand != 2;
     case RT_STEP_COPY:
+    case RT_STEP_COLLECTIVE:
         return operand == 1;
     case RT_STEP_KERNEL:
         return operand < 32 && s->read_only >> operand & 1;
@@ -171,20 +190,21 @@ static uint64_t all_steps(const struct cuda_branches *b)
     return b->count == STEPS_MOST ? UINT64_MAX : (UINT64_C(1) << b->count) - 1;
 }
 
-static void forget(struct cuda_branches *b)
-{
-    b->count = b->use_count = b->node_count = 0;
-    b->last = -1;
-    b->steps[0] = (struct branch){0};
-}
-
 // ---- Around steps
 
 static bool has_work(const struct rt_bound_step *s)
 {
     return s->kind == RT_STEP_KERNEL || s->kind == RT_STEP_GEMM || s->kind == RT_STEP_COPY ||
            s->kind == RT_STEP_CLEAR || s->kind == RT_STEP_PHASES ||
-           s->kind == RT_STEP_CALLBACK || s->kind == RT_STEP_LIBRARY;
+           s->kind == RT_STEP_CALLBACK || s->kind == RT_STEP_LIBRARY ||
+           s->kind == RT_STEP_COLLECTIVE;
+}
+
+static enum row row_of(const struct rt_bound_step *s)
+{
+    return s->kind == RT_STEP_GEMM         ? NO_ROW
+           : s->kind == RT_STEP_COLLECTIVE ? TOGETHER
+                                           : KERNELS;
 }
 
 // The nodes that the step ended with.
@@ -234,7 +254,7 @@ jot_status cuda_branch_open(const struct rt_program *p, const struct rt_instance
     if (!b || !has_work(step))
         return JOT_OK;
     bool is_known = step->kind != RT_STEP_PHASES && step->kind != RT_STEP_CALLBACK;
-    bool is_product = step->kind == RT_STEP_GEMM;
+    enum row row = row_of(step);
     if (b->count == STEPS_MOST || (!is_known && b->count)) {
         JOT_TRY(wait_for(b, p, all_steps(b)));
         JOT_TRY(cuda_branches_restart(p));
@@ -244,9 +264,10 @@ jot_status cuda_branch_open(const struct rt_program *p, const struct rt_instance
     if (is_known)
         JOT_TRY(add_uses(b, p, instance, step));
     for (uint32_t i = 0; i < b->count; i++)
-        if (meet(b, &b->steps[i], s) || (!is_product && (int)i == b->last))
+        if (meet(b, &b->steps[i], s) || (row < ROWS && (int)i == b->last[row]))
             s->before |= b->steps[i].before | UINT64_C(1) << i;
-    b->last = is_product ? b->last : (int)b->count;
+    if (row < ROWS)
+        b->last[row] = (int)b->count;
     return b->count ? wait_for(b, p, s->before) : JOT_OK;
 }
 
@@ -258,12 +279,13 @@ jot_status cuda_branch_close(const struct rt_program *p, const struct rt_bound_s
 
 void cuda_branches_close(void)
 {
-    if (!branches)
-        return;
-    memory_release(branches->uses);
-    memory_release(branches->nodes);
-    memory_release(branches);
-    branches = NULL;
+    while (branches) {
+        struct cuda_branches *b = branches;
+        branches = b->next;
+        memory_release(b->uses);
+        memory_release(b->nodes);
+        memory_release(b);
+    }
 }
 
 void *cuda_workspace(const struct cuda_code *code)

@@ -234,7 +234,7 @@ static jot_status find_all(const struct rt_together *t, struct kept **out, bool 
     return JOT_OK;
 }
 
-static jot_status begin_all(const struct rt_together *t, uint32_t *out_begun)
+static jot_status begin_all(const struct rt_together *t, bool has_branches, uint32_t *out_begun)
 {
     for (uint32_t i = 0; i < t->count; i++)
         pthread_mutex_lock(&cuda_device_of(t->programs[i]->device)->capture_lock);
@@ -247,30 +247,62 @@ static jot_status begin_all(const struct rt_together *t, uint32_t *out_begun)
                                  cuda.driver.cuStreamBeginCapture_v2(
                                      d->capturing[0], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                                  "starting a capture");
+        if (status == JOT_OK && has_branches)
+            status = cuda_branches_open(d->capturing[0]);
         cuda_leave();
         JOT_TRY(status);
     }
     return JOT_OK;
 }
 
+// On each device what the thread captures then.
+typedef jot_status capture_step(const struct rt_together *t, uint32_t device);
+
+static jot_status on_all(const struct rt_together *t, capture_step *step)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct cuda_device *d = cuda_device_of(t->programs[i]->device);
+        JOT_TRY(cuda_enter(d));
+        cuda_capture(d->capturing[0]);
+        jot_status status = step(t, i);
+        cuda_capture(NULL);
+        cuda_leave();
+        JOT_TRY(status);
+    }
+    return JOT_OK;
+}
+
+static jot_status advance(const struct rt_together *t, uint32_t i)
+{
+    return rt_program_advance(t->programs[i], t->instances[i], &t->at[i], t->segment->end);
+}
+
+static jot_status open_collective(const struct rt_together *t, uint32_t i)
+{
+    return cuda_branch_open(t->programs[i], t->instances[i], &t->programs[i]->steps[t->at[i]]);
+}
+
+// Behind its step.
+static jot_status close_collective(const struct rt_together *t, uint32_t i)
+{
+    return cuda_branch_close(t->programs[i], &t->programs[i]->steps[t->at[i] - 1]);
+}
+
+static jot_status wait_for_branches(const struct rt_together *t, uint32_t i)
+{
+    return cuda_branches_wait(t->programs[i]);
+}
+
 // Every device up to its next collective, which they do then.
 static jot_status run_all(const struct rt_together *t)
 {
-    uint32_t end = t->segment->end;
     for (;;) {
-        for (uint32_t i = 0; i < t->count; i++) {
-            const struct rt_program *p = t->programs[i];
-            struct cuda_device *d = cuda_device_of(p->device);
-            JOT_TRY(cuda_enter(d));
-            cuda_capture(d->capturing[0]);
-            jot_status status = rt_program_advance(p, t->instances[i], &t->at[i], end);
-            cuda_capture(NULL);
-            cuda_leave();
-            JOT_TRY(status);
-        }
-        if (t->at[0] >= end)
-            return JOT_OK;
+        JOT_TRY(on_all(t, advance));
+        if (t->at[0] >= t->segment->end)
+            return on_all(t, wait_for_branches);
+        JOT_TRY(on_all(t, open_collective));
         JOT_TRY(t->meet(t->ctx));
+        JOT_TRY(on_all(t, close_collective));
     }
 }
 
@@ -278,6 +310,7 @@ static jot_status run_all(const struct rt_together *t)
 static jot_status end_all(const struct rt_together *t, uint32_t begun, CUgraph *graphs)
 {
     jot_status status = JOT_OK;
+    cuda_branches_close();
     for (uint32_t i = 0; i < begun; i++) {
         struct cuda_device *d = cuda_device_of(t->programs[i]->device);
         jot_status ended = cuda_enter(d);
@@ -307,30 +340,48 @@ static jot_status make_graph(struct cuda_device *d, struct kept *k, CUgraph grap
     return status;
 }
 
-static jot_status capture_all(const struct rt_together *t, struct kept **kept)
+// The steps of all devices as graphs, what they do together as branches of them or all in a row.
+static jot_status capture_steps_of_all(const struct rt_together *t, bool has_branches,
+                                       CUgraph *graphs)
 {
-    uint32_t begun, first = t->segment->first;
-    CUgraph *graphs = memory_allocate_zeroed(t->count * sizeof(CUgraph));
-    if (!graphs)
-        return status_out_of_memory();
-    uint64_t together = atomic_fetch_add(&last_together, 1) + 1;
+    uint32_t begun;
     cuda_capture_all(true);
-    jot_status status = begin_all(t, &begun);
+    jot_status status = begin_all(t, has_branches, &begun);
     if (status == JOT_OK)
         status = run_all(t);
     cuda_capture_all(false);
     jot_status ended = end_all(t, begun, graphs);
-    status = status == JOT_OK ? ended : status;
+    for (uint32_t i = 0; i < t->count; i++)
+        t->at[i] = t->segment->first;
+    return status == JOT_OK ? ended : status;
+}
+
+static void destroy_all(const struct rt_together *t, CUgraph *graphs)
+{
     for (uint32_t i = 0; i < t->count; i++) {
-        if (status == JOT_OK)
-            status = make_graph(cuda_device_of(t->programs[i]->device), kept[i], graphs[i]);
         if (graphs[i])
             cuda.driver.cuGraphDestroy(graphs[i]);
+        graphs[i] = NULL;
     }
+}
+
+static jot_status capture_all(const struct rt_together *t, struct kept **kept)
+{
+    CUgraph *graphs = memory_allocate_zeroed(t->count * sizeof(CUgraph));
+    if (!graphs)
+        return status_out_of_memory();
+    uint64_t together = atomic_fetch_add(&last_together, 1) + 1;
+    jot_status status = capture_steps_of_all(t, true, graphs);
+    if (status != JOT_OK) {
+        destroy_all(t, graphs);
+        status = capture_steps_of_all(t, false, graphs);
+    }
+    for (uint32_t i = 0; i < t->count && status == JOT_OK; i++)
+        status = make_graph(cuda_device_of(t->programs[i]->device), kept[i], graphs[i]);
+    destroy_all(t, graphs);
     memory_release(graphs);
     for (uint32_t i = 0; i < t->count; i++) {
         const struct rt_segment *s = &t->programs[i]->segments.at[t->segment->number];
-        t->at[i] = first;
         for (uint32_t k = 0; k < s->moved_count; k++)
             kept[i]->moved[k] = t->instances[i]->operands[s->moved[k]];
         kept[i]->state = status == JOT_OK ? CAPTURED : REFUSED;
