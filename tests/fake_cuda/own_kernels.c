@@ -244,11 +244,11 @@ TOGETHER_WORDS(NUMBER)
 #define TOGETHER_NAME_(name, combiner, type) name##_##combiner##_##type
 #define COMBINER sum
 #define OF_INTEGERS TOGETHER_SUM
-#define OF_FLOATS TOGETHER_SUM
+#define OF_FLOATS TOGETHER_SUM_FLOAT
 #include "fake_cuda/own_together_types.inc"
 #define COMBINER product
 #define OF_INTEGERS TOGETHER_PRODUCT
-#define OF_FLOATS TOGETHER_PRODUCT
+#define OF_FLOATS TOGETHER_PRODUCT_FLOAT
 #include "fake_cuda/own_together_types.inc"
 #define COMBINER max
 #define OF_INTEGERS TOGETHER_LARGER

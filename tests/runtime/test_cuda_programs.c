@@ -104,7 +104,8 @@ START_TEST(works_on_a_stream_of_the_user)
     struct rt_program *p;
     OK(load(0, make_map(&m), NULL, &p));
     OK(cuda_enter(cuda_device_of(jot_cuda(0))));
-    CUstream own = cuda_stream(cuda_device_of(jot_cuda(0))), mine;
+    static CUstream mine; // lives as long as the process
+    CUstream own = cuda_stream(cuda_device_of(jot_cuda(0)));
     ck_assert_int_eq(cuda.driver.cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     cuda_leave();
     jot_array *a = ramp(1000), *x = jot_array_to(a, jot_cuda(0)),

@@ -50,9 +50,9 @@ static const char *combination_of(enum collective_combiner combiner, jot_dtype d
     bool is_float = dtype_is_inexact(dtype);
     switch (combiner) {
     case COLLECTIVE_SUM:
-        return TEXT(TOGETHER_SUM(a, b));
+        return is_float ? TEXT(TOGETHER_SUM_FLOAT(a, b)) : TEXT(TOGETHER_SUM(a, b));
     case COLLECTIVE_PRODUCT:
-        return TEXT(TOGETHER_PRODUCT(a, b));
+        return is_float ? TEXT(TOGETHER_PRODUCT_FLOAT(a, b)) : TEXT(TOGETHER_PRODUCT(a, b));
     case COLLECTIVE_MAX:
         return is_float ? TEXT(TOGETHER_LARGER_FLOAT(a, b)) : TEXT(TOGETHER_LARGER(a, b));
     case COLLECTIVE_MIN:

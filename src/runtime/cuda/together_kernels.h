@@ -17,10 +17,12 @@
     WORD(TOGETHER_COUNTS, 4195328)                                                             \
     WORD(TOGETHER_ALL, 4195456)
 
-// How elements are combined: integers and floats, of which NaN wins, and -0 is less than +0, which a quotient
-// tells.
-#define TOGETHER_SUM(a, b) ((a) + (b))
-#define TOGETHER_PRODUCT(a, b) ((a) * (b))
+// How elements are combined.  Sums and products of integers wrap.  A NaN is the larger and the smaller of two
+// floats, and -0 is less than +0, which a quotient tells.
+#define TOGETHER_SUM(a, b) ((unsigned long long)(a) + (unsigned long long)(b))
+#define TOGETHER_SUM_FLOAT(a, b) ((a) + (b))
+#define TOGETHER_PRODUCT(a, b) ((unsigned long long)(a) * (unsigned long long)(b))
+#define TOGETHER_PRODUCT_FLOAT(a, b) ((a) * (b))
 #define TOGETHER_LARGER(a, b) ((a) > (b) ? (a) : (b))
 #define TOGETHER_SMALLER(a, b) ((a) < (b) ? (a) : (b))
 #define TOGETHER_LARGER_FLOAT(a, b)                                                            \
