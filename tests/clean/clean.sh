@@ -1,6 +1,7 @@
 #!/bin/sh
 # What no file of the project holds: paths of somebody's machine, unfinished places, ticket
-# numbers, trailing blanks; and that each C file begins with its licence.
+# numbers, trailing blanks; that each C file begins with its licence; and that files which the
+# documentation names are there.
 #
 #     clean.sh ROOT
 set -u
@@ -33,5 +34,20 @@ for file in $(printf '%s\n' "$code" | grep -E '\.(c|h|inc)$'); do
         echo "$file: the first line is not the licence"
         faults=1
     fi
+done
+
+# Links, and `folder/file.c` from the page, the root or one of the folders.
+pages=$(printf '%s\n' "$files" | grep '\.md$' | grep -vE '^\./(tests/|CHANGELOG)')
+for page in $pages; do
+    for name in $(sed '/^    /d' "$page" | grep -oE '\]\([^):#]+' | cut -c 3-) \
+        $(grep -oE '`[[:alnum:]_]+/[[:alnum:]_/.-]+\.(c|h|inc|def|sh|py|md)`' "$page" | tr -d '`'); do
+        for folder in "${page%/*}" . src include src/passes none; do
+            [ -e "$folder/$name" ] && break
+        done
+        if [ "$folder" = none ]; then
+            echo "$page: $name is not there"
+            faults=1
+        fi
+    done
 done
 exit $faults
