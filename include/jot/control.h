@@ -16,10 +16,10 @@
 // freely.  A variable that is set inside and not listed has no value afterwards, which is reported
 // where it is used.  What a step makes of a carry must have the type of the carry, or the error
 // names it and both types.  A C number that starts a carry takes the type that the step gives it, and
-// then the body runs again; with steps that meet nothing but C numbers it stays one, as it would
-// without a loop, and so do results of branches that are all C numbers.  A C number that a step or
-// a branch gives takes the type of the carry or of the other branches.  Do not leave a block by
-// break, return or goto: it is reported.
+// then the body runs again.  A carry of steps that compute with C numbers alone stays a C number, as
+// it would without a loop.  So does a result that is a C number in every branch.  Any other C number
+// that a step or a branch gives takes the type of the carry or of the other branches.  Do not leave a
+// block by break, return or goto: it is reported.
 //
 // false and true of C11 are the integers 0 and 1.  They are taken for bools as a condition, and
 // where the step or the other branches make a bool of the variable; elsewhere, as in an operation
@@ -48,11 +48,11 @@ typedef struct jot_loop_options {
     // most of which may do nothing.
     int64_t bound;
     // Of a while loop without a bound: how many states reverse mode keeps, 2 or more (an odd number
-    // counts as one more); 0: 64.  When all are in use every second is dropped, so that of n trips
-    // the states of every s-th remain, s the least power of 2 with n <= slots * s.  On the way back
-    // a trip is run again log2(s) / 2 times or so.  Under jot_vmap every lane has slots of its own,
-    // and the loops stay one kernel while those of a lane are some 32 KiB: of five numbers of
-    // double precision 200 or so, and more are slower.
+    // counts as one more); 0: 64.  When all slots are full, every second state is dropped.  So of n
+    // trips it keeps the state of every s-th, s the least power of 2 with n <= slots * s.  On the way
+    // back a trip runs again about log2(s) / 2 times.  Under jot_vmap every lane has slots of its
+    // own.  The loops stay one kernel while the slots of a lane take at most 32 KiB: about 200 for a
+    // state of five numbers of double precision.  More slots are slower.
     int64_t slots;
     // Of a scan: what reverse mode keeps of it, k > 0 or a constant of enum jot_checkpoint.  With k
     // it keeps the state before every k-th trip and computes k trips at a time again on the way

@@ -96,7 +96,7 @@ void write_open_scan(struct writer *w, const struct ir_node *n, nest_id axis);
 void write_unbind(struct writer *w, uint32_t n, const struct binding *undo);
 uint32_t write_unrolled_places(const struct writer *w);
 void write_bind_unrolled(struct writer *w, uint32_t place, struct binding *undo);
-// Of the places that are the same to what has these loops, whether it is the first.
+// Whether the place is the first of those with its coordinates along the atoms `own`.
 bool write_is_first_place(const struct writer *w, struct atoms own, uint32_t place);
 bool write_overlaps(const struct writer *w, struct atoms a, struct atoms b);
 

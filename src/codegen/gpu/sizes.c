@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of f32s in a run of operations (ranges.c): what roots, quotients and powers one looks at tells
-// of what is made of them, so that these are not looked at again, and a product that 0 annihilates
-// is one of numbers.
+// Sizes of f32s in a run of operations (ranges.c).  The operands of a root, quotient or power are checked
+// to be in range.  That bounds what is made of them, and a value with known bounds is not checked
+// again.
 #include "codegen/gpu/gpu.h"
 
 #include <math.h>
