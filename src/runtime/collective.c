@@ -10,12 +10,15 @@
 
 // What a thread does at once, in bytes that one device writes, and what is worth a thread.
 #define PART ((uint64_t)64 << 10)
+// From how many bytes on that all devices write caches do not hold them.
+#define LARGE ((uint64_t)16 << 20)
 
 struct job {
     const struct collective *c;
     const struct rt_blocks *groups;
     uint64_t to_bytes, from_bytes;
     uint64_t parts; // of each group
+    bool is_large;
 };
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -27,7 +30,7 @@ static void combine(const struct job *j, const struct rt_blocks *b, uint64_t beg
     uint64_t size = dtype_get(j->c->dtype)->bytes, first = skip / size;
     for (uint64_t at = begin / size; at < end / size; at += COMBINE_TILE)
         host_combine(j->c->combiner, j->c->dtype, (size_t)j->c->size, b->from, first + at,
-                     first + least(at + COMBINE_TILE, end / size), n_to, to, at);
+                     first + least(at + COMBINE_TILE, end / size), n_to, to, at, j->is_large);
 }
 
 // Bytes begin .. end - 1 of what is written by one device, of all of them.
@@ -79,11 +82,13 @@ static void do_part(void *ctx, int64_t i, int worker)
 void rt_collective_run(const struct collective *c, size_t n_groups,
                        const struct rt_blocks *groups, uint64_t to_bytes, uint64_t from_bytes)
 {
-    struct job j = {c, groups, to_bytes, from_bytes, (to_bytes + PART - 1) / PART};
+    uint64_t written = to_bytes * (uint64_t)c->size * n_groups;
+    struct job j = {
+        c, groups, to_bytes, from_bytes, (to_bytes + PART - 1) / PART, written >= LARGE};
     int64_t parts = (int64_t)(n_groups * j.parts);
     if (to_bytes == 0)
         return;
-    if (to_bytes * (uint64_t)c->size * n_groups > PART)
+    if (written > PART)
         rt_pool_run(rt_pool_of_process(), INT_MAX, do_part, &j, parts);
     else
         for (int64_t i = 0; i < parts; i++)

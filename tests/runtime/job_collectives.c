@@ -78,7 +78,7 @@ static void expect(enum kind kind, int64_t n, const struct shape *s, int64_t to,
         from < 0 ? memset(out, 0, bytes) : memcpy(out, all + (size_t)from * read, bytes);
     for (size_t i = 0; i < s->elements && (kind == REDUCE_SCATTER || kind == ALL_REDUCE); i++)
         host_combine(s->combine.combiner, s->combine.dtype, (size_t)n, blocks, i, i + 1, 1,
-                     (void *[]){out}, i);
+                     (void *[]){out}, i, false);
     free(all);
 }
 

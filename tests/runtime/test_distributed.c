@@ -216,7 +216,7 @@ static void run_team(int index, const void *ctx)
                     if (shapes[k][2] ? e / columns == d / columns : e % columns == d % columns)
                         group[n++] = before[e];
                 host_combine(COLLECTIVE_SUM, JOT_F32, n, group, 0, ROW, 1, (void *[]){right[d]},
-                             0);
+                             0, false);
             }
         }
         for (int turn = 0; turn < 3; turn++) {
@@ -293,7 +293,8 @@ static void run_gpus(int index, const void *ctx)
         float right[ROW];
         for (size_t d = 0; d < n; d++)
             blocks[d] = (const float *)jot_array_data(rows) + d * ROW;
-        host_combine(COLLECTIVE_SUM, JOT_F32, n, blocks, 0, ROW, 1, (void *[]){right}, 0);
+        host_combine(COLLECTIVE_SUM, JOT_F32, n, blocks, 0, ROW, 1, (void *[]){right}, 0,
+                     false);
         for (size_t d = 0; d < n; d++)
             ck_assert_int_eq(
                 memcmp((const float *)jot_array_data(here) + d * ROW, right, sizeof right), 0);

@@ -342,7 +342,7 @@ static jot_status combine_all(const struct work *w, const struct rt_combine *com
         blocks[i] = all + i * bytes;
     for (size_t at = 0, end; at < elements; at = end) {
         end = elements - at > COMBINE_TILE ? at + COMBINE_TILE : elements;
-        host_combine(combine->combiner, combine->dtype, n, blocks, at, end, 1, &to, at);
+        host_combine(combine->combiner, combine->dtype, n, blocks, at, end, 1, &to, at, false);
     }
     memory_release(blocks);
     return JOT_OK;
