@@ -67,7 +67,7 @@ static bool neutral_bits(enum ir_identity identity, const struct mlir_element_ro
         {JOT_F64, 0x3ff0000000000000, 0x7ff0000000000000, 0xfff0000000000000},
     };
     uint64_t bits = 0, all = e->bits >= 64 ? UINT64_MAX : (UINT64_C(1) << e->bits) - 1;
-    uint64_t top = UINT64_C(1) << (e->bits - 1);
+    uint64_t top = all - (all >> 1);
     jot_dtype part = dtype_real(e->dtype);
     size_t k = 0;
     while (k < 4 && floats[k].dtype != part)
