@@ -177,6 +177,14 @@ static const struct constraint **in_order(struct schedule *s, const struct group
     return c;
 }
 
+// Elements that are wanted, each once: not more than there are, where several places want one, as those
+// of windows do.
+static int64_t elements_of(const struct schedule *s, const struct constraint *c)
+{
+    int64_t wanted = axes_product(s, c->kept), all = value_count(s, c->value);
+    return c->kind != CONSTRAINT_CHEAP && all < wanted ? all : wanted;
+}
+
 bool group_repeats(struct schedule *s, const struct group *g)
 {
     struct nesting n = {.s = s, .g = g};
@@ -198,7 +206,7 @@ bool group_repeats(struct schedule *s, const struct group *g)
         vec_push(s->scratch, &n.placed, p);
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));
         price = count_times(price, axes_product(s, c[i]->folded));
-        once = count_plus(once, count_times(price, axes_product(s, c[i]->kept)));
+        once = count_plus(once, count_times(price, elements_of(s, c[i])));
         done = count_plus(done, count_times(price, runs_of(&n, &p, c[i]->kept)));
     }
     int64_t again = done - once;
