@@ -265,7 +265,7 @@ static bool find_parts(struct gradient *t)
         uint32_t memory = r->step->memories[argument++];
         nest_id b = t->n_rows == 2 ? attention_rows_buffer(last, memory) : NEST_NONE;
         bool is_put = x->role == NEST_OUT, is_score = i == t->s;
-        if (x->role == NEST_INOUT)
+        if (x->role == NEST_INOUT || x->role == NEST_PART)
             return false;
         if (!is_put && !is_score)
             continue;

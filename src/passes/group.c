@@ -576,8 +576,10 @@ static void decide_index(struct schedule *s, ir_id v)
         group_store_update(s, v, &l);
     else if ((s->is_output[v] || s->is_forced[v]) && group_store_in_loop(s, v, &l))
         return;
+    else if ((s->is_output[v] || s->is_forced[v]) && group_store_parts(s, v, &l))
+        return;
     else if (s->is_output[v] || s->is_forced[v])
-        store_alone(s, v, &l, "result");
+        store_alone(s, v, &l, s->part_of[v] == IR_NONE ? "result" : "a part of a result");
     else if (s->is_old[v])
         store_alone(s, v, &l, "read before an update");
     else if (!is_chain_short(s, &l))
@@ -644,6 +646,13 @@ static void merge_readers(struct schedule *s, ir_id v)
         gather(s, v, true);
 }
 
+bool node_is_dear(const struct ir_graph *g, const struct ir_node *n)
+{
+    return node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
+           node_is_update(n) || node_is_steps(n) ||
+           cost_is_expensive((enum ir_op)n->op, ir_dtype_of(g, n->out));
+}
+
 // What repeating a value costs, counted from dear values and folds.
 static void count_cheap(struct schedule *s)
 {
@@ -655,9 +664,7 @@ static void count_cheap(struct schedule *s)
             int x = s->cheap[ir_operand(s->g, n, i)];
             sum += x == COST_NEVER ? 0 : x;
         }
-        bool is_dear = node_is_folding(n) || n->op == IR_threefry2x32 || node_is_scan(n) ||
-                       node_is_update(n) || node_is_steps(n) ||
-                       cost_is_expensive((enum ir_op)n->op, ir_dtype_of(s->g, n->out));
+        bool is_dear = node_is_dear(s->g, n);
         if (n->op == IR_param || n->op == IR_const)
             sum = 0;
         for (uint32_t k = 0; k < n->n_out; k++)
@@ -719,7 +726,7 @@ void group_values(struct schedule *s)
         }
         for (uint32_t k = n->n_out; k-- > 0;) {
             ir_id v = n->out + k;
-            if (s->first_demand[v] == NONE && !s->is_output[v])
+            if (s->first_demand[v] == NONE && !s->is_output[v] && s->part_of[v] == IR_NONE)
                 continue;
             if (n->op == IR_param)
                 merge_readers(s, v);

@@ -19,6 +19,13 @@ demand_list group_demands_on(struct schedule *s, ir_id v);
 // A group whose results are wanted by those of the list.
 uint32_t group_make(struct schedule *s, enum group_kind kind, const demand_list *l);
 
+// Whether the results cost more than a load where they are computed.
+bool node_is_dear(const struct ir_graph *g, const struct ir_node *n);
+
+// schedule_parts.c
+// Stores v, a concatenation of barriers, part by part; false, and nothing is done, when it is none.
+bool group_store_parts(struct schedule *s, ir_id v, const demand_list *l);
+
 // group_alone.c
 bool node_is_update(const struct ir_node *n);
 // A loop, a branch, an effect, a routine: a step or several.

@@ -96,6 +96,7 @@ enum nest_role {
     NEST_IN,
     NEST_OUT,
     NEST_INOUT, // holds something on entry, some of which is put anew
+    NEST_PART,  // some of which is put, and nothing read: other kernels put the rest
     NEST_LOCAL
 };
 enum nest_space {

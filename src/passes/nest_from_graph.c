@@ -20,15 +20,31 @@
 
 static nest_id output_of(struct writer *w, ir_id v)
 {
-    return write_buffer_of(w, schedule_memory(w->s, v), NEST_OUT);
+    return write_buffer_of(w, schedule_memory(w->s, v),
+                           w->s->part_of[v] == IR_NONE ? NEST_OUT : NEST_PART);
+}
+
+// Coordinates in the part v of a concatenation as those in the whole.
+static void move_to_place(struct writer *w, ir_id v, ir_id whole, form_id *at)
+{
+    const struct ir_graph *g = w->s->g;
+    const struct ir_node *n = ir_node_of(g, whole);
+    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), first = 0;
+    for (uint32_t i = 0; ir_operand(g, n, i) != v; i++)
+        first += ir_dims_of(g, ir_operand(g, n, i))[axis];
+    at[axis] = emit_form_affine(&w->e, at[axis], 1, first);
 }
 
 static void put_root(struct writer *w, ir_id v)
 {
+    ir_id whole = w->s->part_of[v];
     form_id at[IR_MAX_RANK];
     write_form_of_view(w, w->s->view_of[v], at);
     nest_id value = write_value_at(w, v, at, NEST_NONE);
-    emit_put(&w->e, output_of(w, v), write_linear_of(w, v, at), value);
+    if (whole != IR_NONE)
+        move_to_place(w, v, whole, at);
+    emit_put(&w->e, output_of(w, v), write_linear_of(w, whole != IR_NONE ? whole : v, at),
+             value);
 }
 
 // A reduction over the loop that is open: every element accumulates.

@@ -143,6 +143,8 @@ bool nest_parse_buffer(struct nest_parser *p, bool local)
         role = NEST_OUT;
     else if (!local && lex_keyword(l, "inout"))
         role = NEST_INOUT;
+    else if (!local && lex_keyword(l, "part"))
+        role = NEST_PART;
     if (!lex_dtype(l, &dtype) || !lex_expect(l, "[") || !lex_signed(l, &count) ||
         !lex_expect(l, "]"))
         return false;

@@ -581,6 +581,7 @@ static void print_parameters(struct printer *p)
         strbuf_printf(p->s, "%s%s: %s", first ? "" : ", ", p->buffer_names[i],
                       b->role == NEST_OUT     ? "out "
                       : b->role == NEST_INOUT ? "inout "
+                      : b->role == NEST_PART  ? "part "
                                               : "");
         add_dtype(p, (int)b->dtype);
         strbuf_printf(p->s, "[%lld]", (long long)b->count);

@@ -13,6 +13,8 @@ static inline uint64_t plan_bytes(const struct nest_memory *m)
 // Whether step t writes its operand i; and whether it reads it beside writing it.
 bool plan_is_written(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i);
+// Whether it writes a part of it, and other steps write the rest.
+bool plan_is_part(const struct nest_program *p, const struct nest_step *t, uint32_t i);
 
 // Whether two memories have places in common that they do not have by what they are.
 bool plan_overlap(const struct nest_program *p, uint32_t a, uint32_t b);

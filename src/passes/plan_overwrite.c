@@ -40,12 +40,23 @@ static nest_id buffer_number(const struct nest *n, uint32_t operand)
     return NEST_NONE;
 }
 
-bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+static bool has_role(const struct nest_program *p, const struct nest_step *t, uint32_t i,
+                     enum nest_role role)
 {
     if (t->kind != NEST_STEP_KERNEL)
         return false;
     const struct nest *n = p->nests.at[t->nest];
-    return n->buffers.at[buffer_number(n, i)].role == NEST_INOUT;
+    return n->buffers.at[buffer_number(n, i)].role == role;
+}
+
+bool plan_is_updated(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    return has_role(p, t, i, NEST_INOUT);
+}
+
+bool plan_is_part(const struct nest_program *p, const struct nest_step *t, uint32_t i)
+{
+    return has_role(p, t, i, NEST_PART);
 }
 
 // ---- Kernels
@@ -287,7 +298,7 @@ static bool may_write(const struct replacing *r, uint32_t i)
             return false;
         if (!nest_memory_shows(r->p, m, r->to) || !plan_is_written(r->p, t, k))
             continue;
-        if (m != r->to || plan_is_updated(r->p, t, k) ||
+        if (m != r->to || plan_is_updated(r->p, t, k) || plan_is_part(r->p, t, k) ||
             !plan_step_may_overwrite(r->p, t, r->from, k))
             return false;
     }

@@ -17,7 +17,7 @@ static bool is_mixed(const struct nest *n, int64_t points)
     const struct nest_statement *fold = NULL;
     bool stores = false;
     for (nest_id i = 0; i < n->buffers.count; i++)
-        if (n->buffers.at[i].role == NEST_INOUT || n->buffers.at[i].role == NEST_LOCAL)
+        if (n->buffers.at[i].role > NEST_OUT)
             return false;
     for (uint32_t i = 0; i < b->statements.count; i++) {
         const struct nest_statement *s = &n->statements.at[b->statements.at[i]];

@@ -108,6 +108,8 @@ static const char *name_of(struct schedule *s, const char *kind, uint32_t i)
 uint32_t schedule_memory(struct schedule *s, ir_id v)
 {
     const struct ir_node *n = ir_node_of(s->g, v);
+    if (s->part_of[v] != NONE)
+        return schedule_memory(s, s->part_of[v]);
     if (s->memory_of[v] != NONE)
         return s->memory_of[v];
     struct nest_memory m = {.dtype = ir_dtype_of(s->g, v), .count = value_count(s, v)};
@@ -327,6 +329,7 @@ static void make_tables(struct schedule *s)
     s->cone_bytes = arena_array(a, int64_t, n);
     s->memory_of = arena_array(a, uint32_t, n);
     s->stored_as = arena_array(a, ir_id, n);
+    s->part_of = arena_array(a, ir_id, n);
     if (!s->residents)
         s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
     s->stage = arena_array(a, uint32_t, n);
@@ -334,6 +337,7 @@ static void make_tables(struct schedule *s)
     memset(s->first_demand, 0xff, n * sizeof *s->first_demand);
     memset(s->memory_of, 0xff, n * sizeof *s->memory_of);
     memset(s->stored_as, 0xff, n * sizeof *s->stored_as);
+    memset(s->part_of, 0xff, n * sizeof *s->part_of);
     memset(s->stage, 0xff, n * sizeof *s->stage);
     for (uint32_t i = 0; i < s->g->n_params; i++)
         s->is_stored[i] = true;
@@ -379,6 +383,7 @@ static const struct ir_graph *without_calls(const struct ir_graph *g,
 static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out)
 {
     uint32_t first = s->program->steps.count, first_memory = s->program->memories.count;
+    s->g = schedule_part_concatenations(s);
     s->g = schedule_join_loops(s, s->g);
     make_tables(s);
     s->alone = s->options->large || has_layers(s) ? 0 : COST_ALONE;

@@ -142,6 +142,7 @@ struct schedule {
     uint32_t *place;       // by group: in the order of the steps
     uint32_t *last_reader; // by value: the last place where it is read
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE
+    ir_id *part_of;        // by value: the concatenation in whose memory it is, or IR_NONE
     const struct resident **residents; // by node that is a loop or branch, once asked for
     struct lane_graph *loops;          // what lanes.c keeps of all of them
     struct frame_tables *results;      // what write_frame.c keeps of them
@@ -318,6 +319,11 @@ void schedule_sort_memories(struct nest_program *p);
 
 // g, whose inputs and outputs have the shapes that loops and updates see them in.
 const struct ir_graph *schedule_without_shapes(const struct ir_graph *g);
+
+// ---- Parts (schedule_parts.c)
+
+// s->g with a barrier in front of each part of an array whose parts are put in place.
+const struct ir_graph *schedule_part_concatenations(struct schedule *s);
 
 // ---- Effects (schedule_effect.c)
 

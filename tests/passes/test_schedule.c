@@ -225,6 +225,43 @@ START_TEST(one_block_does_little)
 }
 END_TEST
 
+// Rows of x times their sums, x itself and the negative of it, side by side along the axis or, without
+// one, one after the other in a vector; and the sum of it all.
+static uint32_t joined_parts(jot_dtype d, int64_t rows, int axis, bool is_read)
+{
+    struct ir_builder b = begin("joined");
+    int64_t dims[] = {rows, 20}, length = 20 * rows;
+    ir_id x = ir_param(&b, type_of_dims(d, 2, dims));
+    ir_id parts[] = {ir_mul(&b, x, along_rows(&b, IR_reduce_sum, x)), x, ir_neg(&b, x)};
+    for (int i = 0; i < 3 && axis < 0; i++)
+        parts[i] = ir_reshape(&b, parts[i], 1, &length);
+    ir_id y = ir_concatenate(&b, 3, parts, axis < 0 ? 0 : axis);
+    ir_output(&b, y);
+    if (is_read)
+        ir_output(&b, sum_all(&b, y));
+    return finish(&b);
+}
+
+// Dear parts of a large array are computed once, where they belong.
+START_TEST(parts_are_put_in_place)
+{
+    static const jot_dtype dtypes[] = {JOT_F64, JOT_F32, JOT_BF16, JOT_F16,
+                                       JOT_I32, JOT_U8,  JOT_C64};
+    for (int axis = -1; axis < 2; axis++) {
+        uint32_t f = joined_parts(dtypes[_i], 100, axis, false);
+        struct nest_program *p = schedule(f);
+        uint32_t folds = 0;
+        for (uint32_t i = 0; i < p->nests.count; i++)
+            folds += count_kind(p->nests.at[i], NEST_FOLD);
+        require_of(folds == 1 && p->arena_bytes == 0, "parts", f, p);
+        check_program(f, p);
+        check_run(f, p, draw_inputs(f, seed));
+        for (int64_t rows = 1; rows < 2000; rows *= 33)
+            check_small(joined_parts(dtypes[_i], rows, axis, true));
+    }
+}
+END_TEST
+
 START_TEST(random_programs)
 {
     for (uint64_t i = 0; i < 150; i++) {
@@ -394,6 +431,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, library_products);
     tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
+    tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of an array that are dear are put where they belong, each by the loops of its own, instead of
+// chosen from at each element of the whole.
+//
+//     y = concatenate(f a, g b)      becomes      y = concatenate(barrier (f a), barrier (g b))
+//
+// Such a concatenation is stored part by part when it has memory (group.c).
+#include "passes/group.h"
+#include "passes/transform.h"
+
+#define LEAST_RUN 16 // elements of a part that lie side by side
+
+static bool has_long_runs(const struct ir_graph *g, const struct ir_node *n)
+{
+    const int64_t *dims = ir_dims_of(g, n->out);
+    int64_t axis = ir_attr_int(n->attrs, IR_KEY_axis), before = 1, after = 1;
+    for (int64_t i = 0; i < axis; i++)
+        before *= dims[i];
+    for (int64_t i = axis + 1; i < ir_rank_of(g, n->out); i++)
+        after *= dims[i];
+    for (uint32_t i = 0; i < n->n_in && before != 1; i++)
+        if (ir_dims_of(g, ir_operand(g, n, i))[axis] * after < LEAST_RUN)
+            return false;
+    return true;
+}
+
+// By node, whether it is a concatenation of parts to be stored apart.
+static bool *find_joined(const struct schedule *s, bool *any)
+{
+    const struct ir_graph *g = s->g;
+    int64_t least = s->options->large ? COST_PART_POINTS : COST_MERGE;
+    bool *is_joined = arena_array(s->scratch, bool, g->nodes.count + 1);
+    bool *is_dear = arena_array(s->scratch, bool, g->values.count + 1);
+    for (uint32_t at = 0; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        bool dear = n->n_out && node_is_dear(g, n);
+        for (uint32_t i = 0; i < n->n_in && !dear; i++)
+            dear = is_dear[ir_operand(g, n, i)];
+        for (uint32_t k = 0; k < n->n_out; k++)
+            is_dear[n->out + k] = dear;
+        is_joined[at] = n->op == IR_concatenate && n->n_in > 1 && dear &&
+                        value_count(s, n->out) >= least && has_long_runs(g, n);
+        *any |= is_joined[at];
+    }
+    return is_joined;
+}
+
+const struct ir_graph *schedule_part_concatenations(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    bool any = false, *is_joined = find_joined(s, &any);
+    if (!any || s->options->separate)
+        return g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(g->module, g->values.count);
+    for (uint32_t i = 0; i < g->n_params; i++)
+        map[i] = ir_param(&b, ir_type_of(g, i));
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        ir_id *in = pass_no_values(g->module, n->n_in);
+        for (uint32_t i = 0; i < n->n_in && is_joined[at]; i++)
+            in[i] = ir_build(&b, IR_barrier, 1, &map[ir_operand(g, n, i)], NULL);
+        b.where = n->where;
+        if (is_joined[at])
+            map[n->out] = ir_build(&b, IR_concatenate, (int)n->n_in, in, n->attrs);
+        else
+            pass_copy_node(&b, g, n, map);
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    const struct ir_graph *out = ir_finish(&b);
+    return out ? out : g;
+}
+
+bool group_store_parts(struct schedule *s, ir_id v, const demand_list *l)
+{
+    const struct ir_node *n = ir_node_of(s->g, v);
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        if (n->op != IR_concatenate || ir_node_of(s->g, x)->op != IR_barrier ||
+            s->uses[x] != 1 || s->is_output[x])
+            return false;
+    }
+    if (n->op != IR_concatenate)
+        return false;
+    s->is_stored[v] = true;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        ir_id x = ir_operand(s->g, n, i);
+        s->is_forced[x] = true;
+        s->part_of[x] = v;
+        // The same groups wait for the part.
+        for (uint32_t k = 0; k < l->count; k++) {
+            struct demand d = l->at[k];
+            d.view = axes_operand_view(s, n, i, d.view);
+            group_want(s, x, d);
+        }
+    }
+    return true;
+}
