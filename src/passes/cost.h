@@ -6,7 +6,7 @@
 #define PASSES_COST_H
 
 #include "base/dtype.h"
-#include "ir/ops.h"
+#include "ir/graph.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,6 +104,9 @@ static inline int cost_code_of_op(enum ir_op op, jot_dtype dtype)
 static inline bool cost_is_too_much_code(int64_t operations) { return operations > COST_CODE; }
 // Whether a product of a batch of [m, k] and [k, n] is one for the library, which may have half types.
 bool cost_is_gemm(jot_dtype dtype, bool has_halves, int64_t m, int64_t n, int64_t k);
+// The same of a dot_general, in numbers of the dtype.
+bool cost_is_product(const struct ir_graph *g, const struct ir_node *n, jot_dtype d,
+                     bool has_halves);
 // Whether so many sums of k terms are done in less time than a launch by threads that have one each.
 bool cost_is_for_threads(int64_t sums, int64_t k);
 

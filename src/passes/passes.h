@@ -150,6 +150,9 @@ uint32_t pass_count_trips(struct ir_module *m, uint32_t f);
 // Gradients of rectifiers look at results that are there.  After all differentiation.
 uint32_t pass_relu_masks(struct ir_module *m, uint32_t f);
 
+// Products of half types as products of f32.  After all differentiation.
+uint32_t pass_half_products(struct ir_module *m, uint32_t f);
+
 // Products of f32 that allow it as products of TF32 numbers.  After all differentiation.
 uint32_t pass_three_products(struct ir_module *m, uint32_t f);
 

@@ -40,28 +40,11 @@ static struct parts split(struct ir_builder *b, ir_id x)
     return (struct parts){ir_select(b, is_finite, high, zero), low};
 }
 
-static bool is_large(const struct ir_graph *g, const struct ir_node *n)
-{
-    ir_id x = ir_operand(g, n, 0), y = ir_operand(g, n, 1);
-    int count, n_batch;
-    const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_lhs_contract, &count);
-    const int64_t *batch = ir_attr_ints(n->attrs, IR_KEY_lhs_batch, &n_batch);
-    int64_t k = 1, all = 1;
-    for (int i = 0; i < count; i++)
-        k *= ir_dims_of(g, x)[axes[i]];
-    for (int i = 0; i < n_batch; i++)
-        all *= ir_dims_of(g, x)[batch[i]];
-    if (k == 0 || all == 0 || count == 0)
-        return false;
-    int64_t m = ir_count(g->module, ir_type_of(g, x)) / k / all;
-    int64_t of_y = ir_count(g->module, ir_type_of(g, y)) / k / all;
-    return cost_is_gemm(JOT_F32, false, m, of_y, k);
-}
-
 static bool wants_three(const struct ir_graph *g, const struct ir_node *n)
 {
     return n->op == IR_dot_general && ir_dtype_of(g, n->out) == JOT_F32 &&
-           ir_attr_int_or(n->attrs, IR_KEY_precision, 0) == THREE_TF32 && is_large(g, n);
+           ir_attr_int_or(n->attrs, IR_KEY_precision, 0) == THREE_TF32 &&
+           cost_is_product(g, n, JOT_F32, false);
 }
 
 // The longest summed axis of x, and how much of its k places a piece has.

@@ -178,6 +178,32 @@ START_TEST(half_types_are_for_rich_libraries)
 }
 END_TEST
 
+// Products of f32 of the same numbers, rounded once; a transposed operand stays where it is, and small
+// products stay as they are.
+START_TEST(half_products_are_of_f32)
+{
+    jot_dtype d = _i ? JOT_F16 : JOT_BF16;
+    for (int64_t n = 4; n <= 40; n += 36) {
+        struct ir_builder b = begin("half");
+        ir_id x = ir_param(&b, type_of_dims(d, 2, (int64_t[]){n, 70}));
+        ir_id w = ir_param(&b, type_of_dims(d, 2, (int64_t[]){n, 70}));
+        ir_id y = dot(&b, x, ir_transpose(&b, w, (int64_t[]){1, 0}), 1, 0);
+        ir_output(&b, ir_add(&b, y, y));
+        uint32_t f = finish(&b), changed = pass_half_products(module, f);
+        changed = pass_simplify(module, changed);
+        struct ir_tensor *in = draw_inputs(f, seed);
+        ck_assert(bits_equal(*evaluate(f, in), *evaluate(changed, in)));
+        struct nest_program *p = schedule(changed);
+        uint32_t products = 0;
+        for (uint32_t i = 0; i < p->steps.count; i++)
+            products += p->steps.at[i].kind == NEST_STEP_GEMM;
+        require_of(products == (n == 40), "products", changed, p);
+        check_program(changed, p);
+        check_run(changed, p, in);
+    }
+}
+END_TEST
+
 // The gradient of a layer: h is a factor of a product, and its test masks what comes back.
 static uint32_t rectified(bool is_factor)
 {
@@ -365,6 +391,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, donated_addends_are_overwritten);
     tcase_add_test(t, carried_addends_are_overwritten);
     tcase_add_test(t, half_types_are_for_rich_libraries);
+    tcase_add_loop_test(t, half_products_are_of_f32, 0, 2);
     tcase_add_test(t, symmetric_products_are_known);
     tcase_add_test(t, masks_look_at_what_is_stored);
     tcase_add_loop_test(t, three_products_are_nearly_exact, 0, 2);
