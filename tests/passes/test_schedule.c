@@ -2,6 +2,8 @@
 // Scheduling: programs are right, and what should be one kernel is one kernel.
 #include "schedule_random.h"
 
+#include "ir/windows.h"
+
 // ---- Every op
 
 static void check_opcase(const struct opcase *c, const struct schedule_options *o)
@@ -262,6 +264,48 @@ START_TEST(parts_are_put_in_place)
 }
 END_TEST
 
+// The gradient of the squares of the largest elements of windows of a plane.
+static uint32_t pooled(int64_t n, int64_t stride)
+{
+    struct ir_builder b = begin("pooled");
+    struct ir_axis_window w = {
+        .size = 3, .stride = stride, .high = 1, .base = 1, .dilation = 1};
+    w.places = (n - 2) / stride + 1;
+    ir_id x = ir_param(&b, F32(n, n)), low = ir_scalar_like(&b, x, -INFINITY);
+    ir_id y = ir_reduce(&b, IR_reduce_max,
+                        ir_windows(&b, x, low, (struct ir_axis_window[]){w, w}, 2), AXES(2, 3));
+    ir_output(&b, sum_all(&b, ir_mul(&b, y, y)));
+    return gradient(&b, 1);
+}
+
+static uint32_t count_inner_folds(const struct nest *n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *fold = &n->statements.at[i];
+        for (uint32_t k = 0;
+             fold->kind == NEST_FOLD && k < n->blocks.at[fold->body].statements.count; k++)
+            count +=
+                n->statements.at[n->blocks.at[fold->body].statements.at[k]].kind == NEST_FOLD;
+    }
+    return count;
+}
+
+// What windows that meet want is made once for all of them.
+START_TEST(windows_are_searched_once)
+{
+    for (int64_t stride = 1; stride <= 3; stride++) {
+        uint32_t f = pooled(60, stride);
+        struct nest_program *p = schedule(f);
+        uint32_t inner = 0;
+        for (uint32_t i = 0; i < p->nests.count; i++)
+            inner += count_inner_folds(p->nests.at[i]);
+        require_of(inner == 0, "folds in folds", f, p);
+        check_small(f);
+    }
+}
+END_TEST
+
 START_TEST(random_programs)
 {
     for (uint64_t i = 0; i < 150; i++) {
@@ -432,6 +476,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, one_block_does_little);
     tcase_add_test(t, prefix_sums);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
+    tcase_add_test(t, windows_are_searched_once);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
