@@ -736,4 +736,5 @@ void group_values(struct schedule *s)
                 decide_value(s, v);
         }
     }
+    group_order_axes(s);
 }

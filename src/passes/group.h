@@ -36,6 +36,10 @@ void group_store_steps(struct schedule *s, const struct ir_node *n);
 bool group_store_library(struct schedule *s, ir_id v, const demand_list *l);
 bool group_store_in_loop(struct schedule *s, ir_id v, const demand_list *l);
 
+// group_order.c
+// Chooses which axis of temporaries comes last in memory.
+void group_order_axes(struct schedule *s);
+
 // group_old.c
 // Marks what is read of values that are written over and has to be stored before (is_old).
 void group_find_old(struct schedule *s);

@@ -319,10 +319,21 @@ static struct writer writer_make(struct schedule *s, uint32_t group, const char 
                            .g = &s->groups.at[group]};
 }
 
+// The points with those last that the first result runs along in memory.
+static struct atoms points_in_memory(struct schedule *s, const struct group *g)
+{
+    struct atoms points = axes_leaves(s, g->points);
+    ir_id v = g->roots.at[0];
+    if (!s->axis_last[v] || g->kind != GROUP_KERNEL)
+        return points;
+    struct atoms last = axes_leaves(s, s->view_of[v].dims[s->axis_last[v] - 1]);
+    return axes_concat(s, axes_minus(s, points, last), axes_intersect(s, points, last));
+}
+
 struct kernel nest_from_group(struct schedule *s, uint32_t group, const char *name)
 {
     struct group *g = &s->groups.at[group];
-    g->points = axes_leaves(s, g->points);
+    g->points = points_in_memory(s, g);
     g->fold = axes_leaves(s, g->fold);
     g->unrolled = axes_leaves(s, g->unrolled);
     struct writer last = writer_make(s, group, name), next = writer_make(s, group, name);

@@ -330,6 +330,7 @@ static void make_tables(struct schedule *s)
     s->memory_of = arena_array(a, uint32_t, n);
     s->stored_as = arena_array(a, ir_id, n);
     s->part_of = arena_array(a, ir_id, n);
+    s->axis_last = arena_array(a, uint8_t, n);
     if (!s->residents)
         s->residents = arena_array(a, const struct resident *, s->g->nodes.count + 1);
     s->stage = arena_array(a, uint32_t, n);

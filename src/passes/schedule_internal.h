@@ -139,6 +139,7 @@ struct schedule {
     uint8_t *cone_ops;     // by value: ops from parameters on, COST_NEVER for too many
     int64_t *cone_bytes;   // by value: of the parameters it is made of
     uint32_t *memory_of;   // by value
+    uint8_t *axis_last;    // by value: 1 + the axis that comes last in memory; 0: the last
     uint32_t *place;       // by group: in the order of the steps
     uint32_t *last_reader; // by value: the last place where it is read
     ir_id *stored_as;      // by value: the transpose that is stored instead of it, or IR_NONE

@@ -18,7 +18,18 @@ nest_id write_buffer_of(struct writer *w, uint32_t memory, enum nest_role role)
 
 form_id write_linear_of(struct writer *w, ir_id v, const form_id *at)
 {
-    return emit_form_linear(&w->e, ir_rank_of(w->s->g, v), ir_dims_of(w->s->g, v), at);
+    int rank = ir_rank_of(w->s->g, v), last = w->s->axis_last ? w->s->axis_last[v] - 1 : -1;
+    const int64_t *dims = ir_dims_of(w->s->g, v);
+    int64_t moved[IR_MAX_RANK];
+    form_id place[IR_MAX_RANK];
+    if (last < 0)
+        return emit_form_linear(&w->e, rank, dims, at);
+    for (int i = 0, k = 0; i < rank; i++) {
+        int to = i == last ? rank - 1 : k++;
+        moved[to] = dims[i];
+        place[to] = at[i];
+    }
+    return emit_form_linear(&w->e, rank, moved, place);
 }
 
 nest_id write_load_value(struct writer *w, ir_id v, const form_id *at, nest_id guard)

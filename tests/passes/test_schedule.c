@@ -306,6 +306,34 @@ START_TEST(windows_are_searched_once)
 }
 END_TEST
 
+// A value that is made of rows of channels and gathered as such lies so in between, whatever its axes.
+static const char channels[] =
+    "jot ir 1\n"
+    "function @0 channels(%0: f32[100,64,3], %1: f32[64,3], %2: i32[500,1]) {\n"
+    "  %3 = dot_general %0, %1 {lhs_batch=[1], rhs_batch=[0], lhs_contract=[2], "
+    "rhs_contract=[1]} : f32[64,100]\n"
+    "  %4 = transpose %3 {axes=[1, 0]} : f32[100,64]\n"
+    "  %5 = gather %4, %2 {offset_dims=[1], collapsed_dims=[0], index_map=[0], sizes=[1, 64], "
+    "mode=1} : f32[500,64]\n  return %5\n}\n";
+
+START_TEST(values_lie_as_they_are_read)
+{
+    uint32_t f = parse(channels);
+    struct nest_program *p = schedule(f);
+    const struct nest *n = p->nests.at[0];
+    require_of(p->steps.count == 2, "two kernels", f, p);
+    for (uint32_t i = 0; i < n->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[i];
+        for (nest_id a = 0; s->kind == NEST_PUT && a < n->axes.count; a++)
+            require_of(nest_index_factor(&s->index, a) == (n->axes.at[a].extent == 64    ? 1
+                                                           : n->axes.at[a].extent == 100 ? 64
+                                                                                         : 0),
+                       "the order in memory", f, p);
+    }
+    check_small(f);
+}
+END_TEST
+
 START_TEST(random_programs)
 {
     for (uint64_t i = 0; i < 150; i++) {
@@ -477,6 +505,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, prefix_sums);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, windows_are_searched_once);
+    tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
     tcase_add_loop_test(t, every_op_runs_alone, 0, DTYPE_COUNT);
