@@ -56,6 +56,7 @@ enum cost_constant {
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call
     COST_GEMM_SIDE = 8,
+    COST_PACKED_USES = 16, // of an element by a product, that pay for a copy of it
     // Of a product that threads of a GPU make beside what uses it: terms of a sum, sums, both.
     COST_THREAD_TERMS = 64,
     COST_THREAD_SUMS = 1 << 16,

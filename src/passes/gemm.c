@@ -5,6 +5,7 @@
 // transposes and reshapes will do as long as the free axes count with one stride, the contracted
 // ones with another, and one of the two strides is 1.
 #include "passes/schedule_internal.h"
+#include "passes/transform.h"
 
 bool node_is_folding(const struct ir_node *n)
 {
@@ -55,6 +56,11 @@ struct strided {
     int64_t strides[IR_MAX_RANK];
 };
 
+static bool has_own_memory(const struct schedule *s, ir_id v)
+{
+    return s->is_output && s->is_output[v];
+}
+
 static struct strided strided_of(const struct schedule *s, ir_id v)
 {
     struct strided x = {.dims = ir_dims_of(s->g, v)};
@@ -62,7 +68,7 @@ static struct strided strided_of(const struct schedule *s, ir_id v)
     for (int i = 0; i < rank; i++)
         place[i] = i; // axis of v that axis i of the value looked at is
     const struct ir_node *n = ir_node_of(s->g, v);
-    while (n->op == IR_transpose && !s->is_output[v]) {
+    while (n->op == IR_transpose && !has_own_memory(s, v)) {
         int count, before[IR_MAX_RANK];
         const int64_t *axes = ir_attr_ints(n->attrs, IR_KEY_axes, &count);
         memcpy(before, place, sizeof before);
@@ -76,7 +82,7 @@ static struct strided strided_of(const struct schedule *s, ir_id v)
         x.strides[place[i]] = stride;
         stride *= ir_dims_of(s->g, v)[i];
     }
-    while (n->op == IR_reshape && !s->is_output[v]) {
+    while (n->op == IR_reshape && !has_own_memory(s, v)) {
         v = ir_operand(s->g, n, 0);
         n = ir_node_of(s->g, v);
     }
@@ -195,6 +201,22 @@ static bool is_symmetric(const struct schedule *s, const struct ir_node *n,
     return base[0] == base[1] && axis[0] == axis[1];
 }
 
+// Operand i as a matrix of free and summed places, which is transposed when it is the second.
+static bool find_matrix(const struct schedule *s, const struct ir_node *n,
+                        const struct dot_shape *d, uint32_t i, struct strided *x,
+                        struct nest_gemm *g)
+{
+    int64_t free_extent, free_stride, k, k_stride;
+    *x = strided_of(s, ir_operand(s->g, n, i));
+    if (!merge_axes(x, d->n_free[i], d->free[i], &free_extent, &free_stride) ||
+        !merge_axes(x, d->n_contract, d->contract[i], &k, &k_stride))
+        return false;
+    *(i ? &g->n : &g->m) = free_extent;
+    g->k = k;
+    return i ? place_matrix(k, k_stride, free_extent, free_stride, &g->transpose_b, &g->ldb)
+             : place_matrix(free_extent, free_stride, k, k_stride, &g->transpose_a, &g->lda);
+}
+
 bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_gemm *out,
                  ir_id base[2])
 {
@@ -202,25 +224,16 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
         return false;
     struct dot_shape d = dot_shape_of(s, n);
     struct strided x[2];
-    int64_t free_extent[2], free_stride[2], k[2], k_stride[2];
     struct nest_gemm g = {.dtype = ir_dtype_of(s->g, n->out),
                           .precision = (int)ir_attr_int_or(n->attrs, IR_KEY_precision, 0),
                           .alpha = 1};
     for (uint32_t i = 0; i < 2; i++) {
-        x[i] = strided_of(s, ir_operand(s->g, n, i));
-        base[i] = x[i].base;
-        if (!merge_axes(&x[i], d.n_free[i], d.free[i], &free_extent[i], &free_stride[i]) ||
-            !merge_axes(&x[i], d.n_contract, d.contract[i], &k[i], &k_stride[i]))
+        if (!find_matrix(s, n, &d, i, &x[i], &g))
             return false;
+        base[i] = x[i].base;
     }
-    g.m = free_extent[0];
-    g.n = free_extent[1];
-    g.k = k[0];
     g.ldc = g.n;
-    if (!cost_is_gemm(g.dtype, s->options->rich_gemm, g.m, g.n, g.k) ||
-        !place_matrix(g.m, free_stride[0], g.k, k_stride[0], &g.transpose_a, &g.lda) ||
-        !place_matrix(g.k, k_stride[1], g.n, free_stride[1], &g.transpose_b, &g.ldb) ||
-        !place_batch(x, &d, &g))
+    if (!cost_is_gemm(g.dtype, s->options->rich_gemm, g.m, g.n, g.k) || !place_batch(x, &d, &g))
         return false;
     for (int i = 0; i < 4; i++)
         if (g.batch[i] == 0)
@@ -228,4 +241,102 @@ bool gemm_of_dot(const struct schedule *s, const struct ir_node *n, struct nest_
     g.is_symmetric = s->options->rich_gemm && is_symmetric(s, n, &d);
     *out = g;
     return true;
+}
+
+// ---- Operands that lie wrong
+
+// How often the library uses an element of operand i.
+static int64_t uses_of(const struct schedule *s, const struct ir_node *n,
+                       const struct dot_shape *d, uint32_t i)
+{
+    const int64_t *dims = ir_dims_of(s->g, ir_operand(s->g, n, 1 - i));
+    int64_t uses = 1;
+    for (int a = 0; a < d->n_free[1 - i]; a++)
+        uses *= dims[d->free[1 - i][a]];
+    return uses;
+}
+
+// Which operands the library can have only as copies that lie right, and is worth copying for.
+static void find_packed(const struct schedule *s, const struct ir_node *n, bool packed[2])
+{
+    packed[0] = packed[1] = false;
+    if (n->op != IR_dot_general || s->options->no_gemm ||
+        !cost_is_product(s->g, n, ir_dtype_of(s->g, n->out), s->options->rich_gemm))
+        return;
+    struct dot_shape d = dot_shape_of(s, n);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct strided x;
+        struct nest_gemm g;
+        packed[i] =
+            !find_matrix(s, n, &d, i, &x, &g) && uses_of(s, n, &d, i) >= COST_PACKED_USES;
+    }
+}
+
+// The operand as batches of matrices, in memory of its own.
+static ir_id pack(struct ir_builder *b, ir_id x, const struct dot_shape *d, uint32_t i)
+{
+    int64_t axes[IR_MAX_RANK];
+    int n = 0;
+    for (int a = 0; a < d->n_batch; a++)
+        axes[n++] = d->batch[i][a];
+    for (int a = 0; a < d->n_free[i]; a++)
+        axes[n++] = d->free[i][a];
+    for (int a = 0; a < d->n_contract; a++)
+        axes[n++] = d->contract[i][a];
+    x = ir_transpose(b, x, axes);
+    return ir_build(b, IR_barrier, 1, &x, NULL);
+}
+
+static ir_id multiply_packed(struct schedule *s, struct ir_builder *b, const struct ir_node *n,
+                             const ir_id *map, const bool packed[2])
+{
+    struct dot_shape shape = dot_shape_of(s, n);
+    int64_t batch[2][IR_MAX_RANK], contract[2][IR_MAX_RANK];
+    ir_id in[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        in[i] = map[ir_operand(s->g, n, i)];
+        for (int a = 0; a < shape.n_batch; a++)
+            batch[i][a] = packed[i] ? a : shape.batch[i][a];
+        for (int a = 0; a < shape.n_contract; a++)
+            contract[i][a] =
+                packed[i] ? shape.n_batch + shape.n_free[i] + a : shape.contract[i][a];
+        if (packed[i])
+            in[i] = pack(b, in[i], &shape, i);
+    }
+    struct ir_dot d = {.n_batch = shape.n_batch,
+                       .n_contract = shape.n_contract,
+                       .lhs_batch = batch[0],
+                       .rhs_batch = batch[1],
+                       .lhs_contract = contract[0],
+                       .rhs_contract = contract[1],
+                       .precision = (int)ir_attr_int_or(n->attrs, IR_KEY_precision, 0)};
+    return ir_dot_general(b, in[0], in[1], &d);
+}
+
+const struct ir_graph *schedule_pack_operands(struct schedule *s)
+{
+    const struct ir_graph *g = s->g;
+    bool any = false, packed[2];
+    for (uint32_t at = 0; at < g->nodes.count && !any; at++) {
+        find_packed(s, &g->nodes.at[at], packed);
+        any = packed[0] || packed[1];
+    }
+    if (!any || s->options->separate)
+        return g;
+    struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
+    ir_id *map = pass_no_values(g->module, g->values.count);
+    pass_copy_params(&b, g, NULL, true, map);
+    for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
+        const struct ir_node *n = &g->nodes.at[at];
+        find_packed(s, n, packed);
+        b.where = n->where;
+        if (packed[0] || packed[1])
+            map[n->out] = multiply_packed(s, &b, n, map, packed);
+        else
+            pass_copy_node(&b, g, n, map);
+    }
+    for (uint32_t i = 0; i < g->outputs.count; i++)
+        ir_output(&b, map[g->outputs.at[i]]);
+    const struct ir_graph *out = ir_finish(&b);
+    return out ? out : g;
 }

@@ -53,8 +53,7 @@ const struct ir_graph *schedule_part_concatenations(struct schedule *s)
         return g;
     struct ir_builder b = ir_builder_make(g->module, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(g->module, g->values.count);
-    for (uint32_t i = 0; i < g->n_params; i++)
-        map[i] = ir_param(&b, ir_type_of(g, i));
+    pass_copy_params(&b, g, NULL, true, map);
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         ir_id *in = pass_no_values(g->module, n->n_in);

@@ -204,6 +204,40 @@ START_TEST(half_products_are_of_f32)
 }
 END_TEST
 
+// sum over b, j of x[.., v, b, j] t[.., l, b, i, j]: no matrix lies in t but in a copy of it.
+static uint32_t interleaved(jot_dtype d, bool has_batch)
+{
+    struct ir_builder b = begin("interleaved");
+    const int64_t x[] = {2, 40, 11, 4}, t[] = {2, 13, 11, 3, 4};
+    int first = has_batch ? 0 : 1, zero = has_batch ? 1 : 0;
+    struct ir_dot dims = {.n_batch = has_batch,
+                          .n_contract = 2,
+                          .lhs_batch = (int64_t[]){0},
+                          .rhs_batch = (int64_t[]){0},
+                          .lhs_contract = (int64_t[]){zero + 1, zero + 2},
+                          .rhs_contract = (int64_t[]){zero + 1, zero + 3}};
+    ir_id left = ir_param(&b, type_of_dims(d, 4 - first, x + first));
+    ir_id right = ir_param(&b, type_of_dims(d, 5 - first, t + first));
+    ir_output(&b, ir_dot_general(&b, left, right, &dims));
+    return finish(&b);
+}
+
+START_TEST(operands_are_packed)
+{
+    static const jot_dtype dtypes[] = {JOT_F64, JOT_F32, JOT_C64};
+    for (int has_batch = 0; has_batch < 2; has_batch++) {
+        uint32_t f = interleaved(dtypes[_i], has_batch);
+        struct nest_program *p = schedule(f);
+        require_of(p->steps.count == 2 && p->steps.at[1].kind == NEST_STEP_GEMM,
+                   "a copy and a product", f, p);
+        check_program(f, p);
+        check_run(f, p, draw_inputs(f, seed));
+        p = schedule_with(f, &(struct schedule_options){.separate = true});
+        check_run(f, p, draw_inputs(f, seed));
+    }
+}
+END_TEST
+
 // The gradient of a layer: h is a factor of a product, and its test masks what comes back.
 static uint32_t rectified(bool is_factor)
 {
@@ -392,6 +426,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, carried_addends_are_overwritten);
     tcase_add_test(t, half_types_are_for_rich_libraries);
     tcase_add_loop_test(t, half_products_are_of_f32, 0, 2);
+    tcase_add_loop_test(t, operands_are_packed, 0, 3);
     tcase_add_test(t, symmetric_products_are_known);
     tcase_add_test(t, masks_look_at_what_is_stored);
     tcase_add_loop_test(t, three_products_are_nearly_exact, 0, 2);
