@@ -234,7 +234,7 @@ struct nest_index attention_matrix(struct attention_rows *r, const struct nest_g
 
 void attention_write_product(struct attention_rows *r, const struct attention_product *x)
 {
-    struct nest_combine c = {.op = IR_fma, .n = 2, .dtype = JOT_F32};
+    struct nest_combine c = {.op = IR_fma, .n = 2, .dtype = JOT_F32, .order = NEST_SUM64};
     nest_open(r->b, NEST_MAP, 1, &x->across);
     nest_open(r->b, NEST_FOLD, 1, &x->along);
     for (int i = 0; i < 2; i++)

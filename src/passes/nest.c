@@ -9,6 +9,8 @@ const char *const nest_space_names[NEST_MEMORY + 1] = {
     [NEST_CLUSTER] = "cluster", [NEST_GRID] = "grid",       [NEST_MEMORY] = "memory",
 };
 
+const char *const nest_order_names[NEST_ORDERS] = {"none", "sum64", "free", "serial"};
+
 static uint32_t add_block(struct nest *n)
 {
     vec_push(n->arena, &n->blocks, (struct nest_block){0});
@@ -187,6 +189,7 @@ void nest_put_combine_guarded(struct nest_builder *b, nest_id buffer, struct nes
     s.in = copy_ids(b->nest, combine->n, combine->value);
     s.guard = guard;
     s.fold = fold;
+    s.order = combine->order;
     append(b, s);
 }
 

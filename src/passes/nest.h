@@ -10,7 +10,7 @@
 //       par r < 512 {
 //         fold c < 2048 {
 //           %0 = load x[2048*r + c] : f32
-//           yield reduce_max %0
+//           yield reduce_max %0 free
 //         } -> %1 : f32
 //         ...
 //
@@ -20,11 +20,11 @@
 //   index    %v = index 2*r + c : i32            an affine form as an integer value
 //   load     %v = load x[...] if %g : f32        with a guard that is false: zero, nothing is read
 //   put      put y[...] = %v if %g               stores one element
-//            put y[...] reduce_sum= %v in @n     accumulates over the fold loop n (below)
+//            put y[...] reduce_sum= %v in @n sum64   accumulates over the fold loop n (below)
 //   par      par i < N, j < M { }                independent points, the kernel's parallel domain
 //   map      map i < N { }                       independent points of an inner axis
-//   fold     fold i < N, j < M { ... yield reduce_sum %v, fma %a %b } -> %s, %t
-//   scan     scan i < N [reverse] { ... yield reduce_sum %v -> %r ... }   %r is the running value
+//   fold     fold i < N, j < M { ... yield reduce_sum %v sum64, fma %a %b sum64 } -> %s, %t
+//   scan     scan i < N [reverse] { ... yield reduce_sum %v serial -> %r ... }   %r is the running value
 //   seq      seq t < T carry %x = %x0 { ... yield %x1 } -> %x2            a loop over time
 //   while    while carry %x = %x0 { ... } do { ... yield %x1 } -> %x2
 //   if       if %p { yield %a } else { yield %b } -> %r
@@ -34,11 +34,16 @@
 //   contract contract c[20*i + j] = a[20*n + i], b[20*n + j] for i < 20, j < 20 over n
 //   barrier  barrier tile
 //
-// A fold visits its axes as one sequence, first axis slowest, and combines in the order that
-// docs/numerics.md fixes: blocks, 64 strided accumulators in a block, a fixed fold,
-// pairwise over blocks.  A put with a combiner names the fold loop it accumulates over: the
-// elements it gets in the course of that loop are combined in the same order, and the result is
+// A fold visits its axes as one sequence, first axis slowest.  A put with a combiner names the fold
+// loop it accumulates over: what it gets in the course of that loop is combined, and the result is
 // stored when the loop ends (old contents do not count).  Its index uses no axis of that loop.
+// What combines says in which order, whoever does it and with however many:
+//
+//   sum64    the order of docs/numerics.md: blocks, 64 strided accumulators in a block, folded by
+//            halves, pairwise over blocks (folds and puts)
+//   free     any, for the bits are the same: integers, maxima and minima, places (all)
+//   serial   from left to right (scans; a GPU's long ones go by chunks)
+//
 // Combiners are the reduce ops, `fma` (two values, sum of products by fused multiply-add), and
 // argmax and argmin (one value; results value and i64 position in the fold's sequence).
 // The position of a value that an accumulating put gets is that of the fold's iteration; a guard
@@ -134,11 +139,16 @@ struct nest_axis {
     int64_t extent;
 };
 
+// The orders in which elements are combined (above).
+enum nest_order { NEST_NO_ORDER, NEST_SUM64, NEST_FREE, NEST_SERIAL };
+#define NEST_ORDERS (NEST_SERIAL + 1)
+
 // One thing that a fold, a scan's yield or an accumulating put combines with.
 struct nest_combine {
     uint16_t op;     // a combiner of the op table
     uint16_t n;      // values it takes: 2 for fma, else 1
     jot_dtype dtype; // of the result; half types accumulate in f32
+    enum nest_order order;
     nest_id value[2];
 };
 
@@ -157,9 +167,10 @@ struct nest_statement {
     int64_t bits[2]; // CONST: the element's bytes; OP: exponent, or exponent and mantissa bits
     nest_id buffer;  // LOAD, PUT, CONTRACT's destination
     struct nest_index index;
-    nest_id guard;   // LOAD, PUT: a bool value, or NEST_NONE
-    nest_id fold;    // PUT with a combiner: the fold statement it accumulates over
-    uint32_t n_axes; // loops
+    nest_id guard;         // LOAD, PUT: a bool value, or NEST_NONE
+    nest_id fold;          // PUT with a combiner: the fold statement it accumulates over
+    enum nest_order order; // and the order
+    uint32_t n_axes;       // loops
     const nest_id *axes;
     int64_t tile;        // TILE: points a group
     bool reverse;        // SCAN, SEQ
@@ -252,6 +263,19 @@ static inline uint32_t nest_combine_results(uint16_t op)
 {
     return ir_is_arg((enum ir_op)op) ? 2 : 1;
 }
+// Whether elements of the type give the combiner's result in any order, bit for bit.
+static inline bool nest_is_free(uint16_t op, jot_dtype dtype)
+{
+    enum ir_op pair = ir_op_get((enum ir_op)op)->pair;
+    return !dtype_is_inexact(dtype) || pair == IR_max || pair == IR_min ||
+           ir_is_arg((enum ir_op)op);
+}
+// The order that docs/numerics.md gives a fold or an accumulating put.
+static inline enum nest_order nest_fold_order(uint16_t op, jot_dtype dtype)
+{
+    return nest_is_free(op, dtype) ? NEST_FREE : NEST_SUM64;
+}
+extern const char *const nest_order_names[NEST_ORDERS];
 extern const char *const nest_space_names[NEST_MEMORY + 1];
 
 // Index forms, in the nest's arena; terms are merged and sorted.

@@ -79,7 +79,8 @@ static void emit_combines(struct serial *s, const struct nest_statement *t)
     emit(s, t->n_combines);
     for (uint32_t i = 0; i < t->n_combines; i++) {
         const struct nest_combine *c = &t->combines[i];
-        emit(s, (uint64_t)c->op << 32 | (uint64_t)c->n << 16 | c->dtype);
+        emit(s, (uint64_t)c->order << 48 | (uint64_t)c->op << 32 | (uint64_t)c->n << 16 |
+                    c->dtype);
         for (uint32_t j = 0; j < c->n && j < 2; j++)
             emit_value(s, c->value[j]);
     }
@@ -113,7 +114,8 @@ static void emit_one(struct serial *s, nest_id id)
     const struct nest_statement *t = &s->nest->statements.at[id];
     s->statement[id] = s->n_statements++;
     emit(s, (uint64_t)t->kind | (uint64_t)t->op << 8 | (uint64_t)t->dtype << 24 |
-                (uint64_t)t->reverse << 32 | (uint64_t)t->space << 40);
+                (uint64_t)t->reverse << 32 | (uint64_t)t->space << 40 |
+                (uint64_t)t->order << 48);
     emit(s, t->n_in);
     for (uint32_t i = 0; i < t->n_in; i++)
         emit_value(s, t->in[i]);

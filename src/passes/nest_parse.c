@@ -26,6 +26,8 @@ static bool parse_combines(struct nest_parser *p, uint32_t *out_n, struct nest_c
             if (!nest_parse_value(p, &c.value[c.n++]))
                 return false;
         }
+        if (!nest_parse_order(p, &c.order))
+            return false;
         vec_push(p->l->arena, &combines, c);
     } while (lex_char(p->l, ','));
     *out_n = combines.count;

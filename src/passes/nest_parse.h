@@ -25,6 +25,7 @@ struct nest_parser {
 bool nest_parse_number(struct nest_parser *p, uint32_t *out);
 bool nest_parse_value(struct nest_parser *p, nest_id *out);
 bool nest_parse_bind(struct nest_parser *p, uint32_t number, nest_id value);
+bool nest_parse_order(struct nest_parser *p, enum nest_order *out);
 // The place of a statement, if one follows.
 bool nest_parse_where(struct nest_parser *p);
 bool nest_parse_buffer(struct nest_parser *p, bool local);

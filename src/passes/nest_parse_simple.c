@@ -27,6 +27,16 @@ bool nest_parse_value(struct nest_parser *p, nest_id *out)
     return true;
 }
 
+bool nest_parse_order(struct nest_parser *p, enum nest_order *out)
+{
+    for (int order = NEST_SUM64; order < NEST_ORDERS; order++)
+        if (lex_keyword(p->l, nest_order_names[order])) {
+            *out = (enum nest_order)order;
+            return true;
+        }
+    return lex_fail(p->l, "expected an order such as sum64 or free");
+}
+
 // The number in the text stands for the value from here on.
 bool nest_parse_bind(struct nest_parser *p, uint32_t number, nest_id value)
 {
@@ -348,8 +358,8 @@ bool nest_parse_put(struct nest_parser *p)
     } while (lex_char(l, ','));
     if (guard_follows(l) && !nest_parse_value(p, &guard))
         return false;
-    if (op != IR_param &&
-        (!lex_expect_keyword(l, "in") || !lex_expect(l, "@") || !parse_loop_name(p, &fold)))
+    if (op != IR_param && (!lex_expect_keyword(l, "in") || !lex_expect(l, "@") ||
+                           !parse_loop_name(p, &fold) || !nest_parse_order(p, &c.order)))
         return false;
     if (op == IR_param && c.n != 1)
         return lex_fail(l, "a plain put takes 1 value");

@@ -209,6 +209,12 @@ static void add_op(struct printer *p, uint16_t op)
     add(p, op < IR_OP_COUNT ? ir_op_get((enum ir_op)op)->name : "?");
 }
 
+static void add_order(struct printer *p, enum nest_order order)
+{
+    add(p, " ");
+    add(p, (unsigned)order < NEST_ORDERS ? nest_order_names[order] : "?");
+}
+
 static void start_line(struct printer *p)
 {
     for (int i = 0; i < p->depth; i++)
@@ -327,6 +333,7 @@ static void print_put(struct printer *p, const struct nest_statement *t)
     if (t->op) {
         add(p, " in @");
         add_loop_name(p, t->fold);
+        add_order(p, t->order);
     }
     end_line(p, t);
 }
@@ -379,6 +386,7 @@ static void add_combines(struct printer *p, const struct nest_statement *t)
             add(p, " ");
             add_value(p, t->combines[i].value[j]);
         }
+        add_order(p, t->combines[i].order);
     }
 }
 

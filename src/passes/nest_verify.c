@@ -131,7 +131,7 @@ static void check_put(struct verifier *v, const struct nest_statement *s)
         nest_fault(v, "its combiner is not one that accumulates");
         return;
     }
-    verify_combine(v, s->op, s->n_in, s->in, (int)b->dtype);
+    verify_combine(v, s->op, s->n_in, s->in, (int)b->dtype, s->order, NEST_SUM64);
     if (s->fold >= v->nest->statements.count || !encloses(v, s->fold) ||
         v->nest->statements.at[s->fold].kind != NEST_FOLD)
         nest_fault(v, "the loop it accumulates over is not a fold around it");
@@ -181,7 +181,7 @@ static bool is_inside(const struct verifier *v, unsigned kinds)
 // Combiners are seen from inside the loop.
 static void end_fold(struct verifier *v, nest_id id)
 {
-    verify_combines(v, &v->nest->statements.at[id], verify_is_fold_op);
+    verify_combines(v, &v->nest->statements.at[id], verify_is_fold_op, NEST_SUM64);
 }
 
 static void check_fold_extent(struct verifier *v, const struct nest_statement *s)
@@ -246,7 +246,7 @@ static void check_yield(struct verifier *v, const struct nest_statement *s)
         v->path.count && v->nest->statements.at[vec_last(&v->path)].kind == NEST_SCAN;
     if (!in_scan)
         nest_fault(v, "a running value is that of the scan directly around it");
-    verify_combines(v, s, verify_is_scan_op);
+    verify_combines(v, s, verify_is_scan_op, NEST_SERIAL);
     verify_define_combines(v, s);
 }
 

@@ -48,10 +48,11 @@ bool verify_is_put_op(uint16_t op);
 bool verify_is_fold_op(uint16_t op);
 // That what combines elements of one type may be of another.
 void verify_accumulated(struct verifier *v, int from, int to);
+// `strict` is the order that the statement takes of what has one.
 void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
-                    int result);
+                    int result, enum nest_order order, enum nest_order strict);
 void verify_combines(struct verifier *v, const struct nest_statement *s,
-                     bool (*allowed)(uint16_t));
+                     bool (*allowed)(uint16_t), enum nest_order strict);
 void verify_define_combines(struct verifier *v, const struct nest_statement *s);
 
 // Everything about places in buffers, after the walk: ranges, one point to an element, reads of

@@ -214,8 +214,19 @@ void verify_accumulated(struct verifier *v, int from, int to)
                    verify_dtype_text(from), verify_dtype_text(to));
 }
 
+static void check_order(struct verifier *v, uint16_t op, jot_dtype d, enum nest_order order,
+                        enum nest_order strict)
+{
+    if (order != NEST_FREE && order != strict)
+        nest_fault(v, "its order is %s or free, not %s", nest_order_names[strict],
+                   (unsigned)order < NEST_ORDERS ? nest_order_names[order] : "?");
+    else if (order == NEST_FREE && !nest_is_free(op, d))
+        nest_fault(v, "%s of %s has an order", ir_op_get((enum ir_op)op)->name,
+                   verify_dtype_text((int)d));
+}
+
 void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *values,
-                    int result)
+                    int result, enum nest_order order, enum nest_order strict)
 {
     if (n != (op == IR_fma ? 2u : 1u)) {
         nest_fault(v, "%s combines %u values", ir_op_get((enum ir_op)op)->name, n);
@@ -232,11 +243,13 @@ void verify_combine(struct verifier *v, uint16_t op, uint32_t n, const nest_id *
         !fits_types(op == IR_fma ? "num" : ir_op_get((enum ir_op)op)->types, (jot_dtype)d))
         nest_fault(v, "%s does not take %s", ir_op_get((enum ir_op)op)->name,
                    verify_dtype_text(d));
+    else
+        check_order(v, op, (jot_dtype)d, order, strict);
     verify_accumulated(v, d, result);
 }
 
 void verify_combines(struct verifier *v, const struct nest_statement *s,
-                     bool (*allowed)(uint16_t))
+                     bool (*allowed)(uint16_t), enum nest_order strict)
 {
     uint32_t results = 0;
     for (uint32_t i = 0; i < s->n_combines; i++) {
@@ -245,7 +258,7 @@ void verify_combines(struct verifier *v, const struct nest_statement *s,
             nest_fault(v, "combiner %u is not one that it takes", i);
             return;
         }
-        verify_combine(v, c->op, c->n, c->value, (int)c->dtype);
+        verify_combine(v, c->op, c->n, c->value, (int)c->dtype, c->order, strict);
         results += nest_combine_results(c->op);
     }
     verify_results(v, s, results);

@@ -73,7 +73,7 @@ static void copy_put(struct points_copy *c, const struct nest_statement *s)
 {
     struct nest_index x = moved(c, s->buffer, &s->index);
     nest_id to = c->buffers[s->buffer], guard = value_of(c, s->guard);
-    struct nest_combine combine = {.op = s->op, .n = (uint16_t)s->n_in};
+    struct nest_combine combine = {.op = s->op, .n = (uint16_t)s->n_in, .order = s->order};
     for (uint32_t i = 0; i < s->n_in; i++)
         combine.value[i] = c->values[s->in[i]];
     if (s->op)

@@ -130,7 +130,8 @@ static void write_gradient(struct writer *w, const struct nest_step *s)
     nest_id a = factor_of(w, s->memories[0]), d = factor_of(w, s->memories[1]);
     nest_id i = nest_axis(&w->b, "i", g->m), j = nest_axis(&w->b, "j", g->n);
     nest_open(&w->b, NEST_MAP, 2, (nest_id[]){i, j});
-    struct nest_combine sum = {.op = IR_fma, .n = 2, .dtype = g->dtype};
+    struct nest_combine sum = {
+        .op = IR_fma, .n = 2, .dtype = g->dtype, .order = nest_fold_order(IR_fma, g->dtype)};
     sum.value[0] =
         nest_load(&w->b, a, form(w, 1, (struct nest_term[]){{1, i, false}}), NEST_NONE);
     sum.value[1] =

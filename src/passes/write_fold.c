@@ -190,6 +190,7 @@ nest_id write_running(struct writer *w, const struct ir_node *n, const form_id *
     struct nest_combine c = {.op = combiner_of((enum ir_op)n->op, d),
                              .n = 1,
                              .dtype = dtype_is_half(d) ? JOT_F32 : d};
+    c.order = nest_is_free(c.op, d) ? NEST_FREE : NEST_SERIAL;
     c.value[0] = widened(w, write_at_operand(w, n, 0, at, NEST_NONE), d);
     nest_id running = emit_yield(&w->e, &c);
     return c.dtype != d ? emit_op(&w->e, IR_convert, d, 1, &running, NULL) : running;
@@ -205,6 +206,7 @@ struct nest_combine write_combine_of(struct writer *w, ir_id v, const form_id *a
     struct nest_combine c = {.op = combiner_of((enum ir_op)n->op, d),
                              .n = (uint16_t)n->n_in,
                              .dtype = dtype_is_half(d) && !is_arg ? JOT_F32 : d};
+    c.order = nest_fold_order(c.op, d);
     for (uint32_t i = 0; i < n->n_in; i++) {
         form_id from[IR_MAX_RANK];
         operand_coordinates(w, n, i, at, folded, from);

@@ -76,7 +76,10 @@ static void check_fold(enum ir_op op, jot_dtype d, const struct shape *s)
              (struct nest_term[]){AXIS(i, s->row_stride), AXIS(j, s->outer_stride),
                                   AXIS(k, s->inner_stride)});
     nest_id v = nest_load(&b, x, from, NEST_NONE);
-    struct nest_combine c = {.op = (uint16_t)op, .n = op == IR_fma ? 2 : 1, .dtype = r};
+    struct nest_combine c = {.op = (uint16_t)op,
+                             .n = op == IR_fma ? 2 : 1,
+                             .dtype = r,
+                             .order = nest_fold_order((uint16_t)op, r)};
     c.value[0] = c.value[1] = v;
     nest_id result = nest_close(&b, 1, &c);
     struct nest_index to = form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)});
@@ -136,7 +139,11 @@ static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
     nest_open(&b, NEST_FOLD, 1, &l);
     nest_id row = nest_load(&b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(l, 1)}),
                             NEST_NONE);
-    struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {row}};
+    struct nest_combine sum = {.op = IR_reduce_sum,
+                               .n = 1,
+                               .dtype = r,
+                               .order = nest_fold_order(IR_reduce_sum, r),
+                               .value = {row}};
     nest_id inner = nest_close(&b, 1, &sum);
     nest_id weight =
         nest_load(&b, w, form(&b, 0, 1, (struct nest_term[]){AXIS(i, 1)}), NEST_NONE);
@@ -144,12 +151,24 @@ static void check_accumulation(jot_dtype d, int64_t n, int64_t k)
     nest_id v = nest_load(&b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, k), AXIS(j, 1)}),
                           NEST_NONE);
     struct nest_index to = form(&b, 0, 1, (struct nest_term[]){AXIS(j, 1)});
-    struct nest_combine fma = {.op = IR_fma, .n = 2, .dtype = r, .value = {v, weight}};
+    struct nest_combine fma = {.op = IR_fma,
+                               .n = 2,
+                               .dtype = r,
+                               .order = nest_fold_order(IR_fma, r),
+                               .value = {v, weight}};
     nest_put_combine(&b, g, to, fold, &fma);
-    struct nest_combine plain = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {v}};
+    struct nest_combine plain = {.op = IR_reduce_sum,
+                                 .n = 1,
+                                 .dtype = r,
+                                 .order = nest_fold_order(IR_reduce_sum, r),
+                                 .value = {v}};
     nest_put_combine(&b, h, to, fold, &plain);
     nest_close(&b, 0, NULL);
-    struct nest_combine all = {.op = IR_reduce_sum, .n = 1, .dtype = r, .value = {inner}};
+    struct nest_combine all = {.op = IR_reduce_sum,
+                               .n = 1,
+                               .dtype = r,
+                               .order = nest_fold_order(IR_reduce_sum, r),
+                               .value = {inner}};
     nest_id result = nest_close(&b, 1, &all);
     nest_put(&b, total, form(&b, 0, 0, NULL), result, NEST_NONE);
     nest_check(b.nest);
@@ -186,7 +205,11 @@ START_TEST(numbers_of_rows)
     nest_open(&b, NEST_FOLD, 1, &j);
     nest_id u = nest_load(
         &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, columns), AXIS(j, 1)}), NEST_NONE);
-    struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {u}};
+    struct nest_combine sum = {.op = IR_reduce_sum,
+                               .n = 1,
+                               .dtype = d,
+                               .order = nest_fold_order(IR_reduce_sum, d),
+                               .value = {u}};
     nest_id s = nest_close(&b, 1, &sum);
     nest_id is_low = nest_op(&b, IR_lt, JOT_BOOL, 2, (nest_id[]){s, place}, NULL);
     nest_id e = nest_op(&b, IR_tanh, d, 1, &s, NULL);
@@ -195,10 +218,18 @@ START_TEST(numbers_of_rows)
     nest_id v = nest_load(
         &b, x, form(&b, 0, 2, (struct nest_term[]){AXIS(i, columns), AXIS(k, 1)}), NEST_NONE);
     nest_id w = nest_op(&b, IR_mul, d, 2, (nest_id[]){v, g}, NULL);
-    struct nest_combine add = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {w}};
+    struct nest_combine add = {.op = IR_reduce_sum,
+                               .n = 1,
+                               .dtype = d,
+                               .order = nest_fold_order(IR_reduce_sum, d),
+                               .value = {w}};
     nest_put_combine(&b, y, form(&b, 0, 1, (struct nest_term[]){AXIS(k, 1)}), fold, &add);
     nest_close(&b, 0, NULL);
-    struct nest_combine last = {.op = IR_reduce_max, .n = 1, .dtype = d, .value = {g}};
+    struct nest_combine last = {.op = IR_reduce_max,
+                                .n = 1,
+                                .dtype = d,
+                                .order = nest_fold_order(IR_reduce_max, d),
+                                .value = {g}};
     nest_id most = nest_close(&b, 1, &last);
     nest_put(&b, z, form(&b, 0, 0, NULL), most, NEST_NONE);
     nest_check(b.nest);
@@ -220,12 +251,13 @@ static const char network[] =
     "      put h[i] = %%2\n    }\n"
     "    contract u[k3] = h[j3], w[%d*k3 + j3] for k3 < %d over j3 < %d\n"
     "    map i4 < %d, j4 < %d {\n      %%3 = load a[i4] : %s\n      %%4 = load h[j4] : %s\n"
-    "      put g[%d*i4 + j4] fma= %%3, %%4 in @n\n    }\n"
+    "      put g[%d*i4 + j4] fma= %%3, %%4 in @n sum64\n    }\n"
     "    map i5 < %d, j5 < %d {\n      %%5 = load z[i5] : %s\n      %%6 = load u[j5] : %s\n"
-    "      put r[%d*i5 + j5] fma= %%5, %%6 in @n\n    }\n"
+    "      put r[%d*i5 + j5] fma= %%5, %%6 in @n sum64\n    }\n"
     "    fold k6 < %d {\n      %%7 = load u[k6] : %s\n      put y[%d*n + k6] = %%7\n"
-    "      put q[k6] reduce_sum= %%7 in @n\n      yield reduce_max %%7\n    } -> %%8 : %s\n"
-    "    yield reduce_sum %%8\n  } -> %%9 : %s\n  put s[0] = %%9\n}\n";
+    "      put q[k6] reduce_sum= %%7 in @n sum64\n      yield reduce_max %%7 free\n    } -> "
+    "%%8 : %s\n"
+    "    yield reduce_sum %%8 sum64\n  } -> %%9 : %s\n  put s[0] = %%9\n}\n";
 
 static void check_network(const char *d, int n, int inputs, int outputs)
 {
@@ -245,7 +277,7 @@ static const char row_sums[] =
     "    map k < %d {\n      %%0 = load x[%d*n + k] : %s\n      put a[k] = %%0\n    }\n"
     "    %s\n"
     "    fold i < %d {\n      %%1 = load x[%d*n + i] : %s\n      %%2 = load z[i] : %s\n"
-    "      %%3 = mul %%1, %%2 : %s\n      yield reduce_sum %%3\n    } -> %%4 : %s\n"
+    "      %%3 = mul %%1, %%2 : %s\n      yield reduce_sum %%3 sum64\n    } -> %%4 : %s\n"
     "    map i2 < %d {\n      %%5 = load z[i2] : %s\n      %%6 = mul %%4, %%5 : %s\n"
     "      put y[%d*n + i2] = %%6\n    }\n  }\n}\n";
 
@@ -295,7 +327,11 @@ START_TEST(large_fold)
         nest_open(&b, NEST_FOLD, 1, &a);
         nest_id v =
             nest_load(&b, x, form(&b, 0, 1, (struct nest_term[]){AXIS(a, 1)}), NEST_NONE);
-        struct nest_combine c = {.op = (uint16_t)op, .n = 1, .dtype = r, .value = {v}};
+        struct nest_combine c = {.op = (uint16_t)op,
+                                 .n = 1,
+                                 .dtype = r,
+                                 .order = nest_fold_order((uint16_t)op, r),
+                                 .value = {v}};
         nest_id result = nest_close(&b, 1, &c);
         nest_put(&b, y, form(&b, 0, 0, NULL), result, NEST_NONE);
         nest_check(b.nest);
@@ -317,10 +353,11 @@ START_TEST(dear_folds)
                       dtype, lengths[i], dtype, dtype, lengths[i], dtype);
         for (int k = 0; k < 8; k++)
             at += sprintf(at, "    %%%d = sin %%%d : %s\n", k + 1, k, dtype);
-        sprintf(at,
-                "    yield reduce_sum %%8, fma %%8 %%0\n  } -> %%9 : %s, %%10 : %s\n"
-                "  put y[0] = %%9\n  put z[0] = %%10\n}\n",
-                dtype, dtype);
+        sprintf(
+            at,
+            "    yield reduce_sum %%8 sum64, fma %%8 %%0 sum64\n  } -> %%9 : %s, %%10 : %s\n"
+            "  put y[0] = %%9\n  put z[0] = %%10\n}\n",
+            dtype, dtype);
         nest_check_text(text);
     }
     nest_check_end();
@@ -449,9 +486,9 @@ START_TEST(local_rows)
                 "  local e: %s[%d] @ point\n  local p: %s[%d] @ point\n  par i < 3 {\n"
                 "    fold j < %d {\n      %%0 = load x[%d*i + j] : %s\n"
                 "      %%1 = mul %%0, %%0 : %s\n      put e[j] = %%1\n"
-                "      yield reduce_max %%1\n    } -> %%2 : %s\n"
+                "      yield reduce_max %%1 free\n    } -> %%2 : %s\n"
                 "    fold k < %d {\n      %%3 = load e[k] : %s\n      %%4 = sub %%3, %%2 : %s\n"
-                "      put p[k] = %%4\n      yield reduce_sum %%4\n    } -> %%5 : %s\n",
+                "      put p[k] = %%4\n      yield reduce_sum %%4 sum64\n    } -> %%5 : %s\n",
                 d, 3 * n, d, 3 * n, d, 3 * n, d, n, d, n, n, n, d, d, d, n, d, d, d);
         sprintf(text + strlen(text),
                 "    map l < %d {\n      %%6 = load e[l] : %s\n      %%7 = load p[l] : %s\n"
@@ -529,7 +566,11 @@ START_TEST(locals)
         nest_open(&b, NEST_FOLD, 1, &e);
         nest_id u =
             nest_load(&b, t, form(&b, 0, 1, (struct nest_term[]){AXIS(e, 1)}), NEST_NONE);
-        struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {u}};
+        struct nest_combine sum = {.op = IR_reduce_sum,
+                                   .n = 1,
+                                   .dtype = d,
+                                   .order = nest_fold_order(IR_reduce_sum, d),
+                                   .value = {u}};
         nest_id s = nest_close(&b, 1, &sum);
         nest_open(&b, NEST_MAP, 1, &g);
         nest_id q =
@@ -654,6 +695,7 @@ START_TEST(scans)
     struct nest_index at = form(&b, 0, 2, (struct nest_term[]){AXIS(r, 1), AXIS(c, 40)});
     nest_id v = nest_load(&b, x, at, NEST_NONE);
     struct nest_combine sum = {.op = IR_reduce_sum, .n = 1, .dtype = d, .value = {v}};
+    sum.order = nest_is_free(IR_reduce_sum, d) ? NEST_FREE : NEST_SERIAL;
     nest_id running = nest_yield(&b, 1, &sum);
     nest_put(&b, y, at, running, NEST_NONE);
     nest_close(&b, 0, NULL);

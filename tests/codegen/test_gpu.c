@@ -28,9 +28,9 @@ START_TEST(folds_in_folds)
     at += sprintf(at, "  %%1 = index i5 : i64\n  %%2 = convert %%1 : f32\n"
                       "  %%3 = add %%0, %%2 : f32\n");
     for (int i = 0, v = 3; i < DEPTH; i++, v += 2)
-        at +=
-            sprintf(at, "  yield reduce_sum %%%d\n  } -> %%%d : f32\n  %%%d = exp %%%d : f32\n",
-                    v, v + 1, v + 2, v + 1);
+        at += sprintf(
+            at, "  yield reduce_sum %%%d sum64\n  } -> %%%d : f32\n  %%%d = exp %%%d : f32\n",
+            v, v + 1, v + 2, v + 1);
     sprintf(at, "  put y[0] = %%15\n}\n");
     ck_assert_uint_lt(strlen(ptx_of(text)), 1000000);
 }
@@ -42,7 +42,7 @@ END_TEST
     "    fold l < 16 {\n"                                                                      \
     "      %0 = load x[256*i + 16*j + l] : f32\n"                                              \
     "      %1 = load y[256*i + k + 16*l] : f32\n"                                              \
-    "      yield fma %0 %1\n"                                                                  \
+    "      yield fma %0 %1 sum64\n"                                                            \
     "    } -> %2 : f32\n"                                                                      \
     "    put z[256*i + 16*j + k] = %2\n"                                                       \
     "  }\n"                                                                                    \
@@ -114,7 +114,7 @@ END_TEST
     "kernel cumsum(x: " type "[" n "], y: out " type "[" n "]) {\n"                            \
     "  scan i < " n " reverse {\n"                                                             \
     "    %0 = load x[i] : " type "\n"                                                          \
-    "    yield reduce_sum %0 -> %1 : " type "\n"                                               \
+    "    yield reduce_sum %0 serial -> %1 : " type "\n"                                        \
     "    put y[i] = %1\n"                                                                      \
     "  }\n"                                                                                    \
     "}\n"
@@ -192,10 +192,10 @@ START_TEST(pairs_are_of_a_group)
                              "        %0 = load x[3*j + k] : f32\n"
                              "        %1 = load x[3*i + k] : f32\n"
                              "        %2 = sub %0, %1 : f32\n"
-                             "        yield fma %2 %2\n"
+                             "        yield fma %2 %2 sum64\n"
                              "      } -> %3 : f32\n"
                              "      %4 = sqrt %3 : f32\n"
-                             "      yield reduce_sum %4\n"
+                             "      yield reduce_sum %4 sum64\n"
                              "    } -> %5 : f32\n"
                              "    put y[i] = %5\n"
                              "  }\n"
@@ -212,13 +212,13 @@ START_TEST(a_row_is_read_once)
                              "  par r < 8192 {\n"
                              "    fold c < 8192 {\n"
                              "      %0 = load x[8192*r + c] : f32\n"
-                             "      yield reduce_max %0\n"
+                             "      yield reduce_max %0 free\n"
                              "    } -> %1 : f32\n"
                              "    fold c < 8192 {\n"
                              "      %2 = load x[8192*r + c] : f32\n"
                              "      %3 = sub %2, %1 : f32\n"
                              "      %4 = exp %3 : f32\n"
-                             "      yield reduce_sum %4\n"
+                             "      yield reduce_sum %4 sum64\n"
                              "    } -> %5 : f32\n"
                              "    map c < 8192 {\n"
                              "      %6 = load x[8192*r + c] : f32\n"
@@ -241,7 +241,7 @@ END_TEST
     "  par r < 1024 {\n"                                                                       \
     "    fold c < 4096 {\n"                                                                    \
     "      %0 = load x[4096*r + c] : f32\n"                                                    \
-    "      yield reduce_max %0\n"                                                              \
+    "      yield reduce_max %0 free\n"                                                         \
     "    } -> %1 : f32\n"                                                                      \
     "    map c < 4096 {\n"                                                                     \
     "      %2 = load " of " : f32\n"                                                           \
@@ -273,7 +273,7 @@ START_TEST(a_sum_is_one_kernel)
     const char *ptx = ptx_of("kernel sum(x: f32[16777216], y: out f32[1]) {\n"
                              "  fold c < 16777216 {\n"
                              "    %0 = load x[c] : f32\n"
-                             "    yield reduce_sum %0\n"
+                             "    yield reduce_sum %0 sum64\n"
                              "  } -> %1 : f32\n"
                              "  put y[0] = %1\n"
                              "}\n");
@@ -291,7 +291,7 @@ START_TEST(columns_are_read_side_by_side)
                              "  par j < 32768 {\n"
                              "    fold i < 4096 {\n"
                              "      %0 = load x[j + 32768*i] : f32\n"
-                             "      yield reduce_sum %0\n"
+                             "      yield reduce_sum %0 sum64\n"
                              "    } -> %1 : f32\n"
                              "    put y[j] = %1\n"
                              "  }\n"
@@ -313,7 +313,8 @@ static const char *dear_fold_of(const char *function, int n, int times)
                   n, n);
     for (int i = 0; i < times; i++)
         strbuf_printf(&text, "    %%%d = %s %%%d : f32\n", i + 1, function, i);
-    strbuf_printf(&text, "    yield reduce_sum %%%d\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
+    strbuf_printf(&text,
+                  "    yield reduce_sum %%%d sum64\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
                   times, times + 1, times + 1);
     return text.text;
 }
@@ -347,7 +348,8 @@ static const char *wide_fold(int values)
         strbuf_printf(&text, "    %%%d = sin %%%d : f32\n", i + 1, i);
     for (int i = 0; i < values; i++, n++)
         strbuf_printf(&text, "    %%%d = mul %%%d, %%%d : f32\n", n + 1, n, sines - i);
-    strbuf_printf(&text, "    yield reduce_sum %%%d\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
+    strbuf_printf(&text,
+                  "    yield reduce_sum %%%d sum64\n  } -> %%%d : f32\n  put y[0] = %%%d\n}\n",
                   n, n + 1, n + 1);
     return text.text;
 }
@@ -379,10 +381,10 @@ START_TEST(loops_are_not_written_out)
                              "  fold j < 10 {\n"
                              "    fold i < 128 {\n"
                              "      %0 = load x[j + 10*i] : f32\n"
-                             "      yield reduce_sum %0\n"
+                             "      yield reduce_sum %0 sum64\n"
                              "    } -> %1 : f32\n"
                              "    %2 = mul %1, %1 : f32\n"
-                             "    yield reduce_sum %2\n"
+                             "    yield reduce_sum %2 sum64\n"
                              "  } -> %3 : f32\n"
                              "  put y[0] = %3\n"
                              "}\n");
@@ -404,7 +406,7 @@ START_TEST(few_dear_elements_are_written_out)
                              "      %4 = div %1, %3 : f32\n"
                              "      %5 = sqrt %4 : f32\n"
                              "      %6 = div %0, %5 : f32\n"
-                             "      yield reduce_sum %4, reduce_sum %6\n"
+                             "      yield reduce_sum %4 sum64, reduce_sum %6 sum64\n"
                              "    } -> %7 : f32, %8 : f32\n"
                              "    %9 = add %7, %8 : f32\n"
                              "    put y[i] = %9\n"
@@ -422,7 +424,7 @@ START_TEST(short_columns_are_of_warps)
                                "  par j < %d {\n"
                                "    fold i < 250 {\n"
                                "      %%0 = load x[j + %d*i] : f32\n"
-                               "      yield reduce_sum %%0\n"
+                               "      yield reduce_sum %%0 sum64\n"
                                "    } -> %%1 : f32\n"
                                "    put y[j] = %%1\n"
                                "  }\n"
@@ -465,7 +467,7 @@ START_TEST(long_columns_go_by_parts)
                "    fold i < 1000000 {\n"
                "      %0 = load x[j + 100*i] : f32\n"
                "      %1 = load w[i] : f32\n"
-               "      yield fma %0 %1\n"
+               "      yield fma %0 %1 sum64\n"
                "    } -> %2 : f32\n"
                "    put y[j] = %2\n"
                "  }\n"
@@ -572,7 +574,7 @@ START_TEST(threads_keep_rows)
                                "      %%0 = load x[8192*i + j] : f32\n"
                                "      %%1 = mul %%0, %%0 : f32\n"
                                "      put e[j] = %%1\n"
-                               "      yield reduce_sum %%1\n"
+                               "      yield reduce_sum %%1 sum64\n"
                                "    } -> %%2 : f32\n"
                                "    map k < 8192 {\n"
                                "      %%3 = load e[%s] : f32\n"
@@ -603,7 +605,7 @@ START_TEST(short_rows_are_of_few_threads)
                              "    fold j < 100 {\n"
                              "      %0 = load x[100*i + j] : f32\n"
                              "      %1 = load w[j] : f32\n"
-                             "      yield fma %0 %1\n"
+                             "      yield fma %0 %1 sum64\n"
                              "    } -> %2 : f32\n"
                              "    put y[i] = %2\n"
                              "  }\n"

@@ -24,15 +24,15 @@ static const char *network(const char *type, int points)
                                "      %1 = load z[j] : T\n"
                                "      %2 = mul %1, %1 : T\n"
                                "      put h[j] = %2\n"
-                               "      put c[j] reduce_sum= %2 in @n\n"
+                               "      put c[j] reduce_sum= %2 in @n sum64\n"
                                "    }\n"
                                "    map i < 20, j < 20 {\n"
                                "      %3 = load in[i] : T\n"
                                "      %4 = load h[j] : T\n"
-                               "      put g[20*i + j] fma= %3, %4 in @n\n"
+                               "      put g[20*i + j] fma= %3, %4 in @n sum64\n"
                                "    }\n"
                                "    %5 = load z[3] : T\n"
-                               "    yield reduce_sum %5\n"
+                               "    yield reduce_sum %5 sum64\n"
                                "  } -> %6 : T\n"
                                "  put e[0] = %6\n"
                                "}\n";
@@ -271,14 +271,14 @@ END_TEST
     "        %2 = convert %1 : f32\n"                                                          \
     "        %3 = load k[65536*b + 64*j + d] : bf16\n"                                         \
     "        %4 = convert %3 : f32\n"                                                          \
-    "        yield fma %2 %4\n"                                                                \
+    "        yield fma %2 %4 sum64\n"                                                          \
     "      } -> %5 : f32\n"                                                                    \
     "      put score[j] = %5\n"                                                                \
     "    }\n"                                                                                  \
     "    fold j < 1024 {\n"                                                                    \
     "      %6 = load score[j] : f32\n"                                                         \
     "      %7 = " f " %6, %0 : f32\n"                                                          \
-    "      yield reduce_max %7\n"                                                              \
+    "      yield reduce_max %7 free\n"                                                         \
     "    } -> %8 : f32\n"                                                                      \
     "    fold j < 1024 {\n"                                                                    \
     "      %9 = load score[j] : f32\n"                                                         \
@@ -286,7 +286,7 @@ END_TEST
     "      %11 = sub %10, %8 : f32\n"                                                          \
     "      %12 = exp %11 : f32\n"                                                              \
     "      put row[j] = %12\n"                                                                 \
-    "      yield reduce_sum %12\n"                                                             \
+    "      yield reduce_sum %12 sum64\n"                                                       \
     "    } -> %13 : f32\n"                                                                     \
     "    map j < 1024 {\n"                                                                     \
     "      %14 = load row[j] : f32\n"                                                          \
@@ -300,7 +300,7 @@ END_TEST
     "        %18 = convert %17 : f32\n"                                                        \
     "        %19 = load v[65536*b + 64*j + c] : bf16\n"                                        \
     "        %20 = convert %19 : f32\n"                                                        \
-    "        yield fma %18 %20\n"                                                              \
+    "        yield fma %18 %20 sum64\n"                                                        \
     "      } -> %21 : f32\n"                                                                   \
     "      %22 = convert %21 : bf16\n"                                                         \
     "      put y[65536*b + 64*i + c] = %22\n"                                                  \
@@ -345,7 +345,7 @@ END_TEST
     "          %5 = convert %4 : f32\n"                                                        \
     "          %6 = load k[1048576*i + 65536*j + 64*key + d] : bf16\n"                         \
     "          %7 = convert %6 : f32\n"                                                        \
-    "          yield fma %5 %7\n"                                                              \
+    "          yield fma %5 %7 sum64\n"                                                        \
     "        } -> %8 : f32\n"                                                                  \
     "        put score[key] = %8\n"                                                            \
     "      }\n"                                                                                \
@@ -355,7 +355,7 @@ END_TEST
     "          %10 = convert %9 : f32\n"                                                       \
     "          %11 = load v[1048576*i + 65536*j + 64*key + d] : bf16\n"                        \
     "          %12 = convert %11 : f32\n"                                                      \
-    "          yield fma %10 %12\n"                                                            \
+    "          yield fma %10 %12 sum64\n"                                                      \
     "        } -> %13 : f32\n"                                                                 \
     "        put product[key] = %13\n"                                                         \
     "      }\n"                                                                                \
@@ -363,14 +363,14 @@ END_TEST
     "        %14 = load score[l] : f32\n"                                                      \
     "        %15 = div %14, %1 : f32\n"                                                        \
     "        put row[l] = %15\n"                                                               \
-    "        yield reduce_max %15\n"                                                           \
+    "        yield reduce_max %15 free\n"                                                      \
     "      } -> %16 : f32\n"                                                                   \
     "      fold i_2 < 1024 {\n"                                                                \
     "        %17 = load row[i_2] : f32\n"                                                      \
     "        %18 = sub %17, %16 : f32\n"                                                       \
     "        %19 = exp %18 : f32\n"                                                            \
     "        put row_2[i_2] = %19\n"                                                           \
-    "        yield reduce_sum %19\n"                                                           \
+    "        yield reduce_sum %19 sum64\n"                                                     \
     "      } -> %20 : f32\n"                                                                   \
     "      %21 = integer_pow %20 {-2, 0} : f32\n"                                              \
     "      fold j_2 < 1024 {\n"                                                                \
@@ -378,7 +378,7 @@ END_TEST
     "        %23 = mul %22, %21 : f32\n"                                                       \
     "        %24 = load row_2[j_2] : f32\n"                                                    \
     "        %25 = mul %23, %24 : f32\n"                                                       \
-    "        yield reduce_sum %25\n"                                                           \
+    "        yield reduce_sum %25 sum64\n"                                                     \
     "      } -> %26 : f32\n"                                                                   \
     "      %27 = neg %26 : f32\n"                                                              \
     "      %28 = div %3, %20 : f32\n"                                                          \
@@ -401,7 +401,7 @@ END_TEST
     "          %39 = convert %38 : f32\n"                                                      \
     "          %40 = load k[1048576*i + 65536*j + c + 64*key] : bf16\n"                        \
     "          %41 = convert %40 : f32\n"                                                      \
-    "          yield fma %39 %41\n"                                                            \
+    "          yield fma %39 %41 sum64\n"                                                      \
     "        } -> %42 : f32\n"                                                                 \
     "        %43 = convert %42 : bf16\n"                                                       \
     "        put dq[1048576*i + 65536*j + 64*query + c] = %43\n"                               \
@@ -414,7 +414,7 @@ END_TEST
     "          %45 = convert %44 : f32\n"                                                      \
     "          %46 = load dy[1048576*i + 65536*j + c + 64*m] : bf16\n"                         \
     "          %47 = convert %46 : f32\n"                                                      \
-    "          yield fma %45 %47\n"                                                            \
+    "          yield fma %45 %47 sum64\n"                                                      \
     "        } -> %48 : f32\n"                                                                 \
     "        %49 = convert %48 : bf16\n"                                                       \
     "        put dv[1048576*i + 65536*j + 64*key + c] = %49\n"                                 \
@@ -425,7 +425,7 @@ END_TEST
     "          %51 = convert %50 : f32\n"                                                      \
     "          %52 = load q[1048576*i + 65536*j + c + 64*m] : bf16\n"                          \
     "          %53 = convert %52 : f32\n"                                                      \
-    "          yield fma %51 %53\n"                                                            \
+    "          yield fma %51 %53 sum64\n"                                                      \
     "        } -> %54 : f32\n"                                                                 \
     "        %55 = convert %54 : bf16\n"                                                       \
     "        put dk[1048576*i + 65536*j + 64*key + c] = %55\n"                                 \
@@ -487,7 +487,7 @@ START_TEST(sums_of_all_are_put_by_one)
                              "    %0 = load x[i] : f32\n"
                              "    map j < 20 {\n"
                              "      %1 = load w[20*i + j] : f32\n"
-                             "      put y[j] fma= %0, %1 in @i\n"
+                             "      put y[j] fma= %0, %1 in @i sum64\n"
                              "    }\n"
                              "  }\n"
                              "}\n");

@@ -34,7 +34,7 @@ static const char *serial_of(const struct nest_program *p)
 }
 
 #define SUM(body, value)                                                                       \
-    "  fold i < 100000 {\n" body "    yield reduce_sum " value "\n  } -> %90 : f32\n"          \
+    "  fold i < 100000 {\n" body "    yield reduce_sum " value " sum64\n  } -> %90 : f32\n"    \
     "  put z[0] = %90\n"
 #define KERNEL(body)                                                                           \
     "kernel k0_k(x: f32[1000000], i32: i32[1000000], y: out f32[1000000], z: out f32[1]) "     \
@@ -55,27 +55,28 @@ static const struct {
                 "%1")),
      ""},
     {"a map and a fold of nothing beside a map",
-     KERNEL(
-         "  map i < 0 {\n    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n"
-         "  fold j < 0 {\n    %1 = load x[j] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
-         "  put z[0] = %2\n"
-         "  map k < 100000 {\n    %3 = load x[k] : f32\n    put y[k] = %3\n  }\n"),
+     KERNEL("  map i < 0 {\n    %0 = load x[i] : f32\n    put y[i] = %0\n  }\n"
+            "  fold j < 0 {\n    %1 = load x[j] : f32\n    yield reduce_sum %1 sum64\n  } -> "
+            "%2 : f32\n"
+            "  put z[0] = %2\n"
+            "  map k < 100000 {\n    %3 = load x[k] : f32\n    put y[k] = %3\n  }\n"),
      ""},
     {"a map of many",
      KERNEL("  fold i < 1000 {\n    map j < 1000 {\n      %0 = load x[1000*i + j] : f32\n"
             "      put y[1000*i + j] = %0\n    }\n    %1 = load x[i] : f32\n"
-            "    yield reduce_sum %1\n  } -> %2 : f32\n  put z[0] = %2\n"),
+            "    yield reduce_sum %1 sum64\n  } -> %2 : f32\n  put z[0] = %2\n"),
      ""},
     {"folds in a fold",
      KERNEL("  fold i < 1000 {\n    fold j < 1000 {\n      %0 = load x[1000*i + j] : f32\n"
-            "      yield reduce_max %0\n    } -> %1 : f32\n    yield reduce_sum %1\n"
+            "      yield reduce_max %0 free\n    } -> %1 : f32\n    yield reduce_sum %1 sum64\n"
             "  } -> %2 : f32\n  put z[0] = %2\n"),
      ""},
     {"the same in a few points",
-     KERNEL("  par b < 4 {\n    fold i < 500 {\n      fold j < 500 {\n"
-            "        %0 = load x[250000*b + 500*i + j] : f32\n        yield reduce_max %0\n"
-            "      } -> %1 : f32\n      yield reduce_sum %1\n    } -> %2 : f32\n"
-            "    put y[b] = %2\n  }\n"),
+     KERNEL(
+         "  par b < 4 {\n    fold i < 500 {\n      fold j < 500 {\n"
+         "        %0 = load x[250000*b + 500*i + j] : f32\n        yield reduce_max %0 free\n"
+         "      } -> %1 : f32\n      yield reduce_sum %1 sum64\n    } -> %2 : f32\n"
+         "    put y[b] = %2\n  }\n"),
      ""},
     {"loops over time in a fold",
      KERNEL(SUM("    %0 = load x[i] : f32\n    seq t < 50 carry %1 = %0 {\n"
@@ -83,22 +84,22 @@ static const struct {
                 "%3")),
      ""},
     {"a running sum and a sum",
-     KERNEL(
-         "  scan i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
-         "    put y[i] = %1\n  }\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"
-         "    yield reduce_max %2\n  } -> %3 : f32\n  put z[0] = %3\n"),
+     KERNEL("  scan i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 serial -> "
+            "%1 : f32\n"
+            "    put y[i] = %1\n  }\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"
+            "    yield reduce_max %2 free\n  } -> %3 : f32\n  put z[0] = %3\n"),
      ""},
     {"running sums of a few points, of their sums",
-     KERNEL(
-         "  par b < 4 {\n    fold i < 250000 {\n      %0 = load x[250000*b + i] : f32\n"
-         "      yield reduce_sum %0\n    } -> %1 : f32\n    scan j < 250000 {\n"
-         "      %2 = load x[250000*b + j] : f32\n      %3 = div %2, %1 : f32\n"
-         "      yield reduce_sum %3 -> %4 : f32\n      put y[250000*b + j] = %4\n    }\n  }\n"),
+     KERNEL("  par b < 4 {\n    fold i < 250000 {\n      %0 = load x[250000*b + i] : f32\n"
+            "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n    scan j < 250000 {\n"
+            "      %2 = load x[250000*b + j] : f32\n      %3 = div %2, %1 : f32\n"
+            "      yield reduce_sum %3 serial -> %4 : f32\n      put y[250000*b + j] = %4\n    "
+            "}\n  }\n"),
      ""},
     {"three loops that need one another",
-     KERNEL("  fold i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_max %0\n"
+     KERNEL("  fold i < 1000000 {\n    %0 = load x[i] : f32\n    yield reduce_max %0 free\n"
             "  } -> %1 : f32\n  fold j < 1000000 {\n    %2 = load x[j] : f32\n"
-            "    %3 = sub %2, %1 : f32\n    yield reduce_sum %3\n  } -> %4 : f32\n"
+            "    %3 = sub %2, %1 : f32\n    yield reduce_sum %3 sum64\n  } -> %4 : f32\n"
             "  map k < 1000000 {\n    %5 = load x[k] : f32\n    %6 = div %5, %4 : f32\n"
             "    put y[k] = %6\n  }\n"),
      ""},
@@ -126,12 +127,13 @@ static const struct {
      KERNEL("  %0 = load x[0] : f32\n  par b < 2 {\n    seq t < 100000 carry %1 = %0 {\n"
             "      %2 = load x[t + 5*b] : f32\n      %3 = mul %1, %2 : f32\n      yield %3\n"
             "    } -> %4\n    put y[b] = %4\n  }\n  fold j < 1000000 {\n"
-            "    %5 = load x[j] : f32\n    yield reduce_max %5\n  } -> %6 : f32\n  put z[0] = "
+            "    %5 = load x[j] : f32\n    yield reduce_max %5 free\n  } -> %6 : f32\n  put "
+            "z[0] = "
             "%6\n"),
      "0 100000 steps (a step needs the one before it)\n"},
     {"a running fold of two values",
      KERNEL("  scan i < 1000000 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n"
-            "    yield reduce_sum %0, reduce_max %1 -> %2 : f32, %3 : f32\n"
+            "    yield reduce_sum %0 serial, reduce_max %1 free -> %2 : f32, %3 : f32\n"
             "    %4 = add %2, %3 : f32\n    put y[i] = %4\n  }\n"),
      "0 1000000 terms (a running fold of several values, or of a point)\n"},
 };

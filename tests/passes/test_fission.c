@@ -22,24 +22,27 @@ static const struct {
     {"a scan and a fold over what it is made of",
      "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  scan i < 60 {\n    %0 = load x[i] : f32\n    %1 = mul %0, %0 : f32\n"
-     "    yield reduce_sum %1 -> %2 : f32\n    put y[i] = %2\n  }\n"
-     "  fold j < 60 {\n    %3 = load x[j] : f32\n    yield reduce_max %3\n  } -> %4 : f32\n"
+     "    yield reduce_sum %1 serial -> %2 : f32\n    put y[i] = %2\n  }\n"
+     "  fold j < 60 {\n    %3 = load x[j] : f32\n    yield reduce_max %3 free\n  } -> %4 : "
+     "f32\n"
      "  put z[0] = %4\n}\n",
      2},
     {"a fold over what the scan has put",
      "kernel k0_scan(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
-     "  scan i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
+     "  scan i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 serial -> %1 : f32\n"
      "    put y[i] = %1\n  }\n"
-     "  fold j < 60 {\n    %2 = load y[j] : f32\n    yield reduce_max %2\n  } -> %3 : f32\n"
+     "  fold j < 60 {\n    %2 = load y[j] : f32\n    yield reduce_max %2 free\n  } -> %3 : "
+     "f32\n"
      "  put z[0] = %3\n}\n",
      2},
     {"values that go on: a number, and one for each point of a par",
      "kernel k0_softmax(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  %0 = const 0x3f000000 : f32\n"
-     "  fold i < 60 {\n    %1 = load x[i] : f32\n    yield reduce_max %1\n  } -> %2 : f32\n"
+     "  fold i < 60 {\n    %1 = load x[i] : f32\n    yield reduce_max %1 free\n  } -> %2 : "
+     "f32\n"
      "  %3 = mul %2, %0 : f32\n"
      "  fold j < 60 {\n    %4 = load x[j] : f32\n    %5 = sub %4, %3 : f32\n"
-     "    yield reduce_sum %5\n  } -> %6 : f32\n"
+     "    yield reduce_sum %5 sum64\n  } -> %6 : f32\n"
      "  map k < 60 {\n    %7 = load x[k] : f32\n    %8 = sub %7, %2 : f32\n"
      "    %9 = div %8, %6 : f32\n    put y[k] = %9\n  }\n"
      "  put z[0] = %6\n}\n",
@@ -48,35 +51,38 @@ static const struct {
      "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  fold i < 3 {\n    map j < 20 {\n      %0 = load x[20*i + j] : f32\n"
      "      %1 = add %0, %0 : f32\n      put y[20*i + j] = %1\n    }\n"
-     "    %2 = load x[20*i + 7] : f32\n    yield reduce_sum %2\n  } -> %3 : f32\n"
+     "    %2 = load x[20*i + 7] : f32\n    yield reduce_sum %2 sum64\n  } -> %3 : f32\n"
      "  %4 = mul %3, %3 : f32\n  put z[0] = %4\n}\n",
      2},
     {"a map of few points stays",
      "kernel k0_map(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  fold i < 20 {\n    map j < 3 {\n      %0 = load x[3*i + j] : f32\n"
      "      put y[3*i + j] = %0\n    }\n"
-     "    %1 = load x[3*i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "    %1 = load x[3*i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : f32\n"
      "  put z[0] = %2\n}\n",
      1},
     {"places, products by fma and a test of a fold whose terms are folds",
      "kernel k0_arg(x: f32[60], y: out f32[2], z: out i64[1], t: out bool[1]) {\n"
      "  %0 = const 0x00000000 : f32\n"
      "  fold i < 3, j < 2 {\n"
-     "    fold k < 70 {\n      %1 = load x[20*i + 10*j + 3] : f32\n      yield reduce_sum %1\n"
+     "    fold k < 70 {\n      %1 = load x[20*i + 10*j + 3] : f32\n      yield reduce_sum %1 "
+     "sum64\n"
      "    } -> %2 : f32\n    %3 = load x[10*i + j] : f32\n    %4 = gt %2, %0 : bool\n"
-     "    yield argmax %2, fma %2 %3, reduce_and %4\n  } -> %5 : f32, %6 : i64, %7 : f32, %8 : "
+     "    yield argmax %2 free, fma %2 %3 sum64, reduce_and %4 free\n  } -> %5 : f32, %6 : "
+     "i64, %7 : f32, %8 : "
      "bool\n"
      "  put y[0] = %5\n  put y[1] = %7\n  put z[0] = %6\n  put t[0] = %8\n}\n",
      2},
     {"a fold of rows in a par of few points, between other loops",
      "kernel k0_rows(x: f32[60], y: out f32[3], z: out f32[60]) {\n"
      "  par b < 3 {\n"
-     "    fold i < 20 {\n      %0 = load x[20*b + i] : f32\n      yield reduce_max %0\n"
+     "    fold i < 20 {\n      %0 = load x[20*b + i] : f32\n      yield reduce_max %0 free\n"
      "    } -> %1 : f32\n"
      "    fold j < 2 {\n      map k < 10 {\n        %2 = load x[20*b + 10*j + k] : f32\n"
-     "        fold l < 80 {\n          %3 = sub %2, %1 : f32\n          yield reduce_sum %3\n"
+     "        fold l < 80 {\n          %3 = sub %2, %1 : f32\n          yield reduce_sum %3 "
+     "sum64\n"
      "        } -> %4 : f32\n        put z[20*b + 10*j + k] = %4\n      }\n"
-     "      %5 = load x[20*b + j] : f32\n      yield reduce_sum %5\n    } -> %6 : f32\n"
+     "      %5 = load x[20*b + j] : f32\n      yield reduce_sum %5 sum64\n    } -> %6 : f32\n"
      "    %7 = add %6, %1 : f32\n    put y[b] = %7\n  }\n}\n",
      3},
     {"loops over time and tests in the terms",
@@ -86,16 +92,16 @@ static const struct {
      "    seq t < 5 carry %3 = %2 {\n      %4 = mul %3, %2 : f32\n      yield %4\n    } -> %5\n"
      "    while carry %6 = %0 {\n      %7 = lt %6, %1 : bool\n      yield %7\n    } do {\n"
      "      %8 = add %6, %0 : f32\n      yield %8\n    } -> %9\n"
-     "    yield reduce_sum %5, reduce_max %9\n  } -> %10 : f32, %11 : f32\n"
+     "    yield reduce_sum %5 sum64, reduce_max %9 free\n  } -> %10 : f32, %11 : f32\n"
      "  put y[0] = %10\n  put z[0] = %11\n}\n",
      2},
     {"a row of the whole kernel becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
      "  local row: f32[60] @ point\n"
      "  fold i < 60 {\n    %0 = load x[i] : f32\n    %1 = neg %0 : f32\n    put row[i] = %1\n"
-     "    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "    yield reduce_sum %1 sum64\n  } -> %2 : f32\n"
      "  scan j < 60 {\n    %3 = load row[j] : f32\n    %4 = div %3, %2 : f32\n"
-     "    yield reduce_sum %4 -> %5 : f32\n    put y[j] = %5\n  }\n  put z[0] = %2\n}\n",
+     "    yield reduce_sum %4 serial -> %5 : f32\n    put y[j] = %5\n  }\n  put z[0] = %2\n}\n",
      2},
     {"a row of a point becomes memory",
      "kernel k0_kept(x: f32[60], y: out f32[60], z: out f32[3]) {\n"
@@ -105,19 +111,20 @@ static const struct {
      "      put row[i] = %1\n    }\n"
      "    fold j < 20 {\n      %2 = load row[j] : f32\n      seq t < 3 carry %3 = %2 {\n"
      "        %4 = mul %3, %2 : f32\n        yield %4\n      } -> %5\n"
-     "      put y[20*b + j] = %5\n      yield reduce_sum %5\n    } -> %6 : f32\n"
+     "      put y[20*b + j] = %5\n      yield reduce_sum %5 sum64\n    } -> %6 : f32\n"
      "    put z[b] = %6\n  }\n}\n",
      3},
     {"two loops that put parts of one result",
      "kernel k0_parts(x: f32[60], y: inout f32[60]) {\n"
-     "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 -> %1 : f32\n"
+     "  scan i < 30 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 serial -> %1 : f32\n"
      "    put y[i] = %1\n  }\n"
      "  map j < 30 {\n    %2 = load x[j] : f32\n    put y[j + 30] = %2\n  }\n}\n",
      1},
     {"what is read before it is written, beside what is written before it is read",
      "kernel k0_order(x: f32[60], y: inout f32[60], z: out f32[1], w: out f32[1]) {\n"
      "  %0 = load y[3] : f32\n"
-     "  fold i < 60 {\n    %1 = load y[i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n"
+     "  fold i < 60 {\n    %1 = load y[i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : "
+     "f32\n"
      "  put z[0] = %2\n"
      "  map j < 60 {\n    %3 = load x[j] : f32\n    %4 = add %3, %0 : f32\n    put y[j] = %4\n "
      " }\n"
@@ -126,12 +133,14 @@ static const struct {
     {"updates of places that accumulate over the fold",
      "kernel k0_accumulates(x: f32[60], y: out f32[20], z: out f32[1]) {\n"
      "  fold i < 3 {\n    map j < 20 {\n      %0 = load x[20*i + j] : f32\n"
-     "      put y[j] reduce_sum= %0 in @i\n    }\n"
-     "    %1 = load x[i] : f32\n    yield reduce_sum %1\n  } -> %2 : f32\n  put z[0] = %2\n}\n",
+     "      put y[j] reduce_sum= %0 in @i sum64\n    }\n"
+     "    %1 = load x[i] : f32\n    yield reduce_sum %1 sum64\n  } -> %2 : f32\n  put z[0] = "
+     "%2\n}\n",
      1},
     {"one loop with plain statements around",
      "kernel k0_one(x: f32[60], z: out f32[1]) {\n"
-     "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0\n  } -> %1 : f32\n"
+     "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 sum64\n  } -> %1 : "
+     "f32\n"
      "  put z[0] = %1\n}\n",
      1},
 };
@@ -255,7 +264,8 @@ START_TEST(memory_in_place)
         "  memory output 1 : f32[1] \"z\"\n"
         "  step copy (1, 0) \"\"\n  step kernel 0 (1, 1, 2) \"\"\n}\n"
         "kernel k0_in_place(x: f32[60], y: out f32[60], z: out f32[1]) {\n"
-        "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0\n  } -> %1 : f32\n"
+        "  fold i < 60 {\n    %0 = load x[i] : f32\n    yield reduce_sum %0 sum64\n  } -> %1 : "
+        "f32\n"
         "  map j < 60 {\n    %2 = load x[j] : f32\n    %3 = mul %2, %1 : f32\n"
         "    put y[j] = %3\n  }\n  put z[0] = %1\n}\n";
     struct nest_program *p;

@@ -77,7 +77,8 @@ static struct nest *build_row_sums(bool shuffled, const char *name)
     nest_id v = nest_load(&b, x, index_of(0, 2, terms), NEST_NONE);
     nest_id s = nest_close(
         &b, 1,
-        &(struct nest_combine){.op = IR_reduce_sum, .n = 1, .dtype = JOT_F32, .value = {v}});
+        &(struct nest_combine){
+            .op = IR_reduce_sum, .n = 1, .dtype = JOT_F32, .order = NEST_SUM64, .value = {v}});
     nest_put(&b, y, at_axis(r), s, NEST_NONE);
     nest_close(&b, 0, NULL);
     return b.nest;
@@ -92,7 +93,7 @@ START_TEST(builder)
                                            "  par r < 3 {\n"
                                            "    fold c < 4 {\n"
                                            "      %0 = load x[4*r + c] : f32\n"
-                                           "      yield reduce_sum %0\n"
+                                           "      yield reduce_sum %0 sum64\n"
                                            "    } -> %1 : f32\n"
                                            "    put y[r] = %1\n"
                                            "  }\n"
@@ -218,9 +219,11 @@ START_TEST(equality_sees_everything)
     static const char *const other =
         "kernel f(x: f32[8], g: bool[8], y: out f32[8]) {\n  %0 = load g[0] : bool\n"
         "  %1 = load x[0] if %0 : f32\n  %2 = load g[1] : bool\n"
-        "  fold n < 2 {\n    fold m < 2 {\n      put y[0] reduce_sum= %1 in @n\n    }\n  }\n"
+        "  fold n < 2 {\n    fold m < 2 {\n      put y[0] reduce_sum= %1 in @n sum64\n    }\n  "
+        "}\n"
         "  contract y[4*i + j] = x[i], x[j] for i < 2, j < 2 over k < 2\n"
-        "  scan s < 4 {\n    yield reduce_sum %1 -> %3 : f32\n    put y[s] = %3 if %2\n  }\n"
+        "  scan s < 4 {\n    yield reduce_sum %1 serial -> %3 : f32\n    put y[s] = %3 if %2\n "
+        " }\n"
         "  if %2 {\n    yield %1\n  } else {\n    yield %3\n  } -> %4\n"
         "  barrier grid\n}\n";
     check_change(other, "in @n", "in @m");
@@ -230,6 +233,8 @@ START_TEST(equality_sees_everything)
     check_change(other, "scan s < 4 {", "scan s < 4 reverse {");
     check_change(other, "yield reduce_sum", "yield reduce_max");
     check_change(other, "in @n", "if %0 in @n");
+    check_change(other, "in @n sum64", "in @n free");
+    check_change(other, "%1 serial", "%1 free");
     check_change(other, "barrier grid", "barrier block");
     check_change(other, "yield %3\n  }", "yield %1\n  }");
     check_change(other, "if %2 {", "if %0 {");
@@ -323,6 +328,9 @@ START_TEST(messages_have_places)
     check_message("kernel f(", "1:10: expected a name, found 'the end'");
     check_message("kernel f() {\n  par i < 3 {\n    %0 = bogus %1 : f32\n",
                   "3:10: there is no op");
+    check_message("kernel f(x: f32[1]) {\n  fold i < 1 {\n    %0 = load x[i] : f32\n    yield "
+                  "reduce_sum %0\n  } -> %1 : f32\n}",
+                  "expected an order such as sum64 or free");
     check_message("kernel f() {\n  %0 = index j : i32\n}", "there is no axis 'j'");
     check_message("kernel f() {\n  %0 = load x[0] : i32\n}", "there is no buffer 'x'");
     check_message("kernel f() {\n  %0 = neg %1 : i32\n}", "%1 is used before it is defined");

@@ -375,20 +375,20 @@ START_TEST(half_types_accumulate_in_f32)
     float z[1], want = 0;
     for (int i = 0; i < 4096; i++)
         x[i] = dtype_bf16_from_f32(1 + (float)(i % 7));
-    struct nest *n =
-        parse_nest(arena, "kernel f(x: bf16[4096], y: out bf16[3], z: out f32[1]) {\n"
-                          "  fold i < 64, j < 64 {\n"
-                          "    %0 = load x[64*i + j] : bf16\n"
-                          "    yield reduce_sum %0, fma %0 %0, reduce_sum %0\n"
-                          "  } -> %1 : bf16, %2 : f32, %3 : f32\n"
-                          "  fold i < 4096 {\n"
-                          "    %4 = load x[i] : bf16\n"
-                          "    put y[1] reduce_max= %4 in @i\n"
-                          "    put y[2] fma= %4, %4 in @i\n"
-                          "  }\n"
-                          "  put y[0] = %1\n"
-                          "  put z[0] = %3\n"
-                          "}\n");
+    struct nest *n = parse_nest(
+        arena, "kernel f(x: bf16[4096], y: out bf16[3], z: out f32[1]) {\n"
+               "  fold i < 64, j < 64 {\n"
+               "    %0 = load x[64*i + j] : bf16\n"
+               "    yield reduce_sum %0 sum64, fma %0 %0 sum64, reduce_sum %0 sum64\n"
+               "  } -> %1 : bf16, %2 : f32, %3 : f32\n"
+               "  fold i < 4096 {\n"
+               "    %4 = load x[i] : bf16\n"
+               "    put y[1] reduce_max= %4 in @i free\n"
+               "    put y[2] fma= %4, %4 in @i sum64\n"
+               "  }\n"
+               "  put y[0] = %1\n"
+               "  put z[0] = %3\n"
+               "}\n");
     check_faultless(arena, n);
     ck_assert_msg(nest_eval(n, (void *[]){x, y, z}) == JOT_OK, "%s", jot_error_message());
     float squares = 0;
@@ -411,7 +411,7 @@ START_TEST(argmax_takes_nan_then_the_first)
                                        "  par r < 2 {\n"
                                        "    fold i < 6 {\n"
                                        "      %0 = load x[6*r + i] : f32\n"
-                                       "      yield argmax %0, argmin %0\n"
+                                       "      yield argmax %0 free, argmin %0 free\n"
                                        "    } -> %1 : f32, %2 : i64, %3 : f32, %4 : i64\n"
                                        "    put at[2*r] = %2\n"
                                        "    put at[2*r + 1] = %4\n"

@@ -117,7 +117,8 @@ FAULT_TEST(
     {"map a < 3, b < 2 {\nput y[2*a + 3*b] = %0\n}\n", NULL},
     {"map a < 4, b < 3 {\nput y[2*a + 3*b] = %0\n}\n", "several iterations put"},
     {"map a < 8 {\nput y[%1] = %0\n}\n", NULL}, {"seq a < 8 {\nput y[0] = %0\n}\n", NULL},
-    {"fold a < 8 {\nput y[0] = %0\nyield reduce_sum %0\n} -> %5 : f32\n", "every iteration"},
+    {"fold a < 8 {\nput y[0] = %0\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
+     "every iteration"},
     {"par a < 8 {\nmap b < 8 {\nput t[b] = %0\n}\n%5 = load t[0] : f32\nput y[a] = %5\n}\n",
      NULL},
     {"par a < 8 {\nmap b < 8 {\nput y[b] = %0\n}\n}\n", "every iteration"},
@@ -129,23 +130,29 @@ FAULT_TEST(
     {"par a < 8 {\nput t[a] = %0\n}\npar b < 8 {\n%5 = load t[b] : f32\nput y[b] = %5\n}\n",
      "belongs to a point"})
 
-FAULT_TEST(
-    accumulation, {"fold n < 9 {\nmap k < 8 {\nput y[k] reduce_sum= %0 in @n\n}\n}\n", NULL},
-    {"fold n < 9 {\nmap k < 8 {\nput y[k + n] reduce_sum= %0 in @n\n}\n}\n", "uses axis n"},
-    {"fold n < 9 {\nmap k < 8 {\nput y[0] reduce_sum= %0 in @n\n}\n}\n", "every iteration"},
-    {"map n < 9 {\nput y[0] reduce_sum= %0 in @n\n}\n", "is not a fold around it"},
-    {"fold n < 9 {\nput y[0] exp= %0 in @n\n}\n", "not one that accumulates"},
-    {"fold n < 9 {\nput y[0] fma= %0 in @n\n}\n", "fma combines 1 values"},
-    {"fold n < 9 {\nput y[0] fma= %0, %0 in @n\n}\n", NULL},
-    {"fold n < 9 {\nput y[0] reduce_sum= %1 in @n\n}\n", "combining i32 gives i32, not f32"},
-    {"fold n < 9 {\nput y[0] reduce_sum= %4 in @n\n}\n", NULL},
-    {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n\n%5 = load m[0] : f32\n}\n",
-     "read in the loop that accumulates it"},
-    {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n\n}\n%5 = load m[0] : f32\n", NULL},
-    {"par r < 4 {\nfold n < 9 {\nput y[%1] reduce_sum= %0 in @n\n}\n}\n", "stores the whole"},
-    {"par r < 4 {\nfold n < 9 {\nput t[%1] reduce_sum= %0 in @n\n}\n%5 = load t[0] : f32\n"
-     "put y[r] = %5\n}\n",
-     NULL})
+FAULT_TEST(accumulation,
+           {"fold n < 9 {\nmap k < 8 {\nput y[k] reduce_sum= %0 in @n sum64\n}\n}\n", NULL},
+           {"fold n < 9 {\nmap k < 8 {\nput y[k + n] reduce_sum= %0 in @n sum64\n}\n}\n",
+            "uses axis n"},
+           {"fold n < 9 {\nmap k < 8 {\nput y[0] reduce_sum= %0 in @n sum64\n}\n}\n",
+            "every iteration"},
+           {"map n < 9 {\nput y[0] reduce_sum= %0 in @n sum64\n}\n", "is not a fold around it"},
+           {"fold n < 9 {\nput y[0] exp= %0 in @n sum64\n}\n", "not one that accumulates"},
+           {"fold n < 9 {\nput y[0] fma= %0 in @n sum64\n}\n", "fma combines 1 values"},
+           {"fold n < 9 {\nput y[0] fma= %0, %0 in @n sum64\n}\n", NULL},
+           {"fold n < 9 {\nput y[0] reduce_sum= %1 in @n sum64\n}\n",
+            "combining i32 gives i32, not f32"},
+           {"fold n < 9 {\nput y[0] reduce_sum= %4 in @n sum64\n}\n", NULL},
+           {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n sum64\n%5 = load m[0] : f32\n}\n",
+            "read in the loop that accumulates it"},
+           {"fold n < 9 {\nput m[0] reduce_sum= %0 in @n sum64\n}\n%5 = load m[0] : f32\n",
+            NULL},
+           {"par r < 4 {\nfold n < 9 {\nput y[%1] reduce_sum= %0 in @n sum64\n}\n}\n",
+            "stores the whole"},
+           {"par r < 4 {\nfold n < 9 {\nput t[%1] reduce_sum= %0 in @n sum64\n}\n%5 = load "
+            "t[0] : f32\n"
+            "put y[r] = %5\n}\n",
+            NULL})
 
 FAULT_TEST(
     hazards, {"%5 = load t[0] : f32\n", "read before anything is put"},
@@ -159,25 +166,52 @@ FAULT_TEST(
     {"map a < 8 {\nput m[2*a] = %0\n}\nmap a < 8 {\n%5 = load m[2*a] : f32\n"
      "put m[2*a + 1] = %5\n}\n",
      NULL},
-    {"fold a < 8 {\nput y[a] = %0\n%5 = load y[-a + 7] : f32\nyield reduce_sum %5\n} -> %6 : "
+    {"fold a < 8 {\nput y[a] = %0\n%5 = load y[-a + 7] : f32\nyield reduce_sum %5 sum64\n} -> "
+     "%6 : "
      "f32\n",
      "another iteration of a puts into y"},
     {"map a < 8 {\n%5 = load y[a] : f32\n}\n", "read before anything is put"})
 
-FAULT_TEST(
-    folds, {"fold a < 8 {\nyield reduce_sum %4\n} -> %5 : f16\n", NULL},
-    {"fold a < 8 {\nyield reduce_sum %4\n} -> %5 : f32\n", NULL},
-    {"fold a < 8 {\nyield reduce_sum %0\n} -> %5 : f64\n", "combining f32 gives f32, not f64"},
-    {"fold a < 8 {\nyield reduce_sum %2\n} -> %5 : bool\n", "reduce_sum does not take bool"},
-    {"fold a < 8 {\nyield add %0\n} -> %5 : f32\n", "not one that it takes"},
-    {"fold a < 8 {\nyield fma %0 %1\n} -> %5 : f32\n", "its values are f32 and i32"},
-    {"fold a < 0 {\nyield argmax %0\n} -> %5 : f32, %6 : i64\n", "among none"},
-    {"fold a < 0 {\nyield reduce_sum %0\n} -> %5 : f32\n", NULL},
-    {"scan a < 8 {\nyield reduce_sum %0 -> %5 : f32\nput y[a] = %5\n}\n", NULL},
-    {"scan a < 8 {\nyield cummax %0 -> %5 : f32\nput y[a] = %5\n}\n", NULL},
-    {"scan a < 8 {\nyield argmax %0 -> %5 : f32, %6 : i64\n}\n", "not one that it takes"},
-    {"scan a < 8 {\n}\n", "one axis and one yield"},
-    {"scan a < 8, b < 2 {\nyield reduce_sum %0 -> %5 : f32\n}\n", "one axis and one yield"})
+FAULT_TEST(folds, {"fold a < 8 {\nyield reduce_sum %4 sum64\n} -> %5 : f16\n", NULL},
+           {"fold a < 8 {\nyield reduce_sum %4 sum64\n} -> %5 : f32\n", NULL},
+           {"fold a < 8 {\nyield reduce_sum %0 sum64\n} -> %5 : f64\n",
+            "combining f32 gives f32, not f64"},
+           {"fold a < 8 {\nyield reduce_sum %2 sum64\n} -> %5 : bool\n",
+            "reduce_sum does not take bool"},
+           {"fold a < 8 {\nyield add %0 sum64\n} -> %5 : f32\n", "not one that it takes"},
+           {"fold a < 8 {\nyield fma %0 %1 sum64\n} -> %5 : f32\n",
+            "its values are f32 and i32"},
+           {"fold a < 0 {\nyield argmax %0 free\n} -> %5 : f32, %6 : i64\n", "among none"},
+           {"fold a < 0 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n", NULL},
+           {"scan a < 8 {\nyield reduce_sum %0 serial -> %5 : f32\nput y[a] = %5\n}\n", NULL},
+           {"scan a < 8 {\nyield cummax %0 free -> %5 : f32\nput y[a] = %5\n}\n", NULL},
+           {"scan a < 8 {\nyield argmax %0 free -> %5 : f32, %6 : i64\n}\n",
+            "not one that it takes"},
+           {"scan a < 8 {\n}\n", "one axis and one yield"},
+           {"scan a < 8, b < 2 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n",
+            "one axis and one yield"})
+
+FAULT_TEST(orders, {"fold a < 8 {\nyield reduce_sum %1 free\n} -> %5 : i32\n", NULL},
+           {"fold a < 8 {\nyield reduce_sum %1 sum64\n} -> %5 : i32\n", NULL},
+           {"fold a < 8 {\nyield reduce_max %0 free\n} -> %5 : f32\n", NULL},
+           {"fold a < 8 {\nyield reduce_or %2 free\n} -> %5 : bool\n", NULL},
+           {"fold a < 8 {\nyield reduce_sum %0 free\n} -> %5 : f32\n",
+            "reduce_sum of f32 has an order"},
+           {"fold a < 8 {\nyield reduce_prod %4 free\n} -> %5 : f32\n",
+            "reduce_prod of f16 has an order"},
+           {"fold a < 8 {\nyield reduce_sum %0 serial\n} -> %5 : f32\n",
+            "its order is sum64 or free, not serial"},
+           {"fold n < 9 {\nput y[0] fma= %0, %0 in @n free\n}\n", "fma of f32 has an order"},
+           {"fold n < 9 {\nput y[0] fma= %0, %0 in @n serial\n}\n",
+            "its order is sum64 or free, not serial"},
+           {"scan a < 8 {\nyield reduce_sum %1 free -> %5 : i32\n}\n", NULL},
+           {"scan a < 8 {\nyield reduce_sum %1 serial -> %5 : i32\n}\n", NULL},
+           {"scan a < 8 {\nyield reduce_sum %0 free -> %5 : f32\n}\n",
+            "reduce_sum of f32 has an order"},
+           {"scan a < 8 {\nyield cumlogsumexp %0 free -> %5 : f32\n}\n",
+            "cumlogsumexp of f32 has an order"},
+           {"scan a < 8 {\nyield reduce_sum %0 sum64 -> %5 : f32\n}\n",
+            "its order is serial or free, not sum64"})
 
 FAULT_TEST(places, {"map a < 8 {\npar b < 8 {\n}\n}\n", "a par is not inside"},
            {"seq a < 8 {\npar b < 8 {\nput y[b] = %0\n}\nbarrier grid\n}\n", NULL},
@@ -327,6 +361,7 @@ int main(void)
     ADD(accumulation);
     ADD(hazards);
     ADD(folds);
+    ADD(orders);
     ADD(places);
     ADD(contracts);
     tcase_add_test(t, built_faults);

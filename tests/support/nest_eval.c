@@ -215,7 +215,8 @@ static void take(struct machine_state *m, struct lane *l, struct running *r,
         }
         return;
     }
-    struct eval_number *to = &r->fold.lanes[position % r->fold.block % FOLD_LANES];
+    int64_t lane = c->order == NEST_SUM64 ? position % r->fold.block % FOLD_LANES : 0;
+    struct eval_number *to = &r->fold.lanes[lane];
     if (c->op == IR_fma)
         multiply_add(to, x, wide(m, l, c->value[1]), dtype_is_complex(d));
     else

@@ -158,7 +158,8 @@ struct eval_number *accumulation_lane(struct machine_state *m, struct accumulati
         eval_fold_open_block(*f);
     }
     advance(*f, a->position / (*f)->block);
-    return &(*f)->lanes[a->position % (*f)->block % FOLD_LANES];
+    bool is_free = m->nest->statements.at[a->statement].order == NEST_FREE;
+    return &(*f)->lanes[is_free ? 0 : a->position % (*f)->block % FOLD_LANES];
 }
 
 static bool is_data_dependent(const struct nest_statement *s)

@@ -15,12 +15,6 @@
 #define SHORTEST_CHUNK 1024 // elements
 #define MOST_POINTS 1024    // that have a scan each
 
-static bool is_exact(const struct nest_combine *c)
-{
-    enum ir_op pair = ir_op_get(c->op)->pair;
-    return !dtype_is_inexact(c->dtype) || pair == IR_max || pair == IR_min;
-}
-
 uint32_t gpu_scan_yield(const struct cg_lowering *l, const struct nest_statement *s)
 {
     const struct nest_block *b = &l->nest->blocks.at[s->body];
@@ -46,7 +40,7 @@ bool gpu_is_long_scan(const struct cg_lowering *l, nest_id id)
     const struct nest_statement *yield = cg_statement(l, b->statements.at[at]);
     const struct nest_combine *c = &yield->combines[0];
     return yield->n_combines == 1 && c->dtype != JOT_BOOL && cg_has_neutral(c->op, c->dtype) &&
-           cg_extent(l, s) > (is_exact(c) ? GPU_WARP : SHORTEST_CHUNK);
+           cg_extent(l, s) > (c->order == NEST_FREE ? GPU_WARP : SHORTEST_CHUNK);
 }
 
 bool gpu_is_scan_of_points(const struct cg_lowering *l, nest_id loop)
