@@ -111,9 +111,7 @@ static unsigned row_lanes(const struct cg_lowering *l, const struct cg_fold_plan
     for (uint32_t i = 0; i < s->index.count; i++)
         if (s->index.terms[i].is_value)
             return 0;
-    unsigned lanes;
-    nest_id axis = cg_choose_axis(l, path[0], &lanes);
-    return axis == map->axes[0] ? lanes : 0;
+    return l->nest->axes.at[map->axes[0]].vector;
 }
 
 static void make_accumulators(struct cg_lowering *l, struct cg_fold_plan *p, unsigned rows)
@@ -166,8 +164,9 @@ struct cg_fold_plan cg_fold_plan_make(struct cg_lowering *l, nest_id id, int64_t
     if (p.is_network) {
         p.vector_axis = s->axes[0];
         p.lanes = cg_network_lanes(l);
-    } else if (l->lanes == 1 && p.length > 1) {
-        p.vector_axis = cg_choose_axis(l, id, &p.lanes);
+    } else if (l->lanes == 1) {
+        p.vector_axis = nest_vector_axis(l->nest, s);
+        p.lanes = p.vector_axis == NEST_NONE ? 1 : l->nest->axes.at[p.vector_axis].vector;
     }
     p.state = (struct cg_fold){.statement = id, .own_axis = p.vector_axis != NEST_NONE};
     if (p.state.own_axis) {
@@ -420,7 +419,7 @@ static void plain_block(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValue
                         LLVMValueRef last)
 {
     const struct nest_statement *s = cg_statement(l, p->statement);
-    if (p->length <= NEST_SHORT_LOOP && !cg_has_time(l, s->body) &&
+    if (p->length <= NEST_SHORT_LOOP && !nest_has_time(l->nest, s->body) &&
         cg_may_repeat(l, s, p->length)) {
         for (int64_t i = 0; i < p->length; i++) {
             LLVMValueRef at = cg_int(l->module, i);

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "codegen/module.h"
+#include "map/map.h"
 #include "passes/cost.h"
 
 #include <math.h>
@@ -149,10 +150,11 @@ static void set_step(struct cg_kernel_step *step, const char *symbol, int64_t to
 // Points that a chunk has at least.  Those with loops over time are long.
 static int64_t chunk_unit(struct cg_lowering *l, nest_id loop, nest_id split)
 {
-    unsigned lanes;
-    nest_id axis = cg_choose_axis(l, loop, &lanes);
-    if (!cg_has_time(l, cg_statement(l, loop)->body))
+    const struct nest_statement *s = cg_statement(l, loop);
+    nest_id axis = nest_vector_axis(l->nest, s);
+    if (!nest_has_time(l->nest, s->body))
         return CG_CHUNK;
+    unsigned lanes = axis == NEST_NONE ? 1 : l->nest->axes.at[axis].vector;
     return axis == split ? (int64_t)lanes * cg_choose_chunks(l, loop, axis, lanes) : 1;
 }
 
@@ -163,9 +165,9 @@ static void lower_points_kernel(struct cg_lowering *l, nest_id loop, struct cg_k
     l->top = loop;
     cg_prefetch_find(l, loop);
     cg_lower_points(l, loop, split, LLVMGetParam(l->function, 1), LLVMGetParam(l->function, 2));
-    double factor = cg_has_time(l, s->body) ? EVEN : 1;
+    double factor = nest_has_time(l->nest, s->body) ? EVEN : 1;
     set_step(&out->steps[0], out->steps[0].symbol, l->nest->axes.at[split].extent,
-             factor * cg_loop_cost(l, loop), chunk_unit(l, loop, split));
+             factor * map_cost(l->nest, loop, NULL), chunk_unit(l, loop, split));
 }
 
 // Bytes of one row of the results of an accumulator.
@@ -205,7 +207,7 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
                               int number, struct cg_kernel *out)
 {
     nest_id fold = body->statements.at[at];
-    double cost = cg_loop_cost(l, fold);
+    double cost = map_cost(l->nest, fold, NULL);
     l->top = fold;
     lower_simple(l, body, 0, at);
     uint32_t n_operands = 0;
@@ -244,10 +246,10 @@ static void lower_fold_kernel(struct cg_lowering *l, const struct nest_block *bo
     l->message = end.message;
 }
 
-static jot_status lower_kernel(struct cg_module *module, struct arena *arena,
-                               const struct nest *nest, int number, bool by_function,
-                               struct cg_kernel *out)
+static jot_status lower_kernel(struct cg_module *module, struct arena *arena, struct nest *nest,
+                               int number, bool by_function, struct cg_kernel *out)
 {
+    map_to_host(nest, &(struct map_host){module->vector_bytes, by_function});
     *out = (struct cg_kernel){.n_steps = 1};
     out->steps[0] = (struct cg_kernel_step){
         .symbol = symbol_name(arena, number, ""), .total = 1, .grain = 1, .phase_grain = 1};
@@ -266,7 +268,7 @@ static jot_status lower_kernel(struct cg_module *module, struct arena *arena,
     bool ends = at + 1 == body->statements.count;
     if (only && only->kind == NEST_FOLD &&
         cg_extent(&l, only) > fold_block(cg_extent(&l, only)) &&
-        cg_loop_cost(&l, body->statements.at[at]) > PARALLEL_COST) {
+        map_cost(nest, body->statements.at[at], NULL) > PARALLEL_COST) {
         lower_fold_kernel(&l, body, at, number, out);
     } else {
         if (only && ends && (only->kind == NEST_PAR || only->kind == NEST_MAP)) {
@@ -299,8 +301,8 @@ static bool give_up_large(struct cg_module *m, const struct cg_kernel *k)
     return cost_is_too_much_code(most);
 }
 
-jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
-                           const struct nest *nest, int number, struct cg_kernel *out)
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct nest *nest,
+                           int number, struct cg_kernel *out)
 {
     JOT_TRY(lower_kernel(module, arena, nest, number, false, out));
     return give_up_large(module, out) ? lower_kernel(module, arena, nest, number, true, out)

@@ -174,10 +174,17 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
     cg_loop_close(l, &loop);
 }
 
+// Whether the fold, which stands in the loop whose lanes there are, has lanes of its own.
 static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
 {
-    return l->lanes > 1 && !l->chunks && !l->fold && l->across_axis == NEST_NONE &&
-           cg_folds_by_lane(l, l->vector_loop, fold, l->vector_axis);
+    if (l->lanes == 1 || l->across_axis != NEST_NONE ||
+        nest_vector_axis(l->nest, cg_statement(l, fold)) == NEST_NONE)
+        return false;
+    const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, l->vector_loop)->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        if (b->statements.at[i] == fold)
+            return true;
+    return false;
 }
 
 void cg_lower_statement(struct cg_lowering *l, nest_id id)
@@ -613,8 +620,9 @@ void cg_lower_points(struct cg_lowering *l, nest_id id, nest_id split, LLVMValue
         return;
     }
     if (l->lanes == 1)
-        p.axis = cg_choose_axis(l, id, &p.lanes);
+        p.axis = nest_vector_axis(l->nest, p.s);
     if (p.axis != NEST_NONE) {
+        p.lanes = l->nest->axes.at[p.axis].vector;
         p.chunks = cg_choose_chunks(l, id, p.axis, p.lanes);
         p.across = p.chunks ? NEST_NONE : crossing_axis(l, p.s, p.axis);
         l->vector_loop = id;

@@ -295,9 +295,7 @@ void cg_fold_yield(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef a
 bool cg_fold_rows(struct cg_lowering *l, struct cg_fold_plan *p, LLVMValueRef first,
                   LLVMValueRef last);
 // fold_lane.c: a fold directly in the body of a loop over points, one of whose axes is the
-// lanes, for one lane after the other; whether its body allows that.
-bool cg_may_fold_by_lane(const struct cg_lowering *l, const struct nest_block *body,
-                         const struct nest_statement *fold);
+// lanes, for one lane after the other.
 void cg_lower_fold_by_lane(struct cg_lowering *l, nest_id fold);
 // Results of the fold from row 0: values of the combines, stores of the accumulating puts.
 void cg_fold_results(struct cg_lowering *l, struct cg_fold_plan *p);
@@ -446,21 +444,12 @@ bool cg_lower_updates(struct cg_lowering *l, const struct nest_statement *s);
 struct cg_onehot *cg_onehot_make(struct cg_lowering *l, uint32_t block);
 void cg_onehot_lower(struct cg_lowering *l, uint32_t block, const struct cg_onehot *onehot);
 
-// choose.c: which axis of a loop to vectorise along when lowering is scalar: an axis of the
-// loop, or NEST_NONE to leave it to the loops inside.  *lanes is how many.
-nest_id cg_choose_axis(const struct cg_lowering *l, nest_id s, unsigned *lanes);
-// Whether the lanes of the loop's axis are better folded by themselves.
-bool cg_folds_by_lane(const struct cg_lowering *l, nest_id loop, nest_id fold, nest_id axis);
 // How many vectors of these lanes go side by side; 0 for a body without loops over time.
 unsigned cg_choose_chunks(struct cg_lowering *l, nest_id s, nest_id axis, unsigned lanes);
-// Whether there is a loop over time in the block.
-bool cg_has_time(const struct cg_lowering *l, uint32_t block);
 // size.c: the most code that a loop of the nest may become when it is written out.
 int64_t cg_most_written_out(const struct cg_module *m, const struct nest *nest);
 // Whether the code of the loop's body, so many times, is no more.
 bool cg_may_repeat(const struct cg_lowering *l, const struct nest_statement *s, int64_t count);
-// An estimate of the work of a loop in scalar operations.
-double cg_loop_cost(const struct cg_lowering *l, nest_id s);
 
 static inline const struct nest_statement *cg_statement(const struct cg_lowering *l, nest_id s)
 {
@@ -492,8 +481,8 @@ struct cg_kernel {
     int64_t trips;          // of the loop around it that it makes at once (gpu/trips.c), 0: one
     const char *serial;     // what of it one thread of a GPU does, and why, or NULL
 };
-jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena,
-                           const struct nest *nest, int number, struct cg_kernel *out);
+jot_status cg_kernel_lower(struct cg_module *module, struct arena *arena, struct nest *nest,
+                           int number, struct cg_kernel *out);
 
 // phases.c: the loop that a step opens, with all its steps, as one function over memories.
 struct cg_phases {

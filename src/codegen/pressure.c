@@ -211,7 +211,7 @@ static uint64_t local_bytes(const struct cg_lowering *l, nest_id loop, unsigned 
 unsigned cg_choose_chunks(struct cg_lowering *l, nest_id id, nest_id axis, unsigned lanes)
 {
     const struct nest_statement *s = cg_statement(l, id);
-    if (!cg_has_time(l, s->body))
+    if (!nest_has_time(l->nest, s->body))
         return 0;
     uint32_t n_values = l->nest->values.count + 1;
     struct live p = {.l = l,

@@ -78,7 +78,8 @@ static bool goes_together(const struct cg_lowering *l, const struct nest_stateme
 {
     if (s->kind == NEST_IF)
         return !l->varies[s->in[0]] &&
-               (cg_has_time(l, s->body) || (s->other != NEST_NONE && cg_has_time(l, s->other)));
+               (nest_has_time(l->nest, s->body) ||
+                (s->other != NEST_NONE && nest_has_time(l->nest, s->other)));
     return s->kind == NEST_SEQ || s->kind == NEST_WHILE;
 }
 

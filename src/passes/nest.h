@@ -50,6 +50,14 @@
 // that is false leaves the position out.  A put with a value in its index stores every element of
 // the buffer; those that got nothing become the neutral element.
 //
+// Levels say who has the elements of an axis; they change no bit.  src/map writes them.
+//
+//   i < 1000 @vector 16    16 neighbouring elements go at once, in the lanes of vectors
+//
+// A loop over points has one such axis, a fold its last one.  In lanes a loop has none, but: a fold that
+// stands in the loop itself and has one is done by one lane after the other, and in a while those
+// levels are for a lane that is left alone.
+//
 // A contract is c = sum of a b by fused multiply-add.  `over k < K` has an axis of its own, whose
 // terms come one after the other; inside a tile it is done once a group.  `over n`, the enclosing
 // tile's axis, runs over all points of the tile in the order of a fold and is stored when that loop
@@ -137,6 +145,7 @@ struct nest_buffer {
 struct nest_axis {
     const char *name;
     int64_t extent;
+    unsigned vector; // elements that go at once (above), 0: one by one
 };
 
 // The orders in which elements are combined (above).
@@ -297,6 +306,10 @@ void nest_collapse(struct nest *n);
 
 // Turns of a loop, those of all its axes together.
 int64_t nest_extent(const struct nest *n, const struct nest_statement *loop);
+// The axis of the loop whose elements are vector lanes, NEST_NONE for none.
+nest_id nest_vector_axis(const struct nest *n, const struct nest_statement *loop);
+// Whether there is a loop over time in the block.
+bool nest_has_time(const struct nest *n, uint32_t block);
 // Operations of a block, all turns of its loops counted (cost_of_op).
 double nest_work(const struct nest *n, uint32_t block);
 // How much code the block becomes (COST_CODE) when folds and maps of at most `longest` turns are

@@ -128,6 +128,7 @@ static void emit_one(struct serial *s, nest_id id)
         if (t->axes[i] < s->nest->axes.count) {
             s->axis[t->axes[i]] = s->n_axes++;
             emit(s, (uint64_t)s->nest->axes.at[t->axes[i]].extent);
+            emit(s, s->nest->axes.at[t->axes[i]].vector);
         }
     emit_buffer(s, t->buffer);
     emit_index(s, &t->index);

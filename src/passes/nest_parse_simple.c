@@ -373,13 +373,17 @@ bool nest_parse_put(struct nest_parser *p)
     return true;
 }
 
-// name < extent
+// name < extent @vector lanes
 bool nest_parse_axis(struct nest_parser *p, struct lex_word *name, nest_id *out)
 {
     int64_t extent;
     if (!lex_identifier(p->l, name) || !lex_expect(p->l, "<") || !lex_signed(p->l, &extent))
         return false;
+    uint32_t vector = 0;
+    if (lex_char(p->l, '@') && (!lex_expect_keyword(p->l, "vector") || !lex_u32(p->l, &vector)))
+        return false;
     *out = nest_axis(&p->b, lex_copy(p->l, *name), extent);
+    p->b.nest->axes.at[*out].vector = vector;
     return true;
 }
 

@@ -344,6 +344,10 @@ static void add_axis(struct printer *p, nest_id axis)
     add(p, axis_name(p, axis));
     add(p, " < ");
     add_signed(p->s, axis_is_known(p, axis) ? p->nest->axes.at[axis].extent : -1);
+    if (axis_is_known(p, axis) && p->nest->axes.at[axis].vector) {
+        add(p, " @vector ");
+        add_unsigned(p->s, p->nest->axes.at[axis].vector);
+    }
 }
 
 static void print_contract(struct printer *p, const struct nest_statement *t)

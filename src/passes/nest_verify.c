@@ -142,6 +142,25 @@ static void check_put(struct verifier *v, const struct nest_statement *s)
 static void check_block(struct verifier *v, uint32_t block,
                         void (*at_end)(struct verifier *, nest_id), nest_id owner);
 
+#define MOST_LANES 64
+
+// Loops that have an order go element by element, and lanes of a fold are neighbours in its sequence.
+static void check_levels(struct verifier *v, const struct nest_statement *s)
+{
+    uint32_t first = s->kind == NEST_FOLD ? s->n_axes - 1 : 0, with = 0;
+    bool may = s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        const struct nest_axis *a = &v->nest->axes.at[s->axes[i]];
+        with += a->vector != 0;
+        if (a->vector && (!may || i < first))
+            nest_fault(v, "elements of axis %s go one by one", a->name);
+        if (a->vector & (a->vector - 1) || a->vector == 1 || a->vector > MOST_LANES)
+            nest_fault(v, "there are no vectors of %u lanes", a->vector);
+    }
+    if (with > 1)
+        nest_fault(v, "%u axes have lanes", with);
+}
+
 static bool open_axes(struct verifier *v, const struct nest_statement *s)
 {
     for (uint32_t i = 0; i < s->n_axes; i++) {
@@ -159,6 +178,7 @@ static bool open_axes(struct verifier *v, const struct nest_statement *s)
             nest_fault(v, "axis %s has a negative extent", v->nest->axes.at[a].name);
         v->axis_open[a] = 1;
     }
+    check_levels(v, s);
     return true;
 }
 

@@ -12,6 +12,14 @@ int64_t nest_extent(const struct nest *n, const struct nest_statement *s)
     return all;
 }
 
+nest_id nest_vector_axis(const struct nest *n, const struct nest_statement *loop)
+{
+    for (uint32_t i = 0; i < loop->n_axes; i++)
+        if (n->axes.at[loop->axes[i]].vector)
+            return loop->axes[i];
+    return NEST_NONE;
+}
+
 double nest_work(const struct nest *n, uint32_t block)
 {
     double work = 0;
@@ -25,6 +33,20 @@ double nest_work(const struct nest *n, uint32_t block)
             (double)nest_extent(n, s) * (once + nest_work(n, s->body) + nest_work(n, s->other));
     }
     return work;
+}
+
+bool nest_has_time(const struct nest *n, uint32_t block)
+{
+    if (block >= n->blocks.count)
+        return false;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+        if (s->kind == NEST_SEQ || s->kind == NEST_WHILE || nest_has_time(n, s->body) ||
+            nest_has_time(n, s->other))
+            return true;
+    }
+    return false;
 }
 
 static bool accumulates(const struct nest *n, nest_id fold)

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "map/map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -152,6 +153,42 @@ void nest_check_end(void)
     n_waiting = 0;
 }
 
+static struct nest *parse(const char *text)
+{
+    struct nest **nests;
+    int count;
+    ck_assert_msg(nest_parse(nest_check_arena, text, &count, &nests) == JOT_OK, "%s\n%s",
+                  jot_error_message(), text);
+    return nests[0];
+}
+
+// The nest with the levels of some processor: it is as legal, has a text, and gives the same bits.
+static void check_mapped(const struct waiting *w, void *const *buffers)
+{
+    struct strbuf report = strbuf_make(nest_check_arena);
+    struct nest *n = parse(text_of(w->nest));
+    uint64_t draw = nest_check_random();
+    map_to_host(n, &(struct map_host){16u << draw % 3, draw / 3 % 2});
+    ck_assert_msg(!nest_verify(n, &report), "%s\n%s", report.text, text_of(n));
+    ck_assert_msg(nest_equal(n, parse(text_of(n))), "%s", text_of(n));
+    void *mapped[MOST_BUFFERS];
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
+        mapped[i] = buffers[i];
+        if (m->place == NEST_INPUT)
+            continue;
+        mapped[i] = memory_of(m);
+        memcpy(mapped[i], w->out[m->index], run_native_bytes(m));
+    }
+    ck_assert_msg(nest_eval(n, mapped) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
+                  text_of(n));
+    for (uint32_t i = 0; i < w->program->memories.count; i++) {
+        const struct nest_memory *m = &w->program->memories.at[i];
+        ck_assert_msg(nest_check_differs(m->dtype, m->count, mapped[i], buffers[i]) < 0,
+                      "%s differs:\n%s", m->name, text_of(n));
+    }
+}
+
 void nest_check(struct nest *n)
 {
     struct strbuf report = strbuf_make(nest_check_arena);
@@ -173,6 +210,7 @@ void nest_check(struct nest *n)
     }
     ck_assert_msg(nest_eval(n, buffers) == JOT_OK, "interpreter: %s\n%s", jot_error_message(),
                   text_of(n));
+    check_mapped(w, buffers);
     if (n_waiting == KERNELS_A_PROGRAM)
         nest_check_end();
 }

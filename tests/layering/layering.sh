@@ -33,8 +33,9 @@ only include 'jot/'
 only src/base 'base/|jot/(status|dtype)\.h'
 only src/ir 'ir/|base/|jot/(status|dtype|callback)\.h'
 only src/passes 'passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/map 'map/|passes/|ir/|base/|jot/(status|dtype)\.h'
 # The launch plan that codegen writes is a format, and base/launch.h defines it.
-only src/codegen 'codegen/|passes/|ir/|base/|jot/(status|dtype)\.h'
+only src/codegen 'codegen/|map/|passes/|ir/|base/|jot/(status|dtype)\.h'
 only src/runtime 'runtime/|base/|jot/'
 only src/trace 'trace/|codegen/(codegen|exchange)\.h|runtime/|passes/|ir/|base/|jot/'
 only src/interop 'interop/|trace/|runtime/|passes/|ir/|base/|jot/'
@@ -43,7 +44,7 @@ only tools/jot 'jot/|command\.h|under_jax\.inc'
 only tools/math 'base/|jot/(status|dtype)\.h'
 
 never include 'llvm-c/|cuda|pthread'
-for folder in base ir passes; do
+for folder in base ir passes map; do
     never "src/$folder" 'llvm-c/|cuda|dlfcn|pthread'
 done
 for folder in runtime trace interop; do

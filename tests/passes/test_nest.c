@@ -208,11 +208,22 @@ START_TEST(equality_sees_everything)
     static const struct {
         const char *from, *to;
     } changes[] = {
-        {"x: f32[8]", "x: f32[9]"},   {"@ point", "@ tile"},        {"t: f32[8]", "t: f64[8]"},
-        {"par i", "map i"},           {"i < 2", "i < 1"},           {"+ 0", "+ 1"},
-        {"[4*i + j +", "[3*i + j +"}, {"0x3f800000", "0x3f800001"}, {"sub", "add"},
-        {"sub %0, %1", "sub %1, %0"}, {"put y[4*i", "put t[4*i"},   {"= %2", "= %0"},
-        {"load x", "load y"},         {"j < 4 {", "j < 3 {"},       {"[4*i + j]", "[4*i - j]"},
+        {"x: f32[8]", "x: f32[9]"},
+        {"@ point", "@ tile"},
+        {"t: f32[8]", "t: f64[8]"},
+        {"par i", "map i"},
+        {"i < 2", "i < 1"},
+        {"+ 0", "+ 1"},
+        {"[4*i + j +", "[3*i + j +"},
+        {"0x3f800000", "0x3f800001"},
+        {"sub", "add"},
+        {"sub %0, %1", "sub %1, %0"},
+        {"put y[4*i", "put t[4*i"},
+        {"= %2", "= %0"},
+        {"load x", "load y"},
+        {"j < 4 {", "j < 3 {"},
+        {"j < 4", "j < 4 @vector 4"},
+        {"[4*i + j]", "[4*i - j]"},
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         check_change(base, changes[i].from, changes[i].to);

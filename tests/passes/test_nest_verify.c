@@ -213,6 +213,21 @@ FAULT_TEST(orders, {"fold a < 8 {\nyield reduce_sum %1 free\n} -> %5 : i32\n", N
            {"scan a < 8 {\nyield reduce_sum %0 sum64 -> %5 : f32\n}\n",
             "its order is serial or free, not sum64"})
 
+FAULT_TEST(levels, {"map a < 8 @vector 8 {\nput y[a] = %0\n}\n", NULL},
+           {"map a < 8, b < 8 @vector 16 {\nput y[8*a + b] = %0\n}\n", NULL},
+           {"map a < 8 @vector 3 {\n}\n", "no vectors of 3 lanes"},
+           {"map a < 8 @vector 1 {\n}\n", "no vectors of 1 lanes"},
+           {"map a < 8 @vector 128 {\n}\n", "no vectors of 128 lanes"},
+           {"map a < 8 @vector 4, b < 8 @vector 4 {\n}\n", "2 axes have lanes"},
+           {"fold a < 8, b < 2 @vector 2 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n", NULL},
+           {"fold a < 8 @vector 4, b < 2 {\nyield reduce_sum %0 sum64\n} -> %5 : f32\n",
+            "elements of axis a go one by one"},
+           {"scan a < 8 @vector 4 {\nyield reduce_sum %0 serial -> %5 : f32\n}\n",
+            "elements of axis a go one by one"},
+           {"seq a < 8 @vector 4 {\n}\n", "elements of axis a go one by one"},
+           {"contract t[a] = x[b], x[b] for a < 4 @vector 4 over b < 4\n",
+            "elements of axis a go one by one"})
+
 FAULT_TEST(places, {"map a < 8 {\npar b < 8 {\n}\n}\n", "a par is not inside"},
            {"seq a < 8 {\npar b < 8 {\nput y[b] = %0\n}\nbarrier grid\n}\n", NULL},
            {"map a < -1 {\n}\n", "a negative extent"},
@@ -362,6 +377,7 @@ int main(void)
     ADD(hazards);
     ADD(folds);
     ADD(orders);
+    ADD(levels);
     ADD(places);
     ADD(contracts);
     tcase_add_test(t, built_faults);

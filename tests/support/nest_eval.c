@@ -166,36 +166,102 @@ static void set_axes(const struct machine_state *m, struct lane *l, uint32_t n,
     }
 }
 
-static jot_status run_par(struct machine_state *m, struct lane *l, nest_id id)
+// Elements of a loop that go at once: one, or as many as its axis has lanes.
+struct step {
+    nest_id loop;
+    uint32_t width;
+    struct lane *lanes;
+    struct toucher *now;  // by lane
+    int64_t *iterations;  // by lane: its number in the sequence
+    uint32_t first, last; // accumulations of the loop
+};
+
+// Locals of an iteration are of each lane, those from outside are shared.
+static struct step step_make(struct machine_state *m, struct lane *l, nest_id id)
 {
     const struct nest_statement *s = statement(m, id);
-    int64_t n = volume(m, s->n_axes, s->axes);
-    bool outermost = !m->in_points;
-    struct toucher before = m->now;
-    if (outermost)
-        m->first_group = m->last_group + 1;
-    m->in_points = true;
-    for (int64_t i = 0; i < n; i++) {
-        if (outermost)
-            m->now = (struct toucher){.group = ++m->last_group, .phase = ++m->last_phase};
-        set_axes(m, l, s->n_axes, s->axes, i);
-        forget_locals(m, l, id);
-        JOT_TRY(run_block(m, l, s->body));
+    const struct nest *nest = m->nest;
+    nest_id axis = nest_vector_axis(nest, s);
+    struct step t = {.loop = id, .width = axis == NEST_NONE ? 1 : nest->axes.at[axis].vector};
+    t.lanes = arena_array(m->arena, struct lane, t.width);
+    t.now = arena_array(m->arena, struct toucher, t.width);
+    t.iterations = arena_array(m->arena, int64_t, t.width);
+    for (uint32_t p = 0; p < t.width; p++) {
+        t.lanes[p] = *l;
+        if (axis == NEST_NONE)
+            continue;
+        t.lanes[p].values = arena_array(m->arena, struct cell, nest->values.count + 1);
+        memcpy(t.lanes[p].values, l->values, nest->values.count * sizeof(struct cell));
+        t.lanes[p].axes =
+            arena_copy(m->arena, l->axes, (nest->axes.count + 1) * sizeof *l->axes);
+        t.lanes[p].locals = arena_array(m->arena, struct instance, nest->buffers.count + 1);
+        for (uint32_t b = 0; b < nest->buffers.count; b++)
+            if (nest->buffers.at[b].role == NEST_LOCAL && m->scope[b] == id)
+                instance_make(m, &t.lanes[p].locals[b], b);
+            else if (l->locals)
+                t.lanes[p].locals[b] = l->locals[b];
     }
-    m->now = before;
-    m->in_points = !outermost;
+    return t;
+}
+
+// Iterations place, place + 1, ... of the axis of lanes, number `other` of those of the other axes.
+static uint32_t step_begin(struct machine_state *m, struct step *t, int64_t other,
+                           int64_t place)
+{
+    const struct nest_statement *s = statement(m, t->loop);
+    nest_id axis = nest_vector_axis(m->nest, s);
+    int64_t along = axis == NEST_NONE ? 1 : extent(m, axis);
+    uint32_t count = along - place < t->width ? (uint32_t)(along - place) : t->width;
+    for (uint32_t p = 0; p < count; p++) {
+        int64_t rest = other;
+        for (uint32_t k = s->n_axes; k-- > 0;) {
+            nest_id a = s->axes[k];
+            t->lanes[p].axes[a] = a == axis ? place + p : rest % extent(m, a);
+            rest = a == axis ? rest : rest / extent(m, a);
+        }
+        t->iterations[p] = other * along + place + p;
+        forget_locals(m, &t->lanes[p], t->loop);
+    }
+    return count;
+}
+
+// Each statement is done for all lanes before the next one.
+static jot_status step_run(struct machine_state *m, struct step *t, uint32_t count)
+{
+    const struct nest_block *b = &m->nest->blocks.at[statement(m, t->loop)->body];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        for (uint32_t p = 0; p < count; p++) {
+            m->now = t->now[p];
+            for (uint32_t a = t->first; a < t->last; a++)
+                m->accumulations.at[a].position = t->iterations[p];
+            JOT_TRY(run_statement(m, &t->lanes[p], b->statements.at[i]));
+        }
     return JOT_OK;
 }
 
-static jot_status run_map(struct machine_state *m, struct lane *l, nest_id id)
+static jot_status run_points(struct machine_state *m, struct lane *l, nest_id id)
 {
     const struct nest_statement *s = statement(m, id);
-    int64_t n = volume(m, s->n_axes, s->axes);
-    for (int64_t i = 0; i < n; i++) {
-        set_axes(m, l, s->n_axes, s->axes, i);
-        forget_locals(m, l, id);
-        JOT_TRY(run_block(m, l, s->body));
-    }
+    nest_id axis = nest_vector_axis(m->nest, s);
+    int64_t n = volume(m, s->n_axes, s->axes), along = axis == NEST_NONE ? 1 : extent(m, axis);
+    bool outermost = s->kind == NEST_PAR && !m->in_points;
+    struct toucher before = m->now;
+    if (outermost)
+        m->first_group = m->last_group + 1;
+    m->in_points |= s->kind == NEST_PAR;
+    struct step t = step_make(m, l, id);
+    for (int64_t other = 0; n && other < n / along; other++)
+        for (int64_t place = 0; place < along; place += t.width) {
+            uint32_t count = step_begin(m, &t, other, place);
+            for (uint32_t p = 0; p < count; p++)
+                t.now[p] = outermost ? (struct toucher){.group = ++m->last_group,
+                                                        .phase = ++m->last_phase}
+                                     : before;
+            JOT_TRY(step_run(m, &t, count));
+        }
+    m->now = before;
+    if (outermost)
+        m->in_points = false;
     return JOT_OK;
 }
 
@@ -257,18 +323,23 @@ static void combine_iteration(struct machine_state *m, struct lane *l,
 static jot_status run_fold(struct machine_state *m, struct lane *l, nest_id id)
 {
     const struct nest_statement *s = statement(m, id);
-    int64_t n = volume(m, s->n_axes, s->axes);
+    int64_t n = volume(m, s->n_axes, s->axes), last = extent(m, s->axes[s->n_axes - 1]);
     struct running *state = running_of(m, id, n);
-    uint32_t first = m->accumulations.count;
+    struct toucher now = m->now;
+    struct step t = step_make(m, l, id);
+    t.first = m->accumulations.count;
     accumulations_open(m, id, n);
-    for (int64_t i = 0; i < n; i++) {
-        set_axes(m, l, s->n_axes, s->axes, i);
-        for (uint32_t a = first; a < m->accumulations.count; a++)
-            m->accumulations.at[a].position = i;
-        forget_locals(m, l, id);
-        JOT_TRY(run_block(m, l, s->body));
-        combine_iteration(m, l, s, state, i, n);
-    }
+    t.last = m->accumulations.count;
+    int64_t along = nest_vector_axis(m->nest, s) == NEST_NONE ? 1 : last;
+    for (int64_t other = 0; n && other < n / along; other++)
+        for (int64_t place = 0; place < along; place += t.width) {
+            uint32_t count = step_begin(m, &t, other, place);
+            for (uint32_t p = 0; p < count; p++)
+                t.now[p] = now;
+            JOT_TRY(step_run(m, &t, count));
+            for (uint32_t p = 0; p < count; p++)
+                combine_iteration(m, &t.lanes[p], s, state, t.iterations[p], n);
+        }
     nest_id result = s->result;
     for (uint32_t k = 0; k < s->n_combines; k++) {
         if (is_arg(s->combines[k].op)) {
@@ -561,9 +632,8 @@ static jot_status run_statement(struct machine_state *m, struct lane *l, nest_id
     case NEST_PUT:
         return run_put(m, l, id);
     case NEST_PAR:
-        return run_par(m, l, id);
     case NEST_MAP:
-        return run_map(m, l, id);
+        return run_points(m, l, id);
     case NEST_FOLD:
         return run_fold(m, l, id);
     case NEST_SCAN:

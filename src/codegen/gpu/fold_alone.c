@@ -182,7 +182,7 @@ bool gpu_fold_is_written_out(const struct cg_lowering *l, nest_id id)
     bool is_short =
         length <= WRITTEN_OUT ||
         (length <= FOLD_LANES && (double)length * gpu_work(l, s->body) <= WRITTEN_WORK);
-    return is_short && cg_may_repeat(l, s, length) && !cg_has_time(l, s->body) &&
+    return is_short && cg_may_repeat(l, s, length) && !nest_has_time(l->nest, s->body) &&
            !gpu_accumulates(l, id) && !has_loop(l, s->body);
 }
 

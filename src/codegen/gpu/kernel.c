@@ -152,7 +152,7 @@ static void by_threads(struct cg_lowering *l, nest_id loop, struct cg_kernel_ste
     LLVMBuilderRef b = l->m.b;
     struct gpu_points p = gpu_points_make(l, loop, true);
     gpu_points_widen(l, &p);
-    bool has_time = cg_has_time(l, p.s->body);
+    bool has_time = nest_has_time(l->nest, p.s->body);
     // What is read before the loop is read once by blocks that stay.
     step->exact_grid = has_time || !has_direct_load(l);
     bool at_once = has_two_turns(l, &p);

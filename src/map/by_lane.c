@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether each lane of a loop can make a fold of its body by itself: it takes nothing from there but
+// constants.
+#include "map/map.h"
+
+// A value that the body of the loop makes differs from lane to lane, but for constants.
+static bool is_of_body(const struct nest *n, const struct nest_block *body, nest_id value)
+{
+    nest_id by = n->values.at[value].statement;
+    for (uint32_t i = 0; i < body->statements.count; i++)
+        if (body->statements.at[i] == by)
+            return n->statements.at[by].kind != NEST_CONST;
+    return false;
+}
+
+static bool writes(const struct nest *n, const struct nest_block *b, nest_id buffer)
+{
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+        const uint32_t inside[] = {s->body, s->other};
+        if ((s->kind == NEST_PUT || s->kind == NEST_CONTRACT) && s->buffer == buffer)
+            return true;
+        for (int k = 0; k < 2; k++)
+            if (inside[k] < n->blocks.count && writes(n, &n->blocks.at[inside[k]], buffer))
+                return true;
+    }
+    return false;
+}
+
+// A local that the body of the loop writes: each lane has its own, between those of the others.
+static bool is_own_of_lanes(const struct nest *n, const struct nest_block *body, nest_id buffer)
+{
+    return n->buffers.at[buffer].role == NEST_LOCAL && writes(n, body, buffer);
+}
+
+static bool uses_body(const struct nest *n, const struct nest_block *body, uint32_t block)
+{
+    if (block >= n->blocks.count)
+        return false;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = &n->statements.at[b->statements.at[i]];
+        bool uses = s->kind != NEST_OP && s->kind != NEST_CONST && s->kind != NEST_INDEX &&
+                    s->kind != NEST_LOAD; // anything else is not looked into
+        uses |= s->kind == NEST_LOAD && is_own_of_lanes(n, body, s->buffer);
+        for (uint32_t k = 0; k < s->n_in; k++)
+            uses |= is_of_body(n, body, s->in[k]);
+        for (uint32_t k = 0; k < s->index.count; k++)
+            uses |= s->index.terms[k].is_value && is_of_body(n, body, s->index.terms[k].id);
+        if (uses ||
+            (s->guard != NEST_NONE && s->kind == NEST_LOAD && is_of_body(n, body, s->guard)))
+            return true;
+    }
+    return false;
+}
+
+bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
+                          const struct nest_statement *fold)
+{
+    for (uint32_t i = 0; i < fold->n_combines; i++) {
+        const struct nest_combine *c = &fold->combines[i];
+        if (nest_combine_results(c->op) != 1 || c->dtype == JOT_BOOL ||
+            dtype_is_complex(c->dtype))
+            return false;
+        for (uint32_t k = 0; k < c->n; k++)
+            if (is_of_body(n, body, c->value[k]))
+                return false;
+    }
+    return fold->n_combines && !uses_body(n, body, fold->body);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Levels of a processor: which axes are vector lanes, and how many of their elements go at once.
+//
+//     par i < 1000 { fold k < 200 { ... } }      par i < 1000 @vector 64 { fold k < 200 { ... } }
+//
+// A loop has an axis of lanes where it costs less so (price.c).  In lanes nothing else has, but for
+// what one lane does by itself: a fold that stands in the loop, where each lane folds what lies
+// together, and what is inside of a while, which the last lane that goes on finishes alone.
+#include "map/map.h"
+#include "passes/cost.h"
+
+#define QUICK_WORK 1e7 // scalar operations, under a millisecond
+#define LONG_WORK 2e8
+#define LONG_STEP 128 // operations
+#define LANES_OF_LONG_STEPS 64
+
+static const struct nest_statement *statement(const struct nest *n, nest_id id)
+{
+    return &n->statements.at[id];
+}
+
+// The widest element and the number of vector operations of a body, and of those in expensive ops.
+static void measure(const struct nest *n, uint32_t block, unsigned *bytes, double *ops,
+                    double *expensive)
+{
+    if (block == NEST_NONE)
+        return;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        if (s->kind == NEST_OP || s->kind == NEST_LOAD || s->kind == NEST_CONST) {
+            unsigned wide = dtype_get(dtype_real(s->dtype))->bytes;
+            *bytes = wide > *bytes ? wide : *bytes;
+        }
+        int cost = s->kind == NEST_OP ? cost_of_op(s->op, s->dtype) : 1;
+        *ops += cost;
+        *expensive += cost > COST_EXPENSIVE ? cost : 0;
+        measure(n, s->body, bytes, ops, expensive);
+        measure(n, s->other, bytes, ops, expensive);
+    }
+}
+
+// How many lanes of 4 bytes: several vectors at once hide the latency of short bodies; long ones
+// have independent work of their own, and compiling them costs by the vector, unless most is calls.
+// A loop that is soon done is not worth much compiling.
+static unsigned lanes_in_flight(double ops, double work, bool is_calls)
+{
+    if (is_calls || ops <= 30 || (ops <= 600 && work > LONG_WORK))
+        return 64;
+    return ops > 1500 || (ops > 60 && work < QUICK_WORK) ? 16 : 32;
+}
+
+// The work of the steps of loops over time, and whether each lane does nothing but compute there.
+struct steps {
+    double ops;
+    bool touch_memory;
+};
+
+static void look_at_steps(const struct nest *n, uint32_t block, nest_id axis, bool in_time,
+                          struct steps *steps)
+{
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        if (s->kind == NEST_SEQ)
+            look_at_steps(n, s->body, axis, true, steps);
+        else if (s->body != NEST_NONE || (in_time && s->kind == NEST_PUT))
+            steps->touch_memory = true;
+        else if (in_time && s->kind == NEST_LOAD)
+            steps->touch_memory |=
+                nest_index_has_values(&s->index) || nest_index_factor(&s->index, axis) != 0;
+        else if (in_time && s->kind == NEST_OP)
+            steps->ops += cost_of_op(s->op, s->dtype);
+    }
+}
+
+// How many lanes of 4 bytes go through loops over time as one.  A processor that looks ahead to the
+// next vector of short steps sees no other in long ones, so there each operation is for several.
+static unsigned lanes_in_step(const struct nest *n, uint32_t block, nest_id axis)
+{
+    struct steps steps = {0};
+    look_at_steps(n, block, axis, false, &steps);
+    return steps.ops > LONG_STEP && !steps.touch_memory ? LANES_OF_LONG_STEPS : 16;
+}
+
+static unsigned lanes_of(const struct nest *n, const struct nest_statement *s, nest_id axis,
+                         const struct map_host *host)
+{
+    unsigned bytes = 1;
+    double ops = 0, expensive = 0;
+    measure(n, s->body, &bytes, &ops, &expensive);
+    bool is_calls = host->by_function && expensive > ops / 2;
+    unsigned width = nest_has_time(n, s->body)
+                         ? lanes_in_step(n, s->body, axis)
+                         : lanes_in_flight(ops, (double)nest_extent(n, s) * ops, is_calls);
+    if (bytes == 8)
+        width /= 2;
+    width = width * host->vector_bytes / 64;
+    int64_t extent = n->axes.at[axis].extent;
+    while ((int64_t)width / 2 >= extent && width > 2)
+        width /= 2;
+    return width;
+}
+
+// Where a statement stands.
+struct place {
+    bool in_lanes; // of a loop around
+    bool in_while; // and in a while there
+    bool in_fold;
+};
+
+// The axis of lanes that the loop gets, or NEST_NONE.
+static nest_id choose(struct nest *n, nest_id loop, const struct map_host *host)
+{
+    const struct nest_statement *s = statement(n, loop);
+    nest_id axis = NEST_NONE;
+    if (s->kind != NEST_FOLD || nest_extent(n, s) > 1)
+        map_cost(n, loop, &axis);
+    if (axis != NEST_NONE)
+        n->axes.at[axis].vector = lanes_of(n, s, axis, host);
+    return axis;
+}
+
+static void walk(struct nest *n, uint32_t block, struct place at, const struct map_host *host);
+
+static void walk_loop(struct nest *n, nest_id loop, struct place at,
+                      const struct map_host *host)
+{
+    const struct nest_statement *s = statement(n, loop);
+    nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, host);
+    const struct nest_block *body = &n->blocks.at[s->body];
+    for (uint32_t i = 0; axis != NEST_NONE && !at.in_fold && i < body->statements.count; i++)
+        if (map_folds_by_lane(n, s, statement(n, body->statements.at[i]), axis))
+            choose(n, body->statements.at[i], host);
+    if (axis != NEST_NONE)
+        at = (struct place){.in_lanes = true, .in_fold = at.in_fold};
+    at.in_fold |= s->kind == NEST_FOLD;
+    walk(n, s->body, at, host);
+}
+
+static void walk(struct nest *n, uint32_t block, struct place at, const struct map_host *host)
+{
+    if (block == NEST_NONE)
+        return;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        if (s->kind == NEST_PAR || s->kind == NEST_MAP || s->kind == NEST_FOLD) {
+            walk_loop(n, b->statements.at[i], at, host);
+            continue;
+        }
+        struct place inside = at;
+        inside.in_while |= s->kind == NEST_WHILE;
+        walk(n, s->body, inside, host);
+        walk(n, s->other, inside, host);
+    }
+}
+
+void map_to_host(struct nest *n, const struct map_host *host)
+{
+    for (uint32_t i = 0; i < n->axes.count; i++)
+        n->axes.at[i].vector = 0;
+    walk(n, 0, (struct place){0}, host);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mapping: what is done with how many elements at once, written into a nest.
+//
+// A level of an axis says who has its elements (passes/nest.h).  The code generator reads the levels and
+// decides nothing; bits do not depend on them.
+#ifndef MAP_MAP_H
+#define MAP_MAP_H
+
+#include "passes/nest.h"
+
+// A processor.
+struct map_host {
+    unsigned vector_bytes; // of a register
+    bool by_function;      // expensive operations are calls, which cost no code
+};
+
+// Gives the axes of the nest their levels, in place of those that they have.
+void map_to_host(struct nest *n, const struct map_host *host);
+
+// An estimate of the work of a loop that a single lane comes to, in scalar operations, and the axis whose
+// elements are best its lanes: NEST_NONE leaves them to the loops inside.  out_axis may be NULL.
+double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis);
+// Whether a fold in the body of the loop s costs less for one lane of the axis after the other.
+bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
+                       const struct nest_statement *fold, nest_id axis);
+bool map_may_fold_by_lane(const struct nest *n, const struct nest_block *body,
+                          const struct nest_statement *fold);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop costs on a processor, by the axis whose elements are vector lanes: an estimate of the work of
+// each choice, in scalar operations.
+#include "map/map.h"
+#include "passes/cost.h"
+
+#define VECTOR 16.0 // lanes that an operation does at once, roughly
+#define LOOP_OVERHEAD 8.0
+#define FOLD_OVERHEAD 14.0 // bringing the accumulators of a fold together
+#define LANE_OVERHEAD 2.0  // a lane's result on its way into a vector
+#define TRIPS 32.0         // of a while, nobody knows
+#define SHORT_AXIS 8       // below this an axis is not worth lanes
+
+static const struct nest_statement *statement(const struct nest *n, nest_id id)
+{
+    return &n->statements.at[id];
+}
+
+static double block_cost(const struct nest *n, uint32_t block, nest_id axis);
+static double best_cost(const struct nest *n, const struct nest_statement *s,
+                        nest_id *out_axis);
+
+static double access_cost(const struct nest_index *x, nest_id axis)
+{
+    if (axis == NEST_NONE)
+        return 1;
+    int64_t factor = nest_index_factor(x, axis);
+    if (nest_index_has_values(x))
+        return 1.2;
+    if (factor == 0)
+        return 0.5 / VECTOR;
+    if (factor == 1 || factor == -1)
+        return 1 / VECTOR;
+    return factor >= -4 && factor <= 4 ? 0.4 : 1.2;
+}
+
+// Lanes that put at places of their own take longer than one after the other.
+static double put_cost(const struct nest_statement *s, nest_id axis)
+{
+    if (axis != NEST_NONE && !s->op && nest_index_has_values(&s->index))
+        return nest_index_factor(&s->index, axis) == 1 ? 1 / VECTOR : 16;
+    return access_cost(&s->index, axis) * (s->op ? 2 : 1);
+}
+
+// Of a loop inside of lanes of the axis.  The accumulators of a fold are in memory: each term reads one and puts
+// it back, and they are cleared before and brought together behind it.
+static double across_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+{
+    double trips = (double)nest_extent(n, s), accumulators = trips < 64 ? trips : 64;
+    double loop = trips * (block_cost(n, s->body, axis) + 2 / VECTOR);
+    return s->kind == NEST_FOLD ? loop + (6 * trips + 4 * accumulators + 8) / VECTOR : loop;
+}
+
+static double statement_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+{
+    double lane = axis == NEST_NONE ? 1 : 1 / VECTOR;
+    switch (s->kind) {
+    case NEST_OP:
+        return cost_of_op(s->op, s->dtype) * lane;
+    case NEST_LOAD:
+        return access_cost(&s->index, axis);
+    case NEST_PUT:
+        return put_cost(s, axis);
+    case NEST_CONST:
+    case NEST_INDEX:
+        return 0.5 * lane;
+    case NEST_CONTRACT:
+        return 2 * (double)nest_extent(n, s) * lane;
+    case NEST_MAP:
+    case NEST_PAR:
+    case NEST_FOLD:
+    case NEST_SCAN:
+    case NEST_SEQ:
+        return axis == NEST_NONE ? best_cost(n, s, NULL) : across_cost(n, s, axis);
+    case NEST_WHILE:
+        return TRIPS *
+               (block_cost(n, s->body, axis) + block_cost(n, s->other, axis) + 4 * lane);
+    case NEST_IF:
+        return block_cost(n, s->body, axis) + block_cost(n, s->other, axis) + 2 * lane;
+    default:
+        return lane;
+    }
+}
+
+static double block_cost(const struct nest *n, uint32_t block, nest_id axis)
+{
+    double cost = 0;
+    if (block == NEST_NONE)
+        return cost;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++)
+        cost += statement_cost(n, statement(n, b->statements.at[i]), axis);
+    return cost;
+}
+
+static bool is_loop(enum nest_kind kind)
+{
+    return kind == NEST_MAP || kind == NEST_PAR || kind == NEST_FOLD || kind == NEST_SCAN ||
+           kind == NEST_SEQ || kind == NEST_WHILE;
+}
+
+static bool has_loops(const struct nest *n, uint32_t block)
+{
+    if (block == NEST_NONE)
+        return false;
+    const struct nest_block *b = &n->blocks.at[block];
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *s = statement(n, b->statements.at[i]);
+        if (is_loop(s->kind) ||
+            (s->kind == NEST_IF && (has_loops(n, s->body) || has_loops(n, s->other))))
+            return true;
+    }
+    return false;
+}
+
+// The elements of a fold or a scan that vector lanes may be: the last axis of a fold, none of a
+// scan, whose order is strict.
+static bool may_be_lanes(const struct nest_statement *s, uint32_t i)
+{
+    if (s->kind == NEST_SCAN || s->kind == NEST_SEQ)
+        return false;
+    return s->kind != NEST_FOLD || i + 1 == s->n_axes;
+}
+
+bool map_folds_by_lane(const struct nest *n, const struct nest_statement *s,
+                       const struct nest_statement *fold, nest_id axis)
+{
+    return fold->kind == NEST_FOLD && (s->kind == NEST_PAR || s->kind == NEST_MAP) &&
+           !has_loops(n, fold->body) && map_may_fold_by_lane(n, &n->blocks.at[s->body], fold) &&
+           best_cost(n, fold, NULL) + LANE_OVERHEAD < across_cost(n, fold, axis);
+}
+
+// Of the body of the loop s in lanes of its axis.
+static double body_cost(const struct nest *n, const struct nest_statement *s, nest_id axis)
+{
+    const struct nest_block *b = &n->blocks.at[s->body];
+    double cost = 0;
+    for (uint32_t i = 0; i < b->statements.count; i++) {
+        const struct nest_statement *x = statement(n, b->statements.at[i]);
+        cost += map_folds_by_lane(n, s, x, axis) ? best_cost(n, x, NULL) + LANE_OVERHEAD
+                                                 : statement_cost(n, x, axis);
+    }
+    return cost;
+}
+
+static double best_cost(const struct nest *n, const struct nest_statement *s, nest_id *out_axis)
+{
+    double all = (double)nest_extent(n, s), best = -1;
+    nest_id chosen = NEST_NONE;
+    if (has_loops(n, s->body) || s->kind == NEST_SCAN || s->kind == NEST_SEQ) {
+        best = all * (block_cost(n, s->body, NEST_NONE) + 2);
+    }
+    for (uint32_t i = s->n_axes; i-- > 0;) {
+        int64_t extent = n->axes.at[s->axes[i]].extent;
+        if (!may_be_lanes(s, i) || extent == 0)
+            continue;
+        double trips = (double)((extent + 15) / 16 * 16);
+        if (extent < SHORT_AXIS)
+            trips = (double)(extent > 4 ? 8 : extent > 2 ? 4 : 2) * 2;
+        double cost = all / (double)extent *
+                      (trips * body_cost(n, s, s->axes[i]) + LOOP_OVERHEAD +
+                       (s->kind == NEST_FOLD ? FOLD_OVERHEAD : 0));
+        if (best < 0 || cost < best) {
+            best = cost;
+            chosen = s->axes[i];
+        }
+    }
+    if (out_axis)
+        *out_axis = chosen;
+    return best < 0 ? all * block_cost(n, s->body, NEST_NONE) : best;
+}
+
+double map_cost(const struct nest *n, nest_id loop, nest_id *out_axis)
+{
+    return best_cost(n, statement(n, loop), out_axis);
+}
