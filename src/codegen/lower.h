@@ -215,8 +215,9 @@ bool cg_records_store(struct cg_lowering *l, const struct nest_statement *s, LLV
 struct cg_accumulator {
     enum ir_op op;
     jot_dtype dtype;
-    int64_t count;  // destinations: 1 for a combine
-    int64_t stride; // elements from row to row, in the other layout
+    enum nest_order order; // of a combine on a GPU
+    int64_t count;         // destinations: 1 for a combine
+    int64_t stride;        // elements from row to row, in the other layout
     bool own_axis;
     unsigned lanes;          // of an element in memory
     unsigned rows;           // accumulators that can be in use: at most CG_FOLD_LANES

@@ -18,6 +18,7 @@ struct cg_accumulator *gpu_fold_accumulators(struct cg_lowering *l,
     for (uint32_t i = 0; i < s->n_combines; i++) {
         all[i] = (struct cg_accumulator){.op = s->combines[i].op,
                                          .dtype = s->combines[i].dtype,
+                                         .order = s->combines[i].order,
                                          .count = 1,
                                          .own_axis = own_axis,
                                          .lanes = own_axis ? 1 : l->lanes,
@@ -271,20 +272,13 @@ static void halve(struct cg_lowering *l, const struct cg_accumulator *a, struct 
     }
 }
 
-// Whether the result is the same in any order.
-static bool is_free_of_order(const struct cg_accumulator *a)
-{
-    enum ir_op pair = ir_op_get(a->op)->pair;
-    return cg_is_arg(a) || pair == IR_max || pair == IR_min;
-}
-
 // The accumulators of a team fold to one, in its first thread.
 static struct cg_element bring_together(struct cg_lowering *l, const struct gpu_fold *f,
                                         const struct cg_accumulator *a)
 {
     const struct gpu_row *r = &f->row;
     struct cg_element t = gpu_fold_take(l, a);
-    unsigned moved = is_free_of_order(a) ? 1 : r->lanes; // lanes that go through shuffles
+    unsigned moved = a->order == NEST_FREE ? 1 : r->lanes; // that go through shuffles
     halve(l, a, &t, r->parts * r->lanes, moved);
     for (unsigned distance = r->team / 2; distance; distance /= 2) {
         struct cg_element other = gpu_shuffle_down(l, &t, distance);
