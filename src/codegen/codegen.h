@@ -13,6 +13,7 @@ enum cg_want {
     CG_WANT_LLVM = 1u << 0,     // the LLVM text too
     CG_WANT_ASSEMBLY = 1u << 1, // the assembly too
     CG_WANT_SERIAL = 1u << 2,   // instead of an object: what kernels do by one thread of a GPU
+    CG_WANT_MAPPED = 1u << 3, // instead of an object: the program, its nests with their levels
 };
 
 struct cg_request {
@@ -31,8 +32,9 @@ struct cg_response {
     const void *plan; // rt_plan bytes
     size_t plan_size;
     const char *llvm, *assembly; // NULL unless wanted
-    // A line for each kernel that does: its number in the program, what and why.
-    const char *serial;
+    // What is wanted instead of an object: the program, or a line for each kernel that does serial work,
+    // its number in the program, what and why.
+    const char *text;
     void (*release)(struct cg_response *response);
     void *memory;
 };

@@ -121,6 +121,15 @@ static const char *serial_lines(struct arena *arena, const struct nest_program *
     return text.length ? text.text : "";
 }
 
+static const char *program_text(struct arena *arena, const struct nest_program *program)
+{
+    struct strbuf text = strbuf_make(arena);
+    nest_program_print(&text, program);
+    return text.text;
+}
+
+#define INSTEAD_OF_OBJECT (CG_WANT_SERIAL | CG_WANT_MAPPED)
+
 static bool has_code(const struct nest_program *p)
 {
     bool has_loop = false;
@@ -149,15 +158,17 @@ static jot_status compile(const struct cg_request *request, struct arena *arena,
             return status_out_of_memory();
         }
         jot_status s = lower_all(&m, arena, program, kernels, phases);
-        if (request->want & CG_WANT_SERIAL)
-            response->serial = serial_lines(arena, program, kernels);
-        else if (s == JOT_OK)
+        if (s == JOT_OK && !(request->want & INSTEAD_OF_OBJECT))
             s = cg_module_compile(&m, target, request->want, &object);
         arena_guard_close(&guard);
         cg_module_finish(&m);
         JOT_TRY(s);
     }
     if (request->want & CG_WANT_SERIAL)
+        response->text = serial_lines(arena, program, kernels);
+    if (request->want & CG_WANT_MAPPED)
+        response->text = program_text(arena, program);
+    if (request->want & INSTEAD_OF_OBJECT)
         return JOT_OK;
     JOT_TRY(
         cg_plan_write(arena, program, kernels, phases, &response->plan, &response->plan_size));

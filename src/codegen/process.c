@@ -97,13 +97,14 @@ static void write_response(const struct cg_response *r)
     const void *parts[EXCHANGE_RESPONSE_PARTS] = {
         [EXCHANGE_MESSAGE] = r->message,   [EXCHANGE_OBJECT] = r->object,
         [EXCHANGE_PLAN] = r->plan,         [EXCHANGE_LLVM] = r->llvm,
-        [EXCHANGE_ASSEMBLY] = r->assembly,
+        [EXCHANGE_ASSEMBLY] = r->assembly, [EXCHANGE_TEXT] = r->text,
     };
     header.sizes[EXCHANGE_MESSAGE] = size_of_text(r->message);
     header.sizes[EXCHANGE_OBJECT] = r->object ? r->object_size : EXCHANGE_NONE;
     header.sizes[EXCHANGE_PLAN] = r->plan ? r->plan_size : EXCHANGE_NONE;
     header.sizes[EXCHANGE_LLVM] = size_of_text(r->llvm);
     header.sizes[EXCHANGE_ASSEMBLY] = size_of_text(r->assembly);
+    header.sizes[EXCHANGE_TEXT] = size_of_text(r->text);
     put(&header, sizeof header);
     for (int i = 0; i < EXCHANGE_RESPONSE_PARTS; i++)
         if (header.sizes[i] != EXCHANGE_NONE) {

@@ -261,6 +261,7 @@ static bool read_response(int file, struct cg_response *out)
         .plan_size = parts[EXCHANGE_PLAN] ? header.sizes[EXCHANGE_PLAN] : 0,
         .llvm = parts[EXCHANGE_LLVM],
         .assembly = parts[EXCHANGE_ASSEMBLY],
+        .text = parts[EXCHANGE_TEXT],
         .release = release,
         .memory = map,
     };

@@ -278,20 +278,14 @@ static const char *simplify_text(struct native_program *p, struct arena *arena)
     return s.text;
 }
 
-static const char *program_text(struct native_program *p, struct arena *arena,
-                                void (*print)(struct strbuf *, const struct nest_program *))
+static const char *memory_text(struct native_program *p, struct arena *arena)
 {
     struct strbuf s = strbuf_make(arena);
     struct nest_program *nests;
     if (schedule(p, arena, &nests) != JOT_OK)
         return NULL;
-    print(&s, nests);
+    plan_print(&s, nests);
     return s.text;
-}
-
-static const char *memory_text(struct native_program *p, struct arena *arena)
-{
-    return program_text(p, arena, plan_print);
 }
 
 static const char *generated_text(struct native_program *p, unsigned want, struct arena *arena)
@@ -304,9 +298,9 @@ static const char *generated_text(struct native_program *p, unsigned want, struc
         r.release(&r);
         arena_exhausted();
     }
-    const char *text = want == CG_WANT_LLVM     ? r.llvm
-                       : want == CG_WANT_SERIAL ? r.serial
-                                                : r.assembly;
+    const char *text = want == CG_WANT_LLVM       ? r.llvm
+                       : want == CG_WANT_ASSEMBLY ? r.assembly
+                                                  : r.text;
     text = arena_text(arena, text ? text : "");
     arena_guard_close(&guard);
     r.release(&r);
@@ -330,14 +324,31 @@ static void print_serial(struct native_program *p, struct arena *arena, struct s
     }
 }
 
+// The nests with their levels, as far as there is a code generator to give them.
+static void take_levels(struct native_program *p, struct arena *arena,
+                        struct nest_program *nests)
+{
+    const char *text = generated_text(p, CG_WANT_MAPPED, arena);
+    struct nest_program *mapped;
+    if (!text || nest_program_parse(arena, text, &mapped) != JOT_OK)
+        return;
+    for (uint32_t i = 0; i < nests->nests.count; i++) {
+        mapped->nests.at[i]->place = nests->nests.at[i]->place;
+        nests->nests.at[i] = mapped->nests.at[i];
+    }
+}
+
 static const char *schedule_text(struct native_program *p, struct arena *arena)
 {
     struct nest_program *nests;
     struct strbuf s = strbuf_make(arena);
-    if (p->device->type->kind != JOT_CUDA)
-        return program_text(p, arena, schedule_print);
     if (schedule(p, arena, &nests) != JOT_OK)
         return NULL;
+    if (p->device->type->kind != JOT_CUDA) {
+        take_levels(p, arena, nests);
+        schedule_print(&s, nests);
+        return s.text;
+    }
     print_serial(p, arena, &s, nests);
     schedule_print_gpu(&s, nests);
     return s.text;

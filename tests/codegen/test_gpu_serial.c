@@ -28,7 +28,7 @@ static const char *serial_of(const struct nest_program *p)
     struct cg_response r;
     jot_codegen_entry(&request, &r);
     ck_assert_msg(r.status == JOT_OK, "%s", r.message);
-    const char *copy = arena_text(arena, r.serial);
+    const char *copy = arena_text(arena, r.text);
     r.release(&r);
     return copy;
 }
