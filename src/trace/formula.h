@@ -15,4 +15,15 @@ static inline jot_value both(jot_value x, jot_value y) { return jot_logical_and(
 static inline jot_value either(jot_value x, jot_value y) { return jot_logical_or(x, y); }
 static inline jot_value wide(jot_value x) { return jot_astype(x, JOT_F64); }
 
+// x, but at least or at most the bound.  At the bound itself the slope is that of x, which a maximum has
+// half of: for arguments of formulas that meet there.
+static inline jot_value at_least(jot_value x, jot_value bound)
+{
+    return jot_where(jot_less(x, bound), bound, x);
+}
+static inline jot_value at_most(jot_value x, jot_value bound)
+{
+    return jot_where(jot_less(bound, x), bound, x);
+}
+
 #endif

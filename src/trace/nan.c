@@ -159,6 +159,12 @@ static jot_value cov(const char *name, jot_value x)
 
 jot_value jot_cov(jot_value x) { TRACE_RETURN(cov("jot_cov", x)); }
 
+// NaN with a slope that is NaN, which a clip has not.
+static jot_value within_one(jot_value c)
+{
+    return jot_where(jot_is_nan(c), c, jot_clip(c, jot_from_int(-1), jot_from_int(1)));
+}
+
 static jot_value corrcoef(jot_value x)
 {
     jot_value c = cov("jot_corrcoef", x);
@@ -169,10 +175,9 @@ static jot_value corrcoef(jot_value x)
     jot_value d = jot_sqrt(jot_real(jot_diagonal(c, 0, 0, 1)));
     const int column[] = {1, JOT_END};
     c = jot_div(jot_div(c, jot_expand_dims_axes(d, column)), d);
-    jot_value one = jot_from_int(1), minus = jot_from_int(-1);
     if (!dtype_is_complex(jot_value_dtype(c)))
-        return jot_clip(c, minus, one);
-    return jot_complex(jot_clip(jot_real(c), minus, one), jot_clip(jot_imag(c), minus, one));
+        return within_one(c);
+    return jot_complex(within_one(jot_real(c)), within_one(jot_imag(c)));
 }
 
 jot_value jot_corrcoef(jot_value x) { TRACE_RETURN(corrcoef(x)); }

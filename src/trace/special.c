@@ -128,7 +128,7 @@ jot_value jot_rel_entr(jot_value p, jot_value q)
         TRACE_RULED("jot_rel_entr", relative, relative_rule, floating(a), floating(b));
     jot_value outside = jot_where(none, zero, num(INFINITY));
     jot_value sum = add(p, q);
-    return jot_where(jot_is_nan(sum), sum, jot_where(inside, y, outside));
+    return jot_where(jot_is_nan(sum), jot_square(sum), jot_where(inside, y, outside));
 }
 
 jot_value jot_kl_div(jot_value p, jot_value q) { return add(sub(jot_rel_entr(p, q), p), q); }

@@ -97,9 +97,9 @@ static struct place place_of(jot_value in)
     struct place p = {.a = jot_abs(wide(in))};
     jot_value border = num(8);
     p.is_near = jot_less_equal(p.a, border);
-    p.far = jot_maximum(p.a, border);
+    p.far = at_least(p.a, border);
     p.root = jot_sqrt(p.far);
-    p.near_t = sub(mul(jot_minimum(p.a, border), num(0.25)), one());
+    p.near_t = sub(mul(at_most(p.a, border), num(0.25)), one());
     p.far_t = sub(over(num(16), p.far), one());
     return p;
 }
@@ -119,7 +119,7 @@ static jot_value series(jot_value square, int order)
 // That times e^-|x|.
 static jot_value power_series(struct place p, int order)
 {
-    jot_value a = jot_minimum(p.a, num(8));
+    jot_value a = at_most(p.a, num(8));
     return mul(jot_exp(jot_neg(a)), series(jot_square(a), order));
 }
 

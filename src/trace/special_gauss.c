@@ -54,7 +54,7 @@ static void gauss_step(jot_value *v, void *ctx)
     jot_value is_done = either(is_still, jot_less(num(2000), k));
     // The next step starts where this one ends.
     jot_value here = sub(rest, h), half = mul(here, num(0.5));
-    jot_value step = sub(here, jot_maximum(half, p->end));
+    jot_value step = sub(here, at_least(p->end, half));
     v[G_INDEX] = jot_where(is_done, num(0), next);
     v[G_TERM] = jot_where(is_done, sum, v[G_NEXT]);
     v[G_NEXT] = jot_where(is_done, over(mul(slope, step), h), after);
@@ -68,7 +68,7 @@ static void gauss_step(jot_value *v, void *ctx)
 static jot_value gauss_from_0(struct gauss p)
 {
     jot_value zero = jot_zeros_like(p.end), one = jot_ones_like(p.end);
-    jot_value h = sub(one, jot_maximum(p.end, num(0.5)));
+    jot_value h = sub(one, at_least(p.end, num(0.5)));
     jot_value first = over(mul(mul(p.a, p.b), h), p.c);
     jot_value v[G_CARRIES] = {zero, one, first, zero, zero, h, one};
     jot_while_at(gauss_goes_on, gauss_step, &p, G_CARRIES, v, NULL, "jot_hyp2f1");
@@ -111,7 +111,8 @@ static jot_value is_pole(jot_value x)
 static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_value in)
 {
     jot_value a = wide(in_a), b = wide(in_b), c = wide(in_c), x = wide(in);
-    jot_value zero = num(0), one = num(1), low = jot_minimum(a, b), high = jot_maximum(a, b);
+    jot_value zero = num(0), one = num(1), is_first = jot_less(a, b);
+    jot_value low = jot_where(is_first, a, b), high = jot_where(is_first, b, a);
     jot_value ends_a = is_pole(low), ends_b = is_pole(high), ends = either(ends_a, ends_b);
     // It ends before the pole of c, or there is one.
     jot_value last = jot_where(ends_b, high, low);
@@ -145,7 +146,9 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
     at_1 = jot_where(jot_less(zero, gap), at_1, num(INFINITY));
     f = jot_where(jot_less(one, x), num(INFINITY), jot_where(jot_equal(x, one), at_1, f));
     f = jot_where(is_ended, sum, jot_where(is_infinite, num(INFINITY), f));
-    return jot_astype(jot_where(is_fine, f, num(NAN)), jot_value_dtype(in));
+    // In NaN the slope is NaN as well.
+    jot_value none = mul(add(add(a, b), add(c, x)), num(NAN));
+    return jot_astype(jot_where(is_fine, f, none), jot_value_dtype(in));
 }
 
 // In x, dF/dx = a b/c F(a + 1, b + 1; c + 1; x); in a, b and c forward through the series, which

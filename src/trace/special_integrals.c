@@ -21,7 +21,7 @@ static jot_value is_below(jot_value x, double end) { return jot_less(x, num(end)
 // The sum for s in [low, high]; outside for the nearer end.
 static jot_value sum(int n, const double *c, jot_value s, double low, double high)
 {
-    jot_value t = sub(jot_clip(s, num(low), num(high)), num((low + high) / 2));
+    jot_value t = sub(at_most(at_least(s, num(low)), num(high)), num((low + high) / 2));
     return trace_chebyshev(n, c, mul(t, num(2 / (high - low))));
 }
 #define SUM(c, s, low, high) sum((int)(sizeof(c) / sizeof *(c)), c, s, low, high)
@@ -29,7 +29,7 @@ static jot_value sum(int n, const double *c, jot_value s, double low, double hig
 // low/x and its powers, for x >= low.
 static jot_value inverse(double low, jot_value x)
 {
-    return over(num(low), jot_maximum(x, num(low)));
+    return over(num(low), at_least(x, num(low)));
 }
 static jot_value inverse2(double low, jot_value x) { return jot_square(inverse(low, x)); }
 static jot_value inverse4(double low, jot_value x) { return jot_square(inverse2(low, x)); }
@@ -111,7 +111,7 @@ SPECIAL(expi)
 static void auxiliary(jot_value x, jot_value *f, jot_value *g)
 {
     jot_value is_small = is_below(x, 8), u = inverse2(4, x), v = inverse2(8, x);
-    x = jot_maximum(x, num(4));
+    x = at_least(x, num(4));
     *f = over(jot_where(is_small, SUM(si_f_a, u, 0.25, 1), SUM(si_f_b, v, 0, 1)), x);
     *g =
         over(jot_where(is_small, SUM(si_g_a, u, 0.25, 1), SUM(si_g_b, v, 0, 1)), jot_square(x));
@@ -176,7 +176,7 @@ struct fresnel {
 static struct fresnel fresnel(jot_value in)
 {
     struct fresnel r = {.x = bounded(wide(in))};
-    jot_value far = jot_maximum(r.x, num(fresnel_end)), is_a = is_below(r.x, 3);
+    jot_value far = at_least(r.x, num(fresnel_end)), is_a = is_below(r.x, 3);
     jot_value u = inverse4(fresnel_end, r.x), v = inverse4(3, r.x);
     double low = fresnel_end4 / 81;
     jot_value angle = mul(num(M_PI_2), jot_rem(jot_square(r.x), num(4)));
@@ -236,7 +236,7 @@ static jot_value dawsn(jot_value in)
 {
     jot_value x = jot_abs(wide(in));
     jot_value near = mul(x, SUM(dawsn_near, jot_square(x), 0, 4));
-    jot_value far = over(SUM(dawsn_b, inverse2(5, x), 0, 1), jot_maximum(x, num(5)));
+    jot_value far = over(SUM(dawsn_b, inverse2(5, x), 0, 1), at_least(x, num(5)));
     jot_value y = jot_where(is_below(x, 5), SUM(dawsn_a, x, 2, 5), far);
     return odd(jot_where(is_below(x, 2), near, y), in);
 }
@@ -246,7 +246,7 @@ static jot_value dawsn_rule(jot_value in, jot_value dx)
 {
     const double end = 1.25;
     jot_value x = wide(in), a = jot_abs(x), is_near = is_below(a, end);
-    jot_value close = jot_where(is_near, x, num(0)), far = jot_maximum(a, num(end));
+    jot_value close = jot_where(is_near, x, num(0)), far = at_least(a, num(end));
     jot_value near = sub(num(1), mul(mul(num(2), close), dawsn(close)));
     jot_value y = jot_where(is_below(a, 5), SUM(dawsn_a_slope, a, end, 5),
                             SUM(dawsn_b_slope, inverse2(5, a), 0, 1));
@@ -258,12 +258,12 @@ SPECIAL(dawsn)
 
 static jot_value erfcx(jot_value in)
 {
-    jot_value x = wide(in), a = jot_abs(x), far = jot_maximum(a, num(2));
+    jot_value x = wide(in), a = jot_abs(x), far = at_least(a, num(2));
     jot_value y =
         jot_where(is_below(a, 6), SUM(erfcx_a, a, 2, 6), SUM(erfcx_b, inverse2(6, a), 0, 1));
     y = jot_where(is_below(a, 2), SUM(erfcx_near, a, 0, 2), over(y, far));
     // Below 0 it is 2 e^(x^2) less that; the square in two parts, the first of which is exact.
-    jot_value b = jot_minimum(a, num(40)), high = mul(jot_floor(mul(b, num(32))), num(0.03125));
+    jot_value b = at_most(a, num(40)), high = mul(jot_floor(mul(b, num(32))), num(0.03125));
     jot_value low = mul(sub(b, high), add(b, high));
     jot_value power = mul(jot_exp(jot_square(high)), jot_exp(low));
     y = jot_where(is_below(x, 0), sub(mul(num(2), power), y), y);
@@ -274,7 +274,7 @@ static jot_value erfcx(jot_value in)
 // on -x^2 times it.
 static jot_value erfcx_rule(jot_value in, jot_value dx)
 {
-    jot_value x = wide(in), a = jot_maximum(x, num(0)), far = jot_maximum(a, num(2));
+    jot_value x = wide(in), a = at_least(x, num(0)), far = at_least(a, num(2));
     jot_value near = over(SUM(erfcx_near_slope, a, 0, 2), jot_square(add(a, num(1))));
     jot_value y = jot_where(is_below(a, 6), SUM(erfcx_a_slope, a, 2, 6),
                             SUM(erfcx_b_slope, inverse2(6, a), 0, 1));

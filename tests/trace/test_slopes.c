@@ -131,6 +131,7 @@ static jot_value branched(jot_value x)
     X(spence, jot_spence(x))                                                                   \
     X(dawsn, jot_dawsn(x))                                                                     \
     X(erfcx, jot_erfcx(x))                                                                     \
+    X(hyp2f1, jot_hyp2f1(x, 1.5, 2.5, 0.25))                                                   \
     X(log1mexp, jot_log1mexp(x))                                                               \
     X(in_loop, looped(x))                                                                      \
     X(by_branch, branched(x))
@@ -329,9 +330,8 @@ static void check_at(const struct zero *z, const char *how, jot_function f, doub
     jot_executable_release(e);
 }
 
-START_TEST(test_zeros)
+static void check_derivatives(const struct zero *z)
 {
-    const struct zero *z = &zeros[_i];
     jot_function f = jot_fn(z->f);
     check_at(z, "the gradient", jot_grad(f), z->first);
     check_at(z, "the tangent", jot_jacfwd(f), z->first);
@@ -340,6 +340,8 @@ START_TEST(test_zeros)
     check_at(z, "the gradient of the tangent", jot_grad(jot_jacfwd(f)), z->second);
     check_at(z, "the tangent of the tangent", jot_jacfwd(jot_jacfwd(f)), z->second);
 }
+
+START_TEST(test_zeros) { check_derivatives(&zeros[_i]); }
 END_TEST
 
 // Lanes that take other paths.
@@ -364,7 +366,46 @@ START_TEST(test_zeros_mapped)
 }
 END_TEST
 
+// -- Smooth places ------------------------------------------------------------------------------
+
+// Where formulas meet, and where those are equal of which one is the larger, functions have no kink.
+static jot_value running(jot_value x)
+{
+    return jot_sum(jot_cumlogsumexp(jot_stack(0, x, jot_mul(2.0, x), 0.0, x)));
+}
+static jot_value i0e(jot_value x) { return jot_i0e(x); }
+static jot_value i1e(jot_value x) { return jot_i1e(x); }
+static jot_value hyp2f1(jot_value x) { return jot_hyp2f1(0.5, 1.5, 2.5, x); }
+static jot_value hyp2f1_in_a(jot_value a) { return jot_hyp2f1(a, 1.5, 2.5, 0.25); }
+static jot_value slope_of(jot_value (*f)(jot_value), jot_value x)
+{
+    jot_apply(jot_jacfwd(jot_function_plain("f", "f", 1, (void (*)(void))f)), 1, &x, 1, &x);
+    return x;
+}
+static jot_value erfcx(jot_value x) { return jot_erfcx(x); }
+static jot_value slope_of_erfcx(jot_value x) { return slope_of(erfcx, x); }
+static jot_value dawsn(jot_value x) { return jot_dawsn(x); }
+static jot_value slope_of_dawsn(jot_value x) { return slope_of(dawsn, x); }
+
+static const struct zero smooth[] = {
+    {"a running logsumexp of equals", running, 0, 4.5, 1.4166666666666667},
+    {"i0e", i0e, 8, -0.0092892885641521324, 0.0018107654667169925},
+    {"i1e", i1e, 8, -0.0074785230974351399, 0.001220026378160809},
+    {"hyp2f1", hyp2f1, 0.5, 0.61011510694188881, 1.1920651524098411},
+    {"hyp2f1", hyp2f1, -1, 0.13822977276567077, 0.080409388969221594},
+    {"hyp2f1 in a", hyp2f1_in_a, 1.5, 0.22454501504751355, 0.046357011872662095},
+    {"the slope of erfcx", slope_of_erfcx, 0, 2, -4.5135166683820503},
+    {"the slope of erfcx", slope_of_erfcx, 2, 0.083605505207053094, -0.092763826585746018},
+    {"the slope of dawsn", slope_of_dawsn, 2, 0.21876544493308752, -0.053615556951678641},
+};
+enum { SMOOTH_COUNT = sizeof smooth / sizeof *smooth };
+
+START_TEST(test_smooth) { check_derivatives(&smooth[_i]); }
+END_TEST
+
 // -- NaN among others -------------------------------------------------------------------------
+
+static jot_value f_corrcoef(jot_value x) { return jot_corrcoef(jot_reshape(x, 2, 2)); }
 
 // Gradients of the sum of results at 1, NaN, 3, 2.
 static const struct {
@@ -381,6 +422,12 @@ static const struct {
     {"segment_min", f_segment_min, {1, NAN, 0, 1}},
     {"max_pool", f_max_pool, {0, 1, 1, 0}}, // the first winner
     {"nanmax", f_nanmax, {0, 0, 1, 0}},
+    {"rel_entr", f_rel_entr, {-1.6931471805599454, NAN, NAN, 1.1931471805599454}},
+    {"kl_div", f_kl_div, {-1.6931471805599454, NAN, NAN, 1.1931471805599454}},
+    {"corrcoef", f_corrcoef, {NAN, NAN, NAN, NAN}},
+    {"hyp2f1",
+     f_hyp2f1,
+     {0.202617339908651559, NAN, 0.307300948176263728, 0.24907667097521052}},
 };
 enum { EXTREMUM_COUNT = sizeof extrema / sizeof *extrema };
 
@@ -460,6 +507,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_loop_test(t, test_forward_and_reverse, 0, FUNCTION_COUNT);
     tcase_add_loop_test(t, test_zeros, 0, ZERO_COUNT);
+    tcase_add_loop_test(t, test_smooth, 0, SMOOTH_COUNT);
     tcase_add_loop_test(t, test_nan, 0, EXTREMUM_COUNT);
     tcase_add_loop_test(t, test_activations, 0, ACTIVATION_COUNT);
     tcase_add_loop_test(t, test_zeros_mapped, 0, ZERO_COUNT);

@@ -43,15 +43,19 @@ static struct dual combine_min(struct ir_builder *b, struct dual l, struct dual 
 }
 
 // f = log(exp(l) + exp(r)), d f = dl logistic(l - r) + dr logistic(r - l); of equal infinities
-// each has half.
+// each has half.  The larger one is chosen and not computed, for f has no kink where they are equal.
 static struct dual combine_logaddexp(struct ir_builder *b, struct dual l, struct dual r)
 {
-    ir_id most = ir_max(b, l.v, r.v), gap = ir_sub(b, l.v, r.v);
-    ir_id sum = ir_add(b, most, ir_log1p(b, ir_exp(b, ir_neg(b, ir_abs(b, gap)))));
-    ir_id f = ir_select(b, ir_ne(b, gap, gap), ir_add(b, l.v, r.v), sum);
+    ir_id gap = ir_sub(b, l.v, r.v), is_nan = ir_ne(b, gap, gap);
+    ir_id is_left = ir_gt(b, gap, ir_scalar_like(b, gap, 0));
+    ir_id most = ir_select(b, is_left, l.v, r.v);
+    ir_id under = ir_select(b, is_left, ir_neg(b, gap), gap);
+    ir_id sum = ir_add(b, most, ir_log1p(b, ir_exp(b, under)));
+    ir_id f = ir_select(b, is_nan, ir_add(b, l.v, r.v), sum);
     if (f == IR_NONE)
         return (struct dual){IR_NONE, IR_NONE};
-    gap = ir_select(b, ir_eq(b, l.v, r.v), ir_scalar_like(b, f, 0), gap);
+    ir_id are_equal = ir_and(b, is_nan, ir_eq(b, l.v, r.v));
+    gap = ir_select(b, are_equal, ir_scalar_like(b, f, 0), gap);
     ir_id wl = ir_logistic(b, gap), wr = ir_logistic(b, ir_neg(b, gap));
     return (struct dual){f, ir_add(b, ir_mul_z(b, l.t, wl), ir_mul_z(b, r.t, wr))};
 }
