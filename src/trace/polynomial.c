@@ -206,7 +206,7 @@ static jot_value poly(jot_value zeros)
     jot_value p = jot_pad_axis(jot_slice_axis(z, 0, 0, 0, 1), jot_from_int(1), 0, 1, 0);
     for (int64_t i = 0; i < jot_value_dim(z, 0); i++) // p times x - zero
         p = jot_sub(jot_pad_axis(p, nothing, 0, 0, 1),
-                    jot_mul(jot_pad_axis(p, nothing, 0, 1, 0), jot_take_axis(z, i, 0)));
+                    jot_pad_axis(jot_mul(p, jot_take_axis(z, i, 0)), nothing, 0, 1, 0));
     return p;
 }
 

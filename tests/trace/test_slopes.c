@@ -455,6 +455,21 @@ START_TEST(test_nan)
 }
 END_TEST
 
+// The first coefficient of a polynomial by its zeros is 1, whatever these are.
+static jot_value poly(jot_value x) { return jot_poly(x); }
+
+START_TEST(test_poly)
+{
+    jot_executable *f = jot_jit(jot_fn(poly));
+    jot_array *x = jot_array_from(((double[]){1, NAN, INFINITY}), 3), *y;
+    must(jot_call(f, JOT_IN(x), JOT_OUT(y)));
+    const double *p = jot_array_data(y);
+    ck_assert(p[0] == 1 && isnan(p[1]) && isnan(p[2]) && isnan(p[3]));
+    jot_array_release(x), jot_array_release(y);
+    jot_executable_release(f);
+}
+END_TEST
+
 // -- Activations ------------------------------------------------------------------------------
 
 // Slopes at NaN, inf, -inf, 0 and 6 of jax.nn's functions.
@@ -509,6 +524,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, test_zeros, 0, ZERO_COUNT);
     tcase_add_loop_test(t, test_smooth, 0, SMOOTH_COUNT);
     tcase_add_loop_test(t, test_nan, 0, EXTREMUM_COUNT);
+    tcase_add_test(t, test_poly);
     tcase_add_loop_test(t, test_activations, 0, ACTIVATION_COUNT);
     tcase_add_loop_test(t, test_zeros_mapped, 0, ZERO_COUNT);
 }
