@@ -301,11 +301,13 @@ const struct ir_node *pass_find_shard_map(const struct ir_graph *g)
 
 jot_status pass_partition(struct ir_module *m, uint32_t f, struct pass_partition *out)
 {
-    struct partition p = {.m = m};
+    // Simpler, it may be a function on no mesh; its devices are those of the mesh all the same.
+    struct partition p = {.m = m,
+                          .mesh = ir_shard_of(m, pass_find_shard_map(ir_function(m, f)))};
     f = pass_inline(m, pass_simplify(m, f), INLINE_LIMIT);
     JOT_TRY(partition_open_calls(m, &f));
     const struct ir_graph *g = ir_function(m, f);
-    out->shard = p.mesh = ir_shard_of(m, pass_find_shard_map(g));
+    out->shard = p.mesh;
     struct sweep s;
     JOT_TRY(start_sweep(&p, f, &s));
     const struct flow *t = &s.flow;

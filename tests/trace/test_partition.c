@@ -118,6 +118,7 @@ static jot_value in_a_branch(jot_value x)
     return x;
 }
 static jot_value of_gradients(jot_value x) { return applied(jot_grad(summed(total)), x); }
+static jot_value same(jot_value x) { return x; }
 static jot_value lane(jot_value x)
 {
     return jot_mul(x, jot_add(1, jot_psum(jot_sum(jot_sin(x)), "i")));
@@ -147,6 +148,23 @@ static jot_value with_rule(jot_value x)
 }
 static jot_value of_a_rule(jot_value x) { return applied(jot_grad(summed(with_rule)), x); }
 
+// Nothing of a mesh is left of these.
+static jot_value as_it_is(jot_value x)
+{
+    return applied(jot_shard_map(jot_fn(same), line(), JOT_SPLITS(""), JOT_SPLITS("")), x);
+}
+static jot_value not_used(jot_value x)
+{
+    (void)applied(summed(total), x);
+    return jot_sin(x);
+}
+static jot_value not_run(jot_value x)
+{
+    JOT_FOR (k, 0, x)
+        x = applied(in_pieces(shifted), x);
+    return jot_cos(x);
+}
+
 static const struct row {
     const char *name;
     jot_value (*f)(jot_value);
@@ -165,6 +183,9 @@ static const struct row {
     {"of a pmap", of_a_pmap},
     {"mapped", mapped},
     {"of a rule", of_a_rule},
+    {"as it is", as_it_is},
+    {"not used", not_used},
+    {"not run", not_run},
 };
 
 static jot_array *result(jot_executable *e, jot_array *x)
