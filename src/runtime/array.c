@@ -551,7 +551,7 @@ jot_array *jot_array_to(jot_array *a, jot_device *device)
     if (rt_array_device(a) == device)
         return jot_array_retain(a);
     if (rt_is_host(rt_array_device(a)) && rt_is_host(device)) {
-        jot_array *view = view_on(device, a);
+        jot_array *view = jot_device_check(device) == JOT_OK ? view_on(device, a) : NULL;
         return view ? view : status_null(STATUS_NULL_ARRAY, "jot_array_to");
     }
     jot_array *to = rt_array_create_on(device, (jot_dtype)a->dtype, a->rank, a->dims);

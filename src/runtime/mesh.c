@@ -310,6 +310,9 @@ static jot_status take_axis(const char *who, const jot_mesh *mesh, const char *a
     for (uint32_t i = 0; i < mesh->rank; i++) {
         if (strlen(mesh->names[i]) != n || memcmp(mesh->names[i], at, n))
             continue;
+        if (out->dim[i] == dim)
+            return status_fail(JOT_ERR_ARGUMENT, "%s: axis %s splits dimension %d twice", who,
+                               mesh->names[i], dim);
         if (out->dim[i] >= 0)
             return status_fail(
                 JOT_ERR_ARGUMENT,

@@ -429,10 +429,12 @@ static jot_array *shard(jot_array *a, jot_mesh *mesh, const char *text)
         jot_status status = status_of_null(STATUS_NULL_ARRAY, &why);
         return status_fail(status, "%s: the array is NULL%s", who, why), NULL;
     }
-    if (!mesh)
-        return status_fail(JOT_ERR_ARGUMENT, "%s: the mesh is NULL: %s", who,
-                           jot_error_message()),
+    if (!mesh) {
+        why = jot_error_message();
+        return status_fail(JOT_ERR_ARGUMENT, "%s: the mesh is NULL%s%s", who, *why ? ": " : "",
+                           why),
                NULL;
+    }
     if (rt_spec_parse(who, mesh, text, a->rank, &spec) != JOT_OK ||
         rt_spec_check(who, mesh, &spec, (jot_dtype)a->dtype, a->rank, a->dims) != JOT_OK)
         return NULL;

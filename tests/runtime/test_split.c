@@ -218,6 +218,8 @@ START_TEST(says_what_would_fit)
         "8 or 12 would fit, or 2 devices");
     REFUSES(jot_array_shard(a, m, "k"), JOT_ERR_ARGUMENT, "no axis k, only i 2, j 2");
     REFUSES(jot_array_shard(a, m, "i, i"), JOT_ERR_ARGUMENT, "dimensions 0 and 1");
+    REFUSES(jot_array_shard(a, m, "i i"), JOT_ERR_ARGUMENT, "axis i splits dimension 0 twice");
+    REFUSES(jot_array_to(a, jot_host_device(-1)), JOT_ERR_DEVICE, "host:? is not there");
     REFUSES(jot_array_shard(a, m, "_, _, j"), JOT_ERR_ARGUMENT, "dimension 2 of an array of 2");
     REFUSES(jot_array_shard(a, NULL, ""), JOT_ERR_ARGUMENT, "mesh is NULL");
     REFUSES(jot_array_shard(NULL, m, ""), JOT_ERR_ARGUMENT, "array is NULL");

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 static jot_device host = {.type = &rt_host_type, .name = "host"};
-static jot_device parts[RT_HOST_MOST];
+static jot_device parts[RT_HOST_MOST + 1];            // the last for numbers of none
 static _Atomic(struct rt_pool *) pools[RT_HOST_MOST]; // made when they are first entered
 static atomic_int part_count;                         // 0: not known yet
 static int node_count;
@@ -28,9 +28,10 @@ static int default_count(void)
 
 static void set_up(void)
 {
-    for (int i = 0; i < RT_HOST_MOST; i++) {
+    for (int i = 0; i <= RT_HOST_MOST; i++) {
         parts[i] = (jot_device){.type = &rt_host_type, .index = i, .part = i + 1};
-        snprintf(parts[i].name, sizeof parts[i].name, "host:%d", i);
+        snprintf(parts[i].name, sizeof parts[i].name, i < RT_HOST_MOST ? "host:%d" : "host:?",
+                 i);
     }
     node_count = rt_nodes_read("/sys/devices/system/node", nodes);
     int unknown = 0;
@@ -55,7 +56,7 @@ jot_device *jot_host_device(int index)
 {
     if (index == 0 && rt_host_count() == 1)
         return &host;
-    return rt_host_part(index < 0 || index >= RT_HOST_MOST ? RT_HOST_MOST : index + 1);
+    return rt_host_part(index >= 0 && index < RT_HOST_MOST ? index + 1 : RT_HOST_MOST + 1);
 }
 
 jot_status jot_set_host_devices(int n)
