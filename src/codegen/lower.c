@@ -174,11 +174,13 @@ static void lower_scan(struct cg_lowering *l, const struct nest_statement *s)
     cg_loop_close(l, &loop);
 }
 
-// Whether the fold, which stands in the loop whose lanes there are, has lanes of its own.
+// Whether the fold, which stands in the loop whose lanes there are, has lanes of its own.  Those of a network
+// (points.c) are no level.
 static bool is_by_lane(const struct cg_lowering *l, nest_id fold)
 {
     if (l->lanes == 1 || l->across_axis != NEST_NONE ||
-        nest_vector_axis(l->nest, cg_statement(l, fold)) == NEST_NONE)
+        nest_vector_axis(l->nest, cg_statement(l, fold)) == NEST_NONE ||
+        !l->nest->axes.at[l->vector_axis].vector)
         return false;
     const struct nest_block *b = &l->nest->blocks.at[cg_statement(l, l->vector_loop)->body];
     for (uint32_t i = 0; i < b->statements.count; i++)

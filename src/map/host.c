@@ -129,7 +129,9 @@ static void walk_loop(struct nest *n, nest_id loop, struct place at,
     const struct nest_statement *s = statement(n, loop);
     nest_id axis = at.in_lanes && !at.in_while ? NEST_NONE : choose(n, loop, host);
     const struct nest_block *body = &n->blocks.at[s->body];
-    for (uint32_t i = 0; axis != NEST_NONE && !at.in_fold && i < body->statements.count; i++)
+    // Through time several vectors go side by side, all of them in step.
+    bool may = axis != NEST_NONE && !at.in_fold && !nest_has_time(n, s->body);
+    for (uint32_t i = 0; may && i < body->statements.count; i++)
         if (map_folds_by_lane(n, s, statement(n, body->statements.at[i]), axis))
             choose(n, body->statements.at[i], host);
     if (axis != NEST_NONE)

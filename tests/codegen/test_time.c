@@ -407,6 +407,29 @@ START_TEST(sums_over_lanes)
 }
 END_TEST
 
+// What lies together for each lane is folded before time, by vectors that go side by side.
+static const char rows_before[] = "kernel rows(x: %d[%P], y: out %d[%B]) {"
+                                  "  par b < %B {"
+                                  "    fold k < %T {"
+                                  "      %0 = load x[%T*b + k] : %d"
+                                  "      yield reduce_sum %0 sum64"
+                                  "    } -> %1 : %d"
+                                  "    seq t < 5 carry %2 = %1 {"
+                                  "      %3 = sin %2 : %d"
+                                  "      yield %3"
+                                  "    } -> %4"
+                                  "    put y[b] = %4"
+                                  "  }"
+                                  "}";
+
+START_TEST(rows_before_time)
+{
+    nest_check_text(nest_check_instance(rows_before, 70, 200, floats[_i]));
+    nest_check_text(nest_check_instance(rows_before, 256, 256, floats[_i]));
+    nest_check_end();
+}
+END_TEST
+
 // State vectors in locals of a point: constant places, places that data choose, guarded puts.
 static const char locals[] =
     "kernel locals(x: %d[%B], n: i32[%B], y: out %d[%B], z: out %d[%B]) {"
@@ -658,6 +681,7 @@ int main(void)
     tcase_add_loop_test(c, masks_of_lanes, 0, 4);
     tcase_add_loop_test(c, sums_over_lanes, 0, 4);
     tcase_add_loop_test(c, locals_of_points, 0, 4);
+    tcase_add_loop_test(c, rows_before_time, 0, 4);
     tcase_add_loop_test(c, tapes_of_lanes, 0, 4);
     tcase_add_test(c, cotangents_times_numbers);
     suite_add_tcase(s, c);

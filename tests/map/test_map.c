@@ -33,6 +33,13 @@ static const struct {
      SUM_OF_ROWS("      %0 = load x[i + 256*k] : f32\n"),
      {64, false},
      {"par i < 256 @vector 64 {", "fold k < 256 {"}},
+    {"the same beside a loop over time, which vectors go through side by side",
+     "  par i < 256 {\n    fold k < 256 {\n      %0 = load x[256*i + k] : f32\n"
+     "      yield reduce_sum %0 sum64\n    } -> %1 : f32\n"
+     "    seq t < 8 carry %2 = %1 {\n      %3 = exp %2 : f32\n      yield %3\n    } -> %4\n"
+     "    put y[i] = %4\n  }\n",
+     {64, false},
+     {"par i < 256 @vector", "fold k < 256 {"}},
     {"a smaller register", EXPONENTIALS("65536"), {32, false}, {"i < 65536 @vector 32 {"}},
     {"few points", EXPONENTIALS("9"), {64, false}, {"i < 9 @vector 16 {"}},
     {"a wider type",
