@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of a program of several replicas and partitions: over the axes "replica" and "partition" of
-// the maps around it.  Where none has such a name there is one of them.
+// the maps around it, or, in a manual computation, those of its mesh, whose devices are the partitions.
+// Where there is no such axis there is one of them.
 //
 // Groups that are all lanes in order become collectives of the graph.  Of others a lane gathers
 // what all have, and takes that of its own group.  Smaller groups than the largest are filled up with -1;
@@ -19,7 +20,7 @@ static const char *const names[] = {"replica", "partition"};
 // The lanes of an operation, numbered as its groups have them, and the groups: rows of `size` lanes.
 struct group {
     int n;
-    int64_t over[2];
+    int64_t over[2 * IR_MAX_AXES];
     int64_t lanes, count, size;
     const int64_t *of; // by group and place, -1: none
     bool is_ragged;
@@ -35,17 +36,26 @@ static int64_t axis_of(int which)
     return -1;
 }
 
-static int64_t size_of(int which)
+// The axes that stand for replicas or partitions; how many there are.
+static int axes_of(const struct graph_op *g, int which, int64_t *out)
 {
-    int64_t axis = axis_of(which);
-    return axis < 0 ? 1 : ir_axis_size(trace_top()->module, axis);
+    out[0] = axis_of(which);
+    return out[0] >= 0 ? 1 : which == PARTITION ? graph_axes_around(g->frame, out) : 0;
 }
 
-static void add_axis(struct group *p, int which)
+static int64_t size_of(const int64_t *axes, int n)
 {
-    if (axis_of(which) >= 0)
-        p->over[p->n++] = axis_of(which);
-    p->lanes *= size_of(which);
+    int64_t size = 1;
+    for (int i = 0; i < n; i++)
+        size *= ir_axis_size(trace_top()->module, axes[i]);
+    return size;
+}
+
+static void add_axes(const struct graph_op *g, struct group *p, int which)
+{
+    int n = axes_of(g, which, p->over + p->n);
+    p->lanes *= size_of(p->over + p->n, n);
+    p->n += n;
 }
 
 // Reads the rows of an attribute; without any, all lanes are one group.
@@ -77,9 +87,10 @@ static int64_t replica_of(const struct group *p, int64_t group, int64_t k)
 }
 
 // Of the replicas in a group those of all partitions.
-static void add_partitions(struct group *p)
+static void add_partitions(const struct graph_op *g, struct group *p)
 {
-    int64_t partitions = size_of(PARTITION), size = p->size * partitions;
+    int64_t axes[IR_MAX_AXES], partitions = size_of(axes, axes_of(g, PARTITION, axes));
+    int64_t size = p->size * partitions;
     int64_t *of = arena_array(trace_top()->module->arena, int64_t, p->count *size + 1);
     for (int64_t i = 0; i < p->count; i++)
         for (int64_t k = 0; k < size; k++)
@@ -112,6 +123,47 @@ static bool check_lanes(struct graph_op *g, const struct group *p)
     return true;
 }
 
+// Where lane number k is of those along the axes in the set, the others being the first ones.
+static int64_t lane_along(const struct group *p, uint32_t axes, int64_t k)
+{
+    int64_t lane = 0, step = 1;
+    for (int i = p->n; i-- > 0;) {
+        int64_t size = ir_axis_size(trace_top()->module, p->over[i]);
+        if (axes >> i & 1) {
+            lane += k % size * step;
+            k /= size;
+        }
+        step *= size;
+    }
+    return lane;
+}
+
+// Groups that are the lanes along some of the axes, in order, become one of all lanes of those.
+static bool narrow(struct group *p, uint32_t axes)
+{
+    int64_t size = 1;
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        size *= axes >> i & 1 ? ir_axis_size(trace_top()->module, p->over[i]) : 1;
+    if (size != p->size || p->count * size != p->lanes)
+        return false;
+    for (int64_t i = 0; i < p->lanes; i++)
+        if (p->of[i] != p->of[i / size * size] + lane_along(p, axes, i % size) || p->of[i] < 0)
+            return false;
+    // From 0 on they begin at different lanes, so each begins where it is first along the axes.
+    for (int i = 0; i < p->n; i++)
+        if (axes >> i & 1)
+            p->over[n++] = p->over[i];
+    int64_t *of = arena_array(trace_top()->module->arena, int64_t, size + 1);
+    for (int64_t i = 0; i < size; i++)
+        of[i] = i;
+    p->n = n;
+    p->count = 1;
+    p->lanes = size;
+    p->of = of;
+    return true;
+}
+
 // has_global: the attribute use_global_device_ids says something.
 static bool read_group(struct graph_op *g, bool has_global, struct group *p)
 {
@@ -122,9 +174,9 @@ static bool read_group(struct graph_op *g, bool has_global, struct group *p)
     if (!read_rows(g, p))
         return false;
     if (is_both || !has_channel)
-        add_axis(p, REPLICA);
+        add_axes(g, p, REPLICA);
     if (is_both || has_channel)
-        add_axis(p, PARTITION);
+        add_axes(g, p, PARTITION);
     int64_t *all = arena_array(g->b->module->arena, int64_t, p->lanes + 1);
     for (int64_t i = 0; i < p->lanes; i++)
         all[i] = i;
@@ -133,9 +185,13 @@ static bool read_group(struct graph_op *g, bool has_global, struct group *p)
         p->size = p->lanes;
         p->count = 1;
     } else if (is_both && !is_flat) {
-        add_partitions(p);
+        add_partitions(g, p);
     }
-    return check_lanes(g, p);
+    if (!check_lanes(g, p))
+        return false;
+    for (uint32_t axes = 1; axes < UINT32_C(1) << p->n && !narrow(p, axes);)
+        axes++;
+    return true;
 }
 
 // Whether the one group is all lanes in order.
@@ -393,9 +449,10 @@ static void convert_collective_broadcast(struct graph_op *g)
 
 static void convert_id(struct graph_op *g, int which)
 {
-    int64_t axis = axis_of(which);
-    g->out[0] = axis < 0 ? ir_scalar_int(g->b, JOT_U32, 0)
-                         : ir_convert(g->b, ir_axis_index(g->b, axis), JOT_U32);
+    int64_t axes[IR_MAX_AXES];
+    int n = axes_of(g, which, axes);
+    g->out[0] = n ? ir_convert(g->b, ir_lane_number(g->b, n, axes), JOT_U32)
+                  : ir_scalar_int(g->b, JOT_U32, 0);
 }
 
 static void convert_partition_id(struct graph_op *g) { convert_id(g, PARTITION); }

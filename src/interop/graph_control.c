@@ -160,7 +160,8 @@ static void trace_branches(struct graph_frame *frame, const struct mlir_op *op)
 
 graph_trace *graph_control_find(enum mlir_code code)
 {
-    return code == HLO_(while)                      ? trace_while
+    return code == MLIR_OP_sdy_manual_computation   ? graph_manual
+           : code == HLO_(while)                    ? trace_while
            : code == HLO_(if) || code == HLO_(case) ? trace_branches
                                                     : NULL;
 }

@@ -143,6 +143,33 @@ static void read_window(struct text_reader *r, struct text_statement *s)
     }
 }
 
+// in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%a: tensor<f32>) { ... }
+static void read_manual(struct text_reader *r, struct text_statement *s)
+{
+    static const char *const names[] = {"in_shardings", "out_shardings", "manual_axes"};
+    for (int i = 0; i < 3; i++) {
+        if (!text_accept_word(r, names[i]))
+            text_expected(r, names[i]);
+        text_expect(r, "=");
+        struct text_piece body = text_balanced(r);
+        struct strbuf text = strbuf_make(r->arena);
+        strbuf_add(&text, i < 2 ? "#sdy.sharding_per_value<" : "#sdy<manual_axes");
+        strbuf_add_bytes(&text, body.at, body.n);
+        strbuf_add(&text, ">");
+        text_add(r, &s->attrs, names[i], text_of(r, MLIR_OPAQUE, text.text));
+    }
+    VEC(struct mlir_value *) args = {0};
+    uint32_t scope = text_open_scope(r);
+    text_expect(r, "(");
+    for (uint32_t n = 0; text_more(r, &n, ")");) {
+        struct text_piece name = text_value_name(r);
+        text_expect(r, ":");
+        vec_push(r->arena, &args, text_argument(r, name, text_type(r)));
+    }
+    vec_push(r->arena, &s->regions, text_block(r, args.at, args.count));
+    text_close_scope(r, scope);
+}
+
 static void read_special(struct text_reader *r, struct text_statement *s,
                          struct text_piece name)
 {
@@ -156,6 +183,8 @@ static void read_special(struct text_reader *r, struct text_statement *s,
         text_conv_numbers(r, &s->attrs);
     } else if (text_is(name, "window")) {
         read_window(r, s);
+    } else if (text_is(name, "manual")) {
+        read_manual(r, s);
     } else if (text_is(name, "sharding")) {
         struct text_piece body = text_balanced(r);
         struct strbuf text = strbuf_make(r->arena);

@@ -131,6 +131,11 @@ ir_id graph_small_of_bits(struct ir_builder *b, ir_id bits, enum mlir_element e)
 // Integers in the total order of IEEE 754 of floats; others as they are.
 ir_id graph_total_order(struct ir_builder *b, ir_id x);
 
+// The axes around the trace that are all those of a mesh of the program, in its order; how many there are.
+int graph_axes_around(const struct graph_frame *frame, int64_t *out);
+// sdy.manual_computation, as a shard_map.
+void graph_manual(struct graph_frame *frame, const struct mlir_op *op);
+
 // ---- families: each converts op, or fails it ----
 
 typedef void graph_convert(struct graph_op *g);

@@ -184,14 +184,25 @@ static bool fits_sharding(const struct mlir_op *op)
     return a && a->kind == MLIR_OPAQUE && !strncmp(a->text, "#sdy.sharding<", 14);
 }
 
+// It is written in the general form.
+static bool fits_manual(const struct mlir_op *op)
+{
+    (void)op;
+    return false;
+}
+
 static const struct part {
     const char *name;
     bool (*fits)(const struct mlir_op *op);
     void (*write)(struct writer *w, struct write_said *said);
 } parts[] = {
-    {"ranges", fits_ranges, write_ranges},          {"format", fits_format, write_format},
-    {"algorithm", fits_algorithm, write_algorithm}, {"axes", fits_axes, write_axes},
-    {"window", fits_window, write_window},          {"sharding", fits_sharding, write_sharding},
+    {"ranges", fits_ranges, write_ranges},
+    {"format", fits_format, write_format},
+    {"algorithm", fits_algorithm, write_algorithm},
+    {"axes", fits_axes, write_axes},
+    {"window", fits_window, write_window},
+    {"sharding", fits_sharding, write_sharding},
+    {"manual", fits_manual, NULL},
 };
 
 static const struct part *part_of(const char *name, size_t n)

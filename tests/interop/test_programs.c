@@ -467,6 +467,91 @@ START_TEST(know_their_number)
 }
 END_TEST
 
+// ---- what devices of a mesh do ----
+
+#define MANUAL(axes)                                                                           \
+    "sdy.mesh @grid = <[\"x\"=2, \"y\"=2]>\n"                                                  \
+    "func.func @main(%x: tensor<8x4xf64>) -> (tensor<8x4xf64>, tensor<8x2xf64>, "              \
+    "tensor<4x2xf64>) {\n"                                                                     \
+    "  %0:3 = sdy.manual_computation(%x) in_shardings=[<@grid, [{\"x\"}, {\"y\"}]>] "          \
+    "out_shardings=[<@grid, [{\"x\"}, {}]>, <@grid, [{\"x\"}, {}]>, <@grid, [{}, {}]>] "       \
+    "manual_axes={" axes "} (%p: tensor<4x2xf64>) {\n"                                         \
+    "    %k = stablehlo.partition_id : tensor<ui32>\n"                                         \
+    "    %f = stablehlo.convert %k : (tensor<ui32>) -> tensor<f64>\n"                          \
+    "    %q = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f64>) -> tensor<4x2xf64>\n"   \
+    "    %c = stablehlo.add %p, %q : tensor<4x2xf64>\n"                                        \
+    "    %1 = \"stablehlo.all_gather\"(%c) <{all_gather_dim = 1 : i64, " CHANNEL GROUPS(       \
+        "[[0, 1], [2, 3]]",                                                                    \
+        "2x2") ", use_global_device_ids}> : (tensor<4x2xf64>) -> "                             \
+               "tensor<4x4xf64>\n"                                                             \
+               "    %2 = \"stablehlo.all_reduce\"(%p) <{" CHANNEL                              \
+                   GROUPS("[[0, 1], [2, 3]]", "2x2") ", use_global_device_ids}>" REGION(       \
+                       "add") " : (tensor<4x2xf64>) -> tensor<4x2xf64>\n"                      \
+                              "    %3 = \"stablehlo.collective_broadcast\"(%p) <{" CHANNEL     \
+                                  GROUPS(                                                      \
+                                      "[[0, 1, 2, 3]]",                                        \
+                                      "1x4") "}> : (tensor<4x2xf64>) -> tensor<4x2xf64>\n"     \
+                                             "    sdy.return %1, %2, %3 : tensor<4x4xf64>, "   \
+                                             "tensor<4x2xf64>, tensor<4x2xf64>\n"              \
+                                             "  } : (tensor<8x4xf64>) -> (tensor<8x4xf64>, "   \
+                                             "tensor<8x2xf64>, tensor<4x2xf64>)\n"             \
+                                             "  return %0#0, %0#1, %0#2 : tensor<8x4xf64>, "   \
+                                             "tensor<8x2xf64>, tensor<4x2xf64>\n}\n"
+
+// As it is printed, and as the general form of it that is written.
+START_TEST(run_on_the_devices_of_a_mesh)
+{
+    ck_assert_int_eq(jot_set_host_devices(4), JOT_OK);
+    static char general[1 << 14];
+    size_t n;
+    jot_program *p = read_text(MANUAL("\"x\", \"y\""));
+    if (_i) {
+        ck_assert_msg(jot_program_to_memory(p, JOT_PROGRAM_TEXT, general, sizeof general, &n) ==
+                          JOT_OK,
+                      "%s", jot_error_message());
+        jot_program_release(p);
+        p = read_text(general);
+    }
+    double at[32];
+    for (int i = 0; i < 32; i++)
+        at[i] = i * 7 % 11;
+    jot_array *x = jot_array_from(at, 8, 4), *y[3];
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert_msg(jot_call(f, JOT_IN(x), JOT_OUT(y)) == JOT_OK, "%s", jot_error_message());
+    const char *text = jot_executable_text(f, "schedule"); // which the evaluator has not
+    ck_assert(!text || strstr(text, "all_reduce sum of 64 bytes over 2 devices"));
+    const double *all = jot_array_data(y[0]), *sums = jot_array_data(y[1]),
+                 *first = jot_array_data(y[2]);
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 4; k++) {
+            ck_assert(all[4 * i + k] == at[4 * i + k] + i / 4 * 2 + k / 2);
+            ck_assert(sums[2 * i + k % 2] == at[4 * i + k % 2] + at[4 * i + k % 2 + 2]);
+            ck_assert(i > 3 || k > 1 || first[2 * i + k] == at[4 * i + k]);
+        }
+    jot_arrays_release(4, (jot_array *[]){x, y[0], y[1], y[2]});
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
+// Axes that are not manual; a mesh larger than the devices.
+START_TEST(meshes_that_are_not_read)
+{
+    static const char *const messages[] = {
+        "text.mlir:3: sdy.manual_computation: 1 of the 2 axes of its mesh are manual",
+        "text.mlir:3: sdy.manual_computation: jot_mesh_of: a mesh of 4 devices"};
+    ck_assert_int_eq(jot_set_host_devices(_i ? 1 : 4), JOT_OK);
+    jot_program *p = read_text(_i ? MANUAL("\"x\", \"y\"") : MANUAL("\"x\""));
+    jot_array *x = jot_array_full(JOT_F64, 0, 8, 4), *y[3];
+    jot_executable *f = jot_jit(jot_program_function(p, "main"));
+    ck_assert(jot_call(f, JOT_IN(x), JOT_OUT(y)) != JOT_OK);
+    ck_assert_msg(strstr(jot_error_message(), messages[_i]), "%s", jot_error_message());
+    jot_array_release(x);
+    jot_executable_release(f);
+    jot_program_release(p);
+}
+END_TEST
+
 // ---- functions on meshes as programs ----
 
 // x: f64[8,4], in pieces along rows over x and columns over y
@@ -742,6 +827,8 @@ static int run_by(const char *backend)
     tcase_add_loop_test(t, run_in_several_partitions, 0,
                         (int)(sizeof collectives / sizeof *collectives));
     tcase_add_test(t, know_their_number);
+    tcase_add_loop_test(t, run_on_the_devices_of_a_mesh, 0, 2);
+    tcase_add_loop_test(t, meshes_that_are_not_read, 0, 2);
     tcase_add_loop_test(t, functions_on_meshes_are_written, 0, 2);
     tcase_add_test(t, are_mapped_in_traced_functions);
     tcase_add_test(t, tell_what_they_take);
