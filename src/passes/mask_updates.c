@@ -12,14 +12,15 @@
 #include "ir/indexing.h"
 #include "ir/scalar.h"
 #include "passes/body.h"
+#include "passes/cost.h"
 #include "passes/rules/rules.h"
 
 #include <string.h>
 
 enum {
     MOST_UPDATES = 8,
-    LEAST_LENGTH = 1024, // numbers of a lane; of fewer a choice is as good
-    LEAST_SHARE = 4,     // updates of more of the array are as much work as a choice
+    LEAST_LENGTH = COST_EXPANDED_STATE + 1, // numbers of a lane; of fewer all are in registers
+    LEAST_SHARE = 4, // updates of more of the array are as much work as a choice
 };
 
 struct masker {

@@ -2,7 +2,7 @@
 // Long rows that some lanes update: the bits are those of each lane alone, and no trip copies rows.
 #include "trace_support.h"
 
-enum { LANES = 5, N = 1100, TRIPS = 12 };
+enum { LANES = 5, N = 200, TRIPS = 12 };
 
 typedef jot_value body(jot_value x, jot_value c);
 
