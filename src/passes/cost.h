@@ -52,6 +52,7 @@ enum cost_constant {
     // Of the rows of a block of a GPU, which has some 35 KB for other things.
     COST_SHARED_BYTES = 192 * 1024,
     COST_MERGE = 4096,              // elements whose second reading is worth avoiding
+    COST_LONG_FOLD = 16,            // terms of an element that is rather stored than made again
     COST_LARGE_BYTES = 1024 * 1024, // what is expected to fall out of the nearest caches
     COST_ACCUMULATORS = 64,         // partial results of a sum (docs/numerics.md)
     COST_GEMM_WORK = 32768,         // multiplications of a product that pay for a library call

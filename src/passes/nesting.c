@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 
+enum { MOST_FOLDS = 3 }; // a long fold is done less often, however little that is of the whole
+
 struct places { // loops, by number
     uint32_t count;
     const uint32_t *at;
@@ -93,11 +95,12 @@ static uint32_t loop_of_result(struct nesting *n, struct atoms around)
                          .runs = count_times(n->loops.at[up].runs, axes_product(n->s, own))});
 }
 
-// The loop that a reduction is.  All of it that is written out is in one.
+// The loop that a reduction is: that of the group, unless it is wanted in there.  All of it that is
+// written out is in one.
 static uint32_t loop_of_reduction(struct nesting *n, const struct constraint *c,
                                   const struct placed *p)
 {
-    if (n->g->fold.count && axes_equal(n->s, c->folded, n->g->fold))
+    if (n->g->fold.count && !c->is_inside && axes_equal(n->s, c->folded, n->g->fold))
         return loop_of_result(n, axes_concat(n->s, c->kept, c->folded));
     struct loop l = {.own = c->folded, .depth = p->depth, .up = p->places};
     for (uint32_t i = 0; i < p->places.count; i++)
@@ -206,8 +209,12 @@ bool group_repeats(struct schedule *s, const struct group *g)
         vec_push(s->scratch, &n.placed, p);
         int64_t price = cost_of_op((enum ir_op)ir_node_of(s->g, v)->op, ir_dtype_of(s->g, v));
         price = count_times(price, axes_product(s, c[i]->folded));
-        once = count_plus(once, count_times(price, elements_of(s, c[i])));
-        done = count_plus(done, count_times(price, runs_of(&n, &p, c[i]->kept)));
+        int64_t own = elements_of(s, c[i]), runs = runs_of(&n, &p, c[i]->kept);
+        once = count_plus(once, count_times(price, own));
+        done = count_plus(done, count_times(price, runs));
+        if (axes_product(s, c[i]->folded) >= COST_LONG_FOLD && runs / MOST_FOLDS >= own &&
+            count_times(price, runs - own) > s->tiny)
+            return true;
     }
     int64_t again = done - once;
     return again > once && again > s->tiny;

@@ -306,6 +306,30 @@ START_TEST(windows_are_searched_once)
 }
 END_TEST
 
+// Scores of a query are stored, not made again for their largest, their sum and what they weigh.
+START_TEST(long_folds_are_done_once)
+{
+    struct ir_builder b = begin("attend");
+    ir_id q = ir_param(&b, F32(4, 32)), k = ir_param(&b, F32(128, 4, 32)),
+          v = ir_param(&b, F32(128, 4, 32));
+    struct ir_dot scores = {.n_batch = 1,
+                            .n_contract = 1,
+                            .lhs_batch = (int64_t[]){0},
+                            .rhs_batch = (int64_t[]){1},
+                            .lhs_contract = (int64_t[]){1},
+                            .rhs_contract = (int64_t[]){2}};
+    struct ir_dot weigh = scores;
+    weigh.rhs_contract = (int64_t[]){0};
+    ir_id p = softmax_of(&b, ir_dot_general(&b, q, k, &scores));
+    ir_output(&b, ir_dot_general(&b, p, v, &weigh));
+    uint32_t f = finish(&b);
+    struct nest_program *program = schedule(f);
+    for (uint32_t i = 0; i < program->nests.count; i++)
+        require_of(count_inner_folds(program->nests.at[i]) == 0, "folds in folds", f, program);
+    check_small(f);
+}
+END_TEST
+
 // A value that is made of rows of channels and gathered as such lies so in between, whatever its axes.
 static const char channels[] =
     "jot ir 1\n"
@@ -505,6 +529,7 @@ static void add_tests(TCase *t)
     tcase_add_test(t, prefix_sums);
     tcase_add_loop_test(t, parts_are_put_in_place, 0, 7);
     tcase_add_test(t, windows_are_searched_once);
+    tcase_add_test(t, long_folds_are_done_once);
     tcase_add_test(t, values_lie_as_they_are_read);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, places_in_memory, 0, PLACES);
