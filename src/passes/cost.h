@@ -73,6 +73,8 @@ enum cost_constant {
     COST_LANE_BYTES = 4 * 1024, // of locals of a lane
     COST_ROWS = 4,              // of a lane that one loop leaves for another: worth one kernel
     COST_TAPE_OF_LANE = 32 << 10, // bytes that a lane keeps from loop to loop, and in tables
+    COST_TAPE_OF_FEW = 256 << 10, // the same of one lane of the few that a core has at once
+    COST_TAPE_OF_ALL = 16 << 20,  // of all lanes: more is expected to fall out of all caches
     COST_TAPE_BYTES = 256 << 20,  // residuals of a loop that are kept without being asked for
 
     // The most code that one piece may become, in operations, which are about as many as

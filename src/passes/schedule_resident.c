@@ -375,11 +375,22 @@ static const struct ir_node *choice_of_state(const struct schedule *s, const str
     return choice;
 }
 
+// Bytes that a lane may keep, of which many lanes side by side stay in the second cache of a core.  What
+// all lanes leave for a later loop, so many bytes each, goes through memory where that is a loop of its
+// own: where no cache holds it, fewer lanes side by side take less time.
+static int64_t most_kept(const struct schedule *s, const struct lanes *l, int64_t tape)
+{
+    bool is_gpu = s->options && s->options->many_lanes;
+    int64_t all = count_times(tape, axes_product(&l->space, l->lanes));
+    return is_gpu || all <= COST_TAPE_OF_ALL ? COST_TAPE_OF_LANE : COST_TAPE_OF_FEW;
+}
+
 static const char *refusal(struct schedule *s, const struct ir_node *n, struct resident *r)
 {
     struct survey u = survey_of(s, r->lanes, n);
-    bool fits = u.bytes.all <= COST_LANE_BYTES &&
-                count_plus(u.tape.all, u.kept_bytes.all) <= COST_TAPE_OF_LANE;
+    int64_t most = most_kept(s, r->lanes, u.tape.all);
+    bool fits =
+        u.bytes.all <= COST_LANE_BYTES && count_plus(u.tape.all, u.kept_bytes.all) <= most;
     // Loops over rows compute no element twice where none are mixed.
     bool may_loop = u.has_steps || (!u.mixes && fits);
     bool is_short = may_loop ? u.ops <= COST_EXPANDED_OPS : !cost_is_too_much_code(u.ops);
@@ -387,7 +398,7 @@ static const char *refusal(struct schedule *s, const struct ir_node *n, struct r
     r->code = u.code;
     if (!r->is_expanded && u.looped)
         refuse(&u, u.looped, "too much state for lanes that end by themselves");
-    if (u.tape.all > COST_TAPE_OF_LANE)
+    if (u.tape.all > most)
         refuse(&u, u.tape.by, "too many rows are kept for a lane");
     if (cost_is_too_much_code(u.code))
         refuse(&u, n, "more than one kernel's code");

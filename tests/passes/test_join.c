@@ -74,6 +74,9 @@ static const struct {
     {"more than a lane may keep",
      THERE("3", "9000") BACK("%z", "%y", "%r", "3", "9000") "  return %z\n}\n",
      "resident; resident, not joined: too many rows are kept for a lane: scan"},
+    {"more than the caches may keep of all lanes",
+     THERE("500", "9000") BACK("%z", "%y", "%r", "500", "9000") "  return %z\n}\n",
+     "resident, 2 loops"},
     {"three loops",
      THERE("5", "9") BACK("%d", "%y", "%r", "5", "9")
          BACK("%z", "%d", "%r", "5", "9") "  return %z\n}\n",
