@@ -108,7 +108,10 @@ static jot_value is_pole(jot_value x)
     return both(jot_less_equal(x, num(0)), jot_equal(x, jot_floor(x)));
 }
 
-static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_value in)
+// is_derived: in a, b and c, not by a series that ends where they are: its summands from there on are 0
+// and their derivatives are not.
+static jot_value gauss(jot_value in_a, jot_value in_b, jot_value in_c, jot_value in,
+                       bool is_derived)
 {
     jot_value a = wide(in_a), b = wide(in_b), c = wide(in_c), x = wide(in);
     jot_value zero = num(0), one = num(1), is_first = jot_less(a, b);
@@ -127,9 +130,16 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
     jot_value is_below = jot_less(x, zero);
     jot_value y = jot_where(goes, sub(one, x), one), gap = sub(sub(c, low), high);
     jot_value is_falling = both(jot_logical_not(is_below), jot_less(gap, zero));
-    jot_value turned = jot_where(is_falling, sub(c, low), low);
-    jot_value other = jot_where(either(is_below, is_falling), sub(c, high), high);
-    jot_value order = jot_where(is_below, jot_neg(low), jot_where(is_falling, gap, zero));
+    jot_value kept = low, left = high;
+    if (is_derived) {
+        jot_value ends_low = is_pole(sub(c, low)), ends_high = is_pole(sub(c, high));
+        is_falling = both(is_falling, jot_logical_not(either(ends_low, ends_high)));
+        kept = jot_where(ends_high, high, low);
+        left = jot_where(ends_high, low, high);
+    }
+    jot_value turned = jot_where(is_falling, sub(c, kept), kept);
+    jot_value other = jot_where(either(is_below, is_falling), sub(c, left), left);
+    jot_value order = jot_where(is_below, jot_neg(kept), jot_where(is_falling, gap, zero));
     jot_value end = jot_where(is_below, over(one, y), y);
     struct gauss p = {jot_where(goes, turned, zero), jot_where(goes, other, zero),
                       jot_where(goes, c, one), end};
@@ -151,6 +161,16 @@ static jot_value hyp2f1(jot_value in_a, jot_value in_b, jot_value in_c, jot_valu
     return jot_astype(jot_where(is_fine, f, none), jot_value_dtype(in));
 }
 
+static jot_value hyp2f1(jot_value a, jot_value b, jot_value c, jot_value x)
+{
+    return gauss(a, b, c, x, false);
+}
+
+static jot_value hyp2f1_derived(jot_value a, jot_value b, jot_value c, jot_value x)
+{
+    return gauss(a, b, c, x, true);
+}
+
 // In x, dF/dx = a b/c F(a + 1, b + 1; c + 1; x); in a, b and c forward through the series, which
 // where they end without the parameter's derivative end too soon.
 static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x, jot_value da,
@@ -159,13 +179,15 @@ static jot_value hyp2f1_rule(jot_value a, jot_value b, jot_value c, jot_value x,
     jot_value one = num(1), f = hyp2f1(add(a, one), add(b, one), add(c, one), x);
     jot_value all = mul(dx, mul(over(mul(a, b), c), f)), tangents[] = {da, db, dc};
     jot_value ends = both(either(is_pole(a), is_pole(b)), jot_not_equal(x, num(0)));
+    jot_value none = both(both(is_pole(sub(c, a)), is_pole(sub(c, b))), jot_less(x, num(0)));
+    ends = either(ends, none);
     jot_function whole =
-        jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, (void (*)(void))hyp2f1);
+        jot_function_plain("jot_hyp2f1", "jot_hyp2f1", 4, (void (*)(void))hyp2f1_derived);
     for (int i = 0; i < 3; i++) {
         const int which[] = {i, JOT_END};
         jot_value in[] = {a, b, c, x, jot_ones_like(a)}, out[2];
         jot_apply_at(jot_jvp_of(whole, "jot_hyp2f1", which), 5, in, 2, out, NULL);
-        all = add(all, mul(tangents[i], i < 2 ? jot_where(ends, num(NAN), out[1]) : out[1]));
+        all = add(all, mul(tangents[i], jot_where(i < 2 ? ends : none, num(NAN), out[1])));
     }
     return all;
 }

@@ -377,6 +377,8 @@ static jot_value i0e(jot_value x) { return jot_i0e(x); }
 static jot_value i1e(jot_value x) { return jot_i1e(x); }
 static jot_value hyp2f1(jot_value x) { return jot_hyp2f1(0.5, 1.5, 2.5, x); }
 static jot_value hyp2f1_in_a(jot_value a) { return jot_hyp2f1(a, 1.5, 2.5, 0.25); }
+static jot_value hyp2f1_in_c(jot_value c) { return jot_hyp2f1(1.5, 0.5, c, 0.3); }
+static jot_value hyp2f1_below(jot_value c) { return jot_hyp2f1(0.5, 1.5, c, -0.75); }
 static jot_value slope_of(jot_value (*f)(jot_value), jot_value x)
 {
     jot_apply(jot_jacfwd(jot_function_plain("f", "f", 1, (void (*)(void))f)), 1, &x, 1, &x);
@@ -394,6 +396,9 @@ static const struct zero smooth[] = {
     {"hyp2f1", hyp2f1, 0.5, 0.61011510694188881, 1.1920651524098411},
     {"hyp2f1", hyp2f1, -1, 0.13822977276567077, 0.080409388969221594},
     {"hyp2f1 in a", hyp2f1_in_a, 1.5, 0.22454501504751355, 0.046357011872662095},
+    {"hyp2f1 in c", hyp2f1_in_c, 1.5, -0.152395952050450529, 0.223839566687320581},
+    {"hyp2f1 in c", hyp2f1_in_c, 0.5, -1.63349323261278586, 6.87111358426825357},
+    {"hyp2f1 in c", hyp2f1_below, 1.5, 0.12570374232197633, -0.144435793733203972},
     {"the slope of erfcx", slope_of_erfcx, 0, 2, -4.5135166683820503},
     {"the slope of erfcx", slope_of_erfcx, 2, 0.083605505207053094, -0.092763826585746018},
     {"the slope of dawsn", slope_of_dawsn, 2, 0.21876544493308752, -0.053615556951678641},
