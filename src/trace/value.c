@@ -272,11 +272,14 @@ static const struct trace *find_open(const struct trace *t, jot_value v)
 
 bool trace_is_open(jot_value v) { return find_open(trace_top(), v) != NULL; }
 
-static jot_value import_into(struct trace *t, const char *op, jot_value v);
-
-static jot_value capture(struct trace *t, const char *op, jot_value v)
+// Into t what a trace around it holds.
+static jot_value capture(struct trace *t, const struct trace *holder, jot_value v)
 {
-    jot_value outer = import_into(t->parent, op, v);
+    jot_value outer = v;
+    if (t->parent->is_broken)
+        outer = (jot_value){t->parent->serial, 0};
+    else if (t->parent != holder)
+        outer = capture(t->parent, holder, v);
     struct trace_slot s = *slot_in(t->parent, outer);
     if (s.kind == TRACE_ERROR)
         return push_error(t, s.error);
@@ -313,7 +316,8 @@ static jot_value import_into(struct trace *t, const char *op, jot_value v)
                  function_of(t)->name, v.id >> TRACE_GUARD_BITS);
         return fail_in(t, op, JOT_ERR_ARGUMENT, text);
     }
-    return find_open(t->parent, v) ? capture(t, op, v) : fail_stale(t, op, v);
+    const struct trace *holder = find_open(t->parent, v);
+    return holder ? capture(t, holder, v) : fail_stale(t, op, v);
 }
 
 jot_value trace_import(const char *op, jot_value v) { return import_into(trace_top(), op, v); }
