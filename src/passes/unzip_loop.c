@@ -32,7 +32,13 @@ struct split_loop {
     const ir_id *x;                      // operands
     bool *linear_in, *linear_out;        // by operand, by result
     struct pass_split s;
-    bool *invariant;   // by value of the known body: depends on consts alone
+    // By input and by result of the body: places in the known body, of those that are known.
+    const uint32_t *input_place, *result_place;
+    // By value of the known body: the carry that it is after a trip, or n_carry, and the row out of the
+    // body that it is, or n_out.
+    uint32_t *carry_after, *row_out;
+    bool *is_residual; // by value
+    bool *invariant;   // by value: depends on consts alone
     bool *constant;    // by value: depends on nothing
     bool *available;   // by value: can be made in the linear loop without being stored
     bool *kept;        // by value: a residual that is available because it is stored
@@ -60,15 +66,40 @@ static jot_status split_body(struct split_loop *l)
     return JOT_OK;
 }
 
-// Places of input and result i of the body in the known body.
-static uint32_t known_input(const struct split_loop *l, uint32_t i)
+static const uint32_t *places_of(struct ir_module *m, const bool *linear, uint32_t n)
 {
-    return body_count(l->linear_in, false, 0, i);
+    uint32_t *place = arena_array(m->arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        place[i + 1] = place[i] + !linear[i];
+    return place;
 }
 
-static uint32_t known_result(const struct split_loop *l, uint32_t i)
+// The value of the known body that residual r is.
+static ir_id residual_value(const struct split_loop *l, uint32_t r)
 {
-    return body_count(l->s.linear_out, false, 0, i);
+    struct pass_residual from = l->s.residuals[r];
+    return from.from == PASS_RESIDUAL_INPUT ? l->input_place[from.index]
+                                            : l->known->outputs.at[from.index];
+}
+
+static void find_places(struct split_loop *l)
+{
+    uint32_t n = l->known->values.count;
+    l->input_place = places_of(l->m, l->linear_in, l->n_in);
+    l->result_place = places_of(l->m, l->s.linear_out, l->n_out);
+    l->carry_after = arena_array(l->m->arena, uint32_t, n + 1);
+    l->row_out = arena_array(l->m->arena, uint32_t, n + 1);
+    l->is_residual = body_mask(l->m, n);
+    for (ir_id v = 0; v < n; v++) {
+        l->carry_after[v] = l->n_carry;
+        l->row_out[v] = l->n_out;
+    }
+    for (uint32_t i = l->n_out; i-- > 0;)
+        if (!l->linear_out[i])
+            (i < l->n_carry ? l->carry_after
+                            : l->row_out)[l->known->outputs.at[l->result_place[i]]] = i;
+    for (uint32_t r = 0; r < l->s.n_residuals; r++)
+        l->is_residual[residual_value(l, r)] = true;
 }
 
 // -- What is handed on ------------------------------------------------------------------------
@@ -76,7 +107,7 @@ static uint32_t known_result(const struct split_loop *l, uint32_t i)
 static void find_invariant(struct split_loop *l)
 {
     const struct ir_graph *g = l->known;
-    uint32_t n_consts = known_input(l, l->n_consts);
+    uint32_t n_consts = l->input_place[l->n_consts];
     l->invariant = body_mask(l->m, g->values.count);
     l->constant = body_mask(l->m, g->values.count);
     ir_for_each_node (g, n) {
@@ -93,35 +124,15 @@ static void find_invariant(struct split_loop *l)
     }
 }
 
-// The value of the known body that residual r is.
-static ir_id residual_value(const struct split_loop *l, uint32_t r)
+// Carry k before a trip.
+static ir_id carry_before(const struct split_loop *l, uint32_t k)
 {
-    struct pass_residual from = l->s.residuals[r];
-    return from.from == PASS_RESIDUAL_INPUT ? known_input(l, from.index)
-                                            : l->known->outputs.at[from.index];
-}
-
-// The row out of the body that is this value, or n_out.
-static uint32_t find_row_out(const struct split_loop *l, ir_id v)
-{
-    for (uint32_t i = l->n_carry; i < l->n_out; i++)
-        if (!l->linear_out[i] && l->known->outputs.at[known_result(l, i)] == v)
-            return i;
-    return l->n_out;
-}
-
-// The carry of which v is the value after a trip, or n_carry.
-static uint32_t find_carry_after(const struct split_loop *l, ir_id v)
-{
-    for (uint32_t i = 0; i < l->n_carry; i++)
-        if (!l->linear_out[i] && l->known->outputs.at[known_result(l, i)] == v)
-            return i;
-    return l->n_carry;
+    return l->input_place[l->n_consts + k];
 }
 
 static bool is_carry_before(const struct split_loop *l, ir_id v)
 {
-    return v >= known_input(l, l->n_consts) && v < known_input(l, l->first_row);
+    return v >= l->input_place[l->n_consts] && v < l->input_place[l->first_row];
 }
 
 // Whether making the results again costs less than reading them.
@@ -137,11 +148,8 @@ static bool is_cheap(const struct ir_graph *g, const struct ir_node *n)
 // rows, moved by a trip, are its own.
 static bool is_stored_after(const struct split_loop *l, ir_id v)
 {
-    uint32_t k = l->scan.length > 0 ? find_carry_after(l, v) : l->n_carry;
-    for (uint32_t r = 0; k < l->n_carry && r < l->s.n_residuals; r++)
-        if (residual_value(l, r) == known_input(l, l->n_consts + k))
-            return true;
-    return false;
+    uint32_t k = l->carry_after[v];
+    return l->scan.length > 0 && k < l->n_carry && l->is_residual[carry_before(l, k)];
 }
 
 // What the linear loop can have without storing anything but residuals that nothing cheap makes and
@@ -149,19 +157,18 @@ static bool is_stored_after(const struct split_loop *l, ir_id v)
 static void find_available(struct split_loop *l, bool with_carries)
 {
     const struct ir_graph *g = l->known;
-    bool *available = l->available, *is_residual = body_mask(l->m, g->values.count);
+    bool *available = l->available;
     memset(available, 0, g->values.count * sizeof *available);
     memset(l->kept, 0, g->values.count * sizeof *l->kept);
     for (ir_id v = 0; v < g->n_params; v++)
         available[v] = with_carries || !is_carry_before(l, v);
     for (uint32_t r = 0; r < l->s.n_residuals; r++) {
         ir_id v = residual_value(l, r);
-        is_residual[v] = true;
         available[v] |= is_carry_before(l, v);
     }
     for (uint32_t i = l->n_carry; i < l->n_out; i++)
         if (!l->linear_out[i])
-            available[g->outputs.at[known_result(l, i)]] = true;
+            available[g->outputs.at[l->result_place[i]]] = true;
     for (uint32_t at = g->n_params; at < g->nodes.count; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         bool all = is_cheap(g, n);
@@ -170,7 +177,7 @@ static void find_available(struct split_loop *l, bool with_carries)
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
             available[v] |= all || l->invariant[v] || is_stored_after(l, v);
-            l->kept[v] = is_residual[v] && !available[v];
+            l->kept[v] = l->is_residual[v] && !available[v];
             available[v] |= l->kept[v];
         }
     }
@@ -189,7 +196,7 @@ static void find_leaves(struct split_loop *l)
         bool any = false;
         for (uint32_t i = 0; i < n->n_out; i++) {
             ir_id v = n->out + i;
-            bool given = n->op == IR_param || find_row_out(l, v) < l->n_out ||
+            bool given = n->op == IR_param || l->row_out[v] < l->n_out ||
                          (l->invariant[v] && !l->constant[v]) || l->kept[v] ||
                          is_stored_after(l, v) || !l->available[v];
             l->leaf[v] = needed[v] && given;
@@ -203,15 +210,15 @@ static void find_leaves(struct split_loop *l)
 // Whether the rows of a leaf are those of a stacked carry, moved.
 static bool is_moved(const struct split_loop *l, ir_id v)
 {
-    uint32_t k = find_carry_after(l, v);
+    uint32_t k = l->carry_after[v];
     return v >= l->known->n_params && k < l->n_carry && l->scan.length > 0 &&
-           l->leaf[known_input(l, l->n_consts + k)];
+           l->leaf[carry_before(l, k)];
 }
 
 // Whether a leaf takes memory of its own: consts, rows in and rows out do not.
 static bool takes_memory(const struct split_loop *l, ir_id v)
 {
-    return l->leaf[v] && !l->invariant[v] && find_row_out(l, v) == l->n_out &&
+    return l->leaf[v] && !l->invariant[v] && l->row_out[v] == l->n_out &&
            (v >= l->known->n_params || is_carry_before(l, v));
 }
 
@@ -275,7 +282,7 @@ static jot_status build_known(struct split_loop *l)
         pass_copy_node(&b, l->known, &l->known->nodes.at[at], map);
     for (uint32_t i = 0; i < l->n_out; i++)
         if (!l->linear_out[i])
-            ir_output(&b, map[l->known->outputs.at[known_result(l, i)]]);
+            ir_output(&b, map[l->known->outputs.at[l->result_place[i]]]);
     for (uint32_t i = 0; i < l->stacks.count; i++)
         ir_output(&b, map[l->stacks.at[i]]);
     struct ir_scan known = l->scan;
@@ -319,17 +326,17 @@ static void find_values(struct split_loop *l)
     hoist(l);
     for (uint32_t i = l->first_row; i < l->n_in; i++)
         if (!l->linear_in[i])
-            l->value[known_input(l, i)] = l->x[i];
+            l->value[l->input_place[i]] = l->x[i];
     for (uint32_t i = l->n_carry; i < l->n_out; i++) {
-        ir_id v = l->linear_out[i] ? IR_NONE : l->known->outputs.at[known_result(l, i)];
+        ir_id v = l->linear_out[i] ? IR_NONE : l->known->outputs.at[l->result_place[i]];
         if (v != IR_NONE && l->leaf[v] && l->value[v] == IR_NONE)
             l->value[v] = l->y[i];
     }
     for (ir_id v = 0; v < l->known->values.count; v++) {
         if (!l->leaf[v] || l->value[v] != IR_NONE)
             continue;
-        uint32_t k = find_carry_after(l, v);
-        l->value[v] = move_rows(l, l->value[known_input(l, l->n_consts + k)], l->y[k]);
+        uint32_t k = l->carry_after[v];
+        l->value[v] = move_rows(l, l->value[carry_before(l, k)], l->y[k]);
     }
 }
 
@@ -450,6 +457,7 @@ jot_status unzip_trips(struct ir_builder *b, const struct known_linear *k, int64
     struct split_loop l = make_loop(b, k);
     JOT_TRY(split_body(&l));
     uint32_t n_values = l.known->values.count;
+    find_places(&l);
     l.available = body_mask(l.m, n_values);
     l.kept = body_mask(l.m, n_values);
     l.leaf = body_mask(l.m, n_values);
