@@ -36,18 +36,60 @@ void schedule_share_memory(struct nest_program *p, uint32_t first, uint32_t from
     }
 }
 
-static bool uses(const struct nest_program *p, uint32_t first, uint32_t end, uint32_t m)
+// The first and the last step, counted from 1, in which a memory is shown; 0: there is none.
+struct use {
+    uint32_t first, last;
+};
+
+static void add_use(const struct nest_program *p, struct use *use, uint32_t m, struct use u)
 {
-    for (uint32_t i = first; i < end; i++)
-        for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
-            if (nest_memory_shows(p, p->steps.at[i].memories[k], m))
-                return true;
-    return false;
+    const struct nest_memory *memory = &p->memories.at[m];
+    if (!use[m].first || u.first < use[m].first)
+        use[m].first = u.first;
+    if (u.last > use[m].last)
+        use[m].last = u.last;
+    for (uint32_t i = 0; nest_memory_is_view(memory) && i < memory->n_of; i++)
+        add_use(p, use, memory->of[i], u);
+}
+
+// The memory that has taken the place of m; becomes[m] is 1 more, or 0.
+static uint32_t replaced(const uint32_t *becomes, uint32_t m)
+{
+    while (becomes[m])
+        m = becomes[m] - 1;
+    return m;
+}
+
+// Leaves the steps from `first` on that are gone, and puts memories in the places of others.
+static void replace_all(struct nest_program *p, uint32_t first, const bool *is_gone,
+                        const uint32_t *becomes)
+{
+    uint32_t count = first;
+    for (uint32_t i = first; i < p->steps.count; i++) {
+        const struct nest_step *t = &p->steps.at[i];
+        for (uint32_t k = 0; k < t->n_memories; k++)
+            ((uint32_t *)(uintptr_t)t->memories)[k] = replaced(becomes, t->memories[k]);
+        if (!is_gone[i - first])
+            p->steps.at[count++] = *t;
+    }
+    p->steps.count = count;
+    for (uint32_t i = 0; i < p->memories.count; i++) {
+        const struct nest_memory *m = &p->memories.at[i];
+        for (uint32_t k = 0; nest_memory_is_view(m) && k < m->n_of; k++)
+            ((uint32_t *)(uintptr_t)m->of)[k] = replaced(becomes, m->of[k]);
+    }
 }
 
 void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_memory)
 {
     struct nest_program *p = s->program;
+    struct arena_mark mark = arena_mark(s->scratch);
+    struct use *use = arena_array(s->scratch, struct use, p->memories.count + 1);
+    uint32_t *becomes = arena_array(s->scratch, uint32_t, p->memories.count + 1);
+    bool *is_gone = arena_array(s->scratch, bool, p->steps.count - first + 1), any = false;
+    for (uint32_t i = first; i < p->steps.count; i++)
+        for (uint32_t k = 0; k < p->steps.at[i].n_memories; k++)
+            add_use(p, use, p->steps.at[i].memories[k], (struct use){i + 1, i + 1});
     for (uint32_t i = first; i < p->steps.count; i++) {
         const struct nest_step *t = &p->steps.at[i];
         if (nest_step_opens(t)) {
@@ -56,14 +98,18 @@ void schedule_forward_copies(struct schedule *s, uint32_t first, uint32_t first_
         }
         if (t->kind != NEST_STEP_COPY)
             continue;
-        uint32_t to = t->memories[0], from = t->memories[1];
+        uint32_t to = replaced(becomes, t->memories[0]),
+                 from = replaced(becomes, t->memories[1]);
         if (from < first_memory || p->memories.at[from].place != NEST_TEMPORARY ||
-            uses(p, first, i, to) || uses(p, i + 1, p->steps.count, from))
+            use[to].first <= i || use[from].last > i + 1)
             continue;
-        schedule_remove_step(p, i);
-        schedule_replace_memory(p, first, from, to);
-        i--;
+        add_use(p, use, to, use[from]);
+        becomes[from] = to + 1;
+        is_gone[i - first] = any = true;
     }
+    if (any)
+        replace_all(p, first, is_gone, becomes);
+    arena_rewind(s->scratch, mark);
 }
 
 // Numbers memory m, after what it shows.
