@@ -32,6 +32,14 @@ void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n)
 
 void strbuf_add(struct strbuf *s, const char *text) { strbuf_add_bytes(s, text, strlen(text)); }
 
+void strbuf_indent(struct strbuf *s, uint32_t level)
+{
+    static const char blanks[] =
+        "                                                                ";
+    size_t most = sizeof blanks - 1;
+    strbuf_add_bytes(s, blanks, 2 * (size_t)level < most ? 2 * (size_t)level : most);
+}
+
 void strbuf_printf(struct strbuf *s, const char *format, ...)
 {
     va_list args, again;

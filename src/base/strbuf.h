@@ -14,6 +14,8 @@ struct strbuf {
 struct strbuf strbuf_make(struct arena *a);
 void strbuf_add(struct strbuf *s, const char *text);
 void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t n);
+// Two blanks for each level, of the first 32: else the text of N levels would grow with the square of N.
+void strbuf_indent(struct strbuf *s, uint32_t level);
 __attribute__((format(printf, 2, 3))) void strbuf_printf(struct strbuf *s, const char *format,
                                                          ...);
 

@@ -101,15 +101,23 @@ const struct ir_attrs *ir_with_functions(struct ir_module *m, const struct ir_at
     return ir_attrs_make(m, (int)a->count, fields);
 }
 
-bool ir_has_control(const struct ir_graph *g)
+uint32_t ir_control_depth_of(const struct ir_graph *g, const struct ir_node *n)
 {
-    ir_for_each_node (g, n) {
-        if (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL)
-            return true;
-        const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
-        for (uint32_t i = 0; f && i < f->count; i++)
-            if (ir_function(g->module, (uint32_t)f->ints[i])->has_control)
-                return true;
+    const struct ir_field *f = ir_field_find(n->attrs, IR_KEY_functions);
+    uint32_t deepest = 0;
+    for (uint32_t i = 0; f && i < f->count; i++) {
+        uint32_t depth = ir_function(g->module, (uint32_t)f->ints[i])->control_depth;
+        deepest = depth > deepest ? depth : deepest;
     }
-    return false;
+    return deepest + (ir_op_class((enum ir_op)n->op) == IR_CLASS_CONTROL);
+}
+
+uint32_t ir_control_depth(const struct ir_graph *g)
+{
+    uint32_t deepest = 0;
+    ir_for_each_node (g, n) {
+        uint32_t depth = ir_control_depth_of(g, n);
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
 }

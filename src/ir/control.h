@@ -69,7 +69,9 @@ ir_id ir_cond(struct ir_builder *b, int n, const uint32_t *branches, int n_in, c
 const struct ir_attrs *ir_with_functions(struct ir_module *m, const struct ir_attrs *a,
                                          const uint32_t *functions);
 
-// Whether the graph, or a function that it uses, has a loop or a branch.
-bool ir_has_control(const struct ir_graph *g);
+// How many loops and branches are in one another, of the node and of the functions that it uses, and at most of
+// the graph.
+uint32_t ir_control_depth_of(const struct ir_graph *g, const struct ir_node *n);
+uint32_t ir_control_depth(const struct ir_graph *g);
 
 #endif

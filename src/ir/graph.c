@@ -104,7 +104,7 @@ uint32_t ir_function_add(struct ir_module *m, struct ir_graph *g)
         g->names |= ir_axes_named(g, n);
         g->exchanges |= ir_axes_exchanged(g, n);
     }
-    g->has_control = ir_has_control(g);
+    g->control_depth = ir_control_depth(g);
     for (struct hash_probe p = hash_probe(&m->function_table, g->hash);
          hash_next(&m->function_table, &p);)
         if (ir_graph_equal(m->functions.at[p.id], g))

@@ -51,9 +51,9 @@ struct ir_graph {
     VEC(struct ir_value) values;
     VEC(ir_id) operands;
     VEC(ir_id) outputs;
-    uint64_t hash;    // of the content; set when it is a function
-    bool has_effects; // the same
-    bool has_control; // the same: it or a function that it uses has a loop or a branch
+    uint64_t hash;          // of the content; set when it is a function
+    bool has_effects;       // the same
+    uint32_t control_depth; // the same: loops and branches in one another
     // Named axes, the same: those of its types and collectives, and of its bodies; those along which
     // its lanes exchange something.
     uint16_t names, exchanges;

@@ -142,7 +142,8 @@ static jot_status push_basis(struct jacobian *j, uint32_t f, uint32_t i, uint32_
     only[i] = true;
     struct pushed p;
     ir_id *t = pass_no_values(m, j->g->outputs.count);
-    JOT_TRY((ir_has_control(j->g) ? push_joint : push_linear)(j, f, only, ir_count(m, x), &p));
+    JOT_TRY(
+        (ir_control_depth(j->g) ? push_joint : push_linear)(j, f, only, ir_count(m, x), &p));
     p.known[p.n_known] = make_basis(b, x);
     ir_inline(b, ir_function(m, p.f), p.known, t);
     for (uint32_t o = 0; o < j->g->outputs.count; o++)

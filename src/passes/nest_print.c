@@ -19,7 +19,7 @@ struct printer {
     uint32_t n_axes;
     const char **axis_names, **buffer_names;
     VEC(nest_id) open; // axes in scope
-    int depth;
+    uint32_t depth;
 };
 
 static void add(struct printer *p, const char *text) { strbuf_add(p->s, text); }
@@ -215,11 +215,7 @@ static void add_order(struct printer *p, enum nest_order order)
     add(p, (unsigned)order < NEST_ORDERS ? nest_order_names[order] : "?");
 }
 
-static void start_line(struct printer *p)
-{
-    for (int i = 0; i < p->depth; i++)
-        add(p, "  ");
-}
+static void start_line(struct printer *p) { strbuf_indent(p->s, p->depth); }
 
 static void add_where(struct printer *p, const struct nest_statement *t)
 {
@@ -518,7 +514,8 @@ static void print_if(struct printer *p, const struct nest_statement *t)
 
 static void print_statement(struct printer *p, const struct nest_statement *t)
 {
-    start_line(p);
+    if (t->kind != NEST_YIELD) // that starts its own
+        start_line(p);
     switch (t->kind) {
     case NEST_OP:
     case NEST_CONST:
@@ -537,7 +534,6 @@ static void print_statement(struct printer *p, const struct nest_statement *t)
         print_loop(p, t);
         break;
     case NEST_YIELD:
-        p->s->length -= (size_t)p->depth * 2;
         add_combines(p, t);
         add_typed_results(p, t);
         end_line(p, t);

@@ -394,7 +394,7 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     group_values(s);
     bind_arguments(s, in, out);
     share_updated(s);
-    if (ir_has_control(s->g))
+    if (ir_control_depth(s->g))
         write_make_results(s);
     add_steps(s);
     add_copies(s, out);
@@ -569,8 +569,9 @@ void schedule_print(struct strbuf *s, const struct nest_program *p)
     for (uint32_t i = 0; i < p->steps.count; i++) {
         const struct nest_step *step = &p->steps.at[i];
         depth -= step->kind == NEST_STEP_END;
-        strbuf_printf(s, "# step %u:%*s %s", i, (int)(2 * depth), "",
-                      nest_step_name(step->kind));
+        strbuf_printf(s, "# step %u:", i);
+        strbuf_indent(s, depth);
+        strbuf_printf(s, " %s", nest_step_name(step->kind));
         depth += nest_step_opens(step);
         if (nest_step_loops(step)) {
             print_loop(s, p, i);

@@ -484,14 +484,20 @@ static void add_case(struct branches *b, const struct ir_graph *f)
 static void remove_copies(struct branches *b, uint32_t begin, uint32_t branch)
 {
     struct nest_program *p = b->s->program;
-    for (uint32_t i = p->steps.count; i-- > begin;) {
+    uint32_t *taken = arena_array(b->s->scratch, uint32_t, b->n->n_out + 1), n = 0;
+    for (uint32_t k = 0; k < b->n->n_out; k++)
+        if (b->taken[k] != IR_NONE)
+            taken[n++] = k;
+    for (uint32_t i = p->steps.count; n && i-- > begin;) {
         const struct nest_step *t = &p->steps.at[i];
-        for (uint32_t k = 0; t->kind == NEST_STEP_COPY && k < b->n->n_out; k++)
-            if (b->taken[k] != IR_NONE && t->memories[0] == b->out[k] &&
-                t->memories[1] == b->taken_from[k] && (i > branch) != b->is_refused[k]) {
+        for (uint32_t j = 0; t->kind == NEST_STEP_COPY && j < n; j++) {
+            uint32_t k = taken[j];
+            if (t->memories[0] == b->out[k] && t->memories[1] == b->taken_from[k] &&
+                (i > branch) != b->is_refused[k]) {
                 schedule_remove_step(p, i);
                 break;
             }
+        }
     }
 }
 

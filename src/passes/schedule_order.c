@@ -15,6 +15,7 @@
 #include "passes/group.h"
 
 #include "ir/control.h"
+#include "passes/transform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,21 +42,34 @@ static ir_id overwritten_by_carry(const struct ir_graph *g, const struct ir_node
     return k < carries ? ir_operand(g, n, consts + k) : IR_NONE;
 }
 
+// By output of function f: its source.
+static const ir_id *sources_of(struct ir_module *m, uint32_t f)
+{
+    struct memo_key key = {.kind = MEMO_SOURCES, .f = f};
+    const ir_id *kept = pass_memo_find(m, &key);
+    if (kept)
+        return kept;
+    const struct ir_graph *g = ir_function(m, f);
+    ir_id *sources = arena_array(m->arena, ir_id, g->outputs.count + 1);
+    for (uint32_t k = 0; k < g->outputs.count; k++)
+        sources[k] = schedule_source(g, g->outputs.at[k]);
+    pass_memo_add(m, &key, sources);
+    return sources;
+}
+
 ir_id schedule_overwritten(const struct ir_graph *g, ir_id v)
 {
     const struct ir_node *n = ir_node_of(g, v);
     bool is_call = ir_op_class((enum ir_op)n->op) == IR_CLASS_CALL;
-    const int64_t *bodies;
     if (node_is_update(n))
         return ir_operand(g, n, 0);
     if (n->op == IR_while || n->op == IR_scan)
         return overwritten_by_carry(g, n, v - n->out);
     if (n->op != IR_cond && !is_call)
         return IR_NONE;
-    int count = is_call ? 1 : ir_bodies_of(n, &bodies);
-    for (int i = 0; i < count; i++) {
-        const struct ir_graph *body = ir_body(g, n, i);
-        ir_id x = schedule_source(body, body->outputs.at[v - n->out]);
+    const struct ir_field *bodies = ir_field_find(n->attrs, IR_KEY_functions);
+    for (uint32_t i = 0; i < (is_call ? 1 : bodies->count); i++) {
+        ir_id x = sources_of(g->module, (uint32_t)bodies->ints[i])[v - n->out];
         if (x != IR_NONE)
             return ir_operand(g, n, is_call ? x : x + 1);
     }

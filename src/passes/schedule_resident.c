@@ -125,6 +125,8 @@ static bool is_kept(const struct ir_graph *g, const struct ir_node *n, uint32_t 
 
 static void survey_graph(struct survey *u, const struct lane_graph *f, const bool *kept);
 
+static const char too_deep[] = "loops and branches too deep in one another";
+
 // Blocks that a loop or branch is deep: branches are chosen by halves.
 static int blocks_of(const struct ir_node *n, struct lane_graph **bodies)
 {
@@ -147,7 +149,7 @@ static void survey_bodies(struct survey *u, const struct lane_graph *f, const st
                                     : i - carry < n->n_out && is_kept(g, n, i - carry);
     u->depth += blocks_of(n, bodies);
     if (u->depth > COST_STEP_DEPTH)
-        refuse(u, n, "loops and branches too deep in one another");
+        refuse(u, n, too_deep);
     for (int i = 0; bodies[i] && !u->why; i++)
         survey_graph(u, bodies[i], kept);
     u->depth -= blocks_of(n, bodies);
@@ -453,7 +455,10 @@ const struct resident *schedule_residence(struct schedule *s, const struct ir_no
     uint32_t number = (uint32_t)(n - s->g->nodes.at);
     if (!s->residents[number]) {
         struct resident *r = arena_new(s->scratch, struct resident);
-        if (!keep_tested(s, n, r)) {
+        // Else every loop of many in one another would be looked at with all that are in it.
+        if (ir_control_depth_of(s->g, n) > COST_STEP_DEPTH) {
+            r->reason = schedule_reason(s, too_deep, n);
+        } else if (!keep_tested(s, n, r)) {
             *r = (struct resident){.lanes = lanes_of(s, n)};
             r->reason = refusal(s, n, r);
         }

@@ -34,6 +34,7 @@ enum memo_kind {
     MEMO_UNNAME,
     MEMO_PACK_EXCHANGES,
     MEMO_UNSHARD,
+    MEMO_SOURCES,
 };
 struct memo_key {
     enum memo_kind kind;

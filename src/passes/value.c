@@ -296,7 +296,7 @@ static bool linearize_value(struct ir_builder *b, ir_id y, int n, const ir_id *x
     jot_status status = pass_jvp_graph(m, s.g, in, &joint, primal, &nonzero);
     if (status == JOT_OK && !nonzero)
         return false;
-    if (status == JOT_OK && forward && ir_has_control(s.g))
+    if (status == JOT_OK && forward && ir_control_depth(s.g))
         return make_joint(&s, ir_function_add(m, ir_canonical(joint)), out);
     struct unzipped u;
     ir_id *map = NULL;
