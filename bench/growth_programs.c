@@ -264,14 +264,27 @@ static void scans(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(x);
 }
 
-static void branches(const jot_value *in, jot_value *out, void *ctx)
+static jot_value branches_of(jot_value x, int n)
 {
-    jot_value x = in[0];
-    for (int k = 0, n = size_of(ctx); k < n; k++)
+    for (int k = 0; k < n; k++)
         JOT_IF (jot_greater(jot_sum(x), 1.0 + k), x)
             x = jot_sin(x);
         else
             x = jot_cos(jot_mul(x, 0.1 * k));
+    return x;
+}
+
+static void branches(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_sum(branches_of(in[0], size_of(ctx)));
+}
+
+// Routines one after the other.
+static void sorts(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    for (int k = 0, n = size_of(ctx); k < n; k++)
+        x = jot_sin(jot_sort(jot_mul(x, 1.0 + k)));
     out[0] = jot_sum(x);
 }
 
@@ -391,6 +404,88 @@ static void nested_whiles(const jot_value *in, jot_value *out, void *ctx)
     out[0] = jot_sum(whiles_of(in[0], size_of(ctx)));
 }
 
+static jot_value fors_of(jot_value x, int n)
+{
+    if (n == 0)
+        return jot_sin(x);
+    JOT_FOR (i, 2, x)
+        x = fors_of(jot_mul(x, 0.5), n - 1);
+    return x;
+}
+
+// Its trips would be 2 to the size: it is not run.
+static void nested_fors(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_IF (jot_less(jot_sum(x), 0.0), x)
+        x = fors_of(x, size_of(ctx));
+    out[0] = jot_sum(x);
+}
+
+static jot_value ifs_of(jot_value x, int n)
+{
+    if (n == 0)
+        return jot_sin(x);
+    JOT_IF (jot_greater(jot_sum(x), 0.1 * n), x)
+        x = ifs_of(jot_mul(x, 0.5), n - 1);
+    else
+        x = jot_cos(x);
+    return x;
+}
+
+static void nested_ifs(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_sum(ifs_of(in[0], size_of(ctx)));
+}
+
+// Branches on a value that all of them see from outside.
+static jot_value else_ifs_of(jot_value x, int n)
+{
+    if (n == 0)
+        return jot_sin(x);
+    JOT_IF (jot_greater(jot_sum(x), 0.1 * n), x)
+        x = jot_mul(x, 0.5 + n);
+    else
+        x = else_ifs_of(x, n - 1);
+    return x;
+}
+
+static void else_ifs(const jot_value *in, jot_value *out, void *ctx)
+{
+    out[0] = jot_sum(else_ifs_of(in[0], size_of(ctx)));
+}
+
+// Loops whose step has as many arrays from outside, branches or updates as the size says.
+static void captures_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    int n = size_of(ctx);
+    jot_value *v = calloc((size_t)n, sizeof *v), x = in[0];
+    for (int k = 0; k < n; k++)
+        v[k] = jot_sort(jot_mul(in[0], 1.0 + k));
+    JOT_FOR (i, 10, x)
+        for (int k = 0; k < n; k++)
+            x = jot_mul(jot_sin(x), v[k]);
+    free(v);
+    out[0] = jot_sum(x);
+}
+
+static void branches_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (i, 10, x)
+        x = branches_of(x, size_of(ctx));
+    out[0] = jot_sum(x);
+}
+
+static void updates_loop(const jot_value *in, jot_value *out, void *ctx)
+{
+    jot_value x = in[0];
+    JOT_FOR (i, 10, x)
+        for (int k = 0, n = size_of(ctx); k < n; k++)
+            x = jot_at_set(x, jot_rem(jot_add(i, k), 100), jot_sin(jot_take(x, (k + 7) % 100)));
+    out[0] = jot_sum(x);
+}
+
 static void long_step(const jot_value *in, jot_value *out, void *ctx)
 {
     jot_value x = in[0];
@@ -464,6 +559,8 @@ const struct growth_family growth_families[] = {
     {"hessians", hessians, 1, false, JOT_F32, 1, 8, 12000, 40},
     {"scans_grad", scans, 1, true, JOT_F32, 1, 100, 10000, 30},
     {"branches_grad", branches, 1, true, JOT_F32, 1, 8, 9000, 15},
+    {"sorts", sorts, 1, false, JOT_F32, 1, 100, 5000, 15},
+    {"sorts_grad", sorts, 1, true, JOT_F32, 1, 100, 8000, 20},
     {"scaled_layers", scaled_layers, 1, false, JOT_F32, 1, 100, 4000, 15},
     {"scaled_layers_grad", scaled_layers, 1, true, JOT_F32, 1, 100, 8000, 35},
     {"beta_integrals", beta_integrals, 2, false, JOT_F32, 1, 8, 12000, 250},
@@ -483,6 +580,15 @@ const struct growth_family growth_families[] = {
     {"loops", loops, 1, false, JOT_F32, 1, 1000, 5000, 100},
     {"loops_grad", loops, 1, true, JOT_F32, 1, 1000, 40000, 500},
     {"nested_whiles", nested_whiles, 1, false, JOT_F32, 1, 1000, 8000, 150},
+    {"nested_fors", nested_fors, 1, false, JOT_F32, 1, 1000, 8000, 50},
+    {"nested_ifs", nested_ifs, 1, false, JOT_F32, 1, 1000, 8000, 20},
+    {"else_ifs", else_ifs, 1, false, JOT_F32, 1, 1000, 12000, 30},
+    {"captures_loop", captures_loop, 1, false, JOT_F32, 1, 100, 8000, 100},
+    {"captures_loop_grad", captures_loop, 1, true, JOT_F32, 1, 100, 15000, 400},
+    {"branches_loop", branches_loop, 1, false, JOT_F32, 1, 1000, 10000, 100},
+    {"branches_loop_grad", branches_loop, 1, true, JOT_F32, 1, 1000, 20000, 350},
+    {"updates_loop", updates_loop, 1, false, JOT_F32, 1, 100, 20000, 600},
+    {"updates_loop_grad", updates_loop, 1, true, JOT_F32, 1, 100, 50000, 900},
     {"long_step", long_step, 1, false, JOT_F32, 1, 1000, 10000, 200},
     {"long_step_grad", long_step, 1, true, JOT_F32, 1, 1000, 10000, 200},
     {"steps_then_max", steps_then_max, 1, false, JOT_F32, 1, 1000, 30000, 900},
