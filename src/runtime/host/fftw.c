@@ -48,7 +48,7 @@ static bool load(const char *file, const char *prefix, struct entries *out)
 
 static void load_both(void)
 {
-    const char *asked = getenv("JOT_FFTW");
+    const char *asked = secure_getenv("JOT_FFTW");
     fftw.is_there = !(asked && !strcmp(asked, "off")) && rt_has_dynamic_linker() &&
                     load("libfftw3.so.3", "fftw_", &fftw.of_f64) &&
                     load("libfftw3f.so.3", "fftwf_", &fftw.of_f32);
