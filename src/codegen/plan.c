@@ -337,17 +337,23 @@ static void close_body(struct draft *d)
     d->bodies.count--;
 }
 
+// The name of the loop that step i opens: that of its first kernel, if it has one.
+static uint32_t add_loop_title(struct draft *d, uint32_t i)
+{
+    for (uint32_t end = nest_step_end(d->program, i); i < end; i++)
+        if (d->program->steps.at[i].kind == NEST_STEP_KERNEL)
+            return add_title(d, &d->program->steps.at[i]);
+    return add_text(d, "loop");
+}
+
 // The loop that step i opens, as one function.
 static void add_phases(struct draft *d, uint32_t i)
 {
     const struct cg_phases *f = &d->phases[i];
-    uint32_t kernel = i;
-    while (d->program->steps.at[kernel].kind != NEST_STEP_KERNEL)
-        kernel++;
     struct rt_step s = {.kind = RT_STEP_PHASES,
                         .flags = f->parallel ? RT_STEP_PARALLEL : 0,
                         .name = add_text(d, f->symbol),
-                        .title = add_title(d, &d->program->steps.at[kernel]),
+                        .title = add_loop_title(d, i),
                         .index = d->program->steps.at[i].loop,
                         .param_first = d->params.count,
                         .total = f->blocks,

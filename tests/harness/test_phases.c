@@ -159,6 +159,24 @@ START_TEST(turning_carries)
 }
 END_TEST
 
+// A loop, the only one of its program, in which no kernel runs: carries that change places, and a loop
+// of nothing.
+START_TEST(no_kernel)
+{
+    static const char *const results[] = {"%b, %a", "%a, %b"};
+    char text[500];
+    snprintf(text, sizeof text,
+             "jot ir 1\n"
+             "function @0 step(%%a: f64[7], %%b: f64[7]) {\n  return %s\n}\n"
+             "function @1 f(%%a: f64[7], %%b: f64[7]) {\n"
+             "  %%1, %%2 = scan %%a, %%b {reverse=0, length=5, n_consts=0, n_carry=2, "
+             "functions=[@0]} : f64[7], f64[7]\n"
+             "  return %%1, %%2\n}\n",
+             results[_i]);
+    check_steps(parse(text));
+}
+END_TEST
+
 // Carries that change places and have nothing else to do with the loop, which may stand in another
 // and in a branch: they are where the last trip left them.
 static const char idle_text[] =
@@ -341,6 +359,7 @@ static void add_tests(TCase *t)
     tcase_add_loop_test(t, programs_run, 0, CONTROL_PROGRAMS);
     tcase_add_loop_test(t, nested_loops, 0, 5);
     tcase_add_loop_test(t, turning_carries, 0, 5);
+    tcase_add_loop_test(t, no_kernel, 0, 2);
     tcase_add_loop_test(t, idle_carries, 0, 2);
     tcase_add_test(t, turns_of_other_loops);
     tcase_add_test(t, large_phases);
