@@ -8,8 +8,8 @@
 //
 // Values that linear nodes read are the residuals.  Constants are made again, and so is what only
 // changes the index of a residual: then its source is kept.  Inputs and results are not kept
-// twice.  Residuals that come out of calls are packed into one vector for each element type when
-// they are many: a tower of calls would hand up twice as many at every level.
+// twice.  Residuals that come out of calls are packed, those of an element type that vary alike into one
+// vector, when they are many: a tower of calls would hand up twice as many at every level.
 //
 // Needs nothing.  Keeps the order of nodes.
 #include "base/status.h"
@@ -57,63 +57,75 @@ struct cut {
     const struct ir_graph *g; // of u
     enum supply *supply;      // by value: of those that are not linear
     bool *live;               // by value: linear ones that results need
-    bool *packed;             // by value: residuals that share a vector
+    uint32_t *vector;         // by value: that of residuals that share one, or IR_NONE
+    VEC(ir_id) vectors;       // the first residual of each
 };
 
 enum { MANY = 16 }; // residuals from calls
+
+// The vector of residuals of the type's elements, which vary as it does: one that varies more would
+// make what is computed of it vary.
+static uint32_t find_vector(struct cut *c, ir_id v)
+{
+    struct ir_type t = ir_type_of(c->g, v);
+    for (uint32_t i = 0; i < c->vectors.count; i++) {
+        struct ir_type first = ir_type_of(c->g, c->vectors.at[i]);
+        if (first.dtype == t.dtype && first.varies == t.varies)
+            return i;
+    }
+    vec_push(c->g->module->arena, &c->vectors, v);
+    return c->vectors.count - 1;
+}
 
 static void choose_packed(struct cut *c)
 {
     const struct ir_graph *g = c->g;
     uint32_t count = 0;
-    bool *is_result = arena_array(g->module->arena, bool, g->values.count + 1);
+    bool *is_packed = arena_array(g->module->arena, bool, g->values.count + 1);
+    for (ir_id v = 0; v < g->values.count; v++)
+        is_packed[v] =
+            c->supply[v] == RESIDUAL && ir_op_class(ir_node_of(g, v)->op) == IR_CLASS_CALL;
     for (uint32_t i = 0; i < g->outputs.count; i++)
-        is_result[g->outputs.at[i]] = true;
-    for (ir_id v = 0; v < g->values.count; v++) {
-        c->packed[v] = c->supply[v] == RESIDUAL && !is_result[v] &&
-                       ir_op_class(ir_node_of(g, v)->op) == IR_CLASS_CALL;
-        count += c->packed[v];
-    }
-    if (count <= MANY)
-        memset(c->packed, 0, g->values.count * sizeof *c->packed);
+        is_packed[g->outputs.at[i]] = false;
+    for (ir_id v = 0; v < g->values.count; v++)
+        count += is_packed[v];
+    for (ir_id v = 0; v < g->values.count && count > MANY; v++)
+        if (is_packed[v])
+            c->vector[v] = find_vector(c, v);
 }
 
-static int64_t packed_count(const struct cut *c, int dtype)
+static struct ir_type vector_type(const struct cut *c, uint32_t vector)
 {
-    int64_t n = 0;
+    struct ir_module *m = c->g->module;
+    struct ir_type first = ir_type_of(c->g, c->vectors.at[vector]);
+    int64_t count = 0;
     for (ir_id v = 0; v < c->g->values.count; v++)
-        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
-            n += ir_count(c->g->module, ir_type_of(c->g, v));
-    return n;
+        if (c->vector[v] == vector)
+            count += ir_count(m, ir_type_of(c->g, v));
+    struct ir_type t = ir_type_make(m, ir_dtype(first), 1, &count);
+    t.varies = first.varies;
+    return t;
 }
 
-static bool any_packed(const struct cut *c, int dtype)
-{
-    for (ir_id v = 0; v < c->g->values.count; v++)
-        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
-            return true;
-    return false;
-}
-
-static ir_id pack(const struct cut *c, struct ir_builder *b, const ir_id *map, int dtype)
+static ir_id pack(const struct cut *c, struct ir_builder *b, const ir_id *map, uint32_t vector)
 {
     ir_id *flat = pass_no_values(b->module, c->g->values.count);
     int n = 0;
     for (ir_id v = 0; v < c->g->values.count; v++) {
         int64_t count = ir_count(b->module, ir_type_of(c->g, v));
-        if (c->packed[v] && (int)ir_dtype_of(c->g, v) == dtype)
+        if (c->vector[v] == vector)
             flat[n++] = ir_reshape(b, map[v], 1, &count);
     }
     return ir_concatenate(b, n, flat, 0);
 }
 
-static void unpack(const struct cut *c, struct ir_builder *b, ir_id whole, int dtype,
+static void unpack(const struct cut *c, struct ir_builder *b, ir_id whole, uint32_t vector,
                    ir_id *map)
 {
     int64_t at = 0;
     for (ir_id v = 0; v < c->g->values.count; v++) {
         struct ir_type t = ir_type_of(c->g, v);
-        if (!c->packed[v] || (int)t.dtype != dtype)
+        if (c->vector[v] != vector)
             continue;
         int64_t end = at + ir_count(b->module, t);
         map[v] =
@@ -130,7 +142,7 @@ static struct cut choose_residuals(const struct unzipped *u)
                     .g = g,
                     .supply = arena_array(arena, enum supply, g->values.count + 1),
                     .live = arena_array(arena, bool, g->values.count + 1),
-                    .packed = arena_array(arena, bool, g->values.count + 1)};
+                    .vector = pass_no_values(g->module, g->values.count)};
     bool *constant = find_constant(g);
     for (uint32_t i = 0; i < g->outputs.count; i++)
         c.live[g->outputs.at[i]] = u->linear[g->outputs.at[i]];
@@ -184,10 +196,10 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
         n_out++;
     }
     struct pass_residual *residuals =
-        arena_array(m->arena, struct pass_residual, g->values.count + DTYPE_COUNT);
+        arena_array(m->arena, struct pass_residual, g->values.count + 1);
     s->n_residuals = 0;
     for (ir_id v = 0; v < g->values.count; v++) {
-        if (c->supply[v] != RESIDUAL || c->packed[v])
+        if (c->supply[v] != RESIDUAL || c->vector[v] != IR_NONE)
             continue;
         struct pass_residual r = {PASS_RESIDUAL_INPUT, v};
         if (v >= g->n_params) {
@@ -199,10 +211,8 @@ static jot_status build_forward(const struct cut *c, const bool *linear_in,
         }
         residuals[s->n_residuals++] = r;
     }
-    for (int d = 0; d < DTYPE_COUNT; d++) {
-        if (!any_packed(c, d))
-            continue;
-        ir_output(&b, pack(c, &b, map, d));
+    for (uint32_t i = 0; i < c->vectors.count; i++) {
+        ir_output(&b, pack(c, &b, map, i));
         residuals[s->n_residuals++] = (struct pass_residual){PASS_RESIDUAL_OUTPUT, n_out++};
     }
     s->residuals = residuals;
@@ -216,17 +226,14 @@ static jot_status build_linear(const struct cut *c, const bool *linear_in, struc
     struct ir_builder b = ir_builder_make(m, g->name, IR_BUILD_PLAIN);
     ir_id *map = pass_no_values(m, g->values.count);
     for (ir_id v = 0; v < g->values.count; v++)
-        if (c->supply[v] == RESIDUAL && !c->packed[v])
+        if (c->supply[v] == RESIDUAL && c->vector[v] == IR_NONE)
             map[v] = ir_param(&b, ir_type_of(g, v));
-    ir_id whole[DTYPE_COUNT];
-    for (int d = 0; d < DTYPE_COUNT; d++)
-        if (any_packed(c, d))
-            whole[d] = ir_param(
-                &b, ir_type_make(m, (jot_dtype)d, 1, (const int64_t[]){packed_count(c, d)}));
+    ir_id *whole = pass_no_values(m, c->vectors.count);
+    for (uint32_t i = 0; i < c->vectors.count; i++)
+        whole[i] = ir_param(&b, vector_type(c, i));
     pass_copy_params(&b, g, linear_in, true, map);
-    for (int d = 0; d < DTYPE_COUNT; d++)
-        if (any_packed(c, d))
-            unpack(c, &b, whole[d], d, map);
+    for (uint32_t i = 0; i < c->vectors.count; i++)
+        unpack(c, &b, whole[i], i, map);
     for (uint32_t at = g->n_params; at < g->nodes.count && b.status == JOT_OK; at++) {
         const struct ir_node *n = &g->nodes.at[at];
         bool wanted = false;

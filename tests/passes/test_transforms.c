@@ -71,6 +71,32 @@ START_TEST(residuals_are_few)
 }
 END_TEST
 
+// Residuals of many calls share vectors, and what differs between devices none with what does not.
+START_TEST(packed_residuals_vary_as_they_are)
+{
+    enum { CALLS = 20 };
+    struct strbuf text = strbuf_make(module->arena);
+    strbuf_add(&text, "jot ir 1\nfunction @0(%x: f64[]<i:2>) {\n  %y = sin %x : f64[]<i:2>\n"
+                      "  return %y\n}\nfunction @1(%x: f64[]) {\n  %y = sin %x : f64[]\n"
+                      "  return %y\n}\nfunction @2 f(%a0: f64[]<i:2>, %b0: f64[]) {\n");
+    for (int i = 0; i < CALLS; i++)
+        strbuf_printf(&text,
+                      "  %%a%d = call %%a%d {functions=[@0]} : f64[]<i:2>\n"
+                      "  %%b%d = call %%b%d {functions=[@1]} : f64[]\n",
+                      i + 1, i, i + 1, i);
+    strbuf_printf(&text, "  return %%a%d, %%b%d\n}\n", CALLS, CALLS);
+    uint32_t f = parse(text.text);
+    struct pass_split s;
+    require(pass_linearize(module, f, mask_of(2, 3), &s));
+    ck_assert_uint_eq(s.n_residuals, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        ir_id tangent = graph(s.linear)->outputs.at[i];
+        ck_assert_uint_eq(ir_type_of(graph(s.linear), tangent).varies,
+                          ir_type_of(graph(f), i).varies);
+    }
+}
+END_TEST
+
 // What is written twice is one value before its derivative, and its cotangents are summed there.
 START_TEST(equal_values_have_one_derivative)
 {
@@ -571,6 +597,7 @@ static void add_tests(TCase *t)
 {
     tcase_add_test(t, linear_parts_agree_with_tangents);
     tcase_add_test(t, residuals_are_few);
+    tcase_add_test(t, packed_residuals_vary_as_they_are);
     tcase_add_test(t, equal_values_have_one_derivative);
     tcase_add_test(t, zero_tangents_are_no_values);
     tcase_add_test(t, where_keeps_nan_out);
