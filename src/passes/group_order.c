@@ -117,7 +117,8 @@ static void choose(struct voting *q, ir_id v)
 void group_order_axes(struct schedule *s)
 {
     struct voting q = {.s = s, .votes = arena_array(s->scratch, int64_t, s->atoms.count + 1)};
-    if (s->options->separate)
+    // The kernel over points of a network has values point by point.
+    if (s->options->separate || s->has_layers)
         return;
     vote_all(&q);
     for (ir_id v = 0; v < s->g->values.count; v++)

@@ -388,7 +388,8 @@ static void schedule(struct schedule *s, const uint32_t *in, const uint32_t *out
     s->g = schedule_part_concatenations(s);
     s->g = schedule_join_loops(s, s->g);
     make_tables(s);
-    s->alone = s->options->large || has_layers(s) ? 0 : COST_ALONE;
+    s->has_layers = has_layers(s);
+    s->alone = s->options->large || s->has_layers ? 0 : COST_ALONE;
     s->alone_together = s->options->no_accumulation ? COST_OF_KERNEL : INT64_MAX;
     s->tiny = s->options->large ? 0 : s->options->no_accumulation ? COST_LAUNCH : COST_STEP;
     group_values(s);

@@ -119,6 +119,7 @@ struct schedule {
     int64_t alone;                 // work that needs no parallel points
     int64_t alone_together;        // the same of all values of a kernel (group.work)
     int64_t tiny;                  // work that may be repeated
+    bool has_layers;               // its values go into one kernel over points (points.c)
     bool is_refused;               // something has neither a kernel nor steps
     const struct ir_node *refused; // a node whose op nothing here computes, or NULL
     uint32_t effect_rank;          // larger than that of the groups with effects so far
